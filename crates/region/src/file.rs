@@ -1,0 +1,286 @@
+//! Creating a file whole or not at all, opening it, and telling one file from another.
+
+use std::fs::{File, OpenOptions};
+use std::io;
+use std::os::fd::{AsRawFd, OwnedFd};
+use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
+use std::path::{Path, PathBuf};
+
+use rustix::fs::{AtFlags, FallocateFlags, FlockOperation, Gid, MemfdFlags, Mode, OFlags};
+use rustix::io::Errno;
+
+/// Device and inode: what a file is, whatever its name.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Identity {
+    /// `st_dev`
+    pub device: u64,
+    /// `st_ino`
+    pub inode: u64,
+}
+
+/// Who may open a new file.
+#[derive(Debug, Clone, Copy)]
+pub struct Access {
+    /// Permission bits, whatever the umask.
+    pub mode: u32,
+    /// The group that owns it; the process's own where `None`.
+    pub group: Option<u32>,
+}
+
+/// What became of [`create`].
+#[derive(Debug)]
+pub enum Created {
+    /// The file is new, and it is ours.
+    New(File),
+    /// Somebody else's file has the name already.
+    Exists,
+}
+
+/// Which file this is.
+///
+/// # Errors
+/// What `fstat` reports.
+pub fn identity(file: &File) -> io::Result<Identity> {
+    let data = file.metadata()?;
+    Ok(Identity { device: data.dev(), inode: data.ino() })
+}
+
+/// Opens an existing file.
+///
+/// # Errors
+/// What `open` reports.
+pub fn open(path: &Path, writable: bool) -> io::Result<File> {
+    OpenOptions::new().read(true).write(writable).custom_flags(libc::O_CLOEXEC).open(path)
+}
+
+/// Opens the file behind `file` again: a new description with its own locks.
+///
+/// Goes by the path where there is one (and checks that it still names the same file), else by
+/// `/proc/self/fd`.
+///
+/// # Errors
+/// `NotFound` when the path names another file by now; else what `open` reports.
+pub fn reopen(file: &File, path: Option<&Path>, expected: Identity) -> io::Result<File> {
+    if file.metadata().is_ok() && identity(file)? == expected {
+        if let Ok(again) = open(&descriptor_path(file), true) {
+            return Ok(again);
+        }
+    }
+    let Some(path) = path else { return Err(io::ErrorKind::NotFound.into()) };
+    let again = open(path, true)?;
+    if identity(&again)? == expected {
+        Ok(again)
+    } else {
+        Err(io::Error::new(io::ErrorKind::NotFound, "the path names another file by now"))
+    }
+}
+
+fn descriptor_path(file: &File) -> PathBuf {
+    PathBuf::from(format!("/proc/self/fd/{}", file.as_raw_fd()))
+}
+
+/// Makes a file of `bytes` zero bytes with all its blocks allocated, lets `fill` write it, and only then
+/// gives it its name. Nobody ever sees it half made, and a process that dies meanwhile leaves nothing.
+///
+/// Creators of files in one directory take turns (a lock on the directory), so that racing processes don't
+/// each allocate the space.
+///
+/// # Errors
+/// `StorageFull`, `ReadOnlyFilesystem`, `PermissionDenied`, `NotFound` (no such directory), or what `fill`
+/// returns.
+pub fn create(
+    path: &Path,
+    bytes: u64,
+    access: Access,
+    fill: impl FnOnce(&File) -> io::Result<()>,
+) -> io::Result<Created> {
+    let directory = match path.parent() {
+        Some(parent) if !parent.as_os_str().is_empty() => parent,
+        _ => Path::new("."),
+    };
+    let turn = File::open(directory)?;
+    // Where a directory can't be locked (some network file systems) creators race; `link` still decides.
+    let _ = rustix::fs::flock(&turn, FlockOperation::LockExclusive);
+    if path.symlink_metadata().is_ok() {
+        return Ok(Created::Exists);
+    }
+    let draft = Draft::new(directory)?;
+    allocate(&draft.file, bytes)?;
+    fill(&draft.file)?;
+    if let Some(group) = access.group {
+        rustix::fs::fchown(&draft.file, None, Some(Gid::from_raw(group)))?;
+    }
+    rustix::fs::fchmod(&draft.file, Mode::from_raw_mode(access.mode))?;
+    draft.publish(path)
+}
+
+/// A file that has no name yet (`O_TMPFILE`), or a temporary one where the file system can't do that.
+struct Draft {
+    file: File,
+    name: Option<PathBuf>,
+}
+
+impl Draft {
+    fn new(directory: &Path) -> io::Result<Self> {
+        let flags = OFlags::TMPFILE | OFlags::RDWR | OFlags::CLOEXEC;
+        match rustix::fs::open(directory, flags, Mode::from_raw_mode(0o600)) {
+            Ok(file) => Ok(Self { file: file.into(), name: None }),
+            Err(Errno::OPNOTSUPP | Errno::ISDIR | Errno::NOENT) => Self::named(directory),
+            Err(error) => Err(error.into()),
+        }
+    }
+
+    fn named(directory: &Path) -> io::Result<Self> {
+        let name = directory.join(format!(".eyewall-{}.new", std::process::id()));
+        let mut options = OpenOptions::new();
+        options.read(true).write(true).create(true).truncate(true).mode(0o600);
+        Ok(Self { file: options.open(&name)?, name: Some(name) })
+    }
+
+    fn publish(mut self, path: &Path) -> io::Result<Created> {
+        let linked = match &self.name {
+            None => rustix::fs::linkat(
+                rustix::fs::CWD,
+                descriptor_path(&self.file),
+                rustix::fs::CWD,
+                path,
+                AtFlags::SYMLINK_FOLLOW,
+            ),
+            Some(name) => rustix::fs::link(name, path),
+        };
+        let file = self.file.try_clone()?;
+        if let Some(name) = self.name.take() {
+            let _ = std::fs::remove_file(name);
+        }
+        match linked {
+            Ok(()) => Ok(Created::New(file)),
+            Err(Errno::EXIST) => Ok(Created::Exists),
+            Err(error) => Err(error.into()),
+        }
+    }
+}
+
+impl Drop for Draft {
+    fn drop(&mut self) {
+        if let Some(name) = self.name.take() {
+            let _ = std::fs::remove_file(name);
+        }
+    }
+}
+
+fn allocate(file: &File, bytes: u64) -> io::Result<()> {
+    loop {
+        match rustix::fs::fallocate(file, FallocateFlags::empty(), 0, bytes) {
+            Ok(()) => return Ok(()),
+            Err(Errno::INTR) => {}
+            Err(Errno::OPNOTSUPP) => return allocate_by_writing(file, bytes),
+            Err(error) => return Err(error.into()),
+        }
+    }
+}
+
+/// For file systems without `fallocate`: zeros, written out.
+fn allocate_by_writing(file: &File, bytes: u64) -> io::Result<()> {
+    use std::os::unix::fs::FileExt;
+    let zeros = vec![0; 1 << 20];
+    let mut at = 0;
+    while at < bytes {
+        let count = zeros.len().min((bytes - at) as usize);
+        file.write_all_at(&zeros[..count], at)?;
+        at += count as u64;
+    }
+    Ok(())
+}
+
+/// Shared memory of `bytes` zero bytes that has no name.
+///
+/// # Errors
+/// `StorageFull`, or what `memfd_create` reports.
+pub fn shared_memory(bytes: u64) -> io::Result<File> {
+    let memory: OwnedFd = rustix::fs::memfd_create("eyewall", MemfdFlags::CLOEXEC)?;
+    let file = File::from(memory);
+    allocate(&file, bytes)?;
+    Ok(file)
+}
+
+/// Why allocated blocks are no promise on the file system that holds `file`, if they aren't.
+///
+/// Copy-on-write, network and layered file systems may need new space when a page is written back, and
+/// then fail a write that was already accepted: the process gets SIGBUS.
+pub fn allocation_warning(file: &File) -> Option<&'static str> {
+    const BTRFS: u64 = 0x9123_683e;
+    const ZFS: u64 = 0x2fc1_2fc1;
+    const NFS: u64 = 0x6969;
+    const SMB2: u64 = 0xfe53_4d42;
+    const CIFS: u64 = 0xff53_4d42;
+    const OVERLAY: u64 = 0x794c_7630;
+    const FUSE: u64 = 0x6573_5546;
+    let kind = rustix::fs::fstatfs(file).ok()?.f_type as u64 & 0xffff_ffff;
+    match kind {
+        BTRFS => Some("btrfs copies on write"),
+        ZFS => Some("ZFS copies on write"),
+        NFS => Some("NFS doesn't share a map between machines"),
+        SMB2 | CIFS => Some("SMB doesn't share a map between machines"),
+        OVERLAY => Some("overlayfs copies a file up on its first write"),
+        FUSE => Some("FUSE file systems give no promise"),
+        _ => None,
+    }
+}
+
+/// The id of this boot of the machine: locks and owners from another boot are void.
+///
+/// # Errors
+/// When `/proc` isn't mounted.
+pub fn boot_id() -> io::Result<u128> {
+    let text = std::fs::read_to_string("/proc/sys/kernel/random/boot_id")?;
+    let digits: String = text.chars().filter(char::is_ascii_hexdigit).collect();
+    u128::from_str_radix(&digits, 16).map_err(io::Error::other)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const ACCESS: Access = Access { mode: 0o640, group: None };
+
+    #[test]
+    fn a_file_appears_whole_with_its_blocks_and_its_mode() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("volume");
+        let created = create(&path, 65536, ACCESS, |_| {
+            assert!(!path.exists());
+            Ok(())
+        });
+        assert!(matches!(created.unwrap(), Created::New(_)));
+        let data = path.metadata().unwrap();
+        assert_eq!((data.len(), data.mode() & 0o777), (65536, 0o640));
+        assert!(data.blocks() * 512 >= 65536);
+        assert!(matches!(create(&path, 65536, ACCESS, |_| Ok(())).unwrap(), Created::Exists));
+    }
+
+    #[test]
+    fn a_failed_creation_leaves_nothing() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("volume");
+        create(&path, 65536, ACCESS, |_| Err(io::Error::other("no"))).unwrap_err();
+        assert_eq!(std::fs::read_dir(folder.path()).unwrap().count(), 0);
+    }
+
+    #[test]
+    fn a_file_is_found_again_unless_its_name_moved_on() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("volume");
+        let Created::New(file) = create(&path, 4096, ACCESS, |_| Ok(())).unwrap() else { panic!() };
+        let known = identity(&file).unwrap();
+        assert_eq!(identity(&reopen(&file, Some(&path), known).unwrap()).unwrap(), known);
+        std::fs::remove_file(&path).unwrap();
+        let Created::New(other) = create(&path, 4096, ACCESS, |_| Ok(())).unwrap() else { panic!() };
+        let error = reopen(&other, Some(&path), known).unwrap_err();
+        assert_eq!(error.kind(), io::ErrorKind::NotFound);
+    }
+
+    #[test]
+    fn this_boot_has_one_id() {
+        assert_eq!(boot_id().unwrap(), boot_id().unwrap());
+    }
+}

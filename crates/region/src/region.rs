@@ -1,0 +1,285 @@
+//! Mapped bytes, addressed by offset.
+
+use std::alloc::{Layout, alloc_zeroed, dealloc, handle_alloc_error};
+use std::fs::File;
+use std::io;
+use std::ptr::{self, NonNull};
+use std::sync::atomic::{AtomicU16, AtomicU32, AtomicU64};
+
+use rustix::mm::{Advice, MapFlags, MsyncFlags, ProtFlags};
+
+/// The alignment of every region's first byte: one page.
+pub const PAGE_BYTES: usize = 4096;
+
+/// A span of bytes that other processes may map too.
+///
+/// Words are handed out as atomics, because any process may change them at any time. Plain bytes are
+/// reached through raw pointers or through [`Region::bytes`], whose caller vouches that nobody writes them
+/// meanwhile. Every access is checked against the region's length: an offset read from an untrusted file
+/// can end in a panic of ours, never outside the map.
+#[derive(Debug)]
+pub struct Region {
+    base: NonNull<u8>,
+    bytes: usize,
+    backing: Backing,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Backing {
+    Mapped,
+    Heap,
+}
+
+// SAFETY: the region owns its mapping; shared access goes through atomics or through unsafe functions
+// whose callers guarantee that plain bytes are not written while they are read.
+unsafe impl Send for Region {}
+// SAFETY: as above.
+unsafe impl Sync for Region {}
+
+impl Region {
+    /// Maps the first `bytes` bytes of `file`, shared with every other process that maps it.
+    ///
+    /// **Hazard**: if somebody truncates the file, or its storage fails, the next access of a page that is
+    /// gone raises SIGBUS. Eyewall never truncates a file, and creates it with its blocks allocated.
+    ///
+    /// # Errors
+    /// What `mmap` reports: no memory, a descriptor that isn't open for what is asked.
+    pub fn map(file: &File, bytes: usize, writable: bool) -> io::Result<Self> {
+        let mut protection = ProtFlags::READ;
+        if writable {
+            protection |= ProtFlags::WRITE;
+        }
+        // SAFETY: a fresh mapping at an address of the kernel's choice aliases nothing of ours.
+        let base = unsafe {
+            rustix::mm::mmap(
+                ptr::null_mut(),
+                bytes,
+                protection,
+                MapFlags::SHARED,
+                file,
+                0,
+            )?
+        };
+        let base = NonNull::new(base.cast()).ok_or_else(|| io::Error::other("mmap gave address 0"))?;
+        Ok(Self { base, bytes, backing: Backing::Mapped })
+    }
+
+    /// Zeroed heap memory in place of a file: for models, tests and single-process use.
+    pub fn heap(bytes: usize) -> Self {
+        let layout = Self::heap_layout(bytes);
+        // SAFETY: the layout has a size above zero (heap_layout adds a page at least).
+        let base = unsafe { alloc_zeroed(layout) };
+        let Some(base) = NonNull::new(base) else { handle_alloc_error(layout) };
+        Self { base, bytes, backing: Backing::Heap }
+    }
+
+    #[expect(clippy::expect_used, reason = "a length above isize::MAX can't be allocated by anybody")]
+    fn heap_layout(bytes: usize) -> Layout {
+        Layout::from_size_align(bytes.max(PAGE_BYTES), PAGE_BYTES).expect("a length below isize::MAX")
+    }
+
+    /// How many bytes the region spans.
+    pub fn len(&self) -> usize {
+        self.bytes
+    }
+
+    /// Whether the region spans no bytes.
+    pub fn is_empty(&self) -> bool {
+        self.bytes == 0
+    }
+
+    /// The 64-bit word at `offset`.
+    ///
+    /// # Panics
+    /// If the word isn't aligned or lies outside the region: a bug of the caller.
+    #[inline]
+    pub fn word(&self, offset: usize) -> &AtomicU64 {
+        self.check(offset, 8, 8);
+        // SAFETY: in bounds and aligned (checked above); the mapping lives as long as `self`; all access
+        // to words is atomic.
+        unsafe { AtomicU64::from_ptr(self.base.as_ptr().add(offset).cast()) }
+    }
+
+    /// The 32-bit word at `offset`. Panics as [`Region::word`] does.
+    #[inline]
+    pub fn half(&self, offset: usize) -> &AtomicU32 {
+        self.check(offset, 4, 4);
+        // SAFETY: as in `word`.
+        unsafe { AtomicU32::from_ptr(self.base.as_ptr().add(offset).cast()) }
+    }
+
+    /// The 16-bit word at `offset`. Panics as [`Region::word`] does.
+    #[inline]
+    pub fn quarter(&self, offset: usize) -> &AtomicU16 {
+        self.check(offset, 2, 2);
+        // SAFETY: as in `word`.
+        unsafe { AtomicU16::from_ptr(self.base.as_ptr().add(offset).cast()) }
+    }
+
+    /// Eight 64-bit words that share one cache line.
+    ///
+    /// # Panics
+    /// If `offset` isn't a multiple of 64 or the line lies outside the region: a bug of the caller.
+    #[inline]
+    pub fn line(&self, offset: usize) -> &[AtomicU64; 8] {
+        self.check(offset, 64, 64);
+        // SAFETY: as in `word`; an array of eight atomics has their layout.
+        unsafe { &*self.base.as_ptr().add(offset).cast::<[AtomicU64; 8]>() }
+    }
+
+    /// The address of `bytes` bytes from `offset` on.
+    ///
+    /// # Panics
+    /// If they lie outside the region: a bug of the caller.
+    #[inline]
+    pub fn pointer(&self, offset: usize, bytes: usize) -> *mut u8 {
+        self.check(offset, bytes, 1);
+        // SAFETY: in bounds (checked above).
+        unsafe { self.base.as_ptr().add(offset) }
+    }
+
+    /// The bytes from `offset` on, as a slice.
+    ///
+    /// # Safety
+    /// Nobody, in any process, writes them while the slice lives.
+    ///
+    /// # Panics
+    /// If they lie outside the region: a bug of the caller.
+    #[inline]
+    pub unsafe fn bytes(&self, offset: usize, bytes: usize) -> &[u8] {
+        // SAFETY: in bounds; the caller vouches that the bytes stay unchanged.
+        unsafe { std::slice::from_raw_parts(self.pointer(offset, bytes), bytes) }
+    }
+
+    /// Stores `from` at `offset`.
+    ///
+    /// # Safety
+    /// Nobody, in any process, reads or writes those bytes meanwhile, and the map is writable.
+    ///
+    /// # Panics
+    /// If they lie outside the region: a bug of the caller.
+    #[inline]
+    pub unsafe fn store(&self, offset: usize, from: &[u8]) {
+        let to = self.pointer(offset, from.len());
+        // SAFETY: in bounds; the caller vouches that nobody else touches the target, so it can't overlap
+        // `from` either.
+        unsafe { ptr::copy_nonoverlapping(from.as_ptr(), to, from.len()) }
+    }
+
+    /// Asks the processor to fetch the cache line at `offset`; no effect when it lies outside.
+    #[inline]
+    pub fn prefetch(&self, offset: usize) {
+        #[cfg(target_arch = "x86_64")]
+        if offset < self.bytes {
+            // SAFETY: prefetching has no architectural effect; the address is in bounds.
+            unsafe {
+                std::arch::x86_64::_mm_prefetch::<{ std::arch::x86_64::_MM_HINT_T0 }>(
+                    self.base.as_ptr().add(offset).cast::<i8>(),
+                );
+            }
+        }
+        #[cfg(not(target_arch = "x86_64"))]
+        let _ = offset;
+    }
+
+    /// Maps every page now, so that later reads don't fault. A file's pages are read if they aren't cached.
+    ///
+    /// # Errors
+    /// What `madvise(MADV_POPULATE_READ)` reports; before Linux 5.14 "invalid argument".
+    pub fn populate(&self) -> io::Result<()> {
+        self.advise(Advice::LinuxPopulateRead)
+    }
+
+    /// Asks for huge pages, where the storage offers them (shared memory; no effect on most disks).
+    pub fn prefer_huge_pages(&self) {
+        let _ = self.advise(Advice::LinuxHugepage);
+    }
+
+    fn advise(&self, advice: Advice) -> io::Result<()> {
+        if self.backing == Backing::Heap {
+            return Ok(());
+        }
+        // SAFETY: neither advice changes contents or lifetimes; the span is our own mapping.
+        unsafe { rustix::mm::madvise(self.base.as_ptr().cast(), self.bytes, advice)? };
+        Ok(())
+    }
+
+    /// Writes the pages that hold `offset..offset + bytes` to storage and waits for it.
+    ///
+    /// # Errors
+    /// The storage's I/O error.
+    pub fn sync(&self, offset: usize, bytes: usize) -> io::Result<()> {
+        if self.backing == Backing::Heap || bytes == 0 {
+            return Ok(());
+        }
+        let start = offset - offset % PAGE_BYTES;
+        let pointer = self.pointer(start, offset - start + bytes);
+        // SAFETY: the span is our own mapping; syncing changes no byte of it.
+        unsafe { rustix::mm::msync(pointer.cast(), offset - start + bytes, MsyncFlags::SYNC)? };
+        Ok(())
+    }
+
+    #[inline]
+    fn check(&self, offset: usize, bytes: usize, align: usize) {
+        assert!(
+            bytes <= self.bytes && offset <= self.bytes - bytes && offset.is_multiple_of(align),
+            "offset {offset} + {bytes} of a region of {} bytes",
+            self.bytes
+        );
+    }
+}
+
+impl Drop for Region {
+    fn drop(&mut self) {
+        match self.backing {
+            Backing::Mapped => {
+                // SAFETY: the mapping is ours, and nothing borrowed from `self` outlives it.
+                let _ = unsafe { rustix::mm::munmap(self.base.as_ptr().cast(), self.bytes) };
+            }
+            Backing::Heap => {
+                // SAFETY: allocated in `heap` with this layout.
+                unsafe { dealloc(self.base.as_ptr(), Self::heap_layout(self.bytes)) }
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::sync::atomic::Ordering::Relaxed;
+
+    #[test]
+    fn a_heap_region_is_zeroed_and_keeps_what_is_stored() {
+        let region = Region::heap(PAGE_BYTES);
+        assert_eq!(region.word(8).load(Relaxed), 0);
+        // SAFETY: this test alone knows the region.
+        unsafe { region.store(16, b"eye") };
+        // SAFETY: as above.
+        assert_eq!(unsafe { region.bytes(16, 3) }, b"eye");
+        assert!(!region.is_empty());
+    }
+
+    #[test]
+    fn two_maps_of_one_file_see_each_other() {
+        let file = tempfile::tempfile().unwrap();
+        file.set_len(8192).unwrap();
+        let one = Region::map(&file, 8192, true).unwrap();
+        let two = Region::map(&file, 8192, false).unwrap();
+        one.half(4096).store(7, Relaxed);
+        assert_eq!(two.half(4096).load(Relaxed), 7);
+        one.sync(4096, 4).unwrap();
+    }
+
+    #[test]
+    #[should_panic(expected = "of a region of")]
+    fn an_offset_outside_is_refused() {
+        Region::heap(PAGE_BYTES).word(PAGE_BYTES);
+    }
+
+    #[test]
+    #[should_panic(expected = "of a region of")]
+    fn an_offset_that_would_overflow_is_refused() {
+        Region::heap(PAGE_BYTES).pointer(usize::MAX - 3, 8);
+    }
+}
