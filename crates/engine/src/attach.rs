@@ -1,0 +1,225 @@
+//! Opening, creating, joining and leaving a volume.
+//!
+//! The attach lock is held while a process joins or leaves, so that "nobody is attached" stays true for as
+//! long as somebody acts on it.
+
+use std::io::{self, ErrorKind};
+use std::os::unix::fs::FileExt;
+use std::path::Path;
+use std::sync::Arc;
+use std::sync::atomic::Ordering::Relaxed;
+use std::sync::atomic::{AtomicBool, AtomicU16, AtomicU64};
+
+use eyewall_region::file::{self, Created};
+use eyewall_region::{Region, clock};
+
+use crate::error::{Error, Result};
+use crate::format::hash::Secret;
+use crate::format::layout::{Layout, SUPERBLOCK_BYTES};
+use crate::format::superblock::{Attachment, Superblock};
+use crate::options::Options;
+use crate::process::{Door, Membership};
+use crate::stripe;
+use crate::volume::{self, Volume};
+
+/// Opens the volume at `path`, or creates it where the options allow.
+pub(crate) fn open(options: &Options, path: &Path) -> Result<Arc<Volume>> {
+    loop {
+        match file::open(path, !options.read_only) {
+            Ok(file) => return attach(options, file, Some(path)),
+            Err(error) if error.kind() == ErrorKind::NotFound => {
+                if !options.create || options.read_only {
+                    return Err(Error::NotFound { path: path.to_owned() });
+                }
+            }
+            Err(error) => return Err(open_error(path, error)),
+        }
+        let superblock = new_superblock(options)?;
+        let fill = |file: &std::fs::File| file.write_all_at(&superblock.encode(), 0);
+        match file::create(path, superblock.layout.size, options.access(), fill) {
+            Ok(Created::New(file)) => return attach(options, file, Some(path)),
+            Ok(Created::Exists) => {}
+            Err(error) => return Err(create_error(path, superblock.layout.size, error)),
+        }
+    }
+}
+
+/// A volume in shared memory that has no name.
+pub(crate) fn anonymous(options: &Options) -> Result<Arc<Volume>> {
+    let path = Path::new("an anonymous volume");
+    let superblock = new_superblock(options)?;
+    let size = superblock.layout.size;
+    let file = file::shared_memory(size).map_err(|error| create_error(path, size, error))?;
+    file.write_all_at(&superblock.encode(), 0).map_err(|error| create_error(path, size, error))?;
+    attach(options, file, None)
+}
+
+/// A volume in this process's heap.
+pub(crate) fn heap(options: &Options) -> Result<Arc<Volume>> {
+    let superblock = new_superblock(options)?;
+    let region = Region::heap(superblock.layout.size as usize);
+    enter(options, region, &superblock, Membership::new(None))
+}
+
+fn new_superblock(options: &Options) -> Result<Superblock> {
+    let size = options.size_or_default();
+    let layout = Layout::new(size, options.entry_size_hint_or_default(), options.entry_bytes_max)
+        .map_err(|why| Error::unfit(why, size, options.entry_bytes_max.unwrap_or(0)))?;
+    let mut random = [0_u8; 24];
+    getrandom::fill(&mut random)
+        .map_err(|error| Error::io("drawing a secret for", Path::new("a new volume"), io::Error::other(error)))?;
+    let mut words = random.chunks_exact(8).map(|chunk| {
+        let mut word = [0; 8];
+        word.copy_from_slice(chunk);
+        u64::from_le_bytes(word)
+    });
+    let mut next = || words.next().unwrap_or_default();
+    let secret = Secret { hash_seed: next(), mac_key: [next(), next()] };
+    Ok(Superblock { layout, secret, created_ms: clock::now_ms() })
+}
+
+fn attach(options: &Options, file: std::fs::File, path: Option<&Path>) -> Result<Arc<Volume>> {
+    let name = path.unwrap_or_else(|| Path::new("an anonymous volume"));
+    let reading = |error| Error::io("reading", name, error);
+    let metadata = file.metadata().map_err(reading)?;
+    if !metadata.is_file() {
+        return Err(Error::Foreign { path: name.to_owned() });
+    }
+    let mut page = vec![0; SUPERBLOCK_BYTES.min(metadata.len()) as usize];
+    file.read_exact_at(&mut page, 0).map_err(reading)?;
+    let superblock = Superblock::decode(&page).map_err(|why| Error::rejected(why, name))?;
+    if metadata.len() < superblock.layout.size {
+        return Err(Error::Corrupt { path: name.to_owned(), what: "it is shorter than its superblock says" });
+    }
+    options.check_against(&superblock.layout, name)?;
+    let region = Region::map(&file, superblock.layout.size as usize, !options.read_only)
+        .map_err(|error| Error::io("mapping", name, error))?;
+    // An absolute path finds the file again after a change of directory.
+    let path = path.map(|path| std::path::absolute(path).unwrap_or_else(|_| path.to_owned()));
+    let door = Door::new(file, path).map_err(reading)?;
+    enter(options, region, &superblock, Membership::new(Some(door)))
+}
+
+fn enter(
+    options: &Options,
+    region: Region,
+    superblock: &Superblock,
+    membership: Membership,
+) -> Result<Arc<Volume>> {
+    let generation = Attachment(&region).generation() as u16;
+    let volume = Arc::new_cyclic(|this| Volume {
+        this: this.clone(),
+        region,
+        layout: superblock.layout,
+        secret: superblock.secret,
+        id: volume::next_id(),
+        read_only: options.read_only,
+        lock_deadline: options.lock_deadline,
+        membership,
+        generation: AtomicU16::new(generation),
+        marked_unclean: AtomicBool::new(false),
+        copied_bytes: AtomicU64::new(0),
+        shared_pins: std::sync::Mutex::default(),
+    });
+    if !options.read_only {
+        join(&volume)?;
+    }
+    volume::list(&volume);
+    Ok(volume)
+}
+
+/// Becomes one of the volume's processes; the first one puts it in order.
+pub(crate) fn join(volume: &Volume) -> Result<()> {
+    let path = volume.membership.path().unwrap_or_else(|| Path::new("a volume"));
+    let failed = |error| Error::io("attaching to", path, error);
+    let turn = volume.membership.door().map(Door::lock_attach).transpose().map_err(failed)?;
+    let first = match volume.membership.door() {
+        Some(door) => !door.anybody(&volume.layout).map_err(failed)?,
+        None => true,
+    };
+    if first {
+        put_in_order(volume).map_err(failed)?;
+    }
+    volume.generation.store(Attachment(&volume.region).generation() as u16, Relaxed);
+    let claimed = volume.membership.claim(&volume.region, &volume.layout).map_err(failed)?;
+    drop(turn);
+    if !claimed {
+        return Err(Error::TooManyProcesses { max: volume.layout.processes });
+    }
+    Ok(())
+}
+
+/// For the first process of an attachment: all locks, pins, claims and thread slots are void; a volume that
+/// can't be trusted is emptied; a new generation starts.
+fn put_in_order(volume: &Volume) -> io::Result<()> {
+    let attachment = Attachment(&volume.region);
+    let here = match volume.membership.door() {
+        Some(door) => Some((file::boot_id()?, door.identity())),
+        None => None,
+    };
+    let (boot, identity) = attachment.home();
+    let trusted = here.is_none_or(|(boot_now, identity_now)| {
+        identity == identity_now && (boot == boot_now || attachment.is_clean())
+    });
+    for thread in 0..volume.layout.threads as u32 {
+        let at = volume.layout.thread_at(thread);
+        volume.region.half(at).store(0, Relaxed);
+        for pin in volume.region.line(at + 64) {
+            pin.store(0, Relaxed);
+        }
+    }
+    let fresh = attachment.generation() == 0;
+    for stripe in 0..volume.layout.stripes as usize {
+        stripe::put_in_order(volume, stripe, trusted || fresh);
+    }
+    if !trusted && !fresh {
+        attachment.count_unclean_drop();
+    }
+    if let Some((boot, identity)) = here {
+        attachment.set_home(boot, identity);
+    }
+    let generation = attachment.generation() + 1;
+    // The low 16 bits stand in record headers, where 0 means "never".
+    attachment.set_generation(if generation as u16 == 0 { generation + 1 } else { generation });
+    Ok(())
+}
+
+/// Leaves the volume. The last one syncs it and marks it clean.
+pub(crate) fn leave(volume: &Volume) {
+    let Some(door) = volume.membership.door() else { return };
+    // Failing to leave in order costs no data: it only leaves the volume marked as written to.
+    let turn = door.lock_attach();
+    volume.membership.leave(&volume.region, &volume.layout);
+    let attachment = Attachment(&volume.region);
+    if turn.is_ok() && matches!(door.anybody(&volume.layout), Ok(false)) && !attachment.is_clean() {
+        let synced = volume.region.sync(0, volume.region.len());
+        if synced.is_ok() {
+            attachment.set_clean(true);
+            let _ = attachment.sync();
+        }
+    }
+}
+
+fn open_error(path: &Path, error: io::Error) -> Error {
+    match error.kind() {
+        ErrorKind::IsADirectory => Error::Foreign { path: path.to_owned() },
+        ErrorKind::PermissionDenied | ErrorKind::ReadOnlyFilesystem => Error::ReadOnly {
+            path: path.to_owned(),
+            advice: "open it with read_only(true), or as a user who may write it",
+        },
+        _ => Error::io("opening", path, error),
+    }
+}
+
+fn create_error(path: &Path, bytes: u64, error: io::Error) -> Error {
+    match error.kind() {
+        ErrorKind::StorageFull | ErrorKind::QuotaExceeded | ErrorKind::FileTooLarge => {
+            Error::NoSpace { path: path.to_owned(), bytes }
+        }
+        ErrorKind::PermissionDenied | ErrorKind::ReadOnlyFilesystem => Error::ReadOnly {
+            path: path.parent().unwrap_or(path).to_owned(),
+            advice: "a volume can't be created there; choose another directory",
+        },
+        _ => Error::io("creating", path, error),
+    }
+}

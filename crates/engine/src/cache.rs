@@ -1,0 +1,250 @@
+//! [`Cache`]: everything that a user calls.
+
+use std::path::Path;
+use std::sync::Arc;
+
+use crate::claim::Claim;
+use crate::error::Result;
+use crate::hit::{Hit, Info};
+use crate::iter::Iter;
+use crate::options::Options;
+use crate::put::{Change, PutOptions, Updated};
+use crate::read::{self, Use};
+use crate::stats::{self, Stats};
+use crate::verify::{self, Report};
+use crate::volume::Volume;
+use crate::write::{self, Condition};
+
+/// An open volume: a cache that every process on the machine can share.
+///
+/// Cheap to clone, and all clones are one attachment. Any thread may use it.
+///
+/// ```
+/// use eyewall::Options;
+///
+/// let folder = tempfile::tempdir()?;
+/// let path = folder.path().join("pages");
+/// let cache = Options::new().size(8 << 20).open(&path)?;
+/// cache.put("/", "<h1>Hello</h1>")?;
+///
+/// // In this process or in any other:
+/// let same = eyewall::Cache::open(&path)?;
+/// let hit = same.get("/")?.expect("just put");
+/// assert_eq!(&*hit, b"<h1>Hello</h1>"); // in the map: nothing was copied
+/// assert!(same.get("/absent")?.is_none());
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+#[derive(Debug, Clone)]
+pub struct Cache {
+    volume: Arc<Volume>,
+}
+
+impl Cache {
+    /// Opens the volume at `path`, or creates one with the defaults of [`Options`].
+    pub fn open(path: impl AsRef<Path>) -> Result<Self> {
+        Options::new().open(path)
+    }
+
+    pub(crate) fn from_volume(volume: Arc<Volume>) -> Self {
+        Self { volume }
+    }
+
+    pub(crate) fn volume(&self) -> &Volume {
+        &self.volume
+    }
+
+    /// The valid entry of `key`, held in place; `None` on a miss. Takes no lock, makes no system call (but
+    /// for a thread's first call) and copies nothing.
+    ///
+    /// # Errors
+    /// [`KeyEmpty`](crate::Error::KeyEmpty), [`KeyTooLong`](crate::Error::KeyTooLong). For readers that can't
+    /// pin, [`Busy`](crate::Error::Busy) when writers keep changing the entry.
+    #[inline]
+    pub fn get(&self, key: impl AsRef<[u8]>) -> Result<Option<Hit<'_>>> {
+        let key = key.as_ref();
+        write::check_key(&self.volume, key)?;
+        read::get(&self.volume, key, Use::Counts)
+    }
+
+    /// As [`Cache::get`], but leaves no trace: neither in the entry's frequency nor in the counters.
+    pub fn peek(&self, key: impl AsRef<[u8]>) -> Result<Option<Hit<'_>>> {
+        let key = key.as_ref();
+        write::check_key(&self.volume, key)?;
+        read::get(&self.volume, key, Use::Peeks)
+    }
+
+    /// Copies the value into `value`, whose old content is replaced on a hit and kept on a miss. For callers
+    /// that would hold a hit for long.
+    pub fn get_into(&self, key: impl AsRef<[u8]>, value: &mut Vec<u8>) -> Result<Option<Info>> {
+        let Some(hit) = self.get(key)? else { return Ok(None) };
+        value.clear();
+        value.extend_from_slice(&hit);
+        Ok(Some(hit.info()))
+    }
+
+    /// Whether there is a valid entry of `key`. Does not count as use.
+    pub fn contains(&self, key: impl AsRef<[u8]>) -> Result<bool> {
+        Ok(self.peek(key)?.is_some())
+    }
+
+    /// Stores `value` under `key`, in place of any former entry; returns the entry's serial. Whatever must
+    /// go to make room is evicted now.
+    ///
+    /// # Errors
+    /// [`EntryTooLarge`](crate::Error::EntryTooLarge) and the key's errors: nothing was changed.
+    /// [`Pinned`](crate::Error::Pinned): readers hold too much; nothing was evicted.
+    /// [`Busy`](crate::Error::Busy): a stopped process held the stripe for longer than the lock deadline.
+    /// [`ReadOnly`](crate::Error::ReadOnly).
+    pub fn put(&self, key: impl AsRef<[u8]>, value: impl AsRef<[u8]>) -> Result<u64> {
+        self.put_with(key, value, &PutOptions::new())
+    }
+
+    /// As [`Cache::put`], with a time to live and metadata.
+    pub fn put_with(
+        &self,
+        key: impl AsRef<[u8]>,
+        value: impl AsRef<[u8]>,
+        options: &PutOptions<'_>,
+    ) -> Result<u64> {
+        let stored = write::put(&self.volume, key.as_ref(), value.as_ref(), options, Condition::Always)?;
+        Ok(stored.unwrap_or_default())
+    }
+
+    /// Stores `value` only if there is no valid entry of `key`; `None`: there was one.
+    pub fn add(
+        &self,
+        key: impl AsRef<[u8]>,
+        value: impl AsRef<[u8]>,
+        options: &PutOptions<'_>,
+    ) -> Result<Option<u64>> {
+        write::put(&self.volume, key.as_ref(), value.as_ref(), options, Condition::Absent)
+    }
+
+    /// Stores `value` only if the entry of `key` still has this `serial`; `None`: it has another, or is gone.
+    pub fn replace_if(
+        &self,
+        key: impl AsRef<[u8]>,
+        serial: u64,
+        value: impl AsRef<[u8]>,
+        options: &PutOptions<'_>,
+    ) -> Result<Option<u64>> {
+        write::put(&self.volume, key.as_ref(), value.as_ref(), options, Condition::Serial(serial))
+    }
+
+    /// Reads, changes and writes the entry of `key`, one updater at a time over all processes.
+    ///
+    /// `change` gets the present entry and runs exactly once, outside every lock: it may take its time, use
+    /// the cache, or panic. Other updates of the key wait for it, up to the lock deadline; if this process
+    /// dies, they go on. Plain puts and removes don't wait; see [`Updated::Superseded`].
+    ///
+    /// ```
+    /// use eyewall::{Change, Options, PutOptions};
+    ///
+    /// let cache = Options::new().heap()?;
+    /// for _ in 0..3 {
+    ///     cache.update("visits", &PutOptions::new(), |entry| {
+    ///         let count = entry.map_or(0, |hit| u64::from_le_bytes(hit[..].try_into().unwrap()));
+    ///         Change::Put((count + 1).to_le_bytes().to_vec())
+    ///     })?;
+    /// }
+    /// assert_eq!(&*cache.get("visits")?.unwrap(), 3_u64.to_le_bytes());
+    /// # Ok::<(), eyewall::Error>(())
+    /// ```
+    pub fn update<F>(&self, key: impl AsRef<[u8]>, options: &PutOptions<'_>, change: F) -> Result<Updated>
+    where
+        F: FnOnce(Option<&Hit<'_>>) -> Change,
+    {
+        let (key, volume) = (key.as_ref(), self.volume());
+        write::check_key(volume, key)?;
+        volume.check_writable()?;
+        let claim = Claim::acquire(volume, &volume.place(key))?;
+        let mut entry = read::get(volume, key, Use::Counts)?;
+        while claim.renew() {
+            entry = read::get(volume, key, Use::Peeks)?;
+        }
+        let change = change(entry.as_ref());
+        drop(entry);
+        Ok(match change {
+            Change::Keep => Updated::Kept,
+            Change::Put(value) => {
+                let stored = write::put(volume, key, &value, options, Condition::Claimed(&claim))?;
+                stored.map_or(Updated::Superseded, Updated::Stored)
+            }
+            Change::Remove => match write::remove(volume, key, Some(&claim))? {
+                Some(_) => Updated::Removed,
+                None => Updated::Superseded,
+            },
+        })
+    }
+
+    /// Removes the entry of `key`. True: there was a valid one.
+    pub fn remove(&self, key: impl AsRef<[u8]>) -> Result<bool> {
+        Ok(write::remove(&self.volume, key.as_ref(), None)?.unwrap_or_default())
+    }
+
+    /// Removes all entries, one stripe after the other; returns how many. Puts meanwhile may survive it.
+    pub fn clear(&self) -> Result<u64> {
+        write::clear(&self.volume)
+    }
+
+    /// All valid entries, in no order; each is held while you look at it. Does not count as use. Entries
+    /// that are put or evicted meanwhile may or may not be seen; one that stays is seen exactly once.
+    pub fn iter(&self) -> Iter<'_> {
+        Iter::new(self)
+    }
+
+    /// Numbers about the volume. Looks at the whole index, one stripe after the other.
+    pub fn stats(&self) -> Result<Stats> {
+        stats::collect(&self.volume)
+    }
+
+    /// Walks the whole volume under its locks, one stripe at a time, and reports what contradicts the
+    /// format. Writers wait meanwhile; readers don't.
+    pub fn verify(&self) -> Result<Report> {
+        verify::verify(&self.volume)
+    }
+
+    /// The volume's file; `None` for one without a name.
+    pub fn path(&self) -> Option<&Path> {
+        self.volume.membership.path()
+    }
+
+    /// Bytes of the volume, all overhead included: the hard cap.
+    pub fn size(&self) -> u64 {
+        self.volume.layout.size
+    }
+
+    /// The largest entry (header, key, metadata and value) that the volume accepts.
+    pub fn entry_bytes_max(&self) -> u64 {
+        self.volume.layout.entry_bytes_max
+    }
+
+    /// Whether it was opened for reading only.
+    pub fn is_read_only(&self) -> bool {
+        self.volume.read_only
+    }
+
+    /// Maps every page now, so that no later read faults. Reads the file if it isn't in memory.
+    ///
+    /// # Errors
+    /// [`Io`](crate::Error::Io), on kernels before 5.14 among others.
+    pub fn populate(&self) -> Result<()> {
+        let path = self.path().unwrap_or_else(|| Path::new("the volume"));
+        self.volume.region.populate().map_err(|error| crate::Error::io("populating the map of", path, error))
+    }
+
+    /// Why the volume's size is no promise on its file system, if it isn't: writing to the map may then end
+    /// in SIGBUS when the disk is full.
+    pub fn storage_warning(&self) -> Option<&'static str> {
+        self.volume.membership.door()?.allocation_warning()
+    }
+}
+
+impl<'a> IntoIterator for &'a Cache {
+    type Item = Hit<'a>;
+    type IntoIter = Iter<'a>;
+
+    fn into_iter(self) -> Iter<'a> {
+        self.iter()
+    }
+}

@@ -1,0 +1,196 @@
+//! What can go wrong, in words that say what to do. A miss is no error.
+
+use std::io;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use crate::format::layout::{SIZE_MIN, Unfit};
+use crate::format::superblock::{Rejected, VERSION};
+
+/// What this crate's functions return.
+pub type Result<T> = std::result::Result<T, Error>;
+
+/// Why an operation did not happen. Nothing was changed unless the variant says so.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum Error {
+    /// A key of no bytes.
+    #[error("the key is empty; a key has at least one byte")]
+    KeyEmpty,
+    /// A key longer than the format's or the volume's limit.
+    #[error("the key has {bytes} bytes, the limit is {max}; use a hash of it as key")]
+    KeyTooLong {
+        /// Its length.
+        bytes: usize,
+        /// The longest key.
+        max: usize,
+    },
+    /// Metadata longer than 65,535 bytes.
+    #[error("the metadata has {bytes} bytes, the limit is {max}; store it as part of the value")]
+    MetadataTooLong {
+        /// Its length.
+        bytes: usize,
+        /// The longest metadata.
+        max: usize,
+    },
+    /// Key, metadata and value together exceed the volume's limit for one entry.
+    #[error(
+        "the entry needs {bytes} bytes, the limit of this volume is {max}; \
+         create it with a larger entry_bytes_max (at most a quarter of its size) or split the value"
+    )]
+    EntryTooLarge {
+        /// Header, key, metadata and value.
+        bytes: u64,
+        /// The volume's `entry_bytes_max`.
+        max: u64,
+    },
+    /// A volume below 512 KiB was asked for.
+    #[error("a volume of {bytes} bytes is too small; the smallest has {min}")]
+    SizeTooSmall {
+        /// What was asked for.
+        bytes: u64,
+        /// The smallest size.
+        min: u64,
+    },
+    /// A volume larger than positions can address was asked for.
+    #[error("a volume of {bytes} bytes is too large for this entry_bytes_max; lower either")]
+    SizeTooLarge {
+        /// What was asked for.
+        bytes: u64,
+    },
+    /// `entry_bytes_max` out of range.
+    #[error("entry_bytes_max is {bytes}; for this size it must lie between 80 and {max}")]
+    EntryMaxOutOfRange {
+        /// What was asked for.
+        bytes: u64,
+        /// A quarter of the volume.
+        max: u64,
+    },
+    /// There is no such file, and `create` is off.
+    #[error("there is no volume at {path}; create one first, or open with create(true)")]
+    NotFound {
+        /// Where it was looked for.
+        path: PathBuf,
+    },
+    /// The file is something else.
+    #[error("{path} is not an Eyewall volume; it was left as it is. Choose another path")]
+    Foreign {
+        /// The file.
+        path: PathBuf,
+    },
+    /// The file has a format that this version doesn't know.
+    #[error(
+        "{path} has format version {found}, this program knows version {supported}; \
+         use the program that made it, or remove the file (the cache starts empty)"
+    )]
+    Version {
+        /// The file.
+        path: PathBuf,
+        /// Its version.
+        found: u32,
+        /// Ours.
+        supported: u32,
+    },
+    /// The file was made on a machine of the other byte order.
+    #[error("{path} was made on a machine of another byte order; remove it to start empty")]
+    ByteOrder {
+        /// The file.
+        path: PathBuf,
+    },
+    /// The file contradicts itself.
+    #[error("{path} is damaged: {what}. Remove it to start empty")]
+    Corrupt {
+        /// The file.
+        path: PathBuf,
+        /// What was found.
+        what: &'static str,
+    },
+    /// The volume exists with another shape than the options ask for.
+    #[error(
+        "{path} was created with {option} = {found}, not {asked}; \
+         leave the option out to use the volume as it is, or remove the file to start empty"
+    )]
+    OptionsDiffer {
+        /// The file.
+        path: PathBuf,
+        /// Which option.
+        option: &'static str,
+        /// What the caller asked for.
+        asked: u64,
+        /// What the volume has.
+        found: u64,
+    },
+    /// The storage has no room for the volume. Nothing was left behind.
+    #[error("no room for a volume of {bytes} bytes at {path}; free some space or choose a smaller size")]
+    NoSpace {
+        /// Where it was to be.
+        path: PathBuf,
+        /// Its size.
+        bytes: u64,
+    },
+    /// The directory or file can't be written, or the cache was opened for reading only.
+    #[error("{path} can only be read; {advice}")]
+    ReadOnly {
+        /// The file or directory.
+        path: PathBuf,
+        /// What helps.
+        advice: &'static str,
+    },
+    /// Every process slot of the volume is taken by a living process.
+    #[error(
+        "{max} processes are attached already, the most that this volume takes; \
+         stop some, or create a larger volume"
+    )]
+    TooManyProcesses {
+        /// Slots of this volume's process table.
+        max: u64,
+    },
+    /// No room can be made, because readers hold what would have to go. Nothing was evicted.
+    #[error("readers hold too much of the cache to make room for {bytes} bytes; drop some hits and retry")]
+    Pinned {
+        /// The entry's bytes.
+        bytes: u64,
+    },
+    /// Another process or thread held what we need for longer than the lock deadline.
+    #[error("still waiting for {what} after {waited:?}; a holder is stopped or the machine overloaded; retry")]
+    Busy {
+        /// What was waited for.
+        what: &'static str,
+        /// For how long.
+        waited: Duration,
+    },
+    /// The operating system refused.
+    #[error("{what} {path}: {source}")]
+    Io {
+        /// What was tried.
+        what: &'static str,
+        /// On which file.
+        path: PathBuf,
+        /// What it answered.
+        source: io::Error,
+    },
+}
+
+impl Error {
+    pub(crate) fn io(what: &'static str, path: &Path, source: io::Error) -> Self {
+        Self::Io { what, path: path.to_owned(), source }
+    }
+
+    pub(crate) fn unfit(why: Unfit, size: u64, entry_bytes_max: u64) -> Self {
+        match why {
+            Unfit::SizeTooSmall => Self::SizeTooSmall { bytes: size, min: SIZE_MIN },
+            Unfit::SizeTooLarge => Self::SizeTooLarge { bytes: size },
+            Unfit::EntryMax { most } => Self::EntryMaxOutOfRange { bytes: entry_bytes_max, max: most },
+        }
+    }
+
+    pub(crate) fn rejected(why: Rejected, path: &Path) -> Self {
+        let path = path.to_owned();
+        match why {
+            Rejected::Foreign => Self::Foreign { path },
+            Rejected::Version(found) => Self::Version { path, found, supported: VERSION },
+            Rejected::ByteOrder => Self::ByteOrder { path },
+            Rejected::Corrupt(what) => Self::Corrupt { path, what },
+        }
+    }
+}

@@ -1,0 +1,84 @@
+//! The hashes that are part of the format.
+
+use std::hash::Hasher;
+
+use siphasher::sip::SipHasher13;
+use xxhash_rust::xxh3::{xxh3_64, xxh3_64_with_seed};
+
+use super::layout::Layout;
+
+/// The secret of a volume: keys can't be made to collide, nor headers forged, without reading it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Secret {
+    pub(crate) hash_seed: u64,
+    pub(crate) mac_key: [u64; 2],
+}
+
+/// Where a key may live, and how its slot is recognised. All of it is taken from one 64-bit hash.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Place {
+    pub(crate) hash: u64,
+    pub(crate) stripe: usize,
+    /// Numbers of the two buckets inside the stripe; equal only where a stripe has one bucket.
+    pub(crate) buckets: [u64; 2],
+    /// 19 bits.
+    pub(crate) fingerprint: u64,
+    /// 16 bits more, by which a ghost knows its key.
+    pub(crate) ghost_hash: u64,
+}
+
+/// XXH3-64 of the key, seeded with the volume's secret (xxHash specification 0.2.0).
+#[inline]
+pub(crate) fn key_hash(secret: &Secret, key: &[u8]) -> u64 {
+    xxh3_64_with_seed(key, secret.hash_seed)
+}
+
+/// Splits a key's hash into stripe, buckets and fingerprint.
+#[inline]
+pub(crate) fn place(layout: &Layout, hash: u64) -> Place {
+    const GOLDEN: u64 = 0x9e37_79b9_7f4a_7c15;
+    let count = layout.buckets;
+    let mixed = hash.wrapping_mul(GOLDEN);
+    let first = ((hash & 0xffff_ffff) * count) >> 32;
+    let second = ((mixed >> 32) * count) >> 32;
+    let second = if second == first { (first + 1) % count } else { second };
+    Place {
+        hash,
+        stripe: (((hash >> 48) * layout.stripes) >> 16) as usize,
+        buckets: [first, second],
+        fingerprint: (((hash >> 32) & 0xffff) << 3) | (hash & 7),
+        ghost_hash: (mixed >> 12) & 0xffff,
+    }
+}
+
+/// The low 32 bits of XXH3-64 over an entry's key, metadata and value, which lie together in this order.
+pub(crate) fn checksum(bytes: &[u8]) -> u32 {
+    xxh3_64(bytes) as u32
+}
+
+/// The low 32 bits of SipHash-1-3 over what makes a header genuine: where it is, how long its parts are,
+/// whose key it holds and which version.
+pub(crate) fn header_mac(secret: &Secret, position: u64, lengths: [u64; 2], hash: u64, serial: u64) -> u32 {
+    let mut state = SipHasher13::new_with_keys(secret.mac_key[0], secret.mac_key[1]);
+    for word in [position, lengths[0], lengths[1], hash, serial] {
+        state.write_u64(word.to_le());
+    }
+    state.finish() as u32
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_key_has_two_different_buckets() {
+        let layout = Layout::new(1 << 20, 1024, None).unwrap();
+        for key in 0..1000_u64 {
+            let hash = key_hash(&Secret { hash_seed: 1, mac_key: [0; 2] }, &key.to_le_bytes());
+            let place = place(&layout, hash);
+            assert_ne!(place.buckets[0], place.buckets[1]);
+            assert!(place.buckets.iter().all(|bucket| *bucket < layout.buckets));
+            assert!(place.stripe < layout.stripes as usize);
+        }
+    }
+}

@@ -1,0 +1,234 @@
+//! Where everything lies in a volume: computed from a few numbers of the superblock, checked against its
+//! size.
+
+use super::slot::POSITIONS_MAX;
+use super::{UNIT_BYTES, owner::PROCESSES_MAX, record};
+
+/// The smallest volume.
+pub(crate) const SIZE_MIN: u64 = 512 << 10;
+/// The superblock's page.
+pub(crate) const SUPERBLOCK_BYTES: u64 = 4096;
+/// One process slot: incarnation, process id, start time.
+pub(crate) const PROCESS_BYTES: u64 = 64;
+/// One thread slot: owner line, pin line, counter line.
+pub(crate) const THREAD_BYTES: u64 = 192;
+/// One stripe's words.
+pub(crate) const STRIPE_BYTES: u64 = 512;
+/// One claim: hash, lock word, flags.
+pub(crate) const CLAIM_BYTES: u64 = 16;
+/// Eight slots of eight bytes: one cache line.
+pub(crate) const BUCKET_BYTES: u64 = 64;
+/// Slots of a bucket.
+pub(crate) const BUCKET_SLOTS: u64 = 8;
+
+const STRIPES_MAX: u64 = 16;
+/// The small ring's share of a stripe's data, in percent.
+const SMALL_PERCENT: u64 = 15;
+/// Index slots per expected entry, in percent: one for each live entry, the rest for ghosts.
+const SLOTS_PER_ENTRY_PERCENT: u64 = 175;
+const ENTRY_MAX_DEFAULT: u64 = 4 << 20;
+const PAGE: u64 = 4096;
+
+/// The shape of a volume. The first block of fields is stored; the offsets follow from it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Layout {
+    pub(crate) size: u64,
+    pub(crate) stripes: u64,
+    /// Buckets of one stripe's index.
+    pub(crate) buckets: u64,
+    /// Bytes of one stripe's small ring.
+    pub(crate) small: u64,
+    /// Bytes of one stripe's main ring, which follows the small one.
+    pub(crate) main: u64,
+    pub(crate) processes: u64,
+    pub(crate) threads: u64,
+    /// Claims of one stripe.
+    pub(crate) claims: u64,
+    pub(crate) entry_bytes_max: u64,
+    pub(crate) entry_size_hint: u64,
+
+    pub(crate) processes_at: u64,
+    pub(crate) threads_at: u64,
+    pub(crate) stripes_at: u64,
+    pub(crate) claims_at: u64,
+    pub(crate) index_at: u64,
+    pub(crate) data_at: u64,
+}
+
+/// Why there is no layout for what was asked.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Unfit {
+    SizeTooSmall,
+    SizeTooLarge,
+    EntryMax { most: u64 },
+}
+
+impl Layout {
+    /// The layout of a new volume.
+    pub(crate) fn new(size: u64, entry_size_hint: u64, entry_bytes_max: Option<u64>) -> Result<Self, Unfit> {
+        let size = size - size % PAGE;
+        if size < SIZE_MIN {
+            return Err(Unfit::SizeTooSmall);
+        }
+        let most = (size / 4).min(u64::from(u32::MAX) / 2);
+        let entry_bytes_max = entry_bytes_max.unwrap_or_else(|| (size / 16).min(ENTRY_MAX_DEFAULT));
+        if entry_bytes_max > most || entry_bytes_max < 2 * record::HEADER_BYTES {
+            return Err(Unfit::EntryMax { most });
+        }
+        let stripes = (size * SMALL_PERCENT / 100 / (2 * entry_bytes_max)).clamp(1, STRIPES_MAX);
+        let mut layout = Self {
+            size,
+            stripes,
+            buckets: 0,
+            small: 0,
+            main: 0,
+            processes: (size >> 18).clamp(32, PROCESSES_MAX),
+            threads: (size >> 16).clamp(64, 4096),
+            claims: (size >> 20).clamp(16, 64),
+            entry_bytes_max,
+            entry_size_hint: entry_size_hint.clamp(16, entry_bytes_max),
+            processes_at: 0,
+            threads_at: 0,
+            stripes_at: 0,
+            claims_at: 0,
+            index_at: 0,
+            data_at: 0,
+        };
+        layout.share_out();
+        if layout.stripe_data_bytes() / UNIT_BYTES >= POSITIONS_MAX {
+            return Err(Unfit::SizeTooLarge);
+        }
+        layout.place_parts();
+        debug_assert!(layout.is_sound());
+        Ok(layout)
+    }
+
+    /// Splits what the tables leave between index and rings.
+    fn share_out(&mut self) {
+        let tables = SUPERBLOCK_BYTES
+            + self.processes * PROCESS_BYTES
+            + self.threads * THREAD_BYTES
+            + self.stripes * (STRIPE_BYTES + self.claims * CLAIM_BYTES)
+            + PAGE;
+        let stripe = (self.size - tables) / self.stripes;
+        let entry = (self.entry_size_hint + record::HEADER_BYTES).next_multiple_of(UNIT_BYTES);
+        let slots_per_byte = (SLOTS_PER_ENTRY_PERCENT, 100 * entry);
+        // index = data * slots_per_byte * 8, and index + data = stripe.
+        let index = stripe * slots_per_byte.0 * 8 / (slots_per_byte.1 + slots_per_byte.0 * 8);
+        self.buckets = (index / BUCKET_BYTES).max(2);
+        let data = stripe - self.buckets * BUCKET_BYTES;
+        self.small = (data * SMALL_PERCENT / 100).next_multiple_of(64);
+        self.main = (data - self.small) / 64 * 64;
+    }
+
+    /// Computes the offsets from the stored fields.
+    pub(crate) fn place_parts(&mut self) {
+        self.processes_at = SUPERBLOCK_BYTES;
+        self.threads_at = self.processes_at + self.processes * PROCESS_BYTES;
+        self.stripes_at = self.threads_at + self.threads * THREAD_BYTES;
+        self.claims_at = self.stripes_at + self.stripes * STRIPE_BYTES;
+        let claims_end = self.claims_at + self.stripes * self.claims * CLAIM_BYTES;
+        self.index_at = claims_end.next_multiple_of(BUCKET_BYTES);
+        let index_end = self.index_at + self.stripes * self.buckets * BUCKET_BYTES;
+        self.data_at = index_end.next_multiple_of(PAGE.min(SUPERBLOCK_BYTES));
+        if self.data_at + self.stripes * self.stripe_data_bytes() > self.size {
+            self.data_at = index_end;
+        }
+    }
+
+    /// Whether the stored fields can be true: what an untrusted superblock is checked by.
+    pub(crate) fn is_sound(&self) -> bool {
+        let bounded = (1..=STRIPES_MAX).contains(&self.stripes)
+            && (2..=1 << 32).contains(&self.buckets)
+            && (1..=PROCESSES_MAX).contains(&self.processes)
+            && (1..=1 << 16).contains(&self.threads)
+            && (1..=1 << 16).contains(&self.claims)
+            && self.small.is_multiple_of(64)
+            && self.main.is_multiple_of(64)
+            && self.small > 0
+            && self.main > 0
+            && self.small < 1 << 40
+            && self.main < 1 << 40
+            && self.size >= SIZE_MIN
+            && self.entry_bytes_max >= 2 * record::HEADER_BYTES
+            && self.entry_bytes_max <= self.main / 2;
+        bounded
+            && self.stripe_data_bytes() / UNIT_BYTES < POSITIONS_MAX
+            && self.data_at + self.stripes * self.stripe_data_bytes() <= self.size
+    }
+
+    /// Bytes of both rings of one stripe.
+    #[inline]
+    pub(crate) fn stripe_data_bytes(&self) -> u64 {
+        self.small + self.main
+    }
+
+    /// Offset of stripe `stripe`'s first data byte.
+    #[inline]
+    pub(crate) fn stripe_data_at(&self, stripe: usize) -> u64 {
+        self.data_at + stripe as u64 * self.stripe_data_bytes()
+    }
+
+    /// Offset of a bucket.
+    #[inline]
+    pub(crate) fn bucket_at(&self, stripe: usize, bucket: u64) -> usize {
+        (self.index_at + (stripe as u64 * self.buckets + bucket) * BUCKET_BYTES) as usize
+    }
+
+    /// Offset of a stripe's words.
+    #[inline]
+    pub(crate) fn stripe_at(&self, stripe: usize) -> usize {
+        (self.stripes_at + stripe as u64 * STRIPE_BYTES) as usize
+    }
+
+    /// Offset of a stripe's claim.
+    pub(crate) fn claim_at(&self, stripe: usize, claim: u64) -> usize {
+        (self.claims_at + (stripe as u64 * self.claims + claim) * CLAIM_BYTES) as usize
+    }
+
+    /// Offset of a thread slot.
+    #[inline]
+    pub(crate) fn thread_at(&self, thread: u32) -> usize {
+        (self.threads_at + u64::from(thread) * THREAD_BYTES) as usize
+    }
+
+    /// Offset of a process slot.
+    pub(crate) fn process_at(&self, process: u32) -> usize {
+        (self.processes_at + u64::from(process) * PROCESS_BYTES) as usize
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    proptest! {
+        #[test]
+        fn every_layout_fits_its_size(size in SIZE_MIN..1 << 44, hint in 1..1_u64 << 32, entry in 80..1_u64 << 40) {
+            let entry = entry.min((size - size % PAGE) / 4).min(u64::from(u32::MAX) / 2);
+            match Layout::new(size, hint, Some(entry)) {
+                Ok(layout) => prop_assert!(layout.is_sound(), "{layout:?}"),
+                Err(why) => prop_assert_eq!(why, Unfit::SizeTooLarge),
+            }
+        }
+    }
+
+    #[test]
+    fn default_overhead_is_small() {
+        for (size, percent) in [(SIZE_MIN, 8), (16 << 20, 3), (1 << 30, 3)] {
+            let layout = Layout::new(size, 1024, None).unwrap();
+            let data = layout.stripes * layout.stripe_data_bytes();
+            assert!((size - data) * 100 <= size * percent, "{layout:?}");
+        }
+    }
+
+    #[test]
+    fn what_cannot_be_laid_out_says_why() {
+        assert_eq!(Layout::new(SIZE_MIN - 1, 1024, None), Err(Unfit::SizeTooSmall));
+        assert_eq!(Layout::new(1 << 50, 1024, None), Err(Unfit::SizeTooLarge));
+        let most = SIZE_MIN / 4;
+        assert_eq!(Layout::new(SIZE_MIN, 1024, Some(most + 1)), Err(Unfit::EntryMax { most }));
+        assert!(Layout::new(SIZE_MIN, 1024, Some(most)).is_ok());
+    }
+}

@@ -1,0 +1,243 @@
+//! A record: what a ring is made of. An entry, a promise of one, or filler.
+//!
+//! ```text
+//!        0        8        16       24       32       40
+//! +-------+--------+--------+--------+--------+-------- - - -+-------- - -+------- - - -+--+
+//! | head  |mac|sum | created| lengths| expires| key          | metadata   | value       |  |
+//! +-------+--------+--------+--------+--------+-------- - - -+-------- - -+------- - - -+--+
+//! head:    kind 8 | flags 8 | serial, owner or filler length 48
+//! created: milliseconds since 1970, 48 | key length 16
+//! lengths: value length 32 | metadata length 16 | generation that verified it 16
+//! ```
+
+use std::sync::atomic::Ordering::{Acquire, Relaxed, Release};
+
+use eyewall_region::Region;
+
+use super::UNIT_BYTES;
+use super::owner::Owner;
+
+/// Bytes before an entry's key.
+pub(crate) const HEADER_BYTES: u64 = 40;
+/// The key length field has 16 bits.
+pub(crate) const KEY_BYTES_MAX: usize = 0xffff;
+/// The metadata length field has 16 bits.
+pub(crate) const METADATA_BYTES_MAX: usize = 0xffff;
+
+const PAYLOAD_BITS: u32 = 48;
+const PAYLOAD_MASK: u64 = (1 << PAYLOAD_BITS) - 1;
+const KIND_SHIFT: u32 = 56;
+
+const FILLER: u64 = 1;
+const PENDING: u64 = 2;
+const ENTRY: u64 = 3;
+
+/// What a record's first word says.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Head {
+    /// Nothing, for so many bytes.
+    Filler(u64),
+    /// Space that its owner is filling.
+    Pending(Owner),
+    /// An entry, of this serial; live if, and only if, a slot points at it.
+    Entry(u64),
+}
+
+impl Head {
+    pub(crate) fn word(self) -> u64 {
+        let (kind, payload) = match self {
+            Self::Filler(bytes) => (FILLER, bytes / UNIT_BYTES),
+            Self::Pending(owner) => (PENDING, u64::from(owner.word())),
+            Self::Entry(serial) => (ENTRY, serial),
+        };
+        (kind << KIND_SHIFT) | (payload & PAYLOAD_MASK)
+    }
+
+    pub(crate) fn from_word(word: u64) -> Option<Self> {
+        let payload = word & PAYLOAD_MASK;
+        match word >> PAYLOAD_BITS {
+            kind if kind == FILLER << 8 => Some(Self::Filler(payload * UNIT_BYTES)),
+            kind if kind == PENDING << 8 => Some(Self::Pending(Owner::from_word(payload as u32)?)),
+            kind if kind == ENTRY << 8 => Some(Self::Entry(payload)),
+            _ => None,
+        }
+    }
+}
+
+/// How long the parts of an entry are, in bytes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Lengths {
+    pub(crate) key: u64,
+    pub(crate) metadata: u64,
+    pub(crate) value: u64,
+}
+
+impl Lengths {
+    /// All bytes of the record: header, parts, and up to 7 bytes of padding.
+    #[inline]
+    pub(crate) fn record_bytes(self) -> u64 {
+        (HEADER_BYTES + self.key + self.metadata + self.value).next_multiple_of(UNIT_BYTES)
+    }
+}
+
+/// The words of a header, before or after they stand in the region.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Header {
+    pub(crate) lengths: Lengths,
+    pub(crate) mac: u32,
+    pub(crate) checksum: u32,
+    pub(crate) created_ms: u64,
+    /// 0: never.
+    pub(crate) expires_ms: u64,
+    pub(crate) generation: u16,
+}
+
+/// The record at a byte offset of the region.
+///
+/// Whoever makes one has checked that the header lies inside the region; everything else is read through
+/// the region's own bounds.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Record<'a> {
+    region: &'a Region,
+    pub(crate) offset: usize,
+}
+
+impl<'a> Record<'a> {
+    #[inline]
+    pub(crate) fn at(region: &'a Region, offset: usize) -> Self {
+        Self { region, offset }
+    }
+
+    #[inline]
+    pub(crate) fn head(&self) -> Option<Head> {
+        Head::from_word(self.region.word(self.offset).load(Acquire))
+    }
+
+    pub(crate) fn set_head(&self, head: Head) {
+        self.region.word(self.offset).store(head.word(), Release);
+    }
+
+    #[inline]
+    pub(crate) fn lengths(&self) -> Lengths {
+        let created = self.region.word(self.offset + 16).load(Relaxed);
+        let lengths = self.region.half(self.offset + 24).load(Relaxed);
+        let metadata = self.region.quarter(self.offset + 28).load(Relaxed);
+        Lengths {
+            key: created >> 48,
+            metadata: u64::from(metadata),
+            value: u64::from(lengths),
+        }
+    }
+
+    pub(crate) fn header(&self) -> Header {
+        let sums = self.region.word(self.offset + 8).load(Relaxed);
+        Header {
+            lengths: self.lengths(),
+            mac: sums as u32,
+            checksum: (sums >> 32) as u32,
+            created_ms: self.created_ms(),
+            expires_ms: self.expires_ms(),
+            generation: self.generation(),
+        }
+    }
+
+    /// Stores all of the header but its first word, which makes it a record.
+    pub(crate) fn set_header(&self, header: &Header) {
+        let lengths = header.lengths;
+        let sums = u64::from(header.mac) | (u64::from(header.checksum) << 32);
+        self.region.word(self.offset + 8).store(sums, Relaxed);
+        let created = (header.created_ms & PAYLOAD_MASK) | (lengths.key << PAYLOAD_BITS);
+        self.region.word(self.offset + 16).store(created, Relaxed);
+        self.region.half(self.offset + 24).store(lengths.value as u32, Relaxed);
+        self.region.quarter(self.offset + 28).store(lengths.metadata as u16, Relaxed);
+        self.region.quarter(self.offset + 30).store(header.generation, Relaxed);
+        self.region.word(self.offset + 32).store(header.expires_ms, Relaxed);
+    }
+
+    pub(crate) fn created_ms(&self) -> u64 {
+        self.region.word(self.offset + 16).load(Relaxed) & PAYLOAD_MASK
+    }
+
+    #[inline]
+    pub(crate) fn expires_ms(&self) -> u64 {
+        self.region.word(self.offset + 32).load(Relaxed)
+    }
+
+    /// The open-generation in which this record was written or last verified.
+    #[inline]
+    pub(crate) fn generation(&self) -> u16 {
+        self.region.quarter(self.offset + 30).load(Relaxed)
+    }
+
+    pub(crate) fn set_generation(&self, generation: u16) {
+        self.region.quarter(self.offset + 30).store(generation, Relaxed);
+    }
+
+    /// Offset of the key; metadata and value follow it without gaps.
+    #[inline]
+    pub(crate) fn body(&self) -> usize {
+        self.offset + HEADER_BYTES as usize
+    }
+
+    /// The key's bytes.
+    ///
+    /// # Safety
+    /// The record can't be reclaimed meanwhile: it is pinned, or its stripe is locked and it is live.
+    pub(crate) unsafe fn key(&self) -> &'a [u8] {
+        // SAFETY: the caller keeps the bytes as they are.
+        unsafe { self.region.bytes(self.body(), self.lengths().key as usize) }
+    }
+}
+
+/// Whether an entry has lived its time at `now_ms`.
+///
+/// An entry that expires and was created in the future counts as expired: the clock went back, and must not
+/// prolong its life.
+#[inline]
+pub(crate) fn is_expired(created_ms: u64, expires_ms: u64, now_ms: impl FnOnce() -> u64) -> bool {
+    if expires_ms == 0 {
+        return false;
+    }
+    let now = now_ms();
+    now >= expires_ms || created_ms > now
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn head_words_survive_packing() {
+        let owner = Owner { process: 3, incarnation: 9 };
+        for head in [Head::Filler(1 << 34), Head::Pending(owner), Head::Entry((1 << 48) - 1)] {
+            assert_eq!(Head::from_word(head.word()), Some(head));
+        }
+        for word in [0, u64::MAX, 4 << KIND_SHIFT, (ENTRY << KIND_SHIFT) | (1 << PAYLOAD_BITS)] {
+            assert_eq!(Head::from_word(word), None);
+        }
+    }
+
+    #[test]
+    fn headers_survive_packing() {
+        let region = Region::heap(4096);
+        let record = Record::at(&region, 64);
+        let header = Header {
+            lengths: Lengths { key: 0xffff, metadata: 0xfffe, value: 0xffff_fffd },
+            mac: 1,
+            checksum: 2,
+            created_ms: 1 << 47,
+            expires_ms: 77,
+            generation: 0xfffc,
+        };
+        record.set_header(&header);
+        assert_eq!(record.header(), header);
+    }
+
+    #[test]
+    fn an_entry_from_the_future_is_expired_if_it_expires_at_all() {
+        assert!(!is_expired(1000, 0, || 10));
+        assert!(!is_expired(1000, 2000, || 1999));
+        assert!(is_expired(1000, 2000, || 2000));
+        assert!(is_expired(1000, 2000, || 999));
+    }
+}

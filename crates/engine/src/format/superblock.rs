@@ -1,0 +1,242 @@
+//! The first page of a volume: what it is, its shape, its secret, and the state of its attachment.
+
+use std::sync::atomic::Ordering::{Acquire, Relaxed, Release};
+
+use eyewall_region::{Region, file::Identity};
+use xxhash_rust::xxh3::xxh3_64;
+
+use super::hash::Secret;
+use super::layout::{Layout, SUPERBLOCK_BYTES};
+
+/// `EYEWALL` and a zero byte, read as a little-endian word.
+pub(crate) const MAGIC: u64 = u64::from_le_bytes(*b"EYEWALL\0");
+/// The format that this code writes and reads.
+pub(crate) const VERSION: u32 = 1;
+/// Reads as something else on a machine of the other byte order.
+const BYTE_ORDER: u32 = 0x0102_0304;
+/// The stored fields end here, with their checksum.
+const STATIC_BYTES: usize = 152;
+
+/// Offsets of the words that change: each on a line that readers only read, but for the thread mark.
+const CLEAN_AT: usize = 192;
+const GENERATION_AT: usize = 200;
+const BOOT_AT: usize = 208;
+const IDENTITY_AT: usize = 224;
+const UNCLEAN_DROPS_AT: usize = 240;
+const THREADS_USED_AT: usize = 256;
+
+/// The part that never changes after creation.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Superblock {
+    pub(crate) layout: Layout,
+    pub(crate) secret: Secret,
+    pub(crate) created_ms: u64,
+}
+
+/// What is wrong with a superblock.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Rejected {
+    Foreign,
+    Version(u32),
+    ByteOrder,
+    Corrupt(&'static str),
+}
+
+impl Superblock {
+    /// The stored bytes. All fields little-endian; see `docs/format.md`.
+    pub(crate) fn encode(&self) -> Vec<u8> {
+        let layout = &self.layout;
+        let mut bytes = Vec::with_capacity(SUPERBLOCK_BYTES as usize);
+        bytes.extend_from_slice(&MAGIC.to_le_bytes());
+        bytes.extend_from_slice(&VERSION.to_le_bytes());
+        bytes.extend_from_slice(&BYTE_ORDER.to_le_bytes());
+        let words = [
+            layout.size,
+            layout.stripes,
+            layout.buckets,
+            layout.small,
+            layout.main,
+            layout.processes,
+            layout.threads,
+            layout.claims,
+            layout.entry_bytes_max,
+            layout.entry_size_hint,
+            self.secret.hash_seed,
+            self.secret.mac_key[0],
+            self.secret.mac_key[1],
+            self.created_ms,
+            0,
+            0,
+        ];
+        for word in words {
+            bytes.extend_from_slice(&word.to_le_bytes());
+        }
+        let sum = xxh3_64(&bytes);
+        bytes.extend_from_slice(&sum.to_le_bytes());
+        bytes
+    }
+
+    /// Reads the stored bytes, trusting none of them.
+    pub(crate) fn decode(bytes: &[u8]) -> Result<Self, Rejected> {
+        let Some(bytes) = bytes.first_chunk::<STATIC_BYTES>() else { return Err(Rejected::Foreign) };
+        let word = |at: usize| {
+            let mut word = [0; 8];
+            word.copy_from_slice(&bytes[at..at + 8]);
+            u64::from_le_bytes(word)
+        };
+        if word(0) != MAGIC {
+            return Err(Rejected::Foreign);
+        }
+        let (version, order) = (word(8) as u32, (word(8) >> 32) as u32);
+        if order == BYTE_ORDER.swap_bytes() {
+            return Err(Rejected::ByteOrder);
+        }
+        if version != VERSION {
+            return Err(Rejected::Version(version));
+        }
+        if order != BYTE_ORDER || xxh3_64(&bytes[..STATIC_BYTES - 8]) != word(STATIC_BYTES - 8) {
+            return Err(Rejected::Corrupt("its superblock fails its checksum"));
+        }
+        let mut layout = Layout {
+            size: word(16),
+            stripes: word(24),
+            buckets: word(32),
+            small: word(40),
+            main: word(48),
+            processes: word(56),
+            threads: word(64),
+            claims: word(72),
+            entry_bytes_max: word(80),
+            entry_size_hint: word(88),
+            processes_at: 0,
+            threads_at: 0,
+            stripes_at: 0,
+            claims_at: 0,
+            index_at: 0,
+            data_at: 0,
+        };
+        if layout.size > 1 << 50 || layout.processes > 1 << 16 || layout.threads > 1 << 20 {
+            return Err(Rejected::Corrupt("its superblock describes an impossible shape"));
+        }
+        if [layout.stripes, layout.claims].iter().any(|count| *count > 1 << 16)
+            || [layout.buckets, layout.small, layout.main].iter().any(|size| *size > 1 << 40)
+        {
+            return Err(Rejected::Corrupt("its superblock describes an impossible shape"));
+        }
+        layout.place_parts();
+        if !layout.is_sound() {
+            return Err(Rejected::Corrupt("its superblock describes an impossible shape"));
+        }
+        let secret = Secret { hash_seed: word(96), mac_key: [word(104), word(112)] };
+        Ok(Self { layout, secret, created_ms: word(120) })
+    }
+}
+
+/// The words of the superblock that change while the volume lives.
+///
+/// They are written under the attach lock, but for the clean word, which the first writer after an attach
+/// clears, and the mark, which any thread raises.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Attachment<'a>(pub(crate) &'a Region);
+
+impl Attachment<'_> {
+    /// Whether the last process left an orderly volume behind, synced to storage.
+    pub(crate) fn is_clean(self) -> bool {
+        self.0.word(CLEAN_AT).load(Acquire) == 1
+    }
+
+    pub(crate) fn set_clean(self, clean: bool) {
+        self.0.word(CLEAN_AT).store(u64::from(clean), Release);
+    }
+
+    /// Which attachment of the volume this is; raised when a process attaches and no other is there.
+    pub(crate) fn generation(self) -> u64 {
+        self.0.word(GENERATION_AT).load(Acquire)
+    }
+
+    pub(crate) fn set_generation(self, generation: u64) {
+        self.0.word(GENERATION_AT).store(generation, Release);
+    }
+
+    /// The boot and the file in which the volume was attached last.
+    pub(crate) fn home(self) -> (u128, Identity) {
+        let boot = [BOOT_AT, BOOT_AT + 8].map(|at| u128::from(self.0.word(at).load(Relaxed)));
+        let identity = Identity {
+            device: self.0.word(IDENTITY_AT).load(Relaxed),
+            inode: self.0.word(IDENTITY_AT + 8).load(Relaxed),
+        };
+        (boot[0] | (boot[1] << 64), identity)
+    }
+
+    pub(crate) fn set_home(self, boot: u128, identity: Identity) {
+        self.0.word(BOOT_AT).store(boot as u64, Relaxed);
+        self.0.word(BOOT_AT + 8).store((boot >> 64) as u64, Relaxed);
+        self.0.word(IDENTITY_AT).store(identity.device, Relaxed);
+        self.0.word(IDENTITY_AT + 8).store(identity.inode, Relaxed);
+    }
+
+    /// How often the volume was emptied because it could not be trusted.
+    pub(crate) fn unclean_drops(self) -> u64 {
+        self.0.word(UNCLEAN_DROPS_AT).load(Relaxed)
+    }
+
+    pub(crate) fn count_unclean_drop(self) {
+        self.0.word(UNCLEAN_DROPS_AT).fetch_add(1, Relaxed);
+    }
+
+    /// No thread slot at or above this number was ever used.
+    #[inline]
+    pub(crate) fn threads_used(self) -> u64 {
+        self.0.word(THREADS_USED_AT).load(std::sync::atomic::Ordering::SeqCst)
+    }
+
+    /// Raises the mark. Done before a new thread slot's first pin; sequentially consistent, as the pin is.
+    pub(crate) fn raise_threads_used(self, used: u64) {
+        self.0.word(THREADS_USED_AT).fetch_max(used, std::sync::atomic::Ordering::SeqCst);
+    }
+
+    /// Syncs the page that holds these words.
+    pub(crate) fn sync(self) -> std::io::Result<()> {
+        self.0.sync(0, SUPERBLOCK_BYTES as usize)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn sample() -> Superblock {
+        Superblock {
+            layout: Layout::new(1 << 20, 1024, None).unwrap(),
+            secret: Secret { hash_seed: 1, mac_key: [2, 3] },
+            created_ms: 4,
+        }
+    }
+
+    #[test]
+    fn a_superblock_survives_encoding() {
+        assert_eq!(Superblock::decode(&sample().encode()), Ok(sample()));
+    }
+
+    #[test]
+    fn every_single_bit_flip_is_noticed() {
+        let good = sample().encode();
+        for bit in 0..good.len() * 8 {
+            let mut bad = good.clone();
+            bad[bit / 8] ^= 1 << (bit % 8);
+            assert!(Superblock::decode(&bad).is_err(), "bit {bit}");
+        }
+    }
+
+    #[test]
+    fn each_kind_of_stranger_gets_its_own_answer() {
+        let mut other = sample().encode();
+        other[8] = 9;
+        assert_eq!(Superblock::decode(&other), Err(Rejected::Version(9)));
+        let mut swapped = sample().encode();
+        swapped[12..16].reverse();
+        assert_eq!(Superblock::decode(&swapped), Err(Rejected::ByteOrder));
+        assert_eq!(Superblock::decode(b"PK\x03\x04"), Err(Rejected::Foreign));
+        assert_eq!(Superblock::decode(&[0; 4096]), Err(Rejected::Foreign));
+    }
+}

@@ -1,0 +1,293 @@
+//! Hits: an entry's bytes, held in place for as long as somebody looks at them.
+
+use std::fmt;
+use std::ops::Deref;
+use std::sync::atomic::AtomicU64;
+use std::sync::atomic::Ordering::Relaxed;
+use std::sync::{Arc, PoisonError, Weak};
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
+
+use eyewall_region::{clock, fork};
+
+use crate::format::record::{Head, Header, Lengths, Record};
+use crate::protocol;
+use crate::volume::Volume;
+
+/// An entry of the cache, held where it lies.
+///
+/// It derefs to the value's bytes, in the map: no copy was made. As long as the hit lives, nobody overwrites
+/// them, whatever is put, removed or evicted meanwhile; dropping it is the only release. Hold it for as long
+/// as you read, not longer: what is held can't be evicted, and a cache that is held beyond one eighth gives
+/// heap copies instead ([`Hit::is_copy`]).
+///
+/// A hit may be read and dropped by any thread. **After `fork`** the child must not read a hit that it
+/// inherited (this panics); dropping it there has no effect.
+pub struct Hit<'a> {
+    volume: &'a Volume,
+    bytes: Bytes<'a>,
+    fork: u32,
+}
+
+enum Bytes<'a> {
+    Pinned { record: Record<'a>, pin: &'a AtomicU64 },
+    Copied(Box<Copied>),
+}
+
+/// A record on the heap, counted against the process's budget while it lives.
+pub(crate) struct Copied {
+    pub(crate) header: Header,
+    pub(crate) serial: u64,
+    /// Key, metadata and value.
+    pub(crate) body: Box<[u8]>,
+}
+
+/// What is known of an entry beside its bytes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Info {
+    /// Names this version of the entry: grows with every put, within one key.
+    pub serial: u64,
+    /// When it was put.
+    pub created: SystemTime,
+    /// How long it stays valid; `None`: until it is evicted.
+    pub ttl_left: Option<Duration>,
+    /// Length of the key.
+    pub key_bytes: usize,
+    /// Length of the metadata.
+    pub metadata_bytes: usize,
+    /// Length of the value.
+    pub value_bytes: usize,
+}
+
+impl<'a> Hit<'a> {
+    /// A hit that may be sent anywhere and lives as long as it likes; it keeps the volume mapped.
+    pub fn into_owned(self) -> OwnedHit {
+        match self.volume.this.upgrade() {
+            Some(volume) => OwnedHit::new(volume, self),
+            None => unreachable!("a hit borrows from a cache, which owns the volume"),
+        }
+    }
+
+    /// # Safety
+    /// `pin` holds a validated claim on `record`, which nobody else releases.
+    #[inline]
+    pub(crate) unsafe fn pinned(volume: &'a Volume, record: Record<'a>, pin: &'a AtomicU64) -> Self {
+        Self { volume, bytes: Bytes::Pinned { record, pin }, fork: fork::generation() }
+    }
+
+    pub(crate) fn copied(volume: &'a Volume, copied: Copied) -> Self {
+        volume.copied_bytes.fetch_add(copied.body.len() as u64, Relaxed);
+        Self { volume, bytes: Bytes::Copied(Box::new(copied)), fork: fork::generation() }
+    }
+
+    #[inline]
+    fn header(&self) -> Header {
+        match &self.bytes {
+            Bytes::Pinned { record, .. } => record.header(),
+            Bytes::Copied(copied) => copied.header,
+        }
+    }
+
+    #[inline]
+    fn lengths(&self) -> Lengths {
+        match &self.bytes {
+            Bytes::Pinned { record, .. } => record.lengths(),
+            Bytes::Copied(copied) => copied.header.lengths,
+        }
+    }
+
+    #[inline]
+    fn part(&self, start: usize, bytes: usize) -> &[u8] {
+        match &self.bytes {
+            Bytes::Pinned { record, .. } => {
+                assert!(self.fork == fork::generation(), "a hit was inherited through fork; get it again");
+                // SAFETY: the pin holds the record in place; lengths were checked before the hit was made.
+                unsafe { self.volume.region.bytes(record.body() + start, bytes) }
+            }
+            Bytes::Copied(copied) => &copied.body[start..start + bytes],
+        }
+    }
+
+    /// The key.
+    pub fn key(&self) -> &[u8] {
+        self.part(0, self.lengths().key as usize)
+    }
+
+    /// What was put as metadata; empty if nothing was.
+    pub fn metadata(&self) -> &[u8] {
+        let lengths = self.lengths();
+        self.part(lengths.key as usize, lengths.metadata as usize)
+    }
+
+    /// The value; the hit also derefs to it.
+    #[inline]
+    pub fn value(&self) -> &[u8] {
+        let lengths = self.lengths();
+        self.part((lengths.key + lengths.metadata) as usize, lengths.value as usize)
+    }
+
+    /// Names this version of the entry, for [`crate::Cache::replace_if`].
+    pub fn serial(&self) -> u64 {
+        match &self.bytes {
+            Bytes::Pinned { record, .. } => match record.head() {
+                Some(Head::Entry(serial)) => serial,
+                _ => 0,
+            },
+            Bytes::Copied(copied) => copied.serial,
+        }
+    }
+
+    /// When the entry was put, by the wall clock.
+    pub fn created(&self) -> SystemTime {
+        UNIX_EPOCH + Duration::from_millis(self.header().created_ms)
+    }
+
+    /// How long ago the entry was put; zero if the clock went back meanwhile.
+    pub fn age(&self) -> Duration {
+        Duration::from_millis(clock::now_ms().saturating_sub(self.header().created_ms))
+    }
+
+    /// How long the entry stays valid; `None`: it never expires. Zero once it has expired.
+    pub fn ttl_left(&self) -> Option<Duration> {
+        let expires = self.header().expires_ms;
+        (expires != 0).then(|| Duration::from_millis(expires.saturating_sub(clock::now_ms())))
+    }
+
+    /// Whether the bytes are a heap copy: too much of the cache is held, or this process can't hold bytes
+    /// in place (read-only, or more threads than the volume has slots).
+    pub fn is_copy(&self) -> bool {
+        matches!(self.bytes, Bytes::Copied(_))
+    }
+
+    /// All but the bytes.
+    pub fn info(&self) -> Info {
+        let lengths = self.lengths();
+        Info {
+            serial: self.serial(),
+            created: self.created(),
+            ttl_left: self.ttl_left(),
+            key_bytes: lengths.key as usize,
+            metadata_bytes: lengths.metadata as usize,
+            value_bytes: lengths.value as usize,
+        }
+    }
+}
+
+impl Drop for Hit<'_> {
+    #[inline]
+    fn drop(&mut self) {
+        match &self.bytes {
+            Bytes::Pinned { pin, .. } => {
+                // In a forked child the pin is the parent's.
+                if self.fork == fork::generation() {
+                    protocol::unpin(*pin);
+                }
+            }
+            Bytes::Copied(copied) => {
+                self.volume.copied_bytes.fetch_sub(copied.body.len() as u64, Relaxed);
+            }
+        }
+    }
+}
+
+impl Deref for Hit<'_> {
+    type Target = [u8];
+
+    #[inline]
+    fn deref(&self) -> &[u8] {
+        self.value()
+    }
+}
+
+impl AsRef<[u8]> for Hit<'_> {
+    fn as_ref(&self) -> &[u8] {
+        self.value()
+    }
+}
+
+impl fmt::Debug for Hit<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Hit").field("info", &self.info()).field("is_copy", &self.is_copy()).finish()
+    }
+}
+
+/// Fork generation (a child must not share its parent's pins) and what the pin holds.
+pub(crate) type SharedKey = (u32, u64);
+
+/// A pin that several owned hits of one entry share.
+pub(crate) struct SharedPin {
+    volume: Arc<Volume>,
+    /// Its lifetime is that of `volume`, which this struct keeps; it is dropped first.
+    hit: std::mem::ManuallyDrop<Hit<'static>>,
+    key: Option<SharedKey>,
+}
+
+impl fmt::Debug for SharedPin {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.hit.fmt(f)
+    }
+}
+
+impl Drop for SharedPin {
+    fn drop(&mut self) {
+        if let Some(key) = self.key {
+            let _gate = fork::gate();
+            let mut shared = self.volume.shared_pins.lock().unwrap_or_else(PoisonError::into_inner);
+            if shared.get(&key).is_some_and(|weak| weak.strong_count() == 0) {
+                shared.remove(&key);
+            }
+        }
+        // SAFETY: dropped once, here, while `volume` is still alive.
+        unsafe { std::mem::ManuallyDrop::drop(&mut self.hit) }
+    }
+}
+
+/// A hit without a lifetime: it keeps the volume mapped, may be sent anywhere and dropped by any thread.
+///
+/// All owned hits of one entry in a process share one pin. `AsRef<[u8]>` gives the value, so that
+/// `bytes::Bytes::from_owner` takes it.
+#[derive(Debug, Clone)]
+pub struct OwnedHit {
+    shared: Arc<SharedPin>,
+}
+
+impl OwnedHit {
+    pub(crate) fn new(volume: Arc<Volume>, hit: Hit<'_>) -> Self {
+        debug_assert!(std::ptr::eq(hit.volume, volume.as_ref()));
+        let key = match &hit.bytes {
+            Bytes::Pinned { pin, .. } => Some((hit.fork, pin.load(Relaxed))),
+            Bytes::Copied(_) => None,
+        };
+        // SAFETY: the hit borrows from the volume, which `SharedPin` keeps alive for longer than the hit.
+        let hit: Hit<'static> = unsafe { std::mem::transmute::<Hit<'_>, Hit<'static>>(hit) };
+        let mut shared = SharedPin { volume: volume.clone(), hit: std::mem::ManuallyDrop::new(hit), key };
+        let Some(key) = key else { return Self { shared: Arc::new(shared) } };
+        // The gate, so that no child is forked while the map is locked.
+        let gate = fork::gate();
+        let mut pins = volume.shared_pins.lock().unwrap_or_else(PoisonError::into_inner);
+        // While a pin on this position is held, no other record can come to stand there.
+        if let Some(known) = pins.get(&key).and_then(Weak::upgrade) {
+            drop((pins, gate));
+            // Its pin isn't needed; the map knows the other one by this key.
+            shared.key = None;
+            return Self { shared: known };
+        }
+        let shared = Arc::new(shared);
+        pins.insert(key, Arc::downgrade(&shared));
+        drop((pins, gate));
+        Self { shared }
+    }
+}
+
+impl Deref for OwnedHit {
+    type Target = Hit<'static>;
+
+    fn deref(&self) -> &Hit<'static> {
+        &self.shared.hit
+    }
+}
+
+impl AsRef<[u8]> for OwnedHit {
+    fn as_ref(&self) -> &[u8] {
+        self.shared.hit.value()
+    }
+}

@@ -1,0 +1,84 @@
+//! The lock that processes share: one futex word, which names its holder and can be taken from the dead.
+//!
+//! Not a robust pthread mutex: see `docs/decisions/`. Waiters look every 5 ms whether the holder still
+//! lives; a living holder is never robbed, however long it is stopped, and a wait ends at the deadline.
+
+use std::sync::atomic::AtomicU32;
+use std::time::{Duration, Instant};
+
+use eyewall_region::futex;
+
+use crate::error::{Error, Result};
+use crate::format::owner::Owner;
+use crate::protocol::{self, HalfWord, WAITERS};
+use crate::volume::Volume;
+
+const PROBE_EVERY: Duration = Duration::from_millis(5);
+const SPINS: u32 = 60;
+
+/// How a lock was got.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Got {
+    Free,
+    /// Its holder died with it: what it protects must be repaired.
+    FromTheDead,
+}
+
+/// Waits for `lock` and takes it for this process.
+///
+/// # Errors
+/// `Busy` at the volume's lock deadline.
+#[inline]
+pub(crate) fn acquire(volume: &Volume, lock: &AtomicU32, what: &'static str) -> Result<Got> {
+    let me = volume.membership.owner_word();
+    debug_assert!(me != 0, "only a registered process locks");
+    match protocol::try_lock(lock, me) {
+        Ok(()) => Ok(Got::Free),
+        Err(_) => acquire_slowly(volume, lock, me, what),
+    }
+}
+
+#[cold]
+fn acquire_slowly(volume: &Volume, lock: &AtomicU32, me: u32, what: &'static str) -> Result<Got> {
+    for _ in 0..SPINS {
+        std::hint::spin_loop();
+        if HalfWord::load(lock) == 0 && protocol::try_lock(lock, me).is_ok() {
+            return Ok(Got::Free);
+        }
+    }
+    let start = Instant::now();
+    loop {
+        // Whoever has slept can't know who else sleeps: it takes the lock with the waiters bit set.
+        let Err(word) = protocol::try_lock(lock, me | WAITERS) else { return Ok(Got::Free) };
+        let asleep = word | WAITERS;
+        if word != asleep && HalfWord::compare_exchange(lock, word, asleep).is_err() {
+            continue;
+        }
+        let waited = start.elapsed();
+        let Some(left) = volume.lock_deadline.checked_sub(waited).filter(|left| !left.is_zero()) else {
+            volume.count_busy();
+            return Err(Error::Busy { what, waited });
+        };
+        futex::wait(lock, asleep, PROBE_EVERY.min(left));
+        let still = HalfWord::load(lock);
+        if still == asleep && is_dead(volume, still) && protocol::take_over(lock, still, me) {
+            return Ok(Got::FromTheDead);
+        }
+    }
+}
+
+fn is_dead(volume: &Volume, word: u32) -> bool {
+    match Owner::from_word(word & !WAITERS) {
+        Some(owner) => !volume.membership.is_alive(&volume.region, &volume.layout, owner),
+        // Nobody in the volume writes such a word: a damaged file.
+        None => word & !WAITERS != 0,
+    }
+}
+
+/// Frees `lock`, and wakes one that waits.
+#[inline]
+pub(crate) fn release(lock: &AtomicU32) {
+    if protocol::unlock(lock) {
+        futex::wake(lock, 1);
+    }
+}

@@ -1,0 +1,175 @@
+//! How a volume is opened or created.
+
+use std::path::Path;
+use std::time::Duration;
+
+use eyewall_region::file::Access;
+
+use crate::attach;
+use crate::cache::Cache;
+use crate::error::{Error, Result};
+use crate::format::layout::Layout;
+
+const SIZE_DEFAULT: u64 = 64 << 20;
+const ENTRY_SIZE_HINT_DEFAULT: u64 = 1024;
+const LOCK_DEADLINE_DEFAULT: Duration = Duration::from_secs(1);
+
+/// How a volume is opened or created.
+///
+/// ```
+/// use eyewall::Options;
+///
+/// let folder = tempfile::tempdir()?;
+/// let cache = Options::new().size(16 << 20).entry_size_hint(4096).open(folder.path().join("pages"))?;
+/// cache.put("/", "<h1>Hello</h1>")?;
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+///
+/// The shape of a volume (size, hint, largest entry) is fixed when it is created. Opening an existing one
+/// with a shape that was set and differs is an error, never a silent wipe; a shape that was not set is the
+/// file's own.
+#[derive(Debug, Clone)]
+pub struct Options {
+    size: Option<u64>,
+    entry_size_hint: Option<u64>,
+    pub(crate) entry_bytes_max: Option<u64>,
+    pub(crate) create: bool,
+    pub(crate) read_only: bool,
+    mode: u32,
+    group: Option<u32>,
+    pub(crate) lock_deadline: Duration,
+}
+
+impl Default for Options {
+    fn default() -> Self {
+        Self {
+            size: None,
+            entry_size_hint: None,
+            entry_bytes_max: None,
+            create: true,
+            read_only: false,
+            mode: 0o600,
+            group: None,
+            lock_deadline: LOCK_DEADLINE_DEFAULT,
+        }
+    }
+}
+
+impl Options {
+    /// The defaults: 64 MiB, created if absent, for its owner only.
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// Bytes of the volume, all overhead included: the hard cap. At least 512 KiB; rounded down to 4096.
+    pub fn size(mut self, bytes: u64) -> Self {
+        self.size = Some(bytes - bytes % 4096);
+        self
+    }
+
+    /// The expected mean of key, metadata and value together, in bytes; default 1024.
+    ///
+    /// The index is sized by it. Too large a hint, and the index fills before the data does (`stats` shows
+    /// it); too small, and the index takes room that entries could use.
+    pub fn entry_size_hint(mut self, bytes: u32) -> Self {
+        self.entry_size_hint = Some(u64::from(bytes.max(16)));
+        self
+    }
+
+    /// The largest entry (header, key, metadata and value) in bytes; default 1/16 of the size, at most
+    /// 4 MiB. It can be raised to a quarter of the size. Larger ones are refused: one of them would throw
+    /// out too much of everybody else's.
+    pub fn entry_bytes_max(mut self, bytes: u64) -> Self {
+        self.entry_bytes_max = Some(bytes);
+        self
+    }
+
+    /// Whether to create the volume if there is none; default true.
+    pub fn create(mut self, yes: bool) -> Self {
+        self.create = yes;
+        self
+    }
+
+    /// Opens an existing volume without the right to write: for inspection, and for files that this user
+    /// may only read. Each hit is a verified copy, since a reader that can't write can't hold bytes in place.
+    pub fn read_only(mut self, yes: bool) -> Self {
+        self.read_only = yes;
+        self
+    }
+
+    /// Permission bits of a new volume, whatever the umask; default `0o600`.
+    ///
+    /// **Whoever may write the file is trusted** not to change bytes that others have pinned.
+    pub fn mode(mut self, mode: u32) -> Self {
+        self.mode = mode;
+        self
+    }
+
+    /// The group of a new volume; default that of the process.
+    pub fn group(mut self, gid: u32) -> Self {
+        self.group = Some(gid);
+        self
+    }
+
+    /// How long an operation waits for a stopped or overloaded process before it returns
+    /// [`Error::Busy`]; default one second. A dead one is noticed within milliseconds.
+    pub fn lock_deadline(mut self, wait: Duration) -> Self {
+        self.lock_deadline = wait;
+        self
+    }
+
+    /// Opens the volume at `path`; creates it if there is none (see [`Options::create`]).
+    ///
+    /// Creation allocates all blocks and appears at once: no other process ever sees half a volume.
+    ///
+    /// **Hazard**: the file is mapped. If somebody truncates it, or its storage fails, reading it raises
+    /// SIGBUS.
+    pub fn open(&self, path: impl AsRef<Path>) -> Result<Cache> {
+        attach::open(self, path.as_ref()).map(Cache::from_volume)
+    }
+
+    /// A volume in shared memory that has no name: this process shares it with those that it forks.
+    pub fn anonymous(&self) -> Result<Cache> {
+        attach::anonymous(self).map(Cache::from_volume)
+    }
+
+    /// A volume in this process's heap, shared by its threads only: for tests and models.
+    pub fn heap(&self) -> Result<Cache> {
+        attach::heap(self).map(Cache::from_volume)
+    }
+
+    pub(crate) fn size_or_default(&self) -> u64 {
+        self.size.unwrap_or(SIZE_DEFAULT)
+    }
+
+    pub(crate) fn entry_size_hint_or_default(&self) -> u64 {
+        self.entry_size_hint.unwrap_or(ENTRY_SIZE_HINT_DEFAULT)
+    }
+
+    pub(crate) fn access(&self) -> Access {
+        Access { mode: self.mode, group: self.group }
+    }
+
+    /// Whether an existing volume is what was asked for.
+    pub(crate) fn check_against(&self, found: &Layout, path: &Path) -> Result<()> {
+        let asked = Layout::new(
+            self.size.unwrap_or(found.size),
+            self.entry_size_hint.unwrap_or(found.entry_size_hint),
+            Some(self.entry_bytes_max.unwrap_or(found.entry_bytes_max)),
+        );
+        let hint = asked.map_or(self.entry_size_hint, |layout| {
+            self.entry_size_hint.map(|_| layout.entry_size_hint)
+        });
+        let pairs = [
+            ("size", self.size, found.size),
+            ("entry_size_hint", hint, found.entry_size_hint),
+            ("entry_bytes_max", self.entry_bytes_max, found.entry_bytes_max),
+        ];
+        for (option, asked, found) in pairs {
+            if let Some(asked) = asked.filter(|asked| *asked != found) {
+                return Err(Error::OptionsDiffer { path: path.to_owned(), option, asked, found });
+            }
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,271 @@
+//! Processes: who is attached, who is alive, and cleaning up after the dead.
+//!
+//! A process is in the volume by a **process slot**: it holds the slot's byte lock
+//! ([`eyewall_region::liveness`]) and a fresh incarnation. Everything that it owns (locks, pending records,
+//! claims, thread slots) names both. Whoever claims a slot first voids what its former owner left, and only
+//! then raises the incarnation; both under the byte lock.
+//!
+//! ```text
+//!   free --lock byte--> claimed --void old pins, raise incarnation--> alive --exit, SIGKILL--> dead
+//!    ^                                                                                           |
+//!    +-------------------------- void pins and thread slots, under the byte lock ----------------+
+//! ```
+
+use std::fs::File;
+use std::path::{Path, PathBuf};
+use std::sync::Mutex;
+use std::sync::atomic::Ordering::{Acquire, Relaxed, Release};
+use std::sync::atomic::{AtomicU32, AtomicU64};
+use std::{io, process};
+
+use eyewall_region::file::Identity;
+use eyewall_region::liveness::{self, Alive};
+use eyewall_region::{Region, clock, file, fork};
+
+use crate::format::layout::Layout;
+use crate::format::owner::{INCARNATION_MASK, Owner};
+
+/// The byte that is locked while a process attaches or leaves; process slots lock the bytes after it.
+const ATTACH_BYTE: u32 = 0;
+const FIRST_PROCESS_BYTE: u32 = 1;
+
+const INCARNATION: usize = 0;
+const PID: usize = 8;
+const STARTED_MS: usize = 16;
+
+/// What lets this process prove that it is alive, and ask about others.
+#[derive(Debug)]
+pub(crate) struct Membership {
+    /// None for a heap volume: nobody else can be there.
+    door: Option<Door>,
+    /// This process's owner word; 0 while it has none (read-only, or registration in a forked child failed).
+    owner: AtomicU32,
+    /// The fork generation in which `owner` was claimed.
+    fork: AtomicU32,
+    /// Only touched with the fork gate held.
+    alive: Mutex<Option<Alive>>,
+    /// Thread slots of this process that no thread uses, but that may still hold pins of hits that went
+    /// elsewhere. Only touched with the fork gate held.
+    pub(crate) spare_threads: Mutex<Vec<u32>>,
+    /// Thread slots that this process holds.
+    pub(crate) threads_held: AtomicU64,
+}
+
+/// The file, as seen from outside of its map.
+#[derive(Debug)]
+pub(crate) struct Door {
+    file: File,
+    path: Option<PathBuf>,
+    identity: Identity,
+}
+
+impl Door {
+    pub(crate) fn new(file: File, path: Option<PathBuf>) -> io::Result<Self> {
+        let identity = file::identity(&file)?;
+        Ok(Self { file, path, identity })
+    }
+
+    pub(crate) fn identity(&self) -> Identity {
+        self.identity
+    }
+
+    /// Why allocated blocks are no promise where the file lies.
+    pub(crate) fn allocation_warning(&self) -> Option<&'static str> {
+        file::allocation_warning(&self.file)
+    }
+
+    /// A fresh description of the file, with locks of its own.
+    fn open(&self) -> io::Result<File> {
+        file::reopen(&self.file, self.path.as_deref(), self.identity)
+    }
+
+    /// Asks with a descriptor that is surely of our file: an application may have closed ours and got the
+    /// same number for another file.
+    fn is_locked(&self, byte: u32, count: u32) -> io::Result<bool> {
+        if file::identity(&self.file).is_ok_and(|found| found == self.identity) {
+            let answer = liveness::is_locked(&self.file, byte, count)?;
+            if file::identity(&self.file).is_ok_and(|found| found == self.identity) {
+                return Ok(answer);
+            }
+        }
+        liveness::is_locked(&self.open()?, byte, count)
+    }
+
+    /// Holds the attach lock until the returned file is dropped.
+    pub(crate) fn lock_attach(&self) -> io::Result<File> {
+        let file = self.open()?;
+        liveness::lock(&file, ATTACH_BYTE)?;
+        Ok(file)
+    }
+
+    /// Whether any process is attached (for writing) at all.
+    pub(crate) fn anybody(&self, layout: &Layout) -> io::Result<bool> {
+        self.is_locked(FIRST_PROCESS_BYTE, layout.processes as u32)
+    }
+}
+
+impl Membership {
+    pub(crate) fn new(door: Option<Door>) -> Self {
+        Self {
+            door,
+            owner: AtomicU32::new(0),
+            fork: AtomicU32::new(fork::generation()),
+            alive: Mutex::new(None),
+            spare_threads: Mutex::new(Vec::new()),
+            threads_held: AtomicU64::new(0),
+        }
+    }
+
+    pub(crate) fn door(&self) -> Option<&Door> {
+        self.door.as_ref()
+    }
+
+    pub(crate) fn path(&self) -> Option<&Path> {
+        self.door.as_ref()?.path.as_deref()
+    }
+
+    /// This process's owner word, or 0.
+    #[inline]
+    pub(crate) fn owner_word(&self) -> u32 {
+        self.owner.load(Relaxed)
+    }
+
+    /// Whether the present claim was made by this very process and not by one that it was forked from.
+    pub(crate) fn is_own(&self) -> bool {
+        self.owner_word() != 0 && self.fork.load(Relaxed) == fork::generation()
+    }
+
+    /// Claims a process slot. False: all are taken by the living.
+    pub(crate) fn claim(&self, region: &Region, layout: &Layout) -> io::Result<bool> {
+        for process in 0..layout.processes as u32 {
+            let Some(alive) = self.lock_process(process)? else { continue };
+            let owner = renew(region, layout, process);
+            self.owner.store(owner.word(), Relaxed);
+            self.fork.store(fork::generation(), Relaxed);
+            if let Ok(mut held) = self.alive.lock() {
+                *held = alive;
+            }
+            return Ok(true);
+        }
+        Ok(false)
+    }
+
+    /// `Some(None)`: locked, by being the only process there can be.
+    #[expect(clippy::option_option, reason = "the outer says whether, the inner what keeps it")]
+    fn lock_process(&self, process: u32) -> io::Result<Option<Option<Alive>>> {
+        let Some(door) = &self.door else { return Ok(Some(None)) };
+        let file = door.open()?;
+        if !liveness::try_lock(&file, FIRST_PROCESS_BYTE + process)? {
+            return Ok(None);
+        }
+        Ok(Some(Some(Alive::keep(file)?)))
+    }
+
+    /// Forgets what was inherited from the parent. Called in a forked child, with the fork gate held.
+    pub(crate) fn forget_inherited(&self) {
+        self.owner.store(0, Relaxed);
+        self.threads_held.store(0, Relaxed);
+        if let Ok(mut held) = self.alive.lock()
+            && let Some(alive) = held.take()
+        {
+            alive.forget_inherited();
+        }
+        if let Ok(mut spare) = self.spare_threads.lock() {
+            spare.clear();
+        }
+    }
+
+    /// Gives the process slot back. Thread slots must be free by now.
+    pub(crate) fn leave(&self, region: &Region, layout: &Layout) {
+        let owner = self.owner.swap(0, Relaxed);
+        if let Some(owner) = Owner::from_word(owner) {
+            region.word(layout.process_at(owner.process) + PID).store(0, Relaxed);
+        }
+        if let Ok(mut held) = self.alive.lock() {
+            held.take();
+        }
+    }
+
+    /// Whether the process that an owner word names still lives. Unsure counts as alive: a living holder is
+    /// never robbed.
+    pub(crate) fn is_alive(&self, region: &Region, layout: &Layout, owner: Owner) -> bool {
+        if u64::from(owner.process) >= layout.processes {
+            return false;
+        }
+        if owner.word() == self.owner_word() {
+            return true;
+        }
+        let now = region.word(layout.process_at(owner.process) + INCARNATION).load(Acquire);
+        if now as u32 & INCARNATION_MASK != owner.incarnation {
+            return false;
+        }
+        let Some(door) = &self.door else { return false };
+        door.is_locked(FIRST_PROCESS_BYTE + owner.process, 1).unwrap_or(true)
+    }
+
+    /// Voids the pins and thread slots of a process that was found dead. False: its slot is in new hands
+    /// already, which see to it, or somebody else is at it.
+    pub(crate) fn bury(&self, region: &Region, layout: &Layout, owner: Owner) -> bool {
+        let Some(door) = &self.door else { return false };
+        let Ok(file) = door.open() else { return false };
+        if !matches!(liveness::try_lock(&file, FIRST_PROCESS_BYTE + owner.process), Ok(true)) {
+            return false;
+        }
+        let word = region.word(layout.process_at(owner.process) + INCARNATION);
+        if word.load(Acquire) as u32 & INCARNATION_MASK == owner.incarnation {
+            renew(region, layout, owner.process);
+            region.word(layout.process_at(owner.process) + PID).store(0, Relaxed);
+        }
+        true
+    }
+
+    /// Buries every dead process. Returns how many process slots are alive.
+    pub(crate) fn bury_all(&self, region: &Region, layout: &Layout) -> u64 {
+        let mut alive = 0;
+        for owner in attached(region, layout) {
+            if self.is_alive(region, layout, owner) {
+                alive += 1;
+            } else {
+                self.bury(region, layout, owner);
+            }
+        }
+        alive
+    }
+
+    /// How many process slots are alive.
+    pub(crate) fn count_alive(&self, region: &Region, layout: &Layout) -> u64 {
+        attached(region, layout).filter(|owner| self.is_alive(region, layout, *owner)).count() as u64
+    }
+}
+
+/// The owners that the process table names, dead or alive.
+fn attached<'a>(region: &'a Region, layout: &'a Layout) -> impl Iterator<Item = Owner> + 'a {
+    (0..layout.processes as u32).filter_map(|process| {
+        let at = layout.process_at(process);
+        let incarnation = region.word(at + INCARNATION).load(Acquire) as u32 & INCARNATION_MASK;
+        (region.word(at + PID).load(Relaxed) != 0).then_some(Owner { process, incarnation })
+    })
+}
+
+/// Under a process slot's byte lock: voids all that its former owner left, then starts a new incarnation.
+fn renew(region: &Region, layout: &Layout, process: u32) -> Owner {
+    for thread in 0..layout.threads as u32 {
+        let at = layout.thread_at(thread);
+        let left = Owner::from_word(region.half(at).load(Acquire));
+        if left.is_some_and(|owner| owner.process == process) {
+            for pin in region.line(at + 64) {
+                pin.store(0, Release);
+            }
+            region.half(at).store(0, Release);
+        }
+    }
+    let at = layout.process_at(process);
+    let mut incarnation = (region.word(at + INCARNATION).load(Relaxed) as u32).wrapping_add(1) & INCARNATION_MASK;
+    if incarnation == 0 {
+        incarnation = 1;
+    }
+    region.word(at + PID).store(u64::from(process::id()), Relaxed);
+    region.word(at + STARTED_MS).store(clock::now_ms(), Relaxed);
+    region.word(at + INCARNATION).store(u64::from(incarnation), Release);
+    Owner { process, incarnation }
+}

@@ -1,0 +1,160 @@
+//! The few steps on shared words that everything rests on, apart from what surrounds them.
+//!
+//! They are written over the traits [`Word`] and [`HalfWord`], so that `tests/model_*.rs` run this very code
+//! under loom, in every interleaving. Who may do what is said in `docs/invariants.md`.
+
+use std::sync::atomic::Ordering::{self, Acquire, Relaxed, Release, SeqCst};
+use std::sync::atomic::{AtomicU32, AtomicU64};
+
+/// A shared 64-bit word.
+pub trait Word {
+    /// Loads.
+    fn load(&self, order: Ordering) -> u64;
+    /// Stores.
+    fn store(&self, value: u64, order: Ordering);
+    /// Stores `new` if the word holds `current`; else returns what it holds.
+    fn compare_exchange(&self, current: u64, new: u64) -> Result<u64, u64>;
+    /// Stores, with a full fence behind: no later load of this thread is ordered before the store.
+    fn store_fenced(&self, value: u64);
+    /// A full fence.
+    fn fence();
+}
+
+/// A shared 32-bit word.
+pub trait HalfWord {
+    /// Loads (Acquire).
+    fn load(&self) -> u32;
+    /// Stores `new` if the word holds `current`; else returns what it holds (Acquire).
+    fn compare_exchange(&self, current: u32, new: u32) -> Result<u32, u32>;
+    /// Stores, returns what was there (Release).
+    fn swap(&self, new: u32) -> u32;
+}
+
+impl Word for AtomicU64 {
+    #[inline]
+    fn load(&self, order: Ordering) -> u64 {
+        self.load(order)
+    }
+
+    #[inline]
+    fn store(&self, value: u64, order: Ordering) {
+        self.store(value, order);
+    }
+
+    #[inline]
+    fn compare_exchange(&self, current: u64, new: u64) -> Result<u64, u64> {
+        self.compare_exchange(current, new, SeqCst, Acquire)
+    }
+
+    #[inline]
+    fn store_fenced(&self, value: u64) {
+        if cfg!(target_arch = "x86_64") {
+            // One locked exchange is both the store and the fence; an mfence costs several times that.
+            // In the language's model: swap, the slot's second load, the hand's compare-exchange and its
+            // loads of the pins are all SeqCst, and their single total order leaves no other outcome.
+            self.swap(value, SeqCst);
+        } else {
+            self.store(value, Relaxed);
+            std::sync::atomic::fence(SeqCst);
+        }
+    }
+
+    #[inline]
+    fn fence() {
+        std::sync::atomic::fence(SeqCst);
+    }
+}
+
+impl HalfWord for AtomicU32 {
+    #[inline]
+    fn load(&self) -> u32 {
+        self.load(Acquire)
+    }
+
+    #[inline]
+    fn compare_exchange(&self, current: u32, new: u32) -> Result<u32, u32> {
+        self.compare_exchange(current, new, Acquire, Acquire)
+    }
+
+    #[inline]
+    fn swap(&self, new: u32) -> u32 {
+        self.swap(new, Release)
+    }
+}
+
+/// A reader's claim: publishes `claim` in `pin`, then looks at the slot again.
+///
+/// True: the slot still names what `seen` named (`same` compares, so that a raised frequency doesn't count),
+/// and the record stays where it is until [`unpin`]. False: the pin is withdrawn; look up again.
+#[inline]
+pub fn pin<W: Word>(slot: &W, seen: u64, pin: &W, claim: u64, same: impl Fn(u64, u64) -> bool) -> bool {
+    pin.store_fenced(claim);
+    if same(slot.load(SeqCst), seen) {
+        return true;
+    }
+    unpin(pin);
+    false
+}
+
+/// Gives a claim back. What was read under it happened before whatever reuses the bytes.
+#[inline]
+pub fn unpin<W: Word>(pin: &W) {
+    pin.store(0, Release);
+}
+
+/// Replaces what a slot holds; only the holder of the stripe's lock calls it.
+///
+/// A failed exchange means that a reader raised the frequency: `new` is asked again with the slot's present
+/// word. Returns the word that was replaced.
+#[inline]
+pub fn replace<W: Word>(slot: &W, mut new: impl FnMut(u64) -> u64) -> u64 {
+    let mut current = slot.load(Relaxed);
+    loop {
+        match slot.compare_exchange(current, new(current)) {
+            Ok(replaced) => return replaced,
+            Err(changed) => current = changed,
+        }
+    }
+}
+
+/// After [`replace`] took records out of the index: collects the claims of `pins` that pass `wanted`.
+///
+/// A record whose claim isn't among them can be overwritten: any reader that publishes its claim later finds
+/// the slot changed.
+#[inline]
+pub fn collect_pins<'a, W: Word + 'a>(
+    pins: impl Iterator<Item = &'a W>,
+    mut wanted: impl FnMut(u64),
+) {
+    W::fence();
+    for pin in pins {
+        let claim = pin.load(SeqCst);
+        if claim != 0 {
+            wanted(claim);
+        }
+    }
+}
+
+/// Set in a lock word while somebody may sleep on it.
+pub const WAITERS: u32 = 1 << 31;
+
+/// Takes a free lock for `me`. Else returns the word that stands there.
+#[inline]
+pub fn try_lock<H: HalfWord>(lock: &H, me: u32) -> Result<(), u32> {
+    lock.compare_exchange(0, me).map(drop)
+}
+
+/// Takes a lock whose holder, named by the word `dead`, is known to be dead. True: it is `me`'s now, and the
+/// stripe must be repaired before anything else.
+///
+/// Of several that try, one succeeds; and none does if the word has changed since it was probed.
+#[inline]
+pub fn take_over<H: HalfWord>(lock: &H, dead: u32, me: u32) -> bool {
+    lock.compare_exchange(dead, me | WAITERS).is_ok()
+}
+
+/// Frees a lock. True: somebody may wait for it and must be woken.
+#[inline]
+pub fn unlock<H: HalfWord>(lock: &H) -> bool {
+    lock.swap(0) & WAITERS != 0
+}

@@ -1,0 +1,277 @@
+//! Reading: no lock, no system call, no copy.
+//!
+//! 1. Hash the key, look through its two buckets for its fingerprint.
+//! 2. Publish a pin, look at the slot again ([`crate::protocol::pin`]). Unchanged, but for the frequency:
+//!    the record stays where it is. Changed: start again.
+//! 3. Compare the key, check what is older than this attachment, check expiry, raise the frequency.
+
+use std::sync::atomic::AtomicU64;
+use std::sync::atomic::Ordering::{Acquire, Relaxed, SeqCst};
+
+use eyewall_region::clock;
+
+use crate::error::{Error, Result};
+use crate::format::hash::Place;
+use crate::format::record::{HEADER_BYTES, Head, Lengths, Record, is_expired};
+use crate::format::slot::{FREQUENCY_MAX, Slot};
+use crate::hit::{Copied, Hit};
+use crate::protocol;
+use crate::seam;
+use crate::stripe::{entry_at, verify_entry, wants_copies};
+use crate::thread::{Counter, Thread};
+use crate::volume::Volume;
+
+/// Heap bytes that hits of one process may hold as copies; beyond it they are pins again.
+const COPIED_BYTES_MAX: u64 = 64 << 20;
+/// How often a copy without a pin is tried while writers keep changing the entry.
+const COPY_TRIES: u32 = 1000;
+
+/// Whether a look-up counts.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Use {
+    /// It raises the frequency and counts as a hit or a miss.
+    Counts,
+    /// It leaves no trace.
+    Peeks,
+}
+
+/// An entry that the calling thread has pinned, not yet handed out.
+struct Pinned<'a> {
+    record: Record<'a>,
+    pin: &'a AtomicU64,
+    slot: &'a AtomicU64,
+    seen: Slot,
+}
+
+/// Looks `key` up.
+#[inline]
+pub(crate) fn get<'a>(volume: &'a Volume, key: &[u8], usage: Use) -> Result<Option<Hit<'a>>> {
+    let place = volume.place(key);
+    let Some(thread) = Thread::current(volume) else { return get_unpinned(volume, &place, key) };
+    let Some(pin) = thread.free_pin().filter(|_| !must_copy(volume, place.stripe)) else {
+        return get_copy(volume, thread, &place, key, usage);
+    };
+    let found = find(volume, &place, key, pin);
+    count(thread, usage, found.as_ref());
+    // SAFETY: `find` has validated the claim; it is this hit's alone now.
+    Ok(found.map(|found| unsafe { Hit::pinned(volume, found.record, pin) }))
+}
+
+#[inline]
+fn must_copy(volume: &Volume, stripe: usize) -> bool {
+    wants_copies(volume, stripe) && volume.copied_bytes.load(Relaxed) < COPIED_BYTES_MAX
+}
+
+#[inline]
+fn count(thread: Thread<'_>, usage: Use, found: Option<&Pinned<'_>>) {
+    if usage == Use::Peeks {
+        return;
+    }
+    match found {
+        None => thread.count(Counter::Misses),
+        Some(found) => {
+            thread.count(Counter::Hits);
+            let frequency = found.seen.frequency();
+            if frequency < FREQUENCY_MAX {
+                let raised = found.seen.with_frequency(frequency + 1);
+                // Lost to another reader or a writer: one use not counted.
+                let _ = found.slot.compare_exchange(found.seen.0, raised.0, Relaxed, Relaxed);
+            }
+        }
+    }
+}
+
+/// Finds and pins the valid entry of `key`; on a miss `pin` is free again.
+#[inline]
+fn find<'a>(volume: &'a Volume, place: &Place, key: &[u8], pin: &'a AtomicU64) -> Option<Pinned<'a>> {
+    let first = volume.layout.bucket_at(place.stripe, place.buckets[0]);
+    let second = volume.layout.bucket_at(place.stripe, place.buckets[1]);
+    volume.region.prefetch(second);
+    'again: loop {
+        for bucket in [first, second] {
+            for slot in volume.region.line(bucket) {
+                let seen = Slot(slot.load(Acquire));
+                if !seen.may_hold(place) {
+                    continue;
+                }
+                seam::before_pin();
+                let claim = Volume::pin_word(place.stripe, seen.position());
+                let same = |now, then| Slot(now).same_record(Slot(then));
+                if !protocol::pin(slot, seen.0, pin, claim, same) {
+                    continue 'again;
+                }
+                if let Some(record) = check(volume, place, key, seen) {
+                    return Some(Pinned { record, pin, slot, seen });
+                }
+                protocol::unpin(pin);
+            }
+        }
+        return None;
+    }
+}
+
+/// Whether the pinned record is `key`'s valid entry.
+#[inline]
+fn check<'a>(volume: &'a Volume, place: &Place, key: &[u8], seen: Slot) -> Option<Record<'a>> {
+    let (record, lengths, serial) = entry_at(volume, place.stripe, seen.position())?;
+    // SAFETY: the record is pinned.
+    if lengths.key != key.len() as u64 || unsafe { volume.region.bytes(record.body(), key.len()) } != key {
+        return None;
+    }
+    if record.generation() != volume.generation()
+        // SAFETY: the record is pinned.
+        && !unsafe { verify_entry(volume, place, seen.position(), record, lengths, serial) }
+    {
+        return None;
+    }
+    let expires = record.expires_ms();
+    if expires != 0 && is_expired(record.created_ms(), expires, clock::now_ms) {
+        return None;
+    }
+    Some(record)
+}
+
+/// A hit as a heap copy, made under the thread's transient pin.
+#[cold]
+fn get_copy<'a>(
+    volume: &'a Volume,
+    thread: Thread<'a>,
+    place: &Place,
+    key: &[u8],
+    usage: Use,
+) -> Result<Option<Hit<'a>>> {
+    let found = find(volume, place, key, thread.transient_pin());
+    count(thread, usage, found.as_ref());
+    let Some(found) = found else { return Ok(None) };
+    thread.count(Counter::Copies);
+    let copied = copy(volume, found.record, found.record.lengths());
+    protocol::unpin(found.pin);
+    Ok(Some(Hit::copied(volume, copied)))
+}
+
+fn copy(volume: &Volume, record: Record<'_>, lengths: Lengths) -> Copied {
+    let bytes = (lengths.key + lengths.metadata + lengths.value) as usize;
+    let mut body = vec![0; bytes].into_boxed_slice();
+    let from = volume.region.pointer(record.body(), bytes);
+    // SAFETY: the source lies inside the region; where it isn't pinned it may change under the copy, whose
+    // bytes are only used after the slot and the checksum have vouched for them.
+    unsafe { std::ptr::copy_nonoverlapping(from, body.as_mut_ptr(), bytes) };
+    let serial = match record.head() {
+        Some(Head::Entry(serial)) => serial,
+        _ => 0,
+    };
+    Copied { header: record.header(), serial, body }
+}
+
+/// For processes that can't pin: copies, then looks at the slot again and checks the copy's checksum.
+#[cold]
+fn get_unpinned<'a>(volume: &'a Volume, place: &Place, key: &[u8]) -> Result<Option<Hit<'a>>> {
+    for attempt in 0..COPY_TRIES {
+        match try_unpinned(volume, place, key) {
+            Attempt::Hit(copied) => return Ok(Some(Hit::copied(volume, copied))),
+            Attempt::Miss => return Ok(None),
+            Attempt::Changed if attempt % 8 == 7 => std::thread::yield_now(),
+            Attempt::Changed => {}
+        }
+    }
+    Err(Error::Busy { what: "an entry that writers keep changing", waited: std::time::Duration::ZERO })
+}
+
+enum Attempt {
+    Hit(Copied),
+    Miss,
+    Changed,
+}
+
+fn try_unpinned(volume: &Volume, place: &Place, key: &[u8]) -> Attempt {
+    for bucket in place.buckets {
+        for slot in volume.region.line(volume.layout.bucket_at(place.stripe, bucket)) {
+            let seen = Slot(slot.load(Acquire));
+            if !seen.may_hold(place) {
+                continue;
+            }
+            let copied = copy_unpinned(volume, place.stripe, seen);
+            std::sync::atomic::fence(SeqCst);
+            if !Slot(slot.load(SeqCst)).same_record(seen) {
+                return Attempt::Changed;
+            }
+            let Some(copied) = copied.filter(|copied| is_genuine(volume, place, seen, copied)) else { continue };
+            let header = &copied.header;
+            let is_key = copied.body.get(..header.lengths.key as usize) == Some(key);
+            if is_key && !is_expired(header.created_ms, header.expires_ms, clock::now_ms) {
+                return Attempt::Hit(copied);
+            }
+        }
+    }
+    Attempt::Miss
+}
+
+/// A copy of what a slot names, torn if the slot has changed meanwhile.
+pub(crate) fn copy_unpinned(volume: &Volume, stripe: usize, seen: Slot) -> Option<Copied> {
+    let (record, lengths, serial) = entry_at(volume, stripe, seen.position())?;
+    debug_assert!(lengths.record_bytes() >= HEADER_BYTES);
+    let mut copied = copy(volume, record, lengths);
+    copied.header.lengths = lengths;
+    copied.serial = serial;
+    Some(copied)
+}
+
+/// Whether a copy is whole, and one that this volume wrote at that position.
+pub(crate) fn is_genuine(volume: &Volume, place: &Place, seen: Slot, copied: &Copied) -> bool {
+    use crate::format::hash::checksum;
+    let header = &copied.header;
+    let (position, serial) = (seen.position(), copied.serial);
+    let mac =
+        crate::stripe::expected_mac(volume, place.stripe, position, header.lengths, place.hash, serial);
+    mac == header.mac && checksum(&copied.body) == header.checksum
+}
+
+/// The valid entry that a slot names, whatever its key.
+pub(crate) fn hit_of_slot<'a>(volume: &'a Volume, stripe: usize, slot: &'a AtomicU64) -> Option<Hit<'a>> {
+    let pin = Thread::current(volume).and_then(Thread::free_pin).filter(|_| !must_copy(volume, stripe));
+    let Some(pin) = pin else { return copy_of_slot(volume, stripe, slot) };
+    loop {
+        let seen = Slot(slot.load(Acquire));
+        if !seen.is_live() {
+            return None;
+        }
+        let claim = Volume::pin_word(stripe, seen.position());
+        if !protocol::pin(slot, seen.0, pin, claim, |now, then| Slot(now).same_record(Slot(then))) {
+            continue;
+        }
+        let found = entry_at(volume, stripe, seen.position()).and_then(|(record, _, _)| {
+            // SAFETY: the record is pinned.
+            let key = unsafe { record.key() };
+            let place = volume.place(key);
+            (place.stripe == stripe && seen.may_hold(&place)).then(|| check(volume, &place, key, seen))?
+        });
+        let Some(record) = found else {
+            protocol::unpin(pin);
+            return None;
+        };
+        // SAFETY: the claim is validated, and this hit's alone.
+        return Some(unsafe { Hit::pinned(volume, record, pin) });
+    }
+}
+
+fn copy_of_slot<'a>(volume: &'a Volume, stripe: usize, slot: &AtomicU64) -> Option<Hit<'a>> {
+    for _ in 0..COPY_TRIES {
+        let seen = Slot(slot.load(Acquire));
+        if !seen.is_live() {
+            return None;
+        }
+        let copied = copy_unpinned(volume, stripe, seen);
+        std::sync::atomic::fence(SeqCst);
+        if !Slot(slot.load(SeqCst)).same_record(seen) {
+            continue;
+        }
+        let copied = copied?;
+        let place = volume.place(copied.body.get(..copied.header.lengths.key as usize)?);
+        let header = &copied.header;
+        let valid = place.stripe == stripe
+            && is_genuine(volume, &place, seen, &copied)
+            && !is_expired(header.created_ms, header.expires_ms, clock::now_ms);
+        return valid.then(|| Hit::copied(volume, copied));
+    }
+    None
+}

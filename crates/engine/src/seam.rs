@@ -1,0 +1,58 @@
+//! Where tests reach in: kill points, and a stopped reader. Compiled to nothing without `seams`.
+
+/// Called before each store that changes a stripe: a test makes the process die at the n-th.
+#[cfg(not(feature = "seams"))]
+#[inline(always)]
+#[expect(clippy::inline_always, reason = "it is empty")]
+pub(crate) fn kill_point() {}
+
+/// Called by a reader between finding a slot and claiming its record.
+#[cfg(not(feature = "seams"))]
+#[inline(always)]
+#[expect(clippy::inline_always, reason = "it is empty")]
+pub(crate) fn before_pin() {}
+
+#[cfg(feature = "seams")]
+pub(crate) use armed::{before_pin, kill_point};
+
+/// What tests set.
+#[cfg(feature = "seams")]
+pub mod armed {
+    use std::cell::RefCell;
+    use std::sync::atomic::{AtomicI64, Ordering::Relaxed};
+
+    static STORES_LEFT: AtomicI64 = AtomicI64::new(i64::MAX);
+
+    type Pause = Box<dyn FnOnce()>;
+    thread_local! {
+        static PAUSE: RefCell<Option<Pause>> = const { RefCell::new(None) };
+    }
+
+    /// Lets this process make `stores` more stores to stripes; it is killed (SIGKILL) before the next.
+    pub fn die_after(stores: i64) {
+        STORES_LEFT.store(stores, Relaxed);
+    }
+
+    /// Stores made so far since [`die_after`] was called with `from`.
+    pub fn stores_since(from: i64) -> i64 {
+        from - STORES_LEFT.load(Relaxed)
+    }
+
+    /// Runs `pause` once, in this thread's next look-up, between its finding a slot and claiming its record.
+    pub fn pause_before_pin(pause: impl FnOnce() + 'static) {
+        PAUSE.with_borrow_mut(|slot| *slot = Some(Box::new(pause)));
+    }
+
+    pub(crate) fn kill_point() {
+        if STORES_LEFT.fetch_sub(1, Relaxed) <= 0 {
+            eyewall_region::liveness::kill_this_process();
+        }
+    }
+
+    pub(crate) fn before_pin() {
+        let pause = PAUSE.with_borrow_mut(Option::take);
+        if let Some(pause) = pause {
+            pause();
+        }
+    }
+}

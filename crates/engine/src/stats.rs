@@ -1,0 +1,174 @@
+//! Numbers about a volume.
+
+use serde::Serialize;
+
+use crate::error::Result;
+use crate::format::superblock::Attachment;
+use crate::stripe::{Count, RingId, Stripe, Word, count};
+use crate::thread::{self, Counter, pins};
+use crate::volume::Volume;
+
+/// Numbers about a volume: sizes now, and counts since it was created, over all processes.
+///
+/// Taken stripe by stripe: each stripe's numbers fit together, those of different stripes may be moments
+/// apart. Bytes count whole records: header, key, metadata, value and padding.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
+#[non_exhaustive]
+pub struct Stats {
+    /// The file: the hard cap.
+    pub size_bytes: u64,
+    /// What entries can use: both rings of all stripes.
+    pub data_bytes: u64,
+    /// Superblock, tables and index.
+    pub overhead_bytes: u64,
+    /// Independent parts of the volume.
+    pub stripes: u64,
+    /// The largest entry that is accepted.
+    pub entry_bytes_max: u64,
+    /// Entries that can be found, expired ones included until they are evicted.
+    pub entries: u64,
+    /// Their records.
+    pub live_bytes: u64,
+    /// Neither used nor waiting to be freed.
+    pub free_bytes: u64,
+    /// Lost at ring ends and beside entries that were held in place, until the hand passes.
+    pub filler_bytes: u64,
+    /// Overwritten, removed or unpublished records, until the hand passes.
+    pub dead_bytes: u64,
+    /// Slots of the index.
+    pub index_slots: u64,
+    /// Slots of live entries.
+    pub index_live: u64,
+    /// Slots that remember evicted entries.
+    pub index_ghosts: u64,
+    /// Look-ups that found a valid entry.
+    pub hits: u64,
+    /// Look-ups that did not.
+    pub misses: u64,
+    /// Hits that were given as heap copies.
+    pub copies: u64,
+    /// Entries stored.
+    pub puts: u64,
+    /// Entries removed or cleared.
+    pub removes: u64,
+    /// Evicted because nobody had asked for them often enough.
+    pub evictions_cold: u64,
+    /// Evicted after they had expired.
+    pub evictions_expired: u64,
+    /// Evicted because their index buckets were full: the entry-size hint is too large for this data.
+    pub evictions_index: u64,
+    /// Evicted because they failed their checksum.
+    pub evictions_damaged: u64,
+    /// Entries that moved from the small ring to main because they were hit.
+    pub promotions: u64,
+    /// Entries that main kept because they were hit.
+    pub reinsertions: u64,
+    /// Entries that moved from small to main because main had room.
+    pub moved: u64,
+    /// Records written by puts.
+    pub bytes_written: u64,
+    /// Records copied by the three kinds of moves above.
+    pub bytes_copied: u64,
+    /// Pins held now: hits, and large puts under way.
+    pub pins: u64,
+    /// Processes attached for writing.
+    pub processes: u64,
+    /// Thread slots in use.
+    pub threads: u64,
+    /// Stripes that were repaired after their lock's holder had died.
+    pub repairs: u64,
+    /// Rings that were emptied because their log was damaged.
+    pub resets: u64,
+    /// Puts refused because readers held too much.
+    pub pinned_refusals: u64,
+    /// Operations that gave up at the lock deadline.
+    pub busy: u64,
+    /// How old the entry was that was evicted last, in milliseconds: the largest over all stripes.
+    pub eviction_age_ms: u64,
+    /// How often the volume was attached while no process was.
+    pub attachments: u64,
+    /// How often it was emptied at attach because it could not be trusted (power loss, a copied file).
+    pub unclean_drops: u64,
+}
+
+pub(crate) fn collect(volume: &Volume) -> Result<Stats> {
+    let layout = &volume.layout;
+    let data_bytes = layout.stripes * layout.stripe_data_bytes();
+    let mut stats = Stats {
+        size_bytes: layout.size,
+        data_bytes,
+        overhead_bytes: layout.size - data_bytes,
+        stripes: layout.stripes,
+        entry_bytes_max: layout.entry_bytes_max,
+        attachments: Attachment(&volume.region).generation(),
+        unclean_drops: Attachment(&volume.region).unclean_drops(),
+        ..Stats::default()
+    };
+    if volume.read_only {
+        stats.processes = volume.membership.count_alive(&volume.region, layout);
+    } else {
+        stats.processes = volume.membership.bury_all(&volume.region, layout);
+    }
+    for number in 0..layout.stripes as usize {
+        add_stripe(&mut stats, volume, number)?;
+    }
+    add_threads(&mut stats, volume);
+    Ok(stats)
+}
+
+fn add_stripe(stats: &mut Stats, volume: &Volume, number: usize) -> Result<()> {
+    // Who may not write can't lock either; the numbers may then be moments apart within a stripe, too.
+    let stripe =
+        if volume.read_only { Stripe::unlocked(volume, number) } else { Stripe::lock(volume, number)? };
+    if !volume.read_only {
+        stripe.recount_if_needed();
+    }
+    let (mut used, mut free) = (0, 0);
+    for id in RingId::BOTH {
+        let ring = stripe.ring(id);
+        free += ring.free();
+        used += ring.size - ring.free().min(ring.size);
+    }
+    let (slots, live, ghosts) = stripe.index_load();
+    let (live_bytes, filler) = (stripe.get(Word::LiveBytes), stripe.get(Word::FillerBytes));
+    stats.entries += stripe.get(Word::Entries);
+    stats.live_bytes += live_bytes;
+    stats.filler_bytes += filler;
+    stats.free_bytes += free;
+    stats.dead_bytes += used.saturating_sub(live_bytes + filler);
+    stats.index_slots += slots;
+    stats.index_live += live;
+    stats.index_ghosts += ghosts;
+    drop(stripe);
+    let counts: [(&mut u64, Count); 14] = [
+        (&mut stats.puts, Count::Puts),
+        (&mut stats.removes, Count::Removes),
+        (&mut stats.evictions_cold, Count::EvictionsCold),
+        (&mut stats.evictions_expired, Count::EvictionsExpired),
+        (&mut stats.evictions_index, Count::EvictionsIndex),
+        (&mut stats.evictions_damaged, Count::EvictionsDamaged),
+        (&mut stats.promotions, Count::Promotions),
+        (&mut stats.reinsertions, Count::Reinsertions),
+        (&mut stats.moved, Count::Moved),
+        (&mut stats.bytes_written, Count::BytesWritten),
+        (&mut stats.bytes_copied, Count::BytesCopied),
+        (&mut stats.repairs, Count::Repairs),
+        (&mut stats.resets, Count::Resets),
+        (&mut stats.pinned_refusals, Count::PinnedRefusals),
+    ];
+    for (sum, which) in counts {
+        *sum += count(volume, number, which);
+    }
+    stats.eviction_age_ms = stats.eviction_age_ms.max(count(volume, number, Count::EvictionAge));
+    Ok(())
+}
+
+fn add_threads(stats: &mut Stats, volume: &Volume) {
+    stats.pins = pins(volume).filter(|(_, pin)| pin.load(std::sync::atomic::Ordering::Relaxed) != 0).count() as u64;
+    stats.threads =
+        (0..volume.layout.threads as u32).filter(|thread| thread::owner_word(volume, *thread) != 0).count() as u64;
+    stats.hits = thread::sum(volume, Counter::Hits);
+    stats.misses = thread::sum(volume, Counter::Misses);
+    stats.copies = thread::sum(volume, Counter::Copies);
+    stats.busy = thread::sum(volume, Counter::Busy);
+}

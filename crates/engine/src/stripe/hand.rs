@@ -1,0 +1,400 @@
+//! The hand: makes room at a ring's head by letting go of what lies at its tail.
+//!
+//! It **plans** first, reading headers only, where the next run begins that is long enough and held by
+//! nobody. No such run: nothing is evicted, and the put is refused as `Pinned`. Then it works in batches:
+//! slots are cleared, one scan of the pins follows, and what no reader holds is freed.
+//!
+//! Entries earn their stay by hits: hot ones of the small ring move to main, hot ones of main are copied to
+//! its head. What can't be copied stays in place ([`Stripe::skip`]).
+
+use std::sync::atomic::AtomicU64;
+use std::sync::atomic::Ordering::Relaxed;
+
+use eyewall_region::clock;
+
+use super::ring::{Damaged, Ring, Seen};
+use super::{Count, RingId, Stripe, Word, store_slot, verify_entry};
+use crate::error::{Error, Result};
+use crate::format::hash::{self, Place};
+use crate::format::owner::Owner;
+use crate::format::record::{Head, is_expired};
+use crate::format::slot::Slot;
+use crate::policy;
+use crate::protocol;
+use crate::thread;
+use crate::volume::Volume;
+
+/// A batch ends at so many records,
+const BATCH_RECORDS: usize = 32;
+/// or at so many bytes, or at 1/64 of the ring.
+const BATCH_BYTES: u64 = 64 << 10;
+/// Main keeps so much free ahead (at most 1/16 of it), so that hot entries have somewhere to be copied to.
+const RESERVE_BYTES: u64 = 128 << 10;
+/// Copied for one put at most, or four times the put if that is more.
+const COPY_BYTES: u64 = 256 << 10;
+
+/// What one put may cost, and what it has found out so far.
+#[derive(Debug)]
+pub(crate) struct Work {
+    copy_budget: u64,
+    stayed: u64,
+    now_ms: Option<u64>,
+    /// Positions (units) of this stripe that readers and writers hold, sorted.
+    pins: Vec<u64>,
+    buried: bool,
+}
+
+impl Work {
+    /// For a put of `bytes` bytes.
+    pub(crate) fn new(bytes: u64) -> Self {
+        Self {
+            copy_budget: COPY_BYTES.max(4 * bytes),
+            stayed: 0,
+            now_ms: None,
+            pins: Vec::new(),
+            buried: false,
+        }
+    }
+
+    fn now_ms(&mut self) -> u64 {
+        *self.now_ms.get_or_insert_with(clock::now_ms)
+    }
+
+    fn is_pinned(&self, position: u64) -> bool {
+        self.pins.binary_search(&position).is_ok()
+    }
+}
+
+/// What became of the record at the tail.
+enum Step<'a> {
+    /// It can go as soon as no reader holds it.
+    Free,
+    /// Somebody needs it where it is.
+    Held,
+    /// It is hot, and can't be copied anywhere: not enough room, or this put has copied enough.
+    Stays(&'a AtomicU64),
+}
+
+impl<'a> Stripe<'a> {
+    /// Makes `bytes` contiguous bytes free at the head of a ring; returns their virtual offset.
+    ///
+    /// # Errors
+    /// `Pinned` when readers hold too much; nothing was evicted then.
+    pub(crate) fn make_room(&mut self, id: RingId, bytes: u64, work: &mut Work) -> Result<u64> {
+        let ring = self.ring(id);
+        let ahead = match id {
+            RingId::Small => 0,
+            RingId::Main => RESERVE_BYTES.min(ring.size / 16),
+        };
+        // Reserve or not, one batch is all that a put waits for it.
+        if ring.tail() < ring.tail_needed(ring.head(), bytes) + ahead {
+            self.finish_resets()?;
+            let mut rounds = 0_u32;
+            loop {
+                self.work_once(&ring, bytes, ahead, work).map_err(|stop| self.stopped(id, bytes, stop))?;
+                if ring.tail() >= ring.tail_needed(ring.head(), bytes) {
+                    break;
+                }
+                rounds += 1;
+                if rounds > 1 << 20 {
+                    return Err(self.stopped(id, bytes, Stop::Pinned));
+                }
+            }
+        }
+        self.fit(&ring, bytes).ok_or_else(|| self.stopped(id, bytes, Stop::Pinned))
+    }
+
+    fn stopped(&self, id: RingId, bytes: u64, stop: Stop) -> Error {
+        if matches!(stop, Stop::Damaged) {
+            self.demand_reset(id);
+        }
+        self.tally(Count::PinnedRefusals, 1);
+        Error::Pinned { bytes }
+    }
+
+    /// One plan, and one skip or one batch.
+    fn work_once(&mut self, ring: &Ring<'a>, bytes: u64, ahead: u64, work: &mut Work) -> std::result::Result<(), Stop> {
+        self.collect_pins(work, false);
+        let mut plan = self.plan(ring, bytes, work);
+        let obstructed = !matches!(plan, Ok(start) if start == ring.tail());
+        if obstructed && !work.buried && self.bury_holders(work) {
+            plan = self.plan(ring, bytes, work);
+        }
+        let start = match plan {
+            Err(Stop::Damaged) => return self.reset_now(ring.id),
+            other => other?,
+        };
+        if start != ring.tail() {
+            self.skip(ring, start);
+            return Ok(());
+        }
+        match self.evict_batch(ring, bytes, ahead, work) {
+            Err(Damaged) => self.reset_now(ring.id),
+            Ok(()) => Ok(()),
+        }
+    }
+
+    /// A log that doesn't read as a log is dropped as a whole. Where readers still hold some of it, that
+    /// waits until they are gone.
+    fn reset_now(&mut self, id: RingId) -> std::result::Result<(), Stop> {
+        self.demand_reset(id);
+        self.finish_resets().map_err(|_| Stop::Damaged)
+    }
+
+    /// The old-lap offset from which on the next `bytes` bytes can be freed: the tail itself, or the end of
+    /// something that has to stay.
+    fn plan(&self, ring: &Ring<'a>, bytes: u64, work: &Work) -> std::result::Result<u64, Stop> {
+        let (log_end, tail) = (ring.head(), ring.tail());
+        let (mut start, mut head, mut first_held) = (tail, log_end, None);
+        let mut at = tail;
+        while at < ring.tail_needed(head, bytes) {
+            if at >= log_end {
+                // Behind the log come the filler of the skip and, again, what lies before the first held.
+                let end = first_held.map_or(log_end, |held| held + ring.size);
+                return if ring.tail_needed(head, bytes) <= end { Ok(start) } else { Err(Stop::Pinned) };
+            }
+            let seen = self.read(ring, at, log_end).map_err(|Damaged| Stop::Damaged)?;
+            if is_held(ring, at, &seen, work) {
+                first_held.get_or_insert(at);
+                start = at + seen.bytes;
+                head = start + ring.size;
+            }
+            at += seen.bytes;
+        }
+        Ok(start)
+    }
+
+    /// Lets go of up to one batch of records, from the tail on.
+    fn evict_batch(&mut self, ring: &Ring<'a>, bytes: u64, ahead: u64, work: &mut Work) -> std::result::Result<(), Damaged> {
+        let tail = ring.tail();
+        let log_end = ring.head();
+        let batch = BATCH_BYTES.min(ring.size / 64);
+        let enough = ring.tail_needed(log_end, bytes) + ahead + batch;
+        let (mut at, mut count, mut stays) = (tail, 0, None);
+        while at < enough && at < log_end && count < BATCH_RECORDS {
+            let seen = self.read(ring, at, log_end)?;
+            match self.let_go(ring, at, &seen, work) {
+                Step::Free => {}
+                Step::Held => break,
+                Step::Stays(slot) => {
+                    stays = Some((slot, at + seen.bytes));
+                    break;
+                }
+            }
+            at += seen.bytes;
+            count += 1;
+        }
+        // Behind others it is looked at again, when their bytes are free to copy it to.
+        if let (Some((slot, end)), true) = (stays, at == tail) {
+            store_slot(slot, |word| {
+                let slot = Slot(word);
+                slot.with_frequency(policy::after_survival(slot.frequency())).0
+            });
+            work.stayed += end - tail;
+            self.skip(ring, end);
+            return Ok(());
+        }
+        self.free_up_to(ring, at, work)
+    }
+
+    /// Moves the tail over the records up to `end`, or up to the first that a reader holds.
+    fn free_up_to(&mut self, ring: &Ring<'a>, end: u64, work: &mut Work) -> std::result::Result<(), Damaged> {
+        let log_end = ring.head();
+        self.collect_pins(work, true);
+        let mut at = ring.tail();
+        let mut filler = 0;
+        while at < end {
+            let seen = self.read(ring, at, log_end)?;
+            match seen.head {
+                Head::Filler(bytes) => filler += bytes,
+                _ if is_held(ring, at, &seen, work) => break,
+                _ => {}
+            }
+            at += seen.bytes;
+        }
+        self.shift(Word::FillerBytes, 0, filler);
+        ring.set_tail(at);
+        Ok(())
+    }
+
+    /// Decides about the record at `at`: whatever can go loses its slot.
+    fn let_go(&mut self, ring: &Ring<'a>, at: u64, seen: &Seen<'a>, work: &mut Work) -> Step<'a> {
+        if is_held(ring, at, seen, work) {
+            return Step::Held;
+        }
+        let Head::Entry(serial) = seen.head else { return Step::Free };
+        let position = ring.position(at);
+        // SAFETY: the record lies in the log and we hold the lock: nobody overwrites it.
+        let key = unsafe { seen.record.key() };
+        let place = hash::place(&self.volume.layout, hash::key_hash(&self.volume.secret, key));
+        let Some((slot, now)) = self.slot_of(&place, position) else { return Step::Free };
+        let entry = Candidate { place, slot, now, position, serial };
+        if seen.record.generation() != self.volume.generation()
+            // SAFETY: as above.
+            && !unsafe { verify_entry(self.volume, &place, position, seen.record, seen.lengths, serial) }
+        {
+            self.drop_entry(&entry, seen, Slot::EMPTY, Count::EvictionsDamaged);
+            return Step::Free;
+        }
+        let expires_ms = seen.record.expires_ms();
+        if is_expired(seen.record.created_ms(), expires_ms, || work.now_ms()) {
+            self.drop_entry(&entry, seen, Slot::EMPTY, Count::EvictionsExpired);
+            return Step::Free;
+        }
+        let hot = policy::is_hot(now.frequency(), seen.bytes, self.mean_entry_bytes());
+        let kept = match ring.id {
+            RingId::Small if hot => self.promote(&entry, seen, work),
+            RingId::Small => self.move_while_roomy(&entry, seen),
+            RingId::Main if hot => self.reinsert(&entry, seen, work),
+            RingId::Main => false,
+        };
+        if kept {
+            return Step::Free;
+        }
+        if hot && work.stayed < ring.size {
+            return Step::Stays(slot);
+        }
+        let memory = match ring.id {
+            RingId::Small => {
+                self.shift(Word::GhostClock, 1, 0);
+                Slot::ghost(&entry.place, self.get(Word::GhostClock))
+            }
+            RingId::Main => Slot::EMPTY,
+        };
+        let age = clock::now_ms().saturating_sub(seen.record.created_ms());
+        self.note(Count::EvictionAge, age);
+        self.drop_entry(&entry, seen, memory, Count::EvictionsCold);
+        Step::Free
+    }
+
+    fn mean_entry_bytes(&self) -> u64 {
+        self.get(Word::LiveBytes) / self.get(Word::Entries).max(1)
+    }
+
+    fn drop_entry(&self, entry: &Candidate<'a>, seen: &Seen<'a>, memory: Slot, count: Count) {
+        store_slot(entry.slot, |_| memory.0);
+        self.forget(entry.position, seen.bytes);
+        self.tally(count, 1);
+    }
+
+    /// Small to main, for what was hit often enough.
+    fn promote(&mut self, entry: &Candidate<'a>, seen: &Seen<'a>, work: &mut Work) -> bool {
+        let Some(budget) = work.copy_budget.checked_sub(seen.bytes) else { return false };
+        work.copy_budget = budget;
+        // The pins in `work` are those of the whole stripe; main's rounds take them anew.
+        let Ok(at) = self.make_room(RingId::Main, seen.bytes, work) else { return false };
+        self.copy_to(RingId::Main, at, entry, seen, 0);
+        self.tally(Count::Promotions, 1);
+        true
+    }
+
+    /// Small to main, while main has room: a cold entry is better than none.
+    fn move_while_roomy(&mut self, entry: &Candidate<'a>, seen: &Seen<'a>) -> bool {
+        let main = self.ring(RingId::Main);
+        let reserve = RESERVE_BYTES.min(main.size / 16);
+        if main.tail() < main.tail_needed(main.head(), seen.bytes) + reserve {
+            return false;
+        }
+        let Some(at) = self.fit(&main, seen.bytes) else { return false };
+        self.copy_to(RingId::Main, at, entry, seen, entry.now.frequency());
+        self.tally(Count::Moved, 1);
+        true
+    }
+
+    /// From main's tail to its head.
+    fn reinsert(&mut self, entry: &Candidate<'a>, seen: &Seen<'a>, work: &mut Work) -> bool {
+        let Some(budget) = work.copy_budget.checked_sub(seen.bytes) else { return false };
+        let main = self.ring(RingId::Main);
+        let Some(at) = self.fit(&main, seen.bytes) else { return false };
+        work.copy_budget = budget;
+        self.copy_to(RingId::Main, at, entry, seen, policy::after_survival(entry.now.frequency()));
+        self.tally(Count::Reinsertions, 1);
+        true
+    }
+
+    /// Copies a live entry to free space and turns its slot there, in one exchange.
+    fn copy_to(&mut self, id: RingId, at: u64, entry: &Candidate<'a>, seen: &Seen<'a>, frequency: u64) {
+        let ring = self.ring(id);
+        let position = ring.position(at);
+        self.copy_record(&ring, at, &entry.place, seen, entry.serial);
+        self.advance(id, at, seen.bytes);
+        store_slot(entry.slot, |_| Slot::live(&entry.place, position, ring.lap(at), frequency).0);
+        self.forget(entry.position, seen.bytes);
+        self.remember(position, seen.bytes);
+        self.tally(Count::BytesCopied, seen.bytes);
+    }
+
+    /// Collects the pins of this stripe. `fenced`: after slots were cleared; else a snapshot for planning.
+    fn collect_pins(&self, work: &mut Work, fenced: bool) {
+        work.pins.clear();
+        let number = self.number;
+        let pins = &mut work.pins;
+        let mut note = |word| match Volume::pinned(word) {
+            Some((stripe, position)) if stripe == number => pins.push(position),
+            _ => {}
+        };
+        if fenced {
+            protocol::collect_pins(thread::pins(self.volume).map(|(_, pin)| pin), note);
+        } else {
+            for (_, pin) in thread::pins(self.volume) {
+                note(pin.load(Relaxed));
+            }
+        }
+        work.pins.sort_unstable();
+        if !fenced {
+            self.judge_pinned_bytes(&work.pins);
+        }
+    }
+
+    /// Above 1/8 of the stripe pinned, new hits of it are copies.
+    fn judge_pinned_bytes(&self, pins: &[u64]) {
+        let bytes: u64 = pins
+            .iter()
+            .filter_map(|position| self.entry_at(*position))
+            .map(|(_, lengths, _)| lengths.record_bytes())
+            .sum();
+        self.set_wants_copies(bytes > self.volume.layout.stripe_data_bytes() / 8);
+    }
+
+    /// Voids what dead processes hold, once per put. True: some of it was in this stripe's way.
+    fn bury_holders(&self, work: &mut Work) -> bool {
+        work.buried = true;
+        let volume = self.volume;
+        let mut seen: Vec<u32> = thread::pins(volume)
+            .filter(|(_, pin)| pin.load(Relaxed) != 0)
+            .map(|(thread, _)| thread::owner_word(volume, thread))
+            .collect();
+        seen.sort_unstable();
+        seen.dedup();
+        let mut freed = false;
+        for owner in seen.into_iter().filter_map(Owner::from_word) {
+            if !volume.membership.is_alive(&volume.region, &volume.layout, owner) {
+                freed |= volume.membership.bury(&volume.region, &volume.layout, owner);
+            }
+        }
+        if freed {
+            self.collect_pins(work, false);
+        }
+        freed
+    }
+}
+
+/// Whether a reader holds the record, or its writer is still filling it (a writer pins what it fills).
+fn is_held(ring: &Ring<'_>, at: u64, seen: &Seen<'_>, work: &Work) -> bool {
+    !matches!(seen.head, Head::Filler(_)) && work.is_pinned(ring.position(at))
+}
+
+/// Why no room can be made.
+enum Stop {
+    Pinned,
+    Damaged,
+}
+
+/// An entry at the tail, and the slot that keeps it alive.
+struct Candidate<'a> {
+    place: Place,
+    slot: &'a AtomicU64,
+    now: Slot,
+    position: u64,
+    serial: u64,
+}

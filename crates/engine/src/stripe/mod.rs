@@ -1,0 +1,319 @@
+//! A stripe: one writer lock, one part of the index, two rings.
+//!
+//! | file | what it holds |
+//! |---|---|
+//! | `mod.rs` | the words of a stripe, and [`Stripe`], the right to change them |
+//! | `index.rs` | finding a key's slot, choosing one for a new key |
+//! | `ring.rs` | head, tail, records and filler of one ring |
+//! | `hand.rs` | making room: planning, evicting, moving, skipping |
+//! | `repair.rs` | after a death: finishing what can be half done, counting again |
+
+mod hand;
+mod index;
+mod repair;
+mod ring;
+
+use std::sync::atomic::Ordering::{Acquire, Relaxed, Release};
+use std::sync::atomic::{AtomicU32, AtomicU64};
+
+pub(crate) use hand::Work;
+pub(crate) use index::Found;
+pub(crate) use repair::put_in_order;
+pub(crate) use ring::RingId;
+
+use crate::error::Result;
+use crate::format::record::{Head, Header, Lengths, Record};
+use crate::format::{UNIT_BYTES, hash, hash::Place};
+use crate::lock::{self, Got};
+use crate::seam;
+use crate::volume::Volume;
+
+const LOCK: usize = 0;
+const CLAIMS_HINT: usize = 4;
+const READER_FLAGS: usize = 64;
+const HEADS: usize = 128;
+const STATE: usize = 192;
+const COUNTERS: usize = 256;
+
+/// The words of a stripe that its lock protects, beside the rings' own.
+#[derive(Debug, Clone, Copy)]
+pub(crate) enum Word {
+    Serial,
+    /// Evictions from the small ring: the clock that ghosts age by.
+    GhostClock,
+    Entries,
+    LiveBytes,
+    MainEntries,
+    FillerBytes,
+    /// Whether the four counts above must be taken again, because a holder of the lock died.
+    Recount,
+    /// Bit set of rings that must be emptied as soon as no reader holds bytes in them.
+    Reset,
+}
+
+/// What a stripe counts, for ever.
+#[derive(Debug, Clone, Copy)]
+pub(crate) enum Count {
+    EvictionsCold,
+    EvictionsExpired,
+    EvictionsIndex,
+    EvictionsDamaged,
+    Promotions,
+    Reinsertions,
+    Moved,
+    BytesWritten,
+    BytesCopied,
+    Puts,
+    Removes,
+    Repairs,
+    Resets,
+    PinnedRefusals,
+    /// Not a count: milliseconds.
+    EvictionAge,
+}
+
+/// Tells readers to take heap copies: too much of this stripe is pinned.
+const FLAG_COPY: u64 = 1;
+
+/// The right to change a stripe: its lock is held until this is dropped.
+#[derive(Debug)]
+pub(crate) struct Stripe<'a> {
+    pub(crate) volume: &'a Volume,
+    pub(crate) number: usize,
+    base: usize,
+    locked: bool,
+}
+
+/// Whether readers should copy instead of holding bytes of this stripe.
+#[inline]
+pub(crate) fn wants_copies(volume: &Volume, stripe: usize) -> bool {
+    volume.region.word(volume.layout.stripe_at(stripe) + READER_FLAGS).load(Relaxed) & FLAG_COPY != 0
+}
+
+/// One of a stripe's lifetime counts, read without its lock.
+pub(crate) fn count(volume: &Volume, stripe: usize, count: Count) -> u64 {
+    volume.region.word(volume.layout.stripe_at(stripe) + COUNTERS + count as usize * 8).load(Relaxed)
+}
+
+impl<'a> Stripe<'a> {
+    /// Waits for the stripe's lock, and repairs the stripe if its last holder died.
+    #[inline]
+    pub(crate) fn lock(volume: &'a Volume, number: usize) -> Result<Self> {
+        let base = volume.layout.stripe_at(number);
+        let got = lock::acquire(volume, volume.region.half(base + LOCK), "a stripe's lock")?;
+        let mut stripe = Self { volume, number, base, locked: true };
+        if got == Got::FromTheDead {
+            stripe.repair();
+        }
+        Ok(stripe)
+    }
+
+    /// A look at a stripe without its lock, for those that may not write: nothing may be changed through it.
+    pub(crate) fn unlocked(volume: &'a Volume, number: usize) -> Self {
+        Self { volume, number, base: volume.layout.stripe_at(number), locked: false }
+    }
+
+    #[inline]
+    pub(crate) fn word(&self, word: Word) -> &'a AtomicU64 {
+        self.volume.region.word(self.base + STATE + word as usize * 8)
+    }
+
+    #[inline]
+    pub(crate) fn get(&self, word: Word) -> u64 {
+        self.word(word).load(Relaxed)
+    }
+
+    #[inline]
+    pub(crate) fn set(&self, word: Word, value: u64) {
+        self.word(word).store(value, Relaxed);
+    }
+
+    /// Adds to a word that only the lock's holder changes; never wraps below zero.
+    #[inline]
+    fn shift(&self, word: Word, up: u64, down: u64) {
+        self.set(word, self.get(word).saturating_add(up).saturating_sub(down));
+    }
+
+    #[inline]
+    pub(crate) fn tally(&self, count: Count, by: u64) {
+        let word = self.volume.region.word(self.base + COUNTERS + count as usize * 8);
+        word.store(word.load(Relaxed).wrapping_add(by), Relaxed);
+    }
+
+    fn note(&self, count: Count, value: u64) {
+        self.volume.region.word(self.base + COUNTERS + count as usize * 8).store(value, Relaxed);
+    }
+
+    /// How many claims of this stripe may be held; 0: surely none.
+    pub(crate) fn claims_hint(&self) -> &'a AtomicU32 {
+        self.volume.region.half(self.base + CLAIMS_HINT)
+    }
+
+    fn set_wants_copies(&self, yes: bool) {
+        let flags = self.volume.region.word(self.base + READER_FLAGS);
+        if (flags.load(Relaxed) & FLAG_COPY != 0) != yes {
+            flags.store(u64::from(yes) * FLAG_COPY, Relaxed);
+        }
+    }
+
+    /// The record at `position` (units), if what stands there can be an entry of this stripe.
+    #[inline]
+    pub(crate) fn entry_at(&self, position: u64) -> Option<(Record<'a>, Lengths, u64)> {
+        entry_at(self.volume, self.number, position)
+    }
+
+    /// The next serial: unique among this stripe's entries, and growing.
+    pub(crate) fn next_serial(&self) -> u64 {
+        let serial = (self.get(Word::Serial) + 1) & ((1 << 48) - 1);
+        self.set(Word::Serial, serial);
+        serial
+    }
+
+    /// A slot that held a live entry does so no more.
+    fn forget(&self, position: u64, record_bytes: u64) {
+        self.shift(Word::Entries, 0, 1);
+        self.shift(Word::LiveBytes, 0, record_bytes);
+        if RingId::of(self.volume, position) == RingId::Main {
+            self.shift(Word::MainEntries, 0, 1);
+        }
+    }
+
+    /// A slot holds a live entry from now on.
+    fn remember(&self, position: u64, record_bytes: u64) {
+        self.shift(Word::Entries, 1, 0);
+        self.shift(Word::LiveBytes, record_bytes, 0);
+        if RingId::of(self.volume, position) == RingId::Main {
+            self.shift(Word::MainEntries, 1, 0);
+        }
+    }
+}
+
+impl Drop for Stripe<'_> {
+    fn drop(&mut self) {
+        if self.locked {
+            lock::release(self.volume.region.half(self.base + LOCK));
+        }
+    }
+}
+
+/// The entry at `position` of a stripe with its lengths and serial, if there can be one: all of it lies
+/// inside one ring. Needs no lock; without a pin or the lock the answer may be stale.
+#[inline]
+pub(crate) fn entry_at(
+    volume: &Volume,
+    stripe: usize,
+    position: u64,
+) -> Option<(Record<'_>, Lengths, u64)> {
+    let layout = &volume.layout;
+    let at = position * UNIT_BYTES;
+    let end = if at < layout.small { layout.small } else { layout.stripe_data_bytes() };
+    if at + crate::format::record::HEADER_BYTES > end {
+        return None;
+    }
+    let record = Record::at(&volume.region, (layout.stripe_data_at(stripe) + at) as usize);
+    let Some(Head::Entry(serial)) = record.head() else { return None };
+    let lengths = record.lengths();
+    (lengths.key > 0 && at + lengths.record_bytes() <= end).then_some((record, lengths, serial))
+}
+
+/// The MAC that a genuine header at `position` of `stripe` carries.
+pub(crate) fn expected_mac(
+    volume: &Volume,
+    stripe: usize,
+    position: u64,
+    lengths: Lengths,
+    key_hash: u64,
+    serial: u64,
+) -> u32 {
+    let whole = ((stripe as u64) << 40) | position;
+    let parts = [(lengths.key << 16) | lengths.metadata, lengths.value];
+    hash::header_mac(&volume.secret, whole, parts, key_hash, serial)
+}
+
+/// Checks an entry that was written in an earlier attachment: header MAC and checksum. Once it passed, it
+/// is trusted as long as the volume stays attached.
+///
+/// # Safety
+/// The entry's bytes can't be reclaimed meanwhile (pin or lock).
+#[cold]
+pub(crate) unsafe fn verify_entry(
+    volume: &Volume,
+    place: &Place,
+    position: u64,
+    record: Record<'_>,
+    lengths: Lengths,
+    serial: u64,
+) -> bool {
+    let header: Header = record.header();
+    let mac = expected_mac(volume, place.stripe, position, lengths, place.hash, serial);
+    let parts = (lengths.key + lengths.metadata + lengths.value) as usize;
+    // SAFETY: the caller keeps the bytes in place; `entry_at` checked that they lie inside the ring.
+    let body = unsafe { volume.region.bytes(record.body(), parts) };
+    let genuine = mac == header.mac && hash::checksum(body) == header.checksum;
+    if genuine && !volume.read_only {
+        record.set_generation(volume.generation());
+    }
+    genuine
+}
+
+/// What the header of a new record says.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Stamp {
+    pub(crate) lengths: Lengths,
+    pub(crate) created_ms: u64,
+    pub(crate) expires_ms: u64,
+    pub(crate) checksum: u32,
+    pub(crate) serial: u64,
+}
+
+impl<'a> Stripe<'a> {
+    /// Writes a complete entry header at `position`, which is free space or this writer's own.
+    pub(crate) fn seal(&self, record: Record<'a>, position: u64, place: &Place, stamp: &Stamp) {
+        let lengths = stamp.lengths;
+        record.set_header(&Header {
+            lengths,
+            mac: expected_mac(self.volume, self.number, position, lengths, place.hash, stamp.serial),
+            checksum: stamp.checksum,
+            created_ms: stamp.created_ms,
+            expires_ms: stamp.expires_ms,
+            generation: self.volume.generation(),
+        });
+        seam::kill_point();
+        record.set_head(Head::Entry(stamp.serial));
+    }
+
+    /// Copies a live entry, header and all, to free space at `at` of `ring`.
+    fn copy_record(&self, ring: &ring::Ring<'a>, at: u64, place: &Place, seen: &ring::Seen<'a>, serial: u64) {
+        let record = self.record_at(ring, at);
+        let parts = seen.lengths.key + seen.lengths.metadata + seen.lengths.value;
+        // SAFETY: the source is live and we hold the lock; the target is free space, which nobody reads.
+        unsafe {
+            let body = self.volume.region.bytes(seen.record.body(), parts as usize);
+            self.volume.region.store(record.body(), body);
+        }
+        let from = seen.record.header();
+        let stamp = Stamp {
+            lengths: seen.lengths,
+            created_ms: from.created_ms,
+            expires_ms: from.expires_ms,
+            checksum: from.checksum,
+            serial,
+        };
+        self.seal(record, ring.position(at), place, &stamp);
+    }
+}
+
+/// Stores a slot: the one place where the index changes under the lock.
+fn store_slot(slot: &AtomicU64, new: impl FnMut(u64) -> u64) -> u64 {
+    seam::kill_point();
+    crate::protocol::replace(slot, new)
+}
+
+fn load(word: &AtomicU64) -> u64 {
+    word.load(Acquire)
+}
+
+fn store(word: &AtomicU64, value: u64) {
+    seam::kill_point();
+    word.store(value, Release);
+}

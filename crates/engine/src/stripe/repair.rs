@@ -1,0 +1,243 @@
+//! After a death. Each store leaves a stripe that readers can use; what remains to be done is finishing a
+//! skip, and counting again what a dead holder had counted half.
+
+use std::sync::atomic::Ordering::Relaxed;
+
+use super::{CLAIMS_HINT, Count, LOCK, READER_FLAGS, RingId, Stripe, Word};
+use crate::error::{Error, Result};
+use crate::format::hash;
+use crate::format::layout::BUCKET_SLOTS;
+use crate::format::record::Head;
+use crate::format::slot::Slot;
+use crate::thread;
+use crate::volume::Volume;
+
+/// What a walk over a stripe found.
+#[derive(Debug, Default)]
+pub(crate) struct Audit {
+    pub(crate) entries: u64,
+    pub(crate) records: u64,
+    pub(crate) live_bytes: u64,
+    pub(crate) main_entries: u64,
+    pub(crate) filler_bytes: u64,
+    pub(crate) ghosts: u64,
+    pub(crate) problems: Vec<String>,
+}
+
+/// For the first process of an attachment, while nobody else is there: frees the lock and the claims, and
+/// puts the rings in order. A stripe that isn't trusted is emptied.
+pub(crate) fn put_in_order(volume: &Volume, number: usize, trusted: bool) {
+    let base = volume.layout.stripe_at(number);
+    let held = volume.region.half(base + LOCK).swap(0, Relaxed) != 0;
+    volume.region.half(base + CLAIMS_HINT).store(0, Relaxed);
+    volume.region.word(base + READER_FLAGS).store(0, Relaxed);
+    for claim in 0..volume.layout.claims {
+        let at = volume.layout.claim_at(number, claim);
+        volume.region.word(at).store(0, Relaxed);
+        volume.region.word(at + 8).store(0, Relaxed);
+    }
+    // Nobody else is there: the lock isn't needed.
+    let mut stripe = Stripe::unlocked(volume, number);
+    if !trusted {
+        stripe.empty();
+    } else if held {
+        stripe.repair();
+    } else {
+        stripe.check_rings();
+    }
+}
+
+impl Stripe<'_> {
+    /// After taking the lock from a dead holder.
+    pub(crate) fn repair(&mut self) {
+        self.set(Word::Recount, 1);
+        for id in RingId::BOTH {
+            let ring = self.ring(id);
+            let (head, tail) = (ring.head(), ring.tail());
+            if head > tail + ring.size && head - tail <= 2 * ring.size {
+                ring.set_tail(head - ring.size);
+            }
+        }
+        self.check_rings();
+        self.tally(Count::Repairs, 1);
+    }
+
+    /// Whether head and tail can be true, and a record stands where the log begins.
+    fn check_rings(&mut self) {
+        for id in RingId::BOTH {
+            let ring = self.ring(id);
+            let (head, tail) = (ring.head(), ring.tail());
+            let sound = tail <= head
+                && head - tail <= ring.size
+                && head % 8 == 0
+                && tail % 8 == 0
+                && head < u64::MAX / 4
+                && (tail == head || self.read(&ring, tail, head).is_ok());
+            if !sound {
+                self.demand_reset(id);
+            }
+        }
+        // Readers that hold bytes delay it; the next put tries again.
+        let _ = self.finish_resets();
+    }
+
+    fn empty(&mut self) {
+        for bucket in 0..self.volume.layout.buckets {
+            for slot in self.volume.region.line(self.volume.layout.bucket_at(self.number, bucket)) {
+                slot.store(0, Relaxed);
+            }
+        }
+        for id in RingId::BOTH {
+            let ring = self.ring(id);
+            ring.set_tail(0);
+            ring.set_head(0);
+        }
+        for word in [Word::Entries, Word::LiveBytes, Word::MainEntries, Word::FillerBytes, Word::Recount, Word::Reset]
+        {
+            self.set(word, 0);
+        }
+    }
+
+    /// Notes that a ring's log is damaged and has to go.
+    pub(super) fn demand_reset(&self, id: RingId) {
+        self.set(Word::Reset, self.get(Word::Reset) | (1 << id as u64));
+    }
+
+    /// Empties the rings that are to be reset: their slots at once, their bytes once nobody holds any.
+    pub(super) fn finish_resets(&mut self) -> Result<()> {
+        let wanted = self.get(Word::Reset);
+        if wanted == 0 {
+            return Ok(());
+        }
+        for id in RingId::BOTH.into_iter().filter(|id| wanted & (1 << *id as u64) != 0) {
+            let volume = self.volume;
+            self.unlink_all(|position| RingId::of(volume, position) == id);
+            let number = self.number;
+            let held = thread::pins(volume).filter_map(|(_, pin)| {
+                Volume::pinned(pin.load(std::sync::atomic::Ordering::SeqCst))
+            });
+            if held.into_iter().any(|(stripe, at)| stripe == number && RingId::of(volume, at) == id) {
+                self.tally(Count::PinnedRefusals, 1);
+                return Err(Error::Pinned { bytes: self.ring(id).size });
+            }
+            let ring = self.ring(id);
+            let fresh = (ring.head().max(ring.tail()) % (1 << 60) / ring.size + 1) * ring.size;
+            // The head first: in between, the log only seems longer than the ring.
+            ring.set_head(fresh);
+            ring.set_tail(fresh);
+            self.set(Word::Reset, self.get(Word::Reset) & !(1 << id as u64));
+            self.set(Word::Recount, 1);
+            self.tally(Count::Resets, 1);
+        }
+        Ok(())
+    }
+
+    /// Counts again if a holder of the lock died since the last time.
+    pub(crate) fn recount_if_needed(&self) {
+        if self.get(Word::Recount) != 0 {
+            let audit = self.audit();
+            self.set(Word::Entries, audit.entries);
+            self.set(Word::LiveBytes, audit.live_bytes);
+            self.set(Word::MainEntries, audit.main_entries);
+            self.set(Word::FillerBytes, audit.filler_bytes);
+            self.set(Word::Recount, 0);
+        }
+    }
+
+    /// Whether the counts kept in the stripe are what a walk found.
+    pub(crate) fn compare(&self, audit: &Audit) -> Vec<String> {
+        [
+            ("entries", self.get(Word::Entries), audit.entries),
+            ("live bytes", self.get(Word::LiveBytes), audit.live_bytes),
+            ("entries of main", self.get(Word::MainEntries), audit.main_entries),
+            ("filler bytes", self.get(Word::FillerBytes), audit.filler_bytes),
+        ]
+        .into_iter()
+        .filter(|(_, kept, found)| kept != found)
+        .map(|(what, kept, found)| format!("stripe {}: {what} are {found}, counted {kept}", self.number))
+        .collect()
+    }
+
+    /// Live slots and ghosts of this stripe's index.
+    pub(crate) fn index_load(&self) -> (u64, u64, u64) {
+        let (mut live, mut ghosts) = (0, 0);
+        self.each_slot(|slot| {
+            live += u64::from(slot.is_live());
+            ghosts += u64::from(slot.is_ghost());
+        });
+        (self.volume.layout.buckets * BUCKET_SLOTS, live, ghosts)
+    }
+
+    fn each_slot(&self, mut f: impl FnMut(Slot)) {
+        for bucket in 0..self.volume.layout.buckets {
+            for slot in self.volume.region.line(self.volume.layout.bucket_at(self.number, bucket)) {
+                f(Slot(super::load(slot)));
+            }
+        }
+    }
+
+    /// Walks both logs and the whole index, and says what contradicts the invariants.
+    pub(crate) fn audit(&self) -> Audit {
+        let mut audit = Audit::default();
+        let mut live = Vec::new();
+        self.each_slot(|slot| {
+            if slot.is_live() {
+                live.push(slot.position());
+            }
+            audit.ghosts += u64::from(slot.is_ghost());
+        });
+        live.sort_unstable();
+        for pair in live.windows(2).filter(|pair| pair[0] == pair[1]) {
+            audit.problems.push(format!("stripe {}: two slots name position {}", self.number, pair[0]));
+        }
+        audit.entries = live.len() as u64;
+        let mut reached = 0;
+        for id in RingId::BOTH {
+            reached += self.audit_ring(id, &live, &mut audit);
+        }
+        if reached != audit.entries {
+            audit.problems.push(format!(
+                "stripe {}: {} of {} live slots name no entry of a log",
+                self.number,
+                audit.entries - reached.min(audit.entries),
+                audit.entries
+            ));
+        }
+        audit
+    }
+
+    fn audit_ring(&self, id: RingId, live: &[u64], audit: &mut Audit) -> u64 {
+        let ring = self.ring(id);
+        let (head, mut at) = (ring.head(), ring.tail());
+        let mut reached = 0;
+        if head < at || head - at > ring.size {
+            audit.problems.push(format!("stripe {}: {id:?} has head {head}, tail {at}", self.number));
+            return 0;
+        }
+        while at < head {
+            let Ok(seen) = self.read(&ring, at, head) else {
+                audit.problems.push(format!("stripe {}: {id:?} has no record at {at}", self.number));
+                return reached;
+            };
+            audit.records += 1;
+            let position = ring.position(at);
+            match seen.head {
+                Head::Filler(bytes) => audit.filler_bytes += bytes,
+                Head::Entry(_) if live.binary_search(&position).is_ok() => {
+                    reached += 1;
+                    audit.live_bytes += seen.bytes;
+                    audit.main_entries += u64::from(id == RingId::Main);
+                    // SAFETY: the record lies in the log and we hold the lock.
+                    let key = unsafe { seen.record.key() };
+                    let place = hash::place(&self.volume.layout, hash::key_hash(&self.volume.secret, key));
+                    if place.stripe != self.number || self.slot_of(&place, position).is_none() {
+                        audit.problems.push(format!("stripe {}: {position} is in a foreign slot", self.number));
+                    }
+                }
+                _ => {}
+            }
+            at += seen.bytes;
+        }
+        reached
+    }
+}

@@ -1,0 +1,205 @@
+//! One ring: a circular log of records between `tail` and `head`, which are virtual offsets that only grow.
+//!
+//! ```text
+//!   tail                         head                tail + size
+//!    |  records, oldest first      |   free            |
+//!    v                             v                   v
+//!    [......log....................)...................)      physical offset = virtual % size
+//! ```
+//!
+//! Invariants (lock held):
+//! 1. `tail <= head`, both multiples of 8. `head - tail > size` only between the two last stores of a skip.
+//! 2. The records from `tail` on tile `[tail, head)` without gaps, and none crosses the physical end.
+//! 3. Every live slot of the stripe names the start of an entry record inside a log.
+//! 4. Bytes in `[head, tail + size)` belong to nobody: no slot names them and no pin holds them.
+
+use std::sync::atomic::AtomicU64;
+
+use super::{HEADS, Stripe, Word, expected_mac, load, store};
+use crate::format::record::{HEADER_BYTES, Head, Lengths, Record};
+use crate::format::{UNIT_BYTES, hash};
+use crate::volume::Volume;
+
+/// Which of a stripe's two rings.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum RingId {
+    /// Takes newcomers.
+    Small,
+    /// Keeps what earned it.
+    Main,
+}
+
+impl RingId {
+    pub(crate) const BOTH: [Self; 2] = [Self::Small, Self::Main];
+
+    /// The ring that a position (units) lies in.
+    #[inline]
+    pub(crate) fn of(volume: &Volume, position: u64) -> Self {
+        if position * UNIT_BYTES < volume.layout.small { Self::Small } else { Self::Main }
+    }
+}
+
+/// A ring's place and size, and its two words.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Ring<'a> {
+    pub(crate) id: RingId,
+    pub(crate) size: u64,
+    /// Bytes from the start of the stripe's data.
+    start: u64,
+    head: &'a AtomicU64,
+    tail: &'a AtomicU64,
+}
+
+impl Ring<'_> {
+    pub(crate) fn head(&self) -> u64 {
+        load(self.head)
+    }
+
+    pub(crate) fn tail(&self) -> u64 {
+        load(self.tail)
+    }
+
+    pub(crate) fn set_head(&self, to: u64) {
+        store(self.head, to);
+    }
+
+    pub(crate) fn set_tail(&self, to: u64) {
+        store(self.tail, to);
+    }
+
+    pub(crate) fn free(&self) -> u64 {
+        (self.tail() + self.size).saturating_sub(self.head())
+    }
+
+    /// Bytes from a virtual offset to the physical end.
+    pub(crate) fn to_end(&self, at: u64) -> u64 {
+        self.size - at % self.size
+    }
+
+    /// The position (units, within the stripe's data) of a virtual offset.
+    pub(crate) fn position(&self, at: u64) -> u64 {
+        (self.start + at % self.size) / UNIT_BYTES
+    }
+
+    pub(crate) fn lap(&self, at: u64) -> u64 {
+        at / self.size
+    }
+
+    /// How far the tail must have come for `bytes` contiguous bytes to fit at `head`.
+    pub(crate) fn tail_needed(&self, head: u64, bytes: u64) -> u64 {
+        let to_end = self.to_end(head);
+        let start = if bytes <= to_end { head } else { head + to_end };
+        (start + bytes).saturating_sub(self.size)
+    }
+}
+
+/// A record of the log, as the hand sees it.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Seen<'a> {
+    pub(crate) head: Head,
+    pub(crate) bytes: u64,
+    pub(crate) record: Record<'a>,
+    pub(crate) lengths: Lengths,
+}
+
+/// The log doesn't read as a log: the ring must be reset.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Damaged;
+
+impl<'a> Stripe<'a> {
+    pub(crate) fn ring(&self, id: RingId) -> Ring<'a> {
+        let layout = &self.volume.layout;
+        let at = self.base + HEADS;
+        let (start, size, at) = match id {
+            RingId::Small => (0, layout.small, at),
+            RingId::Main => (layout.small, layout.main, at + 16),
+        };
+        let region = &self.volume.region;
+        Ring { id, size, start, head: region.word(at), tail: region.word(at + 8) }
+    }
+
+    /// The record at a virtual offset.
+    pub(crate) fn record_at(&self, ring: &Ring<'_>, at: u64) -> Record<'a> {
+        let offset = self.volume.layout.stripe_data_at(self.number) + ring.position(at) * UNIT_BYTES;
+        Record::at(&self.volume.region, offset as usize)
+    }
+
+    /// Reads the record at virtual offset `at` of a log that ends at `head`, trusting nothing.
+    pub(crate) fn read(&self, ring: &Ring<'_>, at: u64, head: u64) -> Result<Seen<'a>, Damaged> {
+        let room = ring.to_end(at).min(head.saturating_sub(at));
+        let record = self.record_at(ring, at);
+        let kind = if room >= UNIT_BYTES { record.head() } else { None };
+        let (bytes, lengths) = match kind {
+            None => return Err(Damaged),
+            Some(Head::Filler(bytes)) => (bytes, Lengths { key: 0, metadata: 0, value: 0 }),
+            Some(Head::Pending(_) | Head::Entry(_)) if room < HEADER_BYTES => return Err(Damaged),
+            Some(Head::Pending(_) | Head::Entry(_)) => {
+                let lengths = record.lengths();
+                (lengths.record_bytes(), lengths)
+            }
+        };
+        let Some(kind) = kind.filter(|_| bytes > 0 && bytes <= room) else { return Err(Damaged) };
+        let seen = Seen { head: kind, bytes, record, lengths };
+        if self.is_genuine(ring, at, &seen) { Ok(seen) } else { Err(Damaged) }
+    }
+
+    /// Entries of an earlier attachment prove their header by its MAC before the hand follows it.
+    fn is_genuine(&self, ring: &Ring<'_>, at: u64, seen: &Seen<'a>) -> bool {
+        let Head::Entry(serial) = seen.head else { return true };
+        if seen.record.generation() == self.volume.generation() {
+            return true;
+        }
+        // SAFETY: the record lies in the log and we hold the lock: nobody overwrites it.
+        let key = unsafe { seen.record.key() };
+        let key_hash = hash::key_hash(&self.volume.secret, key);
+        let position = ring.position(at);
+        expected_mac(self.volume, self.number, position, seen.lengths, key_hash, serial)
+            == seen.record.header().mac
+    }
+
+    /// Turns `[from, to)` of the free space into filler, up to the physical end and on from the start.
+    pub(super) fn fill(&self, ring: &Ring<'_>, from: u64, to: u64) {
+        let mut at = from;
+        while at < to {
+            let bytes = ring.to_end(at).min(to - at);
+            crate::seam::kill_point();
+            self.record_at(ring, at).set_head(Head::Filler(bytes));
+            at += bytes;
+        }
+        self.shift(Word::FillerBytes, to - from, 0);
+    }
+
+    /// The virtual offset at which `bytes` bytes can be written, if they fit without evicting anything.
+    /// Where they don't fit before the physical end, the rest up to there becomes filler.
+    pub(super) fn fit(&self, ring: &Ring<'_>, bytes: u64) -> Option<u64> {
+        let head = ring.head();
+        if ring.tail() < ring.tail_needed(head, bytes) {
+            return None;
+        }
+        let to_end = ring.to_end(head);
+        if bytes <= to_end {
+            return Some(head);
+        }
+        self.fill(ring, head, head + to_end);
+        ring.set_head(head + to_end);
+        Some(head + to_end)
+    }
+
+    /// Takes the `bytes` bytes at `at` (from [`Stripe::fit`]) into the log; their record's header must
+    /// stand there already.
+    pub(crate) fn advance(&self, id: RingId, at: u64, bytes: u64) {
+        self.ring(id).set_head(at + bytes);
+    }
+
+    /// Lets everything up to `to` stay in place, as if it had been written anew: the free space before it
+    /// becomes filler, and head and tail move on together.
+    ///
+    /// The stores come in this order: filler, head, tail. A death between the last two leaves
+    /// `head - tail > size`, which repair mends.
+    pub(super) fn skip(&self, ring: &Ring<'_>, to: u64) {
+        let (head, tail) = (ring.head(), ring.tail());
+        self.fill(ring, head, tail + ring.size);
+        ring.set_head(to + ring.size);
+        ring.set_tail(to);
+    }
+}

@@ -1,0 +1,238 @@
+//! Thread slots: where a thread publishes its pins and counts its hits.
+//!
+//! A slot is three cache lines: owner; eight pins; eight counters. Only the thread that holds a slot sets
+//! pins in it, so that finding a free pin needs no atomic exchange; anybody who drops a hit clears its pin.
+//! The first pin is **transient**: no guard keeps it, so that a copy can always be made.
+
+use std::cell::{Cell, RefCell};
+use std::sync::atomic::AtomicU64;
+use std::sync::atomic::Ordering::{AcqRel, Acquire, Relaxed, Release};
+
+use eyewall_region::fork;
+
+use crate::format::superblock::Attachment;
+use crate::volume::{Volume, with_volume};
+
+const PINS: usize = 64;
+const COUNTERS: usize = 128;
+/// The pin that no guard keeps.
+const TRANSIENT: usize = 0;
+
+/// What a thread counts.
+#[derive(Debug, Clone, Copy)]
+pub(crate) enum Counter {
+    Hits,
+    Misses,
+    Copies,
+    Busy,
+}
+
+/// A thread slot that the calling thread holds.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Thread<'a> {
+    volume: &'a Volume,
+    offset: usize,
+}
+
+#[derive(Clone, Copy)]
+struct Held {
+    volume: u64,
+    fork: u32,
+    thread: u32,
+}
+
+/// What a thread gives back when it ends.
+struct HeldAll(Vec<Held>);
+
+thread_local! {
+    static CURRENT: Cell<Held> = const { Cell::new(Held { volume: 0, fork: 0, thread: 0 }) };
+    static ALL: RefCell<HeldAll> = const { RefCell::new(HeldAll(Vec::new())) };
+}
+
+impl Drop for HeldAll {
+    fn drop(&mut self) {
+        let _gate = fork::gate();
+        for held in self.0.drain(..).filter(|held| held.fork == fork::generation()) {
+            with_volume(held.volume, |volume| give_back(volume, held.thread));
+        }
+    }
+}
+
+impl<'a> Thread<'a> {
+    /// The calling thread's slot; None where the table is full or this process isn't registered.
+    #[inline]
+    pub(crate) fn current(volume: &'a Volume) -> Option<Self> {
+        let held = CURRENT.get();
+        if held.volume == volume.id && held.fork == fork::generation() {
+            return Some(Self::at(volume, held.thread));
+        }
+        Self::find(volume)
+    }
+
+    #[inline]
+    fn at(volume: &'a Volume, thread: u32) -> Self {
+        Self { volume, offset: volume.layout.thread_at(thread) }
+    }
+
+    #[cold]
+    fn find(volume: &'a Volume) -> Option<Self> {
+        let known = ALL
+            .try_with(|all| {
+                let all = all.borrow();
+                all.0.iter().find(|held| is_current(volume, **held)).copied()
+            })
+            .ok()?;
+        match known {
+            Some(held) => {
+                CURRENT.set(held);
+                Some(Self::at(volume, held.thread))
+            }
+            None => Self::another(volume, volume.layout.threads),
+        }
+    }
+
+    /// Takes one more slot for this thread, while the process holds fewer than `limit`.
+    fn another(volume: &'a Volume, limit: u64) -> Option<Self> {
+        let _gate = fork::gate();
+        if !volume.membership.is_own() || volume.membership.threads_held.load(Relaxed) >= limit {
+            return None;
+        }
+        let spare = volume.membership.spare_threads.lock().ok()?.pop();
+        let thread = match spare {
+            Some(thread) => thread,
+            None => claim(volume)?,
+        };
+        let held = Held { volume: volume.id, fork: fork::generation(), thread };
+        ALL.try_with(|all| {
+            let mut all = all.borrow_mut();
+            all.0.retain(|held| held.fork == fork::generation());
+            all.0.push(held);
+        })
+        .ok()?;
+        CURRENT.set(held);
+        Some(Self::at(volume, thread))
+    }
+
+    /// A free pin that a guard may keep; None where all are in use and no more can be had.
+    #[inline]
+    pub(crate) fn free_pin(self) -> Option<&'a AtomicU64> {
+        let pins = self.volume.region.line(self.offset + PINS);
+        match pins[TRANSIENT + 1..].iter().find(|pin| pin.load(Relaxed) == 0) {
+            Some(pin) => Some(pin),
+            None => self.free_pin_elsewhere(),
+        }
+    }
+
+    /// Looks through this thread's other slots, then asks for one more. Half the table is left to others.
+    #[cold]
+    fn free_pin_elsewhere(self) -> Option<&'a AtomicU64> {
+        let volume = self.volume;
+        let held = ALL
+            .try_with(|all| {
+                let all = all.borrow();
+                let roomy = |held: &&Held| {
+                    is_current(volume, **held) && Self::at(volume, held.thread).has_free_pin()
+                };
+                all.0.iter().rev().find(roomy).copied()
+            })
+            .ok()?;
+        let thread = match held {
+            Some(held) => {
+                CURRENT.set(held);
+                Self::at(volume, held.thread)
+            }
+            None => Self::another(volume, volume.layout.threads / 2)?,
+        };
+        let pins = volume.region.line(thread.offset + PINS);
+        pins[TRANSIENT + 1..].iter().find(|pin| pin.load(Acquire) == 0)
+    }
+
+    fn has_free_pin(self) -> bool {
+        let pins = self.volume.region.line(self.offset + PINS);
+        pins[TRANSIENT + 1..].iter().any(|pin| pin.load(Relaxed) == 0)
+    }
+
+    /// The pin for copies; free whenever the thread isn't in the middle of one.
+    pub(crate) fn transient_pin(self) -> &'a AtomicU64 {
+        &self.volume.region.line(self.offset + PINS)[TRANSIENT]
+    }
+
+    /// Counts one. Only this thread writes the counter: no exchange is needed.
+    #[inline]
+    pub(crate) fn count(self, counter: Counter) {
+        let word = &self.volume.region.line(self.offset + COUNTERS)[counter as usize];
+        word.store(word.load(Relaxed).wrapping_add(1), Relaxed);
+    }
+}
+
+fn is_current(volume: &Volume, held: Held) -> bool {
+    held.volume == volume.id && held.fork == fork::generation()
+}
+
+fn claim(volume: &Volume) -> Option<u32> {
+    let owner = volume.membership.owner_word();
+    for thread in 0..volume.layout.threads as u32 {
+        let word = volume.region.half(volume.layout.thread_at(thread));
+        if word.load(Relaxed) == 0 && word.compare_exchange(0, owner, AcqRel, Relaxed).is_ok() {
+            Attachment(&volume.region).raise_threads_used(u64::from(thread) + 1);
+            volume.membership.threads_held.fetch_add(1, Relaxed);
+            return Some(thread);
+        }
+    }
+    None
+}
+
+/// Frees a slot whose thread has ended, or keeps it for another thread while hits still use its pins.
+fn give_back(volume: &Volume, thread: u32) {
+    let offset = volume.layout.thread_at(thread);
+    let in_use = volume.region.line(offset + PINS).iter().any(|pin| pin.load(Acquire) != 0);
+    if in_use {
+        if let Ok(mut spare) = volume.membership.spare_threads.lock() {
+            spare.push(thread);
+        }
+    } else {
+        release(volume, thread);
+    }
+}
+
+fn release(volume: &Volume, thread: u32) {
+    volume.region.half(volume.layout.thread_at(thread)).store(0, Release);
+    volume.membership.threads_held.fetch_sub(1, Relaxed);
+}
+
+/// Frees all thread slots of this process: nothing can hold a pin any more.
+pub(crate) fn release_all(volume: &Volume) {
+    let owner = volume.membership.owner_word();
+    for thread in 0..Attachment(&volume.region).threads_used().min(volume.layout.threads) as u32 {
+        let offset = volume.layout.thread_at(thread);
+        if owner != 0 && volume.region.half(offset).load(Relaxed) == owner {
+            for pin in volume.region.line(offset + PINS) {
+                pin.store(0, Release);
+            }
+            release(volume, thread);
+        }
+    }
+}
+
+/// All pins of the volume, with the thread slot that each stands in.
+pub(crate) fn pins(volume: &Volume) -> impl Iterator<Item = (u32, &AtomicU64)> {
+    let used = Attachment(&volume.region).threads_used().min(volume.layout.threads) as u32;
+    (0..used).flat_map(move |thread| {
+        volume.region.line(volume.layout.thread_at(thread) + PINS).iter().map(move |pin| (thread, pin))
+    })
+}
+
+/// The owner word of a thread slot; 0: free.
+pub(crate) fn owner_word(volume: &Volume, thread: u32) -> u32 {
+    volume.region.half(volume.layout.thread_at(thread)).load(Acquire)
+}
+
+/// One counter, summed over all thread slots: those of dead and departed threads keep counting.
+pub(crate) fn sum(volume: &Volume, counter: Counter) -> u64 {
+    (0..volume.layout.threads as u32)
+        .map(|thread| {
+            let line = volume.region.line(volume.layout.thread_at(thread) + COUNTERS);
+            line[counter as usize].load(Relaxed)
+        })
+        .fold(0, u64::wrapping_add)
+}

@@ -1,0 +1,171 @@
+//! A mapped volume as one process sees it.
+
+use std::collections::HashMap;
+use std::sync::atomic::Ordering::Relaxed;
+use std::sync::atomic::{AtomicU16, AtomicU64};
+use std::sync::{Mutex, PoisonError, Weak};
+use std::time::Duration;
+
+use eyewall_region::{Region, fork};
+
+use crate::error::{Error, Result};
+use crate::format::hash::{self, Place, Secret};
+use crate::format::layout::Layout;
+use crate::format::superblock::Attachment;
+use crate::hit::{SharedKey, SharedPin};
+use crate::process::Membership;
+use crate::thread::{self, Counter, Thread};
+
+/// A volume, mapped and attached. Shared by all clones of a [`crate::Cache`].
+#[derive(Debug)]
+pub(crate) struct Volume {
+    /// Every volume lives in an `Arc`; this is it.
+    pub(crate) this: Weak<Self>,
+    pub(crate) region: Region,
+    pub(crate) layout: Layout,
+    pub(crate) secret: Secret,
+    /// Unique in this process: thread-local state is found by it, not by address.
+    pub(crate) id: u64,
+    pub(crate) read_only: bool,
+    pub(crate) lock_deadline: Duration,
+    pub(crate) membership: Membership,
+    /// The attachment that this process is part of; records verified in it are trusted.
+    pub(crate) generation: AtomicU16,
+    /// Whether this process has seen the volume marked as written to.
+    pub(crate) marked_unclean: std::sync::atomic::AtomicBool,
+    /// Heap bytes that hits of this process hold as copies, because too much was pinned.
+    pub(crate) copied_bytes: AtomicU64,
+    /// Pins held by owned hits, so that holders of one entry share one. Locked only with the fork gate held.
+    pub(crate) shared_pins: Mutex<HashMap<SharedKey, Weak<SharedPin>>>,
+}
+
+static NEXT_ID: AtomicU64 = AtomicU64::new(1);
+
+/// The volumes of this process. Only touched with the fork gate held.
+static VOLUMES: Mutex<Vec<Listed>> = Mutex::new(Vec::new());
+
+struct Listed(*const Volume);
+
+// SAFETY: the pointer is only followed with the fork gate held, which `Volume::drop` takes to remove it.
+unsafe impl Send for Listed {}
+
+/// A number for a new volume.
+pub(crate) fn next_id() -> u64 {
+    NEXT_ID.fetch_add(1, Relaxed)
+}
+
+/// Makes `volume` known to the fork hook and to ending threads.
+pub(crate) fn list(volume: &Volume) {
+    fork::on_child(register_in_child);
+    let _gate = fork::gate();
+    VOLUMES.lock().unwrap_or_else(PoisonError::into_inner).push(Listed(volume));
+}
+
+/// Runs `f` with the volume of that number, if it is still open. The fork gate must be held.
+pub(crate) fn with_volume(id: u64, f: impl FnOnce(&Volume)) {
+    let volumes = VOLUMES.lock().unwrap_or_else(PoisonError::into_inner);
+    for listed in volumes.iter() {
+        // SAFETY: listed volumes live until they have removed themselves, which needs the gate that our
+        // caller holds.
+        let volume = unsafe { &*listed.0 };
+        if volume.id == id {
+            return f(volume);
+        }
+    }
+}
+
+/// In a forked child, right after `fork`: every volume registers anew, while there still are the rights to.
+fn register_in_child() {
+    let volumes = VOLUMES.lock().unwrap_or_else(PoisonError::into_inner);
+    for listed in volumes.iter() {
+        // SAFETY: as in `with_volume`.
+        let volume = unsafe { &*listed.0 };
+        volume.membership.forget_inherited();
+        if !volume.read_only {
+            // On failure the child has no owner word: it reads copies, and its writes are refused.
+            let _ = crate::attach::join(volume);
+        }
+    }
+}
+
+impl Volume {
+    #[inline]
+    pub(crate) fn place(&self, key: &[u8]) -> Place {
+        hash::place(&self.layout, hash::key_hash(&self.secret, key))
+    }
+
+    #[inline]
+    pub(crate) fn generation(&self) -> u16 {
+        self.generation.load(Relaxed)
+    }
+
+    /// Refuses when this process may not write.
+    pub(crate) fn check_writable(&self) -> Result<()> {
+        if self.read_only {
+            let path = self.membership.path().unwrap_or_else(|| "the volume".as_ref()).to_owned();
+            return Err(Error::ReadOnly { path, advice: "it was opened read-only" });
+        }
+        if self.membership.owner_word() == 0 {
+            return Err(Error::TooManyProcesses { max: self.layout.processes });
+        }
+        Ok(())
+    }
+
+    /// Before the first write after an attach: the volume isn't clean any more, and storage knows it before
+    /// any changed byte can reach it.
+    #[inline]
+    pub(crate) fn mark_unclean(&self) -> Result<()> {
+        if self.marked_unclean.load(Relaxed) {
+            return Ok(());
+        }
+        self.mark_unclean_now()
+    }
+
+    #[cold]
+    fn mark_unclean_now(&self) -> Result<()> {
+        let attachment = Attachment(&self.region);
+        if attachment.is_clean() {
+            attachment.set_clean(false);
+            let path = self.membership.path().unwrap_or_else(|| "the volume".as_ref());
+            attachment.sync().map_err(|error| Error::io("syncing", path, error))?;
+        }
+        self.marked_unclean.store(true, Relaxed);
+        Ok(())
+    }
+
+    pub(crate) fn count_busy(&self) {
+        if let Some(thread) = Thread::current(self) {
+            thread.count(Counter::Busy);
+        }
+    }
+
+    /// What a pin of the record at `position` of `stripe` holds: never zero.
+    #[inline]
+    pub(crate) fn pin_word(stripe: usize, position: u64) -> u64 {
+        (1 << 63) | ((stripe as u64) << 40) | position
+    }
+
+    /// Splits a pin word; None for what this volume can't have written.
+    pub(crate) fn pinned(word: u64) -> Option<(usize, u64)> {
+        (word >> 63 == 1).then_some((((word >> 40) & 0xff) as usize, word & ((1 << 40) - 1)))
+    }
+}
+
+impl Drop for Volume {
+    fn drop(&mut self) {
+        {
+            let _gate = fork::gate();
+            let this: *const Self = self;
+            VOLUMES
+                .lock()
+                .unwrap_or_else(PoisonError::into_inner)
+                .retain(|listed| !std::ptr::eq(listed.0, this));
+        }
+        if self.membership.is_own() {
+            thread::release_all(self);
+            crate::attach::leave(self);
+        } else {
+            self.membership.forget_inherited();
+        }
+    }
+}
