@@ -17,8 +17,8 @@ fn broken(file: &File, code: &str, rule: &Confined) -> Vec<Finding> {
     let mut findings = Vec::new();
     for (index, line) in code.lines().enumerate() {
         if let Some(word) = rust::words(line).find(|word| rule.words.contains(*word)) {
-            let places = rule.places.join(", ");
-            findings.push(file.finding(index + 1, format!("`{word}` stands only in {places}; {}", rule.instead)));
+            let message = format!("`{word}` may not stand here; {} (tidy.toml names its places)", rule.instead);
+            findings.push(file.finding(index + 1, message));
         }
     }
     findings
