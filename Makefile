@@ -24,6 +24,8 @@ endif
 CARGO_DENY := cargo-deny 0.20.2
 
 TARGET_DIR := $(or $(CARGO_TARGET_DIR),target)
+# The fuzz targets are a workspace of their own.
+WORKSPACES := $(wildcard Cargo.toml fuzz/Cargo.toml)
 # Whoever changes the dependencies changes Cargo.lock too; only CI insists.
 LOCKED := $(if $(CI),--locked)
 
@@ -62,7 +64,7 @@ models: ## the protocols under loom, which runs every interleaving of their step
 
 .PHONY: lint
 lint: ## rustfmt, tidy, Clippy, rustdoc, cargo-deny
-	cargo fmt --check
+	for manifest in $(WORKSPACES); do cargo fmt --all --check --manifest-path $$manifest; done
 	cargo run $(LOCKED) --quiet -p eyewall-tidy
 	cargo clippy $(LOCKED) --workspace --all-targets -- -D warnings
 	RUSTDOCFLAGS="-D warnings" cargo doc $(LOCKED) --workspace --no-deps --quiet
@@ -70,7 +72,7 @@ lint: ## rustfmt, tidy, Clippy, rustdoc, cargo-deny
 
 .PHONY: fmt
 fmt: ## put the sources into form
-	cargo fmt
+	for manifest in $(WORKSPACES); do cargo fmt --all --manifest-path $$manifest; done
 
 .PHONY: bench-engine
 bench-engine: ## measure the engine against others, and record it; ARGS=--quick for a first look
