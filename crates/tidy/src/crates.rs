@@ -31,15 +31,11 @@ fn check_direction(manifest: &File, table: &Table, config: &Config) -> Vec<Findi
     };
     let wrong = our_dependencies(table).into_iter().filter(|dependency| !allowed.contains(dependency));
     let finding = |dependency: String| {
-        let line = manifest
-            .text
-            .lines()
-            .position(|line| line.trim_start().starts_with(&dependency))
-            .map_or(1, |index| index + 1);
-        manifest.finding(
-            line,
-            format!("`{name}` may not depend on `{dependency}`; dependencies run one way, see tidy.toml"),
-        )
+        let names =
+            |line: &str| line.split(|char: char| !char.is_alphanumeric() && char != '-').next() == Some(&dependency);
+        let line = manifest.text.lines().position(names).map_or(1, |index| index + 1);
+        let message = format!("`{name}` may not depend on `{dependency}`; dependencies run one way, see tidy.toml");
+        manifest.finding(line, message)
     };
     wrong.map(finding).collect()
 }
