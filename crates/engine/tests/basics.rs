@@ -186,7 +186,7 @@ fn an_owned_hit_outlives_its_cache_and_its_thread() {
 
 #[test]
 fn a_volume_takes_far_more_than_its_size_and_stays_sound() {
-    let cache = small();
+    let cache = Options::new().size(1 << 20).entry_size_hint(500).heap().unwrap();
     for number in 0..20_000_u32 {
         let value = vec![number as u8; (number % 3000) as usize];
         cache.put(number.to_le_bytes(), &value).unwrap();

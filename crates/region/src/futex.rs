@@ -10,10 +10,8 @@ use rustix::thread::futex::{self, Flags, Timespec};
 
 /// Sleeps while `word` holds `expected`, at most for `limit`. May return early for no reason.
 pub fn wait(word: &AtomicU32, expected: u32, limit: Duration) {
-    let limit = Timespec {
-        tv_sec: limit.as_secs().try_into().unwrap_or(i64::MAX),
-        tv_nsec: limit.subsec_nanos().into(),
-    };
+    let limit =
+        Timespec { tv_sec: limit.as_secs().try_into().unwrap_or(i64::MAX), tv_nsec: limit.subsec_nanos().into() };
     // Every outcome (woken, changed, timed out, interrupted) means the same to the caller: look again.
     let _ = futex::wait(word, Flags::empty(), expected, Some(&limit));
 }

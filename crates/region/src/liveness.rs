@@ -42,9 +42,8 @@ impl Alive {
     /// What `mmap` and `madvise` report.
     pub fn keep(file: File) -> io::Result<Self> {
         // SAFETY: a fresh mapping at an address of the kernel's choice; it is never accessed.
-        let page = unsafe {
-            rustix::mm::mmap(ptr::null_mut(), PAGE_BYTES, ProtFlags::READ, MapFlags::SHARED, &file, 0)?
-        };
+        let page =
+            unsafe { rustix::mm::mmap(ptr::null_mut(), PAGE_BYTES, ProtFlags::READ, MapFlags::SHARED, &file, 0)? };
         let page = NonNull::new(page.cast()).ok_or_else(|| io::Error::other("mmap gave address 0"))?;
         let alive = Self { page };
         // SAFETY: the page is our own mapping.

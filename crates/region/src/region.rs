@@ -50,16 +50,7 @@ impl Region {
             protection |= ProtFlags::WRITE;
         }
         // SAFETY: a fresh mapping at an address of the kernel's choice aliases nothing of ours.
-        let base = unsafe {
-            rustix::mm::mmap(
-                ptr::null_mut(),
-                bytes,
-                protection,
-                MapFlags::SHARED,
-                file,
-                0,
-            )?
-        };
+        let base = unsafe { rustix::mm::mmap(ptr::null_mut(), bytes, protection, MapFlags::SHARED, file, 0)? };
         let base = NonNull::new(base.cast()).ok_or_else(|| io::Error::other("mmap gave address 0"))?;
         Ok(Self { base, bytes, backing: Backing::Mapped })
     }

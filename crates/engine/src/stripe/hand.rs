@@ -30,6 +30,8 @@ const BATCH_RECORDS: usize = 32;
 const BATCH_BYTES: u64 = 64 << 10;
 /// Main keeps so much free ahead (at most 1/16 of it), so that hot entries have somewhere to be copied to.
 const RESERVE_BYTES: u64 = 128 << 10;
+/// Main is sparse above this share of dead bytes: one in so many.
+const SPARSE: u64 = 16;
 /// Copied for one put at most, or four times the put if that is more.
 const COPY_BYTES: u64 = 256 << 10;
 
@@ -82,10 +84,7 @@ impl<'a> Stripe<'a> {
     /// `Pinned` when readers hold too much; nothing was evicted then.
     pub(crate) fn make_room(&mut self, id: RingId, bytes: u64, work: &mut Work) -> Result<u64> {
         let ring = self.ring(id);
-        let ahead = match id {
-            RingId::Small => 0,
-            RingId::Main => RESERVE_BYTES.min(ring.size / 16),
-        };
+        let ahead = ahead(&ring);
         // Reserve or not, one batch is all that a put waits for it.
         if ring.tail() < ring.tail_needed(ring.head(), bytes) + ahead {
             self.finish_resets()?;
@@ -244,9 +243,10 @@ impl<'a> Stripe<'a> {
         let hot = policy::is_hot(now.frequency(), seen.bytes, self.mean_entry_bytes());
         let kept = match ring.id {
             RingId::Small if hot => self.promote(&entry, seen, work),
-            RingId::Small => self.move_while_roomy(&entry, seen),
-            RingId::Main if hot => self.reinsert(&entry, seen, work),
-            RingId::Main => false,
+            RingId::Small => self.move_while_roomy(&entry, seen, work),
+            RingId::Main if hot => self.reinsert(&entry, seen, policy::after_survival(now.frequency()), work),
+            // Main is being pressed together: whoever is live stays.
+            RingId::Main => self.is_sparse() && self.reinsert(&entry, seen, now.frequency(), work),
         };
         if kept {
             return Step::Free;
@@ -288,26 +288,36 @@ impl<'a> Stripe<'a> {
         true
     }
 
-    /// Small to main, while main has room: a cold entry is better than none.
-    fn move_while_roomy(&mut self, entry: &Candidate<'a>, seen: &Seen<'a>) -> bool {
+    /// Small to main, while main has room: a cold entry is better than none. Main has room, too, where
+    /// entries were removed from its middle; the hand presses it together then.
+    fn move_while_roomy(&mut self, entry: &Candidate<'a>, seen: &Seen<'a>, work: &mut Work) -> bool {
         let main = self.ring(RingId::Main);
-        let reserve = RESERVE_BYTES.min(main.size / 16);
-        if main.tail() < main.tail_needed(main.head(), seen.bytes) + reserve {
-            return false;
-        }
-        let Some(at) = self.fit(&main, seen.bytes) else { return false };
+        let roomy = main.tail() >= main.tail_needed(main.head(), seen.bytes) + ahead(&main);
+        let at = match roomy {
+            true => self.fit(&main, seen.bytes),
+            false if self.is_sparse() => self.make_room(RingId::Main, seen.bytes, work).ok(),
+            false => None,
+        };
+        let Some(at) = at else { return false };
         self.copy_to(RingId::Main, at, entry, seen, entry.now.frequency());
         self.tally(Count::Moved, 1);
         true
     }
 
+    /// Whether so much of main is dead that it is worth pressing together.
+    fn is_sparse(&self) -> bool {
+        let main = self.ring(RingId::Main);
+        let used = main.size - main.free().min(main.size);
+        used.saturating_sub(self.get(Word::MainBytes)) > main.size / SPARSE
+    }
+
     /// From main's tail to its head.
-    fn reinsert(&mut self, entry: &Candidate<'a>, seen: &Seen<'a>, work: &mut Work) -> bool {
+    fn reinsert(&mut self, entry: &Candidate<'a>, seen: &Seen<'a>, frequency: u64, work: &mut Work) -> bool {
         let Some(budget) = work.copy_budget.checked_sub(seen.bytes) else { return false };
         let main = self.ring(RingId::Main);
         let Some(at) = self.fit(&main, seen.bytes) else { return false };
         work.copy_budget = budget;
-        self.copy_to(RingId::Main, at, entry, seen, policy::after_survival(entry.now.frequency()));
+        self.copy_to(RingId::Main, at, entry, seen, frequency);
         self.tally(Count::Reinsertions, 1);
         true
     }
@@ -376,6 +386,14 @@ impl<'a> Stripe<'a> {
             self.collect_pins(work, false);
         }
         freed
+    }
+}
+
+/// Bytes that a ring keeps free beyond what is asked for.
+fn ahead(ring: &Ring<'_>) -> u64 {
+    match ring.id {
+        RingId::Small => 0,
+        RingId::Main => RESERVE_BYTES.min(ring.size / 16),
     }
 }
 

@@ -45,7 +45,9 @@ pub(crate) enum Word {
     LiveBytes,
     MainEntries,
     FillerBytes,
-    /// Whether the four counts above must be taken again, because a holder of the lock died.
+    /// The live bytes that lie in main.
+    MainBytes,
+    /// Whether the five counts above must be taken again, because a holder of the lock died.
     Recount,
     /// Bit set of rings that must be emptied as soon as no reader holds bytes in them.
     Reset,
@@ -175,6 +177,7 @@ impl<'a> Stripe<'a> {
         self.shift(Word::LiveBytes, 0, record_bytes);
         if RingId::of(self.volume, position) == RingId::Main {
             self.shift(Word::MainEntries, 0, 1);
+            self.shift(Word::MainBytes, 0, record_bytes);
         }
     }
 
@@ -184,6 +187,7 @@ impl<'a> Stripe<'a> {
         self.shift(Word::LiveBytes, record_bytes, 0);
         if RingId::of(self.volume, position) == RingId::Main {
             self.shift(Word::MainEntries, 1, 0);
+            self.shift(Word::MainBytes, record_bytes, 0);
         }
     }
 }

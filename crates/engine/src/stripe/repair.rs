@@ -19,6 +19,7 @@ pub(crate) struct Audit {
     pub(crate) records: u64,
     pub(crate) live_bytes: u64,
     pub(crate) main_entries: u64,
+    pub(crate) main_bytes: u64,
     pub(crate) filler_bytes: u64,
     pub(crate) ghosts: u64,
     pub(crate) problems: Vec<String>,
@@ -92,7 +93,7 @@ impl Stripe<'_> {
             ring.set_tail(0);
             ring.set_head(0);
         }
-        for word in [Word::Entries, Word::LiveBytes, Word::MainEntries, Word::FillerBytes, Word::Recount, Word::Reset]
+        for word in [Word::Entries, Word::LiveBytes, Word::MainEntries, Word::MainBytes, Word::FillerBytes, Word::Recount, Word::Reset]
         {
             self.set(word, 0);
         }
@@ -139,6 +140,7 @@ impl Stripe<'_> {
             self.set(Word::Entries, audit.entries);
             self.set(Word::LiveBytes, audit.live_bytes);
             self.set(Word::MainEntries, audit.main_entries);
+            self.set(Word::MainBytes, audit.main_bytes);
             self.set(Word::FillerBytes, audit.filler_bytes);
             self.set(Word::Recount, 0);
         }
@@ -150,6 +152,7 @@ impl Stripe<'_> {
             ("entries", self.get(Word::Entries), audit.entries),
             ("live bytes", self.get(Word::LiveBytes), audit.live_bytes),
             ("entries of main", self.get(Word::MainEntries), audit.main_entries),
+            ("live bytes of main", self.get(Word::MainBytes), audit.main_bytes),
             ("filler bytes", self.get(Word::FillerBytes), audit.filler_bytes),
         ]
         .into_iter()
@@ -226,7 +229,10 @@ impl Stripe<'_> {
                 Head::Entry(_) if live.binary_search(&position).is_ok() => {
                     reached += 1;
                     audit.live_bytes += seen.bytes;
-                    audit.main_entries += u64::from(id == RingId::Main);
+                    if id == RingId::Main {
+                        audit.main_entries += 1;
+                        audit.main_bytes += seen.bytes;
+                    }
                     // SAFETY: the record lies in the log and we hold the lock.
                     let key = unsafe { seen.record.key() };
                     let place = hash::place(&self.volume.layout, hash::key_hash(&self.volume.secret, key));

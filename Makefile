@@ -1,0 +1,87 @@
+# `make help` lists the targets. Each does its own set-up: it wants cargo, make, git and a C compiler, and fetches the rest.
+
+SHELL := /bin/bash
+.SHELLFLAGS := -eu -o pipefail -c
+.DEFAULT_GOAL := help
+MAKEFLAGS += --no-print-directory
+
+# make run: what to serve, and where.
+ROOT ?=
+ORIGIN ?=
+LISTEN ?= 127.0.0.1:8080
+# make bench-engine: arguments of the benchmark, for instance ARGS=--quick.
+ARGS ?=
+# make soak: which of the long tests, all of them if empty; and the seconds that each fuzz target gets.
+PARTS ?=
+FUZZ_SECONDS ?= 60
+# A directory of real request traces, for the tests and benchmarks that replay them; they say so where there is none.
+EYEWALL_TRACES ?= $(abspath $(firstword $(wildcard ../*/traces)))
+export ROOT ORIGIN LISTEN FUZZ_SECONDS
+ifneq ($(EYEWALL_TRACES),)
+export EYEWALL_TRACES
+endif
+
+CARGO_DENY := cargo-deny 0.20.2
+
+TARGET_DIR := $(or $(CARGO_TARGET_DIR),target)
+# The fuzz targets are a workspace of their own.
+WORKSPACES := $(wildcard Cargo.toml fuzz/Cargo.toml)
+# Whoever changes the dependencies changes Cargo.lock too; only CI insists.
+LOCKED := $(if $(CI),--locked)
+
+# The set-up, for all targets but those that only print.
+ifneq ($(filter-out help packages,$(or $(MAKECMDGOALS),help)),)
+TOOLCHAIN := $(shell scripts/packages build >&2 && scripts/toolchain rustfmt clippy)
+ifneq ($(.SHELLSTATUS),0)
+$(error The set-up is incomplete; what to do stands above)
+endif
+ifneq ($(TOOLCHAIN),)
+export RUSTUP_TOOLCHAIN := $(TOOLCHAIN)
+endif
+endif
+
+.PHONY: help
+help: ## list the targets
+	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/  make \1\t\2/p' Makefile | expand -t 22
+
+.PHONY: run
+run: ## serve the demo origin through the cache; or ROOT=dir, or ORIGIN=url; LISTEN=127.0.0.1:8080
+	@cargo build $(LOCKED) --release -p eyewall-server
+	@scripts/run
+
+.PHONY: test
+test: lint unit models ## lints and every test but the long ones
+	@echo "make test: all passed"
+
+.PHONY: unit
+unit: ## the tests of all crates, doctests included
+	cargo test $(LOCKED) --workspace
+
+.PHONY: models
+models: ## the protocols under loom, which runs every interleaving of their steps
+	RUSTFLAGS="--cfg loom" CARGO_TARGET_DIR="$(TARGET_DIR)/models" \
+	    cargo test $(LOCKED) --profile model -p eyewall --test 'model_*'
+
+.PHONY: lint
+lint: ## rustfmt, tidy, Clippy, rustdoc, cargo-deny
+	for manifest in $(WORKSPACES); do cargo fmt --all --check --manifest-path $$manifest; done
+	cargo run $(LOCKED) --quiet -p eyewall-tidy
+	cargo clippy $(LOCKED) --workspace --all-targets -- -D warnings
+	RUSTDOCFLAGS="-D warnings" cargo doc $(LOCKED) --workspace --no-deps --quiet
+	"$$(scripts/tool $(CARGO_DENY))" deny $(LOCKED) check bans licenses sources
+
+.PHONY: fmt
+fmt: ## put the sources into form
+	for manifest in $(WORKSPACES); do cargo fmt --all --manifest-path $$manifest; done
+
+.PHONY: bench-engine
+bench-engine: ## measure the engine against others, and record it; ARGS=--quick for a first look
+	cargo run $(LOCKED) --release -p eyewall-bench-compare --bin bench-engine -- $(ARGS)
+
+.PHONY: soak
+soak: ## the long tests, sanitizers and fuzzers; or PARTS="storms asan valgrind fuzz miri"
+	@scripts/soak $(PARTS)
+
+.PHONY: packages
+packages: ## install the Debian packages that all targets want; without root, print them
+	@if [ "$$(id -u)" = 0 ]; then scripts/packages build soak; else scripts/packages --list build soak; fi

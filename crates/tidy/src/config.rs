@@ -1,0 +1,61 @@
+//! `tidy.toml`: what the checks allow.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::path::Path;
+
+use serde::Deserialize;
+
+/// The whole of `tidy.toml`. A place is the path of a file, or of a folder with `/` at its end.
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct Config {
+    /// Places that hold text of others, where nothing is checked.
+    pub(crate) not_ours: Vec<String>,
+    pub(crate) length: Length,
+    pub(crate) glossary: Glossary,
+    /// The folder of the decision records, with `/` at its end.
+    pub(crate) decisions: String,
+    /// For each crate of ours, those of ours that it may depend on.
+    pub(crate) direction: BTreeMap<String, BTreeSet<String>>,
+    /// Words of Rust code that may stand in some places only.
+    pub(crate) confined: Vec<Confined>,
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct Length {
+    pub(crate) file_lines_max: usize,
+    pub(crate) function_lines_max: usize,
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct Glossary {
+    pub(crate) file: String,
+    /// Places that speak of other systems in their own words.
+    pub(crate) exempt: Vec<String>,
+    /// Names given by the language or a library, which say nothing about our own words.
+    pub(crate) foreign: BTreeSet<String>,
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct Confined {
+    pub(crate) words: BTreeSet<String>,
+    /// The places where the words may stand.
+    pub(crate) places: Vec<String>,
+    /// What to do about one that stands elsewhere.
+    pub(crate) instead: String,
+}
+
+impl Config {
+    pub(crate) fn read(path: &Path) -> Result<Config, String> {
+        let text = std::fs::read_to_string(path).map_err(|error| format!("{}: {error}", path.display()))?;
+        toml::from_str(&text).map_err(|error| format!("{}: {error}", path.display()))
+    }
+
+    /// Whether `path` is one of `places` or lies in one.
+    pub(crate) fn covers(places: &[String], path: &str) -> bool {
+        places.iter().any(|place| path == place || (place.ends_with('/') && path.starts_with(place.as_str())))
+    }
+}

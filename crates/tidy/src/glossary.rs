@@ -1,0 +1,149 @@
+//! One word per concept: the synonyms that the glossary forbids.
+//!
+//! The glossary is the single source. Each of its tables that has a column headed `never` names there, parted by commas,
+//! the words that nobody uses for the concept. They are looked for in prose, in code and inside names, so that `shard`
+//! also finds `ShardCount` and `shards_max`. A line that must say one all the same carries `tidy: word`.
+
+use crate::config::Config;
+use crate::files::{File, Finding};
+
+const WAIVER: &str = "tidy: word";
+
+/// The files that speak to a reader.
+const CHECKED: [&str; 9] = ["rs", "md", "c", "h", "py", "pm", "php", "js", "html"];
+
+/// A forbidden word, or words in a row, in lower case; and the word to use.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) struct Synonym {
+    never: Vec<String>,
+    instead: String,
+}
+
+/// Reads the forbidden words from the glossary at `path`.
+pub(crate) fn read(files: &[File], path: &str) -> Result<Vec<Synonym>, String> {
+    let glossary = files.iter().find(|file| file.path == path).ok_or_else(|| format!("{path} is missing"))?;
+    let synonyms = parse(&glossary.text);
+    if synonyms.is_empty() { Err(format!("{path} has no table with a column `never`")) } else { Ok(synonyms) }
+}
+
+fn parse(text: &str) -> Vec<Synonym> {
+    let mut synonyms = Vec::new();
+    let mut never_column = None;
+    for line in text.lines() {
+        let Some(row) = line.trim().strip_prefix('|') else {
+            never_column = None;
+            continue;
+        };
+        let cells: Vec<&str> = row.split('|').map(str::trim).collect();
+        let Some(column) = never_column else {
+            never_column = cells.iter().position(|cell| *cell == "never");
+            continue;
+        };
+        let instead = cells[0].trim_matches('*').to_owned();
+        let phrases = cells.get(column).into_iter().flat_map(|cell| cell.split(',')).map(parts);
+        synonyms
+            .extend(phrases.filter(|never| !never.is_empty()).map(|never| Synonym { never, instead: instead.clone() }));
+    }
+    synonyms
+}
+
+pub(crate) fn check(file: &File, synonyms: &[Synonym], config: &Config) -> Vec<Finding> {
+    if !CHECKED.contains(&file.extension()) || Config::covers(&config.glossary.exempt, &file.path) {
+        return Vec::new();
+    }
+    let mut findings = Vec::new();
+    for (index, line) in file.text.lines().enumerate().filter(|(_, line)| !line.contains(WAIVER)) {
+        let mut ours = String::with_capacity(line.len());
+        // A foreign name leaves a full stop, so that the words round it are not read in one row.
+        for piece in line.split_inclusive(|char: char| !char.is_alphanumeric() && char != '_') {
+            let name = piece.trim_end_matches(|char: char| !char.is_alphanumeric() && char != '_');
+            ours.push_str(if config.glossary.foreign.contains(name) { ". " } else { piece });
+        }
+        let said = parts(&ours);
+        for synonym in synonyms.iter().filter(|synonym| says(&said, &synonym.never)) {
+            let message =
+                format!("`{}` is not a word of the glossary; say `{}`", synonym.never.join(" "), synonym.instead);
+            findings.push(file.finding(index + 1, message));
+        }
+    }
+    findings
+}
+
+/// Whether `phrase` stands in `said`, its last word in the singular or the plural.
+fn says(said: &[String], phrase: &[String]) -> bool {
+    said.windows(phrase.len()).any(|window| {
+        window.iter().zip(phrase).enumerate().all(|(index, (said, word))| {
+            said == word || (index + 1 == phrase.len() && said.strip_suffix('s') == Some(word.as_str()))
+        })
+    })
+}
+
+/// The words of a text in lower case, names taken apart: `ShardCount` and `shard_count` are both `shard`, `count`.
+/// Marks that part sentences are words of their own.
+fn parts(text: &str) -> Vec<String> {
+    let mut spaced = String::with_capacity(2 * text.len());
+    let mut previous = ' ';
+    for char in text.chars() {
+        match char {
+            '.' | ';' | ':' | ',' | '(' | ')' => spaced.extend([' ', char, ' ']),
+            _ if !char.is_alphanumeric() => spaced.push(' '),
+            _ => {
+                if char.is_uppercase() && !previous.is_uppercase() {
+                    spaced.push(' ');
+                }
+                spaced.extend(char.to_lowercase());
+            }
+        }
+        previous = char;
+    }
+    spaced.split_whitespace().map(str::to_owned).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::config::{Glossary, Length};
+    use crate::files::{file, lines};
+
+    const GLOSSARY: &str = "# Words\n\n| word | meaning | never |\n|---|---|---|\n| **stripe** | a part | shard |\n\
+        | **slot** | 8 bytes | index entry, cell |\n| **key** | bytes | |\n";
+
+    fn found(path: &str, text: &str) -> Vec<usize> {
+        let config = Config {
+            not_ours: Vec::new(),
+            length: Length { file_lines_max: 1, function_lines_max: 1 },
+            glossary: Glossary {
+                file: String::new(),
+                exempt: vec!["docs/".to_owned()],
+                foreign: ["Shards".to_owned(), "cell".to_owned(), "Cell".to_owned()].into(),
+            },
+            decisions: String::new(),
+            direction: [].into(),
+            confined: Vec::new(),
+        };
+        lines(check(&file(path, text), &parse(GLOSSARY), &config))
+    }
+
+    #[test]
+    fn the_glossary_is_read_from_its_tables() {
+        let words: Vec<String> = parse(GLOSSARY).iter().map(|synonym| synonym.never.join(" ")).collect();
+        assert_eq!(words, ["shard", "index entry", "cell"]);
+        assert_eq!(parse("| word | meaning |\n|---|---|\n| a | b |\n"), []);
+    }
+
+    #[test]
+    fn synonyms_are_found_in_prose_and_inside_names() {
+        assert_eq!(
+            found("a.rs", "// One shard.\nlet shards_max = 1;\nstruct ShardCount;\nlet sharded = 2;\n"),
+            [1, 2, 3]
+        );
+        assert_eq!(found("a.md", "An index entry\nindexes entry\nindex. Entry\nindex entries\nIndexEntry\n"), [1, 5]);
+    }
+
+    #[test]
+    fn foreign_names_exempt_places_and_marked_lines_pass() {
+        assert_eq!(found("a.rs", "Shards::new(); Cell::new(3)\nmap.shard() // tidy: word, a method of the map\n"), []);
+        assert_eq!(found("docs/a.md", "shard"), []);
+        assert_eq!(found("a.rs", "index Cell entry"), []);
+    }
+}

@@ -1,0 +1,70 @@
+//! The checks on Eyewall's own sources that rustfmt and Clippy do not make.
+//!
+//! `cargo run -p eyewall-tidy` reads every file that git tracks or would add, and prints one line for each thing to mend:
+//! `path:line: what is wrong; what to do`. It exits 0 when there is none, 1 when there is some, 2 when it could not look.
+//! What it allows is written in `tidy.toml` at the root of the repository, and its list of forbidden synonyms in
+//! `docs/glossary.md`.
+
+#![forbid(unsafe_code)]
+
+mod config;
+mod confined;
+mod crates;
+mod decisions;
+mod files;
+mod glossary;
+mod length;
+mod rust;
+mod text;
+
+use std::path::Path;
+use std::process::ExitCode;
+
+use config::Config;
+use files::{File, Finding};
+
+fn main() -> ExitCode {
+    match look() {
+        Ok((files, findings)) if findings.is_empty() => {
+            println!("tidy: {files} files, nothing to mend");
+            ExitCode::SUCCESS
+        }
+        Ok((files, findings)) => {
+            for finding in &findings {
+                println!("{finding}");
+            }
+            println!("tidy: {files} files, {} to mend", findings.len());
+            ExitCode::FAILURE
+        }
+        Err(reason) => {
+            eprintln!("tidy: {reason}");
+            ExitCode::from(2)
+        }
+    }
+}
+
+/// Runs every check over the repository that the working directory lies in: how many files there are, and what to mend.
+fn look() -> Result<(usize, Vec<Finding>), String> {
+    let root = files::git(Path::new("."), &["rev-parse", "--show-toplevel"])?;
+    let root = Path::new(root.trim_end());
+    let config = Config::read(&root.join("tidy.toml"))?;
+    let files = files::read_all(root)?;
+    let mut findings = all_checks(&files, &config, &text::paths_of_this_machine(root))?;
+    findings.sort();
+    Ok((files.len(), findings))
+}
+
+/// Every check over every file.
+fn all_checks(files: &[File], config: &Config, machine_paths: &[String]) -> Result<Vec<Finding>, String> {
+    let mut findings = Vec::new();
+    let synonyms = glossary::read(files, &config.glossary.file)?;
+    for file in files.iter().filter(|file| !Config::covers(&config.not_ours, &file.path)) {
+        findings.extend(length::check(file, config));
+        findings.extend(text::check(file, machine_paths));
+        findings.extend(glossary::check(file, &synonyms, config));
+        findings.extend(confined::check(file, config));
+    }
+    findings.extend(crates::check(files, config)?);
+    findings.extend(decisions::check(files, &config.decisions));
+    Ok(findings)
+}
