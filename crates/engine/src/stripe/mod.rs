@@ -22,6 +22,7 @@ pub(crate) use repair::put_in_order;
 pub(crate) use ring::RingId;
 
 use crate::error::Result;
+use crate::format::layout::STRIPE_BYTES;
 use crate::format::record::{Head, Header, Lengths, Record};
 use crate::format::{UNIT_BYTES, hash, hash::Place};
 use crate::lock::{self, Got};
@@ -33,7 +34,9 @@ const CLAIMS_HINT: usize = 4;
 const READER_FLAGS: usize = 64;
 const HEADS: usize = 128;
 const STATE: usize = 192;
-const COUNTERS: usize = 256;
+const COUNTERS: usize = 320;
+const _: () = assert!(STATE + (Word::Reset as usize + 1) * 8 <= COUNTERS);
+const _: () = assert!(COUNTERS + (Count::EvictionAge as usize + 1) * 8 <= STRIPE_BYTES as usize);
 
 /// The words of a stripe that its lock protects, beside the rings' own.
 #[derive(Debug, Clone, Copy)]
