@@ -86,12 +86,12 @@ impl<'a> Stripe<'a> {
         let ring = self.ring(id);
         let ahead = ahead(&ring);
         // Reserve or not, one batch is all that a put waits for it.
-        if ring.tail() < ring.tail_needed(ring.head(), bytes) + ahead {
+        if !ring.has_room(bytes, ahead) {
             self.finish_resets()?;
             let mut rounds = 0_u32;
             loop {
                 self.work_once(&ring, bytes, ahead, work).map_err(|stop| self.stopped(id, bytes, stop))?;
-                if ring.tail() >= ring.tail_needed(ring.head(), bytes) {
+                if ring.has_room(bytes, 0) {
                     break;
                 }
                 rounds += 1;
@@ -292,8 +292,7 @@ impl<'a> Stripe<'a> {
     /// entries were removed from its middle; the hand presses it together then.
     fn move_while_roomy(&mut self, entry: &Candidate<'a>, seen: &Seen<'a>, work: &mut Work) -> bool {
         let main = self.ring(RingId::Main);
-        let roomy = main.tail() >= main.tail_needed(main.head(), seen.bytes) + ahead(&main);
-        let at = match roomy {
+        let at = match main.has_room(seen.bytes, ahead(&main)) {
             true => self.fit(&main, seen.bytes),
             false if self.is_sparse() => self.make_room(RingId::Main, seen.bytes, work).ok(),
             false => None,

@@ -85,11 +85,20 @@ impl Ring<'_> {
         at / self.size
     }
 
+    /// Whether `bytes` contiguous bytes, and `ahead` more, are free at the head.
+    pub(crate) fn has_room(&self, bytes: u64, ahead: u64) -> bool {
+        self.run_end(self.head(), bytes) + ahead <= self.tail() + self.size
+    }
+
+    /// Where a run of `bytes` contiguous bytes ends that starts at `head`, or at the next physical start.
+    fn run_end(&self, head: u64, bytes: u64) -> u64 {
+        let to_end = self.to_end(head);
+        if bytes <= to_end { head + bytes } else { head + to_end + bytes }
+    }
+
     /// How far the tail must have come for `bytes` contiguous bytes to fit at `head`.
     pub(crate) fn tail_needed(&self, head: u64, bytes: u64) -> u64 {
-        let to_end = self.to_end(head);
-        let start = if bytes <= to_end { head } else { head + to_end };
-        (start + bytes).saturating_sub(self.size)
+        self.run_end(head, bytes).saturating_sub(self.size)
     }
 }
 
@@ -172,10 +181,10 @@ impl<'a> Stripe<'a> {
     /// The virtual offset at which `bytes` bytes can be written, if they fit without evicting anything.
     /// Where they don't fit before the physical end, the rest up to there becomes filler.
     pub(super) fn fit(&self, ring: &Ring<'_>, bytes: u64) -> Option<u64> {
-        let head = ring.head();
-        if ring.tail() < ring.tail_needed(head, bytes) {
+        if !ring.has_room(bytes, 0) {
             return None;
         }
+        let head = ring.head();
         let to_end = ring.to_end(head);
         if bytes <= to_end {
             return Some(head);
