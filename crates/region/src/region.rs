@@ -4,7 +4,7 @@ use std::alloc::{Layout, alloc_zeroed, dealloc, handle_alloc_error};
 use std::fs::File;
 use std::io;
 use std::ptr::{self, NonNull};
-use std::sync::atomic::{AtomicU16, AtomicU32, AtomicU64};
+use std::sync::atomic::{AtomicU32, AtomicU64};
 
 use rustix::mm::{Advice, MapFlags, MsyncFlags, ProtFlags};
 
@@ -131,14 +131,6 @@ impl Region {
         unsafe { AtomicU32::from_ptr(self.base.as_ptr().add(offset).cast()) }
     }
 
-    /// The 16-bit word at `offset`. Panics as [`Region::word`] does.
-    #[inline]
-    pub fn quarter(&self, offset: usize) -> &AtomicU16 {
-        self.check(offset, 2, 2);
-        // SAFETY: as in `word`.
-        unsafe { AtomicU16::from_ptr(self.base.as_ptr().add(offset).cast()) }
-    }
-
     /// Eight 64-bit words that share one cache line.
     ///
     /// # Panics
@@ -148,6 +140,17 @@ impl Region {
         self.check(offset, 64, 64);
         // SAFETY: as in `word`; an array of eight atomics has their layout.
         unsafe { &*self.base.as_ptr().add(offset).cast::<[AtomicU64; 8]>() }
+    }
+
+    /// `N` 64-bit words in a row.
+    ///
+    /// # Panics
+    /// If they aren't aligned or lie outside the region: a bug of the caller.
+    #[inline]
+    pub fn words<const N: usize>(&self, offset: usize) -> &[AtomicU64; N] {
+        self.check(offset, 8 * N, 8);
+        // SAFETY: as in `word`; an array of atomics has their layout.
+        unsafe { &*self.base.as_ptr().add(offset).cast::<[AtomicU64; N]>() }
     }
 
     /// The address of `bytes` bytes from `offset` on.
