@@ -2,6 +2,7 @@
 
 use std::fmt;
 use std::ops::Deref;
+use std::ptr::NonNull;
 use std::sync::atomic::AtomicU64;
 use std::sync::atomic::Ordering::Relaxed;
 use std::sync::{Arc, PoisonError, Weak};
@@ -9,7 +10,7 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use eyewall_region::{clock, fork};
 
-use crate::format::record::{Head, Header, Lengths, Record};
+use crate::format::record::{HEADER_BYTES, Head, Header, Lengths, Record};
 use crate::protocol;
 use crate::volume::Volume;
 
@@ -24,11 +25,23 @@ use crate::volume::Volume;
 /// inherited (this panics); dropping it there has no effect.
 pub struct Hit<'a> {
     volume: &'a Volume,
-    bytes: Bytes<'a>,
+    held: Held<'a>,
+    /// Key, metadata and value, and where they part.
+    body: NonNull<u8>,
+    key_bytes: u32,
+    metadata_bytes: u32,
+    value_bytes: u32,
     fork: u32,
 }
 
-enum Bytes<'a> {
+// SAFETY: `body` points to bytes that nobody writes while the hit lives: a pinned record's, or a heap
+// copy's, which the hit owns.
+unsafe impl Send for Hit<'_> {}
+// SAFETY: as above.
+unsafe impl Sync for Hit<'_> {}
+
+/// What keeps a hit's bytes.
+enum Held<'a> {
     Pinned { record: Record<'a>, pin: &'a AtomicU64 },
     Copied(Box<Copied>),
 }
@@ -68,71 +81,73 @@ impl<'a> Hit<'a> {
     }
 
     /// # Safety
-    /// `pin` holds a validated claim on `record`, which nobody else releases.
+    /// `pin` holds a validated claim on `record`, which nobody else releases, and the record's body lies
+    /// inside the region.
     #[inline]
     pub(crate) unsafe fn pinned(volume: &'a Volume, record: Record<'a>, pin: &'a AtomicU64) -> Self {
-        Self { volume, bytes: Bytes::Pinned { record, pin }, fork: fork::generation() }
+        let lengths = record.lengths();
+        let body = volume.region.pointer(record.body(), (lengths.record_bytes() - HEADER_BYTES) as usize);
+        Self::new(volume, Held::Pinned { record, pin }, body, lengths)
     }
 
     pub(crate) fn copied(volume: &'a Volume, copied: Copied) -> Self {
         volume.copied_bytes.fetch_add(copied.body.len() as u64, Relaxed);
-        Self { volume, bytes: Bytes::Copied(Box::new(copied)), fork: fork::generation() }
+        let (body, lengths) = (copied.body.as_ptr().cast_mut(), copied.header.lengths);
+        Self::new(volume, Held::Copied(Box::new(copied)), body, lengths)
     }
 
     #[inline]
+    fn new(volume: &'a Volume, held: Held<'a>, body: *mut u8, lengths: Lengths) -> Self {
+        Self {
+            volume,
+            held,
+            body: NonNull::new(body).unwrap_or(NonNull::dangling()),
+            key_bytes: lengths.key as u32,
+            metadata_bytes: lengths.metadata as u32,
+            value_bytes: lengths.value as u32,
+            fork: fork::generation(),
+        }
+    }
+
     fn header(&self) -> Header {
-        match &self.bytes {
-            Bytes::Pinned { record, .. } => record.header(),
-            Bytes::Copied(copied) => copied.header,
+        match &self.held {
+            Held::Pinned { record, .. } => record.header(),
+            Held::Copied(copied) => copied.header,
         }
     }
 
     #[inline]
-    fn lengths(&self) -> Lengths {
-        match &self.bytes {
-            Bytes::Pinned { record, .. } => record.lengths(),
-            Bytes::Copied(copied) => copied.header.lengths,
-        }
-    }
-
-    #[inline]
-    fn part(&self, start: usize, bytes: usize) -> &[u8] {
-        match &self.bytes {
-            Bytes::Pinned { record, .. } => {
-                assert!(self.fork == fork::generation(), "a hit was inherited through fork; get it again");
-                // SAFETY: the pin holds the record in place; lengths were checked before the hit was made.
-                unsafe { self.volume.region.bytes(record.body() + start, bytes) }
-            }
-            Bytes::Copied(copied) => &copied.body[start..start + bytes],
-        }
+    fn part(&self, start: u32, bytes: u32) -> &[u8] {
+        assert!(self.fork == fork::generation(), "a hit was inherited through fork; get it again");
+        // SAFETY: the parts were inside the body when the hit was made, and what it holds keeps the body as
+        // it is: the pin, or the copy.
+        unsafe { std::slice::from_raw_parts(self.body.as_ptr().add(start as usize), bytes as usize) }
     }
 
     /// The key.
     pub fn key(&self) -> &[u8] {
-        self.part(0, self.lengths().key as usize)
+        self.part(0, self.key_bytes)
     }
 
     /// What was put as metadata; empty if nothing was.
     pub fn metadata(&self) -> &[u8] {
-        let lengths = self.lengths();
-        self.part(lengths.key as usize, lengths.metadata as usize)
+        self.part(self.key_bytes, self.metadata_bytes)
     }
 
     /// The value; the hit also derefs to it.
     #[inline]
     pub fn value(&self) -> &[u8] {
-        let lengths = self.lengths();
-        self.part((lengths.key + lengths.metadata) as usize, lengths.value as usize)
+        self.part(self.key_bytes + self.metadata_bytes, self.value_bytes)
     }
 
     /// Names this version of the entry, for [`crate::Cache::replace_if`].
     pub fn serial(&self) -> u64 {
-        match &self.bytes {
-            Bytes::Pinned { record, .. } => match record.head() {
+        match &self.held {
+            Held::Pinned { record, .. } => match record.head() {
                 Some(Head::Entry(serial)) => serial,
                 _ => 0,
             },
-            Bytes::Copied(copied) => copied.serial,
+            Held::Copied(copied) => copied.serial,
         }
     }
 
@@ -155,19 +170,18 @@ impl<'a> Hit<'a> {
     /// Whether the bytes are a heap copy: too much of the cache is held, or this process can't hold bytes
     /// in place (read-only, or more threads than the volume has slots).
     pub fn is_copy(&self) -> bool {
-        matches!(self.bytes, Bytes::Copied(_))
+        matches!(self.held, Held::Copied(_))
     }
 
     /// All but the bytes.
     pub fn info(&self) -> Info {
-        let lengths = self.lengths();
         Info {
             serial: self.serial(),
             created: self.created(),
             ttl_left: self.ttl_left(),
-            key_bytes: lengths.key as usize,
-            metadata_bytes: lengths.metadata as usize,
-            value_bytes: lengths.value as usize,
+            key_bytes: self.key_bytes as usize,
+            metadata_bytes: self.metadata_bytes as usize,
+            value_bytes: self.value_bytes as usize,
         }
     }
 }
@@ -175,14 +189,14 @@ impl<'a> Hit<'a> {
 impl Drop for Hit<'_> {
     #[inline]
     fn drop(&mut self) {
-        match &self.bytes {
-            Bytes::Pinned { pin, .. } => {
+        match &self.held {
+            Held::Pinned { pin, .. } => {
                 // In a forked child the pin is the parent's.
                 if self.fork == fork::generation() {
                     protocol::unpin(*pin);
                 }
             }
-            Bytes::Copied(copied) => {
+            Held::Copied(copied) => {
                 self.volume.copied_bytes.fetch_sub(copied.body.len() as u64, Relaxed);
             }
         }
@@ -253,9 +267,9 @@ pub struct OwnedHit {
 impl OwnedHit {
     pub(crate) fn new(volume: Arc<Volume>, hit: Hit<'_>) -> Self {
         debug_assert!(std::ptr::eq(hit.volume, volume.as_ref()));
-        let key = match &hit.bytes {
-            Bytes::Pinned { pin, .. } => Some((hit.fork, pin.load(Relaxed))),
-            Bytes::Copied(_) => None,
+        let key = match &hit.held {
+            Held::Pinned { pin, .. } => Some((hit.fork, pin.load(Relaxed))),
+            Held::Copied(_) => None,
         };
         // SAFETY: the hit borrows from the volume, which `SharedPin` keeps alive for longer than the hit.
         let hit: Hit<'static> = unsafe { std::mem::transmute::<Hit<'_>, Hit<'static>>(hit) };

@@ -11,6 +11,7 @@ use std::sync::atomic::Ordering::{Acquire, Relaxed, SeqCst};
 use eyewall_region::clock;
 
 use crate::error::{Error, Result};
+use crate::format::UNIT_BYTES;
 use crate::format::hash::Place;
 use crate::format::record::{HEADER_BYTES, Head, Lengths, Record, is_expired};
 use crate::format::slot::{FREQUENCY_MAX, Slot};
@@ -89,11 +90,22 @@ fn find<'a>(volume: &'a Volume, place: &Place, key: &[u8], pin: &'a AtomicU64) -
     volume.region.prefetch(second);
     'again: loop {
         for bucket in [first, second] {
-            for slot in volume.region.line(bucket) {
+            let line = volume.region.line(bucket);
+            // All eight at once: a branch for each would be mispredicted on most look-ups.
+            let mut matches = line.iter().rev().fold(0_u32, |bits, slot| {
+                (bits << 1) | u32::from(Slot(slot.load(Acquire)).may_hold(place))
+            });
+            while matches != 0 {
+                let slot = &line[matches.trailing_zeros() as usize & 7];
+                matches &= matches - 1;
                 let seen = Slot(slot.load(Acquire));
                 if !seen.may_hold(place) {
-                    continue;
+                    continue 'again;
                 }
+                // The pin below drains the processor's stores first; the record's way here is as long.
+                let offset = volume.layout.stripe_data_at(place.stripe) + seen.position() * UNIT_BYTES;
+                volume.region.prefetch(offset as usize);
+                volume.region.prefetch(offset as usize + 64);
                 seam::before_pin();
                 let claim = Volume::pin_word(place.stripe, seen.position());
                 let same = |now, then| Slot(now).same_record(Slot(then));

@@ -4,12 +4,14 @@ use std::alloc::{Layout, alloc_zeroed, dealloc, handle_alloc_error};
 use std::fs::File;
 use std::io;
 use std::ptr::{self, NonNull};
-use std::sync::atomic::{AtomicU16, AtomicU32, AtomicU64};
+use std::sync::atomic::{AtomicU32, AtomicU64};
 
 use rustix::mm::{Advice, MapFlags, MsyncFlags, ProtFlags};
 
 /// The alignment of every region's first byte: one page.
 pub const PAGE_BYTES: usize = 4096;
+/// What the kernel maps by one entry of a page table's middle level (x86-64, and aarch64 with 4 KiB pages).
+const HUGE_PAGE_BYTES: usize = 2 << 20;
 
 /// A span of bytes that other processes may map too.
 ///
@@ -49,10 +51,40 @@ impl Region {
         if writable {
             protection |= ProtFlags::WRITE;
         }
-        // SAFETY: a fresh mapping at an address of the kernel's choice aliases nothing of ours.
-        let base = unsafe { rustix::mm::mmap(ptr::null_mut(), bytes, protection, MapFlags::SHARED, file, 0)? };
-        let base = NonNull::new(base.cast()).ok_or_else(|| io::Error::other("mmap gave address 0"))?;
+        let base = Self::reserve(bytes)?;
+        let flags = MapFlags::SHARED | MapFlags::FIXED;
+        // SAFETY: the mapping replaces address space that was reserved for it just now.
+        let mapped = unsafe { rustix::mm::mmap(base.as_ptr().cast(), bytes, protection, flags, file, 0) };
+        if let Err(error) = mapped {
+            // SAFETY: the reservation is ours, and unused.
+            let _ = unsafe { rustix::mm::munmap(base.as_ptr().cast(), bytes) };
+            return Err(error.into());
+        }
         Ok(Self { base, bytes, backing: Backing::Mapped })
+    }
+
+    /// Address space that starts on a huge page's boundary: only there can the kernel map a file by huge
+    /// pages, which saves most of a random read's page walk.
+    fn reserve(bytes: usize) -> io::Result<NonNull<u8>> {
+        let whole = bytes.next_multiple_of(PAGE_BYTES);
+        let slack = HUGE_PAGE_BYTES;
+        // SAFETY: a fresh mapping at an address of the kernel's choice aliases nothing of ours.
+        let start = unsafe {
+            rustix::mm::mmap_anonymous(ptr::null_mut(), whole + slack, ProtFlags::empty(), MapFlags::PRIVATE)?
+        };
+        let start: *mut u8 = start.cast();
+        let before = start.align_offset(HUGE_PAGE_BYTES).min(slack);
+        let base = start.wrapping_add(before);
+        // SAFETY: both spans lie in the reservation, outside of `base..base + whole`.
+        unsafe {
+            if before > 0 {
+                rustix::mm::munmap(start.cast(), before)?;
+            }
+            if before < slack {
+                rustix::mm::munmap(base.wrapping_add(whole).cast(), slack - before)?;
+            }
+        }
+        NonNull::new(base).ok_or_else(|| io::Error::other("mmap gave address 0"))
     }
 
     /// Zeroed heap memory in place of a file: for models, tests and single-process use.
@@ -99,14 +131,6 @@ impl Region {
         unsafe { AtomicU32::from_ptr(self.base.as_ptr().add(offset).cast()) }
     }
 
-    /// The 16-bit word at `offset`. Panics as [`Region::word`] does.
-    #[inline]
-    pub fn quarter(&self, offset: usize) -> &AtomicU16 {
-        self.check(offset, 2, 2);
-        // SAFETY: as in `word`.
-        unsafe { AtomicU16::from_ptr(self.base.as_ptr().add(offset).cast()) }
-    }
-
     /// Eight 64-bit words that share one cache line.
     ///
     /// # Panics
@@ -116,6 +140,17 @@ impl Region {
         self.check(offset, 64, 64);
         // SAFETY: as in `word`; an array of eight atomics has their layout.
         unsafe { &*self.base.as_ptr().add(offset).cast::<[AtomicU64; 8]>() }
+    }
+
+    /// `N` 64-bit words in a row.
+    ///
+    /// # Panics
+    /// If they aren't aligned or lie outside the region: a bug of the caller.
+    #[inline]
+    pub fn words<const N: usize>(&self, offset: usize) -> &[AtomicU64; N] {
+        self.check(offset, 8 * N, 8);
+        // SAFETY: as in `word`; an array of atomics has their layout.
+        unsafe { &*self.base.as_ptr().add(offset).cast::<[AtomicU64; N]>() }
     }
 
     /// The address of `bytes` bytes from `offset` on.
@@ -173,25 +208,21 @@ impl Region {
         let _ = offset;
     }
 
-    /// Maps every page now, so that later reads don't fault. A file's pages are read if they aren't cached.
+    /// Maps every page now, by huge pages where the storage can, so that later reads don't fault. A file's
+    /// pages are read if they aren't cached.
     ///
     /// # Errors
     /// What `madvise(MADV_POPULATE_READ)` reports; before Linux 5.14 "invalid argument".
     pub fn populate(&self) -> io::Result<()> {
-        self.advise(Advice::LinuxPopulateRead)
-    }
-
-    /// Asks for huge pages, where the storage offers them (shared memory; no effect on most disks).
-    pub fn prefer_huge_pages(&self) {
-        let _ = self.advise(Advice::LinuxHugepage);
-    }
-
-    fn advise(&self, advice: Advice) -> io::Result<()> {
         if self.backing == Backing::Heap {
             return Ok(());
         }
-        // SAFETY: neither advice changes contents or lifetimes; the span is our own mapping.
-        unsafe { rustix::mm::madvise(self.base.as_ptr().cast(), self.bytes, advice)? };
+        // Shared memory is collected into huge pages (Linux 6.1); whoever can't do that answers with an
+        // error, which costs nothing but speed.
+        // SAFETY: the span is our own mapping; collapsing changes neither contents nor addresses.
+        let _ = unsafe { libc::madvise(self.base.as_ptr().cast(), self.bytes, libc::MADV_COLLAPSE) };
+        // SAFETY: as above.
+        unsafe { rustix::mm::madvise(self.base.as_ptr().cast(), self.bytes, Advice::LinuxPopulateRead)? };
         Ok(())
     }
 

@@ -10,6 +10,7 @@
 //! lengths: value length 32 | metadata length 16 | generation that verified it 16
 //! ```
 
+use std::sync::atomic::AtomicU64;
 use std::sync::atomic::Ordering::{Acquire, Relaxed, Release};
 
 use eyewall_region::Region;
@@ -19,6 +20,14 @@ use super::owner::Owner;
 
 /// Bytes before an entry's key.
 pub(crate) const HEADER_BYTES: u64 = 40;
+const HEADER_WORDS: usize = 5;
+const _: () = assert!(HEADER_WORDS as u64 * 8 == HEADER_BYTES);
+/// Numbers of the header's words.
+const HEAD: usize = 0;
+const SUMS: usize = 1;
+const CREATED: usize = 2;
+const LENGTHS: usize = 3;
+const EXPIRES: usize = 4;
 /// The key length field has 16 bits.
 pub(crate) const KEY_BYTES_MAX: usize = 0xffff;
 /// The metadata length field has 16 bits.
@@ -94,43 +103,44 @@ pub(crate) struct Header {
 
 /// The record at a byte offset of the region.
 ///
-/// Whoever makes one has checked that the header lies inside the region; everything else is read through
-/// the region's own bounds.
+/// Its header lies inside the region (checked once, here); how far its body reaches is for the caller to
+/// check before it follows the lengths.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Record<'a> {
     region: &'a Region,
+    words: &'a [AtomicU64; HEADER_WORDS],
     pub(crate) offset: usize,
 }
 
 impl<'a> Record<'a> {
+    /// # Panics
+    /// If no header fits at `offset`: a bug of the caller.
     #[inline]
     pub(crate) fn at(region: &'a Region, offset: usize) -> Self {
-        Self { region, offset }
+        Self { region, words: region.words(offset), offset }
     }
 
     #[inline]
     pub(crate) fn head(&self) -> Option<Head> {
-        Head::from_word(self.region.word(self.offset).load(Acquire))
+        Head::from_word(self.words[HEAD].load(Acquire))
     }
 
     pub(crate) fn set_head(&self, head: Head) {
-        self.region.word(self.offset).store(head.word(), Release);
+        self.words[HEAD].store(head.word(), Release);
     }
 
     #[inline]
     pub(crate) fn lengths(&self) -> Lengths {
-        let created = self.region.word(self.offset + 16).load(Relaxed);
-        let lengths = self.region.half(self.offset + 24).load(Relaxed);
-        let metadata = self.region.quarter(self.offset + 28).load(Relaxed);
+        let lengths = self.words[LENGTHS].load(Relaxed);
         Lengths {
-            key: created >> 48,
-            metadata: u64::from(metadata),
-            value: u64::from(lengths),
+            key: self.words[CREATED].load(Relaxed) >> PAYLOAD_BITS,
+            metadata: (lengths >> 32) & 0xffff,
+            value: lengths & 0xffff_ffff,
         }
     }
 
     pub(crate) fn header(&self) -> Header {
-        let sums = self.region.word(self.offset + 8).load(Relaxed);
+        let sums = self.words[SUMS].load(Relaxed);
         Header {
             lengths: self.lengths(),
             mac: sums as u32,
@@ -144,33 +154,36 @@ impl<'a> Record<'a> {
     /// Stores all of the header but its first word, which makes it a record.
     pub(crate) fn set_header(&self, header: &Header) {
         let lengths = header.lengths;
-        let sums = u64::from(header.mac) | (u64::from(header.checksum) << 32);
-        self.region.word(self.offset + 8).store(sums, Relaxed);
-        let created = (header.created_ms & PAYLOAD_MASK) | (lengths.key << PAYLOAD_BITS);
-        self.region.word(self.offset + 16).store(created, Relaxed);
-        self.region.half(self.offset + 24).store(lengths.value as u32, Relaxed);
-        self.region.quarter(self.offset + 28).store(lengths.metadata as u16, Relaxed);
-        self.region.quarter(self.offset + 30).store(header.generation, Relaxed);
-        self.region.word(self.offset + 32).store(header.expires_ms, Relaxed);
+        let stores = [
+            (SUMS, u64::from(header.mac) | (u64::from(header.checksum) << 32)),
+            (CREATED, (header.created_ms & PAYLOAD_MASK) | (lengths.key << PAYLOAD_BITS)),
+            (LENGTHS, lengths.value | (lengths.metadata << 32) | (u64::from(header.generation) << 48)),
+            (EXPIRES, header.expires_ms),
+        ];
+        for (word, value) in stores {
+            self.words[word].store(value, Relaxed);
+        }
     }
 
     pub(crate) fn created_ms(&self) -> u64 {
-        self.region.word(self.offset + 16).load(Relaxed) & PAYLOAD_MASK
+        self.words[CREATED].load(Relaxed) & PAYLOAD_MASK
     }
 
     #[inline]
     pub(crate) fn expires_ms(&self) -> u64 {
-        self.region.word(self.offset + 32).load(Relaxed)
+        self.words[EXPIRES].load(Relaxed)
     }
 
     /// The open-generation in which this record was written or last verified.
     #[inline]
     pub(crate) fn generation(&self) -> u16 {
-        self.region.quarter(self.offset + 30).load(Relaxed)
+        (self.words[LENGTHS].load(Relaxed) >> 48) as u16
     }
 
+    /// Of several that verify at once, each stores the same word: the lengths beside it don't change.
     pub(crate) fn set_generation(&self, generation: u16) {
-        self.region.quarter(self.offset + 30).store(generation, Relaxed);
+        let lengths = self.words[LENGTHS].load(Relaxed) & PAYLOAD_MASK;
+        self.words[LENGTHS].store(lengths | (u64::from(generation) << 48), Relaxed);
     }
 
     /// Offset of the key; metadata and value follow it without gaps.

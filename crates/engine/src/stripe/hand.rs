@@ -17,7 +17,7 @@ use super::{Count, RingId, Stripe, Word, store_slot, verify_entry};
 use crate::error::{Error, Result};
 use crate::format::hash::{self, Place};
 use crate::format::owner::Owner;
-use crate::format::record::{Head, is_expired};
+use crate::format::record::{Head, Record, is_expired};
 use crate::format::slot::Slot;
 use crate::policy;
 use crate::protocol;
@@ -86,12 +86,12 @@ impl<'a> Stripe<'a> {
         let ring = self.ring(id);
         let ahead = ahead(&ring);
         // Reserve or not, one batch is all that a put waits for it.
-        if ring.tail() < ring.tail_needed(ring.head(), bytes) + ahead {
+        if !ring.has_room(bytes, ahead) {
             self.finish_resets()?;
             let mut rounds = 0_u32;
             loop {
                 self.work_once(&ring, bytes, ahead, work).map_err(|stop| self.stopped(id, bytes, stop))?;
-                if ring.tail() >= ring.tail_needed(ring.head(), bytes) {
+                if ring.has_room(bytes, 0) {
                     break;
                 }
                 rounds += 1;
@@ -221,22 +221,22 @@ impl<'a> Stripe<'a> {
         if is_held(ring, at, seen, work) {
             return Step::Held;
         }
-        let Head::Entry(serial) = seen.head else { return Step::Free };
+        let Some((record, serial)) = seen.as_entry() else { return Step::Free };
         let position = ring.position(at);
         // SAFETY: the record lies in the log and we hold the lock: nobody overwrites it.
-        let key = unsafe { seen.record.key() };
+        let key = unsafe { record.key() };
         let place = hash::place(&self.volume.layout, hash::key_hash(&self.volume.secret, key));
         let Some((slot, now)) = self.slot_of(&place, position) else { return Step::Free };
-        let entry = Candidate { place, slot, now, position, serial };
-        if seen.record.generation() != self.volume.generation()
+        let entry = Candidate { place, slot, now, position, record, serial };
+        if record.generation() != self.volume.generation()
             // SAFETY: as above.
-            && !unsafe { verify_entry(self.volume, &place, position, seen.record, seen.lengths, serial) }
+            && !unsafe { verify_entry(self.volume, &place, position, record, record.lengths(), serial) }
         {
             self.drop_entry(&entry, seen, Slot::EMPTY, Count::EvictionsDamaged);
             return Step::Free;
         }
-        let expires_ms = seen.record.expires_ms();
-        if is_expired(seen.record.created_ms(), expires_ms, || work.now_ms()) {
+        let expires_ms = record.expires_ms();
+        if is_expired(record.created_ms(), expires_ms, || work.now_ms()) {
             self.drop_entry(&entry, seen, Slot::EMPTY, Count::EvictionsExpired);
             return Step::Free;
         }
@@ -261,7 +261,7 @@ impl<'a> Stripe<'a> {
             }
             RingId::Main => Slot::EMPTY,
         };
-        let age = clock::now_ms().saturating_sub(seen.record.created_ms());
+        let age = clock::now_ms().saturating_sub(record.created_ms());
         self.note(Count::EvictionAge, age);
         self.drop_entry(&entry, seen, memory, Count::EvictionsCold);
         Step::Free
@@ -292,8 +292,7 @@ impl<'a> Stripe<'a> {
     /// entries were removed from its middle; the hand presses it together then.
     fn move_while_roomy(&mut self, entry: &Candidate<'a>, seen: &Seen<'a>, work: &mut Work) -> bool {
         let main = self.ring(RingId::Main);
-        let roomy = main.tail() >= main.tail_needed(main.head(), seen.bytes) + ahead(&main);
-        let at = match roomy {
+        let at = match main.has_room(seen.bytes, ahead(&main)) {
             true => self.fit(&main, seen.bytes),
             false if self.is_sparse() => self.make_room(RingId::Main, seen.bytes, work).ok(),
             false => None,
@@ -326,7 +325,7 @@ impl<'a> Stripe<'a> {
     fn copy_to(&mut self, id: RingId, at: u64, entry: &Candidate<'a>, seen: &Seen<'a>, frequency: u64) {
         let ring = self.ring(id);
         let position = ring.position(at);
-        self.copy_record(&ring, at, &entry.place, seen, entry.serial);
+        self.copy_record(&ring, at, &entry.place, entry.record, entry.serial);
         self.advance(id, at, seen.bytes);
         store_slot(entry.slot, |_| Slot::live(&entry.place, position, ring.lap(at), frequency).0);
         self.forget(entry.position, seen.bytes);
@@ -414,5 +413,6 @@ struct Candidate<'a> {
     slot: &'a AtomicU64,
     now: Slot,
     position: u64,
+    record: Record<'a>,
     serial: u64,
 }

@@ -290,17 +290,17 @@ impl<'a> Stripe<'a> {
     }
 
     /// Copies a live entry, header and all, to free space at `at` of `ring`.
-    fn copy_record(&self, ring: &ring::Ring<'a>, at: u64, place: &Place, seen: &ring::Seen<'a>, serial: u64) {
+    fn copy_record(&self, ring: &ring::Ring<'a>, at: u64, place: &Place, source: Record<'a>, serial: u64) {
         let record = self.record_at(ring, at);
-        let parts = seen.lengths.key + seen.lengths.metadata + seen.lengths.value;
+        let from = source.header();
+        let parts = from.lengths.key + from.lengths.metadata + from.lengths.value;
         // SAFETY: the source is live and we hold the lock; the target is free space, which nobody reads.
         unsafe {
-            let body = self.volume.region.bytes(seen.record.body(), parts as usize);
+            let body = self.volume.region.bytes(source.body(), parts as usize);
             self.volume.region.store(record.body(), body);
         }
-        let from = seen.record.header();
         let stamp = Stamp {
-            lengths: seen.lengths,
+            lengths: from.lengths,
             created_ms: from.created_ms,
             expires_ms: from.expires_ms,
             checksum: from.checksum,

@@ -224,23 +224,23 @@ impl Stripe<'_> {
             };
             audit.records += 1;
             let position = ring.position(at);
-            match seen.head {
-                Head::Filler(bytes) => audit.filler_bytes += bytes,
-                Head::Entry(_) if live.binary_search(&position).is_ok() => {
-                    reached += 1;
-                    audit.live_bytes += seen.bytes;
-                    if id == RingId::Main {
-                        audit.main_entries += 1;
-                        audit.main_bytes += seen.bytes;
-                    }
-                    // SAFETY: the record lies in the log and we hold the lock.
-                    let key = unsafe { seen.record.key() };
-                    let place = hash::place(&self.volume.layout, hash::key_hash(&self.volume.secret, key));
-                    if place.stripe != self.number || self.slot_of(&place, position).is_none() {
-                        audit.problems.push(format!("stripe {}: {position} is in a foreign slot", self.number));
-                    }
+            if let Head::Filler(bytes) = seen.head {
+                audit.filler_bytes += bytes;
+            }
+            let live_entry = seen.as_entry().filter(|_| live.binary_search(&position).is_ok());
+            if let Some((record, _)) = live_entry {
+                reached += 1;
+                audit.live_bytes += seen.bytes;
+                if id == RingId::Main {
+                    audit.main_entries += 1;
+                    audit.main_bytes += seen.bytes;
                 }
-                _ => {}
+                // SAFETY: the record lies in the log and we hold the lock.
+                let key = unsafe { record.key() };
+                let place = hash::place(&self.volume.layout, hash::key_hash(&self.volume.secret, key));
+                if place.stripe != self.number || self.slot_of(&place, position).is_none() {
+                    audit.problems.push(format!("stripe {}: {position} is in a foreign slot", self.number));
+                }
             }
             at += seen.bytes;
         }

@@ -14,9 +14,10 @@
 //! 4. Bytes in `[head, tail + size)` belong to nobody: no slot names them and no pin holds them.
 
 use std::sync::atomic::AtomicU64;
+use std::sync::atomic::Ordering::Release;
 
 use super::{HEADS, Stripe, Word, expected_mac, load, store};
-use crate::format::record::{HEADER_BYTES, Head, Lengths, Record};
+use crate::format::record::{HEADER_BYTES, Head, Record};
 use crate::format::{UNIT_BYTES, hash};
 use crate::volume::Volume;
 
@@ -85,11 +86,20 @@ impl Ring<'_> {
         at / self.size
     }
 
+    /// Whether `bytes` contiguous bytes, and `ahead` more, are free at the head.
+    pub(crate) fn has_room(&self, bytes: u64, ahead: u64) -> bool {
+        self.run_end(self.head(), bytes) + ahead <= self.tail() + self.size
+    }
+
+    /// Where a run of `bytes` contiguous bytes ends that starts at `head`, or at the next physical start.
+    fn run_end(&self, head: u64, bytes: u64) -> u64 {
+        let to_end = self.to_end(head);
+        if bytes <= to_end { head + bytes } else { head + to_end + bytes }
+    }
+
     /// How far the tail must have come for `bytes` contiguous bytes to fit at `head`.
     pub(crate) fn tail_needed(&self, head: u64, bytes: u64) -> u64 {
-        let to_end = self.to_end(head);
-        let start = if bytes <= to_end { head } else { head + to_end };
-        (start + bytes).saturating_sub(self.size)
+        self.run_end(head, bytes).saturating_sub(self.size)
     }
 }
 
@@ -98,8 +108,18 @@ impl Ring<'_> {
 pub(crate) struct Seen<'a> {
     pub(crate) head: Head,
     pub(crate) bytes: u64,
-    pub(crate) record: Record<'a>,
-    pub(crate) lengths: Lengths,
+    /// The header, of all but filler.
+    entry: Option<Record<'a>>,
+}
+
+impl<'a> Seen<'a> {
+    /// The entry's record and serial, if this is one.
+    pub(crate) fn as_entry(&self) -> Option<(Record<'a>, u64)> {
+        match (self.head, self.entry) {
+            (Head::Entry(serial), Some(record)) => Some((record, serial)),
+            _ => None,
+        }
+    }
 }
 
 /// The log doesn't read as a log: the ring must be reset.
@@ -118,43 +138,50 @@ impl<'a> Stripe<'a> {
         Ring { id, size, start, head: region.word(at), tail: region.word(at + 8) }
     }
 
-    /// The record at a virtual offset.
+    fn offset_of(&self, ring: &Ring<'_>, at: u64) -> usize {
+        (self.volume.layout.stripe_data_at(self.number) + ring.position(at) * UNIT_BYTES) as usize
+    }
+
+    /// The record at a virtual offset, before whose physical end a header fits.
     pub(crate) fn record_at(&self, ring: &Ring<'_>, at: u64) -> Record<'a> {
-        let offset = self.volume.layout.stripe_data_at(self.number) + ring.position(at) * UNIT_BYTES;
-        Record::at(&self.volume.region, offset as usize)
+        Record::at(&self.volume.region, self.offset_of(ring, at))
+    }
+
+    /// The first word of whatever is, or will be, at a virtual offset: filler may be shorter than a header.
+    fn word_at(&self, ring: &Ring<'_>, at: u64) -> &'a AtomicU64 {
+        self.volume.region.word(self.offset_of(ring, at))
     }
 
     /// Reads the record at virtual offset `at` of a log that ends at `head`, trusting nothing.
     pub(crate) fn read(&self, ring: &Ring<'_>, at: u64, head: u64) -> Result<Seen<'a>, Damaged> {
         let room = ring.to_end(at).min(head.saturating_sub(at));
-        let record = self.record_at(ring, at);
-        let kind = if room >= UNIT_BYTES { record.head() } else { None };
-        let (bytes, lengths) = match kind {
+        let kind = Head::from_word(load(self.word_at(ring, at))).filter(|_| room >= UNIT_BYTES);
+        let (bytes, entry) = match kind {
             None => return Err(Damaged),
-            Some(Head::Filler(bytes)) => (bytes, Lengths { key: 0, metadata: 0, value: 0 }),
+            Some(Head::Filler(bytes)) => (bytes, None),
             Some(Head::Pending(_) | Head::Entry(_)) if room < HEADER_BYTES => return Err(Damaged),
             Some(Head::Pending(_) | Head::Entry(_)) => {
-                let lengths = record.lengths();
-                (lengths.record_bytes(), lengths)
+                let record = self.record_at(ring, at);
+                (record.lengths().record_bytes(), Some(record))
             }
         };
         let Some(kind) = kind.filter(|_| bytes > 0 && bytes <= room) else { return Err(Damaged) };
-        let seen = Seen { head: kind, bytes, record, lengths };
+        let seen = Seen { head: kind, bytes, entry };
         if self.is_genuine(ring, at, &seen) { Ok(seen) } else { Err(Damaged) }
     }
 
     /// Entries of an earlier attachment prove their header by its MAC before the hand follows it.
     fn is_genuine(&self, ring: &Ring<'_>, at: u64, seen: &Seen<'a>) -> bool {
-        let Head::Entry(serial) = seen.head else { return true };
-        if seen.record.generation() == self.volume.generation() {
+        let Some((record, serial)) = seen.as_entry() else { return true };
+        if record.generation() == self.volume.generation() {
             return true;
         }
         // SAFETY: the record lies in the log and we hold the lock: nobody overwrites it.
-        let key = unsafe { seen.record.key() };
+        let key = unsafe { record.key() };
         let key_hash = hash::key_hash(&self.volume.secret, key);
         let position = ring.position(at);
-        expected_mac(self.volume, self.number, position, seen.lengths, key_hash, serial)
-            == seen.record.header().mac
+        let header = record.header();
+        expected_mac(self.volume, self.number, position, header.lengths, key_hash, serial) == header.mac
     }
 
     /// Turns `[from, to)` of the free space into filler, up to the physical end and on from the start.
@@ -163,7 +190,7 @@ impl<'a> Stripe<'a> {
         while at < to {
             let bytes = ring.to_end(at).min(to - at);
             crate::seam::kill_point();
-            self.record_at(ring, at).set_head(Head::Filler(bytes));
+            self.word_at(ring, at).store(Head::Filler(bytes).word(), Release);
             at += bytes;
         }
         self.shift(Word::FillerBytes, to - from, 0);
@@ -172,10 +199,10 @@ impl<'a> Stripe<'a> {
     /// The virtual offset at which `bytes` bytes can be written, if they fit without evicting anything.
     /// Where they don't fit before the physical end, the rest up to there becomes filler.
     pub(super) fn fit(&self, ring: &Ring<'_>, bytes: u64) -> Option<u64> {
-        let head = ring.head();
-        if ring.tail() < ring.tail_needed(head, bytes) {
+        if !ring.has_room(bytes, 0) {
             return None;
         }
+        let head = ring.head();
         let to_end = ring.to_end(head);
         if bytes <= to_end {
             return Some(head);
