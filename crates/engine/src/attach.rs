@@ -106,6 +106,7 @@ fn enter(
     superblock: &Superblock,
     membership: Membership,
 ) -> Result<Arc<Volume>> {
+    volume::watch_forks();
     let generation = Attachment(&region).generation() as u16;
     let volume = Arc::new_cyclic(|this| Volume {
         this: this.clone(),

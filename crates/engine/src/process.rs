@@ -19,6 +19,7 @@ use std::sync::atomic::{AtomicU32, AtomicU64};
 use std::{io, process};
 
 use eyewall_region::file::Identity;
+use eyewall_region::fork::Private;
 use eyewall_region::liveness::{self, Alive};
 use eyewall_region::{Region, clock, file, fork};
 
@@ -74,9 +75,9 @@ impl Door {
         file::allocation_warning(&self.file)
     }
 
-    /// A fresh description of the file, with locks of its own.
-    fn open(&self) -> io::Result<File> {
-        file::reopen(&self.file, self.path.as_deref(), self.identity)
+    /// A fresh description of the file, with locks of its own, which no forked child shares.
+    fn open(&self) -> io::Result<Private> {
+        Private::open(|| file::reopen(&self.file, self.path.as_deref(), self.identity))
     }
 
     /// Asks with a descriptor that is surely of our file: an application may have closed ours and got the
@@ -88,11 +89,12 @@ impl Door {
                 return Ok(answer);
             }
         }
-        liveness::is_locked(&self.open()?, byte, count)
+        let again = self.open()?;
+        liveness::is_locked(&again, byte, count)
     }
 
     /// Holds the attach lock until the returned file is dropped.
-    pub(crate) fn lock_attach(&self) -> io::Result<File> {
+    pub(crate) fn lock_attach(&self) -> io::Result<Private> {
         let file = self.open()?;
         liveness::lock(&file, ATTACH_BYTE)?;
         Ok(file)

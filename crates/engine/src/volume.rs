@@ -54,9 +54,13 @@ pub(crate) fn next_id() -> u64 {
     NEXT_ID.fetch_add(1, Relaxed)
 }
 
+/// Before anything is locked for a volume: from now on, forked children are seen to.
+pub(crate) fn watch_forks() {
+    fork::on_child(register_in_child);
+}
+
 /// Makes `volume` known to the fork hook and to ending threads.
 pub(crate) fn list(volume: &Volume) {
-    fork::on_child(register_in_child);
     let _gate = fork::gate();
     VOLUMES.lock().unwrap_or_else(PoisonError::into_inner).push(Listed(volume));
 }

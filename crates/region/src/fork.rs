@@ -4,6 +4,10 @@
 //! of the rights that they stand for. The **fork generation** tells the two apart: it is raised in each
 //! child before any other code runs there, and whatever was made under another generation is void.
 
+use std::fs::File;
+use std::io;
+use std::ops::Deref;
+use std::os::fd::{AsRawFd, RawFd};
 use std::sync::atomic::{AtomicU32, Ordering::Relaxed};
 use std::sync::{Mutex, MutexGuard, Once, PoisonError};
 
@@ -11,6 +15,8 @@ static GENERATION: AtomicU32 = AtomicU32::new(1);
 static INSTALL: Once = Once::new();
 static CHILD: Mutex<Option<fn()>> = Mutex::new(None);
 static GATE: Mutex<()> = Mutex::new(());
+/// Descriptors of [`Private`] files. Only touched with the gate held.
+static PRIVATE: Mutex<Vec<RawFd>> = Mutex::new(Vec::new());
 
 thread_local! {
     static HELD: std::cell::RefCell<Option<MutexGuard<'static, ()>>> = const { std::cell::RefCell::new(None) };
@@ -22,15 +28,74 @@ pub fn generation() -> u32 {
     GENERATION.load(Relaxed)
 }
 
+/// The right to change process-wide tables, until it is dropped.
+#[derive(Debug)]
+pub struct Gate {
+    /// None inside the hook of a child: its thread holds the gate already.
+    _held: Option<MutexGuard<'static, ()>>,
+}
+
 /// Held while process-wide tables change, and by the forking thread across `fork`: a child never starts
-/// with such a table half written.
-pub fn gate() -> MutexGuard<'static, ()> {
+/// with such a table half written. Nobody may wait for another process while holding it.
+pub fn gate() -> Gate {
+    let mine = HELD.try_with(|held| held.borrow().is_some()).unwrap_or(false);
+    Gate { _held: (!mine).then(lock_gate) }
+}
+
+fn lock_gate() -> MutexGuard<'static, ()> {
     GATE.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// A file that no forked child gets: the hook closes the child's descriptor.
+///
+/// Locks that belong to a file description last until its last descriptor is closed. A child that was forked
+/// by another thread meanwhile would keep them for as long as it lives.
+#[derive(Debug)]
+pub struct Private {
+    /// Taken in `drop` only.
+    file: Option<File>,
+}
+
+impl Private {
+    /// Opens a file by `open`, which must give a descriptor that nobody else has.
+    ///
+    /// # Errors
+    /// What `open` returns.
+    pub fn open(open: impl FnOnce() -> io::Result<File>) -> io::Result<Self> {
+        let _gate = gate();
+        let file = open()?;
+        private().push(file.as_raw_fd());
+        Ok(Self { file: Some(file) })
+    }
+}
+
+impl Deref for Private {
+    type Target = File;
+
+    fn deref(&self) -> &File {
+        match &self.file {
+            Some(file) => file,
+            None => unreachable!("the file is there until the drop"),
+        }
+    }
+}
+
+impl Drop for Private {
+    fn drop(&mut self) {
+        let _gate = gate();
+        if let Some(file) = self.file.take() {
+            private().retain(|descriptor| *descriptor != file.as_raw_fd());
+        }
+    }
+}
+
+fn private() -> MutexGuard<'static, Vec<RawFd>> {
+    PRIVATE.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 /// Runs `child` in every later child of this process, right after `fork`, with the [`gate`] held.
 ///
-/// It must not take the gate itself. Only the first call installs anything.
+/// Only the first call installs anything.
 pub fn on_child(child: fn()) {
     INSTALL.call_once(|| {
         *CHILD.lock().unwrap_or_else(PoisonError::into_inner) = Some(child);
@@ -40,7 +105,7 @@ pub fn on_child(child: fn()) {
 }
 
 extern "C" fn before() {
-    HELD.with_borrow_mut(|held| *held = Some(gate()));
+    HELD.with_borrow_mut(|held| *held = Some(lock_gate()));
 }
 
 extern "C" fn after_in_parent() {
@@ -49,6 +114,10 @@ extern "C" fn after_in_parent() {
 
 extern "C" fn after_in_child() {
     GENERATION.fetch_add(1, Relaxed);
+    for descriptor in private().drain(..) {
+        // SAFETY: the descriptor is this process's copy of one whose owner, a thread of the parent, isn't here.
+        unsafe { libc::close(descriptor) };
+    }
     let child = *CHILD.lock().unwrap_or_else(PoisonError::into_inner);
     if let Some(child) = child {
         child();

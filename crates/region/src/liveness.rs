@@ -17,6 +17,7 @@ use std::ptr::{self, NonNull};
 
 use rustix::mm::{Advice, MapFlags, ProtFlags};
 
+use crate::fork::{self, Private};
 use crate::region::PAGE_BYTES;
 
 /// The first byte that locks may name: above any size that a file has.
@@ -36,18 +37,19 @@ unsafe impl Sync for Alive {}
 impl Alive {
     /// Turns a lock that `file` holds into one that lasts until this value is dropped or the process ends.
     ///
-    /// `file` must be the only descriptor of its description, else other holders keep the lock too.
-    ///
     /// # Errors
     /// What `mmap` and `madvise` report.
-    pub fn keep(file: File) -> io::Result<Self> {
+    pub fn keep(file: Private) -> io::Result<Self> {
+        // No child may be forked while the page is mapped and not yet marked.
+        let gate = fork::gate();
         // SAFETY: a fresh mapping at an address of the kernel's choice; it is never accessed.
         let page =
-            unsafe { rustix::mm::mmap(ptr::null_mut(), PAGE_BYTES, ProtFlags::READ, MapFlags::SHARED, &file, 0)? };
+            unsafe { rustix::mm::mmap(ptr::null_mut(), PAGE_BYTES, ProtFlags::READ, MapFlags::SHARED, &*file, 0)? };
         let page = NonNull::new(page.cast()).ok_or_else(|| io::Error::other("mmap gave address 0"))?;
         let alive = Self { page };
         // SAFETY: the page is our own mapping.
         unsafe { rustix::mm::madvise(page.as_ptr().cast(), PAGE_BYTES, Advice::LinuxDontFork)? };
+        drop(gate);
         drop(file);
         Ok(alive)
     }
@@ -142,7 +144,7 @@ mod tests {
     fn a_kept_lock_outlives_its_descriptor_and_ends_with_its_guard() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("volume");
-        let holder = open(&path);
+        let holder = Private::open(|| Ok(open(&path))).unwrap();
         assert!(try_lock(&holder, 3).unwrap());
         let alive = Alive::keep(holder).unwrap();
         let other = open(&path);

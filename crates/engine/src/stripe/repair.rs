@@ -1,7 +1,7 @@
 //! After a death. Each store leaves a stripe that readers can use; what remains to be done is finishing a
 //! skip, and counting again what a dead holder had counted half.
 
-use std::sync::atomic::Ordering::Relaxed;
+use std::sync::atomic::Ordering::{Relaxed, Release};
 
 use super::{CLAIMS_HINT, Count, LOCK, READER_FLAGS, RingId, Stripe, Word};
 use crate::error::{Error, Result};
@@ -29,7 +29,7 @@ pub(crate) struct Audit {
 /// puts the rings in order. A stripe that isn't trusted is emptied.
 pub(crate) fn put_in_order(volume: &Volume, number: usize, trusted: bool) {
     let base = volume.layout.stripe_at(number);
-    let held = volume.region.half(base + LOCK).swap(0, Relaxed) != 0;
+    let held = volume.region.half(base + LOCK).load(Relaxed) != 0;
     volume.region.half(base + CLAIMS_HINT).store(0, Relaxed);
     volume.region.word(base + READER_FLAGS).store(0, Relaxed);
     for claim in 0..volume.layout.claims {
@@ -46,6 +46,8 @@ pub(crate) fn put_in_order(volume: &Volume, number: usize, trusted: bool) {
     } else {
         stripe.check_rings();
     }
+    // Last: whoever dies before leaves the repair to the next.
+    volume.region.half(base + LOCK).store(0, Release);
 }
 
 impl Stripe<'_> {

@@ -1,0 +1,291 @@
+//! What the tests of several processes share: children that play roles, words that all of them see, values that tell
+//! on themselves.
+//!
+//! A child is this very test binary, run again with a role in its environment: [`Child::start`] starts it, the `child`
+//! test of its file hands over to [`play`]. It is single-threaded until it starts threads of its own. Both ends talk in
+//! lines: [`say`] and [`listen`] there, [`Child::hear`] and [`Child::tell`] here.
+
+#![allow(dead_code, unreachable_pub, reason = "each test file uses a part of it")]
+
+use std::fs::File;
+use std::io::{BufRead, BufReader, Write};
+use std::os::unix::process::{CommandExt, ExitStatusExt};
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::path::Path;
+use std::process::{ChildStdout, Command, ExitStatus, Stdio};
+use std::sync::atomic::AtomicU64;
+
+use eyewall_region::Region;
+use tempfile::TempDir;
+
+const ROLE: &str = "EYEWALL_TEST_ROLE";
+const SEPARATOR: &str = "\u{1f}";
+
+/// The long form of a test or its short one.
+pub fn soak<T>(short: T, long: T) -> T {
+    if std::env::var_os("EYEWALL_SOAK").is_some() { long } else { short }
+}
+
+/// A folder in shared memory, where there is some.
+pub fn fast_folder() -> TempDir {
+    tempfile::tempdir_in("/dev/shm").unwrap_or_else(|_| disk_folder())
+}
+
+/// A folder on the disk that the build lies on.
+pub fn disk_folder() -> TempDir {
+    tempfile::tempdir_in(env!("CARGO_TARGET_TMPDIR")).unwrap()
+}
+
+/// Whether this process may mount, change its user and make namespaces.
+pub fn is_root() -> bool {
+    // SAFETY: no pointers are involved.
+    unsafe { libc::geteuid() == 0 }
+}
+
+/// What a role does with its arguments.
+pub type Role = (&'static str, fn(&[&str]));
+
+/// In the `child` test of a file: plays the role that this process was started for, and ends it. Without one, returns.
+pub fn play(roles: &[Role]) {
+    let Ok(line) = std::env::var(ROLE) else { return };
+    let parts: Vec<&str> = line.split(SEPARATOR).collect();
+    let (_, work) = roles.iter().find(|(name, _)| *name == parts[0]).unwrap();
+    // Descendants inherit the environment.
+    end_with(catch_unwind(AssertUnwindSafe(|| work(&parts[1..]))).is_ok())
+}
+
+fn end_with(well: bool) -> ! {
+    let _ = std::io::stdout().flush();
+    // SAFETY: ends the process at once; nothing of the test harness is to run any more.
+    unsafe { libc::_exit(if well { 0 } else { 101 }) }
+}
+
+/// Tells the parent one word.
+pub fn say(word: &str) {
+    let mut out = std::io::stdout().lock();
+    writeln!(out, "@{word}").unwrap();
+    out.flush().unwrap();
+}
+
+/// Waits for the parent's next word.
+pub fn listen() -> String {
+    let mut line = String::new();
+    if std::io::stdin().lock().read_line(&mut line).unwrap() == 0 {
+        // The parent is gone.
+        end_with(false);
+    }
+    line.trim_end().to_owned()
+}
+
+/// A child process, killed with its whole group when dropped.
+pub struct Child {
+    process: std::process::Child,
+    lines: BufReader<ChildStdout>,
+    role: String,
+}
+
+impl Child {
+    pub fn start(role: &str, arguments: &[&str]) -> Self {
+        let mut line = vec![role];
+        line.extend_from_slice(arguments);
+        let mut command = Command::new(std::env::current_exe().unwrap());
+        command
+            .args(["child", "--exact", "--nocapture", "--test-threads=1"])
+            .env(ROLE, line.join(SEPARATOR))
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .process_group(0);
+        // SAFETY: prctl may be called between fork and exec.
+        unsafe { command.pre_exec(|| end_with_parent()) };
+        let mut process = command.spawn().unwrap();
+        let lines = BufReader::new(process.stdout.take().unwrap());
+        Self { process, lines, role: role.to_owned() }
+    }
+
+    pub fn id(&self) -> i32 {
+        self.process.id() as i32
+    }
+
+    /// The next word of the child, or of a descendant that shares its output.
+    pub fn hear(&mut self) -> String {
+        loop {
+            let mut line = String::new();
+            assert!(self.lines.read_line(&mut line).unwrap() > 0, "{} ended without a word", self.role);
+            if let Some((_, word)) = line.split_once('@') {
+                return word.trim_end().to_owned();
+            }
+        }
+    }
+
+    pub fn expect(&mut self, word: &str) {
+        assert_eq!(self.hear(), word, "from {}", self.role);
+    }
+
+    pub fn tell(&mut self, word: &str) {
+        writeln!(self.process.stdin.as_mut().unwrap(), "{word}").unwrap();
+    }
+
+    pub fn signal(&self, signal: i32) {
+        // SAFETY: no pointers; the child isn't reaped yet, so that its id is still its own.
+        assert_eq!(unsafe { libc::kill(self.id(), signal) }, 0);
+    }
+
+    /// Ends it by SIGKILL.
+    pub fn kill(mut self) {
+        self.signal(libc::SIGKILL);
+        let status = self.process.wait().unwrap();
+        assert_eq!(status.signal(), Some(libc::SIGKILL), "{} had ended before: {status}", self.role);
+    }
+
+    /// Waits until it has ended, and ended well.
+    pub fn finish(mut self) {
+        let status = self.wait();
+        assert!(status.success(), "{}: {status}", self.role);
+    }
+
+    /// Waits until it has ended, however.
+    pub fn wait(&mut self) -> ExitStatus {
+        drop(self.process.stdin.take());
+        self.process.wait().unwrap()
+    }
+
+    /// Waits until it and all that share its output have ended.
+    pub fn drain(&mut self) {
+        let mut line = String::new();
+        while self.lines.read_line(&mut line).unwrap() > 0 {}
+    }
+}
+
+impl Drop for Child {
+    fn drop(&mut self) {
+        if let Ok(None) = self.process.try_wait() {
+            // SAFETY: no pointers; the leader isn't reaped yet, so that the group's id is still its own.
+            unsafe { libc::kill(-self.id(), libc::SIGKILL) };
+            let _ = self.process.wait();
+        }
+    }
+}
+
+/// Not even a test that is killed leaves a child behind.
+fn end_with_parent() -> std::io::Result<()> {
+    // SAFETY: no pointers are involved.
+    match unsafe { libc::prctl(libc::PR_SET_PDEATHSIG, libc::SIGKILL) } {
+        0 => Ok(()),
+        _ => Err(std::io::Error::last_os_error()),
+    }
+}
+
+/// A process that was forked from a single-threaded one.
+pub struct Forked(pub i32);
+
+/// Runs `work` in a forked child, which ends behind it.
+pub fn fork(work: impl FnOnce()) -> Forked {
+    // SAFETY: the callers are single-threaded, or their children only call what may be called then.
+    match unsafe { libc::fork() } {
+        0 => end_with(catch_unwind(AssertUnwindSafe(work)).is_ok()),
+        id => {
+            assert!(id > 0, "{}", std::io::Error::last_os_error());
+            Forked(id)
+        }
+    }
+}
+
+impl Forked {
+    pub fn kill(self) {
+        // SAFETY: no pointers; the child isn't reaped yet.
+        assert_eq!(unsafe { libc::kill(self.0, libc::SIGKILL) }, 0);
+        self.wait();
+    }
+
+    /// Waits for its end.
+    pub fn wait(self) -> ExitStatus {
+        let mut status = 0;
+        // SAFETY: `status` is written by the call.
+        assert_eq!(unsafe { libc::waitpid(self.0, &raw mut status, 0) }, self.0);
+        ExitStatus::from_raw(status)
+    }
+
+    /// Waits for its good end.
+    pub fn finish(self) {
+        let status = self.wait();
+        assert!(status.success(), "a forked child: {status}");
+    }
+}
+
+/// Words that several processes see: a mapped file.
+pub struct Board(Region);
+
+impl Board {
+    pub fn create(path: &Path, words: usize) -> Self {
+        let file = File::options().read(true).write(true).create_new(true).open(path).unwrap();
+        file.set_len(words as u64 * 8).unwrap();
+        Self(Region::map(&file, words * 8, true).unwrap())
+    }
+
+    pub fn open(path: &str) -> Self {
+        let file = File::options().read(true).write(true).open(path).unwrap();
+        let bytes = file.metadata().unwrap().len() as usize;
+        Self(Region::map(&file, bytes, true).unwrap())
+    }
+
+    pub fn word(&self, number: usize) -> &AtomicU64 {
+        self.0.word(number * 8)
+    }
+}
+
+/// SplitMix64.
+#[derive(Clone)]
+pub struct Random(pub u64);
+
+impl Random {
+    pub fn next(&mut self) -> u64 {
+        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
+        let mut mixed = self.0;
+        mixed = (mixed ^ (mixed >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+        mixed = (mixed ^ (mixed >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+        mixed ^ (mixed >> 31)
+    }
+
+    pub fn below(&mut self, limit: u64) -> u64 {
+        self.next() % limit
+    }
+}
+
+const VERSION_BYTES: usize = 4;
+
+/// `bytes` bytes (10 at least) that only `key` in this version and length has.
+pub fn value(key: &[u8], version: u32, bytes: usize) -> Vec<u8> {
+    assert!(bytes >= 10);
+    let mut value = Vec::with_capacity(bytes + 8);
+    value.extend_from_slice(&version.to_le_bytes());
+    let mut stream = stream(key, version, bytes);
+    while value.len() < bytes {
+        value.extend_from_slice(&stream.next().to_le_bytes());
+    }
+    value.truncate(bytes);
+    value
+}
+
+/// The version of a value of `key`, every byte of which is looked at.
+///
+/// # Panics
+/// If any byte is wrong, torn or another key's.
+pub fn version_of(key: &[u8], value: &[u8]) -> u32 {
+    let version = u32::from_le_bytes(value[..VERSION_BYTES].try_into().unwrap());
+    let mut stream = stream(key, version, value.len());
+    for (number, word) in value[VERSION_BYTES..].chunks(8).enumerate() {
+        let wanted = stream.next().to_le_bytes();
+        assert!(
+            *word == wanted[..word.len()],
+            "wrong bytes at word {number} of a value of {} bytes, key {:?}, version {version}",
+            value.len(),
+            String::from_utf8_lossy(key)
+        );
+    }
+    version
+}
+
+fn stream(key: &[u8], version: u32, bytes: usize) -> Random {
+    let seed = key.iter().fold(0xcbf2_9ce4_8422_2325_u64, |hash, byte| (hash ^ u64::from(*byte)).wrapping_mul(0x0100_0000_01b3));
+    Random(seed ^ (u64::from(version) << 32) ^ bytes as u64)
+}

@@ -1,0 +1,62 @@
+//! A process opens and closes volumes in one thread and forks in another. Its children must not keep the locks that
+//! the first thread held at the moment of the fork: those on attaching, and those by which a process is alive.
+
+#![cfg(test)]
+
+mod common;
+
+use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
+
+use common::{Child, fast_folder, fork, listen, play, say, soak};
+use eyewall::Options;
+
+#[test]
+fn child() {
+    play(&[("forks while it opens", forks_while_it_opens)]);
+}
+
+/// Ends by `_exit`, with its volumes open; its forked children live until their input ends.
+fn forks_while_it_opens(arguments: &[&str]) {
+    let options = Options::new().size(512 << 10);
+    let path = arguments[0];
+    let stop = AtomicBool::new(false);
+    std::thread::scope(|scope| {
+        scope.spawn(|| {
+            while !stop.load(Relaxed) {
+                let cache = options.open(path).unwrap();
+                cache.stats().unwrap();
+            }
+        });
+        // Fewer than the volume has process slots.
+        for _ in 0..24 {
+            // Nothing of the engine runs in them but its hook: the other thread may have been anywhere.
+            let _ = fork(|| drop(listen()));
+        }
+        stop.store(true, Relaxed);
+    });
+    say("done");
+}
+
+#[test]
+fn children_do_not_keep_the_locks_of_a_thread_that_was_opening() {
+    for _ in 0..soak(4, 100) {
+        one_round();
+    }
+}
+
+fn one_round() {
+    let folder = fast_folder();
+    let path = folder.path().join("volume");
+    let mut parent = Child::start("forks while it opens", &[path.to_str().unwrap()]);
+    parent.expect("done");
+    // Its children still live: those that were forked while the volume was open are attached, each once.
+    let cache = Options::new().open(&path).unwrap();
+    let attached = cache.stats().unwrap().processes;
+    assert!(attached >= 1);
+    cache.put("key", "value").unwrap();
+    assert!(parent.wait().success());
+    parent.drain();
+    assert_eq!(cache.stats().unwrap().processes, 1);
+    drop(cache);
+    assert_eq!(Options::new().open(&path).unwrap().stats().unwrap().processes, 1);
+}
