@@ -117,7 +117,8 @@ impl<'a> Thread<'a> {
     #[inline]
     pub(crate) fn free_pin(self) -> Option<&'a AtomicU64> {
         let pins = self.volume.region.line(self.offset + PINS);
-        match pins[TRANSIENT + 1..].iter().find(|pin| pin.load(Relaxed) == 0) {
+        // Acquire: another thread may have read and dropped the hit; the next claim vouches for it, too.
+        match pins[TRANSIENT + 1..].iter().find(|pin| pin.load(Acquire) == 0) {
             Some(pin) => Some(pin),
             None => self.free_pin_elsewhere(),
         }
