@@ -129,7 +129,8 @@ impl<'a> Thread<'a> {
     /// A free pin that a guard may keep; None where all are in use and no more can be had.
     #[inline]
     pub(crate) fn free_pin(self) -> Option<&'a AtomicU64> {
-        match self.lines.pins[TRANSIENT + 1..].iter().find(|pin| pin.load(Relaxed) == 0) {
+        // Acquire: another thread may have read and dropped the hit; the next claim vouches for it, too.
+        match self.lines.pins[TRANSIENT + 1..].iter().find(|pin| pin.load(Acquire) == 0) {
             Some(pin) => Some(pin),
             None => self.free_pin_elsewhere(),
         }
