@@ -89,9 +89,10 @@ fn find<'a>(volume: &'a Volume, place: &Place, key: &[u8], pin: &'a AtomicU64) -
         for which in 0..2 {
             let line = volume.bucket(place, which);
             // All eight at once: a branch for each would be mispredicted on most look-ups.
-            let mut matches = line.iter().rev().fold(0_u32, |bits, slot| {
-                (bits << 1) | u32::from(Slot(slot.load(Acquire)).may_hold(place))
-            });
+            let mut matches = line
+                .iter()
+                .rev()
+                .fold(0_u32, |bits, slot| (bits << 1) | u32::from(Slot(slot.load(Acquire)).may_hold(place)));
             while matches != 0 {
                 let slot = &line[matches.trailing_zeros() as usize & 7];
                 matches &= matches - 1;
@@ -243,8 +244,7 @@ pub(crate) fn is_genuine(volume: &Volume, place: &Place, seen: Slot, copied: &Co
     use crate::format::hash::checksum;
     let header = &copied.header;
     let (position, serial) = (seen.position(), copied.serial);
-    let mac =
-        crate::stripe::expected_mac(volume, place.stripe, position, header.lengths, place.hash, serial);
+    let mac = crate::stripe::expected_mac(volume, place.stripe, position, header.lengths, place.hash, serial);
     mac == header.mac && checksum(&copied.body) == header.checksum
 }
 

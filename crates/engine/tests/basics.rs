@@ -165,8 +165,7 @@ fn iteration_sees_each_entry_once() {
     for number in 0..500_u32 {
         cache.put(number.to_le_bytes(), number.to_string()).unwrap();
     }
-    let mut keys: Vec<u32> =
-        cache.iter().map(|hit| u32::from_le_bytes(hit.key().try_into().unwrap())).collect();
+    let mut keys: Vec<u32> = cache.iter().map(|hit| u32::from_le_bytes(hit.key().try_into().unwrap())).collect();
     keys.sort_unstable();
     assert_eq!(keys, (0..500).collect::<Vec<_>>());
 }
