@@ -49,7 +49,7 @@ pub(crate) fn get<'a>(volume: &'a Volume, key: &[u8], usage: Use) -> Result<Opti
     let place = volume.place(key);
     let Some(thread) = Thread::current(volume) else { return get_unpinned(volume, &place, key) };
     let Some(pin) = thread.free_pin().filter(|_| !must_copy(volume, place.stripe)) else {
-        return get_copy(volume, thread, &place, key, usage);
+        return Ok(get_copy(volume, thread, &place, key, usage));
     };
     let found = find(volume, &place, key, pin);
     count(thread, usage, found.as_ref());
@@ -156,20 +156,14 @@ fn check<'a>(
 
 /// A hit as a heap copy, made under the thread's transient pin.
 #[cold]
-fn get_copy<'a>(
-    volume: &'a Volume,
-    thread: Thread<'a>,
-    place: &Place,
-    key: &[u8],
-    usage: Use,
-) -> Result<Option<Hit<'a>>> {
+fn get_copy<'a>(volume: &'a Volume, thread: Thread<'a>, place: &Place, key: &[u8], usage: Use) -> Option<Hit<'a>> {
     let found = find(volume, place, key, thread.transient_pin());
     count(thread, usage, found.as_ref());
-    let Some(found) = found else { return Ok(None) };
+    let found = found?;
     thread.count(Counter::Copies);
     let copied = copy(volume, found.record, found.record.lengths());
     protocol::unpin(found.pin);
-    Ok(Some(Hit::copied(volume, copied)))
+    Some(Hit::copied(volume, copied))
 }
 
 fn copy(volume: &Volume, record: Record<'_>, lengths: Lengths) -> Copied {

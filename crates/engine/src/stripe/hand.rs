@@ -425,6 +425,7 @@ fn is_held(ring: &Ring<'_>, at: u64, seen: &Seen<'_>, work: &Work) -> bool {
 }
 
 /// Why no room can be made.
+#[derive(Debug, Clone, Copy)]
 enum Stop {
     Pinned,
     Damaged,
