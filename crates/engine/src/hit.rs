@@ -10,7 +10,7 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use eyewall_region::{clock, fork};
 
-use crate::format::record::{HEADER_BYTES, Head, Header, Lengths, Record};
+use crate::format::record::{Head, Header, Lengths, Record};
 use crate::protocol;
 use crate::volume::Volume;
 
@@ -86,7 +86,8 @@ impl<'a> Hit<'a> {
     #[inline]
     pub(crate) unsafe fn pinned(volume: &'a Volume, record: Record<'a>, pin: &'a AtomicU64) -> Self {
         let lengths = record.lengths();
-        let body = volume.region.pointer(record.body(), (lengths.record_bytes() - HEADER_BYTES) as usize);
+        // SAFETY: the caller has checked that the body lies inside the region; a key has a byte at least.
+        let body = unsafe { volume.region.address(record.body()) };
         Self::new(volume, Held::Pinned { record, pin }, body, lengths)
     }
 

@@ -14,7 +14,7 @@ pub trait Word {
     fn store(&self, value: u64, order: Ordering);
     /// Stores `new` if the word holds `current`; else returns what it holds.
     fn compare_exchange(&self, current: u64, new: u64) -> Result<u64, u64>;
-    /// Stores, with a full fence behind: no later load of this thread is ordered before the store.
+    /// Stores (Release), with a full fence behind: no later load of this thread is ordered before the store.
     fn store_fenced(&self, value: u64);
     /// A full fence.
     fn fence();
@@ -54,7 +54,8 @@ impl Word for AtomicU64 {
             // loads of the pins are all SeqCst, and their single total order leaves no other outcome.
             self.swap(value, SeqCst);
         } else {
-            self.store(value, Relaxed);
+            // Release: whoever finds this claim takes the last record of this pin for read.
+            self.store(value, Release);
             std::sync::atomic::fence(SeqCst);
         }
     }

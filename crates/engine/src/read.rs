@@ -11,14 +11,13 @@ use std::sync::atomic::Ordering::{Acquire, Relaxed, SeqCst};
 use eyewall_region::clock;
 
 use crate::error::{Error, Result};
-use crate::format::UNIT_BYTES;
 use crate::format::hash::Place;
 use crate::format::record::{HEADER_BYTES, Head, Lengths, Record, is_expired};
 use crate::format::slot::{FREQUENCY_MAX, Slot};
 use crate::hit::{Copied, Hit};
 use crate::protocol;
 use crate::seam;
-use crate::stripe::{entry_at, verify_entry, wants_copies};
+use crate::stripe::{entry_at, locate, verify_entry, wants_copies};
 use crate::thread::{Counter, Thread};
 use crate::volume::Volume;
 
@@ -85,12 +84,10 @@ fn count(thread: Thread<'_>, usage: Use, found: Option<&Pinned<'_>>) {
 /// Finds and pins the valid entry of `key`; on a miss `pin` is free again.
 #[inline]
 fn find<'a>(volume: &'a Volume, place: &Place, key: &[u8], pin: &'a AtomicU64) -> Option<Pinned<'a>> {
-    let first = volume.layout.bucket_at(place.stripe, place.buckets[0]);
-    let second = volume.layout.bucket_at(place.stripe, place.buckets[1]);
-    volume.region.prefetch(second);
+    volume.region.prefetch(volume.layout.bucket_at(place.stripe, place.buckets[1]));
     'again: loop {
-        for bucket in [first, second] {
-            let line = volume.region.line(bucket);
+        for which in 0..2 {
+            let line = volume.bucket(place, which);
             // All eight at once: a branch for each would be mispredicted on most look-ups.
             let mut matches = line.iter().rev().fold(0_u32, |bits, slot| {
                 (bits << 1) | u32::from(Slot(slot.load(Acquire)).may_hold(place))
@@ -102,17 +99,17 @@ fn find<'a>(volume: &'a Volume, place: &Place, key: &[u8], pin: &'a AtomicU64) -
                 if !seen.may_hold(place) {
                     continue 'again;
                 }
+                let Some(spot) = locate(volume, place.stripe, seen.position()) else { continue };
                 // The pin below drains the processor's stores first; the record's way here is as long.
-                let offset = volume.layout.stripe_data_at(place.stripe) + seen.position() * UNIT_BYTES;
-                volume.region.prefetch(offset as usize);
-                volume.region.prefetch(offset as usize + 64);
+                volume.region.prefetch(spot.0);
+                volume.region.prefetch(spot.0 + 64);
                 seam::before_pin();
                 let claim = Volume::pin_word(place.stripe, seen.position());
                 let same = |now, then| Slot(now).same_record(Slot(then));
                 if !protocol::pin(slot, seen.0, pin, claim, same) {
                     continue 'again;
                 }
-                if let Some(record) = check(volume, place, key, seen) {
+                if let Some(record) = check(volume, place, key, seen, spot) {
                     return Some(Pinned { record, pin, slot, seen });
                 }
                 protocol::unpin(pin);
@@ -122,12 +119,25 @@ fn find<'a>(volume: &'a Volume, place: &Place, key: &[u8], pin: &'a AtomicU64) -
     }
 }
 
-/// Whether the pinned record is `key`'s valid entry.
+/// Whether the pinned record, at `offset` with `room` bytes to its ring's end, is `key`'s valid entry.
 #[inline]
-fn check<'a>(volume: &'a Volume, place: &Place, key: &[u8], seen: Slot) -> Option<Record<'a>> {
-    let (record, lengths, serial) = entry_at(volume, place.stripe, seen.position())?;
-    // SAFETY: the record is pinned.
-    if lengths.key != key.len() as u64 || unsafe { volume.region.bytes(record.body(), key.len()) } != key {
+fn check<'a>(
+    volume: &'a Volume,
+    place: &Place,
+    key: &[u8],
+    seen: Slot,
+    (offset, room): (usize, u64),
+) -> Option<Record<'a>> {
+    // SAFETY: `locate` has checked that a header fits there.
+    let record = unsafe { Record::at_checked(&volume.region, offset) };
+    let Some(Head::Entry(serial)) = record.head() else { return None };
+    let lengths = record.lengths();
+    if lengths.key != key.len() as u64 || lengths.record_bytes() > room {
+        return None;
+    }
+    // SAFETY: the record is pinned, and its key lies before its ring's end.
+    let found = unsafe { std::slice::from_raw_parts(volume.region.address(record.body()), key.len()) };
+    if found != key {
         return None;
     }
     if record.generation() != volume.generation()
@@ -252,10 +262,11 @@ pub(crate) fn hit_of_slot<'a>(volume: &'a Volume, stripe: usize, slot: &'a Atomi
             continue;
         }
         let found = entry_at(volume, stripe, seen.position()).and_then(|(record, _, _)| {
+            let spot = locate(volume, stripe, seen.position())?;
             // SAFETY: the record is pinned.
             let key = unsafe { record.key() };
             let place = volume.place(key);
-            (place.stripe == stripe && seen.may_hold(&place)).then(|| check(volume, &place, key, seen))?
+            (place.stripe == stripe && seen.may_hold(&place)).then(|| check(volume, &place, key, seen, spot))?
         });
         let Some(record) = found else {
             protocol::unpin(pin);

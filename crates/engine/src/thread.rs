@@ -10,6 +10,7 @@ use std::sync::atomic::Ordering::{AcqRel, Acquire, Relaxed, Release};
 
 use eyewall_region::fork;
 
+use crate::format::layout::THREAD_BYTES;
 use crate::format::superblock::Attachment;
 use crate::volume::{Volume, with_volume};
 
@@ -31,21 +32,33 @@ pub(crate) enum Counter {
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Thread<'a> {
     volume: &'a Volume,
-    offset: usize,
+    lines: &'a Lines,
 }
+
+/// A thread slot as it lies in the volume.
+#[derive(Debug)]
+#[repr(C)]
+struct Lines {
+    owner: [AtomicU64; 8],
+    pins: [AtomicU64; 8],
+    counters: [AtomicU64; 8],
+}
+const _: () = assert!(size_of::<Lines>() == THREAD_BYTES as usize);
 
 #[derive(Clone, Copy)]
 struct Held {
     volume: u64,
     fork: u32,
     thread: u32,
+    /// Valid as long as that volume is open.
+    lines: *const Lines,
 }
 
 /// What a thread gives back when it ends.
 struct HeldAll(Vec<Held>);
 
 thread_local! {
-    static CURRENT: Cell<Held> = const { Cell::new(Held { volume: 0, fork: 0, thread: 0 }) };
+    static CURRENT: Cell<Held> = const { Cell::new(Held { volume: 0, fork: 0, thread: 0, lines: std::ptr::null() }) };
     static ALL: RefCell<HeldAll> = const { RefCell::new(HeldAll(Vec::new())) };
 }
 
@@ -63,15 +76,14 @@ impl<'a> Thread<'a> {
     #[inline]
     pub(crate) fn current(volume: &'a Volume) -> Option<Self> {
         let held = CURRENT.get();
-        if held.volume == volume.id && held.fork == fork::generation() {
-            return Some(Self::at(volume, held.thread));
-        }
-        Self::find(volume)
+        if is_current(volume, held) { Some(Self::of(volume, held)) } else { Self::find(volume) }
     }
 
     #[inline]
-    fn at(volume: &'a Volume, thread: u32) -> Self {
-        Self { volume, offset: volume.layout.thread_at(thread) }
+    fn of(volume: &'a Volume, held: Held) -> Self {
+        debug_assert!(is_current(volume, held));
+        // SAFETY: the lines belong to the volume of that number, which is this one, and it is open.
+        Self { volume, lines: unsafe { &*held.lines } }
     }
 
     #[cold]
@@ -85,7 +97,7 @@ impl<'a> Thread<'a> {
         match known {
             Some(held) => {
                 CURRENT.set(held);
-                Some(Self::at(volume, held.thread))
+                Some(Self::of(volume, held))
             }
             None => Self::another(volume, volume.layout.threads),
         }
@@ -102,7 +114,8 @@ impl<'a> Thread<'a> {
             Some(thread) => thread,
             None => claim(volume)?,
         };
-        let held = Held { volume: volume.id, fork: fork::generation(), thread };
+        let lines = volume.region.pointer(volume.layout.thread_at(thread), THREAD_BYTES as usize).cast();
+        let held = Held { volume: volume.id, fork: fork::generation(), thread, lines };
         ALL.try_with(|all| {
             let mut all = all.borrow_mut();
             all.0.retain(|held| held.fork == fork::generation());
@@ -110,14 +123,14 @@ impl<'a> Thread<'a> {
         })
         .ok()?;
         CURRENT.set(held);
-        Some(Self::at(volume, thread))
+        Some(Self::of(volume, held))
     }
 
     /// A free pin that a guard may keep; None where all are in use and no more can be had.
     #[inline]
     pub(crate) fn free_pin(self) -> Option<&'a AtomicU64> {
-        let pins = self.volume.region.line(self.offset + PINS);
-        match pins[TRANSIENT + 1..].iter().find(|pin| pin.load(Relaxed) == 0) {
+        // Acquire: another thread may have read and dropped the hit; the next claim vouches for it, too.
+        match self.lines.pins[TRANSIENT + 1..].iter().find(|pin| pin.load(Acquire) == 0) {
             Some(pin) => Some(pin),
             None => self.free_pin_elsewhere(),
         }
@@ -131,7 +144,7 @@ impl<'a> Thread<'a> {
             .try_with(|all| {
                 let all = all.borrow();
                 let roomy = |held: &&Held| {
-                    is_current(volume, **held) && Self::at(volume, held.thread).has_free_pin()
+                    is_current(volume, **held) && Self::of(volume, **held).has_free_pin()
                 };
                 all.0.iter().rev().find(roomy).copied()
             })
@@ -139,32 +152,31 @@ impl<'a> Thread<'a> {
         let thread = match held {
             Some(held) => {
                 CURRENT.set(held);
-                Self::at(volume, held.thread)
+                Self::of(volume, held)
             }
             None => Self::another(volume, volume.layout.threads / 2)?,
         };
-        let pins = volume.region.line(thread.offset + PINS);
-        pins[TRANSIENT + 1..].iter().find(|pin| pin.load(Acquire) == 0)
+        thread.lines.pins[TRANSIENT + 1..].iter().find(|pin| pin.load(Acquire) == 0)
     }
 
     fn has_free_pin(self) -> bool {
-        let pins = self.volume.region.line(self.offset + PINS);
-        pins[TRANSIENT + 1..].iter().any(|pin| pin.load(Relaxed) == 0)
+        self.lines.pins[TRANSIENT + 1..].iter().any(|pin| pin.load(Relaxed) == 0)
     }
 
     /// The pin for copies; free whenever the thread isn't in the middle of one.
     pub(crate) fn transient_pin(self) -> &'a AtomicU64 {
-        &self.volume.region.line(self.offset + PINS)[TRANSIENT]
+        &self.lines.pins[TRANSIENT]
     }
 
     /// Counts one. Only this thread writes the counter: no exchange is needed.
     #[inline]
     pub(crate) fn count(self, counter: Counter) {
-        let word = &self.volume.region.line(self.offset + COUNTERS)[counter as usize];
+        let word = &self.lines.counters[counter as usize];
         word.store(word.load(Relaxed).wrapping_add(1), Relaxed);
     }
 }
 
+#[inline]
 fn is_current(volume: &Volume, held: Held) -> bool {
     held.volume == volume.id && held.fork == fork::generation()
 }

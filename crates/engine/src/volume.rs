@@ -98,6 +98,16 @@ impl Volume {
         hash::place(&self.layout, hash::key_hash(&self.secret, key))
     }
 
+    /// One of the two buckets of a key.
+    #[inline]
+    pub(crate) fn bucket(&self, place: &Place, which: usize) -> &[AtomicU64; 8] {
+        let offset = self.layout.bucket_at(place.stripe, place.buckets[which]);
+        debug_assert!(place.buckets[which] < self.layout.buckets && (place.stripe as u64) < self.layout.stripes);
+        // SAFETY: places are only made by `hash::place`, inside the layout, and the layout was checked
+        // against the region at open. Lines are aligned, and only ever accessed atomically.
+        unsafe { &*self.region.address(offset).cast::<[AtomicU64; 8]>() }
+    }
+
     #[inline]
     pub(crate) fn generation(&self) -> u16 {
         self.generation.load(Relaxed)

@@ -120,6 +120,18 @@ impl<'a> Record<'a> {
         Self { region, words: region.words(offset), offset }
     }
 
+    /// As [`Record::at`], for an offset that was checked already.
+    ///
+    /// # Safety
+    /// A header fits between `offset`, which is a multiple of 8, and the region's end.
+    #[inline]
+    pub(crate) unsafe fn at_checked(region: &'a Region, offset: usize) -> Self {
+        debug_assert!(offset.is_multiple_of(8) && offset + HEADER_BYTES as usize <= region.len());
+        // SAFETY: in bounds and aligned, as the caller says; all access to words is atomic.
+        let words = unsafe { &*region.address(offset).cast::<[AtomicU64; HEADER_WORDS]>() };
+        Self { region, words, offset }
+    }
+
     #[inline]
     pub(crate) fn head(&self) -> Option<Head> {
         Head::from_word(self.words[HEAD].load(Acquire))

@@ -23,7 +23,7 @@ pub(crate) use ring::RingId;
 
 use crate::error::Result;
 use crate::format::layout::STRIPE_BYTES;
-use crate::format::record::{Head, Header, Lengths, Record};
+use crate::format::record::{HEADER_BYTES, Head, Header, Lengths, Record};
 use crate::format::{UNIT_BYTES, hash, hash::Place};
 use crate::lock::{self, Got};
 use crate::seam;
@@ -92,7 +92,11 @@ pub(crate) struct Stripe<'a> {
 /// Whether readers should copy instead of holding bytes of this stripe.
 #[inline]
 pub(crate) fn wants_copies(volume: &Volume, stripe: usize) -> bool {
-    volume.region.word(volume.layout.stripe_at(stripe) + READER_FLAGS).load(Relaxed) & FLAG_COPY != 0
+    debug_assert!((stripe as u64) < volume.layout.stripes);
+    // SAFETY: the layout was checked against the region at open; stripe numbers come from it.
+    let flags = unsafe { volume.region.address(volume.layout.stripe_at(stripe) + READER_FLAGS) };
+    // SAFETY: an aligned word of the map, only ever accessed atomically.
+    unsafe { AtomicU64::from_ptr(flags.cast()) }.load(Relaxed) & FLAG_COPY != 0
 }
 
 /// One of a stripe's lifetime counts, read without its lock.
@@ -211,16 +215,22 @@ pub(crate) fn entry_at(
     stripe: usize,
     position: u64,
 ) -> Option<(Record<'_>, Lengths, u64)> {
+    let (offset, room) = locate(volume, stripe, position)?;
+    // SAFETY: `locate` has checked that a header fits there.
+    let record = unsafe { Record::at_checked(&volume.region, offset) };
+    let Some(Head::Entry(serial)) = record.head() else { return None };
+    let lengths = record.lengths();
+    (lengths.key > 0 && lengths.record_bytes() <= room).then_some((record, lengths, serial))
+}
+
+/// The offset of a position, and the bytes from there to its ring's end; `None` where no header fits.
+#[inline]
+pub(crate) fn locate(volume: &Volume, stripe: usize, position: u64) -> Option<(usize, u64)> {
     let layout = &volume.layout;
     let at = position * UNIT_BYTES;
     let end = if at < layout.small { layout.small } else { layout.stripe_data_bytes() };
-    if at + crate::format::record::HEADER_BYTES > end {
-        return None;
-    }
-    let record = Record::at(&volume.region, (layout.stripe_data_at(stripe) + at) as usize);
-    let Some(Head::Entry(serial)) = record.head() else { return None };
-    let lengths = record.lengths();
-    (lengths.key > 0 && at + lengths.record_bytes() <= end).then_some((record, lengths, serial))
+    let fits = at + HEADER_BYTES <= end;
+    fits.then(|| ((layout.stripe_data_at(stripe) + at) as usize, end - at))
 }
 
 /// The MAC that a genuine header at `position` of `stripe` carries.
