@@ -120,7 +120,6 @@ impl Stripe<'_> {
                 Volume::pinned(pin.load(std::sync::atomic::Ordering::SeqCst))
             });
             if held.into_iter().any(|(stripe, at)| stripe == number && RingId::of(volume, at) == id) {
-                self.tally(Count::PinnedRefusals, 1);
                 return Err(Error::Pinned { bytes: self.ring(id).size });
             }
             let ring = self.ring(id);
