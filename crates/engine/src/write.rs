@@ -100,7 +100,7 @@ pub(crate) fn put(
     let bytes = draft.lengths.record_bytes();
     let mut stripe = Stripe::lock(volume, place.stripe)?;
     let Some(ring) = choose_ring(&stripe, &place, &draft, condition) else { return Ok(None) };
-    let at = stripe.make_room(ring, bytes, &mut Work::new(bytes))?;
+    let (ring, at) = make_room(&mut stripe, ring, bytes)?;
     match writer_pin(volume, bytes) {
         None => {
             let checksum = fill(volume, record(&stripe, ring, at), &draft);
@@ -109,6 +109,19 @@ pub(crate) fn put(
         }
         Some(pin) => put_in_two_steps(stripe, &place, (ring, at), &draft, condition, pin),
     }
+}
+
+/// Room in `ring`; or in main, where readers hold too much of small: newcomers that are being sent to slow
+/// clients can fill it before an eighth of the stripe is held.
+fn make_room(stripe: &mut Stripe<'_>, ring: RingId, bytes: u64) -> Result<(RingId, u64)> {
+    let mut room = stripe.make_room(ring, bytes, &mut Work::new(bytes)).map(|at| (ring, at));
+    if ring == RingId::Small && matches!(room, Err(Error::Pinned { .. })) {
+        room = stripe.make_room(RingId::Main, bytes, &mut Work::new(bytes)).map(|at| (RingId::Main, at));
+    }
+    if matches!(room, Err(Error::Pinned { .. })) {
+        stripe.tally(Count::PinnedRefusals, 1);
+    }
+    room
 }
 
 /// What a writer pins while it fills a large entry outside the lock; `None`: it fills under the lock.

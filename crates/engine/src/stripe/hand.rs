@@ -101,7 +101,6 @@ impl<'a> Stripe<'a> {
         if matches!(stop, Stop::Damaged) {
             self.demand_reset(id);
         }
-        self.tally(Count::PinnedRefusals, 1);
         Error::Pinned { bytes }
     }
 

@@ -126,7 +126,6 @@ impl Stripe<'_> {
             let held = thread::pins(volume)
                 .filter_map(|(_, pin)| Volume::pinned(pin.load(std::sync::atomic::Ordering::SeqCst)));
             if held.into_iter().any(|(stripe, at)| stripe == number && RingId::of(volume, at) == id) {
-                self.tally(Count::PinnedRefusals, 1);
                 return Err(Error::Pinned { bytes: self.ring(id).size });
             }
             let ring = self.ring(id);
