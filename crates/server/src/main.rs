@@ -1,0 +1,7 @@
+//! The `eyewall` command. Everything it does lives in the library beside it.
+
+use std::process::ExitCode;
+
+fn main() -> ExitCode {
+    eyewall_server::run(std::env::args_os())
+}
