@@ -1,5 +1,7 @@
 //! The `eyewall` command. Everything it does lives in the library beside it.
 
+#![forbid(unsafe_code)]
+
 use std::process::ExitCode;
 
 fn main() -> ExitCode {

@@ -17,7 +17,7 @@ pub(crate) fn to_stdout(
 
 /// A key as one line of text: printable UTF-8 as it is, a backslash doubled, every other byte as `\xNN`.
 ///
-/// No two keys give the same text, and no key can move the cursor of a terminal.
+/// No two keys give the same text, and no key can command a terminal.
 pub(crate) fn key_text(key: &[u8]) -> String {
     let mut text = String::with_capacity(key.len());
     for chunk in key.utf8_chunks() {

@@ -14,7 +14,7 @@ use super::client::{Reply, ask, get};
 use super::command::eyewall;
 
 /// After this long, what is waited for will not come.
-const PATIENCE: Duration = Duration::from_secs(60);
+const PATIENCE: Duration = Duration::from_mins(1);
 
 pub(crate) struct Server {
     pub(crate) address: SocketAddr,
@@ -32,9 +32,9 @@ impl Server {
         Self::start([OsStr::new("--root"), root.as_os_str()])
     }
 
-    /// `eyewall serve --listen 127.0.0.1:0 WORDS`
+    /// A small server: `eyewall serve --listen 127.0.0.1:0 --size 8M WORDS`
     pub(crate) fn start(words: impl IntoIterator<Item = impl AsRef<OsStr>>) -> Self {
-        Self::spawn(eyewall().args(["serve", "--listen", "127.0.0.1:0"]).args(words))
+        Self::spawn(eyewall().args(["serve", "--listen", "127.0.0.1:0", "--size", "8M"]).args(words))
     }
 
     /// Starts it, and reads from its first line where it listens.

@@ -1,5 +1,6 @@
 //! A client that has the response already is told so by 304, and gets no body.
 
+use crate::common::client::Reply;
 use crate::common::origin::Origin;
 use crate::common::server::{Server, Site};
 
@@ -40,7 +41,7 @@ fn a_tag_from_before_a_change_gets_the_new_file() {
     let site = Site::new();
     site.write("page.html", "first");
     let server = Server::over_folder(site.path());
-    let first = server.get_until("/page.html", |reply| reply.is_hit());
+    let first = server.get_until("/page.html", Reply::is_hit);
     site.write("page.html", "again");
     let field = format!("If-None-Match: {}", first.field("etag"));
     assert_eq!(server.ask("GET", "/page.html", &[&field]).text(), "again");

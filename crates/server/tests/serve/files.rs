@@ -1,5 +1,6 @@
 //! A folder of files is served: with types, indexes, decoded names, and from the volume at the second time.
 
+use crate::common::client::Reply;
 use crate::common::server::{Server, Site};
 
 #[test]
@@ -67,7 +68,7 @@ fn an_empty_file_is_a_file() {
     let site = Site::new();
     site.write("empty.txt", "");
     let server = Server::over_folder(site.path());
-    let hit = server.get_until("/empty.txt", |reply| reply.is_hit());
+    let hit = server.get_until("/empty.txt", Reply::is_hit);
     assert_eq!((hit.status, hit.field("content-length"), hit.text()), (200, "0", ""));
 }
 
@@ -81,7 +82,7 @@ fn servers_of_two_folders_share_a_volume_without_mixing() {
         for (site, text) in [(&one, "one"), (&two, "two")] {
             let root = site.path().to_str().unwrap();
             let server = Server::spawn(&mut volume.command(["serve", "--listen", "127.0.0.1:0", "--root", root]));
-            assert_eq!(server.get_until("/", |reply| reply.is_hit()).text(), text);
+            assert_eq!(server.get_until("/", Reply::is_hit).text(), text);
         }
     }
 }

@@ -1,5 +1,6 @@
 //! HEAD gets the head that GET would get, and no body.
 
+use crate::common::client::Reply;
 use crate::common::origin::Origin;
 use crate::common::server::{Server, Site};
 
@@ -9,7 +10,7 @@ fn of_a_file_before_and_after_it_is_stored() {
     site.write("page.html", "hello");
     let server = Server::over_folder(site.path());
     let unstored = server.ask("HEAD", "/page.html", &[]);
-    let stored = server.get_until("/page.html", |reply| reply.is_hit());
+    let stored = server.get_until("/page.html", Reply::is_hit);
     let hit = server.ask("HEAD", "/page.html", &[]);
     assert!(!unstored.is_hit() && hit.is_hit());
     for reply in [unstored, hit] {

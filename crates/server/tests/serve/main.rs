@@ -1,5 +1,6 @@
 //! `eyewall serve`, through its binary and sockets: one scenario in each file.
-#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, reason = "a test that can't go on stops")]
+
+#![cfg(test)]
 
 #[path = "../common/mod.rs"]
 mod common;

@@ -1,5 +1,6 @@
 //! Many clients want the same page at the same time, and the cache has none: the origin makes it once.
 
+use std::io::{Read as _, Write as _};
 use std::sync::Mutex;
 use std::sync::mpsc::channel;
 use std::thread;
@@ -50,7 +51,6 @@ fn a_client_that_goes_away_does_not_stop_the_fill() {
         respond(stream, 200, "Cache-Control: max-age=60", 8, b"one ");
         let _ = arrived.send(());
         let _ = wait_for_release.lock().unwrap().recv();
-        use std::io::Write as _;
         let _ = stream.write_all(b"page");
     });
     let server = Server::over_origin(&origin.url());
@@ -59,7 +59,7 @@ fn a_client_that_goes_away_does_not_stop_the_fill() {
     wait_for_arrival.recv().unwrap();
     // Its head has come, so that the fill has begun.
     let mut head = [0; 4];
-    std::io::Read::read_exact(&mut first, &mut head).unwrap();
+    first.read_exact(&mut head).unwrap();
     drop(first);
     release.send(()).unwrap();
     let second = server.get("/");

@@ -3,6 +3,7 @@
 use std::fs;
 use std::os::unix::fs::symlink;
 
+use crate::common::client::Reply;
 use crate::common::server::{Server, Site};
 
 #[test]
@@ -73,7 +74,7 @@ fn a_file_that_becomes_a_link_outwards_is_no_longer_answered_from_the_volume() {
     site.write("root/page.html", "public");
     let root = site.path().join("root");
     let server = Server::over_folder(&root);
-    server.get_until("/page.html", |reply| reply.is_hit());
+    server.get_until("/page.html", Reply::is_hit);
     fs::remove_file(root.join("page.html")).unwrap();
     symlink("../secret.txt", root.join("page.html")).unwrap();
     assert_eq!(server.get("/page.html").status, 404);

@@ -1,5 +1,6 @@
 //! The server's volume is an ordinary one: the tools see its entries, remove them, and put things of their own there.
 
+use crate::common::client::Reply;
 use crate::common::command::{Volume, run};
 use crate::common::origin::Origin;
 use crate::common::server::Server;
@@ -14,7 +15,7 @@ fn entries_are_named_by_their_address_and_can_be_removed() {
     let origin = Origin::counting("Cache-Control: max-age=60");
     let server = serve(&volume, &origin);
     // A value is stored when its client has it already.
-    assert_eq!(server.get_until("/a?b", |reply| reply.is_hit()).text(), "1");
+    assert_eq!(server.get_until("/a?b", Reply::is_hit).text(), "1");
     let key = format!("{}/a?b", origin.url());
     assert_eq!(volume.run(["get", &key]).text(), "1");
     assert!(volume.run(["ls"]).text().ends_with(&format!("  {key}\n")));
@@ -38,7 +39,7 @@ fn a_value_that_is_no_response_of_ours_is_a_miss_and_is_replaced() {
 fn a_server_that_starts_again_finds_what_the_last_one_stored() {
     let volume = Volume::new();
     let origin = Origin::counting("Cache-Control: max-age=60\r\nX-Own: yes");
-    assert_eq!(serve(&volume, &origin).get_until("/", |reply| reply.is_hit()).text(), "1");
+    assert_eq!(serve(&volume, &origin).get_until("/", Reply::is_hit).text(), "1");
     let server = serve(&volume, &origin);
     let reply = server.get("/");
     assert_eq!((reply.text(), reply.field("x-own"), reply.is_hit()), ("1", "yes", true));
@@ -49,7 +50,7 @@ fn two_servers_share_what_they_fetch() {
     let volume = Volume::new();
     let origin = Origin::counting("Cache-Control: max-age=60");
     let (one, two) = (serve(&volume, &origin), serve(&volume, &origin));
-    assert_eq!(one.get_until("/", |reply| reply.is_hit()).text(), "1");
+    assert_eq!(one.get_until("/", Reply::is_hit).text(), "1");
     let reply = two.get("/");
     assert_eq!((reply.text(), reply.is_hit()), ("1", true));
 }

@@ -1,5 +1,6 @@
 //! The tools of the `eyewall` command, as a user meets them: one scenario in each file.
-#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, reason = "a test that can't go on stops")]
+
+#![cfg(test)]
 
 #[path = "../common/command.rs"]
 mod command;

@@ -27,7 +27,7 @@ fn an_expired_value_is_a_miss() {
     assert_eq!(run(&mut volume.command(["put", "key", "--ttl", "1ms"]), b"value").code, 0);
     let start = Instant::now();
     while volume.run(["get", "key"]).code == 0 {
-        assert!(start.elapsed() < Duration::from_secs(60), "it never expires");
+        assert!(start.elapsed() < Duration::from_mins(1), "it never expires");
     }
     let got = volume.run(["get", "key"]);
     assert_eq!((got.code, got.text(), got.stderr.as_str()), (1, "", ""));
