@@ -1,7 +1,7 @@
 //! Runs `eyewall` as a user would.
 
 use std::ffi::OsStr;
-use std::io::Write as _;
+use std::io::{ErrorKind, Write as _};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
@@ -29,8 +29,15 @@ pub(crate) fn eyewall() -> Command {
 
 /// Runs a command to its end, with these bytes on its standard input.
 pub(crate) fn run(command: &mut Command, input: &[u8]) -> Ended {
-    let mut child =
-        command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().expect("the binary starts");
+    command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
+    let mut child = loop {
+        match command.spawn() {
+            // A copy that a test has just made of the binary is busy for as long as another thread, which forked
+            // meanwhile, takes to execute its own.
+            Err(error) if error.kind() == ErrorKind::ExecutableFileBusy => std::thread::yield_now(),
+            other => break other.expect("the binary starts"),
+        }
+    };
     // A command that doesn't read all of its input is within its rights.
     let _ = child.stdin.take().expect("it has a standard input").write_all(input);
     let output = child.wait_with_output().expect("the binary ends");
