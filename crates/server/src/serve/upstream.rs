@@ -3,6 +3,7 @@
 use std::error::Error as _;
 use std::fmt;
 use std::str::FromStr;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use bytes::Bytes;
@@ -85,6 +86,9 @@ pub(crate) struct Upstream {
     origin: OriginUrl,
     client: Client<HttpConnector, Empty<Bytes>>,
     timeout: Duration,
+    /// Whether the last fetch failed. Its changes are told, since an outage is one piece of news, however many ask
+    /// meanwhile. A race tells one of them twice.
+    is_failing: AtomicBool,
 }
 
 impl Upstream {
@@ -95,7 +99,7 @@ impl Upstream {
             .pool_timer(TokioTimer::new())
             .pool_idle_timeout(POOL_IDLE)
             .build(connector);
-        Self { origin, client, timeout }
+        Self { origin, client, timeout, is_failing: AtomicBool::new(false) }
     }
 
     pub(crate) fn origin(&self) -> &OriginUrl {
@@ -126,10 +130,15 @@ impl Upstream {
         *request.uri_mut() = uri;
         *request.headers_mut() = fields;
         match tokio::time::timeout(self.timeout, self.client.request(request)).await {
-            Ok(Ok(response)) => Ok(response),
+            Ok(Ok(response)) => {
+                if self.is_failing.load(Ordering::Relaxed) && self.is_failing.swap(false, Ordering::Relaxed) {
+                    tracing::warn!(origin = %self.origin, "the origin answers again");
+                }
+                Ok(response)
+            }
             Ok(Err(error)) => Err(self.fault(&error)),
             Err(_) => {
-                tracing::warn!(origin = %self.origin, timeout = ?self.timeout, "the origin did not answer in time");
+                self.tell("no answer in time");
                 Err(Fault::Late(self.timeout))
             }
         }
@@ -142,8 +151,16 @@ impl Upstream {
             reason = format!("{reason}: {cause}");
             source = cause.source();
         }
-        tracing::warn!(origin = %self.origin, reason, "the origin gave no response");
+        self.tell(&reason);
         if error.is_connect() { Fault::Unreachable } else { Fault::Broken }
+    }
+
+    fn tell(&self, reason: &str) {
+        if self.is_failing.swap(true, Ordering::Relaxed) {
+            tracing::debug!(origin = %self.origin, reason, "the origin fails");
+        } else {
+            tracing::warn!(origin = %self.origin, reason, "the origin fails (told once, until it answers again)");
+        }
     }
 }
 

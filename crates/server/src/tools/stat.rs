@@ -102,7 +102,7 @@ fn lines(stats: &Stats) -> Vec<(&'static str, String)> {
         (
             "users",
             format!(
-                "{}, {}, {}",
+                "{}, this one included; {}, {}",
                 counted(stats.processes, "process", "processes"),
                 counted(stats.threads, "thread", "threads"),
                 counted(stats.pins, "pin", "pins")
