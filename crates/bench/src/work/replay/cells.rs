@@ -1,5 +1,7 @@
 //! Which traces are replayed at which caps.
 
+const KIB: u64 = 1024;
+
 /// The cap of a cell.
 #[derive(Debug, Clone, Copy)]
 pub(super) enum Cap {
@@ -87,11 +89,11 @@ pub(super) const CELLS: &[Cell] = &[
     sized("adaptsize-web", 1, 3_042_135, Some(26.6)),
     sized("adaptsize-web", 3, 9_126_407, None),
     sized("adaptsize-web", 10, 30_421_357, Some(34.5)),
-    // 138 values of 1 KB are less than the smallest volume.
-    equal("web12", 1, 138, 5_000, None),
-    equal("web12", 3, 413, 2_000, None),
-    equal("web12", 10, 1_376, 1_000, Some(71.9)),
-    equal("corda", 1, 905, 1_000, Some(33.3)),
-    equal("corda", 3, 2_714, 1_000, None),
-    equal("corda", 10, 9_047, 1_000, None),
+    // 138 values of 1 KiB are less than the smallest volume.
+    equal("web12", 1, 138, 5 * KIB, None),
+    equal("web12", 3, 413, 2 * KIB, None),
+    equal("web12", 10, 1_376, KIB, Some(71.9)),
+    equal("corda", 1, 905, KIB, Some(33.3)),
+    equal("corda", 3, 2_714, KIB, None),
+    equal("corda", 10, 9_047, KIB, None),
 ];
