@@ -1,5 +1,6 @@
 //! One run of the benchmark: its settings, its record, where it is written.
 
+use std::cell::RefCell;
 use std::fs;
 use std::path::{Path, PathBuf};
 
@@ -46,6 +47,7 @@ pub struct Run {
     settings: Settings,
     disk: PathBuf,
     record: Record,
+    kept: RefCell<Vec<TempDir>>,
 }
 
 impl Run {
@@ -69,6 +71,7 @@ impl Run {
             settings,
             disk,
             record,
+            kept: RefCell::new(Vec::new()),
         };
         if !run.record.machine.optimised {
             run.note("This was not a release build: the figures mean nothing.");
@@ -119,6 +122,26 @@ impl Run {
             .prefix("eyewall-bench-")
             .tempdir_in(directory)
             .map_err(Error::path("create a scratch directory in", directory))
+    }
+
+    /// A directory that stays until the run ends. ext4 shuns inodes freed within the last minutes and searches past
+    /// them, so files that one repetition removed would slow those that the next one creates.
+    pub fn scratch_until_end(&self, storage: Storage) -> Result<PathBuf> {
+        let directory = self.scratch(storage)?;
+        let path = directory.path().to_owned();
+        self.kept.borrow_mut().push(directory);
+        Ok(path)
+    }
+
+    /// Lets the disk write what is dirty, so that one store's backlog is not measured as another's.
+    pub fn settle(&self, storage: Storage) -> Result<()> {
+        if storage == Storage::Shm {
+            return Ok(());
+        }
+        let directory = self.directory(storage);
+        fs::File::open(directory)
+            .and_then(|handle| Ok(rustix::fs::syncfs(handle)?))
+            .map_err(Error::path("sync the file system of", directory))
     }
 
     /// Records a row and shows it.
