@@ -19,16 +19,10 @@ const NAME_WRITE_MAP: &str = "LMDB, write map";
 const READERS_MAX: u32 = 512;
 
 /// Writes pages with `pwrite`.
-pub(crate) const LMDB: Peer = Peer {
-    name: NAME,
-    open: |place| open(place, EnvFlags::empty()),
-};
+pub(crate) const LMDB: Peer = Peer { name: NAME, open: |place| open(place, EnvFlags::empty()) };
 
 /// Writes pages through its map.
-pub(crate) const LMDB_WRITE_MAP: Peer = Peer {
-    name: NAME,
-    open: |place| open(place, EnvFlags::WRITE_MAP),
-};
+pub(crate) const LMDB_WRITE_MAP: Peer = Peer { name: NAME, open: |place| open(place, EnvFlags::WRITE_MAP) };
 
 struct Lmdb {
     name: &'static str,
@@ -40,9 +34,7 @@ fn open(place: &Place<'_>, flags: EnvFlags) -> Result<Box<dyn Contender>> {
     // The map is address space, not a cap: room for the live set, its B+tree and the pages that a commit replaces.
     let map_bytes = (place.cap_bytes as usize * 4).next_multiple_of(1 << 20);
     let flags = EnvFlags::NO_SYNC | EnvFlags::NO_META_SYNC | flags;
-    Ok(Box::new(
-        Lmdb::create(place.directory, map_bytes, flags).map_err(failed)?,
-    ))
+    Ok(Box::new(Lmdb::create(place.directory, map_bytes, flags).map_err(failed)?))
 }
 
 impl Lmdb {
@@ -51,17 +43,12 @@ impl Lmdb {
         let mut transaction = environment.write_txn()?;
         let database = environment.create_database(&mut transaction, None)?;
         transaction.commit()?;
-        Ok(Self {
-            environment,
-            database,
-        })
+        let name = if flags.contains(EnvFlags::WRITE_MAP) { NAME_WRITE_MAP } else { NAME };
+        Ok(Self { name, environment, database })
     }
 }
 
-#[expect(
-    unsafe_code,
-    reason = "heed maps a file that others could change; this one is private to the run"
-)]
+#[expect(unsafe_code, reason = "heed maps a file that others could change; this one is private to the run")]
 fn environment(directory: &Path, map_bytes: usize, flags: EnvFlags) -> heed::Result<Env> {
     let mut options = EnvOpenOptions::new();
     options.map_size(map_bytes).max_readers(READERS_MAX);
@@ -74,15 +61,9 @@ fn environment(directory: &Path, map_bytes: usize, flags: EnvFlags) -> heed::Res
     }
 }
 
-#[expect(
-    clippy::needless_pass_by_value,
-    reason = "the shape that map_err wants"
-)]
+#[expect(clippy::needless_pass_by_value, reason = "the shape that map_err wants")]
 fn failed(failure: heed::Error) -> Error {
-    Error::Store {
-        store: NAME,
-        what: failure.to_string(),
-    }
+    Error::Store { store: NAME, what: failure.to_string() }
 }
 
 impl Store for Lmdb {
@@ -115,9 +96,7 @@ impl Handle for &Lmdb {
     #[inline]
     fn put(&mut self, key: &[u8], value: &[u8]) -> Result<()> {
         let mut transaction = self.environment.write_txn().map_err(failed)?;
-        self.database
-            .put(&mut transaction, key, value)
-            .map_err(failed)?;
+        self.database.put(&mut transaction, key, value).map_err(failed)?;
         transaction.commit().map_err(failed)
     }
 }

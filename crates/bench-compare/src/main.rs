@@ -70,44 +70,23 @@ fn main() -> ExitCode {
 }
 
 fn measure() -> Result<()> {
-    if std::env::args_os()
-        .nth(1)
-        .is_some_and(|word| word == "child")
-    {
+    if std::env::args_os().nth(1).is_some_and(|word| word == "child") {
         return child::run(&ChildArguments::parse_from(std::env::args_os().skip(1)).task);
     }
     let Arguments { part, settings } = Arguments::parse();
     let mut run = Run::start(settings)?;
-    let parts: &[Part] = if part == Part::All {
-        &Part::value_variants()[1..]
-    } else {
-        &[part]
-    };
+    let parts: &[Part] = if part == Part::All { &Part::value_variants()[1..] } else { &[part] };
     for &part in parts {
         measure_part(&mut run, part)?;
     }
     let value = part.to_possible_value();
-    run.finish(
-        value
-            .as_ref()
-            .map(clap::builder::PossibleValue::get_name)
-            .filter(|_| part != Part::All),
-    )
+    run.finish(value.as_ref().map(clap::builder::PossibleValue::get_name).filter(|_| part != Part::All))
 }
 
 fn measure_part(run: &mut Run, part: Part) -> Result<()> {
     match part {
         Part::All => Ok(()),
-        Part::Get => get::run(
-            run,
-            &[
-                EYEWALL,
-                memory::QUICK_CACHE,
-                memory::MOKA,
-                memory::FOYER,
-                lmdb::LMDB,
-            ],
-        ),
+        Part::Get => get::run(run, &[EYEWALL, memory::QUICK_CACHE, memory::MOKA, memory::FOYER, lmdb::LMDB]),
         Part::Files => files::run(run),
         Part::Processes => processes::run(run),
         Part::Put => put::run(run, &[EYEWALL, FILES, lmdb::LMDB, lmdb::LMDB_WRITE_MAP]),

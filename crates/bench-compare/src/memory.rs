@@ -14,22 +14,14 @@ type Key = Box<[u8]>;
 type Value = Arc<[u8]>;
 
 /// `quick_cache` as it comes.
-pub(crate) const QUICK_CACHE: Peer = Peer {
-    name: QuickCache::NAME,
-    open: |place| Ok(Box::new(QuickCache::new(place))),
-};
+pub(crate) const QUICK_CACHE: Peer =
+    Peer { name: QuickCache::NAME, open: |place| Ok(Box::new(QuickCache::new(place))) };
 
 /// moka's synchronous cache as it comes, but for the hash.
-pub(crate) const MOKA: Peer = Peer {
-    name: Moka::NAME,
-    open: |place| Ok(Box::new(Moka::new(place))),
-};
+pub(crate) const MOKA: Peer = Peer { name: Moka::NAME, open: |place| Ok(Box::new(Moka::new(place))) };
 
 /// foyer's in-memory cache with S3-FIFO, whose reads take its lock shared (its default, LRU, takes it exclusively).
-pub(crate) const FOYER: Peer = Peer {
-    name: Foyer::NAME,
-    open: |place| Ok(Box::new(Foyer::new(place))),
-};
+pub(crate) const FOYER: Peer = Peer { name: Foyer::NAME, open: |place| Ok(Box::new(Foyer::new(place))) };
 
 fn weight(key: &[u8], value: &[u8]) -> usize {
     key.len() + value.len()

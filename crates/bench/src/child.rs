@@ -57,19 +57,8 @@ pub enum Task {
 /// Does the work of a child.
 pub fn run(task: &Task) -> Result<()> {
     match task {
-        Task::Gets {
-            volume,
-            objects,
-            value_bytes,
-            threads,
-            keys_total,
-            seed,
-            duration_ms,
-        } => {
-            let population = Population {
-                objects: *objects,
-                value_bytes: *value_bytes,
-            };
+        Task::Gets { volume, objects, value_bytes, threads, keys_total, seed, duration_ms } => {
+            let population = Population { objects: *objects, value_bytes: *value_bytes };
             let gets = Gets {
                 sequences: Sequences::random(population, *threads, *keys_total, *seed),
                 touch: Touch::Page,
@@ -78,11 +67,7 @@ pub fn run(task: &Task) -> Result<()> {
             gets_when_told(volume, population, &gets)
         }
         Task::Open { volume } => open(volume),
-        Task::Puts {
-            volume,
-            value_bytes,
-            first,
-        } => puts_until_killed(volume, *value_bytes, *first),
+        Task::Puts { volume, value_bytes, first } => puts_until_killed(volume, *value_bytes, *first),
     }
 }
 
@@ -91,14 +76,9 @@ fn gets_when_told(volume: &Path, population: Population, gets: &Gets) -> Result<
     store.check(population)?;
     say("ready")?;
     let mut line = String::new();
-    std::io::stdin()
-        .read_line(&mut line)
-        .map_err(Error::io("wait for the start"))?;
+    std::io::stdin().read_line(&mut line).map_err(Error::io("wait for the start"))?;
     let lap = store.gets(gets)?;
-    say(&format!(
-        "{} {} {}",
-        lap.operations, lap.begin_ns, lap.end_ns
-    ))
+    say(&format!("{} {} {}", lap.operations, lap.begin_ns, lap.end_ns))
 }
 
 fn open(volume: &Path) -> Result<()> {
@@ -122,9 +102,7 @@ fn puts_until_killed(volume: &Path, value_bytes: usize, first: u64) -> Result<()
 
 fn say(line: &str) -> Result<()> {
     let mut out = std::io::stdout().lock();
-    writeln!(out, "{line}")
-        .and_then(|()| out.flush())
-        .map_err(Error::io("answer the parent"))
+    writeln!(out, "{line}").and_then(|()| out.flush()).map_err(Error::io("answer the parent"))
 }
 
 /// A child at work. Killed when dropped.
@@ -149,20 +127,13 @@ impl Worker {
         let (Some(to), Some(from)) = (process.stdin.take(), process.stdout.take()) else {
             return Err(Error::Invalid("a child has no pipes".to_owned()));
         };
-        Ok(Self {
-            process,
-            to,
-            from: BufReader::new(from),
-        })
+        Ok(Self { process, to, from: BufReader::new(from) })
     }
 
     /// The child's next line; an error if it ended instead.
     pub fn line(&mut self) -> Result<String> {
         let mut line = String::new();
-        let bytes = self
-            .from
-            .read_line(&mut line)
-            .map_err(Error::io("listen to a child"))?;
+        let bytes = self.from.read_line(&mut line).map_err(Error::io("listen to a child"))?;
         if bytes == 0 {
             let status = self.process.wait().map_err(Error::io("wait for a child"))?;
             return Err(Error::Invalid(format!("a child ended early: {status}")));
@@ -172,31 +143,20 @@ impl Worker {
 
     /// Tells the child to start.
     pub fn go(&mut self) -> Result<()> {
-        self.to
-            .write_all(b"go\n")
-            .map_err(Error::io("start a child's work"))
+        self.to.write_all(b"go\n").map_err(Error::io("start a child's work"))
     }
 
     /// The numbers of the child's last line.
     pub fn numbers<const N: usize>(&mut self) -> Result<[u64; N]> {
         let line = self.line()?;
-        let numbers: Vec<u64> = line
-            .split(' ')
-            .filter_map(|word| word.parse().ok())
-            .collect();
-        numbers
-            .try_into()
-            .map_err(|_| Error::Invalid(format!("a child answered {line:?}")))
+        let numbers: Vec<u64> = line.split(' ').filter_map(|word| word.parse().ok()).collect();
+        numbers.try_into().map_err(|_| Error::Invalid(format!("a child answered {line:?}")))
     }
 
     /// The lap that the child reports.
     pub fn lap(&mut self) -> Result<Lap> {
         let [operations, begin_ns, end_ns] = self.numbers()?;
-        Ok(Lap {
-            operations,
-            begin_ns,
-            end_ns,
-        })
+        Ok(Lap { operations, begin_ns, end_ns })
     }
 
     /// Waits for the child to end by itself.

@@ -58,8 +58,7 @@ pub struct PutLap {
 
 /// An empty histogram of nanoseconds.
 pub fn histogram() -> Result<Histogram<u64>> {
-    Histogram::new_with_max(LATENCY_NS_MAX, 3)
-        .map_err(|failure| Error::Invalid(format!("histogram: {failure}")))
+    Histogram::new_with_max(LATENCY_NS_MAX, 3).map_err(|failure| Error::Invalid(format!("histogram: {failure}")))
 }
 
 impl<S: Store> Contender for S {
@@ -86,10 +85,7 @@ impl<S: Store> Contender for S {
                 sound = value.len() == population.value_bytes && load::is_stamped(value, index);
             })?;
             if !sound {
-                let what = format!(
-                    "{} lacks object {index} or holds another value",
-                    Store::name(self)
-                );
+                let what = format!("{} lacks object {index} or holds another value", Store::name(self));
                 return Err(Error::Invalid(what));
             }
         }
@@ -125,11 +121,7 @@ impl<S: Store> Contender for S {
     }
 }
 
-fn get_by_threads<S: Store>(
-    store: &S,
-    gets: &Gets,
-    touch: impl Fn(&[u8]) -> u64 + Copy + Send,
-) -> Result<Lap> {
+fn get_by_threads<S: Store>(store: &S, gets: &Gets, touch: impl Fn(&[u8]) -> u64 + Copy + Send) -> Result<Lap> {
     let threads = gets.sequences.threads();
     let start = Start::new(threads, gets.duration);
     thread::scope(|scope| {
@@ -142,9 +134,7 @@ fn get_by_threads<S: Store>(
             .collect();
         let mut whole: Option<Lap> = None;
         for worker in workers {
-            let joined = worker
-                .join()
-                .map_err(|_| Error::Invalid("a reader panicked".to_owned()))?;
+            let joined = worker.join().map_err(|_| Error::Invalid("a reader panicked".to_owned()))?;
             let lap = joined?;
             whole = Some(whole.map_or(lap, |whole| whole.join(lap)));
         }
@@ -163,11 +153,7 @@ struct Start {
 
 impl Start {
     fn new(threads: usize, duration: Duration) -> Self {
-        Self {
-            ready: Barrier::new(threads),
-            deadline_ns: AtomicU64::new(0),
-            duration,
-        }
+        Self { ready: Barrier::new(threads), deadline_ns: AtomicU64::new(0), duration }
     }
 
     /// Waits for all; when this thread began and when it is to end.
@@ -175,9 +161,7 @@ impl Start {
         self.ready.wait();
         let begin_ns = now_ns();
         let mine_ns = begin_ns + self.duration.as_nanos() as u64;
-        let set =
-            self.deadline_ns
-                .compare_exchange(0, mine_ns, Ordering::Relaxed, Ordering::Relaxed);
+        let set = self.deadline_ns.compare_exchange(0, mine_ns, Ordering::Relaxed, Ordering::Relaxed);
         (begin_ns, set.err().unwrap_or(mine_ns))
     }
 }
@@ -211,16 +195,9 @@ fn get_until_deadline<S: Store>(
     }
     if hits != operations {
         let missed = operations - hits;
-        return Err(Error::Invalid(format!(
-            "{}: {missed} of {operations} gets missed",
-            store.name()
-        )));
+        return Err(Error::Invalid(format!("{}: {missed} of {operations} gets missed", store.name())));
     }
-    Ok(Lap {
-        operations,
-        begin_ns,
-        end_ns,
-    })
+    Ok(Lap { operations, begin_ns, end_ns })
 }
 
 fn put_for<S: Store>(store: &S, puts: &Puts) -> Result<PutLap> {
@@ -233,11 +210,7 @@ fn put_for<S: Store>(store: &S, puts: &Puts) -> Result<PutLap> {
     let deadline_ns = begin_ns + puts.duration.as_nanos() as u64;
     let mut last_ns = begin_ns;
     while last_ns < deadline_ns {
-        let index = if store.evicts() {
-            next
-        } else {
-            random.below(puts.population.objects)
-        };
+        let index = if store.evicts() { next } else { random.below(puts.population.objects) };
         load::stamp(&mut value, index);
         handle.put(&random::key(index), &value)?;
         next += 1;
@@ -245,14 +218,6 @@ fn put_for<S: Store>(store: &S, puts: &Puts) -> Result<PutLap> {
         latency_ns.saturating_record(now - last_ns);
         last_ns = now;
     }
-    let lap = Lap {
-        operations: next - puts.first,
-        begin_ns,
-        end_ns: last_ns,
-    };
-    Ok(PutLap {
-        lap,
-        next,
-        latency_ns,
-    })
+    let lap = Lap { operations: next - puts.first, begin_ns, end_ns: last_ns };
+    Ok(PutLap { lap, next, latency_ns })
 }

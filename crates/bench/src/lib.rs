@@ -7,6 +7,8 @@
 //!
 //! No figure is asserted by a test.
 
+#![forbid(unsafe_code)]
+
 pub mod child;
 pub mod clock;
 pub mod contender;

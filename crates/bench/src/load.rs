@@ -46,9 +46,7 @@ impl Sequences {
         let of_thread = (0..threads as u64)
             .map(|thread| {
                 let mut random = Random::new(random::mix(seed ^ (thread << 32)));
-                (0..total / threads)
-                    .map(|_| random::key(random.below(population.objects)))
-                    .collect()
+                (0..total / threads).map(|_| random::key(random.below(population.objects))).collect()
             })
             .collect();
         Self { of_thread }

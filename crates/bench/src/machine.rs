@@ -34,8 +34,7 @@ impl Machine {
         let memory_info = fs::read_to_string("/proc/meminfo").unwrap_or_default();
         let release = fs::read_to_string("/proc/sys/kernel/osrelease").unwrap_or_default();
         Ok(Self {
-            cpu: field(&cpu_info, "model name")
-                .unwrap_or_else(|| std::env::consts::ARCH.to_owned()),
+            cpu: field(&cpu_info, "model name").unwrap_or_else(|| std::env::consts::ARCH.to_owned()),
             cores: std::thread::available_parallelism().map_or(1, usize::from),
             memory_mib: field(&memory_info, "MemTotal")
                 .and_then(|size| size.split(' ').next()?.parse::<u64>().ok())
@@ -69,9 +68,7 @@ fn field(text: &str, name: &str) -> Option<String> {
 
 /// The name of the file system that holds `path`.
 pub fn file_system(path: &Path) -> Result<String> {
-    let found = rustix::fs::statfs(path)
-        .map_err(std::io::Error::from)
-        .map_err(Error::path("statfs", path))?;
+    let found = rustix::fs::statfs(path).map_err(std::io::Error::from).map_err(Error::path("statfs", path))?;
     Ok(match found.f_type as u64 & 0xffff_ffff {
         0xef53 => "ext4".to_owned(),
         0x0102_1994 => "tmpfs".to_owned(),
@@ -84,17 +81,13 @@ pub fn file_system(path: &Path) -> Result<String> {
 
 /// Bytes that an ordinary user may still write below `path`.
 pub fn free_bytes(path: &Path) -> Result<u64> {
-    let found = rustix::fs::statvfs(path)
-        .map_err(std::io::Error::from)
-        .map_err(Error::path("statvfs", path))?;
+    let found = rustix::fs::statvfs(path).map_err(std::io::Error::from).map_err(Error::path("statvfs", path))?;
     Ok(found.f_bavail * found.f_frsize)
 }
 
 /// Today in UTC as `YYYY-MM-DD`.
 pub fn today() -> String {
-    let seconds = SystemTime::now()
-        .duration_since(UNIX_EPOCH)
-        .map_or(0, |since| since.as_secs());
+    let seconds = SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |since| since.as_secs());
     date(seconds / 86_400)
 }
 
@@ -103,16 +96,11 @@ fn date(day: u64) -> String {
     let shifted = day + 719_468;
     let era = shifted / 146_097;
     let day_of_era = shifted % 146_097;
-    let year_of_era =
-        (day_of_era - day_of_era / 1_460 + day_of_era / 36_524 - day_of_era / 146_096) / 365;
+    let year_of_era = (day_of_era - day_of_era / 1_460 + day_of_era / 36_524 - day_of_era / 146_096) / 365;
     let day_of_year = day_of_era - (365 * year_of_era + year_of_era / 4 - year_of_era / 100);
     let shifted_month = (5 * day_of_year + 2) / 153;
     let day_of_month = day_of_year - (153 * shifted_month + 2) / 5 + 1;
-    let month = if shifted_month < 10 {
-        shifted_month + 3
-    } else {
-        shifted_month - 9
-    };
+    let month = if shifted_month < 10 { shifted_month + 3 } else { shifted_month - 9 };
     let year = era * 400 + year_of_era + u64::from(month <= 2);
     format!("{year:04}-{month:02}-{day_of_month:02}")
 }

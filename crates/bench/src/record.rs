@@ -72,18 +72,11 @@ impl Spread {
         let mut sorted = samples.to_vec();
         sorted.sort_by(f64::total_cmp);
         let (Some(&min), Some(&max)) = (sorted.first(), sorted.last()) else {
-            return Self {
-                median: 0.0,
-                min: 0.0,
-                max: 0.0,
-            };
+            return Self { median: 0.0, min: 0.0, max: 0.0 };
         };
         let middle = sorted.len() / 2;
-        let median = if sorted.len() % 2 == 1 {
-            sorted[middle]
-        } else {
-            f64::midpoint(sorted[middle - 1], sorted[middle])
-        };
+        let median =
+            if sorted.len() % 2 == 1 { sorted[middle] } else { f64::midpoint(sorted[middle - 1], sorted[middle]) };
         Self { median, min, max }
     }
 }
@@ -135,55 +128,33 @@ pub struct Ask {
 
 impl Ask {
     /// Nothing: the figure is printed only.
-    pub const NOTHING: Self = Self {
-        bar: None,
-        aim: None,
-    };
+    pub const NOTHING: Self = Self { bar: None, aim: None };
 
     /// At least `bar`.
     pub fn at_least(bar: f64) -> Self {
-        Self {
-            bar: Some(Bar::AtLeast(bar)),
-            aim: None,
-        }
+        Self { bar: Some(Bar::AtLeast(bar)), aim: None }
     }
 
     /// At most `bar`.
     pub fn at_most(bar: f64) -> Self {
-        Self {
-            bar: Some(Bar::AtMost(bar)),
-            aim: None,
-        }
+        Self { bar: Some(Bar::AtMost(bar)), aim: None }
     }
 
     /// Hoping for `aim`.
     pub fn aim(self, aim: f64) -> Self {
-        Self {
-            aim: Some(aim),
-            ..self
-        }
+        Self { aim: Some(aim), ..self }
     }
 }
 
 impl Row {
     /// A case without figures yet.
     pub fn new(section: &'static str, case: impl Into<String>, unit: &'static str) -> Self {
-        Self {
-            section,
-            case: case.into(),
-            unit,
-            series: Vec::new(),
-            judgements: Vec::new(),
-        }
+        Self { section, case: case.into(), unit, series: Vec::new(), judgements: Vec::new() }
     }
 
     /// Adds what `store` did.
     pub fn series(mut self, store: impl Into<String>, samples: &[f64]) -> Self {
-        self.series.push(Series {
-            store: store.into(),
-            samples: samples.to_vec(),
-            spread: Spread::of(samples),
-        });
+        self.series.push(Series { store: store.into(), samples: samples.to_vec(), spread: Spread::of(samples) });
         self
     }
 
@@ -214,27 +185,13 @@ impl Row {
     }
 
     /// A store with a single sample is a constant and compared with each of the other's.
-    fn compare(
-        mut self,
-        what: String,
-        of: &str,
-        to: &str,
-        ask: Ask,
-        operation: impl Fn(f64, f64) -> f64,
-    ) -> Self {
+    fn compare(mut self, what: String, of: &str, to: &str, ask: Ask, operation: impl Fn(f64, f64) -> f64) -> Self {
         let (Some(left), Some(right)) = (self.samples(of), self.samples(to)) else {
             return self;
         };
         let compared: Vec<f64> = match right {
-            [constant] => left
-                .iter()
-                .map(|sample| operation(*sample, *constant))
-                .collect(),
-            _ => left
-                .iter()
-                .zip(right)
-                .map(|(a, b)| operation(*a, *b))
-                .collect(),
+            [constant] => left.iter().map(|sample| operation(*sample, *constant)).collect(),
+            _ => left.iter().zip(right).map(|(a, b)| operation(*a, *b)).collect(),
         };
         self.judge(what, &compared, ask);
         self

@@ -8,12 +8,7 @@ use crate::record::{Bar, Judgement, Record, Row, Spread};
 pub fn line(row: &Row) -> String {
     let mut text = format!("{:<9} {} [{}]", row.section, row.case, row.unit);
     for series in &row.series {
-        let _ = write!(
-            text,
-            "\n            {:<28} {}",
-            series.store,
-            spread(&series.spread)
-        );
+        let _ = write!(text, "\n            {:<28} {}", series.store, spread(&series.spread));
     }
     for judgement in &row.judgements {
         let _ = write!(text, "\n          = {}", judged(judgement));
@@ -23,10 +18,7 @@ pub fn line(row: &Row) -> String {
 
 /// One row on one line: the first store's figure and what it was held to.
 pub fn short(row: &Row) -> String {
-    let figures = row
-        .series
-        .first()
-        .map_or_else(String::new, |series| spread(&series.spread));
+    let figures = row.series.first().map_or_else(String::new, |series| spread(&series.spread));
     let mut text = format!("{:<66} {figures:>22} {}", row.case, row.unit);
     for judgement in &row.judgements {
         let _ = write!(text, " | {}", judged(judgement));
@@ -51,11 +43,7 @@ pub fn markdown(record: &Record) -> String {
         text,
         "{}Medians of {} interleaved repetitions, min..max in brackets; seed {}. \
          How and with what bias: METHODOLOGY.md and BIAS.md.\n",
-        if record.quick {
-            "**A smoke run: too short to be quoted.** "
-        } else {
-            ""
-        },
+        if record.quick { "**A smoke run: too short to be quoted.** " } else { "" },
         record.repetitions,
         record.seed,
     );
@@ -68,10 +56,7 @@ pub fn markdown(record: &Record) -> String {
     for row in &record.rows {
         if row.section != section {
             section = row.section;
-            let _ = write!(
-                text,
-                "\n## {section}\n\n| case | unit | figures | comparison |\n|---|---|---|---|\n"
-            );
+            let _ = write!(text, "\n## {section}\n\n| case | unit | figures | comparison |\n|---|---|---|---|\n");
         }
         text.push_str(&markdown_line(row));
     }
@@ -80,29 +65,16 @@ pub fn markdown(record: &Record) -> String {
 
 /// Bars met, and bars.
 pub fn tally(record: &Record) -> (usize, usize) {
-    let verdicts: Vec<bool> = record
-        .rows
-        .iter()
-        .flat_map(|row| &row.judgements)
-        .filter_map(|judgement| judgement.met)
-        .collect();
+    let verdicts: Vec<bool> =
+        record.rows.iter().flat_map(|row| &row.judgements).filter_map(|judgement| judgement.met).collect();
     (verdicts.iter().filter(|met| **met).count(), verdicts.len())
 }
 
 fn markdown_line(row: &Row) -> String {
-    let figures: Vec<String> = row
-        .series
-        .iter()
-        .map(|series| format!("{} {}", series.store, spread(&series.spread)))
-        .collect();
+    let figures: Vec<String> =
+        row.series.iter().map(|series| format!("{} {}", series.store, spread(&series.spread))).collect();
     let comparisons: Vec<String> = row.judgements.iter().map(judged).collect();
-    format!(
-        "| {} | {} | {} | {} |\n",
-        row.case,
-        row.unit,
-        figures.join("<br>"),
-        comparisons.join("<br>")
-    )
+    format!("| {} | {} | {} | {} |\n", row.case, row.unit, figures.join("<br>"), comparisons.join("<br>"))
 }
 
 fn judged(judgement: &Judgement) -> String {
@@ -131,12 +103,7 @@ fn spread(spread: &Spread) -> String {
     if spread.min.total_cmp(&spread.max).is_eq() {
         return figure(spread.median);
     }
-    format!(
-        "{} ({}..{})",
-        figure(spread.median),
-        figure(spread.min),
-        figure(spread.max)
-    )
+    format!("{} ({}..{})", figure(spread.median), figure(spread.min), figure(spread.max))
 }
 
 /// Three to four digits that matter, thousands kept apart.
@@ -167,9 +134,5 @@ fn thousands(number: f64) -> String {
         }
         text.push(digit);
     }
-    if number < 0.0 {
-        format!("-{text}")
-    } else {
-        text
-    }
+    if number < 0.0 { format!("-{text}") } else { text }
 }

@@ -67,12 +67,7 @@ impl Run {
             rows: Vec::new(),
             notes: Vec::new(),
         };
-        let mut run = Self {
-            settings,
-            disk,
-            record,
-            kept: RefCell::new(Vec::new()),
-        };
+        let mut run = Self { settings, disk, record, kept: RefCell::new(Vec::new()) };
         if !run.record.machine.optimised {
             run.note("This was not a release build: the figures mean nothing.");
         }
@@ -162,10 +157,7 @@ impl Run {
         let out = &self.settings.out;
         fs::create_dir_all(out).map_err(Error::path("create", out))?;
         let mut name = "engine".to_owned();
-        for word in [part, self.quick().then_some("quick")]
-            .into_iter()
-            .flatten()
-        {
+        for word in [part, self.quick().then_some("quick")].into_iter().flatten() {
             name = format!("{name}-{word}");
         }
         let kind = self.record.machine.kind();
@@ -185,7 +177,5 @@ impl Run {
 
 fn beside_program() -> Result<PathBuf> {
     let program = std::env::current_exe().map_err(Error::io("find this program"))?;
-    Ok(program
-        .parent()
-        .map_or_else(|| PathBuf::from("."), Path::to_owned))
+    Ok(program.parent().map_or_else(|| PathBuf::from("."), Path::to_owned))
 }

@@ -61,13 +61,8 @@ pub struct Peer {
 }
 
 /// The engine under test.
-pub const EYEWALL: Peer = Peer {
-    name: Volume::NAME,
-    open: |place| Ok(Box::new(Volume::create(place)?)),
-};
+pub const EYEWALL: Peer = Peer { name: Volume::NAME, open: |place| Ok(Box::new(Volume::create(place)?)) };
 
 /// One file for each entry.
-pub const FILES: Peer = Peer {
-    name: Files::NAME,
-    open: |place| Ok(Box::new(Files::create(place.directory, place.cap_bytes)?)),
-};
+pub const FILES: Peer =
+    Peer { name: Files::NAME, open: |place| Ok(Box::new(Files::create(place.directory, place.cap_bytes)?)) };

@@ -35,9 +35,6 @@ pub fn page(bytes: &[u8]) -> u64 {
 #[inline]
 pub fn every(bytes: &[u8]) -> u64 {
     let (words, rest) = bytes.as_chunks::<8>();
-    let sum = words.iter().fold(0_u64, |sum, word| {
-        sum.wrapping_add(u64::from_le_bytes(*word))
-    });
-    rest.iter()
-        .fold(sum, |sum, byte| sum.wrapping_add(u64::from(*byte)))
+    let sum = words.iter().fold(0_u64, |sum, word| sum.wrapping_add(u64::from_le_bytes(*word)));
+    rest.iter().fold(sum, |sum, byte| sum.wrapping_add(u64::from(*byte)))
 }

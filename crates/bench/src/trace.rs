@@ -9,9 +9,6 @@ use flate2::read::MultiGzDecoder;
 
 use crate::error::{Error, Result};
 
-/// Where traces are looked for when `EYEWALL_TRACES` is not set: beside the repository.
-const DIRECTORY_DEFAULT: &str = "../shared/traces";
-
 /// One request of a trace.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Request {
@@ -21,17 +18,21 @@ pub struct Request {
     pub bytes: u64,
 }
 
-/// The directory that holds the traces, if there is one.
+/// The directory that holds the traces, if there is one: what `EYEWALL_TRACES` names, else the first `traces` in a
+/// directory beside the repository's.
 pub fn directory() -> Option<PathBuf> {
-    let path = std::env::var_os("EYEWALL_TRACES").map_or_else(
-        || {
-            Path::new(env!("CARGO_MANIFEST_DIR"))
-                .join("../..")
-                .join(DIRECTORY_DEFAULT)
-        },
-        PathBuf::from,
-    );
-    path.is_dir().then_some(path)
+    if let Some(named) = std::env::var_os("EYEWALL_TRACES").filter(|named| !named.is_empty()) {
+        return Some(PathBuf::from(named)).filter(|path| path.is_dir());
+    }
+    let beside = Path::new(env!("CARGO_MANIFEST_DIR")).ancestors().nth(3)?;
+    let mut found: Vec<PathBuf> = std::fs::read_dir(beside)
+        .ok()?
+        .flatten()
+        .map(|entry| entry.path().join("traces"))
+        .filter(|path| path.is_dir())
+        .collect();
+    found.sort();
+    found.into_iter().next()
 }
 
 /// Reads a whole gzip trace.
@@ -45,19 +46,12 @@ pub fn parse(path: &Path, text: impl Read) -> Result<Vec<Request>> {
     let mut requests = Vec::new();
     for (index, line) in BufReader::new(text).lines().enumerate() {
         let line = line.map_err(Error::path("read trace", path))?;
-        let request = parse_line(&line).map_err(|what| Error::Trace {
-            path: path.to_owned(),
-            line: index + 1,
-            what,
-        })?;
+        let request =
+            parse_line(&line).map_err(|what| Error::Trace { path: path.to_owned(), line: index + 1, what })?;
         requests.push(request);
     }
     if requests.is_empty() {
-        return Err(Error::Trace {
-            path: path.to_owned(),
-            line: 0,
-            what: "the trace is empty".to_owned(),
-        });
+        return Err(Error::Trace { path: path.to_owned(), line: 0, what: "the trace is empty".to_owned() });
     }
     Ok(requests)
 }
@@ -66,13 +60,9 @@ fn parse_line(line: &str) -> std::result::Result<Request, String> {
     let mut words = line.split_ascii_whitespace();
     let mut number = |name: &str| -> std::result::Result<u64, String> {
         let word = words.next().ok_or_else(|| format!("no {name}"))?;
-        word.parse()
-            .map_err(|_| format!("{name} {word:?} is no number"))
+        word.parse().map_err(|_| format!("{name} {word:?} is no number"))
     };
-    let request = Request {
-        key: number("key")?,
-        bytes: number("size")?,
-    };
+    let request = Request { key: number("key")?, bytes: number("size")? };
     match words.next() {
         Some(extra) => Err(format!("unexpected {extra:?} after the size")),
         None => Ok(request),
@@ -95,9 +85,6 @@ impl Footprint {
         for request in requests {
             sizes.entry(request.key).or_insert(request.bytes);
         }
-        Self {
-            objects: sizes.len() as u64,
-            bytes: sizes.values().sum(),
-        }
+        Self { objects: sizes.len() as u64, bytes: sizes.values().sum() }
     }
 }

@@ -35,19 +35,8 @@ fn record() -> Record {
 fn ratios_are_taken_repetition_by_repetition() {
     let record = record();
     let judged = &record.rows[0].judgements;
-    assert_eq!(
-        judged.len(),
-        2,
-        "a peer that was not measured is not judged"
-    );
-    assert_eq!(
-        judged[0].spread,
-        Spread {
-            median: 1.4,
-            min: 1.0,
-            max: 2.0
-        }
-    );
+    assert_eq!(judged.len(), 2, "a peer that was not measured is not judged");
+    assert_eq!(judged[0].spread, Spread { median: 1.4, min: 1.0, max: 2.0 });
     assert_eq!(judged[0].met, Some(true));
     assert_eq!(judged[1].met, Some(false));
     assert_eq!(report::tally(&record), (1, 2));
@@ -61,10 +50,7 @@ fn the_json_keeps_its_shape() -> Result<(), serde_json::Error> {
     assert_eq!(json["machine"]["disk_file_system"], "ext4");
     assert_eq!(row["section"], "get");
     assert_eq!(row["series"][0]["store"], "eyewall");
-    assert_eq!(
-        row["series"][0]["samples"].as_array().map(Vec::len),
-        Some(3)
-    );
+    assert_eq!(row["series"][0]["samples"].as_array().map(Vec::len), Some(3));
     assert_eq!(row["series"][0]["median"], 12.0);
     assert_eq!(row["judgements"][0]["bar"]["at_least"], 1.3);
     assert_eq!(row["judgements"][0]["met"], true);
@@ -78,10 +64,7 @@ fn the_markdown_shows_figures_bars_and_verdicts() {
     assert!(text.contains("Bars met: 1 of 2."), "{text}");
     let figures = "| 100 B, 8 threads | M/s | eyewall 12.0 (10.0..14.0)<br>peer 10.0 (6..10.0) |";
     assert!(text.contains(figures), "{text}");
-    assert!(
-        text.contains("eyewall / peer: 1.40 (1..2), bar >= 1.30, aim 2: met"),
-        "{text}"
-    );
+    assert!(text.contains("eyewall / peer: 1.40 (1..2), bar >= 1.30, aim 2: met"), "{text}");
     assert!(text.contains("**missed**"), "{text}");
 }
 
@@ -93,20 +76,6 @@ fn a_machine_is_named_by_processor_and_cores() {
 #[test]
 fn an_even_number_of_samples_has_a_median_too() {
     let spread = Spread::of(&[4.0, 1.0, 3.0, 2.0]);
-    assert_eq!(
-        spread,
-        Spread {
-            median: 2.5,
-            min: 1.0,
-            max: 4.0
-        }
-    );
-    assert_eq!(
-        Spread::of(&[]),
-        Spread {
-            median: 0.0,
-            min: 0.0,
-            max: 0.0
-        }
-    );
+    assert_eq!(spread, Spread { median: 2.5, min: 1.0, max: 4.0 });
+    assert_eq!(Spread::of(&[]), Spread { median: 0.0, min: 0.0, max: 0.0 });
 }

@@ -8,38 +8,23 @@ fn requests(keys: &[u64]) -> Vec<Request> {
 }
 
 fn hits(policy: &mut impl Policy, keys: &[u64]) -> Vec<bool> {
-    requests(keys)
-        .into_iter()
-        .map(|request| policy.request(request))
-        .collect()
+    requests(keys).into_iter().map(|request| policy.request(request)).collect()
 }
 
 #[test]
 fn lru_evicts_what_was_used_longest_ago() {
     let mut lru = Lru::new(2);
-    assert_eq!(
-        hits(&mut lru, &[1, 2, 1, 3, 1, 2]),
-        [false, false, true, false, true, false]
-    );
+    assert_eq!(hits(&mut lru, &[1, 2, 1, 3, 1, 2]), [false, false, true, false, true, false]);
     assert_eq!(lru.written_bytes(), 4);
 }
 
 #[test]
 fn lru_counts_bytes_and_refuses_what_exceeds_its_cap() {
     let mut lru = Lru::new(10);
-    let trace = [(1, 6), (2, 4), (3, 11), (1, 6), (4, 5), (2, 4)]
-        .map(|(key, bytes)| Request { key, bytes });
+    let trace = [(1, 6), (2, 4), (3, 11), (1, 6), (4, 5), (2, 4)].map(|(key, bytes)| Request { key, bytes });
     // 4 needs 5 bytes: 2, then used longest ago, leaves with its 4 bytes, and 1 with its 6.
     let found = replay(&mut lru, &trace);
-    assert_eq!(
-        found,
-        Hits {
-            requests: 6,
-            hits: 1,
-            bytes: 36,
-            hit_bytes: 6
-        }
-    );
+    assert_eq!(found, Hits { requests: 6, hits: 1, bytes: 36, hit_bytes: 6 });
 }
 
 #[test]
@@ -53,11 +38,7 @@ fn s3_fifo_keeps_what_was_hit_through_a_scan() {
     let mut lru = Lru::new(10);
     hits(&mut lru, &[1, 1]);
     hits(&mut lru, &scan);
-    assert_eq!(
-        hits(&mut lru, &[1]),
-        [false],
-        "the scan would have flushed an LRU"
-    );
+    assert_eq!(hits(&mut lru, &[1]), [false], "the scan would have flushed an LRU");
 }
 
 #[test]
@@ -92,8 +73,5 @@ fn sized_s3_fifo_asks_more_hits_of_larger_objects() {
     for key in 100..2_000 {
         policy.request(Request { key, bytes: 1 });
     }
-    assert!(
-        !policy.request(large),
-        "one hit does not keep an object of many times the mean"
-    );
+    assert!(!policy.request(large), "one hit does not keep an object of many times the mean");
 }

@@ -1,5 +1,7 @@
 //! The replay alone, without the peers that take long to build: for tuning the eviction policy.
 
+#![forbid(unsafe_code)]
+
 use clap::Parser;
 use eyewall_bench::error::Result;
 use eyewall_bench::report;

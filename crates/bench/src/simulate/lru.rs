@@ -19,14 +19,7 @@ pub struct Lru {
 impl Lru {
     /// An empty cache of `cap_bytes`.
     pub fn new(cap_bytes: u64) -> Self {
-        Self {
-            cap_bytes,
-            used_bytes: 0,
-            clock: 0,
-            objects: HashMap::new(),
-            by_use: BTreeMap::new(),
-            written_bytes: 0,
-        }
+        Self { cap_bytes, used_bytes: 0, clock: 0, objects: HashMap::new(), by_use: BTreeMap::new(), written_bytes: 0 }
     }
 
     fn evict_until_fits(&mut self, bytes: u64) {
@@ -52,8 +45,7 @@ impl Policy for Lru {
         }
         if request.bytes <= self.cap_bytes {
             self.evict_until_fits(request.bytes);
-            self.objects
-                .insert(request.key, (self.clock, request.bytes));
+            self.objects.insert(request.key, (self.clock, request.bytes));
             self.by_use.insert(self.clock, request.key);
             self.used_bytes += request.bytes;
             self.written_bytes += request.bytes;

@@ -21,21 +21,12 @@ pub struct S3FifoOptions {
 impl S3FifoOptions {
     /// S3-FIFO as published: a small queue of a tenth, one hit to stay.
     pub fn plain(cap_bytes: u64) -> Self {
-        Self {
-            cap_bytes,
-            small_percent: 10,
-            object_bytes_max: cap_bytes,
-            size_thresholds: false,
-        }
+        Self { cap_bytes, small_percent: 10, object_bytes_max: cap_bytes, size_thresholds: false }
     }
 
     /// Hits needed to stay: 1, 2, 3, 5 at size/mean up to 1, 4, 16, more; objects above cap/16 refused.
     pub fn sized(cap_bytes: u64) -> Self {
-        Self {
-            object_bytes_max: cap_bytes / 16,
-            size_thresholds: true,
-            ..Self::plain(cap_bytes)
-        }
+        Self { object_bytes_max: cap_bytes / 16, size_thresholds: true, ..Self::plain(cap_bytes) }
     }
 }
 
@@ -182,10 +173,7 @@ impl Policy for S3Fifo {
             self.small.push_back(request.key);
             self.small_bytes += request.bytes;
             self.written_bytes += request.bytes;
-            let object = Object {
-                bytes: request.bytes,
-                hits: 0,
-            };
+            let object = Object { bytes: request.bytes, hits: 0 };
             self.objects.insert(request.key, object);
         }
         false

@@ -126,11 +126,7 @@ impl Store for Files {
     }
 
     fn handle(&self) -> FilesHandle<'_> {
-        FilesHandle {
-            files: self,
-            path: String::new(),
-            buffer: vec![0; BUFFER_BYTES_FIRST],
-        }
+        FilesHandle { files: self, path: String::new(), buffer: vec![0; BUFFER_BYTES_FIRST] }
     }
 }
 
@@ -197,20 +193,13 @@ impl Handle for FilesHandle<'_> {
             rest = &rest[written..];
         }
         drop(file);
-        rustix::fs::rename(temporary.as_str(), self.path.as_str())
-            .map_err(self.failed("rename"))?;
+        rustix::fs::rename(temporary.as_str(), self.path.as_str()).map_err(self.failed("rename"))?;
         self.files.tally.add(value.len());
         Ok(())
     }
 }
 
 const ACCESSED_NOW: Timestamps = Timestamps {
-    last_access: Timespec {
-        tv_sec: 0,
-        tv_nsec: UTIME_NOW as _,
-    },
-    last_modification: Timespec {
-        tv_sec: 0,
-        tv_nsec: UTIME_OMIT as _,
-    },
+    last_access: Timespec { tv_sec: 0, tv_nsec: UTIME_NOW as _ },
+    last_modification: Timespec { tv_sec: 0, tv_nsec: UTIME_OMIT as _ },
 };

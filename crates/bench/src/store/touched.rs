@@ -14,9 +14,7 @@ pub(super) struct Touched {
 
 impl Touched {
     pub(super) fn new() -> Self {
-        Self {
-            slots: (0..SLOTS).map(|_| AtomicU64::new(0)).collect(),
-        }
+        Self { slots: (0..SLOTS).map(|_| AtomicU64::new(0)).collect() }
     }
 
     /// Whether the file of this hash is due: not yet touched in this second. Notes it as touched.

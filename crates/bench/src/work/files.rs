@@ -19,29 +19,14 @@ pub fn run(run: &mut Run) -> Result<()> {
     let thread_counts = run.pick(&[1, 4, 8, THREADS_JUDGED][..], &[1, THREADS_JUDGED]);
     for population in populations(run) {
         let opened = [
-            Opened::filled(
-                run,
-                &EYEWALL,
-                Storage::Disk,
-                cap_for(population),
-                population,
-            )?,
-            Opened::filled(
-                run,
-                &FILES,
-                Storage::Disk,
-                cap_in_blocks(population),
-                population,
-            )?,
+            Opened::filled(run, &EYEWALL, Storage::Disk, cap_for(population), population)?,
+            Opened::filled(run, &FILES, Storage::Disk, cap_in_blocks(population), population)?,
         ];
         for &threads in thread_counts {
             let sequences = Sequences::random(population, threads, KEYS_TOTAL / 4, SEED);
             for touch in [Touch::Page, Touch::Every] {
-                let gets = Gets {
-                    sequences: sequences.clone(),
-                    touch,
-                    duration: Duration::from_millis(run.pick(400, 60)),
-                };
+                let gets =
+                    Gets { sequences: sequences.clone(), touch, duration: Duration::from_millis(run.pick(400, 60)) };
                 let case = format!(
                     "{}, {threads} threads, {}, {}",
                     size_name(population.value_bytes),
@@ -60,10 +45,7 @@ pub fn run(run: &mut Run) -> Result<()> {
 /// Each larger than the L2 cache. 100 B values are fewer bytes: each is a file.
 fn populations(run: &Run) -> [Population; 3] {
     [
-        Population {
-            objects: run.pick(50_000, 10_000),
-            value_bytes: 100,
-        },
+        Population { objects: run.pick(50_000, 10_000), value_bytes: 100 },
         population(10 * KIB, run.pick(64, 16) * MIB),
         population(MIB, run.pick(128, 32) * MIB),
     ]

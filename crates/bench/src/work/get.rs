@@ -50,13 +50,7 @@ fn judge(row: Row) -> Row {
 }
 
 /// Runs `gets` on each store in turn, once to warm up and then for each repetition; a series each, in `unit` a second.
-pub(super) fn measure(
-    run: &Run,
-    row: Row,
-    opened: &[Opened],
-    gets: &Gets,
-    unit: f64,
-) -> Result<Row> {
+pub(super) fn measure(run: &Run, row: Row, opened: &[Opened], gets: &Gets, unit: f64) -> Result<Row> {
     let mut samples = vec![Vec::new(); opened.len()];
     for repetition in 0..=run.repetitions() {
         for (opened, samples) in opened.iter().zip(&mut samples) {
@@ -66,8 +60,6 @@ pub(super) fn measure(
             }
         }
     }
-    let with_series = |row: Row, (opened, samples): (&Opened, Vec<f64>)| {
-        row.series(opened.store.name(), &samples)
-    };
+    let with_series = |row: Row, (opened, samples): (&Opened, Vec<f64>)| row.series(opened.store.name(), &samples);
     Ok(opened.iter().zip(samples).fold(row, with_series))
 }

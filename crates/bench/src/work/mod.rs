@@ -34,10 +34,7 @@ fn size_name(bytes: usize) -> String {
 
 /// The objects of `value_bytes` that make up `total_bytes` of values.
 fn population(value_bytes: usize, total_bytes: usize) -> Population {
-    Population {
-        objects: (total_bytes / value_bytes) as u64,
-        value_bytes,
-    }
+    Population { objects: (total_bytes / value_bytes) as u64, value_bytes }
 }
 
 /// Room for a whole population in a store that packs its entries: headers, index, an uneven spread and some to spare.
@@ -54,39 +51,19 @@ struct Opened {
 }
 
 impl Opened {
-    fn new(
-        run: &Run,
-        peer: &Peer,
-        storage: Storage,
-        cap_bytes: u64,
-        value_bytes: usize,
-    ) -> Result<Self> {
+    fn new(run: &Run, peer: &Peer, storage: Storage, cap_bytes: u64, value_bytes: usize) -> Result<Self> {
         let (path, directory) = if peer.name == Files::NAME && storage == Storage::Disk {
             (run.scratch_until_end(storage)?, None)
         } else {
             let directory = run.scratch(storage)?;
             (directory.path().to_owned(), Some(directory))
         };
-        let store = (peer.open)(&Place {
-            directory: &path,
-            cap_bytes,
-            value_bytes,
-        })?;
-        Ok(Self {
-            store,
-            path,
-            _directory: directory,
-        })
+        let store = (peer.open)(&Place { directory: &path, cap_bytes, value_bytes })?;
+        Ok(Self { store, path, _directory: directory })
     }
 
     /// Opened, filled and checked, which populates this process's map.
-    fn filled(
-        run: &Run,
-        peer: &Peer,
-        storage: Storage,
-        cap_bytes: u64,
-        population: Population,
-    ) -> Result<Self> {
+    fn filled(run: &Run, peer: &Peer, storage: Storage, cap_bytes: u64, population: Population) -> Result<Self> {
         let opened = Self::new(run, peer, storage, cap_bytes, population.value_bytes)?;
         opened.store.fill(population)?;
         opened.store.check(population)?;

@@ -30,10 +30,7 @@ const WRITE_FOR: Duration = Duration::from_millis(300);
 pub fn run(run: &mut Run) -> Result<()> {
     let free = machine::free_bytes(run.directory(Storage::Disk))?;
     if free < FREE_BYTES_MIN {
-        run.note(format!(
-            "open skipped: {} MiB of disk are free, 12 GiB are needed",
-            free >> 20
-        ));
+        run.note(format!("open skipped: {} MiB of disk are free, 12 GiB are needed", free >> 20));
         return Ok(());
     }
     let directory = run.scratch(Storage::Disk)?;
@@ -47,10 +44,7 @@ pub fn run(run: &mut Run) -> Result<()> {
         killed.push(open(&volume)?);
     }
     let name = run.storage_name(Storage::Disk).to_owned();
-    for (case, samples) in [
-        ("after a clean end", clean),
-        ("after kill -9 of a writer", killed),
-    ] {
+    for (case, samples) in [("after a clean end", clean), ("after kill -9 of a writer", killed)] {
         let row = Row::new("open", format!("10 GB, {name}, {case}"), "ms")
             .series(Volume::NAME, &samples)
             .value(Volume::NAME, Ask::at_most(50.0).aim(10.0));
@@ -61,17 +55,10 @@ pub fn run(run: &mut Run) -> Result<()> {
 
 /// Creates the volume and puts a part of what it holds; the index of the next object.
 fn create(run: &Run, directory: &Path) -> Result<u64> {
-    let place = Place {
-        directory,
-        cap_bytes: VOLUME_BYTES,
-        value_bytes: VALUE_BYTES,
-    };
+    let place = Place { directory, cap_bytes: VOLUME_BYTES, value_bytes: VALUE_BYTES };
     let store = Volume::create(&place)?;
     let objects = run.pick(2 * GIB, GIB / 4) / VALUE_BYTES as u64;
-    store.fill(Population {
-        objects,
-        value_bytes: VALUE_BYTES,
-    })?;
+    store.fill(Population { objects, value_bytes: VALUE_BYTES })?;
     Ok(objects)
 }
 
@@ -87,20 +74,13 @@ fn open(volume: &Path) -> Result<f64> {
 }
 
 fn write_until_killed(volume: &Path, first: u64) -> Result<u64> {
-    let arguments = [
-        "puts".to_owned(),
-        volume.display().to_string(),
-        VALUE_BYTES.to_string(),
-        first.to_string(),
-    ];
+    let arguments = ["puts".to_owned(), volume.display().to_string(), VALUE_BYTES.to_string(), first.to_string()];
     let mut worker = Worker::start(&arguments)?;
     worker.line()?;
     thread::sleep(WRITE_FOR);
     let status = worker.kill()?;
     if status.code().is_some() {
-        return Err(Error::Invalid(format!(
-            "the writer ended before it was killed: {status}"
-        )));
+        return Err(Error::Invalid(format!("the writer ended before it was killed: {status}")));
     }
     Ok(first + 10_000_000)
 }

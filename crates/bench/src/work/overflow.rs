@@ -33,21 +33,13 @@ pub fn run(run: &mut Run) -> Result<()> {
             live.push(100.0 * found.live_bytes as f64 / CAP_BYTES as f64);
         }
         let name = run.storage_name(storage).to_owned();
-        let row = Row::new(
-            "overflow",
-            format!("{name}: most blocks ever allocated"),
-            "MB",
-        )
-        .series(Volume::NAME, &peaks)
-        .value(Volume::NAME, Ask::at_most(16.0));
+        let row = Row::new("overflow", format!("{name}: most blocks ever allocated"), "MB")
+            .series(Volume::NAME, &peaks)
+            .value(Volume::NAME, Ask::at_most(16.0));
         run.push(row);
-        let row = Row::new(
-            "overflow",
-            format!("{name}: live entries with headers, of the cap"),
-            "%",
-        )
-        .series(Volume::NAME, &live)
-        .value(Volume::NAME, Ask::at_least(90.0).aim(95.0));
+        let row = Row::new("overflow", format!("{name}: live entries with headers, of the cap"), "%")
+            .series(Volume::NAME, &live)
+            .value(Volume::NAME, Ask::at_least(90.0).aim(95.0));
         run.push(row);
     }
     Ok(())
@@ -74,11 +66,7 @@ struct Found {
 
 fn overflow(run: &Run, storage: Storage, sizes: &[usize]) -> Result<Found> {
     let directory = run.scratch(storage)?;
-    let place = Place {
-        directory: directory.path(),
-        cap_bytes: CAP_BYTES,
-        value_bytes: 50 * KIB,
-    };
+    let place = Place { directory: directory.path(), cap_bytes: CAP_BYTES, value_bytes: 50 * KIB };
     let store = Volume::create(&place)?;
     let path = directory.path().join(Volume::FILE);
     let allocated_bytes_max = AtomicU64::new(0);
@@ -97,20 +85,13 @@ fn overflow(run: &Run, storage: Storage, sizes: &[usize]) -> Result<Found> {
         });
         let swept = store.sweep(sizes, sizes.len());
         done.store(true, Ordering::Relaxed);
-        let sampling = sampler
-            .join()
-            .map_err(|_| Error::Invalid("the sampler panicked".to_owned()))?;
+        let sampling = sampler.join().map_err(|_| Error::Invalid("the sampler panicked".to_owned()))?;
         swept.and(sampling)
     })?;
-    fs::File::open(&path)
-        .and_then(|file| file.sync_all())
-        .map_err(Error::path("sync", &path))?;
+    fs::File::open(&path).and_then(|file| file.sync_all()).map_err(Error::path("sync", &path))?;
     sample()?;
     let live_bytes = store.cache().stats()?.live_bytes;
-    Ok(Found {
-        allocated_bytes_max: allocated_bytes_max.into_inner(),
-        live_bytes,
-    })
+    Ok(Found { allocated_bytes_max: allocated_bytes_max.into_inner(), live_bytes })
 }
 
 /// Blocks of all files in a directory, whatever the engine keeps there.

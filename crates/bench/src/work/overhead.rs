@@ -20,38 +20,21 @@ pub fn run(run: &mut Run) -> Result<()> {
     let mut headers = Vec::new();
     for _ in 0..run.repetitions() {
         let directory = run.scratch(Storage::Shm)?;
-        let place = Place {
-            directory: directory.path(),
-            cap_bytes: cap_bytes as u64,
-            value_bytes: VALUE_BYTES,
-        };
+        let place = Place { directory: directory.path(), cap_bytes: cap_bytes as u64, value_bytes: VALUE_BYTES };
         let store = Volume::create(&place)?;
         let objects = (3 * cap_bytes / entry_bytes) as u64;
-        store.fill(Population {
-            objects,
-            value_bytes: VALUE_BYTES,
-        })?;
+        store.fill(Population { objects, value_bytes: VALUE_BYTES })?;
         let stats = store.cache().stats()?;
         let beyond = |bytes: u64| bytes as f64 / stats.entries.max(1) as f64 - entry_bytes as f64;
         used.push(beyond(stats.live_bytes + stats.overhead_bytes));
         whole.push(beyond(stats.size_bytes));
         headers.push(beyond(stats.live_bytes));
     }
-    let row = Row::new(
-        "overhead",
-        "entries, index and tables, beyond key and value",
-        "B an entry",
-    )
-    .series(Volume::NAME, &used)
-    .value(Volume::NAME, Ask::at_most(64.0).aim(48.0));
+    let row = Row::new("overhead", "entries, index and tables, beyond key and value", "B an entry")
+        .series(Volume::NAME, &used)
+        .value(Volume::NAME, Ask::at_most(64.0).aim(48.0));
     run.push(row);
-    run.push(
-        Row::new("overhead", "headers and padding alone", "B an entry")
-            .series(Volume::NAME, &headers),
-    );
-    run.push(
-        Row::new("overhead", "the whole file, free space too", "B an entry")
-            .series(Volume::NAME, &whole),
-    );
+    run.push(Row::new("overhead", "headers and padding alone", "B an entry").series(Volume::NAME, &headers));
+    run.push(Row::new("overhead", "the whole file, free space too", "B an entry").series(Volume::NAME, &whole));
     Ok(())
 }

@@ -20,13 +20,7 @@ const THREADS: &str = "eyewall, 8 threads";
 pub fn run(run: &mut Run) -> Result<()> {
     for value_bytes in VALUE_BYTES {
         let population = population(value_bytes, run.pick(SET_BYTES, SET_BYTES / 4));
-        let opened = Opened::filled(
-            run,
-            &EYEWALL,
-            Storage::Disk,
-            cap_for(population),
-            population,
-        )?;
+        let opened = Opened::filled(run, &EYEWALL, Storage::Disk, cap_for(population), population)?;
         let mut processes = Vec::new();
         let mut threads = Vec::new();
         for _ in 0..run.repetitions() {
@@ -42,13 +36,7 @@ pub fn run(run: &mut Run) -> Result<()> {
     Ok(())
 }
 
-fn measure(
-    run: &Run,
-    opened: &Opened,
-    population: Population,
-    processes: usize,
-    threads: usize,
-) -> Result<Lap> {
+fn measure(run: &Run, opened: &Opened, population: Population, processes: usize, threads: usize) -> Result<Lap> {
     let volume = opened.path().join(Volume::FILE);
     let mut workers = Vec::new();
     for process in 0..processes as u64 {

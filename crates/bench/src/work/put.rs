@@ -32,21 +32,9 @@ struct Case {
 }
 
 const CASES: [Case; 3] = [
-    Case {
-        value_bytes: 100,
-        over_files: 30.0,
-        over_lmdb: 2.0,
-    },
-    Case {
-        value_bytes: 4 * KIB,
-        over_files: 60.0,
-        over_lmdb: 5.0,
-    },
-    Case {
-        value_bytes: 50 * KIB,
-        over_files: 15.0,
-        over_lmdb: 2.5,
-    },
+    Case { value_bytes: 100, over_files: 30.0, over_lmdb: 2.0 },
+    Case { value_bytes: 4 * KIB, over_files: 60.0, over_lmdb: 5.0 },
+    Case { value_bytes: 50 * KIB, over_files: 15.0, over_lmdb: 2.5 },
 ];
 
 /// Quantiles of the latency, by name.
@@ -79,26 +67,16 @@ struct Sample {
 impl Full {
     /// One repetition.
     fn put(&mut self, duration: Duration) -> Result<()> {
-        let puts = Puts {
-            population: self.population,
-            first: self.next,
-            duration,
-        };
+        let puts = Puts { population: self.population, first: self.next, duration };
         let done = self.opened.store.puts(&puts)?;
         self.next = done.next;
-        self.samples.push(Sample {
-            per_second: done.lap.per_second(),
-            latency_ns: done.latency_ns,
-        });
+        self.samples.push(Sample { per_second: done.lap.per_second(), latency_ns: done.latency_ns });
         Ok(())
     }
 }
 
 fn measure(run: &mut Run, peers: &[Peer], storage: Storage, case: &Case) -> Result<()> {
-    let mut full = peers
-        .iter()
-        .map(|peer| fill(run, peer, storage, case.value_bytes))
-        .collect::<Result<Vec<_>>>()?;
+    let mut full = peers.iter().map(|peer| fill(run, peer, storage, case.value_bytes)).collect::<Result<Vec<_>>>()?;
     let duration = Duration::from_millis(run.pick(1_500, 100));
     let mut spins = Vec::new();
     for _ in 0..run.repetitions() {
@@ -108,21 +86,12 @@ fn measure(run: &mut Run, peers: &[Peer], storage: Storage, case: &Case) -> Resu
             store.put(duration)?;
         }
     }
-    let name = format!(
-        "{}, {}",
-        size_name(case.value_bytes),
-        run.storage_name(storage)
-    );
+    let name = format!("{}, {}", size_name(case.value_bytes), run.storage_name(storage));
     let throughput = throughput(&name, &full);
     let lmdb = faster(&throughput);
     run.push(judge_throughput(throughput, storage, case, lmdb));
     for quantile in QUANTILES {
-        run.push(judge_latency(
-            latency(&name, quantile, &full, &spins),
-            storage,
-            quantile.0,
-            lmdb,
-        ));
+        run.push(judge_latency(latency(&name, quantile, &full, &spins), storage, quantile.0, lmdb));
     }
     Ok(())
 }
@@ -137,17 +106,9 @@ fn fill(run: &Run, peer: &Peer, storage: Storage, value_bytes: usize) -> Result<
         _ => value_bytes + KEY_BYTES,
     };
     let rounds = if peer.name == Volume::NAME { 2 } else { 1 };
-    let population = Population {
-        objects: (rounds * cap_bytes / entry_bytes) as u64,
-        value_bytes,
-    };
+    let population = Population { objects: (rounds * cap_bytes / entry_bytes) as u64, value_bytes };
     opened.store.fill(population)?;
-    Ok(Full {
-        opened,
-        population,
-        next: population.objects,
-        samples: Vec::new(),
-    })
+    Ok(Full { opened, population, next: population.objects, samples: Vec::new() })
 }
 
 /// What a thread sees of this machine that does nothing but read the clock.
@@ -166,31 +127,17 @@ fn spin(duration: Duration) -> Result<Histogram<u64>> {
 fn throughput(name: &str, full: &[Full]) -> Row {
     let row = Row::new("put", format!("{name}: throughput"), "k/s");
     full.iter().fold(row, |row, store| {
-        let samples: Vec<f64> = store
-            .samples
-            .iter()
-            .map(|sample| sample.per_second / 1e3)
-            .collect();
+        let samples: Vec<f64> = store.samples.iter().map(|sample| sample.per_second / 1e3).collect();
         row.series(store.opened.store.name(), &samples)
     })
 }
 
-fn latency(
-    name: &str,
-    (quantile_name, quantile): (&str, f64),
-    full: &[Full],
-    spins: &[Histogram<u64>],
-) -> Row {
-    let microseconds =
-        |latency_ns: &Histogram<u64>| latency_ns.value_at_quantile(quantile) as f64 / 1e3;
+fn latency(name: &str, (quantile_name, quantile): (&str, f64), full: &[Full], spins: &[Histogram<u64>]) -> Row {
+    let microseconds = |latency_ns: &Histogram<u64>| latency_ns.value_at_quantile(quantile) as f64 / 1e3;
     let row = Row::new("put", format!("{name}: {quantile_name}"), "us");
     full.iter()
         .fold(row, |row, store| {
-            let samples: Vec<f64> = store
-                .samples
-                .iter()
-                .map(|sample| microseconds(&sample.latency_ns))
-                .collect();
+            let samples: Vec<f64> = store.samples.iter().map(|sample| microseconds(&sample.latency_ns)).collect();
             row.series(store.opened.store.name(), &samples)
         })
         .series(SPIN, &spins.iter().map(microseconds).collect::<Vec<_>>())
@@ -198,27 +145,15 @@ fn latency(
 
 /// The way of using LMDB that put most: the bars are held against that one.
 fn faster(throughput: &Row) -> &'static str {
-    let median = |store| {
-        throughput
-            .samples(store)
-            .map_or(0.0, |samples| Spread::of(samples).median)
-    };
-    if median(LMDB_WRITE_MAP) > median(LMDB) {
-        LMDB_WRITE_MAP
-    } else {
-        LMDB
-    }
+    let median = |store| throughput.samples(store).map_or(0.0, |samples| Spread::of(samples).median);
+    if median(LMDB_WRITE_MAP) > median(LMDB) { LMDB_WRITE_MAP } else { LMDB }
 }
 
 /// Adds the comparison with both ways of using LMDB; what is asked is asked of the faster.
 fn judge_lmdb(row: Row, faster: &str, ask: Ask) -> Row {
-    [LMDB, LMDB_WRITE_MAP].into_iter().fold(row, |row, store| {
-        row.ratio(
-            Volume::NAME,
-            store,
-            if store == faster { ask } else { Ask::NOTHING },
-        )
-    })
+    [LMDB, LMDB_WRITE_MAP]
+        .into_iter()
+        .fold(row, |row, store| row.ratio(Volume::NAME, store, if store == faster { ask } else { Ask::NOTHING }))
 }
 
 fn judge_throughput(row: Row, storage: Storage, case: &Case, lmdb: &str) -> Row {
@@ -226,11 +161,7 @@ fn judge_throughput(row: Row, storage: Storage, case: &Case, lmdb: &str) -> Row 
         Storage::Disk => Ask::at_least(bar).aim(2.0 * bar),
         Storage::Shm => Ask::NOTHING,
     };
-    judge_lmdb(
-        row.ratio(Volume::NAME, Files::NAME, ask(case.over_files)),
-        lmdb,
-        ask(case.over_lmdb),
-    )
+    judge_lmdb(row.ratio(Volume::NAME, Files::NAME, ask(case.over_files)), lmdb, ask(case.over_lmdb))
 }
 
 fn judge_latency(row: Row, storage: Storage, quantile_name: &str, lmdb: &str) -> Row {
@@ -238,9 +169,5 @@ fn judge_latency(row: Row, storage: Storage, quantile_name: &str, lmdb: &str) ->
         (Storage::Shm, "p99") => (Ask::at_most(0.2).aim(0.1), Ask::at_most(1.0).aim(0.5)),
         _ => (Ask::NOTHING, Ask::NOTHING),
     };
-    judge_lmdb(
-        row.ratio(Volume::NAME, Files::NAME, over_files),
-        lmdb,
-        over_lmdb,
-    )
+    judge_lmdb(row.ratio(Volume::NAME, Files::NAME, over_files), lmdb, over_lmdb)
 }

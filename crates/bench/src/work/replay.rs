@@ -75,9 +75,7 @@ fn replay_cell(run: &mut Run, cell: &Cell, requests: &[Request]) -> Result<()> {
         for _ in 0..run.repetitions() {
             replays.push(replay(&volume, requests)?);
         }
-        let hint = volume
-            .entry_size_hint
-            .map_or_else(|| "default hint".to_owned(), |hint| format!("hint {hint}"));
+        let hint = volume.entry_size_hint.map_or_else(|| "default hint".to_owned(), |hint| format!("hint {hint}"));
         let case = format!("{}, {hint}", cell.name());
         if let Some(last) = replays.last() {
             show_details(&case, &volume, last);
@@ -92,25 +90,15 @@ fn volumes(cell: &Cell, requests: &[Request]) -> Result<Vec<Volume>> {
     match cell.cap {
         Cap::Bytes(cap_bytes) => {
             let size_bytes = cap_bytes / 4096 * 4096;
-            let fitting: Vec<Request> = requests
-                .iter()
-                .copied()
-                .filter(|request| request.bytes <= size_bytes / 16)
-                .collect();
+            let fitting: Vec<Request> =
+                requests.iter().copied().filter(|request| request.bytes <= size_bytes / 16).collect();
             let footprint = Footprint::of(&fitting);
             let mean = footprint.bytes / footprint.objects.max(1) + KEY_BYTES;
             Ok([None, Some(mean as u32)]
-                .map(|entry_size_hint| Volume {
-                    size_bytes,
-                    entry_size_hint,
-                    value_bytes: None,
-                })
+                .map(|entry_size_hint| Volume { size_bytes, entry_size_hint, value_bytes: None })
                 .to_vec())
         }
-        Cap::Objects {
-            objects,
-            value_bytes,
-        } => {
+        Cap::Objects { objects, value_bytes } => {
             let hint = (value_bytes + KEY_BYTES) as u32;
             let volume = |entry_size_hint| equal::volume(objects, value_bytes, entry_size_hint);
             Ok(vec![volume(None)?, volume(Some(hint))?])
@@ -121,11 +109,7 @@ fn volumes(cell: &Cell, requests: &[Request]) -> Result<Vec<Volume>> {
 /// Replays a trace through a new volume: a miss puts the object.
 fn replay(volume: &Volume, requests: &[Request]) -> Result<Replayed> {
     let cache = volume.open()?;
-    let bytes_max = requests
-        .iter()
-        .map(|request| request.bytes)
-        .max()
-        .unwrap_or(0);
+    let bytes_max = requests.iter().map(|request| request.bytes).max().unwrap_or(0);
     let filler = random::filler(1, volume.value_bytes.unwrap_or(bytes_max) as usize);
     let mut hits = Hits::default();
     let mut refused = 0;
@@ -143,11 +127,7 @@ fn replay(volume: &Volume, requests: &[Request]) -> Result<Replayed> {
             Err(other) => return Err(Error::Engine(other)),
         }
     }
-    Ok(Replayed {
-        hits,
-        refused,
-        stats: cache.stats()?,
-    })
+    Ok(Replayed { hits, refused, stats: cache.stats()? })
 }
 
 /// What idealised policies reach in the same cell.
@@ -177,10 +157,7 @@ impl Ideal {
 }
 
 fn record(run: &mut Run, cell: &Cell, case: &str, replays: &[Replayed], ideal: &Ideal) {
-    let objects: Vec<f64> = replays
-        .iter()
-        .map(|replay| replay.hits.object_percent())
-        .collect();
+    let objects: Vec<f64> = replays.iter().map(|replay| replay.hits.object_percent()).collect();
     let mut row = Row::new("replay", format!("{case}: object hit ratio"), "%")
         .series(EYEWALL, &objects)
         .series(LRU, &[ideal.lru.object_percent()])
@@ -202,15 +179,8 @@ fn record(run: &mut Run, cell: &Cell, case: &str, replays: &[Replayed], ideal: &
     let Some(sized) = ideal.sized else {
         return;
     };
-    let bytes: Vec<f64> = replays
-        .iter()
-        .map(|replay| replay.hits.byte_percent())
-        .collect();
-    let ask = if cell.reference_percent.is_some() {
-        Ask::at_least(-1.0)
-    } else {
-        Ask::NOTHING
-    };
+    let bytes: Vec<f64> = replays.iter().map(|replay| replay.hits.byte_percent()).collect();
+    let ask = if cell.reference_percent.is_some() { Ask::at_least(-1.0) } else { Ask::NOTHING };
     let row = Row::new("replay", format!("{case}: byte hit ratio"), "%")
         .series(EYEWALL, &bytes)
         .series(LRU, &[ideal.lru.byte_percent()])
@@ -220,18 +190,12 @@ fn record(run: &mut Run, cell: &Cell, case: &str, replays: &[Replayed], ideal: &
         .difference(EYEWALL, SIZED, Ask::NOTHING);
     run.push(row);
 
-    let written: Vec<f64> = replays
-        .iter()
-        .map(|replay| (replay.stats.bytes_written + replay.stats.bytes_copied) as f64 / 1e6)
-        .collect();
-    let row = Row::new(
-        "replay",
-        format!("{case}: bytes written, copies included"),
-        "MB",
-    )
-    .series(EYEWALL, &written)
-    .series(LRU, &[ideal.lru_written_bytes as f64 / 1e6])
-    .ratio(EYEWALL, LRU, Ask::NOTHING);
+    let written: Vec<f64> =
+        replays.iter().map(|replay| (replay.stats.bytes_written + replay.stats.bytes_copied) as f64 / 1e6).collect();
+    let row = Row::new("replay", format!("{case}: bytes written, copies included"), "MB")
+        .series(EYEWALL, &written)
+        .series(LRU, &[ideal.lru_written_bytes as f64 / 1e6])
+        .ratio(EYEWALL, LRU, Ask::NOTHING);
     run.push(row);
 }
 

@@ -15,9 +15,7 @@ const PEERS: [Peer; 2] = [EYEWALL, FILES];
 /// The sizes of a sweep's objects: 1 to 100 KB, uniformly.
 pub(super) fn sizes(objects: usize) -> Vec<usize> {
     let mut random = Random::new(SEED);
-    (0..objects)
-        .map(|_| random.between(KIB as u64, 100 * KIB as u64) as usize)
-        .collect()
+    (0..objects).map(|_| random.between(KIB as u64, 100 * KIB as u64) as usize).collect()
 }
 
 /// Sweeps new stores in turn, on both storages.
@@ -66,17 +64,13 @@ fn record(run: &mut Run, storage: Storage, sweeps: &[Vec<Sweep>; 2]) {
         }
         row
     };
-    run.push(row("median of the batches of 1,000", "ms", |sweep| {
-        sweep.median * 1e3
-    }));
+    run.push(row("median of the batches of 1,000", "ms", |sweep| sweep.median * 1e3));
     run.push(row("p95 of the batches", "ms", |sweep| sweep.p95 * 1e3));
     let times = match storage {
         Storage::Disk => 4.0,
         Storage::Shm => 2.0,
     };
-    let steadiness = row("p95 / median of the batches", "x", |sweep| {
-        sweep.p95 / sweep.median
-    });
+    let steadiness = row("p95 / median of the batches", "x", |sweep| sweep.p95 / sweep.median);
     run.push(steadiness.value(Volume::NAME, Ask::at_most(times)));
     let total = row("whole sweep", "s", |sweep| sweep.total);
     // Time over time: how many times as long the files take.

@@ -31,12 +31,7 @@ pub(super) struct Tally {
 
 impl Tally {
     pub(super) fn new(cap_bytes: u64) -> Self {
-        Self {
-            cap_bytes,
-            used_bytes: AtomicI64::new(0),
-            stopped: Mutex::new(false),
-            changed: Condvar::new(),
-        }
+        Self { cap_bytes, used_bytes: AtomicI64::new(0), stopped: Mutex::new(false), changed: Condvar::new() }
     }
 
     /// Counts a file put. An overwrite counts twice until the next cleaning counts anew.
@@ -94,9 +89,7 @@ impl Janitor {
             return Ok(used.max(0) as u64);
         }
         let remain = self.clean()?;
-        self.tally
-            .used_bytes
-            .fetch_add(remain as i64 - used, Ordering::Relaxed);
+        self.tally.used_bytes.fetch_add(remain as i64 - used, Ordering::Relaxed);
         Ok(remain)
     }
 

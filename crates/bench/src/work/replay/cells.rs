@@ -31,11 +31,7 @@ pub(super) struct Cell {
 
 impl Cell {
     pub(super) fn name(&self) -> String {
-        let held = if self.reference_percent.is_some() {
-            ""
-        } else {
-            " (not scored)"
-        };
+        let held = if self.reference_percent.is_some() { "" } else { " (not scored)" };
         format!("{} {} %{held}", self.trace, self.percent)
     }
 
@@ -48,18 +44,8 @@ impl Cell {
     }
 }
 
-const fn sized(
-    trace: &'static str,
-    percent: u64,
-    cap_bytes: u64,
-    reference_percent: Option<f64>,
-) -> Cell {
-    Cell {
-        trace,
-        percent,
-        cap: Cap::Bytes(cap_bytes),
-        reference_percent,
-    }
+const fn sized(trace: &'static str, percent: u64, cap_bytes: u64, reference_percent: Option<f64>) -> Cell {
+    Cell { trace, percent, cap: Cap::Bytes(cap_bytes), reference_percent }
 }
 
 const fn equal(
@@ -69,15 +55,7 @@ const fn equal(
     value_bytes: u64,
     reference_percent: Option<f64>,
 ) -> Cell {
-    Cell {
-        trace,
-        percent,
-        cap: Cap::Objects {
-            objects,
-            value_bytes,
-        },
-        reference_percent,
-    }
+    Cell { trace, percent, cap: Cap::Objects { objects, value_bytes }, reference_percent }
 }
 
 /// Cells of one trace stand together. The references are the object hit ratios published with the traces: S3-FIFO with

@@ -14,21 +14,10 @@ const PAGE_BYTES: u64 = 4096;
 /// Searches volume sizes, page by page, for the smallest whose data area (`Stats::data_bytes`, both rings of all
 /// stripes) holds `objects` entries of `value_bytes`, and checks that it holds not 1 % more. An entry's footprint is
 /// `live_bytes / entries` of a volume that holds a few.
-pub(super) fn volume(
-    objects: u64,
-    value_bytes: u64,
-    entry_size_hint: Option<u32>,
-) -> Result<Volume> {
-    let candidate = |pages: u64| Volume {
-        size_bytes: pages * PAGE_BYTES,
-        entry_size_hint,
-        value_bytes: Some(value_bytes),
-    };
-    let smallest = Options::new()
-        .size(0)
-        .anonymous()
-        .map_or(512 << 10, |cache| cache.size())
-        / PAGE_BYTES;
+pub(super) fn volume(objects: u64, value_bytes: u64, entry_size_hint: Option<u32>) -> Result<Volume> {
+    let candidate =
+        |pages: u64| Volume { size_bytes: pages * PAGE_BYTES, entry_size_hint, value_bytes: Some(value_bytes) };
+    let smallest = Options::new().size(0).anonymous().map_or(512 << 10, |cache| cache.size()) / PAGE_BYTES;
     let mut low = smallest;
     let mut high = (objects * (value_bytes + 1_024) * 2 / PAGE_BYTES).max(low + 1);
     while low < high {
@@ -47,10 +36,7 @@ pub(super) fn volume(
             found.size_bytes
         )));
     }
-    println!(
-        "replay    {objects} entries of {value_bytes} B: a volume of {} B holds {holds}",
-        found.size_bytes
-    );
+    println!("replay    {objects} entries of {value_bytes} B: a volume of {} B holds {holds}", found.size_bytes);
     Ok(found)
 }
 
@@ -63,9 +49,7 @@ fn capacity(volume: &Volume, value_bytes: u64) -> Result<u64> {
     }
     let stats = cache.stats()?;
     if stats.entries == 0 {
-        return Err(Error::Invalid(
-            "a new volume kept none of the entries put".to_owned(),
-        ));
+        return Err(Error::Invalid("a new volume kept none of the entries put".to_owned()));
     }
     Ok(stats.data_bytes / (stats.live_bytes / stats.entries))
 }
