@@ -128,6 +128,15 @@ impl Run {
         Ok(path)
     }
 
+    /// Whether a storage has less than `bytes` free; what is skipped for it is noted.
+    pub fn lacks_space(&mut self, storage: Storage, bytes: u64, what: &str) -> Result<bool> {
+        let free = machine::free_bytes(self.directory(storage))?;
+        if free < bytes {
+            self.note(format!("{what} skipped: {} MiB are free, {} MiB are needed", free >> 20, bytes >> 20));
+        }
+        Ok(free < bytes)
+    }
+
     /// Lets the disk write what is dirty, so that one store's backlog is not measured as another's.
     pub fn settle(&self, storage: Storage) -> Result<()> {
         if storage == Storage::Shm {

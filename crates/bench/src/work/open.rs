@@ -9,7 +9,6 @@ use crate::child::Worker;
 use crate::contender::Contender as _;
 use crate::error::{Error, Result};
 use crate::load::Population;
-use crate::machine;
 use crate::record::{Ask, Row};
 use crate::run::{Run, Storage};
 use crate::store::{Place, Volume};
@@ -28,9 +27,7 @@ const WRITE_FOR: Duration = Duration::from_millis(300);
 
 /// Opens the volume in a new process each time.
 pub fn run(run: &mut Run) -> Result<()> {
-    let free = machine::free_bytes(run.directory(Storage::Disk))?;
-    if free < FREE_BYTES_MIN {
-        run.note(format!("open skipped: {} MiB of disk are free, 12 GiB are needed", free >> 20));
+    if run.lacks_space(Storage::Disk, FREE_BYTES_MIN, "open")? {
         return Ok(());
     }
     let directory = run.scratch(Storage::Disk)?;

@@ -10,6 +10,10 @@ use crate::store::{EYEWALL, FILES, Files, Peer, Volume};
 const OBJECTS: usize = 100_000;
 const BATCH: usize = 1_000;
 const CAP_BYTES: u64 = 64 * MIB as u64;
+
+/// Free space below which a storage is passed over: the janitor lags behind by a second of writing, in each repetition.
+const FREE_BYTES_MIN: u64 = 8 << 30;
+
 const PEERS: [Peer; 2] = [EYEWALL, FILES];
 
 /// The sizes of a sweep's objects: 1 to 100 KB, uniformly.
@@ -22,6 +26,10 @@ pub(super) fn sizes(objects: usize) -> Vec<usize> {
 pub fn run(run: &mut Run) -> Result<()> {
     let sizes = sizes(run.pick(OBJECTS, OBJECTS / 10));
     for storage in [Storage::Disk, Storage::Shm] {
+        let name = format!("sweep on {}", run.storage_name(storage));
+        if run.lacks_space(storage, FREE_BYTES_MIN, &name)? {
+            continue;
+        }
         let mut sweeps = [Vec::new(), Vec::new()];
         for _ in 0..run.repetitions() {
             for (peer, sweeps) in PEERS.iter().zip(&mut sweeps) {
