@@ -74,6 +74,8 @@ pub fn run(task: &Task) -> Result<()> {
 fn gets_when_told(volume: &Path, population: Population, gets: &Gets) -> Result<()> {
     let store = Volume::open(volume)?;
     store.check(population)?;
+    // Uncounted: the pages of a shared file are mapped anew when they are first written to, by raising a frequency.
+    store.gets(gets)?;
     say("ready")?;
     let mut line = String::new();
     std::io::stdin().read_line(&mut line).map_err(Error::io("wait for the start"))?;

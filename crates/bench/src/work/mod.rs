@@ -66,6 +66,7 @@ impl Opened {
     fn filled(run: &Run, peer: &Peer, storage: Storage, cap_bytes: u64, population: Population) -> Result<Self> {
         let opened = Self::new(run, peer, storage, cap_bytes, population.value_bytes)?;
         opened.store.fill(population)?;
+        opened.store.complete(population)?;
         opened.store.check(population)?;
         Ok(opened)
     }
