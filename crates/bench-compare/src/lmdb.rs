@@ -8,6 +8,8 @@ use std::path::Path;
 
 use eyewall_bench::contender::Contender;
 use eyewall_bench::error::{Error, Result};
+use eyewall_bench::load::{self, Population};
+use eyewall_bench::random;
 use eyewall_bench::store::{Handle, Peer, Place, Store};
 use heed::types::Bytes;
 use heed::{Database, Env, EnvFlags, EnvOpenOptions};
@@ -17,6 +19,9 @@ const NAME_WRITE_MAP: &str = "LMDB, write map";
 
 /// Reader slots: more than the threads of any workload.
 const READERS_MAX: u32 = 512;
+
+/// Values of one transaction of a fill.
+const FILL_AT_ONCE: usize = 1_000;
 
 /// Writes pages with `pwrite`.
 pub(crate) const LMDB: Peer = Peer { name: NAME, open: |place| open(place, EnvFlags::empty()) };
@@ -75,6 +80,21 @@ impl Store for Lmdb {
 
     fn handle(&self) -> &Self {
         self
+    }
+
+    /// By large transactions: one for each value would write each page of the tree again and again.
+    fn fill(&self, population: Population) -> Result<()> {
+        let mut value = population.value();
+        let indexes: Vec<u64> = (0..population.objects).collect();
+        for indexes in indexes.chunks(FILL_AT_ONCE) {
+            let mut transaction = self.environment.write_txn().map_err(failed)?;
+            for &index in indexes {
+                load::stamp(&mut value, index);
+                self.database.put(&mut transaction, &random::key(index), &value).map_err(failed)?;
+            }
+            transaction.commit().map_err(failed)?;
+        }
+        Ok(())
     }
 
     fn evicts(&self) -> bool {

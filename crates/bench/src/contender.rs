@@ -81,13 +81,7 @@ impl<S: Store> Contender for S {
     }
 
     fn fill(&self, population: Population) -> Result<()> {
-        let mut handle = self.handle();
-        let mut value = population.value();
-        for index in 0..population.objects {
-            load::stamp(&mut value, index);
-            handle.put(&random::key(index), &value)?;
-        }
-        Ok(())
+        Store::fill(self, population)
     }
 
     fn complete(&self, population: Population) -> Result<()> {

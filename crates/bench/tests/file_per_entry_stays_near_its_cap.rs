@@ -22,7 +22,7 @@ fn key(index: usize) -> [u8; 8] {
 
 /// Sets a file's access time back by hours, newest for the highest index.
 fn age(root: &std::path::Path, index: usize) -> Result<()> {
-    let name: String = key(index).iter().map(|byte| format!("{byte:02x}")).collect();
+    let name = format!("{index:016x}");
     for directory in std::fs::read_dir(root)? {
         let path = directory?.path().join(&name);
         if path.exists() {
