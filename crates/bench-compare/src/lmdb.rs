@@ -8,8 +8,6 @@ use std::path::Path;
 
 use eyewall_bench::contender::Contender;
 use eyewall_bench::error::{Error, Result};
-use eyewall_bench::load::{self, Population};
-use eyewall_bench::random;
 use eyewall_bench::store::{Handle, Peer, Place, Store};
 use heed::types::Bytes;
 use heed::{Database, Env, EnvFlags, EnvOpenOptions};
@@ -20,14 +18,15 @@ const NAME_WRITE_MAP: &str = "LMDB, write map";
 /// Reader slots: more than the threads of any workload.
 const READERS_MAX: u32 = 512;
 
-/// Values of one transaction of a fill.
-const FILL_AT_ONCE: usize = 1_000;
-
 /// Writes pages with `pwrite`.
-pub(crate) const LMDB: Peer = Peer { name: NAME, open: |place| open(place, EnvFlags::empty()) };
+pub(crate) const LMDB: Peer = Peer { name: NAME, open: |place| open(NAME, place, EnvFlags::empty()) };
 
 /// Writes pages through its map.
-pub(crate) const LMDB_WRITE_MAP: Peer = Peer { name: NAME, open: |place| open(place, EnvFlags::WRITE_MAP) };
+pub(crate) const LMDB_WRITE_MAP: Peer =
+    Peer { name: NAME_WRITE_MAP, open: |place| open(NAME_WRITE_MAP, place, EnvFlags::WRITE_MAP) };
+
+/// For reads, which are the same either way: it is filled sooner through its map.
+pub(crate) const LMDB_TO_READ: Peer = Peer { name: NAME, open: |place| open(NAME, place, EnvFlags::WRITE_MAP) };
 
 struct Lmdb {
     name: &'static str,
@@ -35,20 +34,19 @@ struct Lmdb {
     database: Database<Bytes, Bytes>,
 }
 
-fn open(place: &Place<'_>, flags: EnvFlags) -> Result<Box<dyn Contender>> {
+fn open(name: &'static str, place: &Place<'_>, flags: EnvFlags) -> Result<Box<dyn Contender>> {
     // The map is address space, not a cap: room for the live set, its B+tree and the pages that a commit replaces.
     let map_bytes = (place.cap_bytes as usize * 4).next_multiple_of(1 << 20);
     let flags = EnvFlags::NO_SYNC | EnvFlags::NO_META_SYNC | flags;
-    Ok(Box::new(Lmdb::create(place.directory, map_bytes, flags).map_err(failed)?))
+    Ok(Box::new(Lmdb::create(name, place.directory, map_bytes, flags).map_err(failed)?))
 }
 
 impl Lmdb {
-    fn create(directory: &Path, map_bytes: usize, flags: EnvFlags) -> heed::Result<Self> {
+    fn create(name: &'static str, directory: &Path, map_bytes: usize, flags: EnvFlags) -> heed::Result<Self> {
         let environment = environment(directory, map_bytes, flags)?;
         let mut transaction = environment.write_txn()?;
         let database = environment.create_database(&mut transaction, None)?;
         transaction.commit()?;
-        let name = if flags.contains(EnvFlags::WRITE_MAP) { NAME_WRITE_MAP } else { NAME };
         Ok(Self { name, environment, database })
     }
 }
@@ -80,21 +78,6 @@ impl Store for Lmdb {
 
     fn handle(&self) -> &Self {
         self
-    }
-
-    /// By large transactions: one for each value would write each page of the tree again and again.
-    fn fill(&self, population: Population) -> Result<()> {
-        let mut value = population.value();
-        let indexes: Vec<u64> = (0..population.objects).collect();
-        for indexes in indexes.chunks(FILL_AT_ONCE) {
-            let mut transaction = self.environment.write_txn().map_err(failed)?;
-            for &index in indexes {
-                load::stamp(&mut value, index);
-                self.database.put(&mut transaction, &random::key(index), &value).map_err(failed)?;
-            }
-            transaction.commit().map_err(failed)?;
-        }
-        Ok(())
     }
 
     fn evicts(&self) -> bool {

@@ -86,7 +86,7 @@ fn measure() -> Result<()> {
 fn measure_part(run: &mut Run, part: Part) -> Result<()> {
     match part {
         Part::All => Ok(()),
-        Part::Get => get::run(run, &[EYEWALL, memory::QUICK_CACHE, memory::MOKA, memory::FOYER, lmdb::LMDB]),
+        Part::Get => get::run(run, &[EYEWALL, memory::QUICK_CACHE, memory::MOKA, memory::FOYER, lmdb::LMDB_TO_READ]),
         Part::Files => files::run(run),
         Part::Processes => processes::run(run),
         Part::Put => put::run(run, &[EYEWALL, FILES, lmdb::LMDB, lmdb::LMDB_WRITE_MAP]),

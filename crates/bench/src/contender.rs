@@ -81,7 +81,13 @@ impl<S: Store> Contender for S {
     }
 
     fn fill(&self, population: Population) -> Result<()> {
-        Store::fill(self, population)
+        let mut handle = self.handle();
+        let mut value = population.value();
+        for index in 0..population.objects {
+            load::stamp(&mut value, index);
+            handle.put(&random::key(index), &value)?;
+        }
+        Ok(())
     }
 
     fn complete(&self, population: Population) -> Result<()> {

@@ -11,8 +11,6 @@ use std::path::Path;
 
 use crate::contender::Contender;
 use crate::error::Result;
-use crate::load::{self, Population};
-use crate::random;
 
 /// A cache or store under measurement, shared by all threads of this process.
 pub trait Store: Send + Sync {
@@ -26,17 +24,6 @@ pub trait Store: Send + Sync {
 
     /// A handle for one thread.
     fn handle(&self) -> Self::Handle<'_>;
-
-    /// Puts a population, untimed: a store that can put many at once may do so.
-    fn fill(&self, population: Population) -> Result<()> {
-        let mut handle = self.handle();
-        let mut value = population.value();
-        for index in 0..population.objects {
-            load::stamp(&mut value, index);
-            handle.put(&random::key(index), &value)?;
-        }
-        Ok(())
-    }
 
     /// Makes room by itself. Others are given the same live set by overwriting entries they hold.
     fn evicts(&self) -> bool {
