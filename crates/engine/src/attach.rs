@@ -105,12 +105,7 @@ fn attach(options: &Options, file: std::fs::File, path: Option<&Path>) -> Result
     enter(options, region, &superblock, Membership::new(Some(door)))
 }
 
-fn enter(
-    options: &Options,
-    region: Region,
-    superblock: &Superblock,
-    membership: Membership,
-) -> Result<Arc<Volume>> {
+fn enter(options: &Options, region: Region, superblock: &Superblock, membership: Membership) -> Result<Arc<Volume>> {
     volume::watch_forks();
     let generation = Attachment(&region).generation() as u16;
     let volume = Arc::new_cyclic(|this| Volume {
@@ -166,9 +161,8 @@ fn put_in_order(volume: &Volume) -> io::Result<()> {
         None => None,
     };
     let (boot, identity) = attachment.home();
-    let trusted = here.is_none_or(|(boot_now, identity_now)| {
-        identity == identity_now && (boot == boot_now || attachment.is_clean())
-    });
+    let trusted = here
+        .is_none_or(|(boot_now, identity_now)| identity == identity_now && (boot == boot_now || attachment.is_clean()));
     for thread in 0..volume.layout.threads as u32 {
         let at = volume.layout.thread_at(thread);
         volume.region.half(at).store(0, Relaxed);

@@ -17,7 +17,7 @@ pub(crate) use armed::{before_pin, kill_point};
 
 /// What tests set.
 #[cfg(feature = "seams")]
-pub mod armed {
+pub(crate) mod armed {
     use std::cell::RefCell;
     use std::sync::atomic::{AtomicI64, Ordering::Relaxed};
 

@@ -68,8 +68,7 @@ fn draft<'a>(volume: &Volume, key: &'a [u8], value: &'a [u8], options: &PutOptio
     if metadata.len() > METADATA_BYTES_MAX {
         return Err(Error::MetadataTooLong { bytes: metadata.len(), max: METADATA_BYTES_MAX });
     }
-    let lengths =
-        Lengths { key: key.len() as u64, metadata: metadata.len() as u64, value: value.len() as u64 };
+    let lengths = Lengths { key: key.len() as u64, metadata: metadata.len() as u64, value: value.len() as u64 };
     let (bytes, max) = (lengths.record_bytes(), volume.layout.entry_bytes_max);
     if bytes > max {
         return Err(Error::EntryTooLarge { bytes, max });
@@ -97,10 +96,11 @@ pub(crate) fn put(
     volume.check_writable()?;
     volume.mark_unclean()?;
     let place = volume.place(key);
+    volume.prefetch_buckets(&place);
     let bytes = draft.lengths.record_bytes();
     let mut stripe = Stripe::lock(volume, place.stripe)?;
     let Some(ring) = choose_ring(&stripe, &place, &draft, condition) else { return Ok(None) };
-    let at = stripe.make_room(ring, bytes, &mut Work::new(bytes))?;
+    let (ring, at) = make_room(&mut stripe, ring, bytes)?;
     match writer_pin(volume, bytes) {
         None => {
             let checksum = fill(volume, record(&stripe, ring, at), &draft);
@@ -109,6 +109,19 @@ pub(crate) fn put(
         }
         Some(pin) => put_in_two_steps(stripe, &place, (ring, at), &draft, condition, pin),
     }
+}
+
+/// Room in `ring`; or in main, where readers hold too much of small: newcomers that are being sent to slow
+/// clients can fill it before an eighth of the stripe is held.
+fn make_room(stripe: &mut Stripe<'_>, ring: RingId, bytes: u64) -> Result<(RingId, u64)> {
+    let mut room = stripe.make_room(ring, bytes, &mut Work::new(bytes)).map(|at| (ring, at));
+    if ring == RingId::Small && matches!(room, Err(Error::Pinned { .. })) {
+        room = stripe.make_room(RingId::Main, bytes, &mut Work::new(bytes)).map(|at| (RingId::Main, at));
+    }
+    if matches!(room, Err(Error::Pinned { .. })) {
+        stripe.tally(Count::PinnedRefusals, 1);
+    }
+    room
 }
 
 /// What a writer pins while it fills a large entry outside the lock; `None`: it fills under the lock.
@@ -184,12 +197,7 @@ fn fill(volume: &Volume, record: Record<'_>, draft: &Draft<'_>) -> u32 {
 }
 
 /// Where a new entry goes, or `None` if the condition doesn't hold.
-fn choose_ring(
-    stripe: &Stripe<'_>,
-    place: &Place,
-    draft: &Draft<'_>,
-    condition: Condition<'_>,
-) -> Option<RingId> {
+fn choose_ring(stripe: &Stripe<'_>, place: &Place, draft: &Draft<'_>, condition: Condition<'_>) -> Option<RingId> {
     let found = stripe.find(place, draft.key);
     if !allows(stripe, condition, found.as_ref()) {
         return None;
@@ -227,13 +235,7 @@ struct Spot {
 }
 
 /// Under the lock, with all bytes in place: completes the header and publishes the slot.
-fn finish(
-    stripe: &Stripe<'_>,
-    place: &Place,
-    spot: Spot,
-    draft: &Draft<'_>,
-    condition: Condition<'_>,
-) -> Option<u64> {
+fn finish(stripe: &Stripe<'_>, place: &Place, spot: Spot, draft: &Draft<'_>, condition: Condition<'_>) -> Option<u64> {
     let found = stripe.find(place, draft.key);
     if !allows(stripe, condition, found.as_ref()) {
         return None;

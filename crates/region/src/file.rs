@@ -61,10 +61,11 @@ pub fn open(path: &Path, writable: bool) -> io::Result<File> {
 /// # Errors
 /// `NotFound` when the path names another file by now; else what `open` reports.
 pub fn reopen(file: &File, path: Option<&Path>, expected: Identity) -> io::Result<File> {
-    if file.metadata().is_ok() && identity(file)? == expected {
-        if let Ok(again) = open(&descriptor_path(file), true) {
-            return Ok(again);
-        }
+    if file.metadata().is_ok()
+        && identity(file)? == expected
+        && let Ok(again) = open(&descriptor_path(file), true)
+    {
+        return Ok(again);
     }
     let Some(path) = path else { return Err(io::ErrorKind::NotFound.into()) };
     let again = open(path, true)?;

@@ -95,8 +95,15 @@ impl Stripe<'_> {
             ring.set_tail(0);
             ring.set_head(0);
         }
-        for word in [Word::Entries, Word::LiveBytes, Word::MainEntries, Word::MainBytes, Word::FillerBytes, Word::Recount, Word::Reset]
-        {
+        for word in [
+            Word::Entries,
+            Word::LiveBytes,
+            Word::MainEntries,
+            Word::MainBytes,
+            Word::FillerBytes,
+            Word::Recount,
+            Word::Reset,
+        ] {
             self.set(word, 0);
         }
     }
@@ -116,11 +123,9 @@ impl Stripe<'_> {
             let volume = self.volume;
             self.unlink_all(|position| RingId::of(volume, position) == id);
             let number = self.number;
-            let held = thread::pins(volume).filter_map(|(_, pin)| {
-                Volume::pinned(pin.load(std::sync::atomic::Ordering::SeqCst))
-            });
+            let held = thread::pins(volume)
+                .filter_map(|(_, pin)| Volume::pinned(pin.load(std::sync::atomic::Ordering::SeqCst)));
             if held.into_iter().any(|(stripe, at)| stripe == number && RingId::of(volume, at) == id) {
-                self.tally(Count::PinnedRefusals, 1);
                 return Err(Error::Pinned { bytes: self.ring(id).size });
             }
             let ring = self.ring(id);
