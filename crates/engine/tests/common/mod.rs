@@ -7,12 +7,14 @@
 
 #![allow(dead_code, unreachable_pub, reason = "each test file uses a part of it")]
 
+pub mod ledger;
+
 use std::fs::File;
 use std::io::{BufRead, BufReader, Write};
 use std::os::unix::process::{CommandExt, ExitStatusExt};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::Path;
-use std::process::{ChildStdout, Command, ExitStatus, Stdio};
+use std::process::{ChildStdin, ChildStdout, Command, ExitStatus, Stdio};
 use std::sync::atomic::AtomicU64;
 
 use eyewall_region::Region;
@@ -80,6 +82,8 @@ pub fn listen() -> String {
 /// A child process, killed with its whole group when dropped.
 pub struct Child {
     process: std::process::Child,
+    /// Its descendants hear by it, too, also when it has ended.
+    input: Option<ChildStdin>,
     lines: BufReader<ChildStdout>,
     role: String,
 }
@@ -99,7 +103,8 @@ impl Child {
         unsafe { command.pre_exec(|| end_with_parent()) };
         let mut process = command.spawn().unwrap();
         let lines = BufReader::new(process.stdout.take().unwrap());
-        Self { process, lines, role: role.to_owned() }
+        let input = process.stdin.take();
+        Self { process, input, lines, role: role.to_owned() }
     }
 
     pub fn id(&self) -> i32 {
@@ -122,7 +127,7 @@ impl Child {
     }
 
     pub fn tell(&mut self, word: &str) {
-        writeln!(self.process.stdin.as_mut().unwrap(), "{word}").unwrap();
+        writeln!(self.input.as_mut().unwrap(), "{word}").unwrap();
     }
 
     pub fn signal(&self, signal: i32) {
@@ -151,6 +156,12 @@ impl Child {
         assert_eq!(status.signal(), Some(libc::SIGKILL), "{}: {status}", self.role);
     }
 
+    /// Waits until it has ended well, while its descendants go on and hear us.
+    pub fn wait_for_the_leader(&mut self) {
+        let status = self.process.wait().unwrap();
+        assert!(status.success(), "{}: {status}", self.role);
+    }
+
     /// Waits until it has ended, and ended well.
     pub fn finish(mut self) {
         let status = self.wait();
@@ -159,8 +170,21 @@ impl Child {
 
     /// Waits until it has ended, however.
     pub fn wait(&mut self) -> ExitStatus {
-        drop(self.process.stdin.take());
+        drop(self.input.take());
         self.process.wait().unwrap()
+    }
+
+    /// Sends a signal to it and its descendants.
+    pub fn signal_all(&self, signal: i32) {
+        // SAFETY: no pointers; the leader isn't reaped yet, so that the group's id is still its own.
+        assert_eq!(unsafe { libc::kill(-self.id(), signal) }, 0);
+    }
+
+    /// Ends it and its descendants by SIGKILL.
+    pub fn kill_all(&mut self) {
+        self.signal_all(libc::SIGKILL);
+        self.wait_until_killed();
+        self.drain();
     }
 
     /// Waits until it and all that share its output have ended.
@@ -209,6 +233,23 @@ impl Forked {
         // SAFETY: no pointers; the child isn't reaped yet.
         assert_eq!(unsafe { libc::kill(self.0, libc::SIGKILL) }, 0);
         self.wait();
+    }
+
+    /// Whether it has ended. It isn't reaped by that: its id stays its own.
+    pub fn is_dead(&self) -> bool {
+        // SAFETY: an all-zero siginfo is one; the call writes it.
+        let mut info: libc::siginfo_t = unsafe { std::mem::zeroed() };
+        let options = libc::WEXITED | libc::WNOHANG | libc::WNOWAIT;
+        // SAFETY: as above.
+        assert_eq!(unsafe { libc::waitid(libc::P_PID, self.0 as u32, &raw mut info, options) }, 0);
+        // SAFETY: what waitid has written; zero when there was nothing to report.
+        unsafe { info.si_pid() != 0 }
+    }
+
+    /// Waits for its end by SIGKILL.
+    pub fn reap(self) {
+        let status = self.wait();
+        assert_eq!(status.signal(), Some(libc::SIGKILL), "a forked child: {status}");
     }
 
     /// Waits for its end.
