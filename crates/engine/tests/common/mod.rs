@@ -286,6 +286,8 @@ pub fn version_of(key: &[u8], value: &[u8]) -> u32 {
 }
 
 fn stream(key: &[u8], version: u32, bytes: usize) -> Random {
-    let seed = key.iter().fold(0xcbf2_9ce4_8422_2325_u64, |hash, byte| (hash ^ u64::from(*byte)).wrapping_mul(0x0100_0000_01b3));
+    let seed = key
+        .iter()
+        .fold(0xcbf2_9ce4_8422_2325_u64, |hash, byte| (hash ^ u64::from(*byte)).wrapping_mul(0x0100_0000_01b3));
     Random(seed ^ (u64::from(version) << 32) ^ bytes as u64)
 }
