@@ -39,6 +39,11 @@ pub(crate) fn open(options: &Options, path: &Path) -> Result<Arc<Volume>> {
         let fill = |file: &std::fs::File| file.write_all_at(&superblock.encode(), 0);
         match file::create(path, superblock.layout.size, options.access(), fill) {
             Ok(Created::New(file)) => return attach(options, file, Some(path)),
+            // Somebody else was faster; but a link that leads nowhere would be found again and again.
+            Ok(Created::Exists) if path.is_symlink() && !path.exists() => {
+                let error = io::Error::new(ErrorKind::NotFound, "it is a symbolic link that leads nowhere");
+                return Err(Error::io("creating", path, error));
+            }
             Ok(Created::Exists) => {}
             Err(error) => return Err(create_error(path, superblock.layout.size, error)),
         }
@@ -101,12 +106,7 @@ fn attach(options: &Options, file: std::fs::File, path: Option<&Path>) -> Result
     enter(options, region, &superblock, Membership::new(Some(door)))
 }
 
-fn enter(
-    options: &Options,
-    region: Region,
-    superblock: &Superblock,
-    membership: Membership,
-) -> Result<Arc<Volume>> {
+fn enter(options: &Options, region: Region, superblock: &Superblock, membership: Membership) -> Result<Arc<Volume>> {
     volume::watch_forks();
     let generation = Attachment(&region).generation() as u16;
     let volume = Arc::new_cyclic(|this| Volume {
@@ -143,6 +143,8 @@ pub(crate) fn join(volume: &Volume) -> Result<()> {
         put_in_order(volume).map_err(failed)?;
     }
     volume.generation.store(Attachment(&volume.region).generation() as u16, Relaxed);
+    // In a forked child: what the parent had seen may have been undone by an orderly end since.
+    volume.marked_unclean.store(false, Relaxed);
     let claimed = volume.membership.claim(&volume.region, &volume.layout).map_err(failed)?;
     drop(turn);
     if !claimed {
@@ -160,9 +162,8 @@ fn put_in_order(volume: &Volume) -> io::Result<()> {
         None => None,
     };
     let (boot, identity) = attachment.home();
-    let trusted = here.is_none_or(|(boot_now, identity_now)| {
-        identity == identity_now && (boot == boot_now || attachment.is_clean())
-    });
+    let trusted = here
+        .is_none_or(|(boot_now, identity_now)| identity == identity_now && (boot == boot_now || attachment.is_clean()));
     for thread in 0..volume.layout.threads as u32 {
         let at = volume.layout.thread_at(thread);
         volume.region.half(at).store(0, Relaxed);

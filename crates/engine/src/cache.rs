@@ -100,23 +100,13 @@ impl Cache {
     }
 
     /// As [`Cache::put`], with a time to live and metadata.
-    pub fn put_with(
-        &self,
-        key: impl AsRef<[u8]>,
-        value: impl AsRef<[u8]>,
-        options: &PutOptions<'_>,
-    ) -> Result<u64> {
+    pub fn put_with(&self, key: impl AsRef<[u8]>, value: impl AsRef<[u8]>, options: &PutOptions<'_>) -> Result<u64> {
         let stored = write::put(&self.volume, key.as_ref(), value.as_ref(), options, Condition::Always)?;
         Ok(stored.unwrap_or_default())
     }
 
     /// Stores `value` only if there is no valid entry of `key`; `None`: there was one.
-    pub fn add(
-        &self,
-        key: impl AsRef<[u8]>,
-        value: impl AsRef<[u8]>,
-        options: &PutOptions<'_>,
-    ) -> Result<Option<u64>> {
+    pub fn add(&self, key: impl AsRef<[u8]>, value: impl AsRef<[u8]>, options: &PutOptions<'_>) -> Result<Option<u64>> {
         write::put(&self.volume, key.as_ref(), value.as_ref(), options, Condition::Absent)
     }
 

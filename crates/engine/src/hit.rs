@@ -75,7 +75,7 @@ impl<'a> Hit<'a> {
     /// A hit that may be sent anywhere and lives as long as it likes; it keeps the volume mapped.
     pub fn into_owned(self) -> OwnedHit {
         match self.volume.this.upgrade() {
-            Some(volume) => OwnedHit::new(volume, self),
+            Some(volume) => OwnedHit::new(&volume, self),
             None => unreachable!("a hit borrows from a cache, which owns the volume"),
         }
     }
@@ -266,15 +266,15 @@ pub struct OwnedHit {
 }
 
 impl OwnedHit {
-    pub(crate) fn new(volume: Arc<Volume>, hit: Hit<'_>) -> Self {
-        debug_assert!(std::ptr::eq(hit.volume, volume.as_ref()));
+    pub(crate) fn new(volume: &Arc<Volume>, hit: Hit<'_>) -> Self {
+        debug_assert!(std::ptr::eq(hit.volume, Arc::as_ptr(volume)));
         let key = match &hit.held {
             Held::Pinned { pin, .. } => Some((hit.fork, pin.load(Relaxed))),
             Held::Copied(_) => None,
         };
         // SAFETY: the hit borrows from the volume, which `SharedPin` keeps alive for longer than the hit.
         let hit: Hit<'static> = unsafe { std::mem::transmute::<Hit<'_>, Hit<'static>>(hit) };
-        let mut shared = SharedPin { volume: volume.clone(), hit: std::mem::ManuallyDrop::new(hit), key };
+        let mut shared = SharedPin { volume: Arc::clone(volume), hit: std::mem::ManuallyDrop::new(hit), key };
         let Some(key) = key else { return Self { shared: Arc::new(shared) } };
         // The gate, so that no child is forked while the map is locked.
         let gate = fork::gate();

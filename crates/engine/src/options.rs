@@ -157,9 +157,7 @@ impl Options {
             self.entry_size_hint.unwrap_or(found.entry_size_hint),
             Some(self.entry_bytes_max.unwrap_or(found.entry_bytes_max)),
         );
-        let hint = asked.map_or(self.entry_size_hint, |layout| {
-            self.entry_size_hint.map(|_| layout.entry_size_hint)
-        });
+        let hint = asked.map_or(self.entry_size_hint, |layout| self.entry_size_hint.map(|_| layout.entry_size_hint));
         let pairs = [
             ("size", self.size, found.size),
             ("entry_size_hint", hint, found.entry_size_hint),

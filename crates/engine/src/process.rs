@@ -12,6 +12,7 @@
 //! ```
 
 use std::fs::File;
+use std::mem::ManuallyDrop;
 use std::path::{Path, PathBuf};
 use std::sync::Mutex;
 use std::sync::atomic::Ordering::{Acquire, Relaxed, Release};
@@ -54,9 +55,12 @@ pub(crate) struct Membership {
 }
 
 /// The file, as seen from outside of its map.
+///
+/// An application may close every descriptor behind our back (`close_range` in a daemon). Ours is then void,
+/// or its number stands for another file: it is compared with `identity` before it is used, or closed.
 #[derive(Debug)]
 pub(crate) struct Door {
-    file: File,
+    file: ManuallyDrop<File>,
     path: Option<PathBuf>,
     identity: Identity,
 }
@@ -64,7 +68,7 @@ pub(crate) struct Door {
 impl Door {
     pub(crate) fn new(file: File, path: Option<PathBuf>) -> io::Result<Self> {
         let identity = file::identity(&file)?;
-        Ok(Self { file, path, identity })
+        Ok(Self { file: ManuallyDrop::new(file), path, identity })
     }
 
     pub(crate) fn identity(&self) -> Identity {
@@ -81,8 +85,7 @@ impl Door {
         Private::open(|| file::reopen(&self.file, self.path.as_deref(), self.identity))
     }
 
-    /// Asks with a descriptor that is surely of our file: an application may have closed ours and got the
-    /// same number for another file.
+    /// Asks with a descriptor that is surely of our file.
     fn is_locked(&self, byte: u32, count: u32) -> io::Result<bool> {
         if file::identity(&self.file).is_ok_and(|found| found == self.identity) {
             let answer = liveness::is_locked(&self.file, byte, count)?;
@@ -104,6 +107,15 @@ impl Door {
     /// Whether any process is attached (for writing) at all.
     pub(crate) fn anybody(&self, layout: &Layout) -> io::Result<bool> {
         self.is_locked(FIRST_PROCESS_BYTE, layout.processes as u32)
+    }
+}
+
+impl Drop for Door {
+    fn drop(&mut self) {
+        if file::identity(&self.file).is_ok_and(|found| found == self.identity) {
+            // SAFETY: taken once, here.
+            drop(unsafe { ManuallyDrop::take(&mut self.file) });
+        }
     }
 }
 

@@ -123,10 +123,7 @@ pub fn replace<W: Word>(slot: &W, mut new: impl FnMut(u64) -> u64) -> u64 {
 /// A record whose claim isn't among them can be overwritten: any reader that publishes its claim later finds
 /// the slot changed.
 #[inline]
-pub fn collect_pins<'a, W: Word + 'a>(
-    pins: impl Iterator<Item = &'a W>,
-    mut wanted: impl FnMut(u64),
-) {
+pub fn collect_pins<'a, W: Word + 'a>(pins: impl Iterator<Item = &'a W>, mut wanted: impl FnMut(u64)) {
     W::fence();
     for pin in pins {
         let claim = pin.load(SeqCst);

@@ -49,7 +49,7 @@ pub(crate) fn get<'a>(volume: &'a Volume, key: &[u8], usage: Use) -> Result<Opti
     let place = volume.place(key);
     let Some(thread) = Thread::current(volume) else { return get_unpinned(volume, &place, key) };
     let Some(pin) = thread.free_pin().filter(|_| !must_copy(volume, place.stripe)) else {
-        return get_copy(volume, thread, &place, key, usage);
+        return Ok(get_copy(volume, thread, &place, key, usage));
     };
     let found = find(volume, &place, key, pin);
     count(thread, usage, found.as_ref());
@@ -89,9 +89,10 @@ fn find<'a>(volume: &'a Volume, place: &Place, key: &[u8], pin: &'a AtomicU64) -
         for which in 0..2 {
             let line = volume.bucket(place, which);
             // All eight at once: a branch for each would be mispredicted on most look-ups.
-            let mut matches = line.iter().rev().fold(0_u32, |bits, slot| {
-                (bits << 1) | u32::from(Slot(slot.load(Acquire)).may_hold(place))
-            });
+            let mut matches = line
+                .iter()
+                .rev()
+                .fold(0_u32, |bits, slot| (bits << 1) | u32::from(Slot(slot.load(Acquire)).may_hold(place)));
             while matches != 0 {
                 let slot = &line[matches.trailing_zeros() as usize & 7];
                 matches &= matches - 1;
@@ -155,20 +156,14 @@ fn check<'a>(
 
 /// A hit as a heap copy, made under the thread's transient pin.
 #[cold]
-fn get_copy<'a>(
-    volume: &'a Volume,
-    thread: Thread<'a>,
-    place: &Place,
-    key: &[u8],
-    usage: Use,
-) -> Result<Option<Hit<'a>>> {
+fn get_copy<'a>(volume: &'a Volume, thread: Thread<'a>, place: &Place, key: &[u8], usage: Use) -> Option<Hit<'a>> {
     let found = find(volume, place, key, thread.transient_pin());
     count(thread, usage, found.as_ref());
-    let Some(found) = found else { return Ok(None) };
+    let found = found?;
     thread.count(Counter::Copies);
     let copied = copy(volume, found.record, found.record.lengths());
     protocol::unpin(found.pin);
-    Ok(Some(Hit::copied(volume, copied)))
+    Some(Hit::copied(volume, copied))
 }
 
 fn copy(volume: &Volume, record: Record<'_>, lengths: Lengths) -> Copied {
@@ -243,8 +238,7 @@ pub(crate) fn is_genuine(volume: &Volume, place: &Place, seen: Slot, copied: &Co
     use crate::format::hash::checksum;
     let header = &copied.header;
     let (position, serial) = (seen.position(), copied.serial);
-    let mac =
-        crate::stripe::expected_mac(volume, place.stripe, position, header.lengths, place.hash, serial);
+    let mac = crate::stripe::expected_mac(volume, place.stripe, position, header.lengths, place.hash, serial);
     mac == header.mac && checksum(&copied.body) == header.checksum
 }
 

@@ -17,11 +17,12 @@ pub(crate) use armed::{before_pin, kill_point};
 
 /// What tests set.
 #[cfg(feature = "seams")]
-pub mod armed {
+pub(crate) mod armed {
     use std::cell::RefCell;
     use std::sync::atomic::{AtomicI64, Ordering::Relaxed};
 
     static STORES_LEFT: AtomicI64 = AtomicI64::new(i64::MAX);
+    static STORES_TO_STOP: AtomicI64 = AtomicI64::new(i64::MAX);
 
     type Pause = Box<dyn FnOnce()>;
     thread_local! {
@@ -31,6 +32,12 @@ pub mod armed {
     /// Lets this process make `stores` more stores to stripes; it is killed (SIGKILL) before the next.
     pub fn die_after(stores: i64) {
         STORES_LEFT.store(stores, Relaxed);
+    }
+
+    /// Lets this process make `stores` more stores to stripes; it stops (SIGSTOP) before the next, and goes on
+    /// when it gets SIGCONT.
+    pub fn stop_after(stores: i64) {
+        STORES_TO_STOP.store(stores, Relaxed);
     }
 
     /// Stores made so far since [`die_after`] was called with `from`.
@@ -46,6 +53,9 @@ pub mod armed {
     pub(crate) fn kill_point() {
         if STORES_LEFT.fetch_sub(1, Relaxed) <= 0 {
             eyewall_region::liveness::kill_this_process();
+        }
+        if STORES_TO_STOP.fetch_sub(1, Relaxed) == 0 {
+            eyewall_region::liveness::stop_this_process();
         }
     }
 

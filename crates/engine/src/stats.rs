@@ -118,8 +118,7 @@ pub(crate) fn collect(volume: &Volume) -> Result<Stats> {
 
 fn add_stripe(stats: &mut Stats, volume: &Volume, number: usize) -> Result<()> {
     // Who may not write can't lock either; the numbers may then be moments apart within a stripe, too.
-    let stripe =
-        if volume.read_only { Stripe::unlocked(volume, number) } else { Stripe::lock(volume, number)? };
+    let stripe = if volume.read_only { Stripe::unlocked(volume, number) } else { Stripe::lock(volume, number)? };
     if !volume.read_only {
         stripe.recount_if_needed();
     }

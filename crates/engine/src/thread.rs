@@ -144,9 +144,7 @@ impl<'a> Thread<'a> {
         let held = ALL
             .try_with(|all| {
                 let all = all.borrow();
-                let roomy = |held: &&Held| {
-                    is_current(volume, **held) && Self::of(volume, **held).has_free_pin()
-                };
+                let roomy = |held: &&Held| is_current(volume, **held) && Self::of(volume, **held).has_free_pin();
                 all.0.iter().rev().find(roomy).copied()
             })
             .ok()?;

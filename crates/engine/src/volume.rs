@@ -108,6 +108,14 @@ impl Volume {
         unsafe { &*self.region.address(offset).cast::<[AtomicU64; 8]>() }
     }
 
+    /// Asks for both buckets of a key, ahead of their use.
+    #[inline]
+    pub(crate) fn prefetch_buckets(&self, place: &Place) {
+        for bucket in place.buckets {
+            self.region.prefetch(self.layout.bucket_at(place.stripe, bucket));
+        }
+    }
+
     #[inline]
     pub(crate) fn generation(&self) -> u16 {
         self.generation.load(Relaxed)
@@ -170,10 +178,7 @@ impl Drop for Volume {
         {
             let _gate = fork::gate();
             let this: *const Self = self;
-            VOLUMES
-                .lock()
-                .unwrap_or_else(PoisonError::into_inner)
-                .retain(|listed| !std::ptr::eq(listed.0, this));
+            VOLUMES.lock().unwrap_or_else(PoisonError::into_inner).retain(|listed| !std::ptr::eq(listed.0, this));
         }
         if self.membership.is_own() {
             thread::release_all(self);

@@ -68,8 +68,7 @@ fn draft<'a>(volume: &Volume, key: &'a [u8], value: &'a [u8], options: &PutOptio
     if metadata.len() > METADATA_BYTES_MAX {
         return Err(Error::MetadataTooLong { bytes: metadata.len(), max: METADATA_BYTES_MAX });
     }
-    let lengths =
-        Lengths { key: key.len() as u64, metadata: metadata.len() as u64, value: value.len() as u64 };
+    let lengths = Lengths { key: key.len() as u64, metadata: metadata.len() as u64, value: value.len() as u64 };
     let (bytes, max) = (lengths.record_bytes(), volume.layout.entry_bytes_max);
     if bytes > max {
         return Err(Error::EntryTooLarge { bytes, max });
@@ -97,6 +96,7 @@ pub(crate) fn put(
     volume.check_writable()?;
     volume.mark_unclean()?;
     let place = volume.place(key);
+    volume.prefetch_buckets(&place);
     let bytes = draft.lengths.record_bytes();
     let mut stripe = Stripe::lock(volume, place.stripe)?;
     let Some(ring) = choose_ring(&stripe, &place, &draft, condition) else { return Ok(None) };
@@ -197,12 +197,7 @@ fn fill(volume: &Volume, record: Record<'_>, draft: &Draft<'_>) -> u32 {
 }
 
 /// Where a new entry goes, or `None` if the condition doesn't hold.
-fn choose_ring(
-    stripe: &Stripe<'_>,
-    place: &Place,
-    draft: &Draft<'_>,
-    condition: Condition<'_>,
-) -> Option<RingId> {
+fn choose_ring(stripe: &Stripe<'_>, place: &Place, draft: &Draft<'_>, condition: Condition<'_>) -> Option<RingId> {
     let found = stripe.find(place, draft.key);
     if !allows(stripe, condition, found.as_ref()) {
         return None;
@@ -240,13 +235,7 @@ struct Spot {
 }
 
 /// Under the lock, with all bytes in place: completes the header and publishes the slot.
-fn finish(
-    stripe: &Stripe<'_>,
-    place: &Place,
-    spot: Spot,
-    draft: &Draft<'_>,
-    condition: Condition<'_>,
-) -> Option<u64> {
+fn finish(stripe: &Stripe<'_>, place: &Place, spot: Spot, draft: &Draft<'_>, condition: Condition<'_>) -> Option<u64> {
     let found = stripe.find(place, draft.key);
     if !allows(stripe, condition, found.as_ref()) {
         return None;

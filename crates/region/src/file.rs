@@ -45,12 +45,12 @@ pub fn identity(file: &File) -> io::Result<Identity> {
     Ok(Identity { device: data.dev(), inode: data.ino() })
 }
 
-/// Opens an existing file.
+/// Opens an existing file. Doesn't wait, whatever it is: the reading end of a pipe would.
 ///
 /// # Errors
 /// What `open` reports.
 pub fn open(path: &Path, writable: bool) -> io::Result<File> {
-    OpenOptions::new().read(true).write(writable).custom_flags(libc::O_CLOEXEC).open(path)
+    OpenOptions::new().read(true).write(writable).custom_flags(libc::O_CLOEXEC | libc::O_NONBLOCK).open(path)
 }
 
 /// Opens the file behind `file` again: a new description with its own locks.
@@ -61,10 +61,11 @@ pub fn open(path: &Path, writable: bool) -> io::Result<File> {
 /// # Errors
 /// `NotFound` when the path names another file by now; else what `open` reports.
 pub fn reopen(file: &File, path: Option<&Path>, expected: Identity) -> io::Result<File> {
-    if file.metadata().is_ok() && identity(file)? == expected {
-        if let Ok(again) = open(&descriptor_path(file), true) {
-            return Ok(again);
-        }
+    if file.metadata().is_ok()
+        && identity(file)? == expected
+        && let Ok(again) = open(&descriptor_path(file), true)
+    {
+        return Ok(again);
     }
     let Some(path) = path else { return Err(io::ErrorKind::NotFound.into()) };
     let again = open(path, true)?;
@@ -108,7 +109,8 @@ pub fn create(
     allocate(&draft.file, bytes)?;
     fill(&draft.file)?;
     if let Some(group) = access.group {
-        rustix::fs::fchown(&draft.file, None, Some(Gid::from_raw(group)))?;
+        rustix::fs::fchown(&draft.file, None, Some(Gid::from_raw(group)))
+            .map_err(|error| io::Error::other(format!("it can't be given to group {group}: {error}")))?;
     }
     rustix::fs::fchmod(&draft.file, Mode::from_raw_mode(access.mode))?;
     draft.publish(path)

@@ -51,12 +51,7 @@ impl Slot {
 
     /// The memory of an entry that left the small ring when its eviction counter stood at `stamp`.
     pub(crate) fn ghost(place: &Place, stamp: u64) -> Self {
-        Self(
-            (place.fingerprint << FINGERPRINT_SHIFT)
-                | GHOST
-                | (place.ghost_hash << 24)
-                | (stamp % STAMPS),
-        )
+        Self((place.fingerprint << FINGERPRINT_SHIFT) | GHOST | (place.ghost_hash << 24) | (stamp % STAMPS))
     }
 
     #[inline]
@@ -115,8 +110,7 @@ impl Slot {
 mod tests {
     use super::*;
 
-    const PLACE: Place =
-        Place { hash: 0, stripe: 0, buckets: [0, 1], fingerprint: 0x7_fff1, ghost_hash: 0xabcd };
+    const PLACE: Place = Place { hash: 0, stripe: 0, buckets: [0, 1], fingerprint: 0x7_fff1, ghost_hash: 0xabcd };
 
     #[test]
     fn a_live_slot_keeps_its_parts() {

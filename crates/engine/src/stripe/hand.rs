@@ -49,13 +49,7 @@ pub(crate) struct Work {
 impl Work {
     /// For a put of `bytes` bytes.
     pub(crate) fn new(bytes: u64) -> Self {
-        Self {
-            copy_budget: COPY_BYTES.max(4 * bytes),
-            stayed: 0,
-            now_ms: None,
-            pins: Vec::new(),
-            buried: false,
-        }
+        Self { copy_budget: COPY_BYTES.max(4 * bytes), stayed: 0, now_ms: None, pins: Vec::new(), buried: false }
     }
 
     fn now_ms(&mut self) -> u64 {
@@ -163,11 +157,18 @@ impl<'a> Stripe<'a> {
     }
 
     /// Lets go of up to one batch of records, from the tail on.
-    fn evict_batch(&mut self, ring: &Ring<'a>, bytes: u64, ahead: u64, work: &mut Work) -> std::result::Result<(), Damaged> {
+    fn evict_batch(
+        &mut self,
+        ring: &Ring<'a>,
+        bytes: u64,
+        ahead: u64,
+        work: &mut Work,
+    ) -> std::result::Result<(), Damaged> {
         let tail = ring.tail();
         let log_end = ring.head();
         let batch = BATCH_BYTES.min(ring.size / 64);
         let enough = ring.tail_needed(log_end, bytes) + ahead + batch;
+        self.prefetch_batch(ring, (tail, enough.min(log_end)))?;
         let (mut at, mut count, mut stays) = (tail, 0, None);
         while at < enough && at < log_end && count < BATCH_RECORDS {
             let seen = self.read(ring, at, log_end)?;
@@ -193,6 +194,30 @@ impl<'a> Stripe<'a> {
             return Ok(());
         }
         self.free_up_to(ring, at, work)
+    }
+
+    /// Asks for the index buckets of a batch ahead of their use: they lie anywhere in memory, and waiting
+    /// for one after the other would be most of the hand's work.
+    fn prefetch_batch(&self, ring: &Ring<'a>, (from, to): (u64, u64)) -> std::result::Result<(), Damaged> {
+        let mut at = from;
+        for _ in 0..BATCH_RECORDS {
+            if at >= to {
+                break;
+            }
+            let seen = self.read(ring, at, ring.head())?;
+            if let Some((record, _)) = seen.as_entry() {
+                self.volume.prefetch_buckets(&self.place_of(record));
+            }
+            at += seen.bytes;
+        }
+        Ok(())
+    }
+
+    /// Where the key of a record in the log belongs.
+    fn place_of(&self, record: Record<'a>) -> Place {
+        // SAFETY: the record lies in the log and we hold the lock: nobody overwrites it.
+        let key = unsafe { record.key() };
+        hash::place(&self.volume.layout, hash::key_hash(&self.volume.secret, key))
     }
 
     /// Moves the tail over the records up to `end`, or up to the first that a reader holds.
@@ -222,13 +247,11 @@ impl<'a> Stripe<'a> {
         }
         let Some((record, serial)) = seen.as_entry() else { return Step::Free };
         let position = ring.position(at);
-        // SAFETY: the record lies in the log and we hold the lock: nobody overwrites it.
-        let key = unsafe { record.key() };
-        let place = hash::place(&self.volume.layout, hash::key_hash(&self.volume.secret, key));
+        let place = self.place_of(record);
         let Some((slot, now)) = self.slot_of(&place, position) else { return Step::Free };
         let entry = Candidate { place, slot, now, position, record, serial };
         if record.generation() != self.volume.generation()
-            // SAFETY: as above.
+            // SAFETY: the record lies in the log and we hold the lock: nobody overwrites it.
             && !unsafe { verify_entry(self.volume, &place, position, record, record.lengths(), serial) }
         {
             self.drop_entry(&entry, seen, Slot::EMPTY, Count::EvictionsDamaged);
@@ -401,6 +424,7 @@ fn is_held(ring: &Ring<'_>, at: u64, seen: &Seen<'_>, work: &Work) -> bool {
 }
 
 /// Why no room can be made.
+#[derive(Debug, Clone, Copy)]
 enum Stop {
     Pinned,
     Damaged,

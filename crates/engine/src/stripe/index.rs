@@ -21,15 +21,16 @@ pub(crate) struct Found<'a> {
 }
 
 impl<'a> Stripe<'a> {
-    fn slots(&self, place: &Place) -> impl Iterator<Item = &'a AtomicU64> + use<'a> {
-        let (region, layout) = (&self.volume.region, &self.volume.layout);
-        let stripe = self.number;
-        place.buckets.into_iter().flat_map(move |bucket| region.line(layout.bucket_at(stripe, bucket)))
+    /// All sixteen slots that may hold a key.
+    #[inline]
+    fn slots(&self, place: &Place) -> [&'a AtomicU64; 16] {
+        let (first, second) = (self.volume.bucket(place, 0), self.volume.bucket(place, 1));
+        std::array::from_fn(|slot| if slot < 8 { &first[slot] } else { &second[slot - 8] })
     }
 
     /// The live entry of `key`, verified if it is older than this attachment; expired ones included.
     pub(crate) fn find(&self, place: &Place, key: &[u8]) -> Option<Found<'a>> {
-        self.slots(place).find_map(|slot| {
+        self.slots(place).into_iter().find_map(|slot| {
             let seen = Slot(super::load(slot));
             if !seen.may_hold(place) {
                 return None;
@@ -48,7 +49,7 @@ impl<'a> Stripe<'a> {
 
     /// The slot that names the record at `position`, if any does.
     pub(super) fn slot_of(&self, place: &Place, position: u64) -> Option<(&'a AtomicU64, Slot)> {
-        self.slots(place).find_map(|slot| {
+        self.slots(place).into_iter().find_map(|slot| {
             let seen = Slot(super::load(slot));
             (seen.may_hold(place) && seen.position() == position).then_some((slot, seen))
         })
@@ -57,7 +58,7 @@ impl<'a> Stripe<'a> {
     /// Whether a ghost remembers `place`'s key.
     pub(crate) fn is_remembered(&self, place: &Place) -> bool {
         let (stamp, memory) = (self.get(Word::GhostClock), self.ghost_memory());
-        self.slots(place).any(|slot| Slot(super::load(slot)).remembers(place, stamp, memory))
+        self.slots(place).into_iter().any(|slot| Slot(super::load(slot)).remembers(place, stamp, memory))
     }
 
     /// A ghost is void after as many evictions from the small ring as main has entries.

@@ -211,11 +211,7 @@ impl Drop for Stripe<'_> {
 /// The entry at `position` of a stripe with its lengths and serial, if there can be one: all of it lies
 /// inside one ring. Needs no lock; without a pin or the lock the answer may be stale.
 #[inline]
-pub(crate) fn entry_at(
-    volume: &Volume,
-    stripe: usize,
-    position: u64,
-) -> Option<(Record<'_>, Lengths, u64)> {
+pub(crate) fn entry_at(volume: &Volume, stripe: usize, position: u64) -> Option<(Record<'_>, Lengths, u64)> {
     let (offset, room) = locate(volume, stripe, position)?;
     // SAFETY: `locate` has checked that a header fits there.
     let record = unsafe { Record::at_checked(&volume.region, offset) };

@@ -97,8 +97,15 @@ impl Stripe<'_> {
             ring.set_tail(0);
             ring.set_head(0);
         }
-        for word in [Word::Entries, Word::LiveBytes, Word::MainEntries, Word::MainBytes, Word::FillerBytes, Word::Recount, Word::Reset]
-        {
+        for word in [
+            Word::Entries,
+            Word::LiveBytes,
+            Word::MainEntries,
+            Word::MainBytes,
+            Word::FillerBytes,
+            Word::Recount,
+            Word::Reset,
+        ] {
             self.set(word, 0);
         }
     }
@@ -120,9 +127,8 @@ impl Stripe<'_> {
             let volume = self.volume;
             self.unlink_all(|position| RingId::of(volume, position) == id);
             let number = self.number;
-            let held = thread::pins(volume).filter_map(|(_, pin)| {
-                Volume::pinned(pin.load(std::sync::atomic::Ordering::SeqCst))
-            });
+            let held = thread::pins(volume)
+                .filter_map(|(_, pin)| Volume::pinned(pin.load(std::sync::atomic::Ordering::SeqCst)));
             if held.into_iter().any(|(stripe, at)| stripe == number && RingId::of(volume, at) == id) {
                 return Err(Error::Pinned { bytes: self.ring(id).size });
             }

@@ -73,7 +73,7 @@ impl Ring<'_> {
     }
 
     /// Bytes from a virtual offset to the physical end.
-    pub(crate) fn to_end(&self, at: u64) -> u64 {
+    pub(crate) fn bytes_to_end(&self, at: u64) -> u64 {
         self.size - at % self.size
     }
 
@@ -93,7 +93,7 @@ impl Ring<'_> {
 
     /// Where a run of `bytes` contiguous bytes ends that starts at `head`, or at the next physical start.
     fn run_end(&self, head: u64, bytes: u64) -> u64 {
-        let to_end = self.to_end(head);
+        let to_end = self.bytes_to_end(head);
         if bytes <= to_end { head + bytes } else { head + to_end + bytes }
     }
 
@@ -154,7 +154,7 @@ impl<'a> Stripe<'a> {
 
     /// Reads the record at virtual offset `at` of a log that ends at `head`, trusting nothing.
     pub(crate) fn read(&self, ring: &Ring<'_>, at: u64, head: u64) -> Result<Seen<'a>, Damaged> {
-        let room = ring.to_end(at).min(head.saturating_sub(at));
+        let room = ring.bytes_to_end(at).min(head.saturating_sub(at));
         let kind = Head::from_word(load(self.word_at(ring, at))).filter(|_| room >= UNIT_BYTES);
         let (bytes, entry) = match kind {
             None => return Err(Damaged),
@@ -188,7 +188,7 @@ impl<'a> Stripe<'a> {
     pub(super) fn fill(&self, ring: &Ring<'_>, from: u64, to: u64) {
         let mut at = from;
         while at < to {
-            let bytes = ring.to_end(at).min(to - at);
+            let bytes = ring.bytes_to_end(at).min(to - at);
             crate::seam::kill_point();
             self.word_at(ring, at).store(Head::Filler(bytes).word(), Release);
             at += bytes;
@@ -203,7 +203,7 @@ impl<'a> Stripe<'a> {
             return None;
         }
         let head = ring.head();
-        let to_end = ring.to_end(head);
+        let to_end = ring.bytes_to_end(head);
         if bytes <= to_end {
             return Some(head);
         }

@@ -2,7 +2,7 @@
 //! on themselves.
 //!
 //! A child is this very test binary, run again with a role in its environment: [`Child::start`] starts it, the `child`
-//! test of its file hands over to [`play`]. It is single-threaded until it starts threads of its own. Both ends talk in
+//! test of its file hands over to [`play`]. Beside the thread that plays it has an idle one at most. Both ends talk in
 //! lines: [`say`] and [`listen`] there, [`Child::hear`] and [`Child::tell`] here.
 
 #![allow(dead_code, unreachable_pub, reason = "each test file uses a part of it")]
@@ -137,6 +137,20 @@ impl Child {
         assert_eq!(status.signal(), Some(libc::SIGKILL), "{} had ended before: {status}", self.role);
     }
 
+    /// Waits until it has stopped.
+    pub fn wait_until_stopped(&mut self) {
+        let mut status = 0;
+        // SAFETY: `status` is written by the call; the child isn't reaped by a report that it has stopped.
+        assert_eq!(unsafe { libc::waitpid(self.id(), &raw mut status, libc::WUNTRACED) }, self.id());
+        assert!(libc::WIFSTOPPED(status), "{} ended: {status:#x}", self.role);
+    }
+
+    /// Waits until SIGKILL has ended it.
+    pub fn wait_until_killed(&mut self) {
+        let status = self.process.wait().unwrap();
+        assert_eq!(status.signal(), Some(libc::SIGKILL), "{}: {status}", self.role);
+    }
+
     /// Waits until it has ended, and ended well.
     pub fn finish(mut self) {
         let status = self.wait();
@@ -175,12 +189,12 @@ fn end_with_parent() -> std::io::Result<()> {
     }
 }
 
-/// A process that was forked from a single-threaded one.
+/// A forked process.
 pub struct Forked(pub i32);
 
 /// Runs `work` in a forked child, which ends behind it.
 pub fn fork(work: impl FnOnce()) -> Forked {
-    // SAFETY: the callers are single-threaded, or their children only call what may be called then.
+    // SAFETY: the other threads of the callers are idle, or the child only calls what may be called then.
     match unsafe { libc::fork() } {
         0 => end_with(catch_unwind(AssertUnwindSafe(work)).is_ok()),
         id => {

@@ -1,0 +1,105 @@
+//! LMDB through heed, as little durable as the engine under test.
+//!
+//! Flags: `NO_SYNC | NO_META_SYNC`, with and without `WRITE_MAP`; heed opens with `NO_READ_AHEAD` unset and reader slots
+//! bound to threads (no `NO_TLS`), which is LMDB's faster way to begin a read. A get is a read transaction of its own,
+//! its value read in place. A put is a write transaction of its own. LMDB does not evict: it is given a live set.
+
+use std::path::Path;
+
+use eyewall_bench::contender::Contender;
+use eyewall_bench::error::{Error, Result};
+use eyewall_bench::store::{Handle, Peer, Place, Store};
+use heed::types::Bytes;
+use heed::{Database, Env, EnvFlags, EnvOpenOptions};
+
+const NAME: &str = "LMDB";
+const NAME_WRITE_MAP: &str = "LMDB, write map";
+
+/// Reader slots: more than the threads of any workload.
+const READERS_MAX: u32 = 512;
+
+/// Writes pages with `pwrite`.
+pub(crate) const LMDB: Peer = Peer { name: NAME, open: |place| open(NAME, place, EnvFlags::empty()) };
+
+/// Writes pages through its map.
+pub(crate) const LMDB_WRITE_MAP: Peer =
+    Peer { name: NAME_WRITE_MAP, open: |place| open(NAME_WRITE_MAP, place, EnvFlags::WRITE_MAP) };
+
+/// For reads, which are the same either way: it is filled sooner through its map.
+pub(crate) const LMDB_TO_READ: Peer = Peer { name: NAME, open: |place| open(NAME, place, EnvFlags::WRITE_MAP) };
+
+struct Lmdb {
+    name: &'static str,
+    environment: Env,
+    database: Database<Bytes, Bytes>,
+}
+
+fn open(name: &'static str, place: &Place<'_>, flags: EnvFlags) -> Result<Box<dyn Contender>> {
+    // The map is address space, not a cap: room for the live set, its B+tree and the pages that a commit replaces.
+    let map_bytes = (place.cap_bytes as usize * 4).next_multiple_of(1 << 20);
+    let flags = EnvFlags::NO_SYNC | EnvFlags::NO_META_SYNC | flags;
+    Ok(Box::new(Lmdb::create(name, place.directory, map_bytes, flags).map_err(failed)?))
+}
+
+impl Lmdb {
+    fn create(name: &'static str, directory: &Path, map_bytes: usize, flags: EnvFlags) -> heed::Result<Self> {
+        let environment = environment(directory, map_bytes, flags)?;
+        let mut transaction = environment.write_txn()?;
+        let database = environment.create_database(&mut transaction, None)?;
+        transaction.commit()?;
+        Ok(Self { name, environment, database })
+    }
+}
+
+#[expect(unsafe_code, reason = "heed maps a file that others could change; this one is private to the run")]
+fn environment(directory: &Path, map_bytes: usize, flags: EnvFlags) -> heed::Result<Env> {
+    let mut options = EnvOpenOptions::new();
+    options.map_size(map_bytes).max_readers(READERS_MAX);
+    // SAFETY: the directory is a fresh temporary one that only this process knows, and the environment is opened once,
+    // so nobody changes or truncates the mapped file. What the flags give up is durability after a power loss, which a
+    // scratch store does not need.
+    unsafe {
+        options.flags(flags);
+        options.open(directory)
+    }
+}
+
+#[expect(clippy::needless_pass_by_value, reason = "the shape that map_err wants")]
+fn failed(failure: heed::Error) -> Error {
+    Error::Store { store: NAME, what: failure.to_string() }
+}
+
+impl Store for Lmdb {
+    type Handle<'a> = &'a Self;
+
+    fn name(&self) -> &'static str {
+        self.name
+    }
+
+    fn handle(&self) -> &Self {
+        self
+    }
+
+    fn evicts(&self) -> bool {
+        false
+    }
+}
+
+impl Handle for &Lmdb {
+    #[inline]
+    fn get(&mut self, key: &[u8], consumer: impl FnOnce(&[u8])) -> Result<bool> {
+        let transaction = self.environment.read_txn().map_err(failed)?;
+        let Some(value) = self.database.get(&transaction, key).map_err(failed)? else {
+            return Ok(false);
+        };
+        consumer(value);
+        Ok(true)
+    }
+
+    #[inline]
+    fn put(&mut self, key: &[u8], value: &[u8]) -> Result<()> {
+        let mut transaction = self.environment.write_txn().map_err(failed)?;
+        self.database.put(&mut transaction, key, value).map_err(failed)?;
+        transaction.commit().map_err(failed)
+    }
+}

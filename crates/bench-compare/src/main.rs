@@ -1,0 +1,99 @@
+//! `bench-engine`: the engine's benchmark against what people use today.
+//!
+//! The workloads, the recorder and the cheap peers are in `eyewall-bench`; here are the peers with heavy dependencies,
+//! so that nobody who uses the engine builds them. Unsafe code is one call: heed's `open`.
+
+#![deny(unsafe_code)]
+
+mod lmdb;
+mod memory;
+
+use std::process::ExitCode;
+
+use clap::{Parser, ValueEnum};
+use eyewall_bench::child::{self, Task};
+use eyewall_bench::error::Result;
+use eyewall_bench::run::{Run, Settings};
+use eyewall_bench::store::{EYEWALL, FILES};
+use eyewall_bench::work::{files, get, open, overflow, overhead, processes, put, replay, sweep};
+
+/// Measures the engine; the record goes to `--out`.
+#[derive(Debug, Parser)]
+#[command(name = "bench-engine", version)]
+struct Arguments {
+    /// What to measure
+    #[arg(value_enum, default_value_t = Part::All)]
+    part: Part,
+    #[command(flatten)]
+    settings: Settings,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+enum Part {
+    /// Everything below
+    All,
+    /// Gets that hit, against caches in one process and LMDB
+    Get,
+    /// Gets against one file for each entry
+    Files,
+    /// Gets by processes instead of threads
+    Processes,
+    /// Puts into a full store
+    Put,
+    /// The eviction sweep
+    Sweep,
+    /// Many times the cap, written
+    Overflow,
+    /// Hit ratios of real traces
+    Replay,
+    /// Opening a large volume
+    Open,
+    /// Bytes beyond key and value
+    Overhead,
+}
+
+/// What this program is started with by itself.
+#[derive(Debug, Parser)]
+struct ChildArguments {
+    #[command(subcommand)]
+    task: Task,
+}
+
+fn main() -> ExitCode {
+    match measure() {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(failure) => {
+            eprintln!("bench-engine: {failure}");
+            ExitCode::FAILURE
+        }
+    }
+}
+
+fn measure() -> Result<()> {
+    if std::env::args_os().nth(1).is_some_and(|word| word == "child") {
+        return child::run(&ChildArguments::parse_from(std::env::args_os().skip(1)).task);
+    }
+    let Arguments { part, settings } = Arguments::parse();
+    let mut run = Run::start(settings)?;
+    let parts: &[Part] = if part == Part::All { &Part::value_variants()[1..] } else { &[part] };
+    for &part in parts {
+        measure_part(&mut run, part)?;
+    }
+    let value = part.to_possible_value();
+    run.finish(value.as_ref().map(clap::builder::PossibleValue::get_name).filter(|_| part != Part::All))
+}
+
+fn measure_part(run: &mut Run, part: Part) -> Result<()> {
+    match part {
+        Part::All => Ok(()),
+        Part::Get => get::run(run, &[EYEWALL, memory::QUICK_CACHE, memory::MOKA, memory::FOYER, lmdb::LMDB_TO_READ]),
+        Part::Files => files::run(run),
+        Part::Processes => processes::run(run),
+        Part::Put => put::run(run, &[EYEWALL, FILES, lmdb::LMDB, lmdb::LMDB_WRITE_MAP]),
+        Part::Sweep => sweep::run(run),
+        Part::Overflow => overflow::run(run),
+        Part::Replay => replay::run(run),
+        Part::Open => open::run(run),
+        Part::Overhead => overhead::run(run),
+    }
+}

@@ -1,0 +1,249 @@
+//! Every store, whatever its type, doing the work of the benchmark.
+//!
+//! The loops are generic and compiled for each store: no call through a table within what is timed.
+
+use std::hint::black_box;
+use std::sync::Barrier;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::thread;
+use std::time::Duration;
+
+use hdrhistogram::Histogram;
+
+use crate::clock::{Lap, now_ns};
+use crate::error::{Error, Result};
+use crate::load::{self, Gets, Population, Puts};
+use crate::random::{self, KEY_BYTES, Random};
+use crate::store::{Handle, Store};
+use crate::touch::{self, Touch};
+
+/// Gets between two looks at the clock.
+const GETS_BETWEEN_LOOKS: usize = 16;
+
+/// Latencies up to a minute, to three digits.
+const LATENCY_NS_MAX: u64 = 60_000_000_000;
+
+/// One get in so many may miss: what [`Contender::complete`] put anew may have cost another entry its place.
+const GETS_PER_MISS_MIN: u64 = 1_000;
+
+fn allow_misses(store: &str, missed: u64, gets: u64) -> Result<()> {
+    if missed > gets.div_ceil(GETS_PER_MISS_MIN) {
+        return Err(Error::Invalid(format!("{store}: {missed} of {gets} gets missed")));
+    }
+    Ok(())
+}
+
+/// A store that can be measured without knowing its type.
+pub trait Contender: Send + Sync {
+    /// The name in records.
+    fn name(&self) -> &'static str;
+
+    /// Puts a population.
+    fn fill(&self, population: Population) -> Result<()>;
+
+    /// Puts anew what a cache has dropped of a population though there is room, as it may when a bucket of its index is
+    /// full.
+    fn complete(&self, population: Population) -> Result<()>;
+
+    /// Reads every object of a population once, touching each page, and checks that it is the object's own value.
+    /// Populates this process's map of the store.
+    fn check(&self, population: Population) -> Result<()>;
+
+    /// Gets by several threads, which must hit.
+    fn gets(&self, gets: &Gets) -> Result<Lap>;
+
+    /// Puts by one thread: new objects, or random old ones where the store does not evict.
+    fn puts(&self, puts: &Puts) -> Result<PutLap>;
+
+    /// Puts distinct objects of the given sizes; the seconds of each batch.
+    fn sweep(&self, sizes: &[usize], batch: usize) -> Result<Vec<f64>>;
+}
+
+/// What a thread of puts did.
+#[derive(Debug, Clone)]
+pub struct PutLap {
+    /// How many, in what time.
+    pub lap: Lap,
+    /// Index of the first object not put.
+    pub next: u64,
+    /// Nanoseconds of each put, from one clock reading to the next.
+    pub latency_ns: Histogram<u64>,
+}
+
+/// An empty histogram of nanoseconds.
+pub fn histogram() -> Result<Histogram<u64>> {
+    Histogram::new_with_max(LATENCY_NS_MAX, 3).map_err(|failure| Error::Invalid(format!("histogram: {failure}")))
+}
+
+impl<S: Store> Contender for S {
+    fn name(&self) -> &'static str {
+        Store::name(self)
+    }
+
+    fn fill(&self, population: Population) -> Result<()> {
+        let mut handle = self.handle();
+        let mut value = population.value();
+        for index in 0..population.objects {
+            load::stamp(&mut value, index);
+            handle.put(&random::key(index), &value)?;
+        }
+        Ok(())
+    }
+
+    fn complete(&self, population: Population) -> Result<()> {
+        let mut handle = self.handle();
+        let mut value = population.value();
+        for index in 0..population.objects {
+            let key = random::key(index);
+            if !handle.get(&key, |_| {})? {
+                load::stamp(&mut value, index);
+                handle.put(&key, &value)?;
+            }
+        }
+        Ok(())
+    }
+
+    fn check(&self, population: Population) -> Result<()> {
+        let mut handle = self.handle();
+        let mut missing = 0;
+        for index in 0..population.objects {
+            let mut sound = false;
+            let found = handle.get(&random::key(index), |value| {
+                black_box(touch::page(value));
+                sound = value.len() == population.value_bytes && load::is_stamped(value, index);
+            })?;
+            if found && !sound {
+                let what = format!("{} gave another value for object {index}", Store::name(self));
+                return Err(Error::Invalid(what));
+            }
+            missing += u64::from(!found);
+        }
+        allow_misses(Store::name(self), missing, population.objects)
+    }
+
+    fn gets(&self, gets: &Gets) -> Result<Lap> {
+        match gets.touch {
+            Touch::Page => get_by_threads(self, gets, touch::page),
+            Touch::Every => get_by_threads(self, gets, touch::every),
+        }
+    }
+
+    fn puts(&self, puts: &Puts) -> Result<PutLap> {
+        put_for(self, puts)
+    }
+
+    fn sweep(&self, sizes: &[usize], batch: usize) -> Result<Vec<f64>> {
+        let mut handle = self.handle();
+        let mut value = random::filler(4, sizes.iter().copied().max().unwrap_or(8));
+        let mut index = 0;
+        let mut seconds = Vec::with_capacity(sizes.len() / batch + 1);
+        for sizes in sizes.chunks(batch) {
+            let begin = now_ns();
+            for &bytes in sizes {
+                load::stamp(&mut value, index);
+                handle.put(&random::key(index), &value[..bytes])?;
+                index += 1;
+            }
+            seconds.push((now_ns() - begin) as f64 / 1e9);
+        }
+        Ok(seconds)
+    }
+}
+
+fn get_by_threads<S: Store>(store: &S, gets: &Gets, touch: impl Fn(&[u8]) -> u64 + Copy + Send) -> Result<Lap> {
+    let threads = gets.sequences.threads();
+    let start = Start::new(threads, gets.duration);
+    thread::scope(|scope| {
+        let workers: Vec<_> = (0..threads)
+            .map(|thread| {
+                let keys = gets.sequences.of_thread(thread);
+                let start = &start;
+                scope.spawn(move || get_until_deadline(store, keys, touch, start))
+            })
+            .collect();
+        let mut whole: Option<Lap> = None;
+        for worker in workers {
+            let joined = worker.join().map_err(|_| Error::Invalid("a reader panicked".to_owned()))?;
+            let lap = joined?;
+            whole = Some(whole.map_or(lap, |whole| whole.join(lap)));
+        }
+        whole.ok_or_else(|| Error::Invalid("no reader".to_owned()))
+    })
+}
+
+/// Lets threads start together and stop at one time. The first to start sets the deadline; each looks at the clock for
+/// itself, for a supervisor would wait long for a core among 64 busy threads.
+struct Start {
+    ready: Barrier,
+    /// 0: not set. The word stands for nothing but itself: relaxed.
+    deadline_ns: AtomicU64,
+    duration: Duration,
+}
+
+impl Start {
+    fn new(threads: usize, duration: Duration) -> Self {
+        Self { ready: Barrier::new(threads), deadline_ns: AtomicU64::new(0), duration }
+    }
+
+    /// Waits for all; when this thread began and when it is to end.
+    fn wait(&self) -> (u64, u64) {
+        self.ready.wait();
+        let begin_ns = now_ns();
+        let mine_ns = begin_ns + self.duration.as_nanos() as u64;
+        let set = self.deadline_ns.compare_exchange(0, mine_ns, Ordering::Relaxed, Ordering::Relaxed);
+        (begin_ns, set.err().unwrap_or(mine_ns))
+    }
+}
+
+fn get_until_deadline<S: Store>(
+    store: &S,
+    keys: &[[u8; KEY_BYTES]],
+    touch: impl Fn(&[u8]) -> u64,
+    start: &Start,
+) -> Result<Lap> {
+    let mut handle = store.handle();
+    let mut operations = 0;
+    let mut hits = 0_u64;
+    let (begin_ns, deadline_ns) = start.wait();
+    let mut end_ns = begin_ns;
+    'all: loop {
+        for keys in keys.chunks(GETS_BETWEEN_LOOKS) {
+            if end_ns >= deadline_ns {
+                break 'all;
+            }
+            for key in keys {
+                let hit = handle.get(key, |value| {
+                    black_box(value.as_ptr());
+                    black_box(touch(value));
+                })?;
+                hits += u64::from(hit);
+            }
+            operations += keys.len() as u64;
+            end_ns = now_ns();
+        }
+    }
+    allow_misses(store.name(), operations - hits, operations)?;
+    Ok(Lap { operations, begin_ns, end_ns })
+}
+
+fn put_for<S: Store>(store: &S, puts: &Puts) -> Result<PutLap> {
+    let mut handle = store.handle();
+    let mut value = puts.population.value();
+    let mut latency_ns = histogram()?;
+    let mut random = Random::new(puts.first);
+    let mut next = puts.first;
+    let begin_ns = now_ns();
+    let deadline_ns = begin_ns + puts.duration.as_nanos() as u64;
+    let mut last_ns = begin_ns;
+    while last_ns < deadline_ns {
+        let index = if store.evicts() { next } else { random.below(puts.population.objects) };
+        load::stamp(&mut value, index);
+        handle.put(&random::key(index), &value)?;
+        next += 1;
+        let now = now_ns();
+        latency_ns.saturating_record(now - last_ns);
+        last_ns = now;
+    }
+    let lap = Lap { operations: next - puts.first, begin_ns, end_ns: last_ns };
+    Ok(PutLap { lap, next, latency_ns })
+}

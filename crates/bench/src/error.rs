@@ -1,0 +1,57 @@
+//! What can go wrong in a benchmark run.
+
+use std::path::{Path, PathBuf};
+
+/// The result of everything in this crate.
+pub type Result<T> = std::result::Result<T, Error>;
+
+/// Why a benchmark could not be run. A missed bar is no error: it is recorded.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum Error {
+    /// A file, directory or process could not be used.
+    #[error("{what}: {source}")]
+    Io {
+        /// What was tried, with the path.
+        what: String,
+        /// The system's answer.
+        source: std::io::Error,
+    },
+    /// The engine refused.
+    #[error("eyewall: {0}")]
+    Engine(#[from] eyewall::Error),
+    /// A peer refused.
+    #[error("{store}: {what}")]
+    Store {
+        /// Which store.
+        store: &'static str,
+        /// Its message.
+        what: String,
+    },
+    /// A line of a trace is not `key size`.
+    #[error("{path}:{line}: {what}; a trace line is `key size`, two unsigned integers")]
+    Trace {
+        /// The trace.
+        path: PathBuf,
+        /// Counted from 1.
+        line: usize,
+        /// What is wrong with it.
+        what: String,
+    },
+    /// A workload's own condition did not hold, so its figures would mean nothing.
+    #[error("invalid run: {0}")]
+    Invalid(String),
+}
+
+impl Error {
+    /// Wraps a system error with what was being done.
+    pub fn io(what: impl Into<String>) -> impl FnOnce(std::io::Error) -> Self {
+        let what = what.into();
+        move |source| Self::Io { what, source }
+    }
+
+    /// Wraps a system error with what was being done to `path`.
+    pub fn path(verb: &str, path: &Path) -> impl FnOnce(std::io::Error) -> Self {
+        Self::io(format!("{verb} {}", path.display()))
+    }
+}

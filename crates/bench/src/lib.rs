@@ -1,0 +1,26 @@
+//! The engine's benchmark: workloads, a recorder, and the peers that cost nothing to build.
+//!
+//! A [`store::Store`] is anything that is measured; [`contender::Contender`] runs the timed loops on it, compiled for
+//! its type. The [`work`] modules say what is done, in what order and against which bar; a [`run::Run`] collects their
+//! rows and writes the record. Peers with heavy dependencies, and the program `bench-engine`, live in
+//! `eyewall-bench-compare`: nothing here depends on them.
+//!
+//! No figure is asserted by a test.
+
+#![forbid(unsafe_code)]
+
+pub mod child;
+pub mod clock;
+pub mod contender;
+pub mod error;
+pub mod load;
+pub mod machine;
+pub mod random;
+pub mod record;
+pub mod report;
+pub mod run;
+pub mod simulate;
+pub mod store;
+pub mod touch;
+pub mod trace;
+pub mod work;

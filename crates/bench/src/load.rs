@@ -1,0 +1,86 @@
+//! What is asked of a store: the keys in their order, the values, the time.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use crate::random::{self, KEY_BYTES, Random};
+use crate::touch::Touch;
+
+/// Objects with the indexes from 0 to `objects`, all of `value_bytes`.
+#[derive(Debug, Clone, Copy)]
+pub struct Population {
+    /// How many.
+    pub objects: u64,
+    /// Bytes of each value, 8 at least.
+    pub value_bytes: usize,
+}
+
+impl Population {
+    /// The bytes of a value; [`stamp`] makes it an object's own.
+    pub fn value(&self) -> Vec<u8> {
+        random::filler(3, self.value_bytes)
+    }
+}
+
+/// Marks a value as the object's by its first 8 bytes.
+#[inline]
+pub fn stamp(value: &mut [u8], index: u64) {
+    value[..8].copy_from_slice(&index.to_le_bytes());
+}
+
+/// Whether a value was marked as the object's.
+pub fn is_stamped(value: &[u8], index: u64) -> bool {
+    value.get(..8) == Some(index.to_le_bytes().as_slice())
+}
+
+/// Keys in the order in which each thread asks for them.
+#[derive(Debug, Clone)]
+pub struct Sequences {
+    of_thread: Arc<[Vec<[u8; KEY_BYTES]>]>,
+}
+
+impl Sequences {
+    /// Uniformly random keys of a population, `total` over all threads; each thread walks its own part round and
+    /// round, front to back, so that the keys themselves come by hardware prefetch.
+    pub fn random(population: Population, threads: usize, total: usize, seed: u64) -> Self {
+        let of_thread = (0..threads as u64)
+            .map(|thread| {
+                let mut random = Random::new(random::mix(seed ^ (thread << 32)));
+                (0..total / threads).map(|_| random::key(random.below(population.objects))).collect()
+            })
+            .collect();
+        Self { of_thread }
+    }
+
+    /// How many threads ask.
+    pub fn threads(&self) -> usize {
+        self.of_thread.len()
+    }
+
+    /// One thread's keys.
+    pub fn of_thread(&self, thread: usize) -> &[[u8; KEY_BYTES]] {
+        &self.of_thread[thread]
+    }
+}
+
+/// Gets by several threads for a time.
+#[derive(Debug, Clone)]
+pub struct Gets {
+    /// What each thread asks for.
+    pub sequences: Sequences,
+    /// What is done with a value.
+    pub touch: Touch,
+    /// How long.
+    pub duration: Duration,
+}
+
+/// Puts by one thread for a time.
+#[derive(Debug, Clone, Copy)]
+pub struct Puts {
+    /// The objects that a store holds which does not evict.
+    pub population: Population,
+    /// Index of the first new object, for a store that evicts; none before it was put as new.
+    pub first: u64,
+    /// How long.
+    pub duration: Duration,
+}

@@ -1,0 +1,135 @@
+//! Keeps a directory of files near its cap, a second late.
+
+use std::fs::{self, DirEntry};
+use std::os::unix::fs::MetadataExt;
+use std::path::PathBuf;
+use std::sync::atomic::{AtomicI64, Ordering};
+use std::sync::{Arc, Condvar, Mutex, PoisonError};
+use std::time::Duration;
+
+use crate::error::{Error, Result};
+
+const CHECK_EVERY: Duration = Duration::from_secs(1);
+
+/// Share of the cap that a cleaning leaves.
+const REMAIN_PERCENT: u64 = 75;
+
+/// Blocks in which file systems allocate, and in which a cap on disk must be counted.
+const BLOCK_BYTES: usize = 4096;
+
+/// Unit of `st_blocks`.
+const STAT_BLOCK_BYTES: u64 = 512;
+
+/// Bytes in the directory, as far as the writers have said, and the janitor's stop signal.
+#[derive(Debug)]
+pub(super) struct Tally {
+    cap_bytes: u64,
+    used_bytes: AtomicI64,
+    stopped: Mutex<bool>,
+    changed: Condvar,
+}
+
+impl Tally {
+    pub(super) fn new(cap_bytes: u64) -> Self {
+        Self { cap_bytes, used_bytes: AtomicI64::new(0), stopped: Mutex::new(false), changed: Condvar::new() }
+    }
+
+    /// Counts a file put. An overwrite counts twice until the next cleaning counts anew.
+    pub(super) fn add(&self, bytes: usize) {
+        let blocks = bytes.next_multiple_of(BLOCK_BYTES) as i64;
+        self.used_bytes.fetch_add(blocks, Ordering::Relaxed);
+    }
+
+    pub(super) fn stop(&self) {
+        *self.stopped.lock().unwrap_or_else(PoisonError::into_inner) = true;
+        self.changed.notify_all();
+    }
+
+    /// Waits for the next check; false once stopped.
+    fn wait(&self) -> bool {
+        let stopped = self.stopped.lock().unwrap_or_else(PoisonError::into_inner);
+        let (stopped, _) = self
+            .changed
+            .wait_timeout_while(stopped, CHECK_EVERY, |stopped| !*stopped)
+            .unwrap_or_else(PoisonError::into_inner);
+        !*stopped
+    }
+}
+
+/// The cleaning thread.
+#[derive(Debug)]
+pub(super) struct Janitor {
+    root: PathBuf,
+    tally: Arc<Tally>,
+}
+
+struct Found {
+    accessed: (i64, i64),
+    bytes: u64,
+    path: PathBuf,
+}
+
+impl Janitor {
+    pub(super) fn new(root: PathBuf, tally: Arc<Tally>) -> Self {
+        Self { root, tally }
+    }
+
+    pub(super) fn run(self) {
+        while self.tally.wait() {
+            if let Err(failure) = self.check() {
+                eprintln!("janitor: {failure}");
+            }
+        }
+    }
+
+    /// Cleans if the cap is exceeded; the bytes that remain, as far as known.
+    pub(super) fn check(&self) -> Result<u64> {
+        let used = self.tally.used_bytes.load(Ordering::Relaxed);
+        if used <= self.tally.cap_bytes as i64 {
+            return Ok(used.max(0) as u64);
+        }
+        let remain = self.clean()?;
+        self.tally.used_bytes.fetch_add(remain as i64 - used, Ordering::Relaxed);
+        Ok(remain)
+    }
+
+    fn clean(&self) -> Result<u64> {
+        let mut found = self.walk()?;
+        let mut total: u64 = found.iter().map(|file| file.bytes).sum();
+        found.sort_unstable_by_key(|file| file.accessed);
+        let target = self.tally.cap_bytes * REMAIN_PERCENT / 100;
+        for file in found {
+            if total <= target {
+                break;
+            }
+            if fs::remove_file(&file.path).is_ok() {
+                total -= file.bytes;
+            }
+        }
+        Ok(total)
+    }
+
+    /// All entries; what vanishes meanwhile is passed over.
+    fn walk(&self) -> Result<Vec<Found>> {
+        let mut found = Vec::new();
+        for directory in fs::read_dir(&self.root).map_err(Error::path("list", &self.root))? {
+            let directory = directory.map_err(Error::path("list", &self.root))?.path();
+            let entries = fs::read_dir(&directory).map_err(Error::path("list", &directory))?;
+            found.extend(entries.flatten().filter_map(|entry| entry_of(&entry)));
+        }
+        Ok(found)
+    }
+}
+
+/// None for a temporary file or one that is gone.
+fn entry_of(entry: &DirEntry) -> Option<Found> {
+    if entry.file_name().as_encoded_bytes().starts_with(b".") {
+        return None;
+    }
+    let metadata = entry.metadata().ok()?;
+    Some(Found {
+        accessed: (metadata.atime(), metadata.atime_nsec()),
+        bytes: (metadata.blocks() * STAT_BLOCK_BYTES).max(metadata.len()),
+        path: entry.path(),
+    })
+}

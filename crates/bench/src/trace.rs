@@ -1,0 +1,90 @@
+//! Request traces: gzip text, one `key size` a line.
+
+use std::collections::HashMap;
+use std::fs::File;
+use std::io::{BufRead, BufReader, Read};
+use std::path::{Path, PathBuf};
+
+use flate2::read::MultiGzDecoder;
+
+use crate::error::{Error, Result};
+
+/// One request of a trace.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Request {
+    /// The object asked for.
+    pub key: u64,
+    /// The object's bytes; 1 where the source recorded none.
+    pub bytes: u64,
+}
+
+/// The directory that holds the traces, if there is one: what `EYEWALL_TRACES` names, else the first `traces` in a
+/// directory beside the repository's.
+pub fn directory() -> Option<PathBuf> {
+    if let Some(named) = std::env::var_os("EYEWALL_TRACES").filter(|named| !named.is_empty()) {
+        return Some(PathBuf::from(named)).filter(|path| path.is_dir());
+    }
+    let beside = Path::new(env!("CARGO_MANIFEST_DIR")).ancestors().nth(3)?;
+    let mut found: Vec<PathBuf> = std::fs::read_dir(beside)
+        .ok()?
+        .flatten()
+        .map(|entry| entry.path().join("traces"))
+        .filter(|path| path.is_dir())
+        .collect();
+    found.sort();
+    found.into_iter().next()
+}
+
+/// Reads a whole gzip trace.
+pub fn read(path: &Path) -> Result<Vec<Request>> {
+    let file = File::open(path).map_err(Error::path("open trace", path))?;
+    parse(path, MultiGzDecoder::new(file))
+}
+
+/// Parses the text of a trace; `path` only names it in errors.
+pub fn parse(path: &Path, text: impl Read) -> Result<Vec<Request>> {
+    let mut requests = Vec::new();
+    for (index, line) in BufReader::new(text).lines().enumerate() {
+        let line = line.map_err(Error::path("read trace", path))?;
+        let request =
+            parse_line(&line).map_err(|what| Error::Trace { path: path.to_owned(), line: index + 1, what })?;
+        requests.push(request);
+    }
+    if requests.is_empty() {
+        return Err(Error::Trace { path: path.to_owned(), line: 0, what: "the trace is empty".to_owned() });
+    }
+    Ok(requests)
+}
+
+fn parse_line(line: &str) -> std::result::Result<Request, String> {
+    let mut words = line.split_ascii_whitespace();
+    let mut number = |name: &str| -> std::result::Result<u64, String> {
+        let word = words.next().ok_or_else(|| format!("no {name}"))?;
+        word.parse().map_err(|_| format!("{name} {word:?} is no number"))
+    };
+    let request = Request { key: number("key")?, bytes: number("size")? };
+    match words.next() {
+        Some(extra) => Err(format!("unexpected {extra:?} after the size")),
+        None => Ok(request),
+    }
+}
+
+/// What a trace asks for, summed over its distinct objects.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Footprint {
+    /// Distinct objects.
+    pub objects: u64,
+    /// Their bytes, each at its first size.
+    pub bytes: u64,
+}
+
+impl Footprint {
+    /// Counts the distinct objects of a trace.
+    pub fn of(requests: &[Request]) -> Self {
+        let mut sizes = HashMap::new();
+        for request in requests {
+            sizes.entry(request.key).or_insert(request.bytes);
+        }
+        Self { objects: sizes.len() as u64, bytes: sizes.values().sum() }
+    }
+}

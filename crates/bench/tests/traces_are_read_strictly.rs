@@ -1,0 +1,54 @@
+//! A trace that was damaged or mistaken for one is refused with the line at fault.
+
+use std::io::Write;
+use std::path::Path;
+
+use eyewall_bench::trace::{Footprint, Request, parse, read};
+use flate2::Compression;
+use flate2::write::GzEncoder;
+
+fn message(text: &str) -> String {
+    match parse(Path::new("some.txt"), text.as_bytes()) {
+        Ok(requests) => format!("parsed {requests:?}"),
+        Err(failure) => failure.to_string(),
+    }
+}
+
+#[test]
+fn a_gzip_trace_is_read_in_order() -> Result<(), Box<dyn std::error::Error>> {
+    let directory = tempfile::tempdir()?;
+    let path = directory.path().join("t.txt.gz");
+    let mut encoder = GzEncoder::new(std::fs::File::create(&path)?, Compression::fast());
+    encoder.write_all(b"7 100\n8 3\n7 100\n")?;
+    encoder.finish()?;
+    let requests = read(&path)?;
+    let expected = [(7, 100), (8, 3), (7, 100)].map(|(key, bytes)| Request { key, bytes });
+    assert_eq!(requests, expected);
+    assert_eq!(Footprint::of(&requests), Footprint { objects: 2, bytes: 103 });
+    Ok(())
+}
+
+#[test]
+fn bad_lines_are_named() {
+    for (text, expected) in [
+        ("1 2\n\n", "some.txt:2: no key"),
+        ("1 2\n3\n", "some.txt:2: no size"),
+        ("x 2\n", "some.txt:1: key \"x\" is no number"),
+        ("1 -2\n", "some.txt:1: size \"-2\" is no number"),
+        ("1 2 3\n", "some.txt:1: unexpected \"3\" after the size"),
+        ("", "the trace is empty"),
+    ] {
+        let found = message(text);
+        assert!(found.contains(expected), "{text:?}: {found}");
+    }
+}
+
+#[test]
+fn a_file_that_is_no_gzip_is_refused() -> Result<(), Box<dyn std::error::Error>> {
+    let directory = tempfile::tempdir()?;
+    let path = directory.path().join("t.txt.gz");
+    std::fs::write(&path, "1 2\n")?;
+    assert!(read(&path).is_err());
+    assert!(read(&directory.path().join("absent.txt.gz")).is_err());
+    Ok(())
+}

@@ -1,0 +1,48 @@
+//! A process has far more threads than its volume has thread slots. Those that find none read copies and write under the
+//! lock; when others end, their slots are taken again.
+
+#![cfg(test)]
+
+mod common;
+
+use std::sync::Barrier;
+
+use common::{fast_folder, value, version_of};
+use eyewall::Options;
+
+/// The smallest volume has 64 thread slots.
+const THREADS: u32 = 100;
+
+#[test]
+fn more_threads_than_thread_slots_read_and_write() {
+    let folder = fast_folder();
+    let path = folder.path().join("volume");
+    let cache = Options::new().size(512 << 10).open(&path).unwrap();
+    let everybody = Barrier::new(THREADS as usize);
+    let copies: usize = std::thread::scope(|scope| {
+        let threads: Vec<_> = (0..THREADS)
+            .map(|number| {
+                let (cache, everybody) = (&cache, &everybody);
+                scope.spawn(move || {
+                    let key = number.to_le_bytes();
+                    cache.put(key, value(&key, 1, 100)).unwrap();
+                    // A large one, too, which threads with a slot fill outside the lock.
+                    cache.put("large", value(b"large", number, 20_000)).unwrap();
+                    let hit = cache.get(key).unwrap().unwrap();
+                    everybody.wait();
+                    assert_eq!(version_of(&key, &hit), 1);
+                    assert!(cache.get("absent").unwrap().is_none());
+                    assert!(version_of(b"large", &cache.get("large").unwrap().unwrap()) < THREADS);
+                    everybody.wait();
+                    usize::from(hit.is_copy())
+                })
+            })
+            .collect();
+        threads.into_iter().map(|thread| thread.join().unwrap()).sum()
+    });
+    assert!(copies >= THREADS as usize - 64, "{copies}");
+    let stats = cache.stats().unwrap();
+    assert_eq!((stats.threads, stats.pins), (0, 0), "ended threads give their slots back");
+    assert!(!cache.get(0_u32.to_le_bytes()).unwrap().unwrap().is_copy(), "a slot is to be had again");
+    assert_eq!(cache.stats().unwrap().threads, 1);
+}

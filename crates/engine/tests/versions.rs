@@ -1,0 +1,108 @@
+//! Files that were a volume, or will be: of a newer program, of a machine of the other byte order, cut off, damaged at
+//! the front, of another boot. Each gets its own answer, and none is written to unless it can be used.
+
+#![cfg(test)]
+
+mod common;
+
+use std::path::Path;
+
+use common::fast_folder;
+use eyewall::{Error, Options};
+
+fn volume(path: &Path) -> Vec<u8> {
+    let cache = Options::new().size(512 << 10).open(path).unwrap();
+    cache.put("key", "value").unwrap();
+    drop(cache);
+    std::fs::read(path).unwrap()
+}
+
+/// What opening says to a volume whose bytes were changed; it must leave them so.
+fn answer(change: impl FnOnce(&mut Vec<u8>)) -> Error {
+    let folder = fast_folder();
+    let path = folder.path().join("volume");
+    let mut bytes = volume(&path);
+    change(&mut bytes);
+    std::fs::write(&path, &bytes).unwrap();
+    let error = Options::new().open(&path).unwrap_err();
+    let reading = Options::new().read_only(true).open(&path).unwrap_err();
+    assert_eq!(error.to_string(), reading.to_string());
+    assert!(std::fs::read(&path).unwrap() == bytes, "left as it is");
+    error
+}
+
+#[test]
+fn another_format_version_is_named() {
+    for version in [0_u32, 2, 7, u32::MAX] {
+        let error = answer(|bytes| bytes[8..12].copy_from_slice(&version.to_le_bytes()));
+        assert!(matches!(error, Error::Version { found, supported: 1, .. } if found == version), "{error:?}");
+        let text = error.to_string();
+        assert!(text.contains(&format!("has format version {version}, this program knows version 1")), "{text}");
+    }
+}
+
+#[test]
+fn the_other_byte_order_is_named_whatever_the_version() {
+    for version in [1_u32, 2] {
+        let error = answer(|bytes| {
+            bytes[8..12].copy_from_slice(&version.to_be_bytes());
+            bytes[12..16].reverse();
+        });
+        assert!(matches!(error, Error::ByteOrder { .. }), "{error:?}");
+        assert!(error.to_string().contains("of another byte order; remove it to start empty"), "{error}");
+    }
+}
+
+#[test]
+fn a_file_that_was_cut_off_is_corrupt_or_foreign() {
+    for length in [0, 1, 7, 8, 100, 151] {
+        let error = answer(|bytes| bytes.truncate(length));
+        assert!(matches!(error, Error::Foreign { .. }), "{length}: {error:?}");
+    }
+    for length in [152, 4095, 4096, 100_000, (512 << 10) - 1] {
+        let error = answer(|bytes| bytes.truncate(length));
+        assert!(error.to_string().contains("is damaged: it is shorter than its superblock says"), "{length}: {error}");
+    }
+}
+
+#[test]
+fn a_damaged_superblock_is_corrupt() {
+    for at in [16, 24, 40, 96, 127, 144, 151] {
+        let error = answer(|bytes| bytes[at] ^= 1);
+        assert!(matches!(error, Error::Corrupt { .. }), "{at}: {error:?}");
+        assert!(error.to_string().contains("Remove it to start empty"), "{error}");
+    }
+}
+
+#[test]
+fn a_file_that_has_grown_is_used_as_it_was() {
+    let folder = fast_folder();
+    let path = folder.path().join("volume");
+    let mut bytes = volume(&path);
+    bytes.extend_from_slice(&[7; 10_000]);
+    // In place: it stays the same file.
+    std::fs::write(&path, &bytes).unwrap();
+    let cache = Options::new().open(&path).unwrap();
+    assert_eq!((cache.size(), cache.contains("key").unwrap()), (512 << 10, true));
+}
+
+/// Where the superblock keeps the boot in which the volume was attached last, and whether it was left in order.
+const BOOT_AT: usize = 208;
+const CLEAN_AT: usize = 192;
+
+#[test]
+fn after_a_boot_only_what_was_left_in_order_is_kept() {
+    for (clean, kept) in [(true, true), (false, false)] {
+        let folder = fast_folder();
+        let path = folder.path().join("volume");
+        let mut bytes = volume(&path);
+        bytes[BOOT_AT] ^= 1;
+        bytes[CLEAN_AT] = u8::from(clean);
+        std::fs::write(&path, &bytes).unwrap();
+        let cache = Options::new().open(&path).unwrap();
+        assert_eq!(cache.contains("key").unwrap(), kept);
+        assert_eq!(cache.stats().unwrap().unclean_drops, u64::from(!kept));
+        cache.put("key", "again").unwrap();
+        assert_eq!(cache.verify().unwrap().problems, Vec::<String>::new());
+    }
+}

@@ -1,0 +1,101 @@
+//! The origin behind `make run`: a small site whose pages take 50 ms to make and say when they were made, so that a
+//! visitor sees what a cache in front of it changes.
+//!
+//! `demo_origin [ADDRESS]` listens on a free port if no address is given, and prints its own on the first line.
+
+mod page;
+
+use std::convert::Infallible;
+use std::error::Error;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
+
+use bytes::Bytes;
+use http::header::{CACHE_CONTROL, CONTENT_TYPE, ETAG};
+use http::{HeaderValue, Method, Request, Response, StatusCode};
+use http_body_util::Full;
+use hyper::body::Incoming;
+use hyper::server::conn::http1;
+use hyper::service::service_fn;
+use hyper_util::rt::TokioIo;
+use page::{Made, PAGES, Page};
+use tokio::net::TcpListener;
+
+/// How long a page takes, as if it asked a data base.
+const WORK: Duration = Duration::from_millis(50);
+/// Shared caches may use a page for 30 s; browsers ask each time, so that every click shows what the cache does.
+const PAGE_LIFE: HeaderValue = HeaderValue::from_static("s-maxage=30, max-age=0");
+const FILE_LIFE: HeaderValue = HeaderValue::from_static("max-age=30");
+const NO_LIFE: HeaderValue = HeaderValue::from_static("no-store");
+
+const STYLE: &str = include_str!("style.css");
+const SCRIPT: &str = include_str!("made.js");
+const CYCLONE: &str = include_str!("cyclone.svg");
+const SECTION: &str = include_str!("section.svg");
+
+/// How many pages were made; what the cache answers doesn't count.
+static PAGES_MADE: AtomicU64 = AtomicU64::new(0);
+
+fn main() -> Result<(), Box<dyn Error>> {
+    let address = std::env::args().nth(1).unwrap_or_else(|| "127.0.0.1:0".to_owned());
+    tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build()?.block_on(async {
+        let listener = TcpListener::bind(&address).await?;
+        println!("demo origin on http://{}", listener.local_addr()?);
+        loop {
+            let (stream, _) = listener.accept().await?;
+            tokio::spawn(async move {
+                // A client that goes away is no news.
+                let _ = http1::Builder::new().serve_connection(TokioIo::new(stream), service_fn(answer)).await;
+            });
+        }
+    })
+}
+
+async fn answer(request: Request<Incoming>) -> Result<Response<Full<Bytes>>, Infallible> {
+    let path = request.uri().path();
+    let response = match path {
+        _ if request.method() != Method::GET && request.method() != Method::HEAD => {
+            text(StatusCode::METHOD_NOT_ALLOWED, "GET and HEAD only\n")
+        }
+        "/style.css" => file("text/css; charset=utf-8", STYLE).await,
+        "/made.js" => file("text/javascript; charset=utf-8", SCRIPT).await,
+        "/cyclone.svg" => file("image/svg+xml", CYCLONE).await,
+        "/section.svg" => file("image/svg+xml", SECTION).await,
+        _ => match PAGES.iter().find(|page| page.path == path) {
+            Some(page) => made(page).await,
+            None => text(StatusCode::NOT_FOUND, "the demo has no such page\n"),
+        },
+    };
+    Ok(response)
+}
+
+/// Works on a page, and says in it when that was.
+async fn made(page: &Page) -> Response<Full<Bytes>> {
+    tokio::time::sleep(WORK).await;
+    let at = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+    let made = Made { number: PAGES_MADE.fetch_add(1, Ordering::Relaxed) + 1, at };
+    let life = if page.is_stored { PAGE_LIFE } else { NO_LIFE };
+    let mut response = content("text/html; charset=utf-8", page.html(&made), life);
+    if let Ok(tag) = HeaderValue::from_str(&format!("\"{}-{}\"", at.as_millis(), made.number)) {
+        response.headers_mut().insert(ETAG, tag);
+    }
+    response
+}
+
+async fn file(kind: &'static str, bytes: &'static str) -> Response<Full<Bytes>> {
+    tokio::time::sleep(WORK).await;
+    content(kind, bytes, FILE_LIFE)
+}
+
+fn text(status: StatusCode, words: &'static str) -> Response<Full<Bytes>> {
+    let mut response = content("text/plain; charset=utf-8", words, NO_LIFE);
+    *response.status_mut() = status;
+    response
+}
+
+fn content(kind: &'static str, bytes: impl Into<Bytes>, life: HeaderValue) -> Response<Full<Bytes>> {
+    let mut response = Response::new(Full::new(bytes.into()));
+    response.headers_mut().insert(CONTENT_TYPE, HeaderValue::from_static(kind));
+    response.headers_mut().insert(CACHE_CONTROL, life);
+    response
+}

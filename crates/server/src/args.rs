@@ -1,0 +1,145 @@
+//! The command line.
+
+use std::ffi::OsString;
+use std::net::SocketAddr;
+use std::path::PathBuf;
+use std::time::Duration;
+
+use clap::{ArgGroup, Args, Parser, Subcommand};
+
+use crate::serve::OriginUrl;
+use crate::units::{parse_duration, parse_mode, parse_size};
+
+const AFTER_HELP: &str = "\
+Exit codes: 0 done or hit, 1 the key is not there, 2 a wrong command line, 3 it could not be done (standard error \
+says why).";
+
+/// One memory-mapped cache for a whole web server: its tools and its server.
+#[derive(Debug, Parser)]
+#[command(name = "eyewall", version, after_help = AFTER_HELP)]
+pub struct Arguments {
+    /// The volume: the file that is the cache
+    #[arg(long, global = true, value_name = "PATH", env = "EYEWALL_CACHE")]
+    pub cache: Option<PathBuf>,
+    /// What to do.
+    #[command(subcommand)]
+    pub verb: Verb,
+}
+
+/// What to do.
+#[derive(Debug, Subcommand)]
+pub enum Verb {
+    /// Make a new volume; what exists already is left alone
+    Create(Create),
+    /// Store a value
+    Put(Put),
+    /// Write a value to standard output; exit 1 if it is not there
+    Get(Get),
+    /// Remove an entry; exit 1 if it was not there
+    Rm(Remove),
+    /// List the entries, in no order
+    Ls(List),
+    /// Show how the volume is doing
+    Stat(Stat),
+    /// Answer HTTP from the volume, with a folder or an origin behind it
+    Serve(Serve),
+}
+
+/// `eyewall create`
+#[derive(Debug, Args)]
+pub struct Create {
+    /// Size of the file, and the hard limit of all that is in it
+    #[arg(long, value_name = "SIZE", value_parser = parse_size)]
+    pub size: u64,
+    /// The mean entry you expect; sizes the index [default: 1K]
+    #[arg(long, value_name = "SIZE", value_parser = parse_hint)]
+    pub entry_size_hint: Option<u32>,
+    /// The largest entry to take, up to a quarter of the size [default: a sixteenth, at most 4M]
+    #[arg(long, value_name = "SIZE", value_parser = parse_size)]
+    pub entry_max: Option<u64>,
+    /// Permission bits of the file; who may write it is trusted [default: 0600]
+    #[arg(long, value_name = "OCTAL", value_parser = parse_mode)]
+    pub mode: Option<u32>,
+    /// Group of the file, so that several users can share it
+    #[arg(long, value_name = "GID")]
+    pub group: Option<u32>,
+}
+
+fn parse_hint(text: &str) -> Result<u32, String> {
+    u32::try_from(parse_size(text)?).map_err(|_| "the mean entry can't have 4G or more".to_owned())
+}
+
+/// `eyewall put`
+#[derive(Debug, Args)]
+pub struct Put {
+    /// The key, any bytes
+    pub key: OsString,
+    /// Where the value comes from; `-` is standard input
+    #[arg(default_value = "-")]
+    pub file: PathBuf,
+    /// How long it may be used, such as 60s, 5m, 1h [default: for ever]
+    #[arg(long, value_name = "DURATION", value_parser = parse_duration)]
+    pub ttl: Option<Duration>,
+    /// Small bytes of your own beside the value
+    #[arg(long, value_name = "BYTES")]
+    pub metadata: Option<OsString>,
+}
+
+/// `eyewall get`
+#[derive(Debug, Args)]
+pub struct Get {
+    /// The key, any bytes
+    pub key: OsString,
+    /// Write the metadata instead of the value
+    #[arg(long)]
+    pub metadata: bool,
+}
+
+/// `eyewall rm`
+#[derive(Debug, Args)]
+pub struct Remove {
+    /// The key, any bytes
+    pub key: OsString,
+}
+
+/// `eyewall ls`
+#[derive(Debug, Args)]
+pub struct List {
+    /// Only keys that begin with this
+    pub prefix: Option<OsString>,
+    /// One JSON object a line
+    #[arg(long)]
+    pub json: bool,
+}
+
+/// `eyewall stat`
+#[derive(Debug, Args)]
+pub struct Stat {
+    /// One JSON object
+    #[arg(long)]
+    pub json: bool,
+}
+
+/// `eyewall serve`
+#[derive(Debug, Args)]
+#[command(group = ArgGroup::new("source").required(true).args(["root", "origin"]))]
+pub struct Serve {
+    /// Address and port; port 0 takes any free one
+    #[arg(long, value_name = "ADDRESS", default_value = "127.0.0.1:8080")]
+    pub listen: SocketAddr,
+    /// Serve the files of this folder
+    #[arg(long, value_name = "DIR")]
+    pub root: Option<PathBuf>,
+    /// Serve what this server answers, such as <http://127.0.0.1:3000>
+    #[arg(long, value_name = "URL")]
+    pub origin: Option<OriginUrl>,
+    /// Size of the volume if it has to be made [default: 256M]; without --cache it lives in memory only
+    #[arg(long, value_name = "SIZE", value_parser = parse_size)]
+    pub size: Option<u64>,
+    /// How long to wait for the origin to connect, to begin its answer, and to go on with it
+    #[arg(long, value_name = "DURATION", value_parser = parse_duration, default_value = "30s")]
+    pub origin_timeout: Duration,
+    /// Log requests to standard error; twice for more
+    #[arg(short, long, action = clap::ArgAction::Count)]
+    pub verbose: u8,
+}

@@ -1,0 +1,125 @@
+//! How a command ends: its outcome, or an error that says what to do.
+
+use std::io;
+use std::net::SocketAddr;
+use std::path::PathBuf;
+
+/// What a command found; the number is the exit code.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[repr(u8)]
+pub enum Outcome {
+    /// Done: stored, listed, removed, or a hit.
+    Done = 0,
+    /// The key is not in the volume. No error: nothing is written about it.
+    Absent = 1,
+}
+
+/// Exit code of a command line that asks for something that can't be.
+const EXIT_USAGE: u8 = 2;
+/// Exit code of everything that could not be done: the volume is missing, foreign, damaged or busy, the value is too
+/// large for it, a file can't be read, an address can't be listened on.
+const EXIT_FAILED: u8 = 3;
+
+/// Why a command could not be done.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum Error {
+    /// Neither `--cache` nor `EYEWALL_CACHE` was given.
+    #[error("no volume is named; give --cache PATH, or set EYEWALL_CACHE")]
+    NoVolume,
+    /// Neither `--root` nor `--origin` was given.
+    #[error("nothing to serve; give --root DIR or --origin URL")]
+    NoSource,
+    /// There is nothing at the path, and only `create` and `serve` make a volume.
+    #[error("there is no volume at {0}; make one with `eyewall create --cache {0} --size 64M`", path.display())]
+    NoSuchVolume {
+        /// What `--cache` named.
+        path: PathBuf,
+    },
+    /// `create` never touches what is there.
+    #[error("{} exists already and was left as it is; remove it first, or name another path", path.display())]
+    Exists {
+        /// What `--cache` named.
+        path: PathBuf,
+    },
+    /// The engine refused.
+    #[error(transparent)]
+    Cache(#[from] eyewall::Error),
+    /// The value of a `put` could not be read.
+    #[error("can't read the value from {from}: {source}")]
+    Source {
+        /// The file, or "standard input".
+        from: String,
+        /// What the system said.
+        source: io::Error,
+    },
+    /// The value of a `put` is larger than any entry of the volume may be.
+    #[error(
+        "the value from {from} is larger than an entry of this volume may be ({}); \
+         make a volume with a larger --entry-max (at most a quarter of its size)",
+        crate::units::size(*bytes_max)
+    )]
+    ValueTooLarge {
+        /// The file, or "standard input".
+        from: String,
+        /// The volume's limit.
+        bytes_max: u64,
+    },
+    /// Standard output could not be written.
+    #[error("can't write the output: {0}")]
+    Output(#[source] io::Error),
+    /// The listening socket could not be made.
+    #[error("can't listen on {address}: {source}{}", listen_advice(source))]
+    Listen {
+        /// What `--listen` named.
+        address: SocketAddr,
+        /// What the system said.
+        source: io::Error,
+    },
+    /// The folder of `--root` can't be served.
+    #[error("can't serve the folder {}: {source}", path.display())]
+    Root {
+        /// What `--root` named.
+        path: PathBuf,
+        /// What the system said.
+        source: io::Error,
+    },
+    /// The runtime or its signal handlers could not be set up.
+    #[error("can't start the server: {0}")]
+    Start(#[source] io::Error),
+}
+
+fn listen_advice(source: &io::Error) -> &'static str {
+    match source.kind() {
+        io::ErrorKind::AddrInUse => {
+            "; another program listens there: give another --listen, with port 0 for any free one"
+        }
+        io::ErrorKind::PermissionDenied => "; ports below 1024 need a privilege: give another --listen",
+        _ => "",
+    }
+}
+
+impl Error {
+    /// 2 if the command line asked for something that can't be, else 3.
+    pub fn exit_code(&self) -> u8 {
+        use eyewall::Error as Engine;
+        match self {
+            Self::NoVolume
+            | Self::NoSource
+            | Self::Cache(
+                Engine::KeyEmpty
+                | Engine::KeyTooLong { .. }
+                | Engine::MetadataTooLong { .. }
+                | Engine::SizeTooSmall { .. }
+                | Engine::SizeTooLarge { .. }
+                | Engine::EntryMaxOutOfRange { .. },
+            ) => EXIT_USAGE,
+            _ => EXIT_FAILED,
+        }
+    }
+
+    /// Whether the reader of standard output went away, as `head` does: that is its right, and no error.
+    pub fn is_broken_pipe(&self) -> bool {
+        matches!(self, Self::Output(source) if source.kind() == io::ErrorKind::BrokenPipe)
+    }
+}

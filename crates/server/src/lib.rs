@@ -1,0 +1,72 @@
+//! The `eyewall` command: tools for a volume, and a web server that answers from it.
+//!
+//! ```text
+//! eyewall create --cache site.eye --size 256M     make a volume
+//! eyewall put    --cache site.eye KEY FILE        store a value          exit 0
+//! eyewall get    --cache site.eye KEY             value to stdout        exit 0, or 1 on a miss
+//! eyewall rm     --cache site.eye KEY             remove an entry        exit 0, or 1 if absent
+//! eyewall ls     --cache site.eye                 list the entries
+//! eyewall stat   --cache site.eye                 how the volume is doing
+//! eyewall serve  --cache site.eye --origin URL    answer HTTP from it
+//! ```
+//!
+//! `--cache` may stand before or after the verb, or be given by `EYEWALL_CACHE`. Exit code 2 says that the command
+//! line was wrong, 3 that the command could not be done; standard error says why ([`Error`]).
+//!
+//! # Where to look
+//! [`args`] is the command line, `tools` has one file for each verb, [`serve`] is the web server. No other crate of
+//! the workspace depends on this one.
+//!
+//! # What is absent
+//! No `unsafe`, no memory map of its own (the engine gives pinned bytes), no HTTPS, no configuration file.
+
+#![forbid(unsafe_code)]
+
+pub mod args;
+mod error;
+mod output;
+pub mod serve;
+mod tools;
+pub mod units;
+mod volume;
+
+use std::ffi::OsString;
+use std::process::ExitCode;
+
+use clap::Parser as _;
+
+use args::{Arguments, Verb};
+pub use error::{Error, Outcome};
+
+/// Runs one command line, its first word being the program's name, and says how the process should exit.
+pub fn run(words: impl IntoIterator<Item = OsString>) -> ExitCode {
+    let arguments = match Arguments::try_parse_from(words) {
+        Ok(arguments) => arguments,
+        Err(error) => {
+            // Nothing is left to tell it to when the terminal is gone.
+            let _ = error.print();
+            return ExitCode::from(error.exit_code() as u8);
+        }
+    };
+    match dispatch(&arguments) {
+        Ok(outcome) => ExitCode::from(outcome as u8),
+        Err(error) if error.is_broken_pipe() => ExitCode::SUCCESS,
+        Err(error) => {
+            eprintln!("eyewall: {error}");
+            ExitCode::from(error.exit_code())
+        }
+    }
+}
+
+fn dispatch(arguments: &Arguments) -> Result<Outcome, Error> {
+    let cache = arguments.cache.as_deref();
+    match &arguments.verb {
+        Verb::Create(create) => tools::create::run(volume::named(cache)?, create),
+        Verb::Put(put) => tools::put::run(volume::named(cache)?, put),
+        Verb::Get(get) => tools::get::run(volume::named(cache)?, get),
+        Verb::Rm(remove) => tools::remove::run(volume::named(cache)?, remove),
+        Verb::Ls(list) => tools::list::run(volume::named(cache)?, list),
+        Verb::Stat(stat) => tools::stat::run(volume::named(cache)?, stat),
+        Verb::Serve(serve) => serve::run(cache, serve),
+    }
+}

@@ -1,0 +1,191 @@
+//! The head of a stored response, as it lies in the entry's metadata.
+//!
+//! ```text
+//! byte 0   version, 1        another one: not ours to read, so a miss
+//! byte 1   kind              0 a response, 1 a signpost, 2 a file
+//! 2..4     status            little-endian, as all numbers here
+//! 4..8     age in seconds at the time of storing
+//! 8..48    kind 2 only: device, inode, size, modified and changed in nanoseconds
+//! then each field: name (1..=N an index into NAMES; else 0, a length byte, the name), two bytes of length, the value
+//! ```
+
+use http::header::{
+    ACCEPT_RANGES, ACCESS_CONTROL_ALLOW_ORIGIN, CACHE_CONTROL, CONTENT_DISPOSITION, CONTENT_ENCODING, CONTENT_LANGUAGE,
+    CONTENT_LOCATION, CONTENT_SECURITY_POLICY, CONTENT_TYPE, DATE, ETAG, EXPIRES, LAST_MODIFIED, LINK, LOCATION,
+    REFERRER_POLICY, SERVER, STRICT_TRANSPORT_SECURITY, VARY, VIA, X_CONTENT_TYPE_OPTIONS, X_FRAME_OPTIONS,
+};
+use http::{HeaderMap, HeaderName, HeaderValue, StatusCode};
+
+use super::stamp::Stamp;
+
+const VERSION: u8 = 1;
+/// Names that cost one byte. Part of the format: a change here is a new version.
+const NAMES: [HeaderName; 22] = [
+    CONTENT_TYPE,
+    ETAG,
+    LAST_MODIFIED,
+    DATE,
+    CACHE_CONTROL,
+    EXPIRES,
+    VARY,
+    CONTENT_ENCODING,
+    SERVER,
+    VIA,
+    LOCATION,
+    LINK,
+    CONTENT_LANGUAGE,
+    CONTENT_LOCATION,
+    CONTENT_DISPOSITION,
+    ACCEPT_RANGES,
+    ACCESS_CONTROL_ALLOW_ORIGIN,
+    CONTENT_SECURITY_POLICY,
+    REFERRER_POLICY,
+    STRICT_TRANSPORT_SECURITY,
+    X_CONTENT_TYPE_OPTIONS,
+    X_FRAME_OPTIONS,
+];
+
+/// A stored response without its body.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Head {
+    pub(crate) kind: Kind,
+    pub(crate) status: StatusCode,
+    /// How old the response was when it was stored, in seconds.
+    pub(crate) age_seconds: u32,
+    pub(crate) fields: HeaderMap,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Kind {
+    /// The value is a response of the origin.
+    Response,
+    /// No value: the response varies by content coding, and each one has a key of its own.
+    Signpost,
+    /// The value is a file as it was when it had this stamp.
+    File(Stamp),
+}
+
+impl Head {
+    /// The metadata of the entry, or none if a field is longer than the format can tell.
+    pub(crate) fn encode(&self) -> Option<Vec<u8>> {
+        let mut bytes = Vec::with_capacity(256);
+        bytes.push(VERSION);
+        bytes.push(match self.kind {
+            Kind::Response => 0,
+            Kind::Signpost => 1,
+            Kind::File(_) => 2,
+        });
+        bytes.extend(self.status.as_u16().to_le_bytes());
+        bytes.extend(self.age_seconds.to_le_bytes());
+        if let Kind::File(stamp) = &self.kind {
+            bytes.extend(stamp.to_bytes());
+        }
+        for (name, value) in &self.fields {
+            if let Some(index) = NAMES.iter().position(|known| known == name) {
+                bytes.push(index as u8 + 1);
+            } else {
+                bytes.extend([0, u8::try_from(name.as_str().len()).ok()?]);
+                bytes.extend(name.as_str().as_bytes());
+            }
+            bytes.extend(u16::try_from(value.len()).ok()?.to_le_bytes());
+            bytes.extend(value.as_bytes());
+        }
+        Some(bytes)
+    }
+
+    /// None for what this version did not write: other users of the volume may hold the same key.
+    pub(crate) fn decode(bytes: &[u8]) -> Option<Self> {
+        let mut reader = Reader(bytes);
+        if reader.array::<1>()? != [VERSION] {
+            return None;
+        }
+        let [kind] = reader.array()?;
+        let status = StatusCode::from_u16(u16::from_le_bytes(reader.array()?)).ok()?;
+        let age_seconds = u32::from_le_bytes(reader.array()?);
+        let kind = match kind {
+            0 => Kind::Response,
+            1 => Kind::Signpost,
+            2 => Kind::File(Stamp::from_bytes(reader.array()?)),
+            _ => return None,
+        };
+        let mut fields = HeaderMap::new();
+        while !reader.0.is_empty() {
+            let name = reader.name()?;
+            let length = u16::from_le_bytes(reader.array()?);
+            let value = HeaderValue::from_bytes(reader.take(length.into())?).ok()?;
+            fields.try_append(name, value).ok()?;
+        }
+        Some(Self { kind, status, age_seconds, fields })
+    }
+}
+
+/// What is left to read of a head. The volume is a file that others can write, so that nothing is taken on trust.
+struct Reader<'a>(&'a [u8]);
+
+impl<'a> Reader<'a> {
+    fn take(&mut self, length: usize) -> Option<&'a [u8]> {
+        let (taken, rest) = self.0.split_at_checked(length)?;
+        self.0 = rest;
+        Some(taken)
+    }
+
+    fn array<const N: usize>(&mut self) -> Option<[u8; N]> {
+        self.take(N)?.try_into().ok()
+    }
+
+    fn name(&mut self) -> Option<HeaderName> {
+        match self.array()? {
+            [0] => {
+                let [length] = self.array()?;
+                HeaderName::from_bytes(self.take(length.into())?).ok()
+            }
+            [index] => NAMES.get(usize::from(index) - 1).cloned(),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn head() -> Head {
+        let mut fields = HeaderMap::new();
+        fields.append(CONTENT_TYPE, HeaderValue::from_static("text/html"));
+        fields.append("x-own", HeaderValue::from_static("1"));
+        fields.append(LINK, HeaderValue::from_static("</a>; rel=next"));
+        fields.append(LINK, HeaderValue::from_bytes(b"</\xe9>").unwrap());
+        let stamp = Stamp { device: 1, inode: 2, bytes: 3, modified_ns: -4, changed_ns: 5 };
+        Head { kind: Kind::File(stamp), status: StatusCode::NOT_FOUND, age_seconds: 7, fields }
+    }
+
+    #[test]
+    fn a_head_comes_back_as_it_was() {
+        let bytes = head().encode().unwrap();
+        assert_eq!(Head::decode(&bytes), Some(head()));
+    }
+
+    #[test]
+    fn another_version_and_bytes_of_others_are_no_head() {
+        let mut bytes = head().encode().unwrap();
+        bytes[0] += 1;
+        assert_eq!(Head::decode(&bytes), None);
+        for foreign in [&b""[..], b"\x01", b"hello, world", &[1, 9, 200, 0, 0, 0, 0, 0], &[1, 0, 0, 0, 0, 0, 0, 0]] {
+            assert_eq!(Head::decode(foreign), None);
+        }
+    }
+
+    #[test]
+    fn a_cut_or_changed_head_is_no_head_or_another_one_but_never_a_panic() {
+        let bytes = head().encode().unwrap();
+        for end in 0..bytes.len() {
+            let _ = Head::decode(&bytes[..end]);
+        }
+        for at in 0..bytes.len() {
+            for value in [0, 1, 23, 0x7f, 0xff] {
+                let mut bytes = bytes.clone();
+                bytes[at] = value;
+                let _ = Head::decode(&bytes);
+            }
+        }
+    }
+}

@@ -1,0 +1,123 @@
+//! The path of a request, as a path within the root.
+
+use std::ffi::OsStr;
+use std::os::unix::ffi::OsStrExt as _;
+use std::path::{Path, PathBuf};
+
+use percent_encoding::{AsciiSet, CONTROLS, percent_decode_str, percent_encode};
+
+/// What a path segment can't hold as it is.
+const SEGMENT: &AsciiSet =
+    &CONTROLS.add(b' ').add(b'"').add(b'#').add(b'<').add(b'>').add(b'?').add(b'`').add(b'{').add(b'}').add(b'%');
+
+/// A path of plain names: none is empty, begins with a dot, or holds a slash or NUL.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) struct FilePath {
+    relative: PathBuf,
+    /// Whether it ended with a slash, which asks for the folder's index.
+    pub(crate) is_folder: bool,
+}
+
+/// Why a path is not looked up.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) enum Refusal {
+    /// It can't be a path of ours: a broken escape, an escaped slash or NUL, a step upwards.
+    Malformed,
+    /// A name that begins with a dot: not for the public, and not said to exist.
+    Hidden,
+}
+
+impl FilePath {
+    /// Reads the path of a request target. Escapes are decoded once, after the path was split at its slashes.
+    pub(crate) fn parse(path: &str) -> Result<Self, Refusal> {
+        let segments = path.strip_prefix('/').ok_or(Refusal::Malformed)?;
+        let mut relative = PathBuf::new();
+        for segment in segments.split('/').filter(|segment| !segment.is_empty()) {
+            if !are_escapes_whole(segment) {
+                return Err(Refusal::Malformed);
+            }
+            let name: Vec<u8> = percent_decode_str(segment).collect();
+            if name == b".." || name.iter().any(|byte| matches!(byte, b'/' | 0)) {
+                return Err(Refusal::Malformed);
+            }
+            if name.starts_with(b".") {
+                return Err(Refusal::Hidden);
+            }
+            relative.push(OsStr::from_bytes(&name));
+        }
+        Ok(Self { relative, is_folder: path.ends_with('/') })
+    }
+
+    /// The file it names, below the root.
+    pub(crate) fn file(&self) -> PathBuf {
+        if self.is_folder { self.relative.join("index.html") } else { self.relative.clone() }
+    }
+
+    /// The same path with a slash at its end, for a redirection. It begins with one slash only: two would name a host.
+    pub(crate) fn folder_location(&self) -> String {
+        let mut location = String::from("/");
+        for name in &self.relative {
+            location.extend(percent_encode(name.as_bytes(), SEGMENT));
+            location.push('/');
+        }
+        location
+    }
+
+    pub(crate) fn index(&self) -> PathBuf {
+        self.relative.join(Path::new("index.html"))
+    }
+}
+
+/// Whether each percent sign is followed by two hexadecimal digits.
+fn are_escapes_whole(segment: &str) -> bool {
+    segment.split('%').skip(1).all(|rest| {
+        let digits = rest.as_bytes().get(..2);
+        digits.is_some_and(|digits| digits.iter().all(u8::is_ascii_hexdigit))
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn file(path: &str) -> Result<PathBuf, Refusal> {
+        FilePath::parse(path).map(|path| path.file())
+    }
+
+    #[test]
+    fn plain_paths_lie_below_the_root() {
+        assert_eq!(file("/"), Ok("index.html".into()));
+        assert_eq!(file("/a/b.css"), Ok("a/b.css".into()));
+        assert_eq!(file("//a///b/"), Ok("a/b/index.html".into()));
+        assert_eq!(file("/caf%C3%A9%20au%20lait"), Ok("café au lait".into()));
+        assert_eq!(file("/100%2525"), Ok("100%25".into()), "decoded once");
+    }
+
+    #[test]
+    fn no_path_climbs_out() {
+        for path in ["/..", "/../etc/passwd", "/a/../../b", "/%2e%2e/a", "/.%2E/a", "/a%2fb", "/a%2F..%2Fb", "/a%00b"] {
+            assert_eq!(file(path), Err(Refusal::Malformed), "{path}");
+        }
+    }
+
+    #[test]
+    fn broken_escapes_are_refused() {
+        for path in ["/%", "/a%4", "/%zz", "/%%41", "a", "*", ""] {
+            assert_eq!(file(path), Err(Refusal::Malformed), "{path}");
+        }
+    }
+
+    #[test]
+    fn dotfiles_are_hidden_at_any_depth() {
+        for path in ["/.git/config", "/a/.env", "/%2eenv", "/.", "/...", "/.a/"] {
+            assert_eq!(file(path), Err(Refusal::Hidden), "{path}");
+        }
+    }
+
+    #[test]
+    fn a_redirection_stays_on_this_host() {
+        let location = |path| FilePath::parse(path).map(|path| path.folder_location());
+        assert_eq!(location("//evil.example"), Ok("/evil.example/".to_owned()));
+        assert_eq!(location("/a%20b/c%23"), Ok("/a%20b/c%23/".to_owned()));
+    }
+}

@@ -1,0 +1,61 @@
+//! The folder that is served.
+
+use std::fs::File;
+use std::io;
+use std::path::{Path, PathBuf};
+
+use rustix::fs::{CWD, Mode, OFlags, ResolveFlags};
+use rustix::io::Errno;
+
+/// How often a look-up is tried again that the kernel gave up because somebody moved folders meanwhile.
+const TRIES: usize = 8;
+
+/// A folder, by its path: it is opened anew for each look-up, so that a root that is a symbolic link can be switched to
+/// another folder while the server runs.
+#[derive(Debug)]
+pub(crate) struct Root {
+    path: PathBuf,
+}
+
+impl Root {
+    /// Makes sure that the folder can be served.
+    pub(crate) fn open(path: &Path) -> io::Result<Self> {
+        // Absolute, since it is part of the keys, but not resolved: see the type.
+        let root = Self { path: std::path::absolute(path)? };
+        match root.find(Path::new(".")) {
+            Ok(_) => Ok(root),
+            Err(error) if error.raw_os_error() == Some(Errno::NOSYS.raw_os_error()) => Err(io::Error::new(
+                io::ErrorKind::Unsupported,
+                "the kernel has no openat2; Linux 5.6 or later is needed",
+            )),
+            Err(error) => Err(error),
+        }
+    }
+
+    pub(crate) fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// Opens what lies at a path below the root. The kernel refuses each step that would leave the root, by `..` or by
+    /// a symbolic link (all links with absolute targets are refused), however the folders are moved meanwhile.
+    pub(crate) fn find(&self, relative: &Path) -> io::Result<File> {
+        let folder =
+            rustix::fs::openat(CWD, &self.path, OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC, Mode::empty())?;
+        // Nonblocking: a pipe that nobody writes to would hold the thread for ever.
+        let flags = OFlags::RDONLY | OFlags::CLOEXEC | OFlags::NONBLOCK | OFlags::NOCTTY;
+        let resolve = ResolveFlags::BENEATH | ResolveFlags::NO_MAGICLINKS;
+        for _ in 1..TRIES {
+            match rustix::fs::openat2(&folder, relative, flags, Mode::empty(), resolve) {
+                Err(Errno::AGAIN) => {}
+                other => return Ok(File::from(other?)),
+            }
+        }
+        Ok(File::from(rustix::fs::openat2(&folder, relative, flags, Mode::empty(), resolve)?))
+    }
+}
+
+/// Whether a failed look-up means that there is nothing to see. Links out of the root look the same as no file.
+pub(crate) fn is_absence(error: &io::Error) -> bool {
+    let absences = [Errno::NOENT, Errno::NOTDIR, Errno::LOOP, Errno::XDEV, Errno::NAMETOOLONG, Errno::NXIO];
+    absences.iter().any(|absence| error.raw_os_error() == Some(absence.raw_os_error()))
+}

@@ -1,0 +1,94 @@
+//! By what a file is known to be unchanged.
+
+use std::fs::Metadata;
+use std::os::unix::fs::MetadataExt as _;
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
+
+use http::HeaderValue;
+use xxhash_rust::xxh3::xxh3_64;
+
+/// How long after its last change a file may change once more without a new time, since times advance in the ticks of
+/// the system's timer (10 ms at most), with room to spare.
+const TICK: Duration = Duration::from_millis(50);
+
+/// Bytes of a stored stamp.
+const STAMP_BYTES: usize = 40;
+
+/// Device, inode, size and both times of a file: any change to its bytes changes one of them, two changes within one
+/// tick excepted ([`Stamp::may_still_change`]).
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Stamp {
+    pub(crate) device: u64,
+    pub(crate) inode: u64,
+    pub(crate) bytes: u64,
+    pub(crate) modified_ns: i64,
+    pub(crate) changed_ns: i64,
+}
+
+impl Stamp {
+    pub(crate) fn of(file: &Metadata) -> Self {
+        let nanoseconds = |seconds: i64, rest: i64| seconds.saturating_mul(1_000_000_000).saturating_add(rest);
+        Self {
+            device: file.dev(),
+            inode: file.ino(),
+            bytes: file.size(),
+            modified_ns: nanoseconds(file.mtime(), file.mtime_nsec()),
+            changed_ns: nanoseconds(file.ctime(), file.ctime_nsec()),
+        }
+    }
+
+    /// The five numbers one after the other, little-endian: part of the format of stored heads.
+    pub(crate) fn to_bytes(self) -> [u8; STAMP_BYTES] {
+        let words = [self.device, self.inode, self.bytes, self.modified_ns as u64, self.changed_ns as u64];
+        let mut bytes = [0; STAMP_BYTES];
+        for (place, word) in bytes.chunks_exact_mut(8).zip(words) {
+            place.copy_from_slice(&word.to_le_bytes());
+        }
+        bytes
+    }
+
+    pub(crate) fn from_bytes(bytes: [u8; STAMP_BYTES]) -> Self {
+        let mut words = [0; STAMP_BYTES / 8];
+        let (chunks, _) = bytes.as_chunks::<8>();
+        for (word, chunk) in words.iter_mut().zip(chunks) {
+            *word = u64::from_le_bytes(*chunk);
+        }
+        let [device, inode, bytes, modified, changed] = words;
+        Self { device, inode, bytes, modified_ns: modified as i64, changed_ns: changed as i64 }
+    }
+
+    /// Whether the last change is so young that the next one could give the same stamp.
+    pub(crate) fn may_still_change(&self, now: SystemTime) -> bool {
+        let settled = now
+            .checked_sub(TICK)
+            .and_then(|settled| settled.duration_since(UNIX_EPOCH).ok())
+            .map_or(0, |settled| settled.as_nanos() as i64);
+        self.modified_ns.max(self.changed_ns) > settled
+    }
+
+    /// A strong validator: other bytes, another tag. A hash, since inode numbers are nobody's business.
+    pub(crate) fn etag(&self) -> Option<HeaderValue> {
+        HeaderValue::from_str(&format!("\"{:016x}\"", xxh3_64(&self.to_bytes()))).ok()
+    }
+
+    pub(crate) fn last_modified(&self) -> Option<HeaderValue> {
+        let modified = UNIX_EPOCH + Duration::from_secs(u64::try_from(self.modified_ns / 1_000_000_000).ok()?);
+        HeaderValue::from_str(&httpdate::fmt_http_date(modified)).ok()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_file_is_trusted_only_when_its_last_change_is_over() {
+        let changed_ns = 1_000_000_000_000;
+        let stamp = Stamp { device: 1, inode: 2, bytes: 3, modified_ns: 4, changed_ns };
+        let at = |milliseconds| UNIX_EPOCH + Duration::from_millis(milliseconds);
+        assert!(stamp.may_still_change(at(1_000_000)));
+        assert!(stamp.may_still_change(at(1_000_049)));
+        assert!(!stamp.may_still_change(at(1_000_050)));
+        assert!(stamp.may_still_change(at(0)), "a file from the future");
+    }
+}

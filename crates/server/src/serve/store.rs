@@ -1,0 +1,87 @@
+//! Stored responses in a volume. The volume serves the server, not the other way round: when it fails, everything is a
+//! miss, and requests are answered all the same.
+
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
+
+use bytes::Bytes;
+use eyewall::{Cache, OwnedHit, PutOptions};
+
+use super::head::Head;
+
+/// A response found in the volume.
+pub(crate) struct Found {
+    pub(crate) head: Head,
+    hit: OwnedHit,
+}
+
+impl Found {
+    /// The pinned value itself, without a copy; the pin goes with the last of its clones.
+    pub(crate) fn value(self) -> Bytes {
+        Bytes::from_owner(self.hit)
+    }
+
+    /// How old the response is, the time before it was stored included.
+    pub(crate) fn age(&self) -> Duration {
+        Duration::from_secs(self.head.age_seconds.into()) + self.hit.age()
+    }
+
+    pub(crate) fn ttl_left(&self) -> Option<Duration> {
+        self.hit.ttl_left()
+    }
+}
+
+/// The volume as the server uses it.
+pub(crate) struct Store {
+    cache: Cache,
+    /// Whether a failure was told already: one line is news, one line a request is none. A race tells it twice.
+    has_warned: AtomicBool,
+}
+
+impl Store {
+    pub(crate) fn new(cache: Cache) -> Self {
+        Self { cache, has_warned: AtomicBool::new(false) }
+    }
+
+    pub(crate) fn entry_bytes_max(&self) -> u64 {
+        self.cache.entry_bytes_max()
+    }
+
+    pub(crate) fn find(&self, key: &[u8]) -> Option<Found> {
+        match self.cache.get(key) {
+            Ok(hit) => {
+                let hit = hit?;
+                Some(Found { head: Head::decode(hit.metadata())?, hit: hit.into_owned() })
+            }
+            Err(eyewall::Error::KeyTooLong { .. }) => None,
+            Err(error) => {
+                self.warn(&error, "reading");
+                None
+            }
+        }
+    }
+
+    /// Stores a response; it can wait for other writers, so that it has no place on a thread that serves clients.
+    pub(crate) fn keep(&self, key: &[u8], head: &Head, value: &[u8], ttl: Option<Duration>) {
+        let Some(metadata) = head.encode() else { return };
+        let mut options = PutOptions::new().metadata(&metadata);
+        if let Some(ttl) = ttl {
+            options = options.ttl(ttl);
+        }
+        match self.cache.put_with(key, value, &options) {
+            Ok(_) => {}
+            Err(error @ (eyewall::Error::EntryTooLarge { .. } | eyewall::Error::KeyTooLong { .. })) => {
+                tracing::debug!(%error, "a response was not stored");
+            }
+            Err(error) => self.warn(&error, "writing"),
+        }
+    }
+
+    fn warn(&self, error: &eyewall::Error, doing: &str) {
+        if self.has_warned.swap(true, Ordering::Relaxed) {
+            tracing::debug!(%error, "{doing} the volume failed");
+        } else {
+            tracing::warn!(%error, "{doing} the volume failed; answering without it (told once)");
+        }
+    }
+}

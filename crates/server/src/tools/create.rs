@@ -1,0 +1,34 @@
+//! `eyewall create`: makes a volume, and never overwrites what is there.
+
+use std::path::Path;
+
+use eyewall::Options;
+
+use crate::args::Create;
+use crate::{Error, Outcome};
+
+pub(crate) fn run(path: &Path, create: &Create) -> Result<Outcome, Error> {
+    // A dangling link counts: following it would make a file somewhere else.
+    if path.symlink_metadata().is_ok() {
+        return Err(Error::Exists { path: path.to_owned() });
+    }
+    options(create).open(path)?;
+    Ok(Outcome::Done)
+}
+
+fn options(create: &Create) -> Options {
+    let mut options = Options::new().size(create.size);
+    if let Some(bytes) = create.entry_size_hint {
+        options = options.entry_size_hint(bytes);
+    }
+    if let Some(bytes) = create.entry_max {
+        options = options.entry_bytes_max(bytes);
+    }
+    if let Some(mode) = create.mode {
+        options = options.mode(mode);
+    }
+    if let Some(group) = create.group {
+        options = options.group(group);
+    }
+    options
+}

@@ -1,0 +1,104 @@
+//! Origins of the tests' own making. Each request is answered by a function of the test, on a thread of its own.
+
+use std::io::{BufRead as _, BufReader, Write as _};
+use std::net::{SocketAddr, TcpListener, TcpStream};
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex};
+use std::thread;
+
+/// A request as the origin got it.
+#[derive(Debug, Clone)]
+pub(crate) struct Asked {
+    pub(crate) method: String,
+    pub(crate) target: String,
+    pub(crate) fields: Vec<(String, String)>,
+}
+
+impl Asked {
+    /// The field of this name, written small; an empty text if there is none.
+    pub(crate) fn field(&self, name: &str) -> &str {
+        self.fields.iter().find(|(field, _)| field == name).map_or("", |(_, value)| value)
+    }
+}
+
+/// An origin that lives as long as the test.
+pub(crate) struct Origin {
+    pub(crate) address: SocketAddr,
+    asked: Arc<Mutex<Vec<Asked>>>,
+}
+
+impl Origin {
+    /// Answers each request by what the function writes to the connection, which is closed then.
+    pub(crate) fn raw(answer: impl Fn(&Asked, &mut TcpStream) + Send + Sync + 'static) -> Self {
+        let listener = TcpListener::bind("127.0.0.1:0").expect("a port is free");
+        let address = listener.local_addr().expect("it has an address");
+        let asked = Arc::new(Mutex::new(Vec::new()));
+        let (record, answer) = (Arc::clone(&asked), Arc::new(answer));
+        // It ends with the process of the tests.
+        thread::spawn(move || {
+            for stream in listener.incoming() {
+                let (record, answer) = (Arc::clone(&record), Arc::clone(&answer));
+                thread::spawn(move || {
+                    let mut stream = stream.expect("a connection");
+                    let Some(asked) = read(&stream) else { return };
+                    record.lock().unwrap().push(asked.clone());
+                    answer(&asked, &mut stream);
+                });
+            }
+        });
+        Self { address, asked }
+    }
+
+    /// Answers each request by 200, these field lines, and the number of the request as the body.
+    pub(crate) fn counting(fields: &'static str) -> Self {
+        let count = AtomicUsize::new(0);
+        Self::answering(move |_| {
+            let number = count.fetch_add(1, Ordering::Relaxed) + 1;
+            (200, fields.to_owned(), number.to_string().into_bytes())
+        })
+    }
+
+    /// Answers each request by a status, field lines and a body.
+    pub(crate) fn answering(answer: impl Fn(&Asked) -> (u16, String, Vec<u8>) + Send + Sync + 'static) -> Self {
+        Self::raw(move |asked, stream| {
+            let (status, fields, body) = answer(asked);
+            respond(stream, status, &fields, body.len(), if asked.method == "HEAD" { b"" } else { &body });
+        })
+    }
+
+    /// What it was asked for, in this order.
+    pub(crate) fn asked(&self) -> Vec<Asked> {
+        self.asked.lock().unwrap().clone()
+    }
+
+    pub(crate) fn url(&self) -> String {
+        format!("http://{}", self.address)
+    }
+}
+
+/// Writes a response. `fields` are lines without the last one's end; the length may be a lie.
+pub(crate) fn respond(stream: &mut TcpStream, status: u16, fields: &str, length: usize, body: &[u8]) {
+    let fields = if fields.is_empty() { String::new() } else { format!("{fields}\r\n") };
+    let head = format!("HTTP/1.1 {status} Status\r\n{fields}Content-Length: {length}\r\nConnection: close\r\n\r\n");
+    // The server may have gone away, which is for the test to see.
+    let _ = stream.write_all(head.as_bytes()).and_then(|()| stream.write_all(body));
+}
+
+/// An address at which nobody listens.
+pub(crate) fn nobody() -> SocketAddr {
+    TcpListener::bind("127.0.0.1:0").and_then(|listener| listener.local_addr()).expect("a port is free")
+}
+
+fn read(stream: &TcpStream) -> Option<Asked> {
+    let mut lines = BufReader::new(stream).lines().map_while(Result::ok);
+    let first = lines.next()?;
+    let mut words = first.split(' ').map(str::to_owned);
+    let (method, target) = (words.next()?, words.next()?);
+    let fields = lines
+        .take_while(|line| !line.is_empty())
+        .filter_map(|line| {
+            line.split_once(':').map(|(name, value)| (name.to_ascii_lowercase(), value.trim().to_owned()))
+        })
+        .collect();
+    Some(Asked { method, target, fields })
+}

@@ -1,0 +1,101 @@
+//! A running `eyewall serve`, stopped at the end of its test.
+
+use std::ffi::OsStr;
+use std::fs;
+use std::io::{BufRead as _, BufReader};
+use std::net::SocketAddr;
+use std::path::Path;
+use std::process::{Child, Command, Stdio};
+use std::time::{Duration, Instant};
+
+use tempfile::TempDir;
+
+use super::client::{Reply, ask, get};
+use super::command::eyewall;
+
+/// After this long, what is waited for will not come.
+const PATIENCE: Duration = Duration::from_mins(1);
+
+pub(crate) struct Server {
+    pub(crate) address: SocketAddr,
+    pub(crate) child: Child,
+}
+
+impl Server {
+    /// Over an origin, with the cache in memory.
+    pub(crate) fn over_origin(url: &str) -> Self {
+        Self::start(["--origin", url])
+    }
+
+    /// Over a folder, with the cache in memory.
+    pub(crate) fn over_folder(root: &Path) -> Self {
+        Self::start([OsStr::new("--root"), root.as_os_str()])
+    }
+
+    /// A small server: `eyewall serve --listen 127.0.0.1:0 --size 8M WORDS`
+    pub(crate) fn start(words: impl IntoIterator<Item = impl AsRef<OsStr>>) -> Self {
+        Self::spawn(eyewall().args(["serve", "--listen", "127.0.0.1:0", "--size", "8M"]).args(words))
+    }
+
+    /// Starts it, and reads from its first line where it listens.
+    pub(crate) fn spawn(command: &mut Command) -> Self {
+        let mut child = command.stdout(Stdio::piped()).spawn().expect("the binary starts");
+        let mut line = String::new();
+        BufReader::new(child.stdout.take().expect("it has a standard output"))
+            .read_line(&mut line)
+            .expect("it says something");
+        let address = line.trim().strip_prefix("listening on http://").and_then(|line| line.strip_suffix('/'));
+        let address = address.and_then(|address| address.parse().ok());
+        Self { address: address.unwrap_or_else(|| panic!("no address in {line:?}")), child }
+    }
+
+    pub(crate) fn get(&self, target: &str) -> Reply {
+        get(self.address, target)
+    }
+
+    /// Asks again and again until a reply is as it should become: the server stores no file that has only just changed.
+    pub(crate) fn get_until(&self, target: &str, is_so: impl Fn(&Reply) -> bool) -> Reply {
+        let start = Instant::now();
+        loop {
+            let reply = self.get(target);
+            if is_so(&reply) {
+                return reply;
+            }
+            assert!(start.elapsed() < PATIENCE, "still {reply:?}");
+        }
+    }
+
+    pub(crate) fn ask(&self, method: &str, target: &str, fields: &[&str]) -> Reply {
+        ask(self.address, method, target, fields)
+    }
+}
+
+impl Drop for Server {
+    fn drop(&mut self) {
+        // It may have been stopped by its test.
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
+
+/// A folder to serve, gone at the end.
+pub(crate) struct Site {
+    folder: TempDir,
+}
+
+impl Site {
+    pub(crate) fn new() -> Self {
+        Self { folder: tempfile::tempdir().expect("a folder can be made") }
+    }
+
+    pub(crate) fn path(&self) -> &Path {
+        self.folder.path()
+    }
+
+    /// Writes a file, and the folders above it.
+    pub(crate) fn write(&self, name: &str, bytes: impl AsRef<[u8]>) {
+        let path = self.path().join(name);
+        fs::create_dir_all(path.parent().expect("it has a folder")).expect("folders can be made");
+        fs::write(path, bytes).expect("a file can be written");
+    }
+}

@@ -1,0 +1,27 @@
+//! `eyewall serve`, through its binary and sockets: one scenario in each file.
+
+#![cfg(test)]
+
+#[path = "../common/mod.rs"]
+mod common;
+
+mod authorization;
+mod body_cut_short;
+mod changed_file;
+mod codings;
+mod conditional;
+mod dead_origin;
+mod files;
+mod head;
+mod hop_by_hop;
+mod life_of_a_response;
+mod methods;
+mod not_stored;
+mod one_fetch_for_many;
+mod outside_the_root;
+mod slow_client;
+mod slow_origin;
+mod starting;
+mod stopping;
+mod too_large;
+mod volume_shared_with_tools;

@@ -1,0 +1,86 @@
+//! What the origin or the client keeps from shared caches is passed on, and never stored.
+
+use crate::common::origin::Origin;
+use crate::common::server::Server;
+
+/// Asks twice, and sees the origin answer twice.
+fn is_passed(fields: &'static str, why: &str) {
+    let origin = Origin::counting(fields);
+    let server = Server::over_origin(&origin.url());
+    for text in ["1", "2"] {
+        let reply = server.get("/");
+        assert_eq!(reply.text(), text, "{fields}");
+        assert_eq!(reply.cache(), format!("Eyewall; fwd=miss; fwd-status=200; detail={why}"), "{fields}");
+    }
+}
+
+#[test]
+fn by_cache_control() {
+    is_passed("Cache-Control: no-store", "no-store");
+    is_passed("Cache-Control: max-age=60, No-Store", "no-store");
+    is_passed("Cache-Control: max-age=60\r\nCache-Control: no-store", "no-store");
+    is_passed("Cache-Control: private, max-age=60", "private");
+    is_passed("Cache-Control: max-age=60, private=\"x-user\"", "private");
+    is_passed("Cache-Control: no-cache, max-age=60", "no-cache");
+    is_passed("Cache-Control: max-age=0", "stale");
+    is_passed("Cache-Control: max-age=60, s-maxage=0", "stale");
+    is_passed("Cache-Control: max-age=60\r\nAge: 60", "stale");
+}
+
+#[test]
+fn without_a_word_about_its_life() {
+    is_passed("Last-Modified: Sun, 06 Nov 1994 08:49:37 GMT", "no-lifetime");
+    is_passed("Cache-Control: public", "no-lifetime");
+    is_passed("Expires: 0", "stale");
+}
+
+#[test]
+fn with_a_cookie() {
+    is_passed("Cache-Control: max-age=60\r\nSet-Cookie: id=1", "set-cookie");
+    let origin = Origin::counting("Cache-Control: max-age=60\r\nSet-Cookie: id=1");
+    let server = Server::over_origin(&origin.url());
+    assert_eq!(server.get("/").field("set-cookie"), "id=1", "the one for whom it is gets it");
+}
+
+#[test]
+fn when_it_varies_by_what_is_not_told_apart() {
+    is_passed("Cache-Control: max-age=60\r\nVary: Cookie", "vary");
+    is_passed("Cache-Control: max-age=60\r\nVary: *", "vary");
+    is_passed("Cache-Control: max-age=60\r\nVary: Accept-Encoding, Accept-Language", "vary");
+}
+
+#[test]
+fn when_it_is_an_error_or_a_part() {
+    for status in [500, 503, 403] {
+        let origin = Origin::answering(move |_| (status, "Cache-Control: max-age=60".to_owned(), b"no".to_vec()));
+        let server = Server::over_origin(&origin.url());
+        for _ in 0..2 {
+            let reply = server.get("/");
+            assert_eq!((reply.status, reply.text()), (status, "no"));
+            assert_eq!(reply.cache(), format!("Eyewall; fwd=miss; fwd-status={status}; detail=status"));
+        }
+    }
+}
+
+#[test]
+fn when_the_client_asks_for_that() {
+    let origin = Origin::counting("Cache-Control: max-age=60");
+    let server = Server::over_origin(&origin.url());
+    let reply = server.ask("GET", "/", &["Cache-Control: no-store"]);
+    assert_eq!(reply.cache(), "Eyewall; fwd=miss; fwd-status=200; detail=request-no-store");
+    assert_eq!(server.get("/").text(), "2");
+}
+
+#[test]
+fn a_range_goes_past_the_cache() {
+    let origin = Origin::answering(|asked| {
+        assert_eq!(asked.field("range"), "bytes=0-1");
+        (206, "Cache-Control: max-age=60\r\nContent-Range: bytes 0-1/5".to_owned(), b"he".to_vec())
+    });
+    let server = Server::over_origin(&origin.url());
+    for _ in 0..2 {
+        let reply = server.ask("GET", "/", &["Range: bytes=0-1"]);
+        assert_eq!((reply.status, reply.text()), (206, "he"));
+        assert_eq!(reply.cache(), "Eyewall; fwd=bypass; fwd-status=206; detail=range");
+    }
+}

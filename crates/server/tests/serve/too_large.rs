@@ -1,0 +1,80 @@
+//! A value larger than the volume takes is streamed through, whole, and not stored.
+
+use std::io::Write as _;
+
+use crate::common::command::Volume;
+use crate::common::origin::Origin;
+use crate::common::server::{Server, Site};
+
+/// Entries of up to 16 KiB.
+fn small() -> Volume {
+    let volume = Volume::absent();
+    assert_eq!(volume.run(["create", "--size", "1M", "--entry-max", "16K"]).code, 0);
+    volume
+}
+
+fn serve(volume: &Volume, source: [&str; 2]) -> Server {
+    Server::spawn(volume.command(["serve", "--listen", "127.0.0.1:0"]).args(source))
+}
+
+fn large() -> Vec<u8> {
+    (0..=250).cycle().take(3_000_000).collect()
+}
+
+#[test]
+fn a_file() {
+    let volume = small();
+    let site = Site::new();
+    site.write("large.bin", large());
+    let server = serve(&volume, ["--root", site.path().to_str().unwrap()]);
+    for _ in 0..2 {
+        let reply = server.get("/large.bin");
+        assert_eq!(reply.cache(), "Eyewall; fwd=miss; detail=too-large");
+        assert_eq!(reply.field("content-length"), "3000000");
+        assert!(reply.body == large());
+    }
+}
+
+#[test]
+fn a_response_that_tells_its_length() {
+    let volume = small();
+    let origin = Origin::answering(|_| (200, "Cache-Control: max-age=60".to_owned(), large()));
+    let server = serve(&volume, ["--origin", &origin.url()]);
+    for _ in 0..2 {
+        let reply = server.get("/");
+        assert_eq!(reply.cache(), "Eyewall; fwd=miss; fwd-status=200; detail=too-large");
+        assert!(reply.body == large());
+    }
+}
+
+#[test]
+fn a_response_that_turns_out_to_be() {
+    let volume = small();
+    let origin = Origin::raw(|_, stream| {
+        let head = "HTTP/1.1 200 OK\r\nCache-Control: max-age=60\r\nTransfer-Encoding: chunked\r\n\r\n";
+        let _ = stream.write_all(head.as_bytes());
+        for piece in large().chunks(5000) {
+            let _ = stream.write_all(format!("{:x}\r\n", piece.len()).as_bytes());
+            let _ = stream.write_all(piece).and_then(|()| stream.write_all(b"\r\n"));
+        }
+        let _ = stream.write_all(b"0\r\n\r\n");
+    });
+    let server = serve(&volume, ["--origin", &origin.url()]);
+    for _ in 0..2 {
+        let reply = server.get("/");
+        assert!(!reply.is_hit() && reply.is_whole);
+        assert!(reply.body == large());
+    }
+}
+
+#[test]
+fn a_value_just_below_the_limit_whose_head_is_over_it() {
+    let volume = small();
+    let origin = Origin::answering(|_| (200, "Cache-Control: max-age=60".to_owned(), vec![b'x'; 16 << 10]));
+    let server = serve(&volume, ["--origin", &origin.url()]);
+    for _ in 0..2 {
+        let reply = server.get("/");
+        assert_eq!((reply.status, reply.body.len()), (200, 16 << 10));
+    }
+    assert_eq!(origin.asked().len(), 2);
+}

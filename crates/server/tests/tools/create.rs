@@ -1,0 +1,63 @@
+//! A volume is made once, with the size and the rights that were asked for, and never made over.
+
+use std::os::unix::fs::{MetadataExt as _, PermissionsExt as _};
+
+use crate::command::Volume;
+
+#[test]
+fn the_file_has_the_size_that_was_asked_for_and_is_its_owners_alone() {
+    let volume = Volume::sized("1M");
+    let file = volume.path().metadata().unwrap();
+    assert_eq!(file.permissions().mode() & 0o777, 0o600);
+    let stat = volume.run(["stat", "--json"]);
+    let stat: serde_json::Value = serde_json::from_str(stat.text()).unwrap();
+    assert_eq!(stat["size_bytes"], 1 << 20);
+}
+
+#[test]
+fn mode_and_group_can_be_given() {
+    let volume = Volume::absent();
+    let group = volume.folder().metadata().unwrap().gid().to_string();
+    assert_eq!(volume.run(["create", "--size", "1M", "--mode", "0660", "--group", &group]).code, 0);
+    let file = volume.path().metadata().unwrap();
+    assert_eq!(file.permissions().mode() & 0o777, 0o660);
+    assert_eq!(file.gid().to_string(), group);
+}
+
+#[test]
+fn what_exists_is_left_alone() {
+    let volume = Volume::new();
+    volume.put("key", b"value");
+    let again = volume.run(["create", "--size", "4M"]);
+    assert_eq!(again.code, 3);
+    assert!(again.stderr.contains("exists already and was left as it is"), "{}", again.stderr);
+    assert_eq!(volume.run(["get", "key"]).text(), "value");
+}
+
+#[test]
+fn another_file_at_the_path_is_left_alone() {
+    let volume = Volume::absent();
+    std::fs::write(volume.path(), b"a letter").unwrap();
+    assert_eq!(volume.run(["create", "--size", "4M"]).code, 3);
+    assert_eq!(std::fs::read(volume.path()).unwrap(), b"a letter");
+}
+
+#[test]
+fn limits_of_the_size_are_told() {
+    let volume = Volume::absent();
+    for words in [vec!["--size", "4K"], vec!["--size", "1M", "--entry-max", "512K"]] {
+        let ended = volume.run(["create"].iter().chain(&words));
+        assert_eq!(ended.code, 2, "{words:?}: {}", ended.stderr);
+        assert!(!volume.path().exists(), "{words:?} left a file behind");
+    }
+}
+
+#[test]
+fn a_folder_that_is_not_there_is_no_place_for_a_volume() {
+    let volume = Volume::absent();
+    let mut command = crate::command::eyewall();
+    command.args(["create", "--size", "1M", "--cache"]).arg(volume.folder().join("no/such/folder/site.eye"));
+    let ended = crate::command::run(&mut command, b"");
+    assert_eq!(ended.code, 3);
+    assert!(ended.stderr.starts_with("eyewall: "), "{}", ended.stderr);
+}

@@ -1,0 +1,65 @@
+//! A user who may read the volume but not write it can look at everything, and change nothing.
+
+use std::fs::{self, Permissions};
+use std::os::unix::fs::PermissionsExt as _;
+use std::os::unix::process::CommandExt as _;
+use std::path::Path;
+use std::process::Command;
+
+use crate::command::{Volume, run};
+
+/// The user of this number owns nothing anywhere.
+const NOBODY: u32 = 65_534;
+
+/// `eyewall` as somebody whom the rights of files bind: root, as which tests run in containers, is not.
+fn eyewall_of_nobody(volume: &Volume, words: &[&str]) -> Command {
+    let binary = Path::new(env!("CARGO_BIN_EXE_eyewall"));
+    let is_root = fs::metadata("/proc/self").is_ok_and(|me| std::os::unix::fs::MetadataExt::uid(&me) == 0);
+    let mut command = if is_root {
+        // Nobody may not enter the folder that the binary lies in.
+        let copy = volume.folder().join("eyewall");
+        if !copy.exists() {
+            fs::copy(binary, &copy).unwrap();
+        }
+        let mut command = Command::new(copy);
+        command.uid(NOBODY).gid(NOBODY);
+        command
+    } else {
+        Command::new(binary)
+    };
+    command.env_remove("EYEWALL_CACHE").arg("--cache").arg(volume.path()).args(words);
+    command
+}
+
+#[test]
+fn looking_works_and_changing_is_refused() {
+    let volume = Volume::new();
+    volume.put("key", b"value");
+    fs::set_permissions(volume.folder(), Permissions::from_mode(0o755)).unwrap();
+    fs::set_permissions(volume.path(), Permissions::from_mode(0o444)).unwrap();
+    let as_nobody = |words: &[&str]| run(&mut eyewall_of_nobody(&volume, words), b"new");
+
+    let got = as_nobody(&["get", "key"]);
+    assert_eq!((got.code, got.text(), got.stderr.as_str()), (0, "value", ""));
+    assert_eq!(as_nobody(&["get", "nothing"]).code, 1);
+    assert!(as_nobody(&["ls"]).text().contains("  key\n"));
+    let stat = as_nobody(&["stat", "--json"]);
+    assert_eq!(serde_json::from_str::<serde_json::Value>(stat.text()).unwrap()["read_only"], true);
+
+    for words in [&["put", "key"][..], &["rm", "key"]] {
+        let ended = as_nobody(words);
+        assert_eq!(ended.code, 3, "{words:?}");
+        assert!(!ended.stderr.is_empty(), "{words:?}");
+    }
+    assert_eq!(volume.run(["get", "key"]).text(), "value");
+}
+
+#[test]
+fn who_may_not_read_it_either_is_told() {
+    let volume = Volume::new();
+    fs::set_permissions(volume.folder(), Permissions::from_mode(0o755)).unwrap();
+    fs::set_permissions(volume.path(), Permissions::from_mode(0o000)).unwrap();
+    let ended = run(&mut eyewall_of_nobody(&volume, &["get", "key"]), b"");
+    assert_eq!((ended.code, ended.text()), (3, ""));
+    assert!(ended.stderr.contains("site.eye"), "{}", ended.stderr);
+}
