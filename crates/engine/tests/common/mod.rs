@@ -100,7 +100,7 @@ impl Child {
             .stdout(Stdio::piped())
             .process_group(0);
         // SAFETY: prctl may be called between fork and exec.
-        unsafe { command.pre_exec(|| end_with_parent()) };
+        unsafe { command.pre_exec(end_with_parent) };
         let mut process = command.spawn().unwrap();
         let lines = BufReader::new(process.stdout.take().unwrap());
         let input = process.stdin.take();
@@ -288,7 +288,7 @@ impl Board {
     }
 }
 
-/// SplitMix64.
+/// `SplitMix64`.
 #[derive(Clone)]
 pub struct Random(pub u64);
 
