@@ -25,6 +25,11 @@ pub trait Store: Send + Sync {
     /// A handle for one thread.
     fn handle(&self) -> Self::Handle<'_>;
 
+    /// Maps all of it into this process, where the store offers that.
+    fn populate(&self) -> Result<()> {
+        Ok(())
+    }
+
     /// Makes room by itself. Others are given the same live set by overwriting entries they hold.
     fn evicts(&self) -> bool {
         true
