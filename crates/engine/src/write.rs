@@ -18,7 +18,9 @@ use crate::claim::{self, Claim};
 use crate::error::{Error, Result};
 use crate::format::hash::{Place, checksum};
 use crate::format::owner::Owner;
-use crate::format::record::{Head, Header, KEY_BYTES_MAX, Lengths, METADATA_BYTES_MAX, Record, is_expired};
+use crate::format::record::{
+    HEADER_BYTES, Head, Header, KEY_BYTES_MAX, Lengths, METADATA_BYTES_MAX, Record, is_expired,
+};
 use crate::protocol;
 use crate::put::PutOptions;
 use crate::seam;
@@ -52,7 +54,7 @@ struct Draft<'a> {
 
 /// Refuses keys that can't be any entry's.
 pub(crate) fn check_key(volume: &Volume, key: &[u8]) -> Result<()> {
-    let max = KEY_BYTES_MAX.min(volume.layout.entry_bytes_max as usize - 40);
+    let max = KEY_BYTES_MAX.min((volume.layout.entry_bytes_max - HEADER_BYTES) as usize);
     if key.is_empty() {
         return Err(Error::KeyEmpty);
     }
