@@ -24,8 +24,7 @@ fn c(text: &str) -> CString {
 fn mount(what: &str, place: &Path, kind: &str, flags: libc::c_ulong, data: &str) {
     let (what, place, kind, data) = (c(what), c(place.to_str().unwrap()), c(kind), c(data));
     // SAFETY: C strings that live during the call.
-    let done =
-        unsafe { libc::mount(what.as_ptr(), place.as_ptr(), kind.as_ptr(), flags, data.as_ptr().cast()) };
+    let done = unsafe { libc::mount(what.as_ptr(), place.as_ptr(), kind.as_ptr(), flags, data.as_ptr().cast()) };
     assert_eq!(done, 0, "mounting: {}", std::io::Error::last_os_error());
 }
 

@@ -37,7 +37,7 @@ fn container(arguments: &[&str]) {
 }
 
 fn options() -> Options {
-    Options::new().size(1 << 20).lock_deadline(Duration::from_secs(60))
+    Options::new().size(1 << 20).lock_deadline(Duration::from_mins(1))
 }
 
 fn obey(path: &str) {

@@ -63,7 +63,10 @@ fn an_entry_is_as_large_as_the_volume_takes() {
     let most = max as usize - 40 - 3;
     cache.put("key", vec![1; most]).unwrap();
     let error = cache.put("key", vec![2; most + 1]).unwrap_err();
-    assert!(matches!(error, Error::EntryTooLarge { bytes, max: found } if bytes == max + 8 && found == max), "{error:?}");
+    assert!(
+        matches!(error, Error::EntryTooLarge { bytes, max: found } if bytes == max + 8 && found == max),
+        "{error:?}"
+    );
     says(&error, "create it with a larger entry_bytes_max (at most a quarter of its size) or split the value");
     assert_eq!(&*cache.get("key").unwrap().unwrap(), vec![1; most]);
     assert_eq!(cache.stats().unwrap().entries, 1, "nothing was evicted for it");

@@ -48,8 +48,13 @@ fn step() -> impl Strategy<Value = Step> {
     let bytes = prop_oneof![4 => 0..200_usize, 4 => 3000..9000_usize, 2 => 20_000..50_000_usize];
     let rarely_clear = prop_oneof![99 => operation, 1 => Just(Operation::Clear)];
     let metadata = prop_oneof![Just(0), 1..300_usize];
-    (rarely_clear, 0..24_u8, bytes, metadata, any::<u8>())
-        .prop_map(|(operation, key, bytes, metadata, fill)| Step { operation, key, bytes, metadata, fill })
+    (rarely_clear, 0..24_u8, bytes, metadata, any::<u8>()).prop_map(|(operation, key, bytes, metadata, fill)| Step {
+        operation,
+        key,
+        bytes,
+        metadata,
+        fill,
+    })
 }
 
 #[derive(Debug, Clone, PartialEq)]

@@ -47,7 +47,8 @@ fn opens_at_once(arguments: &[&str]) {
         wait_for(&board, READY, everybody);
         board.word(ROUND).store(round, SeqCst);
         wait_for(&board, DONE, everybody);
-        let names: Vec<_> = path.parent().unwrap().read_dir().unwrap().map(|entry| entry.unwrap().file_name()).collect();
+        let names: Vec<_> =
+            path.parent().unwrap().read_dir().unwrap().map(|entry| entry.unwrap().file_name()).collect();
         assert_eq!(names, ["volume"], "round {round}");
         // It is clean, and whole, and in order, when they are gone.
         let cache = Options::new().create(false).open(&path).unwrap();
