@@ -97,3 +97,37 @@ fn measure_part(run: &mut Run, part: Part) -> Result<()> {
         Part::Overhead => overhead::run(run),
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use eyewall_bench::load::{Gets, Population, Sequences};
+    use eyewall_bench::store::Place;
+    use eyewall_bench::touch::Touch;
+
+    use super::{EYEWALL, FILES, Result, lmdb, memory};
+
+    #[test]
+    fn every_peer_gives_back_what_it_was_given() -> Result<()> {
+        let population = Population { objects: 300, value_bytes: 5_000 };
+        let gets = Gets {
+            sequences: Sequences::random(population, 2, 100, 1),
+            touch: Touch::Every,
+            duration: Duration::from_millis(1),
+        };
+        let memory = [memory::QUICK_CACHE, memory::MOKA, memory::FOYER];
+        let stored = [EYEWALL, FILES, lmdb::LMDB, lmdb::LMDB_WRITE_MAP, lmdb::LMDB_TO_READ];
+        for peer in memory.into_iter().chain(stored) {
+            let directory = tempfile::tempdir().expect("a directory");
+            let place = Place { directory: directory.path(), cap_bytes: 8 << 20, value_bytes: population.value_bytes };
+            let store = (peer.open)(&place)?;
+            assert_eq!(store.name(), peer.name);
+            store.fill(population)?;
+            store.complete(population)?;
+            store.check(population)?;
+            assert!(store.gets(&gets)?.operations > 0, "{}", peer.name);
+        }
+        Ok(())
+    }
+}

@@ -3,6 +3,7 @@
 use eyewall_bench::machine::Machine;
 use eyewall_bench::record::{Ask, RECORD_SCHEMA, Record, Row, Spread};
 use eyewall_bench::report;
+use eyewall_bench::run::{Run, Settings, Storage};
 
 fn record() -> Record {
     let row = Row::new("get", "100 B, 8 threads", "M/s")
@@ -78,4 +79,34 @@ fn an_even_number_of_samples_has_a_median_too() {
     let spread = Spread::of(&[4.0, 1.0, 3.0, 2.0]);
     assert_eq!(spread, Spread { median: 2.5, min: 1.0, max: 4.0 });
     assert_eq!(Spread::of(&[]), Spread { median: 0.0, min: 0.0, max: 0.0 });
+}
+
+#[test]
+fn a_finished_run_leaves_json_and_markdown_without_paths_of_the_host() -> Result<(), Box<dyn std::error::Error>> {
+    let directory = tempfile::tempdir()?;
+    let settings = Settings {
+        quick: true,
+        out: directory.path().join("results"),
+        disk_dir: Some(directory.path().to_owned()),
+        shm_dir: directory.path().to_owned(),
+    };
+    let out = settings.out.clone();
+    let mut run = Run::start(settings)?;
+    let scratch = run.scratch_until_end(Storage::Disk)?;
+    std::fs::write(scratch.join("file"), "text")?;
+    run.push(Row::new("get", "case", "M/s").series("eyewall", &[1.0]));
+    run.finish(Some("get"))?;
+    drop(run);
+    assert!(!scratch.exists(), "scratch directories go with the run");
+    let mut written = Vec::new();
+    for entry in std::fs::read_dir(&out)? {
+        let path = entry?.path();
+        let text = std::fs::read_to_string(&path)?;
+        assert!(!text.contains(&directory.path().display().to_string()), "{text}");
+        assert!(path.file_name().is_some_and(|name| name.to_string_lossy().starts_with("engine-get-quick-")));
+        written.push(path.extension().unwrap_or_default().to_string_lossy().into_owned());
+    }
+    written.sort();
+    assert_eq!(written, ["json", "md"]);
+    Ok(())
 }

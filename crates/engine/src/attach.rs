@@ -19,6 +19,7 @@ use crate::format::layout::{Layout, SUPERBLOCK_BYTES};
 use crate::format::superblock::{Attachment, Superblock};
 use crate::options::Options;
 use crate::process::{Door, Membership};
+use crate::seam;
 use crate::stripe;
 use crate::volume::{self, Volume};
 
@@ -177,10 +178,12 @@ fn put_in_order(volume: &Volume) -> io::Result<()> {
     if !trusted && !fresh {
         attachment.count_unclean_drop();
     }
+    seam::kill_point();
     if let Some((boot, identity)) = here {
         attachment.set_home(boot, identity);
     }
     let generation = attachment.generation() + 1;
+    seam::kill_point();
     // The low 16 bits stand in record headers, where 0 means "never".
     attachment.set_generation(if generation as u16 == 0 { generation + 1 } else { generation });
     Ok(())

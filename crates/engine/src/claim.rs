@@ -14,6 +14,7 @@ use crate::error::{Error, Result};
 use crate::format::hash::Place;
 use crate::format::owner::Owner;
 use crate::protocol::WAITERS;
+use crate::seam;
 use crate::stripe::Stripe;
 use crate::volume::Volume;
 
@@ -46,9 +47,12 @@ impl<'a> Claim<'a> {
             let stripe = Stripe::lock(volume, place.stripe)?;
             let look = look(&stripe, place.hash);
             if let Look::Free(at) = look {
+                seam::kill_point();
                 volume.region.word(at + HASH).store(place.hash, Relaxed);
                 volume.region.half(at + VOIDED).store(0, Relaxed);
+                seam::kill_point();
                 volume.region.half(at + HOLDER).store(volume.membership.owner_word(), Release);
+                seam::kill_point();
                 stripe.claims_hint().store(1, Relaxed);
                 return Ok(Self { volume, at, fork: fork::generation() });
             }
@@ -87,6 +91,7 @@ impl Drop for Claim<'_> {
         if self.fork != fork::generation() {
             return;
         }
+        seam::kill_point();
         let holder: &AtomicU32 = self.volume.region.half(self.at + HOLDER);
         if holder.swap(0, Release) & WAITERS != 0 {
             futex::wake(holder, u32::MAX >> 1);

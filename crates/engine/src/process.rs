@@ -25,6 +25,7 @@ use eyewall_region::{Region, clock, file, fork};
 
 use crate::format::layout::Layout;
 use crate::format::owner::{INCARNATION_MASK, Owner};
+use crate::seam;
 
 /// The byte that is locked while a process attaches or leaves; process slots lock the bytes after it.
 const ATTACH_BYTE: u32 = 0;
@@ -263,8 +264,11 @@ fn renew(region: &Region, layout: &Layout, process: u32) -> Owner {
     if incarnation == 0 {
         incarnation = 1;
     }
+    seam::kill_point();
     region.word(at + PID).store(u64::from(process::id()), Relaxed);
     region.word(at + STARTED_MS).store(clock::now_ms(), Relaxed);
+    seam::kill_point();
     region.word(at + INCARNATION).store(u64::from(incarnation), Release);
+    seam::kill_point();
     Owner { process, incarnation }
 }

@@ -12,6 +12,7 @@ use eyewall_region::fork;
 
 use crate::format::layout::THREAD_BYTES;
 use crate::format::superblock::Attachment;
+use crate::seam;
 use crate::volume::{Volume, with_volume};
 
 const PINS: usize = 64;
@@ -184,6 +185,7 @@ fn claim(volume: &Volume) -> Option<u32> {
     for thread in 0..volume.layout.threads as u32 {
         let word = volume.region.half(volume.layout.thread_at(thread));
         if word.load(Relaxed) == 0 && word.compare_exchange(0, owner, AcqRel, Relaxed).is_ok() {
+            seam::kill_point();
             Attachment(&volume.region).raise_threads_used(u64::from(thread) + 1);
             volume.membership.threads_held.fetch_add(1, Relaxed);
             return Some(thread);

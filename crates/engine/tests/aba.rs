@@ -2,7 +2,7 @@
 //! pointed: entries of other keys, or newer ones of the same key. The reader goes on, and never returns a wrong one.
 #![cfg(test)]
 
-mod witness;
+mod common;
 
 use eyewall::{Cache, Options, seams};
 
@@ -22,23 +22,23 @@ fn records_of_a_lap(cache: &Cache) -> u64 {
 fn put_others(cache: &Cache, from: u64, count: u64) {
     for number in from..from + count {
         let key = number.to_le_bytes();
-        cache.put(key, witness::value(&key, number, VALUE_BYTES)).unwrap();
+        cache.put(key, common::value(&key, number as u32, VALUE_BYTES)).unwrap();
         assert!(cache.get(key).unwrap().is_some());
     }
 }
 
 /// Puts the key as one that was never asked for: it will be evicted when its turn comes.
-fn put_cold(cache: &Cache, version: u64) {
+fn put_cold(cache: &Cache, version: u32) {
     cache.remove(KEY).unwrap();
     put(cache, version);
 }
 
-fn put(cache: &Cache, version: u64) {
-    cache.put(KEY, witness::value(KEY, version, VALUE_BYTES)).unwrap();
+fn put(cache: &Cache, version: u32) {
+    cache.put(KEY, common::value(KEY, version, VALUE_BYTES)).unwrap();
 }
 
-fn get(cache: &Cache) -> Option<u64> {
-    cache.get(KEY).unwrap().map(|hit| witness::check(KEY, &hit))
+fn get(cache: &Cache) -> Option<u32> {
+    cache.get(KEY).unwrap().map(|hit| common::version_of(KEY, &hit))
 }
 
 #[test]
@@ -48,11 +48,11 @@ fn other_entries_at_the_same_position_are_never_taken_for_the_key() {
     let mut others = 1;
     let mut evicted = 0;
     for count in 0..2 * lap {
-        put_cold(&cache, count);
+        put_cold(&cache, count as u32);
         let (writer, from) = (cache.clone(), others);
         seams::pause_before_pin(move || put_others(&writer, from, count));
         match get(&cache) {
-            Some(version) => assert_eq!(version, count),
+            Some(version) => assert_eq!(u64::from(version), count),
             None => evicted += 1,
         }
         others += count;
@@ -67,13 +67,13 @@ fn a_newer_entry_of_the_key_at_the_same_position_is_what_the_reader_gets() {
     let lap = records_of_a_lap(&cache);
     let mut others = 1;
     for count in 0..2 * lap {
-        put(&cache, 2 * count);
+        put(&cache, 2 * count as u32);
         let (writer, from) = (cache.clone(), others);
         seams::pause_before_pin(move || {
             put_others(&writer, from, count);
-            put(&writer, 2 * count + 1);
+            put(&writer, 2 * count as u32 + 1);
         });
-        assert_eq!(get(&cache), Some(2 * count + 1));
+        assert_eq!(get(&cache), Some(2 * count as u32 + 1));
         others += count;
     }
 }
@@ -119,7 +119,7 @@ fn a_hit_that_is_held_for_a_hundred_laps_keeps_its_bytes() {
     let hit = cache.get(KEY).unwrap().unwrap();
     for number in 0..100 {
         put_others(&cache, 1 + number * lap, lap);
-        assert_eq!(witness::check(KEY, &hit), 3);
+        assert_eq!(common::version_of(KEY, &hit), 3);
         if number % 10 == 0 {
             put(&cache, 4);
         }

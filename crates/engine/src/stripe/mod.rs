@@ -134,6 +134,7 @@ impl<'a> Stripe<'a> {
 
     #[inline]
     pub(crate) fn set(&self, word: Word, value: u64) {
+        seam::kill_point();
         self.word(word).store(value, Relaxed);
     }
 

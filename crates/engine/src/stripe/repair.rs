@@ -10,6 +10,7 @@ use crate::format::layout::BUCKET_SLOTS;
 use crate::format::owner::Owner;
 use crate::format::record::Head;
 use crate::format::slot::Slot;
+use crate::seam;
 use crate::thread;
 use crate::volume::Volume;
 
@@ -48,6 +49,7 @@ pub(crate) fn put_in_order(volume: &Volume, number: usize, trusted: bool) {
         stripe.check_rings();
     }
     // Last: whoever dies before leaves the repair to the next.
+    seam::kill_point();
     volume.region.half(base + LOCK).store(0, Release);
 }
 
@@ -88,7 +90,7 @@ impl Stripe<'_> {
     fn empty(&mut self) {
         for bucket in 0..self.volume.layout.buckets {
             for slot in self.volume.region.line(self.volume.layout.bucket_at(self.number, bucket)) {
-                slot.store(0, Relaxed);
+                super::store(slot, 0);
             }
         }
         for id in RingId::BOTH {
@@ -120,6 +122,8 @@ impl Stripe<'_> {
         if wanted == 0 {
             return Ok(());
         }
+        // Before anything else: a death at attach, where no lock tells of it, leaves counts half done, too.
+        self.set(Word::Recount, 1);
         for id in RingId::BOTH.into_iter().filter(|id| wanted & (1 << *id as u64) != 0) {
             let volume = self.volume;
             self.unlink_all(|position| RingId::of(volume, position) == id);
@@ -132,7 +136,6 @@ impl Stripe<'_> {
             ring.set_head(fresh);
             ring.set_tail(fresh);
             self.set(Word::Reset, self.get(Word::Reset) & !(1 << id as u64));
-            self.set(Word::Recount, 1);
             self.tally(Count::Resets, 1);
         }
         Ok(())

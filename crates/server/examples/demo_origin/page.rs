@@ -13,7 +13,7 @@ pub(crate) struct Page {
     text: &'static str,
 }
 
-/// When a page was made, and the how many-eth it was.
+/// When a page was made, and which one in the order of making it was.
 pub(crate) struct Made {
     pub(crate) number: u64,
     /// Since 1970, UTC.
@@ -51,7 +51,7 @@ impl Page {
   <section class="made" data-made="{milliseconds_1970}" data-life="{life}">
     <p class="when">Made at <time>{hours:02}:{minutes:02}:{seconds:02}<small>.{milliseconds:03}</small></time> UTC</p>
     <p class="left"></p>
-    <p class="how">Page {number} that the origin made.</p>
+    <p class="how">Page {number} of the origin</p>
     <div class="life"><i></i></div>
     <p class="verdict">Load it again and look whether the time changes.</p>
   </section>

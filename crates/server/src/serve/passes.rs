@@ -1,11 +1,11 @@
-//! Keys whose last answer could not be stored: waiting for one another would only make their clients slow.
+//! Addresses whose last answer could not be stored: waiting for one another would only make their clients slow.
 
 use std::hash::{BuildHasher as _, RandomState};
 use std::sync::atomic::{AtomicU64, Ordering};
 
 const SLOTS: usize = 4096;
 
-/// A small memory of such keys. Two keys that share a slot push each other out, which costs a wait and nothing else;
+/// A small memory of their keys. Two keys that share a slot push each other out, which costs a wait and nothing else;
 /// for the same reason no order of memory is asked for.
 pub(crate) struct Passes {
     hasher: RandomState,

@@ -49,6 +49,27 @@ struct Keys {
     coding: Coding,
 }
 
+/// What the volume has for a request.
+enum Look {
+    Found(Found),
+    /// The response varies, and there is none for this client's class.
+    Signpost,
+    Nothing,
+}
+
+impl Look {
+    fn is_signpost(&self) -> bool {
+        matches!(self, Self::Signpost)
+    }
+
+    fn found(self) -> Option<Found> {
+        match self {
+            Self::Found(found) => Some(found),
+            Self::Signpost | Self::Nothing => None,
+        }
+    }
+}
+
 /// What a miss leads to.
 enum Turn {
     Fetch(Option<Ticket>),
@@ -69,13 +90,14 @@ impl Proxy {
             return self.pass(request, |status| Handled::Bypassed(status, why)).await;
         }
         let keys = self.keys(request);
-        if let Some(found) = self.find(&keys) {
-            return hit(request, found);
-        }
+        let look = match self.find(&keys) {
+            Look::Found(found) => return hit(request, found),
+            other => other,
+        };
         if request.method == Method::HEAD {
             return self.pass(request, |status| Handled::Passed(status, "head")).await;
         }
-        match self.turn(&keys).await {
+        match self.turn(&keys, look).await {
             Turn::Found(found) => hit(request, found),
             Turn::Fetch(ticket) => self.fetch(request, keys, ticket).await,
         }
@@ -89,30 +111,40 @@ impl Proxy {
         Keys { plain, by_coding, coding }
     }
 
-    fn find(&self, keys: &Keys) -> Option<Found> {
-        let found = self.store.find(&keys.plain)?;
-        let found = match found.head.kind {
-            Kind::Signpost => self.store.find(&keys.by_coding)?,
-            _ => found,
-        };
-        (found.head.kind == Kind::Response).then_some(found)
+    fn find(&self, keys: &Keys) -> Look {
+        let Some(found) = self.store.find(&keys.plain) else { return Look::Nothing };
+        match found.head.kind {
+            Kind::Response => Look::Found(found),
+            Kind::File(_) => Look::Nothing,
+            Kind::Signpost => match self.store.find(&keys.by_coding) {
+                Some(found) if found.head.kind == Kind::Response => Look::Found(found),
+                _ => Look::Signpost,
+            },
+        }
     }
 
-    /// Waits while somebody else fetches the same, but no longer than for the origin itself.
-    async fn turn(&self, keys: &Keys) -> Turn {
-        if self.passes.contains(&keys.by_coding) {
+    /// Waits while somebody else fetches the same, but no longer each time than for the origin itself: at first for any
+    /// response of the address, then, if it turns out to vary, for one of this client's class.
+    async fn turn(&self, keys: &Keys, mut look: Look) -> Turn {
+        if self.passes.contains(&keys.plain) {
             return Turn::Fetch(None);
         }
-        let ticket = match self.flights.join(&keys.by_coding) {
-            Flight::Lead(ticket) => Some(ticket),
-            Flight::Follow(waiting) => {
-                // Too late is no error: this request then fetches for itself.
-                let _ = tokio::time::timeout(self.upstream.timeout(), waiting.landing()).await;
-                None
+        for _ in 0..2 {
+            let waiting = match self.flights.join(if look.is_signpost() { &keys.by_coding } else { &keys.plain }) {
+                Flight::Lead(ticket) => {
+                    // Another flight may have landed between the look and the ticket.
+                    return self.find(keys).found().map_or(Turn::Fetch(Some(ticket)), Turn::Found);
+                }
+                Flight::Follow(waiting) => waiting,
+            };
+            // Too late is no error: this request then fetches for itself.
+            let _ = tokio::time::timeout(self.upstream.timeout(), waiting.landing()).await;
+            look = self.find(keys);
+            if !look.is_signpost() {
+                break;
             }
-        };
-        // The flight may have landed between the first look and the ticket, too.
-        self.find(keys).map_or(Turn::Fetch(ticket), Turn::Found)
+        }
+        look.found().map_or(Turn::Fetch(None), Turn::Found)
     }
 
     /// Past the volume, with the client's own conditions.
@@ -159,11 +191,14 @@ impl Proxy {
         let timeout = self.upstream.timeout();
         let (body, handled) = match self.judge(request, &head, started) {
             Verdict::Pass(why) => {
-                self.passes.insert(&keys.by_coding);
+                // An origin in trouble is helped by waiting, and will be storable again.
+                if !head.status.is_server_error() {
+                    self.passes.insert(&keys.plain);
+                }
                 (relay(incoming, timeout), Handled::Passed(Some(head.status), why))
             }
             Verdict::Store(freshness) => {
-                self.passes.remove(&keys.by_coding);
+                self.passes.remove(&keys.plain);
                 let left = freshness.lifetime.saturating_sub(freshness.age);
                 let fill = self.fill(keys, ticket, &head, freshness);
                 (fill.start(incoming, timeout), Handled::Stored(Some(head.status), Some(left)))

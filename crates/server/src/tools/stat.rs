@@ -18,7 +18,8 @@ const BAR_CELLS: u64 = 30;
 pub(crate) fn run(path: &Path, stat: &Stat) -> Result<Outcome, Error> {
     let cache = volume::open_to_read(path)?;
     let stats = cache.stats()?;
-    let text = if stat.json { json(path, cache.is_read_only(), &stats) } else { table(path, &stats) };
+    let text =
+        if stat.json { json(path, cache.is_read_only(), &stats) } else { table(path, cache.is_read_only(), &stats) };
     to_stdout(|output| output.write_all(text.as_bytes()))?;
     Ok(Outcome::Done)
 }
@@ -38,7 +39,7 @@ fn json(path: &Path, read_only: bool, stats: &Stats) -> String {
     serde_json::to_string(&document).unwrap_or_default() + "\n"
 }
 
-fn table(path: &Path, stats: &Stats) -> String {
+fn table(path: &Path, read_only: bool, stats: &Stats) -> String {
     let mut text = format!(
         "{}   {}, {} of up to {}\n\n",
         path.display(),
@@ -50,7 +51,7 @@ fn table(path: &Path, stats: &Stats) -> String {
         let _ = writeln!(text, "{name:<8} {} {}   {words}", bar(part, whole), percent(part, whole));
     }
     text.push('\n');
-    for (name, words) in lines(stats) {
+    for (name, words) in lines(read_only, stats) {
         let _ = writeln!(text, "{name:<8} {words}");
     }
     for warning in warnings(stats) {
@@ -84,7 +85,7 @@ fn gauges(stats: &Stats) -> [(&'static str, u64, u64, String); 3] {
     ]
 }
 
-fn lines(stats: &Stats) -> Vec<(&'static str, String)> {
+fn lines(read_only: bool, stats: &Stats) -> Vec<(&'static str, String)> {
     let evictions = stats.evictions_cold + stats.evictions_expired + stats.evictions_index + stats.evictions_damaged;
     let mut lines = vec![
         ("writes", format!("{}, {}", counted(stats.puts, "put", "puts"), counted(stats.removes, "remove", "removes"))),
@@ -102,8 +103,9 @@ fn lines(stats: &Stats) -> Vec<(&'static str, String)> {
         (
             "users",
             format!(
-                "{}, this one included; {}, {}",
+                "{}{}; {}, {}",
                 counted(stats.processes, "process", "processes"),
+                if read_only { "" } else { ", this one included" },
                 counted(stats.threads, "thread", "threads"),
                 counted(stats.pins, "pin", "pins")
             ),
@@ -195,7 +197,7 @@ mod tests {
 
     #[test]
     fn an_index_that_fills_before_the_data_is_told_in_words() {
-        let text = table(Path::new("site.eye"), &stats());
+        let text = table(Path::new("site.eye"), false, &stats());
         assert!(text.contains("warning  the index is nearly full while 40 MiB"), "{text}");
         assert!(text.contains("--entry-size-hint 22075"), "{text}");
 
@@ -206,13 +208,13 @@ mod tests {
 
     #[test]
     fn the_hit_ratio_is_a_bar_and_a_figure() {
-        let text = table(Path::new("site.eye"), &stats());
+        let text = table(Path::new("site.eye"), false, &stats());
         assert!(text.contains("hits     [###########################   ] 93.0 %   93 of 100 lookups"), "{text}");
     }
 
     #[test]
     fn an_unused_volume_has_no_ratio() {
-        let text = table(Path::new("site.eye"), &Stats::default());
+        let text = table(Path::new("site.eye"), false, &Stats::default());
         assert!(text.contains("hits     [                              ]    -     0 of 0 lookups"), "{text}");
     }
 }

@@ -28,6 +28,8 @@ fn of_an_origin_before_and_after_it_is_stored() {
     let passed = server.ask("HEAD", "/", &[]);
     assert_eq!(passed.cache(), "Eyewall; fwd=miss; fwd-status=200; detail=head");
     assert_eq!(server.get("/").text(), "2", "what HEAD got is not stored");
+    // A value is stored when its client has it already.
+    server.get_until("/", Reply::is_hit);
     let hit = server.ask("HEAD", "/", &[]);
     assert!(hit.is_hit());
     for reply in [passed, hit] {

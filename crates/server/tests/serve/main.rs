@@ -11,6 +11,7 @@ mod changed_file;
 mod codings;
 mod conditional;
 mod dead_origin;
+mod demo;
 mod files;
 mod head;
 mod hop_by_hop;

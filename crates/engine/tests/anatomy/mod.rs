@@ -1,0 +1,71 @@
+//! Where everything lies in a volume's file, read from its bytes as `docs/format.md` draws them: what tests damage
+//! on purpose.
+#![allow(dead_code, unreachable_pub, reason = "each test file uses a part of it")]
+
+/// Words of a stripe: its rings' heads and tails.
+pub const SMALL_HEAD: u64 = 128;
+pub const SMALL_TAIL: u64 = 136;
+pub const MAIN_HEAD: u64 = 144;
+pub const MAIN_TAIL: u64 = 152;
+
+const STRIPE_BYTES: u64 = 512;
+
+/// The shape of a volume; all offsets count from the file's start.
+#[derive(Debug, Clone, Copy)]
+pub struct Anatomy {
+    pub size: u64,
+    pub stripes: u64,
+    pub buckets: u64,
+    pub small: u64,
+    pub main: u64,
+    pub processes_at: u64,
+    pub threads_at: u64,
+    pub stripes_at: u64,
+    pub claims_at: u64,
+    pub index_at: u64,
+    pub data_at: u64,
+}
+
+impl Anatomy {
+    pub fn of(file: &[u8]) -> Self {
+        let [size, stripes, buckets, small, main, processes, threads, claims] =
+            std::array::from_fn(|field| word(file, 16 + 8 * field as u64));
+        let processes_at = 4096;
+        let threads_at = processes_at + processes * 64;
+        let stripes_at = threads_at + threads * 192;
+        let claims_at = stripes_at + stripes * STRIPE_BYTES;
+        let index_at = (claims_at + stripes * claims * 16).next_multiple_of(64);
+        let index_end = index_at + stripes * buckets * 64;
+        let rounded = index_end.next_multiple_of(4096);
+        let fits = rounded + stripes * (small + main) <= size;
+        let data_at = if fits { rounded } else { index_end };
+        Self { size, stripes, buckets, small, main, processes_at, threads_at, stripes_at, claims_at, index_at, data_at }
+    }
+
+    /// The offset of one of a stripe's words.
+    pub fn stripe_word(&self, stripe: u64, word: u64) -> u64 {
+        self.stripes_at + stripe * STRIPE_BYTES + word
+    }
+
+    /// The offset of the byte at a virtual offset of a stripe's small ring.
+    pub fn small_byte(&self, stripe: u64, at: u64) -> u64 {
+        self.data_at + stripe * (self.small + self.main) + at % self.small
+    }
+
+    /// The same in its main ring.
+    pub fn main_byte(&self, stripe: u64, at: u64) -> u64 {
+        self.data_at + stripe * (self.small + self.main) + self.small + at % self.main
+    }
+}
+
+/// The word at an offset.
+pub fn word(file: &[u8], at: u64) -> u64 {
+    let mut word = [0; 8];
+    word.copy_from_slice(&file[at as usize..at as usize + 8]);
+    u64::from_le_bytes(word)
+}
+
+/// Puts `value` at an offset.
+pub fn set_word(file: &mut [u8], at: u64, value: u64) {
+    file[at as usize..at as usize + 8].copy_from_slice(&value.to_le_bytes());
+}
