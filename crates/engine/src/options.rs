@@ -67,10 +67,11 @@ impl Options {
         self
     }
 
-    /// The expected mean of key, metadata and value together, in bytes; default 1024.
+    /// The expected size of a typical entry (key, metadata and value together) in bytes; default 1024, and more than
+    /// 2048 counts as 2048.
     ///
-    /// The index is sized by it. Too large a hint, and the index fills before the data does (`stats` shows
-    /// it); too small, and the index takes room that entries could use.
+    /// The index is sized by it. Where sizes have a long tail take the median, not the mean. Too large a hint, and the
+    /// index fills before the data does (`stats` shows it); too small, and the index takes room that entries could use.
     pub fn entry_size_hint(mut self, bytes: u32) -> Self {
         self.entry_size_hint = Some(u64::from(bytes.max(16)));
         self

@@ -24,7 +24,7 @@ use crate::thread;
 use crate::volume::Volume;
 
 /// A batch ends at so many records,
-const BATCH_RECORDS: usize = 32;
+const BATCH_RECORDS: usize = 8;
 /// or at so many bytes, or at 1/64 of the ring.
 const BATCH_BYTES: u64 = 64 << 10;
 /// Main keeps so much free ahead (at most 1/16 of it), so that hot entries have somewhere to be copied to.
