@@ -127,7 +127,10 @@ impl Stripe<'_> {
         for id in RingId::BOTH.into_iter().filter(|id| wanted & (1 << *id as u64) != 0) {
             let volume = self.volume;
             self.unlink_all(|position| RingId::of(volume, position) == id);
-            if self.is_held(id) && !(self.bury_dead_holders() && !self.is_held(id)) {
+            if self.is_held(id) {
+                self.bury_dead_holders();
+            }
+            if self.is_held(id) {
                 return Err(Error::Pinned { bytes: self.ring(id).size });
             }
             let ring = self.ring(id);
