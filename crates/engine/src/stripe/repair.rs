@@ -1,12 +1,13 @@
 //! After a death. Each store leaves a stripe that readers can use; what remains to be done is finishing a
 //! skip, and counting again what a dead holder had counted half.
 
-use std::sync::atomic::Ordering::{Relaxed, Release};
+use std::sync::atomic::Ordering::{Relaxed, Release, SeqCst};
 
 use super::{CLAIMS_HINT, Count, LOCK, READER_FLAGS, RingId, Stripe, Word};
 use crate::error::{Error, Result};
 use crate::format::hash;
 use crate::format::layout::BUCKET_SLOTS;
+use crate::format::owner::Owner;
 use crate::format::record::Head;
 use crate::format::slot::Slot;
 use crate::seam;
@@ -126,10 +127,10 @@ impl Stripe<'_> {
         for id in RingId::BOTH.into_iter().filter(|id| wanted & (1 << *id as u64) != 0) {
             let volume = self.volume;
             self.unlink_all(|position| RingId::of(volume, position) == id);
-            let number = self.number;
-            let held = thread::pins(volume)
-                .filter_map(|(_, pin)| Volume::pinned(pin.load(std::sync::atomic::Ordering::SeqCst)));
-            if held.into_iter().any(|(stripe, at)| stripe == number && RingId::of(volume, at) == id) {
+            if self.is_held(id) {
+                self.bury_dead_holders();
+            }
+            if self.is_held(id) {
                 return Err(Error::Pinned { bytes: self.ring(id).size });
             }
             let ring = self.ring(id);
@@ -141,6 +142,31 @@ impl Stripe<'_> {
             self.tally(Count::Resets, 1);
         }
         Ok(())
+    }
+
+    /// Whether anybody pins anything in a ring.
+    fn is_held(&self, id: RingId) -> bool {
+        thread::pins(self.volume)
+            .filter_map(|(_, pin)| Volume::pinned(pin.load(SeqCst)))
+            .any(|(stripe, at)| stripe == self.number && RingId::of(self.volume, at) == id)
+    }
+
+    /// Voids all that dead processes pin, in any stripe. True: there was something.
+    pub(super) fn bury_dead_holders(&self) -> bool {
+        let volume = self.volume;
+        let mut holders: Vec<u32> = thread::pins(volume)
+            .filter(|(_, pin)| pin.load(Relaxed) != 0)
+            .map(|(thread, _)| thread::owner_word(volume, thread))
+            .collect();
+        holders.sort_unstable();
+        holders.dedup();
+        let mut freed = false;
+        for owner in holders.into_iter().filter_map(Owner::from_word) {
+            if !volume.membership.is_alive(&volume.region, &volume.layout, owner) {
+                freed |= volume.membership.bury(&volume.region, &volume.layout, owner);
+            }
+        }
+        freed
     }
 
     /// Counts again if a holder of the lock died since the last time.
