@@ -206,6 +206,9 @@ impl Membership {
     /// Voids the pins and thread slots of a process that was found dead. False: its slot is in new hands
     /// already, which see to it, or somebody else is at it.
     pub(crate) fn bury(&self, region: &Region, layout: &Layout, owner: Owner) -> bool {
+        if u64::from(owner.process) >= layout.processes {
+            return false;
+        }
         let Some(door) = &self.door else { return false };
         let Ok(file) = door.open() else { return false };
         if !matches!(liveness::try_lock(&file, FIRST_PROCESS_BYTE + owner.process), Ok(true)) {

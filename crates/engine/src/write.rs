@@ -186,7 +186,8 @@ fn promise<'a>(stripe: &Stripe<'a>, record: Record<'a>, draft: &Draft<'_>) {
     });
     seam::kill_point();
     let owner = Owner::from_word(volume.membership.owner_word());
-    record.set_head(Head::Pending(owner.unwrap_or(Owner { process: 0, incarnation: 0 })));
+    let owner = owner.unwrap_or(Owner { process: 0, incarnation: 0 });
+    record.set_head(Head::Pending(owner, draft.lengths.check()));
 }
 
 /// Copies key, metadata and value behind the header; returns their checksum.

@@ -76,11 +76,11 @@ impl<'a> Stripe<'a> {
     /// # Errors
     /// `Pinned` when readers hold too much; nothing was evicted then.
     pub(crate) fn make_room(&mut self, id: RingId, bytes: u64, work: &mut Work) -> Result<u64> {
+        self.finish_reset(id)?;
         let ring = self.ring(id);
         let ahead = ahead(&ring);
         // Reserve or not, one batch is all that a put waits for it.
         if !ring.has_room(bytes, ahead) {
-            self.finish_resets()?;
             let mut rounds = 0_u32;
             loop {
                 self.work_once(&ring, bytes, ahead, work).map_err(|stop| self.stopped(id, bytes, stop))?;
@@ -129,7 +129,7 @@ impl<'a> Stripe<'a> {
     /// waits until they are gone.
     fn reset_now(&mut self, id: RingId) -> std::result::Result<(), Stop> {
         self.demand_reset(id);
-        self.finish_resets().map_err(|_| Stop::Damaged)
+        self.finish_reset(id).map_err(|_| Stop::Damaged)
     }
 
     /// The old-lap offset from which on the next `bytes` bytes can be freed: the tail itself, or the end of
@@ -247,7 +247,10 @@ impl<'a> Stripe<'a> {
         let Some((record, serial)) = seen.as_entry() else { return Step::Free };
         let position = ring.position(at);
         let place = self.place_of(record);
-        let Some((slot, now)) = self.slot_of(&place, position) else { return Step::Free };
+        let mut slots = self.slots_of(&place, position);
+        let Some((slot, now)) = slots.next() else { return Step::Free };
+        // Only a damaged index names it twice; the second would outlive the record.
+        slots.for_each(|(twin, _)| drop(store_slot(twin, |_| Slot::EMPTY.0)));
         let entry = Candidate { place, slot, now, position, record, serial };
         if record.generation() != self.volume.generation()
             // SAFETY: the record lies in the log and we hold the lock: nobody overwrites it.
