@@ -104,6 +104,7 @@ impl<S: Store> Contender for S {
     }
 
     fn check(&self, population: Population) -> Result<()> {
+        self.populate()?;
         let mut handle = self.handle();
         let mut missing = 0;
         for index in 0..population.objects {

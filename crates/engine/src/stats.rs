@@ -41,7 +41,8 @@ pub struct Stats {
     pub index_live: u64,
     /// Slots that remember evicted entries.
     pub index_ghosts: u64,
-    /// Look-ups that found a valid entry.
+    /// Look-ups that found a valid entry. Not counted, as misses aren't: those of read-only openers, and of threads beyond
+    /// the volume's thread slots.
     pub hits: u64,
     /// Look-ups that did not.
     pub misses: u64,

@@ -52,6 +52,10 @@ impl Store for Volume {
     fn handle(&self) -> &Cache {
         &self.cache
     }
+
+    fn populate(&self) -> Result<()> {
+        Ok(self.cache.populate()?)
+    }
 }
 
 impl Handle for &Cache {

@@ -22,11 +22,12 @@ pub(super) const VALUE_BYTES: [usize; 2] = [100, 10 * 1024];
 /// Measures `peers`, all open at once, in turn.
 pub fn run(run: &mut Run, peers: &[Peer]) -> Result<()> {
     let thread_counts = run.pick(&[1, 2, 8, 64][..], &[1, 8]);
-    for value_bytes in VALUE_BYTES {
+    let cells = [Storage::Shm, Storage::Disk].into_iter().flat_map(|storage| VALUE_BYTES.map(|bytes| (storage, bytes)));
+    for (storage, value_bytes) in cells {
         let population = population(value_bytes, run.pick(SET_BYTES, SET_BYTES / 4));
         let opened = peers
             .iter()
-            .map(|peer| Opened::filled(run, peer, Storage::Disk, cap_for(population), population))
+            .map(|peer| Opened::filled(run, peer, storage, cap_for(population), population))
             .collect::<Result<Vec<_>>>()?;
         for &threads in thread_counts {
             let gets = Gets {
@@ -34,7 +35,7 @@ pub fn run(run: &mut Run, peers: &[Peer]) -> Result<()> {
                 touch: Touch::Page,
                 duration: Duration::from_millis(run.pick(400, 60)),
             };
-            let case = format!("{}, {threads} threads", size_name(value_bytes));
+            let case = format!("{}, {threads} threads, {}", size_name(value_bytes), run.storage_name(storage));
             let row = measure(run, Row::new("get", case, "M/s"), &opened, &gets, 1e6)?;
             run.push(judge(row));
         }

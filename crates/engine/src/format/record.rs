@@ -235,8 +235,7 @@ impl<'a> Record<'a> {
 
 /// Whether an entry has lived its time at `now_ms`.
 ///
-/// An entry that expires and was created in the future counts as expired: the clock went back, and must not
-/// prolong its life.
+/// An entry that expires and was created in the future counts as expired: the clock went back to before its put.
 #[inline]
 pub(crate) fn is_expired(created_ms: u64, expires_ms: u64, now_ms: impl FnOnce() -> u64) -> bool {
     if expires_ms == 0 {

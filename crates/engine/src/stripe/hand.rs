@@ -16,7 +16,6 @@ use super::ring::{Damaged, Ring, Seen};
 use super::{Count, RingId, Stripe, Word, store_slot, verify_entry};
 use crate::error::{Error, Result};
 use crate::format::hash::{self, Place};
-use crate::format::owner::Owner;
 use crate::format::record::{Head, Record, is_expired};
 use crate::format::slot::Slot;
 use crate::policy;
@@ -395,19 +394,7 @@ impl<'a> Stripe<'a> {
     /// Voids what dead processes hold, once per put. True: some of it was in this stripe's way.
     fn bury_holders(&self, work: &mut Work) -> bool {
         work.buried = true;
-        let volume = self.volume;
-        let mut seen: Vec<u32> = thread::pins(volume)
-            .filter(|(_, pin)| pin.load(Relaxed) != 0)
-            .map(|(thread, _)| thread::owner_word(volume, thread))
-            .collect();
-        seen.sort_unstable();
-        seen.dedup();
-        let mut freed = false;
-        for owner in seen.into_iter().filter_map(Owner::from_word) {
-            if !volume.membership.is_alive(&volume.region, &volume.layout, owner) {
-                freed |= volume.membership.bury(&volume.region, &volume.layout, owner);
-            }
-        }
+        let freed = self.bury_dead_holders();
         if freed {
             self.collect_pins(work, false);
         }

@@ -1,12 +1,13 @@
 //! After a death. Each store leaves a stripe that readers can use; what remains to be done is finishing a
 //! skip, and counting again what a dead holder had counted half.
 
-use std::sync::atomic::Ordering::{Relaxed, Release};
+use std::sync::atomic::Ordering::{Relaxed, Release, SeqCst};
 
 use super::{CLAIMS_HINT, Count, LOCK, READER_FLAGS, RingId, Stripe, Word};
 use crate::error::{Error, Result};
 use crate::format::hash;
 use crate::format::layout::BUCKET_SLOTS;
+use crate::format::owner::Owner;
 use crate::format::record::Head;
 use crate::format::slot::Slot;
 use crate::protocol;
@@ -148,13 +149,8 @@ impl Stripe<'_> {
             self.unlink_all(|position| RingId::of(volume, position) == id);
             self.set(Word::Reset, self.get(Word::Reset) | unlinked_bit(id));
         }
-        let (number, mut held) = (self.number, false);
-        protocol::collect_pins(thread::pins(volume).map(|(_, pin)| pin), |word| {
-            held |= Volume::pinned(word)
-                .is_some_and(|(stripe, position)| stripe == number && RingId::of(volume, position) == id);
-        });
         let ring = self.ring(id);
-        if held {
+        if self.is_held(id) && !(self.bury_dead_holders() && !self.is_held(id)) {
             return Err(Error::Pinned { bytes: ring.size });
         }
         let fresh = (ring.head().max(ring.tail()) % (1 << 60) / ring.size + 1) * ring.size;
@@ -164,6 +160,34 @@ impl Stripe<'_> {
         self.set(Word::Reset, self.get(Word::Reset) & !(reset_bit(id) | unlinked_bit(id)));
         self.tally(Count::Resets, 1);
         Ok(())
+    }
+
+    /// Whether anybody pins anything in a ring. Asked after its slots were cleared: what isn't pinned then stays so.
+    fn is_held(&self, id: RingId) -> bool {
+        let (number, mut held) = (self.number, false);
+        protocol::collect_pins(thread::pins(self.volume).map(|(_, pin)| pin), |word| {
+            held |= Volume::pinned(word)
+                .is_some_and(|(stripe, position)| stripe == number && RingId::of(self.volume, position) == id);
+        });
+        held
+    }
+
+    /// Voids all that dead processes pin, in any stripe. True: there was something.
+    pub(super) fn bury_dead_holders(&self) -> bool {
+        let volume = self.volume;
+        let mut holders: Vec<u32> = thread::pins(volume)
+            .filter(|(_, pin)| pin.load(Relaxed) != 0)
+            .map(|(thread, _)| thread::owner_word(volume, thread))
+            .collect();
+        holders.sort_unstable();
+        holders.dedup();
+        let mut freed = false;
+        for owner in holders.into_iter().filter_map(Owner::from_word) {
+            if !volume.membership.is_alive(&volume.region, &volume.layout, owner) {
+                freed |= volume.membership.bury(&volume.region, &volume.layout, owner);
+            }
+        }
+        freed
     }
 
     /// Counts again if a holder of the lock died since the last time.
