@@ -14,7 +14,7 @@ use clap::{Parser, ValueEnum};
 use eyewall_bench::child::{self, Task};
 use eyewall_bench::error::Result;
 use eyewall_bench::run::{Run, Settings};
-use eyewall_bench::store::{EYEWALL, FILES};
+use eyewall_bench::store::{BARE_COPY, EYEWALL, FILES};
 use eyewall_bench::work::{files, get, open, overflow, overhead, processes, put, replay, sweep};
 
 /// Measures the engine; the record goes to `--out`.
@@ -89,7 +89,7 @@ fn measure_part(run: &mut Run, part: Part) -> Result<()> {
         Part::Get => get::run(run, &[EYEWALL, memory::QUICK_CACHE, memory::MOKA, memory::FOYER, lmdb::LMDB_TO_READ]),
         Part::Files => files::run(run),
         Part::Processes => processes::run(run),
-        Part::Put => put::run(run, &[EYEWALL, FILES, lmdb::LMDB, lmdb::LMDB_WRITE_MAP]),
+        Part::Put => put::run(run, &[EYEWALL, FILES, lmdb::LMDB, lmdb::LMDB_WRITE_MAP, BARE_COPY]),
         Part::Sweep => sweep::run(run),
         Part::Overflow => overflow::run(run),
         Part::Replay => replay::run(run),

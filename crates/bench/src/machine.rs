@@ -85,6 +85,12 @@ pub fn free_bytes(path: &Path) -> Result<u64> {
     Ok(found.f_bavail * found.f_frsize)
 }
 
+/// The load average of the last minute; 0 where it can't be read.
+pub fn load() -> f64 {
+    let text = fs::read_to_string("/proc/loadavg").unwrap_or_default();
+    text.split(' ').next().and_then(|word| word.parse().ok()).unwrap_or(0.0)
+}
+
 /// Today in UTC as `YYYY-MM-DD`.
 pub fn today() -> String {
     let seconds = SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |since| since.as_secs());

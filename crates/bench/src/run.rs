@@ -15,6 +15,9 @@ use crate::report;
 /// The seed of every workload.
 pub const SEED: u64 = 20_261_121;
 
+/// Load average (one minute) up to which a machine counts as idle.
+const LOAD_IDLE_MAX: f64 = 0.5;
+
 /// What every part of the benchmark can be told.
 #[derive(Debug, Clone, Args)]
 pub struct Settings {
@@ -70,6 +73,10 @@ impl Run {
         let mut run = Self { settings, disk, record, kept: RefCell::new(Vec::new()) };
         if !run.record.machine.optimised {
             run.note("This was not a release build: the figures mean nothing.");
+        }
+        let load = machine::load();
+        if load > LOAD_IDLE_MAX {
+            run.note(format!("The machine was busy when the run began: load {load:.1}."));
         }
         Ok(run)
     }

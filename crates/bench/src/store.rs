@@ -1,9 +1,11 @@
-//! What a store must do to be measured, and the two that cost nothing to build.
+//! What a store must do to be measured, and those that cost nothing to build.
 
+mod copy;
 mod files;
 mod touched;
 mod volume;
 
+pub use copy::BareCopy;
 pub use files::Files;
 pub use volume::Volume;
 
@@ -71,3 +73,6 @@ pub const EYEWALL: Peer = Peer { name: Volume::NAME, open: |place| Ok(Box::new(V
 /// One file for each entry.
 pub const FILES: Peer =
     Peer { name: Files::NAME, open: |place| Ok(Box::new(Files::create(place.directory, place.cap_bytes)?)) };
+
+/// A copy of each value, and nothing else.
+pub const BARE_COPY: Peer = Peer { name: BareCopy::NAME, open: |place| Ok(Box::new(BareCopy::new(place))) };

@@ -36,7 +36,7 @@ pub(crate) fn open(options: &Options, path: &Path) -> Result<Arc<Volume>> {
             Err(error) => return Err(open_error(path, error)),
         }
         let superblock = new_superblock(options)?;
-        let fill = |file: &std::fs::File| file.write_all_at(&superblock.encode(), 0);
+        let fill = |file: &std::fs::File| write_new(file, &superblock);
         match file::create(path, superblock.layout.size, options.access(), fill) {
             Ok(Created::New(file)) => return attach(options, file, Some(path)),
             // Somebody else was faster; but a link that leads nowhere would be found again and again.
@@ -56,7 +56,7 @@ pub(crate) fn anonymous(options: &Options) -> Result<Arc<Volume>> {
     let superblock = new_superblock(options)?;
     let size = superblock.layout.size;
     let file = file::shared_memory(size).map_err(|error| create_error(path, size, error))?;
-    file.write_all_at(&superblock.encode(), 0).map_err(|error| create_error(path, size, error))?;
+    write_new(&file, &superblock).map_err(|error| create_error(path, size, error))?;
     attach(options, file, None)
 }
 
@@ -64,7 +64,18 @@ pub(crate) fn anonymous(options: &Options) -> Result<Arc<Volume>> {
 pub(crate) fn heap(options: &Options) -> Result<Arc<Volume>> {
     let superblock = new_superblock(options)?;
     let region = Region::heap(superblock.layout.size as usize);
+    for (at, word) in stripe::new_words(&superblock.layout) {
+        region.word(at).store(word, Relaxed);
+    }
     enter(options, region, &superblock, Membership::new(None))
+}
+
+/// Writes what isn't zero in a new volume.
+fn write_new(file: &std::fs::File, superblock: &Superblock) -> io::Result<()> {
+    for (at, word) in stripe::new_words(&superblock.layout) {
+        file.write_all_at(&word.to_le_bytes(), at as u64)?;
+    }
+    file.write_all_at(&superblock.encode(), 0)
 }
 
 fn new_superblock(options: &Options) -> Result<Superblock> {
@@ -108,7 +119,7 @@ fn attach(options: &Options, file: std::fs::File, path: Option<&Path>) -> Result
 
 fn enter(options: &Options, region: Region, superblock: &Superblock, membership: Membership) -> Result<Arc<Volume>> {
     volume::watch_forks();
-    let generation = Attachment(&region).generation() as u16;
+    let generation = Attachment(&region).generation();
     let volume = Arc::new_cyclic(|this| Volume {
         this: this.clone(),
         region,
@@ -142,7 +153,7 @@ pub(crate) fn join(volume: &Volume) -> Result<()> {
     if first {
         put_in_order(volume).map_err(failed)?;
     }
-    volume.generation.store(Attachment(&volume.region).generation() as u16, Relaxed);
+    volume.generation.store(Attachment(&volume.region).generation(), Relaxed);
     // In a forked child: what the parent had seen may have been undone by an orderly end since.
     volume.marked_unclean.store(false, Relaxed);
     let claimed = volume.membership.claim(&volume.region, &volume.layout).map_err(failed)?;
@@ -171,7 +182,7 @@ fn put_in_order(volume: &Volume) -> io::Result<()> {
             pin.store(0, Relaxed);
         }
     }
-    let fresh = attachment.generation() == 0;
+    let fresh = attachment.attachments() == 0;
     for stripe in 0..volume.layout.stripes as usize {
         stripe::put_in_order(volume, stripe, trusted || fresh);
     }
@@ -182,11 +193,22 @@ fn put_in_order(volume: &Volume) -> io::Result<()> {
     if let Some((boot, identity)) = here {
         attachment.set_home(boot, identity);
     }
-    let generation = attachment.generation() + 1;
+    let tag = new_tag(attachment.generation())?;
     seam::kill_point();
-    // The low 16 bits stand in record headers, where 0 means "never".
-    attachment.set_generation(if generation as u16 == 0 { generation + 1 } else { generation });
+    attachment.start_generation(tag);
     Ok(())
+}
+
+/// A generation's tag: never zero, nor the last one's.
+fn new_tag(last: u16) -> io::Result<u16> {
+    loop {
+        let mut random = [0; 2];
+        getrandom::fill(&mut random).map_err(io::Error::other)?;
+        let tag = u16::from_le_bytes(random);
+        if tag != 0 && tag != last {
+            return Ok(tag);
+        }
+    }
 }
 
 /// Leaves the volume. The last one syncs it and marks it clean.

@@ -19,6 +19,10 @@ use crate::write::{self, Condition};
 ///
 /// Cheap to clone, and all clones are one attachment. Any thread may use it.
 ///
+/// Dropping the last clone (and the last [`crate::OwnedHit`]) leaves the volume. The last process to leave writes it to
+/// storage, which may take seconds, and marks it clean: only then do its entries survive a reboot. A process that ends by
+/// `exit`, or keeps its cache in a `static`, leaves without that.
+///
 /// ```
 /// use eyewall::Options;
 ///
@@ -110,7 +114,7 @@ impl Cache {
         write::put(&self.volume, key.as_ref(), value.as_ref(), options, Condition::Absent)
     }
 
-    /// Stores `value` only if the entry of `key` still has this `serial`; `None`: it has another, or is gone.
+    /// Stores `value` only if the entry of `key` still has this `serial`; `None`: it has another, has expired or is gone.
     pub fn replace_if(
         &self,
         key: impl AsRef<[u8]>,
@@ -126,6 +130,10 @@ impl Cache {
     /// `change` gets the present entry and runs exactly once, outside every lock: it may take its time, use
     /// the cache, or panic. Other updates of the key wait for it, up to the lock deadline; if this process
     /// dies, they go on. Plain puts and removes don't wait; see [`Updated::Superseded`].
+    ///
+    /// # Errors
+    /// Those of [`Cache::put_with`]. [`Busy`](crate::Error::Busy) when another update of the key, or updates of many other
+    /// keys, take longer than the lock deadline; so does an update of the same key inside its own closure.
     ///
     /// ```
     /// use eyewall::{Change, Options, PutOptions};

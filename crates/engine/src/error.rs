@@ -10,7 +10,8 @@ use crate::format::superblock::{Rejected, VERSION};
 /// What this crate's functions return.
 pub type Result<T> = std::result::Result<T, Error>;
 
-/// Why an operation did not happen. Nothing was changed unless the variant says so.
+/// Why an operation did not happen. The entry of the key is as it was; to make room for it, others may have been evicted.
+/// [`crate::Cache::clear`] may have emptied some stripes.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum Error {
@@ -136,23 +137,25 @@ pub enum Error {
         /// What helps.
         advice: &'static str,
     },
-    /// Every process slot of the volume is taken by a living process.
+    /// Every process slot of the volume is taken by a living process; or this is a forked child that could not register
+    /// (no slot left, or no right to open the file again): it can read, but not write.
     #[error(
-        "{max} processes are attached already, the most that this volume takes; \
-         stop some, or create a larger volume"
+        "this process could not be registered; at most {max} can be attached to this volume. \
+         Stop some, create a larger volume, or open it anew in this process"
     )]
     TooManyProcesses {
         /// Slots of this volume's process table.
         max: u64,
     },
-    /// No room can be made, because readers hold what would have to go. Nothing was evicted.
+    /// No room can be made, because readers hold what would have to go. The plan found no way, so nothing was evicted for
+    /// it; what was evicted before readers came in between stays evicted.
     #[error("readers hold too much of the cache to make room for {bytes} bytes; drop some hits and retry")]
     Pinned {
         /// The entry's bytes.
         bytes: u64,
     },
     /// Another process or thread held what we need for longer than the lock deadline.
-    #[error("still waiting for {what} after {waited:?}; a holder is stopped or the machine overloaded; retry")]
+    #[error("still waiting for {what} after {waited:?}; its holder is stopped, or the machine is overloaded; retry")]
     Busy {
         /// What was waited for.
         what: &'static str,

@@ -18,8 +18,8 @@ use crate::volume::Volume;
 ///
 /// It derefs to the value's bytes, in the map: no copy was made. As long as the hit lives, nobody overwrites
 /// them, whatever is put, removed or evicted meanwhile; dropping it is the only release. Hold it for as long
-/// as you read, not longer: what is held can't be evicted, and a cache that is held beyond one eighth gives
-/// heap copies instead ([`Hit::is_copy`]).
+/// as you read, not longer: what is held can't be evicted. Where a put that needed room found more than an eighth of a
+/// stripe held, further hits of it are heap copies ([`Hit::is_copy`]), up to 64 MiB of them in a process.
 ///
 /// A hit may be read and dropped by any thread. **After `fork`** the child must not read a hit that it
 /// inherited (this panics); dropping it there has no effect.

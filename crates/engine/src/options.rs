@@ -10,6 +10,7 @@ use crate::cache::Cache;
 use crate::error::{Error, Result};
 use crate::format::layout::Layout;
 
+const PAGE_BYTES: u64 = 4096;
 const SIZE_DEFAULT: u64 = 64 << 20;
 const ENTRY_SIZE_HINT_DEFAULT: u64 = 1024;
 const LOCK_DEADLINE_DEFAULT: Duration = Duration::from_secs(1);
@@ -61,9 +62,9 @@ impl Options {
         Self::default()
     }
 
-    /// Bytes of the volume, all overhead included: the hard cap. At least 512 KiB; rounded down to 4096.
+    /// Bytes of the volume, all overhead included: the hard cap. At least 512 KiB; rounded down to a multiple of 4096.
     pub fn size(mut self, bytes: u64) -> Self {
-        self.size = Some(bytes - bytes % 4096);
+        self.size = Some(bytes);
         self
     }
 
@@ -85,7 +86,7 @@ impl Options {
         self
     }
 
-    /// Whether to create the volume if there is none; default true.
+    /// Whether to create the volume if there is none; default true. A read-only open never does.
     pub fn create(mut self, yes: bool) -> Self {
         self.create = yes;
         self
@@ -100,9 +101,9 @@ impl Options {
 
     /// Permission bits of a new volume, whatever the umask; default `0o600`.
     ///
-    /// **Whoever may write the file is trusted** not to change bytes that others have pinned.
+    /// Only the nine permission bits count. **Whoever may write the file is trusted** not to change bytes that others have pinned.
     pub fn mode(mut self, mode: u32) -> Self {
-        self.mode = mode;
+        self.mode = mode & 0o777;
         self
     }
 
@@ -123,20 +124,27 @@ impl Options {
     ///
     /// Creation allocates all blocks and appears at once: no other process ever sees half a volume.
     ///
-    /// **Hazard**: the file is mapped. If somebody truncates it, or its storage fails, reading it raises
-    /// SIGBUS.
+    /// **Hazard**: the file is mapped. If somebody truncates it, or its storage fails, reading it raises SIGBUS.
+    ///
+    /// # Errors
+    /// [`NotFound`](Error::NotFound), [`Foreign`](Error::Foreign), [`Version`](Error::Version),
+    /// [`ByteOrder`](Error::ByteOrder), [`Corrupt`](Error::Corrupt), [`OptionsDiffer`](Error::OptionsDiffer): the file is
+    /// left as it is. [`SizeTooSmall`](Error::SizeTooSmall), [`SizeTooLarge`](Error::SizeTooLarge),
+    /// [`EntryMaxOutOfRange`](Error::EntryMaxOutOfRange), [`NoSpace`](Error::NoSpace), [`ReadOnly`](Error::ReadOnly):
+    /// nothing was created. [`TooManyProcesses`](Error::TooManyProcesses), [`Io`](Error::Io).
     pub fn open(&self, path: impl AsRef<Path>) -> Result<Cache> {
         attach::open(self, path.as_ref()).map(Cache::from_volume)
     }
 
-    /// A volume in shared memory that has no name: this process shares it with those that it forks.
+    /// A volume in shared memory that has no name: this process shares it with those that it forks. Never
+    /// read-only.
     pub fn anonymous(&self) -> Result<Cache> {
-        attach::anonymous(self).map(Cache::from_volume)
+        attach::anonymous(&self.clone().read_only(false)).map(Cache::from_volume)
     }
 
-    /// A volume in this process's heap, shared by its threads only: for tests and models.
+    /// A volume in this process's heap, shared by its threads only: for tests and models. Never read-only.
     pub fn heap(&self) -> Result<Cache> {
-        attach::heap(self).map(Cache::from_volume)
+        attach::heap(&self.clone().read_only(false)).map(Cache::from_volume)
     }
 
     pub(crate) fn size_or_default(&self) -> u64 {
@@ -160,7 +168,7 @@ impl Options {
         );
         let hint = asked.map_or(self.entry_size_hint, |layout| self.entry_size_hint.map(|_| layout.entry_size_hint));
         let pairs = [
-            ("size", self.size, found.size),
+            ("size", self.size.map(|size| size - size % PAGE_BYTES), found.size),
             ("entry_size_hint", hint, found.entry_size_hint),
             ("entry_bytes_max", self.entry_bytes_max, found.entry_bytes_max),
         ];

@@ -6,8 +6,10 @@ const HITS_NEEDED_ABOVE: u64 = 5;
 
 /// Whether an entry that was hit `frequency` times since it last survived stays.
 pub(crate) fn is_hot(frequency: u64, bytes: u64, mean_bytes: u64) -> bool {
-    let needed =
-        HITS_NEEDED.iter().find(|(means, _)| bytes <= means * mean_bytes).map_or(HITS_NEEDED_ABOVE, |(_, hits)| *hits);
+    let needed = HITS_NEEDED
+        .iter()
+        .find(|(means, _)| bytes <= mean_bytes.saturating_mul(*means))
+        .map_or(HITS_NEEDED_ABOVE, |(_, hits)| *hits);
     frequency >= needed
 }
 

@@ -12,14 +12,13 @@
 //! ```
 
 use std::fs::File;
-use std::mem::ManuallyDrop;
 use std::path::{Path, PathBuf};
 use std::sync::Mutex;
 use std::sync::atomic::Ordering::{Acquire, Relaxed, Release};
 use std::sync::atomic::{AtomicU32, AtomicU64};
 use std::{io, process};
 
-use eyewall_region::file::Identity;
+use eyewall_region::file::{Identity, Kept};
 use eyewall_region::fork::Private;
 use eyewall_region::liveness::{self, Alive};
 use eyewall_region::{Region, clock, file, fork};
@@ -55,24 +54,19 @@ pub(crate) struct Membership {
 }
 
 /// The file, as seen from outside of its map.
-///
-/// An application may close every descriptor behind our back (`close_range` in a daemon). Ours is then void,
-/// or its number stands for another file: it is compared with `identity` before it is used, or closed.
 #[derive(Debug)]
 pub(crate) struct Door {
-    file: ManuallyDrop<File>,
+    file: Kept,
     path: Option<PathBuf>,
-    identity: Identity,
 }
 
 impl Door {
     pub(crate) fn new(file: File, path: Option<PathBuf>) -> io::Result<Self> {
-        let identity = file::identity(&file)?;
-        Ok(Self { file: ManuallyDrop::new(file), path, identity })
+        Ok(Self { file: Kept::new(file)?, path })
     }
 
     pub(crate) fn identity(&self) -> Identity {
-        self.identity
+        self.file.identity()
     }
 
     /// Why allocated blocks are no promise where the file lies.
@@ -82,14 +76,14 @@ impl Door {
 
     /// A fresh description of the file, with locks of its own, which no forked child shares.
     fn open(&self) -> io::Result<Private> {
-        Private::open(|| file::reopen(&self.file, self.path.as_deref(), self.identity))
+        Private::open(|| file::reopen(&self.file, self.path.as_deref(), self.identity()))
     }
 
     /// Asks with a descriptor that is surely of our file.
     fn is_locked(&self, byte: u32, count: u32) -> io::Result<bool> {
-        if file::identity(&self.file).is_ok_and(|found| found == self.identity) {
+        if self.file.is_still_ours() {
             let answer = liveness::is_locked(&self.file, byte, count)?;
-            if file::identity(&self.file).is_ok_and(|found| found == self.identity) {
+            if self.file.is_still_ours() {
                 return Ok(answer);
             }
         }
@@ -107,15 +101,6 @@ impl Door {
     /// Whether any process is attached (for writing) at all.
     pub(crate) fn anybody(&self, layout: &Layout) -> io::Result<bool> {
         self.is_locked(FIRST_PROCESS_BYTE, layout.processes as u32)
-    }
-}
-
-impl Drop for Door {
-    fn drop(&mut self) {
-        if file::identity(&self.file).is_ok_and(|found| found == self.identity) {
-            // SAFETY: taken once, here.
-            drop(unsafe { ManuallyDrop::take(&mut self.file) });
-        }
     }
 }
 
@@ -221,6 +206,9 @@ impl Membership {
     /// Voids the pins and thread slots of a process that was found dead. False: its slot is in new hands
     /// already, which see to it, or somebody else is at it.
     pub(crate) fn bury(&self, region: &Region, layout: &Layout, owner: Owner) -> bool {
+        if u64::from(owner.process) >= layout.processes {
+            return false;
+        }
         let Some(door) = &self.door else { return false };
         let Ok(file) = door.open() else { return false };
         if !matches!(liveness::try_lock(&file, FIRST_PROCESS_BYTE + owner.process), Ok(true)) {

@@ -25,8 +25,10 @@ impl<'a> PutOptions<'a> {
         Self::default()
     }
 
-    /// How long the entry is valid, in whole milliseconds, by the wall clock. A clock that is set back never
-    /// prolongs it.
+    /// How long the entry is valid, by the wall clock, in whole milliseconds at the resolution of the kernel's tick (1 to
+    /// 10 ms); below a millisecond the entry is stored and never found.
+    ///
+    /// A clock that is set back to before the put ends the entry. Set back less far, it prolongs the entry by as much.
     pub fn ttl(mut self, ttl: Duration) -> Self {
         self.ttl = Some(ttl);
         self
@@ -57,7 +59,7 @@ pub enum Updated {
     Kept,
     /// Stored, under this serial.
     Stored(u64),
-    /// Removed.
+    /// Removed, or it was absent already.
     Removed,
     /// While the closure ran, somebody put, removed or cleared the entry without a claim: the update
     /// counts as done before that, and nothing is left of it.

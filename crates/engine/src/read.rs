@@ -160,7 +160,9 @@ fn get_copy<'a>(volume: &'a Volume, thread: Thread<'a>, place: &Place, key: &[u8
     let found = find(volume, place, key, thread.transient_pin());
     count(thread, usage, found.as_ref());
     let found = found?;
-    thread.count(Counter::Copies);
+    if usage == Use::Counts {
+        thread.count(Counter::Copies);
+    }
     let copied = copy(volume, found.record, found.record.lengths());
     protocol::unpin(found.pin);
     Some(Hit::copied(volume, copied))
@@ -183,6 +185,7 @@ fn copy(volume: &Volume, record: Record<'_>, lengths: Lengths) -> Copied {
 /// For processes that can't pin: copies, then looks at the slot again and checks the copy's checksum.
 #[cold]
 fn get_unpinned<'a>(volume: &'a Volume, place: &Place, key: &[u8]) -> Result<Option<Hit<'a>>> {
+    let start = std::time::Instant::now();
     for attempt in 0..COPY_TRIES {
         match try_unpinned(volume, place, key) {
             Attempt::Hit(copied) => return Ok(Some(Hit::copied(volume, copied))),
@@ -191,7 +194,7 @@ fn get_unpinned<'a>(volume: &'a Volume, place: &Place, key: &[u8]) -> Result<Opt
             Attempt::Changed => {}
         }
     }
-    Err(Error::Busy { what: "an entry that writers keep changing", waited: std::time::Duration::ZERO })
+    Err(Error::Busy { what: "an entry that writers keep changing", waited: start.elapsed() })
 }
 
 enum Attempt {

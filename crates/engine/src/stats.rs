@@ -41,7 +41,8 @@ pub struct Stats {
     pub index_live: u64,
     /// Slots that remember evicted entries.
     pub index_ghosts: u64,
-    /// Look-ups that found a valid entry.
+    /// Look-ups that found a valid entry. Not counted, as misses aren't: those of read-only openers, and of threads beyond
+    /// the volume's thread slots.
     pub hits: u64,
     /// Look-ups that did not.
     pub misses: u64,
@@ -100,7 +101,7 @@ pub(crate) fn collect(volume: &Volume) -> Result<Stats> {
         overhead_bytes: layout.size - data_bytes,
         stripes: layout.stripes,
         entry_bytes_max: layout.entry_bytes_max,
-        attachments: Attachment(&volume.region).generation(),
+        attachments: Attachment(&volume.region).attachments(),
         unclean_drops: Attachment(&volume.region).unclean_drops(),
         ..Stats::default()
     };
@@ -125,16 +126,17 @@ fn add_stripe(stats: &mut Stats, volume: &Volume, number: usize) -> Result<()> {
     let (mut used, mut free) = (0, 0);
     for id in RingId::BOTH {
         let ring = stripe.ring(id);
-        free += ring.free();
+        free += ring.free().min(ring.size);
         used += ring.size - ring.free().min(ring.size);
     }
     let (slots, live, ghosts) = stripe.index_load();
     let (live_bytes, filler) = (stripe.get(Word::LiveBytes), stripe.get(Word::FillerBytes));
-    stats.entries += stripe.get(Word::Entries);
-    stats.live_bytes += live_bytes;
-    stats.filler_bytes += filler;
-    stats.free_bytes += free;
-    stats.dead_bytes += used.saturating_sub(live_bytes + filler);
+    // A damaged file may have counted anything.
+    stats.entries = stats.entries.saturating_add(stripe.get(Word::Entries));
+    stats.live_bytes = stats.live_bytes.saturating_add(live_bytes);
+    stats.filler_bytes = stats.filler_bytes.saturating_add(filler);
+    stats.free_bytes = stats.free_bytes.saturating_add(free);
+    stats.dead_bytes += used.saturating_sub(live_bytes.saturating_add(filler));
     stats.index_slots += slots;
     stats.index_live += live;
     stats.index_ghosts += ghosts;
@@ -156,7 +158,7 @@ fn add_stripe(stats: &mut Stats, volume: &Volume, number: usize) -> Result<()> {
         (&mut stats.pinned_refusals, Count::PinnedRefusals),
     ];
     for (sum, which) in counts {
-        *sum += count(volume, number, which);
+        *sum = sum.wrapping_add(count(volume, number, which));
     }
     stats.eviction_age_ms = stats.eviction_age_ms.max(count(volume, number, Count::EvictionAge));
     Ok(())

@@ -18,7 +18,9 @@ use crate::claim::{self, Claim};
 use crate::error::{Error, Result};
 use crate::format::hash::{Place, checksum};
 use crate::format::owner::Owner;
-use crate::format::record::{Head, Header, KEY_BYTES_MAX, Lengths, METADATA_BYTES_MAX, Record, is_expired};
+use crate::format::record::{
+    HEADER_BYTES, Head, Header, KEY_BYTES_MAX, Lengths, METADATA_BYTES_MAX, Record, is_expired,
+};
 use crate::protocol;
 use crate::put::PutOptions;
 use crate::seam;
@@ -52,7 +54,7 @@ struct Draft<'a> {
 
 /// Refuses keys that can't be any entry's.
 pub(crate) fn check_key(volume: &Volume, key: &[u8]) -> Result<()> {
-    let max = KEY_BYTES_MAX.min(volume.layout.entry_bytes_max as usize - 40);
+    let max = KEY_BYTES_MAX.min((volume.layout.entry_bytes_max - HEADER_BYTES) as usize);
     if key.is_empty() {
         return Err(Error::KeyEmpty);
     }
@@ -101,11 +103,13 @@ pub(crate) fn put(
     let mut stripe = Stripe::lock(volume, place.stripe)?;
     let Some(ring) = choose_ring(&stripe, &place, &draft, condition) else { return Ok(None) };
     let (ring, at) = make_room(&mut stripe, ring, bytes)?;
-    match writer_pin(volume, bytes) {
+    // What is to be replaced may have made room itself. As long as the lock is held, nobody can know.
+    let replaces_nothing = matches!(condition, Condition::Serial(_)) && stripe.find(&place, key).is_none();
+    match writer_pin(volume, bytes).filter(|_| !replaces_nothing) {
         None => {
             let checksum = fill(volume, record(&stripe, ring, at), &draft);
             let spot = Spot { ring, at, checksum, advance: true };
-            Ok(finish(&stripe, &place, spot, &draft, condition))
+            Ok(Some(finish(&stripe, &place, spot, &draft, condition)))
         }
         Some(pin) => put_in_two_steps(stripe, &place, (ring, at), &draft, condition, pin),
     }
@@ -149,8 +153,9 @@ fn put_in_two_steps<'a>(
     drop(stripe);
     let checksum = fill(volume, record, draft);
     let stripe = Stripe::lock(volume, place.stripe)?;
+    let allowed = allows(&stripe, condition, stripe.find(place, draft.key).as_ref());
     let spot = Spot { ring, at, checksum, advance: false };
-    let serial = finish(&stripe, place, spot, draft, condition);
+    let serial = allowed.then(|| finish(&stripe, place, spot, draft, condition));
     drop(unpin);
     Ok(serial)
 }
@@ -181,7 +186,8 @@ fn promise<'a>(stripe: &Stripe<'a>, record: Record<'a>, draft: &Draft<'_>) {
     });
     seam::kill_point();
     let owner = Owner::from_word(volume.membership.owner_word());
-    record.set_head(Head::Pending(owner.unwrap_or(Owner { process: 0, incarnation: 0 })));
+    let owner = owner.unwrap_or(Owner { process: 0, incarnation: 0 });
+    record.set_head(Head::Pending(owner, draft.lengths.check()));
 }
 
 /// Copies key, metadata and value behind the header; returns their checksum.
@@ -234,12 +240,10 @@ struct Spot {
     advance: bool,
 }
 
-/// Under the lock, with all bytes in place: completes the header and publishes the slot.
-fn finish(stripe: &Stripe<'_>, place: &Place, spot: Spot, draft: &Draft<'_>, condition: Condition<'_>) -> Option<u64> {
+/// Under the lock, with all bytes in place and the condition checked since it was taken: completes the header
+/// and publishes the slot.
+fn finish(stripe: &Stripe<'_>, place: &Place, spot: Spot, draft: &Draft<'_>, condition: Condition<'_>) -> u64 {
     let found = stripe.find(place, draft.key);
-    if !allows(stripe, condition, found.as_ref()) {
-        return None;
-    }
     let bytes = draft.lengths.record_bytes();
     let record = record(stripe, spot.ring, spot.at);
     let ring = stripe.ring(spot.ring);
@@ -261,7 +265,7 @@ fn finish(stripe: &Stripe<'_>, place: &Place, spot: Spot, draft: &Draft<'_>, con
     }
     stripe.tally(Count::Puts, 1);
     stripe.tally(Count::BytesWritten, bytes);
-    Some(stamp.serial)
+    stamp.serial
 }
 
 /// Drops the entry of `key`. True: there was a valid one. `claim`: only while that wasn't voided.

@@ -14,7 +14,7 @@ use eyewall::{Cache, Error, Options};
 
 #[test]
 fn child() {
-    play(&[("fills a disk", fills_a_disk), ("only reads", only_reads)]);
+    play(&[("fills a disk", fills_a_disk), ("only reads", only_reads), ("warns", warns)]);
 }
 
 fn c(text: &str) -> CString {
@@ -114,4 +114,32 @@ fn only_reads(arguments: &[&str]) {
 #[test]
 fn a_read_only_file_system_can_be_read_from() {
     run("only reads");
+}
+
+fn warns(arguments: &[&str]) {
+    if !own_mounts() {
+        return;
+    }
+    let place = Path::new(arguments[0]);
+    mount("tmpfs", place, "tmpfs", 0, "size=16m");
+    let plain = Options::new().size(512 << 10).open(place.join("volume")).unwrap();
+    assert_eq!(plain.storage_warning(), None);
+    let [lower, upper, work, merged] = ["lower", "upper", "work", "merged"].map(|name| place.join(name));
+    for folder in [&lower, &upper, &work, &merged] {
+        std::fs::create_dir(folder).unwrap();
+    }
+    let data = format!("lowerdir={},upperdir={},workdir={}", lower.display(), upper.display(), work.display());
+    mount("overlay", &merged, "overlay", 0, &data);
+    let layered = Options::new().size(512 << 10).open(merged.join("volume")).unwrap();
+    assert_eq!(layered.storage_warning(), Some("overlayfs copies a file up on its first write"));
+    layered.put("key", "value").unwrap();
+    drop(layered);
+    assert_eq!(std::fs::read_dir(&merged).unwrap().count(), 1);
+    assert_eq!(&*Cache::open(merged.join("volume")).unwrap().get("key").unwrap().unwrap(), b"value");
+    say("done");
+}
+
+#[test]
+fn a_layered_file_system_works_and_is_warned_of() {
+    run("warns");
 }

@@ -186,6 +186,25 @@ fn run(cache: Cache, steps: Vec<Step>) {
     assert_eq!(stats.pins, 0);
 }
 
+/// The hand, making room for the new version, may come upon the old one.
+#[test]
+fn whoever_knows_the_serial_replaces_the_entry_wherever_room_is_made() {
+    let cache = Options::new().size(512 << 10).entry_bytes_max(64 << 10).heap().unwrap();
+    let mut replaced = 0;
+    for round in 0..3000_u32 {
+        let key = (round * 7 % 24).to_le_bytes();
+        let value = vec![round as u8; if round % 3 == 0 { 40_000 } else { 6000 }];
+        let Some(serial) = cache.peek(key).unwrap().map(|hit| hit.serial()) else {
+            cache.put(key, &value).unwrap();
+            continue;
+        };
+        assert!(cache.replace_if(key, serial, &value, &PutOptions::new()).unwrap().is_some(), "round {round}");
+        assert!(*cache.peek(key).unwrap().unwrap() == value[..]);
+        replaced += 1;
+    }
+    assert!((500..2900).contains(&replaced), "{replaced}");
+}
+
 proptest! {
     #![proptest_config(ProptestConfig { cases: soak(60, 3000), failure_persistence: None, ..ProptestConfig::default() })]
 

@@ -90,9 +90,9 @@ impl Twin {
         self.map.get(&key).is_some_and(|stored| stored.is_valid(self.now))
     }
 
-    fn take(&mut self, step: Step) {
+    fn take(&mut self, step: &Step) {
         self.puts += 1;
-        match step {
+        match *step {
             Step::Put { key, minutes, bytes } => {
                 let stored = self.stored(minutes, bytes);
                 self.cache.put_with([key], &stored.value, &options(minutes)).unwrap();
@@ -145,7 +145,7 @@ fn nothing_outlives_its_time_whatever_the_clock_does() {
     proptest!(config, |(steps in prop::collection::vec(step(), 1..100))| {
         let cache = Options::new().size(512 << 10).heap().unwrap();
         let mut twin = Twin { cache, map: BTreeMap::new(), now: 0, puts: 0 };
-        for step in steps {
+        for step in &steps {
             twin.take(step);
             twin.look();
         }

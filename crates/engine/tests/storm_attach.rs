@@ -8,7 +8,7 @@ mod common;
 use std::os::unix::process::ExitStatusExt;
 use std::path::{Path, PathBuf};
 
-use common::{Child, Random, disk_folder, fast_folder, fork, play, say, soak, value, version_of};
+use common::{Child, Random, disk_folder, fast_folder, fork, play, read_all, say, soak, value, version_of};
 use eyewall::{Cache, Error, Options, seams};
 
 #[test]
@@ -40,10 +40,6 @@ fn writes(arguments: &[&str]) {
     }
 }
 
-fn read_all(cache: &Cache) -> usize {
-    cache.iter().map(|hit| version_of(hit.key(), &hit)).count()
-}
-
 #[test]
 fn whoever_attaches_after_a_kill_reads_everything_and_writes() {
     for (folder, rounds) in [(fast_folder(), soak(40, 200)), (disk_folder(), soak(20, 100))] {
@@ -60,7 +56,7 @@ fn whoever_attaches_after_a_kill_reads_everything_and_writes() {
             let cache = Options::new().create(false).open(&path).unwrap();
             let report = cache.verify().unwrap();
             assert!(report.is_sound(), "round {round}: {report:?}");
-            assert_eq!(read_all(&cache) as u64, report.entries, "round {round}");
+            assert_eq!(read_all(&cache), report.entries, "round {round}");
             cache.put("ours", value(b"ours", 1, 5000)).unwrap();
             assert_eq!(version_of(b"ours", &cache.get("ours").unwrap().unwrap()), 1);
             let stats = cache.stats().unwrap();
@@ -115,7 +111,7 @@ fn check(path: &Path) {
     let cache = Cache::open(path).unwrap();
     let report = cache.verify().unwrap();
     assert!(report.is_sound(), "{report:?}");
-    assert_eq!(read_all(&cache) as u64, report.entries);
+    assert_eq!(read_all(&cache), report.entries);
     let stats = cache.stats().unwrap();
     assert_eq!((stats.resets, stats.pins), (0, 0), "no ring was given up");
 }

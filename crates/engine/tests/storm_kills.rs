@@ -12,7 +12,7 @@ use std::sync::atomic::Ordering::{Relaxed, SeqCst};
 use std::time::{Duration, Instant};
 
 use common::ledger::{Ledger, WORDS_PER_KEY, key};
-use common::{Board, Child, Random, disk_folder, fast_folder, play, soak, value, version_of};
+use common::{Board, Child, Random, disk_folder, fast_folder, play, read_all, soak, value, version_of};
 use eyewall::{Cache, Change, Error, Hit, Options, PutOptions, Updated, seams};
 
 const WORKERS: u64 = 8;
@@ -291,7 +291,7 @@ fn assert_nothing_is_lost(cache: &Cache) {
     assert!(stats.threads <= 1, "{stats:?}");
     let report = cache.verify().unwrap();
     assert!(report.is_sound(), "{report:?}");
-    let found = cache.iter().map(|hit| version_of(hit.key(), &hit)).count() as u64;
+    let found = read_all(cache);
     let stats = cache.stats().unwrap();
     assert_eq!((stats.entries, stats.index_live, report.entries), (found, found, found), "{stats:?}");
     assert_eq!(stats.live_bytes + stats.dead_bytes + stats.filler_bytes + stats.free_bytes, stats.data_bytes);

@@ -8,7 +8,7 @@ mod common;
 use std::path::Path;
 use std::time::{Duration, Instant};
 
-use common::{Child, Random, fast_folder, fork, play, say, soak, value, version_of};
+use common::{Child, Random, fast_folder, fork, play, read_all, say, soak, value};
 use eyewall::{Cache, Change, Options, PutOptions, seams};
 
 #[test]
@@ -21,7 +21,7 @@ fn key(number: u64) -> Vec<u8> {
 }
 
 fn work_until_killed(path: &Path, seed: u64) {
-    let cache = Options::new().lock_deadline(Duration::from_secs(60)).open(path).unwrap();
+    let cache = Options::new().lock_deadline(Duration::from_mins(1)).open(path).unwrap();
     let mut random = Random(seed);
     // Its pins and its claim die with it, too.
     let _held: Vec<_> = (0..30).filter_map(|number| cache.get(key(number)).unwrap()).collect();
@@ -41,7 +41,7 @@ fn work_until_killed(path: &Path, seed: u64) {
 /// For each death: how long the next put and the next update take.
 fn heirs(arguments: &[&str]) {
     let path = Path::new(arguments[0]);
-    let cache = Options::new().size(512 << 10).lock_deadline(Duration::from_secs(60)).open(path).unwrap();
+    let cache = Options::new().size(512 << 10).lock_deadline(Duration::from_mins(1)).open(path).unwrap();
     let mut random = Random(11);
     let mut waits: Vec<Duration> = Vec::new();
     let mut longest_live = Duration::ZERO;
@@ -85,7 +85,7 @@ fn assert_sound(cache: &Cache) {
     assert_eq!((stats.pins, stats.processes, stats.resets), (0, 1, 0));
     let report = cache.verify().unwrap();
     assert!(report.is_sound(), "{report:?}");
-    assert_eq!(cache.iter().map(|hit| version_of(hit.key(), &hit)).count() as u64, report.entries);
+    assert_eq!(read_all(cache), report.entries);
 }
 
 #[test]

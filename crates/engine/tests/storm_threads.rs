@@ -24,7 +24,7 @@ fn child() {
 
 fn hammers(arguments: &[&str]) {
     // A holder that is descheduled is no error here, on however busy a machine.
-    let cache = Options::new().create(false).lock_deadline(Duration::from_secs(60)).open(arguments[0]).unwrap();
+    let cache = Options::new().create(false).lock_deadline(Duration::from_mins(1)).open(arguments[0]).unwrap();
     let board = Board::open(arguments[1]);
     let process: u64 = arguments[2].parse().unwrap();
     say("ready");
@@ -191,9 +191,15 @@ fn nobody_ever_finds_a_stale_a_torn_or_a_foreign_value() {
                 Child::start("hammers", &arguments)
             })
             .collect();
-        children.iter_mut().for_each(|child| child.expect("ready"));
-        children.iter_mut().for_each(|child| child.tell("go"));
-        children.iter_mut().for_each(|child| child.expect("done"));
+        for child in &mut children {
+            child.expect("ready");
+        }
+        for child in &mut children {
+            child.tell("go");
+        }
+        for child in &mut children {
+            child.expect("done");
+        }
         children.into_iter().for_each(Child::finish);
         let report = cache.verify().unwrap();
         assert!(report.is_sound(), "{report:?}");

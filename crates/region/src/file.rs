@@ -2,6 +2,8 @@
 
 use std::fs::{File, OpenOptions};
 use std::io;
+use std::mem::ManuallyDrop;
+use std::ops::Deref;
 use std::os::fd::{AsRawFd, OwnedFd};
 use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
@@ -43,6 +45,54 @@ pub enum Created {
 pub fn identity(file: &File) -> io::Result<Identity> {
     let data = file.metadata()?;
     Ok(Identity { device: data.dev(), inode: data.ino() })
+}
+
+/// An open file whose descriptor somebody may close behind our back, as daemons do with `close_range`.
+///
+/// The descriptor is void then, or its number stands for another file. Whoever uses it asks before, and after
+/// what must not be told of another file; the drop closes nothing that isn't ours.
+#[derive(Debug)]
+pub struct Kept {
+    file: ManuallyDrop<File>,
+    identity: Identity,
+}
+
+impl Kept {
+    /// Keeps `file` open.
+    ///
+    /// # Errors
+    /// What `fstat` reports.
+    pub fn new(file: File) -> io::Result<Self> {
+        let identity = identity(&file)?;
+        Ok(Self { file: ManuallyDrop::new(file), identity })
+    }
+
+    /// Which file it is.
+    pub fn identity(&self) -> Identity {
+        self.identity
+    }
+
+    /// Whether the descriptor still stands for that file.
+    pub fn is_still_ours(&self) -> bool {
+        identity(&self.file).is_ok_and(|found| found == self.identity)
+    }
+}
+
+impl Deref for Kept {
+    type Target = File;
+
+    fn deref(&self) -> &File {
+        &self.file
+    }
+}
+
+impl Drop for Kept {
+    fn drop(&mut self) {
+        if self.is_still_ours() {
+            // SAFETY: dropped once, here.
+            unsafe { ManuallyDrop::drop(&mut self.file) }
+        }
+    }
 }
 
 /// Opens an existing file. Doesn't wait, whatever it is: the reading end of a pipe would.

@@ -12,7 +12,7 @@ use crate::load::{Population, Puts};
 use crate::random::KEY_BYTES;
 use crate::record::{Ask, Row, Spread};
 use crate::run::{Run, Storage};
-use crate::store::{Files, Peer, Volume};
+use crate::store::{BareCopy, Files, Peer, Volume};
 
 /// The cap of each store.
 const CAP_BYTES: usize = 64 * MIB;
@@ -77,7 +77,7 @@ impl Full {
 
 fn measure(run: &mut Run, peers: &[Peer], storage: Storage, case: &Case) -> Result<()> {
     let mut full = peers.iter().map(|peer| fill(run, peer, storage, case.value_bytes)).collect::<Result<Vec<_>>>()?;
-    let duration = Duration::from_millis(run.pick(1_500, 100));
+    let duration = Duration::from_millis(run.pick(1_200, 100));
     let mut spins = Vec::new();
     for _ in 0..run.repetitions() {
         spins.push(spin(duration / 5)?);
@@ -161,7 +161,11 @@ fn judge_throughput(row: Row, storage: Storage, case: &Case, lmdb: &str) -> Row 
         Storage::Disk => Ask::at_least(bar).aim(2.0 * bar),
         Storage::Shm => Ask::NOTHING,
     };
-    judge_lmdb(row.ratio(Volume::NAME, Files::NAME, ask(case.over_files)), lmdb, ask(case.over_lmdb))
+    judge_lmdb(row.ratio(Volume::NAME, Files::NAME, ask(case.over_files)), lmdb, ask(case.over_lmdb)).ratio(
+        Volume::NAME,
+        BareCopy::NAME,
+        Ask::NOTHING,
+    )
 }
 
 fn judge_latency(row: Row, storage: Storage, quantile_name: &str, lmdb: &str) -> Row {

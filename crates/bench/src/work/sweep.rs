@@ -5,7 +5,7 @@ use crate::error::Result;
 use crate::random::Random;
 use crate::record::{Ask, Row, Spread};
 use crate::run::{Run, SEED, Storage};
-use crate::store::{EYEWALL, FILES, Files, Peer, Volume};
+use crate::store::{BARE_COPY, BareCopy, EYEWALL, FILES, Files, Peer, Volume};
 
 const OBJECTS: usize = 100_000;
 const BATCH: usize = 1_000;
@@ -14,7 +14,7 @@ const CAP_BYTES: u64 = 64 * MIB as u64;
 /// Free space below which a storage is passed over: the janitor lags behind by a second of writing, in each repetition.
 const FREE_BYTES_MIN: u64 = 8 << 30;
 
-const PEERS: [Peer; 2] = [EYEWALL, FILES];
+const PEERS: [Peer; 3] = [EYEWALL, FILES, BARE_COPY];
 
 /// The sizes of a sweep's objects: 1 to 100 KB, uniformly.
 pub(super) fn sizes(objects: usize) -> Vec<usize> {
@@ -30,7 +30,7 @@ pub fn run(run: &mut Run) -> Result<()> {
         if run.lacks_space(storage, FREE_BYTES_MIN, &name)? {
             continue;
         }
-        let mut sweeps = [Vec::new(), Vec::new()];
+        let mut sweeps = [const { Vec::new() }; PEERS.len()];
         for _ in 0..run.repetitions() {
             for (peer, sweeps) in PEERS.iter().zip(&mut sweeps) {
                 let opened = Opened::new(run, peer, storage, CAP_BYTES, 50 * KIB)?;
@@ -63,7 +63,7 @@ impl Sweep {
     }
 }
 
-fn record(run: &mut Run, storage: Storage, sweeps: &[Vec<Sweep>; 2]) {
+fn record(run: &mut Run, storage: Storage, sweeps: &[Vec<Sweep>; PEERS.len()]) {
     let name = run.storage_name(storage).to_owned();
     let row = |case: &str, unit, figure: fn(&Sweep) -> f64| {
         let mut row = Row::new("sweep", format!("{name}: {case}"), unit);
@@ -82,5 +82,9 @@ fn record(run: &mut Run, storage: Storage, sweeps: &[Vec<Sweep>; 2]) {
     run.push(steadiness.value(Volume::NAME, Ask::at_most(times)));
     let total = row("whole sweep", "s", |sweep| sweep.total);
     // Time over time: how many times as long the files take.
-    run.push(total.ratio(Files::NAME, Volume::NAME, Ask::at_least(15.0).aim(30.0)));
+    run.push(total.ratio(Files::NAME, Volume::NAME, Ask::at_least(15.0).aim(30.0)).ratio(
+        Files::NAME,
+        BareCopy::NAME,
+        Ask::NOTHING,
+    ));
 }

@@ -5,7 +5,7 @@
 //! +-------+--------+--------+--------+--------+-------- - - -+-------- - -+------- - - -+--+
 //! | head  |mac|sum | created| lengths| expires| key          | metadata   | value       |  |
 //! +-------+--------+--------+--------+--------+-------- - - -+-------- - -+------- - - -+--+
-//! head:    kind 8 | 0, 8 | serial, owner or filler length 48
+//! head:    kind 8 | 0, 8 | serial, or owner and check, or filler length and check 48
 //! created: milliseconds since 1970, 48 | key length 16
 //! lengths: value length 32 | metadata length 16 | generation that verified it 16
 //! ```
@@ -37,6 +37,10 @@ const PAYLOAD_BITS: u32 = 48;
 const PAYLOAD_MASK: u64 = (1 << PAYLOAD_BITS) - 1;
 const KIND_SHIFT: u32 = 56;
 
+const FILLER_UNITS: u64 = (1 << 34) - 1;
+/// 2^64 divided by the golden ratio: its products mix bits well.
+const GOLDEN: u64 = 0x9e37_79b9_7f4a_7c15;
+
 const FILLER: u64 = 1;
 const PENDING: u64 = 2;
 const ENTRY: u64 = 3;
@@ -46,8 +50,8 @@ const ENTRY: u64 = 3;
 pub(crate) enum Head {
     /// Nothing, for so many bytes.
     Filler(u64),
-    /// Space that its owner is filling.
-    Pending(Owner),
+    /// Space that its owner is filling; and a check of its lengths, for which no MAC vouches yet.
+    Pending(Owner, u16),
     /// An entry, of this serial; live if, and only if, a slot points at it.
     Entry(u64),
 }
@@ -55,8 +59,8 @@ pub(crate) enum Head {
 impl Head {
     pub(crate) fn word(self) -> u64 {
         let (kind, payload) = match self {
-            Self::Filler(bytes) => (FILLER, bytes / UNIT_BYTES),
-            Self::Pending(owner) => (PENDING, u64::from(owner.word())),
+            Self::Filler(bytes) => (FILLER, checked_filler(bytes / UNIT_BYTES)),
+            Self::Pending(owner, check) => (PENDING, u64::from(owner.word()) | (u64::from(check) << 32)),
             Self::Entry(serial) => (ENTRY, serial),
         };
         (kind << KIND_SHIFT) | (payload & PAYLOAD_MASK)
@@ -65,12 +69,22 @@ impl Head {
     pub(crate) fn from_word(word: u64) -> Option<Self> {
         let payload = word & PAYLOAD_MASK;
         match word >> PAYLOAD_BITS {
-            kind if kind == FILLER << 8 => Some(Self::Filler(payload * UNIT_BYTES)),
-            kind if kind == PENDING << 8 => Some(Self::Pending(Owner::from_word(payload as u32)?)),
+            kind if kind == FILLER << 8 => {
+                let units = payload & FILLER_UNITS;
+                (checked_filler(units) == payload).then_some(Self::Filler(units * UNIT_BYTES))
+            }
+            kind if kind == PENDING << 8 => {
+                Some(Self::Pending(Owner::from_word(payload as u32)?, (payload >> 32) as u16))
+            }
             kind if kind == ENTRY << 8 => Some(Self::Entry(payload)),
             _ => None,
         }
     }
+}
+
+/// A filler's length in units, with 14 bits of a check above: nothing else vouches for it.
+fn checked_filler(units: u64) -> u64 {
+    (units & FILLER_UNITS) | ((units ^ FILLER_UNITS).wrapping_mul(GOLDEN) >> 50 << 34)
 }
 
 /// How long the parts of an entry are, in bytes.
@@ -86,6 +100,11 @@ impl Lengths {
     #[inline]
     pub(crate) fn record_bytes(self) -> u64 {
         (HEADER_BYTES + self.key + self.metadata + self.value).next_multiple_of(UNIT_BYTES)
+    }
+
+    /// Tells these lengths from damaged ones.
+    pub(crate) fn check(self) -> u16 {
+        (((self.key << 48) | (self.metadata << 32) | self.value).wrapping_add(1).wrapping_mul(GOLDEN) >> 48) as u16
     }
 }
 
@@ -216,8 +235,7 @@ impl<'a> Record<'a> {
 
 /// Whether an entry has lived its time at `now_ms`.
 ///
-/// An entry that expires and was created in the future counts as expired: the clock went back, and must not
-/// prolong its life.
+/// An entry that expires and was created in the future counts as expired: the clock went back to before its put.
 #[inline]
 pub(crate) fn is_expired(created_ms: u64, expires_ms: u64, now_ms: impl FnOnce() -> u64) -> bool {
     if expires_ms == 0 {
@@ -234,12 +252,21 @@ mod tests {
     #[test]
     fn head_words_survive_packing() {
         let owner = Owner { process: 3, incarnation: 9 };
-        for head in [Head::Filler(1 << 34), Head::Pending(owner), Head::Entry((1 << 48) - 1)] {
+        for head in [Head::Filler(1 << 36), Head::Pending(owner, 0xfedc), Head::Entry((1 << 48) - 1)] {
             assert_eq!(Head::from_word(head.word()), Some(head));
         }
         for word in [0, u64::MAX, 4 << KIND_SHIFT, (ENTRY << KIND_SHIFT) | (1 << PAYLOAD_BITS)] {
             assert_eq!(Head::from_word(word), None);
         }
+    }
+
+    #[test]
+    fn a_flip_in_a_fillers_length_is_noticed() {
+        let noticed = (1..2000_u64)
+            .flat_map(|units| (0..48).map(move |bit| Head::Filler(units * UNIT_BYTES).word() ^ (1 << bit)))
+            .filter(|word| Head::from_word(*word).is_none())
+            .count();
+        assert!(noticed > 1999 * 48 - 20, "{noticed} of {}", 1999 * 48);
     }
 
     #[test]

@@ -20,6 +20,7 @@ const STATIC_BYTES: usize = 152;
 /// Offsets of the words that change: each on a line that readers only read, but for the thread mark.
 const CLEAN_AT: usize = 192;
 const GENERATION_AT: usize = 200;
+const GENERATION_BITS: u32 = 16;
 const BOOT_AT: usize = 208;
 const IDENTITY_AT: usize = 224;
 const UNCLEAN_DROPS_AT: usize = 240;
@@ -149,13 +150,21 @@ impl Attachment<'_> {
         self.0.word(CLEAN_AT).store(u64::from(clean), Release);
     }
 
-    /// Which attachment of the volume this is; raised when a process attaches and no other is there.
-    pub(crate) fn generation(self) -> u64 {
-        self.0.word(GENERATION_AT).load(Acquire)
+    /// The tag of this attachment: it stands in the headers of what was written or verified in it, 0 in none.
+    pub(crate) fn generation(self) -> u16 {
+        self.0.word(GENERATION_AT).load(Acquire) as u16
     }
 
-    pub(crate) fn set_generation(self, generation: u64) {
-        self.0.word(GENERATION_AT).store(generation, Release);
+    /// How often a process attached while no other was there.
+    pub(crate) fn attachments(self) -> u64 {
+        self.0.word(GENERATION_AT).load(Acquire) >> GENERATION_BITS
+    }
+
+    /// Starts an attachment. Its tag is drawn at random: no damage to this word or to a header makes what was
+    /// written earlier pass for verified, but by a chance in 65,536.
+    pub(crate) fn start_generation(self, tag: u16) {
+        let attachments = (self.attachments() + 1) << GENERATION_BITS;
+        self.0.word(GENERATION_AT).store(attachments | u64::from(tag), Release);
     }
 
     /// The boot and the file in which the volume was attached last.

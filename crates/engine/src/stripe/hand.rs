@@ -16,7 +16,6 @@ use super::ring::{Damaged, Ring, Seen};
 use super::{Count, RingId, Stripe, Word, store_slot, verify_entry};
 use crate::error::{Error, Result};
 use crate::format::hash::{self, Place};
-use crate::format::owner::Owner;
 use crate::format::record::{Head, Record, is_expired};
 use crate::format::slot::Slot;
 use crate::policy;
@@ -77,11 +76,11 @@ impl<'a> Stripe<'a> {
     /// # Errors
     /// `Pinned` when readers hold too much; nothing was evicted then.
     pub(crate) fn make_room(&mut self, id: RingId, bytes: u64, work: &mut Work) -> Result<u64> {
+        self.finish_reset(id)?;
         let ring = self.ring(id);
         let ahead = ahead(&ring);
         // Reserve or not, one batch is all that a put waits for it.
         if !ring.has_room(bytes, ahead) {
-            self.finish_resets()?;
             let mut rounds = 0_u32;
             loop {
                 self.work_once(&ring, bytes, ahead, work).map_err(|stop| self.stopped(id, bytes, stop))?;
@@ -130,7 +129,7 @@ impl<'a> Stripe<'a> {
     /// waits until they are gone.
     fn reset_now(&mut self, id: RingId) -> std::result::Result<(), Stop> {
         self.demand_reset(id);
-        self.finish_resets().map_err(|_| Stop::Damaged)
+        self.finish_reset(id).map_err(|_| Stop::Damaged)
     }
 
     /// The old-lap offset from which on the next `bytes` bytes can be freed: the tail itself, or the end of
@@ -248,7 +247,10 @@ impl<'a> Stripe<'a> {
         let Some((record, serial)) = seen.as_entry() else { return Step::Free };
         let position = ring.position(at);
         let place = self.place_of(record);
-        let Some((slot, now)) = self.slot_of(&place, position) else { return Step::Free };
+        let mut slots = self.slots_of(&place, position);
+        let Some((slot, now)) = slots.next() else { return Step::Free };
+        // Only a damaged index names it twice; the second would outlive the record.
+        slots.for_each(|(twin, _)| drop(store_slot(twin, |_| Slot::EMPTY.0)));
         let entry = Candidate { place, slot, now, position, record, serial };
         if record.generation() != self.volume.generation()
             // SAFETY: the record lies in the log and we hold the lock: nobody overwrites it.
@@ -390,19 +392,7 @@ impl<'a> Stripe<'a> {
     /// Voids what dead processes hold, once per put. True: some of it was in this stripe's way.
     fn bury_holders(&self, work: &mut Work) -> bool {
         work.buried = true;
-        let volume = self.volume;
-        let mut seen: Vec<u32> = thread::pins(volume)
-            .filter(|(_, pin)| pin.load(Relaxed) != 0)
-            .map(|(thread, _)| thread::owner_word(volume, thread))
-            .collect();
-        seen.sort_unstable();
-        seen.dedup();
-        let mut freed = false;
-        for owner in seen.into_iter().filter_map(Owner::from_word) {
-            if !volume.membership.is_alive(&volume.region, &volume.layout, owner) {
-                freed |= volume.membership.bury(&volume.region, &volume.layout, owner);
-            }
-        }
+        let freed = self.bury_dead_holders();
         if freed {
             self.collect_pins(work, false);
         }

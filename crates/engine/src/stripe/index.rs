@@ -47,11 +47,16 @@ impl<'a> Stripe<'a> {
         })
     }
 
-    /// The slot that names the record at `position`, if any does.
-    pub(super) fn slot_of(&self, place: &Place, position: u64) -> Option<(&'a AtomicU64, Slot)> {
-        self.slots(place).into_iter().find_map(|slot| {
+    /// The slots that name the record at `position`: one at most, unless the index is damaged.
+    pub(super) fn slots_of(
+        &self,
+        place: &Place,
+        position: u64,
+    ) -> impl Iterator<Item = (&'a AtomicU64, Slot)> + use<'a> {
+        let place = *place;
+        self.slots(&place).into_iter().filter_map(move |slot| {
             let seen = Slot(super::load(slot));
-            (seen.may_hold(place) && seen.position() == position).then_some((slot, seen))
+            (seen.may_hold(&place) && seen.position() == position).then_some((slot, seen))
         })
     }
 

@@ -22,7 +22,7 @@ pub(crate) use repair::put_in_order;
 pub(crate) use ring::RingId;
 
 use crate::error::Result;
-use crate::format::layout::STRIPE_BYTES;
+use crate::format::layout::{Layout, STRIPE_BYTES};
 use crate::format::record::{HEADER_BYTES, Head, Header, Lengths, Record};
 use crate::format::{UNIT_BYTES, hash, hash::Place};
 use crate::lock::{self, Got};
@@ -87,6 +87,13 @@ pub(crate) struct Stripe<'a> {
     pub(crate) number: usize,
     base: usize,
     locked: bool,
+}
+
+/// The words of new stripes that aren't zero, by their offsets.
+pub(crate) fn new_words(layout: &Layout) -> impl Iterator<Item = (usize, u64)> + '_ {
+    // Heads and tails are zero, their complements are not.
+    (0..layout.stripes as usize)
+        .flat_map(move |stripe| (4..8).map(move |word| (layout.stripe_at(stripe) + HEADS + word * 8, u64::MAX)))
 }
 
 /// Whether readers should copy instead of holding bytes of this stripe.
@@ -174,7 +181,7 @@ impl<'a> Stripe<'a> {
 
     /// The next serial: unique among this stripe's entries, and growing.
     pub(crate) fn next_serial(&self) -> u64 {
-        let serial = (self.get(Word::Serial) + 1) & ((1 << 48) - 1);
+        let serial = self.get(Word::Serial).wrapping_add(1) & ((1 << 48) - 1);
         self.set(Word::Serial, serial);
         serial
     }

@@ -1,17 +1,29 @@
 //! After a death. Each store leaves a stripe that readers can use; what remains to be done is finishing a
 //! skip, and counting again what a dead holder had counted half.
 
-use std::sync::atomic::Ordering::{Relaxed, Release};
+use std::sync::atomic::Ordering::{Relaxed, Release, SeqCst};
 
 use super::{CLAIMS_HINT, Count, LOCK, READER_FLAGS, RingId, Stripe, Word};
 use crate::error::{Error, Result};
 use crate::format::hash;
 use crate::format::layout::BUCKET_SLOTS;
+use crate::format::owner::Owner;
 use crate::format::record::Head;
 use crate::format::slot::Slot;
+use crate::protocol;
 use crate::seam;
 use crate::thread;
 use crate::volume::Volume;
+
+/// In the reset word: the ring has to go.
+fn reset_bit(id: RingId) -> u64 {
+    1 << id as u64
+}
+
+/// In the reset word: no slot names a record of it any more.
+fn unlinked_bit(id: RingId) -> u64 {
+    4 << id as u64
+}
 
 /// What a walk over a stripe found.
 #[derive(Debug, Default)]
@@ -58,8 +70,9 @@ impl Stripe<'_> {
         self.set(Word::Recount, 1);
         for id in RingId::BOTH {
             let ring = self.ring(id);
+            ring.mend();
             let (head, tail) = (ring.head(), ring.tail());
-            if head > tail + ring.size && head - tail <= 2 * ring.size {
+            if head.checked_sub(tail).is_some_and(|used| used > ring.size && used <= 2 * ring.size) {
                 ring.set_tail(head - ring.size);
             }
         }
@@ -69,10 +82,14 @@ impl Stripe<'_> {
 
     /// Whether head and tail can be true, and a record stands where the log begins.
     fn check_rings(&mut self) {
+        // Slots are looked through again: what says that none is left may be damaged, too.
+        let wanted = RingId::BOTH.map(|id| self.get(Word::Reset) & reset_bit(id));
+        self.set(Word::Reset, wanted[0] | wanted[1]);
         for id in RingId::BOTH {
             let ring = self.ring(id);
             let (head, tail) = (ring.head(), ring.tail());
-            let sound = tail <= head
+            let sound = ring.is_intact()
+                && tail <= head
                 && head - tail <= ring.size
                 && head % 8 == 0
                 && tail % 8 == 0
@@ -81,9 +98,9 @@ impl Stripe<'_> {
             if !sound {
                 self.demand_reset(id);
             }
+            // Readers that hold bytes delay it; the next put tries again.
+            let _ = self.finish_reset(id);
         }
-        // Readers that hold bytes delay it; the next put tries again.
-        let _ = self.finish_resets();
     }
 
     fn empty(&mut self) {
@@ -112,35 +129,65 @@ impl Stripe<'_> {
 
     /// Notes that a ring's log is damaged and has to go.
     pub(super) fn demand_reset(&self, id: RingId) {
-        self.set(Word::Reset, self.get(Word::Reset) | (1 << id as u64));
+        self.set(Word::Reset, self.get(Word::Reset) | reset_bit(id));
     }
 
-    /// Empties the rings that are to be reset: their slots at once, their bytes once nobody holds any.
-    pub(super) fn finish_resets(&mut self) -> Result<()> {
-        let wanted = self.get(Word::Reset);
-        if wanted == 0 {
+    /// Whether a ring's log is damaged: its head and tail mean nothing, and nothing may be written to it.
+    pub(super) fn must_reset(&self, id: RingId) -> bool {
+        self.get(Word::Reset) & reset_bit(id) != 0
+    }
+
+    /// Empties a ring that is to be reset: its slots at once, its bytes once nobody holds any.
+    pub(super) fn finish_reset(&mut self, id: RingId) -> Result<()> {
+        if !self.must_reset(id) {
             return Ok(());
         }
         // Before anything else: a death at attach, where no lock tells of it, leaves counts half done, too.
         self.set(Word::Recount, 1);
-        for id in RingId::BOTH.into_iter().filter(|id| wanted & (1 << *id as u64) != 0) {
-            let volume = self.volume;
+        let volume = self.volume;
+        if self.get(Word::Reset) & unlinked_bit(id) == 0 {
             self.unlink_all(|position| RingId::of(volume, position) == id);
-            let number = self.number;
-            let held = thread::pins(volume)
-                .filter_map(|(_, pin)| Volume::pinned(pin.load(std::sync::atomic::Ordering::SeqCst)));
-            if held.into_iter().any(|(stripe, at)| stripe == number && RingId::of(volume, at) == id) {
-                return Err(Error::Pinned { bytes: self.ring(id).size });
-            }
-            let ring = self.ring(id);
-            let fresh = (ring.head().max(ring.tail()) % (1 << 60) / ring.size + 1) * ring.size;
-            // The head first: in between, the log only seems longer than the ring.
-            ring.set_head(fresh);
-            ring.set_tail(fresh);
-            self.set(Word::Reset, self.get(Word::Reset) & !(1 << id as u64));
-            self.tally(Count::Resets, 1);
+            self.set(Word::Reset, self.get(Word::Reset) | unlinked_bit(id));
         }
+        let ring = self.ring(id);
+        if self.is_held(id) && !(self.bury_dead_holders() && !self.is_held(id)) {
+            return Err(Error::Pinned { bytes: ring.size });
+        }
+        let fresh = (ring.head().max(ring.tail()) % (1 << 60) / ring.size + 1) * ring.size;
+        // The head first: in between, the log only seems longer than the ring.
+        ring.set_head(fresh);
+        ring.set_tail(fresh);
+        self.set(Word::Reset, self.get(Word::Reset) & !(reset_bit(id) | unlinked_bit(id)));
+        self.tally(Count::Resets, 1);
         Ok(())
+    }
+
+    /// Whether anybody pins anything in a ring. Asked after its slots were cleared: what isn't pinned then stays so.
+    fn is_held(&self, id: RingId) -> bool {
+        let (number, mut held) = (self.number, false);
+        protocol::collect_pins(thread::pins(self.volume).map(|(_, pin)| pin), |word| {
+            held |= Volume::pinned(word)
+                .is_some_and(|(stripe, position)| stripe == number && RingId::of(self.volume, position) == id);
+        });
+        held
+    }
+
+    /// Voids all that dead processes pin, in any stripe. True: there was something.
+    pub(super) fn bury_dead_holders(&self) -> bool {
+        let volume = self.volume;
+        let mut holders: Vec<u32> = thread::pins(volume)
+            .filter(|(_, pin)| pin.load(Relaxed) != 0)
+            .map(|(thread, _)| thread::owner_word(volume, thread))
+            .collect();
+        holders.sort_unstable();
+        holders.dedup();
+        let mut freed = false;
+        for owner in holders.into_iter().filter_map(Owner::from_word) {
+            if !volume.membership.is_alive(&volume.region, &volume.layout, owner) {
+                freed |= volume.membership.bury(&volume.region, &volume.layout, owner);
+            }
+        }
+        freed
     }
 
     /// Counts again if a holder of the lock died since the last time.
@@ -248,7 +295,7 @@ impl Stripe<'_> {
                 // SAFETY: the record lies in the log and we hold the lock.
                 let key = unsafe { record.key() };
                 let place = hash::place(&self.volume.layout, hash::key_hash(&self.volume.secret, key));
-                if place.stripe != self.number || self.slot_of(&place, position).is_none() {
+                if place.stripe != self.number || self.slots_of(&place, position).next().is_none() {
                     audit.problems.push(format!("stripe {}: {position} is in a foreign slot", self.number));
                 }
             }

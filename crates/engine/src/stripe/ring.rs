@@ -41,7 +41,8 @@ impl RingId {
     }
 }
 
-/// A ring's place and size, and its two words.
+/// A ring's place and size, and its two words. Beside each stands its complement, which is stored first: where
+/// the two don't match, either a writer died in between, or the file is damaged.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Ring<'a> {
     pub(crate) id: RingId,
@@ -50,6 +51,8 @@ pub(crate) struct Ring<'a> {
     start: u64,
     head: &'a AtomicU64,
     tail: &'a AtomicU64,
+    head_check: &'a AtomicU64,
+    tail_check: &'a AtomicU64,
 }
 
 impl Ring<'_> {
@@ -62,15 +65,33 @@ impl Ring<'_> {
     }
 
     pub(crate) fn set_head(&self, to: u64) {
+        store(self.head_check, !to);
         store(self.head, to);
     }
 
     pub(crate) fn set_tail(&self, to: u64) {
+        store(self.tail_check, !to);
         store(self.tail, to);
     }
 
+    /// Whether both words match their complements.
+    pub(crate) fn is_intact(&self) -> bool {
+        self.head() == !load(self.head_check) && self.tail() == !load(self.tail_check)
+    }
+
+    /// After a death between a complement and its word, the word holds. One that is further from its complement
+    /// than any step goes is damaged, and stays as it is.
+    pub(crate) fn mend(&self) {
+        for (word, check) in [(self.head, self.head_check), (self.tail, self.tail_check)] {
+            let (now, next) = (load(word), !load(check));
+            if next > now && next - now <= 2 * self.size {
+                store(check, !now);
+            }
+        }
+    }
+
     pub(crate) fn free(&self) -> u64 {
-        (self.tail() + self.size).saturating_sub(self.head())
+        self.tail().saturating_add(self.size).saturating_sub(self.head())
     }
 
     /// Bytes from a virtual offset to the physical end.
@@ -89,13 +110,13 @@ impl Ring<'_> {
 
     /// Whether `bytes` contiguous bytes, and `ahead` more, are free at the head.
     pub(crate) fn has_room(&self, bytes: u64, ahead: u64) -> bool {
-        self.run_end(self.head(), bytes) + ahead <= self.tail() + self.size
+        self.run_end(self.head(), bytes).saturating_add(ahead) <= self.tail().saturating_add(self.size)
     }
 
     /// Where a run of `bytes` contiguous bytes ends that starts at `head`, or at the next physical start.
     fn run_end(&self, head: u64, bytes: u64) -> u64 {
         let to_end = self.bytes_to_end(head);
-        if bytes <= to_end { head + bytes } else { head + to_end + bytes }
+        head.saturating_add(if bytes <= to_end { bytes } else { to_end + bytes })
     }
 
     /// How far the tail must have come for `bytes` contiguous bytes to fit at `head`.
@@ -130,13 +151,13 @@ pub(crate) struct Damaged;
 impl<'a> Stripe<'a> {
     pub(crate) fn ring(&self, id: RingId) -> Ring<'a> {
         let layout = &self.volume.layout;
-        let at = self.base + HEADS;
-        let (start, size, at) = match id {
-            RingId::Small => (0, layout.small, at),
-            RingId::Main => (layout.small, layout.main, at + 16),
+        let (start, size, first) = match id {
+            RingId::Small => (0, layout.small, 0),
+            RingId::Main => (layout.small, layout.main, 2),
         };
-        let region = &self.volume.region;
-        Ring { id, size, start, head: region.word(at), tail: region.word(at + 8) }
+        let words = self.volume.region.line(self.base + HEADS);
+        let [head, tail, head_check, tail_check] = [0, 1, 4, 5].map(|word| &words[first + word]);
+        Ring { id, size, start, head, tail, head_check, tail_check }
     }
 
     fn offset_of(&self, ring: &Ring<'_>, at: u64) -> usize {
@@ -160,8 +181,8 @@ impl<'a> Stripe<'a> {
         let (bytes, entry) = match kind {
             None => return Err(Damaged),
             Some(Head::Filler(bytes)) => (bytes, None),
-            Some(Head::Pending(_) | Head::Entry(_)) if room < HEADER_BYTES => return Err(Damaged),
-            Some(Head::Pending(_) | Head::Entry(_)) => {
+            Some(Head::Pending(..) | Head::Entry(_)) if room < HEADER_BYTES => return Err(Damaged),
+            Some(Head::Pending(..) | Head::Entry(_)) => {
                 let record = self.record_at(ring, at);
                 (record.lengths().record_bytes(), Some(record))
             }
@@ -171,8 +192,12 @@ impl<'a> Stripe<'a> {
         if self.is_genuine(ring, at, &seen) { Ok(seen) } else { Err(Damaged) }
     }
 
-    /// Entries of an earlier attachment prove their header by its MAC before the hand follows it.
+    /// Entries of an earlier attachment prove their header by its MAC before the hand follows it, and what was
+    /// never finished its lengths by their check.
     fn is_genuine(&self, ring: &Ring<'_>, at: u64, seen: &Seen<'a>) -> bool {
+        if let (Head::Pending(_, check), Some(record)) = (seen.head, seen.entry) {
+            return record.lengths().check() == check;
+        }
         let Some((record, serial)) = seen.as_entry() else { return true };
         if record.generation() == self.volume.generation() {
             return true;
@@ -200,7 +225,7 @@ impl<'a> Stripe<'a> {
     /// The virtual offset at which `bytes` bytes can be written, if they fit without evicting anything.
     /// Where they don't fit before the physical end, the rest up to there becomes filler.
     pub(super) fn fit(&self, ring: &Ring<'_>, bytes: u64) -> Option<u64> {
-        if !ring.has_room(bytes, 0) {
+        if self.must_reset(ring.id) || !ring.has_room(bytes, 0) {
             return None;
         }
         let head = ring.head();

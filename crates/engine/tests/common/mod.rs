@@ -17,6 +17,7 @@ use std::path::Path;
 use std::process::{ChildStdin, ChildStdout, Command, ExitStatus, Stdio};
 use std::sync::atomic::AtomicU64;
 
+use eyewall::Cache;
 use eyewall_region::Region;
 use tempfile::TempDir;
 
@@ -288,7 +289,7 @@ impl Board {
     }
 }
 
-/// `SplitMix64`.
+/// The generator `SplitMix64`.
 #[derive(Clone)]
 pub struct Random(pub u64);
 
@@ -338,6 +339,16 @@ pub fn version_of(key: &[u8], value: &[u8]) -> u32 {
         );
     }
     version
+}
+
+/// Looks at every byte of every entry; returns how many entries there are.
+pub fn read_all(cache: &Cache) -> u64 {
+    let mut entries = 0;
+    for hit in cache {
+        version_of(hit.key(), &hit);
+        entries += 1;
+    }
+    entries
 }
 
 fn stream(key: &[u8], version: u32, bytes: usize) -> Random {

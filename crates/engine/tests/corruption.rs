@@ -1,0 +1,361 @@
+//! A volume's file is damaged in many ways while nobody has it open: bits flip, spans are overwritten or copied
+//! elsewhere, its end is cut off, single words of its tables say what can't be. Whoever opens it gets an error that
+//! says so, or a cache that may miss, but never a crash, a hang, another key's bytes or wrong ones.
+//!
+//! The damage is done in place: the volume stays the same file of the same boot, and is not emptied as a copied one
+//! would be. Rounds run in a child process; the seed of one that ends it is named.
+#![cfg(test)]
+
+mod anatomy;
+mod common;
+
+use std::fs::File;
+use std::os::unix::fs::FileExt;
+use std::path::{Path, PathBuf};
+use std::sync::atomic::Ordering::Relaxed;
+use std::time::Duration;
+
+use anatomy::{Anatomy, set_word, word};
+use common::{Board, Child, Random, fast_folder, soak, value, version_of};
+use eyewall::{Cache, Change, Error, Hit, Options, PutOptions};
+
+const KEYS: u64 = 400;
+
+fn key(number: u64) -> String {
+    format!("key {number}")
+}
+
+fn put(cache: &Cache, number: u64, version: u32, bytes: u64) -> eyewall::Result<u64> {
+    let key = key(number);
+    let options = match number % 5 {
+        0 => PutOptions::new().metadata(b"text/html").ttl(Duration::from_secs(3600)),
+        _ => PutOptions::new(),
+    };
+    cache.put_with(&key, value(key.as_bytes(), version, bytes as usize), &options)
+}
+
+/// A value whose bytes are random, short or long.
+fn size(random: &mut Random) -> u64 {
+    match random.below(20) {
+        0 => 5000 + random.below(24_000),
+        1..10 => 10 + random.below(200),
+        _ => 10 + random.below(2000),
+    }
+}
+
+/// A volume that has seen some life: both rings have turned; it holds filler, ghosts, dead and hot entries, of
+/// several attachments.
+fn make_volume(path: &Path) -> Vec<u8> {
+    let mut random = Random(1);
+    let options = Options::new().size(512 << 10).entry_size_hint(500);
+    drop(options.open(path).unwrap());
+    fix_secret(path);
+    for attachment in 0..4 {
+        let cache = options.open(path).unwrap();
+        let mut held = Vec::new();
+        for _ in 0..600 {
+            let number = random.below(KEYS);
+            let bytes = size(&mut random);
+            put(&cache, number, attachment, bytes).unwrap();
+            let read = cache.get(key(random.below(KEYS))).unwrap();
+            if random.below(30) == 0 {
+                held.extend(read);
+            }
+            held.truncate(6);
+            if random.below(20) == 0 {
+                cache.remove(key(random.below(KEYS))).unwrap();
+            }
+        }
+        assert!(cache.verify().unwrap().is_sound());
+    }
+    std::fs::read(path).unwrap()
+}
+
+/// Gives a volume that is still empty a secret that everybody knows, so that a seed always means the same bytes.
+fn fix_secret(path: &Path) {
+    let mut bytes = std::fs::read(path).unwrap();
+    for (at, secret) in [(96, 1), (104, 2), (112, 3)] {
+        set_word(&mut bytes, at, secret);
+    }
+    let sum = xxhash_rust::xxh3::xxh3_64(&bytes[..144]);
+    set_word(&mut bytes, 144, sum);
+    File::options().write(true).open(path).unwrap().write_all_at(&bytes, 0).unwrap();
+}
+
+/// Words that are wrong in most places.
+fn odd_word(random: &mut Random, anatomy: &Anatomy) -> u64 {
+    let near = [0, 1, 8, anatomy.small, anatomy.main, anatomy.size, 1 << 32, 1 << 40, 1 << 48, 1 << 62, u64::MAX];
+    match random.below(4) {
+        0 => random.next(),
+        1 => random.next() >> random.below(64),
+        _ => near[random.below(near.len() as u64) as usize].wrapping_add(8 * random.below(5)).wrapping_sub(16),
+    }
+}
+
+fn change_word(bytes: &mut [u8], at: u64, random: &mut Random, anatomy: &Anatomy) {
+    let at = (at & !7).min(bytes.len() as u64 - 8);
+    let now = word(bytes, at);
+    let changed = match random.below(4) {
+        0 => odd_word(random, anatomy),
+        1 => now.wrapping_add(8 * (1 + random.below(64))),
+        _ => now ^ (1 << random.below(64)),
+    };
+    set_word(bytes, at, changed);
+}
+
+/// The offsets of all records of a ring, as far as it reads as one.
+fn records(bytes: &[u8], anatomy: &Anatomy, main: bool) -> Vec<u64> {
+    let (head, tail) = match main {
+        true => (anatomy::MAIN_HEAD, anatomy::MAIN_TAIL),
+        false => (anatomy::SMALL_HEAD, anatomy::SMALL_TAIL),
+    };
+    let (head, mut at) = (word(bytes, anatomy.stripe_word(0, head)), word(bytes, anatomy.stripe_word(0, tail)));
+    let mut records = Vec::new();
+    while at < head && records.len() < 10_000 {
+        let offset = if main { anatomy.main_byte(0, at) } else { anatomy.small_byte(0, at) };
+        records.push(offset);
+        let record = word(bytes, offset);
+        at += match record >> 56 {
+            1 => 8 * (record & ((1 << 34) - 1)),
+            _ => {
+                let lengths = word(bytes, offset + 24);
+                let key = word(bytes, offset + 16) >> 48;
+                (40 + key + ((lengths >> 32) & 0xffff) + (lengths & 0xffff_ffff)).next_multiple_of(8)
+            }
+        };
+    }
+    records
+}
+
+fn damage(bytes: &mut Vec<u8>, random: &mut Random) {
+    let anatomy = Anatomy::of(bytes);
+    let len = bytes.len() as u64;
+    let first = if random.below(20) == 0 { 0 } else { 160 };
+    let anywhere = |random: &mut Random| first + random.below(len - first);
+    for _ in 0..=random.below(6) {
+        match random.below(16) {
+            0 | 1 => {
+                for _ in 0..=random.below(40) {
+                    bytes[anywhere(random) as usize] ^= 1 << random.below(8);
+                }
+            }
+            2 => {
+                let (from, count) = (anywhere(random), random.below(4000));
+                let end = (from + count).min(len) as usize;
+                let fill = [0, 0xff, random.next() as u8][random.below(3) as usize];
+                bytes[from as usize..end].fill(fill);
+            }
+            3 | 4 => {
+                // Spliced, mostly on word boundaries, as storage that mixes its blocks up does.
+                let mask = if random.below(4) == 0 { 0 } else { 7 };
+                let (from, to) = (anywhere(random) & !mask, anywhere(random) & !mask);
+                let count = random.below(8192).min(len - from.max(to));
+                let span = bytes[from as usize..(from + count) as usize].to_vec();
+                if to >= first {
+                    bytes[to as usize..(to + count) as usize].copy_from_slice(&span);
+                }
+            }
+            5 if random.below(4) == 0 => {
+                bytes.truncate(random.below(len) as usize);
+                return;
+            }
+            5 | 6 => change_word(bytes, 192 + random.below(72), random, &anatomy),
+            7 => {
+                let at = anatomy.stripe_word(0, anatomy::SMALL_HEAD + 8 * random.below(4));
+                change_word(bytes, at, random, &anatomy);
+            }
+            8 => change_word(bytes, anatomy.stripe_word(0, random.below(512)), random, &anatomy),
+            9 => change_word(
+                bytes,
+                anatomy.threads_at + random.below(anatomy.stripes_at - anatomy.threads_at),
+                random,
+                &anatomy,
+            ),
+            10 => change_word(bytes, anatomy.processes_at + random.below(192), random, &anatomy),
+            11 => change_word(bytes, anatomy.claims_at + random.below(256), random, &anatomy),
+            12 | 13 => {
+                for _ in 0..=random.below(10) {
+                    let slots = anatomy.buckets * 8;
+                    let (slot, other) =
+                        (anatomy.index_at + 8 * random.below(slots), anatomy.index_at + 8 * random.below(slots));
+                    if random.below(2) == 0 {
+                        let copied = word(bytes, other);
+                        set_word(bytes, slot, copied);
+                    } else {
+                        change_word(bytes, slot, random, &anatomy);
+                    }
+                }
+            }
+            _ => {
+                let records = records(bytes, &anatomy, random.below(3) > 0);
+                if !records.is_empty() {
+                    let fillers: Vec<_> = records.iter().filter(|at| word(bytes, **at) >> 56 == 1).collect();
+                    let record = match fillers.len() as u64 {
+                        fillers_count @ 1.. if random.below(2) == 0 => *fillers[random.below(fillers_count) as usize],
+                        _ => records[random.below(records.len() as u64) as usize],
+                    };
+                    change_word(bytes, record + 8 * random.below(5), random, &anatomy);
+                }
+            }
+        }
+    }
+}
+
+fn check(hit: &Hit<'_>) {
+    version_of(hit.key(), hit);
+}
+
+fn read_all(cache: &Cache) -> u64 {
+    let mut found = 0;
+    for number in 0..KEYS + 100 {
+        if let Some(hit) = cache.get(key(number)).unwrap() {
+            assert_eq!(hit.key(), key(number).as_bytes());
+            check(&hit);
+            found += 1;
+        }
+    }
+    cache.iter().for_each(|hit| check(&hit));
+    found
+}
+
+/// What is refused while hits are held may be refused on a damaged volume, too.
+fn allow_pinned<T>(result: eyewall::Result<T>, held: usize) {
+    match result {
+        Err(Error::Pinned { .. }) if held > 0 => {}
+        other => drop(other.unwrap()),
+    }
+}
+
+fn work(cache: &Cache, random: &mut Random) {
+    let hold = random.below(2) == 0;
+    let mut held = Vec::new();
+    for step in 0..250 {
+        let number = random.below(KEYS + 100);
+        match random.below(12) {
+            0..6 => allow_pinned(put(cache, number, step, size(random)), held.len()),
+            6..9 => {
+                if let Some(hit) = cache.get(key(number)).unwrap() {
+                    check(&hit);
+                    held.extend(hold.then_some(hit));
+                }
+                held.truncate(30);
+            }
+            9 => drop(cache.remove(key(number)).unwrap()),
+            10 => {
+                let bytes = size(random) as usize;
+                let name = key(number);
+                let updated = cache.update(&name, &PutOptions::new(), |hit| {
+                    hit.inspect(|hit| check(hit));
+                    Change::Put(value(name.as_bytes(), step, bytes))
+                });
+                allow_pinned(updated, held.len());
+            }
+            _ => {
+                let bytes = size(random) as usize;
+                let name = key(number);
+                let added = cache.add(&name, value(name.as_bytes(), step, bytes), &PutOptions::new());
+                allow_pinned(added, held.len());
+            }
+        }
+        if step % 25 == 0 {
+            held.iter().for_each(check);
+        }
+    }
+    held.iter().for_each(check);
+    drop(held);
+    for number in 0..20 {
+        put(cache, number, 7, 300).unwrap();
+        check(&cache.get(key(number)).unwrap().unwrap());
+    }
+}
+
+fn use_volume(path: &Path, random: &mut Random) {
+    if random.below(4) == 0
+        && let Ok(cache) = Options::new().read_only(true).open(path)
+    {
+        read_all(&cache);
+        cache.stats().unwrap();
+    }
+    let cache = match Options::new().open(path) {
+        Ok(cache) => cache,
+        Err(Error::Corrupt { .. } | Error::Foreign { .. } | Error::Version { .. } | Error::ByteOrder { .. }) => return,
+        Err(error) => panic!("{error:?}"),
+    };
+    // Some look before they write, some after.
+    if random.below(4) > 0 {
+        read_all(&cache);
+        cache.stats().unwrap();
+        cache.verify().unwrap();
+    }
+    work(&cache, random);
+    cache.stats().unwrap();
+    cache.verify().unwrap();
+    read_all(&cache);
+    drop(cache);
+    let cache = Options::new().open(path).unwrap();
+    read_all(&cache);
+    cache.clear().unwrap();
+    assert_eq!(read_all(&cache), 0);
+    work(&cache, random);
+}
+
+/// In the child: one round for each seed.
+fn rounds(arguments: &[&str]) {
+    let [folder, first, count] = arguments else { panic!("{arguments:?}") };
+    let path = PathBuf::from(folder).join("volume");
+    let board = Board::open(&format!("{folder}/board"));
+    let whole = std::fs::read(format!("{folder}/template")).unwrap();
+    let file = File::options().write(true).open(&path).unwrap();
+    let first: u64 = first.parse().unwrap();
+    for seed in first..first + count.parse::<u64>().unwrap() {
+        board.word(0).store(seed, Relaxed);
+        // A round that hangs ends the process.
+        // SAFETY: no pointers are involved.
+        unsafe { libc::alarm(120) };
+        let mut random = Random(seed);
+        let mut bytes = whole.clone();
+        damage(&mut bytes, &mut random);
+        file.set_len(bytes.len() as u64).unwrap();
+        file.write_all_at(&bytes, 0).unwrap();
+        use_volume(&path, &mut random);
+    }
+}
+
+/// Runs the rounds of some seeds (or of that in `EYEWALL_SEED`); starts again behind each that fails, and names them.
+fn run(first: u64, count: u64) {
+    let seed = std::env::var("EYEWALL_SEED").ok().and_then(|seed| seed.parse().ok());
+    let (first, count) = seed.map_or((first, count), |seed| (seed, 1));
+    let folder = fast_folder();
+    let template = make_volume(&folder.path().join("volume"));
+    std::fs::write(folder.path().join("template"), template).unwrap();
+    let board = Board::create(&folder.path().join("board"), 1);
+    let (mut next, end) = (first, first + count);
+    let mut failed = Vec::new();
+    while next < end && failed.len() < 10 {
+        let (from, left) = (next.to_string(), (end - next).to_string());
+        let mut child = Child::start("rounds", &[folder.path().to_str().unwrap(), &from, &left]);
+        let status = child.wait();
+        if status.success() {
+            break;
+        }
+        let seed = board.word(0).load(Relaxed);
+        failed.push(format!("seed {seed}: {status}"));
+        next = seed + 1;
+    }
+    assert!(failed.is_empty(), "{failed:#?}");
+}
+
+#[test]
+fn child() {
+    common::play(&[("rounds", rounds)]);
+}
+
+#[test]
+fn a_damaged_volume_gives_errors_and_misses_and_nothing_worse() {
+    run(0, soak(750, 5000));
+}
+
+#[test]
+fn another_damaged_volume_does_so_too() {
+    run(1_000_000, soak(750, 5000));
+}
