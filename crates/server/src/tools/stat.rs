@@ -170,7 +170,7 @@ fn warnings(stats: &Stats) -> Vec<String> {
 fn better_hint(stats: &Stats) -> Option<u64> {
     let is_full = stats.index_live.saturating_mul(10) > stats.index_slots.saturating_mul(9)
         && stats.free_bytes.saturating_mul(5) > stats.data_bytes;
-    let mean = stats.live_bytes.checked_div(stats.index_live)?;
+    let mean = stats.live_bytes.checked_div(stats.index_live)?.saturating_sub(HEADER_BYTES);
     // The index has 1.75 slots for an entry of the hint with its header. To within a tenth, for what was rounded.
     let present = (stats.data_bytes.saturating_mul(7) / 4).checked_div(stats.index_slots)?.saturating_sub(HEADER_BYTES);
     let better = mean.min(HINT_MAX);
@@ -212,7 +212,7 @@ mod tests {
     fn an_index_that_fills_before_the_data_is_told_in_words() {
         let text = table_with_warnings(&stats());
         assert!(text.contains("warning  the index is nearly full while 40 MiB"), "{text}");
-        assert!(text.contains("--entry-size-hint 524`"), "{text}");
+        assert!(text.contains("--entry-size-hint 484`"), "{text}");
 
         let mut full = stats();
         (full.live_bytes, full.free_bytes) = (58 << 20, 2 << 20);
