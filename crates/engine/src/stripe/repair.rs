@@ -157,7 +157,10 @@ impl Stripe<'_> {
             self.set(Word::Reset, self.get(Word::Reset) | unlinked_bit(id));
         }
         let ring = self.ring(id);
-        if self.is_held(id) && !(self.bury_dead_holders() && !self.is_held(id)) {
+        if self.is_held(id) {
+            self.bury_dead_holders();
+        }
+        if self.is_held(id) {
             return Err(Error::Pinned { bytes: ring.size });
         }
         let fresh = (ring.head().max(ring.tail()) % (1 << 60) / ring.size + 1) * ring.size;
