@@ -96,6 +96,7 @@ pub use verify::Report;
 #[cfg(feature = "seams")]
 #[doc(hidden)]
 pub mod seams {
+    pub use crate::format::parse::parse;
     pub use crate::seam::armed::{die_after, pause_before_pin, stop_after, stores_since};
     pub use eyewall_region::clock::shift_for_tests as shift_clock;
 }

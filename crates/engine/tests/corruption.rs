@@ -127,6 +127,20 @@ fn records(bytes: &[u8], anatomy: &Anatomy, main: bool) -> Vec<u64> {
     records
 }
 
+/// Slots that name what others name, or anything.
+fn damage_slots(bytes: &mut [u8], random: &mut Random, anatomy: &Anatomy) {
+    for _ in 0..=random.below(10) {
+        let slots = anatomy.buckets * 8;
+        let (slot, other) = (anatomy.index_at + 8 * random.below(slots), anatomy.index_at + 8 * random.below(slots));
+        if random.below(2) == 0 {
+            let copied = word(bytes, other);
+            set_word(bytes, slot, copied);
+        } else {
+            change_word(bytes, slot, random, anatomy);
+        }
+    }
+}
+
 fn damage(bytes: &mut Vec<u8>, random: &mut Random) {
     let anatomy = Anatomy::of(bytes);
     let len = bytes.len() as u64;
@@ -174,17 +188,7 @@ fn damage(bytes: &mut Vec<u8>, random: &mut Random) {
             10 => change_word(bytes, anatomy.processes_at + random.below(192), random, &anatomy),
             11 => change_word(bytes, anatomy.claims_at + random.below(256), random, &anatomy),
             12 | 13 => {
-                for _ in 0..=random.below(10) {
-                    let slots = anatomy.buckets * 8;
-                    let (slot, other) =
-                        (anatomy.index_at + 8 * random.below(slots), anatomy.index_at + 8 * random.below(slots));
-                    if random.below(2) == 0 {
-                        let copied = word(bytes, other);
-                        set_word(bytes, slot, copied);
-                    } else {
-                        change_word(bytes, slot, random, &anatomy);
-                    }
-                }
+                damage_slots(bytes, random, &anatomy);
             }
             _ => {
                 let records = records(bytes, &anatomy, random.below(3) > 0);

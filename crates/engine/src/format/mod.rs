@@ -6,6 +6,8 @@
 pub(crate) mod hash;
 pub(crate) mod layout;
 pub(crate) mod owner;
+#[cfg(feature = "seams")]
+pub(crate) mod parse;
 pub(crate) mod record;
 pub(crate) mod slot;
 pub(crate) mod superblock;

@@ -78,6 +78,17 @@ impl Superblock {
         bytes
     }
 
+    /// Makes magic, version and checksum of arbitrary bytes right.
+    #[cfg(feature = "seams")]
+    pub(super) fn sign(bytes: &mut [u8]) {
+        let Some(bytes) = bytes.first_chunk_mut::<STATIC_BYTES>() else { return };
+        bytes[..8].copy_from_slice(&MAGIC.to_le_bytes());
+        bytes[8..12].copy_from_slice(&VERSION.to_le_bytes());
+        bytes[12..16].copy_from_slice(&BYTE_ORDER.to_le_bytes());
+        let sum = xxh3_64(&bytes[..STATIC_BYTES - 8]);
+        bytes[STATIC_BYTES - 8..].copy_from_slice(&sum.to_le_bytes());
+    }
+
     /// Reads the stored bytes, trusting none of them.
     pub(crate) fn decode(bytes: &[u8]) -> Result<Self, Rejected> {
         let Some(bytes) = bytes.first_chunk::<STATIC_BYTES>() else { return Err(Rejected::Foreign) };

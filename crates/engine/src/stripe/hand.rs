@@ -252,9 +252,9 @@ impl<'a> Stripe<'a> {
         let mut slots = self.slots_of(&place, position);
         let Some((slot, now)) = slots.next() else { return Step::Free };
         // Only a damaged index names it twice; the second would outlive the record.
-        slots.for_each(|(twin, _)| {
+        for (twin, _) in slots {
             store_slot(twin, |_| Slot::EMPTY.0);
-        });
+        }
         let entry = Candidate { place, slot, now, position, record, serial };
         if record.generation() != self.volume.generation()
             // SAFETY: the record lies in the log and we hold the lock: nobody overwrites it.

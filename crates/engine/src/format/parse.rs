@@ -1,0 +1,63 @@
+//! Every parser of the format over arbitrary bytes: what the fuzz targets call.
+
+use std::sync::atomic::Ordering::Relaxed;
+
+use eyewall_region::Region;
+
+use super::owner::Owner;
+use super::record::{HEADER_BYTES, Head, Record};
+use super::slot::Slot;
+use super::superblock::Superblock;
+use crate::volume::Volume;
+
+/// Takes `bytes` for everything that a volume holds.
+///
+/// # Panics
+/// If what is understood means something else when it is written again.
+pub fn parse(bytes: &[u8]) {
+    parse_superblock(bytes);
+    let words: Vec<u64> = bytes
+        .chunks_exact(8)
+        .map(|chunk| chunk.iter().rev().fold(0, |word, byte| (word << 8) | u64::from(*byte)))
+        .collect();
+    for word in &words {
+        parse_word(*word);
+    }
+    for header in words.chunks_exact(HEADER_BYTES as usize / 8) {
+        let region = Region::heap(HEADER_BYTES as usize);
+        for (number, word) in header.iter().enumerate() {
+            region.word(number * 8).store(*word, Relaxed);
+        }
+        let record = Record::at(&region, 0);
+        let header = record.header();
+        assert!(record.lengths().record_bytes() >= HEADER_BYTES);
+        record.set_header(&header);
+        assert_eq!(record.header(), header);
+    }
+}
+
+fn parse_superblock(bytes: &[u8]) {
+    let _ = Superblock::decode(bytes);
+    // Few bytes have the right checksum by chance.
+    let mut signed = bytes.to_vec();
+    Superblock::sign(&mut signed);
+    if let Ok(superblock) = Superblock::decode(&signed) {
+        assert!(superblock.layout.is_sound());
+        assert_eq!(Superblock::decode(&superblock.encode()), Ok(superblock));
+    }
+}
+
+fn parse_word(word: u64) {
+    if let Some(head) = Head::from_word(word) {
+        assert_eq!(Head::from_word(head.word()), Some(head));
+    }
+    if let Some(owner) = Owner::from_word(word as u32) {
+        assert_eq!(Owner::from_word(owner.word()), Some(owner));
+    }
+    let slot = Slot(word);
+    assert!(slot.same_record(slot.with_frequency(7)) && !(slot.is_live() && slot.is_ghost()));
+    let _ = slot.is_void(word, word >> 8);
+    if let Some((stripe, position)) = Volume::pinned(word) {
+        assert_eq!(Volume::pinned(Volume::pin_word(stripe, position)), Some((stripe, position)));
+    }
+}
