@@ -5,10 +5,12 @@ SHELL := /bin/bash
 .DEFAULT_GOAL := help
 MAKEFLAGS += --no-print-directory
 
-# make run: what to serve, and where.
+# make run: what to serve, and where; a volume to keep, else one is made and removed again; the size of a new one.
 ROOT ?=
 ORIGIN ?=
 LISTEN ?= 127.0.0.1:8080
+CACHE ?=
+SIZE ?= 64M
 # make bench-engine: arguments of the benchmark, for instance ARGS=--quick.
 ARGS ?=
 # make soak: which of the long tests, all of them if empty; and the seconds that each fuzz target gets.
@@ -16,7 +18,7 @@ PARTS ?=
 FUZZ_SECONDS ?= 60
 # A directory of real request traces, for the tests and benchmarks that replay them; they say so where there is none.
 EYEWALL_TRACES ?= $(abspath $(firstword $(wildcard ../*/traces)))
-export ROOT ORIGIN LISTEN FUZZ_SECONDS
+export ROOT ORIGIN LISTEN CACHE SIZE FUZZ_SECONDS
 ifneq ($(EYEWALL_TRACES),)
 export EYEWALL_TRACES
 endif
@@ -45,8 +47,7 @@ help: ## list the targets
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/  make \1\t\2/p' Makefile | expand -t 22
 
 .PHONY: run
-run: ## serve the demo origin through the cache; or ROOT=dir, or ORIGIN=url; LISTEN=127.0.0.1:8080
-	@cargo build $(LOCKED) --release -p eyewall-server
+run: ## serve the demo origin through the cache; or ROOT=dir, or ORIGIN=url; LISTEN=address:port, CACHE=volume, SIZE=64M
 	@scripts/run
 
 .PHONY: test

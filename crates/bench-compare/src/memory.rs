@@ -14,14 +14,13 @@ type Key = Box<[u8]>;
 type Value = Arc<[u8]>;
 
 /// `quick_cache` as it comes.
-pub(crate) const QUICK_CACHE: Peer =
-    Peer { name: QuickCache::NAME, open: |place| Ok(Box::new(QuickCache::new(place))) };
+pub(crate) const QUICK_CACHE: Peer = Held::<QuickCache>::PEER;
 
 /// moka's synchronous cache as it comes, but for the hash.
-pub(crate) const MOKA: Peer = Peer { name: Moka::NAME, open: |place| Ok(Box::new(Moka::new(place))) };
+pub(crate) const MOKA: Peer = Held::<Moka>::PEER;
 
 /// foyer's in-memory cache with S3-FIFO, whose reads take its lock shared (its default, LRU, takes it exclusively).
-pub(crate) const FOYER: Peer = Peer { name: Foyer::NAME, open: |place| Ok(Box::new(Foyer::new(place))) };
+pub(crate) const FOYER: Peer = Held::<Foyer>::PEER;
 
 fn weight(key: &[u8], value: &[u8]) -> usize {
     key.len() + value.len()
@@ -36,126 +35,119 @@ impl Weighter<Key, Value> for ByBytes {
     }
 }
 
-struct QuickCache(quick_cache::sync::Cache<Key, Value, ByBytes>);
+/// What is asked of each; `Held` makes a store of it.
+trait Shelf: Sized + Send + Sync + 'static {
+    const NAME: &str;
 
-impl QuickCache {
+    fn new(place: &Place<'_>) -> Self;
+
+    fn look(&self, key: &[u8], consumer: impl FnOnce(&[u8])) -> bool;
+
+    fn keep(&self, key: Key, value: Value);
+}
+
+struct Held<S>(S);
+
+impl<S: Shelf> Held<S> {
+    const PEER: Peer = Peer { name: S::NAME, open: |place| Ok(Box::new(Self(S::new(place)))) };
+}
+
+impl<S: Shelf> Store for Held<S> {
+    type Handle<'a> = &'a Self;
+
+    fn name(&self) -> &'static str {
+        S::NAME
+    }
+
+    fn handle(&self) -> &Self {
+        self
+    }
+}
+
+impl<S: Shelf> Handle for &Held<S> {
+    #[inline]
+    fn get(&mut self, key: &[u8], consumer: impl FnOnce(&[u8])) -> Result<bool> {
+        Ok(self.0.look(key, consumer))
+    }
+
+    #[inline]
+    fn put(&mut self, key: &[u8], value: &[u8]) -> Result<()> {
+        self.0.keep(key.into(), value.into());
+        Ok(())
+    }
+}
+
+type QuickCache = quick_cache::sync::Cache<Key, Value, ByBytes>;
+
+impl Shelf for QuickCache {
     const NAME: &str = "quick_cache";
 
     fn new(place: &Place<'_>) -> Self {
         let objects = place.cap_bytes as usize / (place.value_bytes + KEY_BYTES);
-        Self(quick_cache::sync::Cache::with(
+        Self::with(
             objects,
             place.cap_bytes,
             ByBytes,
             DefaultHashBuilder::default(),
             quick_cache::sync::DefaultLifecycle::default(),
-        ))
-    }
-}
-
-impl Store for QuickCache {
-    type Handle<'a> = &'a Self;
-
-    fn name(&self) -> &'static str {
-        Self::NAME
-    }
-
-    fn handle(&self) -> &Self {
-        self
-    }
-}
-
-impl Handle for &QuickCache {
-    #[inline]
-    fn get(&mut self, key: &[u8], consumer: impl FnOnce(&[u8])) -> Result<bool> {
-        Ok(self.0.get(key).map(|value| consumer(&value)).is_some())
+        )
     }
 
     #[inline]
-    fn put(&mut self, key: &[u8], value: &[u8]) -> Result<()> {
-        self.0.insert(key.into(), value.into());
-        Ok(())
+    fn look(&self, key: &[u8], consumer: impl FnOnce(&[u8])) -> bool {
+        self.get(key).map(|value| consumer(&value)).is_some()
+    }
+
+    #[inline]
+    fn keep(&self, key: Key, value: Value) {
+        self.insert(key, value);
     }
 }
 
-struct Moka(moka::sync::Cache<Key, Value, RandomState>);
+type Moka = moka::sync::Cache<Key, Value, RandomState>;
 
-impl Moka {
+impl Shelf for Moka {
     const NAME: &str = "moka";
 
     fn new(place: &Place<'_>) -> Self {
-        Self(
-            moka::sync::Cache::builder()
-                .max_capacity(place.cap_bytes)
-                .weigher(|key: &Key, value: &Value| weight(key, value) as u32)
-                .build_with_hasher(RandomState::default()),
-        )
-    }
-}
-
-impl Store for Moka {
-    type Handle<'a> = &'a Self;
-
-    fn name(&self) -> &'static str {
-        Self::NAME
-    }
-
-    fn handle(&self) -> &Self {
-        self
-    }
-}
-
-impl Handle for &Moka {
-    #[inline]
-    fn get(&mut self, key: &[u8], consumer: impl FnOnce(&[u8])) -> Result<bool> {
-        Ok(self.0.get(key).map(|value| consumer(&value)).is_some())
+        moka::sync::Cache::builder()
+            .max_capacity(place.cap_bytes)
+            .weigher(|key: &Key, value: &Value| weight(key, value) as u32)
+            .build_with_hasher(RandomState::default())
     }
 
     #[inline]
-    fn put(&mut self, key: &[u8], value: &[u8]) -> Result<()> {
-        self.0.insert(key.into(), value.into());
-        Ok(())
+    fn look(&self, key: &[u8], consumer: impl FnOnce(&[u8])) -> bool {
+        self.get(key).map(|value| consumer(&value)).is_some()
+    }
+
+    #[inline]
+    fn keep(&self, key: Key, value: Value) {
+        self.insert(key, value);
     }
 }
 
-struct Foyer(foyer_memory::Cache<Key, Value, RandomState, CacheProperties>);
+type Foyer = foyer_memory::Cache<Key, Value, RandomState, CacheProperties>;
 
-impl Foyer {
+impl Shelf for Foyer {
     const NAME: &str = "foyer";
 
     fn new(place: &Place<'_>) -> Self {
-        Self(
-            CacheBuilder::new(place.cap_bytes as usize)
-                .with_eviction_config(S3FifoConfig::default())
-                .with_hash_builder(RandomState::default())
-                .with_weighter(|key: &Key, value: &Value| weight(key, value))
-                .build(),
-        )
-    }
-}
-
-impl Store for Foyer {
-    type Handle<'a> = &'a Self;
-
-    fn name(&self) -> &'static str {
-        Self::NAME
+        CacheBuilder::new(place.cap_bytes as usize)
+            .with_eviction_config(S3FifoConfig::default())
+            .with_hash_builder(RandomState::default())
+            .with_weighter(|key: &Key, value: &Value| weight(key, value))
+            .build()
     }
 
-    fn handle(&self) -> &Self {
-        self
-    }
-}
-
-impl Handle for &Foyer {
     /// The entry that foyer returns is its own reference-counted guard: the value is not cloned.
     #[inline]
-    fn get(&mut self, key: &[u8], consumer: impl FnOnce(&[u8])) -> Result<bool> {
-        Ok(self.0.get(key).map(|entry| consumer(&entry)).is_some())
+    fn look(&self, key: &[u8], consumer: impl FnOnce(&[u8])) -> bool {
+        self.get(key).map(|entry| consumer(&entry)).is_some()
     }
 
     #[inline]
-    fn put(&mut self, key: &[u8], value: &[u8]) -> Result<()> {
-        self.0.insert(key.into(), value.into());
-        Ok(())
+    fn keep(&self, key: Key, value: Value) {
+        self.insert(key, value);
     }
 }

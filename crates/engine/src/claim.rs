@@ -5,7 +5,7 @@
 //! that covers it, so that what the claim's holder stores later doesn't undo it.
 
 use std::sync::atomic::AtomicU32;
-use std::sync::atomic::Ordering::{Acquire, Relaxed, Release};
+use std::sync::atomic::Ordering::{AcqRel, Acquire, Relaxed, Release};
 use std::time::{Duration, Instant};
 
 use eyewall_region::{fork, futex};
@@ -77,12 +77,13 @@ impl<'a> Claim<'a> {
 
     /// Starts over with a fresh look at the entry, if it was changed since the claim was taken.
     pub(crate) fn renew(&self) -> bool {
-        self.volume.region.half(self.at + VOIDED).swap(0, Relaxed) != 0
+        self.volume.region.half(self.at + VOIDED).swap(0, AcqRel) != 0
     }
 
-    /// Whether a put, remove or clear came in between. Decided under the stripe's lock.
+    /// Whether a put, remove or clear came in between, or this is a child that was forked with the claim. Decided
+    /// under the stripe's lock.
     pub(crate) fn is_void(&self, _stripe: &Stripe<'_>) -> bool {
-        self.volume.region.half(self.at + VOIDED).load(Acquire) != 0
+        self.fork != fork::generation() || self.volume.region.half(self.at + VOIDED).load(Acquire) != 0
     }
 }
 

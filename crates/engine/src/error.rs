@@ -140,8 +140,8 @@ pub enum Error {
     /// Every process slot of the volume is taken by a living process; or this is a forked child that could not register
     /// (no slot left, or no right to open the file again): it can read, but not write.
     #[error(
-        "this process could not be registered; at most {max} can be attached to this volume. \
-         Stop some, create a larger volume, or open it anew in this process"
+        "this process could not be registered: at most {max} can be attached to this volume; \
+         stop some, or create a larger volume. A forked child may also open it anew"
     )]
     TooManyProcesses {
         /// Slots of this volume's process table.

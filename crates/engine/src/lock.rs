@@ -27,11 +27,13 @@ pub(crate) enum Got {
 /// Waits for `lock` and takes it for this process.
 ///
 /// # Errors
-/// `Busy` at the volume's lock deadline.
+/// `Busy` at the volume's lock deadline; `TooManyProcesses` for a process without an owner word.
 #[inline]
 pub(crate) fn acquire(volume: &Volume, lock: &AtomicU32, what: &'static str) -> Result<Got> {
     let me = volume.membership.owner_word();
-    debug_assert!(me != 0, "only a registered process locks");
+    if me == 0 {
+        return Err(Error::TooManyProcesses { max: volume.layout.processes });
+    }
     match protocol::try_lock(lock, me) {
         Ok(()) => Ok(Got::Free),
         Err(_) => acquire_slowly(volume, lock, me, what),

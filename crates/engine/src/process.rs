@@ -16,6 +16,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Mutex;
 use std::sync::atomic::Ordering::{Acquire, Relaxed, Release};
 use std::sync::atomic::{AtomicU32, AtomicU64};
+use std::time::{Duration, Instant};
 use std::{io, process};
 
 use eyewall_region::file::{Identity, Kept};
@@ -30,6 +31,8 @@ use crate::seam;
 /// The byte that is locked while a process attaches or leaves; process slots lock the bytes after it.
 const ATTACH_BYTE: u32 = 0;
 const FIRST_PROCESS_BYTE: u32 = 1;
+/// How long a process waits for others that attach or leave, which takes them milliseconds.
+const ATTACH_DEADLINE: Duration = Duration::from_secs(10);
 
 const INCARNATION: usize = 0;
 const PID: usize = 8;
@@ -51,6 +54,8 @@ pub(crate) struct Membership {
     pub(crate) spare_threads: Mutex<Vec<u32>>,
     /// Thread slots that this process holds.
     pub(crate) threads_held: AtomicU64,
+    /// When this process looked for dead ones last.
+    buried_ms: AtomicU64,
 }
 
 /// The file, as seen from outside of its map.
@@ -92,9 +97,18 @@ impl Door {
     }
 
     /// Holds the attach lock until the returned file is dropped.
+    ///
+    /// # Errors
+    /// `TimedOut` when somebody, who must have been stopped, has held it for [`ATTACH_DEADLINE`].
     pub(crate) fn lock_attach(&self) -> io::Result<Private> {
         let file = self.open()?;
-        liveness::lock(&file, ATTACH_BYTE)?;
+        let start = Instant::now();
+        while !liveness::try_lock(&file, ATTACH_BYTE)? {
+            if start.elapsed() >= ATTACH_DEADLINE {
+                return Err(io::ErrorKind::TimedOut.into());
+            }
+            std::thread::sleep(Duration::from_millis(1));
+        }
         Ok(file)
     }
 
@@ -113,6 +127,7 @@ impl Membership {
             alive: Mutex::new(None),
             spare_threads: Mutex::new(Vec::new()),
             threads_held: AtomicU64::new(0),
+            buried_ms: AtomicU64::new(0),
         }
     }
 
@@ -233,6 +248,17 @@ impl Membership {
             }
         }
         alive
+    }
+
+    /// Buries every dead process, at most ten times a second. True: it was done.
+    pub(crate) fn bury_now_and_then(&self, region: &Region, layout: &Layout) -> bool {
+        let now = clock::now_ms();
+        let due = now.abs_diff(self.buried_ms.load(Relaxed)) >= 100;
+        if due {
+            self.buried_ms.store(now, Relaxed);
+            self.bury_all(region, layout);
+        }
+        due
     }
 
     /// How many process slots are alive.

@@ -12,17 +12,19 @@ use eyewall_region::clock;
 
 use crate::error::{Error, Result};
 use crate::format::hash::Place;
-use crate::format::record::{HEADER_BYTES, Head, Lengths, Record, is_expired};
+use crate::format::record::{Head, Lengths, Record, is_expired};
 use crate::format::slot::{FREQUENCY_MAX, Slot};
 use crate::hit::{Copied, Hit};
 use crate::protocol;
 use crate::seam;
-use crate::stripe::{entry_at, locate, verify_entry, wants_copies};
+use crate::stripe::{entry_at, judge_pinned_again, locate, verify_entry, wants_copies};
 use crate::thread::{Counter, Thread};
 use crate::volume::Volume;
 
 /// Heap bytes that hits of one process may hold as copies; beyond it they are pins again.
 const COPIED_BYTES_MAX: u64 = 64 << 20;
+/// Each so many copies, a reader looks whether copying is still needed.
+const LOOKS_EVERY: u64 = 64;
 /// How often a copy without a pin is tried while writers keep changing the entry.
 const COPY_TRIES: u32 = 1000;
 
@@ -157,6 +159,9 @@ fn check<'a>(
 /// A hit as a heap copy, made under the thread's transient pin.
 #[cold]
 fn get_copy<'a>(volume: &'a Volume, thread: Thread<'a>, place: &Place, key: &[u8], usage: Use) -> Option<Hit<'a>> {
+    if thread.is_nth(Counter::Copies, LOOKS_EVERY) && must_copy(volume, place.stripe) {
+        judge_pinned_again(volume, place.stripe);
+    }
     let found = find(volume, place, key, thread.transient_pin());
     count(thread, usage, found.as_ref());
     let found = found?;
@@ -229,7 +234,10 @@ fn try_unpinned(volume: &Volume, place: &Place, key: &[u8]) -> Attempt {
 /// A copy of what a slot names, torn if the slot has changed meanwhile.
 pub(crate) fn copy_unpinned(volume: &Volume, stripe: usize, seen: Slot) -> Option<Copied> {
     let (record, lengths, serial) = entry_at(volume, stripe, seen.position())?;
-    debug_assert!(lengths.record_bytes() >= HEADER_BYTES);
+    // A torn header could ask for gigabytes.
+    if lengths.record_bytes() > volume.layout.entry_bytes_max {
+        return None;
+    }
     let mut copied = copy(volume, record, lengths);
     copied.header.lengths = lengths;
     copied.serial = serial;

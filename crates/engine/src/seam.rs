@@ -2,14 +2,12 @@
 
 /// Called before each store that changes a stripe: a test makes the process die at the n-th.
 #[cfg(not(feature = "seams"))]
-#[inline(always)]
-#[expect(clippy::inline_always, reason = "it is empty")]
+#[inline]
 pub(crate) fn kill_point() {}
 
 /// Called by a reader between finding a slot and claiming its record.
 #[cfg(not(feature = "seams"))]
-#[inline(always)]
-#[expect(clippy::inline_always, reason = "it is empty")]
+#[inline]
 pub(crate) fn before_pin() {}
 
 #[cfg(feature = "seams")]

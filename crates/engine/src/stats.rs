@@ -105,7 +105,7 @@ pub(crate) fn collect(volume: &Volume) -> Result<Stats> {
         unclean_drops: Attachment(&volume.region).unclean_drops(),
         ..Stats::default()
     };
-    if volume.read_only {
+    if volume.check_writable().is_err() {
         stats.processes = volume.membership.count_alive(&volume.region, layout);
     } else {
         stats.processes = volume.membership.bury_all(&volume.region, layout);
@@ -119,8 +119,9 @@ pub(crate) fn collect(volume: &Volume) -> Result<Stats> {
 
 fn add_stripe(stats: &mut Stats, volume: &Volume, number: usize) -> Result<()> {
     // Who may not write can't lock either; the numbers may then be moments apart within a stripe, too.
-    let stripe = if volume.read_only { Stripe::unlocked(volume, number) } else { Stripe::lock(volume, number)? };
-    if !volume.read_only {
+    let may_lock = volume.check_writable().is_ok();
+    let stripe = if may_lock { Stripe::lock(volume, number)? } else { Stripe::unlocked(volume, number) };
+    if may_lock {
         stripe.recount_if_needed();
     }
     let (mut used, mut free) = (0, 0);

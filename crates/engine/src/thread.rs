@@ -58,13 +58,17 @@ struct Held {
 /// What a thread gives back when it ends.
 struct HeldAll(Vec<Held>);
 
+const NOBODYS: Held = Held { volume: 0, fork: 0, thread: 0, lines: std::ptr::null() };
+
 thread_local! {
-    static CURRENT: Cell<Held> = const { Cell::new(Held { volume: 0, fork: 0, thread: 0, lines: std::ptr::null() }) };
+    static CURRENT: Cell<Held> = const { Cell::new(NOBODYS) };
     static ALL: RefCell<HeldAll> = const { RefCell::new(HeldAll(Vec::new())) };
 }
 
 impl Drop for HeldAll {
     fn drop(&mut self) {
+        // Thread-locals of the user may be dropped later, and look something up: they find no slot then.
+        CURRENT.set(NOBODYS);
         let _gate = fork::gate();
         for held in self.0.drain(..).filter(|held| held.fork == fork::generation()) {
             with_volume(held.volume, |volume| give_back(volume, held.thread));
@@ -107,19 +111,27 @@ impl<'a> Thread<'a> {
     /// Takes one more slot for this thread, while the process holds fewer than `limit`.
     fn another(volume: &'a Volume, limit: u64) -> Option<Self> {
         let _gate = fork::gate();
-        if !volume.membership.is_own() || volume.membership.threads_held.load(Relaxed) >= limit {
+        if !volume.membership.is_own() {
             return None;
         }
         let spare = volume.membership.spare_threads.lock().ok()?.pop();
         let thread = match spare {
             Some(thread) => thread,
-            None => claim(volume)?,
+            None if volume.membership.threads_held.load(Relaxed) >= limit => return None,
+            None => claim(volume).or_else(|| {
+                // Threads of dead processes may hold the rest.
+                volume.membership.bury_now_and_then(&volume.region, &volume.layout).then(|| claim(volume))?
+            })?,
         };
         let lines = volume.region.pointer(volume.layout.thread_at(thread), THREAD_BYTES as usize).cast();
         let held = Held { volume: volume.id, fork: fork::generation(), thread, lines };
         ALL.try_with(|all| {
             let mut all = all.borrow_mut();
-            all.0.retain(|held| held.fork == fork::generation());
+            all.0.retain(|held| {
+                let mut open = false;
+                with_volume(held.volume, |_| open = true);
+                open && held.fork == fork::generation()
+            });
             all.0.push(held);
         })
         .ok()?;
@@ -165,6 +177,11 @@ impl<'a> Thread<'a> {
     /// The pin for copies; free whenever the thread isn't in the middle of one.
     pub(crate) fn transient_pin(self) -> &'a AtomicU64 {
         &self.lines.pins[TRANSIENT]
+    }
+
+    /// Whether the counter of this slot stands at a multiple of `every`.
+    pub(crate) fn is_nth(self, counter: Counter, every: u64) -> bool {
+        self.lines.counters[counter as usize].load(Relaxed).is_multiple_of(every)
     }
 
     /// Counts one. Only this thread writes the counter: no exchange is needed.

@@ -145,12 +145,11 @@ impl Volume {
 
     #[cold]
     fn mark_unclean_now(&self) -> Result<()> {
+        // Synced by each process, whatever the word says: another may have cleared it and not synced it yet.
         let attachment = Attachment(&self.region);
-        if attachment.is_clean() {
-            attachment.set_clean(false);
-            let path = self.membership.path().unwrap_or_else(|| "the volume".as_ref());
-            attachment.sync().map_err(|error| Error::io("syncing", path, error))?;
-        }
+        attachment.set_clean(false);
+        let path = self.membership.path().unwrap_or_else(|| "the volume".as_ref());
+        attachment.sync().map_err(|error| Error::io("syncing", path, error))?;
         self.marked_unclean.store(true, Relaxed);
         Ok(())
     }

@@ -28,7 +28,7 @@ fn key(number: u64) -> String {
 fn put(cache: &Cache, number: u64, version: u32, bytes: u64) -> eyewall::Result<u64> {
     let key = key(number);
     let options = match number % 5 {
-        0 => PutOptions::new().metadata(b"text/html").ttl(Duration::from_secs(3600)),
+        0 => PutOptions::new().metadata(b"text/html").ttl(Duration::from_hours(1)),
         _ => PutOptions::new(),
     };
     cache.put_with(&key, value(key.as_bytes(), version, bytes as usize), &options)
@@ -105,26 +105,37 @@ fn change_word(bytes: &mut [u8], at: u64, random: &mut Random, anatomy: &Anatomy
 
 /// The offsets of all records of a ring, as far as it reads as one.
 fn records(bytes: &[u8], anatomy: &Anatomy, main: bool) -> Vec<u64> {
-    let (head, tail) = match main {
-        true => (anatomy::MAIN_HEAD, anatomy::MAIN_TAIL),
-        false => (anatomy::SMALL_HEAD, anatomy::SMALL_TAIL),
-    };
+    let (head, tail) =
+        if main { (anatomy::MAIN_HEAD, anatomy::MAIN_TAIL) } else { (anatomy::SMALL_HEAD, anatomy::SMALL_TAIL) };
     let (head, mut at) = (word(bytes, anatomy.stripe_word(0, head)), word(bytes, anatomy.stripe_word(0, tail)));
     let mut records = Vec::new();
     while at < head && records.len() < 10_000 {
         let offset = if main { anatomy.main_byte(0, at) } else { anatomy.small_byte(0, at) };
         records.push(offset);
         let record = word(bytes, offset);
-        at += match record >> 56 {
-            1 => 8 * (record & ((1 << 34) - 1)),
-            _ => {
-                let lengths = word(bytes, offset + 24);
-                let key = word(bytes, offset + 16) >> 48;
-                (40 + key + ((lengths >> 32) & 0xffff) + (lengths & 0xffff_ffff)).next_multiple_of(8)
-            }
+        at += if record >> 56 == 1 {
+            8 * (record & ((1 << 34) - 1))
+        } else {
+            let lengths = word(bytes, offset + 24);
+            let key = word(bytes, offset + 16) >> 48;
+            (40 + key + ((lengths >> 32) & 0xffff) + (lengths & 0xffff_ffff)).next_multiple_of(8)
         };
     }
     records
+}
+
+/// Slots that name what others name, or anything.
+fn damage_slots(bytes: &mut [u8], random: &mut Random, anatomy: &Anatomy) {
+    for _ in 0..=random.below(10) {
+        let slots = anatomy.buckets * 8;
+        let (slot, other) = (anatomy.index_at + 8 * random.below(slots), anatomy.index_at + 8 * random.below(slots));
+        if random.below(2) == 0 {
+            let copied = word(bytes, other);
+            set_word(bytes, slot, copied);
+        } else {
+            change_word(bytes, slot, random, anatomy);
+        }
+    }
 }
 
 fn damage(bytes: &mut Vec<u8>, random: &mut Random) {
@@ -174,17 +185,7 @@ fn damage(bytes: &mut Vec<u8>, random: &mut Random) {
             10 => change_word(bytes, anatomy.processes_at + random.below(192), random, &anatomy),
             11 => change_word(bytes, anatomy.claims_at + random.below(256), random, &anatomy),
             12 | 13 => {
-                for _ in 0..=random.below(10) {
-                    let slots = anatomy.buckets * 8;
-                    let (slot, other) =
-                        (anatomy.index_at + 8 * random.below(slots), anatomy.index_at + 8 * random.below(slots));
-                    if random.below(2) == 0 {
-                        let copied = word(bytes, other);
-                        set_word(bytes, slot, copied);
-                    } else {
-                        change_word(bytes, slot, random, &anatomy);
-                    }
-                }
+                damage_slots(bytes, random, &anatomy);
             }
             _ => {
                 let records = records(bytes, &anatomy, random.below(3) > 0);

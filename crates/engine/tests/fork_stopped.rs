@@ -31,7 +31,7 @@ fn stops_in_a_put(arguments: &[&str]) {
 fn is_busy<T: std::fmt::Debug>(outcome: eyewall::Result<T>) {
     let error = outcome.unwrap_err();
     assert!(matches!(error, Error::Busy { .. }), "{error:?}");
-    assert!(error.to_string().contains("a holder is stopped or the machine overloaded; retry"), "{error}");
+    assert!(error.to_string().contains("its holder is stopped, or the machine is overloaded; retry"), "{error}");
 }
 
 #[test]

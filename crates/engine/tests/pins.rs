@@ -8,7 +8,7 @@ use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::sync::{Arc, Barrier, mpsc};
 use std::thread;
 
-use eyewall::{Cache, Error, Options, OwnedHit};
+use eyewall::{Cache, Error, Hit, Options, OwnedHit};
 
 const MIB: u64 = 1 << 20;
 
@@ -90,7 +90,9 @@ fn two_hundred_threads_hold_one_hit_each() {
     assert_eq!(cache.stats().unwrap().pins, 200);
     lap(&cache, MIB, 5000, 8);
     done.wait();
-    holders.into_iter().for_each(|holder| holder.join().unwrap());
+    for holder in holders {
+        holder.join().unwrap();
+    }
     let stats = cache.stats().unwrap();
     assert_eq!((stats.pins, stats.threads), (0, 0));
     assert_sound(&cache);
@@ -117,7 +119,9 @@ fn readers_that_come_and_go_see_whole_entries_while_writers_lap() {
                         check(number, &hit);
                     }
                 }
-                hits.iter().for_each(|(number, hit)| check(*number, hit));
+                for (number, hit) in &hits {
+                    check(*number, hit);
+                }
             });
         }
         let mut random = common::Random(99);
@@ -164,7 +168,7 @@ fn copies_have_a_budget_and_stop_counting_when_dropped() {
     put(&cache, 1000, 900_000);
     let hold = || cache.get(key(1000)).unwrap().unwrap();
     let mut copies = Vec::new();
-    while let Some(copy) = Some(hold()).filter(|hit| hit.is_copy()) {
+    while let Some(copy) = Some(hold()).filter(Hit::is_copy) {
         copies.push(copy);
         assert!(copies.len() < 200, "copies without end");
     }
@@ -243,7 +247,9 @@ fn more_threads_than_thread_slots_read_and_write_all_the_same() {
         })
     });
     let threads: Vec<_> = threads.collect();
-    threads.into_iter().for_each(|thread| thread.join().unwrap());
+    for thread in threads {
+        thread.join().unwrap();
+    }
     assert_eq!(cache.stats().unwrap().threads, 0);
     assert_sound(&cache);
 }

@@ -5,19 +5,21 @@ use std::io;
 use std::mem::ManuallyDrop;
 use std::ops::Deref;
 use std::os::fd::{AsRawFd, OwnedFd};
-use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
+use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 
-use rustix::fs::{AtFlags, FallocateFlags, FlockOperation, Gid, MemfdFlags, Mode, OFlags};
+use rustix::fs::{AtFlags, FallocateFlags, FlockOperation, Gid, MemfdFlags, Mode, OFlags, StatxFlags};
 use rustix::io::Errno;
 
-/// Device and inode: what a file is, whatever its name.
+/// What a file is, whatever its name. Inode numbers are used again, birth times aren't.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Identity {
     /// `st_dev`
     pub device: u64,
     /// `st_ino`
     pub inode: u64,
+    /// When it was made, in nanoseconds since 1970; 0 where the file system doesn't say.
+    pub born_ns: u64,
 }
 
 /// Who may open a new file.
@@ -41,10 +43,21 @@ pub enum Created {
 /// Which file this is.
 ///
 /// # Errors
-/// What `fstat` reports.
+/// What `statx` reports.
 pub fn identity(file: &File) -> io::Result<Identity> {
-    let data = file.metadata()?;
-    Ok(Identity { device: data.dev(), inode: data.ino() })
+    let wanted = StatxFlags::INO | StatxFlags::BTIME;
+    let data = rustix::fs::statx(file, "", AtFlags::EMPTY_PATH, wanted)?;
+    let born = &data.stx_btime;
+    let known = data.stx_mask & StatxFlags::BTIME.bits() != 0;
+    Ok(Identity {
+        device: (u64::from(data.stx_dev_major) << 32) | u64::from(data.stx_dev_minor),
+        inode: data.stx_ino,
+        born_ns: if known {
+            (born.tv_sec as u64).wrapping_mul(1_000_000_000).wrapping_add(u64::from(born.tv_nsec))
+        } else {
+            0
+        },
+    })
 }
 
 /// An open file whose descriptor somebody may close behind our back, as daemons do with `close_range`.
@@ -111,9 +124,8 @@ pub fn open(path: &Path, writable: bool) -> io::Result<File> {
 /// # Errors
 /// `NotFound` when the path names another file by now; else what `open` reports.
 pub fn reopen(file: &File, path: Option<&Path>, expected: Identity) -> io::Result<File> {
-    if file.metadata().is_ok()
-        && identity(file)? == expected
-        && let Ok(again) = open(&descriptor_path(file), true)
+    if let Ok(again) = open(&descriptor_path(file), true)
+        && identity(&again)? == expected
     {
         return Ok(again);
     }
@@ -150,8 +162,7 @@ pub fn create(
         _ => Path::new("."),
     };
     let turn = File::open(directory)?;
-    // Where a directory can't be locked (some network file systems) creators race; `link` still decides.
-    let _ = rustix::fs::flock(&turn, FlockOperation::LockExclusive);
+    wait_for(&turn);
     if path.symlink_metadata().is_ok() {
         return Ok(Created::Exists);
     }
@@ -164,6 +175,17 @@ pub fn create(
     }
     rustix::fs::fchmod(&draft.file, Mode::from_raw_mode(access.mode))?;
     draft.publish(path)
+}
+
+/// Waits for the directory's lock; not for ever, since anybody who may read the directory can hold it, and not at all
+/// where directories can't be locked. Creators race then, and `link` decides.
+fn wait_for(turn: &File) {
+    for _ in 0..5000 {
+        match rustix::fs::flock(turn, FlockOperation::NonBlockingLockExclusive) {
+            Err(Errno::WOULDBLOCK | Errno::INTR) => std::thread::sleep(std::time::Duration::from_millis(1)),
+            _ => return,
+        }
+    }
 }
 
 /// A file that has no name yet (`O_TMPFILE`), or a temporary one where the file system can't do that.
@@ -183,9 +205,11 @@ impl Draft {
     }
 
     fn named(directory: &Path) -> io::Result<Self> {
-        let name = directory.join(format!(".eyewall-{}.new", std::process::id()));
+        let nanoseconds =
+            std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH).map_or(0, |since| since.subsec_nanos());
+        let name = directory.join(format!(".eyewall-{}-{nanoseconds}.new", std::process::id()));
         let mut options = OpenOptions::new();
-        options.read(true).write(true).create(true).truncate(true).mode(0o600);
+        options.read(true).write(true).create_new(true).mode(0o600);
         Ok(Self { file: options.open(&name)?, name: Some(name) })
     }
 
@@ -292,6 +316,7 @@ pub fn boot_id() -> io::Result<u128> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use std::os::unix::fs::MetadataExt;
 
     const ACCESS: Access = Access { mode: 0o640, group: None };
 

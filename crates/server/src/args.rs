@@ -14,6 +14,14 @@ const AFTER_HELP: &str = "\
 Exit codes: 0 done or hit, 1 the key is not there, 2 a wrong command line, 3 it could not be done (standard error \
 says why).";
 
+const SERVE_AFTER_HELP: &str = "\
+It answers GET and HEAD, other methods get 405; HTTP/1.1, without TLS. The field Cache-Status of each response tells what \
+happened.
+
+Of an origin's responses it stores those that say for how long they may be used, by s-maxage, max-age or Expires. Not \
+stored: private, no-store, no-cache, Set-Cookie, and Vary on anything but Accept-Encoding. Requests with Authorization, \
+Range, If-Match or If-Unmodified-Since go to the origin, past the volume.";
+
 /// One memory-mapped cache for a whole web server: its tools and its server.
 #[derive(Debug, Parser)]
 #[command(name = "eyewall", version, after_help = AFTER_HELP)]
@@ -33,7 +41,7 @@ pub enum Verb {
     Create(Create),
     /// Store a value
     Put(Put),
-    /// Write a value to standard output; exit 1 if it is not there
+    /// Write a value to standard output; exit 1 if it is not there. Does not count as use
     Get(Get),
     /// Remove an entry; exit 1 if it was not there
     Rm(Remove),
@@ -42,6 +50,7 @@ pub enum Verb {
     /// Show how the volume is doing
     Stat(Stat),
     /// Answer HTTP from the volume, with a folder or an origin behind it
+    #[command(after_help = SERVE_AFTER_HELP)]
     Serve(Serve),
 }
 
@@ -51,7 +60,7 @@ pub struct Create {
     /// Size of the file, and the hard limit of all that is in it
     #[arg(long, value_name = "SIZE", value_parser = parse_size)]
     pub size: u64,
-    /// The mean entry you expect; sizes the index [default: 1K]
+    /// A typical entry, the median if sizes differ; sizes the index, more than 2K counts as 2K [default: 1K]
     #[arg(long, value_name = "SIZE", value_parser = parse_hint)]
     pub entry_size_hint: Option<u32>,
     /// The largest entry to take, up to a quarter of the size [default: a sixteenth, at most 4M]
@@ -66,7 +75,7 @@ pub struct Create {
 }
 
 fn parse_hint(text: &str) -> Result<u32, String> {
-    u32::try_from(parse_size(text)?).map_err(|_| "the mean entry can't have 4G or more".to_owned())
+    u32::try_from(parse_size(text)?).map_err(|_| "a typical entry can't have 4G or more".to_owned())
 }
 
 /// `eyewall put`
@@ -130,7 +139,7 @@ pub struct Serve {
     /// Serve the files of this folder
     #[arg(long, value_name = "DIR")]
     pub root: Option<PathBuf>,
-    /// Serve what this server answers, such as <http://127.0.0.1:3000>
+    /// Serve what this server answers, such as `http://127.0.0.1:3000`
     #[arg(long, value_name = "URL")]
     pub origin: Option<OriginUrl>,
     /// Size of the volume if it has to be made [default: 256M]; without --cache it lives in memory only

@@ -30,9 +30,9 @@ pub enum Error {
     /// Neither `--root` nor `--origin` was given.
     #[error("nothing to serve; give --root DIR or --origin URL")]
     NoSource,
-    /// There is nothing at the path, and only `create` and `serve` make a volume.
-    #[error("there is no volume at {0}; make one with `eyewall create --cache {0} --size 64M`", path.display())]
-    NoSuchVolume {
+    /// The rights of the file, or of a folder above it, forbid even a look.
+    #[error("{} may not be read by this user", path.display())]
+    Unreadable {
         /// What `--cache` named.
         path: PathBuf,
     },
@@ -43,7 +43,7 @@ pub enum Error {
         path: PathBuf,
     },
     /// The engine refused.
-    #[error(transparent)]
+    #[error("{}", crate::words::in_words(.0))]
     Cache(#[from] eyewall::Error),
     /// The value of a `put` could not be read.
     #[error("can't read the value from {from}: {source}")]

@@ -29,6 +29,7 @@ pub mod serve;
 mod tools;
 pub mod units;
 mod volume;
+mod words;
 
 use std::ffi::OsString;
 use std::process::ExitCode;

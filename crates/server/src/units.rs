@@ -52,7 +52,7 @@ pub fn parse_mode(text: &str) -> Result<u32, String> {
     u32::from_str_radix(text, 8)
         .ok()
         .filter(|mode| *mode <= 0o777)
-        .ok_or_else(|| "a mode is three octal digits, such as 0600".to_owned())
+        .ok_or_else(|| "a mode is up to 0777 in octal, such as 0600".to_owned())
 }
 
 fn split_number(text: &str) -> (&str, &str) {

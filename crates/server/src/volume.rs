@@ -1,6 +1,5 @@
 //! Which volume a command means, and how it opens it.
 
-use std::io;
 use std::path::Path;
 
 use eyewall::{Cache, Options};
@@ -14,33 +13,30 @@ pub(crate) fn named(cache: Option<&Path>) -> Result<&Path, Error> {
 
 /// Opens a volume to change it. Never makes one: a typing error in a path should not leave a file behind.
 pub(crate) fn open(path: &Path) -> Result<Cache, Error> {
-    Options::new().create(false).open(path).map_err(in_words)
+    Ok(Options::new().create(false).open(path)?)
 }
 
-/// Opens a volume to look at it: read-only where the file may not be written.
+/// Opens a volume to look at it, without the right to write. Who opens one to write joins it, which empties a volume that
+/// can't be trusted, such as a copy: a look should not cost what it looks at. So looks don't count as use either.
 pub(crate) fn open_to_read(path: &Path) -> Result<Cache, Error> {
-    match Options::new().create(false).open(path) {
-        Err(error) if is_write_refused(&error) => {
-            Options::new().create(false).read_only(true).open(path).map_err(in_words)
-        }
-        other => other.map_err(in_words),
-    }
-}
-
-/// The engine's advice is for programmers where this command has better.
-fn in_words(error: eyewall::Error) -> Error {
-    match error {
-        eyewall::Error::NotFound { path } => Error::NoSuchVolume { path },
+    Options::new().create(false).read_only(true).open(path).map_err(|error| match error {
+        eyewall::Error::ReadOnly { path, .. } => Error::Unreadable { path },
         other => other.into(),
-    }
+    })
 }
 
-fn is_write_refused(error: &eyewall::Error) -> bool {
-    match error {
-        eyewall::Error::ReadOnly { .. } => true,
-        eyewall::Error::Io { source, .. } => {
-            matches!(source.kind(), io::ErrorKind::PermissionDenied | io::ErrorKind::ReadOnlyFilesystem)
-        }
-        _ => false,
+/// Why the volume's size is no promise where it lies, and what to do about it.
+pub(crate) fn storage_warning(cache: &Cache) -> Option<String> {
+    let why = cache.storage_warning()?;
+    Some(format!(
+        "{why}: the space of the volume is not promised, and a full disk may end its users by SIGBUS. Keep it on ext4, \
+         XFS or tmpfs."
+    ))
+}
+
+/// Tells a person who has just made or started to use a volume of it.
+pub(crate) fn warn_of_storage(cache: &Cache) {
+    if let Some(warning) = storage_warning(cache) {
+        eprintln!("eyewall: warning: {warning}");
     }
 }

@@ -19,7 +19,7 @@ pub(crate) struct Secret {
 pub(crate) struct Place {
     pub(crate) hash: u64,
     pub(crate) stripe: usize,
-    /// Numbers of the two buckets inside the stripe; equal only where a stripe has one bucket.
+    /// Numbers of the two buckets inside the stripe, never equal.
     pub(crate) buckets: [u64; 2],
     /// 19 bits.
     pub(crate) fingerprint: u64,

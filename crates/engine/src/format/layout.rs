@@ -6,6 +6,8 @@ use super::{UNIT_BYTES, owner::PROCESSES_MAX, record};
 
 /// The smallest volume.
 pub(crate) const SIZE_MIN: u64 = 512 << 10;
+/// No volume can be larger: sixteen stripes of as many positions as a slot can hold.
+const SIZE_MAX: u64 = STRIPES_MAX * POSITIONS_MAX * UNIT_BYTES + (1 << 40);
 /// The superblock's page.
 pub(crate) const SUPERBLOCK_BYTES: u64 = 4096;
 /// One process slot: incarnation, process id, start time.
@@ -27,6 +29,8 @@ const SMALL_PERCENT: u64 = 15;
 /// Index slots per expected entry, in percent: one for each live entry, the rest for ghosts.
 const SLOTS_PER_ENTRY_PERCENT: u64 = 175;
 const ENTRY_MAX_DEFAULT: u64 = 4 << 20;
+/// Record lengths stay below what a length field holds.
+const ENTRY_MAX: u64 = u32::MAX as u64 / 2;
 /// Larger hints count as this. Sizes have heavy tails, and a cache keeps the small: by the mean of what it is asked
 /// for (51 KB in one web trace) its index would fill long before its data. More slots cost 0.7 %.
 const ENTRY_SIZE_HINT_MAX: u64 = 2048;
@@ -73,7 +77,10 @@ impl Layout {
         if size < SIZE_MIN {
             return Err(Unfit::SizeTooSmall);
         }
-        let most = (size / 4).min(u64::from(u32::MAX) / 2);
+        if size > SIZE_MAX {
+            return Err(Unfit::SizeTooLarge);
+        }
+        let most = (size / 4).min(ENTRY_MAX);
         let entry_bytes_max = entry_bytes_max.unwrap_or_else(|| (size / 16).min(ENTRY_MAX_DEFAULT));
         if entry_bytes_max > most || entry_bytes_max < 2 * record::HEADER_BYTES {
             return Err(Unfit::EntryMax { most });
@@ -154,7 +161,7 @@ impl Layout {
             && self.main < 1 << 40
             && self.size >= SIZE_MIN
             && self.entry_bytes_max >= 2 * record::HEADER_BYTES
-            && self.entry_bytes_max <= self.main / 2;
+            && self.entry_bytes_max <= (self.main / 2).min(ENTRY_MAX);
         bounded
             && self.stripe_data_bytes() / UNIT_BYTES < POSITIONS_MAX
             && self.data_at + self.stripes * self.stripe_data_bytes() <= self.size

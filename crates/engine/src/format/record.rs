@@ -5,7 +5,7 @@
 //! +-------+--------+--------+--------+--------+-------- - - -+-------- - -+------- - - -+--+
 //! | head  |mac|sum | created| lengths| expires| key          | metadata   | value       |  |
 //! +-------+--------+--------+--------+--------+-------- - - -+-------- - -+------- - - -+--+
-//! head:    kind 8 | flags 8 | serial, or owner and check, or filler length and check 48
+//! head:    kind 8 | 0, 8 | serial, or owner and check, or filler length and check 48
 //! created: milliseconds since 1970, 48 | key length 16
 //! lengths: value length 32 | metadata length 16 | generation that verified it 16
 //! ```
@@ -205,7 +205,7 @@ impl<'a> Record<'a> {
         self.words[EXPIRES].load(Relaxed)
     }
 
-    /// The open-generation in which this record was written or last verified.
+    /// The generation in which this record was written or last verified.
     #[inline]
     pub(crate) fn generation(&self) -> u16 {
         (self.words[LENGTHS].load(Relaxed) >> 48) as u16

@@ -24,6 +24,7 @@ const GENERATION_BITS: u32 = 16;
 const BOOT_AT: usize = 208;
 const IDENTITY_AT: usize = 224;
 const UNCLEAN_DROPS_AT: usize = 240;
+const BORN_AT: usize = 248;
 const THREADS_USED_AT: usize = 256;
 
 /// The part that never changes after creation.
@@ -184,6 +185,7 @@ impl Attachment<'_> {
         let identity = Identity {
             device: self.0.word(IDENTITY_AT).load(Relaxed),
             inode: self.0.word(IDENTITY_AT + 8).load(Relaxed),
+            born_ns: self.0.word(BORN_AT).load(Relaxed),
         };
         (boot[0] | (boot[1] << 64), identity)
     }
@@ -193,6 +195,7 @@ impl Attachment<'_> {
         self.0.word(BOOT_AT + 8).store((boot >> 64) as u64, Relaxed);
         self.0.word(IDENTITY_AT).store(identity.device, Relaxed);
         self.0.word(IDENTITY_AT + 8).store(identity.inode, Relaxed);
+        self.0.word(BORN_AT).store(identity.born_ns, Relaxed);
     }
 
     /// How often the volume was emptied because it could not be trusted.

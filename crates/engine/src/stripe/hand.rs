@@ -13,7 +13,7 @@ use std::sync::atomic::Ordering::Relaxed;
 use eyewall_region::clock;
 
 use super::ring::{Damaged, Ring, Seen};
-use super::{Count, RingId, Stripe, Word, store_slot, verify_entry};
+use super::{Count, RingId, Stripe, Word, entry_at, set_wants_copies, store_slot, verify_entry};
 use crate::error::{Error, Result};
 use crate::format::hash::{self, Place};
 use crate::format::record::{Head, Record, is_expired};
@@ -169,7 +169,9 @@ impl<'a> Stripe<'a> {
         let enough = ring.tail_needed(log_end, bytes) + ahead + batch;
         self.prefetch_batch(ring, (tail, enough.min(log_end)))?;
         let (mut at, mut count, mut stays) = (tail, 0, None);
-        while at < enough && at < log_end && count < BATCH_RECORDS {
+        // What the put needs goes in one batch: planning again after each few records would be quadratic.
+        let needed = ring.tail_needed(log_end, bytes);
+        while at < enough && at < log_end && (at < needed || count < BATCH_RECORDS) {
             let seen = self.read(ring, at, log_end)?;
             match self.let_go(ring, at, &seen, work) {
                 Step::Free => {}
@@ -331,6 +333,10 @@ impl<'a> Stripe<'a> {
 
     /// Whether so much of main is dead that it is worth pressing together.
     fn is_sparse(&self) -> bool {
+        // Counts that a death has left wrong would press for ever.
+        if self.get(Word::Recount) != 0 {
+            return false;
+        }
         let main = self.ring(RingId::Main);
         let used = main.size - main.free().min(main.size);
         used.saturating_sub(self.get(Word::MainBytes)) > main.size / SPARSE
@@ -376,19 +382,10 @@ impl<'a> Stripe<'a> {
             }
         }
         work.pins.sort_unstable();
+        work.pins.dedup();
         if !fenced {
-            self.judge_pinned_bytes(&work.pins);
+            judge_pinned(self.volume, self.number, &work.pins);
         }
-    }
-
-    /// Above 1/8 of the stripe pinned, new hits of it are copies.
-    fn judge_pinned_bytes(&self, pins: &[u64]) {
-        let bytes: u64 = pins
-            .iter()
-            .filter_map(|position| self.entry_at(*position))
-            .map(|(_, lengths, _)| lengths.record_bytes())
-            .sum();
-        self.set_wants_copies(bytes > self.volume.layout.stripe_data_bytes() / 8);
     }
 
     /// Voids what dead processes hold, once per put. True: some of it was in this stripe's way.
@@ -400,6 +397,29 @@ impl<'a> Stripe<'a> {
         }
         freed
     }
+}
+
+/// Above 1/8 of a stripe pinned, new hits of it are copies. `pins`: what is pinned of it, each position once.
+fn judge_pinned(volume: &Volume, stripe: usize, pins: &[u64]) {
+    let bytes: u64 = pins
+        .iter()
+        .filter_map(|position| entry_at(volume, stripe, *position))
+        .map(|(_, lengths, _)| lengths.record_bytes())
+        .sum();
+    set_wants_copies(volume, stripe, bytes > volume.layout.stripe_data_bytes() / 8);
+}
+
+/// Looks again whether readers of a stripe still have to copy. Puts do so as they need room; where there are none,
+/// readers do, now and then. Two that do it at once may disagree for a moment, which costs a copy or a pin too many.
+#[cold]
+pub(crate) fn judge_pinned_again(volume: &Volume, stripe: usize) {
+    let mut pins: Vec<u64> = thread::pins(volume)
+        .filter_map(|(_, pin)| Volume::pinned(pin.load(Relaxed)))
+        .filter_map(|(at, position)| (at == stripe).then_some(position))
+        .collect();
+    pins.sort_unstable();
+    pins.dedup();
+    judge_pinned(volume, stripe, &pins);
 }
 
 /// Bytes that a ring keeps free beyond what is asked for.

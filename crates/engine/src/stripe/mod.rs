@@ -16,7 +16,7 @@ mod ring;
 use std::sync::atomic::Ordering::{Acquire, Relaxed, Release};
 use std::sync::atomic::{AtomicU32, AtomicU64};
 
-pub(crate) use hand::Work;
+pub(crate) use hand::{Work, judge_pinned_again};
 pub(crate) use index::Found;
 pub(crate) use repair::put_in_order;
 pub(crate) use ring::RingId;
@@ -106,6 +106,13 @@ pub(crate) fn wants_copies(volume: &Volume, stripe: usize) -> bool {
     unsafe { AtomicU64::from_ptr(flags.cast()) }.load(Relaxed) & FLAG_COPY != 0
 }
 
+fn set_wants_copies(volume: &Volume, stripe: usize, yes: bool) {
+    if wants_copies(volume, stripe) != yes {
+        let flags = volume.region.word(volume.layout.stripe_at(stripe) + READER_FLAGS);
+        flags.store(u64::from(yes) * FLAG_COPY, Relaxed);
+    }
+}
+
 /// One of a stripe's lifetime counts, read without its lock.
 pub(crate) fn count(volume: &Volume, stripe: usize, count: Count) -> u64 {
     volume.region.word(volume.layout.stripe_at(stripe) + COUNTERS + count as usize * 8).load(Relaxed)
@@ -164,13 +171,6 @@ impl<'a> Stripe<'a> {
     /// How many claims of this stripe may be held; 0: surely none.
     pub(crate) fn claims_hint(&self) -> &'a AtomicU32 {
         self.volume.region.half(self.base + CLAIMS_HINT)
-    }
-
-    fn set_wants_copies(&self, yes: bool) {
-        let flags = self.volume.region.word(self.base + READER_FLAGS);
-        if (flags.load(Relaxed) & FLAG_COPY != 0) != yes {
-            flags.store(u64::from(yes) * FLAG_COPY, Relaxed);
-        }
     }
 
     /// The record at `position` (units), if what stands there can be an entry of this stripe.

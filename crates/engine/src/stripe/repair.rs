@@ -1,7 +1,7 @@
 //! After a death. Each store leaves a stripe that readers can use; what remains to be done is finishing a
 //! skip, and counting again what a dead holder had counted half.
 
-use std::sync::atomic::Ordering::{Relaxed, Release, SeqCst};
+use std::sync::atomic::Ordering::{Relaxed, Release};
 
 use super::{CLAIMS_HINT, Count, LOCK, READER_FLAGS, RingId, Stripe, Word};
 use crate::error::{Error, Result};
@@ -24,6 +24,10 @@ fn reset_bit(id: RingId) -> u64 {
 fn unlinked_bit(id: RingId) -> u64 {
     4 << id as u64
 }
+
+/// A stripe of up to so many buckets is counted anew as it is repaired, in some milliseconds. A larger one waits for
+/// whoever asks for statistics, and main isn't pressed together until then.
+const RECOUNT_BUCKETS: u64 = 1 << 14;
 
 /// What a walk over a stripe found.
 #[derive(Debug, Default)]
@@ -78,6 +82,9 @@ impl Stripe<'_> {
         }
         self.check_rings();
         self.tally(Count::Repairs, 1);
+        if self.volume.layout.buckets <= RECOUNT_BUCKETS {
+            self.recount_if_needed();
+        }
     }
 
     /// Whether head and tail can be true, and a record stands where the log begins.
@@ -157,7 +164,10 @@ impl Stripe<'_> {
             self.set(Word::Reset, self.get(Word::Reset) | unlinked_bit(id));
         }
         let ring = self.ring(id);
-        if self.is_held(id) && !(self.bury_dead_holders() && !self.is_held(id)) {
+        if self.is_held(id) {
+            self.bury_dead_holders();
+        }
+        if self.is_held(id) {
             return Err(Error::Pinned { bytes: ring.size });
         }
         let fresh = (ring.head().max(ring.tail()) % (1 << 60) / ring.size + 1) * ring.size;

@@ -8,7 +8,8 @@
 //! ```
 //!
 //! Invariants (lock held):
-//! 1. `tail <= head`, both multiples of 8. `head - tail > size` only between the two last stores of a skip.
+//! 1. `tail <= head`, both multiples of 8. `head - tail > size` only between the two last stores of a skip, and between
+//!    the two of a reset.
 //! 2. The records from `tail` on tile `[tail, head)` without gaps, and none crosses the physical end.
 //! 3. Every live slot of the stripe names the start of an entry record inside a log.
 //! 4. Bytes in `[head, tail + size)` belong to nobody: no slot names them and no pin holds them.

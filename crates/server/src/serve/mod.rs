@@ -46,7 +46,7 @@ use std::sync::Arc;
 use eyewall::{Cache, Options};
 use tracing::Level;
 
-use crate::{Error, Outcome, args, units};
+use crate::{Error, Outcome, args, units, volume};
 use files::Files;
 use proxy::Proxy;
 use root::Root;
@@ -60,6 +60,7 @@ const SIZE_DEFAULT: u64 = 256 << 20;
 pub(crate) fn run(cache: Option<&Path>, serve: &args::Serve) -> Result<Outcome, Error> {
     start_log(serve.verbose);
     let cache = open_cache(cache, serve.size)?;
+    volume::warn_of_storage(&cache);
     let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build().map_err(Error::Start)?;
     runtime.block_on(async {
         let source = source(serve, Store::new(cache.clone()))?;

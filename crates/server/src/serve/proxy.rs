@@ -112,11 +112,23 @@ impl Proxy {
     }
 
     fn find(&self, keys: &Keys) -> Look {
-        let Some(found) = self.store.find(&keys.plain) else { return Look::Nothing };
+        self.look(keys, Store::find)
+    }
+
+    /// Once more for a request whose miss was counted: this look counts if it finds something.
+    fn find_again(&self, keys: &Keys) -> Look {
+        match self.look(keys, Store::peek) {
+            Look::Found(_) => self.find(keys),
+            other => other,
+        }
+    }
+
+    fn look(&self, keys: &Keys, find: fn(&Store, &[u8]) -> Option<Found>) -> Look {
+        let Some(found) = find(&self.store, &keys.plain) else { return Look::Nothing };
         match found.head.kind {
             Kind::Response => Look::Found(found),
             Kind::File(_) => Look::Nothing,
-            Kind::Signpost => match self.store.find(&keys.by_coding) {
+            Kind::Signpost => match find(&self.store, &keys.by_coding) {
                 Some(found) if found.head.kind == Kind::Response => Look::Found(found),
                 _ => Look::Signpost,
             },
@@ -133,13 +145,13 @@ impl Proxy {
             let waiting = match self.flights.join(if look.is_signpost() { &keys.by_coding } else { &keys.plain }) {
                 Flight::Lead(ticket) => {
                     // Another flight may have landed between the look and the ticket.
-                    return self.find(keys).found().map_or(Turn::Fetch(Some(ticket)), Turn::Found);
+                    return self.find_again(keys).found().map_or(Turn::Fetch(Some(ticket)), Turn::Found);
                 }
                 Flight::Follow(waiting) => waiting,
             };
             // Too late is no error: this request then fetches for itself.
             let _ = tokio::time::timeout(self.upstream.timeout(), waiting.landing()).await;
-            look = self.find(keys);
+            look = self.find_again(keys);
             if !look.is_signpost() {
                 break;
             }

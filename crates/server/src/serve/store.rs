@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use bytes::Bytes;
-use eyewall::{Cache, OwnedHit, PutOptions};
+use eyewall::{Cache, Hit, OwnedHit, PutOptions};
 
 use super::head::Head;
 
@@ -48,7 +48,16 @@ impl Store {
     }
 
     pub(crate) fn find(&self, key: &[u8]) -> Option<Found> {
-        match self.cache.get(key) {
+        self.found(self.cache.get(key))
+    }
+
+    /// As [`Store::find`], but leaves no trace in the volume.
+    pub(crate) fn peek(&self, key: &[u8]) -> Option<Found> {
+        self.found(self.cache.peek(key))
+    }
+
+    fn found(&self, answer: eyewall::Result<Option<Hit<'_>>>) -> Option<Found> {
+        match answer {
             Ok(hit) => {
                 let hit = hit?;
                 Some(Found { head: Head::decode(hit.metadata())?, hit: hit.into_owned() })

@@ -5,14 +5,14 @@ use std::path::Path;
 use eyewall::Options;
 
 use crate::args::Create;
-use crate::{Error, Outcome};
+use crate::{Error, Outcome, volume};
 
 pub(crate) fn run(path: &Path, create: &Create) -> Result<Outcome, Error> {
     // A dangling link counts: following it would make a file somewhere else.
     if path.symlink_metadata().is_ok() {
         return Err(Error::Exists { path: path.to_owned() });
     }
-    options(create).open(path)?;
+    volume::warn_of_storage(&options(create).open(path)?);
     Ok(Outcome::Done)
 }
 

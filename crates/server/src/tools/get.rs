@@ -1,4 +1,4 @@
-//! `eyewall get`: writes a value to standard output, straight from the volume, and nothing else.
+//! `eyewall get`: writes a value to standard output, and nothing else.
 
 use std::io::Write as _;
 use std::os::unix::ffi::OsStrExt as _;

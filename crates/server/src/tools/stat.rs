@@ -14,12 +14,17 @@ use crate::units::{count, counted, duration, size};
 use crate::{Error, Outcome, volume};
 
 const BAR_CELLS: u64 = 30;
+/// Larger entry-size hints count as this (docs/format.md).
+const HINT_MAX: u64 = 2048;
+/// What a record has beside key, metadata and value.
+const HEADER_BYTES: u64 = 40;
 
 pub(crate) fn run(path: &Path, stat: &Stat) -> Result<Outcome, Error> {
     let cache = volume::open_to_read(path)?;
     let stats = cache.stats()?;
-    let text =
-        if stat.json { json(path, cache.is_read_only(), &stats) } else { table(path, cache.is_read_only(), &stats) };
+    let mut warnings = warnings(&stats);
+    warnings.extend(volume::storage_warning(&cache));
+    let text = if stat.json { json(path, &stats, warnings) } else { table(path, &stats, &warnings) };
     to_stdout(|output| output.write_all(text.as_bytes()))?;
     Ok(Outcome::Done)
 }
@@ -27,21 +32,20 @@ pub(crate) fn run(path: &Path, stat: &Stat) -> Result<Outcome, Error> {
 #[derive(Serialize)]
 struct Document<'a> {
     path: String,
-    read_only: bool,
     #[serde(flatten)]
     stats: &'a Stats,
     warnings: Vec<String>,
 }
 
-fn json(path: &Path, read_only: bool, stats: &Stats) -> String {
-    let document = Document { path: path.display().to_string(), read_only, stats, warnings: warnings(stats) };
+fn json(path: &Path, stats: &Stats, warnings: Vec<String>) -> String {
+    let document = Document { path: path.display().to_string(), stats, warnings };
     // A structure of numbers and strings always has a JSON form.
     serde_json::to_string(&document).unwrap_or_default() + "\n"
 }
 
-fn table(path: &Path, read_only: bool, stats: &Stats) -> String {
+fn table(path: &Path, stats: &Stats, warnings: &[String]) -> String {
     let mut text = format!(
-        "{}   {}, {} of up to {}\n\n",
+        "{}   {}, {}; the largest may have {}\n\n",
         path.display(),
         size(stats.size_bytes),
         counted(stats.entries, "entry", "entries"),
@@ -51,10 +55,10 @@ fn table(path: &Path, read_only: bool, stats: &Stats) -> String {
         let _ = writeln!(text, "{name:<8} {} {}   {words}", bar(part, whole), percent(part, whole));
     }
     text.push('\n');
-    for (name, words) in lines(read_only, stats) {
+    for (name, words) in lines(stats) {
         let _ = writeln!(text, "{name:<8} {words}");
     }
-    for warning in warnings(stats) {
+    for warning in warnings {
         let _ = write!(text, "\nwarning  {}\n", warning.replace(". ", ".\n         "));
     }
     text
@@ -85,27 +89,27 @@ fn gauges(stats: &Stats) -> [(&'static str, u64, u64, String); 3] {
     ]
 }
 
-fn lines(read_only: bool, stats: &Stats) -> Vec<(&'static str, String)> {
+fn lines(stats: &Stats) -> Vec<(&'static str, String)> {
     let evictions = stats.evictions_cold + stats.evictions_expired + stats.evictions_index + stats.evictions_damaged;
     let mut lines = vec![
         ("writes", format!("{}, {}", counted(stats.puts, "put", "puts"), counted(stats.removes, "remove", "removes"))),
         (
             "evicted",
             format!(
-                "{} ({} cold, {} expired, {} for want of index)",
+                "{} ({} cold, {} expired, {} because the index was full, {} damaged)",
                 count(evictions),
                 count(stats.evictions_cold),
                 count(stats.evictions_expired),
-                count(stats.evictions_index)
+                count(stats.evictions_index),
+                count(stats.evictions_damaged)
             ),
         ),
         ("written", format!("{} by puts, {} moved within", size(stats.bytes_written), size(stats.bytes_copied))),
         (
             "users",
             format!(
-                "{}{}; {}, {}",
+                "{}; {}, {}",
                 counted(stats.processes, "process", "processes"),
-                if read_only { "" } else { ", this one included" },
                 counted(stats.threads, "thread", "threads"),
                 counted(stats.pins, "pin", "pins")
             ),
@@ -132,26 +136,25 @@ fn lines(read_only: bool, stats: &Stats) -> Vec<(&'static str, String)> {
 
 /// What should be rare, and is told only where it happened.
 fn troubles(stats: &Stats) -> String {
+    let times = |number| counted(number, "time", "times");
     let all = [
-        (stats.repairs, "repairs after a process died"),
-        (stats.resets, "resets of damaged rings"),
-        (stats.evictions_damaged, "damaged entries dropped"),
-        (stats.unclean_drops, "starts from empty, since the file could not be trusted"),
-        (stats.pinned_refusals, "puts refused because of pins"),
-        (stats.busy, "waits given up"),
+        (stats.repairs, format!("repaired {} after a process died", times(stats.repairs))),
+        (stats.resets, format!("a damaged ring emptied {}", times(stats.resets))),
+        (stats.unclean_drops, format!("emptied {}, because the file could not be trusted", times(stats.unclean_drops))),
+        (stats.pinned_refusals, format!("refused a put {} because of pins", times(stats.pinned_refusals))),
+        (stats.busy, format!("gave up waiting {}", times(stats.busy))),
     ];
-    let happened = all.iter().filter(|(number, _)| *number > 0);
-    happened.map(|(number, what)| format!("{} {what}", count(*number))).collect::<Vec<_>>().join(", ")
+    let happened = all.into_iter().filter(|(number, _)| *number > 0);
+    happened.map(|(_, what)| what).collect::<Vec<_>>().join("; ")
 }
 
 /// What somebody should act on, in words.
 fn warnings(stats: &Stats) -> Vec<String> {
     let mut warnings = Vec::new();
-    if is_index_too_small(stats) {
-        let mean = stats.live_bytes / stats.index_live.max(1);
+    if let Some(hint) = better_hint(stats) {
         warnings.push(format!(
             "the index is nearly full while {} of the data area are free: entries push each other out too early. \
-             The mean entry has {mean} bytes; make a new volume with `eyewall create --entry-size-hint {mean}`.",
+             Make a new volume with `eyewall create --entry-size-hint {hint}`.",
             size(stats.free_bytes)
         ));
     }
@@ -162,10 +165,16 @@ fn warnings(stats: &Stats) -> Vec<String> {
     warnings
 }
 
-/// More than 90 % of the index in use with more than 20 % of the data area free.
-fn is_index_too_small(stats: &Stats) -> bool {
-    stats.index_live.saturating_mul(10) > stats.index_slots.saturating_mul(9)
-        && stats.free_bytes.saturating_mul(5) > stats.data_bytes
+/// The entry-size hint by which the index would not fill before the data, if it does and there is one: more than 90 % of
+/// the index is in use with more than 20 % of the data area free.
+fn better_hint(stats: &Stats) -> Option<u64> {
+    let is_full = stats.index_live.saturating_mul(10) > stats.index_slots.saturating_mul(9)
+        && stats.free_bytes.saturating_mul(5) > stats.data_bytes;
+    let mean = stats.live_bytes.checked_div(stats.index_live)?.saturating_sub(HEADER_BYTES);
+    // The index has 1.75 slots for an entry of the hint with its header. To within a tenth, for what was rounded.
+    let present = (stats.data_bytes.saturating_mul(7) / 4).checked_div(stats.index_slots)?.saturating_sub(HEADER_BYTES);
+    let better = mean.min(HINT_MAX);
+    (is_full && better.saturating_mul(10) < present.saturating_mul(9)).then_some(better)
 }
 
 fn bar(part: u64, whole: u64) -> String {
@@ -186,20 +195,24 @@ fn percent(part: u64, whole: u64) -> String {
 mod tests {
     use super::*;
 
+    fn table_with_warnings(stats: &Stats) -> String {
+        table(Path::new("site.eye"), stats, &warnings(stats))
+    }
+
     fn stats() -> Stats {
         let mut stats = Stats::default();
         (stats.size_bytes, stats.data_bytes) = (64 << 20, 60 << 20);
         (stats.live_bytes, stats.free_bytes) = (20 << 20, 40 << 20);
-        (stats.index_slots, stats.index_live, stats.entries) = (1000, 950, 950);
+        (stats.index_slots, stats.index_live, stats.entries) = (42_000, 40_000, 40_000);
         (stats.hits, stats.misses) = (93, 7);
         stats
     }
 
     #[test]
     fn an_index_that_fills_before_the_data_is_told_in_words() {
-        let text = table(Path::new("site.eye"), false, &stats());
+        let text = table_with_warnings(&stats());
         assert!(text.contains("warning  the index is nearly full while 40 MiB"), "{text}");
-        assert!(text.contains("--entry-size-hint 22075"), "{text}");
+        assert!(text.contains("--entry-size-hint 484`"), "{text}");
 
         let mut full = stats();
         (full.live_bytes, full.free_bytes) = (58 << 20, 2 << 20);
@@ -207,14 +220,35 @@ mod tests {
     }
 
     #[test]
+    fn no_hint_is_advised_that_counts_as_the_present_one() {
+        let mut large = stats();
+        // Five times the mean entry, in an index of the hint 100 K, then in one of 2 K.
+        (large.index_slots, large.index_live) = (1050, 1000);
+        assert!(warnings(&large)[0].contains("--entry-size-hint 2048`"), "{:?}", warnings(&large));
+        (large.index_slots, large.index_live) = (52_700, 50_000);
+        (large.live_bytes, large.free_bytes) = (50_000 * 2048, 100 << 20);
+        assert_eq!(warnings(&large), Vec::<String>::new());
+    }
+
+    #[test]
+    fn what_should_be_rare_is_told_where_it_happened() {
+        let mut stats = stats();
+        (stats.unclean_drops, stats.repairs, stats.evictions_damaged) = (1, 2, 3);
+        let text = table_with_warnings(&stats);
+        assert!(text.contains("emptied 1 time, because the file could not be trusted"), "{text}");
+        assert!(text.contains("repaired 2 times after a process died"), "{text}");
+        assert!(text.contains("evicted  3 (0 cold, 0 expired, 0 because the index was full, 3 damaged)"), "{text}");
+    }
+
+    #[test]
     fn the_hit_ratio_is_a_bar_and_a_figure() {
-        let text = table(Path::new("site.eye"), false, &stats());
+        let text = table_with_warnings(&stats());
         assert!(text.contains("hits     [###########################   ] 93.0 %   93 of 100 lookups"), "{text}");
     }
 
     #[test]
     fn an_unused_volume_has_no_ratio() {
-        let text = table(Path::new("site.eye"), false, &Stats::default());
+        let text = table_with_warnings(&Stats::default());
         assert!(text.contains("hits     [                              ]    -     0 of 0 lookups"), "{text}");
     }
 }

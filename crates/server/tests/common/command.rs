@@ -66,7 +66,8 @@ impl Volume {
     pub(crate) fn sized(size: &str) -> Self {
         let volume = Self::absent();
         let ended = volume.run(["create", "--size", size]);
-        assert_eq!((ended.code, ended.stderr.as_str()), (0, ""));
+        // Where the file system promises no space it warns.
+        assert_eq!(ended.code, 0, "{}", ended.stderr);
         volume
     }
 

@@ -10,6 +10,7 @@ mod body_cut_short;
 mod changed_file;
 mod codings;
 mod conditional;
+mod counted_once;
 mod dead_origin;
 mod demo;
 mod files;

@@ -48,6 +48,9 @@ fn limits_of_the_size_are_told() {
     for words in [vec!["--size", "4K"], vec!["--size", "1M", "--entry-max", "512K"]] {
         let ended = volume.run(["create"].iter().chain(&words));
         assert_eq!(ended.code, 2, "{words:?}: {}", ended.stderr);
+        let told = format!("eyewall: {} is ", words[words.len() - 2..].join(" "));
+        let told = told.replace("4K", "4 KiB").replace("--entry-max 512K is ", "--entry-max is 512 KiB; ");
+        assert!(ended.stderr.starts_with(&told), "{told} in {}", ended.stderr);
         assert!(!volume.path().exists(), "{words:?} left a file behind");
     }
 }
@@ -59,5 +62,6 @@ fn a_folder_that_is_not_there_is_no_place_for_a_volume() {
     command.args(["create", "--size", "1M", "--cache"]).arg(volume.folder().join("no/such/folder/site.eye"));
     let ended = crate::command::run(&mut command, b"");
     assert_eq!(ended.code, 3);
-    assert!(ended.stderr.starts_with("eyewall: "), "{}", ended.stderr);
+    assert!(ended.stderr.starts_with("eyewall: there is no folder "), "{}", ended.stderr);
+    assert!(ended.stderr.contains("make it first"), "{}", ended.stderr);
 }

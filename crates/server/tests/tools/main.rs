@@ -7,6 +7,7 @@ mod command;
 
 mod bad_volume;
 mod broken_pipe;
+mod copied;
 mod create;
 mod keys_as_text;
 mod list;

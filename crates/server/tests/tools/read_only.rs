@@ -44,12 +44,12 @@ fn looking_works_and_changing_is_refused() {
     assert_eq!(as_nobody(&["get", "nothing"]).code, 1);
     assert!(as_nobody(&["ls"]).text().contains("  key\n"));
     let stat = as_nobody(&["stat", "--json"]);
-    assert_eq!(serde_json::from_str::<serde_json::Value>(stat.text()).unwrap()["read_only"], true);
+    assert_eq!(serde_json::from_str::<serde_json::Value>(stat.text()).unwrap()["entries"], 1);
 
     for words in [&["put", "key"][..], &["rm", "key"]] {
         let ended = as_nobody(words);
         assert_eq!(ended.code, 3, "{words:?}");
-        assert!(!ended.stderr.is_empty(), "{words:?}");
+        assert!(ended.stderr.contains("site.eye may not be written by this user"), "{words:?}: {}", ended.stderr);
     }
     assert_eq!(volume.run(["get", "key"]).text(), "value");
 }
@@ -61,5 +61,17 @@ fn who_may_not_read_it_either_is_told() {
     fs::set_permissions(volume.path(), Permissions::from_mode(0o000)).unwrap();
     let ended = run(&mut eyewall_of_nobody(&volume, &["get", "key"]), b"");
     assert_eq!((ended.code, ended.text()), (3, ""));
-    assert!(ended.stderr.contains("site.eye"), "{}", ended.stderr);
+    assert!(ended.stderr.contains("site.eye may not be read by this user"), "{}", ended.stderr);
+}
+
+#[test]
+fn who_may_not_write_the_folder_is_told_to_choose_another() {
+    let volume = Volume::absent();
+    fs::set_permissions(volume.folder(), Permissions::from_mode(0o755)).unwrap();
+    let mut command = eyewall_of_nobody(&volume, &["create", "--size", "1M"]);
+    fs::set_permissions(volume.folder(), Permissions::from_mode(0o555)).unwrap();
+    let ended = run(&mut command, b"");
+    fs::set_permissions(volume.folder(), Permissions::from_mode(0o755)).unwrap();
+    assert_eq!((ended.code, ended.text()), (3, ""));
+    assert!(ended.stderr.contains("may not make a volume in"), "{}", ended.stderr);
 }

@@ -13,7 +13,8 @@ fn a_value_over_the_limit_is_refused_and_the_old_one_stays() {
     for bytes in [16 << 10, 17 << 10, 1 << 20] {
         let put = run(&mut volume.command(["put", "key"]), &vec![b'x'; bytes]);
         assert_eq!(put.code, 3, "{bytes} bytes: {}", put.stderr);
-        assert!(put.stderr.starts_with("eyewall: the "), "{}", put.stderr);
+        assert!(put.stderr.starts_with("eyewall: the ") && put.stderr.contains("larger --entry-max"), "{}", put.stderr);
+        assert!(put.stderr.contains("16 KiB"), "{}", put.stderr);
     }
     assert_eq!(volume.run(["get", "key"]).text(), "old");
 }
