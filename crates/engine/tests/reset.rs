@@ -35,9 +35,10 @@ fn damage(path: &Path, main: bool) {
     let mut tables = vec![0; 32 << 10];
     file.read_exact_at(&mut tables, 0).unwrap();
     let anatomy = Anatomy::of(&tables);
-    let at = match main {
-        false => anatomy.small_byte(0, anatomy::word(&tables, anatomy.stripe_word(0, anatomy::SMALL_TAIL))),
-        true => anatomy.main_byte(0, anatomy::word(&tables, anatomy.stripe_word(0, anatomy::MAIN_TAIL))),
+    let at = if main {
+        anatomy.main_byte(0, anatomy::word(&tables, anatomy.stripe_word(0, anatomy::MAIN_TAIL)))
+    } else {
+        anatomy.small_byte(0, anatomy::word(&tables, anatomy.stripe_word(0, anatomy::SMALL_TAIL)))
     };
     file.write_all_at(&[0xff; 8], at).unwrap();
 }
@@ -55,8 +56,8 @@ fn write_and_read(cache: &Cache, seed: u64, stop: &AtomicBool) {
         }
         // Whoever waits for a ring to be let go must not be waited for.
         if held.len() > 3 || random.below(3) == 0 {
-            let hit = held.pop();
-            hit.inspect(|hit| drop(version_of(hit.key(), hit)));
+            let Some(hit) = held.pop() else { continue };
+            version_of(hit.key(), &hit);
         }
     }
 }
