@@ -47,7 +47,7 @@ fn other_entries_at_the_same_position_are_never_taken_for_the_key() {
     let lap = records_of_a_lap(&cache);
     let mut others = 1;
     let mut evicted = 0;
-    for count in 0..2 * lap {
+    for count in (0..2 * lap).step_by(5) {
         put_cold(&cache, count as u32);
         let (writer, from) = (cache.clone(), others);
         seams::pause_before_pin(move || put_others(&writer, from, count));
@@ -57,7 +57,7 @@ fn other_entries_at_the_same_position_are_never_taken_for_the_key() {
         }
         others += count;
     }
-    assert!(evicted > lap / 2, "only {evicted} rounds wrapped");
+    assert!(evicted > lap / 10, "only {evicted} rounds wrapped");
     assert!(cache.verify().unwrap().is_sound());
 }
 
@@ -66,7 +66,7 @@ fn a_newer_entry_of_the_key_at_the_same_position_is_what_the_reader_gets() {
     let cache = small();
     let lap = records_of_a_lap(&cache);
     let mut others = 1;
-    for count in 0..2 * lap {
+    for count in (0..2 * lap).step_by(5) {
         put(&cache, 2 * count as u32);
         let (writer, from) = (cache.clone(), others);
         seams::pause_before_pin(move || {
@@ -84,7 +84,7 @@ fn sixty_four_laps_make_no_difference() {
     let cache = small();
     let laps = 64 * records_of_a_lap(&cache);
     let mut others = 1;
-    for shift in 0..12 {
+    for shift in 0..3 {
         for newer in [false, true] {
             put_cold(&cache, 7);
             let (writer, from) = (cache.clone(), others);
