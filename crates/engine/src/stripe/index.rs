@@ -83,6 +83,7 @@ impl<'a> Stripe<'a> {
         record_bytes: u64,
         replaces: Option<Found<'a>>,
     ) {
+        self.expect_slots();
         if let Some(old) = replaces {
             store_slot(old.slot, |now| Slot::live(place, position, lap, Slot(now).frequency()).0);
             self.forget(old.seen.position(), old.lengths.record_bytes());

@@ -90,8 +90,7 @@ impl Stripe<'_> {
     /// Whether head and tail can be true, and a record stands where the log begins.
     fn check_rings(&mut self) {
         // Slots are looked through again: what says that none is left may be damaged, too.
-        let wanted = RingId::BOTH.map(|id| self.get(Word::Reset) & reset_bit(id));
-        self.set(Word::Reset, wanted[0] | wanted[1]);
+        self.expect_slots();
         for id in RingId::BOTH {
             let ring = self.ring(id);
             let (head, tail) = (ring.head(), ring.tail());
@@ -142,6 +141,14 @@ impl Stripe<'_> {
     /// Whether a ring's log is damaged: its head and tail mean nothing, and nothing may be written to it.
     pub(super) fn must_reset(&self, id: RingId) -> bool {
         self.get(Word::Reset) & reset_bit(id) != 0
+    }
+
+    /// A large put that was under way when its ring was given up names a record of it once more.
+    pub(super) fn expect_slots(&self) {
+        let wanted = self.get(Word::Reset);
+        if wanted != 0 {
+            self.set(Word::Reset, wanted & (reset_bit(RingId::Small) | reset_bit(RingId::Main)));
+        }
     }
 
     /// Empties a ring that is to be reset: its slots at once, its bytes once nobody holds any.

@@ -134,6 +134,14 @@ impl Child {
     pub fn signal(&self, signal: i32) {
         // SAFETY: no pointers; the child isn't reaped yet, so that its id is still its own.
         assert_eq!(unsafe { libc::kill(self.id(), signal) }, 0);
+        if signal == libc::SIGSTOP {
+            // Until it has stopped it could still take a word that is meant for another.
+            // SAFETY: the call fills what it is given; the child is not reaped by it.
+            let mut state = unsafe { std::mem::zeroed::<libc::siginfo_t>() };
+            let how = libc::WSTOPPED | libc::WNOWAIT;
+            // SAFETY: as above.
+            assert_eq!(unsafe { libc::waitid(libc::P_PID, self.id() as u32, &raw mut state, how) }, 0);
+        }
     }
 
     /// Ends it by SIGKILL.
