@@ -69,7 +69,7 @@ impl Options {
     }
 
     /// The expected size of a typical entry (key, metadata and value together) in bytes; default 1024, and more than
-    /// 2048 counts as 2048.
+    /// 4096 counts as 4096.
     ///
     /// The index is sized by it. Where sizes have a long tail take the median, not the mean. Too large a hint, and the
     /// index fills before the data does (`stats` shows it); too small, and the index takes room that entries could use.

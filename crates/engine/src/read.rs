@@ -86,7 +86,6 @@ fn count(thread: Thread<'_>, usage: Use, found: Option<&Pinned<'_>>) {
 /// Finds and pins the valid entry of `key`; on a miss `pin` is free again.
 #[inline]
 fn find<'a>(volume: &'a Volume, place: &Place, key: &[u8], pin: &'a AtomicU64) -> Option<Pinned<'a>> {
-    volume.region.prefetch(volume.layout.bucket_at(place.stripe, place.buckets[1]));
     'again: loop {
         for which in 0..2 {
             let line = volume.bucket(place, which);

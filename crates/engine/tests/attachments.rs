@@ -14,6 +14,7 @@ const SLOTS: usize = 32;
 
 #[test]
 fn each_attachment_of_one_process_counts() {
+    let _turn = common::turn();
     let folder = fast_folder();
     let path = folder.path().join("volume");
     let first = Options::new().size(512 << 10).open(&path).unwrap();

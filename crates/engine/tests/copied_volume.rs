@@ -31,6 +31,7 @@ fn keys(cache: &Cache) -> Vec<Vec<u8>> {
 
 #[test]
 fn a_copied_volume_opens_empty_and_counts_it() {
+    let _turn = common::turn();
     let folder = fast_folder();
     let (path, copy) = (folder.path().join("volume"), folder.path().join("copy"));
     let cache = Options::new().size(1 << 20).open(&path).unwrap();
@@ -53,6 +54,7 @@ fn a_copied_volume_opens_empty_and_counts_it() {
 
 #[test]
 fn a_clean_close_keeps_everything_also_under_another_name() {
+    let _turn = common::turn();
     for folder in [fast_folder(), disk_folder()] {
         let (path, moved) = (folder.path().join("volume"), folder.path().join("moved"));
         let mut kept = fill(&Options::new().size(1 << 20).open(&path).unwrap());
@@ -73,6 +75,7 @@ fn a_clean_close_keeps_everything_also_under_another_name() {
 
 #[test]
 fn a_removed_file_serves_those_that_have_it_open() {
+    let _turn = common::turn();
     let folder = fast_folder();
     let path = folder.path().join("volume");
     let options = Options::new().size(1 << 20);

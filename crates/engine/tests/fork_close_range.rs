@@ -8,7 +8,6 @@ mod common;
 
 use std::fs::File;
 use std::os::fd::AsRawFd;
-use std::sync::Mutex;
 use std::time::Duration;
 
 use common::{Child, fast_folder, fork, listen, play, say, value, version_of};
@@ -18,10 +17,6 @@ use eyewall::{Cache, Error, Options, seams};
 fn child() {
     play(&[("daemon", daemon), ("daemon that stops", daemon_that_stops)]);
 }
-
-/// One test at a time: a child that another test starts takes a process slot of every open volume between its fork and its
-/// exec.
-static TURN: Mutex<()> = Mutex::new(());
 
 /// Standard input and output stay; they are ours to talk by.
 fn close_all() {
@@ -68,7 +63,7 @@ fn daemon(arguments: &[&str]) {
 
 #[test]
 fn a_process_that_closed_all_descriptors_lives_on() {
-    let _turn = TURN.lock().unwrap();
+    let _turn = common::turn();
     let folder = fast_folder();
     let path = folder.path().join("volume");
     let cache = Options::new().size(1 << 20).open(&path).unwrap();
@@ -102,7 +97,7 @@ fn daemon_that_stops(arguments: &[&str]) {
 
 #[test]
 fn its_lock_is_not_robbed_while_it_is_stopped_and_is_taken_over_when_it_dies() {
-    let _turn = TURN.lock().unwrap();
+    let _turn = common::turn();
     let folder = fast_folder();
     let path = folder.path().join("volume");
     let cache = Options::new().size(1 << 20).lock_deadline(Duration::from_millis(30)).open(&path).unwrap();

@@ -95,6 +95,7 @@ fn order(container: &mut Child, word: &str) {
 
 #[test]
 fn processes_of_two_containers_respect_each_other_and_bury_each_other() {
+    let _turn = common::turn();
     let folder = fast_folder();
     let path = folder.path().join("volume");
     let cache = options().open(&path).unwrap();
@@ -125,6 +126,7 @@ fn processes_of_two_containers_respect_each_other_and_bury_each_other() {
 
 #[test]
 fn a_stopped_holder_in_another_container_is_not_robbed() {
+    let _turn = common::turn();
     let folder = fast_folder();
     let path = folder.path().join("volume");
     let cache = options().lock_deadline(Duration::from_millis(30)).open(&path).unwrap();

@@ -39,6 +39,7 @@ fn forks_while_it_opens(arguments: &[&str]) {
 
 #[test]
 fn children_do_not_keep_the_locks_of_a_thread_that_was_opening() {
+    let _turn = common::turn();
     for _ in 0..soak(4, 100) {
         one_round();
     }

@@ -47,6 +47,7 @@ fn is_reachable(folder: &Path) -> bool {
 
 #[test]
 fn a_volume_has_its_mode_whatever_the_umask() {
+    let _turn = common::turn();
     let folder = open_folder();
     // SAFETY: no pointers are involved; the other tests of this file don't depend on it.
     let before = unsafe { libc::umask(0o077) };
@@ -72,6 +73,7 @@ fn member(arguments: &[&str]) {
 
 #[test]
 fn members_of_the_group_share_it() {
+    let _turn = common::turn();
     if !is_root() {
         println!("skipped: only root can become another user");
         return;
@@ -112,6 +114,7 @@ fn stranger(arguments: &[&str]) {
 
 #[test]
 fn strangers_hear_what_helps() {
+    let _turn = common::turn();
     let folder = open_folder();
     if !is_root() {
         println!("skipped: only root can become another user");
@@ -138,6 +141,7 @@ fn poor_creator(arguments: &[&str]) {
 
 #[test]
 fn a_group_that_one_is_not_in_is_an_error_and_leaves_nothing() {
+    let _turn = common::turn();
     if !is_root() {
         println!("skipped: only root can become another user");
         return;

@@ -10,6 +10,7 @@ use eyewall::{Error, Options};
 
 #[test]
 fn what_differs_is_named_and_nothing_is_changed() {
+    let _turn = common::turn();
     for folder in [fast_folder(), disk_folder()] {
         let path = folder.path().join("volume");
         let made = Options::new().size(1 << 20).entry_size_hint(500).entry_bytes_max(100_000);
@@ -45,6 +46,7 @@ fn what_differs_is_named_and_nothing_is_changed() {
 
 #[test]
 fn options_that_differ_are_refused_while_others_use_the_volume() {
+    let _turn = common::turn();
     let folder = fast_folder();
     let path = folder.path().join("volume");
     let cache = Options::new().size(1 << 20).open(&path).unwrap();

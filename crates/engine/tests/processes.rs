@@ -26,6 +26,7 @@ fn attaches(arguments: &[&str]) {
 
 #[test]
 fn there_are_as_many_processes_as_slots_and_the_dead_give_theirs_back() {
+    let _turn = common::turn();
     let folder = fast_folder();
     let path = folder.path().join("volume");
     let cache = Options::new().size(512 << 10).open(&path).unwrap();

@@ -42,6 +42,7 @@ fn writes(arguments: &[&str]) {
 
 #[test]
 fn whoever_attaches_after_a_kill_reads_everything_and_writes() {
+    let _turn = common::turn();
     for (folder, rounds) in [(fast_folder(), soak(40, 200)), (disk_folder(), soak(20, 100))] {
         let path = folder.path().join("volume");
         // A killed writer's successor is alone: it puts the volume in order.
@@ -118,6 +119,7 @@ fn check(path: &Path) {
 
 #[test]
 fn an_attacher_that_dies_while_it_repairs_leaves_the_repair_to_the_next() {
+    let _turn = common::turn();
     let folder = fast_folder();
     let path = folder.path().join("volume");
     let mut driver = Child::start("kills attachers", &[path.to_str().unwrap()]);

@@ -7,7 +7,7 @@
 //! | module | what it holds |
 //! |---|---|
 //! | [`region`] | [`Region`]: a mapped file, shared memory or heap; words as atomics, bytes by bounds-checked offset |
-//! | [`file`] | creating a file whole or not at all, opening, identity, which file systems keep a promise |
+//! | [`mod@file`] | creating a file whole or not at all, opening, identity, which file systems keep a promise |
 //! | [`liveness`] | [`Alive`](liveness::Alive): a lock that lives exactly as long as its process |
 //! | [`futex`] | sleeping on a 32-bit word that other processes wake |
 //! | [`fork`] | the fork generation, and what runs around `fork` |

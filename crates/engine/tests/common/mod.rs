@@ -16,6 +16,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::Path;
 use std::process::{ChildStdin, ChildStdout, Command, ExitStatus, Stdio};
 use std::sync::atomic::AtomicU64;
+use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use eyewall::Cache;
 use eyewall_region::Region;
@@ -27,6 +28,14 @@ const SEPARATOR: &str = "\u{1f}";
 /// The long form of a test or its short one.
 pub fn soak<T>(short: T, long: T) -> T {
     if std::env::var_os("EYEWALL_SOAK").is_some() { long } else { short }
+}
+
+static TURN: Mutex<()> = Mutex::new(());
+
+/// For tests that count processes: one at a time. A child that another test of the program starts takes a process slot of
+/// every volume that is open here, between its fork and its exec.
+pub fn turn() -> MutexGuard<'static, ()> {
+    TURN.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 /// A folder in shared memory, where there is some.

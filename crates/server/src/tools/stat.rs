@@ -15,7 +15,7 @@ use crate::{Error, Outcome, volume};
 
 const BAR_CELLS: u64 = 30;
 /// Larger entry-size hints count as this (docs/format.md).
-const HINT_MAX: u64 = 2048;
+const HINT_MAX: u64 = 4096;
 /// What a record has beside key, metadata and value.
 const HEADER_BYTES: u64 = 40;
 
@@ -224,9 +224,9 @@ mod tests {
         let mut large = stats();
         // Five times the mean entry, in an index of the hint 100 K, then in one of 2 K.
         (large.index_slots, large.index_live) = (1050, 1000);
-        assert!(warnings(&large)[0].contains("--entry-size-hint 2048`"), "{:?}", warnings(&large));
+        assert!(warnings(&large)[0].contains("--entry-size-hint 4096`"), "{:?}", warnings(&large));
         (large.index_slots, large.index_live) = (52_700, 50_000);
-        (large.live_bytes, large.free_bytes) = (50_000 * 2048, 100 << 20);
+        (large.live_bytes, large.free_bytes) = (50_000 * 4096, 100 << 20);
         assert_eq!(warnings(&large), Vec::<String>::new());
     }
 
