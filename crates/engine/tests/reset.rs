@@ -75,7 +75,7 @@ fn a_ring_that_is_damaged_under_way_is_emptied_and_leaves_no_slot_behind() {
         }
         let mut random = Random(7);
         let mut rounds = 0;
-        while cache.stats().unwrap().resets < soak(60, 3000) {
+        while cache.stats().unwrap().resets < soak(30, 3000) {
             rounds += 1;
             assert!(rounds < 1 << 16, "no ring is reset");
             damage(&path, rounds % 2 == 0);
