@@ -57,7 +57,12 @@ fn one_round() {
     cache.put("key", "value").unwrap();
     assert!(parent.wait().success());
     parent.drain();
-    assert_eq!(cache.stats().unwrap().processes, 1);
+    // The kernel gives the locks of the dead back a moment after their ends of the pipe.
+    let alone = (0..100_000).any(|_| {
+        std::thread::yield_now();
+        cache.stats().unwrap().processes == 1
+    });
+    assert!(alone, "the dead stay attached");
     drop(cache);
     assert_eq!(Options::new().open(&path).unwrap().stats().unwrap().processes, 1);
 }
