@@ -110,7 +110,7 @@ impl<'a> Thread<'a> {
 
     /// Takes one more slot for this thread, while the process holds fewer than `limit`.
     fn another(volume: &'a Volume, limit: u64) -> Option<Self> {
-        let _gate = fork::gate();
+        let mut gate = fork::gate();
         if !volume.membership.is_own() {
             return None;
         }
@@ -118,10 +118,19 @@ impl<'a> Thread<'a> {
         let thread = match spare {
             Some(thread) => thread,
             None if volume.membership.threads_held.load(Relaxed) >= limit => return None,
-            None => claim(volume).or_else(|| {
-                // Threads of dead processes may hold the rest.
-                volume.membership.bury_now_and_then(&volume.region, &volume.layout).then(|| claim(volume))?
-            })?,
+            None => {
+                if let Some(thread) = claim(volume) {
+                    thread
+                } else {
+                    // Threads of dead processes may hold the rest. Burying them takes the gate itself.
+                    drop(gate);
+                    if !volume.membership.bury_now_and_then(&volume.region, &volume.layout) {
+                        return None;
+                    }
+                    gate = fork::gate();
+                    claim(volume)?
+                }
+            }
         };
         let lines = volume.region.pointer(volume.layout.thread_at(thread), THREAD_BYTES as usize).cast();
         let held = Held { volume: volume.id, fork: fork::generation(), thread, lines };
@@ -135,6 +144,7 @@ impl<'a> Thread<'a> {
             all.0.push(held);
         })
         .ok()?;
+        drop(gate);
         CURRENT.set(held);
         Some(Self::of(volume, held))
     }
