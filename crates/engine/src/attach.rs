@@ -16,7 +16,7 @@ use eyewall_region::{Region, clock};
 use crate::error::{Error, Result};
 use crate::format::hash::Secret;
 use crate::format::layout::{Layout, SUPERBLOCK_BYTES};
-use crate::format::superblock::{Attachment, Superblock};
+use crate::format::superblock::{self, Attachment, Superblock};
 use crate::options::Options;
 use crate::process::{Door, Membership};
 use crate::seam;
@@ -173,8 +173,11 @@ fn put_in_order(volume: &Volume) -> io::Result<()> {
         None => None,
     };
     let (boot, identity) = attachment.home();
-    let trusted = here
-        .is_none_or(|(boot_now, identity_now)| identity == identity_now && (boot == boot_now || attachment.is_clean()));
+    // Where attachments can't be told apart, nothing tells what was verified in this one.
+    let trusted = attachment.is_numbered(&volume.secret)
+        && here.is_none_or(|(boot_now, identity_now)| {
+            identity == identity_now && (boot == boot_now || attachment.is_clean())
+        });
     for thread in 0..volume.layout.threads as u32 {
         let at = volume.layout.thread_at(thread);
         volume.region.half(at).store(0, Relaxed);
@@ -182,7 +185,7 @@ fn put_in_order(volume: &Volume) -> io::Result<()> {
             pin.store(0, Relaxed);
         }
     }
-    let fresh = attachment.attachments() == 0;
+    let fresh = attachment.is_new();
     for stripe in 0..volume.layout.stripes as usize {
         stripe::put_in_order(volume, stripe, trusted || fresh);
     }
@@ -193,20 +196,23 @@ fn put_in_order(volume: &Volume) -> io::Result<()> {
     if let Some((boot, identity)) = here {
         attachment.set_home(boot, identity);
     }
-    let tag = new_tag(attachment.generation())?;
+    let number = next_attachment(volume, attachment.attachments());
     seam::kill_point();
-    attachment.start_generation(tag);
+    attachment.start_generation(&volume.secret, number);
     Ok(())
 }
 
-/// A generation's tag: never zero, nor the last one's.
-fn new_tag(last: u16) -> io::Result<u16> {
+/// The number of the next attachment: one whose tag isn't zero. Before tags come round again, what was verified under
+/// them is so no more.
+fn next_attachment(volume: &Volume, last: u64) -> u64 {
+    let mut number = last;
     loop {
-        let mut random = [0; 2];
-        getrandom::fill(&mut random).map_err(io::Error::other)?;
-        let tag = u16::from_le_bytes(random);
-        if tag != 0 && tag != last {
-            return Ok(tag);
+        number = number.wrapping_add(1) & (u64::MAX >> 16);
+        if number.trailing_zeros() >= 16 {
+            stripe::forget_verified(volume);
+        }
+        if superblock::tag(&volume.secret, number) != 0 {
+            return number;
         }
     }
 }
@@ -248,5 +254,31 @@ fn create_error(path: &Path, bytes: u64, error: io::Error) -> Error {
             advice: "a volume can't be created there; choose another directory",
         },
         _ => Error::io("creating", path, error),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::format::slot::Slot;
+
+    #[test]
+    fn before_tags_come_round_again_nothing_counts_as_verified() {
+        let cache = Options::new().heap().unwrap();
+        cache.put("key", "value").unwrap();
+        let volume = cache.volume();
+        let place = volume.place(b"key");
+        let generation = || {
+            let slots = volume.bucket(&place, 0).iter().chain(volume.bucket(&place, 1));
+            let live = slots.map(|slot| Slot(slot.load(Relaxed))).find(|slot| slot.is_live()).unwrap();
+            stripe::entry_at(volume, place.stripe, live.position()).unwrap().0.generation()
+        };
+        assert_eq!(generation(), volume.generation());
+        assert!(next_attachment(volume, 0xfff0) >= 0xfff1);
+        assert_eq!(generation(), volume.generation());
+        assert!(next_attachment(volume, 0xffff) >= 0x1_0000);
+        assert_eq!(generation(), 0);
+        assert_eq!(&*cache.get("key").unwrap().unwrap(), b"value");
+        assert_eq!(generation(), volume.generation(), "verified as it was read");
     }
 }

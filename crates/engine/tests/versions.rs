@@ -106,3 +106,24 @@ fn after_a_boot_only_what_was_left_in_order_is_kept() {
         assert_eq!(cache.verify().unwrap().problems, Vec::<String>::new());
     }
 }
+
+/// Where the superblock keeps the number of the attachment and its tag.
+const NUMBER_AT: usize = 200;
+
+#[test]
+fn what_cannot_tell_its_attachments_apart_is_emptied() {
+    for at in [NUMBER_AT, NUMBER_AT + 2] {
+        let folder = fast_folder();
+        let path = folder.path().join("volume");
+        let mut bytes = volume(&path);
+        bytes[at] ^= 2;
+        std::fs::write(&path, &bytes).unwrap();
+        let cache = Options::new().open(&path).unwrap();
+        assert!(!cache.contains("key").unwrap());
+        assert_eq!(cache.stats().unwrap().unclean_drops, 1);
+        drop(cache);
+        let cache = Options::new().open(&path).unwrap();
+        cache.put("key", "again").unwrap();
+        assert_eq!(cache.stats().unwrap().unclean_drops, 1, "mended");
+    }
+}

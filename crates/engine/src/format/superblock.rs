@@ -145,6 +145,19 @@ impl Superblock {
     }
 }
 
+/// The tag of an attachment, which stands in the headers of what was written or verified in it: a keyed permutation
+/// of its number's low 16 bits. So no two attachments share one until the numbers wrap, and a damaged number or tag
+/// passes for another attachment's only by a chance in 65,536.
+pub(crate) fn tag(secret: &Secret, number: u64) -> u16 {
+    let mut mixed = number as u16;
+    for round in secret.mac_key.iter().flat_map(|word| [*word, *word >> 32]) {
+        // Multiplying by an odd number and folding high bits down can both be undone.
+        mixed = (mixed ^ round as u16).wrapping_mul((round >> 16) as u16 | 1);
+        mixed ^= mixed >> 7;
+    }
+    mixed
+}
+
 /// The words of the superblock that change while the volume lives.
 ///
 /// They are written under the attach lock, but for the clean word, which the first writer after an attach
@@ -172,11 +185,20 @@ impl Attachment<'_> {
         self.0.word(GENERATION_AT).load(Acquire) >> GENERATION_BITS
     }
 
-    /// Starts an attachment. Its tag is drawn at random: no damage to this word or to a header makes what was
-    /// written earlier pass for verified, but by a chance in 65,536.
-    pub(crate) fn start_generation(self, tag: u16) {
-        let attachments = (self.attachments() + 1) << GENERATION_BITS;
-        self.0.word(GENERATION_AT).store(attachments | u64::from(tag), Release);
+    /// Whether no process has ever attached.
+    pub(crate) fn is_new(self) -> bool {
+        self.0.word(GENERATION_AT).load(Acquire) == 0
+    }
+
+    /// Whether the word that tells attachments apart is as an attachment left it, or that of a new volume.
+    pub(crate) fn is_numbered(self, secret: &Secret) -> bool {
+        self.is_new() || self.generation() == tag(secret, self.attachments())
+    }
+
+    /// Starts the attachment of that number: the tags of 65,535 in a row are all different.
+    pub(crate) fn start_generation(self, secret: &Secret, number: u64) {
+        let word = (number << GENERATION_BITS) | u64::from(tag(secret, number));
+        self.0.word(GENERATION_AT).store(word, Release);
     }
 
     /// The boot and the file in which the volume was attached last.
@@ -249,6 +271,13 @@ mod tests {
             bad[bit / 8] ^= 1 << (bit % 8);
             assert!(Superblock::decode(&bad).is_err(), "bit {bit}");
         }
+    }
+
+    #[test]
+    fn no_two_attachments_in_a_row_of_65536_share_a_tag() {
+        let secret = Secret { hash_seed: 1, mac_key: [0x1234_5678_9abc_def0, 42] };
+        let tags: std::collections::HashSet<u16> = (7..7 + (1 << 16)).map(|number| tag(&secret, number)).collect();
+        assert_eq!(tags.len(), 1 << 16);
     }
 
     #[test]

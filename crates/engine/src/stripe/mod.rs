@@ -18,7 +18,7 @@ use std::sync::atomic::{AtomicU32, AtomicU64};
 
 pub(crate) use hand::{Work, judge_pinned_again};
 pub(crate) use index::Found;
-pub(crate) use repair::put_in_order;
+pub(crate) use repair::{forget_verified, put_in_order};
 pub(crate) use ring::RingId;
 
 use crate::error::Result;

@@ -68,6 +68,18 @@ pub(crate) fn put_in_order(volume: &Volume, number: usize, trusted: bool) {
     volume.region.half(base + LOCK).store(0, Release);
 }
 
+/// Marks every live entry as one that is to be verified before its next use. For the first process of an attachment.
+pub(crate) fn forget_verified(volume: &Volume) {
+    for number in 0..volume.layout.stripes as usize {
+        let stripe = Stripe::unlocked(volume, number);
+        stripe.each_slot(|slot| {
+            if let Some((record, _, _)) = stripe.entry_at(slot.position()).filter(|_| slot.is_live()) {
+                record.set_generation(0);
+            }
+        });
+    }
+}
+
 impl Stripe<'_> {
     /// After taking the lock from a dead holder.
     pub(crate) fn repair(&mut self) {
