@@ -11,7 +11,7 @@ use super::layout::{Layout, SUPERBLOCK_BYTES};
 /// `EYEWALL` and a zero byte, read as a little-endian word.
 pub(crate) const MAGIC: u64 = u64::from_le_bytes(*b"EYEWALL\0");
 /// The format that this code writes and reads.
-pub(crate) const VERSION: u32 = 1;
+pub(crate) const VERSION: u32 = 2;
 /// Reads as something else on a machine of the other byte order.
 const BYTE_ORDER: u32 = 0x0102_0304;
 /// The stored fields end here, with their checksum.
@@ -26,6 +26,11 @@ const IDENTITY_AT: usize = 224;
 const UNCLEAN_DROPS_AT: usize = 240;
 const BORN_AT: usize = 248;
 const THREADS_USED_AT: usize = 256;
+const TIME_BASE_AT: usize = 264;
+const TIME_SEEN_AT: usize = 272;
+
+/// In the flags: what dies is overwritten with zeros.
+const ERASES: u64 = 1;
 
 /// The part that never changes after creation.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -33,6 +38,8 @@ pub(crate) struct Superblock {
     pub(crate) layout: Layout,
     pub(crate) secret: Secret,
     pub(crate) created_ms: u64,
+    /// Whether the bytes of what dies are overwritten with zeros.
+    pub(crate) erases: bool,
 }
 
 /// What is wrong with a superblock.
@@ -67,8 +74,8 @@ impl Superblock {
             self.secret.mac_key[0],
             self.secret.mac_key[1],
             self.created_ms,
-            0,
-            0,
+            layout.tag_lines,
+            u64::from(self.erases) * ERASES,
         ];
         for word in words {
             bytes.extend_from_slice(&word.to_le_bytes());
@@ -121,17 +128,19 @@ impl Superblock {
             claims: word(72),
             entry_bytes_max: word(80),
             entry_size_hint: word(88),
+            tag_lines: word(128),
             processes_at: 0,
             threads_at: 0,
             stripes_at: 0,
             claims_at: 0,
+            tags_at: 0,
             index_at: 0,
             data_at: 0,
         };
         if layout.size > 1 << 50 || layout.processes > 1 << 16 || layout.threads > 1 << 20 {
             return Err(Rejected::Corrupt("its superblock describes an impossible shape"));
         }
-        if [layout.stripes, layout.claims].iter().any(|count| *count > 1 << 16)
+        if [layout.stripes, layout.claims, layout.tag_lines >> 4].iter().any(|count| *count > 1 << 16)
             || [layout.buckets, layout.small, layout.main].iter().any(|size| *size > 1 << 40)
         {
             return Err(Rejected::Corrupt("its superblock describes an impossible shape"));
@@ -141,7 +150,10 @@ impl Superblock {
             return Err(Rejected::Corrupt("its superblock describes an impossible shape"));
         }
         let secret = Secret { hash_seed: word(96), mac_key: [word(104), word(112)] };
-        Ok(Self { layout, secret, created_ms: word(120) })
+        if word(136) & !ERASES != 0 {
+            return Err(Rejected::Corrupt("its superblock asks for what format 2 doesn't have"));
+        }
+        Ok(Self { layout, secret, created_ms: word(120), erases: word(136) & ERASES != 0 })
     }
 }
 
@@ -220,6 +232,24 @@ impl Attachment<'_> {
         self.0.word(BORN_AT).store(identity.born_ns, Relaxed);
     }
 
+    /// The volume's time, in milliseconds, when this machine was started. Chosen once in a boot.
+    pub(crate) fn time_base(self) -> u64 {
+        self.0.word(TIME_BASE_AT).load(Relaxed)
+    }
+
+    pub(crate) fn set_time_base(self, ms: u64) {
+        self.0.word(TIME_BASE_AT).store(ms, Relaxed);
+    }
+
+    /// A time that the volume had reached: the next boot's can't be earlier.
+    pub(crate) fn time_seen(self) -> u64 {
+        self.0.word(TIME_SEEN_AT).load(Relaxed)
+    }
+
+    pub(crate) fn see_time(self, ms: u64) {
+        self.0.word(TIME_SEEN_AT).fetch_max(ms, Relaxed);
+    }
+
     /// How often the volume was emptied because it could not be trusted.
     pub(crate) fn unclean_drops(self) -> u64 {
         self.0.word(UNCLEAN_DROPS_AT).load(Relaxed)
@@ -255,6 +285,7 @@ mod tests {
             layout: Layout::new(1 << 20, 1024, None).unwrap(),
             secret: Secret { hash_seed: 1, mac_key: [2, 3] },
             created_ms: 4,
+            erases: true,
         }
     }
 
