@@ -198,19 +198,23 @@ fn damage(bytes: &mut Vec<u8>, random: &mut Random) {
             12 | 13 => {
                 damage_slots(bytes, random, &anatomy);
             }
-            _ => {
-                let records = records(bytes, &anatomy, random.below(3) > 0);
-                if !records.is_empty() {
-                    let fillers: Vec<_> = records.iter().filter(|at| word(bytes, **at) >> 56 == 1).collect();
-                    let record = match fillers.len() as u64 {
-                        fillers_count @ 1.. if random.below(2) == 0 => *fillers[random.below(fillers_count) as usize],
-                        _ => records[random.below(records.len() as u64) as usize],
-                    };
-                    change_word(bytes, record + 8 * random.below(6), random, &anatomy);
-                }
-            }
+            _ => damage_record(bytes, random, &anatomy),
         }
     }
+}
+
+/// A word of a record's header, of filler and room more often than chance would have it.
+fn damage_record(bytes: &mut [u8], random: &mut Random, anatomy: &Anatomy) {
+    let records = records(bytes, anatomy, random.below(3) > 0);
+    if records.is_empty() {
+        return;
+    }
+    let fillers: Vec<_> = records.iter().filter(|at| word(bytes, **at) >> 56 < 3).collect();
+    let record = match fillers.len() as u64 {
+        fillers_count @ 1.. if random.below(2) == 0 => *fillers[random.below(fillers_count) as usize],
+        _ => records[random.below(records.len() as u64) as usize],
+    };
+    change_word(bytes, record + 8 * random.below(6), random, anatomy);
 }
 
 fn check(hit: &Hit<'_>) {
