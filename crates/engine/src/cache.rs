@@ -61,6 +61,10 @@ impl Cache {
         &self.volume
     }
 
+    pub(crate) fn shared_volume(&self) -> &Arc<Volume> {
+        &self.volume
+    }
+
     /// The valid entry of `key`, held in place; `None` on a miss. Takes no lock, makes no system call (but
     /// for a thread's first call) and copies nothing.
     ///
@@ -115,13 +119,7 @@ impl Cache {
     }
 
     /// Stores a draft; `None` where the condition didn't hold. What is purged while it is stored counts as stored before.
-    fn put_if(
-        &self,
-        key: &[u8],
-        value: &[u8],
-        options: &PutOptions<'_>,
-        condition: Condition<'_>,
-    ) -> Result<Option<u64>> {
+    fn put_if(&self, key: &[u8], value: &[u8], options: &PutOptions<'_>, condition: Condition) -> Result<Option<u64>> {
         let draft = Draft::new(&self.volume, key, value, options)?;
         Ok(match write::put(&self.volume, &draft, condition)? {
             Outcome::Stored(serial) | Outcome::Superseded(serial) => Some(serial),
@@ -228,12 +226,12 @@ impl Cache {
             Change::Keep => Updated::Kept,
             Change::Put(value) => {
                 let draft = Draft::new(volume, key, &value, options)?.begun_in(epoch);
-                match write::put(volume, &draft, Condition::Claimed(&claim))? {
+                match write::put(volume, &draft, Condition::Claimed(claim.line()))? {
                     Outcome::Stored(serial) => Updated::Stored(serial),
                     Outcome::Superseded(_) | Outcome::Unmet => Updated::Superseded,
                 }
             }
-            Change::Remove => match write::remove(volume, key, Some(&claim))? {
+            Change::Remove => match write::remove(volume, key, Some(claim.line()))? {
                 Some(_) => Updated::Removed,
                 None => Updated::Superseded,
             },

@@ -64,6 +64,7 @@ mod attach;
 mod cache;
 mod claim;
 mod error;
+mod fill;
 mod format;
 mod hit;
 mod iter;
@@ -86,6 +87,7 @@ mod write;
 
 pub use cache::Cache;
 pub use error::{Error, Result};
+pub use fill::{Committed, Fill, FillError, FillOptions, Filled, Follower, NotStored, Writer};
 pub use hit::{Hit, Info, Lookup, OwnedHit};
 pub use iter::Iter;
 pub use options::Options;
