@@ -6,7 +6,7 @@
 //!
 //! | module | what it holds |
 //! |---|---|
-//! | [`region`] | [`Region`]: a mapped file, shared memory or heap; words as atomics, bytes by bounds-checked offset |
+//! | [`region`] | [`Region`]: a mapped file, shared memory or heap; words as atomics, bytes by bounds-checked offset; what of it is in memory |
 //! | [`mod@file`] | creating a file whole or not at all, opening, identity, which file systems keep a promise |
 //! | [`liveness`] | [`Alive`](liveness::Alive): a lock that lives exactly as long as its process |
 //! | [`futex`] | sleeping on a 32-bit word that other processes wake |
@@ -22,6 +22,7 @@ pub mod fork;
 pub mod futex;
 pub mod liveness;
 pub mod region;
+mod residency;
 pub mod sigbus;
 
 pub use region::Region;
