@@ -62,28 +62,29 @@ impl Cache {
     ///
     /// # Errors
     /// [`KeyEmpty`](crate::Error::KeyEmpty), [`KeyTooLong`](crate::Error::KeyTooLong). For readers that can't
-    /// pin, [`Busy`](crate::Error::Busy) when writers keep changing the entry.
+    /// pin, [`Busy`](crate::Error::Busy) when writers keep changing the entry. [`Failed`](crate::Error::Failed), as from
+    /// every call, where [`Options::survive_sigbus`] was asked for.
     #[inline]
     pub fn get(&self, key: impl AsRef<[u8]>) -> Result<Option<Hit<'_>>> {
         let key = key.as_ref();
         write::check_key(&self.volume, key)?;
-        read::get(&self.volume, key, Use::Counts)
+        self.vouched(|volume| read::get(volume, key, Use::Counts))
     }
 
     /// As [`Cache::get`], but leaves no trace: neither in the entry's frequency nor in the counters.
     pub fn peek(&self, key: impl AsRef<[u8]>) -> Result<Option<Hit<'_>>> {
         let key = key.as_ref();
         write::check_key(&self.volume, key)?;
-        read::get(&self.volume, key, Use::Peeks)
+        self.vouched(|volume| read::get(volume, key, Use::Peeks))
     }
 
     /// Copies the value into `value`, whose old content is replaced on a hit and kept on a miss. For callers
-    /// that would hold a hit for long.
+    /// that would hold a hit for long. After an error the content is undefined.
     pub fn get_into(&self, key: impl AsRef<[u8]>, value: &mut Vec<u8>) -> Result<Option<Info>> {
         let Some(hit) = self.get(key)? else { return Ok(None) };
         value.clear();
         value.extend_from_slice(&hit);
-        Ok(Some(hit.info()))
+        self.vouched(|_| Ok(Some(hit.info())))
     }
 
     /// Whether there is a valid entry of `key`. Does not count as use.
@@ -105,13 +106,12 @@ impl Cache {
 
     /// As [`Cache::put`], with a time to live and metadata.
     pub fn put_with(&self, key: impl AsRef<[u8]>, value: impl AsRef<[u8]>, options: &PutOptions<'_>) -> Result<u64> {
-        let stored = write::put(&self.volume, key.as_ref(), value.as_ref(), options, Condition::Always)?;
-        Ok(stored.unwrap_or_default())
+        self.put_if(key, value, options, Condition::Always).map(Option::unwrap_or_default)
     }
 
     /// Stores `value` only if there is no valid entry of `key`; `None`: there was one.
     pub fn add(&self, key: impl AsRef<[u8]>, value: impl AsRef<[u8]>, options: &PutOptions<'_>) -> Result<Option<u64>> {
-        write::put(&self.volume, key.as_ref(), value.as_ref(), options, Condition::Absent)
+        self.put_if(key, value, options, Condition::Absent)
     }
 
     /// Stores `value` only if the entry of `key` still has this `serial`; `None`: it has another, has expired or is gone.
@@ -122,7 +122,17 @@ impl Cache {
         value: impl AsRef<[u8]>,
         options: &PutOptions<'_>,
     ) -> Result<Option<u64>> {
-        write::put(&self.volume, key.as_ref(), value.as_ref(), options, Condition::Serial(serial))
+        self.put_if(key, value, options, Condition::Serial(serial))
+    }
+
+    fn put_if(
+        &self,
+        key: impl AsRef<[u8]>,
+        value: impl AsRef<[u8]>,
+        options: &PutOptions<'_>,
+        condition: Condition<'_>,
+    ) -> Result<Option<u64>> {
+        self.vouched(|volume| write::put(volume, key.as_ref(), value.as_ref(), options, condition))
     }
 
     /// Reads, changes and writes the entry of `key`, one updater at a time over all processes.
@@ -152,14 +162,22 @@ impl Cache {
     where
         F: FnOnce(Option<&Hit<'_>>) -> Change,
     {
-        let (key, volume) = (key.as_ref(), self.volume());
-        write::check_key(volume, key)?;
+        let key = key.as_ref();
+        write::check_key(&self.volume, key)?;
+        self.vouched(|volume| Self::update_in(volume, key, options, change))
+    }
+
+    fn update_in<F>(volume: &Volume, key: &[u8], options: &PutOptions<'_>, change: F) -> Result<Updated>
+    where
+        F: FnOnce(Option<&Hit<'_>>) -> Change,
+    {
         volume.check_writable()?;
         let claim = Claim::acquire(volume, &volume.place(key))?;
         let mut entry = read::get(volume, key, Use::Counts)?;
         while claim.renew() {
             entry = read::get(volume, key, Use::Peeks)?;
         }
+        volume.check_intact()?;
         let change = change(entry.as_ref());
         drop(entry);
         Ok(match change {
@@ -177,29 +195,30 @@ impl Cache {
 
     /// Removes the entry of `key`. True: there was a valid one.
     pub fn remove(&self, key: impl AsRef<[u8]>) -> Result<bool> {
-        Ok(write::remove(&self.volume, key.as_ref(), None)?.unwrap_or_default())
+        self.vouched(|volume| write::remove(volume, key.as_ref(), None)).map(Option::unwrap_or_default)
     }
 
     /// Removes all entries, one stripe after the other; returns how many. Puts meanwhile may survive it.
     pub fn clear(&self) -> Result<u64> {
-        write::clear(&self.volume)
+        self.vouched(write::clear)
     }
 
     /// All valid entries, in no order; each is held while you look at it. Does not count as use. Entries
-    /// that are put or evicted meanwhile may or may not be seen; one that stays is seen exactly once.
+    /// that are put or evicted meanwhile may or may not be seen; one that stays is seen exactly once. Ends early where the
+    /// volume fails ([`Cache::is_failed`]).
     pub fn iter(&self) -> Iter<'_> {
         Iter::new(self)
     }
 
     /// Numbers about the volume. Looks at the whole index, one stripe after the other.
     pub fn stats(&self) -> Result<Stats> {
-        stats::collect(&self.volume)
+        self.vouched(stats::collect)
     }
 
     /// Walks the whole volume under its locks, one stripe at a time, and reports what contradicts the
     /// format. Writers wait meanwhile; readers don't.
     pub fn verify(&self) -> Result<Report> {
-        verify::verify(&self.volume)
+        self.vouched(verify::verify)
     }
 
     /// The volume's file; `None` for one without a name.
@@ -228,7 +247,8 @@ impl Cache {
     /// [`Io`](crate::Error::Io), on kernels before 5.14 among others.
     pub fn populate(&self) -> Result<()> {
         let path = self.path().unwrap_or_else(|| Path::new("the volume"));
-        self.volume.region.populate().map_err(|error| crate::Error::io("populating the map of", path, error))
+        let populating = |error| crate::Error::io("populating the map of", path, error);
+        self.vouched(|volume| volume.region.populate().map_err(populating))
     }
 
     /// Why the volume's size is no promise on its file system, if it isn't: writing to the map may then end

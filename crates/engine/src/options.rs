@@ -39,6 +39,7 @@ pub struct Options {
     mode: u32,
     group: Option<u32>,
     pub(crate) lock_deadline: Duration,
+    pub(crate) survive_sigbus: bool,
 }
 
 impl Default for Options {
@@ -52,6 +53,7 @@ impl Default for Options {
             mode: 0o600,
             group: None,
             lock_deadline: LOCK_DEADLINE_DEFAULT,
+            survive_sigbus: false,
         }
     }
 }
@@ -120,11 +122,29 @@ impl Options {
         self
     }
 
+    /// Survives the loss of bytes under the map: somebody truncates the file, or its storage fails. Default false: the
+    /// kernel ends the process by SIGBUS.
+    ///
+    /// Installs a handler of SIGBUS in this process, once; faults outside of such volumes go to the handler that was
+    /// there before. A lost page reads as zeros from then on. The call that met it, and every later one, returns
+    /// [`Error::Failed`]; nothing is written to storage any more. Other volumes aren't concerned, nor other processes,
+    /// each of which meets the loss for itself. Whoever holds a hit asks [`crate::Hit::is_intact`] after reading it. A
+    /// system call that is given lost bytes, as when they are written to a socket, fails with "bad address"
+    /// (`EFAULT`), and no signal comes.
+    ///
+    /// Threads that block SIGBUS die of it all the same. So do those of a program that installs a handler later which
+    /// doesn't call ours.
+    pub fn survive_sigbus(mut self, yes: bool) -> Self {
+        self.survive_sigbus = yes;
+        self
+    }
+
     /// Opens the volume at `path`; creates it if there is none (see [`Options::create`]).
     ///
     /// Creation allocates all blocks and appears at once: no other process ever sees half a volume.
     ///
-    /// **Hazard**: the file is mapped. If somebody truncates it, or its storage fails, reading it raises SIGBUS.
+    /// **Hazard**: the file is mapped. If somebody truncates it, or its storage fails, reading it raises SIGBUS, unless
+    /// [`Options::survive_sigbus`] was asked for.
     ///
     /// # Errors
     /// [`NotFound`](Error::NotFound), [`Foreign`](Error::Foreign), [`Version`](Error::Version),
