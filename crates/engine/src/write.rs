@@ -150,6 +150,7 @@ fn put_in_two_steps<'a>(
     protocol::Word::store_fenced(pin, Volume::pin_word(stripe.number, stripe.ring(ring).position(at)));
     promise(&stripe, record, draft);
     stripe.advance(ring, at, draft.lengths.record_bytes());
+    volume.check_intact()?;
     drop(stripe);
     let checksum = fill(volume, record, draft);
     let stripe = Stripe::lock(volume, place.stripe)?;
@@ -258,6 +259,10 @@ fn finish(stripe: &Stripe<'_>, place: &Place, spot: Spot, draft: &Draft<'_>, con
     stripe.seal(record, ring.position(at), place, &stamp);
     if spot.advance {
         stripe.advance(ring.id, at, bytes);
+    }
+    // Record or head may not have reached the file: nobody is to find it.
+    if stripe.volume.has_failed() {
+        return stamp.serial;
     }
     stripe.publish(place, ring.position(at), ring.lap(at), bytes, found);
     if !matches!(condition, Condition::Claimed(_)) {

@@ -219,8 +219,7 @@ impl<'a> Stripe<'a> {
             self.word_at(ring, at).store(Head::Filler(bytes).word(), Release);
             at += bytes;
         }
-        // The heads of a volume that fails may read as anything.
-        self.shift(Word::FillerBytes, to.saturating_sub(from), 0);
+        self.shift(Word::FillerBytes, to - from, 0);
     }
 
     /// The virtual offset at which `bytes` bytes can be written, if they fit without evicting anything.
@@ -231,6 +230,9 @@ impl<'a> Stripe<'a> {
         }
         let head = ring.head();
         let to_end = ring.bytes_to_end(head);
+        if self.volume.has_failed() {
+            return None;
+        }
         if bytes <= to_end {
             return Some(head);
         }
@@ -242,7 +244,10 @@ impl<'a> Stripe<'a> {
     /// Takes the `bytes` bytes at `at` (from [`Stripe::fit`]) into the log; their record's header must
     /// stand there already.
     pub(crate) fn advance(&self, id: RingId, at: u64, bytes: u64) {
-        self.ring(id).set_head(at + bytes);
+        // A record that was lost would end the log for everybody.
+        if !self.volume.has_failed() {
+            self.ring(id).set_head(at + bytes);
+        }
     }
 
     /// Lets everything up to `to` stay in place, as if it had been written anew: the free space before it
@@ -252,6 +257,9 @@ impl<'a> Stripe<'a> {
     /// `head - tail > size`, which repair mends.
     pub(super) fn skip(&self, ring: &Ring<'_>, to: u64) {
         let (head, tail) = (ring.head(), ring.tail());
+        if self.volume.has_failed() {
+            return;
+        }
         self.fill(ring, head, tail + ring.size);
         ring.set_head(to + ring.size);
         ring.set_tail(to);
