@@ -114,5 +114,5 @@ fn asking_leaves_no_trace() {
 fn a_key_that_can_be_no_entrys_is_refused_as_ever() {
     let cache = Options::new().heap().unwrap();
     assert!(matches!(cache.is_resident(""), Err(Error::KeyEmpty)));
-    assert!(matches!(cache.prefault([0; 70_000]), Err(Error::KeyTooLong { .. })));
+    assert!(matches!(cache.prefault(vec![0; 70_000]), Err(Error::KeyTooLong { .. })));
 }

@@ -172,7 +172,7 @@ fn holds(arguments: &[&str]) {
     let held: Vec<Hit<'_>> = (300..400).filter_map(|number| cache.get(key(number)).unwrap()).collect();
     let owned = cache.get(key(399)).unwrap().unwrap().into_owned();
     let copy = other.get(key(399)).unwrap().unwrap();
-    assert!(copy.is_copy() && held.iter().all(|hit| hit.is_intact()) && owned.is_intact());
+    assert!(copy.is_copy() && held.iter().all(Hit::is_intact) && owned.is_intact());
     truncated();
     for hit in &held {
         let number = u32::from_le_bytes(hit.key().try_into().unwrap_or_default());
