@@ -113,8 +113,11 @@ fn attach(options: &Options, file: std::fs::File, path: Option<&Path>) -> Result
         return Err(Error::Corrupt { path: name.to_owned(), what: "it is shorter than its superblock says" });
     }
     options.check_against(&superblock, name)?;
-    let region = Region::map(&file, superblock.layout.size as usize, !options.read_only)
-        .map_err(|error| Error::io("mapping", name, error))?;
+    let mapping = |error| Error::io("mapping", name, error);
+    let mut region = Region::map(&file, superblock.layout.size as usize, !options.read_only).map_err(mapping)?;
+    if options.survive_sigbus {
+        region.survive_sigbus().map_err(mapping)?;
+    }
     // An absolute path finds the file again after a change of directory.
     let path = path.map(|path| std::path::absolute(path).unwrap_or_else(|_| path.to_owned()));
     let door = Door::new(file, path).map_err(reading)?;
@@ -140,12 +143,15 @@ fn enter(options: &Options, region: Region, superblock: &Superblock, membership:
         copied_bytes: AtomicU64::new(0),
         shared_pins: std::sync::Mutex::default(),
     });
-    if options.read_only {
+    let joined = if options.read_only {
         let boot = file::boot_id().map_err(|error| Error::io("reading", Path::new("the boot's number"), error))?;
         volume.time_base.store(time_base(&volume, Some(boot)), Relaxed);
+        Ok(())
     } else {
-        join(&volume)?;
-    }
+        join(&volume)
+    };
+    volume.check_intact()?;
+    joined?;
     volume::list(&volume);
     Ok(volume)
 }
@@ -258,9 +264,14 @@ pub(crate) fn leave(volume: &Volume) {
         volume.see_time();
     }
     let attachment = Attachment(&volume.region);
-    if turn.is_ok() && matches!(door.anybody(&volume.layout), Ok(false)) && !attachment.is_clean() {
+    if turn.is_ok()
+        && matches!(door.anybody(&volume.layout), Ok(false))
+        && !attachment.is_clean()
+        && !volume.has_failed()
+    {
         let synced = volume.region.sync(0, volume.region.len());
-        if synced.is_ok() {
+        // Of a volume that fails meanwhile nothing is promised either.
+        if synced.is_ok() && !volume.has_failed() {
             attachment.set_clean(true);
             let _ = attachment.sync();
         }

@@ -184,6 +184,16 @@ pub enum Error {
         /// For how long.
         waited: Duration,
     },
+    /// Bytes of the volume were lost under its map; only with [`crate::Options::survive_sigbus`]. The cache is of no more
+    /// use, and what became of the entry of the key is not known.
+    #[error(
+        "{path} failed: the file was truncated, or its storage returned an error; \
+         close the cache, remove or replace the file, and open it again"
+    )]
+    Failed {
+        /// The file.
+        path: PathBuf,
+    },
     /// The operating system refused.
     #[error("{what} {path}: {source}")]
     Io {

@@ -55,8 +55,13 @@ impl<'a> Iterator for Iter<'a> {
             if !seen.is_live() {
                 continue;
             }
-            if let Some(hit) = read::hit_of_slot(self.cache.volume(), stripe, slot, self.wanted) {
-                return Some(hit);
+            let hit = read::hit_of_slot(self.cache.volume(), stripe, slot, self.wanted);
+            // Of a volume that failed nothing is known; each further step could only meet another lost page.
+            if self.cache.is_failed() {
+                return None;
+            }
+            if hit.is_some() {
+                return hit;
             }
         }
         None

@@ -31,6 +31,7 @@ const LOCK_DEADLINE_DEFAULT: Duration = Duration::from_secs(1);
 /// with a shape that was set and differs is an error, never a silent wipe; a shape that was not set is the
 /// file's own.
 #[derive(Debug, Clone)]
+#[expect(clippy::struct_excessive_bools, reason = "switches that have nothing to do with each other")]
 pub struct Options {
     size: Option<u64>,
     entry_size_hint: Option<u64>,
@@ -41,6 +42,7 @@ pub struct Options {
     group: Option<u32>,
     pub(crate) lock_deadline: Duration,
     pub(crate) secure_erase: bool,
+    pub(crate) survive_sigbus: bool,
 }
 
 impl Default for Options {
@@ -55,6 +57,7 @@ impl Default for Options {
             group: None,
             lock_deadline: LOCK_DEADLINE_DEFAULT,
             secure_erase: false,
+            survive_sigbus: false,
         }
     }
 }
@@ -133,11 +136,29 @@ impl Options {
         self
     }
 
+    /// Survives the loss of bytes under the map: somebody truncates the file, or its storage fails. Default false: the
+    /// kernel ends the process by SIGBUS.
+    ///
+    /// Installs a handler of SIGBUS in this process, once; faults outside of such volumes go to the handler that was
+    /// there before. A lost page reads as zeros from then on. The call that met it, and every later one, returns
+    /// [`Error::Failed`]; nothing is written to storage any more. Other volumes aren't concerned, nor other processes,
+    /// each of which meets the loss for itself. Whoever holds a hit asks [`crate::Hit::is_intact`] after reading it. A
+    /// system call that is given lost bytes, as when they are written to a socket, fails with "bad address"
+    /// (`EFAULT`), and no signal comes.
+    ///
+    /// Threads that block SIGBUS die of it all the same. So do those of a program that installs a handler later which
+    /// doesn't call ours.
+    pub fn survive_sigbus(mut self, yes: bool) -> Self {
+        self.survive_sigbus = yes;
+        self
+    }
+
     /// Opens the volume at `path`; creates it if there is none (see [`Options::create`]).
     ///
     /// Creation allocates all blocks and appears at once: no other process ever sees half a volume.
     ///
-    /// **Hazard**: the file is mapped. If somebody truncates it, or its storage fails, reading it raises SIGBUS.
+    /// **Hazard**: the file is mapped. If somebody truncates it, or its storage fails, reading it raises SIGBUS, unless
+    /// [`Options::survive_sigbus`] was asked for.
     ///
     /// # Errors
     /// [`NotFound`](Error::NotFound), [`Foreign`](Error::Foreign), [`Version`](Error::Version),

@@ -90,7 +90,7 @@ fn register_in_child() {
         // SAFETY: as in `with_volume`.
         let volume = unsafe { &*listed.0 };
         volume.membership.forget_inherited();
-        if !volume.read_only {
+        if !volume.read_only && !volume.has_failed() {
             // On failure the child has no owner word: it reads copies, and its writes are refused.
             let _ = crate::attach::join(volume);
         }

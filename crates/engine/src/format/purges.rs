@@ -161,6 +161,12 @@ impl<'a> Purges<'a> {
         self.0.word(EPOCH_AT).load(Acquire)
     }
 
+    /// The epoch that ended last: no purge that was noted has a later one.
+    #[inline]
+    pub(crate) fn last(self) -> u64 {
+        self.epoch().saturating_sub(1)
+    }
+
     /// Ends an epoch; returns the one that ended.
     pub(crate) fn end_epoch(self) -> u64 {
         crate::seam::kill_point();

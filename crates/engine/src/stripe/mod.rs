@@ -138,6 +138,8 @@ impl<'a> Stripe<'a> {
         let base = volume.layout.stripe_at(number);
         let got = lock::acquire(volume, volume.region.half(base + LOCK), "a stripe's lock")?;
         let mut stripe = Self { volume, number, base, locked: true };
+        // A lock that was lost reads as free; and to repair one takes to see all of it.
+        volume.check_intact()?;
         if got == Got::FromTheDead {
             stripe.repair();
         }
@@ -223,7 +225,12 @@ impl<'a> Stripe<'a> {
 impl Drop for Stripe<'_> {
     fn drop(&mut self) {
         if self.locked {
-            lock::release(self.volume.region.half(self.base + LOCK));
+            let lock = self.volume.region.half(self.base + LOCK);
+            if self.volume.has_failed() {
+                lock::abandon(self.volume, lock);
+            } else {
+                lock::release(lock);
+            }
         }
     }
 }

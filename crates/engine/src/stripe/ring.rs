@@ -226,6 +226,9 @@ impl<'a> Stripe<'a> {
         }
         let head = ring.head();
         let to_end = ring.bytes_to_end(head);
+        if self.volume.has_failed() {
+            return None;
+        }
         if bytes <= to_end {
             return Some(head);
         }
@@ -237,7 +240,10 @@ impl<'a> Stripe<'a> {
     /// Takes the `bytes` bytes at `at` (from [`Stripe::fit`]) into the log; their record's header must
     /// stand there already.
     pub(crate) fn advance(&self, id: RingId, at: u64, bytes: u64) {
-        self.ring(id).set_head(at + bytes);
+        // A record that was lost would end the log for everybody.
+        if !self.volume.has_failed() {
+            self.ring(id).set_head(at + bytes);
+        }
     }
 
     /// Lets everything up to `to` stay in place, as if it had been written anew: the free space before it
@@ -247,6 +253,9 @@ impl<'a> Stripe<'a> {
     /// `head - tail > size`, which repair mends.
     pub(super) fn skip(&self, ring: &Ring<'_>, to: u64) {
         let (head, tail) = (ring.head(), ring.tail());
+        if self.volume.has_failed() {
+            return;
+        }
         self.fill(ring, head, tail + ring.size);
         ring.set_head(to + ring.size);
         ring.set_tail(to);

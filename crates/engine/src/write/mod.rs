@@ -116,6 +116,7 @@ fn put_in_two_steps<'a>(
     seam::kill_point();
     record.set_head(Head::Room(bytes));
     stripe.advance(ring, at, bytes);
+    volume.check_intact()?;
     drop(stripe);
     let checksum = draft.fill(volume, record);
     let stripe = Stripe::lock(volume, place.stripe)?;
@@ -209,6 +210,10 @@ fn finish(stripe: &Stripe<'_>, place: &Place, spot: Spot, draft: &Draft<'_>, con
         stripe.seal(record, ring.position(spot.at), place, &draft.header(serial, spot.checksum));
         if spot.advance {
             stripe.advance(ring.id, spot.at, bytes);
+        }
+        // Record or head may not have reached the file: nobody is to find it.
+        if stripe.volume.has_failed() {
+            return Outcome::Stored(serial);
         }
         stripe.publish(place, ring.position(spot.at), ring.lap(spot.at), bytes, found);
         stripe.tally(Count::BytesWritten, bytes);
