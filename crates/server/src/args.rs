@@ -5,14 +5,17 @@ use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::time::Duration;
 
-use clap::{ArgGroup, Args, Parser, Subcommand};
+use clap::{ArgGroup, Args, Parser, Subcommand, ValueEnum};
 
 use crate::serve::OriginUrl;
 use crate::units::{parse_duration, parse_mode, parse_size};
 
 const AFTER_HELP: &str = "\
-Exit codes: 0 done or hit, 1 the key is not there, 2 a wrong command line, 3 it could not be done (standard error \
-says why).";
+Exit codes: 0 done or hit, also if the reader of the output went away; 1 the key is not there; 2 a wrong command line; \
+3 it could not be done (standard error says why). Ctrl-C ends a tool by its signal, which shells show \
+as 130; the server ends in order, with 0.
+
+Colours are for terminals only; NO_COLOR=1 does without.";
 
 const SERVE_AFTER_HELP: &str = "\
 It answers GET and HEAD, other methods get 405; HTTP/1.1, without TLS. The field Cache-Status of each response tells what \
@@ -21,6 +24,12 @@ happened.
 Of an origin's responses it stores those that say for how long they may be used, by s-maxage, max-age or Expires. Not \
 stored: private, no-store, no-cache, Set-Cookie, and Vary on anything but Accept-Encoding. Requests with Authorization, \
 Range, If-Match or If-Unmodified-Since go to the origin, past the volume.";
+
+const LIST_AFTER_HELP: &str = "\
+A pattern with `*`, `?`, `[a-z]` or `{a,b}` has to match the whole key; a backslash before one of these takes it as it is. \
+Any other pattern is the beginning of the key. `*` goes over slashes, `?` is one byte.
+
+Without --sort entries come as they are found, and nothing is collected.";
 
 /// One memory-mapped cache for a whole web server: its tools and its server.
 #[derive(Debug, Parser)]
@@ -45,13 +54,18 @@ pub enum Verb {
     Get(Get),
     /// Remove an entry; exit 1 if it was not there
     Rm(Remove),
-    /// List the entries, in no order
+    /// List the entries
+    #[command(after_help = LIST_AFTER_HELP)]
     Ls(List),
     /// Show how the volume is doing
     Stat(Stat),
     /// Answer HTTP from the volume, with a folder or an origin behind it
     #[command(after_help = SERVE_AFTER_HELP)]
     Serve(Serve),
+    /// Write a script by which a shell completes this command
+    Completions(Completions),
+    /// Write the manual page; with a folder, one for each verb into it
+    Man(Man),
 }
 
 /// `eyewall create`
@@ -114,11 +128,31 @@ pub struct Remove {
 /// `eyewall ls`
 #[derive(Debug, Args)]
 pub struct List {
-    /// Only keys that begin with this
-    pub prefix: Option<OsString>,
+    /// Only keys like this: a glob, or the beginning of a key
+    pub pattern: Option<OsString>,
+    /// Sort: the largest, the youngest, or the first in the order of bytes comes first
+    #[arg(long, value_name = "BY")]
+    pub sort: Option<SortBy>,
+    /// Turn the order round
+    #[arg(long, requires = "sort")]
+    pub reverse: bool,
+    /// No more than this many
+    #[arg(long, value_name = "N")]
+    pub limit: Option<usize>,
     /// One JSON object a line
     #[arg(long)]
     pub json: bool,
+}
+
+/// What `eyewall ls` sorts by.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum SortBy {
+    /// Bytes of the value.
+    Size,
+    /// Time since it was put.
+    Age,
+    /// Bytes of the key.
+    Key,
 }
 
 /// `eyewall stat`
@@ -151,4 +185,18 @@ pub struct Serve {
     /// Log requests to standard error; twice for more
     #[arg(short, long, action = clap::ArgAction::Count)]
     pub verbose: u8,
+}
+
+/// `eyewall completions`
+#[derive(Debug, Args)]
+pub struct Completions {
+    /// Which shell
+    pub shell: clap_complete::Shell,
+}
+
+/// `eyewall man`
+#[derive(Debug, Args)]
+pub struct Man {
+    /// A folder for the pages of all verbs; it is made if it isn't there
+    pub folder: Option<PathBuf>,
 }

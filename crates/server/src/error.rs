@@ -65,6 +65,17 @@ pub enum Error {
         /// The volume's limit.
         bytes_max: u64,
     },
+    /// The pattern of `ls` is none.
+    #[error("{0}")]
+    Pattern(String),
+    /// A file could not be written.
+    #[error("can't write {}: {source}", path.display())]
+    File {
+        /// What the command line named.
+        path: PathBuf,
+        /// What the system said.
+        source: io::Error,
+    },
     /// Standard output could not be written.
     #[error("can't write the output: {0}")]
     Output(#[source] io::Error),
@@ -106,6 +117,7 @@ impl Error {
         match self {
             Self::NoVolume
             | Self::NoSource
+            | Self::Pattern(_)
             | Self::Cache(
                 Engine::KeyEmpty
                 | Engine::KeyTooLong { .. }
