@@ -7,12 +7,13 @@ use std::time::Duration;
 
 use clap::{ArgGroup, Args, Parser, Subcommand, ValueEnum};
 
+use crate::advise::Format;
 use crate::serve::OriginUrl;
 use crate::units::{parse_duration, parse_mode, parse_size};
 
 const AFTER_HELP: &str = "\
-Exit codes: 0 done or hit, also if the reader of the output went away; 1 the key is not there; 2 a wrong command line; \
-3 it could not be done (standard error says why). Ctrl-C ends a tool by its signal, which shells show \
+Exit codes: 0 done or hit, also if the reader of the output went away; 1 the key is not there; 2 a wrong command line, or \
+a log that is none; 3 it could not be done (standard error says why). Ctrl-C ends a tool by its signal, which shells show \
 as 130; the server ends in order, with 0.
 
 Colours are for terminals only; NO_COLOR=1 does without.";
@@ -30,6 +31,18 @@ A pattern with `*`, `?`, `[a-z]` or `{a,b}` has to match the whole key; a backsl
 Any other pattern is the beginning of the key. `*` goes over slashes, `?` is one byte.
 
 Without --sort entries come as they are found, and nothing is collected.";
+
+const ADVISE_AFTER_HELP: &str = "\
+Each size is tried with a volume of that size: the requests are replayed through the cache itself, in the order of the log. \
+What misses is put.
+
+Requests count that are GET and whose status is 200, 203, 204, 206, 300, 301, 304, 308, 404 or 410. The key is the target \
+with its query, after the host where a JSON line names one. An object is as large as the largest answer that the log has \
+for its key, so 304 and `-` don't make it small. Lines that can't be read are counted and left out.
+
+Of large logs some of the keys are replayed, with all of their requests, through a volume that is smaller by as much \
+(spatial sampling; Waldspurger et al., FAST 2015). The standard error that comes of their choice stands beside each figure; \
+in what we measured, a small volume itself differed from a large one by less than a point.";
 
 /// One memory-mapped cache for a whole web server: its tools and its server.
 #[derive(Debug, Parser)]
@@ -62,6 +75,9 @@ pub enum Verb {
     /// Answer HTTP from the volume, with a folder or an origin behind it
     #[command(after_help = SERVE_AFTER_HELP)]
     Serve(Serve),
+    /// Tell from an access log how large a volume should be
+    #[command(after_help = ADVISE_AFTER_HELP)]
+    Advise(Advise),
     /// Write a script by which a shell completes this command
     Completions(Completions),
     /// Write the manual page; with a folder, one for each verb into it
@@ -185,6 +201,32 @@ pub struct Serve {
     /// Log requests to standard error; twice for more
     #[arg(short, long, action = clap::ArgAction::Count)]
     pub verbose: u8,
+}
+
+/// `eyewall advise`
+#[derive(Debug, Args)]
+pub struct Advise {
+    /// Access logs, the oldest first; gzip is unpacked, `-` is standard input
+    #[arg(required = true, value_name = "LOG")]
+    pub logs: Vec<PathBuf>,
+    /// The form of the lines [default: that of most lines at the beginning]
+    #[arg(long)]
+    pub format: Option<Format>,
+    /// A size to try, any number of times [default: from a part of the log's footprint to all of it]
+    #[arg(long, value_name = "SIZE", value_parser = parse_size)]
+    pub size: Vec<u64>,
+    /// The size that there is now, to tell what half as much again and twice as much would buy
+    #[arg(long, value_name = "SIZE", value_parser = parse_size)]
+    pub now: Option<u64>,
+    /// Replay all keys; takes as much memory as the two largest sizes
+    #[arg(long)]
+    pub exact: bool,
+    /// One JSON object
+    #[arg(long)]
+    pub json: bool,
+    /// Draw the curve into this file, too
+    #[arg(long, value_name = "FILE")]
+    pub svg: Option<PathBuf>,
 }
 
 /// `eyewall completions`

@@ -16,6 +16,11 @@ pub(crate) const GOOD: Style = AnsiColor::Green.on_default();
 pub(crate) const WARNING: Style = AnsiColor::Yellow.on_default();
 /// What went wrong.
 pub(crate) const ERROR: Style = AnsiColor::Red.on_default().bold();
+/// The curve of requests.
+pub(crate) const OBJECTS: Style = AnsiColor::Cyan.on_default();
+/// The curve of bytes.
+pub(crate) const BYTES: Style = AnsiColor::Yellow.on_default();
+
 /// Runs `write` over a buffered standard output for people: colours are left out unless it is a terminal that shows them.
 /// `NO_COLOR` forbids them, `CLICOLOR_FORCE` asks for them wherever it goes.
 pub(crate) fn text_to_stdout(

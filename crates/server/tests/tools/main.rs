@@ -7,6 +7,8 @@ mod command;
 #[path = "../common/expected.rs"]
 mod expected;
 
+mod advise;
+mod advise_bad_logs;
 mod bad_volume;
 mod broken_pipe;
 mod colours;

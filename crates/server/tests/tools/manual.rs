@@ -3,7 +3,7 @@
 use crate::command::{Volume, eyewall, run};
 use crate::expected::expect;
 
-const VERBS: [&str; 9] = ["create", "put", "get", "rm", "ls", "stat", "serve", "completions", "man"];
+const VERBS: [&str; 10] = ["create", "put", "get", "rm", "ls", "stat", "serve", "advise", "completions", "man"];
 
 #[test]
 fn a_folder_gets_a_page_for_each_verb() {
@@ -17,6 +17,8 @@ fn a_folder_gets_a_page_for_each_verb() {
         assert!(page.starts_with(".ie") && page.contains(".SH SYNOPSIS"), "{page}");
         assert!(whole.contains(&format!("eyewall\\-{verb}(1)")), "{verb} in {whole}");
     }
+    let advise = std::fs::read_to_string(folder.join("eyewall-advise.1")).unwrap();
+    assert!(advise.contains("Waldspurger"), "what stands below the help: {advise}");
 }
 
 #[test]
@@ -37,7 +39,7 @@ fn a_folder_that_cannot_be_made_is_told() {
 
 #[test]
 fn the_helps_say_what_they_said() {
-    for words in [&["--help"][..], &["ls", "--help"], &["--help"]] {
+    for words in [&["--help"][..], &["ls", "--help"], &["advise", "--help"]] {
         let help = run(eyewall().args(words).env("COLUMNS", "100"), b"");
         assert_eq!(help.code, 0);
         let name = words.join("").replace("--", "-").trim_start_matches('-').to_owned();
