@@ -16,12 +16,16 @@ use eyewall_region::{Region, clock};
 use crate::error::{Error, Result};
 use crate::format::hash::Secret;
 use crate::format::layout::{Layout, SUPERBLOCK_BYTES};
-use crate::format::superblock::{Attachment, Superblock};
+use crate::format::superblock::{self, Attachment, Superblock};
 use crate::options::Options;
 use crate::process::{Door, Membership};
+use crate::purge;
 use crate::seam;
 use crate::stripe;
 use crate::volume::{self, Volume};
+
+/// No volume has lived so long: a damaged word says so.
+const TIME_END: u64 = 1 << 47;
 
 /// Opens the volume at `path`, or creates it where the options allow.
 pub(crate) fn open(options: &Options, path: &Path) -> Result<Arc<Volume>> {
@@ -92,7 +96,7 @@ fn new_superblock(options: &Options) -> Result<Superblock> {
     });
     let mut next = || words.next().unwrap_or_default();
     let secret = Secret { hash_seed: next(), mac_key: [next(), next()] };
-    Ok(Superblock { layout, secret, created_ms: clock::now_ms() })
+    Ok(Superblock { layout, secret, created_ms: clock::wall_ms(), erases: options.secure_erase })
 }
 
 fn attach(options: &Options, file: std::fs::File, path: Option<&Path>) -> Result<Arc<Volume>> {
@@ -108,7 +112,7 @@ fn attach(options: &Options, file: std::fs::File, path: Option<&Path>) -> Result
     if metadata.len() < superblock.layout.size {
         return Err(Error::Corrupt { path: name.to_owned(), what: "it is shorter than its superblock says" });
     }
-    options.check_against(&superblock.layout, name)?;
+    options.check_against(&superblock, name)?;
     let region = Region::map(&file, superblock.layout.size as usize, !options.read_only)
         .map_err(|error| Error::io("mapping", name, error))?;
     // An absolute path finds the file again after a change of directory.
@@ -127,14 +131,19 @@ fn enter(options: &Options, region: Region, superblock: &Superblock, membership:
         secret: superblock.secret,
         id: volume::next_id(),
         read_only: options.read_only,
+        erases: superblock.erases,
         lock_deadline: options.lock_deadline,
         membership,
         generation: AtomicU16::new(generation),
+        time_base: AtomicU64::new(0),
         marked_unclean: AtomicBool::new(false),
         copied_bytes: AtomicU64::new(0),
         shared_pins: std::sync::Mutex::default(),
     });
-    if !options.read_only {
+    if options.read_only {
+        let boot = file::boot_id().map_err(|error| Error::io("reading", Path::new("the boot's number"), error))?;
+        volume.time_base.store(time_base(&volume, Some(boot)), Relaxed);
+    } else {
         join(&volume)?;
     }
     volume::list(&volume);
@@ -154,6 +163,7 @@ pub(crate) fn join(volume: &Volume) -> Result<()> {
         put_in_order(volume).map_err(failed)?;
     }
     volume.generation.store(Attachment(&volume.region).generation(), Relaxed);
+    volume.time_base.store(Attachment(&volume.region).time_base(), Relaxed);
     // In a forked child: what the parent had seen may have been undone by an orderly end since.
     volume.marked_unclean.store(false, Relaxed);
     let claimed = volume.membership.claim(&volume.region, &volume.layout).map_err(failed)?;
@@ -173,8 +183,13 @@ fn put_in_order(volume: &Volume) -> io::Result<()> {
         None => None,
     };
     let (boot, identity) = attachment.home();
-    let trusted = here
-        .is_none_or(|(boot_now, identity_now)| identity == identity_now && (boot == boot_now || attachment.is_clean()));
+    // Where attachments can't be told apart, nothing tells what was verified in this one; where purges can't have been as
+    // they are noted, nothing tells what was purged.
+    let trusted = attachment.is_numbered(&volume.secret)
+        && purge::is_sound(volume)
+        && here.is_none_or(|(boot_now, identity_now)| {
+            identity == identity_now && (boot == boot_now || attachment.is_clean())
+        });
     for thread in 0..volume.layout.threads as u32 {
         let at = volume.layout.thread_at(thread);
         volume.region.half(at).store(0, Relaxed);
@@ -182,31 +197,53 @@ fn put_in_order(volume: &Volume) -> io::Result<()> {
             pin.store(0, Relaxed);
         }
     }
-    let fresh = attachment.attachments() == 0;
+    let fresh = attachment.is_new();
     for stripe in 0..volume.layout.stripes as usize {
         stripe::put_in_order(volume, stripe, trusted || fresh);
     }
     if !trusted && !fresh {
         attachment.count_unclean_drop();
     }
+    purge::put_in_order(volume, !trusted && !fresh);
+    attachment.set_time_base(time_base(volume, here.map(|(boot, _)| boot)));
+    volume.time_base.store(attachment.time_base(), Relaxed);
+    volume.see_time();
     seam::kill_point();
     if let Some((boot, identity)) = here {
         attachment.set_home(boot, identity);
     }
-    let tag = new_tag(attachment.generation())?;
+    let number = next_attachment(volume, attachment.attachments());
     seam::kill_point();
-    attachment.start_generation(tag);
+    attachment.start_generation(&volume.secret, number);
     Ok(())
 }
 
-/// A generation's tag: never zero, nor the last one's.
-fn new_tag(last: u16) -> io::Result<u16> {
+/// The volume's time when the machine was started: as it stands in the volume for the whole of a boot. A new boot begins
+/// with the wall clock's time, but never before the time that the volume had reached.
+fn time_base(volume: &Volume, boot: Option<u128>) -> u64 {
+    let attachment = Attachment(&volume.region);
+    let of_this_boot = boot.is_some_and(|boot| attachment.home().0 == boot);
+    match attachment.time_base() {
+        base @ 1..TIME_END if of_this_boot => base,
+        _ => {
+            let seen = attachment.time_seen();
+            let seen = if seen < TIME_END { seen } else { 0 };
+            clock::wall_ms().max(seen).saturating_sub(clock::since_boot_ms()).max(1)
+        }
+    }
+}
+
+/// The number of the next attachment: one whose tag isn't zero. Before tags come round again, what was verified under
+/// them is so no more.
+fn next_attachment(volume: &Volume, last: u64) -> u64 {
+    let mut number = last;
     loop {
-        let mut random = [0; 2];
-        getrandom::fill(&mut random).map_err(io::Error::other)?;
-        let tag = u16::from_le_bytes(random);
-        if tag != 0 && tag != last {
-            return Ok(tag);
+        number = number.wrapping_add(1) & (u64::MAX >> 16);
+        if number.trailing_zeros() >= 16 {
+            stripe::forget_verified(volume);
+        }
+        if superblock::tag(&volume.secret, number) != 0 {
+            return number;
         }
     }
 }
@@ -217,6 +254,9 @@ pub(crate) fn leave(volume: &Volume) {
     // Failing to leave in order costs no data: it only leaves the volume marked as written to.
     let turn = door.lock_attach();
     volume.membership.leave(&volume.region, &volume.layout);
+    if !volume.read_only {
+        volume.see_time();
+    }
     let attachment = Attachment(&volume.region);
     if turn.is_ok() && matches!(door.anybody(&volume.layout), Ok(false)) && !attachment.is_clean() {
         let synced = volume.region.sync(0, volume.region.len());
@@ -248,5 +288,31 @@ fn create_error(path: &Path, bytes: u64, error: io::Error) -> Error {
             advice: "a volume can't be created there; choose another directory",
         },
         _ => Error::io("creating", path, error),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::format::slot::Slot;
+
+    #[test]
+    fn before_tags_come_round_again_nothing_counts_as_verified() {
+        let cache = Options::new().heap().unwrap();
+        cache.put("key", "value").unwrap();
+        let volume = cache.volume();
+        let place = volume.place(b"key");
+        let generation = || {
+            let slots = volume.bucket(&place, 0).iter().chain(volume.bucket(&place, 1));
+            let live = slots.map(|slot| Slot(slot.load(Relaxed))).find(|slot| slot.is_live()).unwrap();
+            stripe::entry_at(volume, place.stripe, live.position()).unwrap().0.generation()
+        };
+        assert_eq!(generation(), volume.generation());
+        assert!(next_attachment(volume, 0xfff0) >= 0xfff1);
+        assert_eq!(generation(), volume.generation());
+        assert!(next_attachment(volume, 0xffff) >= 0x1_0000);
+        assert_eq!(generation(), 0);
+        assert_eq!(&*cache.get("key").unwrap().unwrap(), b"value");
+        assert_eq!(generation(), volume.generation(), "verified as it was read");
     }
 }

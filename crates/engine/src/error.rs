@@ -34,6 +34,28 @@ pub enum Error {
         /// The longest metadata.
         max: usize,
     },
+    /// More tags than an entry can carry.
+    #[error("the entry has {count} tags, the limit is {max}; join those that are always purged together")]
+    TooManyTags {
+        /// How many.
+        count: usize,
+        /// The most.
+        max: usize,
+    },
+    /// An empty tag, or one that is too long.
+    #[error("a tag has {bytes} bytes; it must have 1 to {max}. Use a hash of a longer one")]
+    TagLength {
+        /// Its length.
+        bytes: usize,
+        /// The longest tag.
+        max: usize,
+    },
+    /// An entry that is to be counted up holds something else.
+    #[error("the entry is no counter: its value has {bytes} bytes, not 8; remove it first, or use another key")]
+    NotACounter {
+        /// The value's length.
+        bytes: usize,
+    },
     /// Key, metadata and value together exceed the volume's limit for one entry.
     #[error(
         "the entry needs {bytes} bytes, the limit of this volume is {max}; \
@@ -60,7 +82,7 @@ pub enum Error {
         bytes: u64,
     },
     /// `entry_bytes_max` out of range.
-    #[error("entry_bytes_max is {bytes}; for this size it must lie between 80 and {max}")]
+    #[error("entry_bytes_max is {bytes}; for this size it must lie between 96 and {max}")]
     EntryMaxOutOfRange {
         /// What was asked for.
         bytes: u64,

@@ -10,7 +10,9 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use eyewall_region::{clock, fork};
 
-use crate::format::record::{Head, Header, Lengths, Record};
+use crate::format::record::{Flags, Header, Lengths, Record};
+use crate::format::tags::Tags;
+use crate::format::times::Phase;
 use crate::protocol;
 use crate::volume::Volume;
 
@@ -32,6 +34,7 @@ pub struct Hit<'a> {
     metadata_bytes: u32,
     value_bytes: u32,
     fork: u32,
+    stale: bool,
 }
 
 // SAFETY: `body` points to bytes that nobody writes while the hit lives: a pinned record's, or a heap
@@ -49,9 +52,47 @@ enum Held<'a> {
 /// A record on the heap, counted against the process's budget while it lives.
 pub(crate) struct Copied {
     pub(crate) header: Header,
-    pub(crate) serial: u64,
     /// Key, metadata and value.
     pub(crate) body: Box<[u8]>,
+}
+
+/// What [`crate::Cache::lookup`] found.
+#[derive(Debug)]
+pub enum Lookup<'a> {
+    /// A valid value.
+    Fresh(Hit<'a>),
+    /// A value whose time to live is over, or that a soft purge meant, and that may still be used.
+    Stale(Hit<'a>),
+    /// Somebody noted that there is nothing: [`Hit::reason`] says why.
+    Negative(Hit<'a>),
+    /// Nothing is known.
+    Miss,
+}
+
+impl<'a> Lookup<'a> {
+    pub(crate) fn of(hit: Option<Hit<'a>>) -> Self {
+        match hit {
+            None => Self::Miss,
+            // What was noted to be absent is not taken for so when that is over.
+            Some(hit) if hit.reason().is_some() => {
+                if hit.stale {
+                    Self::Miss
+                } else {
+                    Self::Negative(hit)
+                }
+            }
+            Some(hit) if hit.stale => Self::Stale(hit),
+            Some(hit) => Self::Fresh(hit),
+        }
+    }
+
+    /// The value, if there is a valid one.
+    pub fn fresh(self) -> Option<Hit<'a>> {
+        match self {
+            Self::Fresh(hit) => Some(hit),
+            _ => None,
+        }
+    }
 }
 
 /// What is known of an entry beside its bytes.
@@ -63,6 +104,10 @@ pub struct Info {
     pub created: SystemTime,
     /// How long it stays valid; `None`: until it is evicted.
     pub ttl_left: Option<Duration>,
+    /// Whether it was stale when it was looked up.
+    pub stale: bool,
+    /// How long it may be used, fresh or stale; `None`: until it is evicted.
+    pub usable_left: Option<Duration>,
     /// Length of the key.
     pub key_bytes: usize,
     /// Length of the metadata.
@@ -84,21 +129,21 @@ impl<'a> Hit<'a> {
     /// `pin` holds a validated claim on `record`, which nobody else releases, and the record's body lies
     /// inside the region.
     #[inline]
-    pub(crate) unsafe fn pinned(volume: &'a Volume, record: Record<'a>, pin: &'a AtomicU64) -> Self {
+    pub(crate) unsafe fn pinned(volume: &'a Volume, record: Record<'a>, phase: Phase, pin: &'a AtomicU64) -> Self {
         let lengths = record.lengths();
         // SAFETY: the caller has checked that the body lies inside the region; a key has a byte at least.
         let body = unsafe { volume.region.address(record.body()) };
-        Self::new(volume, Held::Pinned { record, pin }, body, lengths)
+        Self::new(volume, Held::Pinned { record, pin }, phase, body, lengths)
     }
 
-    pub(crate) fn copied(volume: &'a Volume, copied: Copied) -> Self {
+    pub(crate) fn copied(volume: &'a Volume, copied: Copied, phase: Phase) -> Self {
         volume.copied_bytes.fetch_add(copied.body.len() as u64, Relaxed);
         let (body, lengths) = (copied.body.as_ptr().cast_mut(), copied.header.lengths);
-        Self::new(volume, Held::Copied(Box::new(copied)), body, lengths)
+        Self::new(volume, Held::Copied(Box::new(copied)), phase, body, lengths)
     }
 
     #[inline]
-    fn new(volume: &'a Volume, held: Held<'a>, body: *mut u8, lengths: Lengths) -> Self {
+    fn new(volume: &'a Volume, held: Held<'a>, phase: Phase, body: *mut u8, lengths: Lengths) -> Self {
         Self {
             volume,
             held,
@@ -107,10 +152,11 @@ impl<'a> Hit<'a> {
             metadata_bytes: lengths.metadata as u32,
             value_bytes: lengths.value as u32,
             fork: fork::generation(),
+            stale: phase == Phase::Stale,
         }
     }
 
-    fn header(&self) -> Header {
+    pub(crate) fn header(&self) -> Header {
         match &self.held {
             Held::Pinned { record, .. } => record.header(),
             Held::Copied(copied) => copied.header,
@@ -130,9 +176,42 @@ impl<'a> Hit<'a> {
         self.part(0, self.key_bytes)
     }
 
+    fn flags(&self) -> Flags {
+        match &self.held {
+            Held::Pinned { record, .. } => record.flags(),
+            Held::Copied(copied) => copied.header.flags,
+        }
+    }
+
     /// What was put as metadata; empty if nothing was.
     pub fn metadata(&self) -> &[u8] {
-        self.part(self.key_bytes, self.metadata_bytes)
+        let all = self.part(self.key_bytes, self.metadata_bytes);
+        if self.flags() == Flags::default() {
+            return all;
+        }
+        all.get(..self.read_tags().map_or(all.len(), |tags| tags.start)).unwrap_or_default()
+    }
+
+    fn read_tags(&self) -> Option<Tags<'_>> {
+        let all = self.part(self.key_bytes, self.metadata_bytes);
+        if self.flags().has(Flags::TAGGED) { Tags::read(all) } else { None }
+    }
+
+    /// The tags that it was put with ([`crate::PutOptions::tags`]).
+    pub fn tags(&self) -> impl Iterator<Item = &str> {
+        self.read_tags().into_iter().flat_map(Tags::names)
+    }
+
+    /// Why there is nothing: the reason code of a negative entry ([`crate::Cache::put_negative`]); `None` for values.
+    pub fn reason(&self) -> Option<u16> {
+        let reason = self.value().first_chunk::<2>().map(|bytes| u16::from_le_bytes(*bytes));
+        reason.filter(|_| self.flags().has(Flags::NEGATIVE))
+    }
+
+    /// Whether its time to live was over when it was looked up, or a soft purge meant it: only
+    /// [`crate::Cache::lookup`] and [`crate::Cache::iter_all`] give such hits.
+    pub fn is_stale(&self) -> bool {
+        self.stale
     }
 
     /// The value; the hit also derefs to it.
@@ -143,29 +222,34 @@ impl<'a> Hit<'a> {
 
     /// Names this version of the entry, for [`crate::Cache::replace_if`].
     pub fn serial(&self) -> u64 {
-        match &self.held {
-            Held::Pinned { record, .. } => match record.head() {
-                Some(Head::Entry(serial)) => serial,
-                _ => 0,
-            },
-            Held::Copied(copied) => copied.serial,
-        }
+        self.header().serial
     }
 
-    /// When the entry was put, by the wall clock.
+    /// When the entry was put, by the wall clock as it stands now.
     pub fn created(&self) -> SystemTime {
-        UNIX_EPOCH + Duration::from_millis(self.header().created_ms)
+        UNIX_EPOCH + Duration::from_millis(clock::wall_ms()).saturating_sub(self.age())
     }
 
-    /// How long ago the entry was put; zero if the clock went back meanwhile.
+    /// How long ago the entry was put.
     pub fn age(&self) -> Duration {
-        Duration::from_millis(clock::now_ms().saturating_sub(self.header().created_ms))
+        Duration::from_millis(self.age_ms())
     }
 
-    /// How long the entry stays valid; `None`: it never expires. Zero once it has expired.
+    fn age_ms(&self) -> u64 {
+        self.volume.now_ms().saturating_sub(self.header().created_ms)
+    }
+
+    /// How long the entry stays valid; `None`: it never expires. Zero once it has expired. A soft purge since the look-up
+    /// isn't seen.
     pub fn ttl_left(&self) -> Option<Duration> {
-        let expires = self.header().expires_ms;
-        (expires != 0).then(|| Duration::from_millis(expires.saturating_sub(clock::now_ms())))
+        let fresh = if self.stale { Some(0) } else { self.header().times.fresh_for() };
+        fresh.map(|fresh| Duration::from_millis(fresh.saturating_sub(self.age_ms())))
+    }
+
+    /// How long the entry may be used, fresh or stale ([`crate::PutOptions::stale`]); `None`: until it is evicted.
+    pub fn usable_left(&self) -> Option<Duration> {
+        let usable = self.header().times.usable_for();
+        usable.map(|usable| Duration::from_millis(usable.saturating_sub(self.age_ms())))
     }
 
     /// Whether the bytes are a heap copy: too much of the cache is held, or this process can't hold bytes
@@ -180,8 +264,10 @@ impl<'a> Hit<'a> {
             serial: self.serial(),
             created: self.created(),
             ttl_left: self.ttl_left(),
+            stale: self.stale,
+            usable_left: self.usable_left(),
             key_bytes: self.key_bytes as usize,
-            metadata_bytes: self.metadata_bytes as usize,
+            metadata_bytes: self.metadata().len(),
             value_bytes: self.value_bytes as usize,
         }
     }

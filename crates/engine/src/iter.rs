@@ -3,7 +3,7 @@
 use crate::cache::Cache;
 use crate::format::slot::Slot;
 use crate::hit::Hit;
-use crate::read;
+use crate::read::{self, Wanted};
 
 /// All entries, in no particular order; see [`Cache::iter`].
 #[derive(Debug)]
@@ -12,11 +12,16 @@ pub struct Iter<'a> {
     stripe: usize,
     bucket: u64,
     slot: usize,
+    wanted: Wanted,
 }
 
 impl<'a> Iter<'a> {
     pub(crate) fn new(cache: &'a Cache) -> Self {
-        Self { cache, stripe: 0, bucket: 0, slot: 0 }
+        Self { cache, stripe: 0, bucket: 0, slot: 0, wanted: Wanted::Fresh }
+    }
+
+    pub(crate) fn all(cache: &'a Cache) -> Self {
+        Self { wanted: Wanted::Any, ..Self::new(cache) }
     }
 
     /// Steps to the next slot; the one that it stood on is returned.
@@ -50,7 +55,7 @@ impl<'a> Iterator for Iter<'a> {
             if !seen.is_live() {
                 continue;
             }
-            if let Some(hit) = read::hit_of_slot(self.cache.volume(), stripe, slot) {
+            if let Some(hit) = read::hit_of_slot(self.cache.volume(), stripe, slot, self.wanted) {
                 return Some(hit);
             }
         }

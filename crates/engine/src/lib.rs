@@ -73,6 +73,7 @@ mod policy;
 mod process;
 #[doc(hidden)]
 pub mod protocol;
+mod purge;
 mod put;
 mod read;
 mod seam;
@@ -85,10 +86,11 @@ mod write;
 
 pub use cache::Cache;
 pub use error::{Error, Result};
-pub use hit::{Hit, Info, OwnedHit};
+pub use hit::{Hit, Info, Lookup, OwnedHit};
 pub use iter::Iter;
 pub use options::Options;
-pub use put::{Change, PutOptions, Updated};
+pub use purge::Purge;
+pub use put::{Change, Counter, PutOptions, Touch, Updated};
 pub use stats::Stats;
 pub use verify::Report;
 
@@ -98,5 +100,5 @@ pub use verify::Report;
 pub mod seams {
     pub use crate::format::parse::parse;
     pub use crate::seam::armed::{die_after, pause_before_pin, stop_after, stores_since};
-    pub use eyewall_region::clock::shift_for_tests as shift_clock;
+    pub use eyewall_region::clock::{shift_for_tests as shift_clock, shift_wall_for_tests as shift_wall_clock};
 }

@@ -9,6 +9,7 @@ use crate::attach;
 use crate::cache::Cache;
 use crate::error::{Error, Result};
 use crate::format::layout::Layout;
+use crate::format::superblock::Superblock;
 
 const PAGE_BYTES: u64 = 4096;
 const SIZE_DEFAULT: u64 = 64 << 20;
@@ -39,6 +40,7 @@ pub struct Options {
     mode: u32,
     group: Option<u32>,
     pub(crate) lock_deadline: Duration,
+    pub(crate) secure_erase: bool,
 }
 
 impl Default for Options {
@@ -52,6 +54,7 @@ impl Default for Options {
             mode: 0o600,
             group: None,
             lock_deadline: LOCK_DEADLINE_DEFAULT,
+            secure_erase: false,
         }
     }
 }
@@ -120,6 +123,16 @@ impl Options {
         self
     }
 
+    /// Whether a new volume overwrites the bytes of each entry that dies with zeros: when it is replaced, removed, evicted or
+    /// swept away, or when the last reader that holds it has gone and the hand comes by. Default false. It costs a write of
+    /// every byte once more.
+    ///
+    /// A copy that storage has made of a block (snapshots, wear levelling, a journal) is out of its reach.
+    pub fn secure_erase(mut self, yes: bool) -> Self {
+        self.secure_erase = yes;
+        self
+    }
+
     /// Opens the volume at `path`; creates it if there is none (see [`Options::create`]).
     ///
     /// Creation allocates all blocks and appears at once: no other process ever sees half a volume.
@@ -160,7 +173,8 @@ impl Options {
     }
 
     /// Whether an existing volume is what was asked for.
-    pub(crate) fn check_against(&self, found: &Layout, path: &Path) -> Result<()> {
+    pub(crate) fn check_against(&self, superblock: &Superblock, path: &Path) -> Result<()> {
+        let found = &superblock.layout;
         let asked = Layout::new(
             self.size.unwrap_or(found.size),
             self.entry_size_hint.unwrap_or(found.entry_size_hint),
@@ -171,6 +185,8 @@ impl Options {
             ("size", self.size.map(|size| size - size % PAGE_BYTES), found.size),
             ("entry_size_hint", hint, found.entry_size_hint),
             ("entry_bytes_max", self.entry_bytes_max, found.entry_bytes_max),
+            // Who doesn't ask for it can use a volume that does it.
+            ("secure_erase", self.secure_erase.then_some(1), u64::from(superblock.erases)),
         ];
         for (option, asked, found) in pairs {
             if let Some(asked) = asked.filter(|asked| *asked != found) {

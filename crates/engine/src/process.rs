@@ -252,7 +252,7 @@ impl Membership {
 
     /// Buries every dead process, at most ten times a second. True: it was done.
     pub(crate) fn bury_now_and_then(&self, region: &Region, layout: &Layout) -> bool {
-        let now = clock::now_ms();
+        let now = clock::wall_ms();
         let due = now.abs_diff(self.buried_ms.load(Relaxed)) >= 100;
         if due {
             self.buried_ms.store(now, Relaxed);
@@ -295,7 +295,7 @@ fn renew(region: &Region, layout: &Layout, process: u32) -> Owner {
     }
     seam::kill_point();
     region.word(at + PID).store(u64::from(process::id()), Relaxed);
-    region.word(at + STARTED_MS).store(clock::now_ms(), Relaxed);
+    region.word(at + STARTED_MS).store(clock::wall_ms(), Relaxed);
     seam::kill_point();
     region.word(at + INCARNATION).store(u64::from(incarnation), Release);
     seam::kill_point();

@@ -3,21 +3,21 @@
 //! 1. Hash the key, look through its two buckets for its fingerprint.
 //! 2. Publish a pin, look at the slot again ([`crate::protocol::pin`]). Unchanged, but for the frequency:
 //!    the record stays where it is. Changed: start again.
-//! 3. Compare the key, check what is older than this attachment, check expiry, raise the frequency.
+//! 3. Compare the key, check what is older than this attachment, check purges and times, raise the frequency.
 
 use std::sync::atomic::AtomicU64;
 use std::sync::atomic::Ordering::{Acquire, Relaxed, SeqCst};
 
-use eyewall_region::clock;
-
 use crate::error::{Error, Result};
 use crate::format::hash::Place;
-use crate::format::record::{Head, Lengths, Record, is_expired};
+use crate::format::record::{Flags, Head, Header, Lengths, Record};
 use crate::format::slot::{FREQUENCY_MAX, Slot};
+use crate::format::times::{Phase, Times};
 use crate::hit::{Copied, Hit};
 use crate::protocol;
+use crate::purge::{self, Subject, Verdict};
 use crate::seam;
-use crate::stripe::{entry_at, judge_pinned_again, locate, verify_entry, wants_copies};
+use crate::stripe::{entry_at, judge_pinned_again, locate, purge_verdict, verify_entry, wants_copies};
 use crate::thread::{Counter, Thread};
 use crate::volume::Volume;
 
@@ -37,9 +37,29 @@ pub(crate) enum Use {
     Peeks,
 }
 
+/// Which entries a look-up takes for found.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Wanted {
+    /// Valid values.
+    Fresh,
+    /// Stale and negative ones, too.
+    Any,
+}
+
+impl Wanted {
+    #[inline]
+    fn takes(self, phase: Phase, flags: Flags) -> bool {
+        match self {
+            Self::Fresh => phase == Phase::Fresh && !flags.has(Flags::NEGATIVE),
+            Self::Any => phase != Phase::Over,
+        }
+    }
+}
+
 /// An entry that the calling thread has pinned, not yet handed out.
 struct Pinned<'a> {
     record: Record<'a>,
+    phase: Phase,
     pin: &'a AtomicU64,
     slot: &'a AtomicU64,
     seen: Slot,
@@ -47,16 +67,27 @@ struct Pinned<'a> {
 
 /// Looks `key` up.
 #[inline]
-pub(crate) fn get<'a>(volume: &'a Volume, key: &[u8], usage: Use) -> Result<Option<Hit<'a>>> {
-    let place = volume.place(key);
-    let Some(thread) = Thread::current(volume) else { return get_unpinned(volume, &place, key) };
+pub(crate) fn get<'a>(volume: &'a Volume, key: &[u8], usage: Use, wanted: Wanted) -> Result<Option<Hit<'a>>> {
+    get_at(volume, &volume.place(key), key, usage, wanted)
+}
+
+/// As [`get`], for a key whose place is known already.
+#[inline]
+pub(crate) fn get_at<'a>(
+    volume: &'a Volume,
+    place: &Place,
+    key: &[u8],
+    usage: Use,
+    wanted: Wanted,
+) -> Result<Option<Hit<'a>>> {
+    let Some(thread) = Thread::current(volume) else { return get_unpinned(volume, place, key, wanted) };
     let Some(pin) = thread.free_pin().filter(|_| !must_copy(volume, place.stripe)) else {
-        return Ok(get_copy(volume, thread, &place, key, usage));
+        return Ok(get_copy(volume, thread, place, key, usage, wanted));
     };
-    let found = find(volume, &place, key, pin);
+    let found = find(volume, place, key, wanted, pin);
     count(thread, usage, found.as_ref());
     // SAFETY: `find` has validated the claim; it is this hit's alone now.
-    Ok(found.map(|found| unsafe { Hit::pinned(volume, found.record, pin) }))
+    Ok(found.map(|found| unsafe { Hit::pinned(volume, found.record, found.phase, pin) }))
 }
 
 #[inline]
@@ -85,7 +116,7 @@ fn count(thread: Thread<'_>, usage: Use, found: Option<&Pinned<'_>>) {
 
 /// Finds and pins the valid entry of `key`; on a miss `pin` is free again.
 #[inline]
-fn find<'a>(volume: &'a Volume, place: &Place, key: &[u8], pin: &'a AtomicU64) -> Option<Pinned<'a>> {
+fn find<'a>(volume: &'a Volume, place: &Place, key: &[u8], wanted: Wanted, pin: &'a AtomicU64) -> Option<Pinned<'a>> {
     'again: loop {
         for which in 0..2 {
             let line = volume.bucket(place, which);
@@ -111,8 +142,10 @@ fn find<'a>(volume: &'a Volume, place: &Place, key: &[u8], pin: &'a AtomicU64) -
                 if !protocol::pin(slot, seen.0, pin, claim, same) {
                     continue 'again;
                 }
-                if let Some(record) = check(volume, place, key, seen, spot) {
-                    return Some(Pinned { record, pin, slot, seen });
+                if let Some((record, phase, flags)) = check(volume, place, key, seen, spot)
+                    && wanted.takes(phase, flags)
+                {
+                    return Some(Pinned { record, phase, pin, slot, seen });
                 }
                 protocol::unpin(pin);
             }
@@ -121,7 +154,7 @@ fn find<'a>(volume: &'a Volume, place: &Place, key: &[u8], pin: &'a AtomicU64) -
     }
 }
 
-/// Whether the pinned record, at `offset` with `room` bytes to its ring's end, is `key`'s valid entry.
+/// The pinned record, at `offset` with `room` bytes to its ring's end, if it is `key`'s entry; where it stands in its life.
 #[inline]
 fn check<'a>(
     volume: &'a Volume,
@@ -129,10 +162,10 @@ fn check<'a>(
     key: &[u8],
     seen: Slot,
     (offset, room): (usize, u64),
-) -> Option<Record<'a>> {
+) -> Option<(Record<'a>, Phase, Flags)> {
     // SAFETY: `locate` has checked that a header fits there.
     let record = unsafe { Record::at_checked(&volume.region, offset) };
-    let Some(Head::Entry(serial)) = record.head() else { return None };
+    let Some(Head::Entry(_, flags)) = record.head() else { return None };
     let lengths = record.lengths();
     if lengths.key != key.len() as u64 || lengths.record_bytes() > room {
         return None;
@@ -144,24 +177,52 @@ fn check<'a>(
     }
     if record.generation() != volume.generation()
         // SAFETY: the record is pinned.
-        && !unsafe { verify_entry(volume, place, seen.position(), record, lengths, serial) }
+        && !unsafe { verify_entry(volume, place, seen.position(), record, lengths) }
     {
         return None;
     }
-    let expires = record.expires_ms();
-    if expires != 0 && is_expired(record.created_ms(), expires, clock::now_ms) {
-        return None;
+    // SAFETY: the record is pinned, and its end was checked.
+    let verdict = unsafe { purge_verdict(volume, record) };
+    Some((record, phase(volume, verdict, record.times(), || record.created_ms()), flags))
+}
+
+/// Where an entry stands in its life, purges considered.
+#[inline]
+fn phase(volume: &Volume, verdict: Verdict, times: Times, created: impl FnOnce() -> u64) -> Phase {
+    if verdict == Verdict::Untouched && times.is_ever() {
+        return Phase::Fresh;
     }
-    Some(record)
+    let times = if verdict == Verdict::Soft { times.staled() } else { times };
+    if verdict == Verdict::Hard { Phase::Over } else { times.phase(created(), || volume.now_ms()) }
+}
+
+fn phase_of_copy(volume: &Volume, copied: &Copied) -> Phase {
+    let Copied { header, body } = copied;
+    let (key, rest) = body.split_at(header.lengths.key as usize);
+    let metadata = &rest[..header.lengths.metadata as usize];
+    let current = u64::from(header.epoch) == volume.purges().epoch();
+    let verdict = if current {
+        Verdict::Untouched
+    } else {
+        purge::judge(volume, &Subject { epoch: header.epoch, flags: header.flags, key, metadata })
+    };
+    phase(volume, verdict, header.times, || header.created_ms)
 }
 
 /// A hit as a heap copy, made under the thread's transient pin.
 #[cold]
-fn get_copy<'a>(volume: &'a Volume, thread: Thread<'a>, place: &Place, key: &[u8], usage: Use) -> Option<Hit<'a>> {
+fn get_copy<'a>(
+    volume: &'a Volume,
+    thread: Thread<'a>,
+    place: &Place,
+    key: &[u8],
+    usage: Use,
+    wanted: Wanted,
+) -> Option<Hit<'a>> {
     if thread.is_nth(Counter::Copies, LOOKS_EVERY) && must_copy(volume, place.stripe) {
         judge_pinned_again(volume, place.stripe);
     }
-    let found = find(volume, place, key, thread.transient_pin());
+    let found = find(volume, place, key, wanted, thread.transient_pin());
     count(thread, usage, found.as_ref());
     let found = found?;
     if usage == Use::Counts {
@@ -169,7 +230,7 @@ fn get_copy<'a>(volume: &'a Volume, thread: Thread<'a>, place: &Place, key: &[u8
     }
     let copied = copy(volume, found.record, found.record.lengths());
     protocol::unpin(found.pin);
-    Some(Hit::copied(volume, copied))
+    Some(Hit::copied(volume, copied, found.phase))
 }
 
 fn copy(volume: &Volume, record: Record<'_>, lengths: Lengths) -> Copied {
@@ -179,20 +240,16 @@ fn copy(volume: &Volume, record: Record<'_>, lengths: Lengths) -> Copied {
     // SAFETY: the source lies inside the region; where it isn't pinned it may change under the copy, whose
     // bytes are only used after the slot and the checksum have vouched for them.
     unsafe { std::ptr::copy_nonoverlapping(from, body.as_mut_ptr(), bytes) };
-    let serial = match record.head() {
-        Some(Head::Entry(serial)) => serial,
-        _ => 0,
-    };
-    Copied { header: record.header(), serial, body }
+    Copied { header: Header { lengths, ..record.header() }, body }
 }
 
 /// For processes that can't pin: copies, then looks at the slot again and checks the copy's checksum.
 #[cold]
-fn get_unpinned<'a>(volume: &'a Volume, place: &Place, key: &[u8]) -> Result<Option<Hit<'a>>> {
+fn get_unpinned<'a>(volume: &'a Volume, place: &Place, key: &[u8], wanted: Wanted) -> Result<Option<Hit<'a>>> {
     let start = std::time::Instant::now();
     for attempt in 0..COPY_TRIES {
-        match try_unpinned(volume, place, key) {
-            Attempt::Hit(copied) => return Ok(Some(Hit::copied(volume, copied))),
+        match try_unpinned(volume, place, key, wanted) {
+            Attempt::Hit(copied, phase) => return Ok(Some(Hit::copied(volume, copied, phase))),
             Attempt::Miss => return Ok(None),
             Attempt::Changed if attempt % 8 == 7 => std::thread::yield_now(),
             Attempt::Changed => {}
@@ -202,12 +259,12 @@ fn get_unpinned<'a>(volume: &'a Volume, place: &Place, key: &[u8]) -> Result<Opt
 }
 
 enum Attempt {
-    Hit(Copied),
+    Hit(Copied, Phase),
     Miss,
     Changed,
 }
 
-fn try_unpinned(volume: &Volume, place: &Place, key: &[u8]) -> Attempt {
+fn try_unpinned(volume: &Volume, place: &Place, key: &[u8], wanted: Wanted) -> Attempt {
     for bucket in place.buckets {
         for slot in volume.region.line(volume.layout.bucket_at(place.stripe, bucket)) {
             let seen = Slot(slot.load(Acquire));
@@ -220,10 +277,11 @@ fn try_unpinned(volume: &Volume, place: &Place, key: &[u8]) -> Attempt {
                 return Attempt::Changed;
             }
             let Some(copied) = copied.filter(|copied| is_genuine(volume, place, seen, copied)) else { continue };
-            let header = &copied.header;
-            let is_key = copied.body.get(..header.lengths.key as usize) == Some(key);
-            if is_key && !is_expired(header.created_ms, header.expires_ms, clock::now_ms) {
-                return Attempt::Hit(copied);
+            if copied.body.get(..copied.header.lengths.key as usize) == Some(key) {
+                let phase = phase_of_copy(volume, &copied);
+                if wanted.takes(phase, copied.header.flags) {
+                    return Attempt::Hit(copied, phase);
+                }
             }
         }
     }
@@ -232,30 +290,31 @@ fn try_unpinned(volume: &Volume, place: &Place, key: &[u8]) -> Attempt {
 
 /// A copy of what a slot names, torn if the slot has changed meanwhile.
 pub(crate) fn copy_unpinned(volume: &Volume, stripe: usize, seen: Slot) -> Option<Copied> {
-    let (record, lengths, serial) = entry_at(volume, stripe, seen.position())?;
+    let (record, lengths, _) = entry_at(volume, stripe, seen.position())?;
     // A torn header could ask for gigabytes.
     if lengths.record_bytes() > volume.layout.entry_bytes_max {
         return None;
     }
-    let mut copied = copy(volume, record, lengths);
-    copied.header.lengths = lengths;
-    copied.serial = serial;
-    Some(copied)
+    Some(copy(volume, record, lengths))
 }
 
 /// Whether a copy is whole, and one that this volume wrote at that position.
 pub(crate) fn is_genuine(volume: &Volume, place: &Place, seen: Slot, copied: &Copied) -> bool {
     use crate::format::hash::checksum;
     let header = &copied.header;
-    let (position, serial) = (seen.position(), copied.serial);
-    let mac = crate::stripe::expected_mac(volume, place.stripe, position, header.lengths, place.hash, serial);
+    let mac = crate::stripe::expected_mac(volume, place.stripe, seen.position(), place.hash, header);
     mac == header.mac && checksum(&copied.body) == header.checksum
 }
 
 /// The valid entry that a slot names, whatever its key.
-pub(crate) fn hit_of_slot<'a>(volume: &'a Volume, stripe: usize, slot: &'a AtomicU64) -> Option<Hit<'a>> {
+pub(crate) fn hit_of_slot<'a>(
+    volume: &'a Volume,
+    stripe: usize,
+    slot: &'a AtomicU64,
+    wanted: Wanted,
+) -> Option<Hit<'a>> {
     let pin = Thread::current(volume).and_then(Thread::free_pin).filter(|_| !must_copy(volume, stripe));
-    let Some(pin) = pin else { return copy_of_slot(volume, stripe, slot) };
+    let Some(pin) = pin else { return copy_of_slot(volume, stripe, slot, wanted) };
     loop {
         let seen = Slot(slot.load(Acquire));
         if !seen.is_live() {
@@ -272,16 +331,16 @@ pub(crate) fn hit_of_slot<'a>(volume: &'a Volume, stripe: usize, slot: &'a Atomi
             let place = volume.place(key);
             (place.stripe == stripe && seen.may_hold(&place)).then(|| check(volume, &place, key, seen, spot))?
         });
-        let Some(record) = found else {
+        let Some((record, phase, _)) = found.filter(|(_, phase, flags)| wanted.takes(*phase, *flags)) else {
             protocol::unpin(pin);
             return None;
         };
         // SAFETY: the claim is validated, and this hit's alone.
-        return Some(unsafe { Hit::pinned(volume, record, pin) });
+        return Some(unsafe { Hit::pinned(volume, record, phase, pin) });
     }
 }
 
-fn copy_of_slot<'a>(volume: &'a Volume, stripe: usize, slot: &AtomicU64) -> Option<Hit<'a>> {
+fn copy_of_slot<'a>(volume: &'a Volume, stripe: usize, slot: &AtomicU64, wanted: Wanted) -> Option<Hit<'a>> {
     for _ in 0..COPY_TRIES {
         let seen = Slot(slot.load(Acquire));
         if !seen.is_live() {
@@ -294,11 +353,11 @@ fn copy_of_slot<'a>(volume: &'a Volume, stripe: usize, slot: &AtomicU64) -> Opti
         }
         let copied = copied?;
         let place = volume.place(copied.body.get(..copied.header.lengths.key as usize)?);
-        let header = &copied.header;
-        let valid = place.stripe == stripe
-            && is_genuine(volume, &place, seen, &copied)
-            && !is_expired(header.created_ms, header.expires_ms, clock::now_ms);
-        return valid.then(|| Hit::copied(volume, copied));
+        if place.stripe != stripe || !is_genuine(volume, &place, seen, &copied) {
+            return None;
+        }
+        let phase = phase_of_copy(volume, &copied);
+        return wanted.takes(phase, copied.header.flags).then(|| Hit::copied(volume, copied, phase));
     }
     None
 }

@@ -3,6 +3,7 @@
 use serde::Serialize;
 
 use crate::error::Result;
+use crate::format::purges::PurgeCount;
 use crate::format::superblock::Attachment;
 use crate::stripe::{Count, RingId, Stripe, Word, count};
 use crate::thread::{self, Counter, pins};
@@ -60,6 +61,8 @@ pub struct Stats {
     pub evictions_index: u64,
     /// Evicted because they failed their checksum.
     pub evictions_damaged: u64,
+    /// Dropped because they were purged.
+    pub evictions_purged: u64,
     /// Entries that moved from the small ring to main because they were hit.
     pub promotions: u64,
     /// Entries that main kept because they were hit.
@@ -86,6 +89,10 @@ pub struct Stats {
     pub busy: u64,
     /// How old the entry was that was evicted last, in milliseconds: the largest over all stripes.
     pub eviction_age_ms: u64,
+    /// Purges of tags, of prefixes and of everything.
+    pub purges: u64,
+    /// How often more was purged than asked for, because tables were full: of tags, of prefixes, of epochs.
+    pub purge_overflows: u64,
     /// How often the volume was attached while no process was.
     pub attachments: u64,
     /// How often it was emptied at attach because it could not be trusted (power loss, a copied file).
@@ -103,6 +110,10 @@ pub(crate) fn collect(volume: &Volume) -> Result<Stats> {
         entry_bytes_max: layout.entry_bytes_max,
         attachments: Attachment(&volume.region).attachments(),
         unclean_drops: Attachment(&volume.region).unclean_drops(),
+        purges: volume.purges().count(PurgeCount::Purges),
+        purge_overflows: [PurgeCount::TagOverflows, PurgeCount::RuleOverflows, PurgeCount::EpochsEnded]
+            .into_iter()
+            .fold(0, |sum, count| sum.wrapping_add(volume.purges().count(count))),
         ..Stats::default()
     };
     if volume.check_writable().is_err() {
@@ -142,13 +153,14 @@ fn add_stripe(stats: &mut Stats, volume: &Volume, number: usize) -> Result<()> {
     stats.index_live += live;
     stats.index_ghosts += ghosts;
     drop(stripe);
-    let counts: [(&mut u64, Count); 14] = [
+    let counts: [(&mut u64, Count); 15] = [
         (&mut stats.puts, Count::Puts),
         (&mut stats.removes, Count::Removes),
         (&mut stats.evictions_cold, Count::EvictionsCold),
         (&mut stats.evictions_expired, Count::EvictionsExpired),
         (&mut stats.evictions_index, Count::EvictionsIndex),
         (&mut stats.evictions_damaged, Count::EvictionsDamaged),
+        (&mut stats.evictions_purged, Count::EvictionsPurged),
         (&mut stats.promotions, Count::Promotions),
         (&mut stats.reinsertions, Count::Reinsertions),
         (&mut stats.moved, Count::Moved),

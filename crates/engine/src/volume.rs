@@ -6,11 +6,12 @@ use std::sync::atomic::{AtomicU16, AtomicU64};
 use std::sync::{Mutex, PoisonError, Weak};
 use std::time::Duration;
 
-use eyewall_region::{Region, fork};
+use eyewall_region::{Region, clock, fork};
 
 use crate::error::{Error, Result};
 use crate::format::hash::{self, Place, Secret};
-use crate::format::layout::Layout;
+use crate::format::layout::{Layout, TAG_LINE_BYTES};
+use crate::format::purges::Purges;
 use crate::format::superblock::Attachment;
 use crate::hit::{SharedKey, SharedPin};
 use crate::process::Membership;
@@ -27,10 +28,14 @@ pub(crate) struct Volume {
     /// Unique in this process: thread-local state is found by it, not by address.
     pub(crate) id: u64,
     pub(crate) read_only: bool,
+    /// Whether what dies is overwritten with zeros.
+    pub(crate) erases: bool,
     pub(crate) lock_deadline: Duration,
     pub(crate) membership: Membership,
     /// The attachment that this process is part of; records verified in it are trusted.
     pub(crate) generation: AtomicU16,
+    /// The volume's time when the machine was started.
+    pub(crate) time_base: AtomicU64,
     /// Whether this process has seen the volume marked as written to.
     pub(crate) marked_unclean: std::sync::atomic::AtomicBool,
     /// Heap bytes that hits of this process hold as copies, because too much was pinned.
@@ -116,6 +121,47 @@ impl Volume {
         }
     }
 
+    /// The volume's time in milliseconds. It is the wall clock's as of this boot's first attachment, and runs on by the
+    /// clock since boot: setting the wall clock doesn't change it, and no boot begins earlier than the last one was seen.
+    #[inline]
+    pub(crate) fn now_ms(&self) -> u64 {
+        self.time_base.load(Relaxed) + clock::since_boot_ms()
+    }
+
+    /// Notes the present time for later boots.
+    pub(crate) fn see_time(&self) {
+        Attachment(&self.region).see_time(self.now_ms());
+    }
+
+    #[inline]
+    pub(crate) fn purges(&self) -> Purges<'_> {
+        Purges(&self.region)
+    }
+
+    /// The bucket of the table of purged tags in which a tag of this hash is noted: floors and seven cells.
+    #[inline]
+    pub(crate) fn tag_line(&self, hash: u64) -> &[AtomicU64; 8] {
+        self.region.line(self.layout.tag_line_at(hash))
+    }
+
+    pub(crate) fn tag_line_number(&self, line: u64) -> &[AtomicU64; 8] {
+        self.region.line((self.layout.tags_at + line * TAG_LINE_BYTES) as usize)
+    }
+
+    fn storage_error(&self, error: std::io::Error) -> Error {
+        Error::io("syncing", self.membership.path().unwrap_or_else(|| "the volume".as_ref()), error)
+    }
+
+    /// Brings the superblock's page to storage.
+    pub(crate) fn sync_superblock(&self) -> Result<()> {
+        Attachment(&self.region).sync().map_err(|error| self.storage_error(error))
+    }
+
+    /// Brings all that was written so far to storage.
+    pub(crate) fn sync_all(&self) -> Result<()> {
+        self.region.sync(0, self.region.len()).map_err(|error| self.storage_error(error))
+    }
+
     #[inline]
     pub(crate) fn generation(&self) -> u16 {
         self.generation.load(Relaxed)
@@ -146,10 +192,8 @@ impl Volume {
     #[cold]
     fn mark_unclean_now(&self) -> Result<()> {
         // Synced by each process, whatever the word says: another may have cleared it and not synced it yet.
-        let attachment = Attachment(&self.region);
-        attachment.set_clean(false);
-        let path = self.membership.path().unwrap_or_else(|| "the volume".as_ref());
-        attachment.sync().map_err(|error| Error::io("syncing", path, error))?;
+        Attachment(&self.region).set_clean(false);
+        self.sync_superblock()?;
         self.marked_unclean.store(true, Relaxed);
         Ok(())
     }

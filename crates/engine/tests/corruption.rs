@@ -28,7 +28,8 @@ fn key(number: u64) -> String {
 fn put(cache: &Cache, number: u64, version: u32, bytes: u64) -> eyewall::Result<u64> {
     let key = key(number);
     let options = match number % 5 {
-        0 => PutOptions::new().metadata(b"text/html").ttl(Duration::from_hours(1)),
+        0 => PutOptions::new().metadata(b"text/html").ttl(Duration::from_hours(1)).tags(&["one", "another"]),
+        1 => PutOptions::new().tags(&["one"]),
         _ => PutOptions::new(),
     };
     cache.put_with(&key, value(key.as_bytes(), version, bytes as usize), &options)
@@ -113,12 +114,12 @@ fn records(bytes: &[u8], anatomy: &Anatomy, main: bool) -> Vec<u64> {
         let offset = if main { anatomy.main_byte(0, at) } else { anatomy.small_byte(0, at) };
         records.push(offset);
         let record = word(bytes, offset);
-        at += if record >> 56 == 1 {
+        at += if record >> 56 < 3 {
             8 * (record & ((1 << 34) - 1))
         } else {
             let lengths = word(bytes, offset + 24);
             let key = word(bytes, offset + 16) >> 48;
-            (40 + key + ((lengths >> 32) & 0xffff) + (lengths & 0xffff_ffff)).next_multiple_of(8)
+            (44 + key + ((lengths >> 32) & 0xffff) + (lengths & 0xffff_ffff)).next_multiple_of(8)
         };
     }
     records
@@ -144,7 +145,17 @@ fn damage(bytes: &mut Vec<u8>, random: &mut Random) {
     let first = if random.below(20) == 0 { 0 } else { 160 };
     let anywhere = |random: &mut Random| first + random.below(len - first);
     for _ in 0..=random.below(6) {
-        match random.below(16) {
+        match random.below(18) {
+            // Epochs, floors, rules; the table of tags.
+            16 => change_word(bytes, 320 + random.below(1216), random, &anatomy),
+            17 => {
+                change_word(
+                    bytes,
+                    anatomy.tags_at + random.below(anatomy.index_at - anatomy.tags_at),
+                    random,
+                    &anatomy,
+                );
+            }
             0 | 1 => {
                 for _ in 0..=random.below(40) {
                     bytes[anywhere(random) as usize] ^= 1 << random.below(8);
@@ -170,7 +181,7 @@ fn damage(bytes: &mut Vec<u8>, random: &mut Random) {
                 bytes.truncate(random.below(len) as usize);
                 return;
             }
-            5 | 6 => change_word(bytes, 192 + random.below(72), random, &anatomy),
+            5 | 6 => change_word(bytes, 192 + random.below(88), random, &anatomy),
             7 => {
                 let at = anatomy.stripe_word(0, anatomy::SMALL_HEAD + 8 * random.below(4));
                 change_word(bytes, at, random, &anatomy);
@@ -187,19 +198,23 @@ fn damage(bytes: &mut Vec<u8>, random: &mut Random) {
             12 | 13 => {
                 damage_slots(bytes, random, &anatomy);
             }
-            _ => {
-                let records = records(bytes, &anatomy, random.below(3) > 0);
-                if !records.is_empty() {
-                    let fillers: Vec<_> = records.iter().filter(|at| word(bytes, **at) >> 56 == 1).collect();
-                    let record = match fillers.len() as u64 {
-                        fillers_count @ 1.. if random.below(2) == 0 => *fillers[random.below(fillers_count) as usize],
-                        _ => records[random.below(records.len() as u64) as usize],
-                    };
-                    change_word(bytes, record + 8 * random.below(5), random, &anatomy);
-                }
-            }
+            _ => damage_record(bytes, random, &anatomy),
         }
     }
+}
+
+/// A word of a record's header, of filler and room more often than chance would have it.
+fn damage_record(bytes: &mut [u8], random: &mut Random, anatomy: &Anatomy) {
+    let records = records(bytes, anatomy, random.below(3) > 0);
+    if records.is_empty() {
+        return;
+    }
+    let fillers: Vec<_> = records.iter().filter(|at| word(bytes, **at) >> 56 < 3).collect();
+    let record = match fillers.len() as u64 {
+        fillers_count @ 1.. if random.below(2) == 0 => *fillers[random.below(fillers_count) as usize],
+        _ => records[random.below(records.len() as u64) as usize],
+    };
+    change_word(bytes, record + 8 * random.below(6), random, anatomy);
 }
 
 fn check(hit: &Hit<'_>) {

@@ -32,7 +32,7 @@ fn a_key_has_at_least_one_byte() {
 #[test]
 fn a_key_is_as_long_as_an_entry_can_be_at_most() {
     let cache = small();
-    let max = cache.entry_bytes_max() as usize - 40;
+    let max = cache.entry_bytes_max() as usize - 44;
     cache.put(vec![1; max], "").unwrap();
     let error = cache.put(vec![1; max + 1], "").unwrap_err();
     assert!(matches!(error, Error::KeyTooLong { bytes, max: found } if bytes == max + 1 && found == max));
@@ -60,7 +60,7 @@ fn an_entry_is_as_large_as_the_volume_takes() {
     let cache = small();
     let max = cache.entry_bytes_max();
     assert_eq!(max, 32 << 10);
-    let most = max as usize - 40 - 3;
+    let most = max as usize - 44 - 3;
     cache.put("key", vec![1; most]).unwrap();
     let error = cache.put("key", vec![2; most + 1]).unwrap_err();
     assert!(
@@ -76,10 +76,10 @@ fn an_entry_is_as_large_as_the_volume_takes() {
 fn a_quarter_of_the_volume_is_the_largest_entry_of_all() {
     let size = 1 << 20;
     let options = Options::new().size(size);
-    for bytes in [(size / 4) + 1, 79, 0] {
+    for bytes in [(size / 4) + 1, 95, 0] {
         let error = options.clone().entry_bytes_max(bytes).heap().unwrap_err();
         assert!(matches!(error, Error::EntryMaxOutOfRange { max, .. } if max == size / 4), "{error:?}");
-        says(&error, "for this size it must lie between 80 and 262144");
+        says(&error, "for this size it must lie between 96 and 262144");
     }
     let cache = options.entry_bytes_max(size / 4).heap().unwrap();
     for round in 0..20 {

@@ -5,6 +5,7 @@
 
 mod common;
 
+use std::io::Read;
 use std::path::Path;
 
 use common::fast_folder;
@@ -33,11 +34,11 @@ fn answer(change: impl FnOnce(&mut Vec<u8>)) -> Error {
 
 #[test]
 fn another_format_version_is_named() {
-    for version in [0_u32, 2, 7, u32::MAX] {
+    for version in [0_u32, 1, 7, u32::MAX] {
         let error = answer(|bytes| bytes[8..12].copy_from_slice(&version.to_le_bytes()));
-        assert!(matches!(error, Error::Version { found, supported: 1, .. } if found == version), "{error:?}");
+        assert!(matches!(error, Error::Version { found, supported: 2, .. } if found == version), "{error:?}");
         let text = error.to_string();
-        assert!(text.contains(&format!("has format version {version}, this program knows version 1")), "{text}");
+        assert!(text.contains(&format!("has format version {version}, this program knows version 2")), "{text}");
     }
 }
 
@@ -104,5 +105,44 @@ fn after_a_boot_only_what_was_left_in_order_is_kept() {
         assert_eq!(cache.stats().unwrap().unclean_drops, u64::from(!kept));
         cache.put("key", "again").unwrap();
         assert_eq!(cache.verify().unwrap().problems, Vec::<String>::new());
+    }
+}
+
+/// Where the superblock keeps the number of the attachment and its tag.
+const NUMBER_AT: usize = 200;
+
+#[test]
+fn what_cannot_tell_its_attachments_apart_is_emptied() {
+    for at in [NUMBER_AT, NUMBER_AT + 2] {
+        let folder = fast_folder();
+        let path = folder.path().join("volume");
+        let mut bytes = volume(&path);
+        bytes[at] ^= 2;
+        std::fs::write(&path, &bytes).unwrap();
+        let cache = Options::new().open(&path).unwrap();
+        assert!(!cache.contains("key").unwrap());
+        assert_eq!(cache.stats().unwrap().unclean_drops, 1);
+        drop(cache);
+        let cache = Options::new().open(&path).unwrap();
+        cache.put("key", "again").unwrap();
+        assert_eq!(cache.stats().unwrap().unclean_drops, 1, "mended");
+    }
+}
+
+/// Volumes of every format that there was.
+const FIXTURES: [(u32, &[u8]); 1] = [(1, include_bytes!("../../../fixtures/format-1.volume.gz"))];
+
+#[test]
+fn a_volume_of_an_older_format_is_refused_and_left_as_it_is() {
+    for (version, packed) in FIXTURES {
+        let folder = fast_folder();
+        let path = folder.path().join("volume");
+        let mut bytes = Vec::new();
+        flate2::read::GzDecoder::new(packed).read_to_end(&mut bytes).unwrap();
+        std::fs::write(&path, &bytes).unwrap();
+        let error = Options::new().open(&path).unwrap_err();
+        assert!(matches!(error, Error::Version { found, .. } if found == version), "{error:?}");
+        assert!(error.to_string().contains("remove the file (the cache starts empty)"), "{error}");
+        assert!(std::fs::read(&path).unwrap() == bytes, "left as it is");
     }
 }

@@ -203,6 +203,19 @@ impl Region {
         unsafe { ptr::copy_nonoverlapping(from.as_ptr(), to, from.len()) }
     }
 
+    /// Stores `bytes` zeros at `offset`.
+    ///
+    /// # Safety
+    /// As for [`Region::store`].
+    ///
+    /// # Panics
+    /// If they lie outside the region: a bug of the caller.
+    pub unsafe fn zero(&self, offset: usize, bytes: usize) {
+        let to = self.pointer(offset, bytes);
+        // SAFETY: in bounds; the caller vouches that nobody else touches the target.
+        unsafe { ptr::write_bytes(to, 0, bytes) }
+    }
+
     /// Asks the processor to fetch the cache line at `offset`; no effect when that lies outside.
     #[inline]
     pub fn prefetch(&self, offset: usize) {

@@ -6,6 +6,7 @@ use siphasher::sip::SipHasher13;
 use xxhash_rust::xxh3::{xxh3_64, xxh3_64_with_seed};
 
 use super::layout::Layout;
+use super::record::Header;
 
 /// The secret of a volume: keys can't be made to collide, nor headers forged, without reading it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -56,14 +57,30 @@ pub(crate) fn checksum(bytes: &[u8]) -> u32 {
     xxh3_64(bytes) as u32
 }
 
-/// The low 32 bits of SipHash-1-3 over what makes a header genuine: where it is, how long its parts are,
-/// whose key it holds and which version.
-pub(crate) fn header_mac(secret: &Secret, position: u64, lengths: [u64; 2], hash: u64, serial: u64) -> u32 {
+/// The low 32 bits of SipHash-1-3 over what makes a header genuine: where it is, what it says that never changes, whose
+/// key it holds.
+pub(crate) fn header_mac(secret: &Secret, position: u64, hash: u64, header: &Header) -> u32 {
+    let lengths = header.lengths;
+    let flags = u64::from(header.flags.0);
+    let words = [
+        position,
+        (lengths.key << 16) | lengths.metadata | (flags << 32),
+        lengths.value,
+        hash,
+        header.serial,
+        header.created_ms,
+    ];
     let mut state = SipHasher13::new_with_keys(secret.mac_key[0], secret.mac_key[1]);
-    for word in [position, lengths[0], lengths[1], hash, serial] {
+    for word in words {
         state.write_u64(word.to_le());
     }
     state.finish() as u32
+}
+
+/// The hash of a tag, or of a prefix that is purged: XXH3-64, seeded with the complement of the keys' seed, so that it says
+/// nothing about a key of the same bytes.
+pub(crate) fn purge_hash(secret: &Secret, bytes: &[u8]) -> u64 {
+    xxh3_64_with_seed(bytes, !secret.hash_seed)
 }
 
 #[cfg(test)]

@@ -16,8 +16,10 @@ pub(crate) const PROCESS_BYTES: u64 = 64;
 pub(crate) const THREAD_BYTES: u64 = 192;
 /// One stripe's words.
 pub(crate) const STRIPE_BYTES: u64 = 512;
-/// One claim: hash, lock word, flags.
-pub(crate) const CLAIM_BYTES: u64 = 16;
+/// One claim: whose key it is, who holds it, and how far what it is filling has come. A cache line.
+pub(crate) const CLAIM_BYTES: u64 = 64;
+/// A bucket of the table of purged tags: floors and seven cells.
+pub(crate) const TAG_LINE_BYTES: u64 = 64;
 /// Eight slots of eight bytes: one cache line.
 pub(crate) const BUCKET_BYTES: u64 = 64;
 /// Slots of a bucket.
@@ -53,11 +55,14 @@ pub(crate) struct Layout {
     pub(crate) claims: u64,
     pub(crate) entry_bytes_max: u64,
     pub(crate) entry_size_hint: u64,
+    /// Buckets of the table of purged tags.
+    pub(crate) tag_lines: u64,
 
     pub(crate) processes_at: u64,
     pub(crate) threads_at: u64,
     pub(crate) stripes_at: u64,
     pub(crate) claims_at: u64,
+    pub(crate) tags_at: u64,
     pub(crate) index_at: u64,
     pub(crate) data_at: u64,
 }
@@ -82,7 +87,7 @@ impl Layout {
         }
         let most = (size / 4).min(ENTRY_MAX);
         let entry_bytes_max = entry_bytes_max.unwrap_or_else(|| (size / 16).min(ENTRY_MAX_DEFAULT));
-        if entry_bytes_max > most || entry_bytes_max < 2 * record::HEADER_BYTES {
+        if entry_bytes_max > most || entry_bytes_max < 2 * record::RECORD_BYTES_MIN {
             return Err(Unfit::EntryMax { most });
         }
         let stripes = (size * SMALL_PERCENT / 100 / (2 * entry_bytes_max)).clamp(1, STRIPES_MAX);
@@ -97,10 +102,12 @@ impl Layout {
             claims: (size >> 20).clamp(16, 64),
             entry_bytes_max,
             entry_size_hint: entry_size_hint.clamp(16, ENTRY_SIZE_HINT_MAX),
+            tag_lines: (size >> 16).clamp(8, 1 << 14),
             processes_at: 0,
             threads_at: 0,
             stripes_at: 0,
             claims_at: 0,
+            tags_at: 0,
             index_at: 0,
             data_at: 0,
         };
@@ -119,6 +126,7 @@ impl Layout {
             + self.processes * PROCESS_BYTES
             + self.threads * THREAD_BYTES
             + self.stripes * (STRIPE_BYTES + self.claims * CLAIM_BYTES)
+            + self.tag_lines * TAG_LINE_BYTES
             + PAGE;
         let stripe = (self.size - tables) / self.stripes;
         let entry = (self.entry_size_hint + record::HEADER_BYTES).next_multiple_of(UNIT_BYTES);
@@ -137,8 +145,8 @@ impl Layout {
         self.threads_at = self.processes_at + self.processes * PROCESS_BYTES;
         self.stripes_at = self.threads_at + self.threads * THREAD_BYTES;
         self.claims_at = self.stripes_at + self.stripes * STRIPE_BYTES;
-        let claims_end = self.claims_at + self.stripes * self.claims * CLAIM_BYTES;
-        self.index_at = claims_end.next_multiple_of(BUCKET_BYTES);
+        self.tags_at = self.claims_at + self.stripes * self.claims * CLAIM_BYTES;
+        self.index_at = self.tags_at + self.tag_lines * TAG_LINE_BYTES;
         let index_end = self.index_at + self.stripes * self.buckets * BUCKET_BYTES;
         self.data_at = index_end.next_multiple_of(PAGE.min(SUPERBLOCK_BYTES));
         if self.data_at + self.stripes * self.stripe_data_bytes() > self.size {
@@ -153,6 +161,7 @@ impl Layout {
             && (1..=PROCESSES_MAX).contains(&self.processes)
             && (1..=1 << 16).contains(&self.threads)
             && (1..=1 << 16).contains(&self.claims)
+            && (1..=1 << 20).contains(&self.tag_lines)
             && self.small.is_multiple_of(64)
             && self.main.is_multiple_of(64)
             && self.small > 0
@@ -160,7 +169,7 @@ impl Layout {
             && self.small < 1 << 40
             && self.main < 1 << 40
             && self.size >= SIZE_MIN
-            && self.entry_bytes_max >= 2 * record::HEADER_BYTES
+            && self.entry_bytes_max >= 2 * record::RECORD_BYTES_MIN
             && self.entry_bytes_max <= (self.main / 2).min(ENTRY_MAX);
         bounded
             && self.stripe_data_bytes() / UNIT_BYTES < POSITIONS_MAX
@@ -194,6 +203,12 @@ impl Layout {
     /// Offset of a stripe's claim.
     pub(crate) fn claim_at(&self, stripe: usize, claim: u64) -> usize {
         (self.claims_at + (stripe as u64 * self.claims + claim) * CLAIM_BYTES) as usize
+    }
+
+    /// Offset of the bucket of the table of purged tags in which a tag of this hash is noted.
+    #[inline]
+    pub(crate) fn tag_line_at(&self, hash: u64) -> usize {
+        (self.tags_at + (((hash & 0xffff_ffff) * self.tag_lines) >> 32) * TAG_LINE_BYTES) as usize
     }
 
     /// Offset of a thread slot.

@@ -8,9 +8,12 @@ pub(crate) mod layout;
 pub(crate) mod owner;
 #[cfg(feature = "seams")]
 pub(crate) mod parse;
+pub(crate) mod purges;
 pub(crate) mod record;
 pub(crate) mod slot;
 pub(crate) mod superblock;
+pub(crate) mod tags;
+pub(crate) mod times;
 
 /// Positions count units of this many bytes; every record starts and ends on one.
 pub(crate) const UNIT_BYTES: u64 = 8;

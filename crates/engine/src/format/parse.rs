@@ -5,9 +5,10 @@ use std::sync::atomic::Ordering::Relaxed;
 use eyewall_region::Region;
 
 use super::owner::Owner;
-use super::record::{HEADER_BYTES, Head, Record};
+use super::record::{HEADER_BYTES, Head, RECORD_BYTES_MIN, Record};
 use super::slot::Slot;
 use super::superblock::Superblock;
+use super::tags::Tags;
 use crate::volume::Volume;
 
 /// Takes `bytes` for everything that a volume holds.
@@ -23,8 +24,9 @@ pub fn parse(bytes: &[u8]) {
     for word in &words {
         parse_word(*word);
     }
-    for header in words.chunks_exact(HEADER_BYTES as usize / 8) {
-        let region = Region::heap(HEADER_BYTES as usize);
+    let _ = Tags::read(bytes).map(|tags| tags.hashes().count() + tags.names().count());
+    for header in words.chunks_exact(RECORD_BYTES_MIN as usize / 8) {
+        let region = Region::heap(RECORD_BYTES_MIN as usize);
         for (number, word) in header.iter().enumerate() {
             region.word(number * 8).store(*word, Relaxed);
         }
@@ -33,7 +35,14 @@ pub fn parse(bytes: &[u8]) {
         assert!(record.lengths().record_bytes() >= HEADER_BYTES);
         record.set_header(&header);
         assert_eq!(record.header(), header);
+        let times = header.times;
+        assert!(times.outlasts(times) && times.later(1).outlasts(times));
+        let _ = (times.phase(header.created_ms, || word_sum(&words)), times.staled());
     }
+}
+
+fn word_sum(words: &[u64]) -> u64 {
+    words.iter().fold(0, |sum, word| sum.wrapping_add(*word))
 }
 
 fn parse_superblock(bytes: &[u8]) {

@@ -1,33 +1,37 @@
-//! A record: what a ring is made of. An entry, a promise of one, or filler.
+//! A record: what a ring is made of. An entry, room for one, or filler.
 //!
 //! ```text
-//!        0        8        16       24       32       40
-//! +-------+--------+--------+--------+--------+-------- - - -+-------- - -+------- - - -+--+
-//! | head  |mac|sum | created| lengths| expires| key          | metadata   | value       |  |
-//! +-------+--------+--------+--------+--------+-------- - - -+-------- - -+------- - - -+--+
-//! head:    kind 8 | 0, 8 | serial, or owner and check, or filler length and check 48
-//! created: milliseconds since 1970, 48 | key length 16
+//!        0        8        16       24       32       40   44
+//! +-------+--------+--------+--------+--------+------+-------- - - -+-------- - -+------- - - -+--+
+//! | head  |mac|sum | created| lengths| times  |epoch | key          | metadata   | value       |  |
+//! +-------+--------+--------+--------+--------+------+-------- - - -+-------- - -+------- - - -+--+
+//! head:    kind 8 | flags 8 | serial 48; or kind 8 | 0, 8 | length and its check 48
+//! created: milliseconds of the volume's time, 48 | key length 16
 //! lengths: value length 32 | metadata length 16 | generation that verified it 16
 //! ```
 
-use std::sync::atomic::AtomicU64;
 use std::sync::atomic::Ordering::{Acquire, Relaxed, Release};
+use std::sync::atomic::{AtomicU32, AtomicU64};
 
 use eyewall_region::Region;
 
 use super::UNIT_BYTES;
-use super::owner::Owner;
+use super::times::Times;
 
 /// Bytes before an entry's key.
-pub(crate) const HEADER_BYTES: u64 = 40;
+pub(crate) const HEADER_BYTES: u64 = 44;
+/// The shortest record that has a header: one of a key of up to four bytes.
+pub(crate) const RECORD_BYTES_MIN: u64 = HEADER_BYTES.next_multiple_of(UNIT_BYTES);
+/// The header's words; the epoch, half a word, is the start of a sixth that the key shares.
 const HEADER_WORDS: usize = 5;
-const _: () = assert!(HEADER_WORDS as u64 * 8 == HEADER_BYTES);
+const EPOCH_AT: usize = HEADER_WORDS * 8;
+const _: () = assert!(EPOCH_AT as u64 + 4 == HEADER_BYTES);
 /// Numbers of the header's words.
 const HEAD: usize = 0;
 const SUMS: usize = 1;
 const CREATED: usize = 2;
 const LENGTHS: usize = 3;
-const EXPIRES: usize = 4;
+const TIMES: usize = 4;
 /// The key length field has 16 bits.
 pub(crate) const KEY_BYTES_MAX: usize = 0xffff;
 /// The metadata length field has 16 bits.
@@ -37,54 +41,75 @@ const PAYLOAD_BITS: u32 = 48;
 const PAYLOAD_MASK: u64 = (1 << PAYLOAD_BITS) - 1;
 const KIND_SHIFT: u32 = 56;
 
-const FILLER_UNITS: u64 = (1 << 34) - 1;
+const ROOM_UNITS: u64 = (1 << 34) - 1;
 /// 2^64 divided by the golden ratio: its products mix bits well.
 const GOLDEN: u64 = 0x9e37_79b9_7f4a_7c15;
 
 const FILLER: u64 = 1;
-const PENDING: u64 = 2;
+const ROOM: u64 = 2;
 const ENTRY: u64 = 3;
+
+/// What an entry is beside its key and value: bits of its first word.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub(crate) struct Flags(pub(crate) u8);
+
+impl Flags {
+    /// It remembers that there is nothing, and why: its value is a reason code.
+    pub(crate) const NEGATIVE: Self = Self(1);
+    /// Its metadata ends in tags.
+    pub(crate) const TAGGED: Self = Self(2);
+    const ALL: u8 = 3;
+
+    #[inline]
+    pub(crate) fn has(self, flag: Self) -> bool {
+        self.0 & flag.0 != 0
+    }
+
+    pub(crate) fn with(self, flag: Self) -> Self {
+        Self(self.0 | flag.0)
+    }
+}
 
 /// What a record's first word says.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Head {
     /// Nothing, for so many bytes.
     Filler(u64),
-    /// Space that its owner is filling; and a check of its lengths, for which no MAC vouches yet.
-    Pending(Owner, u16),
+    /// So many bytes that somebody is filling, and holds by a pin. Nothing else of it is true yet.
+    Room(u64),
     /// An entry, of this serial; live if, and only if, a slot points at it.
-    Entry(u64),
+    Entry(u64, Flags),
 }
 
 impl Head {
     pub(crate) fn word(self) -> u64 {
         let (kind, payload) = match self {
-            Self::Filler(bytes) => (FILLER, checked_filler(bytes / UNIT_BYTES)),
-            Self::Pending(owner, check) => (PENDING, u64::from(owner.word()) | (u64::from(check) << 32)),
-            Self::Entry(serial) => (ENTRY, serial),
+            Self::Filler(bytes) => (FILLER, checked_length(FILLER, bytes / UNIT_BYTES)),
+            Self::Room(bytes) => (ROOM, checked_length(ROOM, bytes / UNIT_BYTES)),
+            Self::Entry(serial, flags) => (ENTRY, (serial & PAYLOAD_MASK) | (u64::from(flags.0) << PAYLOAD_BITS)),
         };
-        (kind << KIND_SHIFT) | (payload & PAYLOAD_MASK)
+        (kind << KIND_SHIFT) | payload
     }
 
+    #[inline]
     pub(crate) fn from_word(word: u64) -> Option<Self> {
         let payload = word & PAYLOAD_MASK;
-        match word >> PAYLOAD_BITS {
-            kind if kind == FILLER << 8 => {
-                let units = payload & FILLER_UNITS;
-                (checked_filler(units) == payload).then_some(Self::Filler(units * UNIT_BYTES))
-            }
-            kind if kind == PENDING << 8 => {
-                Some(Self::Pending(Owner::from_word(payload as u32)?, (payload >> 32) as u16))
-            }
-            kind if kind == ENTRY << 8 => Some(Self::Entry(payload)),
+        let flags = (word >> PAYLOAD_BITS) as u8;
+        let bytes = (payload & ROOM_UNITS) * UNIT_BYTES;
+        let has_length = |kind| flags == 0 && checked_length(kind, payload) == payload;
+        match word >> KIND_SHIFT {
+            FILLER => has_length(FILLER).then_some(Self::Filler(bytes)),
+            ROOM => has_length(ROOM).then_some(Self::Room(bytes)),
+            ENTRY => (flags & !Flags::ALL == 0).then_some(Self::Entry(payload, Flags(flags))),
             _ => None,
         }
     }
 }
 
-/// A filler's length in units, with 14 bits of a check above: nothing else vouches for it.
-fn checked_filler(units: u64) -> u64 {
-    (units & FILLER_UNITS) | ((units ^ FILLER_UNITS).wrapping_mul(GOLDEN) >> 50 << 34)
+/// A length in units, with 14 bits of a check above: nothing else vouches for it.
+fn checked_length(kind: u64, units: u64) -> u64 {
+    let units = units & ROOM_UNITS;
+    units | ((units ^ ROOM_UNITS ^ (kind << 32)).wrapping_mul(GOLDEN) >> 50 << 34)
 }
 
 /// How long the parts of an entry are, in bytes.
@@ -101,23 +126,21 @@ impl Lengths {
     pub(crate) fn record_bytes(self) -> u64 {
         (HEADER_BYTES + self.key + self.metadata + self.value).next_multiple_of(UNIT_BYTES)
     }
-
-    /// Tells these lengths from damaged ones.
-    pub(crate) fn check(self) -> u16 {
-        (((self.key << 48) | (self.metadata << 32) | self.value).wrapping_add(1).wrapping_mul(GOLDEN) >> 48) as u16
-    }
 }
 
 /// The words of a header, before or after they stand in the region.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Header {
+    pub(crate) serial: u64,
+    pub(crate) flags: Flags,
     pub(crate) lengths: Lengths,
     pub(crate) mac: u32,
     pub(crate) checksum: u32,
     pub(crate) created_ms: u64,
-    /// 0: never.
-    pub(crate) expires_ms: u64,
+    pub(crate) times: Times,
     pub(crate) generation: u16,
+    /// The purge epoch in which it was begun to be made.
+    pub(crate) epoch: u32,
 }
 
 /// The record at a byte offset of the region.
@@ -145,7 +168,7 @@ impl<'a> Record<'a> {
     /// A header fits between `offset`, which is a multiple of 8, and the region's end.
     #[inline]
     pub(crate) unsafe fn at_checked(region: &'a Region, offset: usize) -> Self {
-        debug_assert!(offset.is_multiple_of(8) && offset + HEADER_BYTES as usize <= region.len());
+        debug_assert!(offset.is_multiple_of(8) && offset + RECORD_BYTES_MIN as usize <= region.len());
         // SAFETY: in bounds and aligned, as the caller says; all access to words is atomic.
         let words = unsafe { &*region.address(offset).cast::<[AtomicU64; HEADER_WORDS]>() };
         Self { region, words, offset }
@@ -170,15 +193,23 @@ impl<'a> Record<'a> {
         }
     }
 
+    /// The header of an entry; of anything else, serial and flags are zero.
     pub(crate) fn header(&self) -> Header {
         let sums = self.words[SUMS].load(Relaxed);
+        let (serial, flags) = match self.head() {
+            Some(Head::Entry(serial, flags)) => (serial, flags),
+            _ => (0, Flags::default()),
+        };
         Header {
+            serial,
+            flags,
             lengths: self.lengths(),
             mac: sums as u32,
             checksum: (sums >> 32) as u32,
             created_ms: self.created_ms(),
-            expires_ms: self.expires_ms(),
+            times: self.times(),
             generation: self.generation(),
+            epoch: self.epoch(),
         }
     }
 
@@ -189,11 +220,17 @@ impl<'a> Record<'a> {
             (SUMS, u64::from(header.mac) | (u64::from(header.checksum) << 32)),
             (CREATED, (header.created_ms & PAYLOAD_MASK) | (lengths.key << PAYLOAD_BITS)),
             (LENGTHS, lengths.value | (lengths.metadata << 32) | (u64::from(header.generation) << 48)),
-            (EXPIRES, header.expires_ms),
+            (TIMES, header.times.0),
         ];
         for (word, value) in stores {
             self.words[word].store(value, Relaxed);
         }
+        self.half().store(header.epoch, Relaxed);
+    }
+
+    #[inline]
+    fn half(&self) -> &'a AtomicU32 {
+        self.region.half(self.offset + EPOCH_AT)
     }
 
     pub(crate) fn created_ms(&self) -> u64 {
@@ -201,8 +238,23 @@ impl<'a> Record<'a> {
     }
 
     #[inline]
-    pub(crate) fn expires_ms(&self) -> u64 {
-        self.words[EXPIRES].load(Relaxed)
+    pub(crate) fn times(&self) -> Times {
+        Times(self.words[TIMES].load(Relaxed))
+    }
+
+    /// Under the stripe's lock: readers see the old times or the new.
+    pub(crate) fn set_times(&self, times: Times) {
+        self.words[TIMES].store(times.0, Relaxed);
+    }
+
+    #[inline]
+    pub(crate) fn epoch(&self) -> u32 {
+        self.half().load(Relaxed)
+    }
+
+    /// Under the stripe's lock.
+    pub(crate) fn set_epoch(&self, epoch: u32) {
+        self.half().store(epoch, Relaxed);
     }
 
     /// The generation in which this record was written or last verified.
@@ -231,18 +283,24 @@ impl<'a> Record<'a> {
         // SAFETY: the caller keeps the bytes as they are.
         unsafe { self.region.bytes(self.body(), self.lengths().key as usize) }
     }
-}
 
-/// Whether an entry has lived its time at `now_ms`.
-///
-/// An entry that expires and was created in the future counts as expired: the clock went back to before its put.
-#[inline]
-pub(crate) fn is_expired(created_ms: u64, expires_ms: u64, now_ms: impl FnOnce() -> u64) -> bool {
-    if expires_ms == 0 {
-        return false;
+    /// The metadata's bytes, with what stands behind the caller's own.
+    ///
+    /// # Safety
+    /// As for [`Record::key`].
+    pub(crate) unsafe fn metadata(&self) -> &'a [u8] {
+        let lengths = self.lengths();
+        // SAFETY: the caller keeps the bytes as they are.
+        unsafe { self.region.bytes(self.body() + lengths.key as usize, lengths.metadata as usize) }
     }
-    let now = now_ms();
-    now >= expires_ms || created_ms > now
+
+    #[inline]
+    pub(crate) fn flags(&self) -> Flags {
+        match self.head() {
+            Some(Head::Entry(_, flags)) => flags,
+            _ => Flags::default(),
+        }
+    }
 }
 
 #[cfg(test)]
@@ -251,22 +309,25 @@ mod tests {
 
     #[test]
     fn head_words_survive_packing() {
-        let owner = Owner { process: 3, incarnation: 9 };
-        for head in [Head::Filler(1 << 36), Head::Pending(owner, 0xfedc), Head::Entry((1 << 48) - 1)] {
+        let flags = Flags::NEGATIVE.with(Flags::TAGGED);
+        for head in [Head::Filler(1 << 36), Head::Room(1 << 36), Head::Entry((1 << 48) - 1, flags)] {
             assert_eq!(Head::from_word(head.word()), Some(head));
         }
-        for word in [0, u64::MAX, 4 << KIND_SHIFT, (ENTRY << KIND_SHIFT) | (1 << PAYLOAD_BITS)] {
+        let of_other_kind = Head::Filler(64).word() ^ ((FILLER ^ ROOM) << KIND_SHIFT);
+        for word in [0, u64::MAX, 4 << KIND_SHIFT, (ENTRY << KIND_SHIFT) | (4 << PAYLOAD_BITS), of_other_kind] {
             assert_eq!(Head::from_word(word), None);
         }
     }
 
     #[test]
-    fn a_flip_in_a_fillers_length_is_noticed() {
-        let noticed = (1..2000_u64)
-            .flat_map(|units| (0..48).map(move |bit| Head::Filler(units * UNIT_BYTES).word() ^ (1 << bit)))
-            .filter(|word| Head::from_word(*word).is_none())
-            .count();
-        assert!(noticed > 1999 * 48 - 20, "{noticed} of {}", 1999 * 48);
+    fn a_flip_in_a_length_is_noticed() {
+        for head in [Head::Filler, Head::Room] {
+            let noticed = (1..2000_u64)
+                .flat_map(|units| (0..48).map(move |bit| head(units * UNIT_BYTES).word() ^ (1 << bit)))
+                .filter(|word| Head::from_word(*word).is_none())
+                .count();
+            assert!(noticed > 1999 * 48 - 20, "{noticed} of {}", 1999 * 48);
+        }
     }
 
     #[test]
@@ -274,22 +335,18 @@ mod tests {
         let region = Region::heap(4096);
         let record = Record::at(&region, 64);
         let header = Header {
+            serial: 5,
+            flags: Flags::TAGGED,
             lengths: Lengths { key: 0xffff, metadata: 0xfffe, value: 0xffff_fffd },
             mac: 1,
             checksum: 2,
             created_ms: 1 << 47,
-            expires_ms: 77,
+            times: Times(77),
             generation: 0xfffc,
+            epoch: 0xfffb_fffa,
         };
         record.set_header(&header);
+        record.set_head(Head::Entry(5, Flags::TAGGED));
         assert_eq!(record.header(), header);
-    }
-
-    #[test]
-    fn an_entry_from_the_future_is_expired_if_it_expires_at_all() {
-        assert!(!is_expired(1000, 0, || 10));
-        assert!(!is_expired(1000, 2000, || 1999));
-        assert!(is_expired(1000, 2000, || 2000));
-        assert!(is_expired(1000, 2000, || 999));
     }
 }

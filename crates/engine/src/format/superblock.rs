@@ -11,7 +11,7 @@ use super::layout::{Layout, SUPERBLOCK_BYTES};
 /// `EYEWALL` and a zero byte, read as a little-endian word.
 pub(crate) const MAGIC: u64 = u64::from_le_bytes(*b"EYEWALL\0");
 /// The format that this code writes and reads.
-pub(crate) const VERSION: u32 = 1;
+pub(crate) const VERSION: u32 = 2;
 /// Reads as something else on a machine of the other byte order.
 const BYTE_ORDER: u32 = 0x0102_0304;
 /// The stored fields end here, with their checksum.
@@ -26,6 +26,11 @@ const IDENTITY_AT: usize = 224;
 const UNCLEAN_DROPS_AT: usize = 240;
 const BORN_AT: usize = 248;
 const THREADS_USED_AT: usize = 256;
+const TIME_BASE_AT: usize = 264;
+const TIME_SEEN_AT: usize = 272;
+
+/// In the flags: what dies is overwritten with zeros.
+const ERASES: u64 = 1;
 
 /// The part that never changes after creation.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -33,6 +38,8 @@ pub(crate) struct Superblock {
     pub(crate) layout: Layout,
     pub(crate) secret: Secret,
     pub(crate) created_ms: u64,
+    /// Whether the bytes of what dies are overwritten with zeros.
+    pub(crate) erases: bool,
 }
 
 /// What is wrong with a superblock.
@@ -67,8 +74,8 @@ impl Superblock {
             self.secret.mac_key[0],
             self.secret.mac_key[1],
             self.created_ms,
-            0,
-            0,
+            layout.tag_lines,
+            u64::from(self.erases) * ERASES,
         ];
         for word in words {
             bytes.extend_from_slice(&word.to_le_bytes());
@@ -121,17 +128,19 @@ impl Superblock {
             claims: word(72),
             entry_bytes_max: word(80),
             entry_size_hint: word(88),
+            tag_lines: word(128),
             processes_at: 0,
             threads_at: 0,
             stripes_at: 0,
             claims_at: 0,
+            tags_at: 0,
             index_at: 0,
             data_at: 0,
         };
         if layout.size > 1 << 50 || layout.processes > 1 << 16 || layout.threads > 1 << 20 {
             return Err(Rejected::Corrupt("its superblock describes an impossible shape"));
         }
-        if [layout.stripes, layout.claims].iter().any(|count| *count > 1 << 16)
+        if [layout.stripes, layout.claims, layout.tag_lines >> 4].iter().any(|count| *count > 1 << 16)
             || [layout.buckets, layout.small, layout.main].iter().any(|size| *size > 1 << 40)
         {
             return Err(Rejected::Corrupt("its superblock describes an impossible shape"));
@@ -141,8 +150,24 @@ impl Superblock {
             return Err(Rejected::Corrupt("its superblock describes an impossible shape"));
         }
         let secret = Secret { hash_seed: word(96), mac_key: [word(104), word(112)] };
-        Ok(Self { layout, secret, created_ms: word(120) })
+        if word(136) & !ERASES != 0 {
+            return Err(Rejected::Corrupt("its superblock asks for what format 2 doesn't have"));
+        }
+        Ok(Self { layout, secret, created_ms: word(120), erases: word(136) & ERASES != 0 })
     }
+}
+
+/// The tag of an attachment, which stands in the headers of what was written or verified in it: a keyed permutation
+/// of its number's low 16 bits. So no two attachments share one until the numbers wrap, and a damaged number or tag
+/// passes for another attachment's only by a chance in 65,536.
+pub(crate) fn tag(secret: &Secret, number: u64) -> u16 {
+    let mut mixed = number as u16;
+    for round in secret.mac_key.iter().flat_map(|word| [*word, *word >> 32]) {
+        // Multiplying by an odd number and folding high bits down can both be undone.
+        mixed = (mixed ^ round as u16).wrapping_mul((round >> 16) as u16 | 1);
+        mixed ^= mixed >> 7;
+    }
+    mixed
 }
 
 /// The words of the superblock that change while the volume lives.
@@ -172,11 +197,20 @@ impl Attachment<'_> {
         self.0.word(GENERATION_AT).load(Acquire) >> GENERATION_BITS
     }
 
-    /// Starts an attachment. Its tag is drawn at random: no damage to this word or to a header makes what was
-    /// written earlier pass for verified, but by a chance in 65,536.
-    pub(crate) fn start_generation(self, tag: u16) {
-        let attachments = (self.attachments() + 1) << GENERATION_BITS;
-        self.0.word(GENERATION_AT).store(attachments | u64::from(tag), Release);
+    /// Whether no process has ever attached.
+    pub(crate) fn is_new(self) -> bool {
+        self.0.word(GENERATION_AT).load(Acquire) == 0
+    }
+
+    /// Whether the word that tells attachments apart is as an attachment left it, or that of a new volume.
+    pub(crate) fn is_numbered(self, secret: &Secret) -> bool {
+        self.is_new() || self.generation() == tag(secret, self.attachments())
+    }
+
+    /// Starts the attachment of that number: the tags of 65,535 in a row are all different.
+    pub(crate) fn start_generation(self, secret: &Secret, number: u64) {
+        let word = (number << GENERATION_BITS) | u64::from(tag(secret, number));
+        self.0.word(GENERATION_AT).store(word, Release);
     }
 
     /// The boot and the file in which the volume was attached last.
@@ -196,6 +230,24 @@ impl Attachment<'_> {
         self.0.word(IDENTITY_AT).store(identity.device, Relaxed);
         self.0.word(IDENTITY_AT + 8).store(identity.inode, Relaxed);
         self.0.word(BORN_AT).store(identity.born_ns, Relaxed);
+    }
+
+    /// The volume's time, in milliseconds, when this machine was started. Chosen once in a boot.
+    pub(crate) fn time_base(self) -> u64 {
+        self.0.word(TIME_BASE_AT).load(Relaxed)
+    }
+
+    pub(crate) fn set_time_base(self, ms: u64) {
+        self.0.word(TIME_BASE_AT).store(ms, Relaxed);
+    }
+
+    /// A time that the volume had reached: the next boot's can't be earlier.
+    pub(crate) fn time_seen(self) -> u64 {
+        self.0.word(TIME_SEEN_AT).load(Relaxed)
+    }
+
+    pub(crate) fn see_time(self, ms: u64) {
+        self.0.word(TIME_SEEN_AT).fetch_max(ms, Relaxed);
     }
 
     /// How often the volume was emptied because it could not be trusted.
@@ -233,6 +285,7 @@ mod tests {
             layout: Layout::new(1 << 20, 1024, None).unwrap(),
             secret: Secret { hash_seed: 1, mac_key: [2, 3] },
             created_ms: 4,
+            erases: true,
         }
     }
 
@@ -249,6 +302,13 @@ mod tests {
             bad[bit / 8] ^= 1 << (bit % 8);
             assert!(Superblock::decode(&bad).is_err(), "bit {bit}");
         }
+    }
+
+    #[test]
+    fn no_two_attachments_in_a_row_of_65536_share_a_tag() {
+        let secret = Secret { hash_seed: 1, mac_key: [0x1234_5678_9abc_def0, 42] };
+        let tags: std::collections::HashSet<u16> = (7..7 + (1 << 16)).map(|number| tag(&secret, number)).collect();
+        assert_eq!(tags.len(), 1 << 16);
     }
 
     #[test]

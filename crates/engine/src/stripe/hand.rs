@@ -10,16 +10,16 @@
 use std::sync::atomic::AtomicU64;
 use std::sync::atomic::Ordering::Relaxed;
 
-use eyewall_region::clock;
-
 use super::ring::{Damaged, Ring, Seen};
-use super::{Count, RingId, Stripe, Word, entry_at, set_wants_copies, store_slot, verify_entry};
+use super::{Count, RingId, Stripe, Word, entry_at, purge_verdict, set_wants_copies, store_slot, verify_entry};
 use crate::error::{Error, Result};
 use crate::format::hash::{self, Place};
-use crate::format::record::{Head, Record, is_expired};
+use crate::format::record::{Head, Record};
 use crate::format::slot::Slot;
+use crate::format::times::Phase;
 use crate::policy;
 use crate::protocol;
+use crate::purge::Verdict;
 use crate::thread;
 use crate::volume::Volume;
 
@@ -51,8 +51,8 @@ impl Work {
         Self { copy_budget: COPY_BYTES.max(4 * bytes), stayed: 0, now_ms: None, pins: Vec::new(), buried: false }
     }
 
-    fn now_ms(&mut self) -> u64 {
-        *self.now_ms.get_or_insert_with(clock::now_ms)
+    fn now_ms(&mut self, volume: &Volume) -> u64 {
+        *self.now_ms.get_or_insert_with(|| volume.now_ms())
     }
 
     fn is_pinned(&self, position: u64) -> bool {
@@ -206,7 +206,7 @@ impl<'a> Stripe<'a> {
                 break;
             }
             let seen = self.read(ring, at, ring.head())?;
-            if let Some((record, _)) = seen.as_entry() {
+            if let Some(record) = seen.as_entry() {
                 self.volume.prefetch_buckets(&self.place_of(record));
             }
             at += seen.bytes;
@@ -237,6 +237,7 @@ impl<'a> Stripe<'a> {
             at += seen.bytes;
         }
         self.shift(Word::FillerBytes, 0, filler);
+        self.erase_freed(ring, ring.tail(), at);
         ring.set_tail(at);
         Ok(())
     }
@@ -246,7 +247,7 @@ impl<'a> Stripe<'a> {
         if is_held(ring, at, seen, work) {
             return Step::Held;
         }
-        let Some((record, serial)) = seen.as_entry() else { return Step::Free };
+        let Some(record) = seen.as_entry() else { return Step::Free };
         let position = ring.position(at);
         let place = self.place_of(record);
         let mut slots = self.slots_of(&place, position);
@@ -255,17 +256,21 @@ impl<'a> Stripe<'a> {
         for (twin, _) in slots {
             store_slot(twin, |_| Slot::EMPTY.0);
         }
-        let entry = Candidate { place, slot, now, position, record, serial };
+        let entry = Candidate { place, slot, now, position, record };
         if record.generation() != self.volume.generation()
             // SAFETY: the record lies in the log and we hold the lock: nobody overwrites it.
-            && !unsafe { verify_entry(self.volume, &place, position, record, record.lengths(), serial) }
+            && !unsafe { verify_entry(self.volume, &place, position, record, record.lengths()) }
         {
             self.drop_entry(&entry, seen, Slot::EMPTY, Count::EvictionsDamaged);
             return Step::Free;
         }
-        let expires_ms = record.expires_ms();
-        if is_expired(record.created_ms(), expires_ms, || work.now_ms()) {
+        if record.times().phase(record.created_ms(), || work.now_ms(self.volume)) == Phase::Over {
             self.drop_entry(&entry, seen, Slot::EMPTY, Count::EvictionsExpired);
+            return Step::Free;
+        }
+        // SAFETY: as above.
+        if unsafe { purge_verdict(self.volume, record) } == Verdict::Hard {
+            self.drop_entry(&entry, seen, Slot::EMPTY, Count::EvictionsPurged);
             return Step::Free;
         }
         let hot = policy::is_hot(now.frequency(), seen.bytes, self.mean_entry_bytes());
@@ -289,7 +294,7 @@ impl<'a> Stripe<'a> {
             }
             RingId::Main => Slot::EMPTY,
         };
-        let age = clock::now_ms().saturating_sub(record.created_ms());
+        let age = self.volume.now_ms().saturating_sub(record.created_ms());
         self.note(Count::EvictionAge, age);
         self.drop_entry(&entry, seen, memory, Count::EvictionsCold);
         Step::Free
@@ -357,7 +362,7 @@ impl<'a> Stripe<'a> {
     fn copy_to(&mut self, id: RingId, at: u64, entry: &Candidate<'a>, seen: &Seen<'a>, frequency: u64) {
         let ring = self.ring(id);
         let position = ring.position(at);
-        self.copy_record(&ring, at, &entry.place, entry.record, entry.serial);
+        self.copy_record(&ring, at, &entry.place, entry.record);
         self.advance(id, at, seen.bytes);
         store_slot(entry.slot, |_| Slot::live(&entry.place, position, ring.lap(at), frequency).0);
         self.forget(entry.position, seen.bytes);
@@ -449,5 +454,4 @@ struct Candidate<'a> {
     now: Slot,
     position: u64,
     record: Record<'a>,
-    serial: u64,
 }

@@ -42,7 +42,7 @@ impl<'a> Stripe<'a> {
             }
             let trusted = record.generation() == self.volume.generation()
                 // SAFETY: as above.
-                || unsafe { verify_entry(self.volume, place, seen.position(), record, lengths, serial) };
+                || unsafe { verify_entry(self.volume, place, seen.position(), record, lengths) };
             trusted.then_some(Found { slot, seen, record, lengths, serial })
         })
     }
@@ -87,6 +87,7 @@ impl<'a> Stripe<'a> {
         if let Some(old) = replaces {
             store_slot(old.slot, |now| Slot::live(place, position, lap, Slot(now).frequency()).0);
             self.forget(old.seen.position(), old.lengths.record_bytes());
+            self.erase_dead(old.seen.position(), old.lengths.record_bytes());
             self.remember(position, record_bytes);
             return;
         }
@@ -132,6 +133,7 @@ impl<'a> Stripe<'a> {
     pub(crate) fn unlink(&self, found: &Found<'a>) {
         store_slot(found.slot, |_| Slot::EMPTY.0);
         self.forget(found.seen.position(), found.lengths.record_bytes());
+        self.erase_dead(found.seen.position(), found.lengths.record_bytes());
     }
 
     /// Drops every live entry of which `wanted` approves, by position. Returns how many.
@@ -153,5 +155,6 @@ impl<'a> Stripe<'a> {
     fn forget_position(&self, position: u64) {
         let bytes = self.entry_at(position).map_or(0, |(_, lengths, _)| lengths.record_bytes());
         self.forget(position, bytes);
+        self.erase_dead(position, bytes);
     }
 }

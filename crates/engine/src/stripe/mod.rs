@@ -6,26 +6,31 @@
 //! | `index.rs` | finding a key's slot, choosing one for a new key |
 //! | `ring.rs` | head, tail, records and filler of one ring |
 //! | `hand.rs` | making room: planning, evicting, moving, skipping |
+//! | `sweep.rs` | dropping what was purged |
+//! | `erase.rs` | overwriting what died, where the volume is to do so |
 //! | `repair.rs` | after a death: finishing what can be half done, counting again |
 
+mod erase;
 mod hand;
 mod index;
 mod repair;
 mod ring;
+mod sweep;
 
 use std::sync::atomic::Ordering::{Acquire, Relaxed, Release};
 use std::sync::atomic::{AtomicU32, AtomicU64};
 
 pub(crate) use hand::{Work, judge_pinned_again};
 pub(crate) use index::Found;
-pub(crate) use repair::put_in_order;
+pub(crate) use repair::{forget_verified, put_in_order};
 pub(crate) use ring::RingId;
 
 use crate::error::Result;
 use crate::format::layout::{Layout, STRIPE_BYTES};
-use crate::format::record::{HEADER_BYTES, Head, Header, Lengths, Record};
-use crate::format::{UNIT_BYTES, hash, hash::Place};
+use crate::format::record::{Head, Header, Lengths, RECORD_BYTES_MIN, Record};
+use crate::format::{UNIT_BYTES, hash, hash::Place, purges};
 use crate::lock::{self, Got};
+use crate::purge::{self, Subject, Verdict};
 use crate::seam;
 use crate::volume::Volume;
 
@@ -35,8 +40,8 @@ const READER_FLAGS: usize = 64;
 const HEADS: usize = 128;
 const STATE: usize = 192;
 const COUNTERS: usize = 320;
-const _: () = assert!(STATE + (Word::Reset as usize + 1) * 8 <= COUNTERS);
-const _: () = assert!(COUNTERS + (Count::EvictionAge as usize + 1) * 8 <= STRIPE_BYTES as usize);
+const _: () = assert!(STATE + (Word::Swept as usize + 1) * 8 <= COUNTERS);
+const _: () = assert!(COUNTERS + (Count::EvictionsPurged as usize + 1) * 8 <= STRIPE_BYTES as usize);
 
 /// The words of a stripe that its lock protects, beside the rings' own.
 #[derive(Debug, Clone, Copy)]
@@ -54,6 +59,12 @@ pub(crate) enum Word {
     Recount,
     /// Bit set of rings that must be emptied as soon as no reader holds bytes in them.
     Reset,
+    /// The bucket that is looked at next for what was purged.
+    SweepBucket,
+    /// The last purge's epoch when the present pass over the buckets began.
+    SweepEpoch,
+    /// The same of the last pass that was completed: what was purged up to it is gone.
+    Swept,
 }
 
 /// What a stripe counts, for ever.
@@ -75,6 +86,7 @@ pub(crate) enum Count {
     PinnedRefusals,
     /// Not a count: milliseconds.
     EvictionAge,
+    EvictionsPurged,
 }
 
 /// Tells readers to take heap copies: too much of this stripe is pinned.
@@ -89,11 +101,12 @@ pub(crate) struct Stripe<'a> {
     locked: bool,
 }
 
-/// The words of new stripes that aren't zero, by their offsets.
+/// The words of a new volume that aren't zero, by their offsets.
 pub(crate) fn new_words(layout: &Layout) -> impl Iterator<Item = (usize, u64)> + '_ {
     // Heads and tails are zero, their complements are not.
     (0..layout.stripes as usize)
         .flat_map(move |stripe| (4..8).map(move |word| (layout.stripe_at(stripe) + HEADS + word * 8, u64::MAX)))
+        .chain(purges::NEW_WORDS)
 }
 
 /// Whether readers should copy instead of holding bytes of this stripe.
@@ -222,7 +235,7 @@ pub(crate) fn entry_at(volume: &Volume, stripe: usize, position: u64) -> Option<
     let (offset, room) = locate(volume, stripe, position)?;
     // SAFETY: `locate` has checked that a header fits there.
     let record = unsafe { Record::at_checked(&volume.region, offset) };
-    let Some(Head::Entry(serial)) = record.head() else { return None };
+    let Some(Head::Entry(serial, _)) = record.head() else { return None };
     let lengths = record.lengths();
     (lengths.key > 0 && lengths.record_bytes() <= room).then_some((record, lengths, serial))
 }
@@ -233,22 +246,13 @@ pub(crate) fn locate(volume: &Volume, stripe: usize, position: u64) -> Option<(u
     let layout = &volume.layout;
     let at = position * UNIT_BYTES;
     let end = if at < layout.small { layout.small } else { layout.stripe_data_bytes() };
-    let fits = at + HEADER_BYTES <= end;
+    let fits = at + RECORD_BYTES_MIN <= end;
     fits.then(|| ((layout.stripe_data_at(stripe) + at) as usize, end - at))
 }
 
 /// The MAC that a genuine header at `position` of `stripe` carries.
-pub(crate) fn expected_mac(
-    volume: &Volume,
-    stripe: usize,
-    position: u64,
-    lengths: Lengths,
-    key_hash: u64,
-    serial: u64,
-) -> u32 {
-    let whole = ((stripe as u64) << 40) | position;
-    let parts = [(lengths.key << 16) | lengths.metadata, lengths.value];
-    hash::header_mac(&volume.secret, whole, parts, key_hash, serial)
+pub(crate) fn expected_mac(volume: &Volume, stripe: usize, position: u64, key_hash: u64, header: &Header) -> u32 {
+    hash::header_mac(&volume.secret, ((stripe as u64) << 40) | position, key_hash, header)
 }
 
 /// Checks an entry that was written in an earlier attachment: header MAC and checksum. Once it passed, it
@@ -263,10 +267,9 @@ pub(crate) unsafe fn verify_entry(
     position: u64,
     record: Record<'_>,
     lengths: Lengths,
-    serial: u64,
 ) -> bool {
-    let header: Header = record.header();
-    let mac = expected_mac(volume, place.stripe, position, lengths, place.hash, serial);
+    let header = Header { lengths, ..record.header() };
+    let mac = expected_mac(volume, place.stripe, position, place.hash, &header);
     let parts = (lengths.key + lengths.metadata + lengths.value) as usize;
     // SAFETY: the caller keeps the bytes in place; `entry_at` checked that they lie inside the ring.
     let body = unsafe { volume.region.bytes(record.body(), parts) };
@@ -277,50 +280,42 @@ pub(crate) unsafe fn verify_entry(
     genuine
 }
 
-/// What the header of a new record says.
-#[derive(Debug, Clone, Copy)]
-pub(crate) struct Stamp {
-    pub(crate) lengths: Lengths,
-    pub(crate) created_ms: u64,
-    pub(crate) expires_ms: u64,
-    pub(crate) checksum: u32,
-    pub(crate) serial: u64,
+/// What purges have made of an entry.
+///
+/// # Safety
+/// The entry's bytes can't be reclaimed meanwhile (pin or lock), and lie inside its ring.
+#[inline]
+pub(crate) unsafe fn purge_verdict(volume: &Volume, record: Record<'_>) -> Verdict {
+    let epoch = record.epoch();
+    if u64::from(epoch) == volume.purges().epoch() {
+        return Verdict::Untouched;
+    }
+    // SAFETY: the caller keeps the bytes in place.
+    let (key, metadata) = unsafe { (record.key(), record.metadata()) };
+    purge::judge(volume, &Subject { epoch, flags: record.flags(), key, metadata })
 }
 
 impl<'a> Stripe<'a> {
-    /// Writes a complete entry header at `position`, which is free space or this writer's own.
-    pub(crate) fn seal(&self, record: Record<'a>, position: u64, place: &Place, stamp: &Stamp) {
-        let lengths = stamp.lengths;
-        record.set_header(&Header {
-            lengths,
-            mac: expected_mac(self.volume, self.number, position, lengths, place.hash, stamp.serial),
-            checksum: stamp.checksum,
-            created_ms: stamp.created_ms,
-            expires_ms: stamp.expires_ms,
-            generation: self.volume.generation(),
-        });
+    /// Writes a complete entry header at `position`, which is free space or this writer's own. MAC and generation are
+    /// filled in.
+    pub(crate) fn seal(&self, record: Record<'a>, position: u64, place: &Place, header: &Header) {
+        let mac = expected_mac(self.volume, self.number, position, place.hash, header);
+        record.set_header(&Header { mac, generation: self.volume.generation(), ..*header });
         seam::kill_point();
-        record.set_head(Head::Entry(stamp.serial));
+        record.set_head(Head::Entry(header.serial, header.flags));
     }
 
     /// Copies a live entry, header and all, to free space at `at` of `ring`.
-    fn copy_record(&self, ring: &ring::Ring<'a>, at: u64, place: &Place, source: Record<'a>, serial: u64) {
+    fn copy_record(&self, ring: &ring::Ring<'a>, at: u64, place: &Place, source: Record<'a>) {
         let record = self.record_at(ring, at);
-        let from = source.header();
-        let parts = from.lengths.key + from.lengths.metadata + from.lengths.value;
+        let header = source.header();
+        let parts = header.lengths.key + header.lengths.metadata + header.lengths.value;
         // SAFETY: the source is live and we hold the lock; the target is free space, which nobody reads.
         unsafe {
             let body = self.volume.region.bytes(source.body(), parts as usize);
             self.volume.region.store(record.body(), body);
         }
-        let stamp = Stamp {
-            lengths: from.lengths,
-            created_ms: from.created_ms,
-            expires_ms: from.expires_ms,
-            checksum: from.checksum,
-            serial,
-        };
-        self.seal(record, ring.position(at), place, &stamp);
+        self.seal(record, ring.position(at), place, &header);
     }
 }
 

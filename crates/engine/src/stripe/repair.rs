@@ -51,8 +51,9 @@ pub(crate) fn put_in_order(volume: &Volume, number: usize, trusted: bool) {
     volume.region.word(base + READER_FLAGS).store(0, Relaxed);
     for claim in 0..volume.layout.claims {
         let at = volume.layout.claim_at(number, claim);
-        volume.region.word(at).store(0, Relaxed);
-        volume.region.word(at + 8).store(0, Relaxed);
+        for word in volume.region.line(at) {
+            word.store(0, Relaxed);
+        }
     }
     // Nobody else is there: the lock isn't needed.
     let mut stripe = Stripe::unlocked(volume, number);
@@ -66,6 +67,18 @@ pub(crate) fn put_in_order(volume: &Volume, number: usize, trusted: bool) {
     // Last: whoever dies before leaves the repair to the next.
     seam::kill_point();
     volume.region.half(base + LOCK).store(0, Release);
+}
+
+/// Marks every live entry as one that is to be verified before its next use. For the first process of an attachment.
+pub(crate) fn forget_verified(volume: &Volume) {
+    for number in 0..volume.layout.stripes as usize {
+        let stripe = Stripe::unlocked(volume, number);
+        stripe.each_slot(|slot| {
+            if let Some((record, _, _)) = stripe.entry_at(slot.position()).filter(|_| slot.is_live()) {
+                record.set_generation(0);
+            }
+        });
+    }
 }
 
 impl Stripe<'_> {
@@ -119,6 +132,7 @@ impl Stripe<'_> {
             let ring = self.ring(id);
             ring.set_tail(0);
             ring.set_head(0);
+            self.erase_ring(&ring);
         }
         for word in [
             Word::Entries,
@@ -128,6 +142,9 @@ impl Stripe<'_> {
             Word::FillerBytes,
             Word::Recount,
             Word::Reset,
+            Word::SweepBucket,
+            Word::SweepEpoch,
+            Word::Swept,
         ] {
             self.set(word, 0);
         }
@@ -170,6 +187,7 @@ impl Stripe<'_> {
         if self.is_held(id) {
             return Err(Error::Pinned { bytes: ring.size });
         }
+        self.erase_ring(&ring);
         let fresh = (ring.head().max(ring.tail()) % (1 << 60) / ring.size + 1) * ring.size;
         // The head first: in between, the log only seems longer than the ring.
         ring.set_head(fresh);
@@ -302,7 +320,7 @@ impl Stripe<'_> {
                 audit.filler_bytes += bytes;
             }
             let live_entry = seen.as_entry().filter(|_| live.binary_search(&position).is_ok());
-            if let Some((record, _)) = live_entry {
+            if let Some(record) = live_entry {
                 reached += 1;
                 audit.live_bytes += seen.bytes;
                 if id == RingId::Main {

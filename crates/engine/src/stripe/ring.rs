@@ -18,7 +18,7 @@ use std::sync::atomic::AtomicU64;
 use std::sync::atomic::Ordering::Release;
 
 use super::{HEADS, Stripe, Word, expected_mac, load, store};
-use crate::format::record::{HEADER_BYTES, Head, Record};
+use crate::format::record::{Head, RECORD_BYTES_MIN, Record};
 use crate::format::{UNIT_BYTES, hash};
 use crate::volume::Volume;
 
@@ -130,17 +130,14 @@ impl Ring<'_> {
 pub(crate) struct Seen<'a> {
     pub(crate) head: Head,
     pub(crate) bytes: u64,
-    /// The header, of all but filler.
+    /// The header, of an entry.
     entry: Option<Record<'a>>,
 }
 
 impl<'a> Seen<'a> {
-    /// The entry's record and serial, if this is one.
-    pub(crate) fn as_entry(&self) -> Option<(Record<'a>, u64)> {
-        match (self.head, self.entry) {
-            (Head::Entry(serial), Some(record)) => Some((record, serial)),
-            _ => None,
-        }
+    /// The entry's record, if this is one.
+    pub(crate) fn as_entry(&self) -> Option<Record<'a>> {
+        self.entry
     }
 }
 
@@ -160,7 +157,7 @@ impl<'a> Stripe<'a> {
         Ring { id, size, start, head, tail, head_check, tail_check }
     }
 
-    fn offset_of(&self, ring: &Ring<'_>, at: u64) -> usize {
+    pub(super) fn offset_of(&self, ring: &Ring<'_>, at: u64) -> usize {
         (self.volume.layout.stripe_data_at(self.number) + ring.position(at) * UNIT_BYTES) as usize
     }
 
@@ -180,9 +177,9 @@ impl<'a> Stripe<'a> {
         let kind = Head::from_word(load(self.word_at(ring, at))).filter(|_| room >= UNIT_BYTES);
         let (bytes, entry) = match kind {
             None => return Err(Damaged),
-            Some(Head::Filler(bytes)) => (bytes, None),
-            Some(Head::Pending(..) | Head::Entry(_)) if room < HEADER_BYTES => return Err(Damaged),
-            Some(Head::Pending(..) | Head::Entry(_)) => {
+            Some(Head::Filler(bytes) | Head::Room(bytes)) => (bytes, None),
+            Some(Head::Entry(..)) if room < RECORD_BYTES_MIN => return Err(Damaged),
+            Some(Head::Entry(..)) => {
                 let record = self.record_at(ring, at);
                 (record.lengths().record_bytes(), Some(record))
             }
@@ -192,22 +189,21 @@ impl<'a> Stripe<'a> {
         if self.is_genuine(ring, at, &seen) { Ok(seen) } else { Err(Damaged) }
     }
 
-    /// Entries of an earlier attachment prove their header by its MAC before the hand follows it, and what was
-    /// never finished its lengths by their check.
+    /// Entries of an earlier attachment prove their header by its MAC before the hand follows it.
     fn is_genuine(&self, ring: &Ring<'_>, at: u64, seen: &Seen<'a>) -> bool {
-        if let (Head::Pending(_, check), Some(record)) = (seen.head, seen.entry) {
-            return record.lengths().check() == check;
-        }
-        let Some((record, serial)) = seen.as_entry() else { return true };
+        let Some(record) = seen.entry else { return true };
         if record.generation() == self.volume.generation() {
             return true;
         }
         // SAFETY: the record lies in the log and we hold the lock: nobody overwrites it.
         let key = unsafe { record.key() };
         let key_hash = hash::key_hash(&self.volume.secret, key);
-        let position = ring.position(at);
         let header = record.header();
-        expected_mac(self.volume, self.number, position, header.lengths, key_hash, serial) == header.mac
+        expected_mac(self.volume, self.number, ring.position(at), key_hash, &header) == header.mac
+    }
+
+    pub(super) fn put_filler(&self, ring: &Ring<'_>, at: u64, bytes: u64) {
+        self.word_at(ring, at).store(Head::Filler(bytes).word(), Release);
     }
 
     /// Turns `[from, to)` of the free space into filler, up to the physical end and on from the start.
@@ -216,7 +212,7 @@ impl<'a> Stripe<'a> {
         while at < to {
             let bytes = ring.bytes_to_end(at).min(to - at);
             crate::seam::kill_point();
-            self.word_at(ring, at).store(Head::Filler(bytes).word(), Release);
+            self.put_filler(ring, at, bytes);
             at += bytes;
         }
         self.shift(Word::FillerBytes, to - from, 0);

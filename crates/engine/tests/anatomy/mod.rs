@@ -22,6 +22,7 @@ pub struct Anatomy {
     pub threads_at: u64,
     pub stripes_at: u64,
     pub claims_at: u64,
+    pub tags_at: u64,
     pub index_at: u64,
     pub data_at: u64,
 }
@@ -34,12 +35,26 @@ impl Anatomy {
         let threads_at = processes_at + processes * 64;
         let stripes_at = threads_at + threads * 192;
         let claims_at = stripes_at + stripes * STRIPE_BYTES;
-        let index_at = (claims_at + stripes * claims * 16).next_multiple_of(64);
+        let tags_at = claims_at + stripes * claims * 64;
+        let index_at = tags_at + word(file, 128) * 64;
         let index_end = index_at + stripes * buckets * 64;
         let rounded = index_end.next_multiple_of(4096);
         let fits = rounded + stripes * (small + main) <= size;
         let data_at = if fits { rounded } else { index_end };
-        Self { size, stripes, buckets, small, main, processes_at, threads_at, stripes_at, claims_at, index_at, data_at }
+        Self {
+            size,
+            stripes,
+            buckets,
+            small,
+            main,
+            processes_at,
+            threads_at,
+            stripes_at,
+            claims_at,
+            tags_at,
+            index_at,
+            data_at,
+        }
     }
 
     /// The offset of one of a stripe's words.

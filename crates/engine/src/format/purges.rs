@@ -1,0 +1,268 @@
+//! What has been purged, as words of the volume: a clock of epochs, floors, rules for prefixes, a table for tags.
+//!
+//! Each entry carries the epoch in which it was begun. A purge ends the epoch that it finds, and notes it: whatever is not
+//! younger is purged. Nothing is ever noted too late, only too much (`docs/invariants.md`, P1 to P6).
+
+use std::sync::atomic::AtomicU64;
+use std::sync::atomic::Ordering::{Acquire, Relaxed, SeqCst};
+
+use eyewall_region::Region;
+
+/// Words of the superblock's page that readers look at: a line of their own, which only purges write.
+const EPOCH_AT: usize = 320;
+const FLOORS_AT: usize = 328;
+const NEWEST_RULE_AT: usize = 336;
+const RETIRED_AT: usize = 344;
+/// Words that only those who purge look at.
+pub(crate) const LOCK_AT: usize = 384;
+const RESERVED_AT: usize = 392;
+const COUNTS_AT: usize = 400;
+/// The rules: two words each.
+const RULES_AT: usize = 512;
+pub(crate) const RULES: usize = 64;
+const RULE_BYTES: usize = 16;
+const _: () = assert!(RULES_AT + RULES * RULE_BYTES <= super::layout::SUPERBLOCK_BYTES as usize);
+
+/// So many epochs at a time are promised to storage: none beyond was ever used.
+pub(crate) const RESERVE: u64 = 1 << 16;
+/// Purgers that find less than this left of the promise renew it first: more can't be under way.
+pub(crate) const RESERVE_LEFT: u64 = 1 << 13;
+/// Epochs end here: then the volume is emptied, and they begin anew.
+pub(crate) const EPOCHS: u64 = 0xffff_0000;
+
+/// The words of a new volume that aren't zero.
+pub(crate) const NEW_WORDS: [(usize, u64); 2] = [(EPOCH_AT, 1), (RESERVED_AT, RESERVE)];
+
+/// How thoroughly entries are purged.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Purge {
+    /// They are gone.
+    Hard,
+    /// They are stale: [`crate::Cache::get`] misses them, [`crate::Cache::lookup`] still gives them, as long as their
+    /// time to live and their stale time together last.
+    Soft,
+}
+
+/// What is counted.
+#[derive(Debug, Clone, Copy)]
+pub(crate) enum PurgeCount {
+    Purges,
+    /// A bucket of the table of tags was full: what is older than its oldest purge is purged with it.
+    TagOverflows,
+    /// All rules were in use: what is older than the oldest of them is purged with it.
+    RuleOverflows,
+    /// The epochs ran out, and the volume was emptied.
+    EpochsEnded,
+}
+
+/// A noted purge of one tag, or of one prefix.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Noted {
+    pub(crate) kind: Purge,
+    pub(crate) epoch: u32,
+}
+
+/// Two epochs in one word: what is not younger is purged.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Floors(pub(crate) u64);
+
+impl Floors {
+    #[inline]
+    pub(crate) fn hard(self) -> u32 {
+        self.0 as u32
+    }
+
+    #[inline]
+    pub(crate) fn soft(self) -> u32 {
+        (self.0 >> 32) as u32
+    }
+
+    /// With the floor of its kind raised to the purge's epoch.
+    pub(crate) fn raised(self, noted: Noted) -> Self {
+        let (hard, soft) = match noted.kind {
+            Purge::Hard => (self.hard().max(noted.epoch), self.soft()),
+            Purge::Soft => (self.hard(), self.soft().max(noted.epoch)),
+        };
+        Self(u64::from(hard) | (u64::from(soft) << 32))
+    }
+}
+
+/// One tag's purge in a bucket of the table: 31 bits of its hash, its kind, its epoch. Zero is free.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Cell(pub(crate) u64);
+
+const SOFT_BIT: u64 = 1 << 32;
+
+impl Cell {
+    pub(crate) fn new(hash: u64, noted: Noted) -> Self {
+        let kind = if noted.kind == Purge::Soft { SOFT_BIT } else { 0 };
+        Self((hash >> 33 << 33) | kind | u64::from(noted.epoch))
+    }
+
+    #[inline]
+    pub(crate) fn is_of(self, hash: u64) -> bool {
+        self.0 != 0 && self.0 >> 33 == hash >> 33
+    }
+
+    #[inline]
+    pub(crate) fn noted(self) -> Noted {
+        let kind = if self.0 & SOFT_BIT == 0 { Purge::Hard } else { Purge::Soft };
+        Noted { kind, epoch: self.0 as u32 }
+    }
+}
+
+const RULE_USED: u64 = 1 << 49;
+const RULE_SOFT: u64 = 1 << 48;
+
+/// One of the rules, by which all keys with a prefix are purged: the prefix's hash; and its length, kind and epoch.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Rule<'a> {
+    hash: &'a AtomicU64,
+    state: &'a AtomicU64,
+}
+
+impl Rule<'_> {
+    /// The length and the purge, if the rule is in use.
+    #[inline]
+    pub(crate) fn load(self) -> Option<(usize, Noted)> {
+        let state = self.state.load(Acquire);
+        let kind = if state & RULE_SOFT == 0 { Purge::Hard } else { Purge::Soft };
+        let noted = Noted { kind, epoch: state as u32 };
+        (state & RULE_USED != 0).then_some((((state >> 32) & 0xffff) as usize, noted))
+    }
+
+    #[inline]
+    pub(crate) fn hash(self) -> u64 {
+        self.hash.load(Acquire)
+    }
+
+    /// Under the purge lock. A reader sees the old rule, none, or the new one: never one's hash with the other's state.
+    pub(crate) fn set(self, hash: u64, length: usize, noted: Noted) {
+        self.clear();
+        self.hash.store(hash, SeqCst);
+        let kind = if noted.kind == Purge::Soft { RULE_SOFT } else { 0 };
+        self.state.store(RULE_USED | kind | ((length as u64) << 32) | u64::from(noted.epoch), SeqCst);
+    }
+
+    pub(crate) fn clear(self) {
+        crate::seam::kill_point();
+        self.state.store(0, SeqCst);
+    }
+}
+
+/// The words of a volume that say what was purged.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Purges<'a>(pub(crate) &'a Region);
+
+impl<'a> Purges<'a> {
+    /// The present epoch: what is begun now carries it.
+    #[inline]
+    pub(crate) fn epoch(self) -> u64 {
+        self.0.word(EPOCH_AT).load(Acquire)
+    }
+
+    /// Ends an epoch; returns the one that ended.
+    pub(crate) fn end_epoch(self) -> u64 {
+        crate::seam::kill_point();
+        self.0.word(EPOCH_AT).fetch_add(1, SeqCst)
+    }
+
+    /// Under the purge lock, or while nobody else is attached.
+    pub(crate) fn set_epoch(self, epoch: u64) {
+        self.0.word(EPOCH_AT).store(epoch, SeqCst);
+    }
+
+    /// Epochs from this on were never used, whatever was lost since the last sync.
+    pub(crate) fn reserved(self) -> u64 {
+        self.0.word(RESERVED_AT).load(Acquire)
+    }
+
+    pub(crate) fn set_reserved(self, epoch: u64) {
+        self.0.word(RESERVED_AT).store(epoch, SeqCst);
+    }
+
+    /// What is not younger than these is purged, whatever it is.
+    #[inline]
+    pub(crate) fn floors(self) -> Floors {
+        Floors(self.0.word(FLOORS_AT).load(Acquire))
+    }
+
+    pub(crate) fn raise_floor(self, noted: Noted) {
+        raise(self.0.word(FLOORS_AT), noted);
+    }
+
+    pub(crate) fn clear_floors(self) {
+        self.0.word(FLOORS_AT).store(0, SeqCst);
+    }
+
+    /// No rule in use is of a later epoch.
+    #[inline]
+    pub(crate) fn newest_rule(self) -> u64 {
+        self.0.word(NEWEST_RULE_AT).load(Acquire)
+    }
+
+    pub(crate) fn set_newest_rule(self, epoch: u64) {
+        self.0.word(NEWEST_RULE_AT).store(epoch, SeqCst);
+    }
+
+    /// Purges up to this epoch may have been forgotten, since all entries that they meant are gone. What was begun before
+    /// and is stored only now can't be told from those.
+    pub(crate) fn retired(self) -> u64 {
+        self.0.word(RETIRED_AT).load(SeqCst)
+    }
+
+    pub(crate) fn set_retired(self, epoch: u64) {
+        self.0.word(RETIRED_AT).store(epoch, SeqCst);
+    }
+
+    pub(crate) fn rules(self) -> impl Iterator<Item = Rule<'a>> {
+        (0..RULES).map(move |rule| {
+            let at = RULES_AT + rule * RULE_BYTES;
+            Rule { hash: self.0.word(at), state: self.0.word(at + 8) }
+        })
+    }
+
+    pub(crate) fn count(self, which: PurgeCount) -> u64 {
+        self.0.word(COUNTS_AT + which as usize * 8).load(Relaxed)
+    }
+
+    pub(crate) fn tally(self, which: PurgeCount) {
+        self.0.word(COUNTS_AT + which as usize * 8).fetch_add(1, Relaxed);
+    }
+}
+
+/// Raises a floor word.
+pub(crate) fn raise(floors: &AtomicU64, noted: Noted) {
+    crate::seam::kill_point();
+    let _ = floors.fetch_update(SeqCst, Acquire, |word| Some(Floors(word).raised(noted).0));
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn cells_and_rules_keep_their_parts() {
+        for kind in [Purge::Hard, Purge::Soft] {
+            let noted = Noted { kind, epoch: 0xffff_fff0 };
+            let cell = Cell::new(u64::MAX, noted);
+            assert!(cell.is_of(u64::MAX) && !cell.is_of(1 << 40));
+            assert_eq!(cell.noted(), noted);
+            let region = Region::heap(4096);
+            let rule = Purges(&region).rules().nth(63).unwrap();
+            assert!(rule.load().is_none());
+            rule.set(9, 0xffff, noted);
+            assert_eq!((rule.load(), rule.hash()), (Some((0xffff, noted)), 9));
+            rule.clear();
+            assert!(rule.load().is_none());
+        }
+    }
+
+    #[test]
+    fn a_floor_only_rises() {
+        let floors =
+            Floors(0).raised(Noted { kind: Purge::Hard, epoch: 5 }).raised(Noted { kind: Purge::Soft, epoch: 9 });
+        let lower = floors.raised(Noted { kind: Purge::Hard, epoch: 4 });
+        assert_eq!((lower.hard(), lower.soft()), (5, 9));
+    }
+}

@@ -1,0 +1,106 @@
+//! The sweep: looks at every entry once for each purge, drops what is gone and marks what is stale, so that the notes of
+//! purges can be forgotten and the entries' bytes be used again.
+//!
+//! Each put sweeps a bucket of its stripe while there is something to sweep; [`sweep`] does the whole volume. A note is
+//! only forgotten after what was dropped for it has reached storage: else a power loss could bring the entry back when its
+//! purge is forgotten already.
+
+use std::sync::atomic::Ordering::{Acquire, SeqCst};
+
+use crate::error::{Error, Result};
+use crate::format::purges::{Cell, Purges};
+use crate::stripe::Stripe;
+use crate::volume::Volume;
+
+/// Buckets that are swept without giving the lock back.
+const BUCKETS_AT_ONCE: u64 = 256;
+
+/// Sweeps the whole volume and forgets the purges that this covers. Returns how many entries were dropped.
+pub(crate) fn sweep(volume: &Volume) -> Result<u64> {
+    volume.check_writable()?;
+    volume.mark_unclean()?;
+    let mut dropped = 0;
+    for number in 0..volume.layout.stripes as usize {
+        dropped += sweep_stripe(volume, number)?;
+    }
+    if has_notes(volume.purges()) {
+        sync(volume)?;
+    }
+    Ok(dropped)
+}
+
+fn sweep_stripe(volume: &Volume, number: usize) -> Result<u64> {
+    let wanted = volume.purges().epoch() - 1;
+    let mut dropped = 0;
+    let mut swept = false;
+    while let Some(more) = Stripe::lock(volume, number)?.sweep_for(wanted, BUCKETS_AT_ONCE) {
+        dropped += more;
+        swept = true;
+    }
+    // What has lived its time is dropped, too, whether or not anything was purged.
+    let buckets = if swept { 0 } else { volume.layout.buckets };
+    for first in (0..buckets).step_by(BUCKETS_AT_ONCE as usize) {
+        let stripe = Stripe::lock(volume, number)?;
+        let end = (first + BUCKETS_AT_ONCE).min(buckets);
+        dropped += (first..end).map(|bucket| stripe.sweep_bucket(bucket)).sum::<u64>();
+    }
+    Ok(dropped)
+}
+
+fn has_notes(purges: Purges<'_>) -> bool {
+    purges.epoch() - 1 > purges.retired()
+}
+
+/// Brings everything to storage; then forgets the purges that are in no entry's way any more.
+pub(crate) fn sync(volume: &Volume) -> Result<()> {
+    volume.check_writable()?;
+    // What was swept before is on storage afterwards.
+    let swept = swept_by_all(volume)?;
+    volume.see_time();
+    volume.sync_all()?;
+    retire(volume, swept)
+}
+
+/// The last epoch whose purges every stripe has been swept for.
+fn swept_by_all(volume: &Volume) -> Result<u64> {
+    let mut least = u64::MAX;
+    for number in 0..volume.layout.stripes as usize {
+        least = least.min(Stripe::lock(volume, number)?.swept());
+    }
+    // A damaged word may say anything.
+    Ok(least.min(volume.purges().epoch() - 1))
+}
+
+/// Forgets purges up to an epoch.
+fn retire(volume: &Volume, swept: u64) -> Result<()> {
+    let purges = volume.purges();
+    if swept <= purges.retired() {
+        return Ok(());
+    }
+    let _lock = match super::PurgeLock::acquire(volume) {
+        // Somebody else is at it, or purges: the next sync does it.
+        Err(Error::Busy { .. }) => return Ok(()),
+        other => other?,
+    };
+    // Before any of them goes: whoever misses one finds this.
+    purges.set_retired(swept.max(purges.retired()));
+    let mut newest = 0;
+    for rule in purges.rules() {
+        match rule.load() {
+            Some((_, noted)) if u64::from(noted.epoch) <= swept => rule.clear(),
+            Some((_, noted)) => newest = newest.max(u64::from(noted.epoch)),
+            None => {}
+        }
+    }
+    purges.set_newest_rule(newest);
+    for line in 0..volume.layout.tag_lines {
+        for cell in &volume.tag_line_number(line)[1..] {
+            let now = cell.load(Acquire);
+            if now != 0 && u64::from(Cell(now).noted().epoch) <= swept {
+                // Changed meanwhile: it is newer.
+                let _ = cell.compare_exchange(now, 0, SeqCst, Acquire);
+            }
+        }
+    }
+    Ok(())
+}

@@ -1,0 +1,69 @@
+//! For volumes that erase: what dies is overwritten with zeros.
+//!
+//! A dead record first becomes filler, by one store, so that the log still reads as one; then its bytes go. What a reader
+//! still holds, and what a death leaves half erased, is erased when the hand frees it: no byte leaves a log otherwise.
+
+use super::ring::Ring;
+use super::{Head, RingId, Stripe, Word, locate};
+use crate::format::UNIT_BYTES;
+use crate::protocol;
+use crate::thread;
+use crate::volume::Volume;
+
+impl Stripe<'_> {
+    /// Erases a record of the log that no slot names any more, unless somebody holds it.
+    pub(super) fn erase_dead(&self, position: u64, bytes: u64) {
+        if !self.volume.erases || self.must_reset(RingId::of(self.volume, position)) {
+            return;
+        }
+        let Some((offset, room)) = locate(self.volume, self.number, position) else { return };
+        if bytes == 0 || bytes > room || self.is_pinned(position) {
+            return;
+        }
+        self.volume.region.word(offset).store(Head::Filler(bytes).word(), std::sync::atomic::Ordering::Release);
+        self.shift(Word::FillerBytes, bytes, 0);
+        self.zero(offset + UNIT_BYTES as usize, bytes - UNIT_BYTES);
+    }
+
+    fn is_pinned(&self, position: u64) -> bool {
+        let mut held = false;
+        protocol::collect_pins(thread::pins(self.volume).map(|(_, pin)| pin), |word| {
+            held |= Volume::pinned(word) == Some((self.number, position));
+        });
+        held
+    }
+
+    /// Erases `[from, to)` of a log, which the tail is about to pass and nobody holds: it is one filler, or two, afterwards.
+    pub(super) fn erase_freed(&self, ring: &Ring<'_>, from: u64, to: u64) {
+        if !self.volume.erases || from == to {
+            return;
+        }
+        let first = ring.bytes_to_end(from).min(to - from);
+        for (at, bytes) in [(from, first), (from + first, to - from - first)] {
+            if bytes > 0 {
+                crate::seam::kill_point();
+                self.put_filler(ring, at, bytes);
+                self.zero(self.offset_of(ring, at) + UNIT_BYTES as usize, bytes - UNIT_BYTES);
+            }
+        }
+    }
+
+    /// Erases bytes that were written into free space and never became part of a log.
+    pub(crate) fn erase_unused(&self, id: RingId, at: u64, bytes: u64) {
+        if self.volume.erases {
+            self.zero(self.offset_of(&self.ring(id), at), bytes);
+        }
+    }
+
+    /// Erases a whole ring that holds nothing.
+    pub(super) fn erase_ring(&self, ring: &Ring<'_>) {
+        if self.volume.erases {
+            self.zero(self.offset_of(ring, 0), ring.size);
+        }
+    }
+
+    fn zero(&self, offset: usize, bytes: u64) {
+        // SAFETY: the bytes belong to nobody: no slot names them, no pin holds them, and we hold the lock.
+        unsafe { self.volume.region.zero(offset, bytes as usize) }
+    }
+}

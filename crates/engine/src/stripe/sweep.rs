@@ -1,0 +1,87 @@
+//! A stripe's part of the sweep: dropping what purges have killed, marking what they made stale.
+
+use super::{Count, Stripe, Word, purge_verdict, store_slot};
+use crate::format::slot::Slot;
+use crate::format::times::Phase;
+use crate::purge::Verdict;
+
+impl Stripe<'_> {
+    /// Sweeps one bucket, if a purge was noted since the last whole pass. Each put does.
+    #[inline]
+    pub(crate) fn sweep_a_little(&self) {
+        if self.swept() < self.newest_purge() {
+            self.sweep_next();
+        }
+    }
+
+    /// The last purge, whatever it meant, has this epoch.
+    pub(crate) fn newest_purge(&self) -> u64 {
+        self.volume.purges().epoch() - 1
+    }
+
+    /// What was purged up to this epoch is gone from the stripe.
+    pub(crate) fn swept(&self) -> u64 {
+        self.get(Word::Swept)
+    }
+
+    #[cold]
+    fn sweep_next(&self) -> u64 {
+        let bucket = self.get(Word::SweepBucket).min(self.volume.layout.buckets - 1);
+        if bucket == 0 {
+            self.set(Word::SweepEpoch, self.newest_purge());
+        }
+        let dropped = self.sweep_bucket(bucket);
+        if bucket + 1 < self.volume.layout.buckets {
+            self.set(Word::SweepBucket, bucket + 1);
+        } else {
+            self.set(Word::Swept, self.get(Word::SweepEpoch));
+            self.set(Word::SweepBucket, 0);
+        }
+        dropped
+    }
+
+    /// Sweeps up to `count` buckets more of the passes that are needed until [`Stripe::swept`] has reached `epoch`; returns
+    /// how many entries it dropped, or `None` where nothing was left to do.
+    pub(crate) fn sweep_for(&self, epoch: u64, count: u64) -> Option<u64> {
+        if self.swept() >= epoch {
+            return None;
+        }
+        // The pass that is under way may have begun before the purge: then another follows.
+        Some((0..count).map_while(|_| (self.swept() < epoch).then(|| self.sweep_next())).sum())
+    }
+
+    pub(crate) fn begin_sweeps_anew(&self) {
+        for word in [Word::SweepBucket, Word::SweepEpoch, Word::Swept] {
+            self.set(word, 0);
+        }
+    }
+
+    /// Drops what is gone from one bucket; returns how much.
+    pub(crate) fn sweep_bucket(&self, bucket: u64) -> u64 {
+        let mut dropped = 0;
+        for slot in self.volume.region.line(self.volume.layout.bucket_at(self.number, bucket)) {
+            let seen = Slot(super::load(slot));
+            let Some((record, lengths, _)) = self.entry_at(seen.position()).filter(|_| seen.is_live()) else {
+                continue;
+            };
+            // SAFETY: the entry is live and we hold the lock: nobody reclaims it.
+            let verdict = unsafe { purge_verdict(self.volume, record) };
+            let phase = record.times().phase(record.created_ms(), || self.volume.now_ms());
+            let count = match (verdict, phase) {
+                (Verdict::Hard, _) => Count::EvictionsPurged,
+                (_, Phase::Over) => Count::EvictionsExpired,
+                (Verdict::Soft, Phase::Fresh) => {
+                    record.set_times(record.times().staled());
+                    continue;
+                }
+                _ => continue,
+            };
+            store_slot(slot, |_| Slot::EMPTY.0);
+            self.forget(seen.position(), lengths.record_bytes());
+            self.erase_dead(seen.position(), lengths.record_bytes());
+            self.tally(count, 1);
+            dropped += 1;
+        }
+        dropped
+    }
+}

@@ -1,0 +1,222 @@
+//! Writing: room is made and slots are stored under the stripe's lock; large values are copied outside it.
+//!
+//! ```text
+//!            lock                        (large)          lock again
+//!   check -> make room -> room, head   --> fill bytes --> check -> header -> slot
+//!                              `-- small: filled and published at once --'
+//! ```
+//!
+//! Room that its writer hasn't published yet is garbage that its writer pins: a death leaves nothing to clean but the pin.
+
+mod change;
+mod draft;
+
+use std::sync::atomic::AtomicU64;
+
+pub(crate) use change::{clear, increment, remove, touch};
+pub(crate) use draft::{Draft, check_key};
+
+use crate::claim::{self, Claim};
+use crate::error::{Error, Result};
+use crate::format::hash::Place;
+use crate::format::record::{Flags, Head, Record};
+use crate::format::times::Phase;
+use crate::protocol;
+use crate::purge::Verdict;
+use crate::seam;
+use crate::stripe::{Count, Found, RingId, Stripe, Work, purge_verdict};
+use crate::thread::Thread;
+use crate::volume::Volume;
+
+/// Entries up to this many bytes are filled under the lock: a second round of it costs more.
+const FILL_UNDER_LOCK: u64 = 8 << 10;
+
+/// When a put may happen.
+#[derive(Debug, Clone, Copy)]
+pub(crate) enum Condition<'a> {
+    Always,
+    Absent,
+    Serial(u64),
+    /// The claim wasn't voided meanwhile.
+    Claimed(&'a Claim<'a>),
+}
+
+/// What became of a put.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Outcome {
+    /// Stored, under this serial.
+    Stored(u64),
+    /// The condition didn't hold: nothing was stored.
+    Unmet,
+    /// A purge that came since the work on the entry began means it: it counts as stored, under this serial, before the
+    /// purge, and nothing is left of it.
+    Superseded(u64),
+}
+
+/// Stores an entry if `condition` holds.
+pub(crate) fn put(volume: &Volume, draft: &Draft<'_>, condition: Condition<'_>) -> Result<Outcome> {
+    volume.check_writable()?;
+    volume.mark_unclean()?;
+    let place = volume.place(draft.key);
+    volume.prefetch_buckets(&place);
+    let mut stripe = Stripe::lock(volume, place.stripe)?;
+    let found = stripe.find(&place, draft.key);
+    if !allows(&stripe, condition, found.as_ref()) {
+        return Ok(Outcome::Unmet);
+    }
+    let ring = choose_ring(&stripe, &place, draft, found.as_ref());
+    let (ring, at) = make_room(&mut stripe, ring, draft)?;
+    // What is to be replaced may have made room itself. As long as the lock is held, nobody can know.
+    let replaces_nothing = matches!(condition, Condition::Serial(_)) && stripe.find(&place, draft.key).is_none();
+    match writer_pin(volume, draft.lengths.record_bytes()).filter(|_| !replaces_nothing) {
+        None => {
+            let checksum = draft.fill(volume, record(&stripe, ring, at));
+            let spot = Spot { ring, at, checksum, advance: true };
+            Ok(finish(&stripe, &place, spot, draft, condition))
+        }
+        Some(pin) => put_in_two_steps(stripe, &place, (ring, at), draft, condition, pin),
+    }
+}
+
+/// Room in `ring`; or in main, where readers hold too much of small: newcomers that are being sent to slow
+/// clients can fill it before an eighth of the stripe is held.
+fn make_room(stripe: &mut Stripe<'_>, ring: RingId, draft: &Draft<'_>) -> Result<(RingId, u64)> {
+    let bytes = draft.lengths.record_bytes();
+    let mut room = stripe.make_room(ring, bytes, &mut Work::new(bytes)).map(|at| (ring, at));
+    if ring == RingId::Small && matches!(room, Err(Error::Pinned { .. })) {
+        room = stripe.make_room(RingId::Main, bytes, &mut Work::new(bytes)).map(|at| (RingId::Main, at));
+    }
+    if matches!(room, Err(Error::Pinned { .. })) {
+        stripe.tally(Count::PinnedRefusals, 1);
+    }
+    room
+}
+
+/// What a writer pins while it fills a large entry outside the lock; `None`: it fills under the lock.
+fn writer_pin(volume: &Volume, bytes: u64) -> Option<&AtomicU64> {
+    if bytes <= FILL_UNDER_LOCK {
+        return None;
+    }
+    Thread::current(volume).map(Thread::transient_pin)
+}
+
+fn put_in_two_steps<'a>(
+    stripe: Stripe<'a>,
+    place: &Place,
+    (ring, at): (RingId, u64),
+    draft: &Draft<'_>,
+    condition: Condition<'_>,
+    pin: &'a AtomicU64,
+) -> Result<Outcome> {
+    let volume = stripe.volume;
+    let record = record(&stripe, ring, at);
+    let unpin = Unpin(pin);
+    let bytes = draft.lengths.record_bytes();
+    protocol::Word::store_fenced(pin, Volume::pin_word(stripe.number, stripe.ring(ring).position(at)));
+    seam::kill_point();
+    record.set_head(Head::Room(bytes));
+    stripe.advance(ring, at, bytes);
+    drop(stripe);
+    let checksum = draft.fill(volume, record);
+    let stripe = Stripe::lock(volume, place.stripe)?;
+    let allowed = allows(&stripe, condition, stripe.find(place, draft.key).as_ref());
+    let spot = Spot { ring, at, checksum, advance: false };
+    let outcome = if allowed { finish(&stripe, place, spot, draft, condition) } else { Outcome::Unmet };
+    drop(unpin);
+    Ok(outcome)
+}
+
+/// Frees the writer's pin, also on an error.
+struct Unpin<'a>(&'a AtomicU64);
+
+impl Drop for Unpin<'_> {
+    fn drop(&mut self) {
+        protocol::unpin(self.0);
+    }
+}
+
+fn record<'a>(stripe: &Stripe<'a>, ring: RingId, at: u64) -> Record<'a> {
+    stripe.record_at(&stripe.ring(ring), at)
+}
+
+/// Where a new entry goes.
+fn choose_ring(stripe: &Stripe<'_>, place: &Place, draft: &Draft<'_>, found: Option<&Found<'_>>) -> RingId {
+    let too_large_for_small = draft.lengths.record_bytes() > stripe.volume.layout.small / 2;
+    let known = match found {
+        Some(found) => RingId::of(stripe.volume, found.seen.position()) == RingId::Main,
+        None => stripe.is_remembered(place),
+    };
+    if known || too_large_for_small { RingId::Main } else { RingId::Small }
+}
+
+fn allows(stripe: &Stripe<'_>, condition: Condition<'_>, found: Option<&Found<'_>>) -> bool {
+    match condition {
+        Condition::Always => true,
+        Condition::Absent => !found.is_some_and(|found| is_value(stripe.volume, found)),
+        Condition::Serial(serial) => {
+            found.is_some_and(|found| found.serial == serial && phase(stripe.volume, found) != Phase::Over)
+        }
+        Condition::Claimed(claim) => !claim.is_void(stripe),
+    }
+}
+
+/// Where an entry stands in its life, under its stripe's lock.
+fn phase(volume: &Volume, found: &Found<'_>) -> Phase {
+    let record = found.record;
+    // SAFETY: the entry is live and its stripe is locked: nobody reclaims it.
+    let times = match unsafe { purge_verdict(volume, record) } {
+        Verdict::Hard => return Phase::Over,
+        Verdict::Soft => record.times().staled(),
+        Verdict::Untouched => record.times(),
+    };
+    times.phase(record.created_ms(), || volume.now_ms())
+}
+
+/// Whether `get` finds it: it is fresh, and not negative.
+fn is_value(volume: &Volume, found: &Found<'_>) -> bool {
+    !found.record.flags().has(Flags::NEGATIVE) && phase(volume, found) == Phase::Fresh
+}
+
+/// Where a draft's bytes stand.
+#[derive(Debug, Clone, Copy)]
+struct Spot {
+    ring: RingId,
+    at: u64,
+    checksum: u32,
+    /// Whether they still lie in free space, before the head.
+    advance: bool,
+}
+
+/// Under the lock, with all bytes in place and the condition checked since it was taken: completes the header
+/// and publishes the slot.
+fn finish(stripe: &Stripe<'_>, place: &Place, spot: Spot, draft: &Draft<'_>, condition: Condition<'_>) -> Outcome {
+    let mut found = stripe.find(place, draft.key);
+    let bytes = draft.lengths.record_bytes();
+    let record = record(stripe, spot.ring, spot.at);
+    let ring = stripe.ring(spot.ring);
+    let superseded = draft.is_superseded(stripe.volume);
+    let serial = stripe.next_serial();
+    if superseded {
+        // Its bytes lie in free space, or in room that nobody will publish.
+        if spot.advance {
+            stripe.erase_unused(spot.ring, spot.at, bytes);
+        }
+        while let Some(old) = found {
+            stripe.unlink(&old);
+            found = stripe.find(place, draft.key);
+        }
+    } else {
+        stripe.seal(record, ring.position(spot.at), place, &draft.header(serial, spot.checksum));
+        if spot.advance {
+            stripe.advance(ring.id, spot.at, bytes);
+        }
+        stripe.publish(place, ring.position(spot.at), ring.lap(spot.at), bytes, found);
+        stripe.tally(Count::BytesWritten, bytes);
+    }
+    if !matches!(condition, Condition::Claimed(_)) {
+        claim::void(stripe, Some(place.hash));
+    }
+    stripe.tally(Count::Puts, 1);
+    stripe.sweep_a_little();
+    if superseded { Outcome::Superseded(serial) } else { Outcome::Stored(serial) }
+}
