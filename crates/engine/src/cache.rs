@@ -3,7 +3,6 @@
 use std::path::Path;
 use std::sync::Arc;
 
-use crate::claim::Claim;
 use crate::error::Result;
 use crate::hit::{Hit, Info, Lookup};
 use crate::iter::Iter;
@@ -11,7 +10,9 @@ use crate::options::Options;
 use crate::purge::{self, Purge};
 use crate::put::{Change, Counter, PutOptions, Touch, Updated};
 use crate::read::{self, Use, Wanted};
+use crate::resize::{self, Resized};
 use crate::stats::{self, Stats};
+use crate::update::Update;
 use crate::verify::{self, Report};
 use crate::volume::Volume;
 use crate::write::{self, Condition, Draft, Outcome};
@@ -57,11 +58,13 @@ impl Cache {
         Self { volume }
     }
 
+    /// The volume as it is now, after all resizes that this process can follow.
     pub(crate) fn volume(&self) -> &Volume {
-        &self.volume
+        self.volume.present().unwrap_or(&self.volume)
     }
 
-    pub(crate) fn shared_volume(&self) -> &Arc<Volume> {
+    /// The volume that was opened.
+    pub(crate) fn own_volume(&self) -> &Volume {
         &self.volume
     }
 
@@ -70,28 +73,27 @@ impl Cache {
     ///
     /// # Errors
     /// [`KeyEmpty`](crate::Error::KeyEmpty), [`KeyTooLong`](crate::Error::KeyTooLong). For readers that can't
-    /// pin, [`Busy`](crate::Error::Busy) when writers keep changing the entry.
+    /// pin, [`Busy`](crate::Error::Busy) when writers keep changing the entry. [`Failed`](crate::Error::Failed), as from
+    /// every call, where [`Options::survive_sigbus`] was asked for.
     #[inline]
     pub fn get(&self, key: impl AsRef<[u8]>) -> Result<Option<Hit<'_>>> {
         let key = key.as_ref();
-        write::check_key(&self.volume, key)?;
-        read::get(&self.volume, key, Use::Counts, Wanted::Fresh)
+        self.looked_for(|volume| read::get_checked(volume, key, Use::Counts, Wanted::Fresh))
     }
 
     /// As [`Cache::get`], but leaves no trace: neither in the entry's frequency nor in the counters.
     pub fn peek(&self, key: impl AsRef<[u8]>) -> Result<Option<Hit<'_>>> {
         let key = key.as_ref();
-        write::check_key(&self.volume, key)?;
-        read::get(&self.volume, key, Use::Peeks, Wanted::Fresh)
+        self.looked_for(|volume| read::get_checked(volume, key, Use::Peeks, Wanted::Fresh))
     }
 
     /// Copies the value into `value`, whose old content is replaced on a hit and kept on a miss. For callers
-    /// that would hold a hit for long.
+    /// that would hold a hit for long. After an error the content is undefined.
     pub fn get_into(&self, key: impl AsRef<[u8]>, value: &mut Vec<u8>) -> Result<Option<Info>> {
         let Some(hit) = self.get(key)? else { return Ok(None) };
         value.clear();
         value.extend_from_slice(&hit);
-        Ok(Some(hit.info()))
+        self.vouched(|_| Ok(Some(hit.info())))
     }
 
     /// Whether there is a valid entry of `key`. Does not count as use.
@@ -114,16 +116,17 @@ impl Cache {
     /// As [`Cache::put`], with a time to live and metadata.
     pub fn put_with(&self, key: impl AsRef<[u8]>, value: impl AsRef<[u8]>, options: &PutOptions<'_>) -> Result<u64> {
         let (key, value) = (key.as_ref(), value.as_ref());
-        let stored = self.put_if(key, value, options, Condition::Always)?;
-        Ok(stored.unwrap_or_default())
+        self.put_if(key, value, options, Condition::Always).map(Option::unwrap_or_default)
     }
 
     /// Stores a draft; `None` where the condition didn't hold. What is purged while it is stored counts as stored before.
     fn put_if(&self, key: &[u8], value: &[u8], options: &PutOptions<'_>, condition: Condition) -> Result<Option<u64>> {
-        let draft = Draft::new(&self.volume, key, value, options)?;
-        Ok(match write::put(&self.volume, &draft, condition)? {
-            Outcome::Stored(serial) | Outcome::Superseded(serial) => Some(serial),
-            Outcome::Unmet => None,
+        self.vouched(|volume| {
+            let draft = Draft::new(volume, key, value, options)?;
+            Ok(match write::put(volume, &draft, condition)? {
+                Outcome::Stored(serial) | Outcome::Superseded(serial) => Some(serial),
+                Outcome::Unmet => None,
+            })
         })
     }
 
@@ -135,10 +138,12 @@ impl Cache {
     /// Those of [`Cache::put`].
     pub fn put_negative(&self, key: impl AsRef<[u8]>, reason: u16, options: &PutOptions<'_>) -> Result<u64> {
         let value = reason.to_le_bytes();
-        let draft = Draft::new(&self.volume, key.as_ref(), &value, options)?.negative();
-        Ok(match write::put(&self.volume, &draft, Condition::Always)? {
-            Outcome::Stored(serial) | Outcome::Superseded(serial) => serial,
-            Outcome::Unmet => unreachable!("nothing was asked of what is there"),
+        self.vouched(|volume| {
+            let draft = Draft::new(volume, key.as_ref(), &value, options)?.negative();
+            Ok(match write::put(volume, &draft, Condition::Always)? {
+                Outcome::Stored(serial) | Outcome::Superseded(serial) => serial,
+                Outcome::Unmet => unreachable!("nothing was asked of what is there"),
+            })
         })
     }
 
@@ -164,8 +169,7 @@ impl Cache {
     /// Those of [`Cache::get`].
     pub fn lookup(&self, key: impl AsRef<[u8]>) -> Result<Lookup<'_>> {
         let key = key.as_ref();
-        write::check_key(&self.volume, key)?;
-        Ok(Lookup::of(read::get(&self.volume, key, Use::Counts, Wanted::Any)?))
+        self.looked_for(|volume| read::get_checked(volume, key, Use::Counts, Wanted::Any)).map(Lookup::of)
     }
 
     /// Stores `value` only if there is no valid entry of `key`; `None`: there was one.
@@ -211,31 +215,8 @@ impl Cache {
     where
         F: FnOnce(Option<&Hit<'_>>) -> Change,
     {
-        let (key, volume) = (key.as_ref(), self.volume());
-        write::check_key(volume, key)?;
-        volume.check_writable()?;
-        let claim = Claim::acquire(volume, &volume.place(key))?;
-        let epoch = volume.purges().epoch() as u32;
-        let mut entry = read::get(volume, key, Use::Counts, Wanted::Fresh)?;
-        while claim.renew() {
-            entry = read::get(volume, key, Use::Peeks, Wanted::Fresh)?;
-        }
-        let change = change(entry.as_ref());
-        drop(entry);
-        Ok(match change {
-            Change::Keep => Updated::Kept,
-            Change::Put(value) => {
-                let draft = Draft::new(volume, key, &value, options)?.begun_in(epoch);
-                match write::put(volume, &draft, Condition::Claimed(claim.line()))? {
-                    Outcome::Stored(serial) => Updated::Stored(serial),
-                    Outcome::Superseded(_) | Outcome::Unmet => Updated::Superseded,
-                }
-            }
-            Change::Remove => match write::remove(volume, key, Some(claim.line()))? {
-                Some(_) => Updated::Removed,
-                None => Updated::Superseded,
-            },
-        })
+        let mut update = Update::new(key.as_ref(), options, change);
+        self.vouched(|volume| update.run(volume))
     }
 
     /// Adds `by` to the counter of `key`, in one step over all processes; returns what it is then. A counter is an entry whose
@@ -255,8 +236,7 @@ impl Cache {
     /// ```
     pub fn increment(&self, key: impl AsRef<[u8]>, by: i64, counter: &Counter<'_>) -> Result<i64> {
         let key = key.as_ref();
-        write::check_key(&self.volume, key)?;
-        write::increment(&self.volume, key, by, counter)
+        self.vouched(|volume| write::increment(volume, key, by, counter))
     }
 
     /// Gives the entry of `key`, fresh or stale, new times and metadata; its value, age and tags stay. False: there is none.
@@ -266,7 +246,7 @@ impl Cache {
     /// # Errors
     /// Those of [`Cache::put_with`].
     pub fn touch(&self, key: impl AsRef<[u8]>, touch: &Touch<'_>) -> Result<bool> {
-        write::touch(&self.volume, key.as_ref(), touch)
+        self.vouched(|volume| write::touch(volume, key.as_ref(), touch))
     }
 
     /// Looks many keys up at once: as [`Cache::get`] for each, in this order, but their cache lines are asked for together.
@@ -275,21 +255,22 @@ impl Cache {
     /// # Errors
     /// Those of [`Cache::get`], for the first key that has one.
     pub fn get_many<K: AsRef<[u8]>>(&self, keys: &[K]) -> Result<Vec<Option<Hit<'_>>>> {
-        let mut places = Vec::with_capacity(keys.len());
-        for key in keys {
-            write::check_key(&self.volume, key.as_ref())?;
-            places.push(self.volume.place(key.as_ref()));
-        }
-        let mut found = Vec::with_capacity(keys.len());
-        for (number, key) in keys.iter().enumerate() {
-            // Far enough ahead for memory to answer, near enough for the cache to hold it.
-            if number % PREFETCHED == 0 {
-                places[number..].iter().take(PREFETCHED).for_each(|place| self.volume.prefetch_buckets(place));
+        self.vouched(|volume| {
+            let mut places = Vec::with_capacity(keys.len());
+            for key in keys {
+                write::check_key(volume, key.as_ref())?;
+                places.push(volume.place(key.as_ref()));
             }
-            let usage = (Use::Counts, Wanted::Fresh);
-            found.push(read::get_at(&self.volume, &places[number], key.as_ref(), usage.0, usage.1)?);
-        }
-        Ok(found)
+            let mut found = Vec::with_capacity(keys.len());
+            for (number, key) in keys.iter().enumerate() {
+                // Far enough ahead for memory to answer, near enough for the cache to hold it.
+                if number % PREFETCHED == 0 {
+                    places[number..].iter().take(PREFETCHED).for_each(|place| volume.prefetch_buckets(place));
+                }
+                found.push(read::get_at(volume, &places[number], key.as_ref(), Use::Counts, Wanted::Fresh)?);
+            }
+            Ok(found)
+        })
     }
 
     /// Stores many entries, each as [`Cache::put_with`] does; returns what became of each, in this order. One that fails
@@ -324,7 +305,7 @@ impl Cache {
     /// # Ok::<(), eyewall::Error>(())
     /// ```
     pub fn purge_tag(&self, tag: &str, kind: Purge) -> Result<()> {
-        purge::purge_tag(&self.volume, tag, kind)
+        self.vouched(|volume| purge::purge_tag(volume, tag, kind))
     }
 
     /// Purges all entries whose key begins with `prefix`; the empty prefix means all of them. As [`Cache::purge_tag`], but
@@ -334,7 +315,7 @@ impl Cache {
     /// # Errors
     /// [`KeyTooLong`](crate::Error::KeyTooLong), and those of [`Cache::purge_tag`].
     pub fn purge_prefix(&self, prefix: impl AsRef<[u8]>, kind: Purge) -> Result<()> {
-        purge::purge_prefix(&self.volume, prefix.as_ref(), kind)
+        self.vouched(|volume| purge::purge_prefix(volume, prefix.as_ref(), kind))
     }
 
     /// Purges everything, in the time of a few stores.
@@ -342,7 +323,7 @@ impl Cache {
     /// # Errors
     /// Those of [`Cache::purge_tag`].
     pub fn purge_all(&self, kind: Purge) -> Result<()> {
-        purge::purge_all(&self.volume, kind)
+        self.vouched(|volume| purge::purge_all(volume, kind))
     }
 
     /// Drops all entries that are purged or have lived their time, lets the purges be forgotten, and brings the volume to
@@ -354,7 +335,7 @@ impl Cache {
     /// # Errors
     /// [`ReadOnly`](crate::Error::ReadOnly), [`Busy`](crate::Error::Busy), [`Io`](crate::Error::Io).
     pub fn sweep(&self) -> Result<u64> {
-        purge::sweep(&self.volume)
+        self.vouched(purge::sweep)
     }
 
     /// Brings all that was stored and purged before this call to storage, and waits for it.
@@ -362,21 +343,22 @@ impl Cache {
     /// # Errors
     /// As for [`Cache::sweep`].
     pub fn sync(&self) -> Result<()> {
-        purge::sync(&self.volume)
+        self.vouched(purge::sync)
     }
 
     /// Removes the entry of `key`. True: there was a valid one.
     pub fn remove(&self, key: impl AsRef<[u8]>) -> Result<bool> {
-        Ok(write::remove(&self.volume, key.as_ref(), None)?.unwrap_or_default())
+        self.vouched(|volume| write::remove(volume, key.as_ref(), None)).map(Option::unwrap_or_default)
     }
 
     /// Removes all entries, one stripe after the other; returns how many. Puts meanwhile may survive it.
     pub fn clear(&self) -> Result<u64> {
-        write::clear(&self.volume)
+        self.vouched(write::clear)
     }
 
     /// All valid entries, in no order; each is held while you look at it. Does not count as use. Entries
-    /// that are put or evicted meanwhile may or may not be seen; one that stays is seen exactly once.
+    /// that are put or evicted meanwhile may or may not be seen; one that stays is seen exactly once. Ends early where the
+    /// volume fails ([`Cache::is_failed`]).
     pub fn iter(&self) -> Iter<'_> {
         Iter::new(self)
     }
@@ -388,33 +370,61 @@ impl Cache {
 
     /// Numbers about the volume. Looks at the whole index, one stripe after the other.
     pub fn stats(&self) -> Result<Stats> {
-        stats::collect(&self.volume)
+        self.vouched(stats::collect)
+    }
+
+    /// Gives the volume another size, entry-size hint or largest entry: what isn't set in `shape` stays as it is. Entries stay as
+    /// far as they fit, the hot ones before the cold; open caches of all processes go on in the resized volume by themselves.
+    ///
+    /// The entries are copied to a new file beside the old one, under all locks, and brought to storage: until then there are
+    /// two files, and writers wait (or return [`Busy`](crate::Error::Busy) at their lock deadline). Readers go on. A process
+    /// that dies in the middle leaves the old volume or the new one. Counters of [`Stats`] begin anew. Large puts, updates and
+    /// purges that are under way are done in the new volume; an iteration that is under way ends early.
+    ///
+    /// ```
+    /// use eyewall::Options;
+    ///
+    /// let folder = tempfile::tempdir()?;
+    /// let cache = Options::new().size(1 << 20).open(folder.path().join("pages"))?;
+    /// cache.put("/", "<h1>Hello</h1>")?;
+    /// cache.resize(&Options::new().size(4 << 20))?;
+    /// assert_eq!(cache.size(), 4 << 20);
+    /// assert!(cache.contains("/")?);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    ///
+    /// # Errors
+    /// Those of [`Options::open`] about shape and room; [`Nameless`](crate::Error::Nameless),
+    /// [`Busy`](crate::Error::Busy), [`ReadOnly`](crate::Error::ReadOnly), [`Io`](crate::Error::Io): the volume is as it was.
+    /// [`Moved`](crate::Error::Moved), here and from every call, where this process can't follow.
+    pub fn resize(&self, shape: &Options) -> Result<Resized> {
+        self.vouched(|volume| resize::resize(volume, shape))
     }
 
     /// Walks the whole volume under its locks, one stripe at a time, and reports what contradicts the
     /// format. Writers wait meanwhile; readers don't.
     pub fn verify(&self) -> Result<Report> {
-        verify::verify(&self.volume)
+        self.vouched(verify::verify)
     }
 
     /// The volume's file; `None` for one without a name.
     pub fn path(&self) -> Option<&Path> {
-        self.volume.membership.path()
+        self.volume().membership.path()
     }
 
     /// Bytes of the volume, all overhead included: the hard cap.
     pub fn size(&self) -> u64 {
-        self.volume.layout.size
+        self.volume().layout.size
     }
 
     /// The largest entry (header, key, metadata and value) that the volume accepts.
     pub fn entry_bytes_max(&self) -> u64 {
-        self.volume.layout.entry_bytes_max
+        self.volume().layout.entry_bytes_max
     }
 
     /// Whether it was opened for reading only.
     pub fn is_read_only(&self) -> bool {
-        self.volume.read_only
+        self.volume().read_only
     }
 
     /// Maps every page now, so that no later read faults. Reads the file if it isn't in memory.
@@ -423,13 +433,14 @@ impl Cache {
     /// [`Io`](crate::Error::Io), on kernels before 5.14 among others.
     pub fn populate(&self) -> Result<()> {
         let path = self.path().unwrap_or_else(|| Path::new("the volume"));
-        self.volume.region.populate().map_err(|error| crate::Error::io("populating the map of", path, error))
+        let populating = |error| crate::Error::io("populating the map of", path, error);
+        self.vouched(|volume| volume.region.populate().map_err(populating))
     }
 
     /// Why the volume's size is no promise on its file system, if it isn't: writing to the map may then end
     /// in SIGBUS when the disk is full.
     pub fn storage_warning(&self) -> Option<&'static str> {
-        self.volume.membership.door()?.allocation_warning()
+        self.volume().membership.door()?.allocation_warning()
     }
 }
 

@@ -191,6 +191,28 @@ pub enum Error {
         /// What happened.
         why: &'static str,
     },
+    /// Bytes of the volume were lost under its map; only with [`crate::Options::survive_sigbus`]. The cache is of no more
+    /// use, and what became of the entry of the key is not known.
+    #[error(
+        "{path} failed: the file was truncated, or its storage returned an error; \
+         close the cache, remove or replace the file, and open it again"
+    )]
+    Failed {
+        /// The file.
+        path: PathBuf,
+    },
+    /// The volume was resized: another file has its place, and this process can't follow, since the path still shows the old
+    /// one to it (a file that was mounted by itself, for instance).
+    #[error(
+        "{path} was resized, but still shows the old file here; mount its directory instead of the file, and open it again"
+    )]
+    Moved {
+        /// The volume's path.
+        path: PathBuf,
+    },
+    /// A volume without a name, or in the heap, is to be resized.
+    #[error("a volume without a file can't be resized; make a new one")]
+    Nameless,
     /// The operating system refused.
     #[error("{what} {path}: {source}")]
     Io {

@@ -258,6 +258,23 @@ impl<'a> Hit<'a> {
         matches!(self.held, Held::Copied(_))
     }
 
+    /// Whether what was read of the hit until now is what was put. False once bytes of the volume were lost
+    /// ([`crate::Options::survive_sigbus`]): any of the hit's may read as zeros since. So it is asked behind the reads. A
+    /// copy stays intact.
+    pub fn is_intact(&self) -> bool {
+        self.is_copy() || !self.volume.has_failed()
+    }
+
+    /// Where the bytes lie in the region, and how many they are; `None` for a copy.
+    pub(crate) fn span(&self) -> Option<(usize, usize)> {
+        let Held::Pinned { record, .. } = &self.held else { return None };
+        Some((record.body(), self.key_bytes as usize + self.metadata_bytes as usize + self.value_bytes as usize))
+    }
+
+    pub(crate) fn volume(&self) -> &Volume {
+        self.volume
+    }
+
     /// All but the bytes.
     pub fn info(&self) -> Info {
         Info {

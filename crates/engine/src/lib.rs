@@ -41,7 +41,11 @@
 //!
 //! # Hazards
 //!
-//! - **Truncation.** If somebody truncates the file, or its storage fails, reading the map raises SIGBUS.
+//! - **Truncation.** If somebody truncates the file, or its storage fails, reading the map raises SIGBUS, which ends
+//!   the process. With [`Options::survive_sigbus`] the cache fails instead: lost bytes read as zeros, every call
+//!   returns [`Error::Failed`], and [`Hit::is_intact`] says whether a hit that is held can still be trusted.
+//! - **Waiting.** Reading bytes that the kernel has not in memory waits for storage, inside of a hit's bytes, too. Event
+//!   loops ask [`Cache::is_resident`] before.
 //! - **Fork.** A child may use a [`Cache`] that its parent opened; it must not read a [`Hit`] that its
 //!   parent held (this panics).
 //! - **Holding.** Bytes that are held can't be evicted: drop hits when done. Beyond one eighth of a stripe,
@@ -64,6 +68,7 @@ mod attach;
 mod cache;
 mod claim;
 mod error;
+mod failure;
 mod fill;
 mod format;
 mod hit;
@@ -77,10 +82,13 @@ pub mod protocol;
 mod purge;
 mod put;
 mod read;
+mod residency;
+mod resize;
 mod seam;
 mod stats;
 mod stripe;
 mod thread;
+mod update;
 mod verify;
 mod volume;
 mod write;
@@ -93,6 +101,7 @@ pub use iter::Iter;
 pub use options::Options;
 pub use purge::Purge;
 pub use put::{Change, Counter, PutOptions, Touch, Updated};
+pub use resize::Resized;
 pub use stats::Stats;
 pub use verify::Report;
 

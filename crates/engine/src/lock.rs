@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 use eyewall_region::futex;
 
 use crate::error::{Error, Result};
-use crate::format::owner::Owner;
+use crate::format::owner::{INCARNATION_MASK, Owner};
 use crate::protocol::{self, HalfWord, WAITERS};
 use crate::volume::Volume;
 
@@ -27,7 +27,7 @@ pub(crate) enum Got {
 /// Waits for `lock` and takes it for this process.
 ///
 /// # Errors
-/// `Busy` at the volume's lock deadline; `TooManyProcesses` for a process without an owner word.
+/// `Busy` at the volume's lock deadline; `Failed`; `TooManyProcesses` for a process without an owner word.
 #[inline]
 pub(crate) fn acquire(volume: &Volume, lock: &AtomicU32, what: &'static str) -> Result<Got> {
     let me = volume.membership.owner_word();
@@ -63,7 +63,10 @@ fn acquire_slowly(volume: &Volume, lock: &AtomicU32, me: u32, what: &'static str
         };
         futex::wait(lock, asleep, PROBE_EVERY.min(left));
         let still = HalfWord::load(lock);
-        if still == asleep && is_dead(volume, still) && protocol::take_over(lock, still, me) {
+        let dead = still == asleep && is_dead(volume, still);
+        // Nobody waits in vain; and a process table that was lost makes everybody dead.
+        volume.check_intact()?;
+        if dead && protocol::take_over(lock, still, me) {
             return Ok(Got::FromTheDead);
         }
     }
@@ -74,6 +77,17 @@ fn is_dead(volume: &Volume, word: u32) -> bool {
         Some(owner) => !volume.membership.is_alive(&volume.region, &volume.layout, owner),
         // Nobody in the volume writes such a word: a damaged file.
         None => word & !WAITERS != 0,
+    }
+}
+
+/// Leaves `lock` as a dead process would, to the next that wants it: for a holder who may not finish what it has begun.
+#[cold]
+pub(crate) fn abandon(volume: &Volume, lock: &AtomicU32) {
+    let Some(me) = Owner::from_word(volume.membership.owner_word()) else { return };
+    let last = if me.incarnation > 1 { me.incarnation - 1 } else { INCARNATION_MASK };
+    let left = Owner { process: me.process, incarnation: last }.word();
+    if HalfWord::swap(lock, left) & WAITERS != 0 {
+        futex::wake(lock, 1);
     }
 }
 

@@ -10,6 +10,7 @@ use crate::cache::Cache;
 use crate::error::{Error, Result};
 use crate::format::layout::Layout;
 use crate::format::superblock::Superblock;
+use crate::volume::Volume;
 
 const PAGE_BYTES: u64 = 4096;
 const SIZE_DEFAULT: u64 = 64 << 20;
@@ -31,6 +32,7 @@ const LOCK_DEADLINE_DEFAULT: Duration = Duration::from_secs(1);
 /// with a shape that was set and differs is an error, never a silent wipe; a shape that was not set is the
 /// file's own.
 #[derive(Debug, Clone)]
+#[expect(clippy::struct_excessive_bools, reason = "switches that have nothing to do with each other")]
 pub struct Options {
     size: Option<u64>,
     entry_size_hint: Option<u64>,
@@ -41,6 +43,7 @@ pub struct Options {
     group: Option<u32>,
     pub(crate) lock_deadline: Duration,
     pub(crate) secure_erase: bool,
+    pub(crate) survive_sigbus: bool,
 }
 
 impl Default for Options {
@@ -55,6 +58,7 @@ impl Default for Options {
             group: None,
             lock_deadline: LOCK_DEADLINE_DEFAULT,
             secure_erase: false,
+            survive_sigbus: false,
         }
     }
 }
@@ -133,11 +137,29 @@ impl Options {
         self
     }
 
+    /// Survives the loss of bytes under the map: somebody truncates the file, or its storage fails. Default false: the
+    /// kernel ends the process by SIGBUS.
+    ///
+    /// Installs a handler of SIGBUS in this process, once; faults outside of such volumes go to the handler that was
+    /// there before. A lost page reads as zeros from then on. The call that met it, and every later one, returns
+    /// [`Error::Failed`]; nothing is written to storage any more. Other volumes aren't concerned, nor other processes,
+    /// each of which meets the loss for itself. Whoever holds a hit asks [`crate::Hit::is_intact`] after reading it. A
+    /// system call that is given lost bytes, as when they are written to a socket, fails with "bad address"
+    /// (`EFAULT`), and no signal comes.
+    ///
+    /// Threads that block SIGBUS die of it all the same. So do those of a program that installs a handler later which
+    /// doesn't call ours.
+    pub fn survive_sigbus(mut self, yes: bool) -> Self {
+        self.survive_sigbus = yes;
+        self
+    }
+
     /// Opens the volume at `path`; creates it if there is none (see [`Options::create`]).
     ///
     /// Creation allocates all blocks and appears at once: no other process ever sees half a volume.
     ///
-    /// **Hazard**: the file is mapped. If somebody truncates it, or its storage fails, reading it raises SIGBUS.
+    /// **Hazard**: the file is mapped. If somebody truncates it, or its storage fails, reading it raises SIGBUS, unless
+    /// [`Options::survive_sigbus`] was asked for.
     ///
     /// # Errors
     /// [`NotFound`](Error::NotFound), [`Foreign`](Error::Foreign), [`Version`](Error::Version),
@@ -158,6 +180,28 @@ impl Options {
     /// A volume in this process's heap, shared by its threads only: for tests and models. Never read-only.
     pub fn heap(&self) -> Result<Cache> {
         attach::heap(&self.clone().read_only(false)).map(Cache::from_volume)
+    }
+
+    /// With the shape of `volume` where none was set, to make a volume that takes its place.
+    pub(crate) fn in_place_of(&self, volume: &Volume) -> Self {
+        let old = &volume.layout;
+        let size = self.size.unwrap_or(old.size);
+        // A limit that followed from the old size follows from the new one.
+        let derived = Layout::entry_bytes_max_for(old.size) == old.entry_bytes_max;
+        let kept = if derived { None } else { Some(old.entry_bytes_max.min(size / 4)) };
+        Self {
+            size: Some(size),
+            entry_size_hint: self.entry_size_hint.or(Some(old.entry_size_hint)),
+            entry_bytes_max: self.entry_bytes_max.or(kept),
+            secure_erase: self.secure_erase || volume.erases,
+            ..volume.options.clone()
+        }
+    }
+
+    /// Takes an existing volume of whatever shape.
+    pub(crate) fn forget_shape(&mut self) {
+        (self.size, self.entry_size_hint, self.entry_bytes_max) = (None, None, None);
+        self.secure_erase = false;
     }
 
     pub(crate) fn size_or_default(&self) -> u64 {

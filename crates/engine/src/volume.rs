@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 use std::sync::atomic::Ordering::Relaxed;
 use std::sync::atomic::{AtomicU16, AtomicU64};
-use std::sync::{Mutex, PoisonError, Weak};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError, Weak};
 use std::time::Duration;
 
 use eyewall_region::{Region, clock, fork};
@@ -14,6 +14,7 @@ use crate::format::layout::{Layout, TAG_LINE_BYTES};
 use crate::format::purges::Purges;
 use crate::format::superblock::Attachment;
 use crate::hit::{SharedKey, SharedPin};
+use crate::options::Options;
 use crate::process::Membership;
 use crate::thread::{self, Counter, Thread};
 
@@ -28,6 +29,10 @@ pub(crate) struct Volume {
     /// Unique in this process: thread-local state is found by it, not by address.
     pub(crate) id: u64,
     pub(crate) read_only: bool,
+    /// How it was opened, for the volume that takes its place.
+    pub(crate) options: Options,
+    /// The volume that took its place when it was resized, once this process has found it.
+    pub(crate) successor: OnceLock<Arc<Self>>,
     /// Whether what dies is overwritten with zeros.
     pub(crate) erases: bool,
     pub(crate) lock_deadline: Duration,
@@ -90,7 +95,7 @@ fn register_in_child() {
         // SAFETY: as in `with_volume`.
         let volume = unsafe { &*listed.0 };
         volume.membership.forget_inherited();
-        if !volume.read_only {
+        if !volume.read_only && !volume.has_failed() {
             // On failure the child has no owner word: it reads copies, and its writes are refused.
             let _ = crate::attach::join(volume);
         }

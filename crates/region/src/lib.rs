@@ -6,11 +6,12 @@
 //!
 //! | module | what it holds |
 //! |---|---|
-//! | [`region`] | [`Region`]: a mapped file, shared memory or heap; words as atomics, bytes by bounds-checked offset |
+//! | [`region`] | [`Region`]: a mapped file, shared memory or heap; words as atomics, bytes by bounds-checked offset; what of it is in memory |
 //! | [`mod@file`] | creating a file whole or not at all, opening, identity, which file systems keep a promise |
 //! | [`liveness`] | [`Alive`](liveness::Alive): a lock that lives exactly as long as its process |
 //! | [`futex`] | sleeping on a 32-bit word that other processes wake |
 //! | [`fork`] | the fork generation, and what runs around `fork` |
+//! | [`sigbus`] | what becomes of a process that reads a page which its file doesn't have any more |
 //! | [`clock`] | wall-clock milliseconds, with a seam for tests |
 //!
 //! Linux only. Tested on x86-64; written for any 64-bit little-endian target, untested elsewhere.
@@ -21,5 +22,7 @@ pub mod fork;
 pub mod futex;
 pub mod liveness;
 pub mod region;
+mod residency;
+pub mod sigbus;
 
 pub use region::Region;

@@ -8,6 +8,8 @@ use std::sync::atomic::{AtomicU32, AtomicU64};
 
 use rustix::mm::{Advice, MapFlags, MsyncFlags, ProtFlags};
 
+use crate::sigbus::{self, Watch};
+
 /// The alignment of every region's first byte: one page.
 pub const PAGE_BYTES: usize = 4096;
 /// What the kernel maps by one entry of a page table's middle level (x86-64, and aarch64 with 4 KiB pages).
@@ -24,11 +26,13 @@ pub struct Region {
     base: NonNull<u8>,
     bytes: usize,
     backing: Backing,
+    /// Some where a lost page isn't to end the process.
+    watch: Option<Watch>,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Backing {
-    Mapped,
+    Mapped { writable: bool },
     Heap,
 }
 
@@ -42,7 +46,8 @@ impl Region {
     /// Maps the first `bytes` bytes of `file`, shared with every other process that maps it.
     ///
     /// **Hazard**: if somebody truncates the file, or its storage fails, the next access of a page that is
-    /// gone raises SIGBUS. Eyewall never truncates a file, and creates it with its blocks allocated.
+    /// gone raises SIGBUS, unless the region is to survive it ([`Region::survive_sigbus`]). Eyewall never truncates
+    /// a file, and creates it with its blocks allocated.
     ///
     /// # Errors
     /// What `mmap` reports: no memory, a descriptor that isn't open for what is asked.
@@ -60,7 +65,30 @@ impl Region {
             let _ = unsafe { rustix::mm::munmap(base.as_ptr().cast(), bytes) };
             return Err(error.into());
         }
-        Ok(Self { base, bytes, backing: Backing::Mapped })
+        Ok(Self { base, bytes, backing: Backing::Mapped { writable }, watch: None })
+    }
+
+    /// From now on a page that is gone reads as zeros, and its first access marks this region as failed, for good, in
+    /// place of ending the process. Installs a handler of SIGBUS in this process ([`sigbus::install`]).
+    ///
+    /// # Errors
+    /// Those of [`sigbus::install`].
+    pub fn survive_sigbus(&mut self) -> io::Result<()> {
+        if let Backing::Mapped { writable } = self.backing
+            && self.watch.is_none()
+        {
+            sigbus::install()?;
+            let start = self.base.as_ptr().expose_provenance();
+            self.watch = Some(Watch::over(start..start + self.bytes, writable));
+        }
+        Ok(())
+    }
+
+    /// Whether bytes of the region were lost: any byte that was read until now may have been one of the zeros in their
+    /// place. Always false where that would have ended the process.
+    #[inline]
+    pub fn has_failed(&self) -> bool {
+        self.watch.as_ref().is_some_and(Watch::has_failed)
     }
 
     /// Address space that starts on a huge page's boundary: only there can the kernel map a file by huge
@@ -93,12 +121,16 @@ impl Region {
         // SAFETY: the layout has a size above zero (heap_layout adds a page at least).
         let base = unsafe { alloc_zeroed(layout) };
         let Some(base) = NonNull::new(base) else { handle_alloc_error(layout) };
-        Self { base, bytes, backing: Backing::Heap }
+        Self { base, bytes, backing: Backing::Heap, watch: None }
     }
 
     #[expect(clippy::expect_used, reason = "a length above isize::MAX can't be allocated by anybody")]
     fn heap_layout(bytes: usize) -> Layout {
         Layout::from_size_align(bytes.max(PAGE_BYTES), PAGE_BYTES).expect("a length below isize::MAX")
+    }
+
+    pub(crate) fn is_heap(&self) -> bool {
+        self.backing == Backing::Heap
     }
 
     /// How many bytes the region spans.
@@ -235,7 +267,7 @@ impl Region {
     /// # Errors
     /// What `madvise(MADV_POPULATE_READ)` reports; before Linux 5.14 "invalid argument".
     pub fn populate(&self) -> io::Result<()> {
-        if self.backing == Backing::Heap {
+        if self.is_heap() {
             return Ok(());
         }
         // Shared memory is collected into huge pages (Linux 6.1); whoever can't do that answers with an
@@ -247,12 +279,28 @@ impl Region {
         Ok(())
     }
 
+    /// Gives the blocks of whole pages within `offset..offset + bytes` back to storage: they read as zeros from now on.
+    ///
+    /// # Errors
+    /// What `madvise(MADV_REMOVE)` reports: some file systems can't, and nobody can on a map that is only read.
+    pub fn give_back(&self, offset: usize, bytes: usize) -> io::Result<()> {
+        let start = offset.next_multiple_of(PAGE_BYTES);
+        let end = (offset + bytes) - (offset + bytes) % PAGE_BYTES;
+        if self.backing == Backing::Heap || end <= start {
+            return Ok(());
+        }
+        let pointer = self.pointer(start, end - start);
+        // SAFETY: the span is our own mapping; nobody relies on its content, as the caller says by calling.
+        unsafe { rustix::mm::madvise(pointer.cast(), end - start, Advice::LinuxRemove)? };
+        Ok(())
+    }
+
     /// Writes the pages that hold `offset..offset + bytes` to storage and waits for it.
     ///
     /// # Errors
     /// The storage's I/O error.
     pub fn sync(&self, offset: usize, bytes: usize) -> io::Result<()> {
-        if self.backing == Backing::Heap || bytes == 0 {
+        if self.is_heap() || bytes == 0 {
             return Ok(());
         }
         let start = offset - offset % PAGE_BYTES;
@@ -274,8 +322,10 @@ impl Region {
 
 impl Drop for Region {
     fn drop(&mut self) {
+        // Before the addresses can be somebody else's.
+        self.watch = None;
         match self.backing {
-            Backing::Mapped => {
+            Backing::Mapped { .. } => {
                 // SAFETY: the mapping is ours, and nothing borrowed from `self` outlives it.
                 let _ = unsafe { rustix::mm::munmap(self.base.as_ptr().cast(), self.bytes) };
             }

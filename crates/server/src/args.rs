@@ -5,14 +5,18 @@ use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::time::Duration;
 
-use clap::{ArgGroup, Args, Parser, Subcommand};
+use clap::{ArgGroup, Args, Parser, Subcommand, ValueEnum};
 
+use crate::advise::Format;
 use crate::serve::OriginUrl;
 use crate::units::{parse_duration, parse_mode, parse_size};
 
 const AFTER_HELP: &str = "\
-Exit codes: 0 done or hit, 1 the key is not there, 2 a wrong command line, 3 it could not be done (standard error \
-says why).";
+Exit codes: 0 done or hit, also if the reader of the output went away; 1 the key is not there; 2 a wrong command line, or \
+a log that is none; 3 it could not be done (standard error says why). Ctrl-C ends a tool by its signal, which shells show \
+as 130; the server ends in order, with 0.
+
+Colours are for terminals only; NO_COLOR=1 does without.";
 
 const SERVE_AFTER_HELP: &str = "\
 It answers GET and HEAD, other methods get 405; HTTP/1.1, without TLS. The field Cache-Status of each response tells what \
@@ -21,6 +25,24 @@ happened.
 Of an origin's responses it stores those that say for how long they may be used, by s-maxage, max-age or Expires. Not \
 stored: private, no-store, no-cache, Set-Cookie, and Vary on anything but Accept-Encoding. Requests with Authorization, \
 Range, If-Match or If-Unmodified-Since go to the origin, past the volume.";
+
+const LIST_AFTER_HELP: &str = "\
+A pattern with `*`, `?`, `[a-z]` or `{a,b}` has to match the whole key; a backslash before one of these takes it as it is. \
+Any other pattern is the beginning of the key. `*` goes over slashes, `?` is one byte.
+
+Without --sort entries come as they are found, and nothing is collected.";
+
+const ADVISE_AFTER_HELP: &str = "\
+Each size is tried with a volume of that size: the requests are replayed through the cache itself, in the order of the log. \
+What misses is put.
+
+Requests count that are GET and whose status is 200, 203, 204, 206, 300, 301, 304, 308, 404 or 410. The key is the target \
+with its query, after the host where a JSON line names one. An object is as large as the largest answer that the log has \
+for its key, so 304 and `-` don't make it small. Lines that can't be read are counted and left out.
+
+Of large logs some of the keys are replayed, with all of their requests, through a volume that is smaller by as much \
+(spatial sampling; Waldspurger et al., FAST 2015). The standard error that comes of their choice stands beside each figure; \
+in what we measured, a small volume itself differed from a large one by less than a point.";
 
 /// One memory-mapped cache for a whole web server: its tools and its server.
 #[derive(Debug, Parser)]
@@ -45,13 +67,21 @@ pub enum Verb {
     Get(Get),
     /// Remove an entry; exit 1 if it was not there
     Rm(Remove),
-    /// List the entries, in no order
+    /// List the entries
+    #[command(after_help = LIST_AFTER_HELP)]
     Ls(List),
     /// Show how the volume is doing
     Stat(Stat),
     /// Answer HTTP from the volume, with a folder or an origin behind it
     #[command(after_help = SERVE_AFTER_HELP)]
     Serve(Serve),
+    /// Tell from an access log how large a volume should be
+    #[command(after_help = ADVISE_AFTER_HELP)]
+    Advise(Advise),
+    /// Write a script by which a shell completes this command
+    Completions(Completions),
+    /// Write the manual page; with a folder, one for each verb into it
+    Man(Man),
 }
 
 /// `eyewall create`
@@ -60,7 +90,7 @@ pub struct Create {
     /// Size of the file, and the hard limit of all that is in it
     #[arg(long, value_name = "SIZE", value_parser = parse_size)]
     pub size: u64,
-    /// A typical entry, the median if sizes differ; sizes the index, more than 2K counts as 2K [default: 1K]
+    /// A typical entry, the median if sizes differ; sizes the index, more than 4K counts as 4K [default: 1K]
     #[arg(long, value_name = "SIZE", value_parser = parse_hint)]
     pub entry_size_hint: Option<u32>,
     /// The largest entry to take, up to a quarter of the size [default: a sixteenth, at most 4M]
@@ -114,11 +144,31 @@ pub struct Remove {
 /// `eyewall ls`
 #[derive(Debug, Args)]
 pub struct List {
-    /// Only keys that begin with this
-    pub prefix: Option<OsString>,
+    /// Only keys like this: a glob, or the beginning of a key
+    pub pattern: Option<OsString>,
+    /// Sort: the largest, the youngest, or the first in the order of bytes comes first
+    #[arg(long, value_name = "BY")]
+    pub sort: Option<SortBy>,
+    /// Turn the order round
+    #[arg(long, requires = "sort")]
+    pub reverse: bool,
+    /// No more than this many
+    #[arg(long, value_name = "N")]
+    pub limit: Option<usize>,
     /// One JSON object a line
     #[arg(long)]
     pub json: bool,
+}
+
+/// What `eyewall ls` sorts by.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum SortBy {
+    /// Bytes of the value.
+    Size,
+    /// Time since it was put.
+    Age,
+    /// Bytes of the key.
+    Key,
 }
 
 /// `eyewall stat`
@@ -151,4 +201,44 @@ pub struct Serve {
     /// Log requests to standard error; twice for more
     #[arg(short, long, action = clap::ArgAction::Count)]
     pub verbose: u8,
+}
+
+/// `eyewall advise`
+#[derive(Debug, Args)]
+pub struct Advise {
+    /// Access logs, the oldest first; gzip is unpacked, `-` is standard input
+    #[arg(required = true, value_name = "LOG")]
+    pub logs: Vec<PathBuf>,
+    /// The form of the lines [default: that of most lines at the beginning]
+    #[arg(long)]
+    pub format: Option<Format>,
+    /// A size to try, any number of times [default: from a part of the log's footprint to all of it]
+    #[arg(long, value_name = "SIZE", value_parser = parse_size)]
+    pub size: Vec<u64>,
+    /// The size that there is now, to tell what half as much again and twice as much would buy
+    #[arg(long, value_name = "SIZE", value_parser = parse_size)]
+    pub now: Option<u64>,
+    /// Replay all keys; takes as much memory as the two largest sizes
+    #[arg(long)]
+    pub exact: bool,
+    /// One JSON object
+    #[arg(long)]
+    pub json: bool,
+    /// Draw the curve into this file, too
+    #[arg(long, value_name = "FILE")]
+    pub svg: Option<PathBuf>,
+}
+
+/// `eyewall completions`
+#[derive(Debug, Args)]
+pub struct Completions {
+    /// Which shell
+    pub shell: clap_complete::Shell,
+}
+
+/// `eyewall man`
+#[derive(Debug, Args)]
+pub struct Man {
+    /// A folder for the pages of all verbs; it is made if it isn't there
+    pub folder: Option<PathBuf>,
 }

@@ -65,6 +65,62 @@ pub enum Error {
         /// The volume's limit.
         bytes_max: u64,
     },
+    /// The pattern of `ls` is none.
+    #[error("{0}")]
+    Pattern(String),
+    /// A log could not be read.
+    #[error("can't read the log from {from}: {source}")]
+    Log {
+        /// The file, or "standard input".
+        from: String,
+        /// What the system said, or the decompressor.
+        source: io::Error,
+    },
+    /// No line of a log is of the format.
+    #[error(
+        "{from} is no access log: none of its {lines} lines is NCSA common or combined, a JSON object with a target, or \
+         `key size`; if it is one of these all the same, name it by --format"
+    )]
+    NoLog {
+        /// The file, or "standard input".
+        from: String,
+        /// How many lines it has.
+        lines: u64,
+    },
+    /// There are lines, but not one that counts.
+    #[error("no request to replay in {from}: of {lines} lines none is a successful GET")]
+    NothingCounts {
+        /// The files, or "standard input".
+        from: String,
+        /// How many lines they have.
+        lines: u64,
+    },
+    /// A size is so small that hardly a key of the sample would find room.
+    #[error("a sample of this log can't tell about {}; give a larger size, or --exact", crate::units::size(*size))]
+    SampleTooSmall {
+        /// What `--size` or `--now` named.
+        size: u64,
+    },
+    /// Volumes for `--exact` don't fit into memory.
+    #[error(
+        "--exact needs {} of memory for these sizes, and {} are free; give a smaller --size, or leave --exact out",
+        crate::units::size(*needed),
+        crate::units::size(*available)
+    )]
+    Memory {
+        /// Two volumes at a time.
+        needed: u64,
+        /// What there is.
+        available: u64,
+    },
+    /// A file could not be written.
+    #[error("can't write {}: {source}", path.display())]
+    File {
+        /// What the command line named.
+        path: PathBuf,
+        /// What the system said.
+        source: io::Error,
+    },
     /// Standard output could not be written.
     #[error("can't write the output: {0}")]
     Output(#[source] io::Error),
@@ -106,6 +162,11 @@ impl Error {
         match self {
             Self::NoVolume
             | Self::NoSource
+            | Self::Pattern(_)
+            | Self::NoLog { .. }
+            | Self::NothingCounts { .. }
+            | Self::SampleTooSmall { .. }
+            | Self::Memory { .. }
             | Self::Cache(
                 Engine::KeyEmpty
                 | Engine::KeyTooLong { .. }

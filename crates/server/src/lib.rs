@@ -8,20 +8,24 @@
 //! eyewall ls     --cache site.eye                 list the entries
 //! eyewall stat   --cache site.eye                 how the volume is doing
 //! eyewall serve  --cache site.eye --origin URL    answer HTTP from it
+//! eyewall advise access.log                       how large a volume should be
+//! eyewall completions bash                        words for a shell to complete
+//! eyewall man                                     manual pages
 //! ```
 //!
 //! `--cache` may stand before or after the verb, or be given by `EYEWALL_CACHE`. Exit code 2 says that the command
 //! line was wrong, 3 that the command could not be done; standard error says why ([`Error`]).
 //!
 //! # Where to look
-//! [`args`] is the command line, `tools` has one file for each verb, [`serve`] is the web server. No other crate of
-//! the workspace depends on this one.
+//! [`args`] is the command line, `tools` has one file for each verb, [`advise`] is the verb that reads logs, [`serve`] the
+//! web server. No other crate of the workspace depends on this one.
 //!
 //! # What is absent
 //! No `unsafe`, no memory map of its own (the engine gives pinned bytes), no HTTPS, no configuration file.
 
 #![forbid(unsafe_code)]
 
+pub mod advise;
 pub mod args;
 mod error;
 mod output;
@@ -53,7 +57,7 @@ pub fn run(words: impl IntoIterator<Item = OsString>) -> ExitCode {
         Ok(outcome) => ExitCode::from(outcome as u8),
         Err(error) if error.is_broken_pipe() => ExitCode::SUCCESS,
         Err(error) => {
-            eprintln!("eyewall: {error}");
+            output::tell(output::ERROR, "eyewall", &error.to_string());
             ExitCode::from(error.exit_code())
         }
     }
@@ -69,5 +73,8 @@ fn dispatch(arguments: &Arguments) -> Result<Outcome, Error> {
         Verb::Ls(list) => tools::list::run(volume::named(cache)?, list),
         Verb::Stat(stat) => tools::stat::run(volume::named(cache)?, stat),
         Verb::Serve(serve) => serve::run(cache, serve),
+        Verb::Advise(advise) => advise::run(advise),
+        Verb::Completions(completions) => tools::completions::run(completions),
+        Verb::Man(man) => tools::man::run(man),
     }
 }

@@ -1,11 +1,42 @@
-//! Standard output, buffered, and keys as text.
+//! Standard output, buffered; the colours, and where they are shown; keys as text.
 
 use std::fmt::Write as _;
 use std::io::{self, BufWriter, StdoutLock, Write};
 
+use anstream::AutoStream;
+use anstyle::{AnsiColor, Style};
+
 use crate::Error;
 
-/// Runs `write` over a buffered standard output and flushes it.
+/// Names of columns, and of what is spoken of.
+pub(crate) const HEADING: Style = Style::new().bold();
+/// What is as it should be, or recommended.
+pub(crate) const GOOD: Style = AnsiColor::Green.on_default();
+/// What somebody should look at.
+pub(crate) const WARNING: Style = AnsiColor::Yellow.on_default();
+/// What went wrong.
+pub(crate) const ERROR: Style = AnsiColor::Red.on_default().bold();
+/// The curve of requests.
+pub(crate) const OBJECTS: Style = AnsiColor::Cyan.on_default();
+/// The curve of bytes.
+pub(crate) const BYTES: Style = AnsiColor::Yellow.on_default();
+
+/// Runs `write` over a buffered standard output for people: colours are left out unless it is a terminal that shows them.
+/// `NO_COLOR` forbids them, `CLICOLOR_FORCE` asks for them wherever it goes.
+pub(crate) fn text_to_stdout(
+    write: impl FnOnce(&mut BufWriter<AutoStream<StdoutLock<'static>>>) -> io::Result<()>,
+) -> Result<(), Error> {
+    let mut output = BufWriter::new(AutoStream::auto(io::stdout().lock()));
+    write(&mut output).and_then(|()| output.flush()).map_err(Error::Output)
+}
+
+/// Tells a person what went wrong, or should be known, on standard error; by the same rule for colours.
+pub(crate) fn tell(style: Style, what: &str, words: &str) {
+    // Nobody is left to tell it to when standard error is gone.
+    let _ = writeln!(anstream::stderr(), "{style}{what}:{style:#} {words}");
+}
+
+/// Runs `write` over a buffered standard output and flushes it. Bytes go out as they are, which is for values.
 ///
 /// Every failure becomes [`Error::Output`], so that a reader who goes away early is told apart from a real error.
 pub(crate) fn to_stdout(

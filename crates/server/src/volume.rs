@@ -4,7 +4,7 @@ use std::path::Path;
 
 use eyewall::{Cache, Options};
 
-use crate::Error;
+use crate::{Error, output};
 
 /// The volume that the command line or the environment names.
 pub(crate) fn named(cache: Option<&Path>) -> Result<&Path, Error> {
@@ -37,6 +37,6 @@ pub(crate) fn storage_warning(cache: &Cache) -> Option<String> {
 /// Tells a person who has just made or started to use a volume of it.
 pub(crate) fn warn_of_storage(cache: &Cache) {
     if let Some(warning) = storage_warning(cache) {
-        eprintln!("eyewall: warning: {warning}");
+        output::tell(output::WARNING, "eyewall: warning", &warning);
     }
 }

@@ -16,6 +16,7 @@
 use std::time::{Duration, Instant};
 
 use super::{FillOptions, Filled, NotStored};
+use crate::cache::Cache;
 use crate::claim::{Attempt, Claim};
 use crate::error::{Error, Result};
 use crate::hit::Lookup;
@@ -44,15 +45,16 @@ impl<'a, 'k> Flight<'a, 'k> {
     pub(crate) fn join(
         volume: &'a Volume,
         key: &'k [u8],
-        deadline: Duration,
+        (start, deadline): (Instant, Duration),
         options: &FillOptions<'_>,
     ) -> Result<Way<'a, 'k>> {
+        write::check_key(volume, key)?;
         let place = volume.place(key);
         if let Some(found) = look_up(volume, key, Use::Counts)?.fresh() {
             return Ok(Way::Found(found));
         }
+        volume.check_present()?;
         volume.check_writable()?;
-        let start = Instant::now();
         loop {
             let attempt = match Claim::attempt(volume, &place)? {
                 Attempt::Got(claim) => return Self::begin(volume, key, claim),
@@ -65,6 +67,7 @@ impl<'a, 'k> Flight<'a, 'k> {
                     Seen::Stale(found) if options.use_stale => return Ok(Way::Found(found)),
                     Seen::Stale(_) | Seen::Nothing => {}
                 }
+                volume.check_intact()?;
                 let waited = start.elapsed();
                 let Some(left) = deadline.checked_sub(waited).filter(|left| !left.is_zero()) else {
                     volume.count_busy();
@@ -96,9 +99,8 @@ impl<'a, 'k> Flight<'a, 'k> {
     }
 
     /// Stores what was made, unless somebody else has changed the entry meanwhile.
-    pub(crate) fn store(self, value: Vec<u8>, options: &PutOptions<'_>) -> Filled<'a> {
-        let outcome = Draft::new(self.volume, self.key, &value, options).and_then(|draft| self.put(draft));
-        match outcome {
+    pub(crate) fn store(self, cache: &Cache, value: Vec<u8>, options: &PutOptions<'_>) -> Filled<'a> {
+        match self.put(cache, |volume| Draft::new(volume, self.key, &value, options)) {
             Ok(Outcome::Stored(serial)) => Filled::Stored { value, serial },
             Ok(Outcome::Superseded(_) | Outcome::Unmet) => Filled::NotStored { value, why: NotStored::Superseded },
             Err(error) => Filled::NotStored { value, why: NotStored::Refused(error) },
@@ -106,14 +108,20 @@ impl<'a, 'k> Flight<'a, 'k> {
     }
 
     /// Notes that there is nothing. If that can't be stored, it isn't known: the next one asks again.
-    pub(crate) fn remember(self, reason: u16, ttl: Duration) {
+    pub(crate) fn remember(self, cache: &Cache, reason: u16, ttl: Duration) {
         let value = reason.to_le_bytes();
         let options = PutOptions::new().ttl(ttl);
-        let _ = Draft::new(self.volume, self.key, &value, &options).and_then(|draft| self.put(draft.negative()));
+        let _ = self.put(cache, |volume| Ok(Draft::new(volume, self.key, &value, &options)?.negative()));
     }
 
-    fn put(&self, draft: Draft<'_>) -> Result<Outcome> {
-        write::put(self.volume, &draft.begun_in(self.epoch), Condition::Claimed(self.claim.line()))
+    /// Stores a draft in the volume that it was made for, or in the one that took its place meanwhile. There is no claim
+    /// there: what tells whether anybody came in between is the entry.
+    fn put<'d>(&self, cache: &Cache, draft: impl Fn(&Volume) -> Result<Draft<'d>>) -> Result<Outcome> {
+        cache.vouched(|volume| {
+            let same = std::ptr::eq(volume, self.volume);
+            let condition = if same { Condition::Claimed(self.claim.line()) } else { Condition::Absent };
+            write::put(volume, &draft(volume)?.begun_in(self.epoch), condition)
+        })
     }
 }
 

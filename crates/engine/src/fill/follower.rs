@@ -65,17 +65,18 @@ const GIVEN_UP: &str = "its writer gave up, was killed, or was superseded";
 const CONTRADICTION: &str = "what its writer says contradicts itself";
 
 impl Follower {
-    pub(super) fn find(volume: &Arc<Volume>, key: &[u8]) -> Result<Option<Self>> {
+    pub(super) fn find(volume: &Volume, key: &[u8]) -> Result<Option<Self>> {
         write::check_key(volume, key)?;
         volume.check_writable()?;
         let place = volume.place(key);
+        let Some(shared) = volume.this.upgrade() else { return Ok(None) };
         for line in claim::of_key(volume, &place) {
             let promise = line.fill(volume).promise.load(Acquire);
             if !matches!(Head::from_word(promise), Some(Head::Entry(..))) || !line.is_held(volume) {
                 continue;
             }
             let mut follower = Self {
-                volume: Arc::clone(volume),
+                volume: Arc::clone(&shared),
                 place,
                 key: key.into(),
                 line,
@@ -152,10 +153,8 @@ impl Follower {
             match self.look() {
                 None => continue,
                 Some(State::Over(why)) => return Err(Error::Interrupted { why }),
-                Some(State::Complete(value)) => return Ok(self.copy(bytes, value)),
-                Some(State::Filling(value)) if value > self.read || bytes.is_empty() => {
-                    return Ok(self.copy(bytes, value));
-                }
+                Some(State::Complete(value)) => return self.copy(bytes, value),
+                Some(State::Filling(value)) if value > self.read || bytes.is_empty() => return self.copy(bytes, value),
                 Some(State::Filling(_)) => {}
             }
             let waited = start.elapsed();
@@ -240,7 +239,7 @@ impl Follower {
     }
 
     /// Copies from the first `value` bytes of the value, which stand in what is held.
-    fn copy(&mut self, to: &mut [u8], value: u64) -> usize {
+    fn copy(&mut self, to: &mut [u8], value: u64) -> Result<usize> {
         let from = self.read.min(value);
         let bytes = to.len().min((value - from) as usize);
         let to = &mut to[..bytes];
@@ -251,8 +250,10 @@ impl Follower {
             // SAFETY: the room is pinned; the bytes lie inside it and below the progress: nobody writes them.
             to.copy_from_slice(unsafe { self.volume.region.bytes(start as usize, bytes) });
         }
+        // What was lost reads as zeros.
+        self.volume.check_intact()?;
         self.read += bytes as u64;
-        bytes
+        Ok(bytes)
     }
 
     fn unpin(&mut self) {

@@ -14,7 +14,7 @@ mod pin;
 mod room;
 mod writer;
 
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 pub use follower::Follower;
 pub use writer::{Committed, Writer};
@@ -23,7 +23,6 @@ use crate::cache::Cache;
 use crate::error::{Error, Result};
 use crate::hit::Hit;
 use crate::put::PutOptions;
-use crate::write;
 use flight::{Flight, Way};
 
 /// What the closure of [`Cache::get_or_fill`] has found.
@@ -161,7 +160,8 @@ impl Cache {
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     pub fn writer(&self, key: impl AsRef<[u8]>, options: &PutOptions<'_>, length: Option<u64>) -> Result<Writer> {
-        Writer::begin(self.shared_volume(), key.as_ref(), options, length)
+        let key = key.as_ref();
+        self.vouched(|volume| Writer::begin(volume, key, options, length))
     }
 
     /// Reads what a [`Writer`] of this process or another is writing to `key`, from its first byte on, as it comes. `None`:
@@ -186,7 +186,8 @@ impl Cache {
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     pub fn follow(&self, key: impl AsRef<[u8]>) -> Result<Option<Follower>> {
-        Follower::find(self.shared_volume(), key.as_ref())
+        let key = key.as_ref();
+        self.looked_for(|volume| Follower::find(volume, key))
     }
 
     /// The entry of `key`; where there is none, one caller over all threads and processes runs `fill` and stores what it
@@ -227,20 +228,20 @@ impl Cache {
         F: FnOnce() -> std::result::Result<Fill, E>,
     {
         let key = key.as_ref();
-        write::check_key(self.volume(), key)?;
-        let flight = match Flight::join(self.volume(), key, deadline, options)? {
+        let start = Instant::now();
+        let flight = match self.vouched(|volume| Flight::join(volume, key, (start, deadline), options))? {
             Way::Found(filled) => return Ok(filled),
             Way::Ours(flight) => flight,
         };
         match fill() {
-            Ok(Fill::Value(value)) => Ok(flight.store(value, &options.put)),
+            Ok(Fill::Value(value)) => Ok(flight.store(self, value, &options.put)),
             Ok(Fill::Nothing { reason, ttl }) => {
-                flight.remember(reason, ttl);
+                flight.remember(self, reason, ttl);
                 Ok(Filled::Negative(reason))
             }
             Err(error) => {
                 if let Some((reason, ttl)) = options.failure {
-                    flight.remember(reason, ttl);
+                    flight.remember(self, reason, ttl);
                 }
                 Err(FillError::Failed(error))
             }

@@ -75,12 +75,7 @@ pub struct Writer {
 }
 
 impl Writer {
-    pub(super) fn begin(
-        volume: &Arc<Volume>,
-        key: &[u8],
-        options: &PutOptions<'_>,
-        length: Option<u64>,
-    ) -> Result<Self> {
+    pub(super) fn begin(volume: &Volume, key: &[u8], options: &PutOptions<'_>, length: Option<u64>) -> Result<Self> {
         let draft = Draft::new(volume, key, &[], options)?;
         let value = length.unwrap_or(UNKNOWN_BYTES);
         let max = volume.layout.entry_bytes_max;
@@ -102,19 +97,20 @@ impl Writer {
         let serial = stripe.next_serial();
         let ring = write::choose_ring(&stripe, &place, bytes, stripe.find(&place, key).as_ref());
         let room = Room::make(&mut stripe, ring, bytes, &draft.header(serial, 0), pin)?;
-        drop(stripe);
-        draft.fill(volume, room.record(volume, &place));
+        let Some(shared) = volume.this.upgrade() else { unreachable!("a cache owns the volume") };
         let mut checksum = Box::new(Xxh3::new());
         for part in [draft.key, draft.metadata, &draft.tags] {
             checksum.update(part);
         }
+        draft.fill(volume, room.record(volume, &place));
         let line = claim.into_line();
         let fill = line.fill(volume);
         fill.promise.store(Head::Entry(serial, draft.flags).word(), Release);
         seam::kill_point();
         fill.room.store(Volume::pin_word(place.stripe, room.position), Release);
+        drop(stripe);
         Ok(Self {
-            volume: Arc::clone(volume),
+            volume: shared,
             line,
             room: Some(room),
             place,
@@ -138,12 +134,12 @@ impl Writer {
     ///
     /// # Errors
     /// [`Interrupted`](Error::Interrupted): the writer was aborted before, by a write that exceeded the limit, or is a forked
-    /// child's. [`Busy`](Error::Busy): a stopped process held the stripe for longer than the lock deadline. Nothing is stored
+    /// child's; or the volume was resized. [`Busy`](Error::Busy): a stopped process held the stripe for longer than the lock deadline. Nothing is stored
     /// then.
     pub fn commit(mut self) -> Result<Committed> {
         let room = self.room()?;
         let volume = Arc::clone(&self.volume);
-        let stripe = Stripe::lock(&volume, self.place.stripe)?;
+        let stripe = self.lock(&volume)?;
         if self.line.is_void(&stripe) {
             drop(stripe);
             return Ok(Committed::Superseded);
@@ -158,6 +154,7 @@ impl Writer {
             created_ms: volume.now_ms(),
             times: self.times,
             epoch: self.epoch,
+            standing: None,
         };
         let stage = Stage::Reserved(room.bytes, self.serial);
         let spot = Spot { ring: room.ring, at: room.at, checksum: self.checksum.digest() as u32, stage };
@@ -172,6 +169,7 @@ impl Writer {
         room.unpin(&volume);
         drop(stripe);
         self.end();
+        volume.check_intact()?;
         Ok(Committed::Stored(self.serial))
     }
 
@@ -210,7 +208,7 @@ impl Writer {
 
     fn grow(&mut self, room: Room, needed: u64) -> Result<Room> {
         let volume = Arc::clone(&self.volume);
-        let mut stripe = Stripe::lock(&volume, self.place.stripe)?;
+        let mut stripe = self.lock(&volume)?;
         let new = match room.grow(&mut stripe, &self.place, needed, &self.header())? {
             Grown::InPlace(room) => {
                 self.room = Some(room);
@@ -222,24 +220,23 @@ impl Writer {
         let (from, to) = (room.record(&volume, &self.place).body(), new.record(&volume, &self.place).body());
         // SAFETY: both rooms are pinned and this writer's; nobody reads the new one yet, and nobody writes the old one.
         unsafe { volume.region.store(to, volume.region.bytes(from, self.end_of(from) - from)) };
+        let stripe = self.lock(&volume).inspect_err(|_| new.unpin(&volume))?;
         self.room = Some(new);
         seam::kill_point();
         self.fill().room.store(Volume::pin_word(self.place.stripe, new.position), Release);
-        self.let_go(&room);
+        room.unpin(&volume);
+        stripe.give_up_room(room.ring, room.at, room.bytes);
+        drop(stripe);
         self.wake();
         Ok(new)
     }
 
-    /// Gives up room that no claim names any more.
-    ///
-    /// Its bytes are used again only after the hand has looked whether a claim names it, and then for pins: no lock is needed,
-    /// but to erase it.
-    fn let_go(&self, room: &Room) {
-        let stripe = self.volume.erases.then(|| Stripe::lock(&self.volume, self.place.stripe));
-        room.unpin(&self.volume);
-        if let Some(Ok(stripe)) = stripe {
-            stripe.give_up_room(room.ring, room.at, room.bytes);
-        }
+    /// The lock of the key's stripe. In a volume that was resized nothing is written any more.
+    fn lock<'v>(&self, volume: &'v Volume) -> Result<Stripe<'v>> {
+        Stripe::lock(volume, self.place.stripe).map_err(|error| match error {
+            Error::Moved { .. } => Error::Interrupted { why: "the volume was resized" },
+            error => error,
+        })
     }
 
     fn give_up(&mut self) {
@@ -248,7 +245,13 @@ impl Writer {
         {
             seam::kill_point();
             self.fill().room.store(0, Release);
-            self.let_go(&room);
+            // Its bytes are used again only after the hand has looked whether a claim names it, and then for pins: no lock
+            // is needed, but to erase it.
+            let stripe = self.volume.erases.then(|| Stripe::lock(&self.volume, self.place.stripe));
+            room.unpin(&self.volume);
+            if let Some(Ok(stripe)) = stripe {
+                stripe.give_up_room(room.ring, room.at, room.bytes);
+            }
             self.end();
         }
     }

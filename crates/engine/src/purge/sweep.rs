@@ -30,7 +30,7 @@ pub(crate) fn sweep(volume: &Volume) -> Result<u64> {
 }
 
 fn sweep_stripe(volume: &Volume, number: usize) -> Result<u64> {
-    let wanted = volume.purges().epoch() - 1;
+    let wanted = volume.purges().last();
     let mut dropped = 0;
     let mut swept = false;
     while let Some(more) = Stripe::lock(volume, number)?.sweep_for(wanted, BUCKETS_AT_ONCE) {
@@ -48,7 +48,7 @@ fn sweep_stripe(volume: &Volume, number: usize) -> Result<u64> {
 }
 
 fn has_notes(purges: Purges<'_>) -> bool {
-    purges.epoch() - 1 > purges.retired()
+    purges.last() > purges.retired()
 }
 
 /// Brings everything to storage; then forgets the purges that are in no entry's way any more.
@@ -68,7 +68,7 @@ fn swept_by_all(volume: &Volume) -> Result<u64> {
         least = least.min(Stripe::lock(volume, number)?.swept());
     }
     // A damaged word may say anything.
-    Ok(least.min(volume.purges().epoch() - 1))
+    Ok(least.min(volume.purges().last()))
 }
 
 /// Forgets purges up to an epoch.

@@ -84,6 +84,7 @@ impl<'a> Stripe<'a> {
             let mut rounds = 0_u32;
             loop {
                 self.work_once(&ring, bytes, ahead, work).map_err(|stop| self.stopped(id, bytes, stop))?;
+                self.volume.check_intact()?;
                 if ring.has_room(bytes, 0) {
                     break;
                 }
@@ -236,9 +237,12 @@ impl<'a> Stripe<'a> {
             }
             at += seen.bytes;
         }
-        self.shift(Word::FillerBytes, 0, filler);
-        self.erase_freed(ring, ring.tail(), at);
-        ring.set_tail(at);
+        // Pins that were lost hold nothing back.
+        if !self.volume.has_failed() {
+            self.shift(Word::FillerBytes, 0, filler);
+            self.erase_freed(ring, ring.tail(), at);
+            ring.set_tail(at);
+        }
         Ok(())
     }
 
@@ -367,6 +371,10 @@ impl<'a> Stripe<'a> {
         let position = ring.position(at);
         self.copy_record(&ring, at, &entry.place, entry.record);
         self.advance(id, at, seen.bytes);
+        // The copy may not have reached the file. The slot goes on naming the source, which isn't freed either.
+        if self.volume.has_failed() {
+            return;
+        }
         store_slot(entry.slot, |_| Slot::live(&entry.place, position, ring.lap(at), frequency).0);
         self.forget(entry.position, seen.bytes);
         self.remember(position, seen.bytes);

@@ -140,9 +140,13 @@ impl<'a> Stripe<'a> {
         let base = volume.layout.stripe_at(number);
         let got = lock::acquire(volume, volume.region.half(base + LOCK), "a stripe's lock")?;
         let mut stripe = Self { volume, number, base, locked: true };
+        // A lock that was lost reads as free; and to repair one takes to see all of it.
+        volume.check_intact()?;
         if got == Got::FromTheDead {
             stripe.repair();
         }
+        // Under the lock: whoever resizes holds them all.
+        volume.check_present()?;
         Ok(stripe)
     }
 
@@ -194,6 +198,12 @@ impl<'a> Stripe<'a> {
         entry_at(self.volume, self.number, position)
     }
 
+    /// Takes over a serial of another volume: those that come later are larger.
+    pub(crate) fn keep_serial(&self, serial: u64) -> u64 {
+        self.set(Word::Serial, self.get(Word::Serial).max(serial));
+        serial
+    }
+
     /// The next serial: unique among this stripe's entries, and growing.
     pub(crate) fn next_serial(&self) -> u64 {
         let serial = self.get(Word::Serial).wrapping_add(1) & ((1 << 48) - 1);
@@ -225,7 +235,12 @@ impl<'a> Stripe<'a> {
 impl Drop for Stripe<'_> {
     fn drop(&mut self) {
         if self.locked {
-            lock::release(self.volume.region.half(self.base + LOCK));
+            let lock = self.volume.region.half(self.base + LOCK);
+            if self.volume.has_failed() {
+                lock::abandon(self.volume, lock);
+            } else {
+                lock::release(lock);
+            }
         }
     }
 }

@@ -152,6 +152,10 @@ impl Stripe<'_> {
 
     /// Notes that a ring's log is damaged and has to go.
     pub(super) fn demand_reset(&self, id: RingId) {
+        // A log that was lost here need not be damaged.
+        if self.volume.has_failed() {
+            return;
+        }
         self.set(Word::Reset, self.get(Word::Reset) | reset_bit(id));
     }
 
@@ -188,6 +192,7 @@ impl Stripe<'_> {
         if self.is_held(id) {
             return Err(Error::Pinned { bytes: ring.size });
         }
+        volume.check_intact()?;
         self.erase_ring(&ring);
         let fresh = (ring.head().max(ring.tail()) % (1 << 60) / ring.size + 1) * ring.size;
         // The head first: in between, the log only seems longer than the ring.
@@ -230,6 +235,9 @@ impl Stripe<'_> {
     pub(crate) fn recount_if_needed(&self) {
         if self.get(Word::Recount) != 0 {
             let audit = self.audit();
+            if self.volume.has_failed() {
+                return;
+            }
             self.set(Word::Entries, audit.entries);
             self.set(Word::LiveBytes, audit.live_bytes);
             self.set(Word::MainEntries, audit.main_entries);
@@ -264,7 +272,7 @@ impl Stripe<'_> {
         (self.volume.layout.buckets * BUCKET_SLOTS, live, ghosts)
     }
 
-    fn each_slot(&self, mut f: impl FnMut(Slot)) {
+    pub(crate) fn each_slot(&self, mut f: impl FnMut(Slot)) {
         for bucket in 0..self.volume.layout.buckets {
             for slot in self.volume.region.line(self.volume.layout.bucket_at(self.number, bucket)) {
                 f(Slot(super::load(slot)));

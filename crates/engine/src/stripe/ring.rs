@@ -104,6 +104,12 @@ impl Ring<'_> {
         (self.start + at % self.size) / UNIT_BYTES
     }
 
+    /// How far behind the tail a position of this ring lies: the oldest record has 0.
+    pub(crate) fn age_rank(&self, position: u64) -> u64 {
+        let at = (position * UNIT_BYTES).wrapping_sub(self.start);
+        (at + self.size - self.tail() % self.size) % self.size
+    }
+
     pub(crate) fn lap(&self, at: u64) -> u64 {
         at / self.size
     }
@@ -226,6 +232,9 @@ impl<'a> Stripe<'a> {
         }
         let head = ring.head();
         let to_end = ring.bytes_to_end(head);
+        if self.volume.has_failed() {
+            return None;
+        }
         if bytes <= to_end {
             return Some(head);
         }
@@ -237,7 +246,10 @@ impl<'a> Stripe<'a> {
     /// Takes the `bytes` bytes at `at` (from [`Stripe::fit`]) into the log; their record's header must
     /// stand there already.
     pub(crate) fn advance(&self, id: RingId, at: u64, bytes: u64) {
-        self.ring(id).set_head(at + bytes);
+        // A record that was lost would end the log for everybody.
+        if !self.volume.has_failed() {
+            self.ring(id).set_head(at + bytes);
+        }
     }
 
     /// Lets everything up to `to` stay in place, as if it had been written anew: the free space before it
@@ -247,6 +259,9 @@ impl<'a> Stripe<'a> {
     /// `head - tail > size`, which repair mends.
     pub(super) fn skip(&self, ring: &Ring<'_>, to: u64) {
         let (head, tail) = (ring.head(), ring.tail());
+        if self.volume.has_failed() {
+            return;
+        }
         self.fill(ring, head, tail + ring.size);
         ring.set_head(to + ring.size);
         ring.set_tail(to);

@@ -16,7 +16,7 @@ impl Stripe<'_> {
 
     /// The last purge, whatever it meant, has this epoch.
     pub(crate) fn newest_purge(&self) -> u64 {
-        self.volume.purges().epoch() - 1
+        self.volume.purges().last()
     }
 
     /// What was purged up to this epoch is gone from the stripe.

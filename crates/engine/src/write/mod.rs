@@ -116,6 +116,7 @@ fn put_in_two_steps<'a>(
     seam::kill_point();
     record.set_head(Head::Room(bytes));
     stripe.advance(ring, at, bytes);
+    volume.check_intact()?;
     drop(stripe);
     let checksum = draft.fill(volume, record);
     let stripe = Stripe::lock(volume, place.stripe)?;
@@ -211,9 +212,10 @@ pub(crate) fn finish(
     let record = record(stripe, spot.ring, spot.at);
     let ring = stripe.ring(spot.ring);
     let superseded = draft.is_superseded(stripe.volume);
-    let serial = match spot.stage {
-        Stage::Reserved(_, serial) => serial,
-        Stage::Free | Stage::Room => stripe.next_serial(),
+    let (serial, frequency) = match (draft.standing, spot.stage) {
+        (Some((serial, frequency)), _) => (stripe.keep_serial(serial), frequency),
+        (None, Stage::Reserved(_, serial)) => (serial, 0),
+        (None, Stage::Free | Stage::Room) => (stripe.next_serial(), 0),
     };
     if superseded {
         // Its bytes lie in free space, or in room that nobody will publish.
@@ -232,7 +234,11 @@ pub(crate) fn finish(
         if spot.stage == Stage::Free {
             stripe.advance(ring.id, spot.at, bytes);
         }
-        stripe.publish(place, ring.position(spot.at), ring.lap(spot.at), bytes, found);
+        // Record or head may not have reached the file: nobody is to find it.
+        if stripe.volume.has_failed() {
+            return Outcome::Stored(serial);
+        }
+        stripe.publish(place, ring.position(spot.at), ring.lap(spot.at), bytes, frequency, found);
         stripe.tally(Count::BytesWritten, bytes);
     }
     if !matches!(condition, Condition::Claimed(_)) {

@@ -96,6 +96,9 @@ impl Files {
         if request.method == Method::HEAD {
             return unread(fields, &stamp, "head", Body::empty());
         }
+        if self.store.has_failed() {
+            return unread(fields, &stamp, "volume-failed", stream(file, stamp.bytes));
+        }
         if stamp.bytes > self.store.entry_bytes_max() {
             return unread(fields, &stamp, "too-large", stream(file, stamp.bytes));
         }

@@ -74,12 +74,13 @@ pub(crate) fn run(cache: Option<&Path>, serve: &args::Serve) -> Result<Outcome, 
 
 /// An existing volume keeps its size unless another one was asked for, which the engine then refuses.
 fn open_cache(path: Option<&Path>, size: Option<u64>) -> Result<Cache, Error> {
-    let made = Options::new().size(size.unwrap_or(SIZE_DEFAULT));
+    let options = Options::new().survive_sigbus(true);
+    let made = options.clone().size(size.unwrap_or(SIZE_DEFAULT));
     let Some(path) = path else { return Ok(made.anonymous()?) };
     if size.is_some() {
         return Ok(made.open(path)?);
     }
-    match Options::new().create(false).open(path) {
+    match options.create(false).open(path) {
         Err(eyewall::Error::NotFound { .. }) => Ok(made.open(path)?),
         other => Ok(other?),
     }

@@ -94,6 +94,9 @@ impl Proxy {
             Look::Found(found) => return hit(request, found),
             other => other,
         };
+        if self.store.has_failed() {
+            return self.pass(request, |status| Handled::Passed(status, "volume-failed")).await;
+        }
         if request.method == Method::HEAD {
             return self.pass(request, |status| Handled::Passed(status, "head")).await;
         }

@@ -9,6 +9,9 @@ use eyewall::{Cache, Hit, OwnedHit, PutOptions};
 
 use super::head::Head;
 
+/// The smallest page of any kernel that Eyewall runs on.
+const PAGE_BYTES: usize = 4096;
+
 /// A response found in the volume.
 pub(crate) struct Found {
     pub(crate) head: Head,
@@ -36,15 +39,22 @@ pub(crate) struct Store {
     cache: Cache,
     /// Whether a failure was told already: one line is news, one line a request is none. A race tells it twice.
     has_warned: AtomicBool,
+    /// The same of its end: what was told before may be of less weight.
+    has_told_the_end: AtomicBool,
 }
 
 impl Store {
     pub(crate) fn new(cache: Cache) -> Self {
-        Self { cache, has_warned: AtomicBool::new(false) }
+        Self { cache, has_warned: AtomicBool::new(false), has_told_the_end: AtomicBool::new(false) }
     }
 
     pub(crate) fn entry_bytes_max(&self) -> u64 {
         self.cache.entry_bytes_max()
+    }
+
+    /// Whether bytes of the volume were lost under its map. It is of no more use then: requests go past it.
+    pub(crate) fn has_failed(&self) -> bool {
+        self.cache.is_failed()
     }
 
     pub(crate) fn find(&self, key: &[u8]) -> Option<Found> {
@@ -59,8 +69,13 @@ impl Store {
     fn found(&self, answer: eyewall::Result<Option<Hit<'_>>>) -> Option<Found> {
         match answer {
             Ok(hit) => {
-                let hit = hit?;
-                Some(Found { head: Head::decode(hit.metadata())?, hit: hit.into_owned() })
+                let found =
+                    hit.and_then(|hit| Some(Found { head: Head::decode(hit.metadata())?, hit: hit.into_owned() }))?;
+                // The kernel, which copies the value to the socket, would cut the connection where bytes are lost, and
+                // tell nobody else.
+                touch(&found.hit);
+                // Another look says why.
+                if found.hit.is_intact() { Some(found) } else { self.peek(b"any") }
             }
             Err(eyewall::Error::KeyTooLong { .. }) => None,
             Err(error) => {
@@ -87,10 +102,20 @@ impl Store {
     }
 
     fn warn(&self, error: &eyewall::Error, doing: &str) {
-        if self.has_warned.swap(true, Ordering::Relaxed) {
+        if matches!(error, eyewall::Error::Failed { .. }) {
+            if !self.has_told_the_end.swap(true, Ordering::Relaxed) {
+                tracing::error!(%error, "answering without the volume until this server is started again (told once)");
+            }
+        } else if self.has_warned.swap(true, Ordering::Relaxed) {
             tracing::debug!(%error, "{doing} the volume failed");
         } else {
             tracing::warn!(%error, "{doing} the volume failed; answering without it (told once)");
         }
     }
+}
+
+/// Reads a byte of each page.
+fn touch(value: &[u8]) {
+    let bytes = value.iter().step_by(PAGE_BYTES).chain(value.last());
+    std::hint::black_box(bytes.fold(0, |sum, byte| sum ^ byte));
 }

@@ -1,8 +1,11 @@
-//! The verbs that look at or change a volume, one file each.
+//! The verbs that look at or change a volume, one file each, and those that tell of the command itself.
 
+pub(crate) mod completions;
 pub(crate) mod create;
 pub(crate) mod get;
 pub(crate) mod list;
+pub(crate) mod man;
+mod pattern;
 pub(crate) mod put;
 pub(crate) mod remove;
 pub(crate) mod stat;

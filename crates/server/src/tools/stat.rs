@@ -9,7 +9,7 @@ use eyewall::Stats;
 use serde::Serialize;
 
 use crate::args::Stat;
-use crate::output::to_stdout;
+use crate::output::{GOOD, HEADING, WARNING, text_to_stdout};
 use crate::units::{count, counted, duration, size};
 use crate::{Error, Outcome, volume};
 
@@ -25,7 +25,7 @@ pub(crate) fn run(path: &Path, stat: &Stat) -> Result<Outcome, Error> {
     let mut warnings = warnings(&stats);
     warnings.extend(volume::storage_warning(&cache));
     let text = if stat.json { json(path, &stats, warnings) } else { table(path, &stats, &warnings) };
-    to_stdout(|output| output.write_all(text.as_bytes()))?;
+    text_to_stdout(|output| output.write_all(text.as_bytes()))?;
     Ok(Outcome::Done)
 }
 
@@ -45,21 +45,21 @@ fn json(path: &Path, stats: &Stats, warnings: Vec<String>) -> String {
 
 fn table(path: &Path, stats: &Stats, warnings: &[String]) -> String {
     let mut text = format!(
-        "{}   {}, {}; the largest may have {}\n\n",
+        "{HEADING}{}{HEADING:#}   {}, {}; the largest may have {}\n\n",
         path.display(),
         size(stats.size_bytes),
         counted(stats.entries, "entry", "entries"),
         size(stats.entry_bytes_max)
     );
     for (name, part, whole, words) in gauges(stats) {
-        let _ = writeln!(text, "{name:<8} {} {}   {words}", bar(part, whole), percent(part, whole));
+        let _ = writeln!(text, "{name:<8} {GOOD}{}{GOOD:#} {}   {words}", bar(part, whole), percent(part, whole));
     }
     text.push('\n');
     for (name, words) in lines(stats) {
         let _ = writeln!(text, "{name:<8} {words}");
     }
     for warning in warnings {
-        let _ = write!(text, "\nwarning  {}\n", warning.replace(". ", ".\n         "));
+        let _ = write!(text, "\n{WARNING}warning{WARNING:#}  {}\n", warning.replace(". ", ".\n         "));
     }
     text
 }
@@ -196,7 +196,8 @@ mod tests {
     use super::*;
 
     fn table_with_warnings(stats: &Stats) -> String {
-        table(Path::new("site.eye"), stats, &warnings(stats))
+        let text = table(Path::new("site.eye"), stats, &warnings(stats));
+        anstream::adapter::strip_str(&text).to_string()
     }
 
     fn stats() -> Stats {

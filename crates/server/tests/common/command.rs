@@ -23,7 +23,9 @@ impl Ended {
 /// The binary, without what the environment of the tests may name.
 pub(crate) fn eyewall() -> Command {
     let mut command = Command::new(env!("CARGO_BIN_EXE_eyewall"));
-    command.env_remove("EYEWALL_CACHE");
+    for name in ["EYEWALL_CACHE", "NO_COLOR", "CLICOLOR", "CLICOLOR_FORCE"] {
+        command.env_remove(name);
+    }
     command
 }
 

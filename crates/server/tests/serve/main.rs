@@ -26,4 +26,5 @@ mod slow_origin;
 mod starting;
 mod stopping;
 mod too_large;
+mod truncated_volume;
 mod volume_shared_with_tools;

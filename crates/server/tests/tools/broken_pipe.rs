@@ -8,7 +8,7 @@ use crate::command::{Volume, run};
 fn nobody_reads_the_output() {
     let volume = Volume::new();
     volume.put("key", &vec![b'x'; 200_000]);
-    for words in [vec!["get", "key"], vec!["ls"], vec!["stat"]] {
+    for words in [vec!["get", "key"], vec!["ls"], vec!["stat"], vec!["completions", "bash"], vec!["man"]] {
         let (reader, writer) = std::io::pipe().unwrap();
         drop(reader);
         let output = volume.command(&words).stdout(writer).stderr(Stdio::piped()).spawn().unwrap();

@@ -4,13 +4,22 @@
 
 #[path = "../common/command.rs"]
 mod command;
+#[path = "../common/expected.rs"]
+mod expected;
 
+mod advise;
+mod advise_bad_logs;
 mod bad_volume;
 mod broken_pipe;
+mod colours;
+mod completions;
 mod copied;
 mod create;
+mod interrupted;
 mod keys_as_text;
 mod list;
+mod list_chosen;
+mod manual;
 mod put_get_remove;
 mod read_only;
 mod statistics;

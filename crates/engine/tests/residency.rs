@@ -1,0 +1,118 @@
+//! An event loop asks whether a hit would wait for storage before it looks it up, and has a worker read it in. Asking touches
+//! nothing cold and leaves no trace.
+
+#![cfg(test)]
+
+mod common;
+
+use std::fs::File;
+use std::os::fd::AsRawFd;
+use std::path::Path;
+
+use common::{disk_folder, fast_folder, value, version_of};
+use eyewall::{Cache, Error, Options};
+
+const ENTRIES: u32 = 150;
+const ENTRY: usize = 100_000;
+
+fn key(number: u32) -> [u8; 4] {
+    number.to_le_bytes()
+}
+
+/// A volume of some large entries that nobody has open.
+fn filled(path: &Path) {
+    let cache = Options::new().size(32 << 20).open(path).unwrap();
+    for number in 0..ENTRIES {
+        cache.put(key(number), value(&key(number), 0, ENTRY)).unwrap();
+    }
+}
+
+/// Has the kernel forget what it keeps of a file; it may not.
+fn drop_pages(path: &Path) {
+    let file = File::open(path).unwrap();
+    file.sync_all().unwrap();
+    // SAFETY: the descriptor is open; no pointers are involved.
+    assert_eq!(unsafe { libc::posix_fadvise(file.as_raw_fd(), 0, 0, libc::POSIX_FADV_DONTNEED) }, 0);
+}
+
+fn cold(cache: &Cache) -> Vec<u32> {
+    (0..ENTRIES).filter(|number| cache.is_resident(key(*number)).unwrap() == Some(false)).collect()
+}
+
+#[test]
+fn what_lies_on_the_disk_is_read_in_by_a_worker() {
+    let folder = disk_folder();
+    let path = folder.path().join("volume");
+    filled(&path);
+    drop_pages(&path);
+    let cache = Cache::open(&path).unwrap();
+    let before = cold(&cache);
+    // Reading warm pages makes the kernel read on behind them, ahead of us, without anybody waiting for it.
+    let still = cold(&cache);
+    assert!(still.iter().all(|number| before.contains(number)));
+    let Some(number) = still.last() else {
+        return println!("skipped: this file system keeps its pages in memory");
+    };
+    let worker = cache.clone();
+    let key = key(*number);
+    assert!(std::thread::spawn(move || worker.prefault(key).unwrap()).join().unwrap());
+    assert_eq!(cache.is_resident(key).unwrap(), Some(true));
+    let hit = cache.get(key).unwrap().unwrap();
+    assert!(hit.is_resident().unwrap());
+    assert_eq!(version_of(&key, &hit), 0);
+}
+
+#[test]
+fn a_hit_tells_of_its_own_bytes() {
+    let folder = disk_folder();
+    let path = folder.path().join("volume");
+    filled(&path);
+    // Entries of this attachment aren't read as a whole to be verified: a look-up of them reads their first page only.
+    let cache = Cache::open(&path).unwrap();
+    let hits: Vec<_> = (0..ENTRIES).filter_map(|number| cache.get(key(number)).unwrap()).collect();
+    assert!(hits.len() > 100 && hits.iter().all(|hit| hit.is_resident().unwrap()), "they were verified just now");
+    let other = Options::new().read_only(true).open(&path).unwrap();
+    let copy = other.get(key(ENTRIES - 1)).unwrap().unwrap();
+    assert!(copy.is_copy() && copy.is_resident().unwrap());
+}
+
+#[test]
+fn shared_memory_and_the_heap_are_in_memory() {
+    let folder = fast_folder();
+    let path = folder.path().join("volume");
+    filled(&path);
+    let options = Options::new();
+    for cache in [Cache::open(&path).unwrap(), options.anonymous().unwrap(), options.heap().unwrap()] {
+        cache.put("key", value(b"key", 0, ENTRY)).unwrap();
+        assert_eq!(cache.is_resident("key").unwrap(), Some(true));
+        assert!(cache.get("key").unwrap().unwrap().is_resident().unwrap());
+        assert!(cache.prefault("key").unwrap());
+        // A slot that nobody ever used was never in memory, where the kernel gives it out page by page.
+        assert!(!cache.prefault("absent").unwrap());
+        assert_eq!(cache.is_resident("absent").unwrap(), None);
+        cache.remove("key").unwrap();
+        assert_eq!((cache.is_resident("key").unwrap(), cache.prefault("key").unwrap()), (None, false));
+    }
+}
+
+#[test]
+fn asking_leaves_no_trace() {
+    let cache = Options::new().size(1 << 20).anonymous().unwrap();
+    cache.put("key", "value").unwrap();
+    let before = cache.stats().unwrap();
+    for _ in 0..10 {
+        cache.is_resident("key").unwrap();
+        cache.prefault("key").unwrap();
+        cache.is_resident("absent").unwrap();
+        cache.prefault("absent").unwrap();
+    }
+    let after = cache.stats().unwrap();
+    assert_eq!((after.hits, after.misses, after.pins), (before.hits, before.misses, 0));
+}
+
+#[test]
+fn a_key_that_can_be_no_entrys_is_refused_as_ever() {
+    let cache = Options::new().heap().unwrap();
+    assert!(matches!(cache.is_resident(""), Err(Error::KeyEmpty)));
+    assert!(matches!(cache.prefault(vec![0; 70_000]), Err(Error::KeyTooLong { .. })));
+}

@@ -1,0 +1,113 @@
+//! Whether bytes lie in memory, so that reading them doesn't wait for storage; and bringing them there.
+
+use std::io;
+use std::ptr;
+
+use rustix::mm::Advice;
+use rustix::param::page_size;
+
+use crate::region::Region;
+
+/// Pages that are asked about at once.
+const PAGES: usize = 256;
+
+impl Region {
+    /// Whether all pages that hold `offset..offset + bytes` are in memory. Makes system calls, one for each 256 pages, and
+    /// touches nothing.
+    ///
+    /// The answer is about a moment: the kernel may take a page away at any time. It is always yes for the heap; and for a
+    /// caller that neither owns the file nor may write it, since Linux 5.2 keeps from it what others have read.
+    ///
+    /// # Errors
+    /// What `mincore` reports.
+    ///
+    /// # Panics
+    /// If the bytes lie outside the region: a bug of the caller.
+    pub fn is_resident(&self, offset: usize, bytes: usize) -> io::Result<bool> {
+        let Some((start, bytes)) = self.pages_of(offset, bytes) else { return Ok(true) };
+        let mut pages = [0_u8; PAGES];
+        let mut at = 0;
+        while at < bytes {
+            let some = (bytes - at).min(PAGES * page_size());
+            // SAFETY: the span is our own mapping, of which nothing is read; a byte for each page is written.
+            if unsafe { libc::mincore(start.wrapping_add(at).cast(), some, pages.as_mut_ptr()) } != 0 {
+                return Err(io::Error::last_os_error());
+            }
+            if pages[..some.div_ceil(page_size())].iter().any(|page| page & 1 == 0) {
+                return Ok(false);
+            }
+            at += some;
+        }
+        Ok(true)
+    }
+
+    /// Reads all pages that hold `offset..offset + bytes` from storage, as far as they aren't in memory, and maps them.
+    /// Waits for it.
+    ///
+    /// # Errors
+    /// What `madvise(MADV_POPULATE_READ)` reports; "bad address" where the file was truncated or its storage failed.
+    ///
+    /// # Panics
+    /// If the bytes lie outside the region: a bug of the caller.
+    pub fn prefault(&self, offset: usize, bytes: usize) -> io::Result<()> {
+        let Some((start, bytes)) = self.pages_of(offset, bytes) else { return Ok(()) };
+        // SAFETY: the span is our own mapping; populating it changes no byte.
+        match unsafe { rustix::mm::madvise(start.cast(), bytes, Advice::LinuxPopulateRead) } {
+            // Before Linux 5.14.
+            Err(rustix::io::Errno::INVAL) => {}
+            other => return Ok(other?),
+        }
+        for at in (0..bytes).step_by(page_size()) {
+            // SAFETY: inside our own mapping; what is read is of no interest.
+            unsafe { ptr::read_volatile(start.wrapping_add(at)) };
+        }
+        Ok(())
+    }
+
+    /// The whole pages around some bytes; `None` where there is nothing to be asked of the kernel.
+    fn pages_of(&self, offset: usize, bytes: usize) -> Option<(*mut u8, usize)> {
+        let pointer = self.pointer(offset, bytes);
+        if bytes == 0 || self.is_heap() {
+            return None;
+        }
+        let before = pointer.addr() % page_size();
+        Some((pointer.wrapping_sub(before), before + bytes))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_heap_is_in_memory() {
+        let region = Region::heap(8192);
+        assert!(region.is_resident(100, 8000).unwrap());
+        region.prefault(100, 8000).unwrap();
+    }
+
+    #[test]
+    fn what_was_prefaulted_is_resident_and_the_rest_is_not_said_to_be() {
+        const BYTES: usize = 600 << 12;
+        // Shared memory reads nothing ahead.
+        let Ok(file) = tempfile::tempfile_in("/dev/shm") else { return println!("skipped: no shared memory here") };
+        file.set_len(BYTES as u64).unwrap();
+        let region = Region::map(&file, BYTES, true).unwrap();
+        assert!(!region.is_resident(0, BYTES).unwrap());
+        region.prefault(4095, 2).unwrap();
+        assert!(region.is_resident(0, 8192).unwrap() && region.is_resident(5, 0).unwrap());
+        assert!(!region.is_resident(8191, 2).unwrap());
+        region.prefault(0, 599 << 12).unwrap();
+        assert!(region.is_resident(0, 599 << 12).unwrap() && !region.is_resident(0, BYTES).unwrap());
+    }
+
+    #[test]
+    fn what_is_not_in_the_file_is_an_error_and_no_signal() {
+        let file = tempfile::tempfile().unwrap();
+        file.set_len(8192).unwrap();
+        let region = Region::map(&file, 8192, true).unwrap();
+        file.set_len(4096).unwrap();
+        assert!(!region.is_resident(0, 8192).unwrap());
+        region.prefault(0, 8192).unwrap_err();
+    }
+}

@@ -1,0 +1,317 @@
+//! Surviving SIGBUS: what the kernel sends to whoever reads a mapped page that the file doesn't have any more, because
+//! somebody truncated it, its storage failed, or its memory did.
+//!
+//! A region that is **watched** is in a table that the signal's handler reads. A fault inside of it marks the region as
+//! failed and puts a page of zeros where it happened, so that the code that was interrupted goes on, to find zeros.
+//! Faults anywhere else are for whoever handled SIGBUS before.
+//!
+//! ```text
+//!   fault --> in a watched region? --yes--> mark it failed --> map a page of zeros there --> return: the access is repeated
+//!                     | no                                              | the kernel refuses
+//!                     v                                                 v
+//!          the handler before ours; where there was none, the process dies of the signal, as it would have
+//! ```
+//!
+//! The handler takes no lock, allocates nothing, and makes system calls only. A thread that blocks SIGBUS dies of it all
+//! the same: so the kernel has it. A handler that is installed later, and doesn't call ours, takes its place.
+
+use std::io;
+use std::ops::Range;
+use std::ptr;
+use std::sync::OnceLock;
+use std::sync::atomic::Ordering::{Acquire, Relaxed, Release};
+use std::sync::atomic::{AtomicBool, AtomicPtr, AtomicUsize, fence};
+
+use libc::{c_int, c_void, siginfo_t};
+use rustix::mm::{MapFlags, ProtFlags};
+
+use crate::fork;
+
+/// A watched region's place in the table. Places are never freed, only used again.
+#[derive(Debug)]
+struct Place {
+    /// Odd while somebody changes the four words below, who got that right by an exchange. The handler passes over a place
+    /// that changes: it can't be that of the region which faults, since whoever reads a region keeps it watched. So nobody
+    /// waits for anybody; and a child that was forked in the middle of a change loses that place, and nothing else.
+    version: AtomicUsize,
+    /// The region's addresses; both 0: free.
+    start: AtomicUsize,
+    end: AtomicUsize,
+    writable: AtomicBool,
+    /// Set by the handler before it maps the zeros, and never cleared as long as the region is watched: whoever has read a
+    /// byte of the zeros finds it set.
+    failed: AtomicBool,
+    /// Written before the place is published.
+    next: *const Self,
+}
+
+// SAFETY: all but `next` is atomic, and that never changes; places live for ever.
+unsafe impl Send for Place {}
+// SAFETY: as above.
+unsafe impl Sync for Place {}
+
+static PLACES: AtomicPtr<Place> = AtomicPtr::new(ptr::null_mut());
+static PREVIOUS: OnceLock<Previous> = OnceLock::new();
+
+/// Who handled SIGBUS before us.
+#[derive(Debug, Clone, Copy)]
+struct Previous {
+    handler: usize,
+    flags: c_int,
+}
+
+/// A region in the table, until this is dropped.
+#[derive(Debug)]
+pub(crate) struct Watch(&'static Place);
+
+impl Watch {
+    /// Watches mapped addresses. Nobody reads them by now.
+    pub(crate) fn over(addresses: Range<usize>, writable: bool) -> Self {
+        let place = places().find(|place| place.try_take(&addresses, writable));
+        Self(place.unwrap_or_else(|| Place::publish_new(addresses, writable)))
+    }
+
+    /// Whether bytes were lost.
+    #[inline]
+    pub(crate) fn has_failed(&self) -> bool {
+        // Behind the reads of the bytes that are asked about.
+        fence(Acquire);
+        self.0.failed.load(Relaxed)
+    }
+}
+
+impl Drop for Watch {
+    fn drop(&mut self) {
+        let version = self.0.version.load(Relaxed);
+        self.0.version.store(version + 1, Relaxed);
+        self.0.change(0..0, false, version + 2);
+    }
+}
+
+impl Place {
+    fn try_take(&self, addresses: &Range<usize>, writable: bool) -> bool {
+        let version = self.version.load(Acquire);
+        let free = version.is_multiple_of(2) && self.end.load(Relaxed) == 0;
+        if !free || self.version.compare_exchange(version, version + 1, Acquire, Relaxed).is_err() {
+            return false;
+        }
+        self.change(addresses.clone(), writable, version + 2);
+        true
+    }
+
+    /// By whom the version was made odd.
+    fn change(&self, addresses: Range<usize>, writable: bool, version: usize) {
+        fence(Release);
+        self.start.store(addresses.start, Relaxed);
+        self.end.store(addresses.end, Relaxed);
+        self.writable.store(writable, Relaxed);
+        self.failed.store(false, Relaxed);
+        self.version.store(version, Release);
+    }
+
+    fn publish_new(addresses: Range<usize>, writable: bool) -> &'static Self {
+        let place = Box::leak(Box::new(Self {
+            version: AtomicUsize::new(0),
+            start: AtomicUsize::new(addresses.start),
+            end: AtomicUsize::new(addresses.end),
+            writable: AtomicBool::new(writable),
+            failed: AtomicBool::new(false),
+            next: PLACES.load(Acquire),
+        }));
+        let new: *mut Self = place;
+        while let Err(first) = PLACES.compare_exchange(place.next.cast_mut(), new, Release, Acquire) {
+            place.next = first;
+        }
+        place
+    }
+
+    /// The protection of the map at `address`, if it lies in this region.
+    fn protection_at(&self, address: usize) -> Option<ProtFlags> {
+        let version = self.version.load(Acquire);
+        let inside = (self.start.load(Relaxed)..self.end.load(Relaxed)).contains(&address);
+        let writable = self.writable.load(Relaxed);
+        fence(Acquire);
+        let stood_still = version.is_multiple_of(2) && self.version.load(Relaxed) == version;
+        let protection = if writable { ProtFlags::READ | ProtFlags::WRITE } else { ProtFlags::READ };
+        (inside && stood_still).then_some(protection)
+    }
+}
+
+fn places() -> impl Iterator<Item = &'static Place> {
+    // SAFETY: places are published whole, and live for ever.
+    let first = unsafe { PLACES.load(Acquire).cast_const().as_ref() };
+    // SAFETY: as above.
+    std::iter::successors(first, |place| unsafe { place.next.as_ref() })
+}
+
+/// Installs the handler; once in a process, whose forked children have it, too.
+///
+/// # Errors
+/// What `sigaction` reports: none that is known.
+pub fn install() -> io::Result<()> {
+    // A child that is forked meanwhile has all of it or nothing.
+    let _gate = fork::gate();
+    if PREVIOUS.get().is_some() {
+        return Ok(());
+    }
+    // The handler needs it, and may not be the first to ask for it.
+    let _ = rustix::param::page_size();
+    let before = sigaction(None)?;
+    // Before the handler can run, which looks there.
+    let previous = PREVIOUS.get_or_init(|| Previous { handler: before.sa_sigaction, flags: before.sa_flags });
+    let handler: extern "C" fn(c_int, *mut siginfo_t, *mut c_void) = on_sigbus;
+    // What the handler before ours asked for beside, it gets.
+    let kept = previous.flags & (libc::SA_NODEFER | libc::SA_RESTART);
+    let ours = libc::sigaction {
+        sa_sigaction: handler as usize,
+        sa_flags: libc::SA_SIGINFO | libc::SA_ONSTACK | kept,
+        ..before
+    };
+    sigaction(Some(&ours)).map(drop)
+}
+
+/// Sets what is done about SIGBUS, if anything is given; returns what was done before.
+fn sigaction(new: Option<&libc::sigaction>) -> io::Result<libc::sigaction> {
+    // SAFETY: all zeros are a valid sigaction.
+    let mut old: libc::sigaction = unsafe { std::mem::zeroed() };
+    let new = new.map_or(ptr::null(), ptr::from_ref);
+    // SAFETY: `new` is null or a valid action, whose handler lives as long as the program; `old` is written to.
+    match unsafe { libc::sigaction(libc::SIGBUS, new, &raw mut old) } {
+        0 => Ok(old),
+        _ => Err(io::Error::last_os_error()),
+    }
+}
+
+extern "C" fn on_sigbus(signal: c_int, info: *mut siginfo_t, context: *mut c_void) {
+    // SAFETY: the address of this thread's own errno.
+    let errno = unsafe { libc::__errno_location() };
+    // SAFETY: as above.
+    let saved = unsafe { *errno };
+    // SAFETY: the kernel gives the handler of a SA_SIGINFO action a valid siginfo.
+    let code = unsafe { (*info).si_code };
+    // SAFETY: as above; these two codes come with an address.
+    let survived =
+        matches!(code, libc::BUS_ADRERR | libc::BUS_MCEERR_AR) && survive(unsafe { (*info).si_addr() } as usize);
+    if !survived {
+        pass_on(signal, info, context, code);
+    }
+    // SAFETY: as above.
+    unsafe { *errno = saved }
+}
+
+/// Makes the page at `address` readable, as zeros, if it is a watched region's.
+fn survive(address: usize) -> bool {
+    let found = places().find_map(|place| Some((place, place.protection_at(address)?)));
+    let Some((place, protection)) = found else { return false };
+    place.failed.store(true, Relaxed);
+    fence(Release);
+    let page_bytes = rustix::param::page_size();
+    let page = address - address % page_bytes;
+    let flags = MapFlags::PRIVATE | MapFlags::FIXED;
+    // SAFETY: the page lies in the region's own mapping, which stays as long as somebody reads it, as the interrupted
+    // thread does. Nobody else can read the page that is replaced: it isn't there any more.
+    unsafe { rustix::mm::mmap_anonymous(ptr::with_exposed_provenance_mut(page), page_bytes, protection, flags) }.is_ok()
+}
+
+/// A signal that isn't ours: for the handler before ours, or for the kernel, as if we weren't there.
+fn pass_on(signal: c_int, info: *mut siginfo_t, context: *mut c_void, code: c_int) {
+    let Some(&Previous { handler, flags }) = PREVIOUS.get() else { return };
+    // Sent by somebody, and not by a fault of this thread.
+    let sent = code <= 0 || code == libc::BUS_MCEERR_AO;
+    match handler {
+        libc::SIG_IGN if sent => return,
+        // A fault can't be ignored: the kernel ends the process.
+        libc::SIG_DFL | libc::SIG_IGN => {
+            handle_by_default();
+            if sent {
+                // SAFETY: no pointers are involved. The signal comes when this handler has returned.
+                unsafe { libc::raise(signal) };
+            }
+            return;
+        }
+        _ => {}
+    }
+    if flags & libc::SA_RESETHAND != 0 {
+        handle_by_default();
+    }
+    if flags & libc::SA_SIGINFO != 0 {
+        // SAFETY: with this flag the handler is such a function.
+        let handler: extern "C" fn(c_int, *mut siginfo_t, *mut c_void) = unsafe { std::mem::transmute(handler) };
+        handler(signal, info, context);
+    } else {
+        // SAFETY: without it, such a one.
+        let handler: extern "C" fn(c_int) = unsafe { std::mem::transmute(handler) };
+        handler(signal);
+    }
+}
+
+fn handle_by_default() {
+    // SAFETY: all zeros are a valid sigaction: SIG_DFL without flags.
+    let default: libc::sigaction = unsafe { std::mem::zeroed() };
+    const { assert!(libc::SIG_DFL == 0) };
+    // It can't fail: the signal exists.
+    let _ = sigaction(Some(&default));
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::atomic::Ordering::Relaxed;
+
+    use crate::Region;
+
+    const BYTES: usize = 16 << 12;
+
+    fn truncated(writable: bool) -> Region {
+        let file = tempfile::tempfile().unwrap();
+        file.set_len(BYTES as u64).unwrap();
+        let mut region = Region::map(&file, BYTES, writable).unwrap();
+        region.survive_sigbus().unwrap();
+        assert!(!region.has_failed());
+        file.set_len(8 << 12).unwrap();
+        region
+    }
+
+    #[test]
+    fn what_a_truncation_took_reads_as_zeros_and_marks_the_region() {
+        let region = truncated(true);
+        assert_eq!(region.word(0).load(Relaxed), 0);
+        assert!(!region.has_failed());
+        region.word(9 << 12).store(7, Relaxed);
+        assert!(region.has_failed());
+        assert_eq!(region.word(9 << 12).load(Relaxed), 7);
+        assert_eq!(region.word(BYTES - 8).load(Relaxed), 0);
+    }
+
+    #[test]
+    fn a_map_for_reading_only_stays_one() {
+        let region = truncated(false);
+        assert_eq!(region.word(9 << 12).load(Relaxed), 0);
+        assert!(region.has_failed());
+    }
+
+    #[test]
+    fn the_next_region_at_the_same_place_is_intact() {
+        for round in 0..100 {
+            let (one, other) = (truncated(true), truncated(true));
+            assert_eq!(one.word(8 << 12).load(Relaxed), 0);
+            assert_eq!((one.has_failed(), other.has_failed()), (true, false), "round {round}");
+        }
+    }
+
+    #[test]
+    fn regions_come_and_go_in_many_threads_while_others_fault() {
+        std::thread::scope(|scope| {
+            for _ in 0..4 {
+                scope.spawn(|| {
+                    for _ in 0..200 {
+                        let region = truncated(true);
+                        for page in 0..16 {
+                            assert_eq!(region.word(page << 12).load(Relaxed), 0);
+                        }
+                        assert!(region.has_failed());
+                    }
+                });
+            }
+        });
+    }
+}

@@ -1,0 +1,155 @@
+//! What a sample says of the whole log, and how far off it may be.
+
+use serde::Serialize;
+
+use super::trace::Totals;
+
+/// Keys fall into this many groups. Each is a sample of its own, and from their spread follows the error of all of them
+/// together.
+const GROUPS: usize = 32;
+
+/// A number for each group of keys.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Groups([f64; GROUPS]);
+
+impl Groups {
+    /// Adds to the group of a key. The high bits of the hash decide on the sample, so the low ones are free.
+    pub(crate) fn add(&mut self, hash: u64, number: u64) {
+        self.0[hash as usize % GROUPS] += number as f64;
+    }
+
+    fn sum(&self) -> f64 {
+        self.0.iter().sum()
+    }
+}
+
+/// What came of the replay of a sample through a volume.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Tally {
+    /// Of the volume that the sampled one stands for.
+    pub(crate) size_bytes: u64,
+    pub(crate) sample_rate: f64,
+    pub(crate) missed_requests: Groups,
+    pub(crate) missed_bytes: Groups,
+    /// Bytes of the entries that were there at the end.
+    pub(crate) held_bytes: Groups,
+    /// Misses that could not be put.
+    pub(crate) too_large: u64,
+}
+
+/// A share of the whole log, as a sample tells it.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize)]
+pub(crate) struct Estimate {
+    pub(crate) ratio: f64,
+    /// The standard error that comes of the choice of keys; 0 for the whole log.
+    pub(crate) error: f64,
+}
+
+/// How a volume of one size would do.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub(crate) struct Point {
+    pub(crate) size_bytes: u64,
+    /// The share of requests that hit.
+    pub(crate) object_hits: Estimate,
+    /// The share of bytes that were sent for hits.
+    pub(crate) byte_hits: Estimate,
+    /// Requests for what is larger than an entry may be. They miss.
+    pub(crate) too_large_requests: u64,
+    /// The share of keys that was replayed.
+    pub(crate) sample_rate: f64,
+}
+
+/// The curve through tallies of growing sizes.
+pub(crate) fn points(tallies: &[Tally], totals: &Totals) -> Vec<Point> {
+    let curve = |total: u64, missed: fn(&Tally) -> &Groups| {
+        let ratios: Vec<f64> = tallies.iter().map(|tally| ratio(missed(tally), total, tally.sample_rate)).collect();
+        let error = |at: usize| error(&tallies[at], missed(&tallies[at]), total, slope(tallies, &ratios, at));
+        let errors: Vec<f64> = (0..ratios.len()).map(error).collect();
+        let estimates = ratios.into_iter().zip(errors).map(|(ratio, error)| Estimate { ratio, error });
+        estimates.collect::<Vec<_>>()
+    };
+    let objects = curve(totals.requests, |tally| &tally.missed_requests);
+    let bytes = curve(totals.bytes, |tally| &tally.missed_bytes);
+    let point = |((tally, object_hits), byte_hits): ((&Tally, _), _)| Point {
+        size_bytes: tally.size_bytes,
+        object_hits,
+        byte_hits,
+        too_large_requests: (tally.too_large as f64 / tally.sample_rate).round() as u64,
+        sample_rate: tally.sample_rate,
+    };
+    tallies.iter().zip(objects).zip(bytes).map(point).collect()
+}
+
+/// The hit ratio of the whole log from the misses of a sample.
+///
+/// Misses are scaled up, and hits are the rest of what the log is known to have. Whether a key that everybody asks for is
+/// in the sample or not then matters little, since it misses hardly ever; scaling up hits would make the estimate hang on
+/// it. (This is the correction that the authors of the method call `adj`.)
+fn ratio(missed: &Groups, total: u64, rate: f64) -> f64 {
+    if total == 0 { 0.0 } else { (1.0 - missed.sum() / (total as f64 * rate)).clamp(0.0, 1.0) }
+}
+
+/// How much the ratio grows when the size grows e-fold, by the points beside.
+fn slope(tallies: &[Tally], ratios: &[f64], at: usize) -> f64 {
+    let (low, high) = (at.saturating_sub(1), (at + 1).min(ratios.len() - 1));
+    let wide = (tallies[high].size_bytes as f64 / tallies[low].size_bytes as f64).ln();
+    if wide > 0.0 { ((ratios[high] - ratios[low]) / wide).max(0.0) } else { 0.0 }
+}
+
+/// The standard error of a ratio. Two things make a sample differ from the whole: its keys miss more or less often, and
+/// its entries are larger or smaller, by which its volume holds fewer or more of them. The second touches all groups alike
+/// and doesn't show in the spread of their misses; so to the misses of a group are added those that others have because of
+/// the room that it takes: by as much as its share of the volume goes along the curve.
+fn error(tally: &Tally, missed: &Groups, total: u64, slope: f64) -> f64 {
+    let (whole, groups) = (total as f64 * tally.sample_rate, GROUPS as f64);
+    if total == 0 {
+        return 0.0;
+    }
+    let per_byte = slope * whole / tally.held_bytes.sum().max(1.0);
+    let parts: Vec<f64> =
+        missed.0.iter().zip(tally.held_bytes.0).map(|(missed, held)| missed + per_byte * held).collect();
+    let mean = parts.iter().sum::<f64>() / groups;
+    let squares: f64 = parts.iter().map(|part| (part - mean).powi(2)).sum();
+    (squares * groups / (groups - 1.0) * (1.0 - tally.sample_rate).max(0.0)).sqrt() / whole
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn tally(size_bytes: u64, sample_rate: f64, misses: [f64; GROUPS]) -> Tally {
+        let held_bytes = Groups([100.0; GROUPS]);
+        Tally { size_bytes, sample_rate, missed_requests: Groups(misses), held_bytes, ..Tally::default() }
+    }
+
+    fn estimates(tallies: &[Tally], requests: u64) -> Vec<Estimate> {
+        let totals = Totals { requests, ..Totals::default() };
+        points(tallies, &totals).iter().map(|point| point.object_hits).collect()
+    }
+
+    #[test]
+    fn the_whole_log_has_no_error_and_a_sample_that_of_its_groups() {
+        let mut misses = [10.0; GROUPS];
+        assert_eq!(estimates(&[tally(1, 1.0, misses)], 640), [Estimate { ratio: 0.5, error: 0.0 }]);
+        assert_eq!(estimates(&[tally(1, 0.1, misses)], 6400), [Estimate { ratio: 0.5, error: 0.0 }], "all are alike");
+        (misses[0], misses[1]) = (0.0, 20.0);
+        let some = estimates(&[tally(1, 0.1, misses)], 6400)[0];
+        // Two groups of 32 are off by 10: the variance of the sum is 200 * 32 / 31, less the tenth that was looked at.
+        assert!((some.error - (200.0 * 32.0 / 31.0 * 0.9_f64).sqrt() / 640.0).abs() < 1e-12, "{some:?}");
+        assert!(estimates(&[tally(1, 0.1, misses)], 100)[0].ratio <= 0.0, "more misses than can be");
+        assert_eq!(estimates(&[tally(1, 0.1, misses)], 0), [Estimate { ratio: 0.0, error: 0.0 }]);
+        assert_eq!(estimates(&[], 5), []);
+    }
+
+    #[test]
+    fn where_more_room_helps_the_sizes_of_entries_matter() {
+        let mut uneven = tally(1, 0.1, [10.0; GROUPS]);
+        (uneven.held_bytes.0[0], uneven.held_bytes.0[1]) = (0.0, 200.0);
+        let flat = [uneven.clone(), tally(2, 0.1, [10.0; GROUPS])];
+        assert!(estimates(&flat, 6400)[0].error <= 0.0);
+        let steep = [uneven, tally(2, 0.1, [5.0; GROUPS])];
+        // The hit ratio grows by a quarter in a doubling, and the room of the groups varies by 20,000 * 32 / 31.
+        let expected = 0.25 / 2_f64.ln() * (20_000.0 * 32.0 / 31.0 * 0.9_f64).sqrt() / 3200.0;
+        assert!((estimates(&steep, 6400)[0].error - expected).abs() < 1e-12);
+    }
+}

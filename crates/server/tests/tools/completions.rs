@@ -1,0 +1,20 @@
+//! A shell learns the command line from the command itself.
+
+use crate::command::{eyewall, run};
+
+#[test]
+fn every_shell_learns_every_verb() {
+    for shell in ["bash", "zsh", "fish", "elvish", "powershell"] {
+        let script = run(eyewall().args(["completions", shell]), b"");
+        assert_eq!((script.code, script.stderr.as_str()), (0, ""), "{shell}");
+        for verb in ["create", "put", "get", "rm", "ls", "stat", "serve", "advise", "completions", "man"] {
+            assert!(script.text().contains(verb), "{verb} for {shell}");
+        }
+        assert!(script.text().contains("entry-size-hint"), "options, too, for {shell}");
+    }
+}
+
+#[test]
+fn a_shell_that_nobody_knows_is_a_wrong_command_line() {
+    assert_eq!(run(eyewall().args(["completions", "c:\\"]), b"").code, 2);
+}
