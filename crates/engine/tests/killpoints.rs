@@ -154,12 +154,12 @@ fn put_large_twice(cache: &Cache) {
 }
 
 /// Long enough for room to grow.
-const WRITTEN_BYTES: usize = 80_000;
+const WRITTEN_BYTES: usize = 28_000;
 
 fn write_and(cache: &Cache, beside: impl Fn(u64)) -> Writer {
     let options = PutOptions::new().metadata(b"m");
     let mut writer = cache.writer("key", &options, Some(1000)).unwrap();
-    for (number, piece) in value(b"key", 2, WRITTEN_BYTES).chunks(20_000).enumerate() {
+    for (number, piece) in value(b"key", 2, WRITTEN_BYTES).chunks(7000).enumerate() {
         beside(number as u64);
         writer.write_all(piece).unwrap();
     }
