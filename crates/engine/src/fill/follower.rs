@@ -148,6 +148,7 @@ impl Follower {
                 return Err(Error::Interrupted { why: "it was begun in the process that this one was forked from" });
             }
             let volume = Arc::clone(&self.volume);
+            volume.check_intact()?;
             let signal = self.line.fill(&volume).signal;
             let seen = signal.load(Acquire);
             match self.look() {

@@ -33,6 +33,7 @@ impl Room {
         let room = Self { ring, at, bytes, position, pin };
         room.pin_word(stripe.volume).store_fenced(Volume::pin_word(stripe.number, position));
         stripe.begin_room(ring, at, bytes, header);
+        stripe.volume.check_intact().inspect_err(|_| room.unpin(stripe.volume))?;
         Ok(room)
     }
 

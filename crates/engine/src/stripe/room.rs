@@ -43,6 +43,8 @@ impl Stripe<'_> {
         seam::kill_point();
         self.put_filler(&ring, end, more);
         self.advance(id, end, more);
+        // Without the head, the room would reach beyond the log.
+        self.volume.check_intact()?;
         seam::kill_point();
         self.record_at(&ring, at).set_head(Head::Room(bytes + more));
         Ok(true)

@@ -229,6 +229,10 @@ pub(crate) fn finish(
     } else {
         if let Stage::Reserved(room, _) = spot.stage {
             stripe.trim_room(spot.ring, spot.at, room, bytes);
+            // Without the filler, the log would end behind the entry.
+            if stripe.volume.has_failed() {
+                return Outcome::Stored(serial);
+            }
         }
         stripe.seal(record, ring.position(spot.at), place, &draft.header(serial, spot.checksum));
         if spot.stage == Stage::Free {
