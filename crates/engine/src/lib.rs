@@ -94,7 +94,7 @@ pub use cache::Cache;
 pub use error::{Error, Result};
 pub use hit::{Hit, Info, Lookup, OwnedHit};
 pub use iter::Iter;
-pub use options::Options;
+pub use options::{Options, Unclean};
 pub use purge::Purge;
 pub use put::{Change, Counter, PutOptions, Touch, Updated};
 pub use stats::Stats;

@@ -14,7 +14,9 @@ use crate::format::layout::{Layout, TAG_LINE_BYTES};
 use crate::format::purges::Purges;
 use crate::format::superblock::Attachment;
 use crate::hit::{SharedKey, SharedPin};
+use crate::options::Unclean;
 use crate::process::Membership;
+use crate::stripe::Named;
 use crate::thread::{self, Counter, Thread};
 
 /// A volume, mapped and attached. Shared by all clones of a [`crate::Cache`].
@@ -31,6 +33,10 @@ pub(crate) struct Volume {
     /// Whether what dies is overwritten with zeros.
     pub(crate) erases: bool,
     pub(crate) lock_deadline: Duration,
+    /// What becomes of a volume that was not left in order.
+    pub(crate) unclean: Unclean,
+    /// For tiling: what slots named when this process first came to it.
+    pub(crate) named: Named,
     pub(crate) membership: Membership,
     /// The attachment that this process is part of; records verified in it are trusted.
     pub(crate) generation: AtomicU16,

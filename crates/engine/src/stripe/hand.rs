@@ -76,6 +76,7 @@ impl<'a> Stripe<'a> {
     /// # Errors
     /// `Pinned` when readers hold too much; nothing was evicted then.
     pub(crate) fn make_room(&mut self, id: RingId, bytes: u64, work: &mut Work) -> Result<u64> {
+        self.tile_a_little();
         self.finish_reset(id)?;
         let ring = self.ring(id);
         let ahead = ahead(&ring);
@@ -347,7 +348,7 @@ impl<'a> Stripe<'a> {
             return false;
         }
         let main = self.ring(RingId::Main);
-        let used = main.size - main.free().min(main.size);
+        let used = main.size - main.free().min(main.size) - self.untiled_bytes(RingId::Main);
         used.saturating_sub(self.get(Word::MainBytes)) > main.size / SPARSE
     }
 

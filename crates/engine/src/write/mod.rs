@@ -193,7 +193,6 @@ struct Spot {
 fn finish(stripe: &Stripe<'_>, place: &Place, spot: Spot, draft: &Draft<'_>, condition: Condition<'_>) -> Outcome {
     let mut found = stripe.find(place, draft.key);
     let bytes = draft.lengths.record_bytes();
-    let record = record(stripe, spot.ring, spot.at);
     let ring = stripe.ring(spot.ring);
     let superseded = draft.is_superseded(stripe.volume);
     let serial = stripe.next_serial();
@@ -207,7 +206,7 @@ fn finish(stripe: &Stripe<'_>, place: &Place, spot: Spot, draft: &Draft<'_>, con
             found = stripe.find(place, draft.key);
         }
     } else {
-        stripe.seal(record, ring.position(spot.at), place, &draft.header(serial, spot.checksum));
+        stripe.seal(&ring, spot.at, place, &draft.header(serial, spot.checksum));
         if spot.advance {
             stripe.advance(ring.id, spot.at, bytes);
         }
