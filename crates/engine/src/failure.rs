@@ -23,8 +23,11 @@ impl Cache {
     pub(crate) fn vouched<'a, T>(&'a self, work: impl FnOnce(&'a Volume) -> Result<T>) -> Result<T> {
         let volume = self.volume();
         volume.check_intact()?;
-        let answer = work(volume);
-        volume.check_intact()?;
+        // One variable from here to the caller: a hit isn't moved.
+        let mut answer = work(volume);
+        if volume.has_failed() {
+            answer = Err(volume.failed());
+        }
         answer
     }
 }
