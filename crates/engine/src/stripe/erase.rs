@@ -20,6 +20,10 @@ impl Stripe<'_> {
         if bytes == 0 || bytes > room || self.is_pinned(position) {
             return;
         }
+        // Pins that were lost hold nothing back.
+        if self.volume.has_failed() {
+            return;
+        }
         self.volume.region.word(offset).store(Head::Filler(bytes).word(), std::sync::atomic::Ordering::Release);
         self.shift(Word::FillerBytes, bytes, 0);
         self.zero(offset + UNIT_BYTES as usize, bytes - UNIT_BYTES);
