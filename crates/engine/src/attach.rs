@@ -6,9 +6,9 @@
 use std::io::{self, ErrorKind};
 use std::os::unix::fs::FileExt;
 use std::path::Path;
-use std::sync::Arc;
 use std::sync::atomic::Ordering::Relaxed;
 use std::sync::atomic::{AtomicBool, AtomicU16, AtomicU64};
+use std::sync::{Arc, OnceLock};
 
 use eyewall_region::file::{self, Created};
 use eyewall_region::{Region, clock};
@@ -20,6 +20,7 @@ use crate::format::superblock::{self, Attachment, Superblock};
 use crate::options::{Options, Unclean};
 use crate::process::{Door, Membership};
 use crate::purge;
+use crate::resize;
 use crate::seam;
 use crate::stripe::{self, State};
 use crate::volume::{self, Volume};
@@ -31,7 +32,12 @@ const TIME_END: u64 = 1 << 47;
 pub(crate) fn open(options: &Options, path: &Path) -> Result<Arc<Volume>> {
     loop {
         match file::open(path, !options.read_only) {
-            Ok(file) => return attach(options, file, Some(path)),
+            Ok(file) => {
+                if !was_replaced(&file, path)? {
+                    return attach(options, file, Some(path));
+                }
+                continue;
+            }
             Err(error) if error.kind() == ErrorKind::NotFound => {
                 if !options.create || options.read_only {
                     return Err(Error::NotFound { path: path.to_owned() });
@@ -52,6 +58,26 @@ pub(crate) fn open(options: &Options, path: &Path) -> Result<Arc<Volume>> {
             Err(error) => return Err(create_error(path, superblock.layout.size, error)),
         }
     }
+}
+
+/// Whether the file at `path` is that of a volume in whose place another stands; the path shows that one afterwards.
+fn was_replaced(file: &std::fs::File, path: &Path) -> Result<bool> {
+    let mut page = [0; SUPERBLOCK_BYTES as usize];
+    // What is no volume is told so later.
+    if file.read_exact_at(&mut page, 0).is_err() || Superblock::decode(&page).is_err() {
+        return Ok(false);
+    }
+    let id = superblock::moved_id(&page);
+    if id == 0 {
+        return Ok(false);
+    }
+    let same = |file: &std::fs::File| file::identity(file).map_err(|error| Error::io("reading", path, error));
+    resize::complete_rename(path, id)?;
+    let shown = std::fs::File::open(path).map_err(|error| open_error(path, error))?;
+    if same(&shown)? == same(file)? {
+        return Err(Error::Moved { path: path.to_owned() });
+    }
+    Ok(true)
 }
 
 /// A volume in shared memory that has no name.
@@ -75,14 +101,14 @@ pub(crate) fn heap(options: &Options) -> Result<Arc<Volume>> {
 }
 
 /// Writes what isn't zero in a new volume.
-fn write_new(file: &std::fs::File, superblock: &Superblock) -> io::Result<()> {
+pub(crate) fn write_new(file: &std::fs::File, superblock: &Superblock) -> io::Result<()> {
     for (at, word) in stripe::new_words(&superblock.layout) {
         file.write_all_at(&word.to_le_bytes(), at as u64)?;
     }
     file.write_all_at(&superblock.encode(), 0)
 }
 
-fn new_superblock(options: &Options) -> Result<Superblock> {
+pub(crate) fn new_superblock(options: &Options) -> Result<Superblock> {
     let size = options.size_or_default();
     let layout = Layout::new(size, options.entry_size_hint_or_default(), options.entry_bytes_max)
         .map_err(|why| Error::unfit(why, size, options.entry_bytes_max.unwrap_or(0)))?;
@@ -99,7 +125,7 @@ fn new_superblock(options: &Options) -> Result<Superblock> {
     Ok(Superblock { layout, secret, created_ms: clock::wall_ms(), erases: options.secure_erase })
 }
 
-fn attach(options: &Options, file: std::fs::File, path: Option<&Path>) -> Result<Arc<Volume>> {
+pub(crate) fn attach(options: &Options, file: std::fs::File, path: Option<&Path>) -> Result<Arc<Volume>> {
     let name = path.unwrap_or_else(|| Path::new("an anonymous volume"));
     let reading = |error| Error::io("reading", name, error);
     let metadata = file.metadata().map_err(reading)?;
@@ -134,9 +160,10 @@ fn enter(options: &Options, region: Region, superblock: &Superblock, membership:
         secret: superblock.secret,
         id: volume::next_id(),
         read_only: options.read_only,
+        options: options.clone(),
+        successor: OnceLock::new(),
         erases: superblock.erases,
         lock_deadline: options.lock_deadline,
-        unclean: options.unclean,
         named: stripe::Named::default(),
         membership,
         generation: AtomicU16::new(generation),
@@ -199,7 +226,7 @@ fn put_in_order(volume: &Volume) -> io::Result<()> {
     // Where attachments can't be told apart, nothing tells what was verified in this one; where purges can't have been as
     // they are noted, nothing tells what was purged.
     let sound = fresh || attachment.is_numbered(&volume.secret) && purge::is_sound(volume, crashed);
-    let state = match (sound, crashed, volume.unclean) {
+    let state = match (sound, crashed, volume.options.unclean) {
         (true, false, _) => State::Trusted,
         (true, true, Unclean::Keep) => State::Crashed,
         _ => State::Void,
@@ -277,6 +304,8 @@ fn next_attachment(volume: &Volume, last: u64) -> io::Result<u64> {
 /// Leaves the volume. The last one syncs it and marks it clean.
 pub(crate) fn leave(volume: &Volume) {
     let Some(door) = volume.membership.door() else { return };
+    // One in whose place another stands is opened by nobody any more.
+    let replaced = volume.purges().moved() != 0;
     // Failing to leave in order costs no data: it only leaves the volume marked as written to.
     let turn = door.lock_attach();
     volume.membership.leave(&volume.region, &volume.layout);
@@ -285,6 +314,7 @@ pub(crate) fn leave(volume: &Volume) {
     }
     let attachment = Attachment(&volume.region);
     if turn.is_ok()
+        && !replaced
         && matches!(door.anybody(&volume.layout), Ok(false))
         && !attachment.is_clean()
         && !volume.has_failed()
@@ -309,7 +339,7 @@ fn open_error(path: &Path, error: io::Error) -> Error {
     }
 }
 
-fn create_error(path: &Path, bytes: u64, error: io::Error) -> Error {
+pub(crate) fn create_error(path: &Path, bytes: u64, error: io::Error) -> Error {
     match error.kind() {
         ErrorKind::StorageFull | ErrorKind::QuotaExceeded | ErrorKind::FileTooLarge => {
             Error::NoSpace { path: path.to_owned(), bytes }

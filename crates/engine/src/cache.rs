@@ -3,7 +3,6 @@
 use std::path::Path;
 use std::sync::Arc;
 
-use crate::claim::Claim;
 use crate::error::Result;
 use crate::hit::{Hit, Info, Lookup};
 use crate::iter::Iter;
@@ -11,7 +10,9 @@ use crate::options::Options;
 use crate::purge::{self, Purge};
 use crate::put::{Change, Counter, PutOptions, Touch, Updated};
 use crate::read::{self, Use, Wanted};
+use crate::resize::{self, Resized};
 use crate::stats::{self, Stats};
+use crate::update::Update;
 use crate::verify::{self, Report};
 use crate::volume::Volume;
 use crate::write::{self, Condition, Draft, Outcome};
@@ -57,7 +58,13 @@ impl Cache {
         Self { volume }
     }
 
+    /// The volume as it is now, after all resizes that this process can follow.
     pub(crate) fn volume(&self) -> &Volume {
+        self.volume.present().unwrap_or(&self.volume)
+    }
+
+    /// The volume that was opened.
+    pub(crate) fn own_volume(&self) -> &Volume {
         &self.volume
     }
 
@@ -71,15 +78,13 @@ impl Cache {
     #[inline]
     pub fn get(&self, key: impl AsRef<[u8]>) -> Result<Option<Hit<'_>>> {
         let key = key.as_ref();
-        write::check_key(&self.volume, key)?;
-        self.vouched(|volume| read::get(volume, key, Use::Counts, Wanted::Fresh))
+        self.looked_for(|volume| read::get_checked(volume, key, Use::Counts, Wanted::Fresh))
     }
 
     /// As [`Cache::get`], but leaves no trace: neither in the entry's frequency nor in the counters.
     pub fn peek(&self, key: impl AsRef<[u8]>) -> Result<Option<Hit<'_>>> {
         let key = key.as_ref();
-        write::check_key(&self.volume, key)?;
-        self.vouched(|volume| read::get(volume, key, Use::Peeks, Wanted::Fresh))
+        self.looked_for(|volume| read::get_checked(volume, key, Use::Peeks, Wanted::Fresh))
     }
 
     /// Copies the value into `value`, whose old content is replaced on a hit and kept on a miss. For callers
@@ -170,8 +175,7 @@ impl Cache {
     /// Those of [`Cache::get`].
     pub fn lookup(&self, key: impl AsRef<[u8]>) -> Result<Lookup<'_>> {
         let key = key.as_ref();
-        write::check_key(&self.volume, key)?;
-        self.vouched(|volume| read::get(volume, key, Use::Counts, Wanted::Any)).map(Lookup::of)
+        self.looked_for(|volume| read::get_checked(volume, key, Use::Counts, Wanted::Any)).map(Lookup::of)
     }
 
     /// Stores `value` only if there is no valid entry of `key`; `None`: there was one.
@@ -217,39 +221,8 @@ impl Cache {
     where
         F: FnOnce(Option<&Hit<'_>>) -> Change,
     {
-        let key = key.as_ref();
-        write::check_key(&self.volume, key)?;
-        self.vouched(|volume| Self::update_in(volume, key, options, change))
-    }
-
-    fn update_in<F>(volume: &Volume, key: &[u8], options: &PutOptions<'_>, change: F) -> Result<Updated>
-    where
-        F: FnOnce(Option<&Hit<'_>>) -> Change,
-    {
-        volume.check_writable()?;
-        let claim = Claim::acquire(volume, &volume.place(key))?;
-        let epoch = volume.purges().epoch() as u32;
-        let mut entry = read::get(volume, key, Use::Counts, Wanted::Fresh)?;
-        while claim.renew() {
-            entry = read::get(volume, key, Use::Peeks, Wanted::Fresh)?;
-        }
-        volume.check_intact()?;
-        let change = change(entry.as_ref());
-        drop(entry);
-        Ok(match change {
-            Change::Keep => Updated::Kept,
-            Change::Put(value) => {
-                let draft = Draft::new(volume, key, &value, options)?.begun_in(epoch);
-                match write::put(volume, &draft, Condition::Claimed(&claim))? {
-                    Outcome::Stored(serial) => Updated::Stored(serial),
-                    Outcome::Superseded(_) | Outcome::Unmet => Updated::Superseded,
-                }
-            }
-            Change::Remove => match write::remove(volume, key, Some(&claim))? {
-                Some(_) => Updated::Removed,
-                None => Updated::Superseded,
-            },
-        })
+        let mut update = Update::new(key.as_ref(), options, change);
+        self.vouched(|volume| update.run(volume))
     }
 
     /// Adds `by` to the counter of `key`, in one step over all processes; returns what it is then. A counter is an entry whose
@@ -269,7 +242,6 @@ impl Cache {
     /// ```
     pub fn increment(&self, key: impl AsRef<[u8]>, by: i64, counter: &Counter<'_>) -> Result<i64> {
         let key = key.as_ref();
-        write::check_key(&self.volume, key)?;
         self.vouched(|volume| write::increment(volume, key, by, counter))
     }
 
@@ -407,6 +379,34 @@ impl Cache {
         self.vouched(stats::collect)
     }
 
+    /// Gives the volume another size, entry-size hint or largest entry: what isn't set in `shape` stays as it is. Entries stay as
+    /// far as they fit, the hot ones before the cold; open caches of all processes go on in the resized volume by themselves.
+    ///
+    /// The entries are copied to a new file beside the old one, under all locks, and brought to storage: until then there are
+    /// two files, and writers wait (or return [`Busy`](crate::Error::Busy) at their lock deadline). Readers go on. A process
+    /// that dies in the middle leaves the old volume or the new one. Counters of [`Stats`] begin anew. Large puts, updates and
+    /// purges that are under way are done in the new volume; an iteration that is under way ends early.
+    ///
+    /// ```
+    /// use eyewall::Options;
+    ///
+    /// let folder = tempfile::tempdir()?;
+    /// let cache = Options::new().size(1 << 20).open(folder.path().join("pages"))?;
+    /// cache.put("/", "<h1>Hello</h1>")?;
+    /// cache.resize(&Options::new().size(4 << 20))?;
+    /// assert_eq!(cache.size(), 4 << 20);
+    /// assert!(cache.contains("/")?);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    ///
+    /// # Errors
+    /// Those of [`Options::open`] about shape and room; [`Nameless`](crate::Error::Nameless),
+    /// [`Busy`](crate::Error::Busy), [`ReadOnly`](crate::Error::ReadOnly), [`Io`](crate::Error::Io): the volume is as it was.
+    /// [`Moved`](crate::Error::Moved), here and from every call, where this process can't follow.
+    pub fn resize(&self, shape: &Options) -> Result<Resized> {
+        self.vouched(|volume| resize::resize(volume, shape))
+    }
+
     /// Walks the whole volume under its locks, one stripe at a time, and reports what contradicts the
     /// format. Writers wait meanwhile; readers don't.
     pub fn verify(&self) -> Result<Report> {
@@ -415,22 +415,22 @@ impl Cache {
 
     /// The volume's file; `None` for one without a name.
     pub fn path(&self) -> Option<&Path> {
-        self.volume.membership.path()
+        self.volume().membership.path()
     }
 
     /// Bytes of the volume, all overhead included: the hard cap.
     pub fn size(&self) -> u64 {
-        self.volume.layout.size
+        self.volume().layout.size
     }
 
     /// The largest entry (header, key, metadata and value) that the volume accepts.
     pub fn entry_bytes_max(&self) -> u64 {
-        self.volume.layout.entry_bytes_max
+        self.volume().layout.entry_bytes_max
     }
 
     /// Whether it was opened for reading only.
     pub fn is_read_only(&self) -> bool {
-        self.volume.read_only
+        self.volume().read_only
     }
 
     /// Maps every page now, so that no later read faults. Reads the file if it isn't in memory.
@@ -446,7 +446,7 @@ impl Cache {
     /// Why the volume's size is no promise on its file system, if it isn't: writing to the map may then end
     /// in SIGBUS when the disk is full.
     pub fn storage_warning(&self) -> Option<&'static str> {
-        self.volume.membership.door()?.allocation_warning()
+        self.volume().membership.door()?.allocation_warning()
     }
 }
 

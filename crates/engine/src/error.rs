@@ -194,6 +194,18 @@ pub enum Error {
         /// The file.
         path: PathBuf,
     },
+    /// The volume was resized: another file has its place, and this process can't follow, since the path still shows the old
+    /// one to it (a file that was mounted by itself, for instance).
+    #[error(
+        "{path} was resized, but still shows the old file here; mount its directory instead of the file, and open it again"
+    )]
+    Moved {
+        /// The volume's path.
+        path: PathBuf,
+    },
+    /// A volume without a name, or in the heap, is to be resized.
+    #[error("a volume without a file can't be resized; make a new one")]
+    Nameless,
     /// The operating system refused.
     #[error("{what} {path}: {source}")]
     Io {

@@ -19,13 +19,36 @@ impl Cache {
     }
 
     /// Does some work on the volume, if it hasn't failed, and vouches for the answer: nothing that was read for it was lost.
+    /// Where the volume was resized before the work was done, it is done in the one that took its place.
     #[inline]
-    pub(crate) fn vouched<'a, T>(&'a self, work: impl FnOnce(&'a Volume) -> Result<T>) -> Result<T> {
-        let volume = self.volume();
-        volume.check_intact()?;
-        let answer = work(volume);
-        volume.check_intact()?;
-        answer
+    pub(crate) fn vouched<'a, T>(&'a self, mut work: impl FnMut(&'a Volume) -> Result<T>) -> Result<T> {
+        loop {
+            let volume = self.own_volume().present()?;
+            volume.check_intact()?;
+            // One variable from here to the caller: a hit isn't moved.
+            let mut answer = work(volume);
+            if volume.has_failed() {
+                answer = Err(volume.failed());
+            }
+            if !matches!(answer, Err(Error::Moved { .. })) || volume.purges().moved() == 0 {
+                return answer;
+            }
+        }
+    }
+
+    /// The same for looks without a lock: what a volume that is resized meanwhile doesn't find, the other one may have.
+    #[inline]
+    pub(crate) fn looked_for<'a, T>(
+        &'a self,
+        mut look: impl FnMut(&'a Volume) -> Result<Option<T>>,
+    ) -> Result<Option<T>> {
+        self.vouched(|volume| {
+            let found = look(volume)?;
+            if found.is_none() {
+                volume.check_present()?;
+            }
+            Ok(found)
+        })
     }
 }
 

@@ -4,11 +4,12 @@ use crate::cache::Cache;
 use crate::format::slot::Slot;
 use crate::hit::Hit;
 use crate::read::{self, Wanted};
+use crate::volume::Volume;
 
 /// All entries, in no particular order; see [`Cache::iter`].
 #[derive(Debug)]
 pub struct Iter<'a> {
-    cache: &'a Cache,
+    volume: &'a Volume,
     stripe: usize,
     bucket: u64,
     slot: usize,
@@ -17,7 +18,7 @@ pub struct Iter<'a> {
 
 impl<'a> Iter<'a> {
     pub(crate) fn new(cache: &'a Cache) -> Self {
-        Self { cache, stripe: 0, bucket: 0, slot: 0, wanted: Wanted::Fresh }
+        Self { volume: cache.volume(), stripe: 0, bucket: 0, slot: 0, wanted: Wanted::Fresh }
     }
 
     pub(crate) fn all(cache: &'a Cache) -> Self {
@@ -26,7 +27,7 @@ impl<'a> Iter<'a> {
 
     /// Steps to the next slot; the one that it stood on is returned.
     fn step(&mut self) -> Option<(usize, &'a std::sync::atomic::AtomicU64)> {
-        let volume = self.cache.volume();
+        let volume = self.volume;
         let layout = &volume.layout;
         if self.stripe as u64 >= layout.stripes {
             return None;
@@ -55,9 +56,9 @@ impl<'a> Iterator for Iter<'a> {
             if !seen.is_live() {
                 continue;
             }
-            let hit = read::hit_of_slot(self.cache.volume(), stripe, slot, self.wanted);
+            let hit = read::hit_of_slot(self.volume, stripe, slot, self.wanted);
             // Of a volume that failed nothing is known; each further step could only meet another lost page.
-            if self.cache.is_failed() {
+            if self.volume.has_failed() {
                 return None;
             }
             if hit.is_some() {

@@ -10,6 +10,7 @@ use crate::cache::Cache;
 use crate::error::{Error, Result};
 use crate::format::layout::Layout;
 use crate::format::superblock::Superblock;
+use crate::volume::Volume;
 
 const PAGE_BYTES: u64 = 4096;
 const SIZE_DEFAULT: u64 = 64 << 20;
@@ -201,6 +202,28 @@ impl Options {
     /// A volume in this process's heap, shared by its threads only: for tests and models. Never read-only.
     pub fn heap(&self) -> Result<Cache> {
         attach::heap(&self.clone().read_only(false)).map(Cache::from_volume)
+    }
+
+    /// With the shape of `volume` where none was set, to make a volume that takes its place.
+    pub(crate) fn in_place_of(&self, volume: &Volume) -> Self {
+        let old = &volume.layout;
+        let size = self.size.unwrap_or(old.size);
+        // A limit that followed from the old size follows from the new one.
+        let derived = Layout::entry_bytes_max_for(old.size) == old.entry_bytes_max;
+        let kept = if derived { None } else { Some(old.entry_bytes_max.min(size / 4)) };
+        Self {
+            size: Some(size),
+            entry_size_hint: self.entry_size_hint.or(Some(old.entry_size_hint)),
+            entry_bytes_max: self.entry_bytes_max.or(kept),
+            secure_erase: self.secure_erase || volume.erases,
+            ..volume.options.clone()
+        }
+    }
+
+    /// Takes an existing volume of whatever shape.
+    pub(crate) fn forget_shape(&mut self) {
+        (self.size, self.entry_size_hint, self.entry_bytes_max) = (None, None, None);
+        self.secure_erase = false;
     }
 
     pub(crate) fn size_or_default(&self) -> u64 {

@@ -74,6 +74,11 @@ impl Door {
         self.file.identity()
     }
 
+    /// Who may open the file.
+    pub(crate) fn access(&self) -> io::Result<file::Access> {
+        file::access(&*self.open()?)
+    }
+
     /// Why allocated blocks are no promise where the file lies.
     pub(crate) fn allocation_warning(&self) -> Option<&'static str> {
         file::allocation_warning(&self.file)

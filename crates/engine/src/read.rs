@@ -20,6 +20,7 @@ use crate::seam;
 use crate::stripe::{entry_at, judge_pinned_again, locate, purge_verdict, verify_entry, wants_copies};
 use crate::thread::{Counter, Thread};
 use crate::volume::Volume;
+use crate::write::check_key;
 
 /// Heap bytes that hits of one process may hold as copies; beyond it they are pins again.
 const COPIED_BYTES_MAX: u64 = 64 << 20;
@@ -63,6 +64,13 @@ struct Pinned<'a> {
     pin: &'a AtomicU64,
     slot: &'a AtomicU64,
     seen: Slot,
+}
+
+/// Looks up what may not be a key.
+#[inline]
+pub(crate) fn get_checked<'a>(volume: &'a Volume, key: &[u8], usage: Use, wanted: Wanted) -> Result<Option<Hit<'a>>> {
+    check_key(volume, key)?;
+    get(volume, key, usage, wanted)
 }
 
 /// Looks `key` up.

@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 use std::sync::atomic::Ordering::Relaxed;
 use std::sync::atomic::{AtomicU16, AtomicU64};
-use std::sync::{Mutex, PoisonError, Weak};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError, Weak};
 use std::time::Duration;
 
 use eyewall_region::{Region, clock, fork};
@@ -14,7 +14,7 @@ use crate::format::layout::{Layout, TAG_LINE_BYTES};
 use crate::format::purges::Purges;
 use crate::format::superblock::Attachment;
 use crate::hit::{SharedKey, SharedPin};
-use crate::options::Unclean;
+use crate::options::Options;
 use crate::process::Membership;
 use crate::stripe::Named;
 use crate::thread::{self, Counter, Thread};
@@ -30,11 +30,13 @@ pub(crate) struct Volume {
     /// Unique in this process: thread-local state is found by it, not by address.
     pub(crate) id: u64,
     pub(crate) read_only: bool,
+    /// How it was opened, for the volume that takes its place.
+    pub(crate) options: Options,
+    /// The volume that took its place when it was resized, once this process has found it.
+    pub(crate) successor: OnceLock<Arc<Self>>,
     /// Whether what dies is overwritten with zeros.
     pub(crate) erases: bool,
     pub(crate) lock_deadline: Duration,
-    /// What becomes of a volume that was not left in order.
-    pub(crate) unclean: Unclean,
     /// For tiling: what slots named when this process first came to it.
     pub(crate) named: Named,
     pub(crate) membership: Membership,

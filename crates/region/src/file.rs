@@ -303,6 +303,12 @@ pub fn allocation_warning(file: &File) -> Option<&'static str> {
     }
 }
 
+/// Permission bits and group of an open file, to give to another one.
+pub fn access(file: &File) -> io::Result<Access> {
+    let stat = rustix::fs::fstat(file)?;
+    Ok(Access { mode: stat.st_mode & 0o777, group: Some(stat.st_gid) })
+}
+
 /// The id of this boot of the machine: locks and owners from another boot are void.
 ///
 /// # Errors

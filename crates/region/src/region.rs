@@ -279,6 +279,22 @@ impl Region {
         Ok(())
     }
 
+    /// Gives the blocks of whole pages within `offset..offset + bytes` back to storage: they read as zeros from now on.
+    ///
+    /// # Errors
+    /// What `madvise(MADV_REMOVE)` reports: some file systems can't, and nobody can on a map that is only read.
+    pub fn give_back(&self, offset: usize, bytes: usize) -> io::Result<()> {
+        let start = offset.next_multiple_of(PAGE_BYTES);
+        let end = (offset + bytes) - (offset + bytes) % PAGE_BYTES;
+        if self.backing == Backing::Heap || end <= start {
+            return Ok(());
+        }
+        let pointer = self.pointer(start, end - start);
+        // SAFETY: the span is our own mapping; nobody relies on its content, as the caller says by calling.
+        unsafe { rustix::mm::madvise(pointer.cast(), end - start, Advice::LinuxRemove)? };
+        Ok(())
+    }
+
     /// Writes the pages that hold `offset..offset + bytes` to storage and waits for it.
     ///
     /// # Errors

@@ -86,7 +86,7 @@ impl Layout {
             return Err(Unfit::SizeTooLarge);
         }
         let most = (size / 4).min(ENTRY_MAX);
-        let entry_bytes_max = entry_bytes_max.unwrap_or_else(|| (size / 16).min(ENTRY_MAX_DEFAULT));
+        let entry_bytes_max = entry_bytes_max.unwrap_or_else(|| Self::entry_bytes_max_for(size));
         if entry_bytes_max > most || entry_bytes_max < 2 * record::RECORD_BYTES_MIN {
             return Err(Unfit::EntryMax { most });
         }
@@ -118,6 +118,11 @@ impl Layout {
         layout.place_parts();
         debug_assert!(layout.is_sound());
         Ok(layout)
+    }
+
+    /// The largest entry of a volume of this size, where nothing else was asked for.
+    pub(crate) fn entry_bytes_max_for(size: u64) -> u64 {
+        (size / 16).min(ENTRY_MAX_DEFAULT)
     }
 
     /// Splits what the tables leave between index and rings.

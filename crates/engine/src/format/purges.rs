@@ -13,6 +13,9 @@ const EPOCH_AT: usize = 320;
 const FLOORS_AT: usize = 328;
 const NEWEST_RULE_AT: usize = 336;
 const RETIRED_AT: usize = 344;
+/// On the same line, since every operation looks at it, too.
+pub(crate) const MOVED_AT: usize = 352;
+const EMPTIED_AT: usize = 360;
 /// Words that only those who purge look at.
 pub(crate) const LOCK_AT: usize = 384;
 const RESERVED_AT: usize = 392;
@@ -223,6 +226,25 @@ impl<'a> Purges<'a> {
 
     pub(crate) fn set_retired(self, epoch: u64) {
         self.0.word(RETIRED_AT).store(epoch, SeqCst);
+    }
+
+    /// The id of the volume that took the place of this one when it was resized; 0: this one is in its place.
+    #[inline]
+    pub(crate) fn moved(self) -> u64 {
+        self.0.word(MOVED_AT).load(Acquire)
+    }
+
+    pub(crate) fn set_moved(self, id: u64) {
+        self.0.word(MOVED_AT).store(id, SeqCst);
+    }
+
+    /// Whether no slot names anything any more, for good: the volume was resized, and is left.
+    pub(crate) fn is_emptied(self) -> bool {
+        self.0.word(EMPTIED_AT).load(Acquire) != 0
+    }
+
+    pub(crate) fn set_emptied(self) {
+        self.0.word(EMPTIED_AT).store(1, SeqCst);
     }
 
     pub(crate) fn rules(self) -> impl Iterator<Item = Rule<'a>> {

@@ -312,6 +312,17 @@ impl<'a> Record<'a> {
         unsafe { self.region.bytes(self.body() + lengths.key as usize, lengths.metadata as usize) }
     }
 
+    /// The value's bytes.
+    ///
+    /// # Safety
+    /// As for [`Record::key`].
+    pub(crate) unsafe fn value(&self) -> &'a [u8] {
+        let lengths = self.lengths();
+        let start = self.body() + (lengths.key + lengths.metadata) as usize;
+        // SAFETY: the caller keeps the bytes as they are.
+        unsafe { self.region.bytes(start, lengths.value as usize) }
+    }
+
     #[inline]
     pub(crate) fn flags(&self) -> Flags {
         match self.head() {

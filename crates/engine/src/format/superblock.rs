@@ -7,6 +7,7 @@ use xxhash_rust::xxh3::xxh3_64;
 
 use super::hash::Secret;
 use super::layout::{Layout, SUPERBLOCK_BYTES};
+use super::purges::MOVED_AT;
 
 /// `EYEWALL` and a zero byte, read as a little-endian word.
 pub(crate) const MAGIC: u64 = u64::from_le_bytes(*b"EYEWALL\0");
@@ -83,6 +84,11 @@ impl Superblock {
         let sum = xxh3_64(&bytes);
         bytes.extend_from_slice(&sum.to_le_bytes());
         bytes
+    }
+
+    /// A number by which this volume is known: the checksum of what never changes, secrets included. Never zero.
+    pub(crate) fn id(&self) -> u64 {
+        xxh3_64(&self.encode()).max(1)
     }
 
     /// Makes magic, version and checksum of arbitrary bytes right.
@@ -168,6 +174,12 @@ pub(crate) fn tag(secret: &Secret, number: u64) -> u16 {
         mixed ^= mixed >> 7;
     }
     mixed
+}
+
+/// Of the first page of a file: the id of the volume that took its place, or 0.
+pub(crate) fn moved_id(page: &[u8]) -> u64 {
+    let word = page.get(MOVED_AT..).and_then(|rest| rest.first_chunk());
+    word.map_or(0, |word| u64::from_le_bytes(*word))
 }
 
 /// The words of the superblock that change while the volume lives.

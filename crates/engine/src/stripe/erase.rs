@@ -22,6 +22,10 @@ impl Stripe<'_> {
         if bytes == 0 || bytes > room || self.is_pinned(position) || untiled && !self.is_verified(position) {
             return;
         }
+        // Pins that were lost hold nothing back.
+        if self.volume.has_failed() {
+            return;
+        }
         self.volume.region.word(offset).store(Head::Filler(bytes).word(), std::sync::atomic::Ordering::Release);
         if !untiled {
             self.shift(Word::FillerBytes, bytes, 0);

@@ -227,7 +227,8 @@ impl<'a> Stripe<'a> {
     fn free_up_to(&mut self, ring: &Ring<'a>, end: u64, work: &mut Work) -> std::result::Result<(), Damaged> {
         let log_end = ring.head();
         self.collect_pins(work, true);
-        let mut at = ring.tail();
+        let tail = ring.tail();
+        let mut at = tail;
         let mut filler = 0;
         while at < end {
             let seen = self.read(ring, at, log_end)?;
@@ -238,10 +239,10 @@ impl<'a> Stripe<'a> {
             }
             at += seen.bytes;
         }
-        // Pins that were lost hold nothing back.
+        // Pins that were lost hold nothing back, and a tail that was lost lies anywhere.
         if !self.volume.has_failed() {
             self.shift(Word::FillerBytes, 0, filler);
-            self.erase_freed(ring, ring.tail(), at);
+            self.erase_freed(ring, tail, at);
             ring.set_tail(at);
         }
         Ok(())

@@ -86,7 +86,7 @@ impl<'a> Stripe<'a> {
 
     /// Makes the record at `position` the live entry of its key.
     ///
-    /// `replaces` is the slot of the entry that it overwrites; its frequency is kept. A new key takes, in
+    /// `replaces` is the slot of the entry that it overwrites; its frequency is kept. A new key has `frequency` and takes, in
     /// this order: its own ghost, an empty slot, a void ghost, a ghost, the coldest entry's slot.
     pub(crate) fn publish(
         &self,
@@ -94,6 +94,7 @@ impl<'a> Stripe<'a> {
         position: u64,
         lap: u64,
         record_bytes: u64,
+        frequency: u64,
         replaces: Option<Found<'a>>,
     ) {
         self.expect_slots();
@@ -105,7 +106,7 @@ impl<'a> Stripe<'a> {
             return;
         }
         let slot = self.choose(place);
-        let out = Slot(store_slot(slot, |_| Slot::live(place, position, lap, 0).0));
+        let out = Slot(store_slot(slot, |_| Slot::live(place, position, lap, frequency).0));
         if out.is_live() {
             self.tally(Count::EvictionsIndex, 1);
             self.forget_position(out.position());

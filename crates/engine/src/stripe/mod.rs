@@ -151,6 +151,8 @@ impl<'a> Stripe<'a> {
         if got == Got::FromTheDead {
             stripe.repair();
         }
+        // Under the lock: whoever resizes holds them all.
+        volume.check_present()?;
         Ok(stripe)
     }
 
@@ -200,6 +202,12 @@ impl<'a> Stripe<'a> {
     #[inline]
     pub(crate) fn entry_at(&self, position: u64) -> Option<(Record<'a>, Lengths, u64)> {
         entry_at(self.volume, self.number, position)
+    }
+
+    /// Takes over a serial of another volume: those that come later are larger.
+    pub(crate) fn keep_serial(&self, serial: u64) -> u64 {
+        self.set(Word::Serial, self.get(Word::Serial).max(serial));
+        serial
     }
 
     /// The next serial: unique among this stripe's entries, and growing.

@@ -106,6 +106,12 @@ impl Ring<'_> {
         (self.start + at % self.size) / UNIT_BYTES
     }
 
+    /// How far behind the tail a position of this ring lies: the oldest record has 0.
+    pub(crate) fn age_rank(&self, position: u64) -> u64 {
+        let at = (position * UNIT_BYTES).wrapping_sub(self.start);
+        (at + self.size - self.tail() % self.size) % self.size
+    }
+
     pub(crate) fn lap(&self, at: u64) -> u64 {
         at / self.size
     }

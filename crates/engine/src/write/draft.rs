@@ -23,6 +23,8 @@ pub(crate) struct Draft<'a> {
     pub(crate) times: Times,
     /// The purge epoch as the work on the entry began: what is purged from then on means it, too.
     pub(crate) epoch: u32,
+    /// What an entry brings along from another volume: its serial, and its frequency.
+    pub(crate) standing: Option<(u64, u64)>,
 }
 
 impl<'a> Draft<'a> {
@@ -45,6 +47,7 @@ impl<'a> Draft<'a> {
             created_ms: volume.now_ms(),
             times: Times::new(options.ttl, options.stale),
             epoch,
+            standing: None,
         };
         let (bytes, max) = (draft.lengths.record_bytes(), volume.layout.entry_bytes_max);
         if bytes > max {
@@ -62,6 +65,11 @@ impl<'a> Draft<'a> {
     /// A draft that says why there is nothing.
     pub(crate) fn negative(mut self) -> Self {
         self.flags = self.flags.with(Flags::NEGATIVE);
+        self
+    }
+
+    pub(crate) fn with_standing(mut self, serial: u64, frequency: u64) -> Self {
+        self.standing = Some((serial, frequency));
         self
     }
 

@@ -195,7 +195,10 @@ fn finish(stripe: &Stripe<'_>, place: &Place, spot: Spot, draft: &Draft<'_>, con
     let bytes = draft.lengths.record_bytes();
     let ring = stripe.ring(spot.ring);
     let superseded = draft.is_superseded(stripe.volume);
-    let serial = stripe.next_serial();
+    let (serial, frequency) = match draft.standing {
+        Some((serial, frequency)) => (stripe.keep_serial(serial), frequency),
+        None => (stripe.next_serial(), 0),
+    };
     if superseded {
         // Its bytes lie in free space, or in room that nobody will publish.
         if spot.advance {
@@ -214,7 +217,7 @@ fn finish(stripe: &Stripe<'_>, place: &Place, spot: Spot, draft: &Draft<'_>, con
         if stripe.volume.has_failed() {
             return Outcome::Stored(serial);
         }
-        stripe.publish(place, ring.position(spot.at), ring.lap(spot.at), bytes, found);
+        stripe.publish(place, ring.position(spot.at), ring.lap(spot.at), bytes, frequency, found);
         stripe.tally(Count::BytesWritten, bytes);
     }
     if !matches!(condition, Condition::Claimed(_)) {

@@ -1,0 +1,112 @@
+//! Copying what lives in one volume into another.
+
+use super::Resized;
+use crate::error::{Error, Result};
+use crate::format::purges::RESERVE;
+use crate::format::record::{Flags, Record};
+use crate::format::slot::Slot;
+use crate::format::tags::Tags;
+use crate::format::times::Phase;
+use crate::purge::Verdict;
+use crate::put::PutOptions;
+use crate::stripe::{RingId, Stripe, purge_verdict, verify_entry};
+use crate::volume::Volume;
+use crate::write::{self, Condition, Draft};
+
+/// Copies all that is usable, the coldest first: where not all of it fits, the new volume's hand finds the hot ones still
+/// to come.
+pub(super) fn copy_all(old: &Volume, stripes: &[Stripe<'_>], new: &Volume) -> Result<Resized> {
+    continue_epochs(old, new);
+    for stripe in stripes {
+        // After power loss, slots of a key may be of several ages.
+        while stripe.tile_more() {}
+    }
+    let mut slots: Vec<(usize, Slot)> = Vec::new();
+    for stripe in stripes {
+        stripe.each_slot(|slot| {
+            if slot.is_live() {
+                slots.push((stripe.number, slot));
+            }
+        });
+    }
+    slots.sort_unstable_by_key(|(stripe, slot)| rank(&stripes[*stripe], *slot));
+    let mut resized = Resized::default();
+    for (stripe, slot) in slots {
+        match copy(old, &stripes[stripe], slot, new) {
+            Ok(true) => resized.copied += 1,
+            Ok(false) => resized.dead += 1,
+            Err(Error::EntryTooLarge { .. } | Error::KeyTooLong { .. }) => resized.too_large += 1,
+            Err(error) => return Err(error),
+        }
+    }
+    Ok(resized)
+}
+
+/// Cold before hot, newcomers before what main has kept, old before young.
+fn rank(stripe: &Stripe<'_>, slot: Slot) -> (u64, bool, u64) {
+    let id = RingId::of(stripe.volume, slot.position());
+    (slot.frequency(), id == RingId::Main, stripe.ring(id).age_rank(slot.position()))
+}
+
+/// Purge epochs go on where they are: what was begun in the present one can be stored in the new volume. What was begun
+/// before is taken for purged, since the notes stay behind.
+fn continue_epochs(old: &Volume, new: &Volume) {
+    let (from, to) = (old.purges(), new.purges());
+    to.set_reserved(from.epoch() + RESERVE);
+    to.set_epoch(from.epoch());
+    to.set_retired(from.last());
+}
+
+/// Copies the entry that a slot names; false: it is dead.
+fn copy(old: &Volume, stripe: &Stripe<'_>, slot: Slot, new: &Volume) -> Result<bool> {
+    let Some((record, lengths, _)) = stripe.entry_at(slot.position()) else { return Ok(false) };
+    // SAFETY: the entry is live and we hold the lock: nobody reclaims it.
+    let key = unsafe { record.key() };
+    let place = old.place(key);
+    let sound = place.stripe == stripe.number
+        && slot.may_hold(&place)
+        && (record.generation() == old.generation()
+            // SAFETY: as above.
+            || unsafe { verify_entry(old, &place, slot.position(), record, lengths) });
+    if !sound {
+        return Ok(false);
+    }
+    // SAFETY: as above.
+    let (metadata, value) = unsafe { (record.metadata(), record.value()) };
+    put(old, record, key, metadata, value, slot.frequency(), new)
+}
+
+fn put(
+    old: &Volume,
+    record: Record<'_>,
+    key: &[u8],
+    metadata: &[u8],
+    value: &[u8],
+    frequency: u64,
+    new: &Volume,
+) -> Result<bool> {
+    let header = record.header();
+    // SAFETY: the entry is live and its stripe is locked.
+    let times = match unsafe { purge_verdict(old, record) } {
+        Verdict::Hard => return Ok(false),
+        Verdict::Soft => header.times.staled(),
+        Verdict::Untouched => header.times,
+    };
+    if times.phase(header.created_ms, || old.now_ms()) == Phase::Over {
+        return Ok(false);
+    }
+    let tags = if header.flags.has(Flags::TAGGED) { Tags::read(metadata) } else { None };
+    let names: Vec<&str> = tags.into_iter().flat_map(Tags::names).collect();
+    let own = tags.map_or(metadata, |tags| &metadata[..tags.start]);
+    // Each volume has its own time; an age is the same in both.
+    let age = old.now_ms().saturating_sub(header.created_ms);
+    let mut draft = Draft::new(new, key, value, &PutOptions::new().metadata(own).tags(&names))?
+        .begun_in(old.purges().epoch() as u32)
+        .with_age(new.now_ms().saturating_sub(age), times)
+        .with_standing(header.serial, frequency);
+    if header.flags.has(Flags::NEGATIVE) {
+        draft = draft.negative();
+    }
+    write::put(new, &draft, Condition::Always)?;
+    Ok(true)
+}

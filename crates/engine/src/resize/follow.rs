@@ -1,0 +1,92 @@
+//! Moving over to the volume that took the place of this one.
+
+use std::io;
+use std::path::Path;
+use std::sync::Arc;
+
+use eyewall_region::file;
+
+use super::moved_path;
+use crate::attach;
+use crate::error::{Error, Result};
+use crate::protocol;
+use crate::thread;
+use crate::volume::Volume;
+
+/// Puts the volume with that id in its place, if whoever made it has died before. Anybody may do so, at any time.
+pub(crate) fn complete_rename(path: &Path, id: u64) -> Result<()> {
+    match std::fs::rename(moved_path(path, id), path) {
+        Ok(()) => {}
+        // It stands there already.
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(()),
+        Err(error) => return Err(Error::io("replacing", path, error)),
+    }
+    let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or_else(|| Path::new("."));
+    // So that the new name survives a power loss. One that can't be synced is there all the same.
+    let _ = std::fs::File::open(folder).and_then(|folder| folder.sync_all());
+    Ok(())
+}
+
+/// Whether the volume's path shows its own file.
+pub(super) fn is_shown(volume: &Volume, path: &Path) -> Result<bool> {
+    let Some(door) = volume.membership.door() else { return Ok(false) };
+    match std::fs::File::open(path).and_then(|file| file::identity(&file)) {
+        Ok(identity) => Ok(identity == door.identity()),
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(false),
+        Err(error) => Err(Error::io("opening", path, error)),
+    }
+}
+
+impl Volume {
+    /// The volume in whose place this one stands now: itself, unless it was resized.
+    #[inline]
+    pub(crate) fn present(&self) -> Result<&Self> {
+        if self.purges().moved() == 0 { Ok(self) } else { self.moved_to()?.present() }
+    }
+
+    #[cold]
+    fn moved_to(&self) -> Result<&Self> {
+        if let Some(next) = self.successor.get() {
+            return Ok(next);
+        }
+        let next = self.open_successor()?;
+        // Another thread may have been faster; its volume is as good.
+        let next = self.successor.get_or_init(|| next);
+        give_back(self);
+        Ok(next)
+    }
+
+    fn open_successor(&self) -> Result<Arc<Self>> {
+        let Some(path) = self.membership.path() else { return Err(Error::Nameless) };
+        complete_rename(path, self.purges().moved())?;
+        if is_shown(self, path)? {
+            return Err(Error::Moved { path: path.to_owned() });
+        }
+        let mut options = self.options.clone().create(false);
+        options.forget_shape();
+        attach::open(&options, path)
+    }
+
+    /// What an operation gets that has locked a stripe of a volume which was resized: it is to be done again in the other.
+    #[inline]
+    pub(crate) fn check_present(&self) -> Result<()> {
+        if self.purges().moved() == 0 { Ok(()) } else { Err(self.moved_error()) }
+    }
+
+    #[cold]
+    fn moved_error(&self) -> Error {
+        Error::Moved { path: self.membership.path().unwrap_or_else(|| Path::new("the volume")).to_owned() }
+    }
+}
+
+/// Gives the blocks of the old volume's data back, if nobody holds bytes there: its slots are cleared, so that nobody can
+/// come to hold any. Else whoever moves over next tries again; at the latest, they go with the last map of the file.
+pub(super) fn give_back(volume: &Volume) {
+    let mut held = false;
+    protocol::collect_pins(thread::pins(volume).map(|(_, pin)| pin), |_| held = true);
+    if !held && !volume.read_only && volume.purges().is_emptied() {
+        let start = volume.layout.data_at as usize;
+        // Some file systems can't; the blocks stay a little longer then.
+        let _ = volume.region.give_back(start, volume.region.len() - start);
+    }
+}
