@@ -69,6 +69,7 @@ mod cache;
 mod claim;
 mod error;
 mod failure;
+mod fill;
 mod format;
 mod hit;
 mod iter;
@@ -94,6 +95,7 @@ mod write;
 
 pub use cache::Cache;
 pub use error::{Error, Result};
+pub use fill::{Committed, Fill, FillError, FillOptions, Filled, Follower, NotStored, Writer};
 pub use hit::{Hit, Info, Lookup, OwnedHit};
 pub use iter::Iter;
 pub use options::{Options, Unclean};
