@@ -17,12 +17,12 @@ use crate::error::{Error, Result};
 use crate::format::hash::Secret;
 use crate::format::layout::{Layout, SUPERBLOCK_BYTES};
 use crate::format::superblock::{self, Attachment, Superblock};
-use crate::options::Options;
+use crate::options::{Options, Unclean};
 use crate::process::{Door, Membership};
 use crate::purge;
 use crate::resize;
 use crate::seam;
-use crate::stripe;
+use crate::stripe::{self, State};
 use crate::volume::{self, Volume};
 
 /// No volume has lived so long: a damaged word says so.
@@ -164,6 +164,7 @@ fn enter(options: &Options, region: Region, superblock: &Superblock, membership:
         successor: OnceLock::new(),
         erases: superblock.erases,
         lock_deadline: options.lock_deadline,
+        named: stripe::Named::default(),
         membership,
         generation: AtomicU16::new(generation),
         time_base: AtomicU64::new(0),
@@ -208,8 +209,8 @@ pub(crate) fn join(volume: &Volume) -> Result<()> {
     Ok(())
 }
 
-/// For the first process of an attachment: all locks, pins, claims and thread slots are void; a volume that
-/// can't be trusted is emptied; a new generation starts.
+/// For the first process of an attachment: all locks, pins, claims and thread slots are void; what power loss can have done
+/// to the volume is seen to; a new generation starts.
 fn put_in_order(volume: &Volume) -> io::Result<()> {
     let attachment = Attachment(&volume.region);
     let here = match volume.membership.door() {
@@ -217,13 +218,28 @@ fn put_in_order(volume: &Volume) -> io::Result<()> {
         None => None,
     };
     let (boot, identity) = attachment.home();
+    let fresh = attachment.is_new();
+    let crashed = !fresh
+        && here.is_some_and(|(boot_now, identity_now)| {
+            identity != identity_now || boot != boot_now && !attachment.is_clean()
+        });
     // Where attachments can't be told apart, nothing tells what was verified in this one; where purges can't have been as
     // they are noted, nothing tells what was purged.
-    let trusted = attachment.is_numbered(&volume.secret)
-        && purge::is_sound(volume)
-        && here.is_none_or(|(boot_now, identity_now)| {
-            identity == identity_now && (boot == boot_now || attachment.is_clean())
-        });
+    let sound = fresh || attachment.is_numbered(&volume.secret) && purge::is_sound(volume, crashed);
+    let state = match (sound, crashed, volume.options.unclean) {
+        (true, false, _) => State::Trusted,
+        (true, true, Unclean::Keep) => State::Crashed,
+        _ => State::Void,
+    };
+    let stripes = 0..volume.layout.stripes as usize;
+    // Nothing needs to be changed, and storage has all of it.
+    let untouched = state == State::Trusted
+        && attachment.is_clean()
+        && stripes.clone().all(|number| stripe::is_in_order(volume, number));
+    if !untouched && attachment.is_clean() {
+        attachment.set_clean(false);
+        attachment.sync()?;
+    }
     for thread in 0..volume.layout.threads as u32 {
         let at = volume.layout.thread_at(thread);
         volume.region.half(at).store(0, Relaxed);
@@ -231,14 +247,13 @@ fn put_in_order(volume: &Volume) -> io::Result<()> {
             pin.store(0, Relaxed);
         }
     }
-    let fresh = attachment.is_new();
-    for stripe in 0..volume.layout.stripes as usize {
-        stripe::put_in_order(volume, stripe, trusted || fresh);
+    for number in stripes {
+        stripe::put_in_order(volume, number, state);
     }
-    if !trusted && !fresh {
+    if state == State::Void {
         attachment.count_unclean_drop();
     }
-    purge::put_in_order(volume, !trusted && !fresh);
+    purge::put_in_order(volume, sound, crashed)?;
     attachment.set_time_base(time_base(volume, here.map(|(boot, _)| boot)));
     volume.time_base.store(attachment.time_base(), Relaxed);
     volume.see_time();
@@ -246,10 +261,13 @@ fn put_in_order(volume: &Volume) -> io::Result<()> {
     if let Some((boot, identity)) = here {
         attachment.set_home(boot, identity);
     }
-    let number = next_attachment(volume, attachment.attachments());
+    let number = next_attachment(volume, attachment.attachments())?;
     seam::kill_point();
     attachment.start_generation(&volume.secret, number);
-    Ok(())
+    // Before a record carries its tag: else, after power loss, another attachment could be given the same number. In a
+    // volume that storage has all of, the tag vouches for nothing that could be lost until something is written, and that
+    // is preceded by a sync (`Volume::mark_unclean`).
+    if untouched { Ok(()) } else { attachment.sync() }
 }
 
 /// The volume's time when the machine was started: as it stands in the volume for the whole of a boot. A new boot begins
@@ -268,16 +286,17 @@ fn time_base(volume: &Volume, boot: Option<u128>) -> u64 {
 }
 
 /// The number of the next attachment: one whose tag isn't zero. Before tags come round again, what was verified under
-/// them is so no more.
-fn next_attachment(volume: &Volume, last: u64) -> u64 {
+/// them is so no more, in storage either.
+fn next_attachment(volume: &Volume, last: u64) -> io::Result<u64> {
     let mut number = last;
     loop {
         number = number.wrapping_add(1) & (u64::MAX >> 16);
         if number.trailing_zeros() >= 16 {
             stripe::forget_verified(volume);
+            volume.region.sync(0, volume.region.len())?;
         }
         if superblock::tag(&volume.secret, number) != 0 {
-            return number;
+            return Ok(number);
         }
     }
 }
@@ -350,9 +369,9 @@ mod tests {
             stripe::entry_at(volume, place.stripe, live.position()).unwrap().0.generation()
         };
         assert_eq!(generation(), volume.generation());
-        assert!(next_attachment(volume, 0xfff0) >= 0xfff1);
+        assert!(next_attachment(volume, 0xfff0).unwrap() >= 0xfff1);
         assert_eq!(generation(), volume.generation());
-        assert!(next_attachment(volume, 0xffff) >= 0x1_0000);
+        assert!(next_attachment(volume, 0xffff).unwrap() >= 0x1_0000);
         assert_eq!(generation(), 0);
         assert_eq!(&*cache.get("key").unwrap().unwrap(), b"value");
         assert_eq!(generation(), volume.generation(), "verified as it was read");

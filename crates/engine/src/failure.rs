@@ -25,11 +25,13 @@ impl Cache {
         loop {
             let volume = self.own_volume().present()?;
             volume.check_intact()?;
-            let answer = work(volume);
-            volume.check_intact()?;
-            match answer {
-                Err(Error::Moved { .. }) if volume.purges().moved() != 0 => {}
-                answer => return answer,
+            // One variable from here to the caller: a hit isn't moved.
+            let mut answer = work(volume);
+            if volume.has_failed() {
+                answer = Err(volume.failed());
+            }
+            if !matches!(answer, Err(Error::Moved { .. })) || volume.purges().moved() == 0 {
+                return answer;
             }
         }
     }

@@ -186,7 +186,7 @@ impl<'a> Hit<'a> {
     /// What was put as metadata; empty if nothing was.
     pub fn metadata(&self) -> &[u8] {
         let all = self.part(self.key_bytes, self.metadata_bytes);
-        if self.flags() == Flags::default() {
+        if self.flags().is_plain() {
             return all;
         }
         all.get(..self.read_tags().map_or(all.len(), |tags| tags.start)).unwrap_or_default()

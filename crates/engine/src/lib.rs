@@ -98,7 +98,7 @@ pub use error::{Error, Result};
 pub use fill::{Committed, Fill, FillError, FillOptions, Filled, Follower, NotStored, Writer};
 pub use hit::{Hit, Info, Lookup, OwnedHit};
 pub use iter::Iter;
-pub use options::Options;
+pub use options::{Options, Unclean};
 pub use purge::Purge;
 pub use put::{Change, Counter, PutOptions, Touch, Updated};
 pub use resize::Resized;

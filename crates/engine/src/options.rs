@@ -17,6 +17,19 @@ const SIZE_DEFAULT: u64 = 64 << 20;
 const ENTRY_SIZE_HINT_DEFAULT: u64 = 1024;
 const LOCK_DEADLINE_DEFAULT: Duration = Duration::from_secs(1);
 
+/// What becomes of a volume that was not left in order: the machine lost power or crashed, or the file is a copy. What
+/// survives what, in detail: `docs/operations.md`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+#[non_exhaustive]
+pub enum Unclean {
+    /// What reached storage is kept: each entry is verified before it is used, and what fails is dropped. All that was
+    /// purged or removed before the last [`Cache::sync`] stays so.
+    #[default]
+    Keep,
+    /// It is emptied.
+    Clear,
+}
+
 /// How a volume is opened or created.
 ///
 /// ```
@@ -44,6 +57,7 @@ pub struct Options {
     pub(crate) lock_deadline: Duration,
     pub(crate) secure_erase: bool,
     pub(crate) survive_sigbus: bool,
+    pub(crate) unclean: Unclean,
 }
 
 impl Default for Options {
@@ -59,6 +73,7 @@ impl Default for Options {
             lock_deadline: LOCK_DEADLINE_DEFAULT,
             secure_erase: false,
             survive_sigbus: false,
+            unclean: Unclean::Keep,
         }
     }
 }
@@ -151,6 +166,13 @@ impl Options {
     /// doesn't call ours.
     pub fn survive_sigbus(mut self, yes: bool) -> Self {
         self.survive_sigbus = yes;
+        self
+    }
+
+    /// What becomes of an existing volume that was not left in order; default [`Unclean::Keep`]. Asked of whoever opens it
+    /// first. A kill of any process, or of all of them, leaves a volume in order, as long as the machine runs on.
+    pub fn unclean(mut self, unclean: Unclean) -> Self {
+        self.unclean = unclean;
         self
     }
 

@@ -175,7 +175,7 @@ fn check<'a>(
     let record = unsafe { Record::at_checked(&volume.region, offset) };
     let Some(Head::Entry(_, flags)) = record.head() else { return None };
     let lengths = record.lengths();
-    if lengths.key != key.len() as u64 || lengths.record_bytes() > room {
+    if lengths.key != key.len() as u64 || lengths.record_bytes() > room || flags.lap() != seen.lap() {
         return None;
     }
     // SAFETY: the record is pinned, and its key lies before its ring's end.
@@ -311,7 +311,7 @@ pub(crate) fn is_genuine(volume: &Volume, place: &Place, seen: Slot, copied: &Co
     use crate::format::hash::checksum;
     let header = &copied.header;
     let mac = crate::stripe::expected_mac(volume, place.stripe, seen.position(), place.hash, header);
-    mac == header.mac && checksum(&copied.body) == header.checksum
+    mac == header.mac && checksum(&copied.body) == header.checksum && header.flags.lap() == seen.lap()
 }
 
 /// The valid entry that a slot names, whatever its key.

@@ -36,6 +36,9 @@ pub struct Stats {
     pub filler_bytes: u64,
     /// Overwritten, removed or unpublished records, until the hand passes.
     pub dead_bytes: u64,
+    /// Left by power loss, or in a copy, and not gone through yet: puts do so, and [`crate::Cache::verify`]. Until then the
+    /// live, the dead and the lost among them aren't told apart, and [`Stats::entries`] is an estimate.
+    pub untiled_bytes: u64,
     /// Slots of the index.
     pub index_slots: u64,
     /// Slots of live entries.
@@ -95,7 +98,8 @@ pub struct Stats {
     pub purge_overflows: u64,
     /// How often the volume was attached while no process was.
     pub attachments: u64,
-    /// How often it was emptied at attach because it could not be trusted (power loss, a copied file).
+    /// How often it was emptied at attach: because what tells its age was damaged, or because [`crate::Unclean::Clear`] was
+    /// asked for and it had not been left in order.
     pub unclean_drops: u64,
 }
 
@@ -135,20 +139,22 @@ fn add_stripe(stats: &mut Stats, volume: &Volume, number: usize) -> Result<()> {
     if may_lock {
         stripe.recount_if_needed();
     }
-    let (mut used, mut free) = (0, 0);
+    let (mut used, mut free, mut untiled) = (0, 0, 0);
     for id in RingId::BOTH {
         let ring = stripe.ring(id);
         free += ring.free().min(ring.size);
         used += ring.size - ring.free().min(ring.size);
+        untiled += stripe.untiled_bytes(id);
     }
     let (slots, live, ghosts) = stripe.index_load();
     let (live_bytes, filler) = (stripe.get(Word::LiveBytes), stripe.get(Word::FillerBytes));
     // A damaged file may have counted anything.
-    stats.entries = stats.entries.saturating_add(stripe.get(Word::Entries));
+    stats.entries = stats.entries.saturating_add(if untiled > 0 { live } else { stripe.get(Word::Entries) });
     stats.live_bytes = stats.live_bytes.saturating_add(live_bytes);
     stats.filler_bytes = stats.filler_bytes.saturating_add(filler);
     stats.free_bytes = stats.free_bytes.saturating_add(free);
-    stats.dead_bytes += used.saturating_sub(live_bytes.saturating_add(filler));
+    stats.dead_bytes += used.saturating_sub(live_bytes.saturating_add(filler).saturating_add(untiled));
+    stats.untiled_bytes += untiled;
     stats.index_slots += slots;
     stats.index_live += live;
     stats.index_ghosts += ghosts;

@@ -33,7 +33,10 @@ pub(crate) fn verify(volume: &Volume) -> Result<Report> {
         return Err(Error::ReadOnly { path, advice: "verifying needs the stripes' locks; open it for writing" });
     }
     volume.check_writable()?;
+    volume.mark_unclean()?;
     for number in 0..volume.layout.stripes as usize {
+        // One chunk after the other: others get the lock in between.
+        while Stripe::lock(volume, number)?.tile_more() {}
         let stripe = Stripe::lock(volume, number)?;
         stripe.recount_if_needed();
         let audit = stripe.audit();

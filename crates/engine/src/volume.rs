@@ -16,6 +16,7 @@ use crate::format::superblock::Attachment;
 use crate::hit::{SharedKey, SharedPin};
 use crate::options::Options;
 use crate::process::Membership;
+use crate::stripe::Named;
 use crate::thread::{self, Counter, Thread};
 
 /// A volume, mapped and attached. Shared by all clones of a [`crate::Cache`].
@@ -36,6 +37,8 @@ pub(crate) struct Volume {
     /// Whether what dies is overwritten with zeros.
     pub(crate) erases: bool,
     pub(crate) lock_deadline: Duration,
+    /// For tiling: what slots named when this process first came to it.
+    pub(crate) named: Named,
     pub(crate) membership: Membership,
     /// The attachment that this process is part of; records verified in it are trusted.
     pub(crate) generation: AtomicU16,

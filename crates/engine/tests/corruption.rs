@@ -50,7 +50,7 @@ fn make_volume(path: &Path) -> Vec<u8> {
     let mut random = Random(1);
     let options = Options::new().size(512 << 10).entry_size_hint(500);
     drop(options.open(path).unwrap());
-    fix_secret(path);
+    anatomy::fix_secret(path);
     for attachment in 0..4 {
         let cache = options.open(path).unwrap();
         let mut held = Vec::new();
@@ -70,17 +70,6 @@ fn make_volume(path: &Path) -> Vec<u8> {
         assert!(cache.verify().unwrap().is_sound());
     }
     std::fs::read(path).unwrap()
-}
-
-/// Gives a volume that is still empty a secret that everybody knows, so that a seed always means the same bytes.
-fn fix_secret(path: &Path) {
-    let mut bytes = std::fs::read(path).unwrap();
-    for (at, secret) in [(96, 1), (104, 2), (112, 3)] {
-        set_word(&mut bytes, at, secret);
-    }
-    let sum = xxhash_rust::xxh3::xxh3_64(&bytes[..144]);
-    set_word(&mut bytes, 144, sum);
-    File::options().write(true).open(path).unwrap().write_all_at(&bytes, 0).unwrap();
 }
 
 /// Words that are wrong in most places.

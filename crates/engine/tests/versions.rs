@@ -9,7 +9,7 @@ use std::io::Read;
 use std::path::Path;
 
 use common::fast_folder;
-use eyewall::{Error, Options};
+use eyewall::{Error, Options, Unclean};
 
 fn volume(path: &Path) -> Vec<u8> {
     let cache = Options::new().size(512 << 10).open(path).unwrap();
@@ -92,15 +92,17 @@ const BOOT_AT: usize = 208;
 const CLEAN_AT: usize = 192;
 
 #[test]
-fn after_a_boot_only_what_was_left_in_order_is_kept() {
-    for (clean, kept) in [(true, true), (false, false)] {
+fn after_a_boot_what_was_left_in_order_is_kept_and_else_what_is_asked_for() {
+    for (clean, unclean, kept) in
+        [(true, Unclean::Clear, true), (false, Unclean::Clear, false), (false, Unclean::Keep, true)]
+    {
         let folder = fast_folder();
         let path = folder.path().join("volume");
         let mut bytes = volume(&path);
         bytes[BOOT_AT] ^= 1;
         bytes[CLEAN_AT] = u8::from(clean);
         std::fs::write(&path, &bytes).unwrap();
-        let cache = Options::new().open(&path).unwrap();
+        let cache = Options::new().unclean(unclean).open(&path).unwrap();
         assert_eq!(cache.contains("key").unwrap(), kept);
         assert_eq!(cache.stats().unwrap().unclean_drops, u64::from(!kept));
         cache.put("key", "again").unwrap();

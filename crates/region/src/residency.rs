@@ -4,9 +4,8 @@ use std::io;
 use std::ptr;
 
 use rustix::mm::Advice;
-use rustix::param::page_size;
 
-use crate::region::Region;
+use crate::region::{PAGE_BYTES, Region};
 
 /// Pages that are asked about at once.
 const PAGES: usize = 256;
@@ -25,15 +24,15 @@ impl Region {
     /// If the bytes lie outside the region: a bug of the caller.
     pub fn is_resident(&self, offset: usize, bytes: usize) -> io::Result<bool> {
         let Some((start, bytes)) = self.pages_of(offset, bytes) else { return Ok(true) };
-        let mut pages = [0_u8; PAGES];
+        let (mut pages, page) = ([0_u8; PAGES], page_bytes());
         let mut at = 0;
         while at < bytes {
-            let some = (bytes - at).min(PAGES * page_size());
+            let some = (bytes - at).min(PAGES * page);
             // SAFETY: the span is our own mapping, of which nothing is read; a byte for each page is written.
             if unsafe { libc::mincore(start.wrapping_add(at).cast(), some, pages.as_mut_ptr()) } != 0 {
                 return Err(io::Error::last_os_error());
             }
-            if pages[..some.div_ceil(page_size())].iter().any(|page| page & 1 == 0) {
+            if pages[..some.div_ceil(page)].iter().any(|byte| byte & 1 == 0) {
                 return Ok(false);
             }
             at += some;
@@ -57,7 +56,7 @@ impl Region {
             Err(rustix::io::Errno::INVAL) => {}
             other => return Ok(other?),
         }
-        for at in (0..bytes).step_by(page_size()) {
+        for at in (0..bytes).step_by(page_bytes()) {
             // SAFETY: inside our own mapping; what is read is of no interest.
             unsafe { ptr::read_volatile(start.wrapping_add(at)) };
         }
@@ -70,9 +69,16 @@ impl Region {
         if bytes == 0 || self.is_heap() {
             return None;
         }
-        let before = pointer.addr() % page_size();
+        let before = pointer.addr() % page_bytes();
         Some((pointer.wrapping_sub(before), before + bytes))
     }
+}
+
+/// What the kernel calls a page. May be called by a signal's handler.
+pub(crate) fn page_bytes() -> usize {
+    // SAFETY: no pointers are involved.
+    let bytes = unsafe { libc::sysconf(libc::_SC_PAGESIZE) };
+    usize::try_from(bytes).unwrap_or(PAGE_BYTES)
 }
 
 #[cfg(test)]

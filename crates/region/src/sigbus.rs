@@ -26,6 +26,7 @@ use libc::{c_int, c_void, siginfo_t};
 use rustix::mm::{MapFlags, ProtFlags};
 
 use crate::fork;
+use crate::residency::page_bytes;
 
 /// A watched region's place in the table. Places are never freed, only used again.
 #[derive(Debug)]
@@ -154,8 +155,6 @@ pub fn install() -> io::Result<()> {
     if PREVIOUS.get().is_some() {
         return Ok(());
     }
-    // The handler needs it, and may not be the first to ask for it.
-    let _ = rustix::param::page_size();
     let before = sigaction(None)?;
     // Before the handler can run, which looks there.
     let previous = PREVIOUS.get_or_init(|| Previous { handler: before.sa_sigaction, flags: before.sa_flags });
@@ -205,7 +204,7 @@ fn survive(address: usize) -> bool {
     let Some((place, protection)) = found else { return false };
     place.failed.store(true, Relaxed);
     fence(Release);
-    let page_bytes = rustix::param::page_size();
+    let page_bytes = page_bytes();
     let page = address - address % page_bytes;
     let flags = MapFlags::PRIVATE | MapFlags::FIXED;
     // SAFETY: the page lies in the region's own mapping, which stays as long as somebody reads it, as the interrupted

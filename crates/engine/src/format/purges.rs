@@ -141,8 +141,12 @@ impl Rule<'_> {
 
     /// Under the purge lock. A reader sees the old rule, none, or the new one: never one's hash with the other's state.
     pub(crate) fn set(self, hash: u64, length: usize, noted: Noted) {
-        self.clear();
-        self.hash.store(hash, SeqCst);
+        // Of the same prefix: one store, so that no death or power loss in between forgets its earlier purge.
+        let is_same = self.hash() == hash && self.load().is_some_and(|(old, _)| old == length);
+        if !is_same {
+            self.clear();
+            self.hash.store(hash, SeqCst);
+        }
         let kind = if noted.kind == Purge::Soft { RULE_SOFT } else { 0 };
         self.state.store(RULE_USED | kind | ((length as u64) << 32) | u64::from(noted.epoch), SeqCst);
     }

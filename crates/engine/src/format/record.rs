@@ -5,7 +5,7 @@
 //! +-------+--------+--------+--------+--------+------+-------- - - -+-------- - -+------- - - -+--+
 //! | head  |mac|sum | created| lengths| times  |epoch | key          | metadata   | value       |  |
 //! +-------+--------+--------+--------+--------+------+-------- - - -+-------- - -+------- - - -+--+
-//! head:    kind 8 | flags 8 | serial 48; or kind 8 | 0, 8 | length and its check 48
+//! head:    kind 8 | lap 6 | flags 2 | serial 48; or kind 8 | 0, 8 | length and its check 48
 //! created: milliseconds of the volume's time, 48 | key length 16
 //! lengths: value length 32 | metadata length 16 | generation that verified it 16
 //! ```
@@ -49,7 +49,7 @@ const FILLER: u64 = 1;
 const ROOM: u64 = 2;
 const ENTRY: u64 = 3;
 
-/// What an entry is beside its key and value: bits of its first word.
+/// What an entry is beside its key and value, and the lap in which it was written: bits of its first word.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub(crate) struct Flags(pub(crate) u8);
 
@@ -59,6 +59,7 @@ impl Flags {
     /// Its metadata ends in tags.
     pub(crate) const TAGGED: Self = Self(2);
     const ALL: u8 = 3;
+    const LAP_SHIFT: u32 = 2;
 
     #[inline]
     pub(crate) fn has(self, flag: Self) -> bool {
@@ -67,6 +68,23 @@ impl Flags {
 
     pub(crate) fn with(self, flag: Self) -> Self {
         Self(self.0 | flag.0)
+    }
+
+    /// The low bits of the ring's lap when the record was written: its slot has the same. After power loss a slot may be
+    /// newer than the bytes that it names, or older.
+    #[inline]
+    pub(crate) fn lap(self) -> u64 {
+        u64::from(self.0 >> Self::LAP_SHIFT)
+    }
+
+    pub(crate) fn with_lap(self, lap: u64) -> Self {
+        Self((self.0 & Self::ALL) | ((lap as u8) << Self::LAP_SHIFT))
+    }
+
+    /// Whether it is an entry like most: neither negative nor tagged.
+    #[inline]
+    pub(crate) fn is_plain(self) -> bool {
+        self.0 & Self::ALL == 0
     }
 }
 
@@ -100,7 +118,7 @@ impl Head {
         match word >> KIND_SHIFT {
             FILLER => has_length(FILLER).then_some(Self::Filler(bytes)),
             ROOM => has_length(ROOM).then_some(Self::Room(bytes)),
-            ENTRY => (flags & !Flags::ALL == 0).then_some(Self::Entry(payload, Flags(flags))),
+            ENTRY => Some(Self::Entry(payload, Flags(flags))),
             _ => None,
         }
     }
@@ -320,12 +338,13 @@ mod tests {
 
     #[test]
     fn head_words_survive_packing() {
-        let flags = Flags::NEGATIVE.with(Flags::TAGGED);
+        let flags = Flags::NEGATIVE.with(Flags::TAGGED).with_lap(63);
+        assert_eq!((flags.lap(), flags.with_lap(64).lap(), flags.is_plain()), (63, 0, false));
         for head in [Head::Filler(1 << 36), Head::Room(1 << 36), Head::Entry((1 << 48) - 1, flags)] {
             assert_eq!(Head::from_word(head.word()), Some(head));
         }
         let of_other_kind = Head::Filler(64).word() ^ ((FILLER ^ ROOM) << KIND_SHIFT);
-        for word in [0, u64::MAX, 4 << KIND_SHIFT, (ENTRY << KIND_SHIFT) | (4 << PAYLOAD_BITS), of_other_kind] {
+        for word in [0, u64::MAX, 4 << KIND_SHIFT, (ROOM << KIND_SHIFT) | (4 << PAYLOAD_BITS), of_other_kind] {
             assert_eq!(Head::from_word(word), None);
         }
     }

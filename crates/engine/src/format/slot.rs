@@ -63,6 +63,12 @@ impl Slot {
         self.0 & STATE_MASK == GHOST
     }
 
+    /// The low bits of the ring's lap in which the record was written.
+    #[inline]
+    pub(crate) fn lap(self) -> u64 {
+        (self.0 >> LAP_SHIFT) & 63
+    }
+
     /// Whether this slot may point at `place`'s entry: live, with its fingerprint.
     #[inline]
     pub(crate) fn may_hold(self, place: &Place) -> bool {

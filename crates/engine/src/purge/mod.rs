@@ -248,8 +248,10 @@ fn prepare(volume: &Volume) -> Result<()> {
 fn begin_epochs_anew(volume: &Volume) -> Result<()> {
     crate::write::clear(volume)?;
     for number in 0..volume.layout.stripes as usize {
-        Stripe::lock(volume, number)?.begin_sweeps_anew();
+        Stripe::lock(volume, number)?.begin_sweeps_anew(0);
     }
+    // Else a power loss could bring entries back whose purges are forgotten.
+    volume.sync_all()?;
     forget_all(volume);
     volume.purges().tally(PurgeCount::EpochsEnded);
     Ok(())
@@ -288,10 +290,14 @@ impl Drop for PurgeLock<'_> {
     }
 }
 
-/// Whether what is noted can be true: nothing of an epoch that hasn't ended.
-pub(crate) fn is_sound(volume: &Volume) -> bool {
+/// Whether what is noted can be true: nothing of an epoch that hasn't ended. `crashed`: the epoch's page may be older than
+/// others, but no epoch from the reserved ones on was ever used.
+pub(crate) fn is_sound(volume: &Volume, crashed: bool) -> bool {
     let purges = volume.purges();
-    let epoch = purges.epoch();
+    if crashed && purges.epoch() > purges.reserved() {
+        return false;
+    }
+    let epoch = if crashed { purges.reserved() } else { purges.epoch() };
     let has_ended = |other: u32| u64::from(other) < epoch;
     let are_sound = |floors: purges::Floors| has_ended(floors.hard()) && has_ended(floors.soft());
     (1..=EPOCHS).contains(&epoch)
@@ -306,10 +312,21 @@ pub(crate) fn is_sound(volume: &Volume) -> bool {
         })
 }
 
-/// For the first process of an attachment: nobody holds the lock. In a volume that was emptied, nothing is purged.
-pub(crate) fn put_in_order(volume: &Volume, emptied: bool) {
+/// For the first process of an attachment: nobody holds the lock. After power loss what was noted stays, and the epochs go
+/// on behind all that can have been used. Where it isn't sound, the volume was emptied, and nothing is purged.
+pub(crate) fn put_in_order(volume: &Volume, sound: bool, crashed: bool) -> std::io::Result<()> {
+    let purges = volume.purges();
     volume.region.half(purges::LOCK_AT).store(0, Release);
-    if emptied {
+    if !sound {
+        // Else a power loss could bring entries back whose purges are forgotten.
+        volume.region.sync(0, volume.region.len())?;
         forget_all(volume);
+    } else if crashed {
+        let epoch = purges.reserved();
+        crate::seam::kill_point();
+        purges.set_reserved(epoch + RESERVE);
+        crate::seam::kill_point();
+        purges.set_epoch(epoch);
     }
+    Ok(())
 }

@@ -17,6 +17,10 @@ use crate::write::{self, Condition, Draft};
 /// to come.
 pub(super) fn copy_all(old: &Volume, stripes: &[Stripe<'_>], new: &Volume) -> Result<Resized> {
     continue_epochs(old, new);
+    for stripe in stripes {
+        // After power loss, slots of a key may be of several ages.
+        while stripe.tile_more() {}
+    }
     let mut slots: Vec<(usize, Slot)> = Vec::new();
     for stripe in stripes {
         stripe.each_slot(|slot| {

@@ -17,11 +17,19 @@ impl Stripe<'_> {
             return;
         }
         let Some((offset, room)) = locate(self.volume, self.number, position) else { return };
-        if bytes == 0 || bytes > room || self.is_pinned(position) {
+        let untiled = self.is_untiled(position);
+        // What isn't verified there may be no record at all. It is erased when the hand comes to it.
+        if bytes == 0 || bytes > room || self.is_pinned(position) || untiled && !self.is_verified(position) {
+            return;
+        }
+        // Pins that were lost hold nothing back.
+        if self.volume.has_failed() {
             return;
         }
         self.volume.region.word(offset).store(Head::Filler(bytes).word(), std::sync::atomic::Ordering::Release);
-        self.shift(Word::FillerBytes, bytes, 0);
+        if !untiled {
+            self.shift(Word::FillerBytes, bytes, 0);
+        }
         self.zero(offset + UNIT_BYTES as usize, bytes - UNIT_BYTES);
     }
 

@@ -76,6 +76,7 @@ impl<'a> Stripe<'a> {
     /// # Errors
     /// `Pinned` when readers hold too much; nothing was evicted then.
     pub(crate) fn make_room(&mut self, id: RingId, bytes: u64, work: &mut Work) -> Result<u64> {
+        self.tile_a_little();
         self.finish_reset(id)?;
         let ring = self.ring(id);
         let ahead = ahead(&ring);
@@ -226,7 +227,8 @@ impl<'a> Stripe<'a> {
     fn free_up_to(&mut self, ring: &Ring<'a>, end: u64, work: &mut Work) -> std::result::Result<(), Damaged> {
         let log_end = ring.head();
         self.collect_pins(work, true);
-        let mut at = ring.tail();
+        let tail = ring.tail();
+        let mut at = tail;
         let mut filler = 0;
         while at < end {
             let seen = self.read(ring, at, log_end)?;
@@ -237,10 +239,10 @@ impl<'a> Stripe<'a> {
             }
             at += seen.bytes;
         }
-        // Pins that were lost hold nothing back.
+        // Pins that were lost hold nothing back, and a tail that was lost lies anywhere.
         if !self.volume.has_failed() {
             self.shift(Word::FillerBytes, 0, filler);
-            self.erase_freed(ring, ring.tail(), at);
+            self.erase_freed(ring, tail, at);
             ring.set_tail(at);
         }
         Ok(())
@@ -350,7 +352,7 @@ impl<'a> Stripe<'a> {
             return false;
         }
         let main = self.ring(RingId::Main);
-        let used = main.size - main.free().min(main.size);
+        let used = main.size - main.free().min(main.size) - self.untiled_bytes(RingId::Main);
         used.saturating_sub(self.get(Word::MainBytes)) > main.size / SPARSE
     }
 

@@ -30,21 +30,34 @@ impl<'a> Stripe<'a> {
 
     /// The live entry of `key`, verified if it is older than this attachment; expired ones included.
     pub(crate) fn find(&self, place: &Place, key: &[u8]) -> Option<Found<'a>> {
-        self.slots(place).into_iter().find_map(|slot| {
-            let seen = Slot(super::load(slot));
-            if !seen.may_hold(place) {
-                return None;
+        let mut all = self.slots(place).into_iter().filter_map(|slot| self.found_in(slot, place, key));
+        let mut found = all.next()?;
+        // Power loss can have left slots of several ages. The older ones go before anything is done to the newest.
+        if self.has_untiled() {
+            for other in all {
+                let (newer, older) = if other.serial > found.serial { (other, found) } else { (found, other) };
+                self.unlink(&older);
+                found = newer;
             }
-            let (record, lengths, serial) = self.entry_at(seen.position())?;
-            // SAFETY: the entry is live and we hold the lock: nobody reclaims it.
-            if unsafe { record.key() } != key {
-                return None;
-            }
-            let trusted = record.generation() == self.volume.generation()
-                // SAFETY: as above.
-                || unsafe { verify_entry(self.volume, place, seen.position(), record, lengths) };
-            trusted.then_some(Found { slot, seen, record, lengths, serial })
-        })
+        }
+        Some(found)
+    }
+
+    /// The live entry of `key`, if it is this slot that names it.
+    fn found_in(&self, slot: &'a AtomicU64, place: &Place, key: &[u8]) -> Option<Found<'a>> {
+        let seen = Slot(super::load(slot));
+        if !seen.may_hold(place) {
+            return None;
+        }
+        let (record, lengths, serial) = self.entry_at(seen.position())?;
+        // SAFETY: the entry is live and we hold the lock: nobody reclaims it.
+        if record.flags().lap() != seen.lap() || unsafe { record.key() } != key {
+            return None;
+        }
+        let trusted = record.generation() == self.volume.generation()
+            // SAFETY: as above.
+            || unsafe { verify_entry(self.volume, place, seen.position(), record, lengths) };
+        trusted.then_some(Found { slot, seen, record, lengths, serial })
     }
 
     /// The slots that name the record at `position`: one at most, unless the index is damaged.

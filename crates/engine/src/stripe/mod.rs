@@ -9,6 +9,7 @@
 //! | `room.rs` | room that is filled while the lock is free: its growth, its end |
 //! | `sweep.rs` | dropping what was purged |
 //! | `erase.rs` | overwriting what died, where the volume is to do so |
+//! | `untiled.rs` | logs that power loss has left: finding out what of their bytes is a record |
 //! | `repair.rs` | after a death: finishing what can be half done, counting again |
 
 mod erase;
@@ -18,19 +19,21 @@ mod repair;
 mod ring;
 mod room;
 mod sweep;
+mod untiled;
 
 use std::sync::atomic::Ordering::{Acquire, Relaxed, Release};
 use std::sync::atomic::{AtomicU32, AtomicU64};
 
 pub(crate) use hand::{Work, judge_pinned_again};
 pub(crate) use index::Found;
-pub(crate) use repair::{forget_verified, put_in_order};
+pub(crate) use repair::{State, forget_verified, is_in_order, put_in_order};
 pub(crate) use ring::RingId;
+pub(crate) use untiled::Named;
 
 use crate::error::Result;
 use crate::format::layout::{Layout, STRIPE_BYTES};
 use crate::format::record::{Head, Header, Lengths, RECORD_BYTES_MIN, Record};
-use crate::format::{UNIT_BYTES, hash, hash::Place, purges};
+use crate::format::{UNIT_BYTES, hash, hash::Place, purges, slot::Slot};
 use crate::lock::{self, Got};
 use crate::purge::{self, Subject, Verdict};
 use crate::seam;
@@ -42,7 +45,7 @@ const READER_FLAGS: usize = 64;
 const HEADS: usize = 128;
 const STATE: usize = 192;
 const COUNTERS: usize = 320;
-const _: () = assert!(STATE + (Word::Swept as usize + 1) * 8 <= COUNTERS);
+const _: () = assert!(STATE + (Word::MainUntiledTo as usize + 1) * 8 <= COUNTERS);
 const _: () = assert!(COUNTERS + (Count::EvictionsPurged as usize + 1) * 8 <= STRIPE_BYTES as usize);
 
 /// The words of a stripe that its lock protects, beside the rings' own.
@@ -67,6 +70,11 @@ pub(crate) enum Word {
     SweepEpoch,
     /// The same of the last pass that was completed: what was purged up to it is gone.
     Swept,
+    /// Where the small ring's log begins that isn't tiled (see `untiled.rs`), and where it ends; the same of main.
+    SmallUntiledFrom,
+    SmallUntiledTo,
+    MainUntiledFrom,
+    MainUntiledTo,
 }
 
 /// What a stripe counts, for ever.
@@ -213,6 +221,9 @@ impl<'a> Stripe<'a> {
 
     /// A slot that held a live entry does so no more.
     fn forget(&self, position: u64, record_bytes: u64) {
+        if self.is_untiled(position) {
+            return;
+        }
         self.shift(Word::Entries, 0, 1);
         self.shift(Word::LiveBytes, 0, record_bytes);
         if RingId::of(self.volume, position) == RingId::Main {
@@ -313,11 +324,13 @@ pub(crate) unsafe fn purge_verdict(volume: &Volume, record: Record<'_>) -> Verdi
 }
 
 impl<'a> Stripe<'a> {
-    /// Writes a complete entry header at `position`, which is free space or this writer's own. MAC and generation are
-    /// filled in.
-    pub(crate) fn seal(&self, record: Record<'a>, position: u64, place: &Place, header: &Header) {
-        let mac = expected_mac(self.volume, self.number, position, place.hash, header);
-        record.set_header(&Header { mac, generation: self.volume.generation(), ..*header });
+    /// Writes a complete entry header at `at` of `ring`, which is free space or this writer's own. MAC, lap and
+    /// generation are filled in.
+    pub(crate) fn seal(&self, ring: &ring::Ring<'a>, at: u64, place: &Place, header: &Header) {
+        let record = self.record_at(ring, at);
+        let header = Header { flags: header.flags.with_lap(ring.lap(at)), ..*header };
+        let mac = expected_mac(self.volume, self.number, ring.position(at), place.hash, &header);
+        record.set_header(&Header { mac, generation: self.volume.generation(), ..header });
         seam::kill_point();
         record.set_head(Head::Entry(header.serial, header.flags));
     }
@@ -332,7 +345,7 @@ impl<'a> Stripe<'a> {
             let body = self.volume.region.bytes(source.body(), parts as usize);
             self.volume.region.store(record.body(), body);
         }
-        self.seal(record, ring.position(at), place, &header);
+        self.seal(ring, at, place, &header);
     }
 }
 

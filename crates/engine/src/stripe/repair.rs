@@ -42,9 +42,28 @@ pub(crate) struct Audit {
     pub(crate) problems: Vec<String>,
 }
 
+/// What a stripe's bytes are worth when a first process attaches.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum State {
+    /// They are what was written last.
+    Trusted,
+    /// Each page may be of another age.
+    Crashed,
+    /// Nothing.
+    Void,
+}
+
+/// Whether a trusted stripe was left as one that nobody needs to change. For the first process of an attachment.
+pub(crate) fn is_in_order(volume: &Volume, number: usize) -> bool {
+    let stripe = Stripe::unlocked(volume, number);
+    volume.region.half(stripe.base + LOCK).load(Relaxed) == 0
+        && stripe.get(Word::Reset) == 0
+        && RingId::BOTH.into_iter().all(|id| stripe.is_ring_sound(id))
+}
+
 /// For the first process of an attachment, while nobody else is there: frees the lock and the claims, and
-/// puts the rings in order. A stripe that isn't trusted is emptied.
-pub(crate) fn put_in_order(volume: &Volume, number: usize, trusted: bool) {
+/// puts the rings in order.
+pub(crate) fn put_in_order(volume: &Volume, number: usize, state: State) {
     let base = volume.layout.stripe_at(number);
     let held = volume.region.half(base + LOCK).load(Relaxed) != 0;
     volume.region.half(base + CLAIMS_HINT).store(0, Relaxed);
@@ -57,12 +76,11 @@ pub(crate) fn put_in_order(volume: &Volume, number: usize, trusted: bool) {
     }
     // Nobody else is there: the lock isn't needed.
     let mut stripe = Stripe::unlocked(volume, number);
-    if !trusted {
-        stripe.empty();
-    } else if held {
-        stripe.repair();
-    } else {
-        stripe.check_rings();
+    match state {
+        State::Void => stripe.empty(),
+        State::Crashed => stripe.take_for_untiled(),
+        State::Trusted if held => stripe.repair(),
+        State::Trusted => stripe.check_rings(),
     }
     // Last: whoever dies before leaves the repair to the next.
     seam::kill_point();
@@ -74,7 +92,10 @@ pub(crate) fn forget_verified(volume: &Volume) {
     for number in 0..volume.layout.stripes as usize {
         let stripe = Stripe::unlocked(volume, number);
         stripe.each_slot(|slot| {
-            if let Some((record, _, _)) = stripe.entry_at(slot.position()).filter(|_| slot.is_live()) {
+            if !slot.is_live() || !stripe.may_write(slot.position()) {
+                return;
+            }
+            if let Some((record, _, _)) = stripe.entry_at(slot.position()) {
                 record.set_generation(0);
             }
         });
@@ -105,21 +126,25 @@ impl Stripe<'_> {
         // Slots are looked through again: what says that none is left may be damaged, too.
         self.expect_slots();
         for id in RingId::BOTH {
-            let ring = self.ring(id);
-            let (head, tail) = (ring.head(), ring.tail());
-            let sound = ring.is_intact()
-                && tail <= head
-                && head - tail <= ring.size
-                && head % 8 == 0
-                && tail % 8 == 0
-                && head < u64::MAX / 4
-                && (tail == head || self.read(&ring, tail, head).is_ok());
-            if !sound {
+            if !self.is_ring_sound(id) {
                 self.demand_reset(id);
             }
             // Readers that hold bytes delay it; the next put tries again.
             let _ = self.finish_reset(id);
         }
+    }
+
+    fn is_ring_sound(&self, id: RingId) -> bool {
+        let ring = self.ring(id);
+        let (head, tail) = (ring.head(), ring.tail());
+        ring.is_intact()
+            && tail <= head
+            && head - tail <= ring.size
+            && head % 8 == 0
+            && tail % 8 == 0
+            && head < u64::MAX / 4
+            && self.is_untiled_sound(&ring)
+            && (tail == head || self.untiled(id).contains(&tail) || self.read(&ring, tail, head).is_ok())
     }
 
     fn empty(&mut self) {
@@ -130,10 +155,18 @@ impl Stripe<'_> {
         }
         for id in RingId::BOTH {
             let ring = self.ring(id);
-            ring.set_tail(0);
-            ring.set_head(0);
+            let fresh = Self::start_behind_what_was_lost(&ring);
+            ring.set_tail(fresh);
+            ring.set_head(fresh);
+            self.forget_untiled(id);
             self.erase_ring(&ring);
         }
+        self.clear_counts();
+        self.begin_sweeps_anew(0);
+    }
+
+    /// Counts nothing as live, and demands nothing.
+    pub(super) fn clear_counts(&self) {
         for word in [
             Word::Entries,
             Word::LiveBytes,
@@ -142,9 +175,6 @@ impl Stripe<'_> {
             Word::FillerBytes,
             Word::Recount,
             Word::Reset,
-            Word::SweepBucket,
-            Word::SweepEpoch,
-            Word::Swept,
         ] {
             self.set(word, 0);
         }
@@ -193,6 +223,7 @@ impl Stripe<'_> {
             return Err(Error::Pinned { bytes: ring.size });
         }
         volume.check_intact()?;
+        self.forget_untiled(id);
         self.erase_ring(&ring);
         let fresh = (ring.head().max(ring.tail()) % (1 << 60) / ring.size + 1) * ring.size;
         // The head first: in between, the log only seems longer than the ring.
@@ -280,12 +311,12 @@ impl Stripe<'_> {
         }
     }
 
-    /// Walks both logs and the whole index, and says what contradicts the invariants.
+    /// Walks both logs and the whole index, and says what contradicts the invariants. What isn't tiled is left out.
     pub(crate) fn audit(&self) -> Audit {
         let mut audit = Audit::default();
         let mut live = Vec::new();
         self.each_slot(|slot| {
-            if slot.is_live() {
+            if slot.is_live() && !self.is_untiled(slot.position()) {
                 live.push(slot.position());
             }
             audit.ghosts += u64::from(slot.is_ghost());
@@ -318,7 +349,12 @@ impl Stripe<'_> {
             audit.problems.push(format!("stripe {}: {id:?} has head {head}, tail {at}", self.number));
             return 0;
         }
+        let untiled = self.untiled(id);
         while at < head {
+            if untiled.contains(&at) {
+                at = untiled.end;
+                continue;
+            }
             let Ok(seen) = self.read(&ring, at, head) else {
                 audit.problems.push(format!("stripe {}: {id:?} has no record at {at}", self.number));
                 return reached;

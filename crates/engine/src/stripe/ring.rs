@@ -13,6 +13,8 @@
 //! 2. The records from `tail` on tile `[tail, head)` without gaps, and none crosses the physical end.
 //! 3. Every live slot of the stripe names the start of an entry record inside a log.
 //! 4. Bytes in `[head, tail + size)` belong to nobody: no slot names them and no pin holds them.
+//!
+//! Power loss leaves a log of which 2 and 3 aren't true yet: `untiled.rs`.
 
 use std::sync::atomic::AtomicU64;
 use std::sync::atomic::Ordering::Release;
@@ -173,12 +175,16 @@ impl<'a> Stripe<'a> {
     }
 
     /// The first word of whatever is, or will be, at a virtual offset: filler may be shorter than a header.
-    fn word_at(&self, ring: &Ring<'_>, at: u64) -> &'a AtomicU64 {
+    pub(super) fn word_at(&self, ring: &Ring<'_>, at: u64) -> &'a AtomicU64 {
         self.volume.region.word(self.offset_of(ring, at))
     }
 
-    /// Reads the record at virtual offset `at` of a log that ends at `head`, trusting nothing.
-    pub(crate) fn read(&self, ring: &Ring<'_>, at: u64, head: u64) -> Result<Seen<'a>, Damaged> {
+    /// Reads the record at virtual offset `at` of a log that ends at `head`, trusting nothing. Where the log isn't tiled,
+    /// it is from now on.
+    pub(crate) fn read(&self, ring: &Ring<'a>, at: u64, head: u64) -> Result<Seen<'a>, Damaged> {
+        while self.untiled(ring.id).contains(&at) {
+            self.tile_next(ring)?;
+        }
         let room = ring.bytes_to_end(at).min(head.saturating_sub(at));
         let kind = Head::from_word(load(self.word_at(ring, at))).filter(|_| room >= UNIT_BYTES);
         let (bytes, entry) = match kind {

@@ -50,10 +50,12 @@ impl Stripe<'_> {
         Some((0..count).map_while(|_| (self.swept() < epoch).then(|| self.sweep_next())).sum())
     }
 
-    pub(crate) fn begin_sweeps_anew(&self) {
-        for word in [Word::SweepBucket, Word::SweepEpoch, Word::Swept] {
+    /// What was purged up to `swept` is gone, and no more is known.
+    pub(crate) fn begin_sweeps_anew(&self, swept: u64) {
+        for word in [Word::SweepBucket, Word::SweepEpoch] {
             self.set(word, 0);
         }
+        self.set(Word::Swept, swept);
     }
 
     /// Drops what is gone from one bucket; returns how much.
@@ -71,7 +73,9 @@ impl Stripe<'_> {
                 (Verdict::Hard, _) => Count::EvictionsPurged,
                 (_, Phase::Over) => Count::EvictionsExpired,
                 (Verdict::Soft, Phase::Fresh) => {
-                    record.set_times(record.times().staled());
+                    if self.may_write(seen.position()) {
+                        record.set_times(record.times().staled());
+                    }
                     continue;
                 }
                 _ => continue,

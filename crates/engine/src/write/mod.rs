@@ -209,7 +209,6 @@ pub(crate) fn finish(
 ) -> Outcome {
     let mut found = stripe.find(place, draft.key);
     let bytes = draft.lengths.record_bytes();
-    let record = record(stripe, spot.ring, spot.at);
     let ring = stripe.ring(spot.ring);
     let superseded = draft.is_superseded(stripe.volume);
     let (serial, frequency) = match (draft.standing, spot.stage) {
@@ -234,7 +233,7 @@ pub(crate) fn finish(
                 return Outcome::Stored(serial);
             }
         }
-        stripe.seal(record, ring.position(spot.at), place, &draft.header(serial, spot.checksum));
+        stripe.seal(&ring, spot.at, place, &draft.header(serial, spot.checksum));
         if spot.stage == Stage::Free {
             stripe.advance(ring.id, spot.at, bytes);
         }
