@@ -27,6 +27,7 @@ fn cache() -> Cache {
     Options::new().size(8 << 20).heap().unwrap()
 }
 
+#[expect(clippy::unnecessary_wraps, reason = "what a closure returns")]
 fn made(version: u32) -> Result<Fill, Infallible> {
     Ok(Fill::Value(value(b"key", version, BYTES)))
 }
@@ -86,10 +87,16 @@ fn of_sixty_four_processes_one_fills_and_all_get_it() {
     let board = Board::create(&board_path, 2);
     let arguments = [path.to_str().unwrap(), board_path.to_str().unwrap()];
     let mut askers: Vec<_> = (0..64).map(|_| Child::start("asker", &arguments)).collect();
-    askers.iter_mut().for_each(|asker| asker.expect("ready"));
+    for asker in &mut askers {
+        asker.expect("ready");
+    }
     for round in 1..=ROUNDS as u64 {
-        askers.iter_mut().for_each(|asker| asker.tell("go"));
-        askers.iter_mut().for_each(|asker| asker.expect("done"));
+        for asker in &mut askers {
+            asker.tell("go");
+        }
+        for asker in &mut askers {
+            asker.expect("done");
+        }
         assert_eq!(board.word(FILLS).load(SeqCst), round);
         eprintln!("the last had waited for {} ms", board.word(LATEST_MS).swap(0, SeqCst));
     }

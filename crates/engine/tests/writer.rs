@@ -138,7 +138,7 @@ fn an_abort_a_drop_and_a_panic_leave_nothing_behind() {
     cache.put("key", value(b"key", 1, 100)).unwrap();
     let begin = || {
         let mut writer = writer(&cache, "key", None);
-        writer.write_all(&[7; 200_000]).unwrap();
+        writer.write_all(&vec![7; 200_000]).unwrap();
         writer
     };
     begin().abort();
@@ -170,10 +170,12 @@ fn a_value_that_grows_too_large_is_aborted_at_the_write_that_exceeds() {
     check(&cache);
 }
 
+type ChangeOf = fn(&Cache);
+
 #[test]
 fn whatever_changes_the_entry_meanwhile_supersedes_the_writer() {
     let cache = cache();
-    let changes: [(&str, fn(&Cache), Option<u32>); 7] = [
+    let changes: [(&str, ChangeOf, Option<u32>); 7] = [
         ("put", |cache| assert!(cache.put("key", value(b"key", 2, 50)).is_ok()), Some(2)),
         ("remove", |cache| assert!(cache.remove("key").unwrap()), None),
         ("clear", |cache| assert_eq!(cache.clear().unwrap(), 1), None),
@@ -278,7 +280,7 @@ fn where_the_dead_are_erased_nothing_stays_of_what_was_not_stored() {
     let mut moved = begin();
     for number in 0..5 {
         cache.put(format!("{number}"), [1; 1000]).unwrap();
-        moved.write_all(&[2; 60_000]).unwrap();
+        moved.write_all(&vec![2; 60_000]).unwrap();
     }
     assert_eq!(traces(), 1, "of what has moved");
     moved.commit().unwrap();
