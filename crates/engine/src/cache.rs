@@ -120,13 +120,7 @@ impl Cache {
     }
 
     /// Stores a draft; `None` where the condition didn't hold. What is purged while it is stored counts as stored before.
-    fn put_if(
-        &self,
-        key: &[u8],
-        value: &[u8],
-        options: &PutOptions<'_>,
-        condition: Condition<'_>,
-    ) -> Result<Option<u64>> {
+    fn put_if(&self, key: &[u8], value: &[u8], options: &PutOptions<'_>, condition: Condition) -> Result<Option<u64>> {
         self.vouched(|volume| {
             let draft = Draft::new(volume, key, value, options)?;
             Ok(match write::put(volume, &draft, condition)? {

@@ -3,9 +3,11 @@
 //! A claim lives in the volume's table, not under the stripe's lock: it holds the key's hash and a futex
 //! word that names its holder. A dead holder's claim is void. A put or remove of the same key voids a claim
 //! that covers it, so that what the claim's holder stores later doesn't undo it.
+//!
+//! Who fills an entry by a [`crate::Writer`] says in the claim's line how far it is, for those that follow it ([`Line::fill`]).
 
-use std::sync::atomic::AtomicU32;
 use std::sync::atomic::Ordering::{AcqRel, Acquire, Relaxed, Release};
+use std::sync::atomic::{AtomicU32, AtomicU64};
 use std::time::{Duration, Instant};
 
 use eyewall_region::{fork, futex};
@@ -13,7 +15,7 @@ use eyewall_region::{fork, futex};
 use crate::error::{Error, Result};
 use crate::format::hash::Place;
 use crate::format::owner::Owner;
-use crate::protocol::WAITERS;
+use crate::protocol::{Progress, WAITERS};
 use crate::seam;
 use crate::stripe::Stripe;
 use crate::volume::Volume;
@@ -21,12 +23,23 @@ use crate::volume::Volume;
 const HASH: usize = 0;
 const HOLDER: usize = 8;
 const VOIDED: usize = 12;
-const PROBE_EVERY: Duration = Duration::from_millis(5);
+const ROOM: usize = 16;
+const PROGRESS: usize = 24;
+const PROMISE: usize = 32;
+const SIGNAL: usize = 40;
+/// How often who waits for others looks whether they live.
+pub(crate) const PROBE_EVERY: Duration = Duration::from_millis(5);
 
 /// A held claim; given back when dropped.
 #[derive(Debug)]
 pub(crate) struct Claim<'a> {
     volume: &'a Volume,
+    line: Line,
+}
+
+/// Where a held claim lies. Whoever has it gives the claim back.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Line {
     at: usize,
     fork: u32,
 }
@@ -39,63 +52,175 @@ enum Look {
     TableFull,
 }
 
+/// What became of an attempt to take a claim.
+pub(crate) enum Attempt<'a> {
+    Got(Claim<'a>),
+    Held(Holder),
+    /// So many other keys of the stripe are claimed.
+    TableFull,
+}
+
+/// Somebody else's claim on a key.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Holder {
+    at: usize,
+    hash: u64,
+    word: u32,
+}
+
 impl<'a> Claim<'a> {
     /// Waits for the key's claim and takes it.
     pub(crate) fn acquire(volume: &'a Volume, place: &Place) -> Result<Self> {
         let start = Instant::now();
         loop {
-            let stripe = Stripe::lock(volume, place.stripe)?;
-            let look = look(&stripe, place.hash);
-            if let Look::Free(at) = look {
-                seam::kill_point();
-                volume.region.word(at + HASH).store(place.hash, Relaxed);
-                volume.region.half(at + VOIDED).store(0, Relaxed);
-                seam::kill_point();
-                volume.region.half(at + HOLDER).store(volume.membership.owner_word(), Release);
-                seam::kill_point();
-                stripe.claims_hint().store(1, Relaxed);
-                return Ok(Self { volume, at, fork: fork::generation() });
+            let attempt = Self::attempt(volume, place)?;
+            if let Attempt::Got(claim) = attempt {
+                return Ok(claim);
             }
-            drop(stripe);
             let waited = start.elapsed();
             let Some(left) = volume.lock_deadline.checked_sub(waited).filter(|left| !left.is_zero()) else {
                 volume.count_busy();
                 return Err(Error::Busy { what: "another update of the same key", waited });
             };
-            match look {
-                Look::Held(at, word) => {
-                    let holder = volume.region.half(at + HOLDER);
-                    let asleep = word | WAITERS;
-                    if word == asleep || holder.compare_exchange(word, asleep, Relaxed, Relaxed).is_ok() {
-                        futex::wait(holder, asleep, PROBE_EVERY.min(left));
-                    }
-                }
-                Look::Free(_) | Look::TableFull => std::thread::sleep(Duration::from_millis(1).min(left)),
-            }
+            attempt.wait(volume, left);
         }
+    }
+
+    /// Takes the key's claim if nobody living has it.
+    pub(crate) fn attempt(volume: &'a Volume, place: &Place) -> Result<Attempt<'a>> {
+        let stripe = Stripe::lock(volume, place.stripe)?;
+        let at = match look(&stripe, place.hash) {
+            Look::Free(at) => at,
+            Look::Held(at, word) => return Ok(Attempt::Held(Holder { at, hash: place.hash, word })),
+            Look::TableFull => return Ok(Attempt::TableFull),
+        };
+        seam::kill_point();
+        // Before anything else: who followed a former holder doesn't take what comes for its.
+        for word in [ROOM, PROMISE, PROGRESS] {
+            volume.region.word(at + word).store(0, Release);
+        }
+        volume.region.word(at + HASH).store(place.hash, Relaxed);
+        volume.region.half(at + VOIDED).store(0, Relaxed);
+        seam::kill_point();
+        volume.region.half(at + HOLDER).store(volume.membership.owner_word(), Release);
+        seam::kill_point();
+        stripe.claims_hint().store(1, Relaxed);
+        Ok(Attempt::Got(Self { volume, line: Line { at, fork: fork::generation() } }))
     }
 
     /// Starts over with a fresh look at the entry, if it was changed since the claim was taken.
     pub(crate) fn renew(&self) -> bool {
-        self.volume.region.half(self.at + VOIDED).swap(0, AcqRel) != 0
+        self.volume.region.half(self.line.at + VOIDED).swap(0, AcqRel) != 0
     }
 
-    /// Whether a put, remove or clear came in between, or this is a child that was forked with the claim. Decided
-    /// under the stripe's lock.
-    pub(crate) fn is_void(&self, _stripe: &Stripe<'_>) -> bool {
-        self.fork != fork::generation() || self.volume.region.half(self.at + VOIDED).load(Acquire) != 0
+    pub(crate) fn line(&self) -> Line {
+        self.line
+    }
+
+    /// Keeps the claim beyond this guard: the caller gives it back.
+    pub(crate) fn into_line(self) -> Line {
+        std::mem::ManuallyDrop::new(self).line
     }
 }
 
 impl Drop for Claim<'_> {
     fn drop(&mut self) {
-        if self.fork != fork::generation() {
+        self.line.release(self.volume);
+    }
+}
+
+impl Attempt<'_> {
+    /// Waits for up to `limit`, and not for long, until it may be worth another attempt.
+    pub(crate) fn wait(&self, volume: &Volume, limit: Duration) {
+        match self {
+            Self::Got(_) => {}
+            Self::Held(holder) => holder.wait(volume, limit),
+            Self::TableFull => std::thread::sleep(Duration::from_millis(1).min(limit)),
+        }
+    }
+}
+
+impl Holder {
+    /// Sleeps until the claim is given back: for up to `limit`, and not for longer than it takes to ask whether its holder
+    /// lives.
+    pub(crate) fn wait(self, volume: &Volume, limit: Duration) {
+        let holder = volume.region.half(self.at + HOLDER);
+        let asleep = self.word | WAITERS;
+        if self.word == asleep || holder.compare_exchange(self.word, asleep, Relaxed, Relaxed).is_ok() {
+            futex::wait(holder, asleep, PROBE_EVERY.min(limit));
+        }
+    }
+
+    /// Whether it holds the claim no more.
+    pub(crate) fn is_gone(self, volume: &Volume) -> bool {
+        let now = volume.region.half(self.at + HOLDER).load(Acquire);
+        now & !WAITERS != self.word & !WAITERS
+            || volume.region.word(self.at + HASH).load(Relaxed) != self.hash
+            || !is_held(volume, now)
+    }
+}
+
+impl Line {
+    /// Whether a put, remove or clear came in between, or this is a child that was forked with the claim. Decided
+    /// under the stripe's lock.
+    pub(crate) fn is_void(self, stripe: &Stripe<'_>) -> bool {
+        !self.is_own() || stripe.volume.region.half(self.at + VOIDED).load(Acquire) != 0
+    }
+
+    /// Whether this process took the claim, and not one that it was forked from.
+    pub(crate) fn is_own(self) -> bool {
+        self.fork == fork::generation()
+    }
+
+    pub(crate) fn release(self, volume: &Volume) {
+        if !self.is_own() {
             return;
         }
         seam::kill_point();
-        let holder: &AtomicU32 = self.volume.region.half(self.at + HOLDER);
+        let holder = volume.region.half(self.at + HOLDER);
         if holder.swap(0, Release) & WAITERS != 0 {
             futex::wake(holder, u32::MAX >> 1);
+        }
+    }
+
+    /// How far the claim's holder is with filling the key's entry.
+    ///
+    /// The holder writes these words, and whoever holds the stripe's lock may store zero in the first ([`forget_rooms`]).
+    /// Anybody reads them, by the steps of [`crate::protocol::follow`].
+    pub(crate) fn fill(self, volume: &Volume) -> Progress<'_, AtomicU64, AtomicU32> {
+        let word = |at| volume.region.word(self.at + at);
+        Progress {
+            room: word(ROOM),
+            bytes: word(PROGRESS),
+            promise: word(PROMISE),
+            signal: volume.region.half(self.at + SIGNAL),
+        }
+    }
+
+    /// Whether somebody living holds the claim, whoever it is.
+    pub(crate) fn is_held(self, volume: &Volume) -> bool {
+        is_held(volume, volume.region.half(self.at + HOLDER).load(Acquire))
+    }
+}
+
+/// The claims of a stripe that may be those on `hash`, without its lock: what is said in them has to be checked.
+pub(crate) fn of_key(volume: &Volume, place: &Place) -> impl Iterator<Item = Line> {
+    let (stripe, hash) = (place.stripe, place.hash);
+    (0..volume.layout.claims).filter_map(move |claim| {
+        let at = volume.layout.claim_at(stripe, claim);
+        let taken = volume.region.half(at + HOLDER).load(Acquire) != 0;
+        (taken && volume.region.word(at + HASH).load(Relaxed) == hash).then(|| Line { at, fork: fork::generation() })
+    })
+}
+
+/// No claim of the stripe names room at a position of which `wanted` approves any more: before its bytes are given to others.
+pub(crate) fn forget_rooms(stripe: &Stripe<'_>, wanted: impl Fn(u64) -> bool) {
+    let volume = stripe.volume;
+    for claim in 0..volume.layout.claims {
+        let room = volume.region.word(volume.layout.claim_at(stripe.number, claim) + ROOM);
+        if Volume::pinned(room.load(Acquire)).is_some_and(|(at, position)| at == stripe.number && wanted(position)) {
+            seam::kill_point();
+            room.store(0, Release);
         }
     }
 }

@@ -184,6 +184,13 @@ pub enum Error {
         /// For how long.
         waited: Duration,
     },
+    /// An entry that was being written, or followed as it was written, won't come to be. What was read of it is part of no
+    /// entry.
+    #[error("the entry was not completed: {why}; look its key up again, and fill it if it is absent")]
+    Interrupted {
+        /// What happened.
+        why: &'static str,
+    },
     /// Bytes of the volume were lost under its map; only with [`crate::Options::survive_sigbus`]. The cache is of no more
     /// use, and what became of the entry of the key is not known.
     #[error(

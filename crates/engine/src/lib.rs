@@ -72,6 +72,7 @@ mod cache;
 mod claim;
 mod error;
 mod failure;
+mod fill;
 mod format;
 mod hit;
 mod iter;
@@ -97,6 +98,7 @@ mod write;
 
 pub use cache::Cache;
 pub use error::{Error, Result};
+pub use fill::{Committed, Fill, FillError, FillOptions, Filled, Follower, NotStored, Writer};
 pub use hit::{Hit, Info, Lookup, OwnedHit};
 pub use iter::Iter;
 pub use options::{Options, Unclean};

@@ -156,3 +156,67 @@ pub fn take_over<H: HalfWord>(lock: &H, dead: u32, me: u32) -> bool {
 pub fn unlock<H: HalfWord>(lock: &H) -> bool {
     lock.swap(0) & WAITERS != 0
 }
+
+/// How far somebody is with filling an entry: words that one writer changes and any number of followers read.
+///
+/// The writer stores the promise before the first room, and the room before it counts bytes that only this room holds. It
+/// clears the room before it gives up its pin on it; so does whoever frees the room of a dead writer, before it scans the
+/// pins.
+#[derive(Debug)]
+pub struct Progress<'a, W, H> {
+    /// What a pin of the room holds; 0: none.
+    pub room: &'a W,
+    /// So many bytes of the value stand in the room.
+    pub bytes: &'a W,
+    /// The first word of the entry that the room is to become; no other fill has the same.
+    pub promise: &'a W,
+    /// Changes with each step of the writer; whoever sleeps on it has set [`WAITERS`].
+    pub signal: &'a H,
+}
+
+impl<W, H> Clone for Progress<'_, W, H> {
+    fn clone(&self) -> Self {
+        *self
+    }
+}
+
+impl<W, H> Copy for Progress<'_, W, H> {}
+
+/// What a follower sees.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Glimpse {
+    /// This room, which the follower's pin holds now, and so many bytes in it.
+    Room(u64, u64),
+    /// The writer has gone on to another room: look again. The pin is free.
+    Moved,
+    /// The fill that was followed is over, well or not. The pin holds what it held, or something that isn't needed.
+    Over,
+}
+
+/// A follower's look at the fill of this `promise`. `held`: what its pin holds already by an earlier look, or 0.
+///
+/// The bytes are counted first: a room that is named afterwards holds at least as many. The promise comes last: it tells
+/// whether all this was said of the fill that is meant.
+pub fn follow<W: Word, H>(fill: &Progress<'_, W, H>, promise: u64, pin: &W, held: u64) -> Glimpse {
+    let bytes = fill.bytes.load(Acquire);
+    let room = fill.room.load(Acquire);
+    if room == 0 {
+        return Glimpse::Over;
+    }
+    if room != held && !self::pin(fill.room, room, pin, room, |now, then| now == then) {
+        return Glimpse::Moved;
+    }
+    if fill.promise.load(Acquire) == promise { Glimpse::Room(room, bytes) } else { Glimpse::Over }
+}
+
+/// The writer has changed something. True: somebody may sleep and must be woken.
+pub fn signal<H: HalfWord>(signal: &H) -> bool {
+    let next = signal.load().wrapping_add(1) & !WAITERS;
+    signal.swap(next) & WAITERS != 0
+}
+
+/// A follower that saw nothing new since `signal` held `seen` is going to sleep. The value to sleep on; `None`: look again.
+pub fn fall_asleep<H: HalfWord>(signal: &H, seen: u32) -> Option<u32> {
+    let asleep = seen | WAITERS;
+    (seen == asleep || signal.compare_exchange(seen, asleep).is_ok()).then_some(asleep)
+}

@@ -10,13 +10,14 @@ mod anatomy;
 mod common;
 
 use std::fs::File;
+use std::io::Write;
 use std::os::unix::fs::FileExt;
 use std::os::unix::process::ExitStatusExt;
 use std::path::Path;
 
 use anatomy::Anatomy;
 use common::{Child, Random, fork, soak, value, version_of};
-use eyewall::{Cache, Change, Options, OwnedHit, PutOptions, Updated, seams};
+use eyewall::{Cache, Change, Committed, Options, OwnedHit, PutOptions, Updated, Writer, seams};
 
 const VALUE_BYTES: usize = 900;
 
@@ -81,6 +82,16 @@ const SCENARIOS: &[Scenario] = &[
     },
     Scenario { name: "wrap", set_up: set_up_full, act: put_odd_sizes, check: check_some, alone: true },
     Scenario { name: "large", set_up: set_up_few, act: put_large_twice, check: check_large, alone: true },
+    Scenario { name: "writer", set_up: set_up_few_and_key, act: write_in_pieces, check: check_writer, alone: true },
+    Scenario { name: "writer full", set_up: set_up_full, act: write_in_pieces, check: check_writer_full, alone: true },
+    Scenario {
+        name: "writer moves",
+        set_up: set_up_few_and_key,
+        act: write_beside_others,
+        check: check_writer,
+        alone: true,
+    },
+    Scenario { name: "abort", set_up: set_up_few_and_key, act: write_and_abort, check: check_abort, alone: true },
     Scenario {
         name: "clear",
         set_up: set_up_few,
@@ -140,6 +151,32 @@ fn put_large_twice(cache: &Cache) {
     for version in [1, 2] {
         cache.put("large", value(b"large", version, 20_000)).unwrap();
     }
+}
+
+/// Long enough for room to grow.
+const WRITTEN_BYTES: usize = 28_000;
+
+fn write_and(cache: &Cache, beside: impl Fn(u64)) -> Writer {
+    let options = PutOptions::new().metadata(b"m");
+    let mut writer = cache.writer("key", &options, Some(1000)).unwrap();
+    for (number, piece) in value(b"key", 2, WRITTEN_BYTES).chunks(7000).enumerate() {
+        beside(number as u64);
+        writer.write_all(piece).unwrap();
+    }
+    writer
+}
+
+fn write_in_pieces(cache: &Cache) {
+    assert!(matches!(write_and(cache, |_| ()).commit().unwrap(), Committed::Stored(_)));
+}
+
+fn write_beside_others(cache: &Cache) {
+    let writer = write_and(cache, |number| put(cache, &key(5000 + number), 1));
+    assert!(matches!(writer.commit().unwrap(), Committed::Stored(_)));
+}
+
+fn write_and_abort(cache: &Cache) {
+    write_and(cache, |_| ()).abort();
 }
 
 fn update(cache: &Cache) {
@@ -232,6 +269,33 @@ fn check_overwrite(cache: &Cache, survived: bool) {
     // A claim of the dead is void.
     let updated = cache.update("key", &PutOptions::new(), |_| Change::Put(value(b"key", 3, 50)));
     assert!(matches!(updated.unwrap(), Updated::Stored(_)));
+}
+
+fn check_written(cache: &Cache, survived: bool) {
+    let found = get(cache, "key");
+    assert!(found == Some(2) || matches!(found, None | Some(1)) && !survived, "{found:?}");
+    assert!(cache.follow("key").unwrap().is_none(), "the dead write nothing");
+    // A claim of the dead is void.
+    let mut writer = cache.writer("key", &PutOptions::new(), None).unwrap();
+    writer.write_all(&value(b"key", 3, 50)).unwrap();
+    assert!(matches!(writer.commit().unwrap(), Committed::Stored(_)));
+}
+
+fn check_writer(cache: &Cache, survived: bool) {
+    check_few(cache, survived);
+    check_written(cache, survived);
+}
+
+fn check_writer_full(cache: &Cache, survived: bool) {
+    check_some(cache, survived);
+    check_written(cache, survived);
+}
+
+fn check_abort(cache: &Cache, survived: bool) {
+    check_few(cache, survived);
+    assert_eq!(get(cache, "key"), Some(1));
+    assert!(matches!(cache.writer("key", &PutOptions::new(), None).unwrap().commit().unwrap(), Committed::Stored(_)));
+    assert!(cache.remove("key").unwrap());
 }
 
 fn check_remove(cache: &Cache, survived: bool) {
@@ -433,6 +497,22 @@ fn a_death_where_a_ring_wraps_leaves_a_sound_volume() {
 #[test]
 fn a_death_in_a_large_put_leaves_the_old_value_or_the_new_one() {
     survive("large");
+}
+
+#[test]
+fn a_death_in_a_writer_leaves_the_old_value_or_the_new_one() {
+    survive("writer");
+    survive("writer full");
+}
+
+#[test]
+fn a_death_in_a_writer_whose_room_moves_leaves_the_old_value_or_the_new_one() {
+    survive("writer moves");
+}
+
+#[test]
+fn a_death_in_an_abort_leaves_the_old_value() {
+    survive("abort");
 }
 
 #[test]

@@ -19,6 +19,7 @@ use eyewall_region::file::{self, Created};
 pub(crate) use follow::complete_rename;
 
 use crate::attach;
+use crate::claim;
 use crate::error::{Error, Result};
 use crate::format::superblock::Superblock;
 use crate::options::Options;
@@ -65,6 +66,8 @@ pub(crate) fn resize(volume: &Volume, wanted: &Options) -> Result<Resized> {
     for stripe in &stripes {
         seam::kill_point();
         stripe.unlink_all(|_| true);
+        // Nobody comes to pin what is being written here: none of it will be stored.
+        claim::forget_rooms(stripe, |_| true);
     }
     volume.purges().set_emptied();
     drop(stripes);

@@ -253,8 +253,11 @@ impl<'a> Stripe<'a> {
         if is_held(ring, at, seen, work) {
             return Step::Held;
         }
-        let Some(record) = seen.as_entry() else { return Step::Free };
         let position = ring.position(at);
+        let Some(record) = seen.as_entry() else {
+            self.forget_room(seen.head, position);
+            return Step::Free;
+        };
         let place = self.place_of(record);
         let mut slots = self.slots_of(&place, position);
         let Some((slot, now)) = slots.next() else { return Step::Free };

@@ -6,6 +6,7 @@
 //! | `index.rs` | finding a key's slot, choosing one for a new key |
 //! | `ring.rs` | head, tail, records and filler of one ring |
 //! | `hand.rs` | making room: planning, evicting, moving, skipping |
+//! | `room.rs` | room that is filled while the lock is free: its growth, its end |
 //! | `sweep.rs` | dropping what was purged |
 //! | `erase.rs` | overwriting what died, where the volume is to do so |
 //! | `untiled.rs` | logs that power loss has left: finding out what of their bytes is a record |
@@ -16,6 +17,7 @@ mod hand;
 mod index;
 mod repair;
 mod ring;
+mod room;
 mod sweep;
 mod untiled;
 

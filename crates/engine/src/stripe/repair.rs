@@ -215,6 +215,7 @@ impl Stripe<'_> {
             self.set(Word::Reset, self.get(Word::Reset) | unlinked_bit(id));
         }
         let ring = self.ring(id);
+        self.forget_rooms(id);
         if self.is_held(id) {
             self.bury_dead_holders();
         }

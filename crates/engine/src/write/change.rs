@@ -1,7 +1,7 @@
 //! Changes of what is there: removing, counting, prolonging.
 
 use super::{Condition, Draft, Outcome, check_key, is_value, phase, put};
-use crate::claim::{self, Claim};
+use crate::claim::{self, Line};
 use crate::error::{Error, Result};
 use crate::format::record::Flags;
 use crate::format::times::{Phase, Times};
@@ -11,7 +11,7 @@ use crate::stripe::{Count, Stripe};
 use crate::volume::Volume;
 
 /// Drops the entry of `key`. True: there was a valid one. `claimed`: only while that wasn't voided.
-pub(crate) fn remove(volume: &Volume, key: &[u8], claimed: Option<&Claim<'_>>) -> Result<Option<bool>> {
+pub(crate) fn remove(volume: &Volume, key: &[u8], claimed: Option<Line>) -> Result<Option<bool>> {
     check_key(volume, key)?;
     volume.check_writable()?;
     volume.mark_unclean()?;

@@ -13,9 +13,9 @@ use crate::volume::Volume;
 #[derive(Debug)]
 pub(crate) struct Draft<'a> {
     pub(crate) key: &'a [u8],
-    metadata: &'a [u8],
+    pub(crate) metadata: &'a [u8],
     /// Behind the caller's metadata.
-    tags: Vec<u8>,
+    pub(crate) tags: Vec<u8>,
     pub(crate) value: &'a [u8],
     pub(crate) lengths: Lengths,
     pub(crate) flags: Flags,

@@ -16,7 +16,7 @@ use std::sync::atomic::AtomicU64;
 pub(crate) use change::{clear, increment, remove, touch};
 pub(crate) use draft::{Draft, check_key};
 
-use crate::claim::{self, Claim};
+use crate::claim::{self, Line};
 use crate::error::{Error, Result};
 use crate::format::hash::Place;
 use crate::format::record::{Flags, Head, Record};
@@ -33,12 +33,12 @@ const FILL_UNDER_LOCK: u64 = 8 << 10;
 
 /// When a put may happen.
 #[derive(Debug, Clone, Copy)]
-pub(crate) enum Condition<'a> {
+pub(crate) enum Condition {
     Always,
     Absent,
     Serial(u64),
     /// The claim wasn't voided meanwhile.
-    Claimed(&'a Claim<'a>),
+    Claimed(Line),
 }
 
 /// What became of a put.
@@ -54,7 +54,7 @@ pub(crate) enum Outcome {
 }
 
 /// Stores an entry if `condition` holds.
-pub(crate) fn put(volume: &Volume, draft: &Draft<'_>, condition: Condition<'_>) -> Result<Outcome> {
+pub(crate) fn put(volume: &Volume, draft: &Draft<'_>, condition: Condition) -> Result<Outcome> {
     volume.check_writable()?;
     volume.mark_unclean()?;
     let place = volume.place(draft.key);
@@ -64,14 +64,15 @@ pub(crate) fn put(volume: &Volume, draft: &Draft<'_>, condition: Condition<'_>) 
     if !allows(&stripe, condition, found.as_ref()) {
         return Ok(Outcome::Unmet);
     }
-    let ring = choose_ring(&stripe, &place, draft, found.as_ref());
-    let (ring, at) = make_room(&mut stripe, ring, draft)?;
+    let bytes = draft.lengths.record_bytes();
+    let ring = choose_ring(&stripe, &place, bytes, found.as_ref());
+    let (ring, at) = make_room(&mut stripe, ring, bytes)?;
     // What is to be replaced may have made room itself. As long as the lock is held, nobody can know.
     let replaces_nothing = matches!(condition, Condition::Serial(_)) && stripe.find(&place, draft.key).is_none();
-    match writer_pin(volume, draft.lengths.record_bytes()).filter(|_| !replaces_nothing) {
+    match writer_pin(volume, bytes).filter(|_| !replaces_nothing) {
         None => {
             let checksum = draft.fill(volume, record(&stripe, ring, at));
-            let spot = Spot { ring, at, checksum, advance: true };
+            let spot = Spot { ring, at, checksum, stage: Stage::Free };
             Ok(finish(&stripe, &place, spot, draft, condition))
         }
         Some(pin) => put_in_two_steps(stripe, &place, (ring, at), draft, condition, pin),
@@ -80,8 +81,7 @@ pub(crate) fn put(volume: &Volume, draft: &Draft<'_>, condition: Condition<'_>) 
 
 /// Room in `ring`; or in main, where readers hold too much of small: newcomers that are being sent to slow
 /// clients can fill it before an eighth of the stripe is held.
-fn make_room(stripe: &mut Stripe<'_>, ring: RingId, draft: &Draft<'_>) -> Result<(RingId, u64)> {
-    let bytes = draft.lengths.record_bytes();
+pub(crate) fn make_room(stripe: &mut Stripe<'_>, ring: RingId, bytes: u64) -> Result<(RingId, u64)> {
     let mut room = stripe.make_room(ring, bytes, &mut Work::new(bytes)).map(|at| (ring, at));
     if ring == RingId::Small && matches!(room, Err(Error::Pinned { .. })) {
         room = stripe.make_room(RingId::Main, bytes, &mut Work::new(bytes)).map(|at| (RingId::Main, at));
@@ -105,7 +105,7 @@ fn put_in_two_steps<'a>(
     place: &Place,
     (ring, at): (RingId, u64),
     draft: &Draft<'_>,
-    condition: Condition<'_>,
+    condition: Condition,
     pin: &'a AtomicU64,
 ) -> Result<Outcome> {
     let volume = stripe.volume;
@@ -121,7 +121,7 @@ fn put_in_two_steps<'a>(
     let checksum = draft.fill(volume, record);
     let stripe = Stripe::lock(volume, place.stripe)?;
     let allowed = allows(&stripe, condition, stripe.find(place, draft.key).as_ref());
-    let spot = Spot { ring, at, checksum, advance: false };
+    let spot = Spot { ring, at, checksum, stage: Stage::Room };
     let outcome = if allowed { finish(&stripe, place, spot, draft, condition) } else { Outcome::Unmet };
     drop(unpin);
     Ok(outcome)
@@ -141,8 +141,8 @@ fn record<'a>(stripe: &Stripe<'a>, ring: RingId, at: u64) -> Record<'a> {
 }
 
 /// Where a new entry goes.
-fn choose_ring(stripe: &Stripe<'_>, place: &Place, draft: &Draft<'_>, found: Option<&Found<'_>>) -> RingId {
-    let too_large_for_small = draft.lengths.record_bytes() > stripe.volume.layout.small / 2;
+pub(crate) fn choose_ring(stripe: &Stripe<'_>, place: &Place, bytes: u64, found: Option<&Found<'_>>) -> RingId {
+    let too_large_for_small = bytes > stripe.volume.layout.small / 2;
     let known = match found {
         Some(found) => RingId::of(stripe.volume, found.seen.position()) == RingId::Main,
         None => stripe.is_remembered(place),
@@ -150,7 +150,7 @@ fn choose_ring(stripe: &Stripe<'_>, place: &Place, draft: &Draft<'_>, found: Opt
     if known || too_large_for_small { RingId::Main } else { RingId::Small }
 }
 
-fn allows(stripe: &Stripe<'_>, condition: Condition<'_>, found: Option<&Found<'_>>) -> bool {
+fn allows(stripe: &Stripe<'_>, condition: Condition, found: Option<&Found<'_>>) -> bool {
     match condition {
         Condition::Always => true,
         Condition::Absent => !found.is_some_and(|found| is_value(stripe.volume, found)),
@@ -180,28 +180,45 @@ fn is_value(volume: &Volume, found: &Found<'_>) -> bool {
 
 /// Where a draft's bytes stand.
 #[derive(Debug, Clone, Copy)]
-struct Spot {
-    ring: RingId,
-    at: u64,
-    checksum: u32,
-    /// Whether they still lie in free space, before the head.
-    advance: bool,
+pub(crate) struct Spot {
+    pub(crate) ring: RingId,
+    pub(crate) at: u64,
+    pub(crate) checksum: u32,
+    pub(crate) stage: Stage,
+}
+
+/// What they are part of so far.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Stage {
+    /// Free space, before the head.
+    Free,
+    /// Room of just their length.
+    Room,
+    /// Room of so many bytes, and this serial was promised to those that follow.
+    Reserved(u64, u64),
 }
 
 /// Under the lock, with all bytes in place and the condition checked since it was taken: completes the header
 /// and publishes the slot.
-fn finish(stripe: &Stripe<'_>, place: &Place, spot: Spot, draft: &Draft<'_>, condition: Condition<'_>) -> Outcome {
+pub(crate) fn finish(
+    stripe: &Stripe<'_>,
+    place: &Place,
+    spot: Spot,
+    draft: &Draft<'_>,
+    condition: Condition,
+) -> Outcome {
     let mut found = stripe.find(place, draft.key);
     let bytes = draft.lengths.record_bytes();
     let ring = stripe.ring(spot.ring);
     let superseded = draft.is_superseded(stripe.volume);
-    let (serial, frequency) = match draft.standing {
-        Some((serial, frequency)) => (stripe.keep_serial(serial), frequency),
-        None => (stripe.next_serial(), 0),
+    let (serial, frequency) = match (draft.standing, spot.stage) {
+        (Some((serial, frequency)), _) => (stripe.keep_serial(serial), frequency),
+        (None, Stage::Reserved(_, serial)) => (serial, 0),
+        (None, Stage::Free | Stage::Room) => (stripe.next_serial(), 0),
     };
     if superseded {
         // Its bytes lie in free space, or in room that nobody will publish.
-        if spot.advance {
+        if spot.stage == Stage::Free {
             stripe.erase_unused(spot.ring, spot.at, bytes);
         }
         while let Some(old) = found {
@@ -209,8 +226,11 @@ fn finish(stripe: &Stripe<'_>, place: &Place, spot: Spot, draft: &Draft<'_>, con
             found = stripe.find(place, draft.key);
         }
     } else {
+        if let Stage::Reserved(room, _) = spot.stage {
+            stripe.trim_room(spot.ring, spot.at, room, bytes);
+        }
         stripe.seal(&ring, spot.at, place, &draft.header(serial, spot.checksum));
-        if spot.advance {
+        if spot.stage == Stage::Free {
             stripe.advance(ring.id, spot.at, bytes);
         }
         // Record or head may not have reached the file: nobody is to find it.

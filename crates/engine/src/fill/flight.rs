@@ -1,0 +1,153 @@
+//! Who fills an entry that many ask for, and how the others wait.
+//!
+//! ```text
+//!   look up --fresh, negative--> found
+//!      |  ^
+//!      |  +--- woken, or 5 ms later ---+
+//!      v                               |
+//!   claim taken? --by another: stale? -+--> found
+//!      |
+//!      v  ours
+//!   look up again --> fill
+//! ```
+//!
+//! Those that wait sleep on the claim's word, all wake at once, and look up without a lock: they don't queue for the entry.
+
+use std::time::{Duration, Instant};
+
+use super::{FillOptions, Filled, NotStored};
+use crate::cache::Cache;
+use crate::claim::{Attempt, Claim};
+use crate::error::{Error, Result};
+use crate::hit::Lookup;
+use crate::put::PutOptions;
+use crate::read::{self, Use, Wanted};
+use crate::volume::Volume;
+use crate::write::{self, Condition, Draft, Outcome};
+
+/// The right to fill a key; over when it is dropped.
+pub(crate) struct Flight<'a, 'k> {
+    volume: &'a Volume,
+    key: &'k [u8],
+    claim: Claim<'a>,
+    /// The purge epoch in which the fill begins.
+    epoch: u32,
+}
+
+/// What a caller is to do.
+pub(crate) enum Way<'a, 'k> {
+    Found(Filled<'a>),
+    Ours(Flight<'a, 'k>),
+}
+
+impl<'a, 'k> Flight<'a, 'k> {
+    /// Finds the entry, or waits for it, or becomes the one that fills it.
+    pub(crate) fn join(
+        volume: &'a Volume,
+        key: &'k [u8],
+        (start, deadline): (Instant, Duration),
+        options: &FillOptions<'_>,
+    ) -> Result<Way<'a, 'k>> {
+        write::check_key(volume, key)?;
+        let place = volume.place(key);
+        if let Some(found) = look_up(volume, key, Use::Counts)?.fresh() {
+            return Ok(Way::Found(found));
+        }
+        volume.check_present()?;
+        volume.check_writable()?;
+        loop {
+            let attempt = match Claim::attempt(volume, &place)? {
+                Attempt::Got(claim) => return Self::begin(volume, key, claim),
+                other => other,
+            };
+            // As long as the claim is taken, nobody needs the stripe's lock.
+            loop {
+                match look_up(volume, key, Use::Peeks)? {
+                    Seen::Fresh(found) => return Ok(Way::Found(found)),
+                    Seen::Stale(found) if options.use_stale => return Ok(Way::Found(found)),
+                    Seen::Stale(_) | Seen::Nothing => {}
+                }
+                volume.check_intact()?;
+                let waited = start.elapsed();
+                let Some(left) = deadline.checked_sub(waited).filter(|left| !left.is_zero()) else {
+                    volume.count_busy();
+                    return Err(Error::Busy { what: "another fill of the same key", waited });
+                };
+                attempt.wait(volume, left);
+                match attempt {
+                    Attempt::Held(holder) if !holder.is_gone(volume) => {}
+                    _ => break,
+                }
+            }
+            if let Some(found) = look_up(volume, key, Use::Peeks)?.fresh() {
+                return Ok(Way::Found(found));
+            }
+        }
+    }
+
+    fn begin(volume: &'a Volume, key: &'k [u8], claim: Claim<'a>) -> Result<Way<'a, 'k>> {
+        let epoch = volume.purges().epoch() as u32;
+        loop {
+            // Somebody may have filled it between our look and our claim.
+            if let Some(found) = look_up(volume, key, Use::Peeks)?.fresh() {
+                return Ok(Way::Found(found));
+            }
+            if !claim.renew() {
+                return Ok(Way::Ours(Self { volume, key, claim, epoch }));
+            }
+        }
+    }
+
+    /// Stores what was made, unless somebody else has changed the entry meanwhile.
+    pub(crate) fn store(self, cache: &Cache, value: Vec<u8>, options: &PutOptions<'_>) -> Filled<'a> {
+        match self.put(cache, |volume| Draft::new(volume, self.key, &value, options)) {
+            Ok(Outcome::Stored(serial)) => Filled::Stored { value, serial },
+            Ok(Outcome::Superseded(_) | Outcome::Unmet) => Filled::NotStored { value, why: NotStored::Superseded },
+            Err(error) => Filled::NotStored { value, why: NotStored::Refused(error) },
+        }
+    }
+
+    /// Notes that there is nothing. If that can't be stored, it isn't known: the next one asks again.
+    pub(crate) fn remember(self, cache: &Cache, reason: u16, ttl: Duration) {
+        let value = reason.to_le_bytes();
+        let options = PutOptions::new().ttl(ttl);
+        let _ = self.put(cache, |volume| Ok(Draft::new(volume, self.key, &value, &options)?.negative()));
+    }
+
+    /// Stores a draft in the volume that it was made for, or in the one that took its place meanwhile. There is no claim
+    /// there: what tells whether anybody came in between is the entry.
+    fn put<'d>(&self, cache: &Cache, draft: impl Fn(&Volume) -> Result<Draft<'d>>) -> Result<Outcome> {
+        cache.vouched(|volume| {
+            let same = std::ptr::eq(volume, self.volume);
+            let condition = if same { Condition::Claimed(self.claim.line()) } else { Condition::Absent };
+            write::put(volume, &draft(volume)?.begun_in(self.epoch), condition)
+        })
+    }
+}
+
+/// What a look-up says to somebody that would fill.
+enum Seen<'a> {
+    /// An answer.
+    Fresh(Filled<'a>),
+    /// One that may do.
+    Stale(Filled<'a>),
+    Nothing,
+}
+
+impl<'a> Seen<'a> {
+    fn fresh(self) -> Option<Filled<'a>> {
+        match self {
+            Self::Fresh(found) => Some(found),
+            Self::Stale(_) | Self::Nothing => None,
+        }
+    }
+}
+
+fn look_up<'a>(volume: &'a Volume, key: &[u8], usage: Use) -> Result<Seen<'a>> {
+    Ok(match Lookup::of(read::get(volume, key, usage, Wanted::Any)?) {
+        Lookup::Fresh(hit) => Seen::Fresh(Filled::Hit(hit)),
+        Lookup::Negative(hit) => Seen::Fresh(Filled::Negative(hit.reason().unwrap_or_default())),
+        Lookup::Stale(hit) => Seen::Stale(Filled::Stale(hit)),
+        Lookup::Miss => Seen::Nothing,
+    })
+}

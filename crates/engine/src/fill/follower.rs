@@ -1,0 +1,286 @@
+//! [`Follower`]: reads an entry while somebody writes it.
+//!
+//! It pins the room that the writer's claim names, as a reader pins what a slot names, and reads below the progress. When
+//! the fill is over, the room that it holds has become the entry, or the entry is looked up: its serial tells that it is the
+//! one that was followed.
+
+use std::fmt;
+use std::sync::Arc;
+use std::sync::atomic::Ordering::Acquire;
+use std::time::{Duration, Instant};
+
+use eyewall_region::{fork, futex};
+
+use super::pin::PinAt;
+use crate::claim::{self, Line, PROBE_EVERY};
+use crate::error::{Error, Result};
+use crate::format::hash::Place;
+use crate::format::record::{Flags, HEADER_BYTES, Head, Lengths, Record};
+use crate::format::tags::Tags;
+use crate::hit::OwnedHit;
+use crate::protocol::{self, Glimpse};
+use crate::read::{self, Use, Wanted};
+use crate::stripe;
+use crate::volume::Volume;
+use crate::write;
+
+/// Reads what a [`crate::Writer`], in this process or another, is writing ([`crate::Cache::follow`]).
+///
+/// **Bytes are handed out before their writer has vouched for them**: no checksum covers them until the end was reached. Who
+/// can't have that waits for the entry instead. A follower holds a pin, as a hit does, and with it the bytes that it reads;
+/// drop it when done.
+pub struct Follower {
+    volume: Arc<Volume>,
+    place: Place,
+    key: Box<[u8]>,
+    line: Line,
+    /// The first word of the entry to come.
+    promise: u64,
+    held: Option<HeldRoom>,
+    lengths: Lengths,
+    metadata: Box<[u8]>,
+    entry: Option<OwnedHit>,
+    read: u64,
+    fork: u32,
+}
+
+/// A room, or the entry that it has become, and the pin that keeps it.
+#[derive(Debug, Clone, Copy)]
+struct HeldRoom {
+    pin: PinAt,
+    word: u64,
+}
+
+/// How far the fill is.
+enum State {
+    /// So many bytes of the value are in the room that is held.
+    Filling(u64),
+    /// All of these.
+    Complete(u64),
+    /// Nothing will come of it.
+    Over(&'static str),
+}
+
+const GIVEN_UP: &str = "its writer gave up, was killed, or was superseded";
+const CONTRADICTION: &str = "what its writer says contradicts itself";
+
+impl Follower {
+    pub(super) fn find(volume: &Volume, key: &[u8]) -> Result<Option<Self>> {
+        write::check_key(volume, key)?;
+        volume.check_writable()?;
+        let place = volume.place(key);
+        let Some(shared) = volume.this.upgrade() else { return Ok(None) };
+        for line in claim::of_key(volume, &place) {
+            let promise = line.fill(volume).promise.load(Acquire);
+            if !matches!(Head::from_word(promise), Some(Head::Entry(..))) || !line.is_held(volume) {
+                continue;
+            }
+            let mut follower = Self {
+                volume: Arc::clone(&shared),
+                place,
+                key: key.into(),
+                line,
+                promise,
+                held: None,
+                lengths: Lengths { key: key.len() as u64, metadata: 0, value: 0 },
+                metadata: Box::default(),
+                entry: None,
+                read: 0,
+                fork: fork::generation(),
+            };
+            if follower.begin() {
+                return Ok(Some(follower));
+            }
+        }
+        Ok(None)
+    }
+
+    /// Pins the room for the first time. False: it isn't this key's, or not any more, or can't be pinned.
+    fn begin(&mut self) -> bool {
+        let mut state = self.look();
+        while state.is_none() {
+            state = self.look();
+        }
+        let Some(State::Filling(_)) = state else { return false };
+        let volume = Arc::clone(&self.volume);
+        let held = self.held.and_then(|held| locate(&volume, &self.place, held.word));
+        let Some((record, room)) = held else { return false };
+        let lengths = Lengths { value: 0, ..record.lengths() };
+        if lengths.key != self.key.len() as u64 || lengths.record_bytes() > room {
+            return false;
+        }
+        // SAFETY: the room is pinned, its writer wrote the key before it named the room, and nobody writes it again.
+        if unsafe { record.key() } != &*self.key {
+            return false;
+        }
+        // SAFETY: as for the key.
+        let metadata = unsafe { record.metadata() };
+        let tagged = matches!(Head::from_word(self.promise), Some(Head::Entry(_, flags)) if flags.has(Flags::TAGGED));
+        let tags = Tags::read(metadata).filter(|_| tagged);
+        self.metadata = metadata[..tags.map_or(metadata.len(), |tags| tags.start)].into();
+        self.lengths = lengths;
+        true
+    }
+
+    /// The metadata that the entry will have.
+    pub fn metadata(&self) -> &[u8] {
+        &self.metadata
+    }
+
+    /// The serial that the entry will have.
+    pub fn serial(&self) -> u64 {
+        match Head::from_word(self.promise) {
+            Some(Head::Entry(serial, _)) => serial,
+            _ => 0,
+        }
+    }
+
+    /// Copies what comes next of the value into `bytes`, and returns how much; waits for it for up to `deadline`. 0: that was
+    /// all, and the entry was stored.
+    ///
+    /// # Errors
+    /// [`Interrupted`](Error::Interrupted): the writer has aborted or died, or was superseded; what was read is part of no
+    /// entry. Get the key again, or fill it. [`Busy`](Error::Busy): nothing came until the deadline; it may be called again.
+    pub fn read(&mut self, bytes: &mut [u8], deadline: Duration) -> Result<usize> {
+        let start = Instant::now();
+        loop {
+            if self.fork != fork::generation() {
+                return Err(Error::Interrupted { why: "it was begun in the process that this one was forked from" });
+            }
+            let volume = Arc::clone(&self.volume);
+            let signal = self.line.fill(&volume).signal;
+            let seen = signal.load(Acquire);
+            match self.look() {
+                None => continue,
+                Some(State::Over(why)) => return Err(Error::Interrupted { why }),
+                Some(State::Complete(value)) => return self.copy(bytes, value),
+                Some(State::Filling(value)) if value > self.read || bytes.is_empty() => return self.copy(bytes, value),
+                Some(State::Filling(_)) => {}
+            }
+            let waited = start.elapsed();
+            let Some(left) = deadline.checked_sub(waited).filter(|left| !left.is_zero()) else {
+                return Err(Error::Busy { what: "the writer of an entry that is followed", waited });
+            };
+            if let Some(asleep) = protocol::fall_asleep(signal, seen) {
+                futex::wait(signal, asleep, PROBE_EVERY.min(left));
+                // The dead wake nobody. What the writer did before it died, or gave the claim back, is seen from here on.
+                let silent = signal.load(Acquire) == asleep && !self.line.is_held(&volume);
+                if silent && matches!(self.look(), Some(State::Filling(value)) if value == self.read) {
+                    return Err(Error::Interrupted { why: GIVEN_UP });
+                }
+            }
+        }
+    }
+
+    /// Looks how far the fill is; `None`: look again.
+    fn look(&mut self) -> Option<State> {
+        if let Some(entry) = &self.entry {
+            return Some(State::Complete(entry.value().len() as u64));
+        }
+        let volume = Arc::clone(&self.volume);
+        let Some(pin) = self.held.map(|held| held.pin).or_else(|| PinAt::free(&volume)) else {
+            return Some(State::Over("this thread can hold no more bytes in place; drop some hits"));
+        };
+        let (word, held) = (pin.word(&volume), self.held.map_or(0, |held| held.word));
+        match protocol::follow(&self.line.fill(&volume), self.promise, word, held) {
+            Glimpse::Moved => {
+                self.held = None;
+                None
+            }
+            Glimpse::Room(room, value) => {
+                self.held = Some(HeldRoom { pin, word: room });
+                Some(self.judge(room, value))
+            }
+            Glimpse::Over => {
+                if word.load(Acquire) != held {
+                    protocol::unpin(word);
+                    self.held = None;
+                }
+                Some(self.end())
+            }
+        }
+    }
+
+    /// What stands in the room that is pinned.
+    fn judge(&self, word: u64, value: u64) -> State {
+        let Some((record, room)) = locate(&self.volume, &self.place, word) else { return State::Over(CONTRADICTION) };
+        let lengths = Lengths { value, ..self.lengths };
+        match record.head() {
+            Some(Head::Room(bytes)) if bytes <= room && lengths.record_bytes() <= bytes => State::Filling(value),
+            Some(head) if head.word() == self.promise => self.complete(record, room),
+            _ => State::Over(CONTRADICTION),
+        }
+    }
+
+    fn complete(&self, record: Record<'_>, room: u64) -> State {
+        let lengths = record.lengths();
+        let fits = lengths.record_bytes() <= room && lengths == Lengths { value: lengths.value, ..self.lengths };
+        if fits { State::Complete(lengths.value) } else { State::Over(CONTRADICTION) }
+    }
+
+    /// The fill is over: has the room become the entry, or is the entry where it has moved to?
+    fn end(&mut self) -> State {
+        if let Some(held) = self.held
+            && let Some((record, room)) = locate(&self.volume, &self.place, held.word)
+            && record.head().is_some_and(|head| head.word() == self.promise)
+        {
+            return self.complete(record, room);
+        }
+        let volume = Arc::clone(&self.volume);
+        let found = read::get(&volume, &self.key, Use::Peeks, Wanted::Any);
+        let Ok(Some(hit)) = found else { return State::Over(GIVEN_UP) };
+        if hit.serial() != self.serial() {
+            return State::Over(GIVEN_UP);
+        }
+        let bytes = hit.len() as u64;
+        self.entry = Some(hit.into_owned());
+        self.unpin();
+        State::Complete(bytes)
+    }
+
+    /// Copies from the first `value` bytes of the value, which stand in what is held.
+    fn copy(&mut self, to: &mut [u8], value: u64) -> Result<usize> {
+        let from = self.read.min(value);
+        let bytes = to.len().min((value - from) as usize);
+        let to = &mut to[..bytes];
+        if let Some(entry) = &self.entry {
+            to.copy_from_slice(&entry.value()[from as usize..][..bytes]);
+        } else if let Some((record, _)) = self.held.and_then(|held| locate(&self.volume, &self.place, held.word)) {
+            let start = record.offset as u64 + HEADER_BYTES + self.lengths.key + self.lengths.metadata + from;
+            // SAFETY: the room is pinned; the bytes lie inside it and below the progress: nobody writes them.
+            to.copy_from_slice(unsafe { self.volume.region.bytes(start as usize, bytes) });
+        }
+        // What was lost reads as zeros.
+        self.volume.check_intact()?;
+        self.read += bytes as u64;
+        Ok(bytes)
+    }
+
+    fn unpin(&mut self) {
+        if let Some(held) = self.held.take()
+            && self.fork == fork::generation()
+        {
+            protocol::unpin(held.pin.word(&self.volume));
+        }
+    }
+}
+
+/// The record that a pin word names, if it is one of the stripe, and the bytes from there to its ring's end.
+fn locate<'a>(volume: &'a Volume, place: &Place, word: u64) -> Option<(Record<'a>, u64)> {
+    let (number, position) = Volume::pinned(word).filter(|(number, _)| *number == place.stripe)?;
+    let (offset, room) = stripe::locate(volume, number, position)?;
+    Some((Record::at(&volume.region, offset), room))
+}
+
+impl Drop for Follower {
+    fn drop(&mut self) {
+        self.unpin();
+    }
+}
+
+impl fmt::Debug for Follower {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let (serial, read) = (self.serial(), self.read);
+        f.debug_struct("Follower").field("serial", &serial).field("read", &read).finish_non_exhaustive()
+    }
+}

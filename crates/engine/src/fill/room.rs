@@ -1,0 +1,85 @@
+//! The room that a writer fills: one record, pinned as long as the writer has it.
+
+use super::pin::PinAt;
+use crate::error::{Error, Result};
+use crate::format::UNIT_BYTES;
+use crate::format::hash::Place;
+use crate::format::record::{Header, Record};
+use crate::protocol::{self, Word};
+use crate::seam;
+use crate::stripe::{RingId, Stripe};
+use crate::volume::Volume;
+use crate::write;
+
+/// Room grows by so many bytes at least, and by a quarter of itself, where it can do so in place.
+const GROWTH_BYTES: u64 = 64 << 10;
+
+/// Room in a ring.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Room {
+    pub(crate) ring: RingId,
+    pub(crate) at: u64,
+    /// All of it, the header included.
+    pub(crate) bytes: u64,
+    pub(crate) position: u64,
+    pin: PinAt,
+}
+
+impl Room {
+    /// Makes room of `bytes` bytes and pins it.
+    pub(crate) fn make(stripe: &mut Stripe<'_>, ring: RingId, bytes: u64, header: &Header, pin: PinAt) -> Result<Self> {
+        let (ring, at) = write::make_room(stripe, ring, bytes)?;
+        let position = stripe.ring(ring).position(at);
+        let room = Self { ring, at, bytes, position, pin };
+        room.pin_word(stripe.volume).store_fenced(Volume::pin_word(stripe.number, position));
+        stripe.begin_room(ring, at, bytes, header);
+        Ok(room)
+    }
+
+    /// More room for the same entry, `needed` bytes of it at least: the same that has grown, or another one.
+    pub(crate) fn grow(self, stripe: &mut Stripe<'_>, place: &Place, needed: u64, header: &Header) -> Result<Grown> {
+        let volume = stripe.volume;
+        let most = volume.layout.entry_bytes_max / UNIT_BYTES * UNIT_BYTES;
+        let step = (self.bytes / 4 / UNIT_BYTES * UNIT_BYTES).max(GROWTH_BYTES);
+        for bytes in [(self.bytes + step).max(needed).min(most), needed] {
+            // Beyond half of small, an entry belongs into main.
+            let stays = write::choose_ring(stripe, place, bytes, None) == RingId::Small || self.ring == RingId::Main;
+            if stays && stripe.grow_room(self.ring, self.at, self.bytes, bytes - self.bytes)? {
+                return Ok(Grown::InPlace(Self { bytes, ..self }));
+            }
+        }
+        let mut made = Err(Error::Pinned { bytes: needed });
+        for bytes in [(self.bytes * 2).max(needed).min(most), needed] {
+            if matches!(made, Err(Error::Pinned { .. })) {
+                let pin = PinAt::for_room(volume, bytes)?;
+                let ring = match self.ring {
+                    RingId::Main => RingId::Main,
+                    RingId::Small => write::choose_ring(stripe, place, bytes, None),
+                };
+                made = Self::make(stripe, ring, bytes, header, pin);
+            }
+        }
+        made.map(Grown::Elsewhere)
+    }
+
+    pub(crate) fn record<'a>(&self, volume: &'a Volume, place: &Place) -> Record<'a> {
+        Record::at(&volume.region, (volume.layout.stripe_data_at(place.stripe) + self.position * UNIT_BYTES) as usize)
+    }
+
+    fn pin_word<'a>(&self, volume: &'a Volume) -> &'a std::sync::atomic::AtomicU64 {
+        self.pin.word(volume)
+    }
+
+    /// Lets go of it: what no slot names and nobody else pins is garbage.
+    pub(crate) fn unpin(&self, volume: &Volume) {
+        seam::kill_point();
+        protocol::unpin(self.pin_word(volume));
+    }
+}
+
+/// Where there is more room now.
+pub(crate) enum Grown {
+    InPlace(Room),
+    /// In a second room, still empty: both are pinned.
+    Elsewhere(Room),
+}

@@ -1,0 +1,335 @@
+//! [`Writer`]: an entry that is written piece by piece, in the place where it will be read.
+//!
+//! ```text
+//!   begin: claim -> room, pinned -> key, metadata -> the claim names the room
+//!   write: bytes -> progress -> wake those that follow
+//!   grow:  in place; or another room -> copy -> the claim names it -> the old one is unpinned
+//!   commit, under the stripe's lock: filler behind the value -> header -> slot -> the claim names nothing -> unpinned
+//!   abort: the claim names nothing -> unpinned
+//! ```
+//!
+//! A death at any point leaves room that a dead process pins, and its claim.
+
+use std::fmt;
+use std::io::{self, Write};
+use std::sync::Arc;
+use std::sync::atomic::Ordering::Release;
+use std::sync::atomic::{AtomicU32, AtomicU64};
+
+use eyewall_region::futex;
+use xxhash_rust::xxh3::Xxh3;
+
+use super::pin::PinAt;
+use super::room::{Grown, Room};
+use crate::claim::{Claim, Line};
+use crate::error::{Error, Result};
+use crate::format::UNIT_BYTES;
+use crate::format::hash::Place;
+use crate::format::record::{Flags, Head, Header, Lengths};
+use crate::format::times::Times;
+use crate::protocol::{self, Progress};
+use crate::put::PutOptions;
+use crate::seam;
+use crate::stripe::Stripe;
+use crate::volume::Volume;
+use crate::write::{self, Condition, Draft, Outcome, Spot, Stage};
+
+/// Room for a value of unknown length begins with so many bytes.
+const UNKNOWN_BYTES: u64 = 64 << 10;
+
+/// What became of a value that was written.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Committed {
+    /// It is the entry now, under this serial.
+    Stored(u64),
+    /// Since the writer began, somebody put, removed, cleared or purged the entry: what was written counts as stored before
+    /// that, and nothing is left of it.
+    Superseded,
+}
+
+/// Writes an entry's value into the volume, piece by piece ([`crate::Cache::writer`]). Nobody finds it before it is committed;
+/// [`crate::Cache::follow`] reads it as it comes.
+///
+/// Dropped without a commit, it aborts, and leaves nothing behind. It may be sent to another thread. In a forked child it
+/// can't be used, and dropping it there has no effect.
+///
+/// Through [`Write`], errors come as [`io::Error`]s that hold an [`Error`](enum@Error):
+/// [`EntryTooLarge`](Error::EntryTooLarge) at the write that exceeds the volume's limit, which aborts the writer;
+/// [`Pinned`](Error::Pinned) and [`Busy`](Error::Busy) where no more room can be made, after which the same write may be
+/// tried again; [`Interrupted`](Error::Interrupted) once it was aborted. Nothing of a write that failed is taken.
+pub struct Writer {
+    volume: Arc<Volume>,
+    line: Line,
+    /// None: it was aborted or committed, and holds nothing any more.
+    room: Option<Room>,
+    place: Place,
+    key: Box<[u8]>,
+    tags: Vec<u8>,
+    /// What is written so far.
+    lengths: Lengths,
+    flags: Flags,
+    times: Times,
+    epoch: u32,
+    serial: u64,
+    checksum: Box<Xxh3>,
+}
+
+impl Writer {
+    pub(super) fn begin(volume: &Volume, key: &[u8], options: &PutOptions<'_>, length: Option<u64>) -> Result<Self> {
+        let draft = Draft::new(volume, key, &[], options)?;
+        let value = length.unwrap_or(UNKNOWN_BYTES);
+        let max = volume.layout.entry_bytes_max;
+        let mut bytes = Lengths { value: value.min(max), ..draft.lengths }.record_bytes();
+        if bytes > max {
+            if length.is_some() {
+                return Err(Error::EntryTooLarge { bytes: bytes.max(value), max });
+            }
+            bytes = max / UNIT_BYTES * UNIT_BYTES;
+        }
+        volume.check_writable()?;
+        volume.mark_unclean()?;
+        let place = volume.place(key);
+        let claim = Claim::acquire(volume, &place)?;
+        // What is purged from now on means the entry.
+        let draft = draft.begun_in(volume.purges().epoch() as u32);
+        let pin = PinAt::for_room(volume, bytes)?;
+        let mut stripe = Stripe::lock(volume, place.stripe)?;
+        let serial = stripe.next_serial();
+        let ring = write::choose_ring(&stripe, &place, bytes, stripe.find(&place, key).as_ref());
+        let room = Room::make(&mut stripe, ring, bytes, &draft.header(serial, 0), pin)?;
+        let Some(shared) = volume.this.upgrade() else { unreachable!("a cache owns the volume") };
+        let mut checksum = Box::new(Xxh3::new());
+        for part in [draft.key, draft.metadata, &draft.tags] {
+            checksum.update(part);
+        }
+        draft.fill(volume, room.record(volume, &place));
+        let line = claim.into_line();
+        let fill = line.fill(volume);
+        fill.promise.store(Head::Entry(serial, draft.flags).word(), Release);
+        seam::kill_point();
+        fill.room.store(Volume::pin_word(place.stripe, room.position), Release);
+        drop(stripe);
+        Ok(Self {
+            volume: shared,
+            line,
+            room: Some(room),
+            place,
+            key: key.into(),
+            lengths: draft.lengths,
+            flags: draft.flags,
+            times: draft.times,
+            epoch: draft.epoch,
+            tags: draft.tags,
+            serial,
+            checksum,
+        })
+    }
+
+    /// How many bytes of the value were written so far.
+    pub fn written(&self) -> u64 {
+        self.lengths.value
+    }
+
+    /// Makes what was written the entry of its key, in place of any former one. Its times count from now.
+    ///
+    /// # Errors
+    /// [`Interrupted`](Error::Interrupted): the writer was aborted before, by a write that exceeded the limit, or is a forked
+    /// child's; or the volume was resized. [`Busy`](Error::Busy): a stopped process held the stripe for longer than the lock deadline. Nothing is stored
+    /// then.
+    pub fn commit(mut self) -> Result<Committed> {
+        let room = self.room()?;
+        let volume = Arc::clone(&self.volume);
+        let stripe = self.lock(&volume)?;
+        if self.line.is_void(&stripe) {
+            drop(stripe);
+            return Ok(Committed::Superseded);
+        }
+        let draft = Draft {
+            key: &self.key,
+            metadata: &[],
+            tags: std::mem::take(&mut self.tags),
+            value: &[],
+            lengths: self.lengths,
+            flags: self.flags,
+            created_ms: volume.now_ms(),
+            times: self.times,
+            epoch: self.epoch,
+            standing: None,
+        };
+        let stage = Stage::Reserved(room.bytes, self.serial);
+        let spot = Spot { ring: room.ring, at: room.at, checksum: self.checksum.digest() as u32, stage };
+        let outcome = write::finish(&stripe, &self.place, spot, &draft, Condition::Claimed(self.line));
+        if let Outcome::Superseded(_) | Outcome::Unmet = outcome {
+            drop(stripe);
+            return Ok(Committed::Superseded);
+        }
+        self.room = None;
+        seam::kill_point();
+        self.fill().room.store(0, Release);
+        room.unpin(&volume);
+        drop(stripe);
+        self.end();
+        volume.check_intact()?;
+        Ok(Committed::Stored(self.serial))
+    }
+
+    /// Gives up: nothing is stored, and whoever waits for the key goes on. As dropping it does.
+    pub fn abort(self) {
+        drop(self);
+    }
+
+    /// Takes all of `bytes`, or nothing.
+    fn append(&mut self, bytes: &[u8]) -> Result<()> {
+        let mut room = self.room()?;
+        let lengths = Lengths { value: self.lengths.value + bytes.len() as u64, ..self.lengths };
+        let (needed, max) = (lengths.record_bytes(), self.volume.layout.entry_bytes_max);
+        if needed > max {
+            self.give_up();
+            return Err(Error::EntryTooLarge { bytes: needed, max });
+        }
+        if needed > room.bytes {
+            room = self.grow(room, needed)?;
+        }
+        let record = room.record(&self.volume, &self.place);
+        // SAFETY: the room is this writer's, pinned, and long enough; who follows reads below the progress only, which lies
+        // before these bytes.
+        unsafe { self.volume.region.store(self.end_of(record.body()), bytes) };
+        self.checksum.update(bytes);
+        self.lengths = lengths;
+        self.fill().bytes.store(lengths.value, Release);
+        self.wake();
+        Ok(())
+    }
+
+    /// Behind what is written in a record of this body.
+    fn end_of(&self, body: usize) -> usize {
+        body + (self.lengths.key + self.lengths.metadata + self.lengths.value) as usize
+    }
+
+    fn grow(&mut self, room: Room, needed: u64) -> Result<Room> {
+        let volume = Arc::clone(&self.volume);
+        let mut stripe = self.lock(&volume)?;
+        let new = match room.grow(&mut stripe, &self.place, needed, &self.header())? {
+            Grown::InPlace(room) => {
+                self.room = Some(room);
+                return Ok(room);
+            }
+            Grown::Elsewhere(new) => new,
+        };
+        drop(stripe);
+        let (from, to) = (room.record(&volume, &self.place).body(), new.record(&volume, &self.place).body());
+        // SAFETY: both rooms are pinned and this writer's; nobody reads the new one yet, and nobody writes the old one.
+        unsafe { volume.region.store(to, volume.region.bytes(from, self.end_of(from) - from)) };
+        let stripe = self.lock(&volume).inspect_err(|_| new.unpin(&volume))?;
+        self.room = Some(new);
+        seam::kill_point();
+        self.fill().room.store(Volume::pin_word(self.place.stripe, new.position), Release);
+        room.unpin(&volume);
+        stripe.give_up_room(room.ring, room.at, room.bytes);
+        drop(stripe);
+        self.wake();
+        Ok(new)
+    }
+
+    /// The lock of the key's stripe. In a volume that was resized nothing is written any more.
+    fn lock<'v>(&self, volume: &'v Volume) -> Result<Stripe<'v>> {
+        Stripe::lock(volume, self.place.stripe).map_err(|error| match error {
+            Error::Moved { .. } => Error::Interrupted { why: "the volume was resized" },
+            error => error,
+        })
+    }
+
+    fn give_up(&mut self) {
+        if let Some(room) = self.room.take()
+            && self.line.is_own()
+        {
+            seam::kill_point();
+            self.fill().room.store(0, Release);
+            // Its bytes are used again only after the hand has looked whether a claim names it, and then for pins: no lock
+            // is needed, but to erase it.
+            let stripe = self.volume.erases.then(|| Stripe::lock(&self.volume, self.place.stripe));
+            room.unpin(&self.volume);
+            if let Some(Ok(stripe)) = stripe {
+                stripe.give_up_room(room.ring, room.at, room.bytes);
+            }
+            self.end();
+        }
+    }
+
+    fn end(&self) {
+        self.wake();
+        self.line.release(&self.volume);
+    }
+
+    fn room(&self) -> Result<Room> {
+        if !self.line.is_own() {
+            return Err(Error::Interrupted { why: "the writer is that of the process that this one was forked from" });
+        }
+        self.room.ok_or(Error::Interrupted { why: "the writer was aborted, since the value grew too large" })
+    }
+
+    fn fill(&self) -> Progress<'_, AtomicU64, AtomicU32> {
+        self.line.fill(&self.volume)
+    }
+
+    fn wake(&self) {
+        let signal = self.fill().signal;
+        if protocol::signal(signal) {
+            futex::wake(signal, u32::MAX >> 1);
+        }
+    }
+
+    /// The header of room: what those that follow read of it are the lengths of key and metadata.
+    fn header(&self) -> Header {
+        Header {
+            serial: 0,
+            flags: self.flags,
+            lengths: Lengths { value: 0, ..self.lengths },
+            mac: 0,
+            checksum: 0,
+            created_ms: 0,
+            times: self.times,
+            generation: 0,
+            epoch: self.epoch,
+        }
+    }
+}
+
+impl Write for Writer {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        self.append(bytes).map_err(io::Error::other)?;
+        Ok(bytes.len())
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
+    }
+}
+
+impl Drop for Writer {
+    fn drop(&mut self) {
+        self.give_up();
+    }
+}
+
+impl fmt::Debug for Writer {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Writer").field("written", &self.written()).field("room", &self.room).finish_non_exhaustive()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::format::hash::checksum;
+
+    #[test]
+    fn the_checksum_of_pieces_is_that_of_the_whole() {
+        let bytes: Vec<u8> = (0..5000_u32).map(|byte| (byte * 7 % 251) as u8).collect();
+        for pieces in [1, 3, 200, 255, 256, 257, 1024] {
+            let mut sum = Xxh3::new();
+            bytes.chunks(pieces).for_each(|piece| sum.update(piece));
+            assert_eq!(sum.digest() as u32, checksum(&bytes));
+        }
+    }
+}
