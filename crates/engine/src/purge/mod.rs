@@ -1,6 +1,6 @@
 //! Purging: what is noted, and what it means for an entry.
 //!
-//! A purge is a note, made in a few stores: it ends the present epoch and says what of that epoch and before is purged.
+//! A purge is a note, made in a few stores: it says what of the present epoch and before is purged, and ends that epoch.
 //! Entries are judged as they are read; the dead are dropped by the hand, and by the sweep ([`sweep`]), which lets notes be
 //! forgotten.
 
@@ -133,8 +133,20 @@ pub(crate) fn is_superseded(volume: &Volume, subject: &Subject<'_>) -> bool {
 /// Purges all entries that carry `tag`.
 pub(crate) fn purge_tag(volume: &Volume, tag: &str, kind: Purge) -> Result<()> {
     check_tag(tag)?;
-    let epoch = end_epoch(volume)?;
-    note_tag(volume, purge_hash(&volume.secret, tag.as_bytes()), Noted { kind, epoch });
+    purge(volume, kind, |noted| note_tag(volume, purge_hash(&volume.secret, tag.as_bytes()), noted))
+}
+
+/// Notes a purge, and ends the present epoch, which the note names. In this order: whoever finds that the epoch has ended
+/// finds the note, too. Until then it means nothing that is of the epoch itself.
+fn purge(volume: &Volume, kind: Purge, note: impl FnOnce(Noted)) -> Result<()> {
+    volume.check_writable()?;
+    volume.mark_unclean()?;
+    let _lock = PurgeLock::acquire(volume)?;
+    reserve(volume)?;
+    let purges = volume.purges();
+    note(Noted { kind, epoch: purges.epoch() as u32 });
+    purges.end_epoch();
+    purges.tally(PurgeCount::Purges);
     Ok(())
 }
 
@@ -146,8 +158,7 @@ pub(crate) fn check_tag(tag: &str) -> Result<()> {
     Ok(())
 }
 
-/// Writes a purge into its tag's bucket. Anybody may do so at any time: each step is one exchange, after which what is noted
-/// covers all that was.
+/// Writes a purge into its tag's bucket. Each step is one exchange, after which what is noted covers all that was.
 fn note_tag(volume: &Volume, hash: u64, noted: Noted) {
     let new = Cell::new(hash, noted);
     let [floors, cells @ ..] = volume.tag_line(hash);
@@ -186,14 +197,15 @@ pub(crate) fn purge_prefix(volume: &Volume, prefix: &[u8], kind: Purge) -> Resul
     if prefix.len() > KEY_BYTES_MAX {
         return Err(Error::KeyTooLong { bytes: prefix.len(), max: KEY_BYTES_MAX });
     }
-    prepare(volume)?;
-    let hash = purge_hash(&volume.secret, prefix);
-    let _lock = PurgeLock::acquire(volume)?;
+    purge(volume, kind, |noted| note_prefix(volume, prefix, noted))
+}
+
+fn note_prefix(volume: &Volume, prefix: &[u8], noted: Noted) {
     let purges = volume.purges();
-    let noted = Noted { kind, epoch: purges.end_epoch() as u32 };
+    let hash = purge_hash(&volume.secret, prefix);
     let loaded = || purges.rules().map(|rule| (rule, rule.load()));
     let is_same = |(rule, now): &(purges::Rule<'_>, Option<(usize, Noted)>)| {
-        rule.hash() == hash && now.is_some_and(|(length, old)| length == prefix.len() && old.kind == kind)
+        rule.hash() == hash && now.is_some_and(|(length, old)| length == prefix.len() && old.kind == noted.kind)
     };
     let free = loaded().find(is_same).or_else(|| loaded().find(|(_, now)| now.is_none()));
     let oldest = loaded().min_by_key(|(_, now)| now.map_or(0, |(_, old)| old.epoch));
@@ -202,37 +214,19 @@ pub(crate) fn purge_prefix(volume: &Volume, prefix: &[u8], kind: Purge) -> Resul
             purges.raise_floor(old);
             purges.tally(PurgeCount::RuleOverflows);
         }
-        // The same rule may stand there: until it is noted anew, its newer form is covered by nothing but this order.
         purges.set_newest_rule(u64::from(noted.epoch));
         rule.set(hash, prefix.len(), noted);
     }
-    purges.tally(PurgeCount::Purges);
-    Ok(())
 }
 
 /// Purges everything.
 pub(crate) fn purge_all(volume: &Volume, kind: Purge) -> Result<()> {
-    let epoch = end_epoch(volume)?;
-    volume.purges().raise_floor(Noted { kind, epoch });
-    Ok(())
+    purge(volume, kind, |noted| volume.purges().raise_floor(noted))
 }
 
-/// Ends the present epoch for a purge, which notes the epoch that ended.
-fn end_epoch(volume: &Volume) -> Result<u32> {
-    prepare(volume)?;
-    volume.purges().tally(PurgeCount::Purges);
-    Ok(volume.purges().end_epoch() as u32)
-}
-
-/// Before an epoch ends: storage knows that the next ones may be used.
-fn prepare(volume: &Volume) -> Result<()> {
-    volume.check_writable()?;
-    volume.mark_unclean()?;
+/// Under the purge lock, before an epoch ends: storage knows that the next ones may be used.
+fn reserve(volume: &Volume) -> Result<()> {
     let purges = volume.purges();
-    if purges.epoch() + RESERVE_LEFT < purges.reserved() {
-        return Ok(());
-    }
-    let _lock = PurgeLock::acquire(volume)?;
     if purges.epoch() >= EPOCHS {
         begin_epochs_anew(volume)?;
     }
@@ -272,13 +266,27 @@ fn forget_all(volume: &Volume) {
     purges.set_epoch(1);
 }
 
-/// Who changes the rules. Each store leaves rules that readers can use: nothing is to be repaired after a death.
-struct PurgeLock<'a>(&'a Volume);
+/// Who notes purges, or forgets them, or takes care that nobody does. Each store leaves notes that readers can use.
+pub(crate) struct PurgeLock<'a>(&'a Volume);
 
 impl<'a> PurgeLock<'a> {
-    fn acquire(volume: &'a Volume) -> Result<Self> {
-        lock::acquire(volume, volume.region.half(purges::LOCK_AT), "another purge")?;
-        Ok(Self(volume))
+    pub(crate) fn acquire(volume: &'a Volume) -> Result<Self> {
+        let got = lock::acquire(volume, volume.region.half(purges::LOCK_AT), "another purge")?;
+        let lock = Self(volume);
+        volume.check_intact()?;
+        // Under the lock: whoever resizes holds it. A purge is done in the volume that is in its place.
+        volume.check_present()?;
+        if got == lock::Got::FromTheDead {
+            finish(volume);
+        }
+        Ok(lock)
+    }
+}
+
+/// After a death under the lock: what was noted may be of the present epoch, which is ended for it.
+fn finish(volume: &Volume) {
+    if volume.purges().epoch() < EPOCHS {
+        volume.purges().end_epoch();
     }
 }
 
@@ -288,28 +296,33 @@ impl Drop for PurgeLock<'_> {
     }
 }
 
-/// Whether what is noted can be true: nothing of an epoch that hasn't ended.
+/// Whether what is noted can be true: nothing of an epoch that is still to come.
 pub(crate) fn is_sound(volume: &Volume) -> bool {
     let purges = volume.purges();
     let epoch = purges.epoch();
-    let has_ended = |other: u32| u64::from(other) < epoch;
-    let are_sound = |floors: purges::Floors| has_ended(floors.hard()) && has_ended(floors.soft());
+    // One that died before it ended the present epoch has left a note of it.
+    let has_begun = |other: u32| u64::from(other) <= epoch;
+    let are_sound = |floors: purges::Floors| has_begun(floors.hard()) && has_begun(floors.soft());
     (1..=EPOCHS).contains(&epoch)
         && are_sound(purges.floors())
-        && purges.newest_rule() < epoch
+        && purges.newest_rule() <= epoch
         && purges.retired() < epoch
-        && purges.rules().filter_map(purges::Rule::load).all(|(_, noted)| has_ended(noted.epoch))
+        && purges.rules().filter_map(purges::Rule::load).all(|(_, noted)| has_begun(noted.epoch))
         && (0..volume.layout.tag_lines).all(|line| {
             let [floors, cells @ ..] = volume.tag_line_number(line);
             are_sound(purges::Floors(floors.load(Acquire)))
-                && cells.iter().all(|cell| has_ended(Cell(cell.load(Acquire)).noted().epoch))
+                && cells.iter().all(|cell| has_begun(Cell(cell.load(Acquire)).noted().epoch))
         })
 }
 
 /// For the first process of an attachment: nobody holds the lock. In a volume that was emptied, nothing is purged.
 pub(crate) fn put_in_order(volume: &Volume, emptied: bool) {
-    volume.region.half(purges::LOCK_AT).store(0, Release);
+    let lock = volume.region.half(purges::LOCK_AT);
     if emptied {
         forget_all(volume);
+    } else if lock.load(Acquire) != 0 {
+        finish(volume);
     }
+    // Last: whoever dies before leaves it to the next.
+    lock.store(0, Release);
 }

@@ -122,6 +122,8 @@ enum InPlace {
 fn touch_in_place(volume: &Volume, key: &[u8], touch: &Touch<'_>) -> Result<InPlace> {
     let place = volume.place(key);
     let stripe = Stripe::lock(volume, place.stripe)?;
+    // Before it is judged: what is purged from here on means the entry, however it is touched.
+    let epoch = volume.purges().epoch() as u32;
     let found = stripe.find(&place, key).filter(|found| phase(volume, found) != Phase::Over);
     let Some(found) = found else { return Ok(InPlace::Absent) };
     let record = found.record;
@@ -131,7 +133,7 @@ fn touch_in_place(volume: &Volume, key: &[u8], touch: &Touch<'_>) -> Result<InPl
     }
     // The times first: a reader in between finds what the purge has left of it.
     record.set_times(times);
-    record.set_epoch(volume.purges().epoch() as u32);
+    record.set_epoch(epoch);
     Ok(InPlace::Done)
 }
 
