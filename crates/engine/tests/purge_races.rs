@@ -187,3 +187,26 @@ fn a_purge_waits_for_a_stopped_one_up_to_its_deadline() {
     purger.expect("done");
     cache.purge_tag("u", Purge::Hard).unwrap();
 }
+
+#[test]
+fn a_reader_that_is_slow_finds_nothing_that_was_purged_before() {
+    let folder = fast_folder();
+    let path = folder.path().join("volume");
+    let cache = open(&path);
+    let reader = Options::new().read_only(true).open(&path).unwrap();
+    let put = || {
+        cache.put_with("a", "value", &PutOptions::new().tags(&["t"])).unwrap();
+        cache.purge_tag("t", Purge::Hard).unwrap();
+        // While the reader holds the entry and hasn't judged it yet, the purge is forgotten.
+        let other = cache.clone();
+        seams::pause_before_judging(move || drop(other.sweep()));
+    };
+    put();
+    assert!(cache.get("a").unwrap().is_none());
+    put();
+    assert!(reader.get("a").unwrap().is_none());
+    put();
+    assert!(cache.iter().next().is_none());
+    put();
+    assert!(reader.iter().next().is_none());
+}

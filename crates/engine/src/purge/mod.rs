@@ -14,6 +14,7 @@ use crate::format::purges::{self, Cell, EPOCHS, Noted, PurgeCount, RESERVE, RESE
 use crate::format::record::{Flags, KEY_BYTES_MAX};
 use crate::format::tags::{TAG_BYTES_MAX, Tags};
 use crate::lock;
+use crate::seam;
 use crate::stripe::Stripe;
 use crate::volume::Volume;
 
@@ -43,21 +44,22 @@ pub(crate) struct Subject<'a> {
 
 /// Judges an entry that isn't of the present epoch.
 pub(crate) fn judge(volume: &Volume, subject: &Subject<'_>) -> Verdict {
+    seam::before_judging();
     let purges = volume.purges();
     let epoch = subject.epoch;
-    let floors = purges.floors();
     // From an epoch that is still to come: of before the epochs began anew, or damaged.
-    if epoch <= floors.hard() || u64::from(epoch) > purges.epoch() {
+    if u64::from(epoch) > purges.epoch() {
         return Verdict::Hard;
     }
-    let mut verdict = if epoch <= floors.soft() { Verdict::Soft } else { Verdict::Untouched };
+    let mut verdict = Verdict::Untouched;
     if u64::from(epoch) <= purges.newest_rule() {
-        verdict = verdict.and(judge_by_rules(volume, subject));
+        verdict = judge_by_rules(volume, subject);
     }
     if verdict != Verdict::Hard && subject.flags.has(Flags::TAGGED) {
         verdict = verdict.and(judge_by_tags(volume, subject));
     }
-    verdict
+    // Behind the rules: one that has given way meanwhile has raised a floor before.
+    verdict.and(Verdict::below(purges.floors(), epoch))
 }
 
 impl Verdict {
@@ -66,6 +68,14 @@ impl Verdict {
         match (self, other) {
             (Self::Hard, _) | (_, Self::Hard) => Self::Hard,
             (Self::Soft, _) | (_, Self::Soft) => Self::Soft,
+            _ => Self::Untouched,
+        }
+    }
+
+    fn below(floors: purges::Floors, epoch: u32) -> Self {
+        match epoch {
+            _ if epoch <= floors.hard() => Self::Hard,
+            _ if epoch <= floors.soft() => Self::Soft,
             _ => Self::Untouched,
         }
     }
@@ -103,19 +113,14 @@ fn judge_by_tags(volume: &Volume, subject: &Subject<'_>) -> Verdict {
     let mut verdict = Verdict::Untouched;
     for hash in tags.hashes() {
         let [floors, cells @ ..] = volume.tag_line(hash);
-        let floors = purges::Floors(floors.load(Acquire));
-        if subject.epoch <= floors.hard() {
-            return Verdict::Hard;
-        }
-        if subject.epoch <= floors.soft() {
-            verdict = Verdict::Soft;
-        }
         for cell in cells {
             let cell = Cell(cell.load(Acquire));
             if cell.is_of(hash) {
                 verdict = verdict.and(Verdict::of(cell.noted(), subject.epoch));
             }
         }
+        // Behind the cells, for the same reason.
+        verdict = verdict.and(Verdict::below(purges::Floors(floors.load(Acquire)), subject.epoch));
     }
     verdict
 }
