@@ -275,6 +275,9 @@ impl Cache {
                 }
                 found.push(read::get_at(volume, &places[number], key.as_ref(), Use::Counts, Wanted::Fresh)?);
             }
+            if found.iter().any(Option::is_none) {
+                volume.check_present()?;
+            }
             Ok(found)
         })
     }
