@@ -8,7 +8,7 @@ use std::path::Path;
 use std::time::Duration;
 
 use common::{Child, fast_folder, fork, listen, play, say};
-use eyewall::{Cache, Counter, Error, Options, Purge, PutOptions, Touch, seams};
+use eyewall::{Cache, Change, Counter, Error, Options, Purge, PutOptions, Touch, Updated, seams};
 
 const SIZE: u64 = 512 << 10;
 
@@ -209,4 +209,39 @@ fn a_reader_that_is_slow_finds_nothing_that_was_purged_before() {
     assert!(cache.iter().next().is_none());
     put();
     assert!(reader.iter().next().is_none());
+}
+
+#[test]
+fn an_update_that_removes_spares_what_came_in_the_new_volume() {
+    let folder = fast_folder();
+    let path = folder.path().join("volume");
+    let cache = open(&path);
+    cache.put("a", "old").unwrap();
+    let updated = cache.update("a", &PutOptions::new(), |_| {
+        cache.resize(&Options::new().size(2 * SIZE)).unwrap();
+        cache.put("a", "by somebody else").unwrap();
+        Change::Remove
+    });
+    assert_eq!(updated.unwrap(), Updated::Superseded);
+    assert_eq!(&*cache.get("a").unwrap().unwrap(), b"by somebody else");
+    let removed = cache.update("a", &PutOptions::new(), |_| {
+        cache.resize(&Options::new().size(SIZE)).unwrap();
+        Change::Remove
+    });
+    assert_eq!(removed.unwrap(), Updated::Removed);
+    assert!(!cache.contains("a").unwrap());
+}
+
+#[test]
+fn serials_grow_across_a_resize() {
+    let folder = fast_folder();
+    let cache = open(&folder.path().join("volume"));
+    let mut last = 0;
+    for _ in 0..50 {
+        last = cache.put("a", "value").unwrap();
+    }
+    cache.remove("a").unwrap();
+    cache.resize(&Options::new().size(2 * SIZE)).unwrap();
+    assert!(cache.put("a", "another").unwrap() > last);
+    assert!(cache.replace_if("a", last, "what its reader made of the former", &PutOptions::new()).unwrap().is_none());
 }
