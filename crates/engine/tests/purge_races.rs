@@ -8,7 +8,7 @@ use std::path::Path;
 use std::time::Duration;
 
 use common::{Child, fast_folder, fork, listen, play, say};
-use eyewall::{Cache, Change, Counter, Error, Options, Purge, PutOptions, Touch, Updated, seams};
+use eyewall::{Cache, Change, Counter, Error, Lookup, Options, Purge, PutOptions, Touch, Updated, seams};
 
 const SIZE: u64 = 512 << 10;
 
@@ -244,4 +244,22 @@ fn serials_grow_across_a_resize() {
     cache.resize(&Options::new().size(2 * SIZE)).unwrap();
     assert!(cache.put("a", "another").unwrap() > last);
     assert!(cache.replace_if("a", last, "what its reader made of the former", &PutOptions::new()).unwrap().is_none());
+}
+
+#[test]
+fn what_was_begun_before_a_soft_purge_stays_stale_when_that_is_forgotten() {
+    let cache = Options::new().size(SIZE).heap().unwrap();
+    let options = PutOptions::new().tags(&["t"]);
+    let updated = cache.update("a", &options, |_| {
+        cache.purge_tag("t", Purge::Soft).unwrap();
+        // Each sweeps a little: the whole volume, at last.
+        for number in 0..2000_u32 {
+            cache.put(number.to_le_bytes(), "value").unwrap();
+        }
+        Change::Put(b"value".to_vec())
+    });
+    assert!(matches!(updated.unwrap(), Updated::Stored(_)));
+    assert!(matches!(cache.lookup("a").unwrap(), Lookup::Stale(_)));
+    cache.sync().unwrap();
+    assert!(matches!(cache.lookup("a").unwrap(), Lookup::Stale(_)), "the purge is forgotten, and still honoured");
 }

@@ -125,14 +125,16 @@ fn judge_by_tags(volume: &Volume, subject: &Subject<'_>) -> Verdict {
     verdict
 }
 
-/// Under the stripe's lock: whether what was begun in an earlier epoch must not be stored any more.
-pub(crate) fn is_superseded(volume: &Volume, subject: &Subject<'_>) -> bool {
+/// Under the stripe's lock, before it is stored: what purges have made of an entry since the work on it began. The sweep may
+/// have been there already: what is stale has to be stored as such.
+pub(crate) fn judge_late(volume: &Volume, subject: &Subject<'_>) -> Verdict {
     let purges = volume.purges();
     if purges.epoch() == u64::from(subject.epoch) {
-        return false;
+        return Verdict::Untouched;
     }
     // The rules first: one that was forgotten meanwhile has raised the epoch of the retired before.
-    judge(volume, subject) == Verdict::Hard || u64::from(subject.epoch) <= purges.retired()
+    let verdict = judge(volume, subject);
+    if u64::from(subject.epoch) <= purges.retired() { Verdict::Hard } else { verdict }
 }
 
 /// Purges all entries that carry `tag`.

@@ -195,7 +195,8 @@ fn finish(stripe: &Stripe<'_>, place: &Place, spot: Spot, draft: &Draft<'_>, con
     let bytes = draft.lengths.record_bytes();
     let record = record(stripe, spot.ring, spot.at);
     let ring = stripe.ring(spot.ring);
-    let superseded = draft.is_superseded(stripe.volume);
+    let verdict = draft.judge(stripe.volume);
+    let superseded = verdict == Verdict::Hard;
     let (serial, frequency) = match draft.standing {
         Some((serial, frequency)) => (stripe.keep_serial(serial), frequency),
         None => (stripe.next_serial(), 0),
@@ -210,7 +211,11 @@ fn finish(stripe: &Stripe<'_>, place: &Place, spot: Spot, draft: &Draft<'_>, con
             found = stripe.find(place, draft.key);
         }
     } else {
-        stripe.seal(record, ring.position(spot.at), place, &draft.header(serial, spot.checksum));
+        let mut header = draft.header(serial, spot.checksum);
+        if verdict == Verdict::Soft {
+            header.times = header.times.staled();
+        }
+        stripe.seal(record, ring.position(spot.at), place, &header);
         if spot.advance {
             stripe.advance(ring.id, spot.at, bytes);
         }
