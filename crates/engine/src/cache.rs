@@ -269,6 +269,9 @@ impl Cache {
                 }
                 found.push(read::get_at(volume, &places[number], key.as_ref(), Use::Counts, Wanted::Fresh)?);
             }
+            if found.iter().any(Option::is_none) {
+                volume.check_present()?;
+            }
             Ok(found)
         })
     }
@@ -352,7 +355,7 @@ impl Cache {
 
     /// Removes the entry of `key`. True: there was a valid one.
     pub fn remove(&self, key: impl AsRef<[u8]>) -> Result<bool> {
-        self.vouched(|volume| write::remove(volume, key.as_ref(), None)).map(Option::unwrap_or_default)
+        self.vouched(|volume| write::remove(volume, key.as_ref(), Condition::Always)).map(Option::unwrap_or_default)
     }
 
     /// Removes all entries, one stripe after the other; returns how many. Puts meanwhile may survive it.

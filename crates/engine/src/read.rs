@@ -153,6 +153,10 @@ fn find<'a>(volume: &'a Volume, place: &Place, key: &[u8], wanted: Wanted, pin: 
                 if let Some((record, phase, flags)) = check(volume, place, key, seen, spot)
                     && wanted.takes(phase, flags)
                 {
+                    if !is_well_judged(volume, record, slot, seen) {
+                        protocol::unpin(pin);
+                        continue 'again;
+                    }
                     return Some(Pinned { record, phase, pin, slot, seen });
                 }
                 protocol::unpin(pin);
@@ -194,6 +198,13 @@ fn check<'a>(
     Some((record, phase(volume, verdict, record.times(), || record.created_ms()), flags))
 }
 
+/// Whether no purge was forgotten between the look at a pinned entry's slot and that at the notes: the sweep would have
+/// dropped the entry before.
+#[inline]
+fn is_well_judged(volume: &Volume, record: Record<'_>, slot: &AtomicU64, seen: Slot) -> bool {
+    u64::from(record.epoch()) == volume.purges().epoch() || Slot(slot.load(Acquire)).same_record(seen)
+}
+
 /// Where an entry stands in its life, purges considered.
 #[inline]
 fn phase(volume: &Volume, verdict: Verdict, times: Times, created: impl FnOnce() -> u64) -> Phase {
@@ -204,7 +215,9 @@ fn phase(volume: &Volume, verdict: Verdict, times: Times, created: impl FnOnce()
     if verdict == Verdict::Hard { Phase::Over } else { times.phase(created(), || volume.now_ms()) }
 }
 
-fn phase_of_copy(volume: &Volume, copied: &Copied) -> Phase {
+/// The same of a copy; `None`: purges were forgotten since `retired` was loaded, before the copy's slot. What the sweep has
+/// done for them may have come behind the copy.
+fn phase_of_copy(volume: &Volume, copied: &Copied, retired: u64) -> Option<Phase> {
     let Copied { header, body } = copied;
     let (key, rest) = body.split_at(header.lengths.key as usize);
     let metadata = &rest[..header.lengths.metadata as usize];
@@ -214,7 +227,7 @@ fn phase_of_copy(volume: &Volume, copied: &Copied) -> Phase {
     } else {
         purge::judge(volume, &Subject { epoch: header.epoch, flags: header.flags, key, metadata })
     };
-    phase(volume, verdict, header.times, || header.created_ms)
+    (volume.purges().retired() == retired).then(|| phase(volume, verdict, header.times, || header.created_ms))
 }
 
 /// A hit as a heap copy, made under the thread's transient pin.
@@ -273,6 +286,7 @@ enum Attempt {
 }
 
 fn try_unpinned(volume: &Volume, place: &Place, key: &[u8], wanted: Wanted) -> Attempt {
+    let retired = volume.purges().retired();
     for bucket in place.buckets {
         for slot in volume.region.line(volume.layout.bucket_at(place.stripe, bucket)) {
             let seen = Slot(slot.load(Acquire));
@@ -286,7 +300,7 @@ fn try_unpinned(volume: &Volume, place: &Place, key: &[u8], wanted: Wanted) -> A
             }
             let Some(copied) = copied.filter(|copied| is_genuine(volume, place, seen, copied)) else { continue };
             if copied.body.get(..copied.header.lengths.key as usize) == Some(key) {
-                let phase = phase_of_copy(volume, &copied);
+                let Some(phase) = phase_of_copy(volume, &copied, retired) else { return Attempt::Changed };
                 if wanted.takes(phase, copied.header.flags) {
                     return Attempt::Hit(copied, phase);
                 }
@@ -343,6 +357,10 @@ pub(crate) fn hit_of_slot<'a>(
             protocol::unpin(pin);
             return None;
         };
+        if !is_well_judged(volume, record, slot, seen) {
+            protocol::unpin(pin);
+            continue;
+        }
         // SAFETY: the claim is validated, and this hit's alone.
         return Some(unsafe { Hit::pinned(volume, record, phase, pin) });
     }
@@ -350,6 +368,7 @@ pub(crate) fn hit_of_slot<'a>(
 
 fn copy_of_slot<'a>(volume: &'a Volume, stripe: usize, slot: &AtomicU64, wanted: Wanted) -> Option<Hit<'a>> {
     for _ in 0..COPY_TRIES {
+        let retired = volume.purges().retired();
         let seen = Slot(slot.load(Acquire));
         if !seen.is_live() {
             return None;
@@ -364,7 +383,7 @@ fn copy_of_slot<'a>(volume: &'a Volume, stripe: usize, slot: &AtomicU64, wanted:
         if place.stripe != stripe || !is_genuine(volume, &place, seen, &copied) {
             return None;
         }
-        let phase = phase_of_copy(volume, &copied);
+        let Some(phase) = phase_of_copy(volume, &copied, retired) else { continue };
         return wanted.takes(phase, copied.header.flags).then(|| Hit::copied(volume, copied, phase));
     }
     None

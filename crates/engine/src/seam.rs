@@ -10,8 +10,13 @@ pub(crate) fn kill_point() {}
 #[inline]
 pub(crate) fn before_pin() {}
 
+/// Called before an entry that isn't of the present epoch is held against what was purged.
+#[cfg(not(feature = "seams"))]
+#[inline]
+pub(crate) fn before_judging() {}
+
 #[cfg(feature = "seams")]
-pub(crate) use armed::{before_pin, kill_point};
+pub(crate) use armed::{before_judging, before_pin, kill_point};
 
 /// What tests set.
 #[cfg(feature = "seams")]
@@ -25,6 +30,7 @@ pub(crate) mod armed {
     type Pause = Box<dyn FnOnce()>;
     thread_local! {
         static PAUSE: RefCell<Option<Pause>> = const { RefCell::new(None) };
+        static PAUSE_BEFORE_JUDGING: RefCell<Option<Pause>> = const { RefCell::new(None) };
     }
 
     /// Lets this process make `stores` more stores to stripes; it is killed (SIGKILL) before the next.
@@ -46,6 +52,18 @@ pub(crate) mod armed {
     /// Runs `pause` once, in this thread's next look-up, between its finding a slot and claiming its record.
     pub fn pause_before_pin(pause: impl FnOnce() + 'static) {
         PAUSE.with_borrow_mut(|slot| *slot = Some(Box::new(pause)));
+    }
+
+    /// Runs `pause` once, before this thread judges the next entry that isn't of the present purge epoch.
+    pub fn pause_before_judging(pause: impl FnOnce() + 'static) {
+        PAUSE_BEFORE_JUDGING.with_borrow_mut(|slot| *slot = Some(Box::new(pause)));
+    }
+
+    pub(crate) fn before_judging() {
+        let pause = PAUSE_BEFORE_JUDGING.with_borrow_mut(Option::take);
+        if let Some(pause) = pause {
+            pause();
+        }
     }
 
     pub(crate) fn kill_point() {

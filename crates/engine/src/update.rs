@@ -39,11 +39,11 @@ where
         let claim = Claim::acquire(volume, &volume.place(self.key))?;
         if self.decided.is_none() {
             self.decide(volume, &claim)?;
-            return self.store(volume, &claim, Condition::Claimed(claim.line()));
+            return self.store(volume, Condition::Claimed(claim.line()));
         }
         // The claim of the other volume is gone. What tells whether anybody came in between is the entry.
         let serial = self.decided.as_ref().and_then(|decided| decided.serial);
-        self.store(volume, &claim, serial.map_or(Condition::Absent, Condition::Serial))
+        self.store(volume, serial.map_or(Condition::Absent, Condition::Serial))
     }
 
     fn decide(&mut self, volume: &Volume, claim: &Claim<'_>) -> Result<()> {
@@ -61,7 +61,7 @@ where
         Ok(())
     }
 
-    fn store(&self, volume: &Volume, claim: &Claim<'_>, condition: Condition) -> Result<Updated> {
+    fn store(&self, volume: &Volume, condition: Condition) -> Result<Updated> {
         let Some(decided) = &self.decided else { unreachable!("decided before") };
         Ok(match &decided.change {
             Change::Keep => Updated::Kept,
@@ -72,7 +72,7 @@ where
                     Outcome::Superseded(_) | Outcome::Unmet => Updated::Superseded,
                 }
             }
-            Change::Remove => match write::remove(volume, self.key, Some(claim.line()))? {
+            Change::Remove => match write::remove(volume, self.key, condition)? {
                 Some(_) => Updated::Removed,
                 None => Updated::Superseded,
             },

@@ -15,7 +15,7 @@ use eyewall::{
 };
 
 /// Longer than anything here takes.
-const LONG: Duration = Duration::from_secs(60);
+const LONG: Duration = Duration::from_mins(1);
 const BYTES: usize = 5000;
 
 #[test]

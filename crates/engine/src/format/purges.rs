@@ -1,6 +1,6 @@
 //! What has been purged, as words of the volume: a clock of epochs, floors, rules for prefixes, a table for tags.
 //!
-//! Each entry carries the epoch in which it was begun. A purge ends the epoch that it finds, and notes it: whatever is not
+//! Each entry carries the epoch in which it was begun. A purge notes the present epoch, and then ends it: whatever is not
 //! younger is purged. Nothing is ever noted too late, only too much (`docs/invariants.md`, P1 to P6).
 
 use std::sync::atomic::AtomicU64;
@@ -28,7 +28,7 @@ const _: () = assert!(RULES_AT + RULES * RULE_BYTES <= super::layout::SUPERBLOCK
 
 /// So many epochs at a time are promised to storage: none beyond was ever used.
 pub(crate) const RESERVE: u64 = 1 << 16;
-/// Purgers that find less than this left of the promise renew it first: more can't be under way.
+/// Purgers that find less than this left of the promise renew it first.
 pub(crate) const RESERVE_LEFT: u64 = 1 << 13;
 /// Epochs end here: then the volume is emptied, and they begin anew.
 pub(crate) const EPOCHS: u64 = 0xffff_0000;
@@ -139,7 +139,8 @@ impl Rule<'_> {
         self.hash.load(Acquire)
     }
 
-    /// Under the purge lock. A reader sees the old rule, none, or the new one: never one's hash with the other's state.
+    /// Under the purge lock. A reader sees the old rule, none, or the new one: never one's hash with the other's state. A
+    /// rule of the same prefix gives way in one store: it holds all the while.
     pub(crate) fn set(self, hash: u64, length: usize, noted: Noted) {
         // Of the same prefix: one store, so that no death or power loss in between forgets its earlier purge.
         let is_same = self.hash() == hash && self.load().is_some_and(|(old, _)| old == length);
@@ -148,6 +149,7 @@ impl Rule<'_> {
             self.hash.store(hash, SeqCst);
         }
         let kind = if noted.kind == Purge::Soft { RULE_SOFT } else { 0 };
+        crate::seam::kill_point();
         self.state.store(RULE_USED | kind | ((length as u64) << 32) | u64::from(noted.epoch), SeqCst);
     }
 
@@ -168,16 +170,16 @@ impl<'a> Purges<'a> {
         self.0.word(EPOCH_AT).load(Acquire)
     }
 
-    /// The epoch that ended last: no purge that was noted has a later one.
+    /// The epoch that ended last. All purges up to it have been noted; one that is being noted has the present epoch.
     #[inline]
     pub(crate) fn last(self) -> u64 {
         self.epoch().saturating_sub(1)
     }
 
-    /// Ends an epoch; returns the one that ended.
-    pub(crate) fn end_epoch(self) -> u64 {
+    /// Under the purge lock: ends the present epoch.
+    pub(crate) fn end_epoch(self) {
         crate::seam::kill_point();
-        self.0.word(EPOCH_AT).fetch_add(1, SeqCst)
+        self.0.word(EPOCH_AT).fetch_add(1, SeqCst);
     }
 
     /// Under the purge lock, or while nobody else is attached.

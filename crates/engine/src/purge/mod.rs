@@ -1,6 +1,6 @@
 //! Purging: what is noted, and what it means for an entry.
 //!
-//! A purge is a note, made in a few stores: it ends the present epoch and says what of that epoch and before is purged.
+//! A purge is a note, made in a few stores: it says what of the present epoch and before is purged, and ends that epoch.
 //! Entries are judged as they are read; the dead are dropped by the hand, and by the sweep ([`sweep`]), which lets notes be
 //! forgotten.
 
@@ -14,6 +14,7 @@ use crate::format::purges::{self, Cell, EPOCHS, Noted, PurgeCount, RESERVE, RESE
 use crate::format::record::{Flags, KEY_BYTES_MAX};
 use crate::format::tags::{TAG_BYTES_MAX, Tags};
 use crate::lock;
+use crate::seam;
 use crate::stripe::Stripe;
 use crate::volume::Volume;
 
@@ -43,21 +44,22 @@ pub(crate) struct Subject<'a> {
 
 /// Judges an entry that isn't of the present epoch.
 pub(crate) fn judge(volume: &Volume, subject: &Subject<'_>) -> Verdict {
+    seam::before_judging();
     let purges = volume.purges();
     let epoch = subject.epoch;
-    let floors = purges.floors();
     // From an epoch that is still to come: of before the epochs began anew, or damaged.
-    if epoch <= floors.hard() || u64::from(epoch) > purges.epoch() {
+    if u64::from(epoch) > purges.epoch() {
         return Verdict::Hard;
     }
-    let mut verdict = if epoch <= floors.soft() { Verdict::Soft } else { Verdict::Untouched };
+    let mut verdict = Verdict::Untouched;
     if u64::from(epoch) <= purges.newest_rule() {
-        verdict = verdict.and(judge_by_rules(volume, subject));
+        verdict = judge_by_rules(volume, subject);
     }
     if verdict != Verdict::Hard && subject.flags.has(Flags::TAGGED) {
         verdict = verdict.and(judge_by_tags(volume, subject));
     }
-    verdict
+    // Behind the rules: one that has given way meanwhile has raised a floor before.
+    verdict.and(Verdict::below(purges.floors(), epoch))
 }
 
 impl Verdict {
@@ -66,6 +68,14 @@ impl Verdict {
         match (self, other) {
             (Self::Hard, _) | (_, Self::Hard) => Self::Hard,
             (Self::Soft, _) | (_, Self::Soft) => Self::Soft,
+            _ => Self::Untouched,
+        }
+    }
+
+    fn below(floors: purges::Floors, epoch: u32) -> Self {
+        match epoch {
+            _ if epoch <= floors.hard() => Self::Hard,
+            _ if epoch <= floors.soft() => Self::Soft,
             _ => Self::Untouched,
         }
     }
@@ -103,38 +113,47 @@ fn judge_by_tags(volume: &Volume, subject: &Subject<'_>) -> Verdict {
     let mut verdict = Verdict::Untouched;
     for hash in tags.hashes() {
         let [floors, cells @ ..] = volume.tag_line(hash);
-        let floors = purges::Floors(floors.load(Acquire));
-        if subject.epoch <= floors.hard() {
-            return Verdict::Hard;
-        }
-        if subject.epoch <= floors.soft() {
-            verdict = Verdict::Soft;
-        }
         for cell in cells {
             let cell = Cell(cell.load(Acquire));
             if cell.is_of(hash) {
                 verdict = verdict.and(Verdict::of(cell.noted(), subject.epoch));
             }
         }
+        // Behind the cells, for the same reason.
+        verdict = verdict.and(Verdict::below(purges::Floors(floors.load(Acquire)), subject.epoch));
     }
     verdict
 }
 
-/// Under the stripe's lock: whether what was begun in an earlier epoch must not be stored any more.
-pub(crate) fn is_superseded(volume: &Volume, subject: &Subject<'_>) -> bool {
+/// Under the stripe's lock, before it is stored: what purges have made of an entry since the work on it began. The sweep may
+/// have been there already: what is stale has to be stored as such.
+pub(crate) fn judge_late(volume: &Volume, subject: &Subject<'_>) -> Verdict {
     let purges = volume.purges();
     if purges.epoch() == u64::from(subject.epoch) {
-        return false;
+        return Verdict::Untouched;
     }
     // The rules first: one that was forgotten meanwhile has raised the epoch of the retired before.
-    judge(volume, subject) == Verdict::Hard || u64::from(subject.epoch) <= purges.retired()
+    let verdict = judge(volume, subject);
+    if u64::from(subject.epoch) <= purges.retired() { Verdict::Hard } else { verdict }
 }
 
 /// Purges all entries that carry `tag`.
 pub(crate) fn purge_tag(volume: &Volume, tag: &str, kind: Purge) -> Result<()> {
     check_tag(tag)?;
-    let epoch = end_epoch(volume)?;
-    note_tag(volume, purge_hash(&volume.secret, tag.as_bytes()), Noted { kind, epoch });
+    purge(volume, kind, |noted| note_tag(volume, purge_hash(&volume.secret, tag.as_bytes()), noted))
+}
+
+/// Notes a purge, and ends the present epoch, which the note names. In this order: whoever finds that the epoch has ended
+/// finds the note, too. Until then it means nothing that is of the epoch itself.
+fn purge(volume: &Volume, kind: Purge, note: impl FnOnce(Noted)) -> Result<()> {
+    volume.check_writable()?;
+    volume.mark_unclean()?;
+    let _lock = PurgeLock::acquire(volume)?;
+    reserve(volume)?;
+    let purges = volume.purges();
+    note(Noted { kind, epoch: purges.epoch() as u32 });
+    purges.end_epoch();
+    purges.tally(PurgeCount::Purges);
     Ok(())
 }
 
@@ -146,8 +165,7 @@ pub(crate) fn check_tag(tag: &str) -> Result<()> {
     Ok(())
 }
 
-/// Writes a purge into its tag's bucket. Anybody may do so at any time: each step is one exchange, after which what is noted
-/// covers all that was.
+/// Writes a purge into its tag's bucket. Each step is one exchange, after which what is noted covers all that was.
 fn note_tag(volume: &Volume, hash: u64, noted: Noted) {
     let new = Cell::new(hash, noted);
     let [floors, cells @ ..] = volume.tag_line(hash);
@@ -186,14 +204,15 @@ pub(crate) fn purge_prefix(volume: &Volume, prefix: &[u8], kind: Purge) -> Resul
     if prefix.len() > KEY_BYTES_MAX {
         return Err(Error::KeyTooLong { bytes: prefix.len(), max: KEY_BYTES_MAX });
     }
-    prepare(volume)?;
-    let hash = purge_hash(&volume.secret, prefix);
-    let _lock = PurgeLock::acquire(volume)?;
+    purge(volume, kind, |noted| note_prefix(volume, prefix, noted))
+}
+
+fn note_prefix(volume: &Volume, prefix: &[u8], noted: Noted) {
     let purges = volume.purges();
-    let noted = Noted { kind, epoch: purges.end_epoch() as u32 };
+    let hash = purge_hash(&volume.secret, prefix);
     let loaded = || purges.rules().map(|rule| (rule, rule.load()));
     let is_same = |(rule, now): &(purges::Rule<'_>, Option<(usize, Noted)>)| {
-        rule.hash() == hash && now.is_some_and(|(length, old)| length == prefix.len() && old.kind == kind)
+        rule.hash() == hash && now.is_some_and(|(length, old)| length == prefix.len() && old.kind == noted.kind)
     };
     let free = loaded().find(is_same).or_else(|| loaded().find(|(_, now)| now.is_none()));
     let oldest = loaded().min_by_key(|(_, now)| now.map_or(0, |(_, old)| old.epoch));
@@ -202,37 +221,19 @@ pub(crate) fn purge_prefix(volume: &Volume, prefix: &[u8], kind: Purge) -> Resul
             purges.raise_floor(old);
             purges.tally(PurgeCount::RuleOverflows);
         }
-        // The same rule may stand there: until it is noted anew, its newer form is covered by nothing but this order.
         purges.set_newest_rule(u64::from(noted.epoch));
         rule.set(hash, prefix.len(), noted);
     }
-    purges.tally(PurgeCount::Purges);
-    Ok(())
 }
 
 /// Purges everything.
 pub(crate) fn purge_all(volume: &Volume, kind: Purge) -> Result<()> {
-    let epoch = end_epoch(volume)?;
-    volume.purges().raise_floor(Noted { kind, epoch });
-    Ok(())
+    purge(volume, kind, |noted| volume.purges().raise_floor(noted))
 }
 
-/// Ends the present epoch for a purge, which notes the epoch that ended.
-fn end_epoch(volume: &Volume) -> Result<u32> {
-    prepare(volume)?;
-    volume.purges().tally(PurgeCount::Purges);
-    Ok(volume.purges().end_epoch() as u32)
-}
-
-/// Before an epoch ends: storage knows that the next ones may be used.
-fn prepare(volume: &Volume) -> Result<()> {
-    volume.check_writable()?;
-    volume.mark_unclean()?;
+/// Under the purge lock, before an epoch ends: storage knows that the next ones may be used.
+fn reserve(volume: &Volume) -> Result<()> {
     let purges = volume.purges();
-    if purges.epoch() + RESERVE_LEFT < purges.reserved() {
-        return Ok(());
-    }
-    let _lock = PurgeLock::acquire(volume)?;
     if purges.epoch() >= EPOCHS {
         begin_epochs_anew(volume)?;
     }
@@ -274,13 +275,27 @@ fn forget_all(volume: &Volume) {
     purges.set_epoch(1);
 }
 
-/// Who changes the rules. Each store leaves rules that readers can use: nothing is to be repaired after a death.
-struct PurgeLock<'a>(&'a Volume);
+/// Who notes purges, or forgets them, or takes care that nobody does. Each store leaves notes that readers can use.
+pub(crate) struct PurgeLock<'a>(&'a Volume);
 
 impl<'a> PurgeLock<'a> {
-    fn acquire(volume: &'a Volume) -> Result<Self> {
-        lock::acquire(volume, volume.region.half(purges::LOCK_AT), "another purge")?;
-        Ok(Self(volume))
+    pub(crate) fn acquire(volume: &'a Volume) -> Result<Self> {
+        let got = lock::acquire(volume, volume.region.half(purges::LOCK_AT), "another purge")?;
+        let lock = Self(volume);
+        volume.check_intact()?;
+        // Under the lock: whoever resizes holds it. A purge is done in the volume that is in its place.
+        volume.check_present()?;
+        if got == lock::Got::FromTheDead {
+            finish(volume);
+        }
+        Ok(lock)
+    }
+}
+
+/// After a death under the lock: what was noted may be of the present epoch, which is ended for it.
+fn finish(volume: &Volume) {
+    if volume.purges().epoch() < EPOCHS {
+        volume.purges().end_epoch();
     }
 }
 
@@ -290,25 +305,26 @@ impl Drop for PurgeLock<'_> {
     }
 }
 
-/// Whether what is noted can be true: nothing of an epoch that hasn't ended. `crashed`: the epoch's page may be older than
+/// Whether what is noted can be true: nothing of an epoch that is still to come. `crashed`: the epoch's page may be older than
 /// others, but no epoch from the reserved ones on was ever used.
 pub(crate) fn is_sound(volume: &Volume, crashed: bool) -> bool {
     let purges = volume.purges();
-    if crashed && purges.epoch() > purges.reserved() {
+    if crashed && purges.epoch() >= purges.reserved() {
         return false;
     }
-    let epoch = if crashed { purges.reserved() } else { purges.epoch() };
-    let has_ended = |other: u32| u64::from(other) < epoch;
-    let are_sound = |floors: purges::Floors| has_ended(floors.hard()) && has_ended(floors.soft());
+    // One that died before it ended the present epoch has left a note of it.
+    let epoch = if crashed { purges.reserved() - 1 } else { purges.epoch() };
+    let has_begun = |other: u32| u64::from(other) <= epoch;
+    let are_sound = |floors: purges::Floors| has_begun(floors.hard()) && has_begun(floors.soft());
     (1..=EPOCHS).contains(&epoch)
         && are_sound(purges.floors())
-        && purges.newest_rule() < epoch
+        && purges.newest_rule() <= epoch
         && purges.retired() < epoch
-        && purges.rules().filter_map(purges::Rule::load).all(|(_, noted)| has_ended(noted.epoch))
+        && purges.rules().filter_map(purges::Rule::load).all(|(_, noted)| has_begun(noted.epoch))
         && (0..volume.layout.tag_lines).all(|line| {
             let [floors, cells @ ..] = volume.tag_line_number(line);
             are_sound(purges::Floors(floors.load(Acquire)))
-                && cells.iter().all(|cell| has_ended(Cell(cell.load(Acquire)).noted().epoch))
+                && cells.iter().all(|cell| has_begun(Cell(cell.load(Acquire)).noted().epoch))
         })
 }
 
@@ -316,7 +332,7 @@ pub(crate) fn is_sound(volume: &Volume, crashed: bool) -> bool {
 /// on behind all that can have been used. Where it isn't sound, the volume was emptied, and nothing is purged.
 pub(crate) fn put_in_order(volume: &Volume, sound: bool, crashed: bool) -> std::io::Result<()> {
     let purges = volume.purges();
-    volume.region.half(purges::LOCK_AT).store(0, Release);
+    let lock = volume.region.half(purges::LOCK_AT);
     if !sound {
         // Else a power loss could bring entries back whose purges are forgotten.
         volume.region.sync(0, volume.region.len())?;
@@ -327,6 +343,10 @@ pub(crate) fn put_in_order(volume: &Volume, sound: bool, crashed: bool) -> std::
         purges.set_reserved(epoch + RESERVE);
         crate::seam::kill_point();
         purges.set_epoch(epoch);
+    } else if lock.load(Acquire) != 0 {
+        finish(volume);
     }
+    // Last: whoever dies before leaves it to the next.
+    lock.store(0, Release);
     Ok(())
 }

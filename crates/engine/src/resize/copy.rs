@@ -21,6 +21,7 @@ pub(super) fn copy_all(old: &Volume, stripes: &[Stripe<'_>], new: &Volume) -> Re
         // After power loss, slots of a key may be of several ages.
         while stripe.tile_more() {}
     }
+    continue_serials(stripes, new)?;
     let mut slots: Vec<(usize, Slot)> = Vec::new();
     for stripe in stripes {
         stripe.each_slot(|slot| {
@@ -55,6 +56,15 @@ fn continue_epochs(old: &Volume, new: &Volume) {
     to.set_reserved(from.epoch() + RESERVE);
     to.set_epoch(from.epoch());
     to.set_retired(from.last());
+}
+
+/// Whatever is put from now on has a larger serial than all that was put before, copied or not.
+fn continue_serials(stripes: &[Stripe<'_>], new: &Volume) -> Result<()> {
+    let last = stripes.iter().map(Stripe::last_serial).max().unwrap_or_default();
+    for number in 0..new.layout.stripes as usize {
+        Stripe::lock(new, number)?.keep_serial(last);
+    }
+    Ok(())
 }
 
 /// Copies the entry that a slot names; false: it is dead.

@@ -82,9 +82,13 @@ impl Volume {
 /// Gives the blocks of the old volume's data back, if nobody holds bytes there: its slots are cleared, so that nobody can
 /// come to hold any. Else whoever moves over next tries again; at the latest, they go with the last map of the file.
 pub(super) fn give_back(volume: &Volume) {
+    // First: who pins something before the slots are cleared is seen by the scan.
+    if volume.read_only || !volume.purges().is_emptied() {
+        return;
+    }
     let mut held = false;
     protocol::collect_pins(thread::pins(volume).map(|(_, pin)| pin), |_| held = true);
-    if !held && !volume.read_only && volume.purges().is_emptied() {
+    if !held {
         let start = volume.layout.data_at as usize;
         // Some file systems can't; the blocks stay a little longer then.
         let _ = volume.region.give_back(start, volume.region.len() - start);

@@ -23,6 +23,7 @@ use crate::claim;
 use crate::error::{Error, Result};
 use crate::format::superblock::Superblock;
 use crate::options::Options;
+use crate::purge::PurgeLock;
 use crate::seam;
 use crate::stripe::Stripe;
 use crate::volume::Volume;
@@ -44,6 +45,8 @@ pub(crate) fn resize(volume: &Volume, wanted: &Options) -> Result<Resized> {
     volume.check_writable()?;
     volume.mark_unclean()?;
     let Some(path) = volume.membership.path() else { return Err(Error::Nameless) };
+    // Before the stripes, as when epochs begin anew. Nothing is purged meanwhile: the notes stay behind.
+    let _no_purges = PurgeLock::acquire(volume)?;
     let stripes: Vec<Stripe<'_>> =
         (0..volume.layout.stripes as usize).map(|number| Stripe::lock(volume, number)).collect::<Result<_>>()?;
     // Under the locks: another resize is over, or waits for this one.

@@ -212,6 +212,11 @@ impl<'a> Stripe<'a> {
         serial
     }
 
+    /// The largest serial that an entry of this stripe can have.
+    pub(crate) fn last_serial(&self) -> u64 {
+        self.get(Word::Serial)
+    }
+
     /// The next serial: unique among this stripe's entries, and growing.
     pub(crate) fn next_serial(&self) -> u64 {
         let serial = self.get(Word::Serial).wrapping_add(1) & ((1 << 48) - 1);

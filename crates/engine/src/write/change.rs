@@ -1,7 +1,7 @@
 //! Changes of what is there: removing, counting, prolonging.
 
-use super::{Condition, Draft, Outcome, check_key, is_value, phase, put};
-use crate::claim::{self, Line};
+use super::{Condition, Draft, Outcome, allows, check_key, is_value, phase, put};
+use crate::claim;
 use crate::error::{Error, Result};
 use crate::format::record::Flags;
 use crate::format::times::{Phase, Times};
@@ -10,14 +10,14 @@ use crate::read::{self, Use, Wanted};
 use crate::stripe::{Count, Stripe};
 use crate::volume::Volume;
 
-/// Drops the entry of `key`. True: there was a valid one. `claimed`: only while that wasn't voided.
-pub(crate) fn remove(volume: &Volume, key: &[u8], claimed: Option<Line>) -> Result<Option<bool>> {
+/// Drops the entry of `key` if `condition` holds. True: there was a valid one; `None`: the condition didn't hold.
+pub(crate) fn remove(volume: &Volume, key: &[u8], condition: Condition) -> Result<Option<bool>> {
     check_key(volume, key)?;
     volume.check_writable()?;
     volume.mark_unclean()?;
     let place = volume.place(key);
     let stripe = Stripe::lock(volume, place.stripe)?;
-    if claimed.is_some_and(|claim| claim.is_void(&stripe)) {
+    if !allows(&stripe, condition, stripe.find(&place, key).as_ref()) {
         return Ok(None);
     }
     let mut was_there = false;
@@ -25,7 +25,7 @@ pub(crate) fn remove(volume: &Volume, key: &[u8], claimed: Option<Line>) -> Resu
         was_there |= is_value(volume, &found);
         stripe.unlink(&found);
     }
-    if claimed.is_none() {
+    if !matches!(condition, Condition::Claimed(_)) {
         claim::void(&stripe, Some(place.hash));
     }
     if was_there {
@@ -122,6 +122,8 @@ enum InPlace {
 fn touch_in_place(volume: &Volume, key: &[u8], touch: &Touch<'_>) -> Result<InPlace> {
     let place = volume.place(key);
     let stripe = Stripe::lock(volume, place.stripe)?;
+    // Before it is judged: what is purged from here on means the entry, however it is touched.
+    let epoch = volume.purges().epoch() as u32;
     let found = stripe.find(&place, key).filter(|found| phase(volume, found) != Phase::Over);
     let Some(found) = found else { return Ok(InPlace::Absent) };
     let record = found.record;
@@ -131,7 +133,7 @@ fn touch_in_place(volume: &Volume, key: &[u8], touch: &Touch<'_>) -> Result<InPl
     }
     // The times first: a reader in between finds what the purge has left of it.
     record.set_times(times);
-    record.set_epoch(volume.purges().epoch() as u32);
+    record.set_epoch(epoch);
     Ok(InPlace::Done)
 }
 

@@ -5,7 +5,7 @@ use crate::format::hash::checksum;
 use crate::format::record::{Flags, HEADER_BYTES, Header, KEY_BYTES_MAX, Lengths, METADATA_BYTES_MAX, Record};
 use crate::format::tags::{self, TAGS_MAX};
 use crate::format::times::Times;
-use crate::purge::{self, Subject};
+use crate::purge::{self, Subject, Verdict};
 use crate::put::PutOptions;
 use crate::volume::Volume;
 
@@ -107,11 +107,11 @@ impl<'a> Draft<'a> {
         checksum(unsafe { volume.region.bytes(record.body(), at - record.body()) })
     }
 
-    /// Under the stripe's lock: whether a purge that came since the work on it began means it.
-    pub(crate) fn is_superseded(&self, volume: &Volume) -> bool {
+    /// Under the stripe's lock: what the purges mean for it that came since the work on it began.
+    pub(crate) fn judge(&self, volume: &Volume) -> Verdict {
         // Of the metadata, only the tags' part is looked at.
         let subject = Subject { epoch: self.epoch, flags: self.flags, key: self.key, metadata: &self.tags };
-        purge::is_superseded(volume, &subject)
+        purge::judge_late(volume, &subject)
     }
 }
 

@@ -210,7 +210,8 @@ pub(crate) fn finish(
     let mut found = stripe.find(place, draft.key);
     let bytes = draft.lengths.record_bytes();
     let ring = stripe.ring(spot.ring);
-    let superseded = draft.is_superseded(stripe.volume);
+    let verdict = draft.judge(stripe.volume);
+    let superseded = verdict == Verdict::Hard;
     let (serial, frequency) = match (draft.standing, spot.stage) {
         (Some((serial, frequency)), _) => (stripe.keep_serial(serial), frequency),
         (None, Stage::Reserved(_, serial)) => (serial, 0),
@@ -233,7 +234,11 @@ pub(crate) fn finish(
                 return Outcome::Stored(serial);
             }
         }
-        stripe.seal(&ring, spot.at, place, &draft.header(serial, spot.checksum));
+        let mut header = draft.header(serial, spot.checksum);
+        if verdict == Verdict::Soft {
+            header.times = header.times.staled();
+        }
+        stripe.seal(&ring, spot.at, place, &header);
         if spot.stage == Stage::Free {
             stripe.advance(ring.id, spot.at, bytes);
         }
