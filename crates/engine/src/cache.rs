@@ -25,8 +25,8 @@ const PREFETCHED: usize = 16;
 /// Cheap to clone, and all clones are one attachment. Any thread may use it.
 ///
 /// Dropping the last clone (and the last [`crate::OwnedHit`]) leaves the volume. The last process to leave writes it to
-/// storage, which may take seconds, and marks it clean: only then do its entries survive a reboot. A process that ends by
-/// `exit`, or keeps its cache in a `static`, leaves without that.
+/// storage, which may take seconds, and marks it clean: then all its entries survive a reboot. A process that ends by
+/// `exit`, or keeps its cache in a `static`, leaves without that; what had reached storage survives then.
 ///
 /// ```
 /// use eyewall::Options;
@@ -338,10 +338,14 @@ impl Cache {
         self.vouched(purge::sweep)
     }
 
-    /// Brings all that was stored and purged before this call to storage, and waits for it.
+    /// Brings all that was stored, removed and purged before this call to storage, and waits for it.
+    ///
+    /// Once it has returned, power loss undoes none of these removals and purges, and takes none of these entries. What comes
+    /// later may be lost, all of it or any part. Nobody calls it for you: a thread that does so now and then bounds the loss.
     ///
     /// # Errors
-    /// As for [`Cache::sweep`].
+    /// As for [`Cache::sweep`]. After [`Io`](crate::Error::Io), some of it is not in storage, and a later call that succeeds
+    /// doesn't change that: the kernel reports a page that it could not write once.
     pub fn sync(&self) -> Result<()> {
         self.vouched(purge::sync)
     }

@@ -31,11 +31,14 @@
 //!   read on at once, and write on within milliseconds.
 //! - **What was asked for is what you get.** The whole key is compared; what was written before the volume
 //!   was last attached is checked against its checksum before it is used.
+//! - **Power loss takes no more than what wasn't synced.** What reached storage is verified and served; what was removed or
+//!   purged before the last [`Cache::sync`] stays so.
 //! - **Hot entries survive floods.** Newcomers pass a small ring first (S3-FIFO); large ones must earn more.
 //!
 //! # What it is not
 //!
-//! - Not a database: anything may be evicted at any time. After power loss the volume may come back empty.
+//! - Not a database: anything may be evicted at any time. Power loss takes what
+//!   was put since the last [`Cache::sync`].
 //! - Not for untrusted writers: whoever may write the file is trusted not to change bytes that are held.
 //! - Not for network file systems: the processes share memory, so they share a machine.
 //!
