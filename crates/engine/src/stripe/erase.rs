@@ -4,29 +4,32 @@
 //! still holds, and what a death leaves half erased, is erased when the hand frees it: no byte leaves a log otherwise.
 
 use super::ring::Ring;
-use super::{Head, RingId, Stripe, Word, locate};
+use super::{Head, RingId, Stripe, Word};
 use crate::format::UNIT_BYTES;
 use crate::protocol;
 use crate::thread;
 use crate::volume::Volume;
 
 impl Stripe<'_> {
-    /// Erases a record of the log that no slot names any more, unless somebody holds it.
-    pub(super) fn erase_dead(&self, position: u64, bytes: u64) {
+    /// Erases a record of the log that no slot names any more, unless somebody holds it. A damaged slot may have named what
+    /// only looks like one, in the middle of another; or one that a second slot names.
+    pub(super) fn erase_dead(&self, position: u64) {
         if !self.volume.erases || self.must_reset(RingId::of(self.volume, position)) {
             return;
         }
-        let Some((offset, room)) = locate(self.volume, self.number, position) else { return };
-        if bytes == 0 || bytes > room || self.is_pinned(position) {
+        let Some((record, lengths, _)) = self.entry_at(position) else { return };
+        let Some(place) = self.proven_place(position, record) else { return };
+        if self.slots_of(&place, position).next().is_some() || self.is_pinned(position) {
             return;
         }
         // Pins that were lost hold nothing back.
         if self.volume.has_failed() {
             return;
         }
-        self.volume.region.word(offset).store(Head::Filler(bytes).word(), std::sync::atomic::Ordering::Release);
+        let bytes = lengths.record_bytes();
+        record.set_head(Head::Filler(bytes));
         self.shift(Word::FillerBytes, bytes, 0);
-        self.zero(offset + UNIT_BYTES as usize, bytes - UNIT_BYTES);
+        self.zero(record.offset + UNIT_BYTES as usize, bytes - UNIT_BYTES);
     }
 
     fn is_pinned(&self, position: u64) -> bool {

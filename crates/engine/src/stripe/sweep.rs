@@ -71,14 +71,17 @@ impl Stripe<'_> {
                 (Verdict::Hard, _) => Count::EvictionsPurged,
                 (_, Phase::Over) => Count::EvictionsExpired,
                 (Verdict::Soft, Phase::Fresh) => {
-                    record.set_times(record.times().staled());
+                    // What a damaged slot names may lie in the middle of another's value.
+                    if self.proven_place(seen.position(), record).is_some() {
+                        record.set_times(record.times().staled());
+                    }
                     continue;
                 }
                 _ => continue,
             };
             store_slot(slot, |_| Slot::EMPTY.0);
             self.forget(seen.position(), lengths.record_bytes());
-            self.erase_dead(seen.position(), lengths.record_bytes());
+            self.erase_dead(seen.position());
             self.tally(count, 1);
             dropped += 1;
         }
