@@ -206,6 +206,15 @@ impl<'a> Stripe<'a> {
         entry_at(self.volume, self.number, position)
     }
 
+    /// Where the key of an entry (of [`Stripe::entry_at`]) belongs, if its MAC proves that it was put at `position`.
+    fn proven_place(&self, position: u64, record: Record<'a>) -> Option<Place> {
+        // SAFETY: its end was checked, and we hold the lock: nobody overwrites it.
+        let key = unsafe { record.key() };
+        let place = self.volume.place(key);
+        let header = record.header();
+        (expected_mac(self.volume, self.number, position, place.hash, &header) == header.mac).then_some(place)
+    }
+
     /// Takes over a serial of another volume: those that come later are larger.
     pub(crate) fn keep_serial(&self, serial: u64) -> u64 {
         self.set(Word::Serial, self.get(Word::Serial).max(serial));
