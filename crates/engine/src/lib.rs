@@ -86,6 +86,7 @@ mod seam;
 mod stats;
 mod stripe;
 mod thread;
+mod transfer;
 mod verify;
 mod volume;
 mod write;
@@ -98,7 +99,8 @@ pub use options::Options;
 pub use purge::Purge;
 pub use put::{Change, Counter, PutOptions, Touch, Updated};
 pub use stats::Stats;
-pub use verify::Report;
+pub use transfer::{Broken, Exported, Import, ImportError, Imported};
+pub use verify::{Check, Repairs, Report};
 
 /// Seams for tests: kill points, a stopped reader, a clock that moves.
 #[cfg(feature = "seams")]

@@ -8,11 +8,13 @@
 //! | `hand.rs` | making room: planning, evicting, moving, skipping |
 //! | `sweep.rs` | dropping what was purged |
 //! | `erase.rs` | overwriting what died, where the volume is to do so |
+//! | `mend.rs` | reading all that is live, dropping what contradicts the format |
 //! | `repair.rs` | after a death: finishing what can be half done, counting again |
 
 mod erase;
 mod hand;
 mod index;
+mod mend;
 mod repair;
 mod ring;
 mod sweep;
