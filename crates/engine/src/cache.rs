@@ -13,7 +13,7 @@ use crate::read::{self, Use, Wanted};
 use crate::resize::{self, Resized};
 use crate::stats::{self, Stats};
 use crate::update::Update;
-use crate::verify::{self, Report};
+use crate::verify::{self, Check, Report};
 use crate::volume::Volume;
 use crate::write::{self, Condition, Draft, Outcome};
 
@@ -411,7 +411,7 @@ impl Cache {
     /// Walks the whole volume under its locks, one stripe at a time, and reports what contradicts the
     /// format. Writers wait meanwhile; readers don't.
     pub fn verify(&self) -> Result<Report> {
-        self.vouched(verify::verify)
+        self.vouched(|volume| verify::verify(volume, Check::new()))
     }
 
     /// The volume's file; `None` for one without a name.

@@ -64,7 +64,7 @@ impl Times {
     }
 
     /// From two spans after the creation, in milliseconds; `None` is for ever.
-    fn of(fresh: Option<u64>, usable: Option<u64>) -> Self {
+    pub(crate) fn of(fresh: Option<u64>, usable: Option<u64>) -> Self {
         let stale = match (fresh, usable) {
             (Some(fresh), Some(usable)) => pack_ms(usable.saturating_sub(fresh)),
             (Some(_), None) => EVER,

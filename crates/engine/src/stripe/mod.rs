@@ -9,12 +9,14 @@
 //! | `room.rs` | room that is filled while the lock is free: its growth, its end |
 //! | `sweep.rs` | dropping what was purged |
 //! | `erase.rs` | overwriting what died, where the volume is to do so |
+//! | `mend.rs` | reading all that is live, dropping what contradicts the format |
 //! | `untiled.rs` | logs that power loss has left: finding out what of their bytes is a record |
 //! | `repair.rs` | after a death: finishing what can be half done, counting again |
 
 mod erase;
 mod hand;
 mod index;
+mod mend;
 mod repair;
 mod ring;
 mod room;
