@@ -126,7 +126,7 @@ fn what_only_looks_like_an_entry_is_not_erased() {
         let vault = Vault::new();
         let cache = &vault.cache;
         // In the middle of a value stands what reads as the header of an entry with a key of one byte.
-        let header = [(3 << 56) | 1, 0, 1 << 48, 500_u64, 10 | (10 << 32), 1].map(u64::to_le_bytes).concat();
+        let header = [(3 << 56) | 1, 0, 1 << 48, 500_u64, 0xa | (0xa << 32), 1].map(u64::to_le_bytes).concat();
         let mut value = vec![7; 5000];
         value[1 + 80..][..header.len()].copy_from_slice(&header);
         cache.put("big", &value).unwrap();
