@@ -9,6 +9,7 @@
 //! | `sweep.rs` | dropping what was purged |
 //! | `erase.rs` | overwriting what died, where the volume is to do so |
 //! | `mend.rs` | reading all that is live, dropping what contradicts the format |
+//! | `survey.rs` | what lies where in the rings |
 //! | `repair.rs` | after a death: finishing what can be half done, counting again |
 
 mod erase;
@@ -17,6 +18,7 @@ mod index;
 mod mend;
 mod repair;
 mod ring;
+mod survey;
 mod sweep;
 
 use std::sync::atomic::Ordering::{Acquire, Relaxed, Release};
@@ -26,6 +28,7 @@ pub(crate) use hand::{Work, judge_pinned_again};
 pub(crate) use index::Found;
 pub(crate) use repair::{forget_verified, put_in_order};
 pub(crate) use ring::RingId;
+pub(crate) use survey::Piece;
 
 use crate::error::Result;
 use crate::format::layout::{Layout, STRIPE_BYTES};

@@ -271,7 +271,7 @@ impl Stripe<'_> {
         (self.volume.layout.buckets * BUCKET_SLOTS, live, ghosts)
     }
 
-    fn each_slot(&self, mut f: impl FnMut(Slot)) {
+    pub(crate) fn each_slot(&self, mut f: impl FnMut(Slot)) {
         for bucket in 0..self.volume.layout.buckets {
             for slot in self.volume.region.line(self.volume.layout.bucket_at(self.number, bucket)) {
                 f(Slot(super::load(slot)));

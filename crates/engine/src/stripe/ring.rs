@@ -167,7 +167,7 @@ impl<'a> Stripe<'a> {
     }
 
     /// The first word of whatever is, or will be, at a virtual offset: filler may be shorter than a header.
-    fn word_at(&self, ring: &Ring<'_>, at: u64) -> &'a AtomicU64 {
+    pub(super) fn word_at(&self, ring: &Ring<'_>, at: u64) -> &'a AtomicU64 {
         self.volume.region.word(self.offset_of(ring, at))
     }
 
