@@ -27,9 +27,14 @@ pub(super) const IMPORT_AFTER_HELP: &str = "\
 Ages and times go on: the time since the export counts, by the wall clocks of both machines. What is too large for this \
 volume is left out and told. Where the stream breaks off, what came before stays.";
 
+pub(super) const TOP_AFTER_HELP: &str = "\
+How long look-ups take is measured here, by looking hot keys up; that leaves no trace. Where other processes are attached it \
+joins them, as one of the users that it shows. Where the output is no terminal, one page is written.";
+
 /// `eyewall purge`
 #[derive(Debug, Args)]
 #[command(group = ArgGroup::new("what").required(true).multiple(true).args(["tag", "prefix", "all"]))]
+#[expect(clippy::struct_excessive_bools, reason = "each is a flag of the command line")]
 pub struct Purge {
     /// Entries that carry this tag; any number of times
     #[arg(long, value_name = "TAG")]
@@ -116,4 +121,32 @@ pub struct PutBeside {
     /// Small bytes of your own beside the value
     #[arg(long, value_name = "BYTES")]
     pub metadata: Option<OsString>,
+}
+
+/// `eyewall map`
+#[derive(Debug, Args)]
+pub struct Map {
+    /// Draw it into this file, instead of the terminal
+    #[arg(long, value_name = "FILE")]
+    pub svg: Option<PathBuf>,
+    /// One JSON object, with every extent
+    #[arg(long)]
+    pub json: bool,
+}
+
+/// `eyewall top`
+#[derive(Debug, Args)]
+pub struct Top {
+    /// How long to wait between two looks
+    #[arg(long, value_name = "DURATION", value_parser = parse_duration, default_value = "1s")]
+    pub interval: Duration,
+    /// Measure puts, too: small values under a key of its own, which is removed again
+    #[arg(long)]
+    pub probe_puts: bool,
+    /// One look, then end
+    #[arg(long)]
+    pub once: bool,
+    /// One JSON object a look
+    #[arg(long)]
+    pub json: bool,
 }
