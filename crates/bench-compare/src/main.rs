@@ -15,7 +15,7 @@ use eyewall_bench::child::{self, Task};
 use eyewall_bench::error::Result;
 use eyewall_bench::run::{Run, Settings};
 use eyewall_bench::store::{BARE_COPY, EYEWALL, FILES};
-use eyewall_bench::work::{files, get, open, overflow, overhead, processes, put, replay, sweep};
+use eyewall_bench::work::{files, get, open, overflow, overhead, processes, purge, put, replay, sweep, tagged, verify};
 
 /// Measures the engine; the record goes to `--out`.
 #[derive(Debug, Parser)]
@@ -50,6 +50,12 @@ enum Part {
     Open,
     /// Bytes beyond key and value
     Overhead,
+    /// Purging a million entries while others read
+    Purge,
+    /// Gets of entries with tags, judged
+    Tagged,
+    /// Checking a full volume
+    Verify,
 }
 
 /// What this program is started with by itself.
@@ -95,6 +101,9 @@ fn measure_part(run: &mut Run, part: Part) -> Result<()> {
         Part::Replay => replay::run(run),
         Part::Open => open::run(run),
         Part::Overhead => overhead::run(run),
+        Part::Purge => purge::run(run),
+        Part::Tagged => tagged::run(run),
+        Part::Verify => verify::run(run),
     }
 }
 

@@ -23,4 +23,5 @@ pub mod simulate;
 pub mod store;
 pub mod touch;
 pub mod trace;
+pub mod windows;
 pub mod work;

@@ -6,9 +6,12 @@ pub mod open;
 pub mod overflow;
 pub mod overhead;
 pub mod processes;
+pub mod purge;
 pub mod put;
 pub mod replay;
 pub mod sweep;
+pub mod tagged;
+pub mod verify;
 
 use std::path::{Path, PathBuf};
 
