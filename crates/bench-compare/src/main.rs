@@ -15,7 +15,9 @@ use eyewall_bench::child::{self, Task};
 use eyewall_bench::error::Result;
 use eyewall_bench::run::{Run, Settings};
 use eyewall_bench::store::{BARE_COPY, EYEWALL, FILES};
-use eyewall_bench::work::{files, get, open, overflow, overhead, processes, purge, put, replay, sweep, tagged, verify};
+use eyewall_bench::work::{
+    crashed, files, fill, get, open, overflow, overhead, processes, purge, put, replay, stream, sweep, tagged, verify,
+};
 
 /// Measures the engine; the record goes to `--out`.
 #[derive(Debug, Parser)]
@@ -50,10 +52,16 @@ enum Part {
     Open,
     /// Bytes beyond key and value
     Overhead,
+    /// One cold key asked for by 64 processes
+    Fill,
     /// Purging a million entries while others read
     Purge,
     /// Gets of entries with tags, judged
     Tagged,
+    /// Large values written piece by piece
+    Stream,
+    /// Opening a large volume after power loss
+    Crashed,
     /// Checking a full volume
     Verify,
 }
@@ -101,8 +109,11 @@ fn measure_part(run: &mut Run, part: Part) -> Result<()> {
         Part::Replay => replay::run(run),
         Part::Open => open::run(run),
         Part::Overhead => overhead::run(run),
+        Part::Fill => fill::run(run),
         Part::Purge => purge::run(run),
         Part::Tagged => tagged::run(run),
+        Part::Stream => stream::run(run),
+        Part::Crashed => crashed::run(run),
         Part::Verify => verify::run(run),
     }
 }

@@ -17,6 +17,7 @@ use crate::load::{self, Gets, Population, Sequences};
 use crate::random;
 use crate::store::Volume;
 use crate::touch::Touch;
+use crate::work::{crashed, fill, stream};
 
 /// The work of a child.
 #[derive(Debug, Clone, Subcommand)]
@@ -52,6 +53,12 @@ pub enum Task {
         /// Index of the first object
         first: u64,
     },
+    /// Asks for cold keys together with other processes
+    Fill(fill::Task),
+    /// Stores large values
+    Stream(stream::Task),
+    /// Opens a volume after power loss
+    Crashed(crashed::Task),
 }
 
 /// Does the work of a child.
@@ -68,6 +75,9 @@ pub fn run(task: &Task) -> Result<()> {
         }
         Task::Open { volume } => open(volume),
         Task::Puts { volume, value_bytes, first } => puts_until_killed(volume, *value_bytes, *first),
+        Task::Fill(task) => task.run(),
+        Task::Stream(task) => task.run(),
+        Task::Crashed(task) => task.run(),
     }
 }
 
@@ -102,7 +112,8 @@ fn puts_until_killed(volume: &Path, value_bytes: usize, first: u64) -> Result<()
     Ok(())
 }
 
-fn say(line: &str) -> Result<()> {
+/// Tells the parent.
+pub(crate) fn say(line: &str) -> Result<()> {
     let mut out = std::io::stdout().lock();
     writeln!(out, "{line}").and_then(|()| out.flush()).map_err(Error::io("answer the parent"))
 }

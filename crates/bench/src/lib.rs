@@ -9,12 +9,14 @@
 
 #![forbid(unsafe_code)]
 
+pub mod barrier;
 pub mod child;
 pub mod clock;
 pub mod contender;
 pub mod error;
 pub mod load;
 pub mod machine;
+pub mod memory;
 pub mod random;
 pub mod record;
 pub mod report;
