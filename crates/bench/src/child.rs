@@ -17,7 +17,7 @@ use crate::load::{self, Gets, Population, Sequences};
 use crate::random;
 use crate::store::Volume;
 use crate::touch::Touch;
-use crate::work::{crashed, fill, stream};
+use crate::work::{crashed, fill, paging, stream};
 
 /// The work of a child.
 #[derive(Debug, Clone, Subcommand)]
@@ -59,6 +59,8 @@ pub enum Task {
     Stream(stream::Task),
     /// Opens a volume after power loss
     Crashed(crashed::Task),
+    /// Does a mix with little memory
+    Paging(paging::Task),
 }
 
 /// Does the work of a child.
@@ -78,6 +80,7 @@ pub fn run(task: &Task) -> Result<()> {
         Task::Fill(task) => task.run(),
         Task::Stream(task) => task.run(),
         Task::Crashed(task) => task.run(),
+        Task::Paging(task) => task.run(),
     }
 }
 
@@ -87,8 +90,7 @@ fn gets_when_told(volume: &Path, population: Population, gets: &Gets) -> Result<
     // Uncounted: the pages of a shared file are mapped anew when they are first written to, by raising a frequency.
     store.gets(gets)?;
     say("ready")?;
-    let mut line = String::new();
-    std::io::stdin().read_line(&mut line).map_err(Error::io("wait for the start"))?;
+    hear()?;
     let lap = store.gets(gets)?;
     say(&format!("{} {} {}", lap.operations, lap.begin_ns, lap.end_ns))
 }
@@ -116,6 +118,13 @@ fn puts_until_killed(volume: &Path, value_bytes: usize, first: u64) -> Result<()
 pub(crate) fn say(line: &str) -> Result<()> {
     let mut out = std::io::stdout().lock();
     writeln!(out, "{line}").and_then(|()| out.flush()).map_err(Error::io("answer the parent"))
+}
+
+/// Waits for the parent's word; false: there will be none any more.
+pub(crate) fn hear() -> Result<bool> {
+    let mut line = String::new();
+    let bytes = std::io::stdin().read_line(&mut line).map_err(Error::io("wait for the parent's word"))?;
+    Ok(bytes > 0)
 }
 
 /// A child at work. Killed when dropped.

@@ -97,10 +97,8 @@ fn record(run: &mut Run, objects: u64, samples: &[Sample]) {
     run.push(row("read from storage by the open", "MB", |sample| sample.read_bytes as f64 / f64::from(1 << 20)));
     run.push(row("the first get", "ms", |sample| sample.get_ns as f64 / 1e6));
     run.push(row("the first put", "ms", |sample| sample.put_ns as f64 / 1e6));
-    let kept = samples.iter().map(|sample| 100.0 * sample.entries as f64 / objects as f64);
-    let row = Row::new("crashed", format!("{name}: entries kept, of those put before the first loss"), "%")
-        .series(Volume::NAME, &kept.collect::<Vec<_>>());
-    run.push(row);
+    let found = row("entries there after it", "k", |sample| sample.entries as f64 / 1e3);
+    run.push(found.series("put before the first loss", &[objects as f64 / 1e3]));
     let missed = samples.iter().filter(|sample| !sample.hit).count();
     if missed > 0 {
         run.note(format!("crashed: {missed} of {} first gets missed: the entry was not kept", samples.len()));

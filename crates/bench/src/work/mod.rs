@@ -7,6 +7,7 @@ pub mod get;
 pub mod open;
 pub mod overflow;
 pub mod overhead;
+pub mod paging;
 pub mod processes;
 pub mod purge;
 pub mod put;
