@@ -46,7 +46,7 @@ const CASES: [Case; 4] = [
     Case { name: RIGHT_FILES, kind: Kind::Files, cap_percent: 75 },
 ];
 
-/// Starts a process for each case, all of which fill their stores; then each does its laps in turn.
+/// Starts a process for each case, which fills its store; when all have, each does its laps in turn.
 pub fn run(run: &mut Run) -> Result<()> {
     let limit_bytes = run.pick(LIMIT_BYTES, LIMIT_BYTES / 4);
     // Each cap, the files' excess, and what is being written.
@@ -62,10 +62,9 @@ pub fn run(run: &mut Run) -> Result<()> {
                 return Ok(());
             }
         };
-        started.push(Started::new(run, case, group, limit_bytes)?);
-    }
-    for started in &mut started {
-        started.worker.line()?;
+        let mut process = Started::new(run, case, group, limit_bytes)?;
+        process.worker.line()?;
+        started.push(process);
     }
     let mut laps = CASES.iter().map(|_| Vec::new()).collect::<Vec<_>>();
     for repetition in 0..=run.repetitions() {
@@ -107,7 +106,7 @@ impl Started {
             (limit_bytes * case.cap_percent / 100).to_string(),
             (limit_bytes / MIB as u64 * OBJECTS_A_MIB).to_string(),
             THREADS.to_string(),
-            run.pick("15000", "2000").to_owned(),
+            run.pick("12000", "1500").to_owned(),
             run.pick("1500", "150").to_owned(),
         ];
         Ok(Self { worker: Worker::start(&arguments)?, _group: group, _directory: directory })
