@@ -3,6 +3,8 @@
 use std::fs;
 use std::hint::black_box;
 
+use eyewall::Check;
+
 use super::{KIB, MIB};
 use crate::clock::now_ns;
 use crate::contender::Contender as _;
@@ -15,7 +17,8 @@ use crate::touch;
 
 const VALUE_BYTES: usize = 4 * KIB;
 
-const WALK: &str = "verify: logs and index";
+const DEEP: &str = "verify, every entry read";
+const WALK: &str = "verify, logs and index alone";
 const READ: &str = "plain read of the file's bytes, in memory";
 
 /// Fills a volume twice over and checks it.
@@ -32,10 +35,12 @@ pub fn run(run: &mut Run) -> Result<()> {
     let path = directory.path().join(Volume::FILE);
     let bytes = fs::read(&path).map_err(Error::path("read", &path))?;
     let live_bytes = store.cache().stats()?.live_bytes;
+    let mut deep = Vec::new();
     let mut walks = Vec::new();
     let mut reads = Vec::new();
     for _ in 0..run.repetitions() {
-        walks.push(gigabytes_a_second(live_bytes, || walk(&store))?);
+        deep.push(gigabytes_a_second(live_bytes, || check(&store, true))?);
+        walks.push(gigabytes_a_second(live_bytes, || check(&store, false))?);
         reads.push(gigabytes_a_second(bytes.len() as u64, || {
             black_box(touch::every(&bytes));
             Ok(())
@@ -43,20 +48,26 @@ pub fn run(run: &mut Run) -> Result<()> {
     }
     let name = format!("{} MB full of 4 KB, {}", cap_bytes / MIB as u64, run.storage_name(Storage::Shm));
     let row = Row::new("verify", name, "GB/s")
+        .series(DEEP, &deep)
         .series(WALK, &walks)
         .series(READ, &reads)
-        .value(WALK, Ask::at_least(1.0))
-        .ratio(WALK, READ, Ask::NOTHING.aim(1.0));
+        .value(DEEP, Ask::at_least(1.0))
+        .ratio(DEEP, READ, Ask::NOTHING.aim(1.0));
     run.push(row);
     Ok(())
 }
 
-fn walk(store: &Volume) -> Result<()> {
-    let report = store.cache().verify()?;
-    match report.problems.first() {
-        Some(problem) => Err(Error::Invalid(format!("a volume that was only filled is not sound: {problem}"))),
-        None => Ok(()),
+/// Checks; `deep`: holds every entry against its checksum.
+fn check(store: &Volume, deep: bool) -> Result<()> {
+    let report = store.cache().verify_with(&Check::new().deep(deep))?;
+    if let Some(problem) = report.problems.first() {
+        return Err(Error::Invalid(format!("a volume that was only filled is not sound: {problem}")));
     }
+    if deep && report.entries_read != report.entries {
+        let what = format!("verify has read {} of {} entries", report.entries_read, report.entries);
+        return Err(Error::Invalid(what));
+    }
+    Ok(())
 }
 
 /// Billions of bytes in a second of `work`.
