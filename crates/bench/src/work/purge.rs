@@ -48,12 +48,12 @@ pub fn run(run: &mut Run) -> Result<()> {
         if run.lacks_space(storage, 2 * cap_bytes, &format!("purge on {}", run.storage_name(storage)))? {
             continue;
         }
-        let directory = run.scratch(storage)?;
-        let store = Volume::create(&Place { directory: directory.path(), cap_bytes, value_bytes: VALUE_BYTES })?;
-        store.put_all(0..KEPT, VALUE_BYTES, &PutOptions::new().tags(&[KEPT_TAG]))?;
         let mut samples = Vec::new();
         for _ in 0..run.repetitions() {
+            let directory = run.scratch(storage)?;
+            let store = Volume::create(&Place { directory: directory.path(), cap_bytes, value_bytes: VALUE_BYTES })?;
             store.put_all(KEPT..population.objects, VALUE_BYTES, &PutOptions::new().tags(&[PURGED_TAG]))?;
+            store.put_all(0..KEPT, VALUE_BYTES, &PutOptions::new().tags(&[KEPT_TAG]))?;
             run.settle(storage)?;
             samples.push(purge(&store, Duration::from_millis(run.pick(1_000, 100)))?);
             let left = purged - store.count_missing(KEPT..population.objects)?;

@@ -16,6 +16,7 @@ use self::process::Kind;
 use super::MIB;
 use crate::child::Worker;
 use crate::error::Result;
+use crate::machine;
 use crate::record::{Ask, Row};
 use crate::run::{Run, Storage};
 
@@ -78,6 +79,11 @@ pub fn run(run: &mut Run) -> Result<()> {
         }
     }
     record(run, limit_bytes, &laps);
+    if let Some(kib) = machine::read_ahead_kib(run.directory(Storage::Disk)) {
+        run.note(format!(
+            "paging: the kernel reads {kib} KiB ahead from this disk, for maps that ask for nothing else, too."
+        ));
+    }
     Ok(())
 }
 
