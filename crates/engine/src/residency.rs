@@ -84,9 +84,17 @@ impl Cache {
         let key = key.as_ref();
         write::check_key(self.volume(), key)?;
         self.vouched(|volume| {
+            let read_in = |offset: usize, bytes: usize| {
+                volume.region.prefault(offset, bytes).map_err(|error| failed(volume, "reading in", error))
+            };
+            // Both buckets: a look-up that finds the entry in the first doesn't touch the second.
+            let place = volume.place(key);
+            for bucket in place.buckets {
+                read_in(volume.layout.bucket_at(place.stripe, bucket), BUCKET_BYTES as usize)?;
+            }
             let Some(hit) = read::get(volume, key, Use::Peeks, Wanted::Any)? else { return Ok(false) };
             if let Some((offset, bytes)) = hit.span() {
-                volume.region.prefault(offset, bytes).map_err(|error| failed(volume, "reading in", error))?;
+                read_in(offset, bytes)?;
             }
             Ok(true)
         })
