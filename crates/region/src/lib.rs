@@ -11,6 +11,7 @@
 //! | [`liveness`] | [`Alive`](liveness::Alive): a lock that lives exactly as long as its process |
 //! | [`futex`] | sleeping on a 32-bit word that other processes wake |
 //! | [`fork`] | the fork generation, and what runs around `fork` |
+//! | [`memory`] | how much memory this process may use, how much it does, and whether it waits for some |
 //! | [`clock`] | wall-clock milliseconds, with a seam for tests |
 //!
 //! Linux only. Tested on x86-64; written for any 64-bit little-endian target, untested elsewhere.
@@ -20,6 +21,7 @@ pub mod file;
 pub mod fork;
 pub mod futex;
 pub mod liveness;
+pub mod memory;
 pub mod region;
 
 pub use region::Region;

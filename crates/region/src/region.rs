@@ -262,6 +262,31 @@ impl Region {
         Ok(())
     }
 
+    /// Gives the blocks and pages of `offset..offset + bytes` back to the kernel, in all processes, as far as they lie wholly
+    /// in there: they are zero afterwards, and whoever touches them again gives them blocks first.
+    ///
+    /// # Safety
+    /// Nobody, in any process, reads or writes those bytes meanwhile.
+    ///
+    /// # Errors
+    /// Where the storage can't do that.
+    ///
+    /// # Panics
+    /// If they lie outside the region: a bug of the caller.
+    pub unsafe fn give_back(&self, offset: usize, bytes: usize) -> io::Result<()> {
+        let start = offset.next_multiple_of(PAGE_BYTES);
+        let end = (offset + bytes) / PAGE_BYTES * PAGE_BYTES;
+        self.check(offset, bytes, 1);
+        if self.backing == Backing::Heap || start >= end {
+            return Ok(());
+        }
+        let pointer = self.pointer(start, end - start);
+        // The same as punching a hole, without a descriptor.
+        // SAFETY: the span is our own mapping; the caller vouches that nobody uses its bytes.
+        unsafe { rustix::mm::madvise(pointer.cast(), end - start, Advice::LinuxRemove)? };
+        Ok(())
+    }
+
     #[inline]
     fn check(&self, offset: usize, bytes: usize, align: usize) {
         assert!(
@@ -312,6 +337,25 @@ mod tests {
         one.half(4096).store(7, Relaxed);
         assert_eq!(two.half(4096).load(Relaxed), 7);
         one.sync(4096, 4).unwrap();
+    }
+
+    #[test]
+    fn whole_pages_are_given_back_and_are_zero_when_they_have_blocks_again() {
+        use std::os::unix::fs::MetadataExt;
+        let file = tempfile::tempfile_in("/dev/shm").unwrap();
+        file.set_len(4 * PAGE_BYTES as u64).unwrap();
+        crate::file::give_blocks(&file, 0, 4 * PAGE_BYTES as u64).unwrap();
+        let region = Region::map(&file, 4 * PAGE_BYTES, true).unwrap();
+        for page in 0..4 {
+            region.word(page * PAGE_BYTES).store(7, Relaxed);
+        }
+        let before = file.metadata().unwrap().blocks();
+        // SAFETY: this test alone knows the region.
+        unsafe { region.give_back(8, 3 * PAGE_BYTES) }.unwrap();
+        assert_eq!(before - file.metadata().unwrap().blocks(), 2 * PAGE_BYTES as u64 / 512);
+        crate::file::give_blocks(&file, 0, 4 * PAGE_BYTES as u64).unwrap();
+        assert_eq!([0, 1, 2, 3].map(|page| region.word(page * PAGE_BYTES).load(Relaxed)), [7, 0, 0, 7]);
+        assert_eq!(before, file.metadata().unwrap().blocks());
     }
 
     #[test]
