@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use crate::claim::Claim;
 use crate::error::Result;
+use crate::format::hash::Place;
 use crate::hit::{Hit, Info, Lookup};
 use crate::iter::Iter;
 use crate::options::Options;
@@ -12,6 +13,7 @@ use crate::purge::{self, Purge};
 use crate::put::{Change, Counter, PutOptions, Touch, Updated};
 use crate::read::{self, Use, Wanted};
 use crate::stats::{self, Stats};
+use crate::tier::Tier;
 use crate::verify::{self, Report};
 use crate::volume::Volume;
 use crate::write::{self, Condition, Draft, Outcome};
@@ -45,6 +47,7 @@ const PREFETCHED: usize = 16;
 #[derive(Debug, Clone)]
 pub struct Cache {
     volume: Arc<Volume>,
+    tier: Option<Arc<Tier>>,
 }
 
 impl Cache {
@@ -53,8 +56,8 @@ impl Cache {
         Options::new().open(path)
     }
 
-    pub(crate) fn from_volume(volume: Arc<Volume>) -> Self {
-        Self { volume }
+    pub(crate) fn from_volume(volume: Arc<Volume>, tier: Option<Arc<Tier>>) -> Self {
+        Self { volume, tier }
     }
 
     pub(crate) fn volume(&self) -> &Volume {
@@ -71,7 +74,16 @@ impl Cache {
     pub fn get(&self, key: impl AsRef<[u8]>) -> Result<Option<Hit<'_>>> {
         let key = key.as_ref();
         write::check_key(&self.volume, key)?;
-        read::get(&self.volume, key, Use::Counts, Wanted::Fresh)
+        self.look_up(&self.volume.place(key), key, Wanted::Fresh)
+    }
+
+    /// In the tier first, where there is one.
+    #[inline]
+    fn look_up(&self, place: &Place, key: &[u8], wanted: Wanted) -> Result<Option<Hit<'_>>> {
+        match &self.tier {
+            None => read::get_at(&self.volume, place, key, Use::Counts, wanted),
+            Some(tier) => tier.get(&self.volume, place, key, wanted),
+        }
     }
 
     /// As [`Cache::get`], but leaves no trace: neither in the entry's frequency nor in the counters.
@@ -167,7 +179,7 @@ impl Cache {
     pub fn lookup(&self, key: impl AsRef<[u8]>) -> Result<Lookup<'_>> {
         let key = key.as_ref();
         write::check_key(&self.volume, key)?;
-        Ok(Lookup::of(read::get(&self.volume, key, Use::Counts, Wanted::Any)?))
+        Ok(Lookup::of(self.look_up(&self.volume.place(key), key, Wanted::Any)?))
     }
 
     /// Stores `value` only if there is no valid entry of `key`; `None`: there was one.
@@ -286,10 +298,12 @@ impl Cache {
         for (number, key) in keys.iter().enumerate() {
             // Far enough ahead for memory to answer, near enough for the cache to hold it.
             if number % PREFETCHED == 0 {
-                places[number..].iter().take(PREFETCHED).for_each(|place| self.volume.prefetch_buckets(place));
+                for place in places[number..].iter().take(PREFETCHED) {
+                    self.volume.prefetch_buckets(place);
+                    self.tier.iter().for_each(|tier| tier.prefetch(place));
+                }
             }
-            let usage = (Use::Counts, Wanted::Fresh);
-            found.push(read::get_at(&self.volume, &places[number], key.as_ref(), usage.0, usage.1)?);
+            found.push(self.look_up(&places[number], key.as_ref(), Wanted::Fresh)?);
         }
         Ok(found)
     }
@@ -390,7 +404,8 @@ impl Cache {
 
     /// Numbers about the volume. Looks at the whole index, one stripe after the other.
     pub fn stats(&self) -> Result<Stats> {
-        stats::collect(&self.volume)
+        let tier = self.tier.as_ref().map(|tier| stats::collect_tier(&tier.volume)).transpose()?;
+        Ok(Stats { tier, ..stats::collect(&self.volume)? })
     }
 
     /// Walks the whole volume under its locks, one stripe at a time, and reports what contradicts the
@@ -402,6 +417,11 @@ impl Cache {
     /// The volume's file; `None` for one without a name.
     pub fn path(&self) -> Option<&Path> {
         self.volume.membership.path()
+    }
+
+    /// The file of the tier ([`Options::tier`]), where there is one.
+    pub fn tier_path(&self) -> Option<&Path> {
+        self.tier.as_ref()?.volume.membership.path()
     }
 
     /// Bytes of the volume, all overhead included: the hard cap.

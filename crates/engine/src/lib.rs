@@ -80,6 +80,7 @@ mod seam;
 mod stats;
 mod stripe;
 mod thread;
+mod tier;
 mod verify;
 mod volume;
 mod write;
@@ -91,7 +92,7 @@ pub use iter::Iter;
 pub use options::Options;
 pub use purge::Purge;
 pub use put::{Change, Counter, PutOptions, Touch, Updated};
-pub use stats::Stats;
+pub use stats::{Stats, TierStats};
 pub use verify::Report;
 
 /// Seams for tests: kill points, a stopped reader, a clock that moves.

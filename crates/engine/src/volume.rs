@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 use std::sync::atomic::Ordering::Relaxed;
 use std::sync::atomic::{AtomicU16, AtomicU64};
-use std::sync::{Mutex, PoisonError, Weak};
+use std::sync::{Arc, Mutex, PoisonError, Weak};
 use std::time::Duration;
 
 use eyewall_region::{Region, clock, fork};
@@ -42,6 +42,8 @@ pub(crate) struct Volume {
     pub(crate) copied_bytes: AtomicU64,
     /// Pins held by owned hits, so that holders of one entry share one. Locked only with the fork gate held.
     pub(crate) shared_pins: Mutex<HashMap<SharedKey, Weak<SharedPin>>>,
+    /// Of a tier: the volume that it stands in front of, which stays open as long as the tier does.
+    pub(crate) front_of: Option<Arc<Self>>,
 }
 
 static NEXT_ID: AtomicU64 = AtomicU64::new(1);
@@ -131,6 +133,11 @@ impl Volume {
     /// Notes the present time for later boots.
     pub(crate) fn see_time(&self) {
         Attachment(&self.region).see_time(self.now_ms());
+    }
+
+    /// What messages call it.
+    pub(crate) fn name(&self) -> &std::path::Path {
+        self.membership.path().unwrap_or_else(|| "the volume".as_ref())
     }
 
     #[inline]

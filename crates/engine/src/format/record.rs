@@ -58,7 +58,9 @@ impl Flags {
     pub(crate) const NEGATIVE: Self = Self(1);
     /// Its metadata ends in tags.
     pub(crate) const TAGGED: Self = Self(2);
-    const ALL: u8 = 3;
+    /// It is the copy of another volume's entry: its metadata ends in its origin, behind the tags.
+    pub(crate) const COPY: Self = Self(4);
+    const ALL: u8 = 7;
 
     #[inline]
     pub(crate) fn has(self, flag: Self) -> bool {
@@ -309,12 +311,12 @@ mod tests {
 
     #[test]
     fn head_words_survive_packing() {
-        let flags = Flags::NEGATIVE.with(Flags::TAGGED);
+        let flags = Flags::NEGATIVE.with(Flags::TAGGED).with(Flags::COPY);
         for head in [Head::Filler(1 << 36), Head::Room(1 << 36), Head::Entry((1 << 48) - 1, flags)] {
             assert_eq!(Head::from_word(head.word()), Some(head));
         }
         let of_other_kind = Head::Filler(64).word() ^ ((FILLER ^ ROOM) << KIND_SHIFT);
-        for word in [0, u64::MAX, 4 << KIND_SHIFT, (ENTRY << KIND_SHIFT) | (4 << PAYLOAD_BITS), of_other_kind] {
+        for word in [0, u64::MAX, 4 << KIND_SHIFT, (ENTRY << KIND_SHIFT) | (8 << PAYLOAD_BITS), of_other_kind] {
             assert_eq!(Head::from_word(word), None);
         }
     }

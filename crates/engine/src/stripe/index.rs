@@ -7,7 +7,8 @@ use std::sync::atomic::AtomicU64;
 
 use super::{Count, RingId, Stripe, Word, store_slot, verify_entry};
 use crate::format::hash::Place;
-use crate::format::record::{Lengths, Record};
+use crate::format::origin::Origin;
+use crate::format::record::{Flags, Lengths, Record};
 use crate::format::slot::Slot;
 
 /// A live entry and the slot that names it.
@@ -18,6 +19,15 @@ pub(crate) struct Found<'a> {
     pub(crate) record: Record<'a>,
     pub(crate) lengths: Lengths,
     pub(crate) serial: u64,
+}
+
+impl Found<'_> {
+    /// Under the stripe's lock: what it is a copy of, in a tier.
+    pub(crate) fn origin(&self) -> Option<Origin> {
+        // SAFETY: the entry is live and we hold the lock: nobody reclaims it.
+        let metadata = unsafe { self.record.metadata() };
+        Origin::read(metadata).filter(|_| self.record.flags().has(Flags::COPY)).map(|(origin, _)| origin)
+    }
 }
 
 impl<'a> Stripe<'a> {

@@ -7,12 +7,14 @@
 //! | `ring.rs` | head, tail, records and filler of one ring |
 //! | `hand.rs` | making room: planning, evicting, moving, skipping |
 //! | `sweep.rs` | dropping what was purged |
+//! | `pages.rs` | of a tier: getting pages, and giving them back |
 //! | `erase.rs` | overwriting what died, where the volume is to do so |
 //! | `repair.rs` | after a death: finishing what can be half done, counting again |
 
 mod erase;
 mod hand;
 mod index;
+mod pages;
 mod repair;
 mod ring;
 mod sweep;
@@ -40,7 +42,7 @@ const READER_FLAGS: usize = 64;
 const HEADS: usize = 128;
 const STATE: usize = 192;
 const COUNTERS: usize = 320;
-const _: () = assert!(STATE + (Word::Swept as usize + 1) * 8 <= COUNTERS);
+const _: () = assert!(STATE + (Word::Present as usize + 1) * 8 <= COUNTERS);
 const _: () = assert!(COUNTERS + (Count::EvictionsPurged as usize + 1) * 8 <= STRIPE_BYTES as usize);
 
 /// The words of a stripe that its lock protects, beside the rings' own.
@@ -65,6 +67,8 @@ pub(crate) enum Word {
     SweepEpoch,
     /// The same of the last pass that was completed: what was purged up to it is gone.
     Swept,
+    /// Of a tier: so many bytes of the stripe's data, from their start on, have pages.
+    Present = 15,
 }
 
 /// What a stripe counts, for ever.
@@ -142,6 +146,17 @@ impl<'a> Stripe<'a> {
             stripe.repair();
         }
         Ok(stripe)
+    }
+
+    /// As [`Stripe::lock`], but doesn't wait; `probe`: takes the lock from a dead holder.
+    pub(crate) fn try_lock(volume: &'a Volume, number: usize, probe: bool) -> Option<Self> {
+        let base = volume.layout.stripe_at(number);
+        let got = lock::try_acquire(volume, volume.region.half(base + LOCK), probe)?;
+        let mut stripe = Self { volume, number, base, locked: true };
+        if got == Got::FromTheDead {
+            stripe.repair();
+        }
+        Some(stripe)
     }
 
     /// A look at a stripe without its lock, for those that may not write: nothing may be changed through it.

@@ -145,6 +145,7 @@ impl Stripe<'_> {
             Word::SweepBucket,
             Word::SweepEpoch,
             Word::Swept,
+            Word::Present,
         ] {
             self.set(word, 0);
         }

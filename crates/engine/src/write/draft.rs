@@ -2,6 +2,7 @@
 
 use crate::error::{Error, Result};
 use crate::format::hash::checksum;
+use crate::format::origin::{ORIGIN_BYTES, Origin};
 use crate::format::record::{Flags, HEADER_BYTES, Header, KEY_BYTES_MAX, Lengths, METADATA_BYTES_MAX, Record};
 use crate::format::tags::{self, TAGS_MAX};
 use crate::format::times::Times;
@@ -14,7 +15,7 @@ use crate::volume::Volume;
 pub(crate) struct Draft<'a> {
     pub(crate) key: &'a [u8],
     metadata: &'a [u8],
-    /// Behind the caller's metadata.
+    /// Behind the caller's metadata; of a copy, its origin, which stands behind the tags.
     tags: Vec<u8>,
     pub(crate) value: &'a [u8],
     pub(crate) lengths: Lengths,
@@ -23,6 +24,8 @@ pub(crate) struct Draft<'a> {
     pub(crate) times: Times,
     /// The purge epoch as the work on the entry began: what is purged from then on means it, too.
     pub(crate) epoch: u32,
+    /// That of the entry that this is a copy of; others get a new one.
+    pub(crate) serial: Option<u64>,
 }
 
 impl<'a> Draft<'a> {
@@ -45,12 +48,35 @@ impl<'a> Draft<'a> {
             created_ms: volume.now_ms(),
             times: Times::new(options.ttl, options.stale),
             epoch,
+            serial: None,
         };
         let (bytes, max) = (draft.lengths.record_bytes(), volume.layout.entry_bytes_max);
         if bytes > max {
             return Err(Error::EntryTooLarge { bytes, max });
         }
         Ok(draft)
+    }
+
+    /// A copy, in the tier `volume`, of another volume's entry: its header, key, metadata and value.
+    pub(crate) fn copy_of(
+        volume: &Volume,
+        header: &Header,
+        [key, metadata, value]: [&'a [u8]; 3],
+        origin: &Origin,
+    ) -> Self {
+        Self {
+            key,
+            metadata,
+            value,
+            lengths: Lengths { metadata: header.lengths.metadata + ORIGIN_BYTES as u64, ..header.lengths },
+            flags: header.flags.with(Flags::COPY),
+            tags: origin.bytes().to_vec(),
+            created_ms: header.created_ms,
+            times: header.times,
+            // Nothing is purged in a tier: the other volume's purges are.
+            epoch: volume.purges().epoch() as u32,
+            serial: Some(header.serial),
+        }
     }
 
     /// As if the work on it had begun in an earlier epoch.

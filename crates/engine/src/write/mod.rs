@@ -78,6 +78,16 @@ pub(crate) fn put(volume: &Volume, draft: &Draft<'_>, condition: Condition<'_>) 
     }
 }
 
+/// Stores a draft under its stripe's lock, which the caller has taken, and gives the lock back. Nothing is waited for.
+pub(crate) fn put_locked(mut stripe: Stripe<'_>, place: &Place, draft: &Draft<'_>) -> Result<Outcome> {
+    let found = stripe.find(place, draft.key);
+    let ring = choose_ring(&stripe, place, draft, found.as_ref());
+    let (ring, at) = make_room(&mut stripe, ring, draft)?;
+    let checksum = draft.fill(stripe.volume, record(&stripe, ring, at));
+    let spot = Spot { ring, at, checksum, advance: true };
+    Ok(finish(&stripe, place, spot, draft, Condition::Always))
+}
+
 /// Room in `ring`; or in main, where readers hold too much of small: newcomers that are being sent to slow
 /// clients can fill it before an eighth of the stripe is held.
 fn make_room(stripe: &mut Stripe<'_>, ring: RingId, draft: &Draft<'_>) -> Result<(RingId, u64)> {
@@ -195,7 +205,7 @@ fn finish(stripe: &Stripe<'_>, place: &Place, spot: Spot, draft: &Draft<'_>, con
     let record = record(stripe, spot.ring, spot.at);
     let ring = stripe.ring(spot.ring);
     let superseded = draft.is_superseded(stripe.volume);
-    let serial = stripe.next_serial();
+    let serial = draft.serial.unwrap_or_else(|| stripe.next_serial());
     if superseded {
         // Its bytes lie in free space, or in room that nobody will publish.
         if spot.advance {
