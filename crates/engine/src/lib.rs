@@ -102,4 +102,5 @@ pub mod seams {
     pub use crate::format::parse::parse;
     pub use crate::seam::armed::{die_after, pause_before_pin, stop_after, stores_since};
     pub use eyewall_region::clock::{shift_for_tests as shift_clock, shift_wall_for_tests as shift_wall_clock};
+    pub use eyewall_region::memory::ignore_waiting_for_tests as ignore_waiting;
 }

@@ -19,8 +19,8 @@ const SIZE_DEFAULT: u64 = 64 << 20;
 const ENTRY_SIZE_HINT_DEFAULT: u64 = 1024;
 const TIER_FOLDER_DEFAULT: &str = "/dev/shm";
 /// So many of the largest copies fit a tier: it then has sixteen stripes, of which one at a time can be given back.
-const TIER_ENTRIES_LEAST: u64 = 64;
-const TIER_ENTRY_LEAST: u64 = 4 << 10;
+const TIER_ENTRIES_LEAST: u64 = 256;
+const TIER_ENTRY_LEAST: u64 = 16 << 10;
 /// A copy is made while somebody waits for the entry.
 const TIER_ENTRY_MOST: u64 = 1 << 20;
 const LOCK_DEADLINE_DEFAULT: Duration = Duration::from_secs(1);
@@ -151,7 +151,7 @@ impl Options {
     ///
     /// All processes that open the volume with a tier share one; those that don't, see and change the same entries. It never
     /// gives what was overwritten, removed or purged, by whomever. [`Cache::get`], [`Cache::lookup`] and [`Cache::get_many`]
-    /// look there first; copied is what takes up to 1/64 of the tier, and 1 MiB.
+    /// look there first; copied is what takes up to 1/256 of the tier, and 1 MiB.
     ///
     /// It takes memory as it is filled, and gives it back when the process's control group gets short of it (see
     /// `docs/operations.md`). Its file is there from the first process that opens it to the last one that leaves. One that

@@ -142,7 +142,9 @@ pub(crate) fn collect_tier(volume: &Volume) -> Result<TierStats> {
         voids: of_volume.misses,
         fills: of_volume.puts,
         bytes_filled: of_volume.bytes_written,
-        evictions: of_volume.evictions_cold + of_volume.evictions_expired + of_volume.evictions_index,
+        evictions: [of_volume.evictions_cold, of_volume.evictions_expired, of_volume.evictions_index]
+            .into_iter()
+            .fold(0, u64::wrapping_add),
         pins: of_volume.pins,
         processes: of_volume.processes,
     })

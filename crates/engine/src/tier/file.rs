@@ -70,6 +70,9 @@ impl Wanted<'_> {
     /// `None`: it was made, or removed; look again.
     fn open_once(&self) -> Result<Option<Arc<Volume>>> {
         let reading = |error| Error::io("reading", &self.path, error);
+        if self.path.is_symlink() {
+            return Err(Error::NoTier { path: self.path.clone(), why: "it is a symbolic link" });
+        }
         let file = match file::open(&self.path, true) {
             Ok(file) => file,
             Err(error) if error.kind() == ErrorKind::NotFound => {

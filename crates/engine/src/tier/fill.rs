@@ -13,23 +13,34 @@ use crate::format::record::METADATA_BYTES_MAX;
 use crate::format::times::Phase;
 use crate::purge::{self, Subject, Verdict};
 use crate::read::Pinned;
-use crate::stripe::{RingId, Stripe};
+use crate::stripe::{Found, RingId, Stripe};
 use crate::volume::Volume;
 use crate::write::{self, Draft};
 
 /// An entry is copied when it is hit as often as this, of late: [`crate::format::slot::Slot::frequency`].
 const FREQUENCY_MIN: u64 = 2;
+/// Where less than this part of a stripe's main ring is free, a new copy costs another its place;
+const ROOMY: u64 = 8;
+/// then one in so many is made: what is asked for often is offered again soon, and the rest would only be copied in and out.
+const MADE_OF_OFFERED: u64 = 4;
 /// The holder of a busy lock isn't asked for more often than that.
 const PROBE_EVERY_MS: u64 = 10;
 
 impl Tier {
-    /// Copies an entry that was hit just now, if it is worth it.
+    /// Copies an entry that was hit just now, if it is worth it; `renews`: there is a copy of it, which is void.
     #[inline]
-    pub(super) fn consider(&self, volume: &Volume, place: &Place, found: &Pinned<'_>) {
+    pub(super) fn consider(&self, volume: &Volume, place: &Place, found: &Pinned<'_>, renews: bool) {
         // The hit itself isn't counted in what was seen.
-        if found.seen.frequency() + 1 >= FREQUENCY_MIN && found.phase == Phase::Fresh {
+        let often = found.seen.frequency() + 1 >= FREQUENCY_MIN && found.phase == Phase::Fresh;
+        if often && (renews || self.may_evict(self.place(place).stripe)) {
             self.fill(volume, place, found);
         }
+    }
+
+    /// Whether a new copy may cost others their place.
+    fn may_evict(&self, stripe: usize) -> bool {
+        let main = Stripe::unlocked(&self.volume, stripe).ring(RingId::Main);
+        main.free() > main.size / ROOMY || self.offers.fetch_add(1, Relaxed).is_multiple_of(MADE_OF_OFFERED)
     }
 
     #[cold]
@@ -48,11 +59,13 @@ impl Tier {
         }
         let Some(origin) = origin_of(volume, place, found) else { return };
         let [key, metadata, value] = found.parts();
-        // Of several readers of one entry, one copies it.
-        if stripe.find(&own, key).is_some_and(|copy| copy.origin() == Some(origin)) {
+        let header = found.record.header();
+        // Of several readers of one entry, one copies it. After a touch it has other times.
+        let is_same = |copy: Found<'_>| copy.origin() == Some(origin) && copy.record.times() == header.times;
+        if stripe.find(&own, key).is_some_and(is_same) {
             return;
         }
-        let draft = Draft::copy_of(&self.volume, &found.record.header(), [key, metadata, value], &origin);
+        let draft = Draft::copy_of(&self.volume, &header, [key, metadata, value], &origin);
         // Refused where readers hold too much of the tier: then there is no copy.
         let _ = write::put_locked(stripe, &own, &draft);
     }

@@ -57,13 +57,28 @@ pub(crate) struct Tier {
     pressure: Pressure,
     /// When the holder of a busy lock was asked for last.
     probed_ms: AtomicU64,
+    /// Copies that could have been made where there was no room left.
+    offers: AtomicU64,
+}
+
+/// What a tier has of a key.
+enum Copy<'a> {
+    Valid(Hit<'a>),
+    /// A copy of what is no more as it was.
+    Void,
+    Absent,
 }
 
 /// Opens the tier that `options` ask for.
 pub(crate) fn open(options: &Options, volume: &Arc<Volume>) -> Result<Option<Arc<Tier>>> {
     let Some(bytes) = options.tier else { return Ok(None) };
     let volume = file::open(options, bytes, volume)?;
-    Ok(Some(Arc::new(Tier { volume, pressure: Pressure::new(), probed_ms: AtomicU64::new(0) })))
+    Ok(Some(Arc::new(Tier {
+        volume,
+        pressure: Pressure::new(),
+        probed_ms: AtomicU64::new(0),
+        offers: AtomicU64::new(0),
+    })))
 }
 
 /// For volumes that can't have a tier.
@@ -110,12 +125,15 @@ impl Tier {
         key: &[u8],
         wanted: Wanted,
     ) -> Result<Option<Hit<'a>>> {
-        // Void or valid, the copy's origin is there; and without a copy, the volume is asked.
+        // They are looked at in any case: to hold a copy against its origin, or because there is none.
         volume.prefetch_buckets(place);
-        if let Some(hit) = self.get_copy(volume, place, key, wanted) {
-            return Ok(Some(hit));
-        }
-        read::get_watched(volume, place, key, Use::Counts, wanted, |found| self.consider(volume, place, found))
+        let renews = match self.get_copy(volume, place, key, wanted) {
+            Copy::Valid(hit) => return Ok(Some(hit)),
+            Copy::Void => true,
+            Copy::Absent => false,
+        };
+        let consider = |found: &Pinned<'_>| self.consider(volume, place, found, renews);
+        read::get_watched(volume, place, key, Use::Counts, wanted, consider)
     }
 
     /// Asks for the cache lines of a key, ahead of their use.
@@ -130,20 +148,20 @@ impl Tier {
     }
 
     #[inline]
-    fn get_copy<'a>(&'a self, volume: &'a Volume, place: &Place, key: &[u8], wanted: Wanted) -> Option<Hit<'a>> {
+    fn get_copy<'a>(&'a self, volume: &'a Volume, place: &Place, key: &[u8], wanted: Wanted) -> Copy<'a> {
         let tier = &*self.volume;
         let own = self.place(place);
         if tier.membership.owner_word() == 0 {
             // A forked child that could not register.
-            return None;
+            return Copy::Absent;
         }
-        let thread = Thread::current(tier)?;
-        let pin = thread.free_pin().filter(|_| !read::must_copy(tier, own.stripe))?;
-        let found = read::find(tier, &own, key, wanted, pin)?;
+        let Some(thread) = Thread::current(tier) else { return Copy::Absent };
+        let pin = thread.free_pin().filter(|_| !read::must_copy(tier, own.stripe));
+        let Some(found) = pin.and_then(|pin| read::find(tier, &own, key, wanted, pin)) else { return Copy::Absent };
         let Some((slot, seen)) = is_valid(volume, place, &found) else {
             found.release();
             thread.count(Counter::Misses);
-            return None;
+            return Copy::Void;
         };
         read::count(thread, Use::Counts, Some(&found));
         read::raise(slot, seen);
@@ -153,7 +171,7 @@ impl Tier {
         if thread.is_nth(Counter::Hits, LOOKS_EVERY) {
             self.look_at_memory();
         }
-        Some(found.into_hit())
+        Copy::Valid(found.into_hit())
     }
 }
 

@@ -1,34 +1,34 @@
 //! When the tier gives way: how much memory this process's control groups still have, asked now and then.
 //!
 //! ```text
-//!            90 %         95 % of a limit
+//!            80 %         90 % of a limit
 //!   takes pages | keeps what it has | gives a stripe back at each look
 //! ```
 //!
-//! In use is all but the page cache of files, which the kernel drops by itself. The gap keeps the tier from taking at once
-//! what it has just given back. Where some task waited for memory in more than 10 % of the last ten seconds, a stripe goes
-//! every two seconds; the kernel's mean needs as long to notice.
+//! In use is all but the page cache of files, which the kernel drops by itself, but needs some of: the volume's own pages are
+//! there. The gap keeps the tier from taking at once what it has just given back. Where some task waited for memory in more
+//! than 10 % of the last ten seconds, a stripe goes every five seconds: the kernel's mean needs that long to notice.
 
 use std::sync::Mutex;
 use std::sync::atomic::Ordering::Relaxed;
 use std::sync::atomic::{AtomicBool, AtomicU64};
 
 use eyewall_region::clock;
-use eyewall_region::memory::Memory;
+use eyewall_region::memory::{Memory, Share};
 
 /// It isn't looked more often than that.
 const LOOK_EVERY_MS: u64 = 100;
 /// Each so many looks, the process's control groups are looked up anew: it may have been moved.
 const FIND_EVERY: u64 = 64;
 /// Of a limit, in percent: pages are taken up to here,
-const TAKE_UP_TO: u64 = 90;
+const TAKE_UP_TO: u64 = 80;
 /// and given back above.
-const GIVE_BACK_ABOVE: u64 = 95;
+const GIVE_BACK_ABOVE: u64 = 90;
 /// Hundredths of a percent of time waited: pages are given back above,
 const STALLED: u64 = 1000;
 /// and taken again below.
-const NOT_STALLED: u64 = 100;
-const STALLED_EVERY_MS: u64 = 2000;
+const NOT_STALLED: u64 = 500;
+const STALLED_EVERY_MS: u64 = 5000;
 
 /// What one process knows about its memory.
 #[derive(Debug)]
@@ -101,7 +101,10 @@ impl Pressure {
     }
 
     fn look(&self) -> Seen {
-        let judged = |memory: &Memory| judge(memory.shares().map(|share| (share.used, share.limit)), memory.stalled());
+        let judged = |memory: &Memory| {
+            let shares: Vec<Share> = memory.shares().collect();
+            judge(&shares, memory.stalled(!shares.is_empty()))
+        };
         let looks = self.looks.fetch_add(1, Relaxed);
         let Ok(mut memory) = self.memory.try_lock() else { return judged(&Memory::of_this_process()) };
         if looks % FIND_EVERY == FIND_EVERY - 1 {
@@ -111,10 +114,10 @@ impl Pressure {
     }
 }
 
-/// `shares`: used and limit of each group that has one. `stalled`: in hundredths of a percent.
-fn judge(shares: impl Iterator<Item = (u64, u64)>, stalled: u64) -> Seen {
+/// `stalled`: in hundredths of a percent.
+fn judge(shares: &[Share], stalled: u64) -> Seen {
     let mut seen = Seen { over_limit: false, stalled: stalled > STALLED, room: u64::MAX };
-    for (used, limit) in shares {
+    for Share { used, limit } in shares.iter().copied() {
         seen.over_limit |= used > limit / 100 * GIVE_BACK_ABOVE;
         seen.room = seen.room.min((limit / 100 * TAKE_UP_TO).saturating_sub(used));
     }
@@ -130,18 +133,19 @@ mod tests {
 
     #[test]
     fn pages_are_taken_below_the_limit_kept_near_it_and_given_back_above() {
-        let judged = |used, stalled| judge([(used, 1000), (10, 1_000_000)].into_iter(), stalled);
+        let judged =
+            |used, stalled| judge(&[Share { used, limit: 1000 }, Share { used: 10, limit: 1_000_000 }], stalled);
         for (used, stalled, over_limit, is_stalled, room) in [
-            (100, 0, false, false, 800),
-            (890, 0, false, false, 10),
+            (100, 0, false, false, 700),
+            (790, 0, false, false, 10),
+            (800, 0, false, false, 0),
             (900, 0, false, false, 0),
-            (950, 0, false, false, 0),
-            (951, 0, true, false, 0),
+            (901, 0, true, false, 0),
             (100, NOT_STALLED + 1, false, false, 0),
             (100, STALLED + 1, false, true, 0),
         ] {
             assert_eq!(judged(used, stalled), Seen { over_limit, stalled: is_stalled, room }, "{used} {stalled}");
         }
-        assert_eq!(judge(std::iter::empty(), 0), Seen { over_limit: false, stalled: false, room: u64::MAX });
+        assert_eq!(judge(&[], 0), Seen { over_limit: false, stalled: false, room: u64::MAX });
     }
 }
