@@ -161,7 +161,7 @@ fn a_tier_in_use_has_its_size_and_a_deserted_one_is_made_anew() {
         }
         other => panic!("{other}"),
     }
-    assert!(matches!(open(1000), Err(Error::SizeTooSmall { .. }) | Err(Error::OptionsDiffer { .. })));
+    assert!(matches!(open(1000), Err(Error::SizeTooSmall { .. } | Error::OptionsDiffer { .. })));
     assert_eq!(&tier_stats(&open((1 << 20) + 5).unwrap()).size_bytes, &(1 << 20), "whole pages");
     drop(cache);
     let mut child = start(&place, "tiered");
