@@ -91,6 +91,7 @@ mod seam;
 mod stats;
 mod stripe;
 mod thread;
+mod tier;
 mod update;
 mod verify;
 mod volume;
@@ -105,7 +106,7 @@ pub use options::{Options, Unclean};
 pub use purge::Purge;
 pub use put::{Change, Counter, PutOptions, Touch, Updated};
 pub use resize::Resized;
-pub use stats::Stats;
+pub use stats::{Stats, TierStats};
 pub use verify::Report;
 
 /// Seams for tests: kill points, a stopped reader, a clock that moves.
@@ -115,4 +116,5 @@ pub mod seams {
     pub use crate::format::parse::parse;
     pub use crate::seam::armed::{die_after, pause_before_judging, pause_before_pin, stop_after, stores_since};
     pub use eyewall_region::clock::{shift_for_tests as shift_clock, shift_wall_for_tests as shift_wall_clock};
+    pub use eyewall_region::memory::ignore_waiting_for_tests as ignore_waiting;
 }
