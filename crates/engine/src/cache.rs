@@ -294,7 +294,9 @@ impl Cache {
                 if number % PREFETCHED == 0 {
                     for place in places[number..].iter().take(PREFETCHED) {
                         volume.prefetch_buckets(place);
-                        tier.iter().for_each(|tier| tier.prefetch(place));
+                        if let Some(tier) = tier {
+                            tier.prefetch(place);
+                        }
                     }
                 }
                 let (place, key) = (&places[number], key.as_ref());

@@ -55,7 +55,7 @@ impl Tier {
         let own = self.place(place);
         let Some(stripe) = Stripe::try_lock(&self.volume, own.stripe, self.may_probe()) else { return };
         // Under the lock: a lock that was lost reads as free, and where a tier was resized by somebody, its pages are gone.
-        if self.volume.check_intact().is_err() || self.volume.check_present().is_err() || !self.has_pages(&stripe) {
+        if !self.is_usable() || !self.has_pages(&stripe) {
             return;
         }
         let Some(origin) = origin_of(volume, place, found) else { return };

@@ -150,7 +150,9 @@ impl Tiers {
         let of = volume.map_or(0, |volume| volume.id);
         // Another thread may have been faster; its tier is as good.
         let next = self.next.get_or_init(|| Box::new(Self { of, tier: opened, next: OnceLock::new() }));
-        self.tier.iter().for_each(Tier::retire);
+        if let Some(tier) = &self.tier {
+            tier.retire();
+        }
         next
     }
 }
@@ -166,10 +168,15 @@ impl Tier {
         }))
     }
 
-    /// `None` once the tier has failed.
+    /// Whether its file is what it was: not truncated, nor resized by somebody as a volume.
+    fn is_usable(&self) -> bool {
+        self.volume.check_intact().and_then(|()| self.volume.check_present()).is_ok()
+    }
+
+    /// `None` once the tier can't be used any more.
     pub(crate) fn stats(&self) -> Result<Option<TierStats>> {
         let stats = stats::collect_tier(&self.volume);
-        if self.volume.has_failed() { Ok(None) } else { stats.map(Some) }
+        if self.is_usable() { stats.map(Some) } else { Ok(None) }
     }
 
     /// As [`read::get_at`], of a volume that this is the tier of.
