@@ -270,6 +270,10 @@ fn put_in_order(volume: &Volume) -> io::Result<()> {
     if state == State::Void {
         attachment.count_unclean_drop();
     }
+    // What is no id was damaged: it names no other volume.
+    if volume.purges().moved() == 0 {
+        volume.purges().set_moved(0);
+    }
     purge::put_in_order(volume, sound, crashed)?;
     attachment.set_time_base(time_base(volume, here.map(|(boot, _)| boot)));
     volume.time_base.store(attachment.time_base(), Relaxed);

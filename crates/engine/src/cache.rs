@@ -14,7 +14,7 @@ use crate::resize::{self, Resized};
 use crate::stats::{self, Stats};
 use crate::tier::{Tier, Tiers};
 use crate::update::Update;
-use crate::verify::{self, Report};
+use crate::verify::{self, Check, Report};
 use crate::volume::Volume;
 use crate::write::{self, Condition, Draft, Outcome};
 
@@ -450,7 +450,7 @@ impl Cache {
     /// Walks the whole volume under its locks, one stripe at a time, and reports what contradicts the
     /// format. Writers wait meanwhile; readers don't.
     pub fn verify(&self) -> Result<Report> {
-        self.vouched(verify::verify)
+        self.vouched(|volume| verify::verify(volume, Check::new()))
     }
 
     /// The volume's file; `None` for one without a name.

@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use crate::format::layout::{SIZE_MIN, Unfit};
 use crate::format::superblock::{Rejected, VERSION};
+use crate::transfer::ImportError;
 
 /// What this crate's functions return.
 pub type Result<T> = std::result::Result<T, Error>;
@@ -221,6 +222,15 @@ pub enum Error {
     /// A volume without a name, or in the heap, is to be resized.
     #[error("a volume without a file can't be resized; make a new one")]
     Nameless,
+    /// The stream of an export could not be written. What was written of it has no end.
+    #[error("can't write the export: {source}")]
+    Export {
+        /// What the writer answered.
+        source: io::Error,
+    },
+    /// An import ended early. What it had stored until then stays.
+    #[error(transparent)]
+    Import(#[from] Box<ImportError>),
     /// The operating system refused.
     #[error("{what} {path}: {source}")]
     Io {

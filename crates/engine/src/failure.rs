@@ -15,7 +15,8 @@ impl Cache {
     /// cache and all its hits, and open the path again once the file was replaced. Always false without
     /// [`crate::Options::survive_sigbus`].
     pub fn is_failed(&self) -> bool {
-        self.volume().has_failed()
+        // Nothing of the map is looked at: that could be what fails.
+        self.own_volume().latest_known().has_failed()
     }
 
     /// Does some work on the volume, if it hasn't failed, and vouches for the answer: nothing that was read for it was lost.

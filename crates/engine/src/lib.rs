@@ -92,6 +92,7 @@ mod stats;
 mod stripe;
 mod thread;
 mod tier;
+mod transfer;
 mod update;
 mod verify;
 mod volume;
@@ -107,7 +108,8 @@ pub use purge::Purge;
 pub use put::{Change, Counter, PutOptions, Touch, Updated};
 pub use resize::Resized;
 pub use stats::{Stats, TierStats};
-pub use verify::Report;
+pub use transfer::{Broken, Exported, Import, ImportError, Imported};
+pub use verify::{Check, Repairs, Report};
 
 /// Seams for tests: kill points, a stopped reader, a clock that moves.
 #[cfg(feature = "seams")]

@@ -2,8 +2,12 @@
 
 #![cfg(test)]
 
+mod anatomy;
 mod common;
 
+use std::os::unix::fs::FileExt;
+
+use anatomy::Anatomy;
 use common::fast_folder;
 use eyewall::{Cache, Change, Error, Options, Purge, PutOptions};
 
@@ -104,4 +108,58 @@ fn who_asks_for_erasing_gets_it_or_an_error() {
     drop(Options::new().size(512 << 10).open(&other).unwrap());
     let error = Options::new().secure_erase(true).open(&other).unwrap_err();
     assert!(matches!(error, Error::OptionsDiffer { option: "secure_erase", asked: 1, found: 0, .. }), "{error:?}");
+}
+
+/// The offsets of the live slots of the only stripe, with their words.
+fn live_slots(file: &std::fs::File) -> Vec<(u64, u64)> {
+    let mut bytes = vec![0; file.metadata().unwrap().len() as usize];
+    file.read_exact_at(&mut bytes, 0).unwrap();
+    let anatomy = Anatomy::of(&bytes);
+    let word = |at: u64| u64::from_le_bytes(bytes[at as usize..at as usize + 8].try_into().unwrap());
+    let slots = (0..anatomy.buckets * 8).map(|slot| anatomy.index_at + slot * 8);
+    slots.map(|at| (at, word(at))).filter(|(_, slot)| (slot >> 40) % 4 == 1).collect()
+}
+
+#[test]
+fn what_only_looks_like_an_entry_is_not_erased() {
+    for sweeps in [false, true] {
+        let vault = Vault::new();
+        let cache = &vault.cache;
+        // In the middle of a value stands what reads as the header of an entry with a key of one byte.
+        let header = [(3 << 56) | 1, 0, 1 << 48, 500_u64, 0xa | (0xa << 32), 1].map(u64::to_le_bytes).concat();
+        let mut value = vec![7; 5000];
+        value[1 + 80..][..header.len()].copy_from_slice(&header);
+        cache.put("big", &value).unwrap();
+        cache.put("other", "value").unwrap();
+        let hit = cache.get("big").unwrap().unwrap();
+        let file = std::fs::File::options().read(true).write(true).open(vault.folder.path().join("volume")).unwrap();
+        let (at, slot) = live_slots(&file).into_iter().max_by_key(|(_, slot)| slot & ((1 << 34) - 1)).unwrap();
+        // Header and key of the record take 47 bytes.
+        let damaged = (slot & !((1 << 34) - 1)) | ((47 + 1 + 80) / 8);
+        file.write_all_at(&damaged.to_le_bytes(), at).unwrap();
+        if sweeps {
+            cache.purge_all(Purge::Soft).unwrap();
+            cache.sweep().unwrap();
+        } else {
+            cache.clear().unwrap();
+        }
+        assert!(*hit == value[..], "sweeps: {sweeps}");
+    }
+}
+
+#[test]
+fn what_another_slot_names_is_not_erased() {
+    let vault = Vault::new();
+    let cache = &vault.cache;
+    cache.put("key", SECRET).unwrap();
+    let file = std::fs::File::options().read(true).write(true).open(vault.folder.path().join("volume")).unwrap();
+    let (at, slot) = live_slots(&file)[0];
+    let twin = at / 64 * 64 + (at % 64 + 8) % 64;
+    file.write_all_at(&slot.to_le_bytes(), twin).unwrap();
+    // In place of the first of both.
+    cache.put("key", "other").unwrap();
+    for hit in cache {
+        assert!(*hit == *b"other" || *hit == *SECRET, "{hit:?}");
+    }
+    assert_eq!(vault.traces(), 1, "it goes with the slot that names it");
 }

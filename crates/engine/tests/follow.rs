@@ -12,7 +12,7 @@ use common::{Child, Random, fast_folder, fork, play, soak, value, version_of};
 use eyewall::{Cache, Committed, Error, Follower, Options, PutOptions};
 
 /// Longer than anything here takes.
-const LONG: Duration = Duration::from_secs(60);
+const LONG: Duration = Duration::from_mins(1);
 const BYTES: usize = 700_000;
 
 #[test]

@@ -320,3 +320,15 @@ fn who_may_only_read_finds_what_is_there() {
     let refused = reader.get_or_fill("other", LONG, &FillOptions::new(), || made(2));
     assert!(matches!(refused, Err(FillError::Cache(Error::ReadOnly { .. }))), "{refused:?}");
 }
+
+#[test]
+fn what_was_made_while_the_volume_was_resized_is_stored_in_the_new_one() {
+    let folder = fast_folder();
+    let cache = Options::new().size(4 << 20).open(folder.path().join("volume")).unwrap();
+    let filled = cache.get_or_fill("key", LONG, &FillOptions::new(), || {
+        cache.resize(&Options::new().size(8 << 20)).unwrap();
+        made(1)
+    });
+    assert!(matches!(filled, Ok(Filled::Stored { .. })), "{filled:?}");
+    assert_eq!(version_of(b"key", &cache.get("key").unwrap().unwrap()), 1);
+}

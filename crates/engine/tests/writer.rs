@@ -315,3 +315,24 @@ fn a_reader_that_holds_everything_makes_the_writer_wait_for_room_and_not_lose_wh
     writer.commit().unwrap();
     check_value(&cache, "key", 1, 150_000);
 }
+
+#[test]
+fn a_resize_ends_what_is_being_written_and_what_is_followed() {
+    let folder = fast_folder();
+    let path = folder.path().join("volume");
+    let cache = Options::new().size(4 << 20).open(&path).unwrap();
+    let mut moved = writer(&cache, "key", None);
+    moved.write_all(&value(b"key", 1, 50_000)).unwrap();
+    let mut follower = cache.follow("key").unwrap().unwrap();
+    cache.resize(&Options::new().size(8 << 20)).unwrap();
+    let followed = follower.read(&mut [0; 10], std::time::Duration::from_mins(1));
+    assert!(matches!(followed, Err(Error::Interrupted { .. })), "{followed:?}");
+    assert!(matches!(moved.commit(), Err(Error::Interrupted { why: "the volume was resized" })));
+    assert!(cache.get("key").unwrap().is_none());
+    let mut writer = writer(&cache, "key", None);
+    writer.write_all(&value(b"key", 2, 50_000)).unwrap();
+    assert!(matches!(writer.commit().unwrap(), Committed::Stored(_)));
+    check_value(&cache, "key", 2, 50_000);
+    drop(follower);
+    check(&cache);
+}

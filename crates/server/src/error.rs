@@ -12,6 +12,12 @@ pub enum Outcome {
     Done = 0,
     /// The key is not in the volume. No error: nothing is written about it.
     Absent = 1,
+    /// There is a value, but a stale one. Nothing is written of it.
+    Stale = 4,
+    /// A negative entry says that there is nothing.
+    Negative = 5,
+    /// What was verified is not sound.
+    Unsound = 6,
 }
 
 /// Exit code of a command line that asks for something that can't be.
@@ -124,6 +130,14 @@ pub enum Error {
     /// Standard output could not be written.
     #[error("can't write the output: {0}")]
     Output(#[source] io::Error),
+    /// A stream could not be opened to import it.
+    #[error("can't read the stream from {from}: {source}")]
+    Stream {
+        /// The file.
+        from: String,
+        /// What the system said.
+        source: io::Error,
+    },
     /// The listening socket could not be made.
     #[error("can't listen on {address}: {source}{}", listen_advice(source))]
     Listen {
@@ -171,6 +185,8 @@ impl Error {
                 Engine::KeyEmpty
                 | Engine::KeyTooLong { .. }
                 | Engine::MetadataTooLong { .. }
+                | Engine::TooManyTags { .. }
+                | Engine::TagLength { .. }
                 | Engine::SizeTooSmall { .. }
                 | Engine::SizeTooLarge { .. }
                 | Engine::EntryMaxOutOfRange { .. },
@@ -181,6 +197,10 @@ impl Error {
 
     /// Whether the reader of standard output went away, as `head` does: that is its right, and no error.
     pub fn is_broken_pipe(&self) -> bool {
-        matches!(self, Self::Output(source) if source.kind() == io::ErrorKind::BrokenPipe)
+        matches!(
+            self,
+            Self::Output(source) | Self::Cache(eyewall::Error::Export { source })
+                if source.kind() == io::ErrorKind::BrokenPipe
+        )
     }
 }

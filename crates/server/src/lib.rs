@@ -7,6 +7,9 @@
 //! eyewall rm     --cache site.eye KEY             remove an entry        exit 0, or 1 if absent
 //! eyewall ls     --cache site.eye                 list the entries
 //! eyewall stat   --cache site.eye                 how the volume is doing
+//! eyewall purge  --cache site.eye --tag TAG       purge entries; also by --prefix, or --all
+//! eyewall verify --cache site.eye                 is it sound?           exit 0, or 6 if it is not
+//! eyewall export --cache site.eye FILE            write all entries; `import` takes them
 //! eyewall serve  --cache site.eye --origin URL    answer HTTP from it
 //! eyewall advise access.log                       how large a volume should be
 //! eyewall completions bash                        words for a shell to complete
@@ -72,6 +75,12 @@ fn dispatch(arguments: &Arguments) -> Result<Outcome, Error> {
         Verb::Rm(remove) => tools::remove::run(volume::named(cache)?, remove),
         Verb::Ls(list) => tools::list::run(volume::named(cache)?, list),
         Verb::Stat(stat) => tools::stat::run(volume::named(cache)?, stat),
+        Verb::Purge(purge) => tools::purge::run(volume::named(cache)?, purge),
+        Verb::Sweep(upkeep) => tools::upkeep::sweep(volume::named(cache)?, upkeep),
+        Verb::Sync(upkeep) => tools::upkeep::sync(volume::named(cache)?, upkeep),
+        Verb::Verify(verify) => tools::verify::run(volume::named(cache)?, verify),
+        Verb::Export(export) => tools::export::run(volume::named(cache)?, export),
+        Verb::Import(import) => tools::import::run(volume::named(cache)?, import),
         Verb::Serve(serve) => serve::run(cache, serve),
         Verb::Advise(advise) => advise::run(advise),
         Verb::Completions(completions) => tools::completions::run(completions),

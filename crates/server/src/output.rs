@@ -5,6 +5,7 @@ use std::io::{self, BufWriter, StdoutLock, Write};
 
 use anstream::AutoStream;
 use anstyle::{AnsiColor, Style};
+use serde::Serialize;
 
 use crate::Error;
 
@@ -44,6 +45,13 @@ pub(crate) fn to_stdout(
 ) -> Result<(), Error> {
     let mut output = BufWriter::new(io::stdout().lock());
     write(&mut output).and_then(|()| output.flush()).map_err(Error::Output)
+}
+
+/// Writes one JSON object as a line.
+pub(crate) fn json_to_stdout(object: &impl Serialize) -> Result<(), Error> {
+    // A structure of numbers and strings always has a JSON form.
+    let line = serde_json::to_string(object).unwrap_or_default();
+    to_stdout(|stdout| writeln!(stdout, "{line}"))
 }
 
 /// A key as one line of text: printable UTF-8 as it is, a backslash doubled, every other byte as `\xNN`.

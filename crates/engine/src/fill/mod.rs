@@ -156,7 +156,7 @@ impl Cache {
     /// }
     /// assert!(cache.get("/feed")?.is_none());
     /// assert!(matches!(writer.commit()?, Committed::Stored(_)));
-    /// assert_eq!(cache.get("/feed")?.unwrap().len(), 45);
+    /// assert_eq!(cache.get("/feed")?.unwrap().len(), 42);
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     pub fn writer(&self, key: impl AsRef<[u8]>, options: &PutOptions<'_>, length: Option<u64>) -> Result<Writer> {

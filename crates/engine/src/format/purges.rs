@@ -36,6 +36,17 @@ pub(crate) const EPOCHS: u64 = 0xffff_0000;
 /// The words of a new volume that aren't zero.
 pub(crate) const NEW_WORDS: [(usize, u64); 2] = [(EPOCH_AT, 1), (RESERVED_AT, RESERVE)];
 
+/// The id of a volume whose low 16 bits check the others: the word that says where a volume has moved decides about all of it.
+pub(crate) fn checked_id(hash: u64) -> u64 {
+    let high = hash & !0xffff;
+    high | (high.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 48)
+}
+
+/// An id as it stands in a volume; 0 if the word was damaged.
+pub(crate) fn read_id(word: u64) -> u64 {
+    if word == checked_id(word) { word } else { 0 }
+}
+
 /// How thoroughly entries are purged.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Purge {
@@ -233,7 +244,8 @@ impl<'a> Purges<'a> {
     /// The id of the volume that took the place of this one when it was resized; 0: this one is in its place.
     #[inline]
     pub(crate) fn moved(self) -> u64 {
-        self.0.word(MOVED_AT).load(Acquire)
+        let word = self.0.word(MOVED_AT).load(Acquire);
+        if word == 0 { 0 } else { read_id(word) }
     }
 
     pub(crate) fn set_moved(self, id: u64) {

@@ -7,7 +7,7 @@ use xxhash_rust::xxh3::xxh3_64;
 
 use super::hash::Secret;
 use super::layout::{Layout, SUPERBLOCK_BYTES};
-use super::purges::MOVED_AT;
+use super::purges::{self, MOVED_AT};
 
 /// `EYEWALL` and a zero byte, read as a little-endian word.
 pub(crate) const MAGIC: u64 = u64::from_le_bytes(*b"EYEWALL\0");
@@ -86,9 +86,9 @@ impl Superblock {
         bytes
     }
 
-    /// A number by which this volume is known: the checksum of what never changes, secrets included. Never zero.
+    /// A number by which this volume is known, from the checksum of what never changes, secrets included. Never zero.
     pub(crate) fn id(&self) -> u64 {
-        xxh3_64(&self.encode()).max(1)
+        purges::checked_id(xxh3_64(&self.encode()) | 1 << 63)
     }
 
     /// Makes magic, version and checksum of arbitrary bytes right.
@@ -179,7 +179,7 @@ pub(crate) fn tag(secret: &Secret, number: u64) -> u16 {
 /// Of the first page of a file: the id of the volume that took its place, or 0.
 pub(crate) fn moved_id(page: &[u8]) -> u64 {
     let word = page.get(MOVED_AT..).and_then(|rest| rest.first_chunk());
-    word.map_or(0, |word| u64::from_le_bytes(*word))
+    word.map_or(0, |word| purges::read_id(u64::from_le_bytes(*word)))
 }
 
 /// The words of the superblock that change while the volume lives.

@@ -15,6 +15,8 @@ use std::time::Duration;
 /// All ones: it never ends.
 const EVER: u32 = u32::MAX;
 const MANTISSA_BITS: u32 = 28;
+/// Entries that are put by now in another process come from the future by less than this.
+const SKEW_MS: u64 = 2000;
 
 /// Two durations in one word, which changes in one store.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -62,7 +64,7 @@ impl Times {
     }
 
     /// From two spans after the creation, in milliseconds; `None` is for ever.
-    fn of(fresh: Option<u64>, usable: Option<u64>) -> Self {
+    pub(crate) fn of(fresh: Option<u64>, usable: Option<u64>) -> Self {
         let stale = match (fresh, usable) {
             (Some(fresh), Some(usable)) => pack_ms(usable.saturating_sub(fresh)),
             (Some(_), None) => EVER,
@@ -89,13 +91,14 @@ impl Times {
     }
 
     /// Where an entry stands that was created at `created`. One from the future is over, unless it never ends: its clock
-    /// meant something else.
+    /// meant something else. But for a little: no two processes know to the millisecond how long the machine has slept.
     #[inline]
     pub(crate) fn phase(self, created: u64, now: impl FnOnce() -> u64) -> Phase {
         if self.is_ever() {
             return Phase::Fresh;
         }
-        let Some(age) = now().checked_sub(created) else { return Phase::Over };
+        let Some(age) = (now() + SKEW_MS).checked_sub(created) else { return Phase::Over };
+        let age = age.saturating_sub(SKEW_MS);
         if self.fresh_for().is_none_or(|fresh| age < fresh) {
             Phase::Fresh
         } else if self.usable_for().is_none_or(|usable| age < usable) {
@@ -147,7 +150,8 @@ mod tests {
         for (now, phase) in [(1000, Phase::Fresh), (1099, Phase::Fresh), (1100, Phase::Stale), (1150, Phase::Over)] {
             assert_eq!(times.phase(1000, || now), phase, "{now}");
         }
-        assert_eq!(times.phase(1000, || 999), Phase::Over, "from the future");
+        assert_eq!(times.phase(5000, || 4999), Phase::Fresh, "another process's clock is a little ahead");
+        assert_eq!(times.phase(5000, || 2999), Phase::Over, "from the future");
         assert_eq!(Times::EVER.phase(1000, || 0), Phase::Fresh);
         assert_eq!(Times::new(Some(Duration::ZERO), Duration::ZERO).phase(7, || 7), Phase::Over);
         assert_eq!(Times::new(Some(Duration::MAX), Duration::MAX).phase(0, || 1 << 42), Phase::Fresh);

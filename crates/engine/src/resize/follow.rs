@@ -44,6 +44,11 @@ impl Volume {
         if self.purges().moved() == 0 { Ok(self) } else { self.moved_to()?.present() }
     }
 
+    /// The last of the volumes that took the place of this one, as far as this process has found them.
+    pub(crate) fn latest_known(&self) -> &Self {
+        self.successor.get().map_or(self, |next| next.latest_known())
+    }
+
     #[cold]
     fn moved_to(&self) -> Result<&Self> {
         if let Some(next) = self.successor.get() {

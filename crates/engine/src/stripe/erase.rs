@@ -4,33 +4,49 @@
 //! still holds, and what a death leaves half erased, is erased when the hand frees it: no byte leaves a log otherwise.
 
 use super::ring::Ring;
-use super::{Head, RingId, Stripe, Word, locate};
+use super::{Head, RingId, Stripe, Word};
 use crate::format::UNIT_BYTES;
 use crate::protocol;
 use crate::thread;
 use crate::volume::Volume;
 
 impl Stripe<'_> {
-    /// Erases a record of the log that no slot names any more, unless somebody holds it.
-    pub(super) fn erase_dead(&self, position: u64, bytes: u64) {
+    /// Erases a record of the log that no slot names any more, unless somebody holds it. A damaged slot may have named what
+    /// only looks like one, in the middle of another; or one that a second slot names.
+    pub(super) fn erase_dead(&self, position: u64) {
         if !self.volume.erases || self.must_reset(RingId::of(self.volume, position)) {
             return;
         }
-        let Some((offset, room)) = locate(self.volume, self.number, position) else { return };
+        let Some((record, lengths, _)) = self.entry_at(position) else { return };
+        let Some(place) = self.proven_place(position, record) else { return };
         let untiled = self.is_untiled(position);
         // What isn't verified there may be no record at all. It is erased when the hand comes to it.
-        if bytes == 0 || bytes > room || self.is_pinned(position) || untiled && !self.is_verified(position) {
+        let unsure = untiled && !self.is_verified(position);
+        if unsure || self.slots_of(&place, position).next().is_some() || self.is_pinned(position) {
             return;
         }
         // Pins that were lost hold nothing back.
         if self.volume.has_failed() {
             return;
         }
-        self.volume.region.word(offset).store(Head::Filler(bytes).word(), std::sync::atomic::Ordering::Release);
+        let bytes = lengths.record_bytes();
+        record.set_head(Head::Filler(bytes));
         if !untiled {
             self.shift(Word::FillerBytes, bytes, 0);
         }
-        self.zero(offset + UNIT_BYTES as usize, bytes - UNIT_BYTES);
+        self.zero(record.offset + UNIT_BYTES as usize, bytes - UNIT_BYTES);
+    }
+
+    /// Erases room of the log that nobody will publish, unless somebody holds it.
+    pub(super) fn erase_room(&self, id: RingId, at: u64, bytes: u64) {
+        let ring = self.ring(id);
+        let keeps = !self.volume.erases || self.must_reset(id) || self.is_pinned(ring.position(at));
+        if keeps || self.volume.has_failed() {
+            return;
+        }
+        self.put_filler(&ring, at, bytes);
+        self.shift(Word::FillerBytes, bytes, 0);
+        self.zero(self.offset_of(&ring, at) + UNIT_BYTES as usize, bytes - UNIT_BYTES);
     }
 
     fn is_pinned(&self, position: u64) -> bool {

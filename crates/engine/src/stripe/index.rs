@@ -111,7 +111,7 @@ impl<'a> Stripe<'a> {
         if let Some(old) = replaces {
             store_slot(old.slot, |now| Slot::live(place, position, lap, Slot(now).frequency()).0);
             self.forget(old.seen.position(), old.lengths.record_bytes());
-            self.erase_dead(old.seen.position(), old.lengths.record_bytes());
+            self.erase_dead(old.seen.position());
             self.remember(position, record_bytes);
             return;
         }
@@ -157,7 +157,7 @@ impl<'a> Stripe<'a> {
     pub(crate) fn unlink(&self, found: &Found<'a>) {
         store_slot(found.slot, |_| Slot::EMPTY.0);
         self.forget(found.seen.position(), found.lengths.record_bytes());
-        self.erase_dead(found.seen.position(), found.lengths.record_bytes());
+        self.erase_dead(found.seen.position());
     }
 
     /// Drops every live entry of which `wanted` approves, by position. Returns how many.
@@ -179,6 +179,6 @@ impl<'a> Stripe<'a> {
     fn forget_position(&self, position: u64) {
         let bytes = self.entry_at(position).map_or(0, |(_, lengths, _)| lengths.record_bytes());
         self.forget(position, bytes);
-        self.erase_dead(position, bytes);
+        self.erase_dead(position);
     }
 }

@@ -10,12 +10,14 @@
 //! | `sweep.rs` | dropping what was purged |
 //! | `pages.rs` | of a tier: getting pages, and giving them back |
 //! | `erase.rs` | overwriting what died, where the volume is to do so |
+//! | `mend.rs` | reading all that is live, dropping what contradicts the format |
 //! | `untiled.rs` | logs that power loss has left: finding out what of their bytes is a record |
 //! | `repair.rs` | after a death: finishing what can be half done, counting again |
 
 mod erase;
 mod hand;
 mod index;
+mod mend;
 mod pages;
 mod repair;
 mod ring;
@@ -220,6 +222,15 @@ impl<'a> Stripe<'a> {
     #[inline]
     pub(crate) fn entry_at(&self, position: u64) -> Option<(Record<'a>, Lengths, u64)> {
         entry_at(self.volume, self.number, position)
+    }
+
+    /// Where the key of an entry (of [`Stripe::entry_at`]) belongs, if its MAC proves that it was put at `position`.
+    fn proven_place(&self, position: u64, record: Record<'a>) -> Option<Place> {
+        // SAFETY: its end was checked, and we hold the lock: nobody overwrites it.
+        let key = unsafe { record.key() };
+        let place = self.volume.place(key);
+        let header = record.header();
+        (expected_mac(self.volume, self.number, position, place.hash, &header) == header.mac).then_some(place)
     }
 
     /// Takes over a serial of another volume: those that come later are larger.

@@ -61,7 +61,7 @@ impl Stripe<'_> {
 
     /// Nobody will publish the room at `at`: where it is to be erased, and nobody holds it, that is done now.
     pub(crate) fn give_up_room(&self, id: RingId, at: u64, bytes: u64) {
-        self.erase_dead(self.ring(id).position(at), bytes);
+        self.erase_room(id, at, bytes);
     }
 
     /// A record that the hand lets go of may be room that a dead writer's claim names, or one whose writer has given it up:

@@ -73,7 +73,8 @@ impl Stripe<'_> {
                 (Verdict::Hard, _) => Count::EvictionsPurged,
                 (_, Phase::Over) => Count::EvictionsExpired,
                 (Verdict::Soft, Phase::Fresh) => {
-                    if self.may_write(seen.position()) {
+                    // What a damaged slot names may lie in the middle of another's value.
+                    if self.may_write(seen.position()) && self.proven_place(seen.position(), record).is_some() {
                         record.set_times(record.times().staled());
                     }
                     continue;
@@ -82,7 +83,7 @@ impl Stripe<'_> {
             };
             store_slot(slot, |_| Slot::EMPTY.0);
             self.forget(seen.position(), lengths.record_bytes());
-            self.erase_dead(seen.position(), lengths.record_bytes());
+            self.erase_dead(seen.position());
             self.tally(count, 1);
             dropped += 1;
         }

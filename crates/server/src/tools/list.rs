@@ -4,26 +4,35 @@
 use std::cmp::Ordering;
 use std::io::{self, Write};
 use std::path::Path;
-use std::time::Duration;
 
 use eyewall::Hit;
-use serde::Serialize;
 
+use super::entry::Entry;
 use super::pattern::Pattern;
 use crate::args::{List, SortBy};
 use crate::output::{HEADING, key_text, text_to_stdout};
 use crate::{Error, Outcome, units, volume};
 
+/// The column of the tags; longer ones push the key to the right.
+const TAGS_WIDTH: usize = 16;
+
 pub(crate) fn run(path: &Path, list: &List) -> Result<Outcome, Error> {
     let pattern = Pattern::new(list.pattern.as_deref())?;
     let cache = volume::open_to_read(path)?;
     let limit = list.limit.unwrap_or(usize::MAX);
+    let has_tag = |hit: &Hit<'_>| list.tag.as_ref().is_none_or(|tag| hit.tags().any(|name| name == tag));
+    let is_meant = |hit: &Hit<'_>| pattern.matches(hit.key()) && has_tag(hit);
     text_to_stdout(|output| {
         if !list.json {
-            writeln!(output, "{HEADING}{:>9}  {:>9}  {:>9}  KEY{HEADING:#}", "SIZE", "AGE", "TTL LEFT")?;
+            let tags = if list.tags { format!("{:<TAGS_WIDTH$}  ", "TAGS") } else { String::new() };
+            writeln!(
+                output,
+                "{HEADING}{:>9}  {:>9}  {:>9}  {:<9}  {tags}KEY{HEADING:#}",
+                "SIZE", "AGE", "TTL LEFT", "STATE"
+            )?;
         }
-        let mut rows = cache.iter().filter(|hit| pattern.matches(hit.key())).map(|hit| Row::new(&hit));
-        let mut write = |row: &Row| if list.json { write_json(output, row) } else { write_row(output, row) };
+        let mut rows = cache.iter_all().filter(|hit| is_meant(hit)).filter_map(|hit| Entry::new(&hit));
+        let mut write = |row: &Entry| if list.json { write_json(output, row) } else { write_row(output, row, list) };
         match list.sort {
             None => rows.take(limit).try_for_each(|row| write(&row)),
             Some(by) => first_of(&mut rows, limit, |a, b| {
@@ -37,32 +46,9 @@ pub(crate) fn run(path: &Path, list: &List) -> Result<Outcome, Error> {
     Ok(Outcome::Done)
 }
 
-/// What is shown of an entry. A hit holds its bytes in place, so none is kept.
-struct Row {
-    key: Vec<u8>,
-    value_bytes: usize,
-    metadata_bytes: usize,
-    age: Duration,
-    ttl_left: Option<Duration>,
-    serial: u64,
-}
-
-impl Row {
-    fn new(hit: &Hit<'_>) -> Self {
-        Self {
-            key: hit.key().to_owned(),
-            value_bytes: hit.value().len(),
-            metadata_bytes: hit.metadata().len(),
-            age: hit.age(),
-            ttl_left: hit.ttl_left(),
-            serial: hit.serial(),
-        }
-    }
-}
-
 impl SortBy {
     /// Entries that are alike stand in the order of their keys.
-    fn compare(self, a: &Row, b: &Row) -> Ordering {
+    fn compare(self, a: &Entry, b: &Entry) -> Ordering {
         let order = match self {
             Self::Size => b.value_bytes.cmp(&a.value_bytes),
             Self::Age => a.age.cmp(&b.age),
@@ -74,10 +60,10 @@ impl SortBy {
 
 /// The first `limit` rows in this order, without keeping many more than those.
 fn first_of(
-    rows: &mut dyn Iterator<Item = Row>,
+    rows: &mut dyn Iterator<Item = Entry>,
     limit: usize,
-    mut compare: impl FnMut(&Row, &Row) -> Ordering,
-) -> Vec<Row> {
+    mut compare: impl FnMut(&Entry, &Entry) -> Ordering,
+) -> Vec<Entry> {
     const ROWS_MIN: usize = 1000;
     let kept_max = limit.saturating_mul(2).max(ROWS_MIN);
     let mut kept = Vec::new();
@@ -93,10 +79,16 @@ fn first_of(
     kept
 }
 
-fn write_row(output: &mut impl Write, row: &Row) -> io::Result<()> {
+/// The tags stand before the key, which ends the line.
+fn write_row(output: &mut impl Write, row: &Entry, list: &List) -> io::Result<()> {
+    let state = match row.reason {
+        Some(reason) => format!("no: {reason}"),
+        None => row.state.word().to_owned(),
+    };
+    let tags = if list.tags { format!("{}  ", tags_text(row)) } else { String::new() };
     writeln!(
         output,
-        "{:>9}  {:>9}  {:>9}  {}",
+        "{:>9}  {:>9}  {:>9}  {state:<9}  {tags}{}",
         units::size(row.value_bytes as u64),
         units::duration(row.age),
         row.ttl_left.map_or_else(|| "-".to_owned(), units::duration),
@@ -104,36 +96,12 @@ fn write_row(output: &mut impl Write, row: &Row) -> io::Result<()> {
     )
 }
 
-/// One entry for programs. A key that is UTF-8 is given as it is, another one in hexadecimal digits.
-#[derive(Serialize)]
-struct Line<'a> {
-    #[serde(skip_serializing_if = "Option::is_none")]
-    key: Option<&'a str>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    key_hex: Option<String>,
-    value_bytes: usize,
-    metadata_bytes: usize,
-    age_seconds: f64,
-    ttl_left_seconds: Option<f64>,
-    serial: u64,
+fn tags_text(row: &Entry) -> String {
+    let tags = row.tags.iter().map(|tag| key_text(tag.as_bytes())).collect::<Vec<_>>().join(",");
+    format!("{:<TAGS_WIDTH$}", if tags.is_empty() { "-" } else { &tags })
 }
 
-fn write_json(output: &mut impl Write, row: &Row) -> io::Result<()> {
-    let key = std::str::from_utf8(&row.key).ok();
-    let line = Line {
-        key,
-        key_hex: key.is_none().then(|| hexadecimal(&row.key)),
-        value_bytes: row.value_bytes,
-        metadata_bytes: row.metadata_bytes,
-        age_seconds: row.age.as_secs_f64(),
-        ttl_left_seconds: row.ttl_left.map(|left| left.as_secs_f64()),
-        serial: row.serial,
-    };
-    serde_json::to_writer(&mut *output, &line)?;
+fn write_json(output: &mut impl Write, row: &Entry) -> io::Result<()> {
+    serde_json::to_writer(&mut *output, &row.line())?;
     writeln!(output)
-}
-
-fn hexadecimal(bytes: &[u8]) -> String {
-    let digit = |value: u8| char::from_digit(value.into(), 16).unwrap_or_default();
-    bytes.iter().flat_map(|byte| [digit(byte >> 4), digit(byte & 15)]).collect()
 }

@@ -2,10 +2,16 @@
 
 pub(crate) mod completions;
 pub(crate) mod create;
+mod entry;
+pub(crate) mod export;
 pub(crate) mod get;
+pub(crate) mod import;
 pub(crate) mod list;
 pub(crate) mod man;
 mod pattern;
+pub(crate) mod purge;
 pub(crate) mod put;
 pub(crate) mod remove;
 pub(crate) mod stat;
+pub(crate) mod upkeep;
+pub(crate) mod verify;

@@ -12,6 +12,22 @@ use crate::{Error, Outcome, volume};
 
 pub(crate) fn run(path: &Path, put: &Put) -> Result<Outcome, Error> {
     let cache = volume::open(path)?;
+    let beside = &put.beside;
+    let tags: Vec<&str> = beside.tag.iter().map(String::as_str).collect();
+    let mut options = PutOptions::new().tags(&tags);
+    if let Some(ttl) = beside.ttl {
+        options = options.ttl(ttl);
+    }
+    if let Some(stale) = beside.stale {
+        options = options.stale(stale);
+    }
+    if let Some(metadata) = &beside.metadata {
+        options = options.metadata(metadata.as_bytes());
+    }
+    if let Some(reason) = beside.negative {
+        cache.put_negative(put.key.as_bytes(), reason, &options)?;
+        return Ok(Outcome::Done);
+    }
     let value = if put.file.as_os_str() == "-" {
         read_value(&cache, io::stdin().lock(), "standard input")?
     } else {
@@ -19,13 +35,6 @@ pub(crate) fn run(path: &Path, put: &Put) -> Result<Outcome, Error> {
         let file = File::open(&put.file).map_err(|source| Error::Source { from: from.clone(), source })?;
         read_value(&cache, file, &from)?
     };
-    let mut options = PutOptions::new();
-    if let Some(ttl) = put.ttl {
-        options = options.ttl(ttl);
-    }
-    if let Some(metadata) = &put.metadata {
-        options = options.metadata(metadata.as_bytes());
-    }
     cache.put_with(put.key.as_bytes(), &value, &options)?;
     Ok(Outcome::Done)
 }

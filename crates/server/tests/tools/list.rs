@@ -10,9 +10,9 @@ fn people_get_a_table() {
     let list = volume.run(["ls"]);
     assert_eq!(list.code, 0);
     let mut lines: Vec<&str> = list.text().lines().collect();
-    assert_eq!(lines.remove(0).split_whitespace().collect::<Vec<_>>(), ["SIZE", "AGE", "TTL", "LEFT", "KEY"]);
+    assert_eq!(lines.remove(0).split_whitespace().collect::<Vec<_>>(), ["SIZE", "AGE", "TTL", "LEFT", "STATE", "KEY"]);
     lines.sort_by_key(|line| line.split_whitespace().last().map(str::to_owned));
-    assert!(lines[0].contains("1.5 KiB") && lines[0].ends_with("-  /index.html"), "{lines:?}");
+    assert!(lines[0].contains("1.5 KiB") && lines[0].ends_with("-  fresh      /index.html"), "{lines:?}");
     assert!(lines[1].contains("3 B") && lines[1].contains("1 h ") && lines[1].ends_with("  /short"), "{lines:?}");
 }
 

@@ -3,7 +3,24 @@
 use crate::command::{Volume, eyewall, run};
 use crate::expected::expect;
 
-const VERBS: [&str; 10] = ["create", "put", "get", "rm", "ls", "stat", "serve", "advise", "completions", "man"];
+const VERBS: [&str; 16] = [
+    "create",
+    "put",
+    "get",
+    "rm",
+    "ls",
+    "stat",
+    "purge",
+    "sweep",
+    "sync",
+    "verify",
+    "export",
+    "import",
+    "serve",
+    "advise",
+    "completions",
+    "man",
+];
 
 #[test]
 fn a_folder_gets_a_page_for_each_verb() {

@@ -1,5 +1,7 @@
 //! The command line.
 
+mod operate;
+
 use std::ffi::OsString;
 use std::net::SocketAddr;
 use std::path::PathBuf;
@@ -10,11 +12,13 @@ use clap::{ArgGroup, Args, Parser, Subcommand, ValueEnum};
 use crate::advise::Format;
 use crate::serve::OriginUrl;
 use crate::units::{parse_duration, parse_mode, parse_size};
+pub use operate::{Export, Import, Purge, PutBeside, Upkeep, Verify};
 
 const AFTER_HELP: &str = "\
 Exit codes: 0 done or hit, also if the reader of the output went away; 1 the key is not there; 2 a wrong command line, or \
-a log that is none; 3 it could not be done (standard error says why). Ctrl-C ends a tool by its signal, which shells show \
-as 130; the server ends in order, with 0.
+a log that is none; 3 it could not be done (standard error says why); 4 only a stale value is there; 5 a negative entry is \
+there; 6 verify found something wrong. Ctrl-C ends a tool by its signal, which shells show as 130; the server and `top` end \
+in order, with 0.
 
 Colours are for terminals only; NO_COLOR=1 does without.";
 
@@ -64,6 +68,7 @@ pub enum Verb {
     /// Store a value
     Put(Put),
     /// Write a value to standard output; exit 1 if it is not there. Does not count as use
+    #[command(after_help = operate::GET_AFTER_HELP)]
     Get(Get),
     /// Remove an entry; exit 1 if it was not there
     Rm(Remove),
@@ -72,6 +77,21 @@ pub enum Verb {
     Ls(List),
     /// Show how the volume is doing
     Stat(Stat),
+    /// Purge entries by tag, by prefix, or all of them
+    #[command(after_help = operate::PURGE_AFTER_HELP)]
+    Purge(Purge),
+    /// Drop what is purged or over, so that its bytes can be used again
+    Sweep(Upkeep),
+    /// Bring all that was stored to storage, and wait for it
+    Sync(Upkeep),
+    /// Look for what contradicts the format; exit 6 if there is something
+    #[command(after_help = operate::VERIFY_AFTER_HELP)]
+    Verify(Verify),
+    /// Write all entries as a stream that `import` takes, on any machine
+    Export(Export),
+    /// Store the entries of such a stream
+    #[command(after_help = operate::IMPORT_AFTER_HELP)]
+    Import(Import),
     /// Answer HTTP from the volume, with a folder or an origin behind it
     #[command(after_help = SERVE_AFTER_HELP)]
     Serve(Serve),
@@ -116,12 +136,9 @@ pub struct Put {
     /// Where the value comes from; `-` is standard input
     #[arg(default_value = "-")]
     pub file: PathBuf,
-    /// How long it may be used, such as 60s, 5m, 1h [default: for ever]
-    #[arg(long, value_name = "DURATION", value_parser = parse_duration)]
-    pub ttl: Option<Duration>,
-    /// Small bytes of your own beside the value
-    #[arg(long, value_name = "BYTES")]
-    pub metadata: Option<OsString>,
+    /// Times, tags, metadata.
+    #[command(flatten)]
+    pub beside: PutBeside,
 }
 
 /// `eyewall get`
@@ -132,6 +149,12 @@ pub struct Get {
     /// Write the metadata instead of the value
     #[arg(long)]
     pub metadata: bool,
+    /// A stale value will do
+    #[arg(long)]
+    pub stale: bool,
+    /// Write what is known of the entry instead of its value, as one JSON object
+    #[arg(long, conflicts_with = "metadata")]
+    pub json: bool,
 }
 
 /// `eyewall rm`
@@ -146,6 +169,12 @@ pub struct Remove {
 pub struct List {
     /// Only keys like this: a glob, or the beginning of a key
     pub pattern: Option<OsString>,
+    /// Only entries that carry this tag
+    #[arg(long, value_name = "TAG")]
+    pub tag: Option<String>,
+    /// Show the tags, too
+    #[arg(long)]
+    pub tags: bool,
     /// Sort: the largest, the youngest, or the first in the order of bytes comes first
     #[arg(long, value_name = "BY")]
     pub sort: Option<SortBy>,

@@ -1,0 +1,157 @@
+//! Reading all that is live, and dropping what contradicts the format, at somebody's demand.
+//!
+//! What is dropped was of no use: look-ups check whatever they follow, so that a slot that names no entry of its key is a
+//! miss. But it takes place, and counts.
+
+use super::{Count, RingId, Stripe, Word, store_slot, verify_entry};
+use crate::format::hash::{self, Place};
+use crate::format::slot::Slot;
+
+/// What [`Stripe::mend`] has done.
+#[derive(Debug, Default)]
+pub(crate) struct Mended {
+    pub(crate) rings_emptied: u64,
+    /// Rings that can't be emptied as long as readers hold bytes in them.
+    pub(crate) rings_held: u64,
+    pub(crate) slots_dropped: u64,
+}
+
+/// What the entries of a bucket are.
+#[derive(Debug, Default)]
+pub(crate) struct Read {
+    pub(crate) entries: u64,
+    pub(crate) bytes: u64,
+    pub(crate) dropped: u64,
+    /// Positions of those that fail their checksum.
+    pub(crate) damaged: Vec<u64>,
+}
+
+/// An entry of a log.
+struct Logged {
+    position: u64,
+    place: Place,
+}
+
+impl Stripe<'_> {
+    /// Empties rings whose log doesn't read as one, and drops slots that name no entry of theirs.
+    pub(crate) fn mend(&mut self) -> Mended {
+        let mut mended = Mended::default();
+        // A death before the end leaves counts half done.
+        self.set(Word::Recount, 1);
+        let mut logged = Vec::new();
+        for id in RingId::BOTH {
+            if self.collect_log(id, &mut logged) {
+                continue;
+            }
+            self.demand_reset(id);
+            match self.finish_reset(id) {
+                Ok(()) => mended.rings_emptied += 1,
+                Err(_) => mended.rings_held += 1,
+            }
+            logged.retain(|entry: &Logged| RingId::of(self.volume, entry.position) != id);
+        }
+        logged.sort_unstable_by_key(|entry| entry.position);
+        mended.slots_dropped = self.drop_false_slots(&logged);
+        self.recount_if_needed();
+        mended
+    }
+
+    /// All entries of a ring's log, live or dead; false: it doesn't read as a log.
+    fn collect_log(&self, id: RingId, logged: &mut Vec<Logged>) -> bool {
+        let ring = self.ring(id);
+        let (head, mut at) = (ring.head(), ring.tail());
+        let may_be = ring.is_intact() && !self.must_reset(id);
+        if !may_be || head < at || head - at > ring.size || !head.is_multiple_of(8) || !at.is_multiple_of(8) {
+            return false;
+        }
+        while at < head {
+            let Ok(seen) = self.read(&ring, at, head) else { return false };
+            if let Some(record) = seen.as_entry() {
+                // SAFETY: the record lies in the log and we hold the lock: nobody overwrites it.
+                let key = unsafe { record.key() };
+                let place = hash::place(&self.volume.layout, hash::key_hash(&self.volume.secret, key));
+                logged.push(Logged { position: ring.position(at), place });
+            }
+            at += seen.bytes;
+        }
+        true
+    }
+
+    /// `logged` is in the order of positions.
+    fn drop_false_slots(&self, logged: &[Logged]) -> u64 {
+        let mut dropped = 0;
+        // One bit for each entry: whether a slot names it already.
+        let mut named = vec![false; logged.len()];
+        for bucket in 0..self.volume.layout.buckets {
+            for slot in self.volume.region.line(self.volume.layout.bucket_at(self.number, bucket)) {
+                let seen = Slot(super::load(slot));
+                if !seen.is_live() {
+                    continue;
+                }
+                let found = logged.binary_search_by_key(&seen.position(), |entry| entry.position).ok();
+                let is_true = found.is_some_and(|at| {
+                    let place = &logged[at].place;
+                    let belongs = place.stripe == self.number && place.buckets.contains(&bucket);
+                    belongs && seen.may_hold(place) && !std::mem::replace(&mut named[at], true)
+                });
+                if is_true {
+                    continue;
+                }
+                store_slot(slot, |_| Slot::EMPTY.0);
+                dropped += 1;
+            }
+        }
+        // What a slot named wrongly, and no other names, is dead from now on.
+        let dead = logged.iter().zip(&named).filter(|(_, named)| !**named);
+        dead.for_each(|(entry, _)| self.erase_dead(entry.position));
+        dropped
+    }
+
+    /// Holds each live entry of a bucket against MAC and checksum. `drops`: what fails goes.
+    pub(crate) fn read_bucket(&self, bucket: u64, drops: bool) -> Read {
+        let mut read = Read::default();
+        let line = self.volume.region.line(self.volume.layout.bucket_at(self.number, bucket));
+        self.prefetch_records(bucket + 1);
+        for slot in line {
+            let seen = Slot(super::load(slot));
+            let Some((record, lengths, _)) = self.entry_at(seen.position()).filter(|_| seen.is_live()) else {
+                continue;
+            };
+            // SAFETY: the entry is live and we hold the lock: nobody reclaims it.
+            let key = unsafe { record.key() };
+            let place = hash::place(&self.volume.layout, hash::key_hash(&self.volume.secret, key));
+            read.entries += 1;
+            read.bytes += lengths.record_bytes();
+            // SAFETY: as above.
+            if unsafe { verify_entry(self.volume, &place, seen.position(), record, lengths) } {
+                continue;
+            }
+            read.damaged.push(seen.position());
+            if drops {
+                store_slot(slot, |_| Slot::EMPTY.0);
+                self.forget(seen.position(), lengths.record_bytes());
+                self.erase_dead(seen.position());
+                self.tally(Count::EvictionsDamaged, 1);
+                read.dropped += 1;
+            }
+        }
+        read
+    }
+
+    /// Asks for what a bucket's slots name: entries lie anywhere in memory, and waiting for one after the other would be most
+    /// of the work.
+    fn prefetch_records(&self, bucket: u64) {
+        if bucket >= self.volume.layout.buckets {
+            return;
+        }
+        for slot in self.volume.region.line(self.volume.layout.bucket_at(self.number, bucket)) {
+            let seen = Slot(super::load(slot));
+            if let Some((offset, _)) =
+                super::locate(self.volume, self.number, seen.position()).filter(|_| seen.is_live())
+            {
+                self.volume.region.prefetch(offset);
+                self.volume.region.prefetch(offset + 64);
+            }
+        }
+    }
+}

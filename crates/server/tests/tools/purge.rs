@@ -1,0 +1,66 @@
+//! Somebody purges what has changed at its source: by label, by the beginning of the keys, or everything.
+
+use crate::command::{Volume, run};
+
+fn some() -> Volume {
+    let volume = Volume::new();
+    for (key, tag) in [("/shop/1", "teapot"), ("/shop/2", "kettle"), ("/blog/1", "teapot"), ("/blog/2", "news")] {
+        assert_eq!(run(&mut volume.command(["put", key, "--tag", tag]), b"value").code, 0);
+    }
+    volume
+}
+
+fn keys(volume: &Volume) -> Vec<String> {
+    let list = volume.run(["ls", "--json", "--sort", "key"]);
+    let line = |line: &str| serde_json::from_str::<serde_json::Value>(line).unwrap();
+    let lines = list.text().lines().map(line);
+    lines.map(|line| format!("{} {}", line["key"].as_str().unwrap(), line["state"].as_str().unwrap())).collect()
+}
+
+fn purge(volume: &Volume, words: &[&str]) {
+    let ended = volume.run(["purge"].iter().chain(words));
+    assert_eq!((ended.code, ended.text(), ended.stderr.as_str()), (0, "", ""), "{words:?}");
+}
+
+#[test]
+fn tags_and_prefixes_are_purged_together() {
+    let volume = some();
+    purge(&volume, &["--tag", "news", "--tag", "kettle"]);
+    assert_eq!(keys(&volume), ["/blog/1 fresh", "/shop/1 fresh"]);
+    purge(&volume, &["--prefix", "/shop/", "--prefix", "/nowhere/"]);
+    assert_eq!(keys(&volume), ["/blog/1 fresh"]);
+}
+
+#[test]
+fn a_soft_purge_makes_stale() {
+    let volume = some();
+    purge(&volume, &["--prefix", "/blog/", "--soft"]);
+    assert_eq!(keys(&volume), ["/blog/1 stale", "/blog/2 stale", "/shop/1 fresh", "/shop/2 fresh"]);
+    purge(&volume, &["--all", "--soft"]);
+    assert!(keys(&volume).iter().all(|key| key.ends_with("stale")));
+    purge(&volume, &["--all"]);
+    assert!(keys(&volume).is_empty());
+}
+
+#[test]
+fn a_sweep_gives_the_bytes_back() {
+    let volume = some();
+    let ended = volume.run(["purge", "--tag", "teapot", "--sweep"]);
+    assert_eq!((ended.code, ended.text()), (0, "2 entries dropped\n"));
+    purge(&volume, &["--tag", "kettle"]);
+    assert_eq!(volume.run(["sweep"]).text(), "1 entry dropped\n");
+    let json = volume.run(["purge", "--all", "--sweep", "--json"]);
+    assert_eq!(json.text(), "{\"purges\":1,\"dropped\":1,\"purge_overflows\":0}\n");
+    assert_eq!(volume.run(["sweep", "--json"]).text(), "{\"dropped\":0}\n");
+    assert_eq!((volume.run(["sync"]).text(), volume.run(["sync"]).code), ("", 0));
+}
+
+#[test]
+fn what_is_meant_has_to_be_said() {
+    let volume = some();
+    for words in [&["purge"][..], &["purge", "--soft"], &["purge", "--all", "--tag", "a"], &["purge", "--tag", ""]] {
+        let ended = volume.run(words);
+        assert_eq!((ended.code, ended.text()), (2, ""), "{words:?}");
+    }
+    assert_eq!(keys(&volume).len(), 4);
+}
