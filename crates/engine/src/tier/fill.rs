@@ -9,7 +9,7 @@ use eyewall_region::clock;
 use super::{SLOTS, Tier, file};
 use crate::format::hash::Place;
 use crate::format::origin::{ORIGIN_BYTES, Origin};
-use crate::format::record::METADATA_BYTES_MAX;
+use crate::format::record::{Lengths, METADATA_BYTES_MAX};
 use crate::format::times::Phase;
 use crate::purge::{self, Subject, Verdict};
 use crate::read::Pinned;
@@ -45,9 +45,10 @@ impl Tier {
 
     #[cold]
     fn fill(&self, volume: &Volume, place: &Place, found: &Pinned<'_>) {
-        let lengths = found.record.lengths();
+        let [key, metadata, value] = found.parts();
+        let lengths = Lengths { key: key.len() as u64, metadata: metadata.len() as u64, value: value.len() as u64 };
         let fits = lengths.record_bytes() + ORIGIN_BYTES as u64 <= self.volume.layout.entry_bytes_max
-            && lengths.metadata as usize + ORIGIN_BYTES <= METADATA_BYTES_MAX;
+            && metadata.len() + ORIGIN_BYTES <= METADATA_BYTES_MAX;
         self.look_at_memory();
         if !fits || self.pressure.is_pressed() {
             return;
@@ -59,7 +60,6 @@ impl Tier {
             return;
         }
         let Some(origin) = origin_of(volume, place, found) else { return };
-        let [key, metadata, value] = found.parts();
         let header = found.record.header();
         // Of several readers of one entry, one copies it. After a touch it has other times.
         let is_same = |copy: Found<'_>| copy.origin() == Some(origin) && copy.record.times() == header.times;

@@ -68,7 +68,12 @@ impl<'a> Draft<'a> {
             key,
             metadata,
             value,
-            lengths: Lengths { metadata: header.lengths.metadata + ORIGIN_BYTES as u64, ..header.lengths },
+            // Those of the bytes: the header's may have been lost since.
+            lengths: Lengths {
+                key: key.len() as u64,
+                metadata: (metadata.len() + ORIGIN_BYTES) as u64,
+                value: value.len() as u64,
+            },
             // Not the lap, which is that of the other volume's ring.
             flags: header.flags.with_lap(0),
             tags: origin.bytes().to_vec(),

@@ -86,6 +86,10 @@ pub(crate) fn put_locked(mut stripe: Stripe<'_>, place: &Place, draft: &Draft<'_
     let ring = choose_ring(&stripe, place, bytes, found.as_ref());
     let (ring, at) = make_room(&mut stripe, ring, bytes)?;
     let checksum = draft.fill(stripe.volume, record(&stripe, ring, at));
+    // What was read of the other volume may have been lost. Processes that haven't met that would take it for a copy.
+    if let Some(behind) = &stripe.volume.front_of {
+        behind.check_intact()?;
+    }
     let spot = Spot { ring, at, checksum, stage: Stage::Free };
     Ok(finish(&stripe, place, spot, draft, Condition::Always))
 }
