@@ -12,10 +12,13 @@ use std::process::ExitCode;
 
 use clap::{Parser, ValueEnum};
 use eyewall_bench::child::{self, Task};
-use eyewall_bench::error::Result;
+use eyewall_bench::error::{Error, Result};
 use eyewall_bench::run::{Run, Settings};
 use eyewall_bench::store::{BARE_COPY, EYEWALL, FILES};
-use eyewall_bench::work::{files, get, open, overflow, overhead, processes, put, replay, sweep};
+use eyewall_bench::work::{
+    crashed, files, fill, get, open, overflow, overhead, paging, processes, purge, put, replay, stream, sweep, tagged,
+    verify,
+};
 
 /// Measures the engine; the record goes to `--out`.
 #[derive(Debug, Parser)]
@@ -26,6 +29,8 @@ struct Arguments {
     part: Part,
     #[command(flatten)]
     settings: Settings,
+    #[command(flatten)]
+    with: replay::With,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
@@ -50,6 +55,20 @@ enum Part {
     Open,
     /// Bytes beyond key and value
     Overhead,
+    /// One cold key asked for by 64 processes
+    Fill,
+    /// Purging a million entries while others read
+    Purge,
+    /// Gets of entries with tags, judged
+    Tagged,
+    /// Large values written piece by piece
+    Stream,
+    /// Opening a large volume after power loss
+    Crashed,
+    /// Checking a full volume
+    Verify,
+    /// Caches larger than memory
+    Paging,
 }
 
 /// What this program is started with by itself.
@@ -73,17 +92,21 @@ fn measure() -> Result<()> {
     if std::env::args_os().nth(1).is_some_and(|word| word == "child") {
         return child::run(&ChildArguments::parse_from(std::env::args_os().skip(1)).task);
     }
-    let Arguments { part, settings } = Arguments::parse();
+    let Arguments { part, settings, with } = Arguments::parse();
+    if with.name().is_some() && part != Part::Replay {
+        return Err(Error::Invalid("--with says what goes with the entries of `replay`: name that part".to_owned()));
+    }
     let mut run = Run::start(settings)?;
     let parts: &[Part] = if part == Part::All { &Part::value_variants()[1..] } else { &[part] };
     for &part in parts {
-        measure_part(&mut run, part)?;
+        measure_part(&mut run, part, &with)?;
     }
-    let value = part.to_possible_value();
-    run.finish(value.as_ref().map(clap::builder::PossibleValue::get_name).filter(|_| part != Part::All))
+    let word = part.to_possible_value().map_or_else(String::new, |value| value.get_name().to_owned());
+    let name: Vec<String> = [word].into_iter().chain(with.name()).collect();
+    run.finish((part != Part::All).then_some(name.join("-").as_str()))
 }
 
-fn measure_part(run: &mut Run, part: Part) -> Result<()> {
+fn measure_part(run: &mut Run, part: Part, with: &replay::With) -> Result<()> {
     match part {
         Part::All => Ok(()),
         Part::Get => get::run(run, &[EYEWALL, memory::QUICK_CACHE, memory::MOKA, memory::FOYER, lmdb::LMDB_TO_READ]),
@@ -92,9 +115,16 @@ fn measure_part(run: &mut Run, part: Part) -> Result<()> {
         Part::Put => put::run(run, &[EYEWALL, FILES, lmdb::LMDB, lmdb::LMDB_WRITE_MAP, BARE_COPY]),
         Part::Sweep => sweep::run(run),
         Part::Overflow => overflow::run(run),
-        Part::Replay => replay::run(run),
+        Part::Replay => replay::run(run, with),
         Part::Open => open::run(run),
         Part::Overhead => overhead::run(run),
+        Part::Fill => fill::run(run),
+        Part::Purge => purge::run(run),
+        Part::Tagged => tagged::run(run),
+        Part::Stream => stream::run(run),
+        Part::Crashed => crashed::run(run),
+        Part::Verify => verify::run(run),
+        Part::Paging => paging::run(run),
     }
 }
 

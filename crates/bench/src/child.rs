@@ -17,6 +17,7 @@ use crate::load::{self, Gets, Population, Sequences};
 use crate::random;
 use crate::store::Volume;
 use crate::touch::Touch;
+use crate::work::{crashed, fill, paging, stream};
 
 /// The work of a child.
 #[derive(Debug, Clone, Subcommand)]
@@ -52,6 +53,14 @@ pub enum Task {
         /// Index of the first object
         first: u64,
     },
+    /// Asks for cold keys together with other processes
+    Fill(fill::Task),
+    /// Stores large values
+    Stream(stream::Task),
+    /// Opens a volume after power loss
+    Crashed(crashed::Task),
+    /// Does a mix with little memory
+    Paging(paging::Task),
 }
 
 /// Does the work of a child.
@@ -68,6 +77,10 @@ pub fn run(task: &Task) -> Result<()> {
         }
         Task::Open { volume } => open(volume),
         Task::Puts { volume, value_bytes, first } => puts_until_killed(volume, *value_bytes, *first),
+        Task::Fill(task) => task.run(),
+        Task::Stream(task) => task.run(),
+        Task::Crashed(task) => task.run(),
+        Task::Paging(task) => task.run(),
     }
 }
 
@@ -77,8 +90,7 @@ fn gets_when_told(volume: &Path, population: Population, gets: &Gets) -> Result<
     // Uncounted: the pages of a shared file are mapped anew when they are first written to, by raising a frequency.
     store.gets(gets)?;
     say("ready")?;
-    let mut line = String::new();
-    std::io::stdin().read_line(&mut line).map_err(Error::io("wait for the start"))?;
+    hear()?;
     let lap = store.gets(gets)?;
     say(&format!("{} {} {}", lap.operations, lap.begin_ns, lap.end_ns))
 }
@@ -102,9 +114,17 @@ fn puts_until_killed(volume: &Path, value_bytes: usize, first: u64) -> Result<()
     Ok(())
 }
 
-fn say(line: &str) -> Result<()> {
+/// Tells the parent.
+pub(crate) fn say(line: &str) -> Result<()> {
     let mut out = std::io::stdout().lock();
     writeln!(out, "{line}").and_then(|()| out.flush()).map_err(Error::io("answer the parent"))
+}
+
+/// Waits for the parent's word; false: there will be none any more.
+pub(crate) fn hear() -> Result<bool> {
+    let mut line = String::new();
+    let bytes = std::io::stdin().read_line(&mut line).map_err(Error::io("wait for the parent's word"))?;
+    Ok(bytes > 0)
 }
 
 /// A child at work. Killed when dropped.

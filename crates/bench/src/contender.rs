@@ -26,7 +26,8 @@ const LATENCY_NS_MAX: u64 = 60_000_000_000;
 /// One get in so many may miss: what [`Contender::complete`] put anew may have cost another entry its place.
 const GETS_PER_MISS_MIN: u64 = 1_000;
 
-fn allow_misses(store: &str, missed: u64, gets: u64) -> Result<()> {
+/// Refuses a figure of gets of which too many missed.
+pub(crate) fn allow_misses(store: &str, missed: u64, gets: u64) -> Result<()> {
     if missed > gets.div_ceil(GETS_PER_MISS_MIN) {
         return Err(Error::Invalid(format!("{store}: {missed} of {gets} gets missed")));
     }

@@ -9,12 +9,14 @@
 
 #![forbid(unsafe_code)]
 
+pub mod barrier;
 pub mod child;
 pub mod clock;
 pub mod contender;
 pub mod error;
 pub mod load;
 pub mod machine;
+pub mod memory;
 pub mod random;
 pub mod record;
 pub mod report;
@@ -23,4 +25,5 @@ pub mod simulate;
 pub mod store;
 pub mod touch;
 pub mod trace;
+pub mod windows;
 pub mod work;

@@ -1,6 +1,7 @@
 //! The machine a record comes from, without names or paths of the host.
 
 use std::fs;
+use std::os::unix::fs::MetadataExt as _;
 use std::path::Path;
 use std::time::{SystemTime, UNIX_EPOCH};
 
@@ -83,6 +84,15 @@ pub fn file_system(path: &Path) -> Result<String> {
 pub fn free_bytes(path: &Path) -> Result<u64> {
     let found = rustix::fs::statvfs(path).map_err(std::io::Error::from).map_err(Error::path("statvfs", path))?;
     Ok(found.f_bavail * found.f_frsize)
+}
+
+/// KiB that the kernel reads ahead from the disk below `path`, also where a map is read; `None` where it doesn't say.
+pub fn read_ahead_kib(path: &Path) -> Option<u64> {
+    let device = fs::metadata(path).ok()?.dev();
+    let block = format!("/sys/dev/block/{}:{}", rustix::fs::major(device), rustix::fs::minor(device));
+    // Of a partition, the disk above says it.
+    let places = [format!("{block}/queue/read_ahead_kb"), format!("{block}/../queue/read_ahead_kb")];
+    places.iter().find_map(|place| fs::read_to_string(place).ok()?.trim().parse().ok())
 }
 
 /// The load average of the last minute; 0 where it can't be read.

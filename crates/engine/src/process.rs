@@ -287,6 +287,18 @@ impl Membership {
         due
     }
 
+    /// The processes that are alive: owner, id, and the wall clock in milliseconds as they joined.
+    pub(crate) fn alive<'a>(
+        &'a self,
+        region: &'a Region,
+        layout: &'a Layout,
+    ) -> impl Iterator<Item = (Owner, u32, u64)> + 'a {
+        attached(region, layout).filter(|owner| self.is_alive(region, layout, *owner)).map(|owner| {
+            let at = layout.process_at(owner.process);
+            (owner, region.word(at + PID).load(Relaxed) as u32, region.word(at + STARTED_MS).load(Relaxed))
+        })
+    }
+
     /// How many process slots are alive.
     pub(crate) fn count_alive(&self, region: &Region, layout: &Layout) -> u64 {
         attached(region, layout).filter(|owner| self.is_alive(region, layout, *owner)).count() as u64

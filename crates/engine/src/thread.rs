@@ -281,12 +281,12 @@ pub(crate) fn owner_word(volume: &Volume, thread: u32) -> u32 {
     volume.region.half(volume.layout.thread_at(thread)).load(Acquire)
 }
 
+/// One counter of a thread slot; it goes on from one holder to the next.
+pub(crate) fn count_of(volume: &Volume, thread: u32, counter: Counter) -> u64 {
+    volume.region.line(volume.layout.thread_at(thread) + COUNTERS)[counter as usize].load(Relaxed)
+}
+
 /// One counter, summed over all thread slots: those of dead and departed threads keep counting.
 pub(crate) fn sum(volume: &Volume, counter: Counter) -> u64 {
-    (0..volume.layout.threads as u32)
-        .map(|thread| {
-            let line = volume.region.line(volume.layout.thread_at(thread) + COUNTERS);
-            line[counter as usize].load(Relaxed)
-        })
-        .fold(0, u64::wrapping_add)
+    (0..volume.layout.threads as u32).map(|thread| count_of(volume, thread, counter)).fold(0, u64::wrapping_add)
 }

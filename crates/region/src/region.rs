@@ -65,6 +65,10 @@ impl Region {
             let _ = unsafe { rustix::mm::munmap(base.as_ptr().cast(), bytes) };
             return Err(error.into());
         }
+        // Look-ups go anywhere: what the kernel would read around a page that isn't in memory (megabytes, on some disks) is
+        // of no use, and takes the memory of what is. Whoever wants a range in memory asks for it.
+        // SAFETY: the mapping is ours; an advice changes nothing that it holds. One that isn't taken costs only speed.
+        let _ = unsafe { rustix::mm::madvise(base.as_ptr().cast(), bytes, Advice::Random) };
         Ok(Self { base, bytes, backing: Backing::Mapped { writable }, watch: None })
     }
 
@@ -274,6 +278,9 @@ impl Region {
         // error, which costs nothing but speed.
         // SAFETY: the span is our own mapping; collapsing changes neither contents nor addresses.
         let _ = unsafe { libc::madvise(self.base.as_ptr().cast(), self.bytes, libc::MADV_COLLAPSE) };
+        // Read in large pieces, not page by page; of no effect where it isn't a file on a disk.
+        // SAFETY: as above.
+        let _ = unsafe { rustix::mm::madvise(self.base.as_ptr().cast(), self.bytes, Advice::WillNeed) };
         // SAFETY: as above.
         unsafe { rustix::mm::madvise(self.base.as_ptr().cast(), self.bytes, Advice::LinuxPopulateRead)? };
         Ok(())

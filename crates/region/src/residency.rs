@@ -50,7 +50,10 @@ impl Region {
     /// If the bytes lie outside the region: a bug of the caller.
     pub fn prefault(&self, offset: usize, bytes: usize) -> io::Result<()> {
         let Some((start, bytes)) = self.pages_of(offset, bytes) else { return Ok(()) };
-        // SAFETY: the span is our own mapping; populating it changes no byte.
+        // Read in large pieces, not page by page.
+        // SAFETY: the span is our own mapping; asking for it changes no byte.
+        let _ = unsafe { rustix::mm::madvise(start.cast(), bytes, Advice::WillNeed) };
+        // SAFETY: as above; populating it changes no byte.
         match unsafe { rustix::mm::madvise(start.cast(), bytes, Advice::LinuxPopulateRead) } {
             // Before Linux 5.14.
             Err(rustix::io::Errno::INVAL) => {}

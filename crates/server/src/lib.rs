@@ -7,6 +7,8 @@
 //! eyewall rm     --cache site.eye KEY             remove an entry        exit 0, or 1 if absent
 //! eyewall ls     --cache site.eye                 list the entries
 //! eyewall stat   --cache site.eye                 how the volume is doing
+//! eyewall top    --cache site.eye                 the same, live
+//! eyewall map    --cache site.eye                 what lies where
 //! eyewall purge  --cache site.eye --tag TAG       purge entries; also by --prefix, or --all
 //! eyewall verify --cache site.eye                 is it sound?           exit 0, or 6 if it is not
 //! eyewall export --cache site.eye FILE            write all entries; `import` takes them
@@ -31,6 +33,9 @@
 pub mod advise;
 pub mod args;
 mod error;
+#[cfg(test)]
+#[path = "../tests/common/expected.rs"]
+mod expected;
 mod output;
 pub mod serve;
 mod tools;
@@ -75,8 +80,11 @@ fn dispatch(arguments: &Arguments) -> Result<Outcome, Error> {
         Verb::Rm(remove) => tools::remove::run(volume::named(cache)?, remove),
         Verb::Ls(list) => tools::list::run(volume::named(cache)?, list),
         Verb::Stat(stat) => tools::stat::run(volume::named(cache)?, stat),
+        Verb::Top(top) => tools::top::run(volume::named(cache)?, top),
+        Verb::Map(map) => tools::map::run(volume::named(cache)?, map),
         Verb::Purge(purge) => tools::purge::run(volume::named(cache)?, purge),
         Verb::Sweep(upkeep) => tools::upkeep::sweep(volume::named(cache)?, upkeep),
+        Verb::Resize(wanted) => tools::resize::resize(volume::named(cache)?, wanted),
         Verb::Sync(upkeep) => tools::upkeep::sync(volume::named(cache)?, upkeep),
         Verb::Verify(verify) => tools::verify::run(volume::named(cache)?, verify),
         Verb::Export(export) => tools::export::run(volume::named(cache)?, export),

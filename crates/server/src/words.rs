@@ -58,7 +58,7 @@ fn read_only(path: &Path) -> String {
         format!("this user may not make a volume in {}; choose another folder", path.display())
     } else {
         format!(
-            "{} may not be written by this user; `get`, `ls` and `stat` need the right to read it only",
+            "{} may not be written by this user; `get`, `ls`, `stat`, `map` and `export` need the right to read it only",
             path.display()
         )
     }

@@ -6,18 +6,21 @@ use clap::Parser;
 use eyewall_bench::error::Result;
 use eyewall_bench::report;
 use eyewall_bench::run::{Run, Settings};
-use eyewall_bench::work::replay;
+use eyewall_bench::work::replay::{self, With};
 
 #[derive(Debug, Parser)]
 #[command(about = "Replays real traces through the engine and prints hit ratios")]
 struct Arguments {
     #[command(flatten)]
     settings: Settings,
+    #[command(flatten)]
+    with: With,
 }
 
 fn main() -> Result<()> {
-    let mut run = Run::start(Arguments::parse().settings)?;
-    replay::run(&mut run)?;
+    let Arguments { settings, with } = Arguments::parse();
+    let mut run = Run::start(settings)?;
+    replay::run(&mut run, &with)?;
     println!();
     for row in &run.record().rows {
         println!("{}", report::short(row));

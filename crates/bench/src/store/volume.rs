@@ -1,12 +1,15 @@
 //! The engine under test.
 
+use std::ops::Range;
 use std::path::Path;
 
-use eyewall::{Cache, Options};
+use eyewall::{Cache, Options, PutOptions};
 
 use super::{Handle, Place, Store};
+use crate::contender::allow_misses;
 use crate::error::Result;
-use crate::random::KEY_BYTES;
+use crate::load;
+use crate::random::{self, KEY_BYTES};
 
 /// An Eyewall volume.
 #[derive(Clone)]
@@ -39,6 +42,49 @@ impl Volume {
     /// The engine's own handle.
     pub fn cache(&self) -> &Cache {
         &self.cache
+    }
+
+    /// Puts the objects of these indexes, all with the same options, and once more what was dropped though there is room.
+    pub fn put_all(&self, objects: Range<u64>, value_bytes: usize, options: &PutOptions<'_>) -> Result<()> {
+        self.put_each(objects, value_bytes, |key, value| {
+            self.cache.put_with(key, value, options)?;
+            Ok(())
+        })
+    }
+
+    /// As [`Volume::put_all`], by `put`, which is given each object's key and value.
+    pub fn put_each(
+        &self,
+        objects: Range<u64>,
+        value_bytes: usize,
+        mut put: impl FnMut(&[u8], &[u8]) -> Result<()>,
+    ) -> Result<()> {
+        let mut value = random::filler(3, value_bytes);
+        let mut put = |index: u64| {
+            load::stamp(&mut value, index);
+            put(&random::key(index), &value)
+        };
+        for index in objects.clone() {
+            put(index)?;
+        }
+        for index in objects.clone() {
+            if !self.cache.contains(random::key(index))? {
+                put(index)?;
+            }
+        }
+        let missing = self.count_missing(objects.clone())?;
+        allow_misses(Self::NAME, missing, objects.end - objects.start)
+    }
+
+    /// How many objects of these indexes are not there.
+    pub fn count_missing(&self, mut objects: Range<u64>) -> Result<u64> {
+        objects.try_fold(0, |missing, index| Ok(missing + u64::from(!self.cache.contains(random::key(index))?)))
+    }
+}
+
+impl From<Cache> for Volume {
+    fn from(cache: Cache) -> Self {
+        Self { cache }
     }
 }
 

@@ -1,14 +1,21 @@
 //! The workloads. Each measures one part of the benchmark and records its rows.
 
+pub mod crashed;
 pub mod files;
+pub mod fill;
 pub mod get;
 pub mod open;
 pub mod overflow;
 pub mod overhead;
+pub mod paging;
 pub mod processes;
+pub mod purge;
 pub mod put;
 pub mod replay;
+pub mod stream;
 pub mod sweep;
+pub mod tagged;
+pub mod verify;
 
 use std::path::{Path, PathBuf};
 

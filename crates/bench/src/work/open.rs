@@ -18,9 +18,9 @@ const GIB: u64 = 1 << 30;
 const VOLUME_BYTES: u64 = 10 * GIB;
 
 /// Free disk below which the volume is not created.
-const FREE_BYTES_MIN: u64 = 12 * GIB;
+pub(super) const FREE_BYTES_MIN: u64 = 12 * GIB;
 
-const VALUE_BYTES: usize = 4 * KIB;
+pub(super) const VALUE_BYTES: usize = 4 * KIB;
 
 /// How long a writer writes before it is killed.
 const WRITE_FOR: Duration = Duration::from_millis(300);
@@ -51,7 +51,7 @@ pub fn run(run: &mut Run) -> Result<()> {
 }
 
 /// Creates the volume and puts a part of what it holds; the index of the next object.
-fn create(run: &Run, directory: &Path) -> Result<u64> {
+pub(super) fn create(run: &Run, directory: &Path) -> Result<u64> {
     let place = Place { directory, cap_bytes: VOLUME_BYTES, value_bytes: VALUE_BYTES };
     let store = Volume::create(&place)?;
     let objects = run.pick(2 * GIB, GIB / 4) / VALUE_BYTES as u64;
@@ -70,7 +70,8 @@ fn open(volume: &Path) -> Result<f64> {
     Ok(took_ns as f64 / 1e6)
 }
 
-fn write_until_killed(volume: &Path, first: u64) -> Result<u64> {
+/// Lets a process put values and kills it; the index of the next object.
+pub(super) fn write_until_killed(volume: &Path, first: u64) -> Result<u64> {
     let arguments = ["puts".to_owned(), volume.display().to_string(), VALUE_BYTES.to_string(), first.to_string()];
     let mut worker = Worker::start(&arguments)?;
     worker.line()?;

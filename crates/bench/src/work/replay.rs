@@ -2,10 +2,14 @@
 
 mod cells;
 mod equal;
+mod extras;
+
+pub use extras::{Extra, With};
 
 use eyewall::{Cache, Options, Stats};
 
 use self::cells::{CELLS, Cap, Cell};
+use self::extras::Extras;
 use crate::error::{Error, Result};
 use crate::random;
 use crate::record::{Ask, Row};
@@ -23,7 +27,7 @@ const SIZED: &str = "S3-FIFO sized (simulated)";
 const REFERENCE: &str = "reference";
 
 /// Replays every cell whose trace is there, with the engine's default entry-size hint and with a fitting one.
-pub fn run(run: &mut Run) -> Result<()> {
+pub fn run(run: &mut Run, with: &With) -> Result<()> {
     let Some(directory) = trace::directory() else {
         run.note("replay skipped: no traces (name their directory in EYEWALL_TRACES)");
         return Ok(());
@@ -34,7 +38,7 @@ pub fn run(run: &mut Run) -> Result<()> {
             Some((name, requests)) if name == cell.trace => requests,
             _ => trace::read(&directory.join(format!("{}.txt.gz", cell.trace)))?,
         };
-        replay_cell(run, cell, &requests)?;
+        replay_cell(run, cell, with.extras(), &requests)?;
         loaded = Some((cell.trace, requests));
     }
     Ok(())
@@ -56,6 +60,8 @@ struct Volume {
     entry_size_hint: Option<u32>,
     /// None: each object at the trace's size.
     value_bytes: Option<u64>,
+    /// What goes with each entry.
+    extras: Extras,
 }
 
 impl Volume {
@@ -68,15 +74,16 @@ impl Volume {
     }
 }
 
-fn replay_cell(run: &mut Run, cell: &Cell, requests: &[Request]) -> Result<()> {
+fn replay_cell(run: &mut Run, cell: &Cell, extras: Extras, requests: &[Request]) -> Result<()> {
     let ideal = Ideal::of(cell, requests);
-    for volume in volumes(cell, requests)? {
+    for volume in volumes(cell, extras, requests)? {
         let mut replays = Vec::new();
         for _ in 0..run.repetitions() {
             replays.push(replay(&volume, requests)?);
         }
         let hint = volume.entry_size_hint.map_or_else(|| "default hint".to_owned(), |hint| format!("hint {hint}"));
-        let case = format!("{}, {hint}", cell.name());
+        let with = extras.name().map_or_else(String::new, |names| format!(", with {names}"));
+        let case = format!("{}, {hint}{with}", cell.name());
         if let Some(last) = replays.last() {
             show_details(&case, &volume, last);
         }
@@ -86,21 +93,21 @@ fn replay_cell(run: &mut Run, cell: &Cell, requests: &[Request]) -> Result<()> {
 }
 
 /// The volumes of a cell: one with the default hint, one with the mean entry of what fits at all.
-fn volumes(cell: &Cell, requests: &[Request]) -> Result<Vec<Volume>> {
+fn volumes(cell: &Cell, extras: Extras, requests: &[Request]) -> Result<Vec<Volume>> {
     match cell.cap {
         Cap::Bytes(cap_bytes) => {
             let size_bytes = cap_bytes / 4096 * 4096;
             let fitting: Vec<Request> =
                 requests.iter().copied().filter(|request| request.bytes <= size_bytes / 16).collect();
             let footprint = Footprint::of(&fitting);
-            let mean = footprint.bytes / footprint.objects.max(1) + KEY_BYTES;
+            let mean = footprint.bytes / footprint.objects.max(1) + KEY_BYTES + extras.bytes();
             Ok([None, Some(mean as u32)]
-                .map(|entry_size_hint| Volume { size_bytes, entry_size_hint, value_bytes: None })
+                .map(|entry_size_hint| Volume { size_bytes, entry_size_hint, value_bytes: None, extras })
                 .to_vec())
         }
         Cap::Objects { objects, value_bytes } => {
-            let hint = (value_bytes + KEY_BYTES) as u32;
-            let volume = |entry_size_hint| equal::volume(objects, value_bytes, entry_size_hint);
+            let hint = (value_bytes + KEY_BYTES + extras.bytes()) as u32;
+            let volume = |entry_size_hint| equal::volume(objects, value_bytes, entry_size_hint, extras);
             Ok(vec![volume(None)?, volume(Some(hint))?])
         }
     }
@@ -114,14 +121,13 @@ fn replay(volume: &Volume, requests: &[Request]) -> Result<Replayed> {
     let mut hits = Hits::default();
     let mut refused = 0;
     for request in requests {
-        let key = request.key.to_le_bytes();
-        let hit = cache.get(key)?.is_some();
+        let hit = cache.get(request.key.to_le_bytes())?.is_some();
         hits.count(request.bytes, hit);
         if hit {
             continue;
         }
         let value_bytes = volume.value_bytes.unwrap_or(request.bytes) as usize;
-        match cache.put(key, &filler[..value_bytes]) {
+        match volume.extras.put(&cache, request.key, &filler[..value_bytes]) {
             Ok(_) => {}
             Err(eyewall::Error::EntryTooLarge { .. }) => refused += 1,
             Err(other) => return Err(Error::Engine(other)),

@@ -11,6 +11,7 @@
 //! | `pages.rs` | of a tier: getting pages, and giving them back |
 //! | `erase.rs` | overwriting what died, where the volume is to do so |
 //! | `mend.rs` | reading all that is live, dropping what contradicts the format |
+//! | `survey.rs` | what lies where in the rings |
 //! | `untiled.rs` | logs that power loss has left: finding out what of their bytes is a record |
 //! | `repair.rs` | after a death: finishing what can be half done, counting again |
 
@@ -22,6 +23,7 @@ mod pages;
 mod repair;
 mod ring;
 mod room;
+mod survey;
 mod sweep;
 mod untiled;
 
@@ -32,6 +34,7 @@ pub(crate) use hand::{Work, judge_pinned_again};
 pub(crate) use index::Found;
 pub(crate) use repair::{State, forget_verified, is_in_order, put_in_order};
 pub(crate) use ring::RingId;
+pub(crate) use survey::Piece;
 pub(crate) use untiled::Named;
 
 use crate::error::Result;

@@ -181,9 +181,9 @@ fn option(bytes: u64) -> String {
 
 #[cfg(test)]
 mod tests {
-    use super::super::expected::expect;
     use super::super::svg::svg;
     use super::*;
+    use crate::expected::expect;
 
     fn point(size_bytes: u64, objects: f64, error: f64) -> Point {
         Point {

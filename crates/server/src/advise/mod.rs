@@ -18,9 +18,6 @@
 
 mod advice;
 mod estimate;
-#[cfg(test)]
-#[path = "../../tests/common/expected.rs"]
-mod expected;
 mod input;
 mod json_line;
 mod line;

@@ -12,7 +12,7 @@ use clap::{ArgGroup, Args, Parser, Subcommand, ValueEnum};
 use crate::advise::Format;
 use crate::serve::OriginUrl;
 use crate::units::{parse_duration, parse_mode, parse_size};
-pub use operate::{Export, Import, Purge, PutBeside, Upkeep, Verify};
+pub use operate::{Export, Import, Map, Purge, PutBeside, Resize, Top, Upkeep, Verify};
 
 const AFTER_HELP: &str = "\
 Exit codes: 0 done or hit, also if the reader of the output went away; 1 the key is not there; 2 a wrong command line, or \
@@ -77,6 +77,11 @@ pub enum Verb {
     Ls(List),
     /// Show how the volume is doing
     Stat(Stat),
+    /// Show how the volume is doing, again and again; q ends it
+    #[command(after_help = operate::TOP_AFTER_HELP)]
+    Top(Top),
+    /// Show what lies where in the volume: live, held, dead, filler, free
+    Map(Map),
     /// Purge entries by tag, by prefix, or all of them
     #[command(after_help = operate::PURGE_AFTER_HELP)]
     Purge(Purge),
@@ -84,6 +89,9 @@ pub enum Verb {
     Sweep(Upkeep),
     /// Bring all that was stored to storage, and wait for it
     Sync(Upkeep),
+    /// Give the volume another size; who has it open goes on in the new one
+    #[command(after_help = operate::RESIZE_AFTER_HELP)]
+    Resize(Resize),
     /// Look for what contradicts the format; exit 6 if there is something
     #[command(after_help = operate::VERIFY_AFTER_HELP)]
     Verify(Verify),
@@ -202,7 +210,17 @@ pub enum SortBy {
 
 /// `eyewall stat`
 #[derive(Debug, Args)]
+#[expect(clippy::struct_excessive_bools, reason = "each is a flag of the command line")]
 pub struct Stat {
+    /// Each stripe, too: what its rings hold, how often they have turned, what was evicted
+    #[arg(long)]
+    pub stripes: bool,
+    /// Each process, too: since when it is there, what it holds, how often it has hit
+    #[arg(long)]
+    pub processes: bool,
+    /// The entries by size, too
+    #[arg(long)]
+    pub sizes: bool,
     /// One JSON object
     #[arg(long)]
     pub json: bool,

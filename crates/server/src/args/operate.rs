@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use clap::{ArgGroup, Args};
 
-use crate::units::parse_duration;
+use crate::units::{parse_duration, parse_size};
 
 pub(super) const GET_AFTER_HELP: &str = "\
 Exit codes: 0 a valid value, or with --stale a stale one; 1 nothing is there; 4 there is a stale value only (nothing is \
@@ -20,17 +20,25 @@ pub(super) const VERIFY_AFTER_HELP: &str = "\
 Exit codes: 0 the volume is sound; 6 something contradicts the format, whether or not it was repaired; 3 it could not be \
 looked at.
 
-It joins the volume as those do that write: one that can't be trusted, such as a copy, is emptied by that. Writers of a \
+It joins the volume as those do that write: one that has lost power, or a copy, is gone through at once. Writers of a \
 stripe wait while its logs are walked; readers don't.";
+
+pub(super) const RESIZE_AFTER_HELP: &str = "\
+The entries are copied to a new file beside the old one, the hottest last, so that these stay where not all fit. For that \
+time there are two files, and writers wait; readers go on. What isn't given stays as it is.";
 
 pub(super) const IMPORT_AFTER_HELP: &str = "\
 Ages and times go on: the time since the export counts, by the wall clocks of both machines. What is too large for this \
 volume is left out and told. Where the stream breaks off, what came before stays.";
 
+pub(super) const TOP_AFTER_HELP: &str = "\
+How long look-ups take is measured here, by looking hot keys up; that leaves no trace. Where other processes are attached it \
+joins them, as one of the users that it shows. Where the output is no terminal, one page is written.";
+
 /// `eyewall purge`
 #[derive(Debug, Args)]
 #[command(group = ArgGroup::new("what").required(true).multiple(true).args(["tag", "prefix", "all"]))]
-#[expect(clippy::struct_excessive_bools, reason = "each is a switch of the command line")]
+#[expect(clippy::struct_excessive_bools, reason = "each is a flag of the command line")]
 pub struct Purge {
     /// Entries that carry this tag; any number of times
     #[arg(long, value_name = "TAG")]
@@ -69,6 +77,24 @@ pub struct Verify {
 /// `eyewall sweep` and `eyewall sync`
 #[derive(Debug, Args)]
 pub struct Upkeep {
+    /// One JSON object
+    #[arg(long)]
+    pub json: bool,
+}
+
+/// `eyewall resize`
+#[derive(Debug, Args)]
+#[command(group = clap::ArgGroup::new("shape").required(true).multiple(true))]
+pub struct Resize {
+    /// The new size of the file
+    #[arg(long, value_name = "SIZE", value_parser = parse_size, group = "shape")]
+    pub size: Option<u64>,
+    /// A typical entry, the median if sizes differ; sizes the index
+    #[arg(long, value_name = "SIZE", value_parser = super::parse_hint, group = "shape")]
+    pub entry_size_hint: Option<u32>,
+    /// The largest entry to take, up to a quarter of the size
+    #[arg(long, value_name = "SIZE", value_parser = parse_size, group = "shape")]
+    pub entry_max: Option<u64>,
     /// One JSON object
     #[arg(long)]
     pub json: bool,
@@ -117,4 +143,32 @@ pub struct PutBeside {
     /// Small bytes of your own beside the value
     #[arg(long, value_name = "BYTES")]
     pub metadata: Option<OsString>,
+}
+
+/// `eyewall map`
+#[derive(Debug, Args)]
+pub struct Map {
+    /// Draw it into this file, instead of the terminal
+    #[arg(long, value_name = "FILE")]
+    pub svg: Option<PathBuf>,
+    /// One JSON object, with every extent
+    #[arg(long)]
+    pub json: bool,
+}
+
+/// `eyewall top`
+#[derive(Debug, Args)]
+pub struct Top {
+    /// How long to wait between two looks
+    #[arg(long, value_name = "DURATION", value_parser = parse_duration, default_value = "1s")]
+    pub interval: Duration,
+    /// Measure puts, too: small values under a key of its own, which is removed again
+    #[arg(long)]
+    pub probe_puts: bool,
+    /// One look, then end
+    #[arg(long)]
+    pub once: bool,
+    /// One JSON object a look
+    #[arg(long)]
+    pub json: bool,
 }

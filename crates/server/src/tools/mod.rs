@@ -1,5 +1,6 @@
 //! The verbs that look at or change a volume, one file each, and those that tell of the command itself.
 
+mod bars;
 pub(crate) mod completions;
 pub(crate) mod create;
 mod entry;
@@ -8,10 +9,14 @@ pub(crate) mod get;
 pub(crate) mod import;
 pub(crate) mod list;
 pub(crate) mod man;
+pub(crate) mod map;
+mod parts;
 mod pattern;
 pub(crate) mod purge;
 pub(crate) mod put;
 pub(crate) mod remove;
+pub(crate) mod resize;
 pub(crate) mod stat;
+pub(crate) mod top;
 pub(crate) mod upkeep;
 pub(crate) mod verify;

@@ -5,9 +5,10 @@ use std::io::Write as _;
 use std::path::Path;
 use std::time::Duration;
 
-use eyewall::Stats;
+use eyewall::{Details, ProcessDetails, SizeClass, Stats, StripeDetails};
 use serde::Serialize;
 
+use super::parts;
 use crate::args::Stat;
 use crate::output::{GOOD, HEADING, WARNING, text_to_stdout};
 use crate::units::{count, counted, duration, size};
@@ -24,7 +25,22 @@ pub(crate) fn run(path: &Path, stat: &Stat) -> Result<Outcome, Error> {
     let stats = cache.stats()?;
     let mut warnings = warnings(&stats);
     warnings.extend(volume::storage_warning(&cache));
-    let text = if stat.json { json(path, &stats, warnings) } else { table(path, &stats, &warnings) };
+    let details = if stat.stripes || stat.processes || stat.sizes { cache.details()? } else { Details::default() };
+    let text = if stat.json {
+        json(path, &stats, Shown::new(stat, &details), warnings)
+    } else {
+        let mut text = table(path, &stats, &warnings);
+        for (is_wanted, part) in [
+            (stat.stripes, parts::stripes(&details.stripes)),
+            (stat.processes, parts::processes(&details.processes)),
+            (stat.sizes, parts::sizes(&details.sizes)),
+        ] {
+            if is_wanted {
+                text.push_str(&part);
+            }
+        }
+        text
+    };
     text_to_stdout(|output| output.write_all(text.as_bytes()))?;
     Ok(Outcome::Done)
 }
@@ -34,11 +50,34 @@ struct Document<'a> {
     path: String,
     #[serde(flatten)]
     stats: &'a Stats,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    details: Option<Shown<'a>>,
     warnings: Vec<String>,
 }
 
-fn json(path: &Path, stats: &Stats, warnings: Vec<String>) -> String {
-    let document = Document { path: path.display().to_string(), stats, warnings };
+/// The parts that were asked for.
+#[derive(Serialize)]
+struct Shown<'a> {
+    #[serde(skip_serializing_if = "Option::is_none")]
+    stripes: Option<&'a [StripeDetails]>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    processes: Option<&'a [ProcessDetails]>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    sizes: Option<&'a [SizeClass]>,
+}
+
+impl<'a> Shown<'a> {
+    fn new(stat: &Stat, details: &'a Details) -> Option<Self> {
+        (stat.stripes || stat.processes || stat.sizes).then(|| Self {
+            stripes: stat.stripes.then_some(details.stripes.as_slice()),
+            processes: stat.processes.then_some(details.processes.as_slice()),
+            sizes: stat.sizes.then_some(details.sizes.as_slice()),
+        })
+    }
+}
+
+fn json(path: &Path, stats: &Stats, details: Option<Shown<'_>>, warnings: Vec<String>) -> String {
+    let document = Document { path: path.display().to_string(), stats, details, warnings };
     // A structure of numbers and strings always has a JSON form.
     serde_json::to_string(&document).unwrap_or_default() + "\n"
 }
@@ -90,16 +129,21 @@ fn gauges(stats: &Stats) -> [(&'static str, u64, u64, String); 3] {
 }
 
 fn lines(stats: &Stats) -> Vec<(&'static str, String)> {
-    let evictions = stats.evictions_cold + stats.evictions_expired + stats.evictions_index + stats.evictions_damaged;
+    let evictions = stats.evictions_cold
+        + stats.evictions_expired
+        + stats.evictions_purged
+        + stats.evictions_index
+        + stats.evictions_damaged;
     let mut lines = vec![
         ("writes", format!("{}, {}", counted(stats.puts, "put", "puts"), counted(stats.removes, "remove", "removes"))),
         (
             "evicted",
             format!(
-                "{} ({} cold, {} expired, {} because the index was full, {} damaged)",
+                "{} ({} cold, {} expired, {} purged, {} because the index was full, {} damaged)",
                 count(evictions),
                 count(stats.evictions_cold),
                 count(stats.evictions_expired),
+                count(stats.evictions_purged),
                 count(stats.evictions_index),
                 count(stats.evictions_damaged)
             ),
@@ -127,11 +171,25 @@ fn lines(stats: &Stats) -> Vec<(&'static str, String)> {
         let age = duration(Duration::from_millis(stats.eviction_age_ms));
         let _ = write!(lines[1].1, ", the last one {age} old");
     }
+    if stats.purges > 0 {
+        lines.insert(2, ("purges", purges(stats)));
+    }
     let troubles = troubles(stats);
     if !troubles.is_empty() {
         lines.push(("troubles", troubles));
     }
     lines
+}
+
+fn purges(stats: &Stats) -> String {
+    let more = match stats.purge_overflows {
+        0 => String::new(),
+        overflows => format!(
+            "; {} purged more than was asked for, because tables were full",
+            counted(overflows, "time", "times")
+        ),
+    };
+    format!("{}{more}", counted(stats.purges, "purge", "purges"))
 }
 
 /// What should be rare, and is told only where it happened.
@@ -238,7 +296,10 @@ mod tests {
         let text = table_with_warnings(&stats);
         assert!(text.contains("emptied 1 time, because the file could not be trusted"), "{text}");
         assert!(text.contains("repaired 2 times after a process died"), "{text}");
-        assert!(text.contains("evicted  3 (0 cold, 0 expired, 0 because the index was full, 3 damaged)"), "{text}");
+        assert!(
+            text.contains("evicted  3 (0 cold, 0 expired, 0 purged, 0 because the index was full, 3 damaged)"),
+            "{text}"
+        );
     }
 
     #[test]

@@ -3,13 +3,15 @@
 use crate::command::{Volume, eyewall, run};
 use crate::expected::expect;
 
-const VERBS: [&str; 16] = [
+const VERBS: [&str; 18] = [
     "create",
     "put",
     "get",
     "rm",
     "ls",
     "stat",
+    "top",
+    "map",
     "purge",
     "sweep",
     "sync",

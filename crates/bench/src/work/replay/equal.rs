@@ -2,7 +2,7 @@
 
 use eyewall::Options;
 
-use super::Volume;
+use super::{Extras, Volume};
 use crate::error::{Error, Result};
 use crate::random;
 
@@ -14,9 +14,9 @@ const PAGE_BYTES: u64 = 4096;
 /// Searches volume sizes, page by page, for the smallest whose data area (`Stats::data_bytes`, both rings of all
 /// stripes) holds `objects` entries of `value_bytes`, and checks that it holds not 1 % more. An entry's footprint is
 /// `live_bytes / entries` of a volume that holds a few.
-pub(super) fn volume(objects: u64, value_bytes: u64, entry_size_hint: Option<u32>) -> Result<Volume> {
+pub(super) fn volume(objects: u64, value_bytes: u64, entry_size_hint: Option<u32>, extras: Extras) -> Result<Volume> {
     let candidate =
-        |pages: u64| Volume { size_bytes: pages * PAGE_BYTES, entry_size_hint, value_bytes: Some(value_bytes) };
+        |pages: u64| Volume { size_bytes: pages * PAGE_BYTES, entry_size_hint, value_bytes: Some(value_bytes), extras };
     let smallest = Options::new().size(0).anonymous().map_or(512 << 10, |cache| cache.size()) / PAGE_BYTES;
     let mut low = smallest;
     let mut high = (objects * (value_bytes + 1_024) * 2 / PAGE_BYTES).max(low + 1);
@@ -45,7 +45,7 @@ fn capacity(volume: &Volume, value_bytes: u64) -> Result<u64> {
     let cache = volume.open()?;
     let value = random::filler(2, value_bytes as usize);
     for key in 0..PROBES {
-        cache.put(key.to_le_bytes(), &value)?;
+        volume.extras.put(&cache, key, &value)?;
     }
     let stats = cache.stats()?;
     if stats.entries == 0 {

@@ -1,0 +1,279 @@
+//! Numbers about the parts of a volume: its stripes, its processes, its entries by size, and which are hot.
+
+use std::sync::atomic::Ordering::{Acquire, Relaxed};
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
+
+use serde::Serialize;
+
+use crate::cache::Cache;
+use crate::error::Result;
+use crate::extents::RingKind;
+use crate::format::owner::Owner;
+use crate::format::slot::Slot;
+use crate::read::{self, Wanted};
+use crate::stripe::{Count, Piece, RingId, Stripe, count};
+use crate::thread::{self, Counter};
+use crate::volume::Volume;
+
+/// So many buckets are looked at for hot entries, spread over the whole index.
+const BUCKETS_SAMPLED: u64 = 1 << 15;
+
+/// Numbers about the parts of a volume; see [`Cache::details`].
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
+#[non_exhaustive]
+pub struct Details {
+    /// Each stripe.
+    pub stripes: Vec<StripeDetails>,
+    /// Each process that is attached for writing.
+    pub processes: Vec<ProcessDetails>,
+    /// Live entries by the size of their records, the smallest first; without gaps.
+    pub sizes: Vec<SizeClass>,
+}
+
+/// Numbers about one stripe.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[non_exhaustive]
+pub struct StripeDetails {
+    /// Which one.
+    pub number: u64,
+    /// Entries that can be found.
+    pub entries: u64,
+    /// Small, then main.
+    pub rings: [RingDetails; 2],
+    /// Slots of its part of the index.
+    pub index_slots: u64,
+    /// Slots of live entries.
+    pub index_live: u64,
+    /// Slots that remember evicted entries.
+    pub index_ghosts: u64,
+    /// Evicted because nobody had asked for them often enough.
+    pub evictions_cold: u64,
+    /// Evicted after they had expired.
+    pub evictions_expired: u64,
+    /// Evicted because their buckets were full.
+    pub evictions_index: u64,
+    /// Evicted because they failed their checksum.
+    pub evictions_damaged: u64,
+    /// Dropped because they were purged.
+    pub evictions_purged: u64,
+    /// How old the entry was that was evicted last.
+    pub eviction_age_ms: u64,
+}
+
+/// Numbers about one ring. Its bytes are the sum of the six kinds.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[non_exhaustive]
+pub struct RingDetails {
+    /// Which one.
+    pub ring: RingKind,
+    /// All of it.
+    pub bytes: u64,
+    /// Entries that can be found, and nobody holds.
+    pub live_bytes: u64,
+    /// What is held.
+    pub pinned_bytes: u64,
+    /// Entries that can't be found any more.
+    pub dead_bytes: u64,
+    /// What holds no entry.
+    pub filler_bytes: u64,
+    /// What can be written to.
+    pub free_bytes: u64,
+    /// Where the log doesn't read as one.
+    pub unreadable_bytes: u64,
+    /// How often the head has gone round.
+    pub head_laps: u64,
+    /// How often the tail has.
+    pub tail_laps: u64,
+}
+
+/// Numbers about one process.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[non_exhaustive]
+pub struct ProcessDetails {
+    /// Its id, in its own namespace.
+    pub pid: u32,
+    /// When it joined, in seconds since 1970.
+    pub since_seconds: u64,
+    /// Thread slots that it holds.
+    pub threads: u64,
+    /// Pins that it holds now.
+    pub pins: u64,
+    /// Look-ups that found a valid entry, counted in its thread slots: by former holders of these, too. The difference of two
+    /// looks is its own.
+    pub hits: u64,
+    /// Look-ups that did not, counted in the same way.
+    pub misses: u64,
+}
+
+impl ProcessDetails {
+    /// When it joined.
+    pub fn since(&self) -> SystemTime {
+        UNIX_EPOCH + Duration::from_secs(self.since_seconds)
+    }
+}
+
+/// Entries of similar size.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[non_exhaustive]
+pub struct SizeClass {
+    /// A power of two: their records have at least so many bytes, and less than twice as many.
+    pub from_bytes: u64,
+    /// How many there are.
+    pub entries: u64,
+    /// Their bytes.
+    pub bytes: u64,
+}
+
+/// An entry that was asked for often of late.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[non_exhaustive]
+pub struct Hot {
+    /// Its key.
+    pub key: Vec<u8>,
+    /// How often it was hit of late, up to 7.
+    pub frequency: u64,
+    /// Bytes of its value.
+    pub value_bytes: u64,
+}
+
+impl Cache {
+    /// Numbers about each stripe, each process, and the entries by size. Walks all rings, one stripe after the other, under
+    /// its lock (without it, where the volume was opened for reading only).
+    ///
+    /// # Errors
+    /// [`Busy`](crate::Error::Busy).
+    pub fn details(&self) -> Result<Details> {
+        self.vouched(|volume| {
+            let mut sizes = [(0, 0); u64::BITS as usize];
+            let mut details = Details::default();
+            for number in 0..volume.layout.stripes as usize {
+                details.stripes.push(of_stripe(volume, number, &mut sizes)?);
+            }
+            details.processes = processes(volume);
+            details.sizes = classes(&sizes);
+            Ok(details)
+        })
+    }
+
+    /// The hottest entries of a sample of the index, the hottest first. Takes no lock, and doesn't count as use.
+    pub fn hottest(&self, limit: usize) -> Result<Vec<Hot>> {
+        self.vouched(|volume| Ok(hottest(volume, limit)))
+    }
+
+    /// Processes that are attached for writing.
+    pub fn processes(&self) -> Result<Vec<ProcessDetails>> {
+        self.vouched(|volume| Ok(processes(volume)))
+    }
+}
+
+fn of_stripe(volume: &Volume, number: usize, sizes: &mut [(u64, u64)]) -> Result<StripeDetails> {
+    let may_lock = volume.check_writable().is_ok();
+    let stripe = if may_lock { Stripe::lock(volume, number)? } else { Stripe::unlocked(volume, number) };
+    let named = stripe.landmarks();
+    let rings = RingId::BOTH.map(|id| {
+        let ring = stripe.ring(id);
+        let mut bytes_of = [0; 6];
+        stripe.survey(id, &named, |_, bytes, piece| bytes_of[piece as usize] += bytes);
+        let of = |piece: Piece| bytes_of[piece as usize];
+        RingDetails {
+            ring: id.into(),
+            bytes: ring.size,
+            live_bytes: of(Piece::Live),
+            pinned_bytes: of(Piece::Pinned),
+            dead_bytes: of(Piece::Dead),
+            filler_bytes: of(Piece::Filler),
+            free_bytes: of(Piece::Free),
+            unreadable_bytes: of(Piece::Unreadable),
+            head_laps: ring.lap(ring.head()),
+            tail_laps: ring.lap(ring.tail()),
+        }
+    });
+    let mut entries = 0;
+    stripe.each_slot(|slot| {
+        let entry = stripe.entry_at(slot.position()).filter(|_| slot.is_live());
+        if let Some((_, lengths, _)) = entry {
+            let bytes = lengths.record_bytes();
+            let (count, sum) = &mut sizes[bytes.ilog2() as usize];
+            *count += 1;
+            *sum += bytes;
+            entries += 1;
+        }
+    });
+    let (index_slots, index_live, index_ghosts) = stripe.index_load();
+    let of = |which| count(volume, number, which);
+    Ok(StripeDetails {
+        number: number as u64,
+        entries,
+        rings,
+        index_slots,
+        index_live,
+        index_ghosts,
+        evictions_cold: of(Count::EvictionsCold),
+        evictions_expired: of(Count::EvictionsExpired),
+        evictions_index: of(Count::EvictionsIndex),
+        evictions_damaged: of(Count::EvictionsDamaged),
+        evictions_purged: of(Count::EvictionsPurged),
+        eviction_age_ms: of(Count::EvictionAge),
+    })
+}
+
+/// From the smallest class that has entries to the largest.
+fn classes(sizes: &[(u64, u64)]) -> Vec<SizeClass> {
+    let class = |(power, (entries, bytes)): (usize, &(u64, u64))| SizeClass {
+        from_bytes: 1 << power,
+        entries: *entries,
+        bytes: *bytes,
+    };
+    let all: Vec<_> = sizes.iter().enumerate().map(class).collect();
+    let first = all.iter().position(|class| class.entries > 0).unwrap_or(all.len());
+    let end = all.iter().rposition(|class| class.entries > 0).map_or(first, |last| last + 1);
+    all[first..end].to_vec()
+}
+
+fn processes(volume: &Volume) -> Vec<ProcessDetails> {
+    let alive = volume.membership.alive(&volume.region, &volume.layout);
+    let mut processes: Vec<(Owner, ProcessDetails)> = alive
+        .map(|(owner, pid, since_ms)| {
+            let details =
+                ProcessDetails { pid, since_seconds: since_ms / 1000, threads: 0, pins: 0, hits: 0, misses: 0 };
+            (owner, details)
+        })
+        .collect();
+    for thread in 0..volume.layout.threads as u32 {
+        let owner = Owner::from_word(thread::owner_word(volume, thread));
+        let Some((_, process)) = processes.iter_mut().find(|(alive, _)| Some(*alive) == owner) else { continue };
+        process.threads += 1;
+        process.hits = process.hits.wrapping_add(thread::count_of(volume, thread, Counter::Hits));
+        process.misses = process.misses.wrapping_add(thread::count_of(volume, thread, Counter::Misses));
+    }
+    for (thread, _) in thread::pins(volume).filter(|(_, pin)| pin.load(Relaxed) != 0) {
+        let owner = Owner::from_word(thread::owner_word(volume, thread));
+        if let Some((_, process)) = processes.iter_mut().find(|(alive, _)| Some(*alive) == owner) {
+            process.pins += 1;
+        }
+    }
+    processes.into_iter().map(|(_, details)| details).collect()
+}
+
+fn hottest(volume: &Volume, limit: usize) -> Vec<Hot> {
+    let layout = &volume.layout;
+    let all = layout.stripes * layout.buckets;
+    let step = all.div_ceil(BUCKETS_SAMPLED).max(1);
+    let mut found = Vec::new();
+    for number in (0..all).step_by(step as usize) {
+        let (stripe, bucket) = ((number / layout.buckets) as usize, number % layout.buckets);
+        for slot in volume.region.line(layout.bucket_at(stripe, bucket)) {
+            let seen = Slot(slot.load(Acquire));
+            if seen.is_live() && seen.frequency() > 0 {
+                found.push((seen.frequency(), stripe, slot));
+            }
+        }
+    }
+    // Of equals, those that stand first: an order that stays from look to look.
+    found.sort_by_key(|(frequency, ..)| std::cmp::Reverse(*frequency));
+    let hot = found.into_iter().filter_map(|(frequency, stripe, slot)| {
+        let hit = read::hit_of_slot(volume, stripe, slot, Wanted::Fresh)?;
+        Some(Hot { key: hit.key().to_owned(), frequency, value_bytes: hit.value().len() as u64 })
+    });
+    hot.take(limit).collect()
+}

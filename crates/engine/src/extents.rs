@@ -1,0 +1,118 @@
+//! What lies where: a picture of a volume's rings.
+
+use serde::Serialize;
+
+use crate::cache::Cache;
+use crate::error::Result;
+use crate::stripe::{Piece, RingId, Stripe};
+use crate::volume::Volume;
+
+/// Bytes of a ring in a row that are of one kind.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+pub struct Extent {
+    /// The stripe's number.
+    pub stripe: u64,
+    /// Which of its rings.
+    pub ring: RingKind,
+    /// Bytes from the start of the ring.
+    pub start: u64,
+    /// How many they are.
+    pub bytes: u64,
+    /// What they are.
+    pub kind: ExtentKind,
+}
+
+/// The two rings of a stripe.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize)]
+#[serde(rename_all = "lowercase")]
+pub enum RingKind {
+    /// Takes newcomers.
+    Small,
+    /// Keeps what earned it.
+    Main,
+}
+
+/// What bytes of a ring are.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize)]
+#[serde(rename_all = "lowercase")]
+#[non_exhaustive]
+pub enum ExtentKind {
+    /// Entries that can be found, expired ones included until they are evicted.
+    Live,
+    /// What hits hold, and what puts are filling.
+    Pinned,
+    /// Overwritten, removed or unpublished entries, until the hand passes.
+    Dead,
+    /// Lost at ring ends and beside entries that were held in place, until the hand passes.
+    Filler,
+    /// Neither used nor waiting to be freed.
+    Free,
+    /// The log doesn't read as one: it is damaged, or was changed while a process that can't lock it looked.
+    Unreadable,
+}
+
+impl From<RingId> for RingKind {
+    fn from(id: RingId) -> Self {
+        match id {
+            RingId::Small => Self::Small,
+            RingId::Main => Self::Main,
+        }
+    }
+}
+
+impl From<Piece> for ExtentKind {
+    fn from(piece: Piece) -> Self {
+        match piece {
+            Piece::Live => Self::Live,
+            Piece::Pinned => Self::Pinned,
+            Piece::Dead => Self::Dead,
+            Piece::Filler => Self::Filler,
+            Piece::Free => Self::Free,
+            Piece::Unreadable => Self::Unreadable,
+        }
+    }
+}
+
+impl Cache {
+    /// Calls `f` with the extents of each stripe in turn: those of the small ring, then those of main, each from its start.
+    /// Neighbours differ in kind, and all of a ring's extents together are the ring.
+    ///
+    /// Each stripe is looked at under its lock, `f` runs without. Who opened the volume for reading only looks without the
+    /// lock, too: what changes meanwhile may then look damaged.
+    ///
+    /// # Errors
+    /// [`Busy`](crate::Error::Busy).
+    pub fn extents(&self, mut f: impl FnMut(&[Extent])) -> Result<()> {
+        self.vouched(|volume| {
+            for number in 0..volume.layout.stripes as usize {
+                f(&of_stripe(volume, number)?);
+            }
+            Ok(())
+        })
+    }
+}
+
+fn of_stripe(volume: &Volume, number: usize) -> Result<Vec<Extent>> {
+    let may_lock = volume.check_writable().is_ok();
+    let stripe = if may_lock { Stripe::lock(volume, number)? } else { Stripe::unlocked(volume, number) };
+    let named = stripe.landmarks();
+    let mut extents: Vec<Extent> = Vec::new();
+    for id in RingId::BOTH {
+        let mut pieces: Vec<(u64, u64, Piece)> = Vec::new();
+        stripe.survey(id, &named, |start, bytes, piece| match pieces.last_mut() {
+            Some((last, length, same)) if *same == piece && *last + *length == start => *length += bytes,
+            _ => pieces.push((start, bytes, piece)),
+        });
+        // The log begins at its tail, and the picture at the ring's start.
+        pieces.sort_unstable_by_key(|(start, ..)| *start);
+        let first = extents.len();
+        for (start, bytes, piece) in pieces {
+            let kind = ExtentKind::from(piece);
+            match extents[first..].last_mut() {
+                Some(last) if last.kind == kind => last.bytes += bytes,
+                _ => extents.push(Extent { stripe: number as u64, ring: id.into(), start, bytes, kind }),
+            }
+        }
+    }
+    Ok(extents)
+}

@@ -1,0 +1,107 @@
+//! What lies where in a stripe's rings.
+//!
+//! The walk follows words of the map alone, each checked before it is used: it may be made without the lock, by who can't
+//! write, and then may find the log changed under its feet.
+
+use super::ring::Ring;
+use super::{RingId, Stripe, load};
+use crate::format::UNIT_BYTES;
+use crate::format::record::{Head, RECORD_BYTES_MIN};
+use crate::protocol;
+use crate::thread;
+use crate::volume::Volume;
+
+/// What a piece of a ring is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Piece {
+    /// An entry that a slot names.
+    Live,
+    /// What somebody holds: an entry, live or dead, or room that is being filled.
+    Pinned,
+    /// An entry that no slot names any more.
+    Dead,
+    Filler,
+    Free,
+    /// Where the log doesn't read as one.
+    Unreadable,
+}
+
+/// The positions that mean something, each in order.
+#[derive(Debug, Default)]
+pub(crate) struct Landmarks {
+    live: Vec<u64>,
+    pinned: Vec<u64>,
+}
+
+impl Stripe<'_> {
+    /// What slots name and what pins hold in this stripe.
+    pub(crate) fn landmarks(&self) -> Landmarks {
+        let mut landmarks = Landmarks::default();
+        self.each_slot(|slot| {
+            if slot.is_live() {
+                landmarks.live.push(slot.position());
+            }
+        });
+        let number = self.number;
+        protocol::collect_pins(thread::pins(self.volume).map(|(_, pin)| pin), |word| {
+            let held = Volume::pinned(word).filter(|(stripe, _)| *stripe == number);
+            landmarks.pinned.extend(held.map(|(_, position)| position));
+        });
+        landmarks.live.sort_unstable();
+        landmarks.pinned.sort_unstable();
+        landmarks
+    }
+
+    /// Calls `f` for each piece of a ring, from its tail on: where it begins in the ring, its bytes, and what it is. All pieces
+    /// together are the ring.
+    pub(crate) fn survey(&self, id: RingId, landmarks: &Landmarks, mut f: impl FnMut(u64, u64, Piece)) {
+        let ring = self.ring(id);
+        let (head, tail) = (ring.head(), ring.tail());
+        let is_log = tail <= head && head - tail <= ring.size && tail.is_multiple_of(8) && head.is_multiple_of(8);
+        if !is_log || self.must_reset(id) {
+            return f(0, ring.size, Piece::Unreadable);
+        }
+        let mut at = tail;
+        while at < head {
+            let Some((bytes, piece)) = self.piece_at(&ring, at, head, landmarks) else {
+                around(&ring, at, head - at, Piece::Unreadable, &mut f);
+                break;
+            };
+            f(at % ring.size, bytes, piece);
+            at += bytes;
+        }
+        around(&ring, head, ring.size - (head - tail), Piece::Free, &mut f);
+    }
+
+    fn piece_at(&self, ring: &Ring<'_>, at: u64, head: u64, landmarks: &Landmarks) -> Option<(u64, Piece)> {
+        let room = ring.bytes_to_end(at).min(head - at);
+        let position = ring.position(at);
+        let (bytes, piece) = match Head::from_word(load(self.word_at(ring, at))).filter(|_| room >= UNIT_BYTES)? {
+            Head::Filler(bytes) => (bytes, Piece::Filler),
+            Head::Room(bytes) => (bytes, Piece::Pinned),
+            Head::Entry(..) if room < RECORD_BYTES_MIN => return None,
+            Head::Entry(..) => {
+                let bytes = self.record_at(ring, at).lengths().record_bytes();
+                let has = |positions: &[u64]| positions.binary_search(&position).is_ok();
+                let piece = match (has(&landmarks.pinned), has(&landmarks.live)) {
+                    (true, _) => Piece::Pinned,
+                    (false, true) => Piece::Live,
+                    (false, false) => Piece::Dead,
+                };
+                (bytes, piece)
+            }
+        };
+        (bytes > 0 && bytes <= room).then_some((bytes, piece))
+    }
+}
+
+/// A piece that may go round the physical end.
+fn around(ring: &Ring<'_>, at: u64, bytes: u64, piece: Piece, f: &mut impl FnMut(u64, u64, Piece)) {
+    let first = ring.bytes_to_end(at).min(bytes);
+    if first > 0 {
+        f(at % ring.size, first, piece);
+    }
+    if bytes > first {
+        f(0, bytes - first, piece);
+    }
+}

@@ -1,0 +1,136 @@
+//! `eyewall top`: how a volume is doing, again and again.
+//!
+//! | file | what it holds |
+//! |---|---|
+//! | `view.rs` | what is shown: the difference of two looks |
+//! | `probe.rs` | how long look-ups and puts take, measured here |
+//! | `draw.rs` | the screen |
+
+mod draw;
+mod probe;
+mod view;
+
+use std::io::{self, IsTerminal as _, Write as _};
+use std::path::Path;
+use std::thread;
+use std::time::Instant;
+
+use eyewall::Cache;
+use ratatui::crossterm::event::{self, Event, KeyCode, KeyEvent, KeyEventKind, KeyModifiers};
+use ratatui::{DefaultTerminal, Terminal, backend::TestBackend};
+
+use crate::args::Top;
+use crate::{Error, Outcome, output, volume};
+use view::{Looker, View};
+
+/// The screen that is written where there is none.
+const COLUMNS: u16 = 80;
+const ROWS: u16 = 24;
+
+pub(crate) fn run(path: &Path, top: &Top) -> Result<Outcome, Error> {
+    let cache = open(path)?;
+    let mut looker = Looker::new(path, &cache, top.probe_puts)?;
+    if top.json {
+        loop {
+            thread::sleep(top.interval);
+            output::json_to_stdout(&looker.look()?)?;
+            if top.once {
+                return Ok(Outcome::Done);
+            }
+        }
+    }
+    if top.once || !io::stdout().is_terminal() {
+        thread::sleep(top.interval);
+        let page = page(&looker.look()?, COLUMNS, ROWS);
+        output::text_to_stdout(|stdout| stdout.write_all(page.as_bytes()))?;
+        return Ok(Outcome::Done);
+    }
+    // A panic restores the terminal, too, before it is told.
+    let mut terminal = ratatui::try_init().map_err(Error::Output)?;
+    let ended = watch(&mut terminal, &mut looker, top);
+    ratatui::restore();
+    ended.map(|()| Outcome::Done)
+}
+
+/// Who joins a volume that nobody uses may empty it, if it is a copy: then it is only looked at. Where others are, probes are to
+/// go the way that their look-ups go.
+fn open(path: &Path) -> Result<Cache, Error> {
+    let look = volume::open_to_read(path)?;
+    if look.stats()?.processes == 0 {
+        return Ok(look);
+    }
+    Ok(volume::open(path).unwrap_or(look))
+}
+
+fn watch(terminal: &mut DefaultTerminal, looker: &mut Looker<'_>, top: &Top) -> Result<(), Error> {
+    let is_plain = std::env::var_os("NO_COLOR").is_some_and(|word| !word.is_empty());
+    loop {
+        let view = looker.look()?;
+        let next = Instant::now() + top.interval;
+        loop {
+            terminal.draw(|frame| draw::draw(frame, &view, is_plain)).map_err(Error::Output)?;
+            if !event::poll(next.saturating_duration_since(Instant::now())).map_err(Error::Output)? {
+                break;
+            }
+            // Whatever else happened, such as another size of the terminal, is drawn at once.
+            if let Event::Key(key) = event::read().map_err(Error::Output)?
+                && ends(key)
+            {
+                return Ok(());
+            }
+        }
+    }
+}
+
+fn ends(key: KeyEvent) -> bool {
+    let is_control_c = key.code == KeyCode::Char('c') && key.modifiers.contains(KeyModifiers::CONTROL);
+    key.kind != KeyEventKind::Release && (matches!(key.code, KeyCode::Char('q') | KeyCode::Esc) || is_control_c)
+}
+
+/// The screen as text.
+fn page(view: &View, columns: u16, rows: u16) -> String {
+    let Ok(mut terminal) = Terminal::new(TestBackend::new(columns, rows));
+    let Ok(_) = terminal.draw(|frame| draw::draw(frame, view, true));
+    let buffer = terminal.backend().buffer();
+    let lines = buffer.content().chunks(usize::from(columns).max(1)).map(|line| {
+        let line: String = line.iter().map(ratatui::buffer::Cell::symbol).collect();
+        line.trim_end().to_owned() + "\n"
+    });
+    let page: String = lines.collect();
+    page.trim_end().to_owned() + "\n"
+}
+
+#[cfg(test)]
+mod tests {
+    use ratatui::style::Color;
+
+    use super::*;
+    use crate::expected::expect;
+
+    #[test]
+    fn the_screen_looks_as_it_always_did() {
+        let view = View::example();
+        expect("top-80x24.txt", &page(&view, 80, 24));
+        expect("top-120x40.txt", &page(&view, 120, 40));
+        page(&view, 1, 1);
+    }
+
+    #[test]
+    fn without_colours_there_is_none() {
+        for (is_plain, wanted) in [(true, false), (false, true)] {
+            let Ok(mut terminal) = Terminal::new(TestBackend::new(80, 24));
+            let Ok(_) = terminal.draw(|frame| draw::draw(frame, &View::example(), is_plain));
+            let cells = terminal.backend().buffer().content();
+            let has_colours = cells.iter().any(|cell| cell.fg != Color::Reset || cell.bg != Color::Reset);
+            assert_eq!(has_colours, wanted);
+        }
+    }
+
+    #[test]
+    fn q_escape_and_control_c_end_it() {
+        let key = |code, modifiers| KeyEvent::new(code, modifiers);
+        assert!(ends(key(KeyCode::Char('q'), KeyModifiers::NONE)) && ends(key(KeyCode::Esc, KeyModifiers::NONE)));
+        assert!(ends(key(KeyCode::Char('c'), KeyModifiers::CONTROL)));
+        assert!(!ends(key(KeyCode::Char('c'), KeyModifiers::NONE)) && !ends(key(KeyCode::Enter, KeyModifiers::NONE)));
+    }
+}

@@ -1,0 +1,29 @@
+//! Somebody gives a volume another size.
+
+use crate::command::{Volume, run};
+
+#[test]
+fn entries_move_to_the_new_size() {
+    let volume = Volume::new();
+    assert_eq!(run(&mut volume.command(["put", "page"]), b"text").code, 0);
+    let bytes = || std::fs::metadata(volume.path()).unwrap().len();
+    let old = bytes();
+    let ended = volume.run(["resize", "--size", "4M"]);
+    assert_eq!((ended.code, ended.text()), (0, "4 MiB now, with 1 entry\n"), "{}", ended.stderr);
+    assert!(old != 4 << 20 && bytes() == 4 << 20);
+    assert_eq!(volume.run(["get", "page"]).text(), "text");
+    let ended = volume.run(["resize", "--entry-size-hint", "100", "--json"]);
+    let told: serde_json::Value = serde_json::from_str(ended.text()).unwrap();
+    assert_eq!((&told["copied"], &told["size_bytes"]), (&1.into(), &(4 << 20).into()));
+}
+
+#[test]
+fn a_shape_that_cannot_be_says_so() {
+    let volume = Volume::new();
+    let ended = volume.run(["resize"]);
+    assert_eq!(ended.code, 2);
+    assert!(ended.stderr.contains("--size"), "{}", ended.stderr);
+    let ended = volume.run(["resize", "--size", "1K"]);
+    assert_eq!(ended.code, 2);
+    assert!(ended.stderr.contains("too small"), "{}", ended.stderr);
+}
