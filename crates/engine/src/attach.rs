@@ -23,6 +23,7 @@ use crate::purge;
 use crate::resize;
 use crate::seam;
 use crate::stripe::{self, State};
+use crate::tier;
 use crate::volume::{self, Volume};
 
 /// No volume has lived so long: a damaged word says so.
@@ -34,7 +35,7 @@ pub(crate) fn open(options: &Options, path: &Path) -> Result<Arc<Volume>> {
         match file::open(path, !options.read_only) {
             Ok(file) => {
                 if !was_replaced(&file, path)? {
-                    return attach(options, file, Some(path));
+                    return attach(options, file, Some(path), None);
                 }
                 continue;
             }
@@ -48,7 +49,7 @@ pub(crate) fn open(options: &Options, path: &Path) -> Result<Arc<Volume>> {
         let superblock = new_superblock(options)?;
         let fill = |file: &std::fs::File| write_new(file, &superblock);
         match file::create(path, superblock.layout.size, options.access(), fill) {
-            Ok(Created::New(file)) => return attach(options, file, Some(path)),
+            Ok(Created::New(file)) => return attach(options, file, Some(path), None),
             // Somebody else was faster; but a link that leads nowhere would be found again and again.
             Ok(Created::Exists) if path.is_symlink() && !path.exists() => {
                 let error = io::Error::new(ErrorKind::NotFound, "it is a symbolic link that leads nowhere");
@@ -87,7 +88,7 @@ pub(crate) fn anonymous(options: &Options) -> Result<Arc<Volume>> {
     let size = superblock.layout.size;
     let file = file::shared_memory(size).map_err(|error| create_error(path, size, error))?;
     write_new(&file, &superblock).map_err(|error| create_error(path, size, error))?;
-    attach(options, file, None)
+    attach(options, file, None, None)
 }
 
 /// A volume in this process's heap.
@@ -97,7 +98,7 @@ pub(crate) fn heap(options: &Options) -> Result<Arc<Volume>> {
     for (at, word) in stripe::new_words(&superblock.layout) {
         region.word(at).store(word, Relaxed);
     }
-    enter(options, region, &superblock, Membership::new(None))
+    enter(options, region, &superblock, Membership::new(None), None)
 }
 
 /// Writes what isn't zero in a new volume.
@@ -125,7 +126,13 @@ pub(crate) fn new_superblock(options: &Options) -> Result<Superblock> {
     Ok(Superblock { layout, secret, created_ms: clock::wall_ms(), erases: options.secure_erase })
 }
 
-pub(crate) fn attach(options: &Options, file: std::fs::File, path: Option<&Path>) -> Result<Arc<Volume>> {
+/// Maps a volume's file and becomes one of its processes; `front_of`: as the tier of that volume.
+pub(crate) fn attach(
+    options: &Options,
+    file: std::fs::File,
+    path: Option<&Path>,
+    front_of: Option<&Arc<Volume>>,
+) -> Result<Arc<Volume>> {
     let name = path.unwrap_or_else(|| Path::new("an anonymous volume"));
     let reading = |error| Error::io("reading", name, error);
     let metadata = file.metadata().map_err(reading)?;
@@ -147,10 +154,16 @@ pub(crate) fn attach(options: &Options, file: std::fs::File, path: Option<&Path>
     // An absolute path finds the file again after a change of directory.
     let path = path.map(|path| std::path::absolute(path).unwrap_or_else(|_| path.to_owned()));
     let door = Door::new(file, path).map_err(reading)?;
-    enter(options, region, &superblock, Membership::new(Some(door)))
+    enter(options, region, &superblock, Membership::new(Some(door)), front_of)
 }
 
-fn enter(options: &Options, region: Region, superblock: &Superblock, membership: Membership) -> Result<Arc<Volume>> {
+fn enter(
+    options: &Options,
+    region: Region,
+    superblock: &Superblock,
+    membership: Membership,
+    front_of: Option<&Arc<Volume>>,
+) -> Result<Arc<Volume>> {
     volume::watch_forks();
     let generation = Attachment(&region).generation();
     let volume = Arc::new_cyclic(|this| Volume {
@@ -171,6 +184,7 @@ fn enter(options: &Options, region: Region, superblock: &Superblock, membership:
         marked_unclean: AtomicBool::new(false),
         copied_bytes: AtomicU64::new(0),
         shared_pins: std::sync::Mutex::default(),
+        front_of: front_of.map(Arc::clone),
     });
     let joined = if options.read_only {
         let boot = file::boot_id().map_err(|error| Error::io("reading", Path::new("the boot's number"), error))?;
@@ -190,6 +204,7 @@ pub(crate) fn join(volume: &Volume) -> Result<()> {
     let path = volume.membership.path().unwrap_or_else(|| Path::new("a volume"));
     let failed = |error| Error::io("attaching to", path, error);
     let turn = volume.membership.door().map(Door::lock_attach).transpose().map_err(failed)?;
+    tier::check_joining(volume)?;
     let first = match volume.membership.door() {
         Some(door) => !door.anybody(&volume.layout).map_err(failed)?,
         None => true,
@@ -198,7 +213,7 @@ pub(crate) fn join(volume: &Volume) -> Result<()> {
         put_in_order(volume).map_err(failed)?;
     }
     volume.generation.store(Attachment(&volume.region).generation(), Relaxed);
-    volume.time_base.store(Attachment(&volume.region).time_base(), Relaxed);
+    volume.time_base.store(tier::time_base(volume).unwrap_or(Attachment(&volume.region).time_base()), Relaxed);
     // In a forked child: what the parent had seen may have been undone by an orderly end since.
     volume.marked_unclean.store(false, Relaxed);
     let claimed = volume.membership.claim(&volume.region, &volume.layout).map_err(failed)?;
@@ -225,7 +240,9 @@ fn put_in_order(volume: &Volume) -> io::Result<()> {
         });
     // Where attachments can't be told apart, nothing tells what was verified in this one; where purges can't have been as
     // they are noted, nothing tells what was purged.
-    let sound = fresh || attachment.is_numbered(&volume.secret) && purge::is_sound(volume, crashed);
+    // A tier is worth nothing to who comes first: whatever has happened to its volume since, nobody has compared.
+    let sound = volume.front_of.is_none()
+        && (fresh || attachment.is_numbered(&volume.secret) && purge::is_sound(volume, crashed));
     let state = match (sound, crashed, volume.options.unclean) {
         (true, false, _) => State::Trusted,
         (true, true, Unclean::Keep) => State::Crashed,
@@ -316,6 +333,12 @@ pub(crate) fn leave(volume: &Volume) {
     if !volume.read_only {
         volume.see_time();
     }
+    if volume.front_of.is_some() {
+        if turn.is_ok() {
+            tier::after_leaving(volume, door);
+        }
+        return;
+    }
     let attachment = Attachment(&volume.region);
     if turn.is_ok()
         && !replaced
@@ -332,7 +355,7 @@ pub(crate) fn leave(volume: &Volume) {
     }
 }
 
-fn open_error(path: &Path, error: io::Error) -> Error {
+pub(crate) fn open_error(path: &Path, error: io::Error) -> Error {
     match error.kind() {
         ErrorKind::IsADirectory => Error::Foreign { path: path.to_owned() },
         ErrorKind::PermissionDenied | ErrorKind::ReadOnlyFilesystem => Error::ReadOnly {

@@ -12,6 +12,7 @@ use crate::put::{Change, Counter, PutOptions, Touch, Updated};
 use crate::read::{self, Use, Wanted};
 use crate::resize::{self, Resized};
 use crate::stats::{self, Stats};
+use crate::tier::{Tier, Tiers};
 use crate::update::Update;
 use crate::verify::{self, Check, Report};
 use crate::volume::Volume;
@@ -46,6 +47,7 @@ const PREFETCHED: usize = 16;
 #[derive(Debug, Clone)]
 pub struct Cache {
     volume: Arc<Volume>,
+    tiers: Option<Arc<Tiers>>,
 }
 
 impl Cache {
@@ -54,8 +56,8 @@ impl Cache {
         Options::new().open(path)
     }
 
-    pub(crate) fn from_volume(volume: Arc<Volume>) -> Self {
-        Self { volume }
+    pub(crate) fn from_volume(volume: Arc<Volume>, tiers: Option<Arc<Tiers>>) -> Self {
+        Self { volume, tiers }
     }
 
     /// The volume as it is now, after all resizes that this process can follow.
@@ -78,7 +80,24 @@ impl Cache {
     #[inline]
     pub fn get(&self, key: impl AsRef<[u8]>) -> Result<Option<Hit<'_>>> {
         let key = key.as_ref();
-        self.looked_for(|volume| read::get_checked(volume, key, Use::Counts, Wanted::Fresh))
+        self.looked_for(|volume| self.look_up(volume, key, Wanted::Fresh))
+    }
+
+    /// In the tier first, where there is one.
+    #[inline]
+    fn look_up<'a>(&'a self, volume: &'a Volume, key: &[u8], wanted: Wanted) -> Result<Option<Hit<'a>>> {
+        match self.tier_of(volume) {
+            None => read::get_checked(volume, key, Use::Counts, wanted),
+            Some(tier) => {
+                write::check_key(volume, key)?;
+                tier.get(volume, &volume.place(key), key, wanted)
+            }
+        }
+    }
+
+    #[inline]
+    fn tier_of(&self, volume: &Volume) -> Option<&Tier> {
+        self.tiers.as_ref()?.of(volume)
     }
 
     /// As [`Cache::get`], but leaves no trace: neither in the entry's frequency nor in the counters.
@@ -90,10 +109,17 @@ impl Cache {
     /// Copies the value into `value`, whose old content is replaced on a hit and kept on a miss. For callers
     /// that would hold a hit for long. After an error the content is undefined.
     pub fn get_into(&self, key: impl AsRef<[u8]>, value: &mut Vec<u8>) -> Result<Option<Info>> {
-        let Some(hit) = self.get(key)? else { return Ok(None) };
-        value.clear();
-        value.extend_from_slice(&hit);
-        self.vouched(|_| Ok(Some(hit.info())))
+        let key = key.as_ref();
+        loop {
+            let Some(hit) = self.get(key)? else { return Ok(None) };
+            value.clear();
+            value.extend_from_slice(&hit);
+            let info = self.vouched(|_| Ok(hit.info()))?;
+            // Else it was of a tier, which has failed meanwhile and isn't asked again.
+            if hit.is_intact() {
+                return Ok(Some(info));
+            }
+        }
     }
 
     /// Whether there is a valid entry of `key`. Does not count as use.
@@ -169,7 +195,7 @@ impl Cache {
     /// Those of [`Cache::get`].
     pub fn lookup(&self, key: impl AsRef<[u8]>) -> Result<Lookup<'_>> {
         let key = key.as_ref();
-        self.looked_for(|volume| read::get_checked(volume, key, Use::Counts, Wanted::Any)).map(Lookup::of)
+        self.looked_for(|volume| self.look_up(volume, key, Wanted::Any)).map(Lookup::of)
     }
 
     /// Stores `value` only if there is no valid entry of `key`; `None`: there was one.
@@ -261,13 +287,23 @@ impl Cache {
                 write::check_key(volume, key.as_ref())?;
                 places.push(volume.place(key.as_ref()));
             }
+            let tier = self.tier_of(volume);
             let mut found = Vec::with_capacity(keys.len());
             for (number, key) in keys.iter().enumerate() {
                 // Far enough ahead for memory to answer, near enough for the cache to hold it.
                 if number % PREFETCHED == 0 {
-                    places[number..].iter().take(PREFETCHED).for_each(|place| volume.prefetch_buckets(place));
+                    for place in places[number..].iter().take(PREFETCHED) {
+                        volume.prefetch_buckets(place);
+                        if let Some(tier) = tier {
+                            tier.prefetch(place);
+                        }
+                    }
                 }
-                found.push(read::get_at(volume, &places[number], key.as_ref(), Use::Counts, Wanted::Fresh)?);
+                let (place, key) = (&places[number], key.as_ref());
+                found.push(match tier {
+                    None => read::get_at(volume, place, key, Use::Counts, Wanted::Fresh)?,
+                    Some(tier) => tier.get(volume, place, key, Wanted::Fresh)?,
+                });
             }
             if found.iter().any(Option::is_none) {
                 volume.check_present()?;
@@ -377,7 +413,10 @@ impl Cache {
 
     /// Numbers about the volume. Looks at the whole index, one stripe after the other.
     pub fn stats(&self) -> Result<Stats> {
-        self.vouched(stats::collect)
+        self.vouched(|volume| {
+            let tier = self.tier_of(volume).map(Tier::stats).transpose()?.flatten();
+            Ok(Stats { tier, ..stats::collect(volume)? })
+        })
     }
 
     /// Gives the volume another size, entry-size hint or largest entry: what isn't set in `shape` stays as it is. Entries stay as
@@ -417,6 +456,11 @@ impl Cache {
     /// The volume's file; `None` for one without a name.
     pub fn path(&self) -> Option<&Path> {
         self.volume().membership.path()
+    }
+
+    /// The file of the tier ([`Options::tier`]), where there is one.
+    pub fn tier_path(&self) -> Option<&Path> {
+        self.tier_of(self.volume())?.volume.membership.path()
     }
 
     /// Bytes of the volume, all overhead included: the hard cap.

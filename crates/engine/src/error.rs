@@ -144,6 +144,14 @@ pub enum Error {
         /// What the volume has.
         found: u64,
     },
+    /// A tier was asked for that the volume can't have.
+    #[error("{path} can't have a tier: {why}; open it without one")]
+    NoTier {
+        /// The volume, or the tier's file.
+        path: PathBuf,
+        /// Why not.
+        why: &'static str,
+    },
     /// The storage has no room for the volume. Nothing was left behind.
     #[error("no room for a volume of {bytes} bytes at {path}; free some space or choose a smaller size")]
     NoSpace {

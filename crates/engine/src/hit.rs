@@ -10,6 +10,7 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use eyewall_region::{clock, fork};
 
+use crate::format::origin::Origin;
 use crate::format::record::{Flags, Header, Lengths, Record};
 use crate::format::tags::Tags;
 use crate::format::times::Phase;
@@ -186,9 +187,16 @@ impl<'a> Hit<'a> {
         }
     }
 
+    /// The metadata with its tags' part, as it stands in the volume that the entry was put into.
+    fn tagged_metadata(&self) -> &[u8] {
+        let all = self.part(self.key_bytes, self.metadata_bytes());
+        let copied = self.volume.front_of.is_some().then(|| Origin::read(all)).flatten();
+        copied.map_or(all, |(_, rest)| rest)
+    }
+
     /// What was put as metadata; empty if nothing was.
     pub fn metadata(&self) -> &[u8] {
-        let all = self.part(self.key_bytes, self.metadata_bytes());
+        let all = self.tagged_metadata();
         if self.flags().is_plain() {
             return all;
         }
@@ -196,7 +204,7 @@ impl<'a> Hit<'a> {
     }
 
     fn read_tags(&self) -> Option<Tags<'_>> {
-        let all = self.part(self.key_bytes, self.metadata_bytes());
+        let all = self.tagged_metadata();
         if self.flags().has(Flags::TAGGED) { Tags::read(all) } else { None }
     }
 

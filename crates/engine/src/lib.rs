@@ -93,6 +93,7 @@ mod seam;
 mod stats;
 mod stripe;
 mod thread;
+mod tier;
 mod transfer;
 mod update;
 mod verify;
@@ -110,7 +111,7 @@ pub use options::{Options, Unclean};
 pub use purge::Purge;
 pub use put::{Change, Counter, PutOptions, Touch, Updated};
 pub use resize::Resized;
-pub use stats::Stats;
+pub use stats::{Stats, TierStats};
 pub use transfer::{Broken, Exported, Import, ImportError, Imported};
 pub use verify::{Check, Repairs, Report};
 
@@ -121,4 +122,5 @@ pub mod seams {
     pub use crate::format::parse::parse;
     pub use crate::seam::armed::{die_after, pause_before_judging, pause_before_pin, stop_after, stores_since};
     pub use eyewall_region::clock::{shift_for_tests as shift_clock, shift_wall_for_tests as shift_wall_clock};
+    pub use eyewall_region::memory::ignore_waiting_for_tests as ignore_waiting;
 }

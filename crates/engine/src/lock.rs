@@ -40,6 +40,21 @@ pub(crate) fn acquire(volume: &Volume, lock: &AtomicU32, what: &'static str) -> 
     }
 }
 
+/// Takes `lock` if it is free, or if it isn't and `probe` finds its holder dead. Doesn't wait.
+pub(crate) fn try_acquire(volume: &Volume, lock: &AtomicU32, probe: bool) -> Option<Got> {
+    let me = volume.membership.owner_word();
+    if me == 0 {
+        return None;
+    }
+    match protocol::try_lock(lock, me) {
+        Ok(()) => Some(Got::Free),
+        Err(word) => {
+            let taken = probe && is_dead(volume, word) && protocol::take_over(lock, word, me);
+            taken.then_some(Got::FromTheDead)
+        }
+    }
+}
+
 #[cold]
 fn acquire_slowly(volume: &Volume, lock: &AtomicU32, me: u32, what: &'static str) -> Result<Got> {
     for _ in 0..SPINS {

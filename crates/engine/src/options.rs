@@ -1,6 +1,7 @@
 //! How a volume is opened or created.
 
-use std::path::Path;
+use std::fs::Metadata;
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use eyewall_region::file::Access;
@@ -10,11 +11,18 @@ use crate::cache::Cache;
 use crate::error::{Error, Result};
 use crate::format::layout::Layout;
 use crate::format::superblock::Superblock;
+use crate::tier;
 use crate::volume::Volume;
 
 const PAGE_BYTES: u64 = 4096;
 const SIZE_DEFAULT: u64 = 64 << 20;
 const ENTRY_SIZE_HINT_DEFAULT: u64 = 1024;
+const TIER_FOLDER_DEFAULT: &str = "/dev/shm";
+/// So many of the largest copies fit a tier: it then has sixteen stripes, of which one at a time can be given back.
+const TIER_ENTRIES_LEAST: u64 = 256;
+const TIER_ENTRY_LEAST: u64 = 16 << 10;
+/// A copy is made while somebody waits for the entry.
+const TIER_ENTRY_MOST: u64 = 1 << 20;
 const LOCK_DEADLINE_DEFAULT: Duration = Duration::from_secs(1);
 
 /// What becomes of a volume that was not left in order: the machine lost power or crashed, or the file is a copy. What
@@ -58,6 +66,8 @@ pub struct Options {
     pub(crate) secure_erase: bool,
     pub(crate) survive_sigbus: bool,
     pub(crate) unclean: Unclean,
+    pub(crate) tier: Option<u64>,
+    tier_folder: Option<PathBuf>,
 }
 
 impl Default for Options {
@@ -74,6 +84,8 @@ impl Default for Options {
             secure_erase: false,
             survive_sigbus: false,
             unclean: Unclean::Keep,
+            tier: None,
+            tier_folder: None,
         }
     }
 }
@@ -176,6 +188,30 @@ impl Options {
         self
     }
 
+    /// Puts a **tier** of up to so many bytes before the volume: copies, in shared memory, of what is asked for often. For
+    /// volumes that are larger than memory, or on a slow disk. Default: none.
+    ///
+    /// All processes that open the volume with a tier share one; those that don't, see and change the same entries. It never
+    /// gives what was overwritten, removed or purged, by whomever. [`Cache::get`], [`Cache::lookup`] and [`Cache::get_many`]
+    /// look there first; copied is what takes up to 1/256 of the tier, and 1 MiB.
+    ///
+    /// It takes memory as it is filled, and gives it back when the process's control group gets short of it (see
+    /// `docs/operations.md`). Its file is there from the first process that opens it to the last one that leaves. One that
+    /// is in use has a fixed size: asking for another is an error. When the volume is resized, it gets a new tier of the
+    /// same size; where that can't be had, it goes on without.
+    ///
+    /// Not for volumes without a file, opened read-only, or that erase what dies: [`Error::NoTier`].
+    pub fn tier(mut self, bytes: u64) -> Self {
+        self.tier = Some(bytes);
+        self
+    }
+
+    /// Where the tier's file is to be; default `/dev/shm`. A folder in shared memory; all processes must name the same.
+    pub fn tier_folder(mut self, folder: impl Into<PathBuf>) -> Self {
+        self.tier_folder = Some(folder.into());
+        self
+    }
+
     /// Opens the volume at `path`; creates it if there is none (see [`Options::create`]).
     ///
     /// Creation allocates all blocks and appears at once: no other process ever sees half a volume.
@@ -188,20 +224,25 @@ impl Options {
     /// [`ByteOrder`](Error::ByteOrder), [`Corrupt`](Error::Corrupt), [`OptionsDiffer`](Error::OptionsDiffer): the file is
     /// left as it is. [`SizeTooSmall`](Error::SizeTooSmall), [`SizeTooLarge`](Error::SizeTooLarge),
     /// [`EntryMaxOutOfRange`](Error::EntryMaxOutOfRange), [`NoSpace`](Error::NoSpace), [`ReadOnly`](Error::ReadOnly):
-    /// nothing was created. [`TooManyProcesses`](Error::TooManyProcesses), [`Io`](Error::Io).
+    /// nothing was created. [`TooManyProcesses`](Error::TooManyProcesses), [`Io`](Error::Io). With a tier, each of them for
+    /// its file, too, and [`NoTier`](Error::NoTier): the volume may have been created then.
     pub fn open(&self, path: impl AsRef<Path>) -> Result<Cache> {
-        attach::open(self, path.as_ref()).map(Cache::from_volume)
+        let volume = attach::open(self, path.as_ref())?;
+        let tiers = tier::open(self, &volume)?;
+        Ok(Cache::from_volume(volume, tiers))
     }
 
     /// A volume in shared memory that has no name: this process shares it with those that it forks. Never
     /// read-only.
     pub fn anonymous(&self) -> Result<Cache> {
-        attach::anonymous(&self.clone().read_only(false)).map(Cache::from_volume)
+        tier::refuse(self, "an anonymous volume")?;
+        attach::anonymous(&self.clone().read_only(false)).map(|volume| Cache::from_volume(volume, None))
     }
 
     /// A volume in this process's heap, shared by its threads only: for tests and models. Never read-only.
     pub fn heap(&self) -> Result<Cache> {
-        attach::heap(&self.clone().read_only(false)).map(Cache::from_volume)
+        tier::refuse(self, "a heap volume")?;
+        attach::heap(&self.clone().read_only(false)).map(|volume| Cache::from_volume(volume, None))
     }
 
     /// With the shape of `volume` where none was set, to make a volume that takes its place.
@@ -232,6 +273,30 @@ impl Options {
 
     pub(crate) fn entry_size_hint_or_default(&self) -> u64 {
         self.entry_size_hint.unwrap_or(ENTRY_SIZE_HINT_DEFAULT)
+    }
+
+    pub(crate) fn tier_folder_or_default(&self) -> &Path {
+        self.tier_folder.as_deref().unwrap_or(Path::new(TIER_FOLDER_DEFAULT))
+    }
+
+    /// For the tier of a volume whose file has this owner.
+    pub(crate) fn for_tier(&self, bytes: u64, volume: &Volume, owner: &Metadata) -> Self {
+        let access = tier::access_of(owner);
+        Self {
+            size: Some(bytes),
+            entry_size_hint: Some(volume.layout.entry_size_hint),
+            entry_bytes_max: Some((bytes / TIER_ENTRIES_LEAST).clamp(TIER_ENTRY_LEAST, TIER_ENTRY_MOST)),
+            mode: access.mode,
+            group: access.group,
+            lock_deadline: self.lock_deadline,
+            survive_sigbus: self.survive_sigbus,
+            ..Self::default()
+        }
+    }
+
+    /// Of the shape, only the size is asked for.
+    pub(crate) fn any_shape(&self) -> Self {
+        Self { entry_size_hint: None, entry_bytes_max: None, ..self.clone() }
     }
 
     pub(crate) fn access(&self) -> Access {

@@ -25,7 +25,7 @@ use eyewall_region::liveness::{self, Alive};
 use eyewall_region::{Region, clock, file, fork};
 
 use crate::format::layout::Layout;
-use crate::format::owner::{INCARNATION_MASK, Owner};
+use crate::format::owner::{INCARNATION_MASK, Owner, PROCESSES_MAX};
 use crate::seam;
 
 /// The byte that is locked while a process attaches or leaves; process slots lock the bytes after it.
@@ -115,6 +115,27 @@ impl Door {
             std::thread::sleep(Duration::from_millis(1));
         }
         Ok(file)
+    }
+
+    /// What the file system says of the file.
+    pub(crate) fn metadata(&self) -> io::Result<std::fs::Metadata> {
+        self.open()?.metadata()
+    }
+
+    /// Whether its path still names the file, and not a link.
+    pub(crate) fn has_its_name(&self) -> bool {
+        let path = self.path.as_deref();
+        path.is_some_and(|path| file::identity_at(path).is_ok_and(|found| found == self.identity()))
+    }
+
+    /// Allocates blocks for a part of the file that has none.
+    pub(crate) fn give_blocks(&self, offset: u64, bytes: u64) -> io::Result<()> {
+        file::give_blocks(&*self.open()?, offset, bytes)
+    }
+
+    /// Whether nobody is attached to a file that may say anything of its shape.
+    pub(crate) fn is_deserted(&self) -> io::Result<bool> {
+        Ok(!self.is_locked(FIRST_PROCESS_BYTE, PROCESSES_MAX as u32)?)
     }
 
     /// Whether any process is attached (for writing) at all.

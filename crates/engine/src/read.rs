@@ -58,12 +58,37 @@ impl Wanted {
 }
 
 /// An entry that the calling thread has pinned, not yet handed out.
-struct Pinned<'a> {
-    record: Record<'a>,
-    phase: Phase,
+pub(crate) struct Pinned<'a> {
+    volume: &'a Volume,
+    pub(crate) record: Record<'a>,
+    pub(crate) phase: Phase,
     pin: &'a AtomicU64,
-    slot: &'a AtomicU64,
-    seen: Slot,
+    pub(crate) slot: &'a AtomicU64,
+    pub(crate) seen: Slot,
+}
+
+impl<'a> Pinned<'a> {
+    /// Key, metadata with what stands behind the caller's own, and value.
+    pub(crate) fn parts(&self) -> [&[u8]; 3] {
+        let Lengths { key, metadata, value } = self.record.lengths();
+        // SAFETY: the record is pinned as long as this is there, and `check` has found that it ends before its ring does.
+        let body = unsafe { self.volume.region.bytes(self.record.body(), (key + metadata + value) as usize) };
+        let (key, rest) = body.split_at(key as usize);
+        let (metadata, value) = rest.split_at(metadata as usize);
+        [key, metadata, value]
+    }
+
+    /// The hit that goes to the caller.
+    #[inline]
+    pub(crate) fn into_hit(self) -> Hit<'a> {
+        // SAFETY: `find` has validated the claim; it is this hit's alone now.
+        unsafe { Hit::pinned(self.volume, self.record, self.phase, self.pin) }
+    }
+
+    /// Nobody gets it.
+    pub(crate) fn release(self) {
+        protocol::unpin(self.pin);
+    }
 }
 
 /// Looks up what may not be a key.
@@ -88,23 +113,38 @@ pub(crate) fn get_at<'a>(
     usage: Use,
     wanted: Wanted,
 ) -> Result<Option<Hit<'a>>> {
+    get_watched(volume, place, key, usage, wanted, |_| {})
+}
+
+/// As [`get_at`]; what was found and pinned is shown to `watch` before it is handed out.
+#[inline]
+pub(crate) fn get_watched<'a>(
+    volume: &'a Volume,
+    place: &Place,
+    key: &[u8],
+    usage: Use,
+    wanted: Wanted,
+    watch: impl FnOnce(&Pinned<'a>),
+) -> Result<Option<Hit<'a>>> {
     let Some(thread) = Thread::current(volume) else { return get_unpinned(volume, place, key, wanted) };
     let Some(pin) = thread.free_pin().filter(|_| !must_copy(volume, place.stripe)) else {
         return Ok(get_copy(volume, thread, place, key, usage, wanted));
     };
     let found = find(volume, place, key, wanted, pin);
     count(thread, usage, found.as_ref());
-    // SAFETY: `find` has validated the claim; it is this hit's alone now.
-    Ok(found.map(|found| unsafe { Hit::pinned(volume, found.record, found.phase, pin) }))
+    Ok(found.map(|found| {
+        watch(&found);
+        found.into_hit()
+    }))
 }
 
 #[inline]
-fn must_copy(volume: &Volume, stripe: usize) -> bool {
+pub(crate) fn must_copy(volume: &Volume, stripe: usize) -> bool {
     wants_copies(volume, stripe) && volume.copied_bytes.load(Relaxed) < COPIED_BYTES_MAX
 }
 
 #[inline]
-fn count(thread: Thread<'_>, usage: Use, found: Option<&Pinned<'_>>) {
+pub(crate) fn count(thread: Thread<'_>, usage: Use, found: Option<&Pinned<'_>>) {
     if usage == Use::Peeks {
         return;
     }
@@ -112,19 +152,31 @@ fn count(thread: Thread<'_>, usage: Use, found: Option<&Pinned<'_>>) {
         None => thread.count(Counter::Misses),
         Some(found) => {
             thread.count(Counter::Hits);
-            let frequency = found.seen.frequency();
-            if frequency < FREQUENCY_MAX {
-                let raised = found.seen.with_frequency(frequency + 1);
-                // Lost to another reader or a writer: one use not counted.
-                let _ = found.slot.compare_exchange(found.seen.0, raised.0, Relaxed, Relaxed);
-            }
+            raise(found.slot, found.seen);
         }
+    }
+}
+
+/// Counts one use of a slot's entry.
+#[inline]
+pub(crate) fn raise(slot: &AtomicU64, seen: Slot) {
+    let frequency = seen.frequency();
+    if frequency < FREQUENCY_MAX {
+        let raised = seen.with_frequency(frequency + 1);
+        // Lost to another reader or a writer: one use not counted.
+        let _ = slot.compare_exchange(seen.0, raised.0, Relaxed, Relaxed);
     }
 }
 
 /// Finds and pins the valid entry of `key`; on a miss `pin` is free again.
 #[inline]
-fn find<'a>(volume: &'a Volume, place: &Place, key: &[u8], wanted: Wanted, pin: &'a AtomicU64) -> Option<Pinned<'a>> {
+pub(crate) fn find<'a>(
+    volume: &'a Volume,
+    place: &Place,
+    key: &[u8],
+    wanted: Wanted,
+    pin: &'a AtomicU64,
+) -> Option<Pinned<'a>> {
     'again: loop {
         for which in 0..2 {
             let line = volume.bucket(place, which);
@@ -157,7 +209,7 @@ fn find<'a>(volume: &'a Volume, place: &Place, key: &[u8], wanted: Wanted, pin: 
                         protocol::unpin(pin);
                         continue 'again;
                     }
-                    return Some(Pinned { record, phase, pin, slot, seen });
+                    return Some(Pinned { volume, record, phase, pin, slot, seen });
                 }
                 protocol::unpin(pin);
             }

@@ -19,6 +19,8 @@ impl Cache {
     /// there is no valid entry. Waits for nothing itself, and leaves no trace: neither in the entry's frequency nor in
     /// the counters. It costs a few system calls (`mincore`), so that a thread that may wait does without.
     ///
+    /// A tier isn't asked: it may have a copy of what the volume would have to read.
+    ///
     /// *No* can also mean that what would tell whether there is an entry isn't in memory itself.
     ///
     /// The answer is about a moment: the kernel may take pages away at any time, which it rarely does with what was just

@@ -101,6 +101,57 @@ pub struct Stats {
     /// How often it was emptied at attach: because what tells its age was damaged, or because [`crate::Unclean::Clear`] was
     /// asked for and it had not been left in order.
     pub unclean_drops: u64,
+    /// The tier that this process uses; `None`: none.
+    pub tier: Option<TierStats>,
+}
+
+/// Numbers about a tier ([`crate::Options::tier`]): over all processes that have used it since it was made.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
+#[non_exhaustive]
+pub struct TierStats {
+    /// The most memory that it takes.
+    pub size_bytes: u64,
+    /// What its copies can use now; memory that it hasn't taken yet, or has given back, is missing.
+    pub present_bytes: u64,
+    /// Copies that can be found, void ones included until they are evicted.
+    pub entries: u64,
+    /// Their records.
+    pub live_bytes: u64,
+    /// Look-ups that were answered by the tier. They count among those of the volume, too.
+    pub hits: u64,
+    /// Look-ups that found a copy of what was overwritten, moved, removed or purged since, and were answered by the volume.
+    pub voids: u64,
+    /// Copies made.
+    pub fills: u64,
+    /// Their records.
+    pub bytes_filled: u64,
+    /// Copies that made way for others.
+    pub evictions: u64,
+    /// Pins held now.
+    pub pins: u64,
+    /// Processes that use it.
+    pub processes: u64,
+}
+
+/// Numbers about the tier `volume`.
+pub(crate) fn collect_tier(volume: &Volume) -> Result<TierStats> {
+    let of_volume = collect(volume)?;
+    let stripes = (0..volume.layout.stripes as usize).map(|number| Stripe::unlocked(volume, number));
+    Ok(TierStats {
+        size_bytes: of_volume.size_bytes,
+        present_bytes: stripes.map(|stripe| stripe.present()).sum(),
+        entries: of_volume.entries,
+        live_bytes: of_volume.live_bytes,
+        hits: of_volume.hits,
+        voids: of_volume.misses,
+        fills: of_volume.puts,
+        bytes_filled: of_volume.bytes_written,
+        evictions: [of_volume.evictions_cold, of_volume.evictions_expired, of_volume.evictions_index]
+            .into_iter()
+            .fold(0, u64::wrapping_add),
+        pins: of_volume.pins,
+        processes: of_volume.processes,
+    })
 }
 
 pub(crate) fn collect(volume: &Volume) -> Result<Stats> {

@@ -62,6 +62,8 @@ const NOBODYS: Held = Held { volume: 0, fork: 0, thread: 0, lines: std::ptr::nul
 
 thread_local! {
     static CURRENT: Cell<Held> = const { Cell::new(NOBODYS) };
+    /// What was in [`CURRENT`] before it, of another volume: whoever has a tier uses two volumes by turns.
+    static PREVIOUS: Cell<Held> = const { Cell::new(NOBODYS) };
     static ALL: RefCell<HeldAll> = const { RefCell::new(HeldAll(Vec::new())) };
 }
 
@@ -69,6 +71,7 @@ impl Drop for HeldAll {
     fn drop(&mut self) {
         // Thread-locals of the user may be dropped later, and look something up: they find no slot then.
         CURRENT.set(NOBODYS);
+        PREVIOUS.set(NOBODYS);
         let _gate = fork::gate();
         for held in self.0.drain(..).filter(|held| held.fork == fork::generation()) {
             with_volume(held.volume, |volume| give_back(volume, held.thread));
@@ -81,6 +84,10 @@ impl<'a> Thread<'a> {
     #[inline]
     pub(crate) fn current(volume: &'a Volume) -> Option<Self> {
         let held = CURRENT.get();
+        if is_current(volume, held) {
+            return Some(Self::of(volume, held));
+        }
+        let held = PREVIOUS.get();
         if is_current(volume, held) { Some(Self::of(volume, held)) } else { Self::find(volume) }
     }
 
@@ -101,7 +108,7 @@ impl<'a> Thread<'a> {
             .ok()?;
         match known {
             Some(held) => {
-                CURRENT.set(held);
+                make_current(held);
                 Some(Self::of(volume, held))
             }
             None => Self::another(volume, volume.layout.threads),
@@ -145,7 +152,7 @@ impl<'a> Thread<'a> {
         })
         .ok()?;
         drop(gate);
-        CURRENT.set(held);
+        make_current(held);
         Some(Self::of(volume, held))
     }
 
@@ -172,7 +179,7 @@ impl<'a> Thread<'a> {
             .ok()?;
         let thread = match held {
             Some(held) => {
-                CURRENT.set(held);
+                make_current(held);
                 Self::of(volume, held)
             }
             None => Self::another(volume, volume.layout.threads / 2)?,
@@ -199,6 +206,14 @@ impl<'a> Thread<'a> {
     pub(crate) fn count(self, counter: Counter) {
         let word = &self.lines.counters[counter as usize];
         word.store(word.load(Relaxed).wrapping_add(1), Relaxed);
+    }
+}
+
+/// Of one volume, at most one slot is in the two cells.
+fn make_current(held: Held) {
+    let before = CURRENT.replace(held);
+    if before.volume != held.volume {
+        PREVIOUS.set(before);
     }
 }
 

@@ -50,6 +50,8 @@ pub(crate) struct Volume {
     pub(crate) copied_bytes: AtomicU64,
     /// Pins held by owned hits, so that holders of one entry share one. Locked only with the fork gate held.
     pub(crate) shared_pins: Mutex<HashMap<SharedKey, Weak<SharedPin>>>,
+    /// Of a tier: the volume that it stands in front of, which stays open as long as the tier does.
+    pub(crate) front_of: Option<Arc<Self>>,
 }
 
 static NEXT_ID: AtomicU64 = AtomicU64::new(1);
@@ -139,6 +141,11 @@ impl Volume {
     /// Notes the present time for later boots.
     pub(crate) fn see_time(&self) {
         Attachment(&self.region).see_time(self.now_ms());
+    }
+
+    /// What messages call it.
+    pub(crate) fn name(&self) -> &std::path::Path {
+        self.membership.path().unwrap_or_else(|| "the volume".as_ref())
     }
 
     #[inline]

@@ -10,6 +10,10 @@ use std::os::unix::fs::MetadataExt;
 use common::{Random, disk_folder, soak, value};
 use eyewall::Options;
 
+/// Where storage has taken some pages and not yet others, ext4 may need a block of its own to note which, and counts it
+/// among those of the file.
+const EXTENT_BLOCK: u64 = 4096;
+
 #[test]
 fn twenty_times_the_cap_stays_inside_the_cap_and_fills_it() {
     let size = soak(4 << 20, 16 << 20);
@@ -25,11 +29,11 @@ fn twenty_times_the_cap_stays_inside_the_cap_and_fills_it() {
         cache.put(key, value(&key, 1, bytes as usize)).unwrap();
         written += bytes;
         if number % 1000 == 0 {
-            assert!(path.metadata().unwrap().blocks() * 512 <= size);
+            assert!(path.metadata().unwrap().blocks() * 512 <= size + EXTENT_BLOCK);
         }
     }
     let data = path.metadata().unwrap();
-    assert!(data.len() == size && data.blocks() * 512 <= size, "{} blocks", data.blocks());
+    assert!(data.len() == size && data.blocks() * 512 <= size + EXTENT_BLOCK, "{} blocks", data.blocks());
     let stats = cache.stats().unwrap();
     println!("live {} % of the cap", stats.live_bytes * 100 / size);
     assert!(stats.live_bytes * 100 >= size * 90, "{stats:?}");

@@ -4,7 +4,7 @@ use std::fs::{File, OpenOptions};
 use std::io;
 use std::mem::ManuallyDrop;
 use std::ops::Deref;
-use std::os::fd::{AsRawFd, OwnedFd};
+use std::os::fd::{AsFd, AsRawFd, OwnedFd};
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 
@@ -45,8 +45,11 @@ pub enum Created {
 /// # Errors
 /// What `statx` reports.
 pub fn identity(file: &File) -> io::Result<Identity> {
-    let wanted = StatxFlags::INO | StatxFlags::BTIME;
-    let data = rustix::fs::statx(file, "", AtFlags::EMPTY_PATH, wanted)?;
+    identity_of(file, Path::new(""), AtFlags::EMPTY_PATH)
+}
+
+fn identity_of(directory: impl AsFd, path: &Path, flags: AtFlags) -> io::Result<Identity> {
+    let data = rustix::fs::statx(directory, path, flags, StatxFlags::INO | StatxFlags::BTIME)?;
     let born = &data.stx_btime;
     let known = data.stx_mask & StatxFlags::BTIME.bits() != 0;
     Ok(Identity {
@@ -157,6 +160,21 @@ pub fn create(
     access: Access,
     fill: impl FnOnce(&File) -> io::Result<()>,
 ) -> io::Result<Created> {
+    create_with_hole(path, bytes, bytes, access, fill)
+}
+
+/// As [`create`], but only the first `allocated` of the file's bytes get blocks: whoever touches others gives them some
+/// before ([`give_blocks`]), or may get SIGBUS.
+///
+/// # Errors
+/// As for [`create`].
+pub fn create_with_hole(
+    path: &Path,
+    bytes: u64,
+    allocated: u64,
+    access: Access,
+    fill: impl FnOnce(&File) -> io::Result<()>,
+) -> io::Result<Created> {
     let directory = match path.parent() {
         Some(parent) if !parent.as_os_str().is_empty() => parent,
         _ => Path::new("."),
@@ -167,7 +185,10 @@ pub fn create(
         return Ok(Created::Exists);
     }
     let draft = Draft::new(directory)?;
-    allocate(&draft.file, bytes)?;
+    if allocated < bytes {
+        draft.file.set_len(bytes)?;
+    }
+    give_blocks(&draft.file, 0, allocated)?;
     fill(&draft.file)?;
     if let Some(group) = access.group {
         rustix::fs::fchown(&draft.file, None, Some(Gid::from_raw(group)))
@@ -244,15 +265,28 @@ impl Drop for Draft {
     }
 }
 
-fn allocate(file: &File, bytes: u64) -> io::Result<()> {
+/// Allocates the blocks of `bytes` bytes from `offset` on; those that have one keep it, and what it holds.
+///
+/// # Errors
+/// `StorageFull`, `OutOfMemory`: some of them may have got blocks.
+pub fn give_blocks(file: &File, offset: u64, bytes: u64) -> io::Result<()> {
     loop {
-        match rustix::fs::fallocate(file, FallocateFlags::empty(), 0, bytes) {
+        match rustix::fs::fallocate(file, FallocateFlags::empty(), offset, bytes) {
             Ok(()) => return Ok(()),
             Err(Errno::INTR) => {}
-            Err(Errno::OPNOTSUPP) => return allocate_by_writing(file, bytes),
+            // A new file: nothing is overwritten.
+            Err(Errno::OPNOTSUPP) if offset == 0 => return allocate_by_writing(file, bytes),
             Err(error) => return Err(error.into()),
         }
     }
+}
+
+/// Which file `path` itself names; a symbolic link is one of its own.
+///
+/// # Errors
+/// What `statx` reports.
+pub fn identity_at(path: &Path) -> io::Result<Identity> {
+    identity_of(rustix::fs::CWD, path, AtFlags::SYMLINK_NOFOLLOW)
 }
 
 /// For file systems without `fallocate`: zeros, written out.
@@ -275,7 +309,7 @@ fn allocate_by_writing(file: &File, bytes: u64) -> io::Result<()> {
 pub fn shared_memory(bytes: u64) -> io::Result<File> {
     let memory: OwnedFd = rustix::fs::memfd_create("eyewall", MemfdFlags::CLOEXEC)?;
     let file = File::from(memory);
-    allocate(&file, bytes)?;
+    give_blocks(&file, 0, bytes)?;
     Ok(file)
 }
 

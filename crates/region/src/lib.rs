@@ -12,6 +12,7 @@
 //! | [`futex`] | sleeping on a 32-bit word that other processes wake |
 //! | [`fork`] | the fork generation, and what runs around `fork` |
 //! | [`sigbus`] | what becomes of a process that reads a page which its file doesn't have any more |
+//! | [`memory`] | how much memory this process may use, how much it does, and whether it waits for some |
 //! | [`clock`] | wall-clock milliseconds, with a seam for tests |
 //!
 //! Linux only. Tested on x86-64; written for any 64-bit little-endian target, untested elsewhere.
@@ -21,6 +22,7 @@ pub mod file;
 pub mod fork;
 pub mod futex;
 pub mod liveness;
+pub mod memory;
 pub mod region;
 mod residency;
 pub mod sigbus;

@@ -372,6 +372,24 @@ mod tests {
     }
 
     #[test]
+    fn whole_pages_are_given_back_and_are_zero_when_they_have_blocks_again() {
+        use std::os::unix::fs::MetadataExt;
+        let file = tempfile::tempfile_in("/dev/shm").unwrap();
+        file.set_len(4 * PAGE_BYTES as u64).unwrap();
+        crate::file::give_blocks(&file, 0, 4 * PAGE_BYTES as u64).unwrap();
+        let region = Region::map(&file, 4 * PAGE_BYTES, true).unwrap();
+        for page in 0..4 {
+            region.word(page * PAGE_BYTES).store(7, Relaxed);
+        }
+        let before = file.metadata().unwrap().blocks();
+        region.give_back(8, 3 * PAGE_BYTES).unwrap();
+        assert_eq!(before - file.metadata().unwrap().blocks(), 2 * PAGE_BYTES as u64 / 512);
+        crate::file::give_blocks(&file, 0, 4 * PAGE_BYTES as u64).unwrap();
+        assert_eq!([0, 1, 2, 3].map(|page| region.word(page * PAGE_BYTES).load(Relaxed)), [7, 0, 0, 7]);
+        assert_eq!(before, file.metadata().unwrap().blocks());
+    }
+
+    #[test]
     #[should_panic(expected = "of a region of")]
     fn an_offset_outside_is_refused() {
         Region::heap(PAGE_BYTES).word(PAGE_BYTES);

@@ -5,6 +5,7 @@
 
 pub(crate) mod hash;
 pub(crate) mod layout;
+pub(crate) mod origin;
 pub(crate) mod owner;
 #[cfg(feature = "seams")]
 pub(crate) mod parse;

@@ -4,6 +4,7 @@ use std::sync::atomic::Ordering::Relaxed;
 
 use eyewall_region::Region;
 
+use super::origin::Origin;
 use super::owner::Owner;
 use super::record::{HEADER_BYTES, Head, RECORD_BYTES_MIN, Record};
 use super::slot::Slot;
@@ -25,6 +26,9 @@ pub fn parse(bytes: &[u8]) {
         parse_word(*word);
     }
     let _ = Tags::read(bytes).map(|tags| tags.hashes().count() + tags.names().count());
+    if let Some((origin, rest)) = Origin::read(bytes) {
+        assert_eq!([rest, &origin.bytes()].concat(), bytes);
+    }
     for header in words.chunks_exact(RECORD_BYTES_MIN as usize / 8) {
         let region = Region::heap(RECORD_BYTES_MIN as usize);
         for (number, word) in header.iter().enumerate() {

@@ -95,7 +95,7 @@ fn fill(
         Err(error) => return Err(attach::create_error(path, size, error)),
     };
     let options = wanted.in_place_of(volume);
-    let new = attach::attach(&options, file, Some(path))?;
+    let new = attach::attach(&options, file, Some(path), None)?;
     let resized = copy::copy_all(volume, stripes, &new)?;
     new.sync_all()?;
     Ok(resized)

@@ -7,6 +7,7 @@ use std::sync::atomic::AtomicU64;
 
 use super::{Count, RingId, Stripe, Word, store_slot, verify_entry};
 use crate::format::hash::Place;
+use crate::format::origin::Origin;
 use crate::format::record::{Lengths, Record};
 use crate::format::slot::Slot;
 
@@ -18,6 +19,15 @@ pub(crate) struct Found<'a> {
     pub(crate) record: Record<'a>,
     pub(crate) lengths: Lengths,
     pub(crate) serial: u64,
+}
+
+impl Found<'_> {
+    /// Under the stripe's lock, in a tier: what it is a copy of.
+    pub(crate) fn origin(&self) -> Option<Origin> {
+        // SAFETY: the entry is live and we hold the lock: nobody reclaims it.
+        let metadata = unsafe { self.record.metadata() };
+        Origin::read(metadata).map(|(origin, _)| origin)
+    }
 }
 
 impl<'a> Stripe<'a> {

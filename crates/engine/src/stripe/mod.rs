@@ -8,6 +8,7 @@
 //! | `hand.rs` | making room: planning, evicting, moving, skipping |
 //! | `room.rs` | room that is filled while the lock is free: its growth, its end |
 //! | `sweep.rs` | dropping what was purged |
+//! | `pages.rs` | of a tier: getting pages, and giving them back |
 //! | `erase.rs` | overwriting what died, where the volume is to do so |
 //! | `mend.rs` | reading all that is live, dropping what contradicts the format |
 //! | `survey.rs` | what lies where in the rings |
@@ -18,6 +19,7 @@ mod erase;
 mod hand;
 mod index;
 mod mend;
+mod pages;
 mod repair;
 mod ring;
 mod room;
@@ -50,8 +52,9 @@ const READER_FLAGS: usize = 64;
 const HEADS: usize = 128;
 const STATE: usize = 192;
 const COUNTERS: usize = 320;
+const PRESENT: usize = COUNTERS + (Count::EvictionsPurged as usize + 1) * 8;
 const _: () = assert!(STATE + (Word::MainUntiledTo as usize + 1) * 8 <= COUNTERS);
-const _: () = assert!(COUNTERS + (Count::EvictionsPurged as usize + 1) * 8 <= STRIPE_BYTES as usize);
+const _: () = assert!(STATE + Word::Present as usize * 8 == PRESENT && PRESENT + 8 <= STRIPE_BYTES as usize);
 
 /// The words of a stripe that its lock protects, beside the rings' own.
 #[derive(Debug, Clone, Copy)]
@@ -80,6 +83,8 @@ pub(crate) enum Word {
     SmallUntiledTo,
     MainUntiledFrom,
     MainUntiledTo,
+    /// Of a tier: so many bytes of the stripe's data, from their start on, have pages. Behind the counters.
+    Present = 32,
 }
 
 /// What a stripe counts, for ever.
@@ -161,6 +166,17 @@ impl<'a> Stripe<'a> {
         // Under the lock: whoever resizes holds them all.
         volume.check_present()?;
         Ok(stripe)
+    }
+
+    /// As [`Stripe::lock`], but doesn't wait; `probe`: takes the lock from a dead holder.
+    pub(crate) fn try_lock(volume: &'a Volume, number: usize, probe: bool) -> Option<Self> {
+        let base = volume.layout.stripe_at(number);
+        let got = lock::try_acquire(volume, volume.region.half(base + LOCK), probe)?;
+        let mut stripe = Self { volume, number, base, locked: true };
+        if got == Got::FromTheDead {
+            stripe.repair();
+        }
+        Some(stripe)
     }
 
     /// A look at a stripe without its lock, for those that may not write: nothing may be changed through it.

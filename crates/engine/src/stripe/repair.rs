@@ -162,6 +162,7 @@ impl Stripe<'_> {
             self.erase_ring(&ring);
         }
         self.clear_counts();
+        self.set(Word::Present, 0);
         self.begin_sweeps_anew(0);
     }
 

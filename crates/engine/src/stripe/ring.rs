@@ -116,6 +116,18 @@ impl Ring<'_> {
         at / self.size
     }
 
+    /// Whether a record can stand at a virtual offset now.
+    pub(crate) fn reaches(&self, offset: u64) -> bool {
+        offset.checked_sub(self.tail()).is_some_and(|behind| behind < self.size)
+    }
+
+    /// The virtual offset of the record at a position (units) of the log.
+    pub(crate) fn offset(&self, position: u64) -> u64 {
+        let at = (position * UNIT_BYTES).saturating_sub(self.start);
+        let tail = self.tail();
+        tail.saturating_add(at.wrapping_sub(tail % self.size).wrapping_add(self.size) % self.size)
+    }
+
     /// Whether `bytes` contiguous bytes, and `ahead` more, are free at the head.
     pub(crate) fn has_room(&self, bytes: u64, ahead: u64) -> bool {
         self.run_end(self.head(), bytes).saturating_add(ahead) <= self.tail().saturating_add(self.size)

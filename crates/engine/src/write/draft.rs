@@ -2,6 +2,7 @@
 
 use crate::error::{Error, Result};
 use crate::format::hash::checksum;
+use crate::format::origin::{ORIGIN_BYTES, Origin};
 use crate::format::record::{Flags, HEADER_BYTES, Header, KEY_BYTES_MAX, Lengths, METADATA_BYTES_MAX, Record};
 use crate::format::tags::{self, TAGS_MAX};
 use crate::format::times::Times;
@@ -14,7 +15,7 @@ use crate::volume::Volume;
 pub(crate) struct Draft<'a> {
     pub(crate) key: &'a [u8],
     pub(crate) metadata: &'a [u8],
-    /// Behind the caller's metadata.
+    /// Behind the caller's metadata; of a copy, its origin, which stands behind the tags.
     pub(crate) tags: Vec<u8>,
     pub(crate) value: &'a [u8],
     pub(crate) lengths: Lengths,
@@ -54,6 +55,34 @@ impl<'a> Draft<'a> {
             return Err(Error::EntryTooLarge { bytes, max });
         }
         Ok(draft)
+    }
+
+    /// A copy, in the tier `volume`, of another volume's entry: its header, key, metadata and value.
+    pub(crate) fn copy_of(
+        volume: &Volume,
+        header: &Header,
+        [key, metadata, value]: [&'a [u8]; 3],
+        origin: &Origin,
+    ) -> Self {
+        Self {
+            key,
+            metadata,
+            value,
+            // Those of the bytes: the header's may have been lost since.
+            lengths: Lengths {
+                key: key.len() as u64,
+                metadata: (metadata.len() + ORIGIN_BYTES) as u64,
+                value: value.len() as u64,
+            },
+            // Not the lap, which is that of the other volume's ring.
+            flags: header.flags.with_lap(0),
+            tags: origin.bytes().to_vec(),
+            created_ms: header.created_ms,
+            times: header.times,
+            // Nothing is purged in a tier: the other volume's purges are.
+            epoch: volume.purges().epoch() as u32,
+            standing: Some((header.serial, 0)),
+        }
     }
 
     /// As if the work on it had begun in an earlier epoch.

@@ -79,6 +79,21 @@ pub(crate) fn put(volume: &Volume, draft: &Draft<'_>, condition: Condition) -> R
     }
 }
 
+/// Stores a draft under its stripe's lock, which the caller has taken, and gives the lock back. Nothing is waited for.
+pub(crate) fn put_locked(mut stripe: Stripe<'_>, place: &Place, draft: &Draft<'_>) -> Result<Outcome> {
+    let found = stripe.find(place, draft.key);
+    let bytes = draft.lengths.record_bytes();
+    let ring = choose_ring(&stripe, place, bytes, found.as_ref());
+    let (ring, at) = make_room(&mut stripe, ring, bytes)?;
+    let checksum = draft.fill(stripe.volume, record(&stripe, ring, at));
+    // What was read of the other volume may have been lost. Processes that haven't met that would take it for a copy.
+    if let Some(behind) = &stripe.volume.front_of {
+        behind.check_intact()?;
+    }
+    let spot = Spot { ring, at, checksum, stage: Stage::Free };
+    Ok(finish(&stripe, place, spot, draft, Condition::Always))
+}
+
 /// Room in `ring`; or in main, where readers hold too much of small: newcomers that are being sent to slow
 /// clients can fill it before an eighth of the stripe is held.
 pub(crate) fn make_room(stripe: &mut Stripe<'_>, ring: RingId, bytes: u64) -> Result<(RingId, u64)> {

@@ -8,6 +8,7 @@
 #![allow(dead_code, unreachable_pub, reason = "each test file uses a part of it")]
 
 pub mod ledger;
+pub mod tiered;
 
 use std::fs::File;
 use std::io::{BufRead, BufReader, Write};

@@ -1,0 +1,195 @@
+//! The tier's file: found by the volume's identity, made by whoever comes first, removed by whoever leaves last.
+//!
+//! Both come and go under the file's attach lock, and whoever has waited for it looks whether the file still has its name
+//! ([`super::check_joining`]): the last one may have removed it meanwhile. A tier that somebody finds deserted was left by
+//! processes that were killed; it is used again, but nothing that is in it.
+
+use std::fs::{File, Metadata};
+use std::io::{self, ErrorKind};
+use std::os::unix::fs::{MetadataExt, fchown};
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use eyewall_region::file::{self, Access, Identity};
+
+use crate::attach;
+use crate::error::{Error, Result};
+use crate::format::hash::Secret;
+use crate::format::superblock::Superblock;
+use crate::options::Options;
+use crate::process::Door;
+use crate::stripe::Stripe;
+use crate::volume::Volume;
+
+/// How often the file may go, or turn out to be useless, while it is being opened.
+const TRIES: usize = 100;
+const PERMISSIONS: u32 = 0o777;
+const OF_GROUP: u32 = 0o070;
+
+/// Opens the tier of `volume`, or makes it.
+pub(super) fn open(options: &Options, bytes: u64, volume: &Arc<Volume>) -> Result<Arc<Volume>> {
+    let refused = |why| Error::NoTier { path: volume.name().to_owned(), why };
+    if volume.read_only {
+        return Err(refused("it was opened read-only"));
+    }
+    if volume.erases {
+        return Err(refused("it erases what dies, and copies would outlive it"));
+    }
+    let door = volume.membership.door().filter(|_| volume.membership.path().is_some());
+    let Some(door) = door else { return Err(refused("it has no file")) };
+    let owner = door.metadata().map_err(|error| Error::io("reading", volume.name(), error))?;
+    let tier = Wanted {
+        path: options.tier_folder_or_default().join(name(door.identity())),
+        options: options.for_tier(bytes, volume, &owner),
+        owner,
+        volume,
+    };
+    for _ in 0..TRIES {
+        if let Some(opened) = tier.open_once()? {
+            return Ok(opened);
+        }
+    }
+    Err(Error::io("opening", &tier.path, ErrorKind::TimedOut.into()))
+}
+
+/// One for each file that ever was: inodes are used again, but not with the same time of birth.
+fn name(identity: Identity) -> String {
+    format!("eyewall-{:x}-{:x}-{:x}", identity.device, identity.inode, identity.born_ns)
+}
+
+/// What is to be opened.
+struct Wanted<'a> {
+    path: PathBuf,
+    options: Options,
+    /// Of the volume's file.
+    owner: Metadata,
+    volume: &'a Arc<Volume>,
+}
+
+impl Wanted<'_> {
+    /// `None`: it was made, or removed; look again.
+    fn open_once(&self) -> Result<Option<Arc<Volume>>> {
+        let reading = |error| Error::io("reading", &self.path, error);
+        if self.path.is_symlink() {
+            return Err(Error::NoTier { path: self.path.clone(), why: "it is a symbolic link" });
+        }
+        let file = match file::open(&self.path, true) {
+            Ok(file) => file,
+            Err(error) if error.kind() == ErrorKind::NotFound => {
+                self.create()?;
+                return Ok(None);
+            }
+            Err(error) => return Err(attach::open_error(&self.path, error)),
+        };
+        let again = file.try_clone().map_err(reading)?;
+        if !self.trusts(&file.metadata().map_err(reading)?) {
+            return self.replace(again, true, "another user's file has its name");
+        }
+        match attach::attach(&self.options.any_shape(), file, Some(&self.path), Some(self.volume)) {
+            Ok(tier) if tier.secret.hash_seed != self.volume.secret.hash_seed => {
+                drop(tier);
+                self.replace(again, false, "")
+            }
+            Ok(tier) => Ok(Some(tier)),
+            Err(Error::NotFound { .. }) => Ok(None),
+            Err(Error::OptionsDiffer { asked, found, .. }) => match self.replace(again, true, "") {
+                Err(Error::NoTier { .. }) => {
+                    Err(Error::OptionsDiffer { path: self.path.clone(), option: "tier", asked, found })
+                }
+                other => other,
+            },
+            // Whoever uses it goes on with it.
+            Err(
+                Error::Foreign { .. }
+                | Error::Corrupt { .. }
+                | Error::Version { .. }
+                | Error::ByteOrder { .. }
+                | Error::Failed { .. },
+            ) => self.replace(again, false, ""),
+            Err(error) => Err(error),
+        }
+    }
+
+    /// Removes a file that can't be used; `if_deserted`: not while somebody is attached to it.
+    fn replace(&self, file: File, if_deserted: bool, why: &'static str) -> Result<Option<Arc<Volume>>> {
+        let removed = Door::new(file, Some(self.path.clone())).and_then(|door| {
+            let _turn = door.lock_attach()?;
+            let goes = !if_deserted || door.is_deserted()?;
+            if goes && door.has_its_name() {
+                std::fs::remove_file(&self.path)?;
+            }
+            Ok(goes)
+        });
+        match removed {
+            Ok(true) => Ok(None),
+            Ok(false) => Err(Error::NoTier { path: self.path.clone(), why }),
+            Err(error) => Err(Error::io("replacing", &self.path, error)),
+        }
+    }
+
+    fn create(&self) -> Result<()> {
+        let drawn = attach::new_superblock(&self.options)?;
+        // One hash of a key serves for both volumes.
+        let secret = Secret { hash_seed: self.volume.secret.hash_seed, ..drawn.secret };
+        let superblock = Superblock { secret, ..drawn };
+        let layout = &superblock.layout;
+        let fill = |file: &File| {
+            if file.metadata()?.uid() != self.owner.uid() {
+                // Only root can; others that may open the volume's file find the tier by its group.
+                let _ = fchown(file, Some(self.owner.uid()), None);
+            }
+            attach::write_new(file, &superblock)
+        };
+        let access = self.options.access();
+        file::create_with_hole(&self.path, layout.size, layout.data_at, access, fill)
+            .map_err(|error| attach::create_error(&self.path, layout.size, error))?;
+        Ok(())
+    }
+
+    /// Whether the file can only be of somebody who may write the volume, too, and is open to nobody else.
+    fn trusts(&self, found: &Metadata) -> bool {
+        let (mode, wanted) = (found.mode() & PERMISSIONS, self.owner.mode() & PERMISSIONS);
+        let same_group = found.gid() == self.owner.gid();
+        let known = [0, self.owner.uid()].contains(&found.uid());
+        let writer = known || wanted & 0o002 != 0 || (wanted & 0o020 != 0 && same_group);
+        found.is_file() && mode == wanted && (same_group || wanted & OF_GROUP == 0) && writer
+    }
+}
+
+/// Mode and group of a volume's file, for its tier's.
+pub(crate) fn access_of(owner: &Metadata) -> Access {
+    let mode = owner.mode() & PERMISSIONS;
+    Access { mode, group: (mode & OF_GROUP != 0).then_some(owner.gid()) }
+}
+
+/// Under the attach lock, after this process has left: the last one removes the file.
+pub(super) fn after_leaving(tier: &Volume, door: &Door) {
+    if !matches!(door.is_deserted(), Ok(true)) || !door.has_its_name() {
+        return;
+    }
+    if remove(tier.name()).is_err() {
+        // Another user's, in a folder where only he may remove it: it takes no memory at least.
+        for number in 0..tier.layout.stripes as usize {
+            // Nobody else is there: the lock isn't needed.
+            let _ = Stripe::unlocked(tier, number).give_back();
+        }
+    }
+}
+
+/// Removes the file of a tier whose volume was resized: nobody opens it by this name any more. Who is still in it goes on
+/// until it finds the volume's successor.
+pub(super) fn retire(tier: &Volume) {
+    let Some(door) = tier.membership.door() else { return };
+    if let Ok(_turn) = door.lock_attach()
+        && door.has_its_name()
+    {
+        let _ = remove(tier.name());
+    }
+}
+
+fn remove(path: &Path) -> io::Result<()> {
+    match std::fs::remove_file(path) {
+        Err(error) if error.kind() != ErrorKind::NotFound => Err(error),
+        _ => Ok(()),
+    }
+}

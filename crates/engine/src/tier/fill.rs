@@ -1,0 +1,154 @@
+//! Making copies: by whoever hits an entry of the volume that is asked for often. Nothing is waited for; what can't be done at
+//! once is left to the next hit.
+
+use std::sync::atomic::AtomicU64;
+use std::sync::atomic::Ordering::Relaxed;
+
+use eyewall_region::clock;
+
+use super::{SLOTS, Tier, file};
+use crate::format::hash::Place;
+use crate::format::origin::{ORIGIN_BYTES, Origin};
+use crate::format::record::{Lengths, METADATA_BYTES_MAX};
+use crate::format::times::Phase;
+use crate::purge::{self, Subject, Verdict};
+use crate::read::Pinned;
+use crate::stripe::{Found, RingId, Stripe};
+use crate::volume::Volume;
+use crate::write::{self, Draft};
+
+/// An entry is copied when it is hit as often as this, of late: [`crate::format::slot::Slot::frequency`].
+const FREQUENCY_MIN: u64 = 2;
+/// Where less than this part of a stripe's main ring is free, a new copy costs another its place;
+const ROOMY: u64 = 8;
+/// then one in so many is made: what is asked for often is offered again soon, and the rest would only be copied in and out.
+const MADE_OF_OFFERED: u64 = 4;
+/// The holder of a busy lock isn't asked for more often than that.
+const PROBE_EVERY_MS: u64 = 10;
+
+impl Tier {
+    /// Copies an entry that was hit just now, if it is worth it; `renews`: there is a copy of it, which is void.
+    #[inline]
+    pub(super) fn consider(&self, volume: &Volume, place: &Place, found: &Pinned<'_>, renews: bool) {
+        // The hit itself isn't counted in what was seen.
+        let often = found.seen.frequency() + 1 >= FREQUENCY_MIN && found.phase == Phase::Fresh;
+        if often && (renews || self.may_evict(self.place(place).stripe)) {
+            self.fill(volume, place, found);
+        }
+    }
+
+    /// Whether a new copy may cost others their place.
+    fn may_evict(&self, stripe: usize) -> bool {
+        let main = Stripe::unlocked(&self.volume, stripe).ring(RingId::Main);
+        main.free() > main.size / ROOMY || self.offers.fetch_add(1, Relaxed).is_multiple_of(MADE_OF_OFFERED)
+    }
+
+    #[cold]
+    fn fill(&self, volume: &Volume, place: &Place, found: &Pinned<'_>) {
+        let [key, metadata, value] = found.parts();
+        let lengths = Lengths { key: key.len() as u64, metadata: metadata.len() as u64, value: value.len() as u64 };
+        let fits = lengths.record_bytes() + ORIGIN_BYTES as u64 <= self.volume.layout.entry_bytes_max
+            && metadata.len() + ORIGIN_BYTES <= METADATA_BYTES_MAX;
+        self.look_at_memory();
+        if !fits || self.pressure.is_pressed() {
+            return;
+        }
+        let own = self.place(place);
+        let Some(stripe) = Stripe::try_lock(&self.volume, own.stripe, self.may_probe()) else { return };
+        // Under the lock: a lock that was lost reads as free, and where a tier was resized by somebody, its pages are gone.
+        if !self.is_usable() || !self.has_pages(&stripe) {
+            return;
+        }
+        let Some(origin) = origin_of(volume, place, found) else { return };
+        let header = found.record.header();
+        // Of several readers of one entry, one copies it. After a touch it has other times.
+        let is_same = |copy: Found<'_>| copy.origin() == Some(origin) && copy.record.times() == header.times;
+        if stripe.find(&own, key).is_some_and(is_same) {
+            return;
+        }
+        let draft = Draft::copy_of(&self.volume, &header, [key, metadata, value], &origin);
+        // Refused where readers hold too much of the tier: then there is no copy.
+        let _ = write::put_locked(stripe, &own, &draft);
+    }
+
+    /// Whether a stripe may be written. One that has no pages yet gets some more, where there is room.
+    fn has_pages(&self, stripe: &Stripe<'_>) -> bool {
+        let missing = stripe.missing();
+        if missing == 0 {
+            return true;
+        }
+        if !self.pressure.has_room(missing) {
+            return false;
+        }
+        // Without a step, or after one that isn't the last, the next hit goes on.
+        stripe.grow().map_or_else(|_| self.pressure.ran_out(), |bytes| self.pressure.took(bytes));
+        stripe.missing() == 0
+    }
+
+    /// Looks at the memory, if it is time; gives some back, if it must be.
+    pub(super) fn look_at_memory(&self) {
+        if self.pressure.demands_pages() {
+            self.give_way();
+        }
+    }
+
+    /// Gives the pages of one stripe back, with what is in it: of the largest, or of the next where readers hold some of that.
+    #[cold]
+    fn give_way(&self) {
+        let stripes = (0..self.volume.layout.stripes as usize).map(|number| Stripe::unlocked(&self.volume, number));
+        let mut present: Vec<(u64, usize)> =
+            stripes.filter(Stripe::has_pages).map(|stripe| (stripe.present(), stripe.number)).collect();
+        present.sort_unstable();
+        let gone = |number| {
+            let stripe = Stripe::try_lock(&self.volume, number, self.may_probe());
+            stripe.is_some_and(|mut stripe| stripe.give_back().is_ok())
+        };
+        let _ = present.into_iter().rev().any(|(_, number)| gone(number));
+    }
+
+    /// Gives all pages back that nobody holds, with what is in them, and the file's name: the volume has another tier now.
+    pub(super) fn retire(&self) {
+        file::retire(&self.volume);
+        for number in 0..self.volume.layout.stripes as usize {
+            if let Some(mut stripe) = Stripe::try_lock(&self.volume, number, true) {
+                let _ = stripe.give_back();
+            }
+        }
+    }
+
+    fn may_probe(&self) -> bool {
+        let (now, probed) = (clock::since_boot_ms(), self.probed_ms.load(Relaxed));
+        let due = now.abs_diff(probed) >= PROBE_EVERY_MS;
+        due && self.probed_ms.compare_exchange(probed, now, Relaxed, Relaxed).is_ok()
+    }
+}
+
+/// What makes a copy of a pinned entry valid; `None`: a purge has meant the entry by now.
+///
+/// What may have been forgotten comes first: a purge that is forgotten later makes the copy void, and one that was forgotten
+/// before has left its mark on the entry already, whose header is read after this.
+fn origin_of(volume: &Volume, place: &Place, found: &Pinned<'_>) -> Option<Origin> {
+    let retired = volume.purges().retired() as u32;
+    let epoch = found.record.epoch();
+    if u64::from(epoch) != volume.purges().epoch() {
+        let [key, metadata, _] = found.parts();
+        let subject = Subject { epoch, flags: found.record.flags(), key, metadata };
+        if purge::judge(volume, &subject) != Verdict::Untouched {
+            return None;
+        }
+    }
+    let position = found.seen.position();
+    let ring = Stripe::unlocked(volume, place.stripe).ring(RingId::of(volume, position));
+    Some(Origin {
+        slot: found.seen.with_frequency(0),
+        offset: ring.offset(position),
+        epoch,
+        retired,
+        at: slot_number(volume, place, found.slot)?,
+    })
+}
+
+fn slot_number(volume: &Volume, place: &Place, slot: &AtomicU64) -> Option<u8> {
+    let slots = (0..2).flat_map(|which| volume.bucket(place, which));
+    slots.zip(0..2 * SLOTS).find(|(other, _)| std::ptr::eq(*other, slot)).map(|(_, number)| number)
+}
