@@ -8,13 +8,13 @@ fn entries_move_to_the_new_size() {
     assert_eq!(run(&mut volume.command(["put", "page"]), b"text").code, 0);
     let bytes = || std::fs::metadata(volume.path()).unwrap().len();
     let old = bytes();
-    let ended = volume.run(["resize", "--size", "4M"]);
-    assert_eq!((ended.code, ended.text()), (0, "4 MiB now, with 1 entry\n"), "{}", ended.stderr);
-    assert!(old != 4 << 20 && bytes() == 4 << 20);
+    let ended = volume.run(["resize", "--size", "8M"]);
+    assert_eq!((ended.code, ended.text()), (0, "8 MiB now, with 1 entry\n"), "{}", ended.stderr);
+    assert!(old != 8 << 20 && bytes() == 8 << 20);
     assert_eq!(volume.run(["get", "page"]).text(), "text");
     let ended = volume.run(["resize", "--entry-size-hint", "100", "--json"]);
     let told: serde_json::Value = serde_json::from_str(ended.text()).unwrap();
-    assert_eq!((&told["copied"], &told["size_bytes"]), (&1.into(), &(4 << 20).into()));
+    assert_eq!((&told["copied"], &told["size_bytes"]), (&1.into(), &(8 << 20).into()));
 }
 
 #[test]
