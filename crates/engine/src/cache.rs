@@ -80,7 +80,11 @@ impl Cache {
     #[inline]
     pub fn get(&self, key: impl AsRef<[u8]>) -> Result<Option<Hit<'_>>> {
         let key = key.as_ref();
-        self.looked_for(|volume| self.look_up(volume, key, Wanted::Fresh))
+        let otherwise = || self.looked_for(|volume| self.look_up(volume, key, Wanted::Fresh));
+        if self.tiers.is_some() {
+            return otherwise();
+        }
+        read::get_plain(&self.volume, key, Use::Counts, otherwise)
     }
 
     /// In the tier first, where there is one.
@@ -103,7 +107,8 @@ impl Cache {
     /// As [`Cache::get`], but leaves no trace: neither in the entry's frequency nor in the counters.
     pub fn peek(&self, key: impl AsRef<[u8]>) -> Result<Option<Hit<'_>>> {
         let key = key.as_ref();
-        self.looked_for(|volume| read::get_checked(volume, key, Use::Peeks, Wanted::Fresh))
+        let otherwise = || self.looked_for(|volume| read::get_checked(volume, key, Use::Peeks, Wanted::Fresh));
+        read::get_plain(&self.volume, key, Use::Peeks, otherwise)
     }
 
     /// Copies the value into `value`, whose old content is replaced on a hit and kept on a miss. For callers

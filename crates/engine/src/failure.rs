@@ -38,25 +38,10 @@ impl Cache {
     }
 
     /// The same for looks without a lock: what a volume that is resized meanwhile doesn't find, the other one may have.
-    #[inline]
     pub(crate) fn looked_for<'a, T>(
         &'a self,
         mut look: impl FnMut(&'a Volume) -> Result<Option<T>>,
     ) -> Result<Option<T>> {
-        let volume = self.own_volume();
-        if volume.purges().moved() != 0 || volume.has_failed() {
-            return self.looked_for_again(look);
-        }
-        // One variable from here to the caller: a hit isn't moved.
-        let mut found = look(volume);
-        if volume.has_failed() || !matches!(found, Ok(Some(_))) && volume.purges().moved() != 0 {
-            found = self.looked_for_again(look);
-        }
-        found
-    }
-
-    #[cold]
-    fn looked_for_again<'a, T>(&'a self, mut look: impl FnMut(&'a Volume) -> Result<Option<T>>) -> Result<Option<T>> {
         self.vouched(|volume| {
             let found = look(volume)?;
             if found.is_none() {

@@ -132,10 +132,40 @@ pub(crate) fn get_watched<'a>(
     };
     let found = find(volume, place, key, wanted, pin);
     count(thread, usage, found.as_ref());
-    Ok(found.map(|found| {
-        watch(&found);
-        found.into_hit()
-    }))
+    let Some(found) = found else { return Ok(None) };
+    watch(&found);
+    Ok(Some(found.into_hit()))
+}
+
+/// As [`get`], for the caller of a cache: whatever isn't a plain hit or a plain miss of a volume that is in its place and in
+/// order is done by `otherwise`. A hit is made where the caller wants it: moving one costs as much as a warm look-up does.
+#[inline]
+pub(crate) fn get_plain<'a>(
+    volume: &'a Volume,
+    key: &[u8],
+    usage: Use,
+    otherwise: impl FnOnce() -> Result<Option<Hit<'a>>>,
+) -> Result<Option<Hit<'a>>> {
+    if volume.purges().moved() != 0 || volume.has_failed() || check_key(volume, key).is_err() {
+        return otherwise();
+    }
+    let place = volume.place(key);
+    let Some(thread) = Thread::current(volume) else { return otherwise() };
+    let Some(pin) = thread.free_pin().filter(|_| !must_copy(volume, place.stripe)) else { return otherwise() };
+    let Some(found) = find(volume, &place, key, Wanted::Fresh, pin) else {
+        // What isn't there may be in the volume that took the place of this one, or may have been lost.
+        if volume.purges().moved() != 0 || volume.has_failed() {
+            return otherwise();
+        }
+        count(thread, usage, None);
+        return Ok(None);
+    };
+    if volume.has_failed() {
+        found.release();
+        return otherwise();
+    }
+    count(thread, usage, Some(&found));
+    Ok(Some(found.into_hit()))
 }
 
 #[inline]
@@ -169,7 +199,11 @@ pub(crate) fn raise(slot: &AtomicU64, seen: Slot) {
 }
 
 /// Finds and pins the valid entry of `key`; on a miss `pin` is free again.
-#[inline]
+#[inline(always)]
+#[expect(
+    clippy::inline_always,
+    reason = "what it returns would go through memory, in pieces: a third of a warm look-up"
+)]
 pub(crate) fn find<'a>(
     volume: &'a Volume,
     place: &Place,
