@@ -131,11 +131,16 @@ impl<'a> Hit<'a> {
     }
 
     /// # Safety
-    /// `pin` holds a validated claim on `record`, which nobody else releases, and the record's body lies
-    /// inside the region.
+    /// `pin` holds a validated claim on `record`, which nobody else releases, and a body of these lengths lies inside the
+    /// region.
     #[inline]
-    pub(crate) unsafe fn pinned(volume: &'a Volume, record: Record<'a>, phase: Phase, pin: &'a AtomicU64) -> Self {
-        let lengths = record.lengths();
+    pub(crate) unsafe fn pinned(
+        volume: &'a Volume,
+        record: Record<'a>,
+        lengths: Lengths,
+        phase: Phase,
+        pin: &'a AtomicU64,
+    ) -> Self {
         // SAFETY: the caller has checked that the body lies inside the region; a key has a byte at least.
         let body = unsafe { volume.region.address(record.body()) };
         Self::new(volume, Held::Pinned { record, pin }, phase, body, lengths)

@@ -10,7 +10,7 @@ use std::sync::atomic::Ordering::{Acquire, Relaxed, SeqCst};
 
 use crate::error::{Error, Result};
 use crate::format::hash::Place;
-use crate::format::record::{Flags, Head, Header, Lengths, Record};
+use crate::format::record::{Flags, Header, Lengths, Record};
 use crate::format::slot::{FREQUENCY_MAX, Slot};
 use crate::format::times::{Phase, Times};
 use crate::hit::{Copied, Hit};
@@ -61,6 +61,8 @@ impl Wanted {
 pub(crate) struct Pinned<'a> {
     volume: &'a Volume,
     pub(crate) record: Record<'a>,
+    /// As they were checked: once the volume fails, they may read otherwise.
+    lengths: Lengths,
     pub(crate) phase: Phase,
     pin: &'a AtomicU64,
     pub(crate) slot: &'a AtomicU64,
@@ -70,7 +72,7 @@ pub(crate) struct Pinned<'a> {
 impl<'a> Pinned<'a> {
     /// Key, metadata with what stands behind the caller's own, and value.
     pub(crate) fn parts(&self) -> [&[u8]; 3] {
-        let Lengths { key, metadata, value } = self.record.lengths();
+        let Lengths { key, metadata, value } = self.lengths;
         // SAFETY: the record is pinned as long as this is there, and `check` has found that it ends before its ring does.
         let body = unsafe { self.volume.region.bytes(self.record.body(), (key + metadata + value) as usize) };
         let (key, rest) = body.split_at(key as usize);
@@ -81,8 +83,8 @@ impl<'a> Pinned<'a> {
     /// The hit that goes to the caller.
     #[inline]
     pub(crate) fn into_hit(self) -> Hit<'a> {
-        // SAFETY: `find` has validated the claim; it is this hit's alone now.
-        unsafe { Hit::pinned(self.volume, self.record, self.phase, self.pin) }
+        // SAFETY: `find` has validated the claim; it is this hit's alone now. The lengths were checked.
+        unsafe { Hit::pinned(self.volume, self.record, self.lengths, self.phase, self.pin) }
     }
 
     /// Nobody gets it.
@@ -146,26 +148,19 @@ pub(crate) fn get_plain<'a>(
     usage: Use,
     otherwise: impl FnOnce() -> Result<Option<Hit<'a>>>,
 ) -> Result<Option<Hit<'a>>> {
-    if volume.purges().moved() != 0 || volume.has_failed() || check_key(volume, key).is_err() {
-        return otherwise();
-    }
-    let place = volume.place(key);
     let Some(thread) = Thread::current(volume) else { return otherwise() };
+    let place = volume.place(key);
     let Some(pin) = thread.free_pin().filter(|_| !must_copy(volume, place.stripe)) else { return otherwise() };
-    let Some(found) = find(volume, &place, key, Wanted::Fresh, pin) else {
-        // What isn't there may be in the volume that took the place of this one, or may have been lost.
-        if volume.purges().moved() != 0 || volume.has_failed() {
-            return otherwise();
+    let found = find(volume, &place, key, Wanted::Fresh, pin);
+    // Behind the look-up: what was found may have been lost, or be of the volume that this one has given way to.
+    if volume.purges().moved() != 0 || volume.has_failed() || (found.is_none() && check_key(volume, key).is_err()) {
+        if let Some(found) = found {
+            found.release();
         }
-        count(thread, usage, None);
-        return Ok(None);
-    };
-    if volume.has_failed() {
-        found.release();
         return otherwise();
     }
-    count(thread, usage, Some(&found));
-    Ok(Some(found.into_hit()))
+    count(thread, usage, found.as_ref());
+    Ok(found.map(Pinned::into_hit))
 }
 
 #[inline]
@@ -236,14 +231,14 @@ pub(crate) fn find<'a>(
                 if !protocol::pin(slot, seen.0, pin, claim, same) {
                     continue 'again;
                 }
-                if let Some((record, phase, flags)) = check(volume, place, key, seen, spot)
-                    && wanted.takes(phase, flags)
-                {
-                    if !is_well_judged(volume, record, slot, seen) {
+                if let Some(Checked { record, lengths, flags }) = check(volume, place, key, seen, spot) {
+                    let Some(phase) = phase_of_pinned(volume, record, slot, seen) else {
                         protocol::unpin(pin);
                         continue 'again;
+                    };
+                    if wanted.takes(phase, flags) {
+                        return Some(Pinned { volume, record, lengths, phase, pin, slot, seen });
                     }
-                    return Some(Pinned { volume, record, phase, pin, slot, seen });
                 }
                 protocol::unpin(pin);
             }
@@ -252,7 +247,14 @@ pub(crate) fn find<'a>(
     }
 }
 
-/// The pinned record, at `offset` with `room` bytes to its ring's end, if it is `key`'s entry; where it stands in its life.
+/// A pinned record that is the entry looked for, and all of which lies in its ring.
+struct Checked<'a> {
+    record: Record<'a>,
+    lengths: Lengths,
+    flags: Flags,
+}
+
+/// The pinned record, at `offset` with `room` bytes to its ring's end, if it is `key`'s entry.
 #[inline]
 fn check<'a>(
     volume: &'a Volume,
@@ -260,12 +262,12 @@ fn check<'a>(
     key: &[u8],
     seen: Slot,
     (offset, room): (usize, u64),
-) -> Option<(Record<'a>, Phase, Flags)> {
+) -> Option<Checked<'a>> {
     // SAFETY: `locate` has checked that a header fits there.
     let record = unsafe { Record::at_checked(&volume.region, offset) };
-    let Some(Head::Entry(_, flags)) = record.head() else { return None };
+    let flags = record.flags_of_lap(seen.lap())?;
     let lengths = record.lengths();
-    if lengths.key != key.len() as u64 || lengths.record_bytes() > room || flags.lap() != seen.lap() {
+    if lengths.key != key.len() as u64 || lengths.record_bytes() > room {
         return None;
     }
     // SAFETY: the record is pinned, and its key lies before its ring's end.
@@ -279,16 +281,18 @@ fn check<'a>(
     {
         return None;
     }
-    // SAFETY: the record is pinned, and its end was checked.
-    let verdict = unsafe { purge_verdict(volume, record) };
-    Some((record, phase(volume, verdict, record.times(), || record.created_ms()), flags))
+    Some(Checked { record, lengths, flags })
 }
 
-/// Whether no purge was forgotten between the look at a pinned entry's slot and that at the notes: the sweep would have
-/// dropped the entry before.
+/// Where a pinned entry stands in its life. `None`: a purge may have been forgotten between the look at the slot and that at
+/// the notes; the sweep has dropped the entry, or made it stale, before.
 #[inline]
-fn is_well_judged(volume: &Volume, record: Record<'_>, slot: &AtomicU64, seen: Slot) -> bool {
-    u64::from(record.epoch()) == volume.purges().epoch() || Slot(slot.load(Acquire)).same_record(seen)
+fn phase_of_pinned(volume: &Volume, record: Record<'_>, slot: &AtomicU64, seen: Slot) -> Option<Phase> {
+    let is_current = u64::from(record.epoch()) == volume.purges().epoch();
+    // SAFETY: the record is pinned, and `check` has found that it ends before its ring does.
+    let verdict = if is_current { Verdict::Untouched } else { unsafe { purge_verdict(volume, record) } };
+    let is_well_judged = is_current || Slot(slot.load(Acquire)).same_record(seen);
+    is_well_judged.then(|| phase(volume, verdict, record.times(), || record.created_ms()))
 }
 
 /// Where an entry stands in its life, purges considered.
@@ -335,7 +339,7 @@ fn get_copy<'a>(
     if usage == Use::Counts {
         thread.count(Counter::Copies);
     }
-    let copied = copy(volume, found.record, found.record.lengths());
+    let copied = copy(volume, found.record, found.lengths);
     protocol::unpin(found.pin);
     Some(Hit::copied(volume, copied, found.phase))
 }
@@ -439,16 +443,18 @@ pub(crate) fn hit_of_slot<'a>(
             let place = volume.place(key);
             (place.stripe == stripe && seen.may_hold(&place)).then(|| check(volume, &place, key, seen, spot))?
         });
-        let Some((record, phase, _)) = found.filter(|(_, phase, flags)| wanted.takes(*phase, *flags)) else {
-            protocol::unpin(pin);
-            return None;
-        };
-        if !is_well_judged(volume, record, slot, seen) {
-            protocol::unpin(pin);
-            continue;
+        let found = found.map(|found: Checked<'_>| (phase_of_pinned(volume, found.record, slot, seen), found));
+        match found {
+            Some((Some(phase), Checked { record, lengths, flags })) if wanted.takes(phase, flags) => {
+                // SAFETY: the claim is validated, and this hit's alone; the lengths were checked.
+                return Some(unsafe { Hit::pinned(volume, record, lengths, phase, pin) });
+            }
+            Some((None, _)) => protocol::unpin(pin),
+            _ => {
+                protocol::unpin(pin);
+                return None;
+            }
         }
-        // SAFETY: the claim is validated, and this hit's alone.
-        return Some(unsafe { Hit::pinned(volume, record, phase, pin) });
     }
 }
 

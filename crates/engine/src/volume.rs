@@ -150,7 +150,7 @@ impl Volume {
 
     #[inline]
     pub(crate) fn purges(&self) -> Purges<'_> {
-        Purges(&self.region)
+        Purges::of(&self.region)
     }
 
     /// The bucket of the table of purged tags in which a tag of this hash is noted: floors and seven cells.

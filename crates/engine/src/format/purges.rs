@@ -24,7 +24,8 @@ const COUNTS_AT: usize = 400;
 const RULES_AT: usize = 512;
 pub(crate) const RULES: usize = 64;
 const RULE_BYTES: usize = 16;
-const _: () = assert!(RULES_AT + RULES * RULE_BYTES <= super::layout::SUPERBLOCK_BYTES as usize);
+const PAGE_WORDS: usize = super::layout::SUPERBLOCK_BYTES as usize / 8;
+const _: () = assert!(RULES_AT + RULES * RULE_BYTES <= PAGE_WORDS * 8);
 
 /// So many epochs at a time are promised to storage: none beyond was ever used.
 pub(crate) const RESERVE: u64 = 1 << 16;
@@ -172,13 +173,19 @@ impl Rule<'_> {
 
 /// The words of a volume that say what was purged.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Purges<'a>(pub(crate) &'a Region);
+pub(crate) struct Purges<'a>(&'a [AtomicU64; PAGE_WORDS]);
 
 impl<'a> Purges<'a> {
+    /// Of a volume: they stand in its first page.
+    #[inline]
+    pub(crate) fn of(region: &'a Region) -> Self {
+        Self(region.words(0))
+    }
+
     /// The present epoch: what is begun now carries it.
     #[inline]
     pub(crate) fn epoch(self) -> u64 {
-        self.0.word(EPOCH_AT).load(Acquire)
+        self.0[EPOCH_AT / 8].load(Acquire)
     }
 
     /// The epoch that ended last. All purges up to it have been noted; one that is being noted has the present epoch.
@@ -190,90 +197,90 @@ impl<'a> Purges<'a> {
     /// Under the purge lock: ends the present epoch.
     pub(crate) fn end_epoch(self) {
         crate::seam::kill_point();
-        self.0.word(EPOCH_AT).fetch_add(1, SeqCst);
+        self.0[EPOCH_AT / 8].fetch_add(1, SeqCst);
     }
 
     /// Under the purge lock, or while nobody else is attached.
     pub(crate) fn set_epoch(self, epoch: u64) {
-        self.0.word(EPOCH_AT).store(epoch, SeqCst);
+        self.0[EPOCH_AT / 8].store(epoch, SeqCst);
     }
 
     /// Epochs from this on were never used, whatever was lost since the last sync.
     pub(crate) fn reserved(self) -> u64 {
-        self.0.word(RESERVED_AT).load(Acquire)
+        self.0[RESERVED_AT / 8].load(Acquire)
     }
 
     pub(crate) fn set_reserved(self, epoch: u64) {
-        self.0.word(RESERVED_AT).store(epoch, SeqCst);
+        self.0[RESERVED_AT / 8].store(epoch, SeqCst);
     }
 
     /// What is not younger than these is purged, whatever it is.
     #[inline]
     pub(crate) fn floors(self) -> Floors {
-        Floors(self.0.word(FLOORS_AT).load(Acquire))
+        Floors(self.0[FLOORS_AT / 8].load(Acquire))
     }
 
     pub(crate) fn raise_floor(self, noted: Noted) {
-        raise(self.0.word(FLOORS_AT), noted);
+        raise(&self.0[FLOORS_AT / 8], noted);
     }
 
     pub(crate) fn clear_floors(self) {
-        self.0.word(FLOORS_AT).store(0, SeqCst);
+        self.0[FLOORS_AT / 8].store(0, SeqCst);
     }
 
     /// No rule in use is of a later epoch.
     #[inline]
     pub(crate) fn newest_rule(self) -> u64 {
-        self.0.word(NEWEST_RULE_AT).load(Acquire)
+        self.0[NEWEST_RULE_AT / 8].load(Acquire)
     }
 
     pub(crate) fn set_newest_rule(self, epoch: u64) {
-        self.0.word(NEWEST_RULE_AT).store(epoch, SeqCst);
+        self.0[NEWEST_RULE_AT / 8].store(epoch, SeqCst);
     }
 
     /// Purges up to this epoch may have been forgotten, since all entries that they meant are gone. What was begun before
     /// and is stored only now can't be told from those.
     pub(crate) fn retired(self) -> u64 {
-        self.0.word(RETIRED_AT).load(SeqCst)
+        self.0[RETIRED_AT / 8].load(SeqCst)
     }
 
     pub(crate) fn set_retired(self, epoch: u64) {
-        self.0.word(RETIRED_AT).store(epoch, SeqCst);
+        self.0[RETIRED_AT / 8].store(epoch, SeqCst);
     }
 
     /// The id of the volume that took the place of this one when it was resized; 0: this one is in its place.
     #[inline]
     pub(crate) fn moved(self) -> u64 {
-        let word = self.0.word(MOVED_AT).load(Acquire);
+        let word = self.0[MOVED_AT / 8].load(Acquire);
         if word == 0 { 0 } else { read_id(word) }
     }
 
     pub(crate) fn set_moved(self, id: u64) {
-        self.0.word(MOVED_AT).store(id, SeqCst);
+        self.0[MOVED_AT / 8].store(id, SeqCst);
     }
 
     /// Whether no slot names anything any more, for good: the volume was resized, and is left.
     pub(crate) fn is_emptied(self) -> bool {
-        self.0.word(EMPTIED_AT).load(Acquire) != 0
+        self.0[EMPTIED_AT / 8].load(Acquire) != 0
     }
 
     pub(crate) fn set_emptied(self) {
-        self.0.word(EMPTIED_AT).store(1, SeqCst);
+        self.0[EMPTIED_AT / 8].store(1, SeqCst);
     }
 
     pub(crate) fn rules(self) -> impl Iterator<Item = Rule<'a>> {
         (0..RULES).map(move |rule| {
-            let at = RULES_AT + rule * RULE_BYTES;
-            Rule { hash: self.0.word(at), state: self.0.word(at + 8) }
+            let at = (RULES_AT + rule * RULE_BYTES) / 8;
+            Rule { hash: &self.0[at], state: &self.0[at + 1] }
         })
     }
 
     pub(crate) fn count(self, which: PurgeCount) -> u64 {
-        self.0.word(COUNTS_AT + which as usize * 8).load(Relaxed)
+        self.0[COUNTS_AT / 8 + which as usize].load(Relaxed)
     }
 
     pub(crate) fn tally(self, which: PurgeCount) {
-        self.0.word(COUNTS_AT + which as usize * 8).fetch_add(1, Relaxed);
+        self.0[COUNTS_AT / 8 + which as usize].fetch_add(1, Relaxed);
     }
 }
 
@@ -295,7 +302,7 @@ mod tests {
             assert!(cell.is_of(u64::MAX) && !cell.is_of(1 << 40));
             assert_eq!(cell.noted(), noted);
             let region = Region::heap(4096);
-            let rule = Purges(&region).rules().nth(63).unwrap();
+            let rule = Purges::of(&region).rules().nth(63).unwrap();
             assert!(rule.load().is_none());
             rule.set(9, 0xffff, noted);
             assert_eq!((rule.load(), rule.hash()), (Some((0xffff, noted)), 9));

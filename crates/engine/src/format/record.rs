@@ -22,16 +22,17 @@ use super::times::Times;
 pub(crate) const HEADER_BYTES: u64 = 44;
 /// The shortest record that has a header: one of a key of up to four bytes.
 pub(crate) const RECORD_BYTES_MIN: u64 = HEADER_BYTES.next_multiple_of(UNIT_BYTES);
-/// The header's words; the epoch, half a word, is the start of a sixth that the key shares.
-const HEADER_WORDS: usize = 5;
-const EPOCH_AT: usize = HEADER_WORDS * 8;
-const _: () = assert!(EPOCH_AT as u64 + 4 == HEADER_BYTES);
+/// The words that the header lies in; the epoch, half a word, is the start of the last, which the key shares.
+const HEADER_WORDS: usize = 6;
+const _: () = assert!(HEADER_WORDS as u64 * 8 == RECORD_BYTES_MIN);
 /// Numbers of the header's words.
 const HEAD: usize = 0;
 const SUMS: usize = 1;
 const CREATED: usize = 2;
 const LENGTHS: usize = 3;
 const TIMES: usize = 4;
+const EPOCH: usize = 5;
+const _: () = assert!(EPOCH as u64 * 8 + 4 == HEADER_BYTES);
 /// The key length field has 16 bits.
 pub(crate) const KEY_BYTES_MAX: usize = 0xffff;
 /// The metadata length field has 16 bits.
@@ -197,6 +198,15 @@ impl<'a> Record<'a> {
         Head::from_word(self.words[HEAD].load(Acquire))
     }
 
+    /// The flags of an entry that was written in that lap, if this is one.
+    #[inline]
+    pub(crate) fn flags_of_lap(&self, lap: u64) -> Option<Flags> {
+        const LAP_SHIFT: u32 = PAYLOAD_BITS + Flags::LAP_SHIFT;
+        let word = self.words[HEAD].load(Acquire);
+        let is_of_lap = word >> LAP_SHIFT == (ENTRY << (KIND_SHIFT - LAP_SHIFT)) | lap;
+        is_of_lap.then_some(Flags((word >> PAYLOAD_BITS) as u8))
+    }
+
     pub(crate) fn set_head(&self, head: Head) {
         self.words[HEAD].store(head.word(), Release);
     }
@@ -246,9 +256,12 @@ impl<'a> Record<'a> {
         self.half().store(header.epoch, Relaxed);
     }
 
+    /// The epoch's half of the last word. As a whole that word is never looked at: the key's bytes in it are plain ones.
     #[inline]
     fn half(&self) -> &'a AtomicU32 {
-        self.region.half(self.offset + EPOCH_AT)
+        let word = self.words[EPOCH].as_ptr();
+        // SAFETY: the first half of a word that lives as long; this half is only ever accessed so.
+        unsafe { AtomicU32::from_ptr(word.cast()) }
     }
 
     pub(crate) fn created_ms(&self) -> u64 {
