@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 use std::sync::atomic::Ordering::Relaxed;
-use std::sync::atomic::{AtomicU16, AtomicU64};
+use std::sync::atomic::{AtomicU16, AtomicU32, AtomicU64};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError, Weak};
 use std::time::Duration;
 
@@ -10,7 +10,7 @@ use eyewall_region::{Region, clock, fork};
 
 use crate::error::{Error, Result};
 use crate::format::hash::{self, Place, Secret};
-use crate::format::layout::{Layout, TAG_LINE_BYTES};
+use crate::format::layout::Layout;
 use crate::format::purges::Purges;
 use crate::format::superblock::Attachment;
 use crate::hit::{SharedKey, SharedPin};
@@ -153,14 +153,15 @@ impl Volume {
         Purges::of(&self.region)
     }
 
-    /// The bucket of the table of purged tags in which a tag of this hash is noted: floors and seven cells.
-    #[inline]
-    pub(crate) fn tag_line(&self, hash: u64) -> &[AtomicU64; 8] {
-        self.region.line(self.layout.tag_line_at(hash))
+    /// A bucket of the table of purged tags: floors and seven cells.
+    pub(crate) fn tag_line(&self, line: u64) -> &[AtomicU64; 8] {
+        self.region.line(self.layout.tag_line_at(line))
     }
 
-    pub(crate) fn tag_line_number(&self, line: u64) -> &[AtomicU64; 8] {
-        self.region.line((self.layout.tags_at + line * TAG_LINE_BYTES) as usize)
+    /// Its Bloom filter: whose bits aren't all set is in none of the cells, and no floor of the bucket's means it.
+    #[inline]
+    pub(crate) fn tag_filter(&self, line: u64) -> &AtomicU32 {
+        self.region.half(self.layout.tag_filter_at(line))
     }
 
     fn storage_error(&self, error: std::io::Error) -> Error {

@@ -34,17 +34,17 @@ fn answer(change: impl FnOnce(&mut Vec<u8>)) -> Error {
 
 #[test]
 fn another_format_version_is_named() {
-    for version in [0_u32, 1, 7, u32::MAX] {
+    for version in [0_u32, 1, 2, 7, u32::MAX] {
         let error = answer(|bytes| bytes[8..12].copy_from_slice(&version.to_le_bytes()));
-        assert!(matches!(error, Error::Version { found, supported: 2, .. } if found == version), "{error:?}");
+        assert!(matches!(error, Error::Version { found, supported: 3, .. } if found == version), "{error:?}");
         let text = error.to_string();
-        assert!(text.contains(&format!("has format version {version}, this program knows version 2")), "{text}");
+        assert!(text.contains(&format!("has format version {version}, this program knows version 3")), "{text}");
     }
 }
 
 #[test]
 fn the_other_byte_order_is_named_whatever_the_version() {
-    for version in [1_u32, 2] {
+    for version in [1_u32, 3] {
         let error = answer(|bytes| {
             bytes[8..12].copy_from_slice(&version.to_be_bytes());
             bytes[12..16].reverse();
@@ -132,7 +132,10 @@ fn what_cannot_tell_its_attachments_apart_is_emptied() {
 }
 
 /// Volumes of every format that there was.
-const FIXTURES: [(u32, &[u8]); 1] = [(1, include_bytes!("../../../fixtures/format-1.volume.gz"))];
+const FIXTURES: [(u32, &[u8]); 2] = [
+    (1, include_bytes!("../../../fixtures/format-1.volume.gz")),
+    (2, include_bytes!("../../../fixtures/format-2.volume.gz")),
+];
 
 #[test]
 fn a_volume_of_an_older_format_is_refused_and_left_as_it_is() {

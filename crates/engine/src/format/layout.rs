@@ -20,6 +20,8 @@ pub(crate) const STRIPE_BYTES: u64 = 512;
 pub(crate) const CLAIM_BYTES: u64 = 64;
 /// A bucket of the table of purged tags: floors and seven cells.
 pub(crate) const TAG_LINE_BYTES: u64 = 64;
+/// The filter of such a bucket.
+const TAG_FILTER_BYTES: u64 = 4;
 /// Eight slots of eight bytes: one cache line.
 pub(crate) const BUCKET_BYTES: u64 = 64;
 /// Slots of a bucket.
@@ -62,6 +64,7 @@ pub(crate) struct Layout {
     pub(crate) threads_at: u64,
     pub(crate) stripes_at: u64,
     pub(crate) claims_at: u64,
+    pub(crate) tag_filters_at: u64,
     pub(crate) tags_at: u64,
     pub(crate) index_at: u64,
     pub(crate) data_at: u64,
@@ -107,6 +110,7 @@ impl Layout {
             threads_at: 0,
             stripes_at: 0,
             claims_at: 0,
+            tag_filters_at: 0,
             tags_at: 0,
             index_at: 0,
             data_at: 0,
@@ -131,6 +135,7 @@ impl Layout {
             + self.processes * PROCESS_BYTES
             + self.threads * THREAD_BYTES
             + self.stripes * (STRIPE_BYTES + self.claims * CLAIM_BYTES)
+            + self.tag_filters_bytes()
             + self.tag_lines * TAG_LINE_BYTES
             + PAGE;
         let stripe = (self.size - tables) / self.stripes;
@@ -150,7 +155,8 @@ impl Layout {
         self.threads_at = self.processes_at + self.processes * PROCESS_BYTES;
         self.stripes_at = self.threads_at + self.threads * THREAD_BYTES;
         self.claims_at = self.stripes_at + self.stripes * STRIPE_BYTES;
-        self.tags_at = self.claims_at + self.stripes * self.claims * CLAIM_BYTES;
+        self.tag_filters_at = self.claims_at + self.stripes * self.claims * CLAIM_BYTES;
+        self.tags_at = self.tag_filters_at + self.tag_filters_bytes();
         self.index_at = self.tags_at + self.tag_lines * TAG_LINE_BYTES;
         let index_end = self.index_at + self.stripes * self.buckets * BUCKET_BYTES;
         self.data_at = index_end.next_multiple_of(PAGE.min(SUPERBLOCK_BYTES));
@@ -210,10 +216,26 @@ impl Layout {
         (self.claims_at + (stripe as u64 * self.claims + claim) * CLAIM_BYTES) as usize
     }
 
-    /// Offset of the bucket of the table of purged tags in which a tag of this hash is noted.
+    /// Number of the bucket of the table of purged tags in which a tag of this hash is noted.
     #[inline]
-    pub(crate) fn tag_line_at(&self, hash: u64) -> usize {
-        (self.tags_at + (((hash & 0xffff_ffff) * self.tag_lines) >> 32) * TAG_LINE_BYTES) as usize
+    pub(crate) fn tag_line_of(&self, hash: u64) -> u64 {
+        ((hash & 0xffff_ffff) * self.tag_lines) >> 32
+    }
+
+    /// Offset of such a bucket.
+    #[inline]
+    pub(crate) fn tag_line_at(&self, line: u64) -> usize {
+        (self.tags_at + line * TAG_LINE_BYTES) as usize
+    }
+
+    /// Offset of its filter.
+    #[inline]
+    pub(crate) fn tag_filter_at(&self, line: u64) -> usize {
+        (self.tag_filters_at + line * TAG_FILTER_BYTES) as usize
+    }
+
+    fn tag_filters_bytes(&self) -> u64 {
+        (self.tag_lines * TAG_FILTER_BYTES).next_multiple_of(TAG_LINE_BYTES)
     }
 
     /// Offset of a thread slot.

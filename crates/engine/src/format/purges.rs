@@ -119,11 +119,25 @@ impl Cell {
         self.0 != 0 && self.0 >> 33 == hash >> 33
     }
 
+    /// What it adds to its bucket's filter.
+    pub(crate) fn filter_bits(self) -> u32 {
+        if self.0 == 0 { 0 } else { filter_bits(self.0) }
+    }
+
     #[inline]
     pub(crate) fn noted(self) -> Noted {
         let kind = if self.0 & SOFT_BIT == 0 { Purge::Hard } else { Purge::Soft };
         Noted { kind, epoch: self.0 as u32 }
     }
+}
+
+/// The filter of a bucket that has a floor: every tag may be meant.
+pub(crate) const FILTER_FULL: u32 = u32::MAX;
+
+/// The bits of a tag's hash in its bucket's filter: two at most, from the part of the hash that a cell has.
+#[inline]
+pub(crate) fn filter_bits(hash: u64) -> u32 {
+    (1 << (hash >> 59)) | (1 << ((hash >> 54) & 31))
 }
 
 const RULE_USED: u64 = 1 << 49;

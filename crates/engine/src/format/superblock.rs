@@ -12,7 +12,7 @@ use super::purges::{self, MOVED_AT};
 /// `EYEWALL` and a zero byte, read as a little-endian word.
 pub(crate) const MAGIC: u64 = u64::from_le_bytes(*b"EYEWALL\0");
 /// The format that this code writes and reads.
-pub(crate) const VERSION: u32 = 2;
+pub(crate) const VERSION: u32 = 3;
 /// Reads as something else on a machine of the other byte order.
 const BYTE_ORDER: u32 = 0x0102_0304;
 /// The stored fields end here, with their checksum.
@@ -139,6 +139,7 @@ impl Superblock {
             threads_at: 0,
             stripes_at: 0,
             claims_at: 0,
+            tag_filters_at: 0,
             tags_at: 0,
             index_at: 0,
             data_at: 0,

@@ -10,7 +10,7 @@ use std::sync::atomic::Ordering::{Acquire, Release, SeqCst};
 
 use crate::error::{Error, Result};
 use crate::format::hash::purge_hash;
-use crate::format::purges::{self, Cell, EPOCHS, Noted, PurgeCount, RESERVE, RESERVE_LEFT};
+use crate::format::purges::{self, Cell, EPOCHS, FILTER_FULL, Noted, PurgeCount, RESERVE, RESERVE_LEFT, filter_bits};
 use crate::format::record::{Flags, KEY_BYTES_MAX};
 use crate::format::tags::{TAG_BYTES_MAX, Tags};
 use crate::lock;
@@ -112,17 +112,26 @@ fn judge_by_tags(volume: &Volume, subject: &Subject<'_>) -> Verdict {
     let Some(tags) = Tags::read(subject.metadata) else { return Verdict::Hard };
     let mut verdict = Verdict::Untouched;
     for hash in tags.hashes() {
-        let [floors, cells @ ..] = volume.tag_line(hash);
-        for cell in cells {
-            let cell = Cell(cell.load(Acquire));
-            if cell.is_of(hash) {
-                verdict = verdict.and(Verdict::of(cell.noted(), subject.epoch));
-            }
+        let (line, bits) = (volume.layout.tag_line_of(hash), filter_bits(hash));
+        if volume.tag_filter(line).load(Acquire) & bits == bits {
+            verdict = verdict.and(judge_by_tag(volume, line, hash, subject.epoch));
         }
-        // Behind the cells, for the same reason.
-        verdict = verdict.and(Verdict::below(purges::Floors(floors.load(Acquire)), subject.epoch));
     }
     verdict
+}
+
+#[cold]
+fn judge_by_tag(volume: &Volume, line: u64, hash: u64, epoch: u32) -> Verdict {
+    let [floors, cells @ ..] = volume.tag_line(line);
+    let mut verdict = Verdict::Untouched;
+    for cell in cells {
+        let cell = Cell(cell.load(Acquire));
+        if cell.is_of(hash) {
+            verdict = verdict.and(Verdict::of(cell.noted(), epoch));
+        }
+    }
+    // Behind the cells: what has given way has raised the floor before.
+    verdict.and(Verdict::below(purges::Floors(floors.load(Acquire)), epoch))
 }
 
 /// Under the stripe's lock, before it is stored: what purges have made of an entry since the work on it began. The sweep may
@@ -168,7 +177,14 @@ pub(crate) fn check_tag(tag: &str) -> Result<()> {
 /// Writes a purge into its tag's bucket. Each step is one exchange, after which what is noted covers all that was.
 fn note_tag(volume: &Volume, hash: u64, noted: Noted) {
     let new = Cell::new(hash, noted);
-    let [floors, cells @ ..] = volume.tag_line(hash);
+    let line = volume.layout.tag_line_of(hash);
+    let [floors, cells @ ..] = volume.tag_line(line);
+    // The filter first: whoever finds nothing there doesn't look at the bucket.
+    volume.tag_filter(line).fetch_or(filter_bits(hash), SeqCst);
+    let raise_floor = |noted| {
+        volume.tag_filter(line).store(FILTER_FULL, SeqCst);
+        purges::raise(floors, noted);
+    };
     loop {
         let seen: [Cell; 7] = std::array::from_fn(|cell| Cell(cells[cell].load(Acquire)));
         // A hard purge covers an earlier soft one of the same tag.
@@ -182,11 +198,11 @@ fn note_tag(volume: &Volume, hash: u64, noted: Noted) {
         let at = place.unwrap_or(oldest);
         if place.is_none() {
             // What gives way is noted by the floor first.
-            purges::raise(floors, seen[at].noted());
+            raise_floor(seen[at].noted());
             volume.purges().tally(PurgeCount::TagOverflows);
         } else if own.is_some_and(|own| seen[own].noted().epoch > noted.epoch) {
             // A later soft purge stands there, and a hard one of before is to be noted: the floor keeps it.
-            purges::raise(floors, noted);
+            raise_floor(noted);
             return;
         }
         crate::seam::kill_point();
@@ -258,15 +274,29 @@ fn begin_epochs_anew(volume: &Volume) -> Result<()> {
     Ok(())
 }
 
+/// Under the purge lock, or while nobody else is attached: makes a bucket's filter from what is noted in it.
+pub(crate) fn renew_filter(volume: &Volume, line: u64) {
+    let [floors, cells @ ..] = volume.tag_line(line);
+    let bits = match floors.load(Acquire) {
+        0 => cells.iter().map(|cell| Cell(cell.load(Acquire)).filter_bits()).fold(0, |all, bits| all | bits),
+        _ => FILTER_FULL,
+    };
+    let filter = volume.tag_filter(line);
+    if filter.load(Acquire) != bits {
+        filter.store(bits, SeqCst);
+    }
+}
+
 fn forget_all(volume: &Volume) {
     let purges = volume.purges();
     for rule in purges.rules() {
         rule.clear();
     }
     for line in 0..volume.layout.tag_lines {
-        for word in volume.tag_line_number(line) {
+        for word in volume.tag_line(line) {
             word.store(0, SeqCst);
         }
+        renew_filter(volume, line);
     }
     purges.clear_floors();
     purges.set_newest_rule(0);
@@ -322,7 +352,7 @@ pub(crate) fn is_sound(volume: &Volume, crashed: bool) -> bool {
         && purges.retired() < epoch
         && purges.rules().filter_map(purges::Rule::load).all(|(_, noted)| has_begun(noted.epoch))
         && (0..volume.layout.tag_lines).all(|line| {
-            let [floors, cells @ ..] = volume.tag_line_number(line);
+            let [floors, cells @ ..] = volume.tag_line(line);
             are_sound(purges::Floors(floors.load(Acquire)))
                 && cells.iter().all(|cell| has_begun(Cell(cell.load(Acquire)).noted().epoch))
         })
@@ -345,6 +375,10 @@ pub(crate) fn put_in_order(volume: &Volume, sound: bool, crashed: bool) -> std::
         purges.set_epoch(epoch);
     } else if lock.load(Acquire) != 0 {
         finish(volume);
+    }
+    // After power loss a filter may be older than its bucket; after a death in between, it lets more through than it need.
+    for line in 0..volume.layout.tag_lines {
+        renew_filter(volume, line);
     }
     // Last: whoever dies before leaves it to the next.
     lock.store(0, Release);

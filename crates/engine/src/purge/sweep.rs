@@ -94,13 +94,14 @@ fn retire(volume: &Volume, swept: u64) -> Result<()> {
     }
     purges.set_newest_rule(newest);
     for line in 0..volume.layout.tag_lines {
-        for cell in &volume.tag_line_number(line)[1..] {
+        for cell in &volume.tag_line(line)[1..] {
             let now = cell.load(Acquire);
             if now != 0 && u64::from(Cell(now).noted().epoch) <= swept {
                 // Changed meanwhile: it is newer.
                 let _ = cell.compare_exchange(now, 0, SeqCst, Acquire);
             }
         }
+        super::renew_filter(volume, line);
     }
     Ok(())
 }

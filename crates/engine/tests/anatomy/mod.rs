@@ -40,7 +40,8 @@ impl Anatomy {
         let stripes_at = threads_at + threads * 192;
         let claims_at = stripes_at + stripes * STRIPE_BYTES;
         let tags_at = claims_at + stripes * claims * 64;
-        let index_at = tags_at + word(file, 128) * 64;
+        let tag_buckets = word(file, 128);
+        let index_at = tags_at + (tag_buckets * 4).next_multiple_of(64) + tag_buckets * 64;
         let index_end = index_at + stripes * buckets * 64;
         let rounded = index_end.next_multiple_of(4096);
         let fits = rounded + stripes * (small + main) <= size;
