@@ -158,10 +158,10 @@ impl Volume {
         self.region.line(self.layout.tag_line_at(line))
     }
 
-    /// Its Bloom filter: whose bits aren't all set is in none of the cells, and no floor of the bucket's means it.
+    /// A Bloom filter for each bucket: a tag whose bits aren't all set is in none of the cells, and no floor means it.
     #[inline]
-    pub(crate) fn tag_filter(&self, line: u64) -> &AtomicU32 {
-        self.region.half(self.layout.tag_filter_at(line))
+    pub(crate) fn tag_filters(&self) -> &[AtomicU32] {
+        self.region.halves(self.layout.tag_filters_at as usize, self.layout.tag_lines as usize)
     }
 
     fn storage_error(&self, error: std::io::Error) -> Error {

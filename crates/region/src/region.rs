@@ -189,6 +189,17 @@ impl Region {
         unsafe { &*self.base.as_ptr().add(offset).cast::<[AtomicU64; N]>() }
     }
 
+    /// `count` 32-bit words in a row.
+    ///
+    /// # Panics
+    /// If they aren't aligned or lie outside the region: a bug of the caller.
+    #[inline]
+    pub fn halves(&self, offset: usize, count: usize) -> &[AtomicU32] {
+        self.check(offset, 4 * count, 4);
+        // SAFETY: as in `word`; a slice of atomics has their layout.
+        unsafe { std::slice::from_raw_parts(self.base.as_ptr().add(offset).cast(), count) }
+    }
+
     /// The address of `bytes` bytes from `offset` on.
     ///
     /// # Panics

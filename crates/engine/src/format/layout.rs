@@ -228,12 +228,6 @@ impl Layout {
         (self.tags_at + line * TAG_LINE_BYTES) as usize
     }
 
-    /// Offset of its filter.
-    #[inline]
-    pub(crate) fn tag_filter_at(&self, line: u64) -> usize {
-        (self.tag_filters_at + line * TAG_FILTER_BYTES) as usize
-    }
-
     fn tag_filters_bytes(&self) -> u64 {
         (self.tag_lines * TAG_FILTER_BYTES).next_multiple_of(TAG_LINE_BYTES)
     }

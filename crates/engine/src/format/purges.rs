@@ -134,8 +134,13 @@ impl Cell {
 /// The filter of a bucket that has a floor: every tag may be meant.
 pub(crate) const FILTER_FULL: u32 = u32::MAX;
 
-/// The bits of a tag's hash in its bucket's filter: two at most, from the part of the hash that a cell has.
+/// A bucket's filter, and the bits of a tag's hash in it: two, from the part of the hash that a cell has.
 #[inline]
+pub(crate) fn filter_lets_through(filter: u32, hash: u64) -> bool {
+    // One after the other: mostly the first says no.
+    filter & (1 << (hash >> 59)) != 0 && filter & (1 << ((hash >> 54) & 31)) != 0
+}
+
 pub(crate) fn filter_bits(hash: u64) -> u32 {
     (1 << (hash >> 59)) | (1 << ((hash >> 54) & 31))
 }

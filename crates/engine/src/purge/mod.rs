@@ -10,7 +10,9 @@ use std::sync::atomic::Ordering::{Acquire, Release, SeqCst};
 
 use crate::error::{Error, Result};
 use crate::format::hash::purge_hash;
-use crate::format::purges::{self, Cell, EPOCHS, FILTER_FULL, Noted, PurgeCount, RESERVE, RESERVE_LEFT, filter_bits};
+use crate::format::purges::{
+    self, Cell, EPOCHS, FILTER_FULL, Noted, PurgeCount, RESERVE, RESERVE_LEFT, filter_bits, filter_lets_through,
+};
 use crate::format::record::{Flags, KEY_BYTES_MAX};
 use crate::format::tags::{TAG_BYTES_MAX, Tags};
 use crate::lock;
@@ -111,9 +113,10 @@ fn judge_by_rules(volume: &Volume, subject: &Subject<'_>) -> Verdict {
 fn judge_by_tags(volume: &Volume, subject: &Subject<'_>) -> Verdict {
     let Some(tags) = Tags::read(subject.metadata) else { return Verdict::Hard };
     let mut verdict = Verdict::Untouched;
+    let filters = volume.tag_filters();
     for hash in tags.hashes() {
-        let (line, bits) = (volume.layout.tag_line_of(hash), filter_bits(hash));
-        if volume.tag_filter(line).load(Acquire) & bits == bits {
+        let line = volume.layout.tag_line_of(hash);
+        if filter_lets_through(filters[line as usize].load(Acquire), hash) {
             verdict = verdict.and(judge_by_tag(volume, line, hash, subject.epoch));
         }
     }
@@ -179,10 +182,11 @@ fn note_tag(volume: &Volume, hash: u64, noted: Noted) {
     let new = Cell::new(hash, noted);
     let line = volume.layout.tag_line_of(hash);
     let [floors, cells @ ..] = volume.tag_line(line);
+    let filter = &volume.tag_filters()[line as usize];
     // The filter first: whoever finds nothing there doesn't look at the bucket.
-    volume.tag_filter(line).fetch_or(filter_bits(hash), SeqCst);
+    filter.fetch_or(filter_bits(hash), SeqCst);
     let raise_floor = |noted| {
-        volume.tag_filter(line).store(FILTER_FULL, SeqCst);
+        filter.store(FILTER_FULL, SeqCst);
         purges::raise(floors, noted);
     };
     loop {
@@ -281,7 +285,7 @@ pub(crate) fn renew_filter(volume: &Volume, line: u64) {
         0 => cells.iter().map(|cell| Cell(cell.load(Acquire)).filter_bits()).fold(0, |all, bits| all | bits),
         _ => FILTER_FULL,
     };
-    let filter = volume.tag_filter(line);
+    let filter = &volume.tag_filters()[line as usize];
     if filter.load(Acquire) != bits {
         filter.store(bits, SeqCst);
     }
