@@ -5,7 +5,7 @@
 
 use std::io::{self, ErrorKind};
 use std::os::unix::fs::FileExt;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::atomic::Ordering::Relaxed;
 use std::sync::atomic::{AtomicBool, AtomicU16, AtomicU64};
 use std::sync::{Arc, OnceLock};
@@ -73,12 +73,18 @@ fn was_replaced(file: &std::fs::File, path: &Path) -> Result<bool> {
         return Ok(false);
     }
     let same = |file: &std::fs::File| file::identity(file).map_err(|error| Error::io("reading", path, error));
-    resize::complete_rename(path, id)?;
+    resize::complete_rename(&own_path(path), id)?;
     let shown = std::fs::File::open(path).map_err(|error| open_error(path, error))?;
     if same(&shown)? == same(file)? {
         return Err(Error::Moved { path: path.to_owned() });
     }
     Ok(true)
+}
+
+/// The path of the file itself, by which it is found after a change of directory, and replaced when it is resized: where links
+/// lead to it, it is the same for all who open it, and the links stay.
+fn own_path(path: &Path) -> PathBuf {
+    std::fs::canonicalize(path).or_else(|_| std::path::absolute(path)).unwrap_or_else(|_| path.to_owned())
 }
 
 /// A volume in shared memory that has no name.
@@ -151,9 +157,7 @@ pub(crate) fn attach(
     if options.survive_sigbus {
         region.survive_sigbus().map_err(mapping)?;
     }
-    // An absolute path finds the file again after a change of directory.
-    let path = path.map(|path| std::path::absolute(path).unwrap_or_else(|_| path.to_owned()));
-    let door = Door::new(file, path).map_err(reading)?;
+    let door = Door::new(file, path.map(own_path)).map_err(reading)?;
     enter(options, region, &superblock, Membership::new(Some(door)), front_of)
 }
 

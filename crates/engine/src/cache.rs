@@ -458,7 +458,7 @@ impl Cache {
         self.vouched(|volume| verify::verify(volume, Check::new()))
     }
 
-    /// The volume's file; `None` for one without a name.
+    /// The volume's file, not a link that leads to it; `None` for one without a name.
     pub fn path(&self) -> Option<&Path> {
         self.volume().membership.path()
     }

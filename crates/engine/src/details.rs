@@ -11,7 +11,7 @@ use crate::extents::RingKind;
 use crate::format::owner::Owner;
 use crate::format::slot::Slot;
 use crate::read::{self, Wanted};
-use crate::stripe::{Count, Piece, RingId, Stripe, count};
+use crate::stripe::{Count, ExtentKind, RingId, Stripe, count};
 use crate::thread::{self, Counter};
 use crate::volume::Volume;
 
@@ -174,16 +174,16 @@ fn of_stripe(volume: &Volume, number: usize, sizes: &mut [(u64, u64)]) -> Result
         let ring = stripe.ring(id);
         let mut bytes_of = [0; 6];
         stripe.survey(id, &named, |_, bytes, piece| bytes_of[piece as usize] += bytes);
-        let of = |piece: Piece| bytes_of[piece as usize];
+        let of = |kind: ExtentKind| bytes_of[kind as usize];
         RingDetails {
             ring: id.into(),
             bytes: ring.size,
-            live_bytes: of(Piece::Live),
-            pinned_bytes: of(Piece::Pinned),
-            dead_bytes: of(Piece::Dead),
-            filler_bytes: of(Piece::Filler),
-            free_bytes: of(Piece::Free),
-            unreadable_bytes: of(Piece::Unreadable),
+            live_bytes: of(ExtentKind::Live),
+            pinned_bytes: of(ExtentKind::Pinned),
+            dead_bytes: of(ExtentKind::Dead),
+            filler_bytes: of(ExtentKind::Filler),
+            free_bytes: of(ExtentKind::Free),
+            unreadable_bytes: of(ExtentKind::Unreadable),
             head_laps: ring.lap(ring.head()),
             tail_laps: ring.lap(ring.tail()),
         }

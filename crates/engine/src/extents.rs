@@ -4,8 +4,10 @@ use serde::Serialize;
 
 use crate::cache::Cache;
 use crate::error::Result;
-use crate::stripe::{Piece, RingId, Stripe};
+use crate::stripe::{RingId, Stripe};
 use crate::volume::Volume;
+
+pub use crate::stripe::ExtentKind;
 
 /// Bytes of a ring in a row that are of one kind.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
@@ -32,43 +34,11 @@ pub enum RingKind {
     Main,
 }
 
-/// What bytes of a ring are.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize)]
-#[serde(rename_all = "lowercase")]
-#[non_exhaustive]
-pub enum ExtentKind {
-    /// Entries that can be found, expired ones included until they are evicted.
-    Live,
-    /// What hits hold, and what puts are filling.
-    Pinned,
-    /// Overwritten, removed or unpublished entries, until the hand passes.
-    Dead,
-    /// Lost at ring ends and beside entries that were held in place, until the hand passes.
-    Filler,
-    /// Neither used nor waiting to be freed.
-    Free,
-    /// The log doesn't read as one: it is damaged, or was changed while a process that can't lock it looked.
-    Unreadable,
-}
-
 impl From<RingId> for RingKind {
     fn from(id: RingId) -> Self {
         match id {
             RingId::Small => Self::Small,
             RingId::Main => Self::Main,
-        }
-    }
-}
-
-impl From<Piece> for ExtentKind {
-    fn from(piece: Piece) -> Self {
-        match piece {
-            Piece::Live => Self::Live,
-            Piece::Pinned => Self::Pinned,
-            Piece::Dead => Self::Dead,
-            Piece::Filler => Self::Filler,
-            Piece::Free => Self::Free,
-            Piece::Unreadable => Self::Unreadable,
         }
     }
 }
@@ -98,16 +68,15 @@ fn of_stripe(volume: &Volume, number: usize) -> Result<Vec<Extent>> {
     let named = stripe.landmarks();
     let mut extents: Vec<Extent> = Vec::new();
     for id in RingId::BOTH {
-        let mut pieces: Vec<(u64, u64, Piece)> = Vec::new();
-        stripe.survey(id, &named, |start, bytes, piece| match pieces.last_mut() {
-            Some((last, length, same)) if *same == piece && *last + *length == start => *length += bytes,
-            _ => pieces.push((start, bytes, piece)),
+        let mut pieces: Vec<(u64, u64, ExtentKind)> = Vec::new();
+        stripe.survey(id, &named, |start, bytes, kind| match pieces.last_mut() {
+            Some((last, length, same)) if *same == kind && *last + *length == start => *length += bytes,
+            _ => pieces.push((start, bytes, kind)),
         });
         // The log begins at its tail, and the picture at the ring's start.
         pieces.sort_unstable_by_key(|(start, ..)| *start);
         let first = extents.len();
-        for (start, bytes, piece) in pieces {
-            let kind = ExtentKind::from(piece);
+        for (start, bytes, kind) in pieces {
             match extents[first..].last_mut() {
                 Some(last) if last.kind == kind => last.bytes += bytes,
                 _ => extents.push(Extent { stripe: number as u64, ring: id.into(), start, bytes, kind }),

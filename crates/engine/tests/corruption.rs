@@ -11,12 +11,11 @@ mod common;
 
 use std::fs::File;
 use std::os::unix::fs::FileExt;
-use std::path::{Path, PathBuf};
-use std::sync::atomic::Ordering::Relaxed;
+use std::path::Path;
 use std::time::Duration;
 
 use anatomy::{Anatomy, set_word, word};
-use common::{Board, Child, Random, fast_folder, soak, value, version_of};
+use common::{Random, fast_folder, soak, value, version_of};
 use eyewall::{Cache, Change, Error, Hit, Options, PutOptions};
 
 const KEYS: u64 = 400;
@@ -306,50 +305,25 @@ fn use_volume(path: &Path, random: &mut Random) {
     work(&cache, random);
 }
 
-/// In the child: one round for each seed.
 fn rounds(arguments: &[&str]) {
-    let [folder, first, count] = arguments else { panic!("{arguments:?}") };
-    let path = PathBuf::from(folder).join("volume");
-    let board = Board::open(&format!("{folder}/board"));
-    let whole = std::fs::read(format!("{folder}/template")).unwrap();
-    let file = File::options().write(true).open(&path).unwrap();
-    let first: u64 = first.parse().unwrap();
-    for seed in first..first + count.parse::<u64>().unwrap() {
-        board.word(0).store(seed, Relaxed);
-        // A round that hangs ends the process.
-        // SAFETY: no pointers are involved.
-        unsafe { libc::alarm(120) };
+    let whole = std::fs::read(Path::new(arguments[0]).join("template")).unwrap();
+    common::each_round(arguments, |folder, seed| {
+        let path = folder.join("volume");
         let mut random = Random(seed);
         let mut bytes = whole.clone();
         damage(&mut bytes, &mut random);
+        let file = File::options().write(true).open(&path).unwrap();
         file.set_len(bytes.len() as u64).unwrap();
         file.write_all_at(&bytes, 0).unwrap();
         use_volume(&path, &mut random);
-    }
+    });
 }
 
-/// Runs the rounds of some seeds (or of that in `EYEWALL_SEED`); starts again behind each that fails, and names them.
 fn run(first: u64, count: u64) {
-    let seed = std::env::var("EYEWALL_SEED").ok().and_then(|seed| seed.parse().ok());
-    let (first, count) = seed.map_or((first, count), |seed| (seed, 1));
     let folder = fast_folder();
     let template = make_volume(&folder.path().join("volume"));
     std::fs::write(folder.path().join("template"), template).unwrap();
-    let board = Board::create(&folder.path().join("board"), 1);
-    let (mut next, end) = (first, first + count);
-    let mut failed = Vec::new();
-    while next < end && failed.len() < 10 {
-        let (from, left) = (next.to_string(), (end - next).to_string());
-        let mut child = Child::start("rounds", &[folder.path().to_str().unwrap(), &from, &left]);
-        let status = child.wait();
-        if status.success() {
-            break;
-        }
-        let seed = board.word(0).load(Relaxed);
-        failed.push(format!("seed {seed}: {status}"));
-        next = seed + 1;
-    }
-    assert!(failed.is_empty(), "{failed:#?}");
+    common::play_rounds(folder.path(), first, count);
 }
 
 #[test]

@@ -107,15 +107,18 @@ fn check(run: impl Fn() + Sync + Send + 'static) {
     model.check(run);
 }
 
+/// Another thread at the same stage.
+fn beside<T: 'static>(stage: &Arc<Stage>, work: impl FnOnce(&Stage) -> T + 'static) -> thread::JoinHandle<T> {
+    let stage = stage.clone();
+    thread::spawn(move || work(&stage))
+}
+
 /// The writer is dead and buried; its claim still names the room.
 fn the_hand_and_the_room_of_a_dead_writer(forgets: bool) {
     check(move || {
         let stage = Arc::new(Stage::new());
         unpin(&stage.writers_pin);
-        let follower = {
-            let stage = stage.clone();
-            thread::spawn(move || stage.look())
-        };
+        let follower = beside(&stage, Stage::look);
         stage.free_room(forgets);
         follower.join().unwrap();
     });
@@ -136,22 +139,16 @@ fn a_claim_that_goes_on_naming_it_would_lead_followers_to_the_bytes_of_others() 
 fn a_move(progress: Ordering) {
     check(move || {
         let stage = Arc::new(Stage::new());
-        let writer = {
-            let stage = stage.clone();
-            thread::spawn(move || {
-                stage.write(2, 0, stage.read(1, 0));
-                stage.acquire(1);
-                stage.room.store(2, Release);
-                stage.writers_pin.store(2, Release);
-                unlock(&stage.lock);
-                stage.write(2, 1, 11);
-                stage.bytes.store(2, progress);
-            })
-        };
-        let hand = {
-            let stage = stage.clone();
-            thread::spawn(move || stage.free_room(true))
-        };
+        let writer = beside(&stage, move |stage| {
+            stage.write(2, 0, stage.read(1, 0));
+            stage.acquire(1);
+            stage.room.store(2, Release);
+            stage.writers_pin.store(2, Release);
+            unlock(&stage.lock);
+            stage.write(2, 1, 11);
+            stage.bytes.store(2, progress);
+        });
+        let hand = beside(&stage, |stage| stage.free_room(true));
         stage.look();
         writer.join().unwrap();
         hand.join().unwrap();
@@ -174,40 +171,33 @@ fn progress_that_is_stored_without_a_release_would_show_bytes_that_are_not_there
 fn who_takes_the_claim_next_is_not_taken_for_the_one_that_was_followed() {
     check(|| {
         let stage = Arc::new(Stage::new());
-        let next = {
-            let stage = stage.clone();
-            thread::spawn(move || {
-                // The writer gives up; somebody else takes the line, and comes to fill the same bytes.
-                stage.acquire(1);
-                stage.room.store(0, Release);
-                unpin(&stage.writers_pin);
-                unlock(&stage.lock);
-                stage.free_room(true);
-                stage.promise.store(0, Release);
-                stage.bytes.store(0, Release);
-                stage.promise.store(PROMISE + 1, Release);
-                stage.room.store(1, Release);
-                stage.bytes.store(2, Release);
-            })
-        };
+        let next = beside(&stage, |stage| {
+            // The writer gives up; somebody else takes the line, and comes to fill the same bytes.
+            stage.acquire(1);
+            stage.room.store(0, Release);
+            unpin(&stage.writers_pin);
+            unlock(&stage.lock);
+            stage.free_room(true);
+            stage.promise.store(0, Release);
+            stage.bytes.store(0, Release);
+            stage.promise.store(PROMISE + 1, Release);
+            stage.room.store(1, Release);
+            stage.bytes.store(2, Release);
+        });
         stage.look();
         next.join().unwrap();
         assert_eq!(stage.look(), Glimpse::Over);
     });
 }
 
-#[test]
-fn a_follower_sees_the_last_step_or_is_woken_by_it() {
-    check(|| {
+/// The writer's last step, and a follower that looks once more before it falls asleep.
+fn the_last_step(last_step: fn(&Stage) -> bool) {
+    check(move || {
         let stage = Arc::new(Stage::new());
-        let writer = {
-            let stage = stage.clone();
-            thread::spawn(move || {
-                stage.write(1, 1, 11);
-                stage.bytes.store(2, Release);
-                signal(&stage.signal)
-            })
-        };
+        let writer = beside(&stage, move |stage| {
+            stage.write(1, 1, 11);
+            last_step(stage)
+        });
         let seen = eyewall::protocol::HalfWord::load(&stage.signal);
         let saw_all = stage.look() == Glimpse::Room(1, 2);
         let asleep = !saw_all && fall_asleep(&stage.signal, seen).is_some();
@@ -222,22 +212,19 @@ fn a_follower_sees_the_last_step_or_is_woken_by_it() {
 }
 
 #[test]
+fn a_follower_sees_the_last_step_or_is_woken_by_it() {
+    the_last_step(|stage| {
+        stage.bytes.store(2, Release);
+        signal(&stage.signal)
+    });
+}
+
+#[test]
 #[should_panic(expected = "it sleeps on")]
 fn a_signal_before_the_step_would_be_slept_through() {
-    check(|| {
-        let stage = Arc::new(Stage::new());
-        let writer = {
-            let stage = stage.clone();
-            thread::spawn(move || {
-                stage.write(1, 1, 11);
-                let woken = signal(&stage.signal);
-                stage.bytes.store(2, Release);
-                woken
-            })
-        };
-        let seen = eyewall::protocol::HalfWord::load(&stage.signal);
-        let saw_all = stage.look() == Glimpse::Room(1, 2);
-        let asleep = !saw_all && fall_asleep(&stage.signal, seen).is_some();
-        assert!(writer.join().unwrap() || !asleep, "it sleeps on");
+    the_last_step(|stage| {
+        let woken = signal(&stage.signal);
+        stage.bytes.store(2, Release);
+        woken
     });
 }

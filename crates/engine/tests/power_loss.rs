@@ -15,7 +15,7 @@ use std::path::{Path, PathBuf};
 use std::sync::atomic::Ordering::Relaxed;
 
 use anatomy::{Anatomy, word};
-use common::{Board, Child, Random, fast_folder, fork, soak, value, version_of};
+use common::{Child, Random, fast_folder, fork, soak, value, version_of};
 use eyewall::{Cache, Change, Error, Options, Purge, PutOptions, seams};
 
 const PAGE_BYTES: usize = 4096;
@@ -368,19 +368,11 @@ fn reopen(world: &mut World) {
     world.check_all();
 }
 
-/// In the child: one round for each seed.
 fn rounds(arguments: &[&str]) {
-    let [folder, first, count] = arguments else { panic!("{arguments:?}") };
-    let board = Board::open(&format!("{folder}/board"));
-    let first: u64 = first.parse().unwrap();
-    for seed in first..first + count.parse::<u64>().unwrap() {
-        board.word(0).store(seed, Relaxed);
-        // A round that hangs ends the process.
-        // SAFETY: no pointers are involved.
-        unsafe { libc::alarm(120) };
+    common::each_round(arguments, |folder, seed| {
         let files = tempfile::tempdir_in(folder).unwrap();
         round(files.path(), seed);
-    }
+    });
     eprintln!("{} of {} entries that were spared were served", SERVED.load(Relaxed), SPARED.load(Relaxed));
 }
 
@@ -448,24 +440,7 @@ fn a_death_while_a_volume_that_lost_power_is_gone_through_leaves_the_rest_to_oth
 
 #[test]
 fn a_volume_that_lost_power_serves_what_was_spared_and_nothing_wrong() {
-    let seed = std::env::var("EYEWALL_SEED").ok().and_then(|seed| seed.parse().ok());
-    let (first, count) = seed.map_or((0, soak(60, 1000)), |seed| (seed, 1));
-    let folder = fast_folder();
-    let board = Board::create(&folder.path().join("board"), 1);
-    let (mut next, end) = (first, first + count);
-    let mut failed = Vec::new();
-    while next < end && failed.len() < 10 {
-        let (from, left) = (next.to_string(), (end - next).to_string());
-        let mut child = Child::start("rounds", &[folder.path().to_str().unwrap(), &from, &left]);
-        let status = child.wait();
-        if status.success() {
-            break;
-        }
-        let seed = board.word(0).load(Relaxed);
-        failed.push(format!("seed {seed}: {status}"));
-        next = seed + 1;
-    }
-    assert!(failed.is_empty(), "{failed:#?}");
+    common::play_rounds(fast_folder().path(), 0, soak(60, 1000));
 }
 
 #[test]

@@ -4,14 +4,15 @@
 
 mod common;
 
-use std::os::unix::fs::PermissionsExt;
+use std::os::unix::fs::{PermissionsExt, symlink};
 use std::os::unix::process::ExitStatusExt;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::time::Duration;
 
 use common::{Child, fast_folder, fork, play, say, soak, turn, value, version_of};
 use eyewall::{Cache, Change, Error, Lookup, Options, Purge, PutOptions, Updated, seams};
+use tempfile::TempDir;
 
 const SMALL: u64 = 1 << 20;
 const LARGE: u64 = 4 << 20;
@@ -225,17 +226,43 @@ fn another_process_moves_over_by_itself() {
     assert_eq!(&*cache.get("answer").unwrap().unwrap(), b"key2");
 }
 
+/// A link to the volume in a folder of its own.
+fn link_to(path: &Path) -> (TempDir, PathBuf) {
+    let links = fast_folder();
+    let link = links.path().join("link");
+    symlink(path, &link).unwrap();
+    (links, link)
+}
+
+#[test]
+fn through_a_link_the_volume_itself_is_resized() {
+    let folder = fast_folder();
+    let path = folder.path().join("volume");
+    let (links, link) = link_to(&path);
+    let beside = Options::new().size(SMALL).open(&path).unwrap();
+    let cache = Cache::open(&link).unwrap();
+    assert_eq!(cache.path(), beside.path());
+    fill(&cache, 100, 1000);
+    cache.resize(&Options::new().size(LARGE)).unwrap();
+    assert_eq!(std::fs::read_link(&link).unwrap(), path);
+    assert_eq!((names(links.path()), names(folder.path())), (vec!["link".to_owned()], vec!["volume".to_owned()]));
+    assert_eq!((std::fs::metadata(&path).unwrap().len(), count(&beside, 100), beside.size()), (LARGE, 100, LARGE));
+    assert_eq!(count(&Cache::open(&link).unwrap(), 100), 100);
+}
+
 #[test]
 fn a_death_at_any_store_leaves_the_old_volume_or_the_new_one() {
     let _turn = turn();
     let folder = fast_folder();
     let path = folder.path().join("volume");
+    let (_links, link) = link_to(&path);
     let (mut old, mut new) = (0, 0);
     // How many stores a resize of so little makes, and a little more.
     let last = 260;
     for stores in (0..last).step_by(soak(13, 1)) {
         let _ = std::fs::remove_file(&path);
-        let cache = Options::new().size(512 << 10).open(&path).unwrap();
+        drop(Options::new().size(512 << 10).open(&path).unwrap());
+        let cache = Cache::open(&link).unwrap();
         fill(&cache, 8, 200);
         let status = fork(|| {
             seams::die_after(stores);
@@ -251,7 +278,7 @@ fn a_death_at_any_store_leaves_the_old_volume_or_the_new_one() {
             _ => old += 1,
         }
         assert_sound(&cache);
-        let opened = Cache::open(&path).unwrap();
+        let opened = Cache::open(if stores % 2 == 0 { &path } else { &link }).unwrap();
         assert_eq!((opened.size(), &*opened.get("after").unwrap().unwrap()), (cache.size(), &b"works"[..]));
         cache.resize(&Options::new().size(2 * SMALL)).unwrap();
         assert_eq!(count(&cache, 8), 8);

@@ -54,6 +54,18 @@ fn ask(child: &mut Child, word: &str) {
     child.expect("done");
 }
 
+/// A volume with an entry, in use, and the tier with a copy of it that somebody has left who was killed.
+fn deserted() -> (Tiered, Cache) {
+    let place = Tiered::new();
+    let watcher = Options::new().size(4 << 20).open(place.path()).unwrap();
+    watcher.put("key", "value").unwrap();
+    let mut child = start(&place, "tiered");
+    ask(&mut child, "warm");
+    child.kill();
+    assert_eq!(place.left().len(), 1, "nobody removed it");
+    (place, watcher)
+}
+
 #[test]
 fn processes_share_one_tier_and_the_last_one_removes_it() {
     let _turn = turn();
@@ -118,13 +130,7 @@ fn a_forked_child_uses_the_tier_and_outlives_its_parent_in_it() {
 #[test]
 fn what_the_killed_leave_is_used_again_without_what_is_in_it() {
     let _turn = turn();
-    let place = Tiered::new();
-    let watcher = Options::new().size(4 << 20).open(place.path()).unwrap();
-    watcher.put("key", "value").unwrap();
-    let mut child = start(&place, "tiered");
-    ask(&mut child, "warm");
-    child.kill();
-    assert_eq!(place.left().len(), 1, "nobody removed it");
+    let (place, _watcher) = deserted();
     let cache = place.open();
     assert_eq!((place.left().len(), tier_stats(&cache).entries), (1, 0));
     assert_eq!(warm(&cache, "key"), b"value");
@@ -226,12 +232,7 @@ fn a_damaged_tier_is_misses() {
     let _turn = turn();
     let mut random = common::Random(5);
     for (from, bytes) in [(0, 8), (0, 4096), (100, 8), (200, 8), (4096, 20_000), (40_000, 900_000), (0, 1 << 20)] {
-        let place = Tiered::new();
-        let watcher = Options::new().size(4 << 20).open(place.path()).unwrap();
-        watcher.put("key", "value").unwrap();
-        let mut child = start(&place, "tiered");
-        ask(&mut child, "warm");
-        child.kill();
+        let (place, _watcher) = deserted();
         let path = place.tier.path().join(&place.left()[0]);
         overwrite(&path, from, bytes, &mut random);
         let cache = place.open();

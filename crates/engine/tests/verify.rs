@@ -8,11 +8,12 @@ mod common;
 
 use std::fs::File;
 use std::os::unix::fs::FileExt as _;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use anatomy::{Anatomy, word};
 use common::fast_folder;
 use eyewall::{Cache, Check, Options, PutOptions};
+use tempfile::TempDir;
 
 const KEYS: usize = 200;
 
@@ -25,6 +26,14 @@ fn fill(cache: &Cache) {
     for number in 0..KEYS {
         cache.put_with(key(number), vec![number as u8; 1000 + number], &options).unwrap();
     }
+}
+
+fn filled() -> (TempDir, PathBuf, Cache) {
+    let folder = fast_folder();
+    let path = folder.path().join("volume");
+    let cache = Options::new().size(1 << 20).open(&path).unwrap();
+    fill(&cache);
+    (folder, path, cache)
 }
 
 /// Changes bytes of the file, which are those of the map.
@@ -53,10 +62,7 @@ fn a_sound_volume_is_read_to_its_last_entry() {
 
 #[test]
 fn a_byte_of_a_value_is_found_only_by_reading_and_its_entry_alone_goes() {
-    let folder = fast_folder();
-    let path = folder.path().join("volume");
-    let cache = Options::new().size(1 << 20).open(&path).unwrap();
-    fill(&cache);
+    let (_folder, path, cache) = filled();
     let value = vec![77; 1077];
     scribble(&path, find(&std::fs::read(&path).unwrap(), &value) + 500, &[0]);
     assert!(cache.verify().unwrap().is_sound(), "logs and index are as they should be");
@@ -73,10 +79,7 @@ fn a_byte_of_a_value_is_found_only_by_reading_and_its_entry_alone_goes() {
 
 #[test]
 fn slots_that_name_nothing_of_theirs_go() {
-    let folder = fast_folder();
-    let path = folder.path().join("volume");
-    let cache = Options::new().size(1 << 20).open(&path).unwrap();
-    fill(&cache);
+    let (_folder, path, cache) = filled();
     let bytes = std::fs::read(&path).unwrap();
     let anatomy = Anatomy::of(&bytes);
     let slots = (0..anatomy.buckets * 8).map(|slot| anatomy.index_at + 8 * slot);
@@ -98,10 +101,7 @@ fn slots_that_name_nothing_of_theirs_go() {
 
 #[test]
 fn a_ring_whose_log_does_not_read_as_one_is_emptied_once_nobody_holds_any_of_it() {
-    let folder = fast_folder();
-    let path = folder.path().join("volume");
-    let cache = Options::new().size(1 << 20).open(&path).unwrap();
-    fill(&cache);
+    let (_folder, path, cache) = filled();
     let bytes = std::fs::read(&path).unwrap();
     let anatomy = Anatomy::of(&bytes);
     let ring_of = |number: usize| (find(&bytes, &vec![number as u8; 1000]) - anatomy.data_at) < anatomy.small;

@@ -130,6 +130,9 @@ pub enum Error {
     /// Standard output could not be written.
     #[error("can't write the output: {0}")]
     Output(#[source] io::Error),
+    /// Keys and signals could not be waited for.
+    #[error("can't wait for keys and signals: {0}")]
+    Watch(#[source] io::Error),
     /// A stream could not be opened to import it.
     #[error("can't read the stream from {from}: {source}")]
     Stream {

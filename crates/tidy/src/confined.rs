@@ -49,4 +49,19 @@ mod tests {
         assert_eq!(found("crates/engine/src/pin.rs"), []);
         assert_eq!(found("crates/engine/src/cache.rs"), [3]);
     }
+
+    #[test]
+    fn words_in_strings_and_comments_are_no_code() {
+        let rule = Confined { words: ["unsafe".to_owned()].into(), places: Vec::new(), instead: String::new() };
+        for (text, wanted) in [
+            ("let text = \"unsafe { f() }\";\n", &[][..]),
+            ("let text = \"one\n unsafe \\\" unsafe\";\n", &[]),
+            ("let text = [r\"unsafe\", r#\"a\" unsafe \"#, b\"unsafe\", br#\"unsafe\"#, c\"unsafe\"];\n", &[]),
+            ("/* unsafe /* unsafe */\n unsafe */ /// unsafe\n//! unsafe\n", &[]),
+            ("let quote = '\"'; unsafe { f() }\nlet quote = b'\\''; unsafe { f() }\n", &[1, 2]),
+            ("fn f<'a>() {}\nunsafe fn g() {} // \"\nunsafe fn h() {}\n", &[2, 3]),
+        ] {
+            assert_eq!(lines(broken(&file("a.rs", text), &rust::code_of(text), &rule)), wanted, "{text}");
+        }
+    }
 }

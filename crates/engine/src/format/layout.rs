@@ -40,8 +40,8 @@ const ENTRY_MAX: u64 = u32::MAX as u64 / 2;
 const ENTRY_SIZE_HINT_MAX: u64 = 4096;
 const PAGE: u64 = 4096;
 
-/// The shape of a volume. The first block of fields is stored; the offsets follow from it.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+/// The shape of a volume. The first block of fields is stored; the offsets follow from it ([`Layout::place_parts`]).
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(crate) struct Layout {
     pub(crate) size: u64,
     pub(crate) stripes: u64,
@@ -97,23 +97,13 @@ impl Layout {
         let mut layout = Self {
             size,
             stripes,
-            buckets: 0,
-            small: 0,
-            main: 0,
             processes: (size >> 18).clamp(32, PROCESSES_MAX),
             threads: (size >> 16).clamp(64, 4096),
             claims: (size >> 20).clamp(16, 64),
             entry_bytes_max,
             entry_size_hint: entry_size_hint.clamp(16, ENTRY_SIZE_HINT_MAX),
             tag_lines: (size >> 16).clamp(8, 1 << 14),
-            processes_at: 0,
-            threads_at: 0,
-            stripes_at: 0,
-            claims_at: 0,
-            tag_filters_at: 0,
-            tags_at: 0,
-            index_at: 0,
-            data_at: 0,
+            ..Self::default()
         };
         layout.share_out();
         if layout.stripe_data_bytes() / UNIT_BYTES >= POSITIONS_MAX {

@@ -135,14 +135,7 @@ impl Superblock {
             entry_bytes_max: word(80),
             entry_size_hint: word(88),
             tag_lines: word(128),
-            processes_at: 0,
-            threads_at: 0,
-            stripes_at: 0,
-            claims_at: 0,
-            tag_filters_at: 0,
-            tags_at: 0,
-            index_at: 0,
-            data_at: 0,
+            ..Layout::default()
         };
         if layout.size > 1 << 50 || layout.processes > 1 << 16 || layout.threads > 1 << 20 {
             return Err(Rejected::Corrupt("its superblock describes an impossible shape"));

@@ -82,6 +82,10 @@ fn retire(volume: &Volume, swept: u64) -> Result<()> {
         Err(Error::Busy { .. }) => return Ok(()),
         other => other?,
     };
+    // The epochs have begun anew meanwhile: nothing that is noted now was swept for.
+    if swept > purges.last() {
+        return Ok(());
+    }
     // Before any of them goes: whoever misses one finds this.
     purges.set_retired(swept.max(purges.retired()));
     let mut newest = 0;
@@ -104,4 +108,72 @@ fn retire(volume: &Volume, swept: u64) -> Result<()> {
         super::renew_filter(volume, line);
     }
     Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::cache::Cache;
+    use crate::format::purges::{EPOCHS, Purge};
+    use crate::options::Options;
+    use crate::put::PutOptions;
+
+    /// A volume whose epochs are used up.
+    fn old() -> Cache {
+        let cache = Options::new().heap().unwrap();
+        cache.volume().purges().set_epoch(EPOCHS);
+        cache
+    }
+
+    fn put_and_purge(cache: &Cache) {
+        cache.put_with("key", "value", &PutOptions::new().tags(&["tag"])).unwrap();
+        cache.purge_tag("tag", Purge::Hard).unwrap();
+        assert!(cache.get("key").unwrap().is_none());
+    }
+
+    #[test]
+    fn a_sweep_ends_where_epochs_begin_anew_under_it() {
+        let cache = old();
+        let wanted = cache.volume().purges().last();
+        let sweep_some = || Stripe::lock(cache.volume(), 0).unwrap().sweep_for(wanted, 1);
+        assert_eq!(sweep_some(), Some(0));
+        put_and_purge(&cache);
+        assert!(cache.volume().purges().epoch() < wanted, "they have begun anew");
+        assert_eq!(sweep_some(), None);
+    }
+
+    #[test]
+    fn what_was_swept_before_epochs_began_anew_says_nothing_about_purges_since() {
+        for buckets in [1, u64::MAX] {
+            let cache = old();
+            let volume = cache.volume();
+            // While the volume is brought to storage before the epochs begin, others go on, and sweep.
+            for number in 0..volume.layout.stripes as usize {
+                let stripe = Stripe::lock(volume, number).unwrap();
+                stripe.begin_sweeps_anew(0);
+                stripe.sweep_for(EPOCHS - 1, buckets);
+            }
+            super::super::forget_all(volume);
+            put_and_purge(&cache);
+            // The one pass ends that was under way.
+            for number in 0..volume.layout.stripes as usize {
+                let stripe = Stripe::lock(volume, number).unwrap();
+                stripe.sweep_for(1, volume.layout.buckets - 1);
+                assert_eq!(stripe.swept(), 0);
+            }
+            cache.sync().unwrap();
+            assert_eq!(volume.purges().retired(), 0);
+            cache.sweep().unwrap();
+            assert_eq!(volume.purges().retired(), 1);
+            assert!(cache.get("key").unwrap().is_none());
+        }
+    }
+
+    #[test]
+    fn a_sync_that_began_before_the_epochs_did_forgets_none_of_their_purges() {
+        let cache = old();
+        put_and_purge(&cache);
+        retire(cache.volume(), EPOCHS - 1).unwrap();
+        assert!(cache.get("key").unwrap().is_none());
+    }
 }

@@ -34,7 +34,7 @@ pub(crate) use hand::{Work, judge_pinned_again};
 pub(crate) use index::Found;
 pub(crate) use repair::{State, forget_verified, is_in_order, put_in_order};
 pub(crate) use ring::RingId;
-pub(crate) use survey::Piece;
+pub use survey::ExtentKind;
 pub(crate) use untiled::Named;
 
 use crate::error::Result;

@@ -3,6 +3,8 @@
 //! The walk follows words of the map alone, each checked before it is used: it may be made without the lock, by who can't
 //! write, and then may find the log changed under its feet.
 
+use serde::Serialize;
+
 use super::ring::Ring;
 use super::{RingId, Stripe, load};
 use crate::format::UNIT_BYTES;
@@ -11,18 +13,22 @@ use crate::protocol;
 use crate::thread;
 use crate::volume::Volume;
 
-/// What a piece of a ring is.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Piece {
-    /// An entry that a slot names.
+/// What bytes of a ring are.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize)]
+#[serde(rename_all = "lowercase")]
+#[non_exhaustive]
+pub enum ExtentKind {
+    /// Entries that can be found, expired ones included until they are evicted.
     Live,
-    /// What somebody holds: an entry, live or dead, or room that is being filled.
+    /// What hits hold, and what puts are filling.
     Pinned,
-    /// An entry that no slot names any more.
+    /// Overwritten, removed or unpublished entries, until the hand passes.
     Dead,
+    /// Lost at ring ends and beside entries that were held in place, until the hand passes.
     Filler,
+    /// Neither used nor waiting to be freed.
     Free,
-    /// Where the log doesn't read as one.
+    /// The log doesn't read as one: it is damaged, or was changed while a process that can't lock it looked.
     Unreadable,
 }
 
@@ -54,39 +60,39 @@ impl Stripe<'_> {
 
     /// Calls `f` for each piece of a ring, from its tail on: where it begins in the ring, its bytes, and what it is. All pieces
     /// together are the ring.
-    pub(crate) fn survey(&self, id: RingId, landmarks: &Landmarks, mut f: impl FnMut(u64, u64, Piece)) {
+    pub(crate) fn survey(&self, id: RingId, landmarks: &Landmarks, mut f: impl FnMut(u64, u64, ExtentKind)) {
         let ring = self.ring(id);
         let (head, tail) = (ring.head(), ring.tail());
         let is_log = tail <= head && head - tail <= ring.size && tail.is_multiple_of(8) && head.is_multiple_of(8);
         if !is_log || self.must_reset(id) {
-            return f(0, ring.size, Piece::Unreadable);
+            return f(0, ring.size, ExtentKind::Unreadable);
         }
         let mut at = tail;
         while at < head {
             let Some((bytes, piece)) = self.piece_at(&ring, at, head, landmarks) else {
-                around(&ring, at, head - at, Piece::Unreadable, &mut f);
+                around(&ring, at, head - at, ExtentKind::Unreadable, &mut f);
                 break;
             };
             f(at % ring.size, bytes, piece);
             at += bytes;
         }
-        around(&ring, head, ring.size - (head - tail), Piece::Free, &mut f);
+        around(&ring, head, ring.size - (head - tail), ExtentKind::Free, &mut f);
     }
 
-    fn piece_at(&self, ring: &Ring<'_>, at: u64, head: u64, landmarks: &Landmarks) -> Option<(u64, Piece)> {
+    fn piece_at(&self, ring: &Ring<'_>, at: u64, head: u64, landmarks: &Landmarks) -> Option<(u64, ExtentKind)> {
         let room = ring.bytes_to_end(at).min(head - at);
         let position = ring.position(at);
         let (bytes, piece) = match Head::from_word(load(self.word_at(ring, at))).filter(|_| room >= UNIT_BYTES)? {
-            Head::Filler(bytes) => (bytes, Piece::Filler),
-            Head::Room(bytes) => (bytes, Piece::Pinned),
+            Head::Filler(bytes) => (bytes, ExtentKind::Filler),
+            Head::Room(bytes) => (bytes, ExtentKind::Pinned),
             Head::Entry(..) if room < RECORD_BYTES_MIN => return None,
             Head::Entry(..) => {
                 let bytes = self.record_at(ring, at).lengths().record_bytes();
                 let has = |positions: &[u64]| positions.binary_search(&position).is_ok();
                 let piece = match (has(&landmarks.pinned), has(&landmarks.live)) {
-                    (true, _) => Piece::Pinned,
-                    (false, true) => Piece::Live,
-                    (false, false) => Piece::Dead,
+                    (true, _) => ExtentKind::Pinned,
+                    (false, true) => ExtentKind::Live,
+                    (false, false) => ExtentKind::Dead,
                 };
                 (bytes, piece)
             }
@@ -96,7 +102,7 @@ impl Stripe<'_> {
 }
 
 /// A piece that may go round the physical end.
-fn around(ring: &Ring<'_>, at: u64, bytes: u64, piece: Piece, f: &mut impl FnMut(u64, u64, Piece)) {
+fn around(ring: &Ring<'_>, at: u64, bytes: u64, piece: ExtentKind, f: &mut impl FnMut(u64, u64, ExtentKind)) {
     let first = ring.bytes_to_end(at).min(bytes);
     if first > 0 {
         f(at % ring.size, first, piece);

@@ -21,7 +21,13 @@ impl Stripe<'_> {
 
     /// What was purged up to this epoch is gone from the stripe.
     pub(crate) fn swept(&self) -> u64 {
-        self.get(Word::Swept)
+        self.ended(Word::Swept)
+    }
+
+    /// The epoch in a word; 0 for one that is still to come. Such a word is damaged, or of before the epochs began anew: a pass
+    /// that was under way then has said nothing about the purges since.
+    fn ended(&self, word: Word) -> u64 {
+        Some(self.get(word)).filter(|epoch| *epoch <= self.newest_purge()).unwrap_or(0)
     }
 
     #[cold]
@@ -34,7 +40,7 @@ impl Stripe<'_> {
         if bucket + 1 < self.volume.layout.buckets {
             self.set(Word::SweepBucket, bucket + 1);
         } else {
-            self.set(Word::Swept, self.get(Word::SweepEpoch));
+            self.set(Word::Swept, self.ended(Word::SweepEpoch));
             self.set(Word::SweepBucket, 0);
         }
         dropped
@@ -43,11 +49,13 @@ impl Stripe<'_> {
     /// Sweeps up to `count` buckets more of the passes that are needed until [`Stripe::swept`] has reached `epoch`; returns
     /// how many entries it dropped, or `None` where nothing was left to do.
     pub(crate) fn sweep_for(&self, epoch: u64, count: u64) -> Option<u64> {
-        if self.swept() >= epoch {
+        // When epochs begin anew, nothing is left of what was purged before, and no pass reaches that epoch again.
+        let is_needed = || self.swept() < epoch && epoch <= self.newest_purge();
+        if !is_needed() {
             return None;
         }
         // The pass that is under way may have begun before the purge: then another follows.
-        Some((0..count).map_while(|_| (self.swept() < epoch).then(|| self.sweep_next())).sum())
+        Some((0..count).map_while(|_| is_needed().then(|| self.sweep_next())).sum())
     }
 
     /// What was purged up to `swept` is gone, and no more is known.

@@ -16,7 +16,7 @@ use std::os::unix::process::{CommandExt, ExitStatusExt};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::Path;
 use std::process::{ChildStdin, ChildStdout, Command, ExitStatus, Stdio};
-use std::sync::atomic::AtomicU64;
+use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use eyewall::Cache;
@@ -220,6 +220,45 @@ impl Drop for Child {
             unsafe { libc::kill(-self.id(), libc::SIGKILL) };
             let _ = self.process.wait();
         }
+    }
+}
+
+/// Has children play the role `rounds` in `folder` for some seeds, or for that in `EYEWALL_SEED`. Another starts behind each
+/// seed that ends one; all of these are named in the end.
+///
+/// The role hands its arguments to [`each_round`].
+pub fn play_rounds(folder: &Path, first: u64, count: u64) {
+    let seed = std::env::var("EYEWALL_SEED").ok().and_then(|seed| seed.parse().ok());
+    let (first, count) = seed.map_or((first, count), |seed| (seed, 1));
+    let board = Board::create(&folder.join(BOARD), 1);
+    let (mut next, end) = (first, first + count);
+    let mut failed = Vec::new();
+    while next < end && failed.len() < 10 {
+        let (from, left) = (next.to_string(), (end - next).to_string());
+        let status = Child::start("rounds", &[folder.to_str().unwrap(), &from, &left]).wait();
+        if status.success() {
+            break;
+        }
+        let seed = board.word(0).load(Relaxed);
+        failed.push(format!("seed {seed}: {status}"));
+        next = seed + 1;
+    }
+    assert!(failed.is_empty(), "{failed:#?}");
+}
+
+const BOARD: &str = "board";
+
+/// In a child: calls `round` with the folder and each of the seeds that [`play_rounds`] gave it. A round that hangs ends the
+/// process.
+pub fn each_round(arguments: &[&str], mut round: impl FnMut(&Path, u64)) {
+    let [folder, first, count] = arguments else { panic!("{arguments:?}") };
+    let (folder, first) = (Path::new(folder), first.parse::<u64>().unwrap());
+    let board = Board::open(folder.join(BOARD).to_str().unwrap());
+    for seed in first..first + count.parse::<u64>().unwrap() {
+        board.word(0).store(seed, Relaxed);
+        // SAFETY: no pointers are involved.
+        unsafe { libc::alarm(120) };
+        round(folder, seed);
     }
 }
 

@@ -30,6 +30,7 @@ mod stale_and_negative;
 mod statistics;
 mod too_large;
 mod top;
+mod top_on_a_terminal;
 mod ttl;
 mod usage;
 mod verify;

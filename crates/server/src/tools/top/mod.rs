@@ -5,23 +5,26 @@
 //! | `view.rs` | what is shown: the difference of two looks |
 //! | `probe.rs` | how long look-ups and puts take, measured here |
 //! | `draw.rs` | the screen |
+//! | `wake.rs` | keys and signals |
 
 mod draw;
 mod probe;
 mod view;
+mod wake;
 
 use std::io::{self, IsTerminal as _, Write as _};
 use std::path::Path;
+use std::sync::mpsc::{Receiver, RecvTimeoutError};
 use std::thread;
 use std::time::Instant;
 
 use eyewall::Cache;
-use ratatui::crossterm::event::{self, Event, KeyCode, KeyEvent, KeyEventKind, KeyModifiers};
 use ratatui::{DefaultTerminal, Terminal, backend::TestBackend};
 
 use crate::args::Top;
 use crate::{Error, Outcome, output, volume};
 use view::{Looker, View};
+use wake::Wake;
 
 /// The screen that is written where there is none.
 const COLUMNS: u16 = 80;
@@ -45,10 +48,14 @@ pub(crate) fn run(path: &Path, top: &Top) -> Result<Outcome, Error> {
         output::text_to_stdout(|stdout| stdout.write_all(page.as_bytes()))?;
         return Ok(Outcome::Done);
     }
+    let wakes = wake::listen().map_err(Error::Watch)?;
     // A panic restores the terminal, too, before it is told.
     let mut terminal = ratatui::try_init().map_err(Error::Output)?;
-    let ended = watch(&mut terminal, &mut looker, top);
-    ratatui::restore();
+    let ended = watch(&mut terminal, &mut looker, &wakes, top);
+    if ratatui::try_restore().is_err() {
+        // The terminal has gone away. Dropped, it would tell so on standard error, which has gone with it, and panic.
+        std::mem::forget(terminal);
+    }
     ended.map(|()| Outcome::Done)
 }
 
@@ -62,29 +69,27 @@ fn open(path: &Path) -> Result<Cache, Error> {
     Ok(volume::open(path).unwrap_or(look))
 }
 
-fn watch(terminal: &mut DefaultTerminal, looker: &mut Looker<'_>, top: &Top) -> Result<(), Error> {
+fn watch(
+    terminal: &mut DefaultTerminal,
+    looker: &mut Looker<'_>,
+    wakes: &Receiver<Wake>,
+    top: &Top,
+) -> Result<(), Error> {
     let is_plain = std::env::var_os("NO_COLOR").is_some_and(|word| !word.is_empty());
     loop {
         let view = looker.look()?;
         let next = Instant::now() + top.interval;
         loop {
             terminal.draw(|frame| draw::draw(frame, &view, is_plain)).map_err(Error::Output)?;
-            if !event::poll(next.saturating_duration_since(Instant::now())).map_err(Error::Output)? {
-                break;
-            }
-            // Whatever else happened, such as another size of the terminal, is drawn at once.
-            if let Event::Key(key) = event::read().map_err(Error::Output)?
-                && ends(key)
-            {
-                return Ok(());
+            match wakes.recv_timeout(next.saturating_duration_since(Instant::now())) {
+                Ok(Wake::Draw) => {}
+                Ok(Wake::Failed(error)) => return Err(Error::Watch(error)),
+                // Nobody is left who could wake us: both ends of it are gone.
+                Ok(Wake::End) | Err(RecvTimeoutError::Disconnected) => return Ok(()),
+                Err(RecvTimeoutError::Timeout) => break,
             }
         }
     }
-}
-
-fn ends(key: KeyEvent) -> bool {
-    let is_control_c = key.code == KeyCode::Char('c') && key.modifiers.contains(KeyModifiers::CONTROL);
-    key.kind != KeyEventKind::Release && (matches!(key.code, KeyCode::Char('q') | KeyCode::Esc) || is_control_c)
 }
 
 /// The screen as text.
@@ -124,13 +129,5 @@ mod tests {
             let has_colours = cells.iter().any(|cell| cell.fg != Color::Reset || cell.bg != Color::Reset);
             assert_eq!(has_colours, wanted);
         }
-    }
-
-    #[test]
-    fn q_escape_and_control_c_end_it() {
-        let key = |code, modifiers| KeyEvent::new(code, modifiers);
-        assert!(ends(key(KeyCode::Char('q'), KeyModifiers::NONE)) && ends(key(KeyCode::Esc, KeyModifiers::NONE)));
-        assert!(ends(key(KeyCode::Char('c'), KeyModifiers::CONTROL)));
-        assert!(!ends(key(KeyCode::Char('c'), KeyModifiers::NONE)) && !ends(key(KeyCode::Enter, KeyModifiers::NONE)));
     }
 }
