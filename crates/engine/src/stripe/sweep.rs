@@ -24,9 +24,14 @@ impl Stripe<'_> {
         self.get(Word::Swept)
     }
 
+    /// The bucket at which the pass goes on that is under way; 0: none is.
+    pub(crate) fn sweep_stands_at(&self) -> u64 {
+        self.get(Word::SweepBucket).min(self.volume.layout.buckets - 1)
+    }
+
     #[cold]
     fn sweep_next(&self) -> u64 {
-        let bucket = self.get(Word::SweepBucket).min(self.volume.layout.buckets - 1);
+        let bucket = self.sweep_stands_at();
         if bucket == 0 {
             self.set(Word::SweepEpoch, self.newest_purge());
         }
