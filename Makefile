@@ -13,12 +13,13 @@ CACHE ?=
 SIZE ?= 64M
 # make bench-engine: arguments of the benchmark, for instance ARGS=--quick.
 ARGS ?=
-# make soak: which of the long tests, all of them if empty; and the seconds that each fuzz target gets.
+# make soak: which of the long tests, all of them if empty; the seconds that the mixed storm goes, and each fuzz target gets.
 PARTS ?=
+MIXED_SECONDS ?= 3600
 FUZZ_SECONDS ?= 60
 # A directory of real request traces, for the tests and benchmarks that replay them; they say so where there is none.
 EYEWALL_TRACES ?= $(abspath $(firstword $(wildcard ../*/traces)))
-export ROOT ORIGIN LISTEN CACHE SIZE FUZZ_SECONDS
+export ROOT ORIGIN LISTEN CACHE SIZE MIXED_SECONDS FUZZ_SECONDS
 ifneq ($(EYEWALL_TRACES),)
 export EYEWALL_TRACES
 endif
@@ -80,7 +81,7 @@ bench-engine: ## measure the engine against others, and record it; ARGS=--quick 
 	cargo run $(LOCKED) --release -p eyewall-bench-compare --bin bench-engine -- $(ARGS)
 
 .PHONY: soak
-soak: ## the long tests, sanitizers and fuzzers; or PARTS="storms asan valgrind fuzz miri"
+soak: ## the long tests, sanitizers and fuzzers; or PARTS="storms mixed asan valgrind fuzz miri"; MIXED_SECONDS=3600
 	@scripts/soak $(PARTS)
 
 .PHONY: packages

@@ -11,8 +11,9 @@ use std::path::Path;
 use std::sync::atomic::Ordering::{Relaxed, SeqCst};
 use std::time::{Duration, Instant};
 
+use common::aftermath::{assert_a_lap_fills_it, assert_nothing_is_lost};
 use common::ledger::{Ledger, WORDS_PER_KEY, key};
-use common::{Board, Child, Random, disk_folder, fast_folder, play, read_all, soak, value, version_of};
+use common::{Board, Child, Random, disk_folder, fast_folder, play, soak, value, version_of};
 use eyewall::{Cache, Change, Error, Hit, Options, PutOptions, Updated, seams};
 
 const WORKERS: u64 = 8;
@@ -283,29 +284,4 @@ fn report(board: &Board, when: &str) {
             println!("    {total} {which}: p50 {half} ms, p99 {most} ms, longest {all} ms");
         }
     }
-}
-
-fn assert_nothing_is_lost(cache: &Cache) {
-    let stats = cache.stats().unwrap();
-    assert_eq!((stats.pins, stats.processes, stats.resets), (0, 1, 0), "{stats:?}");
-    assert!(stats.threads <= 1, "{stats:?}");
-    let report = cache.verify().unwrap();
-    assert!(report.is_sound(), "{report:?}");
-    let found = read_all(cache);
-    let stats = cache.stats().unwrap();
-    assert_eq!((stats.entries, stats.index_live, report.entries), (found, found, found), "{stats:?}");
-    assert_eq!(stats.live_bytes + stats.dead_bytes + stats.filler_bytes + stats.free_bytes, stats.data_bytes);
-    assert_eq!(stats.evictions_damaged, 0);
-}
-
-fn assert_a_lap_fills_it(cache: &Cache) {
-    let rounds = 2 * cache.stats().unwrap().data_bytes / 1000;
-    for number in 0..rounds {
-        let key = format!("lap {number}").into_bytes();
-        cache.put(&key, value(&key, 1, 1000)).unwrap();
-    }
-    let stats = cache.stats().unwrap();
-    println!("  after a lap {} % live", stats.live_bytes * 100 / stats.data_bytes);
-    assert!(stats.live_bytes * 100 > stats.data_bytes * 85, "{stats:?}");
-    assert_nothing_is_lost(cache);
 }

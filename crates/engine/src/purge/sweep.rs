@@ -33,12 +33,14 @@ fn sweep_stripe(volume: &Volume, number: usize) -> Result<u64> {
     let wanted = volume.purges().last();
     let mut dropped = 0;
     let mut swept = false;
+    let stood_at = Stripe::lock(volume, number)?.sweep_stands_at();
     while let Some(more) = Stripe::lock(volume, number)?.sweep_for(wanted, BUCKETS_AT_ONCE) {
         dropped += more;
         swept = true;
     }
-    // What has lived its time is dropped, too, whether or not anything was purged.
-    let buckets = if swept { 0 } else { volume.layout.buckets };
+    // What has lived its time is dropped, too, whether or not anything was purged, and also where a pass that was under way
+    // had been before.
+    let buckets = if swept { stood_at } else { volume.layout.buckets };
     for first in (0..buckets).step_by(BUCKETS_AT_ONCE as usize) {
         let stripe = Stripe::lock(volume, number)?;
         let end = (first + BUCKETS_AT_ONCE).min(buckets);

@@ -30,9 +30,14 @@ impl Stripe<'_> {
         Some(self.get(word)).filter(|epoch| *epoch <= self.newest_purge()).unwrap_or(0)
     }
 
+    /// The bucket at which the pass goes on that is under way; 0: none is.
+    pub(crate) fn sweep_stands_at(&self) -> u64 {
+        self.get(Word::SweepBucket).min(self.volume.layout.buckets - 1)
+    }
+
     #[cold]
     fn sweep_next(&self) -> u64 {
-        let bucket = self.get(Word::SweepBucket).min(self.volume.layout.buckets - 1);
+        let bucket = self.sweep_stands_at();
         if bucket == 0 {
             self.set(Word::SweepEpoch, self.newest_purge());
         }
@@ -76,14 +81,15 @@ impl Stripe<'_> {
             };
             // SAFETY: the entry is live and we hold the lock: nobody reclaims it.
             let verdict = unsafe { purge_verdict(self.volume, record) };
-            let phase = record.times().phase(record.created_ms(), || self.volume.now_ms());
-            let count = match (verdict, phase) {
+            let times = record.times();
+            let count = match (verdict, times.phase(record.created_ms(), || self.volume.now_ms())) {
                 (Verdict::Hard, _) => Count::EvictionsPurged,
                 (_, Phase::Over) => Count::EvictionsExpired,
-                (Verdict::Soft, Phase::Fresh) => {
+                // Also one that isn't fresh any more: it may still be for a process whose clock is behind.
+                (Verdict::Soft, _) if times.fresh_for() != Some(0) => {
                     // What a damaged slot names may lie in the middle of another's value.
                     if self.may_write(seen.position()) && self.proven_place(seen.position(), record).is_some() {
-                        record.set_times(record.times().staled());
+                        record.set_times(times.staled());
                     }
                     continue;
                 }

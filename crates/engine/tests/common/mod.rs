@@ -7,6 +7,7 @@
 
 #![allow(dead_code, unreachable_pub, reason = "each test file uses a part of it")]
 
+pub mod aftermath;
 pub mod ledger;
 pub mod tiered;
 
@@ -159,6 +160,11 @@ impl Child {
         self.signal(libc::SIGKILL);
         let status = self.process.wait().unwrap();
         assert_eq!(status.signal(), Some(libc::SIGKILL), "{} had ended before: {status}", self.role);
+    }
+
+    /// Whether it has ended, however.
+    pub fn has_ended(&mut self) -> bool {
+        self.process.try_wait().unwrap().is_some()
     }
 
     /// Waits until it has stopped.
