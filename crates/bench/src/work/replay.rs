@@ -7,6 +7,7 @@ mod extras;
 pub use extras::{Extra, With};
 
 use eyewall::{Cache, Options, Stats};
+use tempfile::TempDir;
 
 use self::cells::{CELLS, Cap, Cell};
 use self::extras::Extras;
@@ -16,6 +17,9 @@ use crate::record::{Ask, Row};
 use crate::run::Run;
 use crate::simulate::{self, Hits, Lru, Policy as _, S3Fifo, S3FifoOptions};
 use crate::trace::{self, Footprint, Request};
+
+/// The smallest volume, and tier.
+const TIER_BYTES_MIN: u64 = 512 << 10;
 
 /// Bytes of a replayed key: the trace's number, little-endian.
 const KEY_BYTES: u64 = 8;
@@ -65,13 +69,26 @@ struct Volume {
 }
 
 impl Volume {
-    fn open(&self) -> Result<Cache> {
+    fn open(&self) -> Result<Opened> {
         let mut options = Options::new().size(self.size_bytes);
         if let Some(hint) = self.entry_size_hint {
             options = options.entry_size_hint(hint);
         }
-        Ok(options.anonymous()?)
+        if !self.extras.tier {
+            return Ok(Opened { cache: options.anonymous()?, _directory: None });
+        }
+        // A tier stands before a file only.
+        let directory = tempfile::tempdir().map_err(Error::path("create a directory in", &std::env::temp_dir()))?;
+        let options = options.tier((self.size_bytes / 4).max(TIER_BYTES_MIN));
+        let cache = options.open(directory.path().join("volume"))?;
+        Ok(Opened { cache, _directory: Some(directory) })
     }
+}
+
+/// An open volume, and where its file lies.
+struct Opened {
+    cache: Cache,
+    _directory: Option<TempDir>,
 }
 
 fn replay_cell(run: &mut Run, cell: &Cell, extras: Extras, requests: &[Request]) -> Result<()> {
@@ -115,7 +132,7 @@ fn volumes(cell: &Cell, extras: Extras, requests: &[Request]) -> Result<Vec<Volu
 
 /// Replays a trace through a new volume: a miss puts the object.
 fn replay(volume: &Volume, requests: &[Request]) -> Result<Replayed> {
-    let cache = volume.open()?;
+    let Opened { cache, _directory } = volume.open()?;
     let bytes_max = requests.iter().map(|request| request.bytes).max().unwrap_or(0);
     let filler = random::filler(1, volume.value_bytes.unwrap_or(bytes_max) as usize);
     let mut hits = Hits::default();

@@ -23,6 +23,9 @@ use crate::run::{Run, Storage};
 /// Memory of each group.
 const LIMIT_BYTES: u64 = 256 * MIB as u64;
 
+/// Memory of a tier, in percent of the group's.
+const TIER_PERCENT: u64 = 40;
+
 /// Objects of 10 KB, on average, for each MiB of the limit: four times the limit in all.
 const OBJECTS_A_MIB: u64 = 400;
 
@@ -36,12 +39,14 @@ struct Case {
 }
 
 const LARGE: &str = "eyewall, cap 2 x memory";
+const TIERED: &str = "eyewall, cap 2 x, tier 0.4 x";
 const RIGHT: &str = "eyewall, cap 0.75 x";
 const LARGE_FILES: &str = "file-per-entry, cap 2 x";
 const RIGHT_FILES: &str = "file-per-entry, cap 0.75 x";
 
-const CASES: [Case; 4] = [
+const CASES: [Case; 5] = [
     Case { name: LARGE, kind: Kind::Eyewall, cap_percent: 200 },
+    Case { name: TIERED, kind: Kind::Tiered, cap_percent: 200 },
     Case { name: RIGHT, kind: Kind::Eyewall, cap_percent: 75 },
     Case { name: LARGE_FILES, kind: Kind::Files, cap_percent: 200 },
     Case { name: RIGHT_FILES, kind: Kind::Files, cap_percent: 75 },
@@ -51,7 +56,7 @@ const CASES: [Case; 4] = [
 pub fn run(run: &mut Run) -> Result<()> {
     let limit_bytes = run.pick(LIMIT_BYTES, LIMIT_BYTES / 4);
     // Each cap, the files' excess, and what is being written.
-    if run.lacks_space(Storage::Disk, 12 * limit_bytes, "paging")? {
+    if run.lacks_space(Storage::Disk, 14 * limit_bytes, "paging")? {
         return Ok(());
     }
     let mut started = Vec::new();
@@ -98,7 +103,7 @@ impl Started {
     fn new(run: &Run, case: &Case, group: Group, limit_bytes: u64) -> Result<Self> {
         let (path, directory): (PathBuf, _) = match case.kind {
             Kind::Files => (run.scratch_until_end(Storage::Disk)?, None),
-            Kind::Eyewall => {
+            Kind::Eyewall | Kind::Tiered => {
                 let directory = run.scratch(Storage::Disk)?;
                 (directory.path().to_owned(), Some(directory))
             }
@@ -110,6 +115,7 @@ impl Started {
             path.display().to_string(),
             kind,
             (limit_bytes * case.cap_percent / 100).to_string(),
+            (limit_bytes * TIER_PERCENT / 100).to_string(),
             (limit_bytes / MIB as u64 * OBJECTS_A_MIB).to_string(),
             THREADS.to_string(),
             run.pick("12000", "1500").to_owned(),
@@ -151,6 +157,7 @@ fn record(run: &mut Run, limit_bytes: u64, laps: &[Vec<Lap>]) {
     let throughput = row("operations", "k/s", |lap| lap.kilo_per_second);
     let throughput = throughput
         .ratio(RIGHT, LARGE, Ask::at_most(1.5).aim(1.1))
+        .ratio(RIGHT, TIERED, Ask::at_most(1.25).aim(1.1))
         .ratio(LARGE, LARGE_FILES, Ask::at_least(2.0))
         .ratio(RIGHT, RIGHT_FILES, Ask::NOTHING);
     run.push(throughput);

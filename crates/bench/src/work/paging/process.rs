@@ -35,6 +35,8 @@ const ENTRY_BYTES: u32 = 4096;
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub(super) enum Kind {
     Eyewall,
+    /// With a tier before it.
+    Tiered,
     Files,
 }
 
@@ -50,6 +52,8 @@ pub struct Task {
     kind: Kind,
     /// Its cap
     cap_bytes: u64,
+    /// Memory of the tier, where the store has one
+    tier_bytes: u64,
     /// How many objects there are
     objects: u64,
     /// Threads
@@ -66,8 +70,11 @@ impl Task {
         // First of all: what it has in memory from now on counts.
         group::join(&self.group)?;
         match self.kind {
-            Kind::Eyewall => {
-                let options = Options::new().size(self.cap_bytes).entry_size_hint(ENTRY_BYTES);
+            Kind::Eyewall | Kind::Tiered => {
+                let mut options = Options::new().size(self.cap_bytes).entry_size_hint(ENTRY_BYTES);
+                if self.kind == Kind::Tiered {
+                    options = options.tier(self.tier_bytes);
+                }
                 self.work(&Volume::from(options.open(self.directory.join(Volume::FILE))?))
             }
             Kind::Files => self.work(&Files::create(&self.directory, self.cap_bytes)?),

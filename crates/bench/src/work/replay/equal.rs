@@ -2,7 +2,7 @@
 
 use eyewall::Options;
 
-use super::{Extras, Volume};
+use super::{Extras, Opened, Volume};
 use crate::error::{Error, Result};
 use crate::random;
 
@@ -42,7 +42,7 @@ pub(super) fn volume(objects: u64, value_bytes: u64, entry_size_hint: Option<u32
 
 /// Entries of `value_bytes` that the data area of a volume holds.
 fn capacity(volume: &Volume, value_bytes: u64) -> Result<u64> {
-    let cache = volume.open()?;
+    let Opened { cache, _directory } = volume.open()?;
     let value = random::filler(2, value_bytes as usize);
     for key in 0..PROBES {
         volume.extras.put(&cache, key, &value)?;

@@ -17,6 +17,8 @@ pub enum Extra {
     Tags,
     /// A time to live of a year
     Ttl,
+    /// A tier of a quarter of the volume before it
+    Tier,
 }
 
 /// As the command line says.
@@ -35,7 +37,7 @@ impl With {
 
     pub(super) fn extras(&self) -> Extras {
         let has = |extra| self.with.contains(&extra);
-        Extras { tags: has(Extra::Tags), ttl: has(Extra::Ttl) }
+        Extras { tags: has(Extra::Tags), ttl: has(Extra::Ttl), tier: has(Extra::Tier) }
     }
 }
 
@@ -44,17 +46,15 @@ impl With {
 pub(super) struct Extras {
     tags: bool,
     ttl: bool,
+    pub(super) tier: bool,
 }
 
 impl Extras {
     /// For the name of a case.
-    pub(super) fn name(self) -> Option<&'static str> {
-        match (self.tags, self.ttl) {
-            (true, true) => Some("tags, ttl"),
-            (true, false) => Some("tags"),
-            (false, true) => Some("ttl"),
-            (false, false) => None,
-        }
+    pub(super) fn name(self) -> Option<String> {
+        let names = [(self.tags, "tags"), (self.ttl, "ttl"), (self.tier, "tier")];
+        let names: Vec<&str> = names.into_iter().filter_map(|(has, name)| has.then_some(name)).collect();
+        (!names.is_empty()).then(|| names.join(", "))
     }
 
     /// Bytes that an entry has more by them, on average.
@@ -96,7 +96,7 @@ mod tests {
         let (none, plain) = bytes(&[]);
         assert_eq!((none.name(), none.bytes()), (None, 0));
         let (both, more) = bytes(&[Extra::Ttl, Extra::Tags]);
-        assert_eq!(both.name(), Some("tags, ttl"));
+        assert_eq!(both.name().as_deref(), Some("tags, ttl"));
         // Lengths are rounded up to eight bytes.
         assert!((more - plain).abs_diff(both.bytes()) <= 8, "{plain} {more}");
     }
