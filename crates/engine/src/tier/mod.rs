@@ -22,7 +22,7 @@ mod file;
 mod fill;
 mod pressure;
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::atomic::AtomicU64;
 use std::sync::atomic::Ordering::{Relaxed, SeqCst};
 use std::sync::{Arc, OnceLock};
@@ -38,7 +38,7 @@ use crate::options::Options;
 use crate::process::Door;
 use crate::purge::{self, Subject, Verdict};
 use crate::read::{self, Pinned, Use, Wanted};
-use crate::stats::{self, TierStats};
+use crate::stats::{self, FoundTier, TierStats};
 use crate::stripe::{RingId, Stripe};
 use crate::thread::{Counter, Thread};
 use crate::volume::Volume;
@@ -85,6 +85,11 @@ enum Copy<'a> {
 pub(crate) fn open(options: &Options, volume: &Arc<Volume>) -> Result<Option<Arc<Tiers>>> {
     let tier = Tier::open(options, volume)?;
     Ok(tier.map(|tier| Arc::new(Tiers { of: volume.id, tier: Some(tier), next: OnceLock::new() })))
+}
+
+/// Looks at the tier that others use before `volume`, in `folder`.
+pub(crate) fn look(folder: &Path, volume: &Volume) -> Result<Option<FoundTier>> {
+    file::look(folder, volume)
 }
 
 /// For volumes that can't have a tier.
