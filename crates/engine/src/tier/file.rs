@@ -199,7 +199,7 @@ pub(super) fn after_leaving(tier: &Volume, door: &Door) {
         // Another user's, in a folder where only he may remove it: it takes no memory at least.
         for number in 0..tier.layout.stripes as usize {
             // Nobody else is there: the lock isn't needed.
-            let _ = Stripe::unlocked(tier, number).give_back();
+            let _ = Stripe::unlocked(tier, number).give_all_back();
         }
     }
 }

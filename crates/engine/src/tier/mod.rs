@@ -23,8 +23,8 @@ mod fill;
 mod pressure;
 
 use std::path::{Path, PathBuf};
-use std::sync::atomic::AtomicU64;
 use std::sync::atomic::Ordering::{Relaxed, SeqCst};
+use std::sync::atomic::{AtomicBool, AtomicU64};
 use std::sync::{Arc, OnceLock};
 
 use self::pressure::Pressure;
@@ -67,6 +67,8 @@ pub(crate) struct Tiers {
 pub(crate) struct Tier {
     pub(crate) volume: Arc<Volume>,
     pressure: Pressure,
+    /// This process has given back a part of a stripe, and goes on with the rest as soon as it is asked for something.
+    leaves: AtomicBool,
     /// When the holder of a busy lock was asked for last.
     probed_ms: AtomicU64,
     /// Copies that could have been made where there was no room left.
@@ -168,6 +170,7 @@ impl Tier {
         Ok(Some(Self {
             volume: file::open(options, bytes, volume)?,
             pressure: Pressure::new(),
+            leaves: AtomicBool::new(false),
             probed_ms: AtomicU64::new(0),
             offers: AtomicU64::new(0),
         }))
