@@ -11,8 +11,8 @@ use crate::purge::{self, Purge};
 use crate::put::{Change, Counter, PutOptions, Touch, Updated};
 use crate::read::{self, Use, Wanted};
 use crate::resize::{self, Resized};
-use crate::stats::{self, Stats};
-use crate::tier::{Tier, Tiers};
+use crate::stats::{self, FoundTier, Stats};
+use crate::tier::{self, Tier, Tiers};
 use crate::update::Update;
 use crate::verify::{self, Check, Report};
 use crate::volume::Volume;
@@ -461,6 +461,15 @@ impl Cache {
     /// The volume's file, not a link that leads to it; `None` for one without a name.
     pub fn path(&self) -> Option<&Path> {
         self.volume().membership.path()
+    }
+
+    /// The tier that others use before this volume, in this folder ([`Options::tier_folder`]), whether or not this cache was
+    /// opened with one. It is only looked at, not joined; `None`: there is none, or what has its name can't be trusted.
+    ///
+    /// # Errors
+    /// Those of [`Options::open`] for the tier's file.
+    pub fn tier_in(&self, folder: impl AsRef<Path>) -> Result<Option<FoundTier>> {
+        self.vouched(|volume| tier::look(folder.as_ref(), volume))
     }
 
     /// The file of the tier ([`Options::tier`]), where there is one.

@@ -111,7 +111,7 @@ pub use options::{Options, Unclean};
 pub use purge::Purge;
 pub use put::{Change, Counter, PutOptions, Touch, Updated};
 pub use resize::Resized;
-pub use stats::{Stats, TierStats};
+pub use stats::{FoundTier, Stats, TierStats};
 pub use transfer::{Broken, Exported, Import, ImportError, Imported};
 pub use verify::{Check, Repairs, Report};
 

@@ -1,5 +1,7 @@
 //! Numbers about a volume.
 
+use std::path::PathBuf;
+
 use serde::Serialize;
 
 use crate::error::Result;
@@ -131,6 +133,16 @@ pub struct TierStats {
     pub pins: u64,
     /// Processes that use it.
     pub processes: u64,
+}
+
+/// A tier that was found by [`crate::Cache::tier_in`].
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[non_exhaustive]
+pub struct FoundTier {
+    /// Its file.
+    pub path: PathBuf,
+    /// Its numbers. Where no process uses it, those that did were killed: it is left over.
+    pub stats: TierStats,
 }
 
 /// Numbers about the tier `volume`.

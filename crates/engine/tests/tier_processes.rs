@@ -139,6 +139,33 @@ fn what_the_killed_leave_is_used_again_without_what_is_in_it() {
 }
 
 #[test]
+fn who_only_looks_sees_the_tier_of_others_and_leaves_it_as_it_is() {
+    let _turn = turn();
+    let place = Tiered::new();
+    let cache = place.open();
+    let looker = Options::new().read_only(true).open(place.path()).unwrap();
+    let look = || looker.tier_in(place.tier.path()).unwrap();
+    cache.put("key", "value").unwrap();
+    warm(&cache, "key");
+    let found = look().unwrap();
+    assert_eq!((Some(found.path.as_path()), &found.stats), (cache.tier_path(), &tier_stats(&cache)));
+    assert_eq!((found.stats.hits, found.stats.processes), (1, 1));
+    assert!(looker.stats().unwrap().tier.is_none() && looker.tier_in("/nonexistent").unwrap().is_none());
+    std::fs::set_permissions(&found.path, PermissionsExt::from_mode(0o666)).unwrap();
+    assert_eq!(look(), None, "anybody could have written it");
+    drop(cache);
+    let (place, watcher) = deserted();
+    for _ in 0..2 {
+        let found = watcher.tier_in(place.tier.path()).unwrap().unwrap();
+        assert_eq!((found.stats.processes, found.stats.entries), (0, 1), "left over");
+    }
+    overwrite(&place.tier.path().join(&place.left()[0]), 0, 4096, &mut common::Random(7));
+    assert!(matches!(watcher.tier_in(place.tier.path()), Err(Error::Foreign { .. })));
+    drop(place.open());
+    assert_eq!(watcher.tier_in(place.tier.path()).unwrap(), None);
+}
+
+#[test]
 fn a_volume_that_was_made_anew_has_another_tier() {
     let _turn = turn();
     let place = Tiered::new();

@@ -38,6 +38,7 @@ mod error;
 mod expected;
 mod output;
 pub mod serve;
+mod svg;
 mod tools;
 pub mod units;
 mod volume;

@@ -6,6 +6,9 @@ use eyewall::{Cache, Options};
 
 use crate::{Error, output};
 
+/// What an entry takes beside key, metadata and value, before it is padded to a multiple of eight bytes.
+pub(crate) const HEADER_BYTES: u64 = 44;
+
 /// The volume that the command line or the environment names.
 pub(crate) fn named(cache: Option<&Path>) -> Result<&Path, Error> {
     cache.filter(|path| !path.as_os_str().is_empty()).ok_or(Error::NoVolume)
@@ -38,5 +41,18 @@ pub(crate) fn storage_warning(cache: &Cache) -> Option<String> {
 pub(crate) fn warn_of_storage(cache: &Cache) {
     if let Some(warning) = storage_warning(cache) {
         output::tell(output::WARNING, "eyewall: warning", &warning);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_entry_takes_what_we_think() {
+        let cache = Options::new().heap().unwrap();
+        cache.put("key", [0; 1001]).unwrap();
+        assert_eq!(cache.stats().unwrap().live_bytes, HEADER_BYTES + 3 + 1001);
+        assert!((HEADER_BYTES + 3 + 1001).is_multiple_of(8), "so that no padding hides a difference of four");
     }
 }

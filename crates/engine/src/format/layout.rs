@@ -38,7 +38,7 @@ const ENTRY_MAX: u64 = u32::MAX as u64 / 2;
 /// Larger hints count as this. Sizes have heavy tails, and a cache keeps the small: by the mean of what it is asked
 /// for (51 KB in one web trace) its index would fill long before its data. More slots cost 0.3 %.
 const ENTRY_SIZE_HINT_MAX: u64 = 4096;
-const PAGE: u64 = 4096;
+pub(crate) const PAGE: u64 = 4096;
 
 /// The shape of a volume. The first block of fields is stored; the offsets follow from it ([`Layout::place_parts`]).
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]

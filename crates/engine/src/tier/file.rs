@@ -18,6 +18,7 @@ use crate::format::hash::Secret;
 use crate::format::superblock::Superblock;
 use crate::options::Options;
 use crate::process::Door;
+use crate::stats::{self, FoundTier};
 use crate::stripe::Stripe;
 use crate::volume::Volume;
 
@@ -82,7 +83,7 @@ impl Wanted<'_> {
             Err(error) => return Err(attach::open_error(&self.path, error)),
         };
         let again = file.try_clone().map_err(reading)?;
-        if !self.trusts(&file.metadata().map_err(reading)?) {
+        if !is_trusted(&file.metadata().map_err(reading)?, &self.owner) {
             return self.replace(again, true, "another user's file has its name");
         }
         match attach::attach(&self.options.any_shape(), file, Some(&self.path), Some(self.volume)) {
@@ -145,15 +146,42 @@ impl Wanted<'_> {
             .map_err(|error| attach::create_error(&self.path, layout.size, error))?;
         Ok(())
     }
+}
 
-    /// Whether the file can only be of somebody who may write the volume, too, and is open to nobody else.
-    fn trusts(&self, found: &Metadata) -> bool {
-        let (mode, wanted) = (found.mode() & PERMISSIONS, self.owner.mode() & PERMISSIONS);
-        let same_group = found.gid() == self.owner.gid();
-        let known = [0, self.owner.uid()].contains(&found.uid());
-        let writer = known || wanted & 0o002 != 0 || (wanted & 0o020 != 0 && same_group);
-        found.is_file() && mode == wanted && (same_group || wanted & OF_GROUP == 0) && writer
+/// Whether a file can only be of somebody who may write the volume, too, whose file's owner is `owner`, and is open to nobody
+/// else.
+fn is_trusted(found: &Metadata, owner: &Metadata) -> bool {
+    let (mode, wanted) = (found.mode() & PERMISSIONS, owner.mode() & PERMISSIONS);
+    let same_group = found.gid() == owner.gid();
+    let known = [0, owner.uid()].contains(&found.uid());
+    let writer = known || wanted & 0o002 != 0 || (wanted & 0o020 != 0 && same_group);
+    found.is_file() && mode == wanted && (same_group || wanted & OF_GROUP == 0) && writer
+}
+
+/// Looks at the tier of `volume` in `folder`, without joining it.
+pub(super) fn look(folder: &Path, volume: &Volume) -> Result<Option<FoundTier>> {
+    let Some(path_of_volume) = volume.membership.path() else { return Ok(None) };
+    let Some(door) = volume.membership.door() else { return Ok(None) };
+    let path = folder.join(name(door.identity()));
+    let reading = |error| Error::io("reading", &path, error);
+    if path.is_symlink() {
+        return Ok(None);
     }
+    let file = match file::open(&path, false) {
+        Ok(file) => file,
+        Err(error) if error.kind() == ErrorKind::NotFound => return Ok(None),
+        Err(error) => return Err(reading(error)),
+    };
+    let owner = std::fs::metadata(path_of_volume).map_err(|error| Error::io("reading", path_of_volume, error))?;
+    if !is_trusted(&file.metadata().map_err(reading)?, &owner) {
+        return Ok(None);
+    }
+    let tier = attach::attach(&Options::new().read_only(true), file, Some(&path), None)?;
+    if tier.secret.hash_seed != volume.secret.hash_seed {
+        return Ok(None);
+    }
+    let stats = stats::collect_tier(&tier)?;
+    Ok(Some(FoundTier { path, stats }))
 }
 
 /// Mode and group of a volume's file, for its tier's.
@@ -171,7 +199,7 @@ pub(super) fn after_leaving(tier: &Volume, door: &Door) {
         // Another user's, in a folder where only he may remove it: it takes no memory at least.
         for number in 0..tier.layout.stripes as usize {
             // Nobody else is there: the lock isn't needed.
-            let _ = Stripe::unlocked(tier, number).give_back();
+            let _ = Stripe::unlocked(tier, number).give_all_back();
         }
     }
 }

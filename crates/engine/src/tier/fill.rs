@@ -85,25 +85,32 @@ impl Tier {
         stripe.missing() == 0
     }
 
-    /// Looks at the memory, if it is time; gives some back, if it must be.
+    /// Looks at the memory, if it is time; gives some back, if it must be, or goes on with what was begun.
     pub(super) fn look_at_memory(&self) {
         if self.pressure.demands_pages() {
-            self.give_way();
+            self.give_way(false);
+        } else if self.leaves.load(Relaxed) {
+            self.give_way(true);
         }
     }
 
-    /// Gives the pages of one stripe back, with what is in it: of the largest, or of the next where readers hold some of that.
+    /// Gives pages of one stripe back, with what is in it: of one where that was begun, else of the largest, or of the next where
+    /// readers hold some of that. A large stripe takes more than one call; `begins_none`: this one only goes on.
     #[cold]
-    fn give_way(&self) {
+    fn give_way(&self, begins_none: bool) {
         let stripes = (0..self.volume.layout.stripes as usize).map(|number| Stripe::unlocked(&self.volume, number));
-        let mut present: Vec<(u64, usize)> =
-            stripes.filter(Stripe::has_pages).map(|stripe| (stripe.present(), stripe.number)).collect();
+        let mut present: Vec<(bool, u64, usize)> = stripes
+            .filter(|stripe| stripe.is_leaving() || (stripe.has_pages() && !begins_none))
+            .map(|stripe| (stripe.is_leaving(), stripe.present(), stripe.number))
+            .collect();
         present.sort_unstable();
-        let gone = |number| {
-            let stripe = Stripe::try_lock(&self.volume, number, self.may_probe());
-            stripe.is_some_and(|mut stripe| stripe.give_back().is_ok())
+        let was_begun = present.last().is_some_and(|(is_leaving, ..)| *is_leaving);
+        let step = |(.., number): (bool, u64, usize)| {
+            let mut stripe = Stripe::try_lock(&self.volume, number, self.may_probe())?;
+            stripe.give_back().ok()
         };
-        let _ = present.into_iter().rev().any(|(_, number)| gone(number));
+        let was_last = present.into_iter().rev().find_map(step);
+        self.leaves.store(was_last.map_or(was_begun, |last| !last), Relaxed);
     }
 
     /// Gives all pages back that nobody holds, with what is in them, and the file's name: the volume has another tier now.
@@ -111,7 +118,7 @@ impl Tier {
         file::retire(&self.volume);
         for number in 0..self.volume.layout.stripes as usize {
             if let Some(mut stripe) = Stripe::try_lock(&self.volume, number, true) {
-                let _ = stripe.give_back();
+                let _ = stripe.give_all_back();
             }
         }
     }

@@ -22,9 +22,9 @@ mod file;
 mod fill;
 mod pressure;
 
-use std::path::PathBuf;
-use std::sync::atomic::AtomicU64;
+use std::path::{Path, PathBuf};
 use std::sync::atomic::Ordering::{Relaxed, SeqCst};
+use std::sync::atomic::{AtomicBool, AtomicU64};
 use std::sync::{Arc, OnceLock};
 
 use self::pressure::Pressure;
@@ -38,7 +38,7 @@ use crate::options::Options;
 use crate::process::Door;
 use crate::purge::{self, Subject, Verdict};
 use crate::read::{self, Pinned, Use, Wanted};
-use crate::stats::{self, TierStats};
+use crate::stats::{self, FoundTier, TierStats};
 use crate::stripe::{RingId, Stripe};
 use crate::thread::{Counter, Thread};
 use crate::volume::Volume;
@@ -67,6 +67,8 @@ pub(crate) struct Tiers {
 pub(crate) struct Tier {
     pub(crate) volume: Arc<Volume>,
     pressure: Pressure,
+    /// This process has given back a part of a stripe, and goes on with the rest as soon as it is asked for something.
+    leaves: AtomicBool,
     /// When the holder of a busy lock was asked for last.
     probed_ms: AtomicU64,
     /// Copies that could have been made where there was no room left.
@@ -85,6 +87,11 @@ enum Copy<'a> {
 pub(crate) fn open(options: &Options, volume: &Arc<Volume>) -> Result<Option<Arc<Tiers>>> {
     let tier = Tier::open(options, volume)?;
     Ok(tier.map(|tier| Arc::new(Tiers { of: volume.id, tier: Some(tier), next: OnceLock::new() })))
+}
+
+/// Looks at the tier that others use before `volume`, in `folder`.
+pub(crate) fn look(folder: &Path, volume: &Volume) -> Result<Option<FoundTier>> {
+    file::look(folder, volume)
 }
 
 /// For volumes that can't have a tier.
@@ -163,6 +170,7 @@ impl Tier {
         Ok(Some(Self {
             volume: file::open(options, bytes, volume)?,
             pressure: Pressure::new(),
+            leaves: AtomicBool::new(false),
             probed_ms: AtomicU64::new(0),
             offers: AtomicU64::new(0),
         }))

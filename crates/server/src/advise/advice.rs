@@ -145,7 +145,7 @@ fn percent(estimate: Estimate) -> String {
 
 fn recommendation(advice: &Advice) -> String {
     let mut text = format!(
-        "recommended  {GOOD}{}{GOOD:#}: {}\n             eyewall create --size {} --entry-size-hint {}\n",
+        "recommended  {GOOD}{}{GOOD:#}\n             {}\n             eyewall create --size {} --entry-size-hint {}\n",
         size(advice.recommended_bytes),
         advice.rule,
         option(advice.recommended_bytes),
@@ -216,7 +216,7 @@ mod tests {
             one_hit_bytes_ratio: 0.55,
             object_hits_max_ratio: 0.75,
             recommended_bytes: base.size_bytes,
-            rule: "the smallest size from which on no doubling buys a point of object hits",
+            rule: "the smallest from which on no doubling buys a point of object hits",
             entry_size_hint: 1200,
             more: vec![More::new(1.5, &base, &larger), More::new(2.0, &base, &sizes[6])],
             base,

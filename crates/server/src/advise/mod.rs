@@ -169,7 +169,7 @@ fn advise_on(trace: &Trace, mut tallies: Vec<Tally>, advise: &Advise) -> Result<
         rule: if sizes.last() == Some(&recommended) && !advise.size.is_empty() {
             "the largest of those that were tried"
         } else {
-            "the smallest size from which on no doubling buys a point of object hits"
+            "the smallest from which on no doubling buys a point of object hits"
         },
         entry_size_hint: replay::hint(trace),
         base: base.clone(),

@@ -1,10 +1,11 @@
-//! The miss-ratio curve as an image that reads well on light and on dark, and to those who hear it.
+//! The miss-ratio curve as an image.
 
 use std::fmt::Write as _;
 
 use super::advice::Advice;
 use super::estimate::{Estimate, Point};
 use super::plot::{across, misses, top};
+use crate::svg::Image;
 use crate::units::size;
 
 const WIDTH: f64 = 720.0;
@@ -13,32 +14,36 @@ const LEFT: f64 = 64.0;
 const RIGHT: f64 = 696.0;
 const TOP: f64 = 64.0;
 const BOTTOM: f64 = 352.0;
+/// What the mark's words take in large letters.
+const MARK_WIDTH: f64 = 230.0;
 /// Labels below the axis that fit beside each other.
 const LABELS_MAX: usize = 8;
 
+const LIGHT: &str = "--grid:#d8dee4;--objects:#0a5ea8;--bytes:#a44a00";
+const DARK: &str = "--grid:#30363d;--objects:#6cb6ff;--bytes:#f0a35e";
 const STYLE: &str = "\
-text{font:13px system-ui,sans-serif;fill:var(--ink)}\
-svg{--paper:#fff;--ink:#1f2328;--grid:#d8dee4;--objects:#0a5ea8;--bytes:#a44a00}\
-@media (prefers-color-scheme:dark){svg{--paper:#0d1117;--ink:#e6edf3;--grid:#30363d;--objects:#6cb6ff;--bytes:#f0a35e}}\
-.paper{fill:var(--paper)}.grid{stroke:var(--grid)}.title{font-size:16px;font-weight:600}\
+.grid{stroke:var(--grid)}.mark{stroke:var(--ink);stroke-dasharray:2 4}\
 .objects{stroke:var(--objects)}.bytes{stroke:var(--bytes);stroke-dasharray:6 4}.objects,.bytes{fill:none;stroke-width:2.5}\
 .band{fill:var(--objects);opacity:.18}.dot{fill:var(--objects)}";
 
 /// The image, a whole file.
 pub(crate) fn svg(advice: &Advice) -> String {
-    let mut text = format!(
-        "<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 {WIDTH} {HEIGHT}\" role=\"img\" \
-         aria-labelledby=\"title desc\">\n<title id=\"title\">Miss ratio by size of the volume: {}</title>\n\
-         <desc id=\"desc\">{}</desc>\n<style>{STYLE}</style>\n\
-         <rect class=\"paper\" width=\"{WIDTH}\" height=\"{HEIGHT}\"/>\n",
-        escaped(&advice.logs.join(", ")),
-        description(advice),
-    );
+    let image = Image {
+        width: WIDTH,
+        height: HEIGHT,
+        title: &format!("Miss ratio by size of the volume: {}", advice.logs.join(", ")),
+        description: &description(advice),
+        light: LIGHT,
+        dark: DARK,
+        style: STYLE,
+    };
+    let mut text = image.head();
     let _ = writeln!(text, "<text class=\"title\" x=\"{LEFT}\" y=\"28\">Misses by size of the volume</text>");
     legend(&mut text);
     let points = &advice.sizes;
     let highest = top(points);
     axes(&mut text, points, highest);
+    mark(&mut text, points, advice.recommended_bytes);
     if points.len() > 1 {
         band(&mut text, points, highest);
         line(&mut text, points, highest, 1, "bytes");
@@ -76,7 +81,7 @@ fn description(advice: &Advice) -> String {
 }
 
 fn legend(text: &mut String) {
-    for (x, class, words) in [(LEFT, "objects", "of requests"), (LEFT + 150.0, "bytes", "of bytes")] {
+    for (x, class, words) in [(LEFT, "objects", "of requests"), (LEFT + 180.0, "bytes", "of bytes")] {
         let (end, words_at) = (x + 28.0, x + 36.0);
         let _ = writeln!(
             text,
@@ -100,11 +105,11 @@ fn axes(text: &mut String, points: &[Point], highest: f64) {
     // Powers of two read best; where they are too many, every second, third, and so on.
     let powers: Vec<&Point> = points.iter().filter(|point| point.size_bytes.is_power_of_two()).collect();
     let labelled = if powers.len() < 2 { points.iter().collect() } else { powers };
-    for point in labelled.iter().step_by(labelled.len().div_ceil(LABELS_MAX).max(1)) {
-        let x = x(points, point.size_bytes);
+    for (number, point) in labelled.iter().step_by(labelled.len().div_ceil(LABELS_MAX).max(1)).enumerate() {
+        let (x, class) = (x(points, point.size_bytes), if number % 2 == 1 { " class=\"wide\"" } else { "" });
         let _ = writeln!(
             text,
-            "<text x=\"{x:.1}\" y=\"{:.1}\" text-anchor=\"middle\">{}</text>",
+            "<text{class} x=\"{x:.1}\" y=\"{:.1}\" text-anchor=\"middle\">{}</text>",
             BOTTOM + 22.0,
             size(point.size_bytes)
         );
@@ -114,6 +119,22 @@ fn axes(text: &mut String, points: &[Point], highest: f64) {
         text,
         "<text x=\"{middle}\" y=\"{:.1}\" text-anchor=\"middle\">Size of the volume</text>",
         BOTTOM + 48.0
+    );
+}
+
+/// Where the recommended size is. Its name stands behind it, where the curves have come down, if there is room.
+fn mark(text: &mut String, points: &[Point], recommended: u64) {
+    if !points.iter().any(|point| point.size_bytes == recommended) {
+        return;
+    }
+    let x = x(points, recommended);
+    let (words_at, anchor) = if x > RIGHT - MARK_WIDTH { (x - 8.0, "end") } else { (x + 8.0, "start") };
+    let _ = writeln!(
+        text,
+        "<path class=\"mark\" d=\"M{x:.1} {TOP}V{BOTTOM}\"/><text x=\"{words_at:.1}\" y=\"{:.1}\" \
+         text-anchor=\"{anchor}\">{} recommended</text>",
+        TOP + 18.0,
+        size(recommended)
     );
 }
 
@@ -144,8 +165,4 @@ fn x(points: &[Point], bytes: u64) -> f64 {
 
 fn y(ratio: f64, highest: f64) -> f64 {
     BOTTOM - ratio / highest * (BOTTOM - TOP)
-}
-
-fn escaped(text: &str) -> String {
-    text.replace('&', "&amp;").replace('<', "&lt;").replace('>', "&gt;")
 }

@@ -9,10 +9,10 @@ use std::hash::{BuildHasherDefault, Hasher};
 
 use xxhash_rust::xxh3::xxh3_64;
 
+use crate::volume::HEADER_BYTES;
+
 /// Requests that are kept without `--exact`: 128 MiB of them.
 const KEPT_MAX: usize = 8 << 20;
-/// Header of an entry, without the padding to a multiple of eight bytes.
-const HEADER_BYTES: u64 = 40;
 const UNIT_BYTES: u64 = 8;
 
 /// What was read, sampled or not.
@@ -263,12 +263,12 @@ mod tests {
     #[test]
     fn what_was_asked_for_once_is_counted_by_keys_and_by_bytes() {
         let mut collector = Collector::new(false);
-        for (key, bytes) in [("a", 23), ("b", 103), ("a", 0)] {
+        for (key, bytes) in [("a", 19), ("b", 99), ("a", 0)] {
             collector.add(key.as_bytes(), bytes);
         }
         let trace = collector.finish();
         assert_eq!(trace.footprint_bytes(), 64 + 144);
         assert_eq!(trace.one_hit_shares(), (0.5, 144.0 / 208.0));
-        assert_eq!((trace.rate, trace.median_bytes()), (1.0, 104));
+        assert_eq!((trace.rate, trace.median_bytes()), (1.0, 100));
     }
 }

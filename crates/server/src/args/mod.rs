@@ -221,6 +221,9 @@ pub struct Stat {
     /// The entries by size, too
     #[arg(long)]
     pub sizes: bool,
+    /// Where the volume's tier is looked for: copies in shared memory, of programs that open the volume with one
+    #[arg(long, value_name = "DIR", default_value = "/dev/shm")]
+    pub tier_folder: PathBuf,
     /// One JSON object
     #[arg(long)]
     pub json: bool,

@@ -5,26 +5,32 @@ use std::io::Write as _;
 use std::path::Path;
 use std::time::Duration;
 
-use eyewall::{Details, ProcessDetails, SizeClass, Stats, StripeDetails};
+use eyewall::{Details, FoundTier, ProcessDetails, SizeClass, Stats, StripeDetails, TierStats};
 use serde::Serialize;
 
 use super::parts;
 use crate::args::Stat;
 use crate::output::{GOOD, HEADING, WARNING, text_to_stdout};
 use crate::units::{count, counted, duration, size};
-use crate::{Error, Outcome, volume};
+use crate::volume::{self, HEADER_BYTES};
+use crate::{Error, Outcome};
 
-const BAR_CELLS: u64 = 30;
+const BAR_CELLS: u64 = 20;
 /// Larger entry-size hints count as this (docs/format.md).
 const HINT_MAX: u64 = 4096;
-/// What a record has beside key, metadata and value.
-const HEADER_BYTES: u64 = 40;
 
 pub(crate) fn run(path: &Path, stat: &Stat) -> Result<Outcome, Error> {
     let cache = volume::open_to_read(path)?;
-    let stats = cache.stats()?;
+    let mut stats = cache.stats()?;
     let mut warnings = warnings(&stats);
     warnings.extend(volume::storage_warning(&cache));
+    match cache.tier_in(&stat.tier_folder) {
+        Ok(found) => {
+            warnings.extend(found.as_ref().and_then(leftover));
+            stats.tier = found.map(|found| found.stats);
+        }
+        Err(error) => warnings.push(format!("the volume's tier can't be looked at: {error}.")),
+    }
     let details = if stat.stripes || stat.processes || stat.sizes { cache.details()? } else { Details::default() };
     let text = if stat.json {
         json(path, &stats, Shown::new(stat, &details), warnings)
@@ -111,7 +117,7 @@ fn gauges(stats: &Stats) -> [(&'static str, u64, u64, String); 3] {
             "data",
             stats.live_bytes,
             stats.data_bytes,
-            format!("{} live, {} free of {}", size(stats.live_bytes), size(stats.free_bytes), size(stats.data_bytes)),
+            format!("{} of {}, {} free", size(stats.live_bytes), size(stats.data_bytes), size(stats.free_bytes)),
         ),
         (
             "index",
@@ -129,25 +135,9 @@ fn gauges(stats: &Stats) -> [(&'static str, u64, u64, String); 3] {
 }
 
 fn lines(stats: &Stats) -> Vec<(&'static str, String)> {
-    let evictions = stats.evictions_cold
-        + stats.evictions_expired
-        + stats.evictions_purged
-        + stats.evictions_index
-        + stats.evictions_damaged;
     let mut lines = vec![
         ("writes", format!("{}, {}", counted(stats.puts, "put", "puts"), counted(stats.removes, "remove", "removes"))),
-        (
-            "evicted",
-            format!(
-                "{} ({} cold, {} expired, {} purged, {} because the index was full, {} damaged)",
-                count(evictions),
-                count(stats.evictions_cold),
-                count(stats.evictions_expired),
-                count(stats.evictions_purged),
-                count(stats.evictions_index),
-                count(stats.evictions_damaged)
-            ),
-        ),
+        ("evicted", evicted(stats)),
         ("written", format!("{} by puts, {} moved within", size(stats.bytes_written), size(stats.bytes_copied))),
         (
             "users",
@@ -167,9 +157,8 @@ fn lines(stats: &Stats) -> Vec<(&'static str, String)> {
             ),
         ),
     ];
-    if evictions > 0 {
-        let age = duration(Duration::from_millis(stats.eviction_age_ms));
-        let _ = write!(lines[1].1, ", the last one {age} old");
+    if let Some(tier) = &stats.tier {
+        lines.extend(["tier", ""].into_iter().zip(tier_figures(tier)));
     }
     if stats.purges > 0 {
         lines.insert(2, ("purges", purges(stats)));
@@ -179,6 +168,57 @@ fn lines(stats: &Stats) -> Vec<(&'static str, String)> {
         lines.push(("troubles", troubles));
     }
     lines
+}
+
+/// How many, why, and how old the last one was.
+fn evicted(stats: &Stats) -> String {
+    let whys = [
+        (stats.evictions_cold, "cold"),
+        (stats.evictions_expired, "expired"),
+        (stats.evictions_purged, "purged"),
+        (stats.evictions_index, "because the index was full"),
+        (stats.evictions_damaged, "damaged"),
+    ];
+    let happened = whys.iter().filter(|(number, _)| *number > 0);
+    let parts: Vec<String> = happened.map(|(number, why)| format!("{} {why}", count(*number))).collect();
+    match whys.iter().map(|(number, _)| number).sum::<u64>() {
+        0 => "0".to_owned(),
+        all => {
+            let age = duration(Duration::from_millis(stats.eviction_age_ms));
+            format!("{} ({}), the last one {age} old", count(all), parts.join(", "))
+        }
+    }
+}
+
+/// The copies in shared memory of those who opened the volume with a tier, in two lines.
+fn tier_figures(tier: &TierStats) -> [String; 2] {
+    [
+        format!(
+            "{} of {} in memory, {}, {}",
+            size(tier.present_bytes),
+            size(tier.size_bytes),
+            counted(tier.entries, "copy", "copies"),
+            counted(tier.processes, "process", "processes"),
+        ),
+        format!(
+            "{}, {} void; {} made, {} evicted",
+            counted(tier.hits, "hit", "hits"),
+            count(tier.voids),
+            count(tier.fills),
+            count(tier.evictions),
+        ),
+    ]
+}
+
+/// A tier of processes that were all killed.
+fn leftover(found: &FoundTier) -> Option<String> {
+    (found.stats.processes == 0).then(|| {
+        format!(
+            "{} is the tier of processes that were killed. It takes memory until a program opens the volume with a tier \
+             again. Removing the file is always safe.",
+            found.path.display()
+        )
+    })
 }
 
 fn purges(stats: &Stats) -> String {
@@ -271,7 +311,7 @@ mod tests {
     fn an_index_that_fills_before_the_data_is_told_in_words() {
         let text = table_with_warnings(&stats());
         assert!(text.contains("warning  the index is nearly full while 40 MiB"), "{text}");
-        assert!(text.contains("--entry-size-hint 484`"), "{text}");
+        assert!(text.contains("--entry-size-hint 480`"), "{text}");
 
         let mut full = stats();
         (full.live_bytes, full.free_bytes) = (58 << 20, 2 << 20);
@@ -296,21 +336,18 @@ mod tests {
         let text = table_with_warnings(&stats);
         assert!(text.contains("emptied 1 time, because the file could not be trusted"), "{text}");
         assert!(text.contains("repaired 2 times after a process died"), "{text}");
-        assert!(
-            text.contains("evicted  3 (0 cold, 0 expired, 0 purged, 0 because the index was full, 3 damaged)"),
-            "{text}"
-        );
+        assert!(text.contains("evicted  3 (3 damaged), the last one "), "{text}");
     }
 
     #[test]
     fn the_hit_ratio_is_a_bar_and_a_figure() {
         let text = table_with_warnings(&stats());
-        assert!(text.contains("hits     [###########################   ] 93.0 %   93 of 100 lookups"), "{text}");
+        assert!(text.contains("hits     [##################  ] 93.0 %   93 of 100 lookups"), "{text}");
     }
 
     #[test]
     fn an_unused_volume_has_no_ratio() {
         let text = table_with_warnings(&Stats::default());
-        assert!(text.contains("hits     [                              ]    -     0 of 0 lookups"), "{text}");
+        assert!(text.contains("hits     [                    ]    -     0 of 0 lookups"), "{text}");
     }
 }

@@ -55,3 +55,32 @@ fn a_look_by_the_tools_is_no_use() {
     }
     assert_eq!(figures(&volume), before);
 }
+
+#[test]
+fn the_tier_that_programs_use_is_seen_and_so_is_what_is_left_of_it() {
+    let volume = Volume::new();
+    let folder = tempfile::tempdir_in("/dev/shm").unwrap();
+    let with = |words: &[&str]| {
+        let mut command = volume.command(["stat", "--tier-folder", folder.path().to_str().unwrap()]);
+        crate::command::run(command.args(words), b"").text().to_owned()
+    };
+    assert!(!with(&[]).contains("tier "));
+    let cache = eyewall::Options::new().tier(1 << 20).tier_folder(folder.path()).open(volume.path()).unwrap();
+    let text = with(&[]);
+    for part in ["\ntier     ", " of 1 MiB in memory, 0 copies, 1 process\n", "\n         0 hits, 0 void; "] {
+        assert!(text.contains(part), "{part} in\n{text}");
+    }
+    assert!(!text.contains("killed"), "{text}");
+    let told: serde_json::Value = serde_json::from_str(&with(&["--json"])).unwrap();
+    assert_eq!((&told["tier"]["size_bytes"], &told["tier"]["processes"]), (&(1 << 20).into(), &1.into()));
+    assert!(figures(&volume)["tier"].is_null(), "it lies elsewhere");
+
+    // As if its processes had been killed: its file is still there.
+    let (path, kept) = (cache.tier_path().unwrap().to_owned(), folder.path().join("kept"));
+    std::fs::copy(&path, &kept).unwrap();
+    drop(cache);
+    std::fs::rename(kept, &path).unwrap();
+    let text = with(&[]);
+    assert!(text.contains(" copies, 0 processes\n") && text.contains(path.to_str().unwrap()), "{text}");
+    assert!(text.contains("is the tier of processes that were killed"), "{text}");
+}

@@ -14,7 +14,7 @@ use crate::command::Volume;
 /// What a terminal is told when a program has the screen for itself, and when it gives it back.
 const ALTERNATE: &str = "\x1b[?1049h";
 const BACK: &str = "\x1b[?1049l";
-const SHOW_CURSOR: &str = "\x1b[?25h";
+const SHOW_CARET: &str = "\x1b[?25h";
 
 /// `eyewall top` on a terminal of 80 columns and 24 rows: our end of it, and all that it has shown so far.
 struct Watched {
@@ -60,7 +60,7 @@ impl Watched {
     fn assert_orderly_end(mut self) {
         self.read_until(|_| false);
         assert_eq!(self.top.wait().unwrap().code(), Some(0), "{}", self.shown);
-        assert!(self.shown.contains(BACK) && self.shown.contains(SHOW_CURSOR), "{:?}", self.shown);
+        assert!(self.shown.contains(BACK) && self.shown.contains(SHOW_CARET), "{:?}", self.shown);
         assert!(is_cooked(&self.terminal), "it takes lines, and shows what is typed");
     }
 }

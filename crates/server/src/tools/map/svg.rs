@@ -1,11 +1,12 @@
-//! The rings as an image that reads well on light and on dark, and to those who hear it.
+//! The rings as an image.
 
 use std::fmt::Write as _;
 
 use eyewall::RingKind;
 
 use super::{KINDS, Ring, Totals, name};
-use crate::units::size;
+use crate::svg::{Image, escaped};
+use crate::units::{counted, size};
 
 const WIDTH: f64 = 800.0;
 const LEFT: f64 = 136.0;
@@ -13,28 +14,28 @@ const RIGHT: f64 = 784.0;
 const TOP: f64 = 84.0;
 const ROW: f64 = 22.0;
 const BAR: f64 = 16.0;
-const LEGEND_STEP: f64 = 106.0;
+const LEGEND_STEP: f64 = 138.0;
 
+const LIGHT: &str = "--live:#1a7f37;--held:#8250df;--dead:#d4a72c;--filler:#0969da;--unreadable:#cf222e;--free:#d8dee4";
+const DARK: &str = "--live:#3fb950;--held:#bc8cff;--dead:#bb8009;--filler:#58a6ff;--unreadable:#ff7b72;--free:#30363d";
 const STYLE: &str = "\
-text{font:13px system-ui,sans-serif;fill:var(--ink)}\
-svg{--paper:#fff;--ink:#1f2328;--live:#1a7f37;--held:#8250df;--dead:#d4a72c;--filler:#0969da;--unreadable:#cf222e;--free:#d8dee4}\
-@media (prefers-color-scheme:dark){svg{--paper:#0d1117;--ink:#e6edf3;--live:#3fb950;--held:#bc8cff;--dead:#bb8009;\
---filler:#58a6ff;--unreadable:#ff7b72;--free:#30363d}}\
-.paper{fill:var(--paper)}.title{font-size:16px;font-weight:600}.live{fill:var(--live)}.held{fill:var(--held)}\
-.dead{fill:var(--dead)}.filler{fill:var(--filler)}.unreadable{fill:var(--unreadable)}.free{fill:var(--free)}";
+.live{fill:var(--live)}.held{fill:var(--held)}.dead{fill:var(--dead)}.filler{fill:var(--filler)}\
+.unreadable{fill:var(--unreadable)}.free{fill:var(--free)}";
 
 /// The image, a whole file.
 pub(super) fn svg(path: &str, rings: &[Ring], totals: &Totals) -> String {
-    let height = TOP + ROW * rings.len() as f64 + 12.0;
-    let path = path.replace('&', "&amp;").replace('<', "&lt;").replace('>', "&gt;");
-    let mut text = format!(
-        "<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 {WIDTH} {height}\" role=\"img\" \
-         aria-labelledby=\"title desc\">\n<title id=\"title\">What lies where in {path}</title>\n\
-         <desc id=\"desc\">{}</desc>\n<style>{STYLE}</style>\n\
-         <rect class=\"paper\" width=\"{WIDTH}\" height=\"{height}\"/>\n\
-         <text class=\"title\" x=\"16\" y=\"28\">What lies where in {path}</text>\n",
-        description(rings, totals),
-    );
+    let title = format!("What lies where in {path}");
+    let image = Image {
+        width: WIDTH,
+        height: TOP + ROW * rings.len() as f64 + 12.0,
+        title: &title,
+        description: &description(rings, totals),
+        light: LIGHT,
+        dark: DARK,
+        style: STYLE,
+    };
+    let mut text = image.head();
+    let _ = writeln!(text, "<text class=\"title\" x=\"16\" y=\"28\">{}</text>", escaped(&title));
     for (number, (_, name)) in KINDS.iter().enumerate() {
         let x = 16.0 + LEGEND_STEP * number as f64;
         let _ = writeln!(
@@ -53,14 +54,14 @@ pub(super) fn svg(path: &str, rings: &[Ring], totals: &Totals) -> String {
 /// What the image shows, in a sentence.
 fn description(rings: &[Ring], totals: &Totals) -> String {
     let parts = KINDS.iter().filter_map(|(_, name)| totals.get(name).map(|bytes| format!("{} {name}", size(*bytes))));
-    format!("{} rings: {}.", rings.len(), parts.collect::<Vec<_>>().join(", "))
+    format!("{}: {}.", counted(rings.len() as u64, "ring", "rings"), parts.collect::<Vec<_>>().join(", "))
 }
 
 fn row(text: &mut String, ring: &Ring, y: f64) {
     let kind = if ring.which == RingKind::Small { "small" } else { "main" };
     let _ = writeln!(
         text,
-        "<text x=\"{}\" y=\"{}\" text-anchor=\"end\">{} {kind}, {}</text>",
+        "<text x=\"{}\" y=\"{}\" text-anchor=\"end\">{} {kind}<tspan class=\"wide\">, {}</tspan></text>",
         LEFT - 8.0,
         y + BAR - 3.0,
         ring.stripe,

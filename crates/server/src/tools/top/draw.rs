@@ -30,7 +30,7 @@ pub(super) fn draw(frame: &mut Frame<'_>, view: &View, is_plain: bool) {
         Layout::horizontal([Constraint::Percentage(55), Constraint::Min(0)]).areas(below)
     } else {
         let shown = (view.processes.len() as u16).min(PROCESSES_MAX) + 1;
-        Layout::vertical([Constraint::Min(0), Constraint::Length(shown)]).areas(below)
+        Layout::vertical([Constraint::Min(0), Constraint::Length(shown)]).spacing(1).areas(below)
     };
     hot_keys(frame, hot, view);
     show_processes(frame, processes, view);
@@ -41,16 +41,16 @@ fn bold(text: impl Into<String>) -> Span<'static> {
 }
 
 fn figures(view: &View, good: Style) -> Vec<Line<'static>> {
-    let gauge = |name: &str, part: u64, whole: u64, words: String| {
-        let share = part as f64 * 100.0 / whole.max(1) as f64;
+    let percent = |ratio: Option<f64>| ratio.map_or_else(|| "-".to_owned(), |ratio| format!("{:.1} %", ratio * 100.0));
+    let gauge = |name: &str, ratio: Option<f64>, words: String| {
+        let part = ratio.map_or(0, |ratio| (ratio * 1e9) as u64);
         Line::from(vec![
             Span::raw(format!("{name:<8} ")),
-            Span::styled(format!("{:<BAR_CELLS$}", bar(part, whole, BAR_CELLS)), good),
-            Span::raw(format!(" {share:>5.1} %   {words}")),
+            Span::styled(format!("{:<BAR_CELLS$}", bar(part, 1_000_000_000, BAR_CELLS)), good),
+            Span::raw(format!(" {:>7}   {words}", percent(ratio))),
         ])
     };
-    let percent = |ratio: Option<f64>| ratio.map_or_else(|| "-".to_owned(), |ratio| format!("{:.1} %", ratio * 100.0));
-    let thousandths = view.hit_ratio.map_or(0, |ratio| (ratio * 1000.0) as u64);
+    let share = |part: u64, whole: u64| Some(part as f64 / whole.max(1) as f64);
     let rates = view.per_second;
     let rate = |rate: f64| format!("{:>11}", count(rate.round() as u64));
     vec![
@@ -65,9 +65,17 @@ fn figures(view: &View, good: Style) -> Vec<Line<'static>> {
             )),
         ]),
         Line::default(),
-        gauge("data", view.live_bytes, view.data_bytes, format!("{} live", size(view.live_bytes))),
-        gauge("index", view.index_live, view.index_slots, format!("{} slots", count(view.index_live))),
-        gauge("hits", thousandths, 1000, format!("{} over the run", percent(view.hit_ratio_of_run))),
+        gauge(
+            "data",
+            share(view.live_bytes, view.data_bytes),
+            format!("{} of {}", size(view.live_bytes), size(view.data_bytes)),
+        ),
+        gauge(
+            "index",
+            share(view.index_live, view.index_slots),
+            format!("{} of {} slots", count(view.index_live), count(view.index_slots)),
+        ),
+        gauge("hits", view.hit_ratio, format!("{} over the run", percent(view.hit_ratio_of_run))),
         Line::default(),
         Line::from(bold(format!(
             "{:<10}{:>11}{:>11}{:>11}{:>11}{:>11}",
@@ -121,13 +129,14 @@ fn show_processes(frame: &mut Frame<'_>, area: Rect, view: &View) {
         format!("{:>8} {:>9} {:>7} {:>5} {:>9} {:>9}", "PROCESS", "FOR", "THREADS", "PINS", "HITS/S", "MISSES/S");
     let lines = view.processes.iter().map(|process| {
         Line::from(format!(
-            "{:>8} {:>9} {:>7} {:>5} {:>9} {:>9}",
+            "{:>8} {:>9} {:>7} {:>5} {:>9} {:>9}{}",
             process.pid,
             duration(Duration::from_secs(process.since_seconds)),
             process.threads,
             process.pins,
             count(process.hits_per_second.round() as u64),
             count(process.misses_per_second.round() as u64),
+            if process.is_this { "  this one" } else { "" },
         ))
     });
     frame.render_widget(

@@ -64,6 +64,8 @@ pub(super) struct Process {
     pub(super) pins: u64,
     pub(super) hits_per_second: f64,
     pub(super) misses_per_second: f64,
+    /// The one that looks.
+    pub(super) is_this: bool,
 }
 
 /// Looks at a volume, and remembers the last look.
@@ -153,6 +155,7 @@ fn rates_of(now: &ProcessDetails, all_before: &[ProcessDetails], seconds: f64) -
         pins: now.pins,
         hits_per_second: rate(now.hits, before.map(|before| before.hits)),
         misses_per_second: rate(now.misses, before.map(|before| before.misses)),
+        is_this: now.pid == std::process::id(),
     }
 }
 
@@ -191,6 +194,7 @@ impl View {
                     pins: u64::from(number),
                     hits_per_second: 41_000.0,
                     misses_per_second: 296.0,
+                    is_this: number == 2,
                 })
                 .collect(),
         }
