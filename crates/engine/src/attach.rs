@@ -190,6 +190,10 @@ fn enter(
         shared_pins: std::sync::Mutex::default(),
         front_of: front_of.map(Arc::clone),
     });
+    if volume.region.is_stored() {
+        // Tables and index: each look-up needs some of it.
+        volume.region.will_reuse(0, volume.layout.data_at as usize);
+    }
     let joined = if options.read_only {
         let boot = file::boot_id().map_err(|error| Error::io("reading", Path::new("the boot's number"), error))?;
         volume.time_base.store(time_base(&volume, Some(boot)), Relaxed);

@@ -70,8 +70,9 @@ impl Cache {
         &self.volume
     }
 
-    /// The valid entry of `key`, held in place; `None` on a miss. Takes no lock, makes no system call (but
-    /// for a thread's first call) and copies nothing.
+    /// The valid entry of `key`, held in place; `None` on a miss. Takes no lock and copies nothing, and
+    /// makes no system call, but for a thread's first call, and in volumes on a disk: one in each 256 calls, and some in each
+    /// while the thread has to wait for storage.
     ///
     /// # Errors
     /// [`KeyEmpty`](crate::Error::KeyEmpty), [`KeyTooLong`](crate::Error::KeyTooLong). For readers that can't

@@ -80,6 +80,7 @@ mod hit;
 mod iter;
 mod lock;
 mod options;
+mod paging;
 mod policy;
 mod process;
 #[doc(hidden)]

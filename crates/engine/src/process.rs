@@ -12,6 +12,7 @@
 //! ```
 
 use std::fs::File;
+use std::os::unix::fs::FileExt as _;
 use std::path::{Path, PathBuf};
 use std::sync::Mutex;
 use std::sync::atomic::Ordering::{Acquire, Relaxed, Release};
@@ -87,6 +88,20 @@ impl Door {
     /// A fresh description of the file, with locks of its own, which no forked child shares.
     fn open(&self) -> io::Result<Private> {
         Private::open(|| file::reopen(&self.file, self.path.as_deref(), self.identity()))
+    }
+
+    /// Writes zeros to the file at `from` up to `to`, past the map. May fail in the middle.
+    pub(crate) fn write_zeros(&self, from: u64, to: u64) -> io::Result<()> {
+        static ZEROS: [u8; 64 << 10] = [0; 64 << 10];
+        // Only a process that closes what it doesn't know has lost the descriptor; and it does so when it begins.
+        if !self.file.is_still_ours() {
+            return Err(io::ErrorKind::NotFound.into());
+        }
+        for at in (from..to).step_by(ZEROS.len()) {
+            let bytes = ZEROS.len().min((to - at) as usize);
+            self.file.write_all_at(&ZEROS[..bytes], at)?;
+        }
+        Ok(())
     }
 
     /// Asks with a descriptor that is surely of our file.

@@ -14,6 +14,7 @@ use crate::format::record::{Flags, Header, Lengths, Record};
 use crate::format::slot::{FREQUENCY_MAX, Slot};
 use crate::format::times::{Phase, Times};
 use crate::hit::{Copied, Hit};
+use crate::paging;
 use crate::protocol;
 use crate::purge::{self, Subject, Verdict};
 use crate::seam;
@@ -206,6 +207,7 @@ pub(crate) fn find<'a>(
     wanted: Wanted,
     pin: &'a AtomicU64,
 ) -> Option<Pinned<'a>> {
+    let is_paging = paging::is_paging(volume);
     'again: loop {
         for which in 0..2 {
             let line = volume.bucket(place, which);
@@ -222,6 +224,9 @@ pub(crate) fn find<'a>(
                     continue 'again;
                 }
                 let Some(spot) = locate(volume, place.stripe, seen.position()) else { continue };
+                if is_paging {
+                    paging::begin(volume, spot);
+                }
                 // The pin below drains the processor's stores first; the record's way here is as long.
                 volume.region.prefetch(spot.0);
                 volume.region.prefetch(spot.0 + 64);
@@ -237,6 +242,9 @@ pub(crate) fn find<'a>(
                         continue 'again;
                     };
                     if wanted.takes(phase, flags) {
+                        if is_paging {
+                            paging::finish(volume, record, lengths);
+                        }
                         return Some(Pinned { volume, record, lengths, phase, pin, slot, seen });
                     }
                 }

@@ -5,11 +5,9 @@
 
 mod common;
 
-use std::fs::File;
-use std::os::fd::AsRawFd;
 use std::path::Path;
 
-use common::{disk_folder, fast_folder, value, version_of};
+use common::{disk_folder, drop_pages, fast_folder, value, version_of};
 use eyewall::{Cache, Error, Options};
 
 const ENTRIES: u32 = 150;
@@ -25,14 +23,6 @@ fn filled(path: &Path) {
     for number in 0..ENTRIES {
         cache.put(key(number), value(&key(number), 0, ENTRY)).unwrap();
     }
-}
-
-/// Has the kernel forget what it keeps of a file; it may not.
-fn drop_pages(path: &Path) {
-    let file = File::open(path).unwrap();
-    file.sync_all().unwrap();
-    // SAFETY: the descriptor is open; no pointers are involved.
-    assert_eq!(unsafe { libc::posix_fadvise(file.as_raw_fd(), 0, 0, libc::POSIX_FADV_DONTNEED) }, 0);
 }
 
 fn cold(cache: &Cache) -> Vec<u32> {

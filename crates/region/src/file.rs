@@ -313,6 +313,15 @@ pub fn shared_memory(bytes: u64) -> io::Result<File> {
     Ok(file)
 }
 
+/// Whether the bytes of `file` are in memory for good, swapping aside; false where that can't be known.
+pub(crate) fn is_in_memory(file: &File) -> bool {
+    const TMPFS: u64 = 0x0102_1994;
+    const RAMFS: u64 = 0x8584_58f6;
+    const HUGETLBFS: u64 = 0x9584_58f6;
+    rustix::fs::fstatfs(file)
+        .is_ok_and(|system| [TMPFS, RAMFS, HUGETLBFS].contains(&(system.f_type as u64 & 0xffff_ffff)))
+}
+
 /// Why allocated blocks are no promise on the file system that holds `file`, if they aren't.
 ///
 /// Copy-on-write, network and layered file systems may need new space when a page is written back, and

@@ -24,7 +24,7 @@ pub mod futex;
 pub mod liveness;
 pub mod memory;
 pub mod region;
-mod residency;
+pub mod residency;
 pub mod sigbus;
 
 pub use region::Region;

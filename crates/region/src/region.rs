@@ -8,6 +8,7 @@ use std::sync::atomic::{AtomicU32, AtomicU64};
 
 use rustix::mm::{Advice, MapFlags, MsyncFlags, ProtFlags};
 
+use crate::file;
 use crate::sigbus::{self, Watch};
 
 /// The alignment of every region's first byte: one page.
@@ -32,7 +33,11 @@ pub struct Region {
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Backing {
-    Mapped { writable: bool },
+    /// `stored`: its pages may have to be read.
+    Mapped {
+        writable: bool,
+        stored: bool,
+    },
     Heap,
 }
 
@@ -66,10 +71,10 @@ impl Region {
             return Err(error.into());
         }
         // Look-ups go anywhere: what the kernel would read around a page that isn't in memory (megabytes, on some disks) is
-        // of no use, and takes the memory of what is. Whoever wants a range in memory asks for it.
+        // of no use, and takes the memory of what is. Whoever wants a range in memory asks for it (`residency.rs`).
         // SAFETY: the mapping is ours; an advice changes nothing that it holds. One that isn't taken costs only speed.
         let _ = unsafe { rustix::mm::madvise(base.as_ptr().cast(), bytes, Advice::Random) };
-        Ok(Self { base, bytes, backing: Backing::Mapped { writable }, watch: None })
+        Ok(Self { base, bytes, backing: Backing::Mapped { writable, stored: !file::is_in_memory(file) }, watch: None })
     }
 
     /// From now on a page that is gone reads as zeros, and its first access marks this region as failed, for good, in
@@ -78,7 +83,7 @@ impl Region {
     /// # Errors
     /// Those of [`sigbus::install`].
     pub fn survive_sigbus(&mut self) -> io::Result<()> {
-        if let Backing::Mapped { writable } = self.backing
+        if let Backing::Mapped { writable, .. } = self.backing
             && self.watch.is_none()
         {
             sigbus::install()?;
@@ -220,6 +225,12 @@ impl Region {
         debug_assert!(offset < self.bytes);
         // SAFETY: the caller has checked the offset.
         unsafe { self.base.as_ptr().add(offset) }
+    }
+
+    /// Whether pages may have to be read from storage: it isn't the heap, nor shared memory.
+    #[inline]
+    pub fn is_stored(&self) -> bool {
+        matches!(self.backing, Backing::Mapped { stored: true, .. })
     }
 
     /// The bytes from `offset` on, as a slice.

@@ -40,8 +40,8 @@ impl Region {
         Ok(true)
     }
 
-    /// Reads all pages that hold `offset..offset + bytes` from storage, as far as they aren't in memory, and maps them.
-    /// Waits for it.
+    /// Reads all pages that hold `offset..offset + bytes` from storage, as far as they aren't in memory, maps them, and lets the
+    /// kernel know that they are in use. Waits for it.
     ///
     /// # Errors
     /// What `madvise(MADV_POPULATE_READ)` reports; "bad address" where the file was truncated or its storage failed.
@@ -49,10 +49,9 @@ impl Region {
     /// # Panics
     /// If the bytes lie outside the region: a bug of the caller.
     pub fn prefault(&self, offset: usize, bytes: usize) -> io::Result<()> {
+        // In large pieces, not page by page.
+        self.will_need(offset, bytes);
         let Some((start, bytes)) = self.pages_of(offset, bytes) else { return Ok(()) };
-        // Read in large pieces, not page by page.
-        // SAFETY: the span is our own mapping; asking for it changes no byte.
-        let _ = unsafe { rustix::mm::madvise(start.cast(), bytes, Advice::WillNeed) };
         // SAFETY: as above; populating it changes no byte.
         match unsafe { rustix::mm::madvise(start.cast(), bytes, Advice::LinuxPopulateRead) } {
             // Before Linux 5.14.
@@ -66,6 +65,29 @@ impl Region {
         Ok(())
     }
 
+    /// Begins to read the pages that hold `offset..offset + bytes`, in one go, as far as they aren't in memory. Waits for
+    /// nothing; what can't be read shows when it is used.
+    ///
+    /// # Panics
+    /// If the bytes lie outside the region: a bug of the caller.
+    pub fn will_need(&self, offset: usize, bytes: usize) {
+        let Some((start, bytes)) = self.pages_of(offset, bytes) else { return };
+        // SAFETY: the span is our own mapping; asking for it changes no byte.
+        let _ = unsafe { rustix::mm::madvise(start.cast(), bytes, Advice::WillNeed) };
+    }
+
+    /// Says that the pages that hold `offset..offset + bytes` are used again and again: the kernel keeps those that are, which
+    /// it doesn't of the others (since Linux 6.3 it looks for no use in maps that are accessed at random), and reads what
+    /// lies around them, too.
+    ///
+    /// # Panics
+    /// If the bytes lie outside the region: a bug of the caller.
+    pub fn will_reuse(&self, offset: usize, bytes: usize) {
+        let Some((start, bytes)) = self.pages_of(offset, bytes) else { return };
+        // SAFETY: as in `will_need`.
+        let _ = unsafe { rustix::mm::madvise(start.cast(), bytes, Advice::Normal) };
+    }
+
     /// The whole pages around some bytes; `None` where there is nothing to be asked of the kernel.
     fn pages_of(&self, offset: usize, bytes: usize) -> Option<(*mut u8, usize)> {
         let pointer = self.pointer(offset, bytes);
@@ -75,6 +97,15 @@ impl Region {
         let before = pointer.addr() % page_bytes();
         Some((pointer.wrapping_sub(before), before + bytes))
     }
+}
+
+/// How often the calling thread had to wait for a page to be read from storage.
+pub fn waits_of_thread() -> u64 {
+    // SAFETY: plain numbers, for which zeros are valid.
+    let mut usage: libc::rusage = unsafe { std::mem::zeroed() };
+    // SAFETY: the kernel fills what is ours.
+    unsafe { libc::getrusage(libc::RUSAGE_THREAD, &raw mut usage) };
+    usage.ru_majflt as u64
 }
 
 /// What the kernel calls a page. May be called by a signal's handler.

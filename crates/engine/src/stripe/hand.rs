@@ -17,6 +17,7 @@ use crate::format::hash::{self, Place};
 use crate::format::record::{Head, Record};
 use crate::format::slot::Slot;
 use crate::format::times::Phase;
+use crate::paging;
 use crate::policy;
 use crate::protocol;
 use crate::purge::Verdict;
@@ -82,6 +83,7 @@ impl<'a> Stripe<'a> {
         let ahead = ahead(&ring);
         // Reserve or not, one batch is all that a put waits for it.
         if !ring.has_room(bytes, ahead) {
+            self.read_ahead_of(&ring, bytes);
             let mut rounds = 0_u32;
             loop {
                 self.work_once(&ring, bytes, ahead, work).map_err(|stop| self.stopped(id, bytes, stop))?;
@@ -244,6 +246,7 @@ impl<'a> Stripe<'a> {
             self.shift(Word::FillerBytes, 0, filler);
             self.erase_freed(ring, tail, at);
             ring.set_tail(at);
+            self.read_ahead(ring, tail, at);
         }
         Ok(())
     }
@@ -336,7 +339,10 @@ impl<'a> Stripe<'a> {
         let main = self.ring(RingId::Main);
         let at = match main.has_room(seen.bytes, ahead(&main)) {
             true => self.fit(&main, seen.bytes),
-            false if self.is_sparse() => self.make_room(RingId::Main, seen.bytes, work).ok(),
+            // Pressing reads and writes main for it: too much where both wait for storage.
+            false if self.is_sparse() && !paging::has_waited(self.volume) => {
+                self.make_room(RingId::Main, seen.bytes, work).ok()
+            }
             false => None,
         };
         let Some(at) = at else { return false };

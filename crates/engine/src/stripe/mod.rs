@@ -15,6 +15,7 @@
 //! | `untiled.rs` | logs that power loss has left: finding out what of their bytes is a record |
 //! | `repair.rs` | after a death: finishing what can be half done, counting again |
 
+mod ahead;
 mod erase;
 mod hand;
 mod index;

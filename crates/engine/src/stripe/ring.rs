@@ -254,6 +254,7 @@ impl<'a> Stripe<'a> {
             return None;
         }
         if bytes <= to_end {
+            self.renew_pages(ring, head, bytes);
             return Some(head);
         }
         self.fill(ring, head, head + to_end);

@@ -372,6 +372,16 @@ impl Random {
 
 const VERSION_BYTES: usize = 4;
 
+/// Has the kernel forget what it keeps of a file; it may not.
+pub fn drop_pages(path: &Path) {
+    let file = std::fs::File::open(path).unwrap();
+    file.sync_all().unwrap();
+    let descriptor = std::os::fd::AsRawFd::as_raw_fd(&file);
+    // SAFETY: the descriptor is open; no pointers are involved.
+    let failed = unsafe { libc::posix_fadvise(descriptor, 0, 0, libc::POSIX_FADV_DONTNEED) };
+    assert_eq!(failed, 0);
+}
+
 /// `bytes` bytes (10 at least) that only `key` in this version and length has.
 pub fn value(key: &[u8], version: u32, bytes: usize) -> Vec<u8> {
     assert!(bytes >= 10);

@@ -1,0 +1,98 @@
+//! Volumes that are larger than memory: reading in one go what a look-up needs, and letting the kernel know what is used.
+//!
+//! The data are mapped for access at random, so that nothing is read around a page. Left alone, the kernel would read an entry
+//! page by page, each when it is touched, and it doesn't look which pages of such a map are in use when it needs memory. So a
+//! thread that had to wait for storage lately makes two or three system calls in each look-up. One that finds everything in
+//! memory makes one in each [`LOOK_EVERY`] look-ups, and none in volumes that lie in memory anyway.
+
+use std::cell::Cell;
+
+use eyewall_region::region::PAGE_BYTES;
+use eyewall_region::residency::waits_of_thread;
+
+use crate::format::record::{HEADER_BYTES, Lengths, Record};
+use crate::volume::Volume;
+
+/// Look-ups of a thread between two looks at how often it had to wait.
+const LOOK_EVERY: u32 = 256;
+/// So much of a large entry is read in at once; whoever reads on waits for the rest page by page.
+const READ_BYTES_MAX: u64 = 1 << 20;
+
+/// What a thread knows.
+#[derive(Debug, Clone, Copy)]
+struct Watch {
+    /// Look-ups until the next look.
+    left: u32,
+    /// How often it had to wait until the last.
+    waits: u64,
+    /// It had to, lately.
+    is_paging: bool,
+    /// Something wasn't in memory since the last look: what is read in beforehand isn't waited for.
+    missed: bool,
+}
+
+thread_local! {
+    static WATCH: Cell<Watch> = const { Cell::new(Watch { left: 0, waits: 0, is_paging: false, missed: false }) };
+}
+
+/// Counts a look-up by the calling thread. Whether it should read ahead.
+#[inline]
+pub(crate) fn is_paging(volume: &Volume) -> bool {
+    if !volume.region.is_stored() {
+        return false;
+    }
+    let watch = WATCH.get();
+    if watch.left == 0 {
+        return look(watch);
+    }
+    WATCH.set(Watch { left: watch.left - 1, ..watch });
+    watch.is_paging
+}
+
+/// The same, without counting.
+#[inline]
+pub(crate) fn has_waited(volume: &Volume) -> bool {
+    volume.region.is_stored() && WATCH.get().is_paging
+}
+
+#[cold]
+fn look(watch: Watch) -> bool {
+    let waits = waits_of_thread();
+    let is_paging = waits != watch.waits || watch.missed;
+    WATCH.set(Watch { left: LOOK_EVERY, waits, is_paging, missed: false });
+    is_paging
+}
+
+/// Fills the pages between `from` and `to` with zeros, as far as they aren't in memory: as a write, which needs no read. All is
+/// free up to `end`.
+#[cold]
+pub(crate) fn renew(volume: &Volume, from: usize, to: usize, end: usize) {
+    let start = from.next_multiple_of(PAGE_BYTES);
+    let end = to.next_multiple_of(PAGE_BYTES).min(end / PAGE_BYTES * PAGE_BYTES);
+    let Some(door) = volume.membership.door() else { return };
+    if start >= end || volume.region.is_resident(start, end - start).unwrap_or(true) {
+        return;
+    }
+    WATCH.set(Watch { missed: true, ..WATCH.get() });
+    // What fails is read, then, when it is written to.
+    let _ = door.write_zeros(start as u64, end as u64);
+}
+
+/// Before the record at an offset is looked at, with `room` bytes to its ring's end: begins to read what an entry of the usual
+/// size takes.
+#[cold]
+pub(crate) fn begin(volume: &Volume, (offset, room): (usize, u64)) {
+    let bytes = (HEADER_BYTES + volume.layout.entry_size_hint).min(room) as usize;
+    // Where it can't be said, nothing is lost by reading it.
+    if !volume.region.is_resident(offset, bytes).unwrap_or(false) {
+        WATCH.set(Watch { missed: true, ..WATCH.get() });
+        volume.region.will_need(offset, bytes);
+    }
+}
+
+/// Before a hit is handed out: reads it, and has the kernel note its use.
+#[cold]
+pub(crate) fn finish(volume: &Volume, record: Record<'_>, lengths: Lengths) {
+    // An error is met again by whoever touches the bytes.
+    let _ = volume.region.prefault(record.offset, lengths.record_bytes().min(READ_BYTES_MAX) as usize);
+}

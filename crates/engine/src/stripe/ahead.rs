@@ -1,0 +1,45 @@
+//! Where a volume is larger than memory: the hand looks at every record that it comes to, and puts write over what it has freed.
+//! Page by page both would wait for storage, with the stripe locked.
+
+use super::Stripe;
+use super::ring::Ring;
+use crate::paging;
+
+/// The hand's way is read a window at a time, the one behind that which it has come to. Not farther ahead: of a stripe that
+/// little is put into, the kernel would have dropped it again.
+const WINDOW_BYTES: u64 = 64 << 10;
+
+impl<'a> Stripe<'a> {
+    /// The tail moves: begins to read what the hand comes to next.
+    pub(super) fn read_ahead(&self, ring: &Ring<'a>, from: u64, to: u64) {
+        if from / WINDOW_BYTES != to / WINDOW_BYTES {
+            self.will_need(ring, (to / WINDOW_BYTES + 1) * WINDOW_BYTES, WINDOW_BYTES);
+        }
+    }
+
+    /// So many bytes are to be made free: in one go what the kernel has dropped of the window, or what is more than that.
+    pub(super) fn read_ahead_of(&self, ring: &Ring<'a>, bytes: u64) {
+        self.will_need(ring, ring.tail(), bytes.max(WINDOW_BYTES / 2));
+    }
+
+    /// Begins to read bytes of the log, up to the physical end and on from the start.
+    fn will_need(&self, ring: &Ring<'a>, mut at: u64, bytes: u64) {
+        let end = at + bytes.min(ring.size);
+        while paging::has_waited(self.volume) && at < end {
+            let some = ring.bytes_to_end(at).min(end - at);
+            self.volume.region.will_need(self.offset_of(ring, at), some as usize);
+            at += some;
+        }
+    }
+
+    /// Before `bytes` bytes are written to the free space at `at`: what was there is of no use to anybody, so that pages are
+    /// made anew rather than read. The last one too, where all the rest of it is free.
+    pub(super) fn renew_pages(&self, ring: &Ring<'a>, at: u64, bytes: u64) {
+        if !paging::is_paging(self.volume) {
+            return;
+        }
+        let from = self.offset_of(ring, at);
+        let free = ring.free().min(ring.bytes_to_end(at)) as usize;
+        paging::renew(self.volume, from, from + bytes as usize, from + free);
+    }
+}

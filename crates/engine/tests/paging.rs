@@ -1,0 +1,64 @@
+//! A volume whose pages aren't in memory: what is read in ahead, and made anew ahead of puts, changes nothing that anybody sees.
+
+#![cfg(test)]
+
+mod common;
+
+use common::{disk_folder, drop_pages, value, version_of};
+use eyewall::{Cache, Options};
+
+const SIZE: u64 = 16 << 20;
+const ENTRIES: u32 = 2000;
+
+/// Most have several pages, and some more than what is read ahead.
+fn bytes_of(number: u32) -> usize {
+    match number % 97 {
+        0 => 200_000,
+        rest => 1000 + 150 * rest as usize,
+    }
+}
+
+fn key(number: u32) -> [u8; 4] {
+    number.to_le_bytes()
+}
+
+fn put(cache: &Cache, number: u32, version: u32) {
+    cache.put(key(number), value(&key(number), version, bytes_of(number))).unwrap();
+}
+
+/// Every entry that is there has the bytes that were put, of that version or a later one.
+fn check(cache: &Cache, version: u32) -> usize {
+    let mut found = 0;
+    for number in 0..ENTRIES {
+        let Some(hit) = cache.get(key(number)).unwrap() else { continue };
+        assert_eq!(hit.len(), bytes_of(number));
+        assert!(version_of(&key(number), &hit) >= version, "{number}");
+        found += 1;
+    }
+    found
+}
+
+#[test]
+fn cold_volumes_are_read_and_written_as_warm_ones() {
+    for erases in [false, true] {
+        let folder = disk_folder();
+        let path = folder.path().join("volume");
+        let options = Options::new().size(SIZE).secure_erase(erases);
+        let cache = options.open(&path).unwrap();
+        (0..ENTRIES).for_each(|number| put(&cache, number, 0));
+        let held = check(&cache, 0);
+        drop(cache);
+        drop_pages(&path);
+        // The first looks find out that they wait for storage; the others read ahead, and so do the puts.
+        let cache = options.open(&path).unwrap();
+        assert_eq!(check(&cache, 0), held);
+        drop(cache);
+        for version in 1..4 {
+            drop_pages(&path);
+            let cache = options.open(&path).unwrap();
+            (0..ENTRIES).for_each(|number| put(&cache, number, version));
+            assert!(check(&cache, version) * 10 > held * 9);
+            assert!(cache.verify().unwrap().problems.is_empty());
+        }
+    }
+}
