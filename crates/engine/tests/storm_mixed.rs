@@ -8,6 +8,7 @@
 
 #![cfg(test)]
 
+mod anatomy;
 mod common;
 mod mixed;
 

@@ -1,11 +1,14 @@
 //! When the storm is over: what it may have left behind, and what not.
 
-use eyewall::{Cache, Check, Options, seams};
+use std::path::Path;
+
+use eyewall::{Cache, Change, Check, ExtentKind, Options, PutOptions, RingKind, Updated, seams};
 use tempfile::TempDir;
 
 use super::keys::{Found, Ledger};
 use super::weather::Storm;
 use super::worker::check_any;
+use crate::anatomy::Anatomy;
 use crate::common::aftermath::{assert_a_lap_fills_it, assert_balanced};
 
 /// Part of the name of each key of the storm.
@@ -21,7 +24,11 @@ pub fn survey(storm: Storm) {
     let path = storm.path();
     let Storm { site, folder, tier, ground, cache, .. } = storm;
     let ledger = Ledger::new(&ground, site);
+    if site.erases {
+        assert_free_is_erased(&cache, &path);
+    }
     assert_sound(&cache, &ledger);
+    assert_nothing_is_claimed(&cache, &ledger);
     // What died in a resize has left its file, until the next one.
     cache.resize(&Options::new().size(site.sizes[0])).unwrap();
     assert_eq!(names(&folder), ["volume"]);
@@ -36,14 +43,44 @@ pub fn survey(storm: Storm) {
     let cache = Cache::open(&path).unwrap();
     assert_sound(&cache, &ledger);
     cache.clear().unwrap();
-    assert_a_lap_fills_it(&cache);
     if site.erases {
-        let bytes = std::fs::read(&path).unwrap();
-        for trace in TRACES {
-            let found = bytes.windows(trace.len()).filter(|window| *window == trace).count();
-            assert_eq!(found, 0, "of what was cleared, and written over for a lap");
-        }
+        assert_eq!(traces(&std::fs::read(&path).unwrap()), 0, "of what was cleared, and held by nobody");
     }
+    assert_a_lap_fills_it(&cache);
+}
+
+/// Nobody waits for a claim: those who had them are dead or done. They are asked for in the volume that all have worked in.
+fn assert_nothing_is_claimed(cache: &Cache, ledger: &Ledger<'_>) {
+    for number in 0..ledger.versioned() {
+        let name = ledger.any_key(number).name;
+        assert_eq!(cache.update(&name, &PutOptions::new(), |_| Change::Keep).unwrap(), Updated::Kept);
+    }
+}
+
+/// Of an erasing volume: nothing is left where the tail has passed, whoever held it or died while he wrote it.
+fn assert_free_is_erased(cache: &Cache, path: &Path) {
+    let bytes = std::fs::read(path).unwrap();
+    let anatomy = Anatomy::of(&bytes);
+    let mut free = 0;
+    cache
+        .extents(|extents| {
+            for run in extents.iter().filter(|extent| extent.kind == ExtentKind::Free) {
+                let at = match run.ring {
+                    RingKind::Small => anatomy.small_byte(run.stripe, run.start),
+                    RingKind::Main => anatomy.main_byte(run.stripe, run.start),
+                } as usize;
+                free += run.bytes;
+                assert_eq!(traces(&bytes[at..at + run.bytes as usize]), 0, "in {run:?}");
+            }
+        })
+        .unwrap();
+    println!("  nothing was left in {free} free bytes");
+}
+
+/// How often bytes name a key of the storm.
+fn traces(bytes: &[u8]) -> usize {
+    let count = |trace: &[u8]| bytes.windows(trace.len()).filter(|window| *window == trace).count();
+    TRACES.into_iter().map(count).sum()
 }
 
 fn names(folder: &TempDir) -> Vec<String> {

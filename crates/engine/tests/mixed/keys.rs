@@ -210,10 +210,15 @@ impl<'a> Ledger<'a> {
         self.ground.of_key(key.number, TIMED).store(u64::from(version), SeqCst);
     }
 
-    pub fn known(&self, key: &Key) -> Known {
+    /// A version, and until when it is fresh and usable, where that is known.
+    fn times(&self, key: &Key) -> Option<(u64, u64, u64)> {
         let version = self.load(key, TIMED);
         let (fresh, usable) = (self.load(key, FRESH_UNTIL), self.load(key, USABLE_UNTIL));
-        let timed = (version > 0 && self.load(key, TIMED) == version).then_some((version, fresh, usable));
+        (version > 0 && self.load(key, TIMED) == version).then_some((version, fresh, usable))
+    }
+
+    pub fn known(&self, key: &Key) -> Known {
+        let timed = self.times(key);
         let (floor, fresh_floor) = (self.load(key, FLOOR), self.load(key, FRESH_FLOOR));
         Known { floor, fresh_floor, timed, at_ms: now_ms() }
     }
@@ -246,11 +251,11 @@ impl<'a> Ledger<'a> {
         if found == Found::Fresh && !key.is_touched() {
             assert!(version >= known.fresh_floor, "{key:?}: version {version} is fresh, and was purged: {known:?}");
         }
-        if let Some((timed, fresh, usable)) = known.timed.filter(|(timed, ..)| *timed == version) {
-            let until = if found == Found::Fresh { fresh } else { usable };
-            let latest = until + CLOCKS_DIFFER_MS + TICKS_MS;
-            assert!(known.at_ms <= latest, "{key:?}: version {timed} ended at {until}: {found:?} {known:?}");
-        }
+        let Some((timed, fresh, usable)) = known.timed.filter(|(timed, ..)| *timed == version) else { return };
+        let until = if found == Found::Fresh { fresh } else { usable };
+        // Its writer may have prolonged it since.
+        let is_over = known.at_ms > until + CLOCKS_DIFFER_MS + TICKS_MS && self.times(key) == known.timed;
+        assert!(!is_over, "{key:?}: version {timed} ended at {until}: {found:?} {known:?}");
     }
 
     /// Of a negative entry of an own key: its reason is the lower half of its version.
