@@ -69,6 +69,8 @@ enum Part {
     Verify,
     /// Caches larger than memory
     Paging,
+    /// The same at a range of sizes, for the sizing guide; not among all
+    Sizes,
 }
 
 /// What this program is started with by itself.
@@ -97,13 +99,23 @@ fn measure() -> Result<()> {
         return Err(Error::Invalid("--with says what goes with the entries of `replay`: name that part".to_owned()));
     }
     let mut run = Run::start(settings)?;
-    let parts: &[Part] = if part == Part::All { &Part::value_variants()[1..] } else { &[part] };
-    for &part in parts {
-        measure_part(&mut run, part, &with)?;
+    let all = Part::value_variants().iter().copied().filter(|part| !matches!(part, Part::All | Part::Sizes));
+    let parts = if part == Part::All { all.collect() } else { vec![part] };
+    let mut failed = None;
+    for part in parts {
+        // What the others have found is recorded all the same.
+        if let Err(failure) = measure_part(&mut run, part, &with) {
+            run.note(format!("{} is missing: {failure}", name_of(part)));
+            failed = Some(failure);
+        }
     }
-    let word = part.to_possible_value().map_or_else(String::new, |value| value.get_name().to_owned());
-    let name: Vec<String> = [word].into_iter().chain(with.name()).collect();
-    run.finish((part != Part::All).then_some(name.join("-").as_str()))
+    let name: Vec<String> = [name_of(part)].into_iter().chain(with.name()).collect();
+    run.finish((part != Part::All).then_some(name.join("-").as_str()))?;
+    failed.map_or(Ok(()), Err)
+}
+
+fn name_of(part: Part) -> String {
+    part.to_possible_value().map_or_else(String::new, |value| value.get_name().to_owned())
 }
 
 fn measure_part(run: &mut Run, part: Part, with: &replay::With) -> Result<()> {
@@ -125,6 +137,7 @@ fn measure_part(run: &mut Run, part: Part, with: &replay::With) -> Result<()> {
         Part::Crashed => crashed::run(run),
         Part::Verify => verify::run(run),
         Part::Paging => paging::run(run),
+        Part::Sizes => paging::run_sizes(run),
     }
 }
 

@@ -93,8 +93,9 @@ impl Door {
     /// Writes zeros to the file at `from` up to `to`, past the map. May fail in the middle.
     pub(crate) fn write_zeros(&self, from: u64, to: u64) -> io::Result<()> {
         static ZEROS: [u8; 64 << 10] = [0; 64 << 10];
-        // Only a process that closes what it doesn't know has lost the descriptor; and it does so when it begins.
-        if !self.file.is_still_ours() {
+        // Only a process that closes what it doesn't know has lost the descriptor; and it does so when it begins. A file that was
+        // truncated isn't made longer again: what was lost would read as zeros, and nobody would be told.
+        if !self.file.is_still_ours() || self.file.metadata()?.len() < to {
             return Err(io::ErrorKind::NotFound.into());
         }
         for at in (from..to).step_by(ZEROS.len()) {

@@ -136,8 +136,8 @@ impl Filled {
 
     fn attempt(run: &Run, population: Population, tagged: bool, purged: Purged) -> Result<Self> {
         let directory = run.scratch(Storage::Shm)?;
-        // The index is sized for the population, not for the cap.
-        let hint = CAP_BYTES / population.objects;
+        // The index is sized for twice the population, not for the cap: no bucket is to be full.
+        let hint = CAP_BYTES / population.objects / 2;
         let options = Options::new().size(CAP_BYTES).entry_size_hint(hint as u32);
         let store = Volume::from(options.open(directory.path().join(Volume::FILE))?);
         if tagged {

@@ -33,38 +33,61 @@ const THREADS: u64 = 8;
 
 /// A store with a cap, in percent of the memory.
 struct Case {
-    name: &'static str,
+    name: String,
     kind: Kind,
     cap_percent: u64,
 }
 
-const LARGE: &str = "eyewall, cap 2 x memory";
-const TIERED: &str = "eyewall, cap 2 x, tier 0.4 x";
-const RIGHT: &str = "eyewall, cap 0.75 x";
-const LARGE_FILES: &str = "file-per-entry, cap 2 x";
-const RIGHT_FILES: &str = "file-per-entry, cap 0.75 x";
+impl Case {
+    fn new(kind: Kind, cap_percent: u64) -> Self {
+        Self { name: format!("{}, cap {} x", kind.name(), cap_percent as f64 / 100.0), kind, cap_percent }
+    }
+}
 
-const CASES: [Case; 5] = [
-    Case { name: LARGE, kind: Kind::Eyewall, cap_percent: 200 },
-    Case { name: TIERED, kind: Kind::Tiered, cap_percent: 200 },
-    Case { name: RIGHT, kind: Kind::Eyewall, cap_percent: 75 },
-    Case { name: LARGE_FILES, kind: Kind::Files, cap_percent: 200 },
-    Case { name: RIGHT_FILES, kind: Kind::Files, cap_percent: 75 },
-];
+/// A cap that fits, and one that doesn't.
+const RIGHT_PERCENT: u64 = 75;
+const LARGE_PERCENT: u64 = 200;
+
+/// Caps of the sizing guide.
+const SIZES_PERCENT: [u64; 6] = [50, 75, 100, 150, 200, 300];
+
+/// A cap that fits memory, and one of twice the memory.
+pub fn run(run: &mut Run) -> Result<()> {
+    let large = [Kind::Eyewall, Kind::Tiered, Kind::Files].map(|kind| Case::new(kind, LARGE_PERCENT));
+    let right = [Kind::Eyewall, Kind::Files].map(|kind| Case::new(kind, RIGHT_PERCENT));
+    let cases: Vec<Case> = large.into_iter().chain(right).collect();
+    measure(run, "paging", &cases, |throughput| {
+        let [eyewall, tiered, files, right, right_files] = [0, 1, 2, 3, 4].map(|case| cases[case].name.as_str());
+        throughput
+            .ratio(right, eyewall, Ask::at_most(1.5).aim(1.1))
+            .ratio(right, tiered, Ask::at_most(1.25).aim(1.1))
+            .ratio(eyewall, files, Ask::at_least(2.0))
+            .ratio(right, right_files, Ask::NOTHING)
+    })
+}
+
+/// From half the memory to three times as much.
+pub fn run_sizes(run: &mut Run) -> Result<()> {
+    let kinds = [Kind::Eyewall, Kind::Tiered, Kind::Files];
+    let cases: Vec<Case> =
+        SIZES_PERCENT.iter().flat_map(|percent| kinds.map(|kind| Case::new(kind, *percent))).collect();
+    measure(run, "sizes", &cases, |throughput| throughput)
+}
 
 /// Starts a process for each case, which fills its store; when all have, each does its laps in turn.
-pub fn run(run: &mut Run) -> Result<()> {
+fn measure(run: &mut Run, part: &'static str, cases: &[Case], judge: impl FnOnce(Row) -> Row) -> Result<()> {
     let limit_bytes = run.pick(LIMIT_BYTES, LIMIT_BYTES / 4);
-    // Each cap, the files' excess, and what is being written.
-    if run.lacks_space(Storage::Disk, 14 * limit_bytes, "paging")? {
+    let caps: u64 = cases.iter().map(|case| limit_bytes * case.cap_percent / 100).sum();
+    // Files take more blocks than their cap says.
+    if run.lacks_space(Storage::Disk, 2 * caps, part)? {
         return Ok(());
     }
     let mut started = Vec::new();
-    for (number, case) in CASES.iter().enumerate() {
+    for (number, case) in cases.iter().enumerate() {
         let group = match Group::create(&number.to_string(), limit_bytes) {
             Ok(group) => group,
             Err(reason) => {
-                run.note(format!("paging skipped: {reason}"));
+                run.note(format!("{part} skipped: {reason}"));
                 return Ok(());
             }
         };
@@ -72,7 +95,7 @@ pub fn run(run: &mut Run) -> Result<()> {
         process.worker.line()?;
         started.push(process);
     }
-    let mut laps = CASES.iter().map(|_| Vec::new()).collect::<Vec<_>>();
+    let mut laps = cases.iter().map(|_| Vec::new()).collect::<Vec<_>>();
     for repetition in 0..=run.repetitions() {
         for (started, laps) in started.iter_mut().zip(&mut laps) {
             run.settle(Storage::Disk)?;
@@ -83,10 +106,10 @@ pub fn run(run: &mut Run) -> Result<()> {
             }
         }
     }
-    record(run, limit_bytes, &laps);
+    record(run, part, limit_bytes, cases, &laps, judge);
     if let Some(kib) = machine::read_ahead_kib(run.directory(Storage::Disk)) {
         run.note(format!(
-            "paging: the kernel reads {kib} KiB ahead from this disk, for maps that ask for nothing else, too."
+            "{part}: the kernel reads {kib} KiB ahead from this disk, for maps that ask for nothing else, too."
         ));
     }
     Ok(())
@@ -145,21 +168,23 @@ impl Lap {
     }
 }
 
-fn record(run: &mut Run, limit_bytes: u64, laps: &[Vec<Lap>]) {
+fn record(
+    run: &mut Run,
+    part: &'static str,
+    limit_bytes: u64,
+    cases: &[Case],
+    laps: &[Vec<Lap>],
+    judge: impl FnOnce(Row) -> Row,
+) {
     let name = format!("{} MB of memory, {}", limit_bytes / MIB as u64, run.storage_name(Storage::Disk));
-    let row = |case: &str, unit, figure: fn(&Lap) -> f64| {
-        let row = Row::new("paging", format!("{name}: {case}"), unit);
-        CASES
+    let row = |what: &str, unit, figure: fn(&Lap) -> f64| {
+        let row = Row::new(part, format!("{name}: {what}"), unit);
+        cases
             .iter()
             .zip(laps)
-            .fold(row, |row, (case, laps)| row.series(case.name, &laps.iter().map(figure).collect::<Vec<_>>()))
+            .fold(row, |row, (case, laps)| row.series(&case.name, &laps.iter().map(figure).collect::<Vec<_>>()))
     };
-    let throughput = row("operations", "k/s", |lap| lap.kilo_per_second);
-    let throughput = throughput
-        .ratio(RIGHT, LARGE, Ask::at_most(1.5).aim(1.1))
-        .ratio(RIGHT, TIERED, Ask::at_most(1.25).aim(1.1))
-        .ratio(LARGE, LARGE_FILES, Ask::at_least(2.0))
-        .ratio(RIGHT, RIGHT_FILES, Ask::NOTHING);
+    let throughput = judge(row("operations", "k/s", |lap| lap.kilo_per_second));
     run.push(throughput);
     run.push(row("gets that hit", "%", |lap| lap.hit_percent));
     run.push(row("p99 of a get that hit", "us", |lap| lap.hit_p99_us));

@@ -40,6 +40,16 @@ pub(super) enum Kind {
     Files,
 }
 
+impl Kind {
+    pub(super) fn name(self) -> &'static str {
+        match self {
+            Self::Eyewall => "eyewall",
+            Self::Tiered => "eyewall with a tier",
+            Self::Files => "file-per-entry",
+        }
+    }
+}
+
 /// What a process is to do.
 #[derive(Debug, Clone, Args)]
 pub struct Task {
