@@ -40,7 +40,11 @@ impl<'a> Stripe<'a> {
 
     /// The live entry of `key`, verified if it is older than this attachment; expired ones included.
     pub(crate) fn find(&self, place: &Place, key: &[u8]) -> Option<Found<'a>> {
-        let mut all = self.slots(place).into_iter().filter_map(|slot| self.found_in(slot, place, key));
+        let mut all = self.slots(place).into_iter().filter_map(|slot| {
+            let seen = Slot(super::load(slot));
+            // Here, since it is no most of the time.
+            if seen.may_hold(place) { self.found_in(slot, seen, place, key) } else { None }
+        });
         let mut found = all.next()?;
         // Power loss can have left slots of several ages. The older ones go before anything is done to the newest.
         if self.has_untiled() {
@@ -54,11 +58,7 @@ impl<'a> Stripe<'a> {
     }
 
     /// The live entry of `key`, if it is this slot that names it.
-    fn found_in(&self, slot: &'a AtomicU64, place: &Place, key: &[u8]) -> Option<Found<'a>> {
-        let seen = Slot(super::load(slot));
-        if !seen.may_hold(place) {
-            return None;
-        }
+    fn found_in(&self, slot: &'a AtomicU64, seen: Slot, place: &Place, key: &[u8]) -> Option<Found<'a>> {
         let (record, lengths, serial) = self.entry_at(seen.position())?;
         // SAFETY: the entry is live and we hold the lock: nobody reclaims it.
         if record.flags().lap() != seen.lap() || unsafe { record.key() } != key {
