@@ -120,6 +120,8 @@ struct Started {
     worker: Worker,
     _group: Group,
     _directory: Option<TempDir>,
+    /// Of its tier: a process that is ended by the worker's drop leaves it there.
+    _tier_directory: TempDir,
 }
 
 impl Started {
@@ -131,11 +133,13 @@ impl Started {
                 (directory.path().to_owned(), Some(directory))
             }
         };
+        let tier_directory = run.scratch(Storage::Shm)?;
         let kind = case.kind.to_possible_value().map_or_else(String::new, |value| value.get_name().to_owned());
         let arguments = [
             "paging".to_owned(),
             group.path().display().to_string(),
             path.display().to_string(),
+            tier_directory.path().display().to_string(),
             kind,
             (limit_bytes * case.cap_percent / 100).to_string(),
             (limit_bytes * TIER_PERCENT / 100).to_string(),
@@ -144,7 +148,12 @@ impl Started {
             run.pick("12000", "1500").to_owned(),
             run.pick("1500", "150").to_owned(),
         ];
-        Ok(Self { worker: Worker::start(&arguments)?, _group: group, _directory: directory })
+        Ok(Self {
+            worker: Worker::start(&arguments)?,
+            _group: group,
+            _directory: directory,
+            _tier_directory: tier_directory,
+        })
     }
 }
 

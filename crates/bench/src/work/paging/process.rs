@@ -57,6 +57,8 @@ pub struct Task {
     group: PathBuf,
     /// Where the store's files are to lie
     directory: PathBuf,
+    /// Where its tier's is to lie
+    tier_directory: PathBuf,
     /// Which store
     #[arg(value_enum)]
     kind: Kind,
@@ -83,7 +85,7 @@ impl Task {
             Kind::Eyewall | Kind::Tiered => {
                 let mut options = Options::new().size(self.cap_bytes).entry_size_hint(ENTRY_BYTES);
                 if self.kind == Kind::Tiered {
-                    options = options.tier(self.tier_bytes);
+                    options = options.tier(self.tier_bytes).tier_folder(&self.tier_directory);
                 }
                 self.work(&Volume::from(options.open(self.directory.join(Volume::FILE))?))
             }
