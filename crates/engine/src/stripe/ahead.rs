@@ -13,7 +13,7 @@ impl<'a> Stripe<'a> {
     /// The tail moves: begins to read what the hand comes to next.
     pub(super) fn read_ahead(&self, ring: &Ring<'a>, from: u64, to: u64) {
         if from / WINDOW_BYTES != to / WINDOW_BYTES {
-            self.will_need(ring, (to / WINDOW_BYTES + 1) * WINDOW_BYTES, WINDOW_BYTES);
+            self.will_need(ring, (to / WINDOW_BYTES).saturating_add(1).saturating_mul(WINDOW_BYTES), WINDOW_BYTES);
         }
     }
 
@@ -22,9 +22,9 @@ impl<'a> Stripe<'a> {
         self.will_need(ring, ring.tail(), bytes.max(WINDOW_BYTES / 2));
     }
 
-    /// Begins to read bytes of the log, up to the physical end and on from the start.
+    /// Begins to read bytes of the log, up to the physical end and on from the start. Offsets of a damaged log may be any.
     fn will_need(&self, ring: &Ring<'a>, mut at: u64, bytes: u64) {
-        let end = at + bytes.min(ring.size);
+        let end = at.saturating_add(bytes.min(ring.size));
         while paging::has_waited(self.volume) && at < end {
             let some = ring.bytes_to_end(at).min(end - at);
             self.volume.region.will_need(self.offset_of(ring, at), some as usize);
