@@ -19,20 +19,21 @@ const LOOK_EVERY: u32 = 256;
 const READ_BYTES_MAX: u64 = 1 << 20;
 
 /// What a thread knows.
-#[derive(Debug, Clone, Copy)]
 struct Watch {
     /// Look-ups until the next look.
-    left: u32,
+    left: Cell<u32>,
     /// How often it had to wait until the last.
-    waits: u64,
+    waits: Cell<u64>,
     /// It had to, lately.
-    is_paging: bool,
+    is_paging: Cell<bool>,
     /// Something wasn't in memory since the last look: what is read in beforehand isn't waited for.
-    missed: bool,
+    missed: Cell<bool>,
 }
 
 thread_local! {
-    static WATCH: Cell<Watch> = const { Cell::new(Watch { left: 0, waits: 0, is_paging: false, missed: false }) };
+    static WATCH: Watch = const {
+        Watch { left: Cell::new(0), waits: Cell::new(0), is_paging: Cell::new(false), missed: Cell::new(false) }
+    };
 }
 
 /// Counts a look-up by the calling thread. Whether it should read ahead.
@@ -41,26 +42,28 @@ pub(crate) fn is_paging(volume: &Volume) -> bool {
     if !volume.region.is_stored() {
         return false;
     }
-    let watch = WATCH.get();
-    if watch.left == 0 {
-        return look(watch);
-    }
-    WATCH.set(Watch { left: watch.left - 1, ..watch });
-    watch.is_paging
+    WATCH.with(|watch| {
+        match watch.left.get() {
+            0 => watch.look(),
+            left => watch.left.set(left - 1),
+        }
+        watch.is_paging.get()
+    })
 }
 
 /// The same, without counting.
 #[inline]
 pub(crate) fn has_waited(volume: &Volume) -> bool {
-    volume.region.is_stored() && WATCH.get().is_paging
+    volume.region.is_stored() && WATCH.with(|watch| watch.is_paging.get())
 }
 
-#[cold]
-fn look(watch: Watch) -> bool {
-    let waits = waits_of_thread();
-    let is_paging = waits != watch.waits || watch.missed;
-    WATCH.set(Watch { left: LOOK_EVERY, waits, is_paging, missed: false });
-    is_paging
+impl Watch {
+    #[cold]
+    fn look(&self) {
+        let (waits, missed) = (waits_of_thread(), self.missed.replace(false));
+        self.is_paging.set(missed || waits != self.waits.replace(waits));
+        self.left.set(LOOK_EVERY);
+    }
 }
 
 /// Fills the pages between `from` and `to` with zeros, as far as they aren't in memory: as a write, which needs no read. All is
@@ -73,7 +76,7 @@ pub(crate) fn renew(volume: &Volume, from: usize, to: usize, end: usize) {
     if start >= end || volume.region.is_resident(start, end - start).unwrap_or(true) {
         return;
     }
-    WATCH.set(Watch { missed: true, ..WATCH.get() });
+    WATCH.with(|watch| watch.missed.set(true));
     // What fails is read, then, when it is written to.
     let _ = door.write_zeros(start as u64, end as u64);
 }
@@ -85,7 +88,7 @@ pub(crate) fn begin(volume: &Volume, (offset, room): (usize, u64)) {
     let bytes = (HEADER_BYTES + volume.layout.entry_size_hint).min(room) as usize;
     // Where it can't be said, nothing is lost by reading it.
     if !volume.region.is_resident(offset, bytes).unwrap_or(false) {
-        WATCH.set(Watch { missed: true, ..WATCH.get() });
+        WATCH.with(|watch| watch.missed.set(true));
         volume.region.will_need(offset, bytes);
     }
 }
