@@ -71,7 +71,7 @@ impl Cache {
     }
 
     /// The valid entry of `key`, held in place; `None` on a miss. Takes no lock and copies nothing, and
-    /// makes no system call, but for a thread's first call, and in volumes on a disk: one in each 256 calls, and some in each
+    /// makes no system call, but for a thread's first call, and in volumes on a disk: one in some 256 calls, and some in each
     /// while the thread has to wait for storage.
     ///
     /// # Errors

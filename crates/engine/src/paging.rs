@@ -2,7 +2,7 @@
 //!
 //! The data are mapped for access at random, so that nothing is read around a page. Left alone, the kernel would read an entry
 //! page by page, each when it is touched, and it doesn't look which pages of such a map are in use when it needs memory. So a
-//! thread that had to wait for storage lately makes two or three system calls in each look-up. One that finds everything in
+//! thread that had to wait for storage lately makes three or four system calls in each hit. One that finds everything in
 //! memory makes one in each [`LOOK_EVERY`] look-ups, and none in volumes that lie in memory anyway.
 
 use std::cell::Cell;
@@ -15,8 +15,10 @@ use crate::volume::Volume;
 
 /// Look-ups of a thread between two looks at how often it had to wait.
 const LOOK_EVERY: u32 = 256;
-/// So much of a large entry is read in at once; whoever reads on waits for the rest page by page.
-const READ_BYTES_MAX: u64 = 1 << 20;
+/// So much of a large entry is read in, or made room for, at once; the rest waits page by page, without the stripe's lock.
+pub(crate) const AHEAD_BYTES_MAX: u64 = 1 << 20;
+/// What a thread has waited that hasn't looked yet.
+const UNKNOWN: u64 = u64::MAX;
 
 /// What a thread knows.
 struct Watch {
@@ -32,7 +34,7 @@ struct Watch {
 
 thread_local! {
     static WATCH: Watch = const {
-        Watch { left: Cell::new(0), waits: Cell::new(0), is_paging: Cell::new(false), missed: Cell::new(false) }
+        Watch { left: Cell::new(0), waits: Cell::new(UNKNOWN), is_paging: Cell::new(false), missed: Cell::new(false) }
     };
 }
 
@@ -61,7 +63,10 @@ impl Watch {
     #[cold]
     fn look(&self) {
         let (waits, missed) = (waits_of_thread(), self.missed.replace(false));
-        self.is_paging.set(missed || waits != self.waits.replace(waits));
+        let before = self.waits.replace(waits);
+        // It may have waited for something else: once it asks of each page, only what is missing counts.
+        let has_waited = before != UNKNOWN && before != waits;
+        self.is_paging.set(if self.is_paging.get() { missed } else { has_waited });
         self.left.set(LOOK_EVERY);
     }
 }
@@ -70,6 +75,7 @@ impl Watch {
 /// free up to `end`.
 #[cold]
 pub(crate) fn renew(volume: &Volume, from: usize, to: usize, end: usize) {
+    let to = to.min(from + AHEAD_BYTES_MAX as usize);
     let start = from.next_multiple_of(PAGE_BYTES);
     let end = to.next_multiple_of(PAGE_BYTES).min(end / PAGE_BYTES * PAGE_BYTES);
     let Some(door) = volume.membership.door() else { return };
@@ -85,7 +91,7 @@ pub(crate) fn renew(volume: &Volume, from: usize, to: usize, end: usize) {
 /// size takes.
 #[cold]
 pub(crate) fn begin(volume: &Volume, (offset, room): (usize, u64)) {
-    let bytes = (HEADER_BYTES + volume.layout.entry_size_hint).min(room) as usize;
+    let bytes = HEADER_BYTES.saturating_add(volume.layout.entry_size_hint).min(room) as usize;
     // Where it can't be said, nothing is lost by reading it.
     if !volume.region.is_resident(offset, bytes).unwrap_or(false) {
         WATCH.with(|watch| watch.missed.set(true));
@@ -97,5 +103,5 @@ pub(crate) fn begin(volume: &Volume, (offset, room): (usize, u64)) {
 #[cold]
 pub(crate) fn finish(volume: &Volume, record: Record<'_>, lengths: Lengths) {
     // An error is met again by whoever touches the bytes.
-    let _ = volume.region.prefault(record.offset, lengths.record_bytes().min(READ_BYTES_MAX) as usize);
+    let _ = volume.region.prefault(record.offset, lengths.record_bytes().min(AHEAD_BYTES_MAX) as usize);
 }

@@ -93,12 +93,16 @@ impl Door {
     /// Writes zeros to the file at `from` up to `to`, past the map. May fail in the middle.
     pub(crate) fn write_zeros(&self, from: u64, to: u64) -> io::Result<()> {
         static ZEROS: [u8; 64 << 10] = [0; 64 << 10];
-        // Only a process that closes what it doesn't know has lost the descriptor; and it does so when it begins. A file that was
-        // truncated isn't made longer again: what was lost would read as zeros, and nobody would be told.
-        if !self.file.is_still_ours() || self.file.metadata()?.len() < to {
-            return Err(io::ErrorKind::NotFound.into());
+        // Writing beyond the limit would end the process; stores through the map don't.
+        if to > file::size_limit() {
+            return Err(io::ErrorKind::FileTooLarge.into());
         }
         for at in (from..to).step_by(ZEROS.len()) {
+            // Daemons close what they don't know, when they begin. A file that was truncated isn't made longer again: what was
+            // lost would read as zeros, and nobody would be told.
+            if !self.file.is_still_ours() || self.file.metadata()?.len() < to {
+                return Err(io::ErrorKind::NotFound.into());
+            }
             let bytes = ZEROS.len().min((to - at) as usize);
             self.file.write_all_at(&ZEROS[..bytes], at)?;
         }

@@ -1,4 +1,4 @@
-//! Reading: no lock, no system call, no copy.
+//! Reading: no lock, no copy, and no system call unless the thread has had to wait for storage ([`crate::paging`]).
 //!
 //! 1. Hash the key, look through its two buckets for its fingerprint.
 //! 2. Publish a pin, look at the slot again ([`crate::protocol::pin`]). Unchanged, but for the frequency:

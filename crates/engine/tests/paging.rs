@@ -4,7 +4,9 @@
 
 mod common;
 
-use common::{disk_folder, drop_pages, value, version_of};
+use std::path::Path;
+
+use common::{disk_folder, drop_pages, fork, value, version_of};
 use eyewall::{Cache, Options};
 
 const SIZE: u64 = 16 << 20;
@@ -36,6 +38,33 @@ fn check(cache: &Cache, version: u32) -> usize {
         found += 1;
     }
     found
+}
+
+/// Puts twice what the volume holds, into pages that aren't there, and looks at all of it.
+fn go_round(path: &Path) {
+    drop_pages(path);
+    let cache = Cache::open(path).unwrap();
+    (0..ENTRIES).for_each(|number| put(&cache, number, 0));
+    assert!(check(&cache, 0) > 0);
+    (0..ENTRIES).for_each(|number| put(&cache, number, 1));
+    assert!(check(&cache, 1) > 0);
+}
+
+#[test]
+fn who_may_not_write_long_files_puts_all_the_same() {
+    let folder = disk_folder();
+    let path = folder.path().join("volume");
+    let cache = Options::new().size(SIZE).open(&path).unwrap();
+    (0..ENTRIES).for_each(|number| put(&cache, number, 0));
+    drop(cache);
+    fork(|| {
+        let limit = libc::rlimit { rlim_cur: 4096, rlim_max: 4096 };
+        // SAFETY: the limit is read by the call.
+        assert_eq!(unsafe { libc::setrlimit(libc::RLIMIT_FSIZE, &raw const limit) }, 0);
+        go_round(&path);
+    })
+    .finish();
+    go_round(&path);
 }
 
 #[test]

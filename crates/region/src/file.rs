@@ -313,6 +313,16 @@ pub fn shared_memory(bytes: u64) -> io::Result<File> {
     Ok(file)
 }
 
+/// How long this process may make files by writing to them (`RLIMIT_FSIZE`), in bytes: beyond it, SIGXFSZ ends it.
+pub fn size_limit() -> u64 {
+    let mut limit = libc::rlimit { rlim_cur: 0, rlim_max: 0 };
+    // SAFETY: the kernel fills what is ours.
+    match unsafe { libc::getrlimit(libc::RLIMIT_FSIZE, &raw mut limit) } {
+        0 => limit.rlim_cur,
+        _ => 0,
+    }
+}
+
 /// Whether the bytes of `file` are in memory for good, swapping aside; false where that can't be known.
 pub(crate) fn is_in_memory(file: &File) -> bool {
     const TMPFS: u64 = 0x0102_1994;

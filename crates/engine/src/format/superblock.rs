@@ -151,7 +151,7 @@ impl Superblock {
         }
         let secret = Secret { hash_seed: word(96), mac_key: [word(104), word(112)] };
         if word(136) & !ERASES != 0 {
-            return Err(Rejected::Corrupt("its superblock asks for what format 2 doesn't have"));
+            return Err(Rejected::Corrupt("its superblock asks for what this format doesn't have"));
         }
         Ok(Self { layout, secret, created_ms: word(120), erases: word(136) & ERASES != 0 })
     }

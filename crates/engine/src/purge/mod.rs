@@ -286,7 +286,8 @@ pub(crate) fn renew_filter(volume: &Volume, line: u64) {
         _ => FILTER_FULL,
     };
     let filter = &volume.tag_filters()[line as usize];
-    if filter.load(Acquire) != bits {
+    // What was lost here need not be lost to others.
+    if filter.load(Acquire) != bits && !volume.has_failed() {
         filter.store(bits, SeqCst);
     }
 }

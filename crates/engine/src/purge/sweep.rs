@@ -8,7 +8,7 @@
 use std::sync::atomic::Ordering::{Acquire, SeqCst};
 
 use crate::error::{Error, Result};
-use crate::format::purges::{Cell, Purges};
+use crate::format::purges::{Cell, Floors, Purges};
 use crate::stripe::Stripe;
 use crate::volume::Volume;
 
@@ -100,12 +100,17 @@ fn retire(volume: &Volume, swept: u64) -> Result<()> {
     }
     purges.set_newest_rule(newest);
     for line in 0..volume.layout.tag_lines {
-        for cell in &volume.tag_line(line)[1..] {
+        let [floors, cells @ ..] = volume.tag_line(line);
+        for cell in cells {
             let now = cell.load(Acquire);
             if now != 0 && u64::from(Cell(now).noted().epoch) <= swept {
-                // Changed meanwhile: it is newer.
-                let _ = cell.compare_exchange(now, 0, SeqCst, Acquire);
+                cell.store(0, SeqCst);
             }
+        }
+        // Else a bucket that was full once would never be passed by again.
+        let floor = Floors(floors.load(Acquire));
+        if u64::from(floor.hard().max(floor.soft())) <= swept {
+            floors.store(0, SeqCst);
         }
         super::renew_filter(volume, line);
     }
@@ -169,6 +174,22 @@ mod tests {
             assert_eq!(volume.purges().retired(), 1);
             assert!(cache.get("key").unwrap().is_none());
         }
+    }
+
+    #[test]
+    fn filters_say_no_again_once_what_was_noted_is_forgotten() {
+        let cache = Options::new().size(512 << 10).heap().unwrap();
+        let filters = || cache.volume().tag_filters().iter().map(|filter| filter.load(Acquire)).collect::<Vec<_>>();
+        // More than the table has cells: floors are raised, which let everything through.
+        for number in 0..200 {
+            cache.purge_tag(&format!("tag {number}"), Purge::Hard).unwrap();
+        }
+        assert!(filters().contains(&u32::MAX) && cache.stats().unwrap().purge_overflows > 0);
+        cache.put_with("key", "value", &PutOptions::new().tags(&["tag 7"])).unwrap();
+        cache.sweep().unwrap();
+        assert!(filters().iter().all(|filter| *filter == 0));
+        cache.purge_tag("tag 7", Purge::Hard).unwrap();
+        assert!(cache.get("key").unwrap().is_none());
     }
 
     #[test]

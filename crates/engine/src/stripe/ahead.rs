@@ -19,7 +19,7 @@ impl<'a> Stripe<'a> {
 
     /// So many bytes are to be made free: in one go what the kernel has dropped of the window, or what is more than that.
     pub(super) fn read_ahead_of(&self, ring: &Ring<'a>, bytes: u64) {
-        self.will_need(ring, ring.tail(), bytes.max(WINDOW_BYTES / 2));
+        self.will_need(ring, ring.tail(), bytes.clamp(WINDOW_BYTES / 2, paging::AHEAD_BYTES_MAX));
     }
 
     /// Begins to read bytes of the log, up to the physical end and on from the start. Offsets of a damaged log may be any.
@@ -40,6 +40,10 @@ impl<'a> Stripe<'a> {
         }
         let from = self.offset_of(ring, at);
         let free = ring.free().min(ring.bytes_to_end(at)) as usize;
+        // Lost words of the ring would say that all of it is free.
+        if self.volume.has_failed() {
+            return;
+        }
         paging::renew(self.volume, from, from + bytes as usize, from + free);
     }
 }

@@ -74,6 +74,8 @@ impl Stripe<'_> {
         let next = if end - start > STEP_BACK_BYTES { (start + STEP_BACK_BYTES) / PAGE * PAGE } else { end };
         // Both rings are empty: no slot names any of the bytes, no pin holds any, we hold the lock, and nobody writes to the
         // stripe before it has its pages again.
+        // A lock that was lost is nobody's.
+        self.volume.check_intact()?;
         let given = self.volume.region.give_back(start as usize, (next - start) as usize);
         given.map_err(|error| Error::io("giving back the pages of", self.volume.name(), error))?;
         self.set(Word::Present, if next < end { LEAVING | (next - first) } else { 0 });

@@ -42,6 +42,10 @@ impl Stripe<'_> {
             self.set(Word::SweepEpoch, self.newest_purge());
         }
         let dropped = self.sweep_bucket(bucket);
+        // By notes that were lost, nothing was swept.
+        if self.volume.has_failed() {
+            return dropped;
+        }
         if bucket + 1 < self.volume.layout.buckets {
             self.set(Word::SweepBucket, bucket + 1);
         } else {

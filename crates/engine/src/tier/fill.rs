@@ -73,6 +73,10 @@ impl Tier {
 
     /// Whether a stripe may be written. One that has no pages yet gets some more, where there is room.
     fn has_pages(&self, stripe: &Stripe<'_>) -> bool {
+        // It would begin with new pages, and forget the rest of the old ones.
+        if stripe.is_leaving() {
+            return false;
+        }
         let missing = stripe.missing();
         if missing == 0 {
             return true;
