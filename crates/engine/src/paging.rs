@@ -64,9 +64,8 @@ impl Watch {
     fn look(&self) {
         let (waits, missed) = (waits_of_thread(), self.missed.replace(false));
         let before = self.waits.replace(waits);
-        // It may have waited for something else: once it asks of each page, only what is missing counts.
         let has_waited = before != UNKNOWN && before != waits;
-        self.is_paging.set(if self.is_paging.get() { missed } else { has_waited });
+        self.is_paging.set(missed || has_waited);
         self.left.set(LOOK_EVERY);
     }
 }
@@ -92,6 +91,12 @@ pub(crate) fn renew(volume: &Volume, from: usize, to: usize, end: usize) {
 #[cold]
 pub(crate) fn begin(volume: &Volume, (offset, room): (usize, u64)) {
     let bytes = HEADER_BYTES.saturating_add(volume.layout.entry_size_hint).min(room) as usize;
+    will_need(volume, offset, bytes);
+}
+
+/// Begins to read what isn't in memory of so many bytes.
+#[cold]
+pub(crate) fn will_need(volume: &Volume, offset: usize, bytes: usize) {
     // Where it can't be said, nothing is lost by reading it.
     if !volume.region.is_resident(offset, bytes).unwrap_or(false) {
         WATCH.with(|watch| watch.missed.set(true));
