@@ -4,8 +4,6 @@
 
 mod common;
 
-use std::path::Path;
-
 use common::{disk_folder, drop_pages, fork, value, version_of};
 use eyewall::{Cache, Options};
 
