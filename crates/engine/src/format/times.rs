@@ -97,7 +97,7 @@ impl Times {
         if self.is_ever() {
             return Phase::Fresh;
         }
-        let Some(age) = (now() + SKEW_MS).checked_sub(created) else { return Phase::Over };
+        let Some(age) = now().saturating_add(SKEW_MS).checked_sub(created) else { return Phase::Over };
         let age = age.saturating_sub(SKEW_MS);
         if self.fresh_for().is_none_or(|fresh| age < fresh) {
             Phase::Fresh
