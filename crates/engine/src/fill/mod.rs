@@ -194,9 +194,9 @@ impl Cache {
     /// makes, and the others wait for it.
     ///
     /// `fill` runs outside every lock: it may take its time, use the cache, or panic. Where it fails, panics, or dies with
-    /// its process, one of those that wait is the next to fill. Whoever waits does so for up to `deadline`; a stripe whose lock a stopped
-    /// process holds can add the [lock's](crate::Options::lock_deadline). A call for the
-    /// same key inside of `fill` waits, too, in vain; and so do two whose closures wait for each other's keys.
+    /// its process, one of those that wait is the next to fill. Whoever waits does so for up to `deadline`; a stripe whose lock
+    /// a stopped process holds can add the [lock's](crate::Options::lock_deadline). A call for the same key inside of `fill`
+    /// waits, too, in vain; and so do two whose closures wait for each other's keys.
     ///
     /// A stale entry is filled anew; see [`FillOptions::use_stale`]. A negative entry is an answer.
     ///
