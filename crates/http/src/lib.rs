@@ -1,8 +1,14 @@
 //! The rules of a shared HTTP cache, as functions of messages and times.
-//!
-//! No sockets, no store, no clock of its own: whoever calls says what time it is. So every rule can be tested by a table, and
-//! a history of years takes no time.
 
 #![forbid(unsafe_code)]
 
+pub mod age;
 pub mod field;
+pub mod freshness;
+pub mod message;
+pub mod policy;
+pub mod reuse;
+pub mod selecting;
+pub mod storing;
+pub mod terms;
+pub mod validation;

@@ -1,0 +1,106 @@
+//! Preferences with weights: `Accept-Encoding` and `Accept-Language` (RFC 9110, sections 12.4.2, 12.5.3 and 12.5.4).
+
+use http::{HeaderMap, HeaderName};
+
+use super::list;
+
+/// What is not ruled out and not asked for, either: the least weight.
+const QUALITY_LEAST: u16 = 1;
+
+/// The weight of what is asked for without a word about its weight.
+pub const QUALITY_MOST: u16 = 1000;
+
+/// One member of a list of preferences.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Preference {
+    /// What is preferred, in lower case: a coding, a range of languages, or `*`.
+    pub name: String,
+    /// How much, in thousandths; 0 is not at all.
+    pub quality: u16,
+}
+
+/// The preferences of a request, by descending weight and then by name. An empty list where the field is empty or absent.
+///
+/// None if the field is malformed or names anything twice: nobody can tell what it means then.
+pub fn preferences(fields: &HeaderMap, name: &HeaderName) -> Option<Vec<Preference>> {
+    let mut preferences = list::members(fields, name).map(parse).collect::<Option<Vec<_>>>()?;
+    preferences.sort_unstable_by(|one, other| other.quality.cmp(&one.quality).then_with(|| one.name.cmp(&other.name)));
+    let mut names: Vec<&str> = preferences.iter().map(|preference| preference.name.as_str()).collect();
+    names.sort_unstable();
+    names.dedup();
+    (names.len() == preferences.len()).then_some(preferences)
+}
+
+/// How much a content coding is wanted, in thousandths. `identity` stands for none, and is wanted least if nothing is said of it.
+pub fn of_coding(preferences: &[Preference], coding: &str) -> u16 {
+    let coding = coding_name(coding);
+    let unsaid = if coding == "identity" { QUALITY_LEAST } else { 0 };
+    named(preferences, &coding).or_else(|| named(preferences, "*")).unwrap_or(unsaid)
+}
+
+/// How much a language is wanted, in thousandths: by the longest range that it lies in (RFC 4647, section 3.3.1), else by `*`.
+pub fn of_language(preferences: &[Preference], tag: &str) -> u16 {
+    let tag = tag.to_ascii_lowercase();
+    let longest = preferences
+        .iter()
+        .filter(|preference| is_in_range(&tag, &preference.name))
+        .max_by_key(|preference| preference.name.len())
+        .map(|preference| preference.quality);
+    longest.or_else(|| named(preferences, "*")).unwrap_or(0)
+}
+
+/// Whether a language tag lies in a basic language range other than `*`; both are in lower case.
+pub fn is_in_range(tag: &str, range: &str) -> bool {
+    tag.strip_prefix(range).is_some_and(|rest| rest.is_empty() || rest.starts_with('-'))
+}
+
+/// The name of a coding in lower case, and without its old alias (RFC 9110, section 8.4.1).
+pub fn coding_name(coding: &str) -> String {
+    match coding.to_ascii_lowercase().as_str() {
+        "x-gzip" => "gzip".to_owned(),
+        "x-compress" => "compress".to_owned(),
+        name => name.to_owned(),
+    }
+}
+
+/// The preference for exactly this name.
+pub fn named(preferences: &[Preference], name: &str) -> Option<u16> {
+    preferences.iter().find(|preference| preference.name == name).map(|preference| preference.quality)
+}
+
+fn parse(member: &[u8]) -> Option<Preference> {
+    let mut pieces = member.split(|byte| *byte == b';').map(<[u8]>::trim_ascii);
+    let name = pieces.next().filter(|name| is_name(name))?;
+    let quality = match pieces.next() {
+        Some([b'q' | b'Q', b'=', weight @ ..]) => parse_weight(weight)?,
+        Some(_) => return None,
+        None => QUALITY_MOST,
+    };
+    if pieces.next().is_some() {
+        return None;
+    }
+    Some(Preference { name: coding_name(str::from_utf8(name).ok()?), quality })
+}
+
+/// A token. Languages are made of letters, digits and hyphens, codings may have more.
+fn is_name(name: &[u8]) -> bool {
+    !name.is_empty() && name.iter().all(|byte| byte.is_ascii_alphanumeric() || b"!#$%&'*+-.^_`|~".contains(byte))
+}
+
+/// `0`, `1`, or one of them with up to three digits behind the point; never above 1.
+fn parse_weight(weight: &[u8]) -> Option<u16> {
+    let (whole, digits) = match weight {
+        [whole] | [whole, b'.'] => (*whole, &[][..]),
+        [whole, b'.', digits @ ..] if digits.len() <= 3 => (*whole, digits),
+        _ => return None,
+    };
+    if !matches!(whole, b'0' | b'1') || !digits.iter().all(u8::is_ascii_digit) {
+        return None;
+    }
+    let thousandths = digits
+        .iter()
+        .chain(b"000")
+        .take(3)
+        .fold(u16::from(whole - b'0'), |sum, digit| sum * 10 + u16::from(digit - b'0'));
+    (thousandths <= QUALITY_MOST).then_some(thousandths)
+}

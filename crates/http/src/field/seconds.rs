@@ -1,0 +1,16 @@
+//! Whole seconds (RFC 9111, section 1.2.2).
+
+/// What a number of seconds that is too large for anyone counts as: 68 years.
+pub const SECONDS_MAX: u32 = 1 << 31;
+
+/// `delta-seconds`: one digit or more, and nothing else. None for everything else: signs, fractions, letters, nothing at all.
+///
+/// A number above [`SECONDS_MAX`] counts as that.
+pub fn parse(digits: &[u8]) -> Option<u32> {
+    if digits.is_empty() || !digits.iter().all(u8::is_ascii_digit) {
+        return None;
+    }
+    let seconds =
+        digits.iter().fold(0_u32, |sum, digit| sum.saturating_mul(10).saturating_add(u32::from(digit - b'0')));
+    Some(seconds.min(SECONDS_MAX))
+}

@@ -1,0 +1,126 @@
+//! What to do with a stored response (RFC 9111, section 4; RFC 5861; RFC 8246).
+//!
+//! ```text
+//! age:  0 ............... lifetime ........... + stale-while-revalidate ......... + stale-if-error .........
+//!       Fresh             StaleWhileRevalidate   Validate { on_failure: a stale one }   Validate { nothing }
+//! ```
+//! Directives of the request move these limits, and those of the response take the middle two away.
+
+use std::time::{Duration, SystemTime};
+
+use http::{Method, StatusCode};
+
+use crate::field::cache_control::RequestDirectives;
+use crate::policy::Policy;
+use crate::terms::{Marks, Terms};
+
+/// What to do with a stored response that a request selects.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Reuse {
+    /// Send it.
+    Fresh,
+    /// Send it, and validate it meanwhile.
+    StaleWhileRevalidate,
+    /// Send it: the client takes it stale.
+    StaleAllowed,
+    /// Ask the origin, with a condition if the stored response has a validator, and wait for the answer.
+    Validate {
+        /// What may be done if the answer doesn't come, or is an error.
+        on_failure: OnFailure,
+    },
+    /// Ask the origin as if nothing were stored: it can't be validated, and no failure makes it usable.
+    MustNotUse,
+    /// Answer 504: only validation would make it usable, and the client wants the origin left alone.
+    GatewayTimeout,
+}
+
+/// For how long from now a stored response may answer, though it was not validated. None is not at all.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct OnFailure {
+    /// If the origin answers with a status that [`is_failure`], or can't be reached.
+    pub error: Option<Duration>,
+    /// If the origin can't be reached. Never less than `error`.
+    pub unreachable: Option<Duration>,
+}
+
+/// Whether a stored response to a GET may answer a request of this method (RFC 9111, section 4).
+pub fn is_answerable(method: &Method) -> bool {
+    method == Method::GET || method == Method::HEAD
+}
+
+/// Whether a status is an error in the sense of `stale-if-error` (RFC 5861, section 4).
+pub fn is_failure(status: StatusCode) -> bool {
+    matches!(status.as_u16(), 500 | 502 | 503 | 504)
+}
+
+/// Whether a request that selects nothing stored is answered by 504 (RFC 9111, section 5.2.1.7).
+pub fn is_timeout_without_stored(request: &RequestDirectives) -> bool {
+    request.only_if_cached
+}
+
+/// What to do with the response that is stored on these terms, at `now`, for a request that selects it.
+pub fn decide(terms: &Terms, request: &RequestDirectives, now: SystemTime, policy: &Policy) -> Reuse {
+    let request = if policy.ignore_reloads { request.without_reloads() } else { *request };
+    let times = Times { age: terms.age(now), lifetime: seconds(terms.lifetime_seconds) };
+    let must_validate = request.no_cache || terms.marks.contains(Marks::NO_CACHE);
+    let answer = if must_validate { None } else { unvalidated(terms, &request, &times) };
+    answer.unwrap_or_else(|| {
+        let on_failure = if must_validate { OnFailure::default() } else { on_failure(terms, &request, &times, policy) };
+        if request.only_if_cached {
+            Reuse::GatewayTimeout
+        } else if terms.marks.contains(Marks::HAS_VALIDATOR) || on_failure != OnFailure::default() {
+            Reuse::Validate { on_failure }
+        } else {
+            Reuse::MustNotUse
+        }
+    })
+}
+
+struct Times {
+    age: Duration,
+    lifetime: Duration,
+}
+
+/// Sends it as it is, if that may be.
+fn unvalidated(terms: &Terms, request: &RequestDirectives, times: &Times) -> Option<Reuse> {
+    let Times { age, lifetime } = *times;
+    let is_young = request.max_age.is_none_or(|most| age <= seconds(most));
+    if age < lifetime {
+        // A reload sends `max-age=0`; what doesn't change while it is fresh needn't be asked for (RFC 8246, section 2).
+        let is_young = is_young || terms.marks.contains(Marks::IMMUTABLE);
+        let is_fresh_enough = request.min_fresh.is_none_or(|least| lifetime.saturating_sub(age) >= seconds(least));
+        return (is_young && is_fresh_enough).then_some(Reuse::Fresh);
+    }
+    if terms.marks.contains(Marks::FORBIDS_STALE) || !is_young || request.min_fresh.is_some() {
+        return None;
+    }
+    let staleness = age.saturating_sub(lifetime);
+    let is_within = |window| window > 0 && staleness <= seconds(window);
+    // A client that speaks of age without `max-stale` wants nothing stale (RFC 9111, section 5.2.1.1).
+    let is_allowed = match request.max_stale {
+        Some(most) => is_within(most),
+        None => request.max_age.is_none() && is_within(terms.stale_while_revalidate_seconds),
+    };
+    is_allowed.then_some(if is_within(terms.stale_while_revalidate_seconds) {
+        Reuse::StaleWhileRevalidate
+    } else {
+        Reuse::StaleAllowed
+    })
+}
+
+fn on_failure(terms: &Terms, request: &RequestDirectives, times: &Times, policy: &Policy) -> OnFailure {
+    if terms.marks.contains(Marks::FORBIDS_STALE) {
+        return OnFailure::default();
+    }
+    let error = seconds(terms.stale_if_error_seconds.max(request.stale_if_error.unwrap_or(0)));
+    let unreachable = error.max(policy.stale_if_unreachable.unwrap_or_default());
+    let left = |window: Duration| {
+        let left = times.lifetime.saturating_add(window).saturating_sub(times.age);
+        (!window.is_zero() && !left.is_zero()).then_some(left)
+    };
+    OnFailure { error: left(error), unreachable: left(unreachable) }
+}
+
+fn seconds(number: u32) -> Duration {
+    Duration::from_secs(number.into())
+}

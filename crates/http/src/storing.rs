@@ -1,0 +1,279 @@
+//! Whether a shared cache may store a response (RFC 9111, section 3), and on which terms it is used again.
+
+use http::header::{
+    AUTHORIZATION, CONNECTION, CONTENT_RANGE, CONTENT_TYPE, DATE, ETAG, EXPIRES, LAST_MODIFIED, PROXY_AUTHENTICATE,
+    PROXY_AUTHORIZATION, SET_COOKIE, TE, TRAILER, TRANSFER_ENCODING, UPGRADE, VARY,
+};
+use http::{HeaderMap, HeaderName, Method, StatusCode};
+
+use crate::age;
+use crate::field::cache_control::{RequestDirectives, ResponseDirectives, Scope};
+use crate::field::targeted::Control;
+use crate::field::vary::Vary;
+use crate::field::{date, list};
+use crate::freshness::{self, Lifetime, Source};
+use crate::message::{Exchange, Request, Response};
+use crate::policy::Policy;
+use crate::selecting;
+use crate::terms::{Marks, Terms, milliseconds};
+
+/// Fields of one connection, or for one proxy, which are never stored (RFC 9111, section 3.1; RFC 9110, section 7.6.1).
+const HOP_BY_HOP: [HeaderName; 10] = [
+    CONNECTION,
+    HeaderName::from_static("keep-alive"),
+    HeaderName::from_static("proxy-connection"),
+    HeaderName::from_static("proxy-authentication-info"),
+    PROXY_AUTHENTICATE,
+    PROXY_AUTHORIZATION,
+    TE,
+    TRAILER,
+    TRANSFER_ENCODING,
+    UPGRADE,
+];
+
+/// A response that may be stored.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Storable {
+    /// When it may be used again.
+    pub terms: Terms,
+    /// Who names its lifetime. None if nobody does: it is stored to be validated.
+    pub source: Option<Source>,
+    /// What it varies by; never everything.
+    pub vary: Vary,
+    /// The fields that are not stored with it.
+    pub withheld: Vec<HeaderName>,
+}
+
+/// Why a response is not stored.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum NotStored {
+    /// The method's answers aren't stored. A HEAD may update what a GET has stored.
+    Method,
+    /// The request forbids it.
+    RequestNoStore,
+    /// It is interim (1xx), or says that nothing changed (304), and is no answer of its own.
+    Status,
+    /// It is a part (206) that doesn't say of what.
+    Partial,
+    /// Only a cache that knows the status may store it, and this one doesn't.
+    MustUnderstand,
+    /// The origin forbids it.
+    NoStore,
+    /// It is for one user.
+    Private,
+    /// The request names a user, and the origin doesn't say that others may have the answer (section 3.5).
+    Authorization,
+    /// It sets a cookie.
+    SetCookie,
+    /// It fits no other request.
+    Vary,
+    /// It must be validated each time and can't be.
+    NoCache,
+    /// Nobody says for how long it is fresh, and it can't be validated.
+    NoLifetime,
+    /// It is stale as it comes, and can't be validated.
+    Stale,
+}
+
+impl NotStored {
+    /// A token for the `detail` of `Cache-Status` (RFC 9211, section 2.8).
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Method => "method",
+            Self::RequestNoStore => "request-no-store",
+            Self::Status => "status",
+            Self::Partial => "partial",
+            Self::MustUnderstand => "must-understand",
+            Self::NoStore => "no-store",
+            Self::Private => "private",
+            Self::Authorization => "authorization",
+            Self::SetCookie => "set-cookie",
+            Self::Vary => "vary",
+            Self::NoCache => "no-cache",
+            Self::NoLifetime => "no-lifetime",
+            Self::Stale => "stale",
+        }
+    }
+}
+
+/// Judges a response by the bullets of RFC 9111, section 3, and says on which terms it is stored.
+///
+/// What could be stored and never used is refused, too: it is stale as it comes, and has neither validator nor window.
+pub fn judge(
+    request: Request<'_>,
+    response: Response<'_>,
+    exchange: Exchange,
+    policy: &Policy,
+) -> Result<Storable, NotStored> {
+    let control = Control::of(response.fields, &policy.targets);
+    if !is_storable_method(request.method) {
+        return Err(NotStored::Method);
+    }
+    if RequestDirectives::of(request.fields).no_store {
+        return Err(NotStored::RequestNoStore);
+    }
+    check_status(response, &control.directives)?;
+    check_users(request, response, &control.directives, policy)?;
+    let vary = selecting::vary_of(response.fields);
+    if vary == Vary::Everything {
+        return Err(NotStored::Vary);
+    }
+    let lifetime = freshness::lifetime(response, &control, exchange.received, policy);
+    let is_cacheable = lifetime.is_some() || policy.is_cacheable(response.status) || control.directives.public;
+    if !is_cacheable {
+        return Err(NotStored::NoLifetime);
+    }
+    let terms = terms(response, &control.directives, lifetime, exchange, policy);
+    check_use(&terms, lifetime)?;
+    let withheld = withheld(response.fields, &control.directives);
+    Ok(Storable { terms, source: lifetime.map(|lifetime| lifetime.source), vary, withheld })
+}
+
+/// Whether the answer to this method may be stored. One that the caller keys by its content is added here.
+fn is_storable_method(method: &Method) -> bool {
+    method == Method::GET
+}
+
+fn check_status(response: Response<'_>, directives: &ResponseDirectives) -> Result<(), NotStored> {
+    let status = response.status;
+    if status.is_informational() || status == StatusCode::NOT_MODIFIED {
+        return Err(NotStored::Status);
+    }
+    if status == StatusCode::PARTIAL_CONTENT && !is_one_part(response.fields) {
+        return Err(NotStored::Partial);
+    }
+    // A cache that knows the status does as `must-understand` says and not as `no-store` does (section 5.2.2.3).
+    match (directives.must_understand, is_understood(status)) {
+        (true, false) => Err(NotStored::MustUnderstand),
+        (false, _) if directives.no_store => Err(NotStored::NoStore),
+        _ => Ok(()),
+    }
+}
+
+/// What is for one user only.
+fn check_users(
+    request: Request<'_>,
+    response: Response<'_>,
+    directives: &ResponseDirectives,
+    policy: &Policy,
+) -> Result<(), NotStored> {
+    if is_whole(&directives.private) {
+        return Err(NotStored::Private);
+    }
+    let is_shared = directives.public || directives.must_revalidate || directives.s_maxage.is_some();
+    if request.fields.contains_key(AUTHORIZATION) && !is_shared {
+        return Err(NotStored::Authorization);
+    }
+    let is_withheld =
+        [&directives.private, &directives.no_cache].iter().any(|scope| scope.fields().contains(&SET_COOKIE));
+    if response.fields.contains_key(SET_COOKIE) && !is_withheld && !policy.store_set_cookie {
+        return Err(NotStored::SetCookie);
+    }
+    Ok(())
+}
+
+/// Whether it would ever be used.
+fn check_use(terms: &Terms, lifetime: Option<Lifetime>) -> Result<(), NotStored> {
+    if terms.marks.contains(Marks::HAS_VALIDATOR) {
+        return Ok(());
+    }
+    if terms.marks.contains(Marks::NO_CACHE) {
+        return Err(NotStored::NoCache);
+    }
+    let window = u64::from(terms.stale_while_revalidate_seconds.max(terms.stale_if_error_seconds));
+    let is_usable = (u64::from(terms.lifetime_seconds) + window) * 1000 > terms.initial_age_ms;
+    match lifetime {
+        _ if is_usable => Ok(()),
+        Some(_) => Err(NotStored::Stale),
+        None => Err(NotStored::NoLifetime),
+    }
+}
+
+fn terms(
+    response: Response<'_>,
+    directives: &ResponseDirectives,
+    lifetime: Option<Lifetime>,
+    exchange: Exchange,
+    policy: &Policy,
+) -> Terms {
+    let window = |named: Option<u32>, default| named.or_else(|| Some(freshness::whole_seconds(default?))).unwrap_or(0);
+    let s_maxage_forbids = directives.s_maxage.is_some()
+        && (policy.s_maxage_forbids_stale
+            || directives.stale_while_revalidate.is_none() && directives.stale_if_error.is_none());
+    let forbids_stale = directives.must_revalidate || directives.proxy_revalidate || s_maxage_forbids;
+    let (stale_while_revalidate_seconds, stale_if_error_seconds) = if forbids_stale {
+        (0, 0)
+    } else {
+        (
+            window(directives.stale_while_revalidate, policy.stale_while_revalidate),
+            window(directives.stale_if_error, policy.stale_if_error),
+        )
+    };
+    let initial_age = age::initial(response.fields, exchange, policy.invalid_age);
+    Terms {
+        received_ms: milliseconds(exchange.received),
+        initial_age_ms: initial_age.as_millis() as u64,
+        lifetime_seconds: lifetime.map_or(0, |lifetime| lifetime.seconds),
+        stale_while_revalidate_seconds,
+        stale_if_error_seconds,
+        marks: Marks::NO_CACHE.when(is_whole(&directives.no_cache))
+            | Marks::FORBIDS_STALE.when(forbids_stale)
+            | Marks::IMMUTABLE.when(directives.immutable)
+            | Marks::HAS_VALIDATOR.when(has_validator(response.fields))
+            | Marks::PARTIAL.when(response.status == StatusCode::PARTIAL_CONTENT),
+    }
+}
+
+fn has_validator(fields: &HeaderMap) -> bool {
+    fields.contains_key(ETAG) || date::of(fields, &LAST_MODIFIED).is_some()
+}
+
+/// The fields of a response that are not stored with it: those of the connection, those that its `Connection` field names, and
+/// those that `private` or `no-cache` names.
+///
+/// A field that `no-cache` names could be stored and sent after validation; this cache doesn't have it then, either.
+pub fn withheld(fields: &HeaderMap, directives: &ResponseDirectives) -> Vec<HeaderName> {
+    let named = list::members(fields, &CONNECTION).filter_map(|name| HeaderName::from_bytes(name).ok());
+    let mut names: Vec<HeaderName> = HOP_BY_HOP.into_iter().chain(named).collect();
+    names.extend_from_slice(directives.private.fields());
+    names.extend_from_slice(directives.no_cache.fields());
+    names.retain(|name| fields.contains_key(name));
+    names.sort_unstable_by(|one, other| one.as_str().cmp(other.as_str()));
+    names.dedup();
+    names
+}
+
+/// Whether a directive is about the response, by its word or because the rest would be worth nothing without the fields that it
+/// names: those that say what the content is, and those that say when it may be used.
+fn is_whole(scope: &Scope) -> bool {
+    match scope {
+        Scope::Nothing => false,
+        Scope::Response => true,
+        Scope::Fields(names) => names.iter().any(is_essential),
+    }
+}
+
+fn is_essential(name: &HeaderName) -> bool {
+    name.as_str().starts_with("content-")
+        || name.as_str().ends_with("cache-control")
+        || [ETAG, LAST_MODIFIED, DATE, EXPIRES, VARY].contains(name)
+}
+
+/// Whether a 206 is one range of bytes, and says which.
+fn is_one_part(fields: &HeaderMap) -> bool {
+    let mut ranges = fields.get_all(CONTENT_RANGE).iter();
+    let is_multipart = fields
+        .get(CONTENT_TYPE)
+        .is_some_and(|kind| kind.as_bytes().to_ascii_lowercase().starts_with(b"multipart/byteranges"));
+    let is_range = ranges.next().is_some_and(|range| range.as_bytes().to_ascii_lowercase().starts_with(b"bytes "));
+    is_range && ranges.next().is_none() && !is_multipart
+}
+
+/// The statuses of RFC 9110, section 15, and 429 and 451: what they ask of a cache, this one does.
+fn is_understood(status: StatusCode) -> bool {
+    matches!(
+        status.as_u16(),
+        200..=206 | 300..=303 | 305 | 307 | 308 | 400..=417 | 421 | 422 | 426 | 429 | 451 | 500..=505
+    )
+}
