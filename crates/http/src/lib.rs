@@ -6,3 +6,9 @@
 #![forbid(unsafe_code)]
 
 pub mod field;
+pub mod invalidation;
+pub mod partial;
+pub mod precondition;
+pub mod ranges;
+pub mod strong;
+pub mod update;

@@ -1,4 +1,9 @@
 //! Values of fields, read as the RFCs say; what is malformed, too.
 
+pub mod cache_status;
+pub mod connection;
 pub mod date;
+pub mod entity_tag;
+pub mod groups;
 pub mod list;
+pub mod range;
