@@ -5,10 +5,16 @@
 pub mod age;
 pub mod field;
 pub mod freshness;
+pub mod invalidation;
 pub mod message;
+pub mod partial;
 pub mod policy;
+pub mod precondition;
+pub mod ranges;
 pub mod reuse;
 pub mod selecting;
 pub mod storing;
+pub mod strong;
 pub mod terms;
+pub mod update;
 pub mod validation;

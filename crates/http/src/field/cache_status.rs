@@ -1,0 +1,185 @@
+//! `Cache-Status` (RFC 9211): what a cache did with a request.
+//!
+//! ```text
+//! Eyewall; hit; ttl=27
+//! Eyewall; fwd=uri-miss; fwd-status=200; stored; ttl=30; collapsed
+//! Eyewall; fwd=bypass; fwd-status=200; detail=authorization
+//! ```
+
+use std::fmt::Write;
+
+use http::{HeaderMap, HeaderName, HeaderValue, StatusCode};
+use sfv::{ItemSerializer, StringRef, TokenRef};
+
+/// The field's name.
+pub const CACHE_STATUS: HeaderName = HeaderName::from_static("cache-status");
+
+/// The largest number of a structured field.
+const INTEGER_MAX: i64 = 999_999_999_999_999;
+
+/// Why a request went on towards the origin: the parameter `fwd` (section 2.2).
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Forward {
+    /// The cache was set up not to handle it.
+    Bypass,
+    /// The method has to be forwarded.
+    Method,
+    /// Nothing was stored for the URI.
+    UriMiss,
+    /// What was stored for the URI is of other variants.
+    VaryMiss,
+    /// Nothing that fits was stored; it isn't known why.
+    Miss,
+    /// A fresh response was stored, and the request's own directives didn't let it be used.
+    Request,
+    /// What was stored is stale.
+    Stale,
+    /// What was stored lacks bytes that were asked for.
+    Partial,
+}
+
+impl Forward {
+    /// The token by which the field says so.
+    pub fn token(self) -> &'static str {
+        match self {
+            Self::Bypass => "bypass",
+            Self::Method => "method",
+            Self::UriMiss => "uri-miss",
+            Self::VaryMiss => "vary-miss",
+            Self::Miss => "miss",
+            Self::Request => "request",
+            Self::Stale => "stale",
+            Self::Partial => "partial",
+        }
+    }
+}
+
+/// One cache's member of the field: begin with [`hit`](Self::hit) or [`forwarded`](Self::forwarded), add what is known.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct CacheStatus {
+    forward: Option<Forward>,
+    forward_status: Option<StatusCode>,
+    is_stored: bool,
+    is_collapsed: bool,
+    ttl_seconds: Option<i64>,
+    key: Option<String>,
+    detail: Option<String>,
+}
+
+impl CacheStatus {
+    /// The request was answered without going further.
+    pub fn hit() -> Self {
+        Self::new(None)
+    }
+
+    /// The request was forwarded, and why.
+    pub fn forwarded(why: Forward) -> Self {
+        Self::new(Some(why))
+    }
+
+    fn new(forward: Option<Forward>) -> Self {
+        let (forward_status, ttl_seconds, key, detail) = (None, None, None, None);
+        Self { forward, forward_status, is_stored: false, is_collapsed: false, ttl_seconds, key, detail }
+    }
+
+    /// The status of the answer to the forwarded request. Without effect on a hit, as are the next two.
+    pub fn forward_status(self, status: StatusCode) -> Self {
+        Self { forward_status: Some(status), ..self }
+    }
+
+    /// Whether the answer to the forwarded request is stored.
+    pub fn stored(self, is_stored: bool) -> Self {
+        Self { is_stored, ..self }
+    }
+
+    /// Whether one forwarded request serves others, too.
+    pub fn collapsed(self, is_collapsed: bool) -> Self {
+        Self { is_collapsed, ..self }
+    }
+
+    /// For how many seconds the response is fresh yet; negative where it is stale.
+    pub fn ttl(self, seconds: i64) -> Self {
+        Self { ttl_seconds: Some(seconds.clamp(-INTEGER_MAX, INTEGER_MAX)), ..self }
+    }
+
+    /// The key of the response in the cache. Bytes that a structured string can't have are written as `%XX`.
+    pub fn key(self, key: &[u8]) -> Self {
+        Self { key: Some(printable(key)), ..self }
+    }
+
+    /// Something for people. Characters that a structured string can't have are written as `%XX`.
+    pub fn detail(self, detail: &str) -> Self {
+        Self { detail: Some(printable(detail.as_bytes())), ..self }
+    }
+
+    /// The member of the field, under the name of this cache.
+    pub fn member(&self, cache: &str) -> String {
+        let mut text = String::new();
+        write_text(&mut text, &printable(cache.as_bytes()));
+        if let Some(why) = self.forward {
+            text.push_str("; fwd=");
+            text.push_str(why.token());
+            if let Some(status) = self.forward_status {
+                // Writing to a string can't fail.
+                let _ = write!(text, "; fwd-status={}", status.as_u16());
+            }
+            if self.is_stored {
+                text.push_str("; stored");
+            }
+        } else {
+            text.push_str("; hit");
+        }
+        if let Some(ttl) = self.ttl_seconds {
+            let _ = write!(text, "; ttl={ttl}");
+        }
+        if self.forward.is_some() && self.is_collapsed {
+            text.push_str("; collapsed");
+        }
+        for (name, value) in [("key", &self.key), ("detail", &self.detail)] {
+            let Some(value) = value else { continue };
+            text.push_str("; ");
+            text.push_str(name);
+            text.push('=');
+            if name == "key" { write_string(&mut text, value) } else { write_text(&mut text, value) }
+        }
+        text
+    }
+
+    /// Appends the member to what caches nearer to the origin said.
+    pub fn append_to(&self, fields: &mut HeaderMap, cache: &str) {
+        // Printable ASCII throughout: always a valid value.
+        if let Ok(value) = HeaderValue::try_from(self.member(cache)) {
+            fields.append(CACHE_STATUS, value);
+        }
+    }
+}
+
+fn printable(text: &[u8]) -> String {
+    let mut printable = String::with_capacity(text.len());
+    for &byte in text {
+        match byte {
+            b' '..=b'~' => printable.push(char::from(byte)),
+            _ => {
+                // Writing to a string can't fail.
+                let _ = write!(printable, "%{byte:02X}");
+            }
+        }
+    }
+    printable
+}
+
+/// As a token where it is one, else as a string.
+fn write_text(to: &mut String, value: &str) {
+    match TokenRef::from_str(value) {
+        Ok(token) => {
+            ItemSerializer::with_buffer(to).bare_item(token);
+        }
+        Err(_) => write_string(to, value),
+    }
+}
+
+fn write_string(to: &mut String, value: &str) {
+    if let Ok(string) = StringRef::from_str(value) {
+        ItemSerializer::with_buffer(to).bare_item(string);
+    }
+}

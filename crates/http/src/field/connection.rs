@@ -1,0 +1,118 @@
+//! Fields of one connection, which are neither passed on nor stored (RFC 9110, section 7.6.1; RFC 9111, section 3.1), and
+//! those by which messages find their way: `Via`, `Max-Forwards`.
+
+use http::header::{
+    AGE, AUTHORIZATION, CACHE_CONTROL, CONNECTION, CONTENT_ENCODING, CONTENT_LENGTH, CONTENT_LOCATION, CONTENT_RANGE,
+    CONTENT_TYPE, COOKIE, DATE, ETAG, EXPIRES, FORWARDED, HOST, LAST_MODIFIED, LOCATION, MAX_FORWARDS, PRAGMA,
+    PROXY_AUTHENTICATE, PROXY_AUTHORIZATION, RANGE, SET_COOKIE, TE, TRAILER, TRANSFER_ENCODING, UPGRADE, VARY, VIA,
+};
+use http::{HeaderMap, HeaderName, HeaderValue, Method, Version};
+
+use super::list;
+
+/// Fields that belong to one connection, whatever `Connection` says, and those of a proxy.
+const HOP_BY_HOP: [HeaderName; 10] = [
+    CONNECTION,
+    HeaderName::from_static("keep-alive"),
+    HeaderName::from_static("proxy-connection"),
+    HeaderName::from_static("proxy-authentication-info"),
+    PROXY_AUTHENTICATE,
+    PROXY_AUTHORIZATION,
+    TE,
+    TRAILER,
+    TRANSFER_ENCODING,
+    UPGRADE,
+];
+
+/// Fields that are meant for whoever the message reaches, so that `Connection` must not name them. Where it does, the sender
+/// is wrong or wants to take away what tells answers apart, frames them, or keeps them out of a shared cache.
+const FOR_ALL: [HeaderName; 24] = [
+    AGE,
+    AUTHORIZATION,
+    CACHE_CONTROL,
+    HeaderName::from_static("cdn-cache-control"),
+    CONTENT_ENCODING,
+    CONTENT_LENGTH,
+    CONTENT_LOCATION,
+    CONTENT_RANGE,
+    CONTENT_TYPE,
+    COOKIE,
+    DATE,
+    ETAG,
+    EXPIRES,
+    FORWARDED,
+    HOST,
+    LAST_MODIFIED,
+    LOCATION,
+    PRAGMA,
+    RANGE,
+    SET_COOKIE,
+    VARY,
+    VIA,
+    HeaderName::from_static("x-forwarded-for"),
+    HeaderName::from_static("x-forwarded-proto"),
+];
+
+/// Drops what belongs to the connection on which a message came: the known fields and those that its `Connection` names.
+///
+/// A `Connection` can't take away fields that are for all, such as `Host` or `Cache-Control`. A `Content-Length` beside a
+/// `Transfer-Encoding` goes, too, since it isn't to be believed.
+pub fn drop_hop_by_hop(fields: &mut HeaderMap) {
+    if fields.contains_key(TRANSFER_ENCODING) {
+        fields.remove(CONTENT_LENGTH);
+    }
+    let named: Vec<HeaderName> = list::members(fields, &CONNECTION)
+        .filter_map(|name| HeaderName::from_bytes(name).ok())
+        .filter(|name| !FOR_ALL.contains(name))
+        .collect();
+    for name in named.iter().chain(&HOP_BY_HOP) {
+        fields.remove(name);
+    }
+}
+
+/// Says that a message was received in this version by `by`, a name without blanks (RFC 9110, section 7.6.3).
+pub fn append_via(fields: &mut HeaderMap, received: Version, by: &str) {
+    let version = match received {
+        Version::HTTP_09 => "0.9",
+        Version::HTTP_10 => "1.0",
+        Version::HTTP_2 => "2.0",
+        Version::HTTP_3 => "3.0",
+        _ => "1.1",
+    };
+    if let Ok(value) = HeaderValue::try_from(format!("{version} {by}")) {
+        fields.append(VIA, value);
+    }
+}
+
+/// How far a request goes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Way {
+    /// On to the next server.
+    On,
+    /// No further: it is for whoever has it now.
+    EndsHere,
+}
+
+/// Takes one step off the `Max-Forwards` of a TRACE or OPTIONS, or says that there is none left (RFC 9110, section 7.6.2).
+///
+/// Other methods, and a field that is malformed or stands there twice, go on as they are.
+pub fn step(method: &Method, fields: &mut HeaderMap) -> Way {
+    if !matches!(*method, Method::TRACE | Method::OPTIONS) {
+        return Way::On;
+    }
+    let mut lines = fields.get_all(MAX_FORWARDS).iter();
+    let (Some(line), None) = (lines.next(), lines.next()) else { return Way::On };
+    let digits = line.as_bytes().trim_ascii();
+    if digits.is_empty() || !digits.iter().all(u8::is_ascii_digit) {
+        return Way::On;
+    }
+    // A number that 64 bits don't hold is more than anyone needs.
+    let left = super::range::number(digits).unwrap_or(u64::MAX);
+    match left.checked_sub(1) {
+        Some(left) => {
+            fields.insert(MAX_FORWARDS, HeaderValue::from(left));
+            Way::On
+        }
+        None => Way::EndsHere,
+    }
+}

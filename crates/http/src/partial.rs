@@ -1,0 +1,200 @@
+//! Incomplete responses: what is stored of a representation, what is missing, and how the parts come together (RFC 9111,
+//! sections 3.3 and 3.4; RFC 9110, section 15.3.7.3).
+//!
+//! What came is stored as an incomplete 200, be it a 200 that broke off or a 206. It answers only requests for ranges that it
+//! has all of, by a 206, until it is complete. A 206 with several parts is not stored: nothing here reads bodies.
+
+use std::iter;
+use std::ops::Range;
+use std::time::SystemTime;
+
+use http::header::{CONTENT_LENGTH, CONTENT_RANGE};
+use http::{HeaderMap, HeaderValue, StatusCode};
+
+use crate::field::range::{ByteRanges, ContentRange, RangeSpec, number};
+use crate::ranges::{self, CONTENT_DIGEST, CONTENT_MD5, Served};
+use crate::strong;
+use crate::update::updated;
+
+/// A set of bytes of a representation: ranges in ascending order that neither overlap nor touch, and none of them empty.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Pieces(Vec<Range<u64>>);
+
+impl Pieces {
+    /// Adds a range. An empty one adds nothing.
+    pub fn insert(&mut self, range: Range<u64>) {
+        if range.is_empty() {
+            return;
+        }
+        // Those from `from` up to `to` overlap or touch the range.
+        let from = self.0.partition_point(|piece| piece.end < range.start);
+        let to = self.0.partition_point(|piece| piece.start <= range.end);
+        let touched = &self.0[from..to];
+        let start = touched.first().map_or(range.start, |first| first.start.min(range.start));
+        let end = touched.last().map_or(range.end, |last| last.end.max(range.end));
+        self.0.splice(from..to, iter::once(start..end));
+    }
+
+    /// Whether all bytes of a range are there.
+    pub fn has(&self, range: &Range<u64>) -> bool {
+        range.is_empty() || self.0.iter().any(|piece| piece.start <= range.start && range.end <= piece.end)
+    }
+
+    /// What of a range is not there.
+    pub fn missing(&self, wanted: &Range<u64>) -> Pieces {
+        let mut missing = Pieces::default();
+        let mut at = wanted.start;
+        for piece in self.0.iter().filter(|piece| piece.end > wanted.start && piece.start < wanted.end) {
+            missing.insert(at..piece.start);
+            at = piece.end;
+        }
+        missing.insert(at..wanted.end);
+        missing
+    }
+
+    /// The ranges, ascending.
+    pub fn ranges(&self) -> &[Range<u64>] {
+        &self.0
+    }
+}
+
+impl Extend<Range<u64>> for Pieces {
+    fn extend<I: IntoIterator<Item = Range<u64>>>(&mut self, ranges: I) {
+        for range in ranges {
+            self.insert(range);
+        }
+    }
+}
+
+impl FromIterator<Range<u64>> for Pieces {
+    fn from_iter<I: IntoIterator<Item = Range<u64>>>(ranges: I) -> Self {
+        let mut pieces = Self::default();
+        pieces.extend(ranges);
+        pieces
+    }
+}
+
+/// What is there of a representation, of one response or of several that were combined.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Held {
+    fields: HeaderMap,
+    pieces: Pieces,
+    complete_length: Option<u64>,
+    received: SystemTime,
+    is_of_200: bool,
+}
+
+impl Held {
+    /// What a response to a GET brought: its first `bytes` bytes, at the time `received`. `is_whole` says that its body came to
+    /// its end, and didn't break off.
+    ///
+    /// None for what can't be stored as a part: another status than 200 and 206, a 206 without a `Content-Range` in bytes, a
+    /// body that contradicts the fields by being longer, a part without a byte.
+    pub fn of(
+        status: StatusCode,
+        fields: &HeaderMap,
+        bytes: u64,
+        is_whole: bool,
+        received: SystemTime,
+    ) -> Option<Self> {
+        let (range, complete_length) = match status {
+            StatusCode::OK if is_whole => (0..bytes, Some(bytes)),
+            StatusCode::OK => {
+                let length = fields.get(CONTENT_LENGTH).and_then(|length| number(length.as_bytes().trim_ascii()));
+                (0..bytes, length)
+            }
+            StatusCode::PARTIAL_CONTENT => match ContentRange::of(fields)? {
+                ContentRange::Satisfied { range, complete_length } if bytes <= range.end - range.start => {
+                    (range.start..range.start + bytes, complete_length)
+                }
+                _ => return None,
+            },
+            _ => return None,
+        };
+        let is_of_200 = status == StatusCode::OK;
+        let is_empty = range.is_empty() && !(is_whole && is_of_200);
+        if is_empty || complete_length.is_some_and(|length| length < range.end) {
+            return None;
+        }
+        let mut fields = fields.clone();
+        if !is_of_200 {
+            // They are those of the part.
+            fields.remove(CONTENT_DIGEST);
+            fields.remove(CONTENT_MD5);
+        }
+        Some(Self { fields, pieces: iter::once(range).collect(), complete_length, received, is_of_200 }.with_length())
+    }
+
+    /// What this and a newer response make together. None if they can't be combined: they share no strong validator, or differ
+    /// in the length of the whole.
+    ///
+    /// The newer one's fields replace those of that name, as in each update; those of a newer 200 replace all.
+    pub fn combined(&self, newer: &Self) -> Option<Self> {
+        if !strong::is_shared(&self.fields, self.received, &newer.fields, newer.received) {
+            return None;
+        }
+        let complete_length = match (self.complete_length, newer.complete_length) {
+            (Some(ours), Some(theirs)) if ours != theirs => return None,
+            (ours, theirs) => theirs.or(ours),
+        };
+        let mut pieces = self.pieces.clone();
+        pieces.extend(newer.pieces.0.iter().cloned());
+        let end = pieces.0.last().map_or(0, |last| last.end);
+        if complete_length.is_some_and(|length| length < end) {
+            return None;
+        }
+        let fields = if newer.is_of_200 { newer.fields.clone() } else { updated(&self.fields, &newer.fields) };
+        let is_of_200 = self.is_of_200 || newer.is_of_200;
+        Some(Self { fields, pieces, complete_length, received: newer.received, is_of_200 }.with_length())
+    }
+
+    /// Whether all of the representation is there, so that it answers as a complete 200.
+    pub fn is_complete(&self) -> bool {
+        self.complete_length.is_some_and(|length| self.pieces.has(&(0..length)))
+    }
+
+    /// The header fields as those of a 200: without `Content-Range`, and with the length of the whole where it is known.
+    pub fn fields(&self) -> &HeaderMap {
+        &self.fields
+    }
+
+    /// The bytes that are there.
+    pub fn pieces(&self) -> &Pieces {
+        &self.pieces
+    }
+
+    /// How long the whole representation is, in bytes, if any response said so.
+    pub fn complete_length(&self) -> Option<u64> {
+        self.complete_length
+    }
+
+    /// The answer to a request for ranges. None if bytes of it are missing, or if only the length of the whole would tell.
+    pub fn select(&self, asked: &ByteRanges) -> Option<Served> {
+        let served = if let Some(length) = self.complete_length {
+            ranges::select(asked, length)
+        } else {
+            let bounded = asked.specs().iter().map(|spec| match *spec {
+                RangeSpec::FromTo(first, last) => last.checked_add(1).map(|end| first..end),
+                RangeSpec::From(_) | RangeSpec::Suffix(_) => None,
+            });
+            ranges::arranged(&bounded.collect::<Option<Vec<_>>>()?)
+        };
+        let has_all = match &served {
+            Served::Whole => self.is_complete(),
+            Served::Part(range) => self.pieces.has(range),
+            Served::Parts(ranges) => ranges.iter().all(|range| self.pieces.has(range)),
+            Served::Unsatisfiable => true,
+        };
+        has_all.then_some(served)
+    }
+
+    /// Makes the fields those of a 200 of the whole.
+    fn with_length(mut self) -> Self {
+        self.fields.remove(CONTENT_RANGE);
+        self.fields.remove(CONTENT_LENGTH);
+        if let Some(length) = self.complete_length {
+            self.fields.insert(CONTENT_LENGTH, HeaderValue::from(length));
+        }
+        self
+    }
+}

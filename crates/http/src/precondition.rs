@@ -1,0 +1,163 @@
+//! Preconditions of requests, in the order of RFC 9110, section 13.2.2, and what of them is a cache's business (RFC 9111,
+//! section 4.3.2).
+//!
+//! ```text
+//! If-Match              \  origin only: 412
+//!  or If-Unmodified-Since/
+//! If-None-Match            304; 412 for methods that change something
+//!  or If-Modified-Since    304, only for methods that read
+//! Range, under If-Range    206 or 416, only GET
+//! ```
+
+use std::time::SystemTime;
+
+use http::header::{
+    AGE, CACHE_CONTROL, CONTENT_LOCATION, DATE, ETAG, EXPIRES, IF_MATCH, IF_MODIFIED_SINCE, IF_NONE_MATCH, IF_RANGE,
+    IF_UNMODIFIED_SINCE, LAST_MODIFIED, VARY, VIA,
+};
+use http::{HeaderMap, HeaderName, Method, StatusCode};
+
+use crate::field::cache_status::CACHE_STATUS;
+use crate::field::date;
+use crate::field::entity_tag::{EntityTag, TagList};
+use crate::field::groups::CACHE_GROUPS;
+use crate::field::range::ByteRanges;
+use crate::{strong, update};
+
+/// Who evaluates.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Role {
+    /// Who has the resource itself, for instance as a file: all preconditions count.
+    Origin,
+    /// Who has a stored response: `If-Match` and `If-Unmodified-Since` are for the origin, and are passed over here.
+    Cache,
+}
+
+/// The representation that a request would be answered with: the origin's own, or a stored response.
+#[derive(Debug, Clone, Copy)]
+pub struct Representation<'a> {
+    /// The status that the answer would have.
+    pub status: StatusCode,
+    /// The header fields that it would have.
+    pub fields: &'a HeaderMap,
+    /// When the stored response was received; for the origin's own, the present.
+    pub received: SystemTime,
+}
+
+/// What the preconditions make of a request.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Outcome {
+    /// It is carried out as if it had none. A `Range` that it has is ignored.
+    Proceed,
+    /// 304, with the fields of [`fields_of_not_modified`].
+    NotModified,
+    /// 412: the client believed something that is no longer so.
+    Failed,
+    /// These ranges are wanted; [`crate::ranges`] makes the answer.
+    Partial(ByteRanges),
+}
+
+/// Evaluates a request's preconditions. `current` is None where there is no representation: then an origin fails a change that
+/// relies on one, and a cache has nothing to say.
+///
+/// Preconditions are ignored where the answer without them were no success, and for methods that select no representation.
+pub fn evaluate(role: Role, method: &Method, request: &HeaderMap, current: Option<&Representation<'_>>) -> Outcome {
+    if matches!(*method, Method::CONNECT | Method::OPTIONS | Method::TRACE) {
+        return Outcome::Proceed;
+    }
+    // Who reads what isn't there gets 404 with and without preconditions.
+    if current.map_or(is_reading(method), |current| !current.status.is_success()) {
+        return Outcome::Proceed;
+    }
+    if role == Role::Origin && !is_as_believed(request, current) {
+        return Outcome::Failed;
+    }
+    let Some(current) = current else { return Outcome::Proceed };
+    if is_had_already(role, method, request, current) {
+        return if is_reading(method) { Outcome::NotModified } else { Outcome::Failed };
+    }
+    if *method == Method::GET && current.status == StatusCode::OK && is_range_applicable(request, current) {
+        return ByteRanges::of(request).map_or(Outcome::Proceed, Outcome::Partial);
+    }
+    Outcome::Proceed
+}
+
+/// The fields of a 304 (RFC 9110, section 15.4.5), out of those of the response that it stands for: those that it must have,
+/// and those that guide caches or tell the way. `also` names more that guide caches, such as targeted cache control.
+pub fn fields_of_not_modified(response: &HeaderMap, also: &[HeaderName]) -> HeaderMap {
+    let kept = [
+        AGE,
+        CACHE_CONTROL,
+        CACHE_GROUPS,
+        CACHE_STATUS,
+        CONTENT_LOCATION,
+        DATE,
+        ETAG,
+        EXPIRES,
+        LAST_MODIFIED,
+        VARY,
+        VIA,
+    ];
+    let mut fields = HeaderMap::new();
+    for name in kept.iter().chain(also) {
+        update::replace_lines(&mut fields, name, response);
+    }
+    fields
+}
+
+/// `If-Match`, and without one `If-Unmodified-Since` (sections 13.1.1 and 13.1.4): whether they hold.
+fn is_as_believed(request: &HeaderMap, current: Option<&Representation<'_>>) -> bool {
+    if let Some(tags) = TagList::of(request, &IF_MATCH) {
+        return current.is_some_and(|current| tags.has_strongly(EntityTag::of(current.fields).as_ref()));
+    }
+    let modified = current.and_then(|current| date::of(current.fields, &LAST_MODIFIED));
+    match (only_date(request, &IF_UNMODIFIED_SINCE), modified) {
+        (Some(since), Some(modified)) => modified <= since,
+        _ => true,
+    }
+}
+
+/// `If-None-Match`, and without one `If-Modified-Since` (sections 13.1.2 and 13.1.3): whether the client has what is current.
+fn is_had_already(role: Role, method: &Method, request: &HeaderMap, current: &Representation<'_>) -> bool {
+    if let Some(tags) = TagList::of(request, &IF_NONE_MATCH) {
+        return tags.has_weakly(EntityTag::of(current.fields).as_ref());
+    }
+    if !is_reading(method) {
+        return false;
+    }
+    let modified = date::of(current.fields, &LAST_MODIFIED).or_else(|| match role {
+        Role::Origin => None,
+        // What a cache stored can't have been modified later than it was made.
+        Role::Cache => Some(date::of(current.fields, &DATE).unwrap_or(current.received)),
+    });
+    match (only_date(request, &IF_MODIFIED_SINCE), modified) {
+        (Some(since), Some(modified)) => modified <= since,
+        _ => false,
+    }
+}
+
+/// Whether `If-Range` is absent or holds (section 13.1.5): by strong comparison of tags, or by the very same date.
+fn is_range_applicable(request: &HeaderMap, current: &Representation<'_>) -> bool {
+    let mut lines = request.get_all(IF_RANGE).iter();
+    let Some(line) = lines.next() else { return true };
+    if lines.next().is_some() {
+        return false;
+    }
+    if let Some(theirs) = EntityTag::parse(line.as_bytes()) {
+        return EntityTag::of(current.fields).is_some_and(|ours| ours.matches_strongly(&theirs));
+    }
+    let theirs = date::parse(line);
+    theirs.is_some() && theirs == strong::modified(current.fields, current.received)
+}
+
+/// Methods whose answer is what the client may have already. QUERY is a GET with content (RFC 10008).
+fn is_reading(method: &Method) -> bool {
+    matches!(*method, Method::GET | Method::HEAD) || method.as_str() == "QUERY"
+}
+
+/// The date of a field that stands there once. Several are no date.
+fn only_date(fields: &HeaderMap, name: &HeaderName) -> Option<SystemTime> {
+    let mut lines = fields.get_all(name).iter();
+    let line = lines.next()?;
+    lines.next().is_none().then(|| date::parse(line)).flatten()
+}

@@ -1,0 +1,216 @@
+//! Answers to range requests: 206 with one part or several, 416 (RFC 9110, sections 14, 15.3.7 and 15.5.17).
+//!
+//! Bodies are none of this: an answer says which bytes of the representation go where, and how many there are in all.
+
+use std::ops::Range;
+
+use http::header::{CONTENT_LENGTH, CONTENT_RANGE, CONTENT_TYPE};
+use http::{HeaderMap, HeaderName, HeaderValue};
+
+use crate::field::range::{ByteRanges, ContentRange};
+
+/// So many of a request's ranges may overlap others; with more the `Range` is ignored (section 14.2).
+pub const OVERLAPS_MAX: usize = 2;
+
+/// `Content-Digest` (RFC 9530) is that of one message's content: it doesn't outlive a change of the range.
+pub(crate) const CONTENT_DIGEST: HeaderName = HeaderName::from_static("content-digest");
+/// What came before `Content-Digest`; some still send it.
+pub(crate) const CONTENT_MD5: HeaderName = HeaderName::from_static("content-md5");
+
+/// How a request for ranges is answered.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Served {
+    /// 200 and all of it: the request asks for too much overlap, or for the end of nothing.
+    Whole,
+    /// 206 with these bytes, by [`fields_of_part`].
+    Part(Range<u64>),
+    /// 206 with these parts, two at least, by [`Multipart`].
+    Parts(Vec<Range<u64>>),
+    /// 416, by [`fields_of_unsatisfiable`].
+    Unsatisfiable,
+}
+
+/// What of a representation of `complete_length` bytes a request for ranges gets.
+///
+/// Ranges are cut at its end; those that overlap or touch become one; parts come in the order in which they were asked for, a
+/// merged one where the first of its ranges stood (section 15.3.7.2).
+pub fn select(ranges: &ByteRanges, complete_length: u64) -> Served {
+    let wanted: Vec<_> = ranges.specs().iter().filter_map(|spec| spec.within(complete_length)).collect();
+    match wanted[..] {
+        [] => Served::Unsatisfiable,
+        // No 206 can say that it has none of no bytes.
+        _ if complete_length == 0 => Served::Whole,
+        _ => arranged(&wanted),
+    }
+}
+
+/// How these ranges, none of them empty and at least one, are served.
+pub(crate) fn arranged(wanted: &[Range<u64>]) -> Served {
+    let mut sorted: Vec<_> = wanted.iter().cloned().enumerate().collect();
+    sorted.sort_by_key(|(_, range)| range.start);
+    // With the place that the first of its ranges had in the request.
+    let mut merged: Vec<(usize, Range<u64>)> = Vec::with_capacity(sorted.len());
+    let mut overlaps = 0;
+    for (place, range) in sorted {
+        match merged.last_mut() {
+            Some((first_place, last)) if range.start <= last.end => {
+                overlaps += usize::from(range.start < last.end);
+                *first_place = place.min(*first_place);
+                last.end = range.end.max(last.end);
+            }
+            _ => merged.push((place, range)),
+        }
+    }
+    if overlaps > OVERLAPS_MAX {
+        return Served::Whole;
+    }
+    merged.sort_by_key(|(place, _)| *place);
+    let mut parts: Vec<_> = merged.into_iter().map(|(_, range)| range).collect();
+    match parts.len() {
+        1 => Served::Part(parts.remove(0)),
+        _ => Served::Parts(parts),
+    }
+}
+
+/// The header fields of a 206 with one part, out of those of the 200. None for an empty range.
+///
+/// `complete_length` is None where it isn't known.
+pub fn fields_of_part(whole: &HeaderMap, range: &Range<u64>, complete_length: Option<u64>) -> Option<HeaderMap> {
+    let content_range = ContentRange::Satisfied { range: range.clone(), complete_length }.value()?;
+    let mut fields = without_digests(whole);
+    fields.insert(CONTENT_RANGE, content_range);
+    fields.insert(CONTENT_LENGTH, HeaderValue::from(range.end - range.start));
+    Some(fields)
+}
+
+/// The header fields that a 416 has of its own: `Content-Range: bytes */n`. None of the 200's belong to it.
+pub fn fields_of_unsatisfiable(complete_length: u64) -> HeaderMap {
+    let content_range = ContentRange::Unsatisfied { complete_length }.value();
+    content_range.map(|value| (CONTENT_RANGE, value)).into_iter().collect()
+}
+
+/// What parts the parts of a multipart body.
+///
+/// It must not occur in the body. Who makes it of some 128 random bits needs not look.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Boundary(String);
+
+/// A boundary that can't be one.
+#[derive(Debug, thiserror::Error)]
+#[error("a boundary has 1 to 70 letters, digits, '-' or '_'; make another one")]
+pub struct InvalidBoundary;
+
+impl Boundary {
+    /// Takes 1 to 70 letters, digits, `-` and `_`: less than RFC 2046 allows, so that nothing needs quotation marks and
+    /// nothing else can slip into a head.
+    pub fn new(text: impl Into<String>) -> Result<Self, InvalidBoundary> {
+        let text = text.into();
+        let is_sound = (1..=70).contains(&text.len())
+            && text.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"-_".contains(&byte));
+        if is_sound { Ok(Self(text)) } else { Err(InvalidBoundary) }
+    }
+}
+
+/// A body of type `multipart/byteranges` (section 14.6), all of it but the bytes of the representation.
+#[derive(Debug, Clone)]
+pub struct Multipart {
+    boundary: Boundary,
+    media_type: Option<HeaderValue>,
+    ranges: Vec<Range<u64>>,
+    complete_length: Option<u64>,
+    content_length: u64,
+}
+
+/// A piece of a multipart body.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Piece {
+    /// A boundary, with the head of the part that follows or at the end.
+    Head(Vec<u8>),
+    /// Bytes of the representation.
+    Bytes(Range<u64>),
+}
+
+impl Piece {
+    /// How many bytes it has.
+    pub fn length(&self) -> u64 {
+        match self {
+            Self::Head(text) => text.len() as u64,
+            Self::Bytes(range) => range.end - range.start,
+        }
+    }
+}
+
+impl Multipart {
+    /// A body of these parts, in this order. `whole` are the fields of the 200, whose type of content each part gets.
+    ///
+    /// None where there is no part, or an empty one, or more than 64 bits can count.
+    pub fn new(
+        whole: &HeaderMap,
+        ranges: Vec<Range<u64>>,
+        complete_length: Option<u64>,
+        boundary: Boundary,
+    ) -> Option<Self> {
+        if ranges.is_empty() || ranges.iter().any(Range::is_empty) {
+            return None;
+        }
+        let media_type = whole.get(CONTENT_TYPE).cloned();
+        let mut body = Self { boundary, media_type, ranges, complete_length, content_length: 0 };
+        let content_length = body.pieces().try_fold(0_u64, |sum, piece| sum.checked_add(piece.length()))?;
+        body.content_length = content_length;
+        Some(body)
+    }
+
+    /// How many bytes the body has.
+    pub fn content_length(&self) -> u64 {
+        self.content_length
+    }
+
+    /// The header fields of the 206, out of those of the 200. What ranges there are stands in the body alone.
+    pub fn fields(&self, whole: &HeaderMap) -> HeaderMap {
+        let mut fields = without_digests(whole);
+        fields.remove(CONTENT_RANGE);
+        let content_type = format!("multipart/byteranges; boundary={}", self.boundary.0);
+        // Letters, digits and the like: always a valid value.
+        if let Ok(content_type) = HeaderValue::try_from(content_type) {
+            fields.insert(CONTENT_TYPE, content_type);
+        }
+        fields.insert(CONTENT_LENGTH, HeaderValue::from(self.content_length));
+        fields
+    }
+
+    /// The body, piece by piece.
+    pub fn pieces(&self) -> impl Iterator<Item = Piece> {
+        let parts = self
+            .ranges
+            .iter()
+            .enumerate()
+            .flat_map(|(number, range)| [Piece::Head(self.head(number == 0, range)), Piece::Bytes(range.clone())]);
+        let close = format!("\r\n--{}--\r\n", self.boundary.0);
+        parts.chain([Piece::Head(close.into_bytes())])
+    }
+
+    fn head(&self, is_first: bool, range: &Range<u64>) -> Vec<u8> {
+        let mut head = if is_first { Vec::new() } else { b"\r\n".to_vec() };
+        head.extend_from_slice(format!("--{}\r\n", self.boundary.0).as_bytes());
+        let content_range = ContentRange::Satisfied { range: range.clone(), complete_length: self.complete_length };
+        let lines = [("Content-Type", self.media_type.clone()), ("Content-Range", content_range.value())];
+        for (name, value) in lines {
+            // A header value has no line breaks.
+            if let Some(value) = value {
+                head.extend_from_slice(name.as_bytes());
+                head.extend_from_slice(b": ");
+                head.extend_from_slice(value.as_bytes());
+                head.extend_from_slice(b"\r\n");
+            }
+        }
+        head.extend_from_slice(b"\r\n");
+        head
+    }
+}
+
+fn without_digests(whole: &HeaderMap) -> HeaderMap {
+    let mut fields = whole.clone();
+    fields.remove(CONTENT_DIGEST);
+    fields.remove(CONTENT_MD5);
+    fields
+}

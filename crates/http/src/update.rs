@@ -1,0 +1,97 @@
+//! Header fields of a stored response, updated from a newer one (RFC 9111, sections 3.2 and 4.3.5).
+
+use http::header::{AGE, CONTENT_ENCODING, CONTENT_LENGTH, CONTENT_RANGE, ETAG, LAST_MODIFIED};
+use http::{HeaderMap, HeaderName, StatusCode};
+
+use crate::field::connection::drop_hop_by_hop;
+use crate::field::date;
+use crate::field::entity_tag::EntityTag;
+use crate::field::range::number;
+use crate::ranges::{CONTENT_DIGEST, CONTENT_MD5};
+
+/// Fields that tell of the stored bytes: what a newer response says of its own is not true of them.
+const OF_THE_BYTES: [HeaderName; 5] = [CONTENT_DIGEST, CONTENT_ENCODING, CONTENT_LENGTH, CONTENT_MD5, CONTENT_RANGE];
+
+/// The fields of a stored response after an update from a 304, a 206 or the answer to a HEAD (section 3.2).
+///
+/// Each field of `newer` takes the place of all lines of that name. Left out are those that are never stored, those that
+/// tell of the stored bytes (length, range, coding, digests), and the entity tag where there is one already: the caller
+/// has found that the update means this response, by a tag that fits. The old `Age` goes in any case, since it tells how old
+/// the replaced response was when it came.
+pub fn updated(stored: &HeaderMap, newer: &HeaderMap) -> HeaderMap {
+    let mut newer = newer.clone();
+    drop_hop_by_hop(&mut newer);
+    for name in &OF_THE_BYTES {
+        newer.remove(name);
+    }
+    if stored.contains_key(ETAG) {
+        newer.remove(ETAG);
+    }
+    let mut fields = stored.clone();
+    fields.remove(AGE);
+    for name in newer.keys() {
+        replace_lines(&mut fields, name, &newer);
+    }
+    fields
+}
+
+/// What the answer to a HEAD says of a stored response to GET that could have answered the request.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum HeadEffect {
+    /// Nothing: it is no 200.
+    None,
+    /// It is the same representation, which has these fields now.
+    Updated(HeaderMap),
+    /// It is another one: the stored response is stale.
+    Outdated,
+}
+
+/// Compares a stored response, its length in bytes if that is known, with the answer to a HEAD (section 4.3.5).
+///
+/// It is outdated if the answer has an entity tag, a date of modification or a length that isn't the stored one's. The same
+/// goes for another coding, which is that of other bytes.
+pub fn effect_of_head(
+    stored: &HeaderMap,
+    complete_length: Option<u64>,
+    status: StatusCode,
+    answer: &HeaderMap,
+) -> HeadEffect {
+    if status != StatusCode::OK {
+        return HeadEffect::None;
+    }
+    let has_same_tag = !answer.contains_key(ETAG) || is_same_tag(stored, answer);
+    let has_same_date = !answer.contains_key(LAST_MODIFIED) || is_same_date(stored, answer);
+    let has_same_length = answer
+        .get_all(CONTENT_LENGTH)
+        .iter()
+        .all(|length| complete_length.is_some() && number(length.as_bytes().trim_ascii()) == complete_length);
+    let codings = |fields: &HeaderMap| fields.get_all(CONTENT_ENCODING).iter().cloned().collect::<Vec<_>>();
+    if has_same_tag && has_same_date && has_same_length && codings(stored) == codings(answer) {
+        HeadEffect::Updated(updated(stored, answer))
+    } else {
+        HeadEffect::Outdated
+    }
+}
+
+/// A tag that turned weak or strong is another one; so is each that is malformed, unless it reads the same.
+fn is_same_tag(stored: &HeaderMap, answer: &HeaderMap) -> bool {
+    match (EntityTag::of(stored), EntityTag::of(answer)) {
+        (Some(stored), Some(answer)) => stored.matches_weakly(&answer) && stored.is_weak() == answer.is_weak(),
+        _ => stored.get(ETAG) == answer.get(ETAG),
+    }
+}
+
+fn is_same_date(stored: &HeaderMap, answer: &HeaderMap) -> bool {
+    match (date::of(stored, &LAST_MODIFIED), date::of(answer, &LAST_MODIFIED)) {
+        (Some(stored), Some(answer)) => stored == answer,
+        _ => stored.get(LAST_MODIFIED) == answer.get(LAST_MODIFIED),
+    }
+}
+
+/// Puts all lines that `source` has under a name in the place of those that `fields` has.
+pub(crate) fn replace_lines(fields: &mut HeaderMap, name: &HeaderName, source: &HeaderMap) {
+    fields.remove(name);
+    for line in source.get_all(name) {
+        fields.append(name.clone(), line.clone());
+    }
+}
