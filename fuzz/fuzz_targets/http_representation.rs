@@ -11,7 +11,7 @@ use eyewall_http::field::entity_tag::{EntityTag, TagList};
 use eyewall_http::field::groups;
 use eyewall_http::field::range::{ByteRanges, ContentRange, accepts_bytes, request};
 use eyewall_http::invalidation::{Origin, invalidated};
-use eyewall_http::partial::Held;
+use eyewall_http::partial::Gathered;
 use eyewall_http::precondition::{Representation, Role, evaluate, fields_of_not_modified};
 use eyewall_http::ranges::{Boundary, Multipart, Served, fields_of_part, select};
 use eyewall_http::strong;
@@ -103,7 +103,7 @@ fn ranges(request_fields: &HeaderMap, response: &HeaderMap, length: u64) {
     assert_eq!(ByteRanges::of(&again).map(|asked| asked.specs().len()), Some(parts.len()));
     let boundary = Boundary::new("b").expect("a letter");
     if let Some(body) = Multipart::new(response, parts, Some(length), boundary) {
-        assert_eq!(body.pieces().map(|piece| piece.length()).sum::<u64>(), body.content_length());
+        assert_eq!(body.stretches().map(|stretch| stretch.length()).sum::<u64>(), body.content_length());
     }
 }
 
@@ -126,13 +126,13 @@ fn preconditions(request: &HeaderMap, response: &HeaderMap, received: SystemTime
 }
 
 fn parts(request: &HeaderMap, response: &HeaderMap, bytes: u64, received: SystemTime) {
-    let held = [
-        Held::of(StatusCode::PARTIAL_CONTENT, response, bytes, true, received),
-        Held::of(StatusCode::OK, response, bytes, false, received),
-        Held::of(StatusCode::PARTIAL_CONTENT, request, bytes, true, received),
+    let gathered = [
+        Gathered::of(StatusCode::PARTIAL_CONTENT, response, bytes, true, received),
+        Gathered::of(StatusCode::OK, response, bytes, false, received),
+        Gathered::of(StatusCode::PARTIAL_CONTENT, request, bytes, true, received),
     ];
-    for one in held.iter().flatten() {
-        for other in held.iter().flatten() {
+    for one in gathered.iter().flatten() {
+        for other in gathered.iter().flatten() {
             let Some(both) = one.combined(other) else { continue };
             assert!(one.pieces().ranges().iter().all(|range| both.pieces().has(range)));
             if let Some(asked) = ByteRanges::of(request)

@@ -9,7 +9,7 @@ use std::ops::Range;
 use std::time::SystemTime;
 
 use eyewall_http::field::range::ByteRanges;
-use eyewall_http::partial::{Held, Pieces};
+use eyewall_http::partial::{Gathered, Pieces};
 use eyewall_http::ranges::Served;
 use eyewall_http::strong;
 use fields::fields;
@@ -26,13 +26,13 @@ fn now() -> SystemTime {
 }
 
 /// A 206 with this range, all of whose bytes came, and more fields.
-fn part(content_range: &str, bytes: u64, more: &[(&str, &str)]) -> Option<Held> {
+fn part(content_range: &str, bytes: u64, more: &[(&str, &str)]) -> Option<Gathered> {
     let mut lines = more.to_vec();
     lines.push(("content-range", content_range));
-    Held::of(StatusCode::PARTIAL_CONTENT, &fields(&lines), bytes, true, now())
+    Gathered::of(StatusCode::PARTIAL_CONTENT, &fields(&lines), bytes, true, now())
 }
 
-fn tagged(content_range: &str, bytes: u64) -> Held {
+fn tagged(content_range: &str, bytes: u64) -> Gathered {
     part(content_range, bytes, &[("etag", "\"a\"")]).unwrap()
 }
 
@@ -46,11 +46,11 @@ fn asked(range: &str) -> ByteRanges {
 
 #[test]
 fn what_came_is_kept_as_an_incomplete_200() {
-    let held = part("bytes 4-8/10", 5, &[("content-length", "5"), ("content-digest", "sha-256=:AAAA:")]).unwrap();
-    assert_eq!(held.fields(), &fields(&[("content-length", "10")]));
-    assert_eq!(held.pieces(), &pieces(4..9));
-    assert_eq!(held.complete_length(), Some(10));
-    assert!(!held.is_complete());
+    let gathered = part("bytes 4-8/10", 5, &[("content-length", "5"), ("content-digest", "sha-256=:AAAA:")]).unwrap();
+    assert_eq!(gathered.fields(), &fields(&[("content-length", "10")]));
+    assert_eq!(gathered.pieces(), &pieces(4..9));
+    assert_eq!(gathered.complete_length(), Some(10));
+    assert!(!gathered.is_complete());
     // One that broke off has what came of it.
     assert_eq!(part("bytes 4-8/10", 2, &[]).unwrap().pieces(), &pieces(4..6));
     assert!(part("bytes 0-9/10", 10, &[]).unwrap().is_complete());
@@ -59,11 +59,11 @@ fn what_came_is_kept_as_an_incomplete_200() {
 
 #[test]
 fn a_200_that_broke_off_has_its_beginning() {
-    let of = |lines, bytes, is_whole| Held::of(StatusCode::OK, &fields(lines), bytes, is_whole, now());
-    let held = of(&[("content-length", "10")], 4, false).unwrap();
-    assert_eq!((held.pieces(), held.complete_length()), (&pieces(0..4), Some(10)));
-    let held = of(&[], 4, false).unwrap();
-    assert_eq!((held.pieces(), held.complete_length()), (&pieces(0..4), None));
+    let of = |lines, bytes, is_whole| Gathered::of(StatusCode::OK, &fields(lines), bytes, is_whole, now());
+    let gathered = of(&[("content-length", "10")], 4, false).unwrap();
+    assert_eq!((gathered.pieces(), gathered.complete_length()), (&pieces(0..4), Some(10)));
+    let gathered = of(&[], 4, false).unwrap();
+    assert_eq!((gathered.pieces(), gathered.complete_length()), (&pieces(0..4), None));
     assert!(of(&[], 4, true).unwrap().is_complete());
     assert!(of(&[], 0, true).unwrap().is_complete());
     assert!(of(&[("content-length", "10")], 0, false).is_none());
@@ -77,8 +77,8 @@ fn what_contradicts_itself_or_is_no_single_range_is_not_kept() {
     assert!(part("bytes */10", 5, &[]).is_none());
     assert!(part("chapters 4-8/10", 5, &[]).is_none());
     let multipart = fields(&[("content-type", "multipart/byteranges; boundary=b")]);
-    assert!(Held::of(StatusCode::PARTIAL_CONTENT, &multipart, 100, true, now()).is_none());
-    assert!(Held::of(StatusCode::NOT_FOUND, &fields(&[]), 5, true, now()).is_none());
+    assert!(Gathered::of(StatusCode::PARTIAL_CONTENT, &multipart, 100, true, now()).is_none());
+    assert!(Gathered::of(StatusCode::NOT_FOUND, &fields(&[]), 5, true, now()).is_none());
 }
 
 #[test]
@@ -140,7 +140,7 @@ fn a_complete_combination_is_a_200_with_the_newer_fields() {
     assert_eq!(both.select(&asked("bytes=3-6")), Some(Served::Part(3..7)));
 
     let broken_off = fields(&[("etag", "\"a\""), ("x-a", "3")]);
-    let broken_off = Held::of(StatusCode::OK, &broken_off, 2, false, now()).unwrap();
+    let broken_off = Gathered::of(StatusCode::OK, &broken_off, 2, false, now()).unwrap();
     let all = both.combined(&broken_off).unwrap();
     assert_eq!(all.fields(), &fields(&[("etag", "\"a\""), ("x-a", "3"), ("content-length", "10")]));
     assert!(all.is_complete());
@@ -160,9 +160,9 @@ fn lengths_that_differ_keep_parts_apart() {
 
 #[test]
 fn a_fill_asks_for_what_is_missing_under_the_validator() {
-    let held = tagged("bytes 0-4/20", 5).combined(&tagged("bytes 10-11/20", 2)).unwrap();
-    assert_eq!(held.pieces().missing(&(3..15)).ranges(), [5..10, 12..15]);
-    assert_eq!(strong::if_range(held.fields(), now()).unwrap(), "\"a\"");
+    let gathered = tagged("bytes 0-4/20", 5).combined(&tagged("bytes 10-11/20", 2)).unwrap();
+    assert_eq!(gathered.pieces().missing(&(3..15)).ranges(), [5..10, 12..15]);
+    assert_eq!(strong::if_range(gathered.fields(), now()).unwrap(), "\"a\"");
     for (lines, expected) in [
         (vec![("etag", "W/\"a\""), ("last-modified", MODIFIED)], None),
         (vec![("last-modified", MODIFIED)], Some(MODIFIED)),
@@ -204,22 +204,22 @@ proptest! {
             tagged(&format!("bytes {start}-{}/20", end - 1), end - start)
         };
         let covered = |place: u64| parts.iter().any(|(start, length)| (*start..start + length).contains(&place));
-        let mut held = of(parts[0].0, parts[0].1);
+        let mut gathered = of(parts[0].0, parts[0].1);
         for (start, length) in &parts[1..] {
-            held = held.combined(&of(*start, *length)).unwrap();
+            gathered = gathered.combined(&of(*start, *length)).unwrap();
         }
         for place in 0..20 {
-            let is_answered = held.select(&asked(&format!("bytes={place}-{place}"))).is_some();
+            let is_answered = gathered.select(&asked(&format!("bytes={place}-{place}"))).is_some();
             prop_assert_eq!(is_answered, covered(place));
         }
-        prop_assert_eq!(held.is_complete(), (0..20).all(covered));
+        prop_assert_eq!(gathered.is_complete(), (0..20).all(covered));
     }
 }
 
 #[test]
 fn pieces_reach_to_the_end_of_what_64_bits_count() {
-    let mut held = pieces(u64::MAX - 2..u64::MAX);
-    held.insert(0..u64::MAX - 2);
-    assert!(held.has(&(0..u64::MAX)));
-    assert_eq!(held.missing(&(0..u64::MAX)), Pieces::default());
+    let mut gathered = pieces(u64::MAX - 2..u64::MAX);
+    gathered.insert(0..u64::MAX - 2);
+    assert!(gathered.has(&(0..u64::MAX)));
+    assert_eq!(gathered.missing(&(0..u64::MAX)), Pieces::default());
 }
