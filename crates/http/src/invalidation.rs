@@ -91,7 +91,8 @@ fn of_same_origin(target: &Uri, reference: &[u8]) -> Option<Uri> {
     let path_and_query = if let Some(rest) = rest.strip_prefix("//") {
         let end = rest.find(['/', '?']).unwrap_or(rest.len());
         let (authority, rest) = rest.split_at(end);
-        let theirs = Uri::builder().scheme(scheme).authority(authority).path_and_query("/").build().ok()?;
+        let theirs =
+            Uri::builder().scheme(target.scheme()?.clone()).authority(authority).path_and_query("/").build().ok()?;
         if Origin::of(&theirs)? != Origin::of(target)? {
             return None;
         }

@@ -76,7 +76,7 @@ impl FromIterator<Range<u64>> for Pieces {
 
 /// What is there of a representation, of one response or of several that were combined.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Held {
+pub struct Gathered {
     fields: HeaderMap,
     pieces: Pieces,
     complete_length: Option<u64>,
@@ -84,7 +84,7 @@ pub struct Held {
     is_of_200: bool,
 }
 
-impl Held {
+impl Gathered {
     /// What a response to a GET brought: its first `bytes` bytes, at the time `received`. `is_whole` says that its body came to
     /// its end, and didn't break off.
     ///

@@ -121,16 +121,16 @@ pub struct Multipart {
     content_length: u64,
 }
 
-/// A piece of a multipart body.
+/// A stretch of a multipart body.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Piece {
+pub enum Stretch {
     /// A boundary, with the head of the part that follows or at the end.
     Head(Vec<u8>),
     /// Bytes of the representation.
     Bytes(Range<u64>),
 }
 
-impl Piece {
+impl Stretch {
     /// How many bytes it has.
     pub fn length(&self) -> u64 {
         match self {
@@ -155,7 +155,7 @@ impl Multipart {
         }
         let media_type = whole.get(CONTENT_TYPE).cloned();
         let mut body = Self { boundary, media_type, ranges, complete_length, content_length: 0 };
-        let content_length = body.pieces().try_fold(0_u64, |sum, piece| sum.checked_add(piece.length()))?;
+        let content_length = body.stretches().try_fold(0_u64, |sum, stretch| sum.checked_add(stretch.length()))?;
         body.content_length = content_length;
         Some(body)
     }
@@ -178,15 +178,14 @@ impl Multipart {
         fields
     }
 
-    /// The body, piece by piece.
-    pub fn pieces(&self) -> impl Iterator<Item = Piece> {
-        let parts = self
-            .ranges
-            .iter()
-            .enumerate()
-            .flat_map(|(number, range)| [Piece::Head(self.head(number == 0, range)), Piece::Bytes(range.clone())]);
+    /// The body, stretch by stretch.
+    pub fn stretches(&self) -> impl Iterator<Item = Stretch> {
+        let parts =
+            self.ranges.iter().enumerate().flat_map(|(number, range)| {
+                [Stretch::Head(self.head(number == 0, range)), Stretch::Bytes(range.clone())]
+            });
         let close = format!("\r\n--{}--\r\n", self.boundary.0);
-        parts.chain([Piece::Head(close.into_bytes())])
+        parts.chain([Stretch::Head(close.into_bytes())])
     }
 
     fn head(&self, is_first: bool, range: &Range<u64>) -> Vec<u8> {
