@@ -61,3 +61,12 @@ fn errors_of_the_origin_are_those_that_another_try_could_mend() {
         assert_eq!(reuse::is_failure(StatusCode::from_u16(status).unwrap()), expected, "{status}");
     }
 }
+
+#[test]
+fn what_expired_before_it_was_made_is_stale_since_then() {
+    let stored = "date: Sun, 06 Nov 1994 08:49:37 GMT\nexpires: Sun, 06 Nov 1994 08:49:07 GMT\netag: \"a\"";
+    assert_eq!(reuse(stored, "cache-control: max-stale=35", 5), Reuse::StaleAllowed);
+    assert_eq!(reuse(stored, "cache-control: max-stale=34", 5), validate());
+    let no_date = "expires: 0\netag: \"a\"";
+    assert_eq!(reuse(no_date, "cache-control: max-stale=5", 5), Reuse::StaleAllowed);
+}
