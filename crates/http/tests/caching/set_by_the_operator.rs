@@ -11,8 +11,8 @@ use crate::support::{judge_with, reuse_with};
 
 const MODIFIED: &str = "last-modified: Sat, 05 Nov 1994 08:49:37 GMT";
 
-fn seconds(number: u64) -> Option<Duration> {
-    Some(Duration::from_secs(number))
+fn seconds(number: u64) -> Duration {
+    Duration::from_secs(number)
 }
 
 fn lifetime(status: u16, response: &str, policy: &Policy) -> Option<(u32, Option<Source>)> {
@@ -22,7 +22,7 @@ fn lifetime(status: u16, response: &str, policy: &Policy) -> Option<(u32, Option
 
 #[test]
 fn a_page_that_says_nothing_is_kept_as_long_as_the_operator_says() {
-    let policy = Policy { default_ttl: seconds(60), ..Policy::default() };
+    let policy = Policy { default_ttl: Some(seconds(60)), ..Policy::default() };
     let by_policy = Some((60, Some(Source::Policy)));
     assert_eq!(lifetime(200, "", &policy), by_policy);
     assert_eq!(lifetime(200, MODIFIED, &policy), by_policy);
@@ -45,7 +45,7 @@ fn guessing_can_be_tuned_and_turned_off() {
 
 #[test]
 fn lifetimes_have_a_least_and_a_most() {
-    let policy = Policy { ttl_min: seconds(10), ttl_max: seconds(20), ..Policy::default() };
+    let policy = Policy { ttl_min: Some(seconds(10)), ttl_max: Some(seconds(20)), ..Policy::default() };
     for (control, expected) in [("max-age=0", 10), ("max-age=15", 15), ("max-age=99", 20)] {
         let found = lifetime(200, &format!("cache-control: {control}"), &policy);
         assert_eq!(found, Some((expected, Some(Source::MaxAge))), "{control}");
@@ -55,8 +55,8 @@ fn lifetimes_have_a_least_and_a_most() {
 
 #[test]
 fn errors_have_lifetimes_of_their_own() {
-    let negative_ttl = NegativeTtl { absent: seconds(5), server_error: seconds(1) };
-    let policy = Policy { negative_ttl, default_ttl: seconds(60), ..Policy::default() };
+    let negative_ttl = NegativeTtl { absent: Some(seconds(5)), server_error: Some(seconds(1)) };
+    let policy = Policy { negative_ttl, default_ttl: Some(seconds(60)), ..Policy::default() };
     for (status, expected) in
         [(404, Some(5)), (410, Some(5)), (500, Some(1)), (503, Some(1)), (501, Some(60)), (403, None), (200, Some(60))]
     {

@@ -75,7 +75,10 @@ impl Cache {
                 }
             }
             Reuse::MustNotUse => self.fetch(step, &method, policy, counts),
-            Reuse::GatewayTimeout => Ok(count(counts, "504")),
+            Reuse::GatewayTimeout => {
+                count(counts, "504");
+                Ok(())
+            }
         }
     }
 
@@ -105,7 +108,10 @@ impl Cache {
         let asked = map(&step.asked);
         let response = Response { status: StatusCode::from_u16(step.status).unwrap(), fields: &map(&fields) };
         let judged = storing::judge(Request { method, fields: &asked }, response, exchange, policy);
-        let Ok(storable) = judged else { return Ok(count(counts, "not stored")) };
+        let Ok(storable) = judged else {
+            count(counts, "not stored");
+            return Ok(());
+        };
         count(counts, "stored");
         let forbidden =
             literal::forbids_storing(&Asked { method: step.method, fields: &step.asked }, step.status, &fields);
