@@ -21,6 +21,8 @@ use crate::policy::{Heuristic, Policy};
 pub struct Lifetime {
     /// That long, in whole seconds, at most [`SECONDS_MAX`].
     pub seconds: u32,
+    /// How long it was stale already when the origin made it: by an `Expires` before its `Date`.
+    pub overdue_seconds: u32,
     /// Who says so.
     pub source: Source,
 }
@@ -42,33 +44,42 @@ pub enum Source {
 
 /// The lifetime of a response that was received at `received`. None if nobody names one and it may not be guessed.
 pub fn lifetime(response: Response<'_>, control: &Control, received: SystemTime, policy: &Policy) -> Option<Lifetime> {
-    let (seconds, source) = explicit(response.fields, control, received)
-        .or_else(|| Some((whole_seconds(policy.ttl(response.status)?), Source::Policy)))
-        .or_else(|| Some((guess(response, control, received, policy)?, Source::Heuristic)))?;
+    let named = |seconds, source| Lifetime { seconds, overdue_seconds: 0, source };
+    let lifetime = explicit(response.fields, control, received)
+        .or_else(|| Some(named(whole_seconds(policy.ttl(response.status)?), Source::Policy)))
+        .or_else(|| Some(named(guess(response, control, received, policy)?, Source::Heuristic)))?;
     let least = policy.ttl_min.map_or(0, whole_seconds);
     let most = policy.ttl_max.map_or(SECONDS_MAX, whole_seconds);
-    Some(Lifetime { seconds: seconds.max(least).min(most), source })
+    let seconds = lifetime.seconds.max(least).min(most);
+    let overdue_seconds = if seconds == 0 { lifetime.overdue_seconds } else { 0 };
+    Some(Lifetime { seconds, overdue_seconds, ..lifetime })
 }
 
 /// What the origin says.
-fn explicit(fields: &HeaderMap, control: &Control, received: SystemTime) -> Option<(u32, Source)> {
+fn explicit(fields: &HeaderMap, control: &Control, received: SystemTime) -> Option<Lifetime> {
     let directives = &control.directives;
     if let Some(seconds) = directives.s_maxage {
-        Some((seconds, Source::SMaxage))
+        Some(Lifetime { seconds, overdue_seconds: 0, source: Source::SMaxage })
     } else if let Some(seconds) = directives.max_age {
-        Some((seconds, Source::MaxAge))
+        Some(Lifetime { seconds, overdue_seconds: 0, source: Source::MaxAge })
     } else if !control.is_targeted && fields.contains_key(EXPIRES) {
-        Some((until_expires(fields, received), Source::Expires))
+        Some(until_expires(fields, received))
     } else {
         None
     }
 }
 
 /// `Expires` minus `Date`. Of several lines the earliest counts, and one that is no date has passed (section 5.3).
-fn until_expires(fields: &HeaderMap, received: SystemTime) -> u32 {
+fn until_expires(fields: &HeaderMap, received: SystemTime) -> Lifetime {
     let sent = date::of(fields, &DATE).unwrap_or(received);
-    let spans = fields.get_all(EXPIRES).iter().map(|line| date::parse(line)?.duration_since(sent).ok());
-    whole_seconds(spans.map(Option::unwrap_or_default).min().unwrap_or_default())
+    // What is no date says nothing about when it passed: it is the moment of the response.
+    let dates = fields.get_all(EXPIRES).iter().map(|line| date::parse(line).unwrap_or(sent));
+    let expires = dates.min().unwrap_or(sent);
+    Lifetime {
+        seconds: whole_seconds(expires.duration_since(sent).unwrap_or_default()),
+        overdue_seconds: whole_seconds(sent.duration_since(expires).unwrap_or_default()),
+        source: Source::Expires,
+    }
 }
 
 /// A part of the time since the last modification (section 4.2.2).

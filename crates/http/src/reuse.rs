@@ -61,7 +61,7 @@ pub fn is_timeout_without_stored(request: &RequestDirectives) -> bool {
 /// What to do with the response that is stored on these terms, at `now`, for a request that selects it.
 pub fn decide(terms: &Terms, request: &RequestDirectives, now: SystemTime, policy: &Policy) -> Reuse {
     let request = if policy.ignore_reloads { request.without_reloads() } else { *request };
-    let times = Times { age: terms.age(now), lifetime: seconds(terms.lifetime_seconds) };
+    let times = Times { age: terms.age(now), fresh_for: terms.fresh_for(now), stale_for: terms.stale_for(now) };
     let must_validate = request.no_cache || terms.marks.contains(Marks::NO_CACHE);
     let answer = if must_validate { None } else { unvalidated(terms, &request, &times) };
     answer.unwrap_or_else(|| {
@@ -78,24 +78,24 @@ pub fn decide(terms: &Terms, request: &RequestDirectives, now: SystemTime, polic
 
 struct Times {
     age: Duration,
-    lifetime: Duration,
+    fresh_for: Duration,
+    stale_for: Duration,
 }
 
 /// Sends it as it is, if that may be.
 fn unvalidated(terms: &Terms, request: &RequestDirectives, times: &Times) -> Option<Reuse> {
-    let Times { age, lifetime } = *times;
+    let Times { age, fresh_for, stale_for } = *times;
     let is_young = request.max_age.is_none_or(|most| age <= seconds(most));
-    if age < lifetime {
+    if !fresh_for.is_zero() {
         // A reload sends `max-age=0`; what doesn't change while it is fresh needn't be asked for (RFC 8246, section 2).
         let is_young = is_young || terms.marks.contains(Marks::IMMUTABLE);
-        let is_fresh_enough = request.min_fresh.is_none_or(|least| lifetime.saturating_sub(age) >= seconds(least));
+        let is_fresh_enough = request.min_fresh.is_none_or(|least| fresh_for >= seconds(least));
         return (is_young && is_fresh_enough).then_some(Reuse::Fresh);
     }
     if terms.marks.contains(Marks::FORBIDS_STALE) || !is_young || request.min_fresh.is_some() {
         return None;
     }
-    let staleness = age.saturating_sub(lifetime);
-    let is_within = |window| window > 0 && staleness <= seconds(window);
+    let is_within = |window| window > 0 && stale_for <= seconds(window);
     // A client that speaks of age without `max-stale` wants nothing stale (RFC 9111, section 5.2.1.1).
     let is_allowed = match request.max_stale {
         Some(most) => is_within(most),
@@ -115,7 +115,7 @@ fn on_failure(terms: &Terms, request: &RequestDirectives, times: &Times, policy:
     let error = seconds(terms.stale_if_error_seconds.max(request.stale_if_error.unwrap_or(0)));
     let unreachable = error.max(policy.stale_if_unreachable.unwrap_or_default());
     let left = |window: Duration| {
-        let left = times.lifetime.saturating_add(window).saturating_sub(times.age);
+        let left = times.fresh_for.saturating_add(window).saturating_sub(times.stale_for);
         (!window.is_zero() && !left.is_zero()).then_some(left)
     };
     OnFailure { error: left(error), unreachable: left(unreachable) }

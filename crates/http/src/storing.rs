@@ -182,7 +182,8 @@ fn check_use(terms: &Terms, lifetime: Option<Lifetime>) -> Result<(), NotStored>
         return Err(NotStored::NoCache);
     }
     let window = u64::from(terms.stale_while_revalidate_seconds.max(terms.stale_if_error_seconds));
-    let is_usable = (u64::from(terms.lifetime_seconds) + window) * 1000 > terms.initial_age_ms;
+    let age_ms = terms.initial_age_ms + u64::from(terms.overdue_seconds) * 1000;
+    let is_usable = (u64::from(terms.lifetime_seconds) + window) * 1000 > age_ms;
     match lifetime {
         _ if is_usable => Ok(()),
         Some(_) => Err(NotStored::Stale),
@@ -215,6 +216,7 @@ fn terms(
         received_ms: milliseconds(exchange.received),
         initial_age_ms: initial_age.as_millis() as u64,
         lifetime_seconds: lifetime.map_or(0, |lifetime| lifetime.seconds),
+        overdue_seconds: lifetime.map_or(0, |lifetime| lifetime.overdue_seconds),
         stale_while_revalidate_seconds,
         stale_if_error_seconds,
         marks: Marks::NO_CACHE.when(is_whole(&directives.no_cache))

@@ -6,7 +6,7 @@ use std::time::{Duration, SystemTime};
 use crate::age;
 
 /// The length of [`Terms`] as bytes.
-pub const TERMS_BYTES: usize = 32;
+pub const TERMS_BYTES: usize = 36;
 
 /// On which terms a stored response may be used again.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -17,6 +17,8 @@ pub struct Terms {
     pub initial_age_ms: u64,
     /// How old it may become and be fresh.
     pub lifetime_seconds: u32,
+    /// How long it was stale already when the origin made it.
+    pub overdue_seconds: u32,
     /// For how long it may have been stale while it is validated behind the client's back; 0 is not at all.
     pub stale_while_revalidate_seconds: u32,
     /// For how long it may have been stale if the origin fails; 0 is not at all.
@@ -76,13 +78,24 @@ impl Terms {
         Duration::from_secs(self.lifetime_seconds.into()).saturating_sub(self.age(now))
     }
 
-    /// Little-endian: when received, initial age, lifetime, the two windows, the marks.
+    /// For how long it has been stale at `now`; zero while it is fresh.
+    pub fn stale_for(&self, now: SystemTime) -> Duration {
+        let lifetime = Duration::from_secs(self.lifetime_seconds.into());
+        self.age(now).saturating_sub(lifetime).saturating_add(Duration::from_secs(self.overdue_seconds.into()))
+    }
+
+    /// Little-endian: when received, initial age, lifetime, overdue, the two windows, the marks.
     pub fn to_bytes(&self) -> [u8; TERMS_BYTES] {
         let mut bytes = [0; TERMS_BYTES];
         bytes[..8].copy_from_slice(&self.received_ms.to_le_bytes());
         bytes[8..16].copy_from_slice(&self.initial_age_ms.to_le_bytes());
-        let words =
-            [self.lifetime_seconds, self.stale_while_revalidate_seconds, self.stale_if_error_seconds, self.marks.0];
+        let words = [
+            self.lifetime_seconds,
+            self.overdue_seconds,
+            self.stale_while_revalidate_seconds,
+            self.stale_if_error_seconds,
+            self.marks.0,
+        ];
         for (place, word) in bytes[16..].chunks_exact_mut(4).zip(words) {
             place.copy_from_slice(&word.to_le_bytes());
         }
@@ -95,12 +108,13 @@ impl Terms {
         let (longs, _) = longs.as_chunks::<8>();
         let (words, _) = words.as_chunks::<4>();
         let [received, initial_age] = longs else { return None };
-        let [lifetime, stale_while_revalidate, stale_if_error, marks] = words else { return None };
+        let [lifetime, overdue, stale_while_revalidate, stale_if_error, marks] = words else { return None };
         let marks = u32::from_le_bytes(*marks);
         (marks & !Marks::ALL == 0).then(|| Self {
             received_ms: u64::from_le_bytes(*received),
             initial_age_ms: u64::from_le_bytes(*initial_age),
             lifetime_seconds: u32::from_le_bytes(*lifetime),
+            overdue_seconds: u32::from_le_bytes(*overdue),
             stale_while_revalidate_seconds: u32::from_le_bytes(*stale_while_revalidate),
             stale_if_error_seconds: u32::from_le_bytes(*stale_if_error),
             marks: Marks(marks),
