@@ -11,7 +11,7 @@ ORIGIN ?=
 LISTEN ?= 127.0.0.1:8080
 CACHE ?=
 SIZE ?= 64M
-# make bench-engine, make cache-tests: arguments, for instance ARGS=--quick, ARGS=--update.
+# make bench-engine, bench-serve, cache-tests: arguments, for instance ARGS=--quick, ARGS=--update.
 ARGS ?=
 # make soak: which of the long tests, all of them if empty; the seconds that the mixed storm goes, and each fuzz target gets.
 PARTS ?=
@@ -79,6 +79,10 @@ fmt: ## put the sources into form
 .PHONY: bench-engine
 bench-engine: ## measure the engine against others, and record it; ARGS=--quick for a first look
 	cargo run $(LOCKED) --release -p eyewall-bench-compare --bin bench-engine -- $(ARGS)
+
+.PHONY: bench-serve
+bench-serve: ## measure the server against nginx, Varnish and Apache, and record it; ARGS=--quick for a first look
+	@scripts/speed $(ARGS)
 
 .PHONY: soak
 soak: ## the long tests, sanitizers and fuzzers; or PARTS="storms mixed asan valgrind fuzz miri"; MIXED_SECONDS=3600

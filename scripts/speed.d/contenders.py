@@ -2,6 +2,7 @@
 import os
 import pathlib
 import shutil
+import signal
 import socket
 import string
 import subprocess
@@ -43,9 +44,13 @@ class Server:
             command, stdin=subprocess.PIPE, stdout=self.said if port else subprocess.PIPE, stderr=self.said,
             start_new_session=True,
         )
-        self.port = port or self._told_port()
+        try:
+            self.port = port or self._told_port()
+            self._wait_until_it_listens()
+        except BaseException:
+            self.stop()
+            raise
         self.url = f"http://127.0.0.1:{self.port}"
-        self._wait_until_it_listens()
 
     def _told_port(self):
         """The port that a server says on its first line that it took."""
@@ -106,7 +111,7 @@ class Server:
         try:
             self.process.wait(STOP_SECONDS)
         except subprocess.TimeoutExpired:
-            self.process.kill()
+            os.killpg(self.process.pid, signal.SIGKILL)
             self.process.wait()
         if self.process.stdout:
             self.process.stdout.close()
@@ -128,7 +133,7 @@ class Ground:
         self.scratch, self.core, self.origin, self.eyewall = scratch, core, origin, eyewall
         self.descriptors = descriptors
 
-    def template(self, name, port):
+    def template(self, file, port, **more):
         """A template of this folder, filled in; its path."""
         host, origin_port = self.origin.split("//", 1)[1].split(":")
         is_root = os.geteuid() == 0
@@ -137,11 +142,11 @@ class Ground:
             "origin_port": origin_port, "descriptors": self.descriptors,
             # Who is root has to name another for the workers; for all others the servers take no notice.
             "user": "www-data" if is_root else "nobody", "group": "www-data" if is_root else "nogroup",
-            "apache_modules": "/usr/lib/apache2/modules",
+            "apache_modules": "/usr/lib/apache2/modules", **more,
         }
-        text = (HERE / name).read_text()
+        text = (HERE / file).read_text()
         # nginx's own variables have no braces, Apache's none of these names.
-        target = self.scratch / name
+        target = self.scratch / f"{port}-{file}"
         target.write_text(string.Template(text).safe_substitute(values))
         return target
 
@@ -159,11 +164,15 @@ def start_eyewall(ground):
     return Server("eyewall", command, ground.scratch, ground.core)
 
 
-def start_nginx(ground):
+def start_nginx(ground, name="nginx", nopush="off"):
     port = free_port()
-    ground.folder("nginx-cache")
-    command = [program("nginx"), "-p", ground.scratch, "-c", ground.template("nginx.conf", port)]
-    return Server("nginx", command, ground.scratch, ground.core, port)
+    ground.folder(f"{name}-cache")
+    template = ground.template("nginx.conf", port, name=name, nopush=nopush)
+    return Server(name, [program("nginx"), "-p", ground.scratch, "-c", template], ground.scratch, ground.core, port)
+
+
+def start_nginx_nopush(ground):
+    return start_nginx(ground, "nginx-nopush", "on")
 
 
 def start_varnish(ground):
@@ -181,7 +190,13 @@ def start_apache(ground):
     return Server("apache", command, ground.scratch, ground.core, port)
 
 
-START = {"eyewall": start_eyewall, "nginx": start_nginx, "varnish": start_varnish, "apache": start_apache}
+START = {
+    "eyewall": start_eyewall,
+    "nginx": start_nginx,
+    "nginx-nopush": start_nginx_nopush,
+    "varnish": start_varnish,
+    "apache": start_apache,
+}
 
 
 def versions(eyewall):

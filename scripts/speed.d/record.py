@@ -33,20 +33,15 @@ class Row:
             judged["bar"], judged["met"] = {"at_most": at_most}, judged["median"] <= at_most
         self.judgements.append(judged)
 
-    def ratios(self, other):
-        """Ours over another's, or over what a function makes of all others', within each repetition."""
-        ours = self.samples.get("eyewall", [])
-        if callable(other):
-            others = [values for name, values in self.samples.items() if name != "eyewall"]
-            theirs = [other(values) for values in zip(*others)]
-        else:
-            theirs = self.samples.get(other, [])
-        return [our / their for our, their in zip(ours, theirs) if their > 0]
-
-    def judge_ratio(self, other, words=None, **bar):
-        ratios = self.ratios(other)
+    def judge_ratio(self, words, others=None, best=max, **bar):
+        """Ours over the best of some others, or of all of them, within each repetition."""
+        names = [name for name in self.samples if name != "eyewall" and (others is None or name in others)]
+        if not names or "eyewall" not in self.samples:
+            return
+        theirs = [best(values) for values in zip(*(self.samples[name] for name in names))]
+        ratios = [our / their for our, their in zip(self.samples["eyewall"], theirs) if their > 0]
         if ratios:
-            self.judge(f"eyewall / {words or other}", ratios, **bar)
+            self.judge(f"eyewall / {words}", ratios, **bar)
 
     def as_json(self):
         series = [{"store": name, "samples": samples, **spread(samples)} for name, samples in self.samples.items()]
@@ -80,7 +75,7 @@ def write(folder, record, rows, suffix):
     folder.mkdir(parents=True, exist_ok=True)
     base = folder / f"serve-{suffix}{record['date']}-{name}"
     as_json, as_table = base.with_suffix(".json"), base.with_suffix(".md")
-    as_json.write_text(json.dumps(record, indent=2) + "\n")
+    as_json.write_text(json.dumps(record, indent=2) + "\n")  # tidy: word, the library's
     as_table.write_text(table(record))
     return as_json, as_table
 
@@ -121,7 +116,8 @@ def table(record):
     ]
     if told["load_at_start"] > 0.5:
         lines += [f"- The machine was busy when the run began: load {told['load_at_start']}.", ""]
-    lines += [f"- {note}\n" for note in record["notes"]]
+    if record["notes"]:
+        lines += [*(f"- {note}" for note in record["notes"]), ""]
     section = None
     for row in record["rows"]:
         if row["section"] != section:

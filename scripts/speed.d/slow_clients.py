@@ -12,6 +12,9 @@ BYTES_A_SECOND = 1024
 # A second has so many steps; each client reads in one of them.
 STEPS = 100
 RECEIVE_BUFFER_BYTES = 4096
+# As over Ethernet. With the 64 KiB of the loopback interface the kernel would take the whole object from the server at once,
+# and no server would have a slow client.
+SEGMENT_BYTES = 1460
 READY_SECONDS = 60
 
 
@@ -20,6 +23,7 @@ def connect(host, port, path):
     client = socket.socket()
     # Before the connection: the window that the server sees comes of it.
     client.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, RECEIVE_BUFFER_BYTES)
+    client.setsockopt(socket.IPPROTO_TCP, socket.TCP_MAXSEG, SEGMENT_BYTES)
     client.settimeout(READY_SECONDS)
     client.connect((host, port))
     client.sendall(f"GET {path} HTTP/1.1\r\nHost: {host}:{port}\r\n\r\n".encode())
