@@ -72,7 +72,8 @@ class Server:
 
     def _last_words(self):
         self.said.flush()
-        return pathlib.Path(self.said.name).read_text(errors="replace")[-2000:]
+        words = pathlib.Path(self.said.name).read_text(errors="replace").strip()
+        return words[-2000:] or "it said nothing"
 
     def pids(self):
         """The server's first process, and all that descend from it."""
