@@ -11,7 +11,7 @@ ORIGIN ?=
 LISTEN ?= 127.0.0.1:8080
 CACHE ?=
 SIZE ?= 64M
-# make bench-engine: arguments of the benchmark, for instance ARGS=--quick.
+# make bench-engine, bench-serve, cache-tests: arguments, for instance ARGS=--quick, ARGS=--update.
 ARGS ?=
 # make soak: which of the long tests, all of them if empty; the seconds that the mixed storm goes, and each fuzz target gets.
 PARTS ?=
@@ -80,10 +80,18 @@ fmt: ## put the sources into form
 bench-engine: ## measure the engine against others, and record it; ARGS=--quick for a first look
 	cargo run $(LOCKED) --release -p eyewall-bench-compare --bin bench-engine -- $(ARGS)
 
+.PHONY: bench-serve
+bench-serve: ## measure the server against nginx, Varnish and Apache, and record it; ARGS=--quick for a first look
+	@scripts/speed $(ARGS)
+
 .PHONY: soak
 soak: ## the long tests, sanitizers and fuzzers; or PARTS="storms mixed asan valgrind fuzz miri"; MIXED_SECONDS=3600
 	@scripts/soak $(PARTS)
 
+.PHONY: cache-tests
+cache-tests: ## the public suite of HTTP cache tests against the server; ARGS=--update keeps what passes now
+	@scripts/cache-tests $(ARGS)
+
 .PHONY: packages
 packages: ## install the Debian packages that all targets want; without root, print them
-	@if [ "$$(id -u)" = 0 ]; then scripts/packages build soak; else scripts/packages --list build soak; fi
+	@if [ "$$(id -u)" = 0 ]; then scripts/packages build soak cache-tests; else scripts/packages --list build soak cache-tests; fi
