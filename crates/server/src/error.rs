@@ -36,6 +36,9 @@ pub enum Error {
     /// Neither `--root` nor `--origin` was given.
     #[error("nothing to serve; give --root DIR or --origin URL")]
     NoSource,
+    /// No certificate can be believed.
+    #[error("{0}")]
+    Trust(#[source] crate::serve::TrustError),
     /// The rights of the file, or of a folder above it, forbid even a look.
     #[error("{} may not be read by this user", path.display())]
     Unreadable {

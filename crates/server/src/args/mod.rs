@@ -28,7 +28,10 @@ happened.
 
 Of an origin's responses it stores those that say for how long they may be used, by s-maxage, max-age or Expires. Not \
 stored: private, no-store, no-cache, Set-Cookie, and Vary on anything but Accept-Encoding. Requests with Authorization, \
-Range, If-Match or If-Unmodified-Since go to the origin, past the volume.";
+Range, If-Match or If-Unmodified-Since go to the origin, past the volume.
+
+Where --origin is given several times, each request goes to the next of them; one that fails three times in a row is left \
+out for a time. The address of the first is part of the keys. A path of an origin goes before that of each request.";
 
 const LIST_AFTER_HELP: &str = "\
 A pattern with `*`, `?`, `[a-z]` or `{a,b}` has to match the whole key; a backslash before one of these takes it as it is. \
@@ -239,9 +242,12 @@ pub struct Serve {
     /// Serve the files of this folder
     #[arg(long, value_name = "DIR")]
     pub root: Option<PathBuf>,
-    /// Serve what this server answers, such as `http://127.0.0.1:3000`
+    /// Serve what this server answers, such as `http://127.0.0.1:3000`; several take turns, and have to answer alike
     #[arg(long, value_name = "URL")]
-    pub origin: Option<OriginUrl>,
+    pub origin: Vec<OriginUrl>,
+    /// Trust the authorities of this file, in PEM, and not those of the system; for https:// origins
+    #[arg(long, value_name = "FILE", requires = "origin")]
+    pub origin_ca: Option<PathBuf>,
     /// Size of the volume if it has to be made [default: 256M]; without --cache it lives in memory only
     #[arg(long, value_name = "SIZE", value_parser = parse_size)]
     pub size: Option<u64>,

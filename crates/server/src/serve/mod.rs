@@ -4,7 +4,7 @@
 //! listen      sockets, connections, the end of it all
 //!   service   one request in, one response out; the method, the log line
 //!     files   --root: look-up, freshness by stat, loading      path, root, stamp
-//!     proxy   --origin: look-up, bypass, fetch, fill           upstream, fill, flight, passes
+//!     proxy   --origin: look-up, bypass, fetch, fill           origin/, fill, flight, passes
 //!       store the volume: stored responses in and out          head
 //! pure rules, without sockets or clocks: policy, cache_control, coding, conditional, fields, cache_status
 //! ```
@@ -28,6 +28,14 @@ mod fill;
 mod flight;
 mod head;
 mod listen;
+#[cfg_attr(
+    not(test),
+    expect(
+        dead_code,
+        reason = "bodies, upgrades and checks are for a service that takes all methods and for its configuration"
+    )
+)]
+mod origin;
 mod passes;
 mod path;
 mod policy;
@@ -37,7 +45,6 @@ mod root;
 mod service;
 mod stamp;
 mod store;
-mod upstream;
 
 use std::io::{self, Write as _};
 use std::path::Path;
@@ -48,12 +55,12 @@ use tracing::Level;
 
 use crate::{Error, Outcome, args, units, volume};
 use files::Files;
+use origin::{OriginSite, Origins, Settings};
+pub use origin::{OriginUrl, TrustError};
 use proxy::Proxy;
 use root::Root;
 use service::{Service, Source};
 use store::Store;
-pub use upstream::OriginUrl;
-use upstream::Upstream;
 
 const SIZE_DEFAULT: u64 = 256 << 20;
 
@@ -87,16 +94,19 @@ fn open_cache(path: Option<&Path>, size: Option<u64>) -> Result<Cache, Error> {
 }
 
 fn source(serve: &args::Serve, store: Store) -> Result<Source, Error> {
-    match (&serve.root, &serve.origin) {
+    match (&serve.root, serve.origin.as_slice()) {
         (Some(path), _) => {
             let root = Root::open(path).map_err(|source| Error::Root { path: path.clone(), source })?;
             Ok(Source::Files(Files::new(root, store)))
         }
-        (None, Some(origin)) => {
-            Ok(Source::Origin(Proxy::new(Upstream::new(origin.clone(), serve.origin_timeout), store)))
-        }
         // The command line demands one of the two.
-        (None, None) => Err(Error::NoSource),
+        (None, []) => Err(Error::NoSource),
+        (None, urls) => {
+            let settings =
+                Settings { ca_file: serve.origin_ca.clone(), ..Settings::new(urls.to_vec(), serve.origin_timeout) };
+            let site = OriginSite::new(settings).map_err(Error::Trust)?;
+            Ok(Source::Origin(Proxy::new(Origins::new(Arc::new(site)), store)))
+        }
     }
 }
 

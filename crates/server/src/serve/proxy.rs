@@ -26,15 +26,15 @@ use super::coding::Coding;
 use super::fill::{Fill, relay};
 use super::flight::{Flight, Flights, Ticket};
 use super::head::{Head, Kind};
+use super::origin::{Fault, Origins};
 use super::passes::Passes;
 use super::policy::{self, Freshness, Verdict};
 use super::store::{Found, Store};
-use super::upstream::{Fault, OriginUrl, Upstream};
 use super::{conditional, fields, reply};
 
 /// An origin with a volume in front of it.
 pub(crate) struct Proxy {
-    upstream: Upstream,
+    origins: Origins,
     store: Arc<Store>,
     flights: Arc<Flights>,
     passes: Passes,
@@ -77,12 +77,12 @@ enum Turn {
 }
 
 impl Proxy {
-    pub(crate) fn new(upstream: Upstream, store: Store) -> Self {
-        Self { upstream, store: Arc::new(store), flights: Arc::default(), passes: Passes::new() }
+    pub(crate) fn new(origins: Origins, store: Store) -> Self {
+        Self { origins, store: Arc::new(store), flights: Arc::default(), passes: Passes::new() }
     }
 
-    pub(crate) fn origin(&self) -> &OriginUrl {
-        self.upstream.origin()
+    pub(crate) fn origins(&self) -> &Origins {
+        &self.origins
     }
 
     pub(crate) async fn answer(&self, request: &Parts) -> Response<Body> {
@@ -108,7 +108,7 @@ impl Proxy {
 
     fn keys(&self, request: &Parts) -> Keys {
         let target = request.uri.path_and_query().map_or("/", |target| target.as_str());
-        let plain = format!("{}{target}", self.origin()).into_bytes();
+        let plain = format!("{}{target}", self.origins.key()).into_bytes();
         let coding = Coding::of(&request.headers);
         let by_coding = [plain.as_slice(), coding.key_suffix()].concat();
         Keys { plain, by_coding, coding }
@@ -153,7 +153,7 @@ impl Proxy {
                 Flight::Follow(waiting) => waiting,
             };
             // Too late is no error: this request then fetches for itself.
-            let _ = tokio::time::timeout(self.upstream.timeout(), waiting.landing()).await;
+            let _ = tokio::time::timeout(self.origins.timeouts().head, waiting.landing()).await;
             look = self.find_again(keys);
             if !look.is_signpost() {
                 break;
@@ -165,12 +165,12 @@ impl Proxy {
     /// Past the volume, with the client's own conditions.
     async fn pass(&self, request: &Parts, handled: impl Fn(Option<StatusCode>) -> Handled) -> Response<Body> {
         let fields = fields::of_forwarded_request(&request.headers, request.version);
-        match self.upstream.fetch(request.method.clone(), &request.uri, fields).await {
+        match self.origins.fetch(request.method.clone(), &request.uri, fields).await {
             Ok(response) => {
                 let (mut head, incoming) = response.into_parts();
                 let status = head.status;
                 let is_head = request.method == Method::HEAD;
-                let timeout = self.upstream.timeout();
+                let timeout = self.origins.timeouts().piece;
                 let body = if is_head { Body::empty() } else { relay(incoming, timeout) };
                 prepare(&mut head.headers);
                 finish(&mut head.headers, head.version, handled(Some(status)));
@@ -187,7 +187,7 @@ impl Proxy {
         asked.remove(IF_MODIFIED_SINCE);
         asked.insert(ACCEPT_ENCODING, keys.coding.accept_encoding());
         let started = Instant::now();
-        match self.upstream.fetch(Method::GET, &request.uri, asked).await {
+        match self.origins.fetch(Method::GET, &request.uri, asked).await {
             Ok(response) => self.receive(request, keys, ticket, response, started),
             Err(fault) => failed(&fault),
         }
@@ -203,7 +203,7 @@ impl Proxy {
     ) -> Response<Body> {
         let (mut head, incoming) = response.into_parts();
         prepare(&mut head.headers);
-        let timeout = self.upstream.timeout();
+        let timeout = self.origins.timeouts().piece;
         let (body, handled) = match self.judge(request, &head, started) {
             Verdict::Pass(why) => {
                 // An origin in trouble is helped by waiting, and will be storable again.

@@ -23,7 +23,7 @@ impl fmt::Display for Source {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Files(files) => write!(formatter, "the folder {}", files.root().display()),
-            Self::Origin(proxy) => write!(formatter, "the origin {}", proxy.origin()),
+            Self::Origin(proxy) => write!(formatter, "the origin {}", proxy.origins()),
         }
     }
 }

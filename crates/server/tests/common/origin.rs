@@ -1,6 +1,6 @@
 //! Origins of the tests' own making. Each request is answered by a function of the test, on a thread of its own.
 
-use std::io::{BufRead as _, BufReader, Write as _};
+use std::io::{Read, Write};
 use std::net::{SocketAddr, TcpListener, TcpStream};
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
@@ -28,25 +28,32 @@ pub(crate) struct Origin {
 }
 
 impl Origin {
-    /// Answers each request by what the function writes to the connection, which is closed then.
+    /// Answers the first request of each connection by what the function writes to it; it is closed then. The function
+    /// may read on: the request's body, and further requests by [`read`].
     pub(crate) fn raw(answer: impl Fn(&Asked, &mut TcpStream) + Send + Sync + 'static) -> Self {
+        let asked = Arc::new(Mutex::new(Vec::new()));
+        let record = Arc::clone(&asked);
+        let origin = Self::silent(move |stream| {
+            let Some(asked) = read(stream) else { return };
+            record.lock().unwrap().push(asked.clone());
+            answer(&asked, stream);
+        });
+        Self { asked, ..origin }
+    }
+
+    /// Gives each connection to the function as it comes, and closes it then. Nothing is noted of what was asked.
+    pub(crate) fn silent(answer: impl Fn(&mut TcpStream) + Send + Sync + 'static) -> Self {
         let listener = TcpListener::bind("127.0.0.1:0").expect("a port is free");
         let address = listener.local_addr().expect("it has an address");
-        let asked = Arc::new(Mutex::new(Vec::new()));
-        let (record, answer) = (Arc::clone(&asked), Arc::new(answer));
+        let answer = Arc::new(answer);
         // It ends with the process of the tests.
         thread::spawn(move || {
             for stream in listener.incoming() {
-                let (record, answer) = (Arc::clone(&record), Arc::clone(&answer));
-                thread::spawn(move || {
-                    let mut stream = stream.expect("a connection");
-                    let Some(asked) = read(&stream) else { return };
-                    record.lock().unwrap().push(asked.clone());
-                    answer(&asked, &mut stream);
-                });
+                let answer = Arc::clone(&answer);
+                thread::spawn(move || answer(&mut stream.expect("a connection")));
             }
         });
-        Self { address, asked }
+        Self { address, asked: Arc::default() }
     }
 
     /// Answers each request by 200, these field lines, and the number of the request as the body.
@@ -77,7 +84,7 @@ impl Origin {
 }
 
 /// Writes a response. `fields` are lines without the last one's end; the length may be a lie.
-pub(crate) fn respond(stream: &mut TcpStream, status: u16, fields: &str, length: usize, body: &[u8]) {
+pub(crate) fn respond(stream: &mut impl Write, status: u16, fields: &str, length: usize, body: &[u8]) {
     let fields = if fields.is_empty() { String::new() } else { format!("{fields}\r\n") };
     let head = format!("HTTP/1.1 {status} Status\r\n{fields}Content-Length: {length}\r\nConnection: close\r\n\r\n");
     // The server may have gone away, which is for the test to see.
@@ -89,13 +96,19 @@ pub(crate) fn nobody() -> SocketAddr {
     TcpListener::bind("127.0.0.1:0").and_then(|listener| listener.local_addr()).expect("a port is free")
 }
 
-fn read(stream: &TcpStream) -> Option<Asked> {
-    let mut lines = BufReader::new(stream).lines().map_while(Result::ok);
-    let first = lines.next()?;
-    let mut words = first.split(' ').map(str::to_owned);
+/// The head of the next request on a connection, which leaves its body where it is; none if the connection ended.
+pub(crate) fn read(stream: &mut impl Read) -> Option<Asked> {
+    let mut head = Vec::new();
+    while !head.ends_with(b"\r\n\r\n") {
+        let mut byte = [0];
+        stream.read_exact(&mut byte).ok()?;
+        head.extend(byte);
+    }
+    let head = String::from_utf8(head).expect("the head is text");
+    let mut lines = head.lines();
+    let mut words = lines.next()?.split(' ').map(str::to_owned);
     let (method, target) = (words.next()?, words.next()?);
     let fields = lines
-        .take_while(|line| !line.is_empty())
         .filter_map(|line| {
             line.split_once(':').map(|(name, value)| (name.to_ascii_lowercase(), value.trim().to_owned()))
         })

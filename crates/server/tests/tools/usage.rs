@@ -52,10 +52,17 @@ fn words_that_mean_nothing_are_refused() {
 }
 
 #[test]
-fn an_origin_by_https_is_refused_with_a_reason() {
-    let ended = run(eyewall().args(["serve", "--origin", "https://example.org"]), b"");
-    assert_eq!(ended.code, 2);
-    assert!(ended.stderr.contains("https:// origins can't be used yet"), "{}", ended.stderr);
+fn an_origin_that_is_no_address_is_refused_with_a_reason() {
+    for (url, reason) in [
+        ("example.org", "an origin is an address such as"),
+        ("http://user@example.org", "without a user name"),
+        ("http://example.org/?page", "an origin has no query"),
+        ("http://example.org/a/..", "an origin's path has no `..`"),
+    ] {
+        let ended = run(eyewall().args(["serve", "--origin", url]), b"");
+        assert_eq!(ended.code, 2);
+        assert!(ended.stderr.contains(reason), "{}", ended.stderr);
+    }
 }
 
 #[test]

@@ -1,0 +1,131 @@
+//! `Host`, `X-Forwarded-*` and `Forwarded` (RFC 7239): for whom the origin is asked.
+
+use std::net::IpAddr;
+
+use http::header::{FORWARDED, HOST};
+use http::{HeaderMap, HeaderName, HeaderValue};
+
+const X_FORWARDED_FOR: HeaderName = HeaderName::from_static("x-forwarded-for");
+const X_FORWARDED_HOST: HeaderName = HeaderName::from_static("x-forwarded-host");
+const X_FORWARDED_PROTO: HeaderName = HeaderName::from_static("x-forwarded-proto");
+
+/// What says by whom and how we were asked. A client's own are never passed on: they would be believed.
+const NOT_FROM_CLIENTS: [HeaderName; 6] = [
+    FORWARDED,
+    X_FORWARDED_FOR,
+    X_FORWARDED_HOST,
+    X_FORWARDED_PROTO,
+    HeaderName::from_static("x-forwarded-port"),
+    HeaderName::from_static("x-real-ip"),
+];
+
+/// The client, as the origin may be told.
+#[derive(Debug, Clone)]
+pub(crate) struct Peer {
+    pub(crate) address: IpAddr,
+    /// Whether it came by https.
+    pub(crate) is_secure: bool,
+    /// The host that it asked for, with its port if it named one: `Host`, or `:authority`.
+    pub(crate) host: Option<HeaderValue>,
+}
+
+/// Which name the origin is asked by. A response that depends on the name can be stored only where the key has it.
+#[derive(Debug, Clone, Default)]
+pub(crate) enum HostHeader {
+    /// Host and port of the origin's address.
+    #[default]
+    Origin,
+    /// What the client asked for; the origin's own where the client is not known.
+    Client,
+    /// Always this.
+    Fixed(HeaderValue),
+}
+
+impl HostHeader {
+    /// `origin` is the origin's own.
+    pub(crate) fn write(&self, fields: &mut HeaderMap, peer: Option<&Peer>, origin: &str) {
+        let host = match self {
+            Self::Origin => None,
+            Self::Client => peer.and_then(|peer| peer.host.clone()),
+            Self::Fixed(name) => Some(name.clone()),
+        };
+        if let Some(host) = host.or_else(|| HeaderValue::from_str(origin).ok()) {
+            fields.insert(HOST, host);
+        }
+    }
+}
+
+/// Drops what the client said of itself, and says what we know of it, if `peer` is given.
+pub(crate) fn write(fields: &mut HeaderMap, peer: Option<&Peer>) {
+    for name in &NOT_FROM_CLIENTS {
+        fields.remove(name);
+    }
+    let Some(peer) = peer else { return };
+    // An address of version 4 on a socket of version 6 is one of version 4.
+    let address = peer.address.to_canonical();
+    let proto = if peer.is_secure { "https" } else { "http" };
+    let node = if address.is_ipv6() { format!("\"[{address}]\"") } else { address.to_string() };
+    let mut forwarded = format!("for={node};proto={proto}");
+    fields.insert(X_FORWARDED_PROTO, HeaderValue::from_static(proto));
+    if let Some(host) = &peer.host
+        && let Some(text) = host.to_str().ok().filter(|text| !text.contains(['"', '\\']))
+    {
+        forwarded = format!("{forwarded};host=\"{text}\"");
+        fields.insert(X_FORWARDED_HOST, host.clone());
+    }
+    for (name, text) in [(X_FORWARDED_FOR, address.to_string()), (FORWARDED, forwarded)] {
+        // Made of what is valid in fields: always a valid value.
+        if let Ok(value) = HeaderValue::from_str(&text) {
+            fields.insert(name, value);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn peer(address: &str, host: Option<&'static str>) -> Peer {
+        Peer { address: address.parse().unwrap(), is_secure: false, host: host.map(HeaderValue::from_static) }
+    }
+
+    #[test]
+    fn the_origin_is_told_of_the_client_in_both_spellings() {
+        for (peer, told, forwarded) in [
+            (peer("192.0.2.1", Some("a.example:81")), "192.0.2.1", "for=192.0.2.1;proto=http;host=\"a.example:81\""),
+            (peer("::ffff:192.0.2.1", None), "192.0.2.1", "for=192.0.2.1;proto=http"),
+            (peer("2001:db8::1", Some("a\"b")), "2001:db8::1", "for=\"[2001:db8::1]\";proto=http"),
+            (Peer { is_secure: true, ..peer("::1", None) }, "::1", "for=\"[::1]\";proto=https"),
+        ] {
+            let mut fields = HeaderMap::new();
+            write(&mut fields, Some(&peer));
+            assert_eq!(
+                (&fields[X_FORWARDED_FOR], &fields[FORWARDED]),
+                (&told.parse().unwrap(), &forwarded.parse().unwrap())
+            );
+        }
+    }
+
+    #[test]
+    fn what_a_client_says_of_itself_is_dropped() {
+        let mut fields: HeaderMap =
+            NOT_FROM_CLIENTS.into_iter().map(|name| (name, HeaderValue::from_static("evil"))).collect();
+        write(&mut fields, None);
+        assert!(fields.is_empty());
+    }
+
+    #[test]
+    fn the_origin_is_asked_by_its_own_name_the_clients_or_another() {
+        let (origin, client) = ("10.0.0.1:3000", peer("192.0.2.1", Some("a.example")));
+        for (header, client, host) in [
+            (HostHeader::Origin, Some(&client), "10.0.0.1:3000"),
+            (HostHeader::Client, Some(&client), "a.example"),
+            (HostHeader::Client, None, "10.0.0.1:3000"),
+            (HostHeader::Fixed(HeaderValue::from_static("b.example")), Some(&client), "b.example"),
+        ] {
+            let mut fields = HeaderMap::new();
+            header.write(&mut fields, client, origin);
+            assert_eq!(fields[HOST], host, "{header:?}");
+        }
+    }
+}

@@ -1,0 +1,48 @@
+//! What a response's head must not say about where its body ends.
+
+use http::header::{CONTENT_LENGTH, TRANSFER_ENCODING};
+use http::{HeaderMap, StatusCode};
+
+/// A reason to believe nothing of a response, or none. hyper has refused differing lengths and codings without an end
+/// before; what is left is what RFC 9112, section 6.3, lets a recipient take for an attack (both fields), a transfer
+/// coding that nobody here undoes, and a change of protocol that nobody asked for.
+pub(super) fn contradiction(status: StatusCode, fields: &HeaderMap) -> Option<&'static str> {
+    if status == StatusCode::SWITCHING_PROTOCOLS {
+        return Some("101 that nobody asked for");
+    }
+    let mut codings = fields.get_all(TRANSFER_ENCODING).iter();
+    let first = codings.next()?;
+    if fields.contains_key(CONTENT_LENGTH) {
+        return Some("both Transfer-Encoding and Content-Length");
+    }
+    let is_chunked = first.as_bytes().eq_ignore_ascii_case(b"chunked") && codings.next().is_none();
+    (!is_chunked).then_some("a transfer coding other than chunked")
+}
+
+#[cfg(test)]
+mod tests {
+    use http::{HeaderName, HeaderValue};
+
+    use super::*;
+
+    #[test]
+    fn a_body_has_one_end() {
+        for (fields, is_sound) in [
+            (&[][..], true),
+            (&[(CONTENT_LENGTH, "5")], true),
+            (&[(TRANSFER_ENCODING, "Chunked")], true),
+            (&[(TRANSFER_ENCODING, "chunked"), (CONTENT_LENGTH, "5")], false),
+            (&[(TRANSFER_ENCODING, "gzip, chunked")], false),
+            (&[(TRANSFER_ENCODING, "gzip"), (TRANSFER_ENCODING, "chunked")], false),
+            (&[(TRANSFER_ENCODING, "chunked"), (TRANSFER_ENCODING, "chunked")], false),
+            (&[(TRANSFER_ENCODING, "identity")], false),
+        ] {
+            let mut map = HeaderMap::new();
+            for (name, value) in fields {
+                map.append::<HeaderName>(name.clone(), HeaderValue::from_static(value));
+            }
+            assert_eq!(contradiction(StatusCode::OK, &map).is_none(), is_sound, "{fields:?}");
+        }
+        assert!(contradiction(StatusCode::SWITCHING_PROTOCOLS, &HeaderMap::new()).is_some());
+    }
+}

@@ -1,0 +1,268 @@
+//! Which of several origins to ask.
+//!
+//! ```text
+//!            failures in a row               its time is over
+//!   well ──────────────────────> ejected ─────────────────────> on trial: one request
+//!     ^                             ^                              │        │
+//!     │                             └── twice as long, bounded ────┘ fails  │
+//!     └─────────────────────────────────────────────────────────────────────┘ answers
+//! ```
+//! Beside that, an origin that fails its checks is left out until it passes one. If all are out, one is asked all the
+//! same: that whose last failure is longest ago.
+//!
+//! Shared by all workers, under one lock that is held for a few instructions; it is taken by misses only. All times are
+//! given by the caller.
+
+use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, Instant};
+
+/// When an origin is left out, and for how long.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct HealthRules {
+    /// So many failures in a row eject it; at least 1 counts.
+    pub(crate) failures_max: u32,
+    /// How long the first time; each time in a row doubles it.
+    pub(crate) ejection_min: Duration,
+    /// No longer than this.
+    pub(crate) ejection_max: Duration,
+    /// So many failed checks in a row leave it out; at least 1 counts.
+    pub(crate) checks_failed_max: u32,
+}
+
+impl Default for HealthRules {
+    fn default() -> Self {
+        Self {
+            failures_max: 3,
+            ejection_min: Duration::from_secs(1),
+            ejection_max: Duration::from_mins(1),
+            checks_failed_max: 2,
+        }
+    }
+}
+
+/// How the origins of a site are doing.
+pub(crate) struct Health {
+    rules: HealthRules,
+    state: Mutex<State>,
+}
+
+struct State {
+    /// Where the round robin goes on.
+    next: usize,
+    origins: Vec<Condition>,
+}
+
+#[derive(Clone, Default)]
+struct Condition {
+    failures_in_row: u32,
+    failed_at: Option<Instant>,
+    ejections_in_row: u32,
+    ejected_until: Option<Instant>,
+    /// Its time was over and one request is on its way, which nobody else follows until `ejected_until`.
+    is_on_trial: bool,
+    checks_failed_in_row: u32,
+    /// What was told last. An outage is one piece of news, however many ask meanwhile.
+    is_told_to_fail: bool,
+}
+
+impl Condition {
+    fn is_ejected(&self, now: Instant) -> bool {
+        self.ejected_until.is_some_and(|until| now < until)
+    }
+
+    fn eject(&mut self, rules: &HealthRules, now: Instant) {
+        let doubled = 1_u32.checked_shl(self.ejections_in_row.saturating_sub(1)).unwrap_or(u32::MAX);
+        let time = rules.ejection_min.saturating_mul(doubled).min(rules.ejection_max);
+        self.ejected_until = now.checked_add(time);
+    }
+}
+
+impl Health {
+    pub(crate) fn new(rules: HealthRules, origins: usize) -> Self {
+        Self { rules, state: Mutex::new(State { next: 0, origins: vec![Condition::default(); origins] }) }
+    }
+
+    /// The next in turn of those that are well, by its number; `but` is taken only where there is no other.
+    pub(crate) fn choose(&self, now: Instant, but: Option<usize>) -> usize {
+        let mut state = self.lock();
+        let count = state.origins.len();
+        let others = || (0..count).filter(|origin| Some(*origin) != but);
+        let next = state.next;
+        let well = |origin: &usize| {
+            let condition = &state.origins[*origin];
+            !condition.is_ejected(now) && condition.checks_failed_in_row < self.rules.checks_failed_max.max(1)
+        };
+        let turn = |origin: &usize| (*origin + count - next % count.max(1)) % count.max(1);
+        let Some(chosen) = others().filter(well).min_by_key(turn) else {
+            return others().min_by_key(|origin| (state.origins[*origin].failed_at, turn(origin))).unwrap_or(0);
+        };
+        state.next = chosen + 1;
+        let condition = &mut state.origins[chosen];
+        if condition.ejected_until.is_some() {
+            condition.is_on_trial = true;
+            condition.eject(&self.rules, now);
+        }
+        chosen
+    }
+
+    /// It answered. True if that is news.
+    pub(crate) fn succeeded(&self, origin: usize) -> bool {
+        self.change(origin, |condition| {
+            let was_failing = condition.is_told_to_fail;
+            *condition = Condition {
+                failed_at: condition.failed_at,
+                checks_failed_in_row: condition.checks_failed_in_row,
+                ..Condition::default()
+            };
+            was_failing
+        })
+    }
+
+    /// It failed. True if that is news.
+    pub(crate) fn failed(&self, origin: usize, now: Instant) -> bool {
+        self.change(origin, |condition| {
+            condition.failures_in_row = condition.failures_in_row.saturating_add(1);
+            condition.failed_at = Some(now);
+            // What was begun before it was ejected, and fails now, says nothing new.
+            let counts = condition.is_on_trial || !condition.is_ejected(now);
+            if counts && condition.failures_in_row >= self.rules.failures_max {
+                condition.is_on_trial = false;
+                condition.ejections_in_row = condition.ejections_in_row.saturating_add(1);
+                condition.eject(&self.rules, now);
+            }
+            !std::mem::replace(&mut condition.is_told_to_fail, true)
+        })
+    }
+
+    /// It was checked. True if it is in or out again by this.
+    pub(crate) fn checked(&self, origin: usize, is_well: bool, now: Instant) -> bool {
+        let failed_max = self.rules.checks_failed_max.max(1);
+        self.change(origin, |condition| {
+            let was_out = condition.checks_failed_in_row >= failed_max;
+            if is_well {
+                condition.checks_failed_in_row = 0;
+            } else {
+                condition.checks_failed_in_row = condition.checks_failed_in_row.saturating_add(1);
+                condition.failed_at = Some(now);
+            }
+            was_out != (condition.checks_failed_in_row >= failed_max)
+        })
+    }
+
+    fn change(&self, origin: usize, change: impl FnOnce(&mut Condition) -> bool) -> bool {
+        self.lock().origins.get_mut(origin).is_some_and(change)
+    }
+
+    fn lock(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const RULES: HealthRules = HealthRules {
+        failures_max: 2,
+        ejection_min: Duration::from_secs(10),
+        ejection_max: Duration::from_secs(35),
+        checks_failed_max: 2,
+    };
+
+    fn fail(health: &Health, origin: usize, now: Instant) {
+        for _ in 0..RULES.failures_max {
+            health.failed(origin, now);
+        }
+    }
+
+    fn choices<const N: usize>(health: &Health, now: Instant) -> [usize; N] {
+        std::array::from_fn(|_| health.choose(now, None))
+    }
+
+    #[test]
+    fn those_that_are_well_take_turns() {
+        let (health, now) = (Health::new(RULES, 3), Instant::now());
+        assert_eq!(choices(&health, now), [0, 1, 2, 0]);
+        assert_eq!(health.choose(now, Some(1)), 2);
+        fail(&health, 1, now);
+        assert_eq!(choices(&health, now), [0, 2, 0, 2]);
+    }
+
+    #[test]
+    fn failures_count_only_in_a_row() {
+        let (health, now) = (Health::new(RULES, 2), Instant::now());
+        health.failed(0, now);
+        health.succeeded(0);
+        health.failed(0, now);
+        assert_eq!(choices(&health, now), [0, 1]);
+    }
+
+    #[test]
+    fn one_request_tries_whether_it_is_over_and_each_ejection_is_longer_up_to_a_bound() {
+        let (health, start) = (Health::new(RULES, 2), Instant::now());
+        let mut now = start;
+        fail(&health, 0, now);
+        for seconds in [10, 20, 35, 35] {
+            assert_eq!(choices(&health, now + Duration::from_millis(seconds * 1000 - 1)), [1, 1]);
+            now += Duration::from_secs(seconds);
+            assert_eq!(
+                choices::<3>(&health, now).iter().filter(|chosen| **chosen == 0).count(),
+                1,
+                "after {seconds} s"
+            );
+            health.failed(0, now);
+        }
+        now += Duration::from_secs(35);
+        choices::<2>(&health, now);
+        health.succeeded(0);
+        assert_eq!(choices::<4>(&health, now).iter().filter(|chosen| **chosen == 0).count(), 2);
+        fail(&health, 0, now);
+        assert_eq!(choices::<2>(&health, now + Duration::from_secs(9)), [1, 1], "it begins with the short time again");
+        assert!(choices::<2>(&health, now + Duration::from_secs(10)).contains(&0));
+    }
+
+    #[test]
+    fn a_trial_that_never_ends_is_followed_by_another() {
+        let (health, start) = (Health::new(RULES, 2), Instant::now());
+        fail(&health, 0, start);
+        for count in 1..4 {
+            let now = start + Duration::from_secs(10 * count);
+            assert_eq!(choices::<3>(&health, now).iter().filter(|chosen| **chosen == 0).count(), 1);
+        }
+    }
+
+    #[test]
+    fn if_all_are_out_the_one_whose_failure_is_longest_ago_is_asked() {
+        let (health, start) = (Health::new(RULES, 3), Instant::now());
+        for (origin, second) in [(1, 0), (2, 1), (0, 2)] {
+            fail(&health, origin, start + Duration::from_secs(second));
+        }
+        let now = start + Duration::from_secs(3);
+        assert_eq!(choices(&health, now), [1, 1]);
+        assert_eq!(health.choose(now, Some(1)), 2);
+        let alone = Health::new(RULES, 1);
+        fail(&alone, 0, now);
+        assert_eq!((alone.choose(now, None), alone.choose(now, Some(0))), (0, 0));
+    }
+
+    #[test]
+    fn checks_leave_it_out_until_one_is_passed() {
+        let (health, now) = (Health::new(RULES, 2), Instant::now());
+        assert!(!health.checked(0, false, now));
+        assert_eq!(choices(&health, now), [0, 1]);
+        assert!(health.checked(0, false, now), "out, which is news");
+        assert!(!health.checked(0, false, now));
+        assert_eq!(choices(&health, now), [1, 1]);
+        assert!(health.checked(0, true, now), "in again, which is news");
+        assert!(choices::<2>(&health, now).contains(&0));
+    }
+
+    #[test]
+    fn news_is_told_once() {
+        let (health, now) = (Health::new(RULES, 1), Instant::now());
+        assert!(!health.succeeded(0));
+        assert_eq!([health.failed(0, now), health.failed(0, now), health.failed(0, now)], [true, false, false]);
+        assert_eq!([health.succeeded(0), health.succeeded(0)], [true, false]);
+        assert!(health.failed(0, now));
+    }
+}

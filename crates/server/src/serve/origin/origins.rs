@@ -1,0 +1,191 @@
+//! The origins of a site, as one worker asks them.
+
+use std::fmt;
+use std::pin::pin;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use http::header::TRAILER;
+use http::{HeaderMap, Method, Request, Response, Uri};
+use hyper::body::Incoming;
+use hyper_util::client::legacy::Client;
+use hyper_util::rt::{TokioExecutor, TokioTimer};
+
+use super::connector::Connector;
+use super::fault::{Failure, Fault};
+use super::forwarded;
+use super::framing::contradiction;
+use super::outgoing::{Outgoing, RequestBody};
+use super::site::{OriginSite, Timeouts};
+
+/// Shorter than the five seconds after which many servers close an idle connection, so that few requests meet one that
+/// is just being closed.
+const POOL_IDLE: Duration = Duration::from_secs(4);
+/// Idle connections that a worker keeps to one origin.
+const POOL_IDLE_MAX: usize = 64;
+/// The head of a response may have so many bytes (and a hundred fields, which is hyper's own limit); pieces of bodies
+/// have no more, either.
+const HEAD_BYTES_MAX: usize = 64 << 10;
+
+/// The origins of a site, with the pools of connections of one worker: its runtime drives them.
+pub(crate) struct Origins {
+    site: Arc<OriginSite>,
+    /// One with a pool for each address of the site.
+    clients: Vec<Client<Connector, RequestBody>>,
+}
+
+impl Origins {
+    /// Opens no connection yet.
+    pub(crate) fn new(site: Arc<OriginSite>) -> Self {
+        let client = || {
+            let settings = &site.settings;
+            let name = settings.server_name.as_ref();
+            Client::builder(TokioExecutor::new())
+                .pool_timer(TokioTimer::new())
+                .pool_idle_timeout(POOL_IDLE)
+                .pool_max_idle_per_host(POOL_IDLE_MAX)
+                .http1_max_buf_size(HEAD_BYTES_MAX)
+                // What was never written to a connection that turned out closed is written to another.
+                .retry_canceled_requests(true)
+                .build(Connector::new(&site.tls, name, settings.timeouts.connect))
+        };
+        let clients = site.settings.urls.iter().map(|_| client()).collect();
+        Self { site, clients }
+    }
+
+    pub(super) fn site(&self) -> &OriginSite {
+        &self.site
+    }
+
+    /// The longest waits, of which that for the next piece of a body is the caller's to keep.
+    pub(crate) fn timeouts(&self) -> Timeouts {
+        self.site.settings.timeouts
+    }
+
+    /// What stands for the site in keys.
+    pub(crate) fn key(&self) -> String {
+        self.site.settings.urls.first().map_or_else(String::new, ToString::to_string)
+    }
+
+    /// Asks for something without a body, on nobody's behalf.
+    pub(crate) async fn fetch(
+        &self,
+        method: Method,
+        target: &Uri,
+        fields: HeaderMap,
+    ) -> Result<Response<Incoming>, Fault> {
+        self.send(Outgoing { method, target, fields, body: RequestBody::empty(), peer: None }).await
+    }
+
+    /// Asks one of the origins, and where that may be done, once more another one, or by another connection, if nothing
+    /// came of it. Interim responses (1xx) of the origin are dropped.
+    ///
+    /// A request that was never written, because its connection turned out closed, is written to another, whatever its
+    /// method. Beyond that only an idempotent one without a body is repeated, within the time for a response's head.
+    pub(crate) async fn send(&self, outgoing: Outgoing<'_>) -> Result<Response<Incoming>, Fault> {
+        let started = Instant::now();
+        let again = outgoing.may_be_repeated().then(|| (outgoing.method.clone(), outgoing.fields.clone()));
+        let (target, peer) = (outgoing.target, outgoing.peer);
+        let first = self.choose(None);
+        let failure = match self.ask(first, outgoing, self.timeouts().head).await {
+            Ok(response) => return self.note(first, Ok(response)),
+            Err(failure) => failure,
+        };
+        let left = self.timeouts().head.saturating_sub(started.elapsed());
+        let is_retryable = failure.is_retryable && !left.is_zero();
+        let fault = self.note(first, Err(failure));
+        let Some((method, fields)) = again.filter(|_| is_retryable) else { return fault };
+        let second = self.choose(Some(first));
+        let outgoing = Outgoing { method, target, fields, body: RequestBody::empty(), peer };
+        self.note(second, self.ask(second, outgoing, left).await)
+    }
+
+    pub(super) fn choose(&self, but: Option<usize>) -> usize {
+        self.site.health.choose(Instant::now(), but)
+    }
+
+    async fn ask(&self, origin: usize, outgoing: Outgoing<'_>, time: Duration) -> Result<Response<Incoming>, Failure> {
+        let request = self.request(origin, outgoing)?;
+        self.attempt(origin, request, time).await.and_then(sound)
+    }
+
+    /// The request as this origin gets it.
+    pub(super) fn request(&self, origin: usize, outgoing: Outgoing<'_>) -> Result<Request<RequestBody>, Failure> {
+        let settings = &self.site.settings;
+        let url = &settings.urls[origin];
+        let Outgoing { method, target, mut fields, body, peer } = outgoing;
+        let target =
+            url.target(target).ok_or_else(|| Failure::new(Fault::Outside, "the path leads out of the site"))?;
+        forwarded::write(&mut fields, peer.filter(|_| settings.tells_of_clients));
+        settings.host.write(&mut fields, peer, url.host());
+        if let Some(trailer) = body.trailer() {
+            fields.insert(TRAILER, trailer.clone());
+        }
+        let mut request = Request::new(body);
+        *request.method_mut() = method;
+        *request.uri_mut() = target;
+        *request.headers_mut() = fields;
+        Ok(request)
+    }
+
+    /// One request and the head of its response. The time starts anew with each piece of the request's body.
+    pub(super) async fn attempt(
+        &self,
+        origin: usize,
+        request: Request<RequestBody>,
+        time: Duration,
+    ) -> Result<Response<Incoming>, Failure> {
+        let progress = request.body().progress();
+        let mut response = pin!(self.clients[origin].request(request));
+        loop {
+            let steps = progress.steps();
+            match tokio::time::timeout(time, &mut response).await {
+                Ok(answer) => return answer.map_err(|error| Failure::of(&error)),
+                Err(_) if progress.steps() != steps => {}
+                Err(_) if progress.waits_for_client() => {
+                    return Err(Failure::new(Fault::ClientLate(time), "the client stopped sending"));
+                }
+                Err(_) => return Err(Failure::new(Fault::Late(self.timeouts().head), "no answer in time")),
+            }
+        }
+    }
+
+    /// Notes how the origin is doing, and tells it if that is news.
+    pub(super) fn note<T>(&self, origin: usize, answer: Result<T, Failure>) -> Result<T, Fault> {
+        let (health, url) = (&self.site.health, &self.site.settings.urls[origin]);
+        let failure = match answer {
+            Ok(value) => {
+                if health.succeeded(origin) {
+                    tracing::warn!(origin = %url, "the origin answers again");
+                }
+                return Ok(value);
+            }
+            Err(failure) => failure,
+        };
+        let Failure { fault, reason, .. } = failure;
+        if fault.is_of_origin() && health.failed(origin, Instant::now()) {
+            tracing::warn!(origin = %url, reason, "the origin fails (told once, until it answers again)");
+        } else {
+            tracing::debug!(origin = %url, reason, "a request to the origin fails");
+        }
+        Err(fault)
+    }
+}
+
+/// A response whose head says one thing only about its body.
+pub(super) fn sound(response: Response<Incoming>) -> Result<Response<Incoming>, Failure> {
+    match contradiction(response.status(), response.headers()) {
+        Some(why) => Err(Failure::new(Fault::Broken, why)),
+        None => Ok(response),
+    }
+}
+
+impl fmt::Display for Origins {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        for (place, url) in self.site.settings.urls.iter().enumerate() {
+            let comma = if place == 0 { "" } else { ", " };
+            write!(formatter, "{comma}{url}")?;
+        }
+        Ok(())
+    }
+}

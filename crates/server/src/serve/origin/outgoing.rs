@@ -1,0 +1,113 @@
+//! A request on its way to an origin.
+
+use std::pin::Pin;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::task::{Context, Poll, ready};
+
+use bytes::Bytes;
+use http::header::TRAILER;
+use http::{HeaderMap, HeaderValue, Method, Uri};
+use http_body::{Body, Frame, SizeHint};
+use hyper::body::Incoming;
+
+use super::forwarded::Peer;
+
+/// What is asked, without where and by which name.
+pub(crate) struct Outgoing<'a> {
+    pub(crate) method: Method,
+    /// As the client wrote it: its path and query count.
+    pub(crate) target: &'a Uri,
+    /// End-to-end fields only, without `Host`, `Expect` and `Content-Length`.
+    pub(crate) fields: HeaderMap,
+    pub(crate) body: RequestBody,
+    /// For whom, if the origin is to know.
+    pub(crate) peer: Option<&'a Peer>,
+}
+
+impl Outgoing<'_> {
+    /// Whether it may be sent a second time after nothing came of the first (RFC 9110, section 9.2.2): its method is
+    /// idempotent, and no body was begun with.
+    pub(super) fn may_be_repeated(&self) -> bool {
+        self.method.is_idempotent() && self.body.is_empty()
+    }
+}
+
+/// The body of a request, as its client sends it: no piece is asked for before the origin has taken the last one.
+#[derive(Default)]
+pub(crate) struct RequestBody {
+    incoming: Option<Incoming>,
+    /// The client's field `Trailer`: trailers that it doesn't name are not passed on.
+    trailer: Option<HeaderValue>,
+    progress: Arc<Progress>,
+}
+
+/// How far a body has come. Written where the connection is driven, read where its response is waited for; only the
+/// numbers themselves matter, so that no order is asked for.
+#[derive(Default)]
+pub(super) struct Progress {
+    steps: AtomicU64,
+    waits_for_client: AtomicBool,
+}
+
+impl Progress {
+    /// Grows with each piece, and with the end.
+    pub(super) fn steps(&self) -> u64 {
+        self.steps.load(Ordering::Relaxed)
+    }
+
+    /// Whether the origin would take more than the client has sent.
+    pub(super) fn waits_for_client(&self) -> bool {
+        self.waits_for_client.load(Ordering::Relaxed)
+    }
+}
+
+impl RequestBody {
+    pub(crate) fn empty() -> Self {
+        Self::default()
+    }
+
+    /// `fields` are those of the client's request. A client that expects `100 Continue` gets it from hyper when the
+    /// first piece is asked for, which is when the connection to the origin is there.
+    pub(crate) fn streamed(incoming: Incoming, fields: &HeaderMap) -> Self {
+        if incoming.is_end_stream() {
+            return Self::empty();
+        }
+        Self { incoming: Some(incoming), trailer: fields.get(TRAILER).cloned(), progress: Arc::default() }
+    }
+
+    pub(super) fn is_empty(&self) -> bool {
+        self.incoming.is_none()
+    }
+
+    pub(super) fn trailer(&self) -> Option<&HeaderValue> {
+        self.trailer.as_ref()
+    }
+
+    pub(super) fn progress(&self) -> Arc<Progress> {
+        Arc::clone(&self.progress)
+    }
+}
+
+impl Body for RequestBody {
+    type Data = Bytes;
+    type Error = hyper::Error;
+
+    fn poll_frame(self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Option<hyper::Result<Frame<Bytes>>>> {
+        let body = self.get_mut();
+        let Some(incoming) = &mut body.incoming else { return Poll::Ready(None) };
+        let polled = Pin::new(incoming).poll_frame(context);
+        body.progress.waits_for_client.store(polled.is_pending(), Ordering::Relaxed);
+        let frame = ready!(polled);
+        body.progress.steps.fetch_add(1, Ordering::Relaxed);
+        Poll::Ready(frame)
+    }
+
+    fn is_end_stream(&self) -> bool {
+        self.incoming.as_ref().is_none_or(Body::is_end_stream)
+    }
+
+    fn size_hint(&self) -> SizeHint {
+        self.incoming.as_ref().map_or_else(|| SizeHint::with_exact(0), Body::size_hint)
+    }
+}

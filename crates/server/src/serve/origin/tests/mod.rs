@@ -1,0 +1,98 @@
+//! Origins behind a small server that passes everything on: bodies, upgrades, and what is told of the client.
+
+mod bodies;
+mod checks;
+mod told;
+mod upgrades;
+
+use std::convert::Infallible;
+use std::net::SocketAddr;
+use std::sync::Arc;
+use std::sync::mpsc::channel;
+use std::thread;
+use std::time::Duration;
+
+use bytes::Bytes;
+use http::{Request, Response};
+use http_body_util::combinators::BoxBody;
+use http_body_util::{BodyExt, Full};
+use hyper::body::Incoming;
+use hyper::server::conn::http1;
+use hyper::service::service_fn;
+use hyper_util::rt::TokioIo;
+use tokio::net::TcpListener;
+
+use super::forwarded::Peer;
+use super::outgoing::{Outgoing, RequestBody};
+use super::tunnel::asked_protocol;
+use super::{OriginSite, Origins, Settings};
+use crate::serve::fields;
+
+#[expect(dead_code, reason = "it is shared with the tests of the binary, which use more of it")]
+#[path = "../../../../tests/common/client.rs"]
+mod client;
+#[path = "../../../../tests/common/origin.rs"]
+mod scripted;
+
+/// Longer than any test should take: what is waited for so long will not come.
+const PATIENCE: Duration = Duration::from_mins(1);
+
+fn settings<'a>(urls: impl IntoIterator<Item = &'a str>) -> Settings {
+    Settings::new(urls.into_iter().map(|url| url.parse().unwrap()).collect(), PATIENCE)
+}
+
+/// Starts a server over these origins, on a runtime of one thread, as each worker has. It ends with the process of the
+/// tests.
+fn front(settings: Settings) -> SocketAddr {
+    let (sender, receiver) = channel();
+    thread::spawn(move || {
+        let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
+        runtime.block_on(async {
+            let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+            sender.send(listener.local_addr().unwrap()).unwrap();
+            serve(listener, Arc::new(Origins::new(Arc::new(OriginSite::new(settings).unwrap())))).await;
+        });
+    });
+    receiver.recv().unwrap()
+}
+
+async fn serve(listener: TcpListener, origins: Arc<Origins>) {
+    while let Ok((stream, client)) = listener.accept().await {
+        let origins = Arc::clone(&origins);
+        let answer = service_fn(move |request| {
+            let origins = Arc::clone(&origins);
+            async move { Ok::<_, Infallible>(pass(&origins, request, client).await) }
+        });
+        tokio::spawn(http1::Builder::new().serve_connection(TokioIo::new(stream), answer).with_upgrades());
+    }
+}
+
+async fn pass(
+    origins: &Origins,
+    mut request: Request<Incoming>,
+    client: SocketAddr,
+) -> Response<BoxBody<Bytes, hyper::Error>> {
+    let upgrade = asked_protocol(request.headers()).cloned();
+    let upgrade = upgrade.map(|protocol| (protocol, hyper::upgrade::on(&mut request)));
+    let (head, incoming) = request.into_parts();
+    let host = head.headers.get(http::header::HOST).cloned();
+    let outgoing = Outgoing {
+        method: head.method,
+        target: &head.uri,
+        fields: fields::of_forwarded_request(&head.headers, head.version),
+        body: RequestBody::streamed(incoming, &head.headers),
+        peer: Some(&Peer { address: client.ip(), is_secure: false, host }),
+    };
+    let answer = match upgrade {
+        Some((protocol, client)) => origins.upgrade(outgoing, protocol, client).await,
+        None => origins.send(outgoing).await,
+    };
+    match answer {
+        Ok(response) => response.map(BodyExt::boxed),
+        Err(fault) => {
+            let mut response = Response::new(Full::from(fault.detail()).map_err(|never| match never {}).boxed());
+            *response.status_mut() = fault.status();
+            response
+        }
+    }
+}

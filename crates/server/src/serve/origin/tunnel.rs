@@ -1,0 +1,65 @@
+//! Upgrades, such as to WebSocket (RFC 9110, section 7.8): after 101 both sides speak past us.
+
+use http::header::{CONNECTION, UPGRADE};
+use http::{HeaderMap, HeaderValue, Response, StatusCode};
+use hyper::body::Incoming;
+use hyper::upgrade::OnUpgrade;
+use hyper_util::rt::TokioIo;
+use tokio::io::copy_bidirectional;
+
+use super::fault::{Failure, Fault};
+use super::origins::Origins;
+use super::outgoing::Outgoing;
+
+/// The protocols that a request asks to go on with, if `Connection` names its field `Upgrade`.
+pub(crate) fn asked_protocol(fields: &HeaderMap) -> Option<&HeaderValue> {
+    let mut options =
+        fields.get_all(CONNECTION).iter().filter_map(|value| value.to_str().ok()).flat_map(|value| value.split(','));
+    options.any(|option| option.trim().eq_ignore_ascii_case("upgrade")).then(|| fields.get(UPGRADE))?
+}
+
+impl Origins {
+    /// Asks for a change of protocol. `client` comes of [`hyper::upgrade::on`] the client's request.
+    ///
+    /// If the origin agrees, by 101, both connections are joined as soon as the client has its response, until either
+    /// side ends; there is no limit on how long they may be silent. The response then goes to the client with all its
+    /// fields, `Connection` and `Upgrade` included, and without its body. Any other response is one as of
+    /// [`Self::send`].
+    pub(crate) async fn upgrade(
+        &self,
+        mut outgoing: Outgoing<'_>,
+        protocol: HeaderValue,
+        client: OnUpgrade,
+    ) -> Result<Response<Incoming>, Fault> {
+        let origin = self.choose(None);
+        outgoing.fields.insert(CONNECTION, HeaderValue::from_static("upgrade"));
+        outgoing.fields.insert(UPGRADE, protocol);
+        let answer = match self.request(origin, outgoing) {
+            Ok(request) => self.attempt(origin, request, self.timeouts().head).await,
+            Err(failure) => Err(failure),
+        };
+        let answer = answer.and_then(|response| {
+            let is_switching = response.status() == StatusCode::SWITCHING_PROTOCOLS;
+            if is_switching && !response.headers().contains_key(UPGRADE) {
+                return Err(Failure::new(Fault::Broken, "101 that names no protocol"));
+            }
+            if is_switching { Ok(response) } else { super::origins::sound(response) }
+        });
+        let mut response = self.note(origin, answer)?;
+        if response.status() == StatusCode::SWITCHING_PROTOCOLS {
+            tokio::spawn(join(client, hyper::upgrade::on(&mut response)));
+        }
+        Ok(response)
+    }
+}
+
+async fn join(client: OnUpgrade, origin: OnUpgrade) {
+    let joined = async {
+        let (client, origin) = tokio::try_join!(client, origin).map_err(std::io::Error::other)?;
+        copy_bidirectional(&mut TokioIo::new(client), &mut TokioIo::new(origin)).await
+    };
+    match joined.await {
+        Ok((from_client, from_origin)) => tracing::debug!(from_client, from_origin, "an upgraded connection ended"),
+        Err(error) => tracing::debug!(%error, "an upgraded connection broke off"),
+    }
+}

@@ -1,0 +1,130 @@
+//! The address of an origin.
+
+use std::fmt;
+use std::str::FromStr;
+
+use http::Uri;
+use http::uri::{Authority, PathAndQuery, Scheme};
+use percent_encoding::percent_decode_str;
+
+/// `http://` or `https://`, a host, a port if it isn't the scheme's, and a path that goes before that of each request.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct OriginUrl {
+    scheme: Scheme,
+    authority: Authority,
+    /// Empty, or begins with a slash and doesn't end with one.
+    prefix: String,
+}
+
+impl OriginUrl {
+    pub(crate) fn is_secure(&self) -> bool {
+        self.scheme == Scheme::HTTPS
+    }
+
+    /// The host, with the port where it isn't the scheme's own: what the field `Host` has (RFC 9110, section 7.2).
+    pub(crate) fn host(&self) -> &str {
+        let usual = if self.is_secure() { 443 } else { 80 };
+        match self.authority.port_u16() {
+            Some(port) if port != usual => self.authority.as_str(),
+            _ => self.authority.host(),
+        }
+    }
+
+    /// What to ask this origin for. None if the request's path leads out of the prefix: a client must not reach by
+    /// `..` what the origin has beside it.
+    pub(crate) fn target(&self, asked: &Uri) -> Option<Uri> {
+        let target = asked.path_and_query().map_or("/", PathAndQuery::as_str);
+        if !self.prefix.is_empty() && leads_up(asked.path()) {
+            return None;
+        }
+        let target = if self.prefix.is_empty() { target.to_owned() } else { format!("{}{target}", self.prefix) };
+        Uri::builder().scheme(self.scheme.clone()).authority(self.authority.clone()).path_and_query(target).build().ok()
+    }
+}
+
+/// Whether a segment is `..` in any spelling, or hides a slash, which some servers take for one.
+fn leads_up(path: &str) -> bool {
+    let path = percent_decode_str(path).decode_utf8_lossy();
+    path.split(['/', '\\']).any(|segment| segment.split(';').next() == Some(".."))
+}
+
+impl FromStr for OriginUrl {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        let parts = text.parse::<Uri>().map_err(|error| error.to_string())?.into_parts();
+        let scheme = parts
+            .scheme
+            .filter(|scheme| *scheme == Scheme::HTTP || *scheme == Scheme::HTTPS)
+            .ok_or("an origin is an address such as http://127.0.0.1:3000")?;
+        let path = parts.path_and_query.unwrap_or_else(|| PathAndQuery::from_static("/"));
+        if path.query().is_some() {
+            return Err("an origin has no query; give the host, the port and a path only".to_owned());
+        }
+        if leads_up(path.path()) {
+            return Err("an origin's path has no `..`".to_owned());
+        }
+        let authority = parts.authority.filter(|authority| !authority.as_str().contains('@'));
+        let authority = authority.ok_or("an origin is a host and a port, without a user name")?;
+        Ok(Self { scheme, authority, prefix: path.path().trim_end_matches('/').to_owned() })
+    }
+}
+
+impl fmt::Display for OriginUrl {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(formatter, "{}://{}{}", self.scheme, self.authority, self.prefix)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_origin_is_a_scheme_a_host_and_perhaps_a_path() {
+        for (text, shown) in [
+            ("http://127.0.0.1:3000/", "http://127.0.0.1:3000"),
+            ("http://[::1]:80", "http://[::1]:80"),
+            ("https://a", "https://a"),
+            ("http://a/app/", "http://a/app"),
+            ("http://a/b/c", "http://a/b/c"),
+        ] {
+            assert_eq!(text.parse::<OriginUrl>().unwrap().to_string(), shown);
+        }
+        for wrong in ["", "example.org", "http://a/?q", "http://u:p@a", "ftp://a", "http://", "http://a/b/../c"] {
+            assert!(wrong.parse::<OriginUrl>().is_err(), "{wrong}");
+        }
+    }
+
+    #[test]
+    fn the_host_has_a_port_where_that_is_not_the_usual_one() {
+        for (origin, host) in [
+            ("http://a", "a"),
+            ("http://a:80", "a"),
+            ("https://a:80", "a:80"),
+            ("https://[::1]:443/app", "[::1]"),
+            ("http://127.0.0.1:3000", "127.0.0.1:3000"),
+        ] {
+            assert_eq!(origin.parse::<OriginUrl>().unwrap().host(), host);
+        }
+    }
+
+    #[test]
+    fn the_path_of_the_origin_goes_before_that_of_the_request_and_can_not_be_left() {
+        for (origin, asked, target) in [
+            ("http://a", "/x?y", Some("http://a/x?y")),
+            ("http://a", "/../x", Some("http://a/../x")),
+            ("http://a/app", "/", Some("http://a/app/")),
+            ("http://a/app/", "/x?y=/../z", Some("http://a/app/x?y=/../z")),
+            ("http://a/app", "/a..b/...", Some("http://a/app/a..b/...")),
+            ("http://a/app", "/../admin", None),
+            ("http://a/app", "/x/%2e%2E/..", None),
+            ("http://a/app", "/%2e.%2fadmin", None),
+            ("http://a/app", "/..;v=1/admin", None),
+            ("http://a/app", "/..%5cadmin", None),
+        ] {
+            let found = origin.parse::<OriginUrl>().unwrap().target(&asked.parse().unwrap());
+            assert_eq!(found.map(|target| target.to_string()).as_deref(), target, "{origin} {asked}");
+        }
+    }
+}

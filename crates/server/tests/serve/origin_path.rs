@@ -1,0 +1,27 @@
+//! An origin with a path: it goes before that of each request, and nobody gets out of it.
+
+use crate::common::client::Reply;
+use crate::common::origin::Origin;
+use crate::common::server::Server;
+
+#[test]
+fn requests_are_for_what_is_below_it() {
+    let origin = Origin::counting("Cache-Control: max-age=60");
+    let server = Server::over_origin(&format!("{}/app/", origin.url()));
+    assert_eq!(server.get("/").status, 200);
+    assert_eq!(server.get("/page?a=/../b").status, 200);
+    server.get_until("/page?a=/../b", Reply::is_hit);
+    let targets: Vec<String> = origin.asked().into_iter().map(|asked| asked.target).collect();
+    assert_eq!(targets, ["/app/", "/app/page?a=/../b"]);
+}
+
+#[test]
+fn what_leads_out_of_it_is_refused_and_asks_nobody() {
+    let origin = Origin::counting("");
+    let server = Server::over_origin(&format!("{}/app", origin.url()));
+    for target in ["/../secret", "/a/../../secret", "/%2E%2e/secret", "/..%2fsecret"] {
+        let reply = server.get(target);
+        assert_eq!((reply.status, reply.text()), (400, "400 Bad Request: the address leads out of the site\n"));
+    }
+    assert_eq!(origin.asked().len(), 0);
+}

@@ -1,0 +1,114 @@
+//! An origin by https: believed if an authority that we trust vouches for it, by its name; else 502.
+
+use std::net::TcpStream;
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use rcgen::{CertificateParams, CertifiedIssuer, KeyPair};
+use rustls::crypto::ring;
+use rustls::pki_types::PrivatePkcs8KeyDer;
+use rustls::{ServerConfig, ServerConnection, Stream};
+use tempfile::TempDir;
+
+use crate::common::client::Reply;
+use crate::common::command::{eyewall, run};
+use crate::common::origin::{Origin, read, respond};
+use crate::common::server::Server;
+
+/// An authority of our own making, with its certificate in a file.
+struct Authority {
+    issuer: CertifiedIssuer<'static, KeyPair>,
+    folder: TempDir,
+}
+
+impl Authority {
+    fn new() -> Self {
+        let mut authority = CertificateParams::new(Vec::new()).unwrap();
+        authority.is_ca = rcgen::IsCa::Ca(rcgen::BasicConstraints::Unconstrained);
+        let issuer = CertifiedIssuer::self_signed(authority, KeyPair::generate().unwrap()).unwrap();
+        let folder = tempfile::tempdir().unwrap();
+        std::fs::write(folder.path().join("ca.pem"), issuer.pem()).unwrap();
+        Self { issuer, folder }
+    }
+
+    fn file(&self) -> PathBuf {
+        self.folder.path().join("ca.pem")
+    }
+
+    /// What a server needs to show that it is `name`.
+    fn vouch(&self, name: &str) -> Arc<ServerConfig> {
+        let key = KeyPair::generate().unwrap();
+        let certificate = CertificateParams::new([name.to_owned()]).unwrap().signed_by(&key, &self.issuer).unwrap();
+        let key = PrivatePkcs8KeyDer::from(key.serialize_der());
+        let config = ServerConfig::builder_with_provider(Arc::new(ring::default_provider()))
+            .with_safe_default_protocol_versions()
+            .unwrap()
+            .with_no_client_auth()
+            .with_single_cert(vec![certificate.der().clone()], key.into())
+            .unwrap();
+        Arc::new(config)
+    }
+}
+
+/// Answers by the target, the host that was asked for, and what can be stored.
+fn answer(tls: &Arc<ServerConfig>, stream: &mut TcpStream) {
+    let mut connection = ServerConnection::new(Arc::clone(tls)).unwrap();
+    let mut secure = Stream::new(&mut connection, stream);
+    if let Some(asked) = read(&mut secure) {
+        let body = format!("{} of {}", asked.target, asked.field("host"));
+        respond(&mut secure, 200, "Cache-Control: max-age=60", body.len(), body.as_bytes());
+        connection.send_close_notify();
+        let _ = connection.write_tls(stream);
+    }
+}
+
+fn secure_origin(tls: Arc<ServerConfig>) -> Origin {
+    Origin::silent(move |stream| answer(&tls, stream))
+}
+
+fn over(origin: &Origin, host: &str, authority: &Authority) -> Server {
+    let url = format!("https://{host}:{}", origin.address.port());
+    Server::start(["--origin", &url, "--origin-ca", authority.file().to_str().unwrap()])
+}
+
+#[test]
+fn its_name_and_its_authority_are_right() {
+    let authority = Authority::new();
+    let origin = secure_origin(authority.vouch("127.0.0.1"));
+    let server = over(&origin, "127.0.0.1", &authority);
+    assert_eq!(server.get("/page").text(), format!("/page of {}", origin.address));
+    server.get_until("/page", Reply::is_hit);
+}
+
+#[test]
+fn its_name_or_its_authority_is_wrong() {
+    let (authority, other) = (Authority::new(), Authority::new());
+    for tls in [authority.vouch("example.org"), other.vouch("127.0.0.1")] {
+        let origin = secure_origin(tls);
+        let reply = over(&origin, "127.0.0.1", &authority).get("/");
+        assert_eq!(reply.status, 502);
+        assert_eq!(reply.text(), "502 Bad Gateway: there is no secure connection to the origin\n");
+        assert_eq!(reply.cache(), "Eyewall; fwd=miss; detail=origin-insecure");
+    }
+}
+
+#[test]
+fn it_does_not_speak_tls() {
+    let authority = Authority::new();
+    let origin = Origin::silent(|stream| respond(stream, 400, "", 0, b""));
+    assert_eq!(over(&origin, "127.0.0.1", &authority).get("/").status, 502);
+}
+
+#[test]
+fn a_file_of_authorities_that_is_none_is_told_at_the_start() {
+    let folder = tempfile::tempdir().unwrap();
+    let (empty, absent) = (folder.path().join("empty.pem"), folder.path().join("absent.pem"));
+    std::fs::write(&empty, "").unwrap();
+    for (file, words) in [(empty, "has no certificate"), (absent, "can't read certificates from")] {
+        let mut command = eyewall();
+        command.args(["serve", "--listen", "127.0.0.1:0", "--size", "8M", "--origin", "https://127.0.0.1:1"]);
+        let ended = run(command.arg("--origin-ca").arg(file), b"");
+        assert_eq!((ended.code, ended.text()), (3, ""));
+        assert!(ended.stderr.contains(words), "{}", ended.stderr);
+    }
+}
