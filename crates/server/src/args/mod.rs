@@ -4,6 +4,7 @@ mod operate;
 
 use std::ffi::OsString;
 use std::net::SocketAddr;
+use std::num::NonZeroU16;
 use std::path::PathBuf;
 use std::time::Duration;
 
@@ -23,7 +24,7 @@ in order, with 0.
 Colours are for terminals only; NO_COLOR=1 does without.";
 
 const SERVE_AFTER_HELP: &str = "\
-It answers GET and HEAD, other methods get 405; HTTP/1.1, without TLS. The field Cache-Status of each response tells what \
+It answers GET and HEAD, other methods get 405; HTTP/1.1 and HTTP/2 (without negotiation), without TLS. The field Cache-Status of each response tells what \
 happened.
 
 Of an origin's responses it stores those that say for how long they may be used, by s-maxage, max-age or Expires. Not \
@@ -236,9 +237,12 @@ pub struct Stat {
 #[derive(Debug, Args)]
 #[command(group = ArgGroup::new("source").required(true).args(["root", "origin"]))]
 pub struct Serve {
-    /// Address and port; port 0 takes any free one
+    /// Address and port, any number of times; port 0 takes any free one
     #[arg(long, value_name = "ADDRESS", default_value = "127.0.0.1:8080")]
-    pub listen: SocketAddr,
+    pub listen: Vec<SocketAddr>,
+    /// Threads that serve [default: one for each processor]
+    #[arg(long, value_name = "N")]
+    pub workers: Option<NonZeroU16>,
     /// Serve the files of this folder
     #[arg(long, value_name = "DIR")]
     pub root: Option<PathBuf>,

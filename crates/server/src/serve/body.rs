@@ -1,19 +1,19 @@
 //! Response bodies.
-//!
-//! ```text
-//! Whole    one piece: an error's text, or a value pinned in the volume
-//! Filling  pieces as a fill receives them; the fill never waits for this client, which could be slow ──┐
-//! Pumped   pieces as fast as this client takes them                                                  <─┘ once the
-//!                                                                          value turns out too large to be stored
-//! ```
 
+use std::collections::VecDeque;
+use std::future::Future as _;
 use std::io;
 use std::pin::Pin;
 use std::task::{Context, Poll, ready};
+use std::time::Duration;
 
 use bytes::Bytes;
-use http_body::{Frame, SizeHint};
-use tokio::sync::mpsc::{Receiver, Sender, UnboundedReceiver, UnboundedSender, channel, unbounded_channel};
+use http_body::{Body as _, Frame, SizeHint};
+use hyper::body::Incoming;
+use tokio::sync::mpsc::{Receiver, Sender, channel};
+use tokio::time::{Sleep, sleep};
+
+use super::proxy::intake::Reader;
 
 /// Pieces in flight to a client of [`Body::pumped`].
 const PUMPED_PARTS_MAX: usize = 8;
@@ -21,8 +21,6 @@ const PUMPED_PARTS_MAX: usize = 8;
 /// What a sender puts into a body. Without `End` or `Failed` the body was cut off, and the client is told so.
 pub(crate) enum Part {
     Piece(Bytes),
-    /// The rest comes by another channel.
-    Rest(Receiver<Part>),
     End,
     Failed(io::Error),
 }
@@ -31,10 +29,23 @@ pub(crate) enum Part {
 pub(crate) struct Body(State);
 
 enum State {
-    Whole(Bytes),
-    Filling(UnboundedReceiver<Part>),
-    Pumped(Receiver<Part>),
     Ended,
+    /// All that is left: of an error's text, or of a value that is pinned in the volume.
+    Pieces(VecDeque<Bytes>),
+    /// Pieces as fast as this client takes them.
+    Pumped(Receiver<Part>),
+    /// What the origin sends to this client alone.
+    Passed(Box<Passed>),
+    /// What the origin sends to all who asked for the same.
+    Shared(Reader),
+}
+
+/// A body of the origin, with the longest wait for its next piece.
+struct Passed {
+    incoming: Incoming,
+    timeout: Duration,
+    /// Set when the wait began.
+    alarm: Option<Pin<Box<Sleep>>>,
 }
 
 impl Body {
@@ -43,24 +54,39 @@ impl Body {
     }
 
     pub(crate) fn whole(bytes: impl Into<Bytes>) -> Self {
-        Self(State::Whole(bytes.into()))
+        Self(State::Pieces(VecDeque::from([bytes.into()])))
     }
 
-    /// A body whose sender never waits.
-    pub(crate) fn filling() -> (UnboundedSender<Part>, Self) {
-        let (sender, receiver) = unbounded_channel();
-        (sender, Self(State::Filling(receiver)))
+    pub(crate) fn pieces(pieces: VecDeque<Bytes>) -> Self {
+        Self(State::Pieces(pieces))
     }
 
     /// A body whose sender is held back by the client.
     pub(crate) fn pumped() -> (Sender<Part>, Self) {
-        let (sender, receiver) = pump();
+        let (sender, receiver) = channel(PUMPED_PARTS_MAX);
         (sender, Self(State::Pumped(receiver)))
+    }
+
+    /// The origin's own, trailers included. It fails where no piece comes in `timeout`.
+    pub(crate) fn passed(incoming: Incoming, timeout: Duration) -> Self {
+        Self(State::Passed(Box::new(Passed { incoming, timeout, alarm: None })))
+    }
+
+    pub(crate) fn shared(reader: Reader) -> Self {
+        Self(State::Shared(reader))
     }
 }
 
-pub(crate) fn pump() -> (Sender<Part>, Receiver<Part>) {
-    channel(PUMPED_PARTS_MAX)
+impl Passed {
+    fn poll_frame(&mut self, context: &mut Context<'_>) -> Poll<Option<io::Result<Frame<Bytes>>>> {
+        if let Poll::Ready(frame) = Pin::new(&mut self.incoming).poll_frame(context) {
+            self.alarm = None;
+            return Poll::Ready(frame.map(|frame| frame.map_err(io::Error::other)));
+        }
+        let alarm = self.alarm.get_or_insert_with(|| Box::pin(sleep(self.timeout)));
+        ready!(alarm.as_mut().poll(context));
+        Poll::Ready(Some(Err(io::ErrorKind::TimedOut.into())))
+    }
 }
 
 impl http_body::Body for Body {
@@ -69,46 +95,39 @@ impl http_body::Body for Body {
 
     fn poll_frame(self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Option<io::Result<Frame<Bytes>>>> {
         let state = &mut self.get_mut().0;
-        loop {
-            let part = match state {
-                State::Ended => return Poll::Ready(None),
-                State::Whole(bytes) => {
-                    let bytes = std::mem::take(bytes);
-                    *state = State::Ended;
-                    return Poll::Ready(Some(Ok(Frame::data(bytes))));
-                }
-                State::Filling(receiver) => ready!(receiver.poll_recv(context)),
-                State::Pumped(receiver) => ready!(receiver.poll_recv(context)),
-            };
-            match part {
-                Some(Part::Piece(bytes)) => return Poll::Ready(Some(Ok(Frame::data(bytes)))),
-                Some(Part::Rest(receiver)) => *state = State::Pumped(receiver),
-                Some(Part::End) => *state = State::Ended,
-                Some(Part::Failed(error)) => {
-                    *state = State::Ended;
-                    return Poll::Ready(Some(Err(error)));
-                }
-                None => {
-                    *state = State::Ended;
-                    return Poll::Ready(Some(Err(io::ErrorKind::UnexpectedEof.into())));
-                }
-            }
+        let next = match state {
+            State::Ended => None,
+            State::Pieces(pieces) => pieces.pop_front().map(|piece| Ok(Frame::data(piece))),
+            State::Pumped(receiver) => match ready!(receiver.poll_recv(context)) {
+                Some(Part::Piece(piece)) => Some(Ok(Frame::data(piece))),
+                Some(Part::End) => None,
+                Some(Part::Failed(error)) => Some(Err(error)),
+                None => Some(Err(io::ErrorKind::UnexpectedEof.into())),
+            },
+            State::Passed(passed) => ready!(passed.poll_frame(context)),
+            State::Shared(reader) => ready!(reader.poll_next(context)).map(|piece| piece.map(Frame::data)),
+        };
+        if !matches!(next, Some(Ok(_))) {
+            *state = State::Ended;
         }
+        Poll::Ready(next)
     }
 
     fn is_end_stream(&self) -> bool {
         match &self.0 {
             State::Ended => true,
-            State::Whole(bytes) => bytes.is_empty(),
-            State::Filling(_) | State::Pumped(_) => false,
+            State::Pieces(pieces) => pieces.iter().all(Bytes::is_empty),
+            State::Passed(passed) => passed.incoming.is_end_stream(),
+            State::Pumped(_) | State::Shared(_) => false,
         }
     }
 
     fn size_hint(&self) -> SizeHint {
         match &self.0 {
             State::Ended => SizeHint::with_exact(0),
-            State::Whole(bytes) => SizeHint::with_exact(bytes.len() as u64),
-            State::Filling(_) | State::Pumped(_) => SizeHint::default(),
+            State::Pieces(pieces) => SizeHint::with_exact(pieces.iter().map(|piece| piece.len() as u64).sum()),
+            State::Passed(passed) => passed.incoming.size_hint(),
+            State::Pumped(_) | State::Shared(_) => SizeHint::default(),
         }
     }
 }

@@ -25,7 +25,7 @@ use super::head::{Head, Kind};
 use super::path::{FilePath, Refusal};
 use super::root::{Root, is_absence};
 use super::stamp::Stamp;
-use super::store::Store;
+use super::store::{Store, Times};
 use super::{conditional, reply};
 
 const PIECE_BYTES: usize = 64 << 10;
@@ -114,19 +114,20 @@ impl Files {
         let stored_fields = fields.clone();
         let reading = tokio::task::spawn_blocking(move || {
             let (value, is_whole) = read(file, &stamp)?;
+            let value = Bytes::from(value);
             if is_whole {
                 let kind = Kind::File(stamp);
-                let head = Head { kind, status: StatusCode::OK, age_seconds: 0, fields: stored_fields };
-                store.keep(&key, &head, &value, None);
+                let head = Head { kind, status: StatusCode::OK, fields: stored_fields };
+                store.keep(&key, &head, std::slice::from_ref(&value), Times::FOR_GOOD, &[]);
             }
             Ok((value, is_whole))
         });
         match reading.await.unwrap_or_else(|_| Err(io::ErrorKind::Other.into())) {
-            Ok((value, true)) => respond(request, fields, Handled::Stored(None, None), value.into()),
+            Ok((value, true)) => respond(request, fields, Handled::Stored(None, None), value),
             Ok((value, false)) => {
                 let mut fields = fields;
                 drop_validators(&mut fields);
-                respond(request, fields, Handled::Passed(None, "just-changed"), value.into())
+                respond(request, fields, Handled::Passed(None, "just-changed"), value)
             }
             Err(error) => failed(&error),
         }

@@ -1,14 +1,15 @@
 //! The head of a stored response, as it lies in the entry's metadata.
 //!
 //! ```text
-//! byte 0   version, 1        another one: not ours to read, so a miss
+//! byte 0   version, 2        another one: not ours to read, so a miss
 //! byte 1   kind              0 a response, 1 a signpost, 2 a file
 //! 2..4     status            little-endian, as all numbers here
-//! 4..8     age in seconds at the time of storing
-//! 8..48    kind 2 only: device, inode, size, modified and changed in nanoseconds
+//! 4..36    kind 0 only: the terms of its reuse (`eyewall_http::terms`)
+//! 4..44    kind 2 only: device, inode, size, modified and changed in nanoseconds
 //! then each field: name (1..=N an index into NAMES; else 0, a length byte, the name), two bytes of length, the value
 //! ```
 
+use eyewall_http::terms::{TERMS_BYTES, Terms};
 use http::header::{
     ACCEPT_RANGES, ACCESS_CONTROL_ALLOW_ORIGIN, CACHE_CONTROL, CONTENT_DISPOSITION, CONTENT_ENCODING, CONTENT_LANGUAGE,
     CONTENT_LOCATION, CONTENT_SECURITY_POLICY, CONTENT_TYPE, DATE, ETAG, EXPIRES, LAST_MODIFIED, LINK, LOCATION,
@@ -18,7 +19,7 @@ use http::{HeaderMap, HeaderName, HeaderValue, StatusCode};
 
 use super::stamp::Stamp;
 
-const VERSION: u8 = 1;
+const VERSION: u8 = 2;
 /// Names that cost one byte. Part of the format: a change here is a new version.
 const NAMES: [HeaderName; 22] = [
     CONTENT_TYPE,
@@ -50,16 +51,14 @@ const NAMES: [HeaderName; 22] = [
 pub(crate) struct Head {
     pub(crate) kind: Kind,
     pub(crate) status: StatusCode,
-    /// How old the response was when it was stored, in seconds.
-    pub(crate) age_seconds: u32,
     pub(crate) fields: HeaderMap,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Kind {
-    /// The value is a response of the origin.
-    Response,
-    /// No value: the response varies by content coding, and each one has a key of its own.
+    /// The value is the content of a response of the origin, which may be used again on these terms.
+    Response(Terms),
+    /// The value names the responses of which one is chosen by fields of the request (`proxy/signpost.rs`).
     Signpost,
     /// The value is a file as it was when it had this stamp.
     File(Stamp),
@@ -71,14 +70,15 @@ impl Head {
         let mut bytes = Vec::with_capacity(256);
         bytes.push(VERSION);
         bytes.push(match self.kind {
-            Kind::Response => 0,
+            Kind::Response(_) => 0,
             Kind::Signpost => 1,
             Kind::File(_) => 2,
         });
         bytes.extend(self.status.as_u16().to_le_bytes());
-        bytes.extend(self.age_seconds.to_le_bytes());
-        if let Kind::File(stamp) = &self.kind {
-            bytes.extend(stamp.to_bytes());
+        match &self.kind {
+            Kind::Response(terms) => bytes.extend(terms.to_bytes()),
+            Kind::Signpost => {}
+            Kind::File(stamp) => bytes.extend(stamp.to_bytes()),
         }
         for (name, value) in &self.fields {
             if let Some(index) = NAMES.iter().position(|known| known == name) {
@@ -101,9 +101,8 @@ impl Head {
         }
         let [kind] = reader.array()?;
         let status = StatusCode::from_u16(u16::from_le_bytes(reader.array()?)).ok()?;
-        let age_seconds = u32::from_le_bytes(reader.array()?);
         let kind = match kind {
-            0 => Kind::Response,
+            0 => Kind::Response(Terms::from_bytes(reader.array::<TERMS_BYTES>()?)?),
             1 => Kind::Signpost,
             2 => Kind::File(Stamp::from_bytes(reader.array()?)),
             _ => return None,
@@ -115,7 +114,7 @@ impl Head {
             let value = HeaderValue::from_bytes(reader.take(length.into())?).ok()?;
             fields.try_append(name, value).ok()?;
         }
-        Some(Self { kind, status, age_seconds, fields })
+        Some(Self { kind, status, fields })
     }
 }
 
@@ -155,7 +154,7 @@ mod tests {
         fields.append(LINK, HeaderValue::from_static("</a>; rel=next"));
         fields.append(LINK, HeaderValue::from_bytes(b"</\xe9>").unwrap());
         let stamp = Stamp { device: 1, inode: 2, bytes: 3, modified_ns: -4, changed_ns: 5 };
-        Head { kind: Kind::File(stamp), status: StatusCode::NOT_FOUND, age_seconds: 7, fields }
+        Head { kind: Kind::File(stamp), status: StatusCode::NOT_FOUND, fields }
     }
 
     #[test]
@@ -169,7 +168,7 @@ mod tests {
         let mut bytes = head().encode().unwrap();
         bytes[0] += 1;
         assert_eq!(Head::decode(&bytes), None);
-        for foreign in [&b""[..], b"\x01", b"hello, world", &[1, 9, 200, 0, 0, 0, 0, 0], &[1, 0, 0, 0, 0, 0, 0, 0]] {
+        for foreign in [&b""[..], b"\x01", b"hello, world", &[2, 9, 200, 0], &[2, 1, 0, 0], &[2, 0, 200, 0, 1]] {
             assert_eq!(Head::decode(foreign), None);
         }
     }

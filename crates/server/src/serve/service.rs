@@ -1,57 +1,100 @@
 //! One request in, one response out.
 
 use std::fmt;
+use std::net::IpAddr;
+use std::sync::Arc;
 use std::time::Instant;
 
+use eyewall::Cache;
+use eyewall_http::policy::{InvalidAge, Policy};
+use eyewall_http::reuse;
 use http::header::ALLOW;
-use http::{HeaderValue, Method, Request, Response, StatusCode};
+use http::{HeaderValue, Request, Response, StatusCode};
 use hyper::body::Incoming;
 
 use super::body::Body;
 use super::cache_status::CACHE_STATUS;
 use super::files::Files;
+use super::origin::{OriginSite, Origins, Settings};
 use super::proxy::Proxy;
+use super::proxy::pages::Pages;
 use super::reply;
+use super::root::Root;
+use super::store::Store;
+use crate::{Error, args};
 
-/// Where answers come from when the cache has none.
+/// Where answers come from when the cache has none. All workers share it.
+#[derive(Clone)]
 pub(crate) enum Source {
-    Files(Files),
-    Origin(Proxy),
+    /// A folder.
+    Files(Arc<Files>),
+    /// Another server, which each worker has connections of its own to.
+    Origin { words: String, site: Arc<OriginSite>, pages: Arc<Pages> },
+}
+
+impl Source {
+    /// What the command line names.
+    ///
+    /// # Errors
+    /// [`Error::Root`], where the folder can't be served.
+    pub(crate) fn of(serve: &args::Serve, cache: &Cache) -> Result<Self, Error> {
+        let store = Store::new(cache.clone());
+        match (&serve.root, serve.origin.as_slice()) {
+            (Some(path), _) => {
+                let root = Root::open(path).map_err(|source| Error::Root { path: path.clone(), source })?;
+                Ok(Self::Files(Arc::new(Files::new(root, store))))
+            }
+            // The command line demands one of the two.
+            (None, []) => Err(Error::NoSource),
+            (None, urls) => {
+                let words = urls.iter().map(ToString::to_string).collect::<Vec<_>>().join(", ");
+                let settings = Settings::new(urls.to_vec(), serve.origin_timeout);
+                let settings = Settings { ca_file: serve.origin_ca.clone(), ..settings };
+                let site = Arc::new(OriginSite::new(settings).map_err(Error::Trust)?);
+                let policy = Policy { invalid_age: InvalidAge::Stale, ..Policy::default() };
+                Ok(Self::Origin { words, site, pages: Arc::new(Pages::new(store, policy)) })
+            }
+        }
+    }
 }
 
 impl fmt::Display for Source {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Files(files) => write!(formatter, "the folder {}", files.root().display()),
-            Self::Origin(proxy) => write!(formatter, "the origin {}", proxy.origins()),
+            Self::Origin { words, .. } => write!(formatter, "the origin {words}"),
         }
     }
 }
 
-/// What all connections share.
-pub(crate) struct Service {
-    source: Source,
+/// What all connections of a worker share.
+pub(crate) enum Service {
+    Files(Arc<Files>),
+    Origin(Arc<Proxy>),
 }
 
 impl Service {
-    pub(crate) fn new(source: Source) -> Self {
-        Self { source }
+    pub(crate) fn new(source: &Source) -> Self {
+        match source {
+            Source::Files(files) => Self::Files(Arc::clone(files)),
+            Source::Origin { site, pages, .. } => {
+                Self::Origin(Arc::new(Proxy::new(Origins::new(Arc::clone(site)), Arc::clone(pages))))
+            }
+        }
     }
 
-    pub(crate) async fn answer(&self, request: Request<Incoming>) -> Response<Body> {
+    /// Answers a request of the client that has this address.
+    pub(crate) async fn answer(&self, request: Request<Incoming>, client: IpAddr) -> Response<Body> {
         let started = Instant::now();
-        let (request, _) = request.into_parts();
-        let response = if request.method == Method::GET || request.method == Method::HEAD {
-            match &self.source {
-                Source::Files(files) => files.answer(&request).await,
-                Source::Origin(proxy) => proxy.answer(&request).await,
-            }
-        } else {
-            method_not_allowed()
+        let line = (request.method().clone(), request.uri().clone());
+        let response = match self {
+            Self::Files(files) if reuse::is_answerable(request.method()) => files.answer(&request.into_parts().0).await,
+            Self::Files(_) => method_not_allowed(),
+            Self::Origin(proxy) => proxy.answer(request, client).await,
         };
         tracing::info!(
-            method = %request.method,
-            target = %request.uri,
+            method = %line.0,
+            target = %line.1,
             status = response.status().as_u16(),
             cache = response.headers().get(CACHE_STATUS).and_then(|value| value.to_str().ok()).unwrap_or("-"),
             microseconds = started.elapsed().as_micros() as u64,

@@ -1,11 +1,12 @@
 //! Stored responses in a volume. The volume serves the server, not the other way round: when it fails, everything is a
 //! miss, and requests are answered all the same.
 
+use std::io::Write as _;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use bytes::Bytes;
-use eyewall::{Cache, Hit, OwnedHit, PutOptions};
+use eyewall::{Cache, Change, Hit, Lookup, OwnedHit, PutOptions, Touch};
 
 use super::head::Head;
 
@@ -15,6 +16,8 @@ const PAGE_BYTES: usize = 4096;
 /// A response found in the volume.
 pub(crate) struct Found {
     pub(crate) head: Head,
+    /// Its time to live is over, or a soft purge meant it.
+    pub(crate) is_stale: bool,
     hit: OwnedHit,
 }
 
@@ -24,14 +27,22 @@ impl Found {
         Bytes::from_owner(self.hit)
     }
 
-    /// How old the response is, the time before it was stored included.
-    pub(crate) fn age(&self) -> Duration {
-        Duration::from_secs(self.head.age_seconds.into()) + self.hit.age()
+    pub(crate) fn bytes(&self) -> &[u8] {
+        self.hit.value()
     }
+}
 
-    pub(crate) fn ttl_left(&self) -> Option<Duration> {
-        self.hit.ttl_left()
-    }
+/// For how long an entry is kept.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Times {
+    /// It is fresh for this long; `None`: until it is evicted.
+    pub(crate) fresh: Option<Duration>,
+    /// It is of use for this long after that.
+    pub(crate) stale: Duration,
+}
+
+impl Times {
+    pub(crate) const FOR_GOOD: Self = Self { fresh: None, stale: Duration::ZERO };
 }
 
 /// The volume as the server uses it.
@@ -57,27 +68,12 @@ impl Store {
         self.cache.is_failed()
     }
 
+    /// What is there for a key, fresh or stale.
     pub(crate) fn find(&self, key: &[u8]) -> Option<Found> {
-        self.found(self.cache.get(key))
-    }
-
-    /// As [`Store::find`], but leaves no trace in the volume.
-    pub(crate) fn peek(&self, key: &[u8]) -> Option<Found> {
-        self.found(self.cache.peek(key))
-    }
-
-    fn found(&self, answer: eyewall::Result<Option<Hit<'_>>>) -> Option<Found> {
-        match answer {
-            Ok(hit) => {
-                let found =
-                    hit.and_then(|hit| Some(Found { head: Head::decode(hit.metadata())?, hit: hit.into_owned() }))?;
-                // The kernel, which copies the value to the socket, would cut the connection where bytes are lost, and
-                // tell nobody else.
-                touch(&found.hit);
-                // Another look says why.
-                if found.hit.is_intact() { Some(found) } else { self.peek(b"any") }
-            }
-            Err(eyewall::Error::KeyTooLong { .. }) => None,
+        match self.cache.lookup(key) {
+            Ok(Lookup::Fresh(hit)) => self.found(hit, false),
+            Ok(Lookup::Stale(hit)) => self.found(hit, true),
+            Ok(Lookup::Negative(_) | Lookup::Miss) | Err(eyewall::Error::KeyTooLong { .. }) => None,
             Err(error) => {
                 self.warn(&error, "reading");
                 None
@@ -85,20 +81,79 @@ impl Store {
         }
     }
 
-    /// Stores a response; it can wait for other writers, so that it has no place on a thread that serves clients.
-    pub(crate) fn keep(&self, key: &[u8], head: &Head, value: &[u8], ttl: Option<Duration>) {
-        let Some(metadata) = head.encode() else { return };
-        let mut options = PutOptions::new().metadata(&metadata);
-        if let Some(ttl) = ttl {
-            options = options.ttl(ttl);
+    fn found(&self, hit: Hit<'_>, is_stale: bool) -> Option<Found> {
+        let found = Found { head: Head::decode(hit.metadata())?, is_stale, hit: hit.into_owned() };
+        // The kernel, which copies the value to the socket, would cut the connection where bytes are lost, and tell nobody
+        // else.
+        read(found.bytes());
+        if found.hit.is_intact() {
+            return Some(found);
         }
-        match self.cache.put_with(key, value, &options) {
-            Ok(_) => {}
+        // Another look says why.
+        if let Err(error) = self.cache.peek(b"any") {
+            self.warn(&error, "reading");
+        }
+        None
+    }
+
+    /// Stores a response, in pieces; it can wait for other writers, so that it has no place on a thread that serves clients.
+    pub(crate) fn keep(&self, key: &[u8], head: &Head, pieces: &[Bytes], times: Times, tags: &[&str]) {
+        let Some(metadata) = head.encode() else { return };
+        let options = options(&metadata, times, tags);
+        let length: usize = pieces.iter().map(Bytes::len).sum();
+        let written = match pieces {
+            [piece] => self.cache.put_with(key, piece, &options).map(drop),
+            _ => self.write(key, &options, pieces, length as u64),
+        };
+        self.told(written);
+    }
+
+    fn write(&self, key: &[u8], options: &PutOptions<'_>, pieces: &[Bytes], length: u64) -> eyewall::Result<()> {
+        let mut writer = self.cache.writer(key, options, Some(length))?;
+        for piece in pieces {
+            if writer.write_all(piece).is_err() {
+                // Its commit says why.
+                break;
+            }
+        }
+        writer.commit().map(drop)
+    }
+
+    /// Changes the value of an entry, one after the other of all who do; `change` gets the present one.
+    pub(crate) fn change(&self, key: &[u8], head: &Head, change: impl FnOnce(Option<(&Head, &[u8])>) -> Vec<u8>) {
+        let Some(metadata) = head.encode() else { return };
+        let changed = self.cache.update(key, &options(&metadata, Times::FOR_GOOD, &[]), |hit| {
+            let present = hit.and_then(|hit| Some((Head::decode(hit.metadata())?, hit.value())));
+            Change::Put(change(present.as_ref().map(|(head, value)| (head, *value))))
+        });
+        self.told(changed.map(drop));
+    }
+
+    /// Gives an entry another head and other times; its value stays. False: it isn't there any more.
+    pub(crate) fn renew(&self, key: &[u8], head: &Head, times: Times) -> bool {
+        let Some(metadata) = head.encode() else { return false };
+        let touch = Touch::new().metadata(&metadata).ttl(times.fresh, times.stale);
+        self.told(self.cache.touch(key, &touch)).unwrap_or(false)
+    }
+
+    pub(crate) fn remove(&self, key: &[u8]) {
+        self.told(self.cache.remove(key));
+    }
+
+    /// Purges all that carry a tag.
+    pub(crate) fn purge_tag(&self, tag: &str) {
+        self.told(self.cache.purge_tag(tag, eyewall::Purge::Hard));
+    }
+
+    fn told<T>(&self, outcome: eyewall::Result<T>) -> Option<T> {
+        match outcome {
+            Ok(done) => return Some(done),
             Err(error @ (eyewall::Error::EntryTooLarge { .. } | eyewall::Error::KeyTooLong { .. })) => {
                 tracing::debug!(%error, "a response was not stored");
             }
             Err(error) => self.warn(&error, "writing"),
         }
+        None
     }
 
     fn warn(&self, error: &eyewall::Error, doing: &str) {
@@ -114,8 +169,16 @@ impl Store {
     }
 }
 
+fn options<'a>(metadata: &'a [u8], times: Times, tags: &'a [&'a str]) -> PutOptions<'a> {
+    let options = PutOptions::new().metadata(metadata).tags(tags);
+    match times.fresh {
+        Some(fresh) => options.ttl(fresh).stale(times.stale),
+        None => options,
+    }
+}
+
 /// Reads a byte of each page.
-fn touch(value: &[u8]) {
+fn read(value: &[u8]) {
     let bytes = value.iter().step_by(PAGE_BYTES).chain(value.last());
     std::hint::black_box(bytes.fold(0, |sum, byte| sum ^ byte));
 }

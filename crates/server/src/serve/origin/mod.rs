@@ -30,7 +30,10 @@ mod tunnel;
 mod url;
 
 pub(crate) use fault::Fault;
+pub(crate) use forwarded::Peer;
 pub(crate) use origins::Origins;
+pub(crate) use outgoing::{Outgoing, RequestBody};
 pub(crate) use site::{OriginSite, Settings};
 pub use trust::TrustError;
+pub(crate) use tunnel::asked_protocol;
 pub use url::OriginUrl;

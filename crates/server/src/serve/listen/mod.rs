@@ -1,0 +1,132 @@
+//! Sockets and connections: accepting them, and ending them in order.
+//!
+//! ```text
+//! signals ──> stop ──┬──> worker 0: a thread, its runtime, its sockets, its connections
+//!                    └──> worker 1: ...
+//! ```
+//!
+//! Each worker listens at a socket of its own to the same addresses (`SO_REUSEPORT`), and the kernel shares the connections out.
+//! A connection stays with its worker, so that nothing on the way of a hit moves between cores.
+
+mod connection;
+mod patience;
+mod signals;
+mod worker;
+
+use std::io;
+use std::net::SocketAddr;
+use std::time::Duration;
+
+use socket2::{Domain, Protocol, Socket, Type};
+use tokio::sync::watch;
+
+use super::service::Service;
+use crate::Error;
+use signals::Signals;
+
+/// How many connections may wait to be accepted, at each socket.
+const BACKLOG: i32 = 4096;
+/// How long running requests may go on after the first signal to stop.
+const GRACE: Duration = Duration::from_secs(10);
+
+/// The server's addresses, bound for all workers.
+pub(crate) struct Sockets {
+    addresses: Vec<SocketAddr>,
+    /// The sockets of each worker.
+    of_workers: Vec<Vec<std::net::TcpListener>>,
+}
+
+/// What workers are told.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Stop {
+    /// Accept.
+    NotYet,
+    /// Accept no more, let running requests end.
+    InOrder,
+    /// Let go of everything.
+    AtOnce,
+}
+
+impl Sockets {
+    /// Binds each address once for each of `workers`. Port 0 takes any free port.
+    ///
+    /// # Errors
+    /// [`Error::Listen`] where an address can't be had, also because somebody listens there already.
+    pub(crate) fn bind(addresses: &[SocketAddr], workers: usize) -> Result<Self, Error> {
+        let mut sockets = Self { addresses: Vec::new(), of_workers: (0..workers).map(|_| Vec::new()).collect() };
+        for &address in addresses {
+            sockets.bind_one(address).map_err(|source| Error::Listen { address, source })?;
+        }
+        Ok(sockets)
+    }
+
+    fn bind_one(&mut self, address: SocketAddr) -> io::Result<()> {
+        // Sockets that share a port let in whoever shares it, too: another server of ours would get half of the connections.
+        drop(std::net::TcpListener::bind(address)?);
+        let mut bound = address;
+        for sockets in &mut self.of_workers {
+            let listener = share(bound)?;
+            bound = listener.local_addr()?;
+            sockets.push(listener);
+        }
+        self.addresses.push(bound);
+        Ok(())
+    }
+}
+
+/// Listens at a port together with the other workers.
+fn share(address: SocketAddr) -> io::Result<std::net::TcpListener> {
+    let socket = Socket::new(Domain::for_address(address), Type::STREAM, Some(Protocol::TCP))?;
+    socket.set_reuse_address(true)?;
+    socket.set_reuse_port(true)?;
+    socket.set_nonblocking(true)?;
+    socket.bind(&address.into())?;
+    socket.listen(BACKLOG)?;
+    Ok(socket.into())
+}
+
+/// Serves until a signal; then lets running requests end, until [`GRACE`] is over or a second signal comes. `service` makes
+/// the service of a worker, on its thread. `ready` is called when connections are accepted.
+pub(crate) fn run(
+    sockets: Sockets,
+    service: impl Fn() -> Service + Clone + Send + 'static,
+    ready: impl FnOnce(&[SocketAddr]),
+) -> Result<(), Error> {
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().map_err(Error::Start)?;
+    let mut signals = {
+        let _inside = runtime.enter();
+        Signals::new().map_err(Error::Start)?
+    };
+    let (stop, told) = watch::channel(Stop::NotYet);
+    let mut workers = Vec::new();
+    for listeners in sockets.of_workers {
+        let (service, told) = (service.clone(), told.clone());
+        let work = move || worker::run(listeners, service, told);
+        let thread = std::thread::Builder::new().name(format!("worker-{}", workers.len()));
+        workers.push(thread.spawn(work).map_err(Error::Start)?);
+    }
+    drop(told);
+    ready(&sockets.addresses);
+    runtime.block_on(end(&mut signals, stop));
+    for worker in workers {
+        // A panic was told already by its thread.
+        worker.join().unwrap_or(Ok(())).map_err(Error::Start)?;
+    }
+    Ok(())
+}
+
+/// Waits for a signal, and for the workers to end.
+async fn end(signals: &mut Signals, stop: watch::Sender<Stop>) {
+    tokio::select! {
+        () = signals.next() => {}
+        // They end by themselves only where they can't begin.
+        () = stop.closed() => return,
+    }
+    stop.send_replace(Stop::InOrder);
+    tokio::select! {
+        () = stop.closed() => {}
+        () = tokio::time::sleep(GRACE) => tracing::warn!("requests still running were cut off"),
+        () = signals.next() => {}
+    }
+    stop.send_replace(Stop::AtOnce);
+}

@@ -1,0 +1,113 @@
+//! Bodies from the origin on their way to clients, and into the volume.
+
+use std::io;
+use std::sync::Arc;
+use std::time::Duration;
+
+use bytes::Bytes;
+use http_body_util::BodyExt as _;
+use hyper::body::Incoming;
+
+use super::answer::Answer;
+use super::flight::Ticket;
+use super::intake::End;
+use super::pages::Pages;
+
+/// A response that is collected while it goes to those who asked for it.
+///
+/// It is received as fast as the origin sends it: a slow client would hold up all who wait for the entry. If the clients go
+/// away, the fill goes on.
+pub(super) struct Fill {
+    pub(super) pages: Arc<Pages>,
+    pub(super) key: Vec<u8>,
+    pub(super) answer: Arc<Answer>,
+    /// Held until the entry can be found.
+    pub(super) ticket: Option<Ticket>,
+}
+
+/// The origin's body, piece by piece.
+struct Pieces {
+    incoming: Incoming,
+    /// The longest wait for a piece.
+    timeout: Duration,
+}
+
+impl Pieces {
+    async fn next(&mut self) -> Option<io::Result<Bytes>> {
+        loop {
+            match tokio::time::timeout(self.timeout, self.incoming.frame()).await {
+                Err(_) => return Some(Err(io::ErrorKind::TimedOut.into())),
+                Ok(None) => return None,
+                Ok(Some(Err(error))) => return Some(Err(io::Error::other(error))),
+                // Trailers aren't stored (RFC 9111, section 3.1), and so not passed on, either.
+                Ok(Some(Ok(frame))) => {
+                    if let Ok(bytes) = frame.into_data() {
+                        return Some(Ok(bytes));
+                    }
+                }
+            }
+        }
+    }
+}
+
+impl Fill {
+    /// Starts to collect.
+    pub(super) fn start(self, incoming: Incoming, timeout: Duration) {
+        tokio::spawn(self.run(Pieces { incoming, timeout }));
+    }
+
+    async fn run(mut self, mut pieces: Pieces) {
+        let answer = Arc::clone(&self.answer);
+        let bytes_max = self.pages.store.entry_bytes_max();
+        let mut bytes = 0;
+        loop {
+            match pieces.next().await {
+                Some(Ok(piece)) => {
+                    bytes += piece.len() as u64;
+                    answer.intake.push(piece);
+                    if bytes > bytes_max {
+                        self.pages.passes.insert(&self.key);
+                        drop(self);
+                        answer.intake.flow();
+                        return answer.intake.finish(flow(&answer, pieces).await);
+                    }
+                }
+                Some(Err(error)) => return answer.intake.finish(End::Broken(error.kind(), error.to_string())),
+                None => break,
+            }
+        }
+        // A panic in there was told already by its thread.
+        let _ = tokio::task::spawn_blocking(move || self.keep()).await;
+        answer.intake.finish(End::Whole);
+    }
+
+    fn keep(&mut self) {
+        let ticket = self.ticket.take();
+        if ticket.as_ref().is_some_and(Ticket::is_purged) {
+            return;
+        }
+        self.pages.keep(&self.key, &self.answer, generation);
+    }
+}
+
+/// Passes the rest of a body on that is too large to be an entry, as fast as its slowest reader takes it.
+async fn flow(answer: &Answer, mut pieces: Pieces) -> End {
+    while answer.intake.room().await {
+        match pieces.next().await {
+            Some(Ok(piece)) => answer.intake.push(piece),
+            Some(Err(error)) => return End::Broken(error.kind(), error.to_string()),
+            None => return End::Whole,
+        }
+    }
+    End::Broken(io::ErrorKind::BrokenPipe, "all readers are gone".to_owned())
+}
+
+/// Any number that no other signpost had.
+fn generation() -> u64 {
+    let mut bits = [0; 8];
+    if getrandom::fill(&mut bits).is_err() {
+        let now = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH);
+        bits = (now.unwrap_or_default().as_nanos() as u64).to_ne_bytes();
+    }
+    u64::from_ne_bytes(bits)
+}

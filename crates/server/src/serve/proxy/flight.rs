@@ -1,0 +1,139 @@
+//! Single flight: of several requests of this server that miss the same key at once, one asks the origin. The others wait for
+//! the head of its answer, and read the body along as it comes.
+//!
+//! ```text
+//! Asking ──the head came, and is for others, too──> Answered ──stored──> gone: found in the volume
+//!    └──it isn't, or nothing came──────────────────────────────────────> Over: everybody for himself
+//! ```
+
+use std::collections::HashMap;
+use std::collections::hash_map::Entry;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use tokio::sync::watch;
+
+use super::answer::Answer;
+
+/// The requests to the origin that are under way.
+#[derive(Default)]
+pub(crate) struct Flights {
+    running: Mutex<HashMap<Vec<u8>, Arc<Flight>>>,
+}
+
+struct Flight {
+    stage: watch::Sender<Stage>,
+    /// What it brings isn't to be stored: it was purged before it came.
+    is_purged: AtomicBool,
+}
+
+#[derive(Clone)]
+enum Stage {
+    Asking,
+    Answered(Arc<Answer>),
+    Over,
+}
+
+/// What a request is to do about a miss.
+pub(crate) enum Joined {
+    /// Ask the origin. Dropping the ticket ends the flight.
+    Lead(Ticket),
+    /// Wait.
+    Follow(Waiting),
+}
+
+/// The right, and the duty, to ask for a key.
+pub(crate) struct Ticket {
+    flights: Arc<Flights>,
+    key: Vec<u8>,
+    flight: Arc<Flight>,
+}
+
+/// Somebody else's request.
+pub(crate) struct Waiting(watch::Receiver<Stage>);
+
+/// What came of waiting.
+pub(crate) enum Landing {
+    /// The head is there.
+    Answered(Arc<Answer>),
+    /// It is stored by now, or is not for others.
+    Over,
+    /// Nothing came in time.
+    Late,
+}
+
+impl Flights {
+    fn running(&self) -> MutexGuard<'_, HashMap<Vec<u8>, Arc<Flight>>> {
+        self.running.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    pub(crate) fn join(self: &Arc<Self>, key: &[u8]) -> Joined {
+        match self.running().entry(key.to_vec()) {
+            Entry::Occupied(flight) => Joined::Follow(Waiting(flight.get().stage.subscribe())),
+            Entry::Vacant(place) => {
+                let flight = Arc::new(Flight { stage: watch::Sender::new(Stage::Asking), is_purged: AtomicBool::new(false) });
+                place.insert(Arc::clone(&flight));
+                Joined::Lead(Ticket { flights: Arc::clone(self), key: key.to_vec(), flight })
+            }
+        }
+    }
+
+    /// Has what is under way for a key, or for a variant of it, not be stored; who asks from now on starts anew.
+    pub(crate) fn purge(&self, key: &[u8]) {
+        let is_of_key = |other: &[u8]| other.strip_prefix(key).is_some_and(|rest| rest.is_empty() || rest[0] == b' ');
+        self.running().retain(|other, flight| {
+            let stays = !is_of_key(other);
+            if !stays {
+                flight.is_purged.store(true, Ordering::Relaxed);
+            }
+            stays
+        });
+    }
+}
+
+impl Ticket {
+    /// Lets the others read along.
+    pub(crate) fn answered(&self, answer: &Arc<Answer>) {
+        self.flight.stage.send_replace(Stage::Answered(Arc::clone(answer)));
+    }
+
+    /// Whether the answer must not be stored.
+    pub(crate) fn is_purged(&self) -> bool {
+        self.flight.is_purged.load(Ordering::Relaxed)
+    }
+}
+
+impl Waiting {
+    /// Waits for the head of the answer, or for the end of the flight without one.
+    pub(crate) async fn landing(mut self, deadline: Duration) -> Landing {
+        let landed = self.0.wait_for(|stage| !matches!(stage, Stage::Asking));
+        match tokio::time::timeout(deadline, landed).await {
+            Err(_) => Landing::Late,
+            Ok(Ok(stage)) => match &*stage {
+                Stage::Answered(answer) => Landing::Answered(Arc::clone(answer)),
+                Stage::Asking | Stage::Over => Landing::Over,
+            },
+            // The flight is gone.
+            Ok(Err(_)) => Landing::Over,
+        }
+    }
+}
+
+impl Drop for Ticket {
+    fn drop(&mut self) {
+        let mut running = self.flights.running();
+        // After a purge somebody else may fly for the key.
+        if running.get(&self.key).is_some_and(|flight| Arc::ptr_eq(flight, &self.flight)) {
+            running.remove(&self.key);
+        }
+        drop(running);
+        self.flight.stage.send_if_modified(|stage| {
+            let was_asking = matches!(stage, Stage::Asking);
+            if was_asking {
+                *stage = Stage::Over;
+            }
+            was_asking
+        });
+    }
+}
