@@ -2,7 +2,10 @@
 
 use std::io;
 use std::net::SocketAddr;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
+
+use crate::config::Problem;
+use crate::units::counted;
 
 /// What a command found; the number is the exit code.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -157,9 +160,23 @@ pub enum Error {
         /// What the system said.
         source: io::Error,
     },
+    /// A configuration in which something is wrong.
+    #[error("{}", in_a_list(path, problems))]
+    Config {
+        /// The file.
+        path: PathBuf,
+        /// All that is wrong, in the order of the file.
+        problems: Vec<Problem>,
+    },
     /// The runtime or its signal handlers could not be set up.
     #[error("can't start the server: {0}")]
     Start(#[source] io::Error),
+}
+
+fn in_a_list(path: &Path, problems: &[Problem]) -> String {
+    let count = counted(problems.len() as u64, "thing is", "things are");
+    let list: String = problems.iter().map(|problem| format!("\n{problem}")).collect();
+    format!("{count} wrong in {}\n{}", path.display(), list.trim_end())
 }
 
 fn listen_advice(source: &io::Error) -> &'static str {
@@ -184,6 +201,7 @@ impl Error {
             | Self::NothingCounts { .. }
             | Self::SampleTooSmall { .. }
             | Self::Memory { .. }
+            | Self::Config { .. }
             | Self::Cache(
                 Engine::KeyEmpty
                 | Engine::KeyTooLong { .. }
