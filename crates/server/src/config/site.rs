@@ -65,6 +65,35 @@ impl Default for Site {
     }
 }
 
+impl Site {
+    /// Names of the files that stand for their folder, in the order in which they are looked for.
+    pub fn index_names(&self) -> impl Iterator<Item = &str> {
+        let given = self.index.as_ref().map(|names| names.get_ref().as_slice());
+        let default = given.is_none().then_some("index.html");
+        given.unwrap_or_default().iter().map(String::as_str).chain(default)
+    }
+
+    /// Which symbolic links of the folder are followed.
+    pub fn followed_links(&self) -> Symlinks {
+        self.symlinks.as_ref().map(|links| *links.get_ref()).unwrap_or_default()
+    }
+
+    /// Whether names that begin with a dot are served.
+    pub fn serves_dotfiles(&self) -> bool {
+        self.dotfiles.as_ref().is_some_and(|yes| *yes.get_ref())
+    }
+
+    /// Whether packed files are served in the place of those that are not.
+    pub fn serves_precompressed(&self) -> bool {
+        self.precompressed.as_ref().is_some_and(|yes| *yes.get_ref())
+    }
+
+    /// How its origins are asked.
+    pub fn origin_settings(&self) -> OriginSettings {
+        self.origin.as_ref().map(|settings| settings.get_ref().clone()).unwrap_or_default()
+    }
+}
+
 /// Which symbolic links below a root are followed.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize, Serialize)]
 #[serde(rename_all = "lowercase")]

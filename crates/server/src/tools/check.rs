@@ -8,7 +8,7 @@ use toml::Spanned;
 
 use crate::args::Check;
 use crate::config::settings::{CACHE_SIZE_DEFAULT, Limits, LogFormat};
-use crate::config::site::{OriginSettings, Symlinks};
+use crate::config::site::Symlinks;
 use crate::config::{Config, Problem, Site, Volume, load, site};
 use crate::{Error, Outcome, output, units};
 
@@ -132,13 +132,14 @@ fn show_site(paper: &mut Paper, found: &Site) {
         paper.line("aliases", &format!("{aliases}, taken for {host}"));
     }
     if let Some(root) = &site.root {
-        let links = match site.symlinks.as_ref().map(|links| *links.get_ref()).unwrap_or_default() {
+        let links = match site.followed_links() {
             Symlinks::None => "no links",
             Symlinks::Below => "links that stay below it",
         };
-        let dotfiles = site.dotfiles.as_ref().is_some_and(|yes| *yes.get_ref());
-        let hidden = if dotfiles { "dotfiles, too" } else { "no dotfiles" };
-        paper.line("root", &format!("{}; {links}, {hidden}", root.get_ref().display()));
+        let hidden = if site.serves_dotfiles() { "dotfiles, too" } else { "no dotfiles" };
+        let packed = if site.serves_precompressed() { "; packed siblings" } else { "" };
+        paper.line("root", &root.get_ref().display().to_string());
+        paper.line("", &format!("index {}; {links}, {hidden}{packed}", list(site.index_names())));
     }
     if !site.origins.is_empty() {
         origins(paper, site);
@@ -156,8 +157,7 @@ fn show_site(paper: &mut Paper, found: &Site) {
 
 fn origins(paper: &mut Paper, site: &site::Site) {
     paper.line("origins", &list(site.origins.iter().map(Spanned::get_ref)));
-    let defaults = OriginSettings::default();
-    let settings = site.origin.as_ref().map_or(&defaults, Spanned::get_ref);
+    let settings = site.origin_settings();
     let tries = units::counted(settings.retries.0, "retry", "retries");
     let connect = units::duration(settings.connect_timeout.0);
     let answer = units::duration(settings.timeout.0);
