@@ -175,8 +175,8 @@ pub enum Error {
 
 fn in_a_list(path: &Path, problems: &[Problem]) -> String {
     let count = counted(problems.len() as u64, "thing is", "things are");
-    let list: String = problems.iter().map(|problem| format!("\n{problem}")).collect();
-    format!("{count} wrong in {}\n{}", path.display(), list.trim_end())
+    let list: Vec<String> = problems.iter().map(ToString::to_string).collect();
+    format!("{count} wrong in {}\n\n{}", path.display(), list.join("\n").trim_end())
 }
 
 fn listen_advice(source: &io::Error) -> &'static str {

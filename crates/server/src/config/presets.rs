@@ -10,7 +10,7 @@ use super::site::Rule;
 pub enum Preset {
     /// Pages for a minute, but for who has a session.
     Blog,
-    /// The same for what WordPress does.
+    /// The same for what the program of this name does.
     Wordpress,
     /// Files, for long by what they are.
     Static,

@@ -55,7 +55,7 @@ impl Site {
 /// All sites. A name goes before a wildcard, a longer wildcard before a shorter one, and `*` comes last.
 #[derive(Debug)]
 pub struct Sites {
-    sites: Vec<Site>,
+    all: Vec<Site>,
     by_name: HashMap<String, usize>,
     /// Suffixes that begin with a dot, the longest first.
     by_suffix: Vec<(String, usize)>,
@@ -64,9 +64,9 @@ pub struct Sites {
 
 impl Sites {
     pub(super) fn of(sites: Vec<Spanned<site::Site>>) -> Self {
-        let sites = sites.into_iter().map(|site| Site::of(site.into_inner())).collect();
-        let mut found = Self { sites, by_name: HashMap::new(), by_suffix: Vec::new(), of_all_others: None };
-        for (number, site) in found.sites.iter().enumerate() {
+        let all = sites.into_iter().map(|site| Site::of(site.into_inner())).collect();
+        let mut found = Self { all, by_name: HashMap::new(), by_suffix: Vec::new(), of_all_others: None };
+        for (number, site) in found.all.iter().enumerate() {
             for host in &site.settings.hosts {
                 match host.get_ref() {
                     HostPattern::Name(name) => {
@@ -87,12 +87,12 @@ impl Sites {
     pub fn find(&self, host: &str) -> Option<&Site> {
         let below = || self.by_suffix.iter().find(|(suffix, _)| host.ends_with(suffix)).map(|(_, number)| *number);
         let number = self.by_name.get(host).copied().or_else(below).or(self.of_all_others)?;
-        self.sites.get(number)
+        self.all.get(number)
     }
 
     /// All of them, in the order of the file.
     pub fn iter(&self) -> std::slice::Iter<'_, Site> {
-        self.sites.iter()
+        self.all.iter()
     }
 }
 
@@ -107,7 +107,7 @@ impl<'a> IntoIterator for &'a Sites {
 
 impl Serialize for Sites {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        serializer.collect_seq(&self.sites)
+        serializer.collect_seq(&self.all)
     }
 }
 

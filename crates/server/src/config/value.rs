@@ -291,7 +291,7 @@ mod tests {
             let shown = duration_text(parse_duration(text).unwrap());
             assert_eq!(parse_duration(&shown), parse_duration(text), "{text} is shown as {shown}");
         }
-        assert_eq!(duration_text(Duration::from_secs(60)), "1m");
+        assert_eq!(duration_text(Duration::from_mins(1)), "1m");
         assert_eq!((size_text(64 << 20), size_text(1500)), ("64M".to_owned(), "1500".to_owned()));
     }
 }

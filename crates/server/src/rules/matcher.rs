@@ -70,7 +70,7 @@ pub(super) struct RequestMatcher {
 
 impl RequestMatcher {
     pub(super) fn of(rule: &Rule) -> Self {
-        let headers = rule.header.iter().flat_map(|headers| headers.get_ref());
+        let headers = rule.header.iter().flat_map(toml::Spanned::get_ref);
         Self {
             paths: rule.path.as_ref().map(|paths| Glob::set(paths.get_ref().iter().map(|glob| glob.0.as_str()), false)),
             prefixes: rule.prefix.as_ref().map(|all| all.get_ref().iter().map(|prefix| prefix.0.clone()).collect()),

@@ -33,7 +33,7 @@ pub const RULES_MAX: usize = 128;
 /// All rules of a site.
 #[derive(Debug)]
 pub struct Rules {
-    rules: Vec<Compiled>,
+    compiled: Vec<Compiled>,
     base: Overrides,
     negative_ttl: Vec<(StatusKey, Duration)>,
     strip_response: Vec<HeaderName>,
@@ -155,7 +155,7 @@ impl RuleSet {
 impl Rules {
     /// Those of a site, and what its `[site.cache]` says where none of them does. What is beyond [`RULES_MAX`] is left out.
     pub fn of<'a>(cache: &SiteCache, rules: impl IntoIterator<Item = &'a Rule>) -> Self {
-        let compiled = |(index, rule): (usize, &Rule)| Compiled {
+        let compile = |(index, rule): (usize, &Rule)| Compiled {
             name: rule.name.as_ref().map_or_else(|| format!("rule-{}", index + 1), ToString::to_string),
             request: RequestMatcher::of(rule),
             response: ResponseMatcher::of(rule),
@@ -165,13 +165,13 @@ impl Rules {
             strip_response: rule.strip_response.iter().map(|name| name.0.clone()).collect(),
             tags: rule.tags.iter().map(|tag| tag.0.clone()).collect(),
         };
-        let rules: Vec<Compiled> = rules.into_iter().take(RULES_MAX).enumerate().map(compiled).collect();
+        let compiled: Vec<Compiled> = rules.into_iter().take(RULES_MAX).enumerate().map(compile).collect();
         Self {
             base: Overrides::of_site(cache),
             negative_ttl: cache.negative_ttl.iter().map(|(status, ttl)| (*status, ttl.0)).collect(),
             strip_response: cache.strip_response.iter().map(|name| name.0.clone()).collect(),
-            looks_at: matcher::Looks::of(rules.iter().map(|rule| &rule.request)),
-            rules,
+            looks_at: matcher::Looks::of(compiled.iter().map(|rule| &rule.request)),
+            compiled,
         }
     }
 
@@ -181,7 +181,7 @@ impl Rules {
         let seen = Seen::of(self.looks_at, key, request);
         let mut decision = Decision { rules: self, matched: RuleSet(0), bypass: None, ignore_reload: false };
         let mut overrides = self.base;
-        for (number, rule) in self.rules.iter().enumerate().filter(|(_, rule)| rule.request.matches(&seen)) {
+        for (number, rule) in self.compiled.iter().enumerate().filter(|(_, rule)| rule.request.matches(&seen)) {
             decision.matched.insert(number);
             if let Some(bypass) = rule.bypass {
                 decision.bypass = bypass.then_some(rule.name.as_str());
@@ -214,7 +214,7 @@ impl<'a> Decision<'a> {
         let mut matched = RuleSet(0);
         let mut overrides = rules.base;
         overrides.negative_ttl = of_status(&rules.negative_ttl, status);
-        let of_request = rules.rules.iter().enumerate().filter(|(number, _)| self.matched.contains(*number));
+        let of_request = rules.compiled.iter().enumerate().filter(|(number, _)| self.matched.contains(*number));
         for (number, rule) in of_request.filter(|(_, rule)| rule.response.matches(status, fields)) {
             matched.insert(number);
             overrides = overrides.then(rule.overrides);
@@ -257,7 +257,12 @@ impl<'a> Applied<'a> {
 
     fn matching(&self) -> impl Iterator<Item = &'a Compiled> + use<'a> {
         let matched = self.matched;
-        self.rules.rules.iter().enumerate().filter(move |(number, _)| matched.contains(*number)).map(|(_, rule)| rule)
+        self.rules
+            .compiled
+            .iter()
+            .enumerate()
+            .filter(move |(number, _)| matched.contains(*number))
+            .map(|(_, rule)| rule)
     }
 }
 

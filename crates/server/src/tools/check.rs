@@ -215,7 +215,7 @@ fn times(paper: &mut Paper, cache: &site::SiteCache) {
 /// As the file says it: the name, what has to match, and what is done then.
 fn rule_in_words(number: usize, rule: &site::Rule) -> String {
     let mut words = rule.name.as_ref().map_or_else(|| format!("rule-{}", number + 1), ToString::to_string);
-    words.push(':');
+    let mut before = ':';
     // A rule is numbers, texts and lists, so that it always has a JSON form.
     let fields = serde_json::to_value(rule).unwrap_or_default();
     for name in site::RULE_KEYS.iter().filter(|name| **name != "name") {
@@ -224,7 +224,8 @@ fn rule_in_words(number: usize, rule: &site::Rule) -> String {
             || value.as_array().is_some_and(Vec::is_empty)
             || value.as_object().is_some_and(serde_json::Map::is_empty);
         if !is_nothing {
-            let _ = write!(words, " {name} {}", value_in_words(value));
+            let _ = write!(words, "{before} {name} {}", value_in_words(value));
+            before = ';';
         }
     }
     words
