@@ -2,7 +2,10 @@
 
 use std::io;
 use std::net::SocketAddr;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
+
+use crate::config::Problem;
+use crate::units::counted;
 
 /// What a command found; the number is the exit code.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -160,9 +163,23 @@ pub enum Error {
         /// What the system said.
         source: io::Error,
     },
+    /// A configuration in which something is wrong.
+    #[error("{}", in_a_list(path, problems))]
+    Config {
+        /// The file.
+        path: PathBuf,
+        /// All that is wrong, in the order of the file.
+        problems: Vec<Problem>,
+    },
     /// The runtime or its signal handlers could not be set up.
     #[error("can't start the server: {0}")]
     Start(#[source] io::Error),
+}
+
+fn in_a_list(path: &Path, problems: &[Problem]) -> String {
+    let count = counted(problems.len() as u64, "thing is", "things are");
+    let list: Vec<String> = problems.iter().map(ToString::to_string).collect();
+    format!("{count} wrong in {}\n\n{}", path.display(), list.join("\n").trim_end())
 }
 
 fn listen_advice(source: &io::Error) -> &'static str {
@@ -187,6 +204,7 @@ impl Error {
             | Self::NothingCounts { .. }
             | Self::SampleTooSmall { .. }
             | Self::Memory { .. }
+            | Self::Config { .. }
             | Self::Cache(
                 Engine::KeyEmpty
                 | Engine::KeyTooLong { .. }

@@ -13,30 +13,36 @@
 //! eyewall verify --cache site.eye                 is it sound?           exit 0, or 6 if it is not
 //! eyewall export --cache site.eye FILE            write all entries; `import` takes them
 //! eyewall serve  --cache site.eye --origin URL    answer HTTP from it
+//! eyewall check  site.toml                        what a configuration would serve; exit 2 if something is wrong
 //! eyewall advise access.log                       how large a volume should be
 //! eyewall completions bash                        words for a shell to complete
 //! eyewall man                                     manual pages
 //! ```
 //!
 //! `--cache` may stand before or after the verb, or be given by `EYEWALL_CACHE`. Exit code 2 says that the command
-//! line was wrong, 3 that the command could not be done; standard error says why ([`Error`]).
+//! line, or a configuration, was wrong, 3 that the command could not be done; standard error says why ([`Error`]).
 //!
 //! # Where to look
 //! [`args`] is the command line, `tools` has one file for each verb, [`advise`] is the verb that reads logs, [`serve`] the
-//! web server. No other crate of the workspace depends on this one.
+//! web server. [`config`] is its configuration, [`key`] says under which key an answer is stored, [`rules`] what a site's rules
+//! make of a request and its response. No other crate of the workspace depends on this one.
 //!
 //! # What is absent
-//! No `unsafe`, no memory map of its own (the engine gives pinned bytes), no HTTPS, no configuration file.
+//! No `unsafe`, no memory map of its own (the engine gives pinned bytes), no HTTPS. `serve` takes no configuration file yet: [`config`],
+//! [`key`] and [`rules`] are used by `check` alone.
 
 #![forbid(unsafe_code)]
 
 pub mod advise;
 pub mod args;
+pub mod config;
 mod error;
 #[cfg(test)]
 #[path = "../tests/common/expected.rs"]
 mod expected;
+pub mod key;
 mod output;
+pub mod rules;
 pub mod serve;
 mod svg;
 mod tools;
@@ -91,6 +97,7 @@ fn dispatch(arguments: &Arguments) -> Result<Outcome, Error> {
         Verb::Export(export) => tools::export::run(volume::named(cache)?, export),
         Verb::Import(import) => tools::import::run(volume::named(cache)?, import),
         Verb::Serve(serve) => serve::run(cache, serve),
+        Verb::Check(check) => tools::check::run(check),
         Verb::Advise(advise) => advise::run(advise),
         Verb::Completions(completions) => tools::completions::run(completions),
         Verb::Man(man) => tools::man::run(man),

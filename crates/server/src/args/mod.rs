@@ -13,11 +13,11 @@ use clap::{ArgGroup, Args, Parser, Subcommand, ValueEnum};
 use crate::advise::Format;
 use crate::serve::OriginUrl;
 use crate::units::{parse_duration, parse_mode, parse_size};
-pub use operate::{Export, Import, Map, Purge, PutBeside, Resize, Top, Upkeep, Verify};
+pub use operate::{Check, Export, Import, Map, Purge, PutBeside, Resize, Top, Upkeep, Verify};
 
 const AFTER_HELP: &str = "\
-Exit codes: 0 done or hit, also if the reader of the output went away; 1 the key is not there; 2 a wrong command line, or \
-a log that is none; 3 it could not be done (standard error says why); 4 only a stale value is there; 5 a negative entry is \
+Exit codes: 0 done or hit, also if the reader of the output went away; 1 the key is not there; 2 a wrong command line or \
+configuration, or a log that is none; 3 it could not be done (standard error says why); 4 only a stale value is there; 5 a negative entry is \
 there; 6 verify found something wrong. Ctrl-C ends a tool by its signal, which shells show as 130; the server and `top` end \
 in order, with 0.
 
@@ -107,6 +107,9 @@ pub enum Verb {
     /// Answer HTTP from the volume, with a folder or an origin behind it
     #[command(after_help = SERVE_AFTER_HELP)]
     Serve(Serve),
+    /// Check a configuration of the server, and show what it would serve; exit 2 if something is wrong
+    #[command(after_help = operate::CHECK_AFTER_HELP)]
+    Check(Check),
     /// Tell from an access log how large a volume should be
     #[command(after_help = ADVISE_AFTER_HELP)]
     Advise(Advise),

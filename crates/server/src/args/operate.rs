@@ -35,6 +35,20 @@ pub(super) const TOP_AFTER_HELP: &str = "\
 How long look-ups take is measured here, by looking hot keys up; that leaves no trace. Where other processes are attached it \
 joins them, as one of the users that it shows. Where the output is no terminal, one page is written.";
 
+pub(super) const CHECK_AFTER_HELP: &str = "\
+All that is wrong is told at once, each with its line and column. It looks for the folders and files that are named; it \
+resolves no host, opens no volume and listens nowhere.";
+
+/// `eyewall check`
+#[derive(Debug, Args)]
+pub struct Check {
+    /// The configuration, in TOML
+    pub file: PathBuf,
+    /// One JSON object, with all defaults filled in
+    #[arg(long)]
+    pub json: bool,
+}
+
 /// `eyewall purge`
 #[derive(Debug, Args)]
 #[command(group = ArgGroup::new("what").required(true).multiple(true).args(["tag", "prefix", "all"]))]

@@ -6,6 +6,8 @@ use http::header::{
 };
 use http::{HeaderMap, HeaderName, HeaderValue, Version};
 
+use crate::key::NOT_FROM_CLIENTS;
+
 const HOP_BY_HOP: [HeaderName; 10] = [
     CONNECTION,
     HeaderName::from_static("keep-alive"),
@@ -18,11 +20,6 @@ const HOP_BY_HOP: [HeaderName; 10] = [
     TRANSFER_ENCODING,
     UPGRADE,
 ];
-
-/// Fields by which a client could make the origin answer for another host or path than the key says: what one client
-/// got that way would be given to all.
-const NOT_FROM_CLIENTS: [&str; 6] =
-    ["forwarded", "x-forwarded-host", "x-forwarded-proto", "x-forwarded-port", "x-original-url", "x-rewrite-url"];
 
 /// Drops what belongs to the connection on which the message came, whatever its `Connection` field names included.
 pub(crate) fn drop_hop_by_hop(fields: &mut HeaderMap) {

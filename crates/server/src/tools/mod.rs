@@ -1,6 +1,7 @@
 //! The verbs that look at or change a volume, one file each, and those that tell of the command itself.
 
 mod bars;
+pub(crate) mod check;
 pub(crate) mod completions;
 pub(crate) mod create;
 mod entry;

@@ -7,7 +7,7 @@ fn every_shell_learns_every_verb() {
     for shell in ["bash", "zsh", "fish", "elvish", "powershell"] {
         let script = run(eyewall().args(["completions", shell]), b"");
         assert_eq!((script.code, script.stderr.as_str()), (0, ""), "{shell}");
-        for verb in ["create", "put", "get", "rm", "ls", "stat", "serve", "advise", "completions", "man"] {
+        for verb in ["create", "put", "get", "rm", "ls", "stat", "serve", "check", "advise", "completions", "man"] {
             assert!(script.text().contains(verb), "{verb} for {shell}");
         }
         assert!(script.text().contains("entry-size-hint"), "options, too, for {shell}");

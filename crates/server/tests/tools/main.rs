@@ -11,6 +11,7 @@ mod advise;
 mod advise_bad_logs;
 mod bad_volume;
 mod broken_pipe;
+mod check;
 mod colours;
 mod completions;
 mod copied;

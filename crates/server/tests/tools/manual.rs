@@ -3,7 +3,7 @@
 use crate::command::{Volume, eyewall, run};
 use crate::expected::expect;
 
-const VERBS: [&str; 18] = [
+const VERBS: [&str; 19] = [
     "create",
     "put",
     "get",
@@ -19,6 +19,7 @@ const VERBS: [&str; 18] = [
     "export",
     "import",
     "serve",
+    "check",
     "advise",
     "completions",
     "man",

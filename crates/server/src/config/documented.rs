@@ -1,0 +1,127 @@
+//! `docs/configuration.md` has each key that there is, and no other; and the presets as they are.
+
+use std::collections::BTreeSet;
+use std::fmt;
+
+use serde::de::{Deserialize, Deserializer, Error, Visitor};
+use serde::forward_to_deserialize_any;
+
+use super::presets::{Preset, TRACKERS};
+use super::settings::{AccessLog, Admin, Limits, Server, Settings, Volume};
+use super::site::{Health, Key, OriginSettings, RULE_KEYS, Rule, Site, SiteCache, Tls};
+
+const DOCUMENT: &str = include_str!("../../../../docs/configuration.md");
+
+/// The names of a struct's fields, as an error: serde asks for a struct by them.
+struct Names;
+
+#[derive(Debug)]
+struct Asked(Vec<&'static str>);
+
+impl fmt::Display for Asked {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(formatter, "{:?}", self.0)
+    }
+}
+
+impl std::error::Error for Asked {}
+
+impl Error for Asked {
+    fn custom<T: fmt::Display>(_: T) -> Self {
+        Self(Vec::new())
+    }
+}
+
+impl<'de> Deserializer<'de> for Names {
+    type Error = Asked;
+
+    fn deserialize_any<V: Visitor<'de>>(self, _: V) -> Result<V::Value, Asked> {
+        Err(Asked(Vec::new()))
+    }
+
+    fn deserialize_struct<V: Visitor<'de>>(
+        self,
+        _: &'static str,
+        fields: &'static [&'static str],
+        _: V,
+    ) -> Result<V::Value, Asked> {
+        Err(Asked(fields.to_vec()))
+    }
+
+    forward_to_deserialize_any! {
+        bool i8 i16 i32 i64 i128 u8 u16 u32 u64 u128 f32 f64 char str string bytes byte_buf option unit unit_struct
+        newtype_struct seq tuple tuple_struct map enum identifier ignored_any
+    }
+}
+
+fn keys_of<'de, T: Deserialize<'de>>() -> Vec<&'static str> {
+    T::deserialize(Names).err().map(|asked| asked.0).unwrap_or_default()
+}
+
+/// Of each table, by its heading, the keys; those that are tables have a heading of their own.
+fn keys() -> BTreeSet<(String, String)> {
+    let tables = [
+        ("[server]", keys_of::<Server>()),
+        ("[server.access_log]", keys_of::<AccessLog>()),
+        ("[server.limits]", keys_of::<Limits>()),
+        ("[server.admin]", keys_of::<Admin>()),
+        ("[cache]", keys_of::<Volume>()),
+        ("[[site]]", keys_of::<Site>()),
+        ("[site.origin]", keys_of::<OriginSettings>()),
+        ("[site.origin.health]", keys_of::<Health>()),
+        ("[site.origin.tls]", keys_of::<Tls>()),
+        ("[site.key]", keys_of::<Key>()),
+        ("[site.cache]", keys_of::<SiteCache>()),
+        ("[[site.rule]]", keys_of::<Rule>()),
+    ];
+    let below: BTreeSet<&str> = tables.iter().map(|(table, _)| *table).collect();
+    let mut keys = BTreeSet::new();
+    for (table, names) in &tables {
+        assert!(!names.is_empty(), "{table}");
+        for name in names {
+            let path = format!("{}.{name}", table.trim_matches(['[', ']']));
+            if !below.contains(format!("[{path}]").as_str()) && !below.contains(format!("[[{path}]]").as_str()) {
+                keys.insert(((*table).to_owned(), (*name).to_owned()));
+            }
+        }
+    }
+    keys
+}
+
+/// The same of the document: a heading "## `[table]`", and rows that begin with a key.
+fn documented() -> BTreeSet<(String, String)> {
+    let mut table = String::new();
+    let mut keys = BTreeSet::new();
+    for line in DOCUMENT.lines() {
+        if let Some(heading) = line.strip_prefix("## ") {
+            table = heading.trim_matches('`').to_owned();
+        } else if let Some((key, _)) = line.strip_prefix("| `").and_then(|row| row.split_once('`')) {
+            keys.insert((table.clone(), key.to_owned()));
+        }
+    }
+    keys
+}
+
+#[test]
+fn each_key_is_documented_and_no_other() {
+    let (keys, documented) = (keys(), documented());
+    let missing: Vec<_> = keys.difference(&documented).collect();
+    let unknown: Vec<_> = documented.difference(&keys).collect();
+    assert!(missing.is_empty() && unknown.is_empty(), "not documented: {missing:?}; no keys: {unknown:?}");
+    assert_eq!(keys_of::<Settings>(), ["server", "cache", "site"]);
+}
+
+#[test]
+fn rules_are_told_with_all_of_their_keys() {
+    assert_eq!(keys_of::<Rule>(), RULE_KEYS);
+}
+
+#[test]
+fn presets_and_trackers_are_documented_as_they_are() {
+    for preset in Preset::ALL {
+        assert!(DOCUMENT.contains(&format!("```toml\n{}```", preset.text())), "{}", preset.name());
+    }
+    for tracker in TRACKERS {
+        assert!(DOCUMENT.contains(&format!("`{tracker}`")), "{tracker}");
+    }
+}

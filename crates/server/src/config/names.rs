@@ -1,0 +1,404 @@
+//! Names as the file writes them: hosts, origins, networks, fields, methods, patterns.
+
+use std::fmt;
+use std::net::IpAddr;
+use std::str::FromStr;
+
+use globset::{Glob as GlobOfSet, GlobBuilder, GlobMatcher, GlobSet, GlobSetBuilder};
+use http::uri::Authority;
+use http::{HeaderName, Method, Uri};
+use ipnet::IpNet;
+
+/// A host that a site answers for.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+pub enum HostPattern {
+    /// This one, in lower case.
+    Name(String),
+    /// All below a name, `*.example.org`; kept as `.example.org`.
+    Below(String),
+    /// All that no other site answers for, `*`.
+    Any,
+}
+
+impl FromStr for HostPattern {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        if text == "*" {
+            return Ok(Self::Any);
+        }
+        let (name, is_wildcard) = text.strip_prefix("*.").map_or((text, false), |name| (name, true));
+        if name.contains('*') {
+            return Err(format!("`{text}` is no host; a `*` stands alone, or as the first label: *.example.org"));
+        }
+        if name.contains("://") || name.contains('/') {
+            return Err(format!("`{text}` is an address; give the host alone, such as example.org"));
+        }
+        if !text.is_ascii() {
+            return Err(format!("`{text}` is no host as it is sent; write it in Punycode, xn--..."));
+        }
+        let name = name.to_ascii_lowercase();
+        if !crate::key::is_host(&name) {
+            return Err(format!("`{text}` is no host; give a name without a port, such as example.org"));
+        }
+        Ok(if is_wildcard { Self::Below(format!(".{name}")) } else { Self::Name(name) })
+    }
+}
+
+impl fmt::Display for HostPattern {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Name(name) => formatter.write_str(name),
+            Self::Below(suffix) => write!(formatter, "*{suffix}"),
+            Self::Any => formatter.write_str("*"),
+        }
+    }
+}
+
+/// A host by its name alone, in lower case.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+pub struct HostName(pub String);
+
+impl FromStr for HostName {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        match text.parse()? {
+            HostPattern::Name(name) => Ok(Self(name)),
+            _ => Err(format!("`{text}` is a wildcard; give one host")),
+        }
+    }
+}
+
+impl fmt::Display for HostName {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.write_str(&self.0)
+    }
+}
+
+/// The address of an origin: scheme, host and port, `http://127.0.0.1:3000` or `https://app.example.org`.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct OriginAddress {
+    /// Whether it is spoken to by TLS.
+    pub is_tls: bool,
+    /// Its host, and its port where it is given.
+    pub authority: Authority,
+}
+
+impl OriginAddress {
+    /// The port: as given, else 80 or 443.
+    pub fn port(&self) -> u16 {
+        self.authority.port_u16().unwrap_or(if self.is_tls { 443 } else { 80 })
+    }
+}
+
+impl FromStr for OriginAddress {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        const EXAMPLE: &str = "give an address such as http://127.0.0.1:3000";
+        let parts = text.parse::<Uri>().map_err(|_| format!("`{text}` is no address; {EXAMPLE}"))?.into_parts();
+        let is_tls = match parts.scheme.as_ref().map(http::uri::Scheme::as_str) {
+            Some("http") => false,
+            Some("https") => true,
+            Some(scheme) => return Err(format!("origins don't speak {scheme} here; {EXAMPLE}")),
+            None => return Err(format!("`{text}` has no scheme; {EXAMPLE}")),
+        };
+        if parts.path_and_query.is_some_and(|path| path != "/") {
+            return Err(
+                "an origin has no path; give scheme, host and port only: paths go through as they are".to_owned()
+            );
+        }
+        let authority = parts.authority.ok_or_else(|| format!("`{text}` has no host; {EXAMPLE}"))?;
+        if authority.as_str().contains('@') {
+            return Err("an origin has no user name; a field of its own would be needed, and isn't sent".to_owned());
+        }
+        let after_host = &authority.as_str()[authority.host().len()..];
+        if !after_host.is_empty() && authority.port_u16().is_none_or(|port| port == 0) {
+            return Err(format!("`{text}` has no port that can be; give 1 to 65535"));
+        }
+        if !crate::key::is_host(&authority.host().to_ascii_lowercase()) {
+            return Err(format!("`{}` is no host; {EXAMPLE}", authority.host()));
+        }
+        Ok(Self { is_tls, authority })
+    }
+}
+
+impl fmt::Display for OriginAddress {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(formatter, "{}://{}", if self.is_tls { "https" } else { "http" }, self.authority)
+    }
+}
+
+/// Which `Host` the origin is asked for.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub enum HostHeader {
+    /// That of the cache key: what the client asked for, aliases mapped.
+    #[default]
+    Client,
+    /// That of the origin's address.
+    Origin,
+    /// This one.
+    Name(String),
+}
+
+impl FromStr for HostHeader {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        match text {
+            "client" => Ok(Self::Client),
+            "origin" => Ok(Self::Origin),
+            name => match name.parse::<Authority>() {
+                Ok(authority) if crate::key::is_host(&authority.host().to_ascii_lowercase()) && !name.contains('@') => {
+                    Ok(Self::Name(name.to_ascii_lowercase()))
+                }
+                _ => Err(format!("`{text}` is no host; give \"client\", \"origin\" or a name such as example.org")),
+            },
+        }
+    }
+}
+
+impl fmt::Display for HostHeader {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.write_str(match self {
+            Self::Client => "client",
+            Self::Origin => "origin",
+            Self::Name(name) => name,
+        })
+    }
+}
+
+/// Addresses in a row, `192.0.2.0/24`, or one.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Network(pub IpNet);
+
+impl FromStr for Network {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        text.parse::<IpNet>()
+            .or_else(|_| text.parse::<IpAddr>().map(IpNet::from))
+            .map(|network| Self(network.trunc()))
+            .map_err(|_| {
+                format!("`{text}` is no network; give an address such as 192.0.2.7, or a network such as 192.0.2.0/24")
+            })
+    }
+}
+
+impl fmt::Display for Network {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if self.0.prefix_len() == self.0.max_prefix_len() {
+            self.0.addr().fmt(formatter)
+        } else {
+            self.0.fmt(formatter)
+        }
+    }
+}
+
+/// The name of a header field.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+pub struct FieldName(pub HeaderName);
+
+impl FromStr for FieldName {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        text.parse().map(Self).map_err(|_| format!("`{text}` is no name of a field; give one such as X-Device"))
+    }
+}
+
+impl fmt::Display for FieldName {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.write_str(self.0.as_str())
+    }
+}
+
+impl PartialOrd for FieldName {
+    fn partial_cmp(&self, other: &Self) -> Option<std::cmp::Ordering> {
+        Some(self.cmp(other))
+    }
+}
+
+impl Ord for FieldName {
+    fn cmp(&self, other: &Self) -> std::cmp::Ordering {
+        self.0.as_str().cmp(other.0.as_str())
+    }
+}
+
+/// A method, in capitals as they are sent.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct MethodName(pub Method);
+
+impl FromStr for MethodName {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        if text.bytes().any(|byte| byte.is_ascii_lowercase()) {
+            return Err(format!("`{text}` never comes: methods are in capitals; give `{}`", text.to_ascii_uppercase()));
+        }
+        text.parse().map(Self).map_err(|_| format!("`{text}` is no method; give one such as GET"))
+    }
+}
+
+impl fmt::Display for MethodName {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.write_str(self.0.as_str())
+    }
+}
+
+/// A cookie's exact name: a token (RFC 6265, section 4.1.1).
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct CookieName(pub String);
+
+impl FromStr for CookieName {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        // The tokens of fields' names are the same.
+        if HeaderName::from_bytes(text.as_bytes()).is_ok() && !text.contains('*') {
+            Ok(Self(text.to_owned()))
+        } else {
+            Err(format!("`{text}` is no cookie's name; give exact names, such as \"lang\""))
+        }
+    }
+}
+
+impl fmt::Display for CookieName {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.write_str(&self.0)
+    }
+}
+
+/// A pattern for a whole text: `*` any signs, `?` one, `[a-z]` one of these, `{a,b}` either, a backslash before one of them
+/// takes it as it is.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Glob(String);
+
+impl Glob {
+    /// As it was written.
+    pub fn as_str(&self) -> &str {
+        &self.0
+    }
+
+    /// Whether it stands for one text only: itself.
+    pub fn is_literal(&self) -> bool {
+        !self.0.contains(['*', '?', '[', '{', '\\'])
+    }
+
+    fn build(text: &str, ignores_case: bool) -> Result<GlobOfSet, String> {
+        GlobBuilder::new(text).backslash_escape(true).case_insensitive(ignores_case).build().map_err(|error| {
+            format!("`{text}` is no pattern: {}; a backslash before a sign takes it as it is", error.kind())
+        })
+    }
+
+    /// For this one alone; none for what [`Glob::from_str`] would refuse.
+    pub(crate) fn matcher(&self) -> Option<GlobMatcher> {
+        Self::build(&self.0, false).ok().map(|glob| glob.compile_matcher())
+    }
+
+    /// Any of these at once. One that can't be part of a set, which [`Glob::from_str`] makes sure of, is left out.
+    pub(crate) fn set<'a>(globs: impl IntoIterator<Item = &'a str>, ignores_case: bool) -> GlobSet {
+        let mut builder = GlobSetBuilder::new();
+        for glob in globs.into_iter().filter_map(|text| Self::build(text, ignores_case).ok()) {
+            builder.add(glob);
+        }
+        builder.build().unwrap_or_else(|_| GlobSet::empty())
+    }
+}
+
+impl FromStr for Glob {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        if text.is_empty() {
+            return Err("an empty pattern matches nothing; leave it out".to_owned());
+        }
+        let glob = Self::build(text, false)?;
+        GlobSetBuilder::new().add(glob).build().map_err(|error| format!("`{text}` is too large a pattern: {error}"))?;
+        Ok(Self(text.to_owned()))
+    }
+}
+
+impl fmt::Display for Glob {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.write_str(&self.0)
+    }
+}
+
+macro_rules! written_as_text {
+    ($($name:ty: $expected:literal),+ $(,)?) => {$(
+        impl<'de> serde::Deserialize<'de> for $name {
+            fn deserialize<D: serde::Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+                $crate::config::value::from_text(deserializer, $expected, str::parse)
+            }
+        }
+
+        impl serde::Serialize for $name {
+            fn serialize<S: serde::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+                serializer.collect_str(self)
+            }
+        }
+    )+};
+}
+
+pub(super) use written_as_text;
+
+written_as_text! {
+    HostPattern: "a host such as \"example.org\" or \"*.example.org\"",
+    HostName: "a host such as \"example.org\"",
+    OriginAddress: "an address such as \"http://127.0.0.1:3000\"",
+    HostHeader: "\"client\", \"origin\" or a host",
+    Network: "an address or a network such as \"192.0.2.0/24\"",
+    FieldName: "the name of a field",
+    MethodName: "a method such as \"GET\"",
+    CookieName: "the name of a cookie",
+    Glob: "a pattern such as \"*.html\"",
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn hosts_are_names_or_all_below_one() {
+        assert_eq!("Example.ORG".parse(), Ok(HostPattern::Name("example.org".to_owned())));
+        assert_eq!("*.example.org".parse(), Ok(HostPattern::Below(".example.org".to_owned())));
+        assert_eq!("*".parse(), Ok(HostPattern::Any));
+        assert_eq!("[::1]".parse(), Ok(HostPattern::Name("[::1]".to_owned())));
+        for wrong in ["", "a.*", "*a.b", "http://a", "a/b", "a:80", "a b", "m\u{fc}ller.de", "*.", "a..b", ".a"] {
+            assert!(wrong.parse::<HostPattern>().is_err(), "{wrong}");
+        }
+    }
+
+    #[test]
+    fn an_origin_is_a_scheme_and_a_host() {
+        let origin: OriginAddress = "https://App.example.org".parse().unwrap();
+        assert_eq!((origin.is_tls, origin.port()), (true, 443));
+        assert_eq!("http://[::1]:3000/".parse::<OriginAddress>().unwrap().to_string(), "http://[::1]:3000");
+        for wrong in
+            ["", "a", "https://a/b", "http://a?q", "http://u@a", "ftp://a", "http://a:0", "http://a:99999", "http://"]
+        {
+            assert!(wrong.parse::<OriginAddress>().is_err(), "{wrong}");
+        }
+        assert!("https://a/b".parse::<OriginAddress>().unwrap_err().contains("no path"));
+    }
+
+    #[test]
+    fn a_network_is_one_address_or_many() {
+        assert_eq!("192.0.2.7".parse::<Network>().unwrap().to_string(), "192.0.2.7");
+        assert_eq!("192.0.2.7/24".parse::<Network>().unwrap().to_string(), "192.0.2.0/24");
+        assert_eq!("::1".parse::<Network>().unwrap().to_string(), "::1");
+        assert!("192.0.2.0/33".parse::<Network>().is_err() && "localhost".parse::<Network>().is_err());
+    }
+
+    #[test]
+    fn methods_and_cookies_are_as_they_are_sent() {
+        assert!("get".parse::<MethodName>().unwrap_err().contains("give `GET`"));
+        assert!("GET".parse::<MethodName>().is_ok() && "PURGE".parse::<MethodName>().is_ok());
+        assert!("lang".parse::<CookieName>().is_ok());
+        for wrong in ["", "a b", "a=b", "a;b", "wp-*"] {
+            assert!(wrong.parse::<CookieName>().is_err(), "{wrong}");
+        }
+    }
+}

@@ -1,0 +1,106 @@
+//! The shipped presets: rules that come before those of the file.
+
+use serde::{Deserialize, Serialize};
+
+use super::site::Rule;
+
+/// A name for rules that many need.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize, Serialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Preset {
+    /// Pages for a minute, but for who has a session.
+    Blog,
+    /// The same for what the program of this name does.
+    Wordpress,
+    /// Files, for long by what they are.
+    Static,
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Rules {
+    rule: Vec<Rule>,
+}
+
+impl Preset {
+    /// All of them.
+    pub const ALL: [Self; 3] = [Self::Blog, Self::Wordpress, Self::Static];
+
+    /// As in the file.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Blog => "blog",
+            Self::Wordpress => "wordpress",
+            Self::Static => "static",
+        }
+    }
+
+    /// The rules that it stands for, as they would stand in the file with `site.` before `rule`.
+    pub fn text(self) -> &'static str {
+        match self {
+            Self::Blog => include_str!("presets/blog.toml"),
+            Self::Wordpress => include_str!("presets/wordpress.toml"),
+            Self::Static => include_str!("presets/static.toml"),
+        }
+    }
+
+    /// The rules that it stands for.
+    ///
+    /// # Errors
+    /// In words, if what is shipped is broken: a mistake of ours, which the tests look for.
+    pub fn rules(self) -> Result<Vec<Rule>, String> {
+        let rules: Rules = toml::from_str(self.text()).map_err(|error| format!("preset {}: {error}", self.name()))?;
+        Ok(rules.rule)
+    }
+}
+
+/// Parameters by which campaigns and networks follow people from site to site; they change nothing of a page.
+/// Only names that mean this and nothing else are here.
+pub const TRACKERS: [&str; 33] = [
+    "utm_*",
+    "fbclid",
+    "gclid",
+    "gclsrc",
+    "gbraid",
+    "wbraid",
+    "gad_source",
+    "gad_campaignid",
+    "dclid",
+    "msclkid",
+    "yclid",
+    "ysclid",
+    "ymclid",
+    "twclid",
+    "ttclid",
+    "igshid",
+    "igsh",
+    "li_fat_id",
+    "epik",
+    "rdt_cid",
+    "srsltid",
+    "mc_cid",
+    "mc_eid",
+    "mkt_tok",
+    "_hsenc",
+    "_hsmi",
+    "hsCtaTracking",
+    "__hssc",
+    "__hstc",
+    "__hsfp",
+    "_ga",
+    "_gl",
+    "_openstat",
+];
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_shipped_can_be_read() {
+        for preset in Preset::ALL {
+            let rules = preset.rules().unwrap();
+            assert!(!rules.is_empty() && rules.iter().all(|rule| rule.name.is_some()), "{}", preset.name());
+        }
+    }
+}

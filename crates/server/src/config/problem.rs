@@ -1,0 +1,126 @@
+//! What is wrong with a configuration, and where.
+
+use std::fmt;
+use std::ops::Range;
+
+use serde::Serialize;
+
+/// One thing that is wrong with a configuration.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct Problem {
+    /// Where it stands; nowhere if it is of the whole file, or of the command line.
+    #[serde(flatten)]
+    pub place: Option<Place>,
+    /// What is wrong.
+    pub message: String,
+    /// What to do.
+    pub hint: Option<String>,
+}
+
+/// A place in the file.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct Place {
+    /// The number of the line, from 1.
+    pub line: usize,
+    /// The number of the first letter that is meant, from 1.
+    pub column: usize,
+    /// The line itself, its tabs as blanks.
+    pub text: String,
+    /// How many letters of the line are meant, at least 1.
+    #[serde(skip)]
+    pub length: usize,
+}
+
+impl Place {
+    /// The place of a range of bytes.
+    fn of(file: &str, span: &Range<usize>) -> Self {
+        let start = file.floor_char_boundary(span.start.min(file.len()));
+        let line_start = file[..start].rfind('\n').map_or(0, |at| at + 1);
+        let line_end = file[start..].find('\n').map_or(file.len(), |at| start + at);
+        let end = file.floor_char_boundary(span.end.clamp(start, line_end));
+        Self {
+            line: file[..start].matches('\n').count() + 1,
+            column: file[line_start..start].chars().count() + 1,
+            text: file[line_start..line_end].trim_end().replace(|letter: char| letter.is_control(), " "),
+            length: file[start..end].chars().count().max(1),
+        }
+    }
+}
+
+impl fmt::Display for Problem {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match &self.place {
+            Some(Place { line, column, text, length }) => {
+                writeln!(formatter, "line {line}, column {column}: {}", self.message)?;
+                let gutter = line.to_string().len();
+                writeln!(formatter, "  {line} | {text}")?;
+                // A range that goes on behind the end of the line is shown up to there.
+                let carets = (*length).min(text.chars().count().saturating_sub(column - 1)).max(1);
+                writeln!(formatter, "  {:gutter$} | {:indent$}{}", "", "", "^".repeat(carets), indent = column - 1)?;
+            }
+            None => writeln!(formatter, "{}", self.message)?,
+        }
+        match &self.hint {
+            Some(hint) => writeln!(formatter, "  hint: {hint}"),
+            None => Ok(()),
+        }
+    }
+}
+
+/// A problem before its place is worked out.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Fault {
+    /// The bytes of the file; empty at 0 for what isn't of a file.
+    pub(super) span: Range<usize>,
+    pub(super) message: String,
+    pub(super) hint: Option<String>,
+    /// Whether something is missed. Where parts of the file couldn't be read that is no news.
+    pub(super) is_absence: bool,
+}
+
+impl Fault {
+    pub(super) fn new(span: Range<usize>, message: impl Into<String>, hint: impl Into<String>) -> Self {
+        Self { span, message: message.into(), hint: Some(hint.into()), is_absence: false }
+    }
+
+    pub(super) fn absence(span: Range<usize>, message: impl Into<String>, hint: impl Into<String>) -> Self {
+        Self { is_absence: true, ..Self::new(span, message, hint) }
+    }
+
+    /// With its place in `file`, which is none for what came from the command line.
+    pub(super) fn into_problem(self, file: Option<&str>) -> Problem {
+        let place = file.filter(|_| !self.span.is_empty()).map(|file| Place::of(file, &self.span));
+        Problem { place, message: self.message, hint: self.hint }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_place_counts_letters_from_one() {
+        let place = Place::of("a = 1\n\tb = \"\u{fc}\" # c\n", &(9..14));
+        assert_eq!((place.line, place.column, place.length), (2, 4, 4));
+        assert_eq!(place.text, " b = \"\u{fc}\" # c");
+    }
+
+    #[test]
+    fn a_range_over_many_lines_is_shown_on_its_first() {
+        let place = Place::of("a = [\n1,\n2]", &(4..11));
+        assert_eq!((place.line, place.column, place.length, place.text.as_str()), (1, 5, 1, "a = ["));
+    }
+
+    #[test]
+    fn a_range_behind_the_end_is_shown_at_the_end() {
+        let place = Place::of("a = ", &(4..9));
+        assert_eq!((place.line, place.column, place.length), (1, 5, 1));
+        assert_eq!(Place::of("", &(0..1)).line, 1);
+    }
+
+    #[test]
+    fn a_caret_stands_below_what_is_meant() {
+        let problem = Fault::new(6..10, "wrong", "right").into_problem(Some("x = 1\nport = 2"));
+        assert_eq!(problem.to_string(), "line 2, column 1: wrong\n  2 | port = 2\n    | ^^^^\n  hint: right\n");
+    }
+}

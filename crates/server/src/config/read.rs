@@ -1,0 +1,232 @@
+//! From the text of a file to its settings, with everything that is wrong with their form.
+//!
+//! serde stops at the first error. So what that error is about is taken out of the tree, and the rest is read again, until it
+//! can be read: each key is judged, and one mistake doesn't hide the others.
+
+use std::ops::Range;
+
+use serde::Deserialize;
+use toml::Spanned;
+use toml::de::{DeTable, DeValue, Deserializer, Error};
+
+use super::problem::Fault;
+use super::settings::Settings;
+
+/// So many errors are enough for one reading.
+const FAULTS_MAX: usize = 100;
+/// Keys whose value is a table, wherever they stand.
+const TABLES: [&str; 9] = ["server", "access_log", "limits", "admin", "cache", "origin", "health", "tls", "key"];
+/// Names at most this far apart are taken for the same name, mistyped.
+const DISTANCE_MAX: usize = 3;
+
+/// Reads what can be read. Without an entry in the second, that is all.
+pub(super) fn settings(text: &str) -> (Settings, Vec<Fault>) {
+    let (tree, errors) = DeTable::parse_recoverable(text);
+    if !errors.is_empty() {
+        // What stands behind a broken line may be anything.
+        return (Settings::default(), errors.iter().map(syntax_fault).collect());
+    }
+    let mut faults = Vec::new();
+    let span = tree.span();
+    let mut tree = tree.into_inner();
+    refuse_lists(&mut tree, &mut faults);
+    loop {
+        match Settings::deserialize(Deserializer::from(Spanned::new(span.clone(), tree.clone()))) {
+            Ok(settings) => return (settings, faults),
+            Err(error) => {
+                let is_taken_out = error.span().is_some_and(|span| remove_from_table(&mut tree, &span));
+                faults.push(fault(&error));
+                if !is_taken_out || faults.len() == FAULTS_MAX {
+                    return (Settings::default(), faults);
+                }
+            }
+        }
+    }
+}
+
+/// serde would take a list for a table, its elements for the keys in their order.
+fn refuse_lists(table: &mut DeTable<'_>, faults: &mut Vec<Fault>) {
+    let mut refused = Vec::new();
+    for (key, value) in table.iter_mut() {
+        let span = value.span();
+        match value.get_mut() {
+            DeValue::Table(below) => refuse_lists(below, faults),
+            DeValue::Array(_) if TABLES.contains(&&**key.get_ref()) => {
+                let hint =
+                    format!("there is one: give it as `{key} = {{ ... }}`, or in single brackets", key = key.get_ref());
+                faults.push(Fault::new(span, format!("`{}` is a table, not a list", key.get_ref()), hint));
+                refused.push(key.clone());
+            }
+            DeValue::Array(elements) => {
+                for element in elements.iter_mut().filter_map(|element| match element.get_mut() {
+                    DeValue::Table(below) => Some(below),
+                    _ => None,
+                }) {
+                    refuse_lists(element, faults);
+                }
+            }
+            _ => {}
+        }
+    }
+    for key in refused {
+        table.remove(&key);
+    }
+}
+
+/// Takes the smallest key or element out that holds `span`; false if there is none.
+fn remove_from_table(table: &mut DeTable<'_>, span: &Range<usize>) -> bool {
+    // A name that isn't known goes with all that stands under it.
+    let mut found = table.keys().find(|key| covers(&key.span(), span)).cloned();
+    if found.is_none() {
+        for (key, value) in table.iter_mut() {
+            if remove_below(value.get_mut(), span) {
+                return true;
+            }
+            if covers(&value.span(), span) {
+                found = Some(key.clone());
+            }
+        }
+    }
+    found.is_some_and(|key| table.remove(&key).is_some())
+}
+
+fn remove_below(value: &mut DeValue<'_>, span: &Range<usize>) -> bool {
+    match value {
+        DeValue::Table(table) => remove_from_table(table, span),
+        DeValue::Array(array) => {
+            if array.iter_mut().any(|element| remove_below(element.get_mut(), span)) {
+                return true;
+            }
+            let before = array.len();
+            *array = array.iter().filter(|element| !covers(&element.span(), span)).cloned().collect();
+            array.len() < before
+        }
+        _ => false,
+    }
+}
+
+fn covers(outer: &Range<usize>, inner: &Range<usize>) -> bool {
+    outer.start <= inner.start && inner.end <= outer.end
+}
+
+fn syntax_fault(error: &Error) -> Fault {
+    // The end of the file is a place, too.
+    let at = error.span().unwrap_or(0..1);
+    Fault {
+        span: at.start..at.end.max(at.start + 1),
+        message: format!("this is not TOML: {}", error.message()),
+        hint: Some("a line is `key = value`, or a table's name in brackets; texts stand in quotes".to_owned()),
+        is_absence: false,
+    }
+}
+
+fn fault(error: &Error) -> Fault {
+    let (message, hint) = in_words(error.message());
+    Fault { span: error.span().unwrap_or(0..1), message, hint, is_absence: false }
+}
+
+/// The words of serde about names in ours; other messages have their hint after a semicolon.
+fn in_words(message: &str) -> (String, Option<String>) {
+    let names: Vec<&str> = message.split('`').skip(1).step_by(2).collect();
+    match names.split_first() {
+        Some((wrong, known)) if message.starts_with("unknown field") => {
+            (format!("there is no key `{wrong}` here"), Some(nearest(wrong, known)))
+        }
+        Some((wrong, known)) if message.starts_with("unknown variant") => {
+            (format!("`{wrong}` can't be chosen here"), Some(nearest(wrong, known)))
+        }
+        _ => match message.rsplit_once("; ") {
+            Some((message, hint)) => (message.to_owned(), Some(hint.to_owned())),
+            None => (message.to_owned(), None),
+        },
+    }
+}
+
+fn nearest(wrong: &str, known: &[&str]) -> String {
+    let distance = |name: &str| strsim::damerau_levenshtein(wrong, name);
+    match known.iter().min_by_key(|name| distance(name)) {
+        Some(name) if distance(name) <= DISTANCE_MAX.min(wrong.len() / 2) => format!("did you mean `{name}`?"),
+        _ => format!("there are {}", known.join(", ")),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn found(text: &str) -> Vec<(String, String)> {
+        let (_, faults) = settings(text);
+        faults.into_iter().map(|fault| (text[fault.span].to_owned(), fault.message)).collect()
+    }
+
+    #[test]
+    fn every_wrong_key_is_told_at_once() {
+        let text = r#"
+            [server]
+            lisen = ["127.0.0.1:80"]
+            listen = ["127.0.0.1:80", "nowhere"]
+            limits = { head_timeout = 5, header_count = 7 }
+            [cache]
+            size = "1X"
+            [[site]]
+            origins = ["http://a", "ftp://b", "https://c/d"]
+            [site.key]
+            sort_query = "yes"
+            [[site.rule]]
+            bypas = true
+            status = [99, "4xx", 700]
+        "#;
+        let places: Vec<String> = found(text).into_iter().map(|(place, _)| place).collect();
+        let mut sorted = places.clone();
+        sorted.sort_unstable();
+        let mut expected = [
+            "lisen",
+            "\"nowhere\"",
+            "5",
+            "7",
+            "\"1X\"",
+            "\"ftp://b\"",
+            "\"https://c/d\"",
+            "\"yes\"",
+            "bypas",
+            "99",
+            "700",
+        ];
+        expected.sort_unstable();
+        assert_eq!(sorted, expected);
+    }
+
+    #[test]
+    fn what_is_left_is_read() {
+        let (settings, faults) = settings("[server]\nworkers = 0\nlisten = []\n[cache]\nsize = \"1M\"\n");
+        assert_eq!((faults.len(), settings.server.listen.len()), (1, 0));
+        assert_eq!(settings.cache.size.map(|size| size.0), Some(1 << 20));
+    }
+
+    #[test]
+    fn a_mistyped_name_has_a_near_one() {
+        let (_, faults) = settings("[[site]]\norigns = []\nelephant = 1\npreset = \"wordpres\"\n");
+        let hints: Vec<&str> = faults.iter().filter_map(|fault| fault.hint.as_deref()).collect();
+        assert!(
+            hints.contains(&"did you mean `origins`?") && hints.contains(&"did you mean `wordpress`?"),
+            "{hints:?}"
+        );
+        assert!(hints.iter().any(|hint| hint.starts_with("there are hosts, aliases")), "{hints:?}");
+    }
+
+    #[test]
+    fn what_is_no_toml_is_told_with_its_place() {
+        let found = found("[server]\nlisten = [\"a\n\n[cache]\nsize =\nsize = 1\n");
+        assert!(
+            found.len() >= 2 && found.iter().all(|(_, message)| message.starts_with("this is not TOML")),
+            "{found:?}"
+        );
+    }
+
+    #[test]
+    fn a_table_of_the_wrong_kind_is_told() {
+        for text in ["site = 5", "server = []", "[site]\nhosts = []", "cache = \"x\"", "[[server]]"] {
+            assert_eq!(found(text).len(), 1, "{text}");
+        }
+    }
+}

@@ -1,0 +1,176 @@
+use super::*;
+
+fn problems(text: &str) -> Vec<String> {
+    let told = |problem: &Problem| {
+        let place =
+            problem.place.as_ref().map_or_else(String::new, |place| format!("{}:{} ", place.line, place.column));
+        format!("{place}{}", problem.message)
+    };
+    parse(text).err().unwrap_or_default().iter().map(told).collect()
+}
+
+/// A site that is as it should be, and then this.
+fn with_site(text: &str) -> Vec<String> {
+    problems(&format!("[[site]]\norigins = [\"http://a\"]\n{text}"))
+}
+
+#[track_caller]
+fn is_refused(found: &[String], words: &[&str]) {
+    assert_eq!(found.len(), words.len(), "{found:#?}");
+    for (found, words) in found.iter().zip(words) {
+        assert!(found.contains(words), "`{words}` in {found}");
+    }
+}
+
+#[test]
+fn one_line_of_a_site_is_enough() {
+    let config = parse("[[site]]\norigins = [\"http://127.0.0.1:3000\"]").unwrap();
+    assert_eq!(config.server.listen.len(), 1);
+    let site = config.sites.find("any.example").unwrap();
+    assert_eq!(site.key_host("any.example"), "any.example");
+    assert!(site.settings.cache.heuristic && !site.settings.cache.store_set_cookie);
+}
+
+#[test]
+fn nothing_to_serve_is_a_mistake() {
+    is_refused(&problems(""), &["there is no site"]);
+    is_refused(&problems("[[site]]\nhosts = [\"a\"]"), &["1:1 this site has nothing to serve"]);
+}
+
+#[test]
+fn what_is_missed_is_no_news_where_something_can_not_be_read() {
+    is_refused(&problems("[[site]]\norigin = [\"http://a\"]"), &["2:10 "]);
+    is_refused(&problems("[[sit]]\norigins = []"), &["1:3 there is no key `sit` here"]);
+}
+
+#[test]
+fn each_host_has_one_site() {
+    let text = "[[site]]\nhosts = [\"a\", \"b\"]\naliases = [\"c\"]\norigins = [\"http://x\"]\n\
+                [[site]]\nhosts = [\"B\", \"*.c\"]\norigins = [\"http://x\"]\n[[site]]\nhosts = [\"c\"]\norigins = [\"http://x\"]\n";
+    is_refused(&problems(text), &["6:10 `b` has a site already, the first", "9:10 `c` has a site already, the first"]);
+    let text = "[[site]]\norigins = [\"http://x\"]\n[[site]]\norigins = [\"http://y\"]\n";
+    is_refused(&problems(text), &["3:1 sites 1 and 2 both are for all other hosts"]);
+}
+
+#[test]
+fn a_host_finds_the_nearest_site() {
+    let text = "[[site]]\norigins = [\"http://any\"]\n[[site]]\nhosts = [\"*.b.c\"]\norigins = [\"http://below\"]\n\
+                [[site]]\nhosts = [\"*.a.b.c\"]\norigins = [\"http://deeper\"]\n\
+                [[site]]\nhosts = [\"x.b.c\", \"y.b.c\"]\naliases = [\"z\"]\norigins = [\"http://name\"]\n";
+    let config = parse(text).unwrap();
+    let origin = |host: &str| config.sites.find(host).unwrap().settings.origins[0].get_ref().to_string();
+    for (host, expected) in [
+        ("x.b.c", "http://name"),
+        ("z", "http://name"),
+        ("w.b.c", "http://below"),
+        ("v.a.b.c", "http://deeper"),
+        ("b.c", "http://any"),
+        ("xb.c", "http://any"),
+    ] {
+        assert_eq!(origin(host), expected, "{host}");
+    }
+    let site = config.sites.find("z").unwrap();
+    assert_eq!((site.key_host("z"), site.key_host("y.b.c")), ("x.b.c", "y.b.c"));
+    assert!(parse("[[site]]\nhosts = [\"a\"]\norigins = [\"http://x\"]").unwrap().sites.find("b").is_none());
+}
+
+#[test]
+fn a_rule_that_can_never_match_is_refused() {
+    for (rule, words) in [
+        ("path = [\"index.html\"]", "can never match"),
+        ("prefix = [\"admin\"]", "can never match"),
+        ("prefix = [\"/a?b\"]", "can never match"),
+        ("path = [\"/a//b\"]", "can never match"),
+        ("path = [\"/%61\"]", "can never match"),
+        ("path = [\"/a/../b\"]", "can never match"),
+        ("prefix = [\"/a/*\"]", "is taken as it is"),
+        ("extension = [\".css\"]", "can never match"),
+        ("content_type = [\"html\"]", "can never match"),
+        ("content_type = [\"text/html; charset=utf-8\"]", "can never match"),
+        ("method = [\"get\"]", "never comes"),
+        ("status = [100]", "no status"),
+        ("cookie = [\"[a\"]", "no pattern"),
+        ("query = []", "can never match"),
+        ("path = [\"/a.css\"]\nextension = [\"js\"]", "can never match"),
+        ("path = [\"/a.css\"]\nprefix = [\"/b\"]", "can never match"),
+    ] {
+        is_refused(&with_site(&format!("[[site.rule]]\n{rule}\nno_store = true\n")), &[words]);
+    }
+}
+
+#[test]
+fn a_rule_does_something_that_can_be_decided() {
+    is_refused(&with_site("[[site.rule]]\npath = [\"/a\"]"), &["3:1 this rule does nothing"]);
+    let late = with_site("[[site.rule]]\nstatus = [500]\nbypass = true\n");
+    is_refused(&late, &["4:10 `bypass` is decided before"]);
+    is_refused(&with_site("[[site.rule]]\nttl_min = \"2h\"\nttl_max = \"1h\"\n"), &["4:11 `ttl_min` is longer"]);
+}
+
+#[test]
+fn settings_without_what_they_are_about_are_refused() {
+    is_refused(&with_site("dotfiles = true\nindex = [\"a.html\"]\n"), &["`dotfiles` is about", "`index` is about"]);
+    is_refused(&with_site("[site.origin.tls]\nserver_name = \"x\"\n"), &["`tls` does nothing"]);
+    is_refused(&with_site("aliases = [\"b\"]\n"), &["an alias of what?"]);
+    is_refused(&with_site("[site.key]\nheaders = [\"Cookie\", \"X-A\"]\n"), &["4:12 `cookie` can't be a part of keys"]);
+    is_refused(&with_site("[cache]\ntier = \"1M\"\n"), &["4:8 a volume in memory has no tier"]);
+    is_refused(&with_site("[cache]\nsize = \"1M\"\nentry_bytes_max = \"1M\"\n"), &["5:19 `entry_bytes_max` is 1M"]);
+}
+
+#[test]
+fn what_is_named_has_to_be_there() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("file");
+    std::fs::write(&file, "").unwrap();
+    let shown = |path: &Path| path.display().to_string();
+    let site = |root: &Path| problems(&format!("[[site]]\nroot = \"{}\"\n", shown(root)));
+    assert_eq!(site(folder.path()), [""; 0]);
+    is_refused(&site(&file), &["is no folder"]);
+    is_refused(&site(&folder.path().join("absent")), &["can't be served"]);
+    let absent = shown(&folder.path().join("absent/file"));
+    is_refused(&with_site(&format!("[cache]\npath = \"{absent}\"\n")), &["there is no folder for the volume"]);
+    is_refused(
+        &with_site(&format!("[server.access_log]\npath = \"{absent}\"\n")),
+        &["there is no folder for the access log"],
+    );
+    let tls = format!("[[site]]\norigins = [\"https://a\"]\n[site.origin.tls]\nca_file = \"{absent}\"\n");
+    is_refused(&problems(&tls), &["can't be read"]);
+}
+
+#[test]
+fn who_administers_is_from_here_and_known() {
+    is_refused(&with_site("[server.admin]\n"), &["says not where"]);
+    is_refused(&with_site("[server.admin]\nlisten = \"127.0.0.1:1\"\n"), &["needs a token"]);
+    let folder = tempfile::tempdir().unwrap();
+    let token = folder.path().join("token");
+    std::fs::write(&token, "secret").unwrap();
+    let admin = |address: &str| {
+        with_site(&format!("[server.admin]\nlisten = \"{address}\"\ntoken_file = \"{}\"\n", token.display()))
+    };
+    assert_eq!(admin("[::1]:8081"), [""; 0]);
+    is_refused(&admin("0.0.0.0:8081"), &["can be reached from other machines"]);
+}
+
+#[test]
+fn flags_make_the_same_configuration() {
+    use clap::Parser as _;
+    let flags = |words: &str| {
+        let words = ["eyewall", "serve"].into_iter().chain(words.split_whitespace());
+        let args::Verb::Serve(serve) = args::Arguments::try_parse_from(words).unwrap().verb else {
+            panic!("it is another verb");
+        };
+        Config::of_flags(None, &serve)
+    };
+    let by_flags = flags("--origin http://127.0.0.1:3000 --listen [::1]:81 --size 1M --origin-timeout 7s").unwrap();
+    let text = "[server]\nlisten = [\"[::1]:81\"]\n[cache]\nsize = \"1M\"\n[[site]]\norigins = [\"http://127.0.0.1:3000\"]\n\
+                [site.origin]\ntimeout = \"7s\"\n";
+    let json = |config: &Config| serde_json::to_value(config).unwrap();
+    assert_eq!(json(&by_flags), json(&parse(text).unwrap()));
+    let problems = flags("--root /nowhere/at/all").unwrap_err();
+    assert!(problems[0].place.is_none() && problems[0].message.contains("/nowhere/at/all"), "{problems:?}");
+}
+
+#[test]
+fn a_site_of_a_thousand_rules_is_too_much() {
+    let text = "[[site.rule]]\nno_store = true\n".repeat(129);
+    is_refused(&with_site(&text), &["259:1 this site has 129 rules"]);
+}

@@ -1,0 +1,116 @@
+//! The host of a request.
+
+use std::net::Ipv6Addr;
+
+use http::header::HOST;
+use http::request::Parts;
+use http::uri::Authority;
+
+use super::KeyError;
+
+/// The longest name of a host (RFC 1035, section 2.3.4).
+const NAME_BYTES_MAX: usize = 253;
+
+/// The host that a request is for, in the form that keys have: lower case, without a dot at the end, and its port.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct RequestHost {
+    name: String,
+    port: Option<u16>,
+}
+
+impl RequestHost {
+    /// That of an absolute target or of HTTP/2's `:authority`, else that of the one `Host` (RFC 9112, section 3.2).
+    ///
+    /// # Errors
+    /// [`KeyError::NoHost`] and [`KeyError::Host`].
+    pub fn of(request: &Parts) -> Result<Self, KeyError> {
+        if let Some(authority) = request.uri.authority() {
+            return Self::parse(authority.as_str());
+        }
+        let mut hosts = request.headers.get_all(HOST).iter();
+        match (hosts.next(), hosts.next()) {
+            (Some(host), None) => Self::parse(host.to_str().map_err(|_| KeyError::Host)?),
+            _ => Err(KeyError::NoHost),
+        }
+    }
+
+    /// The same for text: a host, and maybe a port.
+    ///
+    /// # Errors
+    /// [`KeyError::Host`].
+    pub fn parse(text: &str) -> Result<Self, KeyError> {
+        let authority: Authority = text.parse().map_err(|_| KeyError::Host)?;
+        if text.contains('@') {
+            return Err(KeyError::Host);
+        }
+        let after_host = &text[authority.host().len()..];
+        let port = match after_host.strip_prefix(':') {
+            // An empty port is the default (RFC 3986, section 3.2.3).
+            None | Some("") => None,
+            Some(digits) => Some(digits.parse().ok().filter(|port| *port > 0).ok_or(KeyError::Host)?),
+        };
+        let name = authority.host().to_ascii_lowercase();
+        if let Some(address) = ipv6(&name) {
+            return Ok(Self { name: format!("[{address}]"), port });
+        }
+        let name = name.strip_suffix('.').map(str::to_owned).unwrap_or(name);
+        if is_host(&name) { Ok(Self { name, port }) } else { Err(KeyError::Host) }
+    }
+
+    /// In lower case; an IPv6 address in brackets and in its short form.
+    pub fn name(&self) -> &str {
+        &self.name
+    }
+
+    /// As the client gave it.
+    pub fn port(&self) -> Option<u16> {
+        self.port
+    }
+}
+
+fn ipv6(name: &str) -> Option<Ipv6Addr> {
+    name.strip_prefix('[')?.strip_suffix(']')?.parse().ok()
+}
+
+/// Whether a name in lower case can be a host: labels of letters, digits, `-` and `_`, or an IPv6 address in brackets.
+pub(crate) fn is_host(name: &str) -> bool {
+    let is_label = |label: &str| {
+        (1..=63).contains(&label.len())
+            && label
+                .bytes()
+                .all(|byte| byte.is_ascii_lowercase() || byte.is_ascii_digit() || byte == b'-' || byte == b'_')
+    };
+    ipv6(name).is_some() || (name.len() <= NAME_BYTES_MAX && name.split('.').all(is_label))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_host_has_one_form() {
+        for (text, name, port) in [
+            ("Example.ORG", "example.org", None),
+            ("example.org.", "example.org", None),
+            ("example.org:8080", "example.org", Some(8080)),
+            ("example.org:", "example.org", None),
+            ("127.0.0.1:80", "127.0.0.1", Some(80)),
+            ("[0:0::1]:3000", "[::1]", Some(3000)),
+            ("my_host", "my_host", None),
+        ] {
+            let host = RequestHost::parse(text).unwrap();
+            assert_eq!((host.name(), host.port()), (name, port), "{text}");
+        }
+    }
+
+    #[test]
+    fn what_is_no_host_is_refused() {
+        let long = "a.".repeat(200);
+        for text in [
+            "", ".", "..", "a..b", "u@a", "a b", "a/b", "a:0", "a:99999", "a:b", "a%41", "[::1", "[x]", "::1", "a,b",
+            &long,
+        ] {
+            assert_eq!(RequestHost::parse(text), Err(KeyError::Host), "{text}");
+        }
+    }
+}

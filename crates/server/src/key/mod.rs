@@ -1,0 +1,302 @@
+//! The key under which the answer to a request is stored, and what the origin is asked for it.
+//!
+//! ```text
+//! http://example.org:8080/path?query cookie:lang=de header:x-device=phone
+//! scheme host        port path query  the parts that the site asks for
+//! ```
+//!
+//! The scheme is that of the connection. The host is in lower case, an alias is replaced by the site's first host, a default
+//! port is left out. In the path, escapes of unreserved characters are decoded, other escapes are in capitals, and the steps
+//! `.` and `..` are taken (RFC 3986, section 6.2.2); all else is byte for byte. The query is byte for byte, without the
+//! parameters that the site strips, and in the order of their names where it sorts. Further parts stand behind a blank, which
+//! no request target can hold, and are percent-encoded.
+//!
+//! # Why nobody can poison it
+//! The origin is asked with exactly what the key says: [`CacheKey::forwarded_target`] and [`CacheKey::authority`] are pieces
+//! of it. So two requests with one key are one request to the origin, as far as the address goes; and the fields by which a
+//! client could speak of another address ([`NOT_FROM_CLIENTS`]) don't get through, unless the key has them.
+//!
+//! The host is followed by a slash or by a port's colon, so that a prefix `http://host/` is that of one host.
+
+mod host;
+mod normal;
+
+use std::borrow::Cow;
+
+use globset::GlobSet;
+use http::header::COOKIE;
+use http::request::Parts;
+use http::{HeaderMap, HeaderName, StatusCode};
+use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, percent_encode};
+
+use crate::config::names::Glob;
+use crate::config::presets::TRACKERS;
+use crate::config::{Site, site};
+pub use host::RequestHost;
+pub(crate) use host::is_host;
+pub(crate) use normal::decoded;
+
+/// The longest key: the engine's limit of 65,535 bytes, less room for what tells the variants of an answer apart.
+pub const KEY_BYTES_MAX: usize = 0xffff - 1024;
+
+/// Fields by which a client could make the origin answer for another host, path or method than the key says: what one
+/// client got that way would be given to all. By [`KeyRules::dropped_fields`] those of them that are part of the key pass.
+pub const NOT_FROM_CLIENTS: [&str; 21] = [
+    "forwarded",
+    "front-end-https",
+    "x-forwarded-host",
+    "x-forwarded-path",
+    "x-forwarded-port",
+    "x-forwarded-prefix",
+    "x-forwarded-proto",
+    "x-forwarded-protocol",
+    "x-forwarded-scheme",
+    "x-forwarded-server",
+    "x-forwarded-ssl",
+    "x-forwarded-uri",
+    "x-host",
+    "x-http-host-override",
+    "x-http-method",
+    "x-http-method-override",
+    "x-method-override",
+    "x-original-host",
+    "x-original-url",
+    "x-rewrite-url",
+    "x-url-scheme",
+];
+
+/// What stays as it is in a further part: all that can't be taken for its end.
+const PART: &AsciiSet = &NON_ALPHANUMERIC.remove(b'-').remove(b'.').remove(b'_').remove(b'~').remove(b'/').remove(b',');
+
+/// How the request came.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Scheme {
+    /// In clear text.
+    Http,
+    /// By TLS.
+    Https,
+}
+
+impl Scheme {
+    /// As it stands in an address.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Http => "http",
+            Self::Https => "https",
+        }
+    }
+
+    /// The port that is left out.
+    pub fn default_port(self) -> u16 {
+        match self {
+            Self::Http => 80,
+            Self::Https => 443,
+        }
+    }
+}
+
+/// Why a request has no key. The words are for the client.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum KeyError {
+    /// RFC 9112, section 3.2: one `Host`, or an absolute target.
+    #[error("the request names no host, or several")]
+    NoHost,
+    /// A host, or its port, is malformed.
+    #[error("the request's host is malformed")]
+    Host,
+    /// The target is none with a path: that of CONNECT, or `*`.
+    #[error("the request's target has no path")]
+    NoPath,
+    /// An escape of the path is cut off, or none.
+    #[error("the path is malformed")]
+    Path,
+    /// An absolute target of another scheme than the connection's (RFC 9110, section 7.4).
+    #[error("the request is for another scheme than that of this connection")]
+    Scheme,
+    /// Longer than [`KEY_BYTES_MAX`].
+    #[error("the address is too long")]
+    TooLong,
+}
+
+impl KeyError {
+    /// The status to answer with.
+    pub fn status(self) -> StatusCode {
+        match self {
+            Self::Scheme => StatusCode::MISDIRECTED_REQUEST,
+            Self::TooLong => StatusCode::URI_TOO_LONG,
+            Self::NoHost | Self::Host | Self::NoPath | Self::Path => StatusCode::BAD_REQUEST,
+        }
+    }
+}
+
+/// What a site's keys are made of, ready to use.
+#[derive(Debug, Clone)]
+pub struct KeyRules {
+    stripped: GlobSet,
+    sort_query: bool,
+    cookies: Vec<String>,
+    headers: Vec<HeaderName>,
+}
+
+impl KeyRules {
+    /// From what the file says.
+    pub fn of(key: &site::Key) -> Self {
+        let trackers: &[&str] = if key.strip_trackers { &TRACKERS } else { &[] };
+        let stripped = key.strip_query.iter().map(Glob::as_str).chain(trackers.iter().copied());
+        Self {
+            stripped: Glob::set(stripped, false),
+            sort_query: key.sort_query,
+            cookies: key.cookies.iter().map(|name| name.0.clone()).collect(),
+            headers: key.headers.iter().map(|name| name.get_ref().0.clone()).collect(),
+        }
+    }
+
+    /// The fields of [`NOT_FROM_CLIENTS`] that the origin may not get, those being left out that the key has.
+    ///
+    /// For requests whose answers may be stored, these are to be dropped.
+    pub fn dropped_fields(&self) -> impl Iterator<Item = &'static str> + '_ {
+        NOT_FROM_CLIENTS.into_iter().filter(|name| !self.headers.iter().any(|header| header == *name))
+    }
+
+    /// Appends the query, with its question mark, unless nothing is left of it.
+    fn push_query(&self, key: &mut String, query: &str) {
+        if self.stripped.is_empty() && !self.sort_query {
+            key.push('?');
+            key.push_str(query);
+            return;
+        }
+        let mut kept: Vec<&str> = query.split('&').filter(|piece| !self.strips(piece)).collect();
+        if kept.is_empty() {
+            return;
+        }
+        if self.sort_query {
+            // A stable sort: what of one name comes first may matter.
+            kept.sort_by_key(|piece| name_of(piece));
+        }
+        let mut before = '?';
+        for piece in kept {
+            key.push(before);
+            key.push_str(piece);
+            before = '&';
+        }
+    }
+
+    /// By the name as the origin would read it.
+    fn strips(&self, piece: &str) -> bool {
+        !piece.is_empty() && self.stripped.is_match(&*decoded_parameter(name_of(piece)))
+    }
+
+    fn push_parts(&self, key: &mut String, fields: &HeaderMap) {
+        for wanted in &self.cookies {
+            for (_, value) in cookies(fields).filter(|(name, _)| *name == wanted.as_bytes()) {
+                push_part(key, "cookie", wanted, value);
+            }
+        }
+        for wanted in &self.headers {
+            for value in fields.get_all(wanted) {
+                push_part(key, "header", wanted.as_str(), value.as_bytes());
+            }
+        }
+    }
+}
+
+fn push_part(key: &mut String, kind: &str, name: &str, value: &[u8]) {
+    key.extend([" ", kind, ":", name, "="]);
+    key.extend(percent_encode(value, PART));
+}
+
+fn name_of(piece: &str) -> &str {
+    piece.split_once('=').map_or(piece, |(name, _)| name)
+}
+
+/// A name or a value of a query as forms write them: `+` is a blank, escapes are decoded.
+pub(crate) fn decoded_parameter(text: &str) -> Cow<'_, str> {
+    if text.contains('+') { Cow::Owned(decoded(&text.replace('+', " ")).into_owned()) } else { decoded(text) }
+}
+
+/// The cookies of a request, by name and value, whatever their bytes: who sends odd ones is not to get round a rule or a
+/// key. What has no `=` is a name.
+pub(crate) fn cookies(fields: &HeaderMap) -> impl Iterator<Item = (&[u8], &[u8])> {
+    fields.get_all(COOKIE).iter().flat_map(|value| value.as_bytes().split(|byte| *byte == b';')).map(|pair| {
+        let end = pair.iter().position(|byte| *byte == b'=').unwrap_or(pair.len());
+        (pair[..end].trim_ascii(), pair.get(end + 1..).unwrap_or_default().trim_ascii())
+    })
+}
+
+/// A key, and the request to the origin that it stands for.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct CacheKey {
+    /// The key; the rest are offsets into it.
+    text: String,
+    authority_start: usize,
+    path_start: usize,
+    path_end: usize,
+    target_end: usize,
+}
+
+impl CacheKey {
+    /// The key of a request that came by `scheme` for a host of `site`.
+    ///
+    /// # Errors
+    /// [`KeyError`], each with the status to answer with.
+    pub fn of(site: &Site, host: &RequestHost, scheme: Scheme, request: &Parts) -> Result<Self, KeyError> {
+        if request.uri.scheme_str().is_some_and(|found| !found.eq_ignore_ascii_case(scheme.as_str())) {
+            return Err(KeyError::Scheme);
+        }
+        let target = request.uri.path_and_query().ok_or(KeyError::NoPath)?;
+        let mut text = String::with_capacity(128 + target.as_str().len());
+        text.extend([scheme.as_str(), "://"]);
+        let authority_start = text.len();
+        text.push_str(site.key_host(host.name()));
+        if let Some(port) = host.port().filter(|port| *port != scheme.default_port()) {
+            text.push(':');
+            text.push_str(&port.to_string());
+        }
+        let path_start = text.len();
+        normal::push_path(&mut text, target.path())?;
+        let path_end = text.len();
+        if let Some(query) = target.query() {
+            site.key.push_query(&mut text, query);
+        }
+        let target_end = text.len();
+        site.key.push_parts(&mut text, &request.headers);
+        if text.len() > KEY_BYTES_MAX {
+            return Err(KeyError::TooLong);
+        }
+        Ok(Self { text, authority_start, path_start, path_end, target_end })
+    }
+
+    /// The key, as the engine takes it.
+    pub fn as_bytes(&self) -> &[u8] {
+        self.text.as_bytes()
+    }
+
+    /// The host, and the port where it isn't the default: the `Host` that the origin gets where it gets the client's.
+    pub fn authority(&self) -> &str {
+        &self.text[self.authority_start..self.path_start]
+    }
+
+    /// Path and query, as the origin gets them.
+    pub fn forwarded_target(&self) -> &str {
+        &self.text[self.path_start..self.target_end]
+    }
+
+    /// The path, in its normal form, escapes included.
+    pub fn path(&self) -> &str {
+        &self.text[self.path_start..self.path_end]
+    }
+
+    /// The query without its question mark; nothing where there is none.
+    pub fn query(&self) -> Option<&str> {
+        self.text[self.path_end..self.target_end].strip_prefix('?')
+    }
+
+    /// Scheme, host and port with a slash: what all keys of this host begin with, and none of another.
+    pub fn host_prefix(&self) -> &str {
+        &self.text[..=self.path_start]
+    }
+}
+
+#[cfg(test)]
+mod tests;

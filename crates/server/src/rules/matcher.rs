@@ -1,0 +1,176 @@
+//! Whether a rule means a request, and its response.
+
+use std::borrow::Cow;
+
+use globset::{Candidate, GlobMatcher, GlobSet};
+use http::header::CONTENT_TYPE;
+use http::request::Parts;
+use http::{HeaderMap, HeaderName, Method, StatusCode};
+
+use crate::config::names::Glob;
+use crate::config::site::Rule;
+use crate::config::value::Statuses;
+use crate::key::{CacheKey, cookies, decoded, decoded_parameter};
+
+/// What of a request any rule of a site looks at: the rest need not be worked out.
+#[derive(Debug, Clone, Copy, Default)]
+pub(super) struct Looks {
+    path: bool,
+}
+
+impl Looks {
+    pub(super) fn of<'a>(matchers: impl IntoIterator<Item = &'a RequestMatcher>) -> Self {
+        let looks = |matcher: &RequestMatcher| {
+            matcher.paths.is_some() || matcher.prefixes.is_some() || matcher.extensions.is_some()
+        };
+        Self { path: matchers.into_iter().any(looks) }
+    }
+}
+
+/// A request as rules see it.
+pub(super) struct Seen<'a> {
+    /// The path as one file system would take it: escapes decoded, slashes in a row merged. So a rule for `/admin/` is not
+    /// got round by `//admin/` or `/%61dmin%2F`.
+    path: Cow<'a, str>,
+    query: &'a str,
+    request: &'a Parts,
+}
+
+impl<'a> Seen<'a> {
+    pub(super) fn of(looks_at: Looks, key: &'a CacheKey, request: &'a Parts) -> Self {
+        let path = if looks_at.path { merged(decoded(key.path())) } else { Cow::Borrowed("") };
+        Self { path, query: key.query().unwrap_or_default(), request }
+    }
+}
+
+fn merged(path: Cow<'_, str>) -> Cow<'_, str> {
+    if !path.contains("//") {
+        return path;
+    }
+    let mut merged = String::with_capacity(path.len());
+    for letter in path.chars() {
+        if letter != '/' || !merged.ends_with('/') {
+            merged.push(letter);
+        }
+    }
+    Cow::Owned(merged)
+}
+
+/// What a rule asks of the request. Each part that is there has to match.
+#[derive(Debug)]
+pub(super) struct RequestMatcher {
+    paths: Option<GlobSet>,
+    prefixes: Option<Vec<String>>,
+    extensions: Option<Vec<String>>,
+    query: Option<Pairs>,
+    methods: Option<Vec<Method>>,
+    cookies: Option<Pairs>,
+    headers: Vec<(HeaderName, GlobMatcher)>,
+}
+
+impl RequestMatcher {
+    pub(super) fn of(rule: &Rule) -> Self {
+        let headers = rule.header.iter().flat_map(toml::Spanned::get_ref);
+        Self {
+            paths: rule.path.as_ref().map(|paths| Glob::set(paths.get_ref().iter().map(|glob| glob.0.as_str()), false)),
+            prefixes: rule.prefix.as_ref().map(|all| all.get_ref().iter().map(|prefix| prefix.0.clone()).collect()),
+            extensions: rule.extension.as_ref().map(|all| all.get_ref().iter().map(|end| end.0.clone()).collect()),
+            query: rule.query.as_ref().map(|globs| Pairs::of(globs.get_ref())),
+            methods: rule.method.as_ref().map(|all| all.get_ref().iter().map(|method| method.0.clone()).collect()),
+            cookies: rule.cookie.as_ref().map(|globs| Pairs::of(globs.get_ref())),
+            headers: headers.filter_map(|(name, glob)| Some((name.0.clone(), glob.matcher()?))).collect(),
+        }
+    }
+
+    pub(super) fn matches(&self, seen: &Seen<'_>) -> bool {
+        let request = seen.request;
+        self.methods.as_ref().is_none_or(|methods| methods.contains(&request.method))
+            && self.prefixes.as_ref().is_none_or(|all| all.iter().any(|prefix| seen.path.starts_with(prefix.as_str())))
+            && self.extensions.as_ref().is_none_or(|all| ends_with_one(&seen.path, all))
+            && self
+                .paths
+                .as_ref()
+                .is_none_or(|paths| paths.is_match_candidate(&Candidate::from_bytes(seen.path.as_bytes())))
+            && self.headers.iter().all(|(name, glob)| has(&request.headers, name, glob))
+            && self.cookies.as_ref().is_none_or(|pairs| pairs.match_cookies(&request.headers))
+            && self.query.as_ref().is_none_or(|pairs| pairs.match_query(seen.query))
+    }
+}
+
+fn ends_with_one(path: &str, extensions: &[String]) -> bool {
+    let name = path.rsplit('/').next().unwrap_or_default();
+    name.rsplit_once('.').is_some_and(|(_, end)| extensions.iter().any(|wanted| wanted.eq_ignore_ascii_case(end)))
+}
+
+fn has(fields: &HeaderMap, name: &HeaderName, glob: &GlobMatcher) -> bool {
+    fields.get_all(name).iter().any(|value| glob.is_match_candidate(&Candidate::from_bytes(value.as_bytes())))
+}
+
+/// Patterns for what has a name and a value: those with `=` mean both, the others the name.
+#[derive(Debug)]
+struct Pairs {
+    names: GlobSet,
+    pairs: GlobSet,
+}
+
+impl Pairs {
+    fn of(globs: &[Glob]) -> Self {
+        let of_kind = |is_pair: bool| globs.iter().map(Glob::as_str).filter(move |text| text.contains('=') == is_pair);
+        Self { names: Glob::set(of_kind(false), false), pairs: Glob::set(of_kind(true), false) }
+    }
+
+    fn match_cookies(&self, fields: &HeaderMap) -> bool {
+        cookies(fields).filter(|(name, _)| !name.is_empty()).any(|(name, value)| {
+            self.names.is_match_candidate(&Candidate::from_bytes(name))
+                || (!self.pairs.is_empty() && {
+                    let pair = [name, b"=", value].concat();
+                    self.pairs.is_match_candidate(&Candidate::from_bytes(&pair))
+                })
+        })
+    }
+
+    /// Names and values as the origin would read them.
+    fn match_query(&self, query: &str) -> bool {
+        query.split('&').filter(|piece| !piece.is_empty()).any(|piece| {
+            let name = piece.split_once('=').map_or(piece, |(name, _)| name);
+            self.names.is_match(&*decoded_parameter(name)) || self.pairs.is_match(&*decoded_parameter(piece))
+        })
+    }
+}
+
+/// What a rule asks of the response.
+#[derive(Debug)]
+pub(super) struct ResponseMatcher {
+    content_types: Option<GlobSet>,
+    statuses: Option<Vec<Statuses>>,
+}
+
+impl ResponseMatcher {
+    pub(super) fn of(rule: &Rule) -> Self {
+        let types = |globs: &toml::Spanned<Vec<crate::config::site::MediaGlob>>| {
+            Glob::set(globs.get_ref().iter().map(|glob| glob.0.as_str()), true)
+        };
+        Self {
+            content_types: rule.content_type.as_ref().map(types),
+            statuses: rule.status.as_ref().map(|statuses| statuses.get_ref().clone()),
+        }
+    }
+
+    /// Whether any response will do.
+    pub(super) fn is_any(&self) -> bool {
+        self.content_types.is_none() && self.statuses.is_none()
+    }
+
+    pub(super) fn matches(&self, status: StatusCode, fields: &HeaderMap) -> bool {
+        self.statuses.as_ref().is_none_or(|all| all.iter().any(|statuses| statuses.contains(status)))
+            && self.content_types.as_ref().is_none_or(|types| {
+                media_type(fields).is_some_and(|found| types.is_match_candidate(&Candidate::from_bytes(found)))
+            })
+    }
+}
+
+/// The type without its parameters (RFC 9110, section 8.3.1).
+fn media_type(fields: &HeaderMap) -> Option<&[u8]> {
+    let value = fields.get(CONTENT_TYPE)?.as_bytes();
+    value.split(|byte| *byte == b';').next().map(<[u8]>::trim_ascii)
+}

@@ -1,0 +1,270 @@
+//! The rules of a site, ready to use: which of them mean a request and its response, and what comes of that.
+//!
+//! ```text
+//! request  ── Rules::of_request ──> Decision   bypass? ignore reloads?
+//! response ── Decision::of_response ──> Applied   times to live, what to store, fields to strip, tags to add
+//! ```
+//!
+//! Every rule that matches applies, in the order of the file; where two say something of the same, the later one wins. What
+//! they don't speak of is as in `[site.cache]`, and what that doesn't speak of as RFC 9111 has it.
+//!
+//! Which rules match is a set of bits, so that no request allocates memory for its rules, unless its path or query has
+//! escapes and a rule looks at them.
+//!
+//! # What is absent
+//! What a cache may do by itself: whether a response may be stored, and for how long it is fresh, is worked out elsewhere, from
+//! [`Overrides`].
+
+mod matcher;
+
+use std::time::Duration;
+
+use http::request::Parts;
+use http::{HeaderMap, HeaderName, StatusCode};
+
+use crate::config::site::{Rule, SiteCache, StatusKey};
+use crate::config::value::{Period, Window};
+use crate::key::CacheKey;
+use matcher::{RequestMatcher, ResponseMatcher, Seen};
+
+/// So many rules a site can have, those of its preset included.
+pub const RULES_MAX: usize = 128;
+
+/// All rules of a site.
+#[derive(Debug)]
+pub struct Rules {
+    compiled: Vec<Compiled>,
+    base: Overrides,
+    negative_ttl: Vec<(StatusKey, Duration)>,
+    strip_response: Vec<HeaderName>,
+    looks_at: matcher::Looks,
+}
+
+#[derive(Debug)]
+struct Compiled {
+    name: String,
+    request: RequestMatcher,
+    response: ResponseMatcher,
+    bypass: Option<bool>,
+    overrides: Overrides,
+    negative_ttl: Vec<(StatusKey, Duration)>,
+    strip_response: Vec<HeaderName>,
+    tags: Vec<String>,
+}
+
+/// What the configuration says of storing and of times, where it says something. With all of it `None`, RFC 9111 alone counts.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Overrides {
+    /// Don't store.
+    pub no_store: Option<bool>,
+    /// Time to live where the origin gives none.
+    pub default_ttl: Option<Duration>,
+    /// Time to live, whatever the origin gives. What it forbids to store stays forbidden.
+    pub force_ttl: Option<Duration>,
+    /// No shorter time to live than this.
+    pub ttl_min: Option<Duration>,
+    /// No longer time to live than this.
+    pub ttl_max: Option<Duration>,
+    /// Whether to guess a time to live by `Last-Modified` (RFC 9111, section 4.2.2).
+    pub heuristic: Option<bool>,
+    /// Time to live of this response's status, where the origin gives none; it goes before `default_ttl`.
+    pub negative_ttl: Option<Duration>,
+    /// RFC 5861, section 3, where the origin doesn't say.
+    pub stale_while_revalidate: Option<Duration>,
+    /// RFC 5861, section 4, where the origin doesn't say.
+    pub stale_if_error: Option<Duration>,
+    /// Whether what clients demand of freshness is ignored.
+    pub ignore_reload: Option<bool>,
+    /// Whether responses with `Set-Cookie` are stored.
+    pub store_set_cookie: Option<bool>,
+}
+
+impl Overrides {
+    /// What `later` says, and for the rest what this one says.
+    pub fn then(self, later: Self) -> Self {
+        Self {
+            no_store: later.no_store.or(self.no_store),
+            default_ttl: later.default_ttl.or(self.default_ttl),
+            force_ttl: later.force_ttl.or(self.force_ttl),
+            ttl_min: later.ttl_min.or(self.ttl_min),
+            ttl_max: later.ttl_max.or(self.ttl_max),
+            heuristic: later.heuristic.or(self.heuristic),
+            negative_ttl: later.negative_ttl.or(self.negative_ttl),
+            stale_while_revalidate: later.stale_while_revalidate.or(self.stale_while_revalidate),
+            stale_if_error: later.stale_if_error.or(self.stale_if_error),
+            ignore_reload: later.ignore_reload.or(self.ignore_reload),
+            store_set_cookie: later.store_set_cookie.or(self.store_set_cookie),
+        }
+    }
+
+    fn of_site(cache: &SiteCache) -> Self {
+        Self {
+            no_store: None,
+            default_ttl: period(cache.default_ttl),
+            force_ttl: None,
+            ttl_min: period(cache.ttl_min.as_ref().map(|ttl| *ttl.get_ref())),
+            ttl_max: period(cache.ttl_max.as_ref().map(|ttl| *ttl.get_ref())),
+            heuristic: Some(cache.heuristic),
+            negative_ttl: None,
+            stale_while_revalidate: window(cache.stale_while_revalidate),
+            stale_if_error: window(cache.stale_if_error),
+            ignore_reload: Some(cache.ignore_reload),
+            store_set_cookie: Some(cache.store_set_cookie),
+        }
+    }
+
+    fn of_rule(rule: &Rule) -> Self {
+        Self {
+            no_store: rule.no_store,
+            default_ttl: period(rule.default_ttl),
+            force_ttl: period(rule.force_ttl),
+            ttl_min: period(rule.ttl_min.as_ref().map(|ttl| *ttl.get_ref())),
+            ttl_max: period(rule.ttl_max.as_ref().map(|ttl| *ttl.get_ref())),
+            heuristic: rule.heuristic,
+            negative_ttl: None,
+            stale_while_revalidate: window(rule.stale_while_revalidate),
+            stale_if_error: window(rule.stale_if_error),
+            ignore_reload: rule.ignore_reload.as_ref().map(|yes| *yes.get_ref()),
+            store_set_cookie: rule.store_set_cookie,
+        }
+    }
+}
+
+fn period(period: Option<Period>) -> Option<Duration> {
+    period.map(|period| period.0)
+}
+
+fn window(window: Option<Window>) -> Option<Duration> {
+    window.map(|window| window.0)
+}
+
+/// Numbers of rules.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+struct RuleSet(u128);
+
+impl RuleSet {
+    fn insert(&mut self, number: usize) {
+        self.0 |= 1 << number;
+    }
+
+    fn contains(self, number: usize) -> bool {
+        self.0 >> number & 1 == 1
+    }
+}
+
+impl Rules {
+    /// Those of a site, and what its `[site.cache]` says where none of them does. What is beyond [`RULES_MAX`] is left out.
+    pub fn of<'a>(cache: &SiteCache, rules: impl IntoIterator<Item = &'a Rule>) -> Self {
+        let compile = |(index, rule): (usize, &Rule)| Compiled {
+            name: rule.name.as_ref().map_or_else(|| format!("rule-{}", index + 1), ToString::to_string),
+            request: RequestMatcher::of(rule),
+            response: ResponseMatcher::of(rule),
+            bypass: rule.bypass.as_ref().map(|yes| *yes.get_ref()),
+            overrides: Overrides::of_rule(rule),
+            negative_ttl: rule.negative_ttl.iter().map(|(status, ttl)| (*status, ttl.0)).collect(),
+            strip_response: rule.strip_response.iter().map(|name| name.0.clone()).collect(),
+            tags: rule.tags.iter().map(|tag| tag.0.clone()).collect(),
+        };
+        let compiled: Vec<Compiled> = rules.into_iter().take(RULES_MAX).enumerate().map(compile).collect();
+        Self {
+            base: Overrides::of_site(cache),
+            negative_ttl: cache.negative_ttl.iter().map(|(status, ttl)| (*status, ttl.0)).collect(),
+            strip_response: cache.strip_response.iter().map(|name| name.0.clone()).collect(),
+            looks_at: matcher::Looks::of(compiled.iter().map(|rule| &rule.request)),
+            compiled,
+        }
+    }
+
+    /// What is known before there is a response. `key` is that of the request, whose path and query are those that the
+    /// origin would get.
+    pub fn of_request<'a>(&'a self, key: &CacheKey, request: &Parts) -> Decision<'a> {
+        let seen = Seen::of(self.looks_at, key, request);
+        let mut decision = Decision { rules: self, matched: RuleSet(0), bypass: None, ignore_reload: false };
+        let mut overrides = self.base;
+        for (number, rule) in self.compiled.iter().enumerate().filter(|(_, rule)| rule.request.matches(&seen)) {
+            decision.matched.insert(number);
+            if let Some(bypass) = rule.bypass {
+                decision.bypass = bypass.then_some(rule.name.as_str());
+            }
+            // What also has to see the response is not known to match; the checks refuse both together.
+            if rule.response.is_any() {
+                overrides = overrides.then(rule.overrides);
+            }
+        }
+        decision.ignore_reload = overrides.ignore_reload.unwrap_or_default();
+        decision
+    }
+}
+
+/// What the rules say of a request.
+#[derive(Debug, Clone, Copy)]
+pub struct Decision<'a> {
+    rules: &'a Rules,
+    matched: RuleSet,
+    /// The rule by which it is neither answered from the cache nor its answer stored.
+    pub bypass: Option<&'a str>,
+    /// Whether what the client demands of freshness is ignored.
+    pub ignore_reload: bool,
+}
+
+impl<'a> Decision<'a> {
+    /// What they say of the response to it, which may be a stored one.
+    pub fn of_response(&self, status: StatusCode, fields: &HeaderMap) -> Applied<'a> {
+        let rules = self.rules;
+        let mut matched = RuleSet(0);
+        let mut overrides = rules.base;
+        overrides.negative_ttl = of_status(&rules.negative_ttl, status);
+        let of_request = rules.compiled.iter().enumerate().filter(|(number, _)| self.matched.contains(*number));
+        for (number, rule) in of_request.filter(|(_, rule)| rule.response.matches(status, fields)) {
+            matched.insert(number);
+            overrides = overrides.then(rule.overrides);
+            overrides.negative_ttl = of_status(&rule.negative_ttl, status).or(overrides.negative_ttl);
+        }
+        Applied { rules, matched, overrides }
+    }
+}
+
+/// The time of a status: its own goes before that of its class.
+fn of_status(times: &[(StatusKey, Duration)], status: StatusCode) -> Option<Duration> {
+    let means = |single: bool| times.iter().find(|(key, _)| key.0.is_single() == single && key.0.contains(status));
+    means(true).or_else(|| means(false)).map(|(_, ttl)| *ttl)
+}
+
+/// What the rules say of a response.
+#[derive(Debug, Clone, Copy)]
+pub struct Applied<'a> {
+    rules: &'a Rules,
+    matched: RuleSet,
+    /// Storing and times, all rules merged.
+    pub overrides: Overrides,
+}
+
+impl<'a> Applied<'a> {
+    /// Fields that are neither stored nor passed on. One may come twice.
+    pub fn stripped(&self) -> impl Iterator<Item = &'a HeaderName> + use<'a> {
+        self.rules.strip_response.iter().chain(self.matching().flat_map(|rule| &rule.strip_response))
+    }
+
+    /// Tags that what is stored carries besides the origin's. One may come twice.
+    pub fn tags(&self) -> impl Iterator<Item = &'a str> + use<'a> {
+        self.matching().flat_map(|rule| &rule.tags).map(String::as_str)
+    }
+
+    /// Names of the rules that apply, in order.
+    pub fn names(&self) -> impl Iterator<Item = &'a str> + use<'a> {
+        self.matching().map(|rule| rule.name.as_str())
+    }
+
+    fn matching(&self) -> impl Iterator<Item = &'a Compiled> + use<'a> {
+        let matched = self.matched;
+        self.rules
+            .compiled
+            .iter()
+            .enumerate()
+            .filter(move |(number, _)| matched.contains(*number))
+            .map(|(_, rule)| rule)
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,100 @@
+//! A configuration is checked before it is used: what it would serve, or all that is wrong with it at once.
+
+use std::path::Path;
+
+use crate::command::{eyewall, run};
+use crate::expected::expect;
+
+const EXAMPLE: &str = include_str!("../../../../docs/examples/eyewall.toml");
+
+/// The example of the documents, with the folders that it names below this one.
+fn example(folder: &Path) -> String {
+    for name in ["var/log/eyewall", "run/eyewall", "var/cache/eyewall", "srv/www"] {
+        std::fs::create_dir_all(folder.join(name)).unwrap();
+    }
+    // The test runs in that folder.
+    ["/var/", "/run/", "/srv/"].iter().fold(EXAMPLE.to_owned(), |text, path| {
+        text.replace(&format!("\"{path}"), &format!("\"{}", path.trim_start_matches('/')))
+    })
+}
+
+#[test]
+fn the_documented_example_is_sound() {
+    let folder = tempfile::tempdir().unwrap();
+    std::fs::write(folder.path().join("eyewall.toml"), example(folder.path())).unwrap();
+    let ended = run(eyewall().args(["check", "eyewall.toml"]).current_dir(&folder), b"");
+    assert_eq!((ended.code, ended.stderr.as_str()), (0, ""));
+    expect("check.txt", ended.text());
+}
+
+#[test]
+fn programs_get_the_configuration_with_its_defaults() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("eyewall.toml");
+    std::fs::write(&file, "[[site]]\norigins = [\"http://127.0.0.1:3000\"]\npreset = \"blog\"\n").unwrap();
+    let ended = run(eyewall().args(["check", "--json"]).arg(&file), b"");
+    assert_eq!((ended.code, ended.stderr.as_str()), (0, ""));
+    let report: serde_json::Value = serde_json::from_str(ended.text()).unwrap();
+    assert_eq!(report["problems"], serde_json::json!([]));
+    assert_eq!(report["config"]["server"]["limits"]["head_timeout"], "30s");
+    assert_eq!(report["config"]["site"][0]["origins"][0], "http://127.0.0.1:3000");
+    assert_eq!(report["config"]["site"][0]["rule"][0]["default_ttl"], "1m", "that of the preset");
+}
+
+const WRONG: &str = r#"[server]
+lisen = ["127.0.0.1:80"]
+limits = { head_timeout = "30", header_count = 5 }
+
+[cache]
+size = "64Q"
+
+[[site]]
+hosts = ["example.org"]
+origins = ["https://app.example.org/shop"]
+
+[[site]]
+hosts = ["www.example.org", "example.org"]
+origins = ["http://127.0.0.1:3000"]
+
+[[site.rule]]
+extension = [".css"]
+default_ttl = "1h"
+
+[[site.rule]]
+status = [404]
+bypass = true
+
+[[site]]
+hosts = ["files.example.org"]
+root = "no/such/folder"
+"#;
+
+#[test]
+fn all_that_is_wrong_is_told_at_once() {
+    let folder = tempfile::tempdir().unwrap();
+    std::fs::write(folder.path().join("wrong.toml"), WRONG).unwrap();
+    let ended = run(eyewall().args(["check", "wrong.toml"]).current_dir(&folder), b"");
+    assert_eq!((ended.code, ended.text()), (2, ""));
+    expect("check-wrong.txt", &ended.stderr);
+}
+
+#[test]
+fn programs_get_the_places_of_what_is_wrong() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("wrong.toml");
+    std::fs::write(&file, WRONG).unwrap();
+    let ended = run(eyewall().args(["check", "--json"]).arg(&file), b"");
+    assert_eq!(ended.code, 2);
+    let report: serde_json::Value = serde_json::from_str(ended.text()).unwrap();
+    assert_eq!(report["config"], serde_json::Value::Null);
+    let first = &report["problems"][0];
+    assert_eq!((&first["line"], &first["column"]), (&serde_json::json!(2), &serde_json::json!(1)));
+    assert_eq!(first["hint"], "did you mean `listen`?");
+}
+
+#[test]
+fn a_file_that_is_none_is_told_with_its_name() {
+    let ended = run(eyewall().args(["check", "/no/such/file.toml"]), b"");
+    assert_eq!((ended.code, ended.text()), (2, ""));
+    assert!(ended.stderr.contains("/no/such/file.toml") && ended.stderr.contains("can't be read"), "{}", ended.stderr);
+}
