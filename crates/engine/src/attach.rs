@@ -9,6 +9,7 @@ use std::path::{Path, PathBuf};
 use std::sync::atomic::Ordering::Relaxed;
 use std::sync::atomic::{AtomicBool, AtomicU16, AtomicU64};
 use std::sync::{Arc, OnceLock};
+use std::time::Instant;
 
 use eyewall_region::file::{self, Created};
 use eyewall_region::{Region, clock};
@@ -211,7 +212,11 @@ fn enter(
 pub(crate) fn join(volume: &Volume) -> Result<()> {
     let path = volume.membership.path().unwrap_or_else(|| Path::new("a volume"));
     let failed = |error| Error::io("attaching to", path, error);
-    let turn = volume.membership.door().map(Door::lock_attach).transpose().map_err(failed)?;
+    let start = Instant::now();
+    let turn = volume.membership.door().map(Door::lock_attach).transpose().map_err(|error| match error.kind() {
+        io::ErrorKind::TimedOut => Error::Busy { what: "another process that attaches", waited: start.elapsed() },
+        _ => failed(error),
+    })?;
     tier::check_joining(volume)?;
     let first = match volume.membership.door() {
         Some(door) => !door.anybody(&volume.layout).map_err(failed)?,

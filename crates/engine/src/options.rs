@@ -224,7 +224,8 @@ impl Options {
     /// [`ByteOrder`](Error::ByteOrder), [`Corrupt`](Error::Corrupt), [`OptionsDiffer`](Error::OptionsDiffer): the file is
     /// left as it is. [`SizeTooSmall`](Error::SizeTooSmall), [`SizeTooLarge`](Error::SizeTooLarge),
     /// [`EntryMaxOutOfRange`](Error::EntryMaxOutOfRange), [`NoSpace`](Error::NoSpace), [`ReadOnly`](Error::ReadOnly):
-    /// nothing was created. [`TooManyProcesses`](Error::TooManyProcesses), [`Io`](Error::Io). With a tier, each of them for
+    /// nothing was created. [`TooManyProcesses`](Error::TooManyProcesses), [`Io`](Error::Io). [`Busy`](Error::Busy): another process
+    /// was stopped while it attached, for ten seconds. With a tier, each of them for
     /// its file, too, and [`NoTier`](Error::NoTier): the volume may have been created then.
     pub fn open(&self, path: impl AsRef<Path>) -> Result<Cache> {
         let volume = attach::open(self, path.as_ref())?;

@@ -24,3 +24,24 @@ fn each_attachment_of_one_process_counts() {
     drop(more);
     assert_eq!(clone.stats().unwrap().processes, 1);
 }
+
+#[test]
+fn who_is_stopped_while_he_attaches_keeps_the_others_waiting_for_a_time_only() {
+    let _turn = common::turn();
+    if !common::soak(false, true) {
+        println!("waits for ten seconds: `make soak` runs it");
+        return;
+    }
+    let folder = fast_folder();
+    let path = folder.path().join("volume");
+    let first = Options::new().size(512 << 10).open(&path).unwrap();
+    // The byte that stands for the right to attach.
+    let file = std::fs::File::options().read(true).write(true).open(&path).unwrap();
+    eyewall_region::liveness::lock(&file, 0).unwrap();
+    let error = Cache::open(&path).unwrap_err();
+    assert!(matches!(error, Error::Busy { .. }), "{error}");
+    assert!(error.to_string().contains("its holder is stopped"), "{error}");
+    drop(file);
+    Cache::open(&path).unwrap().put("key", "value").unwrap();
+    assert!(first.get("key").unwrap().is_some());
+}

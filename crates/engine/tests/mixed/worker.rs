@@ -52,7 +52,14 @@ pub fn work(arguments: &[&str]) {
     // Those without a tier change what the others have copies of.
     let tier = Some(Path::new(tier)).filter(|_| me % 3 != 0);
     let options = site.options(tier).create(false).lock_deadline(LOCK_DEADLINE);
-    let (cache, ground) = (options.open(volume).unwrap(), Ground::open(board));
+    let ground = Ground::open(board);
+    // Whoever attaches, or moves over, can be stopped while all the others wait for him.
+    let cache = loop {
+        match options.open(volume) {
+            Err(Error::Busy { .. }) => ground.count(Tally::Busy),
+            opened => break opened.unwrap(),
+        }
+    };
     let worker = Worker {
         cache: &cache,
         ground: &ground,
