@@ -13,20 +13,22 @@ use std::sync::Arc;
 use std::time::{Duration, SystemTime};
 
 use bytes::{Bytes, BytesMut};
-use http::header::{CONTENT_LENGTH, CONTENT_TYPE, ETAG, LAST_MODIFIED, LOCATION};
+use eyewall_http::field::cache_status::{CacheStatus, Forward};
+use eyewall_http::field::range;
+use eyewall_http::precondition::{self, Outcome, Representation, Role};
+use http::header::{ACCEPT_RANGES, CONTENT_LENGTH, CONTENT_TYPE, ETAG, LAST_MODIFIED, LOCATION};
 use http::request::Parts;
 use http::{HeaderMap, HeaderValue, Method, Response, StatusCode};
 use tokio::io::AsyncReadExt as _;
 use tokio::sync::mpsc::Sender;
 
 use super::body::{Body, Part};
-use super::cache_status::Handled;
 use super::head::{Head, Kind};
 use super::path::{FilePath, Refusal};
 use super::root::{Root, is_absence};
 use super::stamp::Stamp;
 use super::store::{Store, Times};
-use super::{conditional, reply};
+use super::{NAME, reply};
 
 const PIECE_BYTES: usize = 64 << 10;
 
@@ -84,14 +86,16 @@ impl Files {
 
     async fn answer_file(&self, request: &Parts, path: &FilePath, file: File, stamp: Stamp) -> Response<Body> {
         let fields = fields(path, &stamp);
-        if conditional::is_unchanged(&request.headers, &fields) {
-            return reply::not_modified(fields);
+        let now = SystemTime::now();
+        let current = Representation { status: StatusCode::OK, fields: &fields, received: now };
+        if precondition::evaluate(Role::Origin, &request.method, &request.headers, Some(&current)) == Outcome::NotModified {
+            return reply::not_modified(&fields);
         }
         let key = self.key(path);
         if let Some(found) = self.store.find(&key)
             && found.head.kind == Kind::File(stamp)
         {
-            return respond(request, fields, Handled::Hit(None), found.value());
+            return respond(request, fields, CacheStatus::hit(), found.value());
         }
         if request.method == Method::HEAD {
             return unread(fields, &stamp, "head", Body::empty());
@@ -123,11 +127,11 @@ impl Files {
             Ok((value, is_whole))
         });
         match reading.await.unwrap_or_else(|_| Err(io::ErrorKind::Other.into())) {
-            Ok((value, true)) => respond(request, fields, Handled::Stored(None, None), value),
+            Ok((value, true)) => respond(request, fields, CacheStatus::forwarded(Forward::UriMiss).stored(true), value),
             Ok((value, false)) => {
                 let mut fields = fields;
                 drop_validators(&mut fields);
-                respond(request, fields, Handled::Passed(None, "just-changed"), value)
+                respond(request, fields, CacheStatus::forwarded(Forward::UriMiss).detail("just-changed"), value)
             }
             Err(error) => failed(&error),
         }
@@ -140,9 +144,10 @@ impl Files {
     }
 }
 
-fn respond(request: &Parts, mut fields: HeaderMap, handled: Handled, value: Bytes) -> Response<Body> {
-    handled.append_to(&mut fields);
-    reply::stored(&request.method, &request.headers, StatusCode::OK, fields, value)
+fn respond(request: &Parts, mut fields: HeaderMap, status: CacheStatus, value: Bytes) -> Response<Body> {
+    fields.insert(ACCEPT_RANGES, range::BYTES);
+    status.append_to(&mut fields, NAME);
+    reply::representation(Role::Origin, request, StatusCode::OK, fields, SystemTime::now(), value)
 }
 
 fn fields(path: &FilePath, stamp: &Stamp) -> HeaderMap {
@@ -187,7 +192,7 @@ fn read(mut file: File, stamp: &Stamp) -> io::Result<(Vec<u8>, bool)> {
 /// A response that goes past the volume.
 fn unread(mut fields: HeaderMap, stamp: &Stamp, why: &'static str, body: Body) -> Response<Body> {
     fields.insert(CONTENT_LENGTH, HeaderValue::from(stamp.bytes));
-    Handled::Passed(None, why).append_to(&mut fields);
+    CacheStatus::forwarded(Forward::UriMiss).detail(why).append_to(&mut fields, NAME);
     reply::response(StatusCode::OK, fields, body)
 }
 

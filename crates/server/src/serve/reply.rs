@@ -1,11 +1,19 @@
 //! Responses that more than one place makes.
 
+use std::ops::Range;
+use std::time::SystemTime;
+
 use bytes::Bytes;
+use eyewall_http::field::cache_status::CACHE_STATUS;
+use eyewall_http::field::range::ByteRanges;
+use eyewall_http::field::targeted::CDN_CACHE_CONTROL;
+use eyewall_http::precondition::{self, Outcome, Representation, Role};
+use eyewall_http::ranges::{self, Boundary, Multipart, Served, Stretch};
 use http::header::{CACHE_CONTROL, CONTENT_LENGTH, CONTENT_TYPE};
+use http::request::Parts;
 use http::{HeaderMap, HeaderValue, Method, Response, StatusCode};
 
 use super::body::Body;
-use super::conditional;
 
 /// A response without a cause to store it, that says in a line of text what is wrong.
 pub(crate) fn error(status: StatusCode, words: &str) -> Response<Body> {
@@ -16,25 +24,69 @@ pub(crate) fn error(status: StatusCode, words: &str) -> Response<Body> {
     response(status, fields, Body::whole(format!("{} {reason}: {words}\n", status.as_u16())))
 }
 
-/// A whole stored value: 304 if the client has it already, its head alone for HEAD.
-pub(crate) fn stored(
-    method: &Method,
-    request: &HeaderMap,
-    status: StatusCode,
-    mut fields: HeaderMap,
+/// A representation that is at hand as a whole: all of it, the ranges that are wanted, its head alone, 304 or 412.
+pub(crate) fn representation(
+    role: Role,
+    request: &Parts,
+    code: StatusCode,
+    fields: HeaderMap,
+    received: SystemTime,
     value: Bytes,
 ) -> Response<Body> {
-    if status == StatusCode::OK && conditional::is_unchanged(request, &fields) {
-        return not_modified(fields);
+    let current = Representation { status: code, fields: &fields, received };
+    match precondition::evaluate(role, &request.method, &request.headers, Some(&current)) {
+        Outcome::NotModified => not_modified(&fields),
+        Outcome::Failed => error(StatusCode::PRECONDITION_FAILED, "the precondition doesn't hold"),
+        Outcome::Partial(asked) => part(fields, value, &asked),
+        Outcome::Proceed => whole(&request.method, code, fields, value),
     }
-    fields.insert(CONTENT_LENGTH, HeaderValue::from(value.len()));
-    let body = if method == Method::HEAD { Body::empty() } else { Body::whole(value) };
-    response(status, fields, body)
 }
 
-/// 304, without the fields that describe a body it doesn't have.
-pub(crate) fn not_modified(fields: HeaderMap) -> Response<Body> {
-    response(StatusCode::NOT_MODIFIED, conditional::fields_of_not_modified(fields), Body::empty())
+/// 304, with the fields that it has of the response that it stands for.
+pub(crate) fn not_modified(fields: &HeaderMap) -> Response<Body> {
+    response(StatusCode::NOT_MODIFIED, precondition::fields_of_not_modified(fields, &[CDN_CACHE_CONTROL]), Body::empty())
+}
+
+fn whole(method: &Method, code: StatusCode, mut fields: HeaderMap, value: Bytes) -> Response<Body> {
+    if code != StatusCode::NO_CONTENT {
+        fields.insert(CONTENT_LENGTH, HeaderValue::from(value.len()));
+    }
+    let body = if method == Method::HEAD { Body::empty() } else { Body::whole(value) };
+    response(code, fields, body)
+}
+
+fn part(fields: HeaderMap, value: Bytes, asked: &ByteRanges) -> Response<Body> {
+    let length = value.len() as u64;
+    let slice = |range: Range<u64>| value.slice(range.start as usize..range.end as usize);
+    match ranges::select(asked, length) {
+        Served::Whole => whole(&Method::GET, StatusCode::OK, fields, value),
+        Served::Part(range) => match ranges::fields_of_part(&fields, &range, Some(length)) {
+            Some(fields) => response(StatusCode::PARTIAL_CONTENT, fields, Body::whole(slice(range))),
+            None => whole(&Method::GET, StatusCode::OK, fields, value),
+        },
+        Served::Parts(parts) => {
+            let body = boundary().and_then(|boundary| Multipart::new(&fields, parts, Some(length), boundary));
+            let Some(body) = body else { return whole(&Method::GET, StatusCode::OK, fields, value) };
+            let pieces = body.stretches().map(|stretch| match stretch {
+                Stretch::Head(text) => Bytes::from(text),
+                Stretch::Bytes(range) => slice(range),
+            });
+            response(StatusCode::PARTIAL_CONTENT, body.fields(&fields), Body::pieces(pieces.collect()))
+        }
+        Served::Unsatisfiable => {
+            let mut response = error(StatusCode::RANGE_NOT_SATISFIABLE, "there are no such bytes");
+            response.headers_mut().extend(ranges::fields_of_unsatisfiable(length));
+            response.headers_mut().extend(fields.get(CACHE_STATUS).map(|told| (CACHE_STATUS, told.clone())));
+            response
+        }
+    }
+}
+
+/// `None` only if the system has no randomness: then there are no multipart answers.
+fn boundary() -> Option<Boundary> {
+    let mut bits = [0; 16];
+    getrandom::fill(&mut bits).ok()?;
+    Boundary::new(format!("{:032x}", u128::from_ne_bytes(bits))).ok()
 }
 
 pub(crate) fn response(status: StatusCode, fields: HeaderMap, body: Body) -> Response<Body> {

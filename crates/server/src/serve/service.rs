@@ -6,6 +6,7 @@ use std::sync::Arc;
 use std::time::Instant;
 
 use eyewall::Cache;
+use eyewall_http::field::cache_status::CACHE_STATUS;
 use eyewall_http::policy::{InvalidAge, Policy};
 use eyewall_http::reuse;
 use http::header::ALLOW;
@@ -13,7 +14,6 @@ use http::{HeaderValue, Request, Response, StatusCode};
 use hyper::body::Incoming;
 
 use super::body::Body;
-use super::cache_status::CACHE_STATUS;
 use super::files::Files;
 use super::origin::{OriginSite, Origins, Settings};
 use super::proxy::Proxy;

@@ -76,5 +76,5 @@ fn a_response_that_is_not_stored() {
     let origin = Origin::counting("Cache-Control: no-store\r\nETag: \"v1\"");
     let server = Server::over_origin(&origin.url());
     let reply = server.ask("GET", "/", &["If-None-Match: \"v1\""]);
-    assert_eq!((reply.status, reply.cache()), (304, "Eyewall; fwd=miss; fwd-status=200; detail=no-store"));
+    assert_eq!((reply.status, reply.cache()), (304, "Eyewall; fwd=uri-miss; fwd-status=200; detail=no-store"));
 }

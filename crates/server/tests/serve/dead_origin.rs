@@ -12,7 +12,7 @@ fn nobody_listens() {
     let reply = server.get("/");
     assert_eq!(reply.status, 502);
     assert_eq!(reply.text(), "502 Bad Gateway: the origin can't be reached\n");
-    assert_eq!(reply.cache(), "Eyewall; fwd=miss; detail=origin-unreachable");
+    assert_eq!(reply.cache(), "Eyewall; fwd=uri-miss; detail=origin-unreachable");
     assert_eq!(reply.field("cache-control"), "no-store");
 }
 
@@ -30,7 +30,7 @@ fn it_hangs_up_or_speaks_something_else() {
         });
         let server = Server::over_origin(&origin.url());
         let reply = server.get("/");
-        assert_eq!((reply.status, reply.cache()), (502, "Eyewall; fwd=miss; detail=origin-broken"), "{words:?}");
+        assert_eq!((reply.status, reply.cache()), (502, "Eyewall; fwd=uri-miss; detail=origin-broken"), "{words:?}");
     }
 }
 

@@ -9,7 +9,7 @@ fn a_file_is_stored_once_and_then_answered_from_the_volume() {
     let bytes: Vec<u8> = (0..=255).cycle().take(150_000).collect();
     site.write("photo.jpg", &bytes);
     let server = Server::over_folder(site.path());
-    let stored = server.get_until("/photo.jpg", |reply| reply.cache() == "Eyewall; fwd=miss; stored");
+    let stored = server.get_until("/photo.jpg", |reply| reply.cache() == "Eyewall; fwd=uri-miss; stored");
     let hit = server.get("/photo.jpg");
     assert_eq!(hit.cache(), "Eyewall; hit");
     for reply in [stored, hit] {

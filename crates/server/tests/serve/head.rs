@@ -26,7 +26,7 @@ fn of_an_origin_before_and_after_it_is_stored() {
     let origin = Origin::counting("Cache-Control: max-age=60\r\nX-Own: yes");
     let server = Server::over_origin(&origin.url());
     let passed = server.ask("HEAD", "/", &[]);
-    assert_eq!(passed.cache(), "Eyewall; fwd=miss; fwd-status=200; detail=head");
+    assert_eq!(passed.cache(), "Eyewall; fwd=uri-miss; fwd-status=200; detail=head");
     assert_eq!(server.get("/").text(), "2", "what HEAD got is not stored");
     // A value is stored when its client has it already.
     server.get_until("/", Reply::is_hit);

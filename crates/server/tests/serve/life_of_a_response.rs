@@ -10,7 +10,7 @@ fn a_miss_then_a_hit() {
     let server = Server::over_origin(&origin.url());
     let miss = server.get("/a?b=c");
     assert_eq!(miss.status, 200);
-    assert!(miss.cache().starts_with("Eyewall; fwd=miss; fwd-status=200; stored; ttl="), "{}", miss.cache());
+    assert!(miss.cache().starts_with("Eyewall; fwd=uri-miss; fwd-status=200; stored; ttl="), "{}", miss.cache());
     let hit = server.get("/a?b=c");
     assert!(hit.cache().starts_with("Eyewall; hit; ttl="), "{}", hit.cache());
     assert!(hit.field("age").parse::<u64>().unwrap() <= 60);
@@ -50,7 +50,7 @@ fn age_and_date_of_a_cache_before_us_count() {
     let server = Server::over_origin(&origin.url());
     let miss = server.get("/");
     assert_eq!((miss.field("age"), miss.field("cache-status")), ("20", "Other; hit"));
-    assert!(miss.cache().starts_with("Eyewall; fwd=miss"), "ours comes last: {}", miss.cache());
+    assert!(miss.cache().starts_with("Eyewall; fwd=uri-miss"), "ours comes last: {}", miss.cache());
     let hit = server.get("/");
     assert!((20..60).contains(&hit.field("age").parse::<u64>().unwrap()), "{}", hit.field("age"));
     assert!(hit.field("cache-status").starts_with("Eyewall; hit"), "the other one had no part in it");

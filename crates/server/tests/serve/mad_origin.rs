@@ -32,7 +32,7 @@ fn where_the_body_ends_is_said_twice_or_in_words_that_nobody_knows() {
         let origin = mad_once(format!("HTTP/1.1 200 OK\r\nCache-Control: max-age=60\r\n{framing}"));
         let server = Server::over_origin(&origin.url());
         let mad = server.get("/");
-        assert_eq!((mad.status, mad.cache()), (502, "Eyewall; fwd=miss; detail=origin-broken"), "{framing:?}");
+        assert_eq!((mad.status, mad.cache()), (502, "Eyewall; fwd=uri-miss; detail=origin-broken"), "{framing:?}");
         let well = server.get("/");
         assert_eq!((well.text(), well.is_hit()), ("well", false), "{framing:?}");
         assert_eq!(origin.asked().len(), 2, "what was answered is not asked for again: {framing:?}");
@@ -54,7 +54,7 @@ fn its_heads_are_too_large() {
         let origin = mad_once(format!("HTTP/1.1 200 OK\r\nContent-Length: 0\r\n{fields}\r\n"));
         let server = Server::over_origin(&origin.url());
         let reply = server.get("/");
-        assert_eq!((reply.status, reply.cache()), (502, "Eyewall; fwd=miss; detail=origin-head-too-large"));
+        assert_eq!((reply.status, reply.cache()), (502, "Eyewall; fwd=uri-miss; detail=origin-head-too-large"));
         assert_eq!(server.get("/").text(), "well");
     }
 }
@@ -67,5 +67,5 @@ fn its_head_never_ends() {
         while stream.write_all(b"X-Field: and so on\r\n").is_ok() {}
     });
     let server = Server::over_origin(&origin.url());
-    assert_eq!(server.get("/").cache(), "Eyewall; fwd=miss; detail=origin-head-too-large");
+    assert_eq!(server.get("/").cache(), "Eyewall; fwd=uri-miss; detail=origin-head-too-large");
 }

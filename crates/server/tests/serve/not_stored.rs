@@ -10,7 +10,7 @@ fn is_passed(fields: &'static str, why: &str) {
     for text in ["1", "2"] {
         let reply = server.get("/");
         assert_eq!(reply.text(), text, "{fields}");
-        assert_eq!(reply.cache(), format!("Eyewall; fwd=miss; fwd-status=200; detail={why}"), "{fields}");
+        assert_eq!(reply.cache(), format!("Eyewall; fwd=uri-miss; fwd-status=200; detail={why}"), "{fields}");
     }
 }
 
@@ -57,7 +57,7 @@ fn when_it_is_an_error_or_a_part() {
         for _ in 0..2 {
             let reply = server.get("/");
             assert_eq!((reply.status, reply.text()), (status, "no"));
-            assert_eq!(reply.cache(), format!("Eyewall; fwd=miss; fwd-status={status}; detail=status"));
+            assert_eq!(reply.cache(), format!("Eyewall; fwd=uri-miss; fwd-status={status}; detail=status"));
         }
     }
 }
@@ -67,7 +67,7 @@ fn when_the_client_asks_for_that() {
     let origin = Origin::counting("Cache-Control: max-age=60");
     let server = Server::over_origin(&origin.url());
     let reply = server.ask("GET", "/", &["Cache-Control: no-store"]);
-    assert_eq!(reply.cache(), "Eyewall; fwd=miss; fwd-status=200; detail=request-no-store");
+    assert_eq!(reply.cache(), "Eyewall; fwd=uri-miss; fwd-status=200; detail=request-no-store");
     assert_eq!(server.get("/").text(), "2");
 }
 

@@ -25,7 +25,7 @@ fn one_end_of_a_connection_is_not_noticed() {
 fn two_are() {
     let origin = Origin::raw(|_, _| {});
     let server = Server::over_origin(&origin.url());
-    assert_eq!(server.get("/").cache(), "Eyewall; fwd=miss; detail=origin-broken");
+    assert_eq!(server.get("/").cache(), "Eyewall; fwd=uri-miss; detail=origin-broken");
     assert_eq!(origin.asked().len(), 2);
 }
 

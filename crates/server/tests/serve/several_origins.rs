@@ -35,6 +35,6 @@ fn if_none_is_there_clients_are_told() {
     let server = Server::start(urls.iter().flat_map(|url| ["--origin", url]));
     for number in 0..10 {
         let reply = server.get(&format!("/{number}"));
-        assert_eq!((reply.status, reply.cache()), (502, "Eyewall; fwd=miss; detail=origin-unreachable"));
+        assert_eq!((reply.status, reply.cache()), (502, "Eyewall; fwd=uri-miss; detail=origin-unreachable"));
     }
 }

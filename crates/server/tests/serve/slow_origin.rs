@@ -19,7 +19,7 @@ fn it_never_begins_to_answer() {
     let reply = server.get("/");
     assert_eq!(reply.status, 504);
     assert_eq!(reply.text(), "504 Gateway Timeout: the origin did not answer within 100 ms\n");
-    assert_eq!(reply.cache(), "Eyewall; fwd=miss; detail=origin-late");
+    assert_eq!(reply.cache(), "Eyewall; fwd=uri-miss; detail=origin-late");
 }
 
 #[test]

@@ -29,7 +29,7 @@ fn a_file() {
     let server = serve(&volume, ["--root", site.path().to_str().unwrap()]);
     for _ in 0..2 {
         let reply = server.get("/large.bin");
-        assert_eq!(reply.cache(), "Eyewall; fwd=miss; detail=too-large");
+        assert_eq!(reply.cache(), "Eyewall; fwd=uri-miss; detail=too-large");
         assert_eq!(reply.field("content-length"), "3000000");
         assert!(reply.body == large());
     }
@@ -42,7 +42,7 @@ fn a_response_that_tells_its_length() {
     let server = serve(&volume, ["--origin", &origin.url()]);
     for _ in 0..2 {
         let reply = server.get("/");
-        assert_eq!(reply.cache(), "Eyewall; fwd=miss; fwd-status=200; detail=too-large");
+        assert_eq!(reply.cache(), "Eyewall; fwd=uri-miss; fwd-status=200; detail=too-large");
         assert!(reply.body == large());
     }
 }

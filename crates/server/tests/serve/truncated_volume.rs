@@ -51,7 +51,7 @@ fn responses_go_on_from_the_origin() {
             }
         }
         let reply = server.get("/0");
-        assert_eq!(reply.cache(), "Eyewall; fwd=miss; fwd-status=200; detail=volume-failed");
+        assert_eq!(reply.cache(), "Eyewall; fwd=uri-miss; fwd-status=200; detail=volume-failed");
         assert_eq!(server.ask("HEAD", "/0", &[]).status, 200);
         assert!(server.child.try_wait().unwrap().is_none());
         assert_told_once(&log);
@@ -69,7 +69,7 @@ fn responses_go_on_from_the_folder() {
     for _ in 0..3 {
         let reply = server.get("/page");
         assert!(reply.status == 200 && reply.is_whole && reply.body == page());
-        assert_eq!(reply.cache(), "Eyewall; fwd=miss; detail=volume-failed");
+        assert_eq!(reply.cache(), "Eyewall; fwd=uri-miss; detail=volume-failed");
     }
     assert_told_once(&log);
 }

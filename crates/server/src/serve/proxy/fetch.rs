@@ -19,10 +19,10 @@ use super::answer::Answer;
 use super::fill::Fill;
 use super::intake::Intake;
 use super::pages::{self, Stored, group_tag};
-use super::{Ask, NAME, Proxy, failed, finish, hit, prepare};
+use super::{Ask, Proxy, failed, finish, hit, prepare};
 use crate::serve::body::Body;
 use crate::serve::origin::Fault;
-use crate::serve::{fields, reply};
+use crate::serve::{NAME, fields, reply};
 
 /// So many tags an entry can have; RFC 9875 asks for as many groups at least.
 const TAGS_MAX: usize = 32;
@@ -175,12 +175,11 @@ fn arranged(
 ) -> Response<Body> {
     let current = Representation { status, fields: &fields, received: exchange.received };
     match precondition::evaluate(Role::Cache, &request.method, &request.headers, Some(&current)) {
-        Outcome::NotModified => hit::not_modified(&fields),
+        Outcome::NotModified => reply::not_modified(&fields),
         Outcome::Proceed | Outcome::Failed | Outcome::Partial(_) => reply::response(status, fields, body),
     }
 }
 
 fn candidates(stored: Option<&Stored>) -> Vec<Candidate<'_>> {
-    let received = |stored: &Stored| SystemTime::UNIX_EPOCH + std::time::Duration::from_millis(stored.terms.received_ms);
-    stored.iter().map(|stored| Candidate { fields: &stored.found.head.fields, received: received(stored) }).collect()
+    stored.iter().map(|stored| Candidate { fields: &stored.found.head.fields, received: stored.received() }).collect()
 }

@@ -28,6 +28,7 @@ use std::time::{Duration, SystemTime};
 
 use eyewall_http::field::cache_control::RequestDirectives;
 use eyewall_http::field::cache_status::{CacheStatus, Forward};
+use eyewall_http::field::connection;
 use eyewall_http::reuse::{self, OnFailure, Reuse};
 use http::header::{DATE, RANGE};
 use http::request::Parts;
@@ -37,13 +38,11 @@ use hyper::body::Incoming;
 
 use super::body::Body;
 use super::origin::{Fault, Origins, asked_protocol};
-use super::{fields, reply};
+use super::{NAME, fields, reply};
 use answer::Variant;
 use flight::{Joined, Landing, Ticket};
 use pages::{Pages, Selection, Stored};
 
-/// The name of this cache in `Cache-Status`.
-const NAME: &str = "Eyewall";
 /// How long a request waits for the answer to another one before it asks for itself.
 const COLLAPSE_DEADLINE: Duration = Duration::from_secs(5);
 /// How often a request waits for another one: for any response of the address, for one of its variant, and once more.
@@ -212,7 +211,7 @@ fn flight_key_of(key: &[u8], names: &[HeaderName], request: &HeaderMap) -> Vec<u
 
 /// What the origin said, without what concerned the connection only, and with a date.
 fn prepare(response: &mut HeaderMap) {
-    fields::drop_hop_by_hop(response);
+    connection::drop_hop_by_hop(response);
     if !response.contains_key(DATE)
         && let Ok(now) = HeaderValue::from_str(&httpdate::fmt_http_date(SystemTime::now()))
     {

@@ -149,6 +149,11 @@ impl Stored {
         let terms = if found.is_stale { stale(terms) } else { terms };
         Self { key, terms, found }
     }
+
+    /// When the response came in, or was last found to be right.
+    pub(crate) fn received(&self) -> SystemTime {
+        SystemTime::UNIX_EPOCH + Duration::from_millis(self.terms.received_ms)
+    }
 }
 
 fn stale(terms: Terms) -> Terms {
