@@ -131,9 +131,10 @@ impl Settings {
         }
         if !flags.origin.is_empty() {
             let timeout = Period(flags.origin_timeout);
-            let tls = flags.origin_ca.as_deref().map(|ca_file| {
-                Spanned::new(0..0, Tls { ca_file: Some(nowhere(ca_file)), ..Tls::default() })
-            });
+            let tls = flags
+                .origin_ca
+                .as_deref()
+                .map(|ca_file| Spanned::new(0..0, Tls { ca_file: Some(nowhere(ca_file)), ..Tls::default() }));
             site.origin = Some(Spanned::new(0..0, OriginSettings { timeout, tls, ..OriginSettings::default() }));
         }
         settings.site = vec![Spanned::new(0..0, site)];

@@ -88,7 +88,9 @@ impl Files {
         let fields = fields(path, &stamp);
         let now = SystemTime::now();
         let current = Representation { status: StatusCode::OK, fields: &fields, received: now };
-        if precondition::evaluate(Role::Origin, &request.method, &request.headers, Some(&current)) == Outcome::NotModified {
+        if precondition::evaluate(Role::Origin, &request.method, &request.headers, Some(&current))
+            == Outcome::NotModified
+        {
             return reply::not_modified(&fields);
         }
         let key = self.key(path);

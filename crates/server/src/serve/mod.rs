@@ -23,7 +23,10 @@ mod head;
 mod listen;
 #[cfg_attr(
     not(test),
-    expect(dead_code, reason = "checks, and the ways to name the host, are for a configuration file that is not served from yet")
+    expect(
+        dead_code,
+        reason = "checks, and the ways to name the host, are for a configuration file that is not served from yet"
+    )
 )]
 mod origin;
 mod path;

@@ -44,7 +44,11 @@ pub(crate) fn representation(
 
 /// 304, with the fields that it has of the response that it stands for.
 pub(crate) fn not_modified(fields: &HeaderMap) -> Response<Body> {
-    response(StatusCode::NOT_MODIFIED, precondition::fields_of_not_modified(fields, &[CDN_CACHE_CONTROL]), Body::empty())
+    response(
+        StatusCode::NOT_MODIFIED,
+        precondition::fields_of_not_modified(fields, &[CDN_CACHE_CONTROL]),
+        Body::empty(),
+    )
 }
 
 fn whole(method: &Method, code: StatusCode, mut fields: HeaderMap, value: Bytes) -> Response<Body> {

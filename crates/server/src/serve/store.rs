@@ -81,6 +81,11 @@ impl Store {
         }
     }
 
+    /// What is fresh for a key, without a trace in the volume.
+    pub(crate) fn peek(&self, key: &[u8]) -> Option<Found> {
+        self.cache.peek(key).ok().flatten().and_then(|hit| self.found(hit, false))
+    }
+
     fn found(&self, hit: Hit<'_>, is_stale: bool) -> Option<Found> {
         let found = Found { head: Head::decode(hit.metadata())?, is_stale, hit: hit.into_owned() };
         // The kernel, which copies the value to the socket, would cut the connection where bytes are lost, and tell nobody

@@ -1,17 +1,50 @@
-//! Only GET and HEAD are answered.
+//! Files are read only; an origin gets every method, and what it changes is forgotten.
 
+use crate::common::client::Reply;
 use crate::common::origin::Origin;
 use crate::common::server::{Server, Site};
 
 #[test]
-fn other_methods_are_refused_and_never_reach_the_origin() {
-    let origin = Origin::counting("");
+fn files_are_for_get_and_head() {
     let site = Site::new();
-    for server in [Server::over_origin(&origin.url()), Server::over_folder(site.path())] {
-        for method in ["POST", "PUT", "DELETE", "PATCH", "OPTIONS", "TRACE", "PURGE"] {
+    let server = Server::over_folder(site.path());
+    for method in ["POST", "PUT", "DELETE", "PATCH", "OPTIONS", "TRACE", "PURGE"] {
+        let reply = server.ask(method, "/", &["Content-Length: 0"]);
+        assert_eq!((reply.status, reply.field("allow")), (405, "GET, HEAD"), "{method}");
+    }
+}
+
+#[test]
+fn an_origin_gets_each_method_and_its_answers_are_not_stored() {
+    let origin = Origin::counting("Cache-Control: max-age=60");
+    let server = Server::over_origin(&origin.url());
+    for method in ["POST", "PUT", "DELETE", "PATCH", "OPTIONS", "PROPFIND"] {
+        for _ in 0..2 {
             let reply = server.ask(method, "/", &["Content-Length: 0"]);
-            assert_eq!((reply.status, reply.field("allow")), (405, "GET, HEAD"), "{method}");
+            assert_eq!((reply.status, reply.cache()), (200, "Eyewall; fwd=method; fwd-status=200"), "{method}");
         }
     }
-    assert_eq!(origin.asked().len(), 0);
+    assert_eq!(origin.asked().len(), 12);
+}
+
+#[test]
+fn what_a_change_concerns_is_asked_for_anew() {
+    let origin = Origin::answering(|asked| match asked.method.as_str() {
+        "POST" if asked.target == "/wrong" => (500, String::new(), Vec::new()),
+        "POST" => (200, "Location: /made\r\nContent-Location: http://elsewhere.example/kept".to_owned(), Vec::new()),
+        _ => (200, "Cache-Control: max-age=60".to_owned(), b"page".to_vec()),
+    });
+    let server = Server::over_origin(&origin.url());
+    let is_hit = |target| server.get(target).is_hit();
+    for target in ["/list", "/made", "/kept", "/wrong"] {
+        assert!(!is_hit(target), "{target}");
+        server.get_until(target, Reply::is_hit);
+    }
+    for target in ["/list", "/wrong"] {
+        server.ask("POST", target, &["Content-Length: 0"]);
+    }
+    assert!(!is_hit("/list"), "the address itself");
+    assert!(!is_hit("/made"), "what Location names");
+    assert!(is_hit("/kept"), "Content-Location names another host's");
+    assert!(is_hit("/wrong"), "nothing was changed");
 }

@@ -5,7 +5,7 @@ use std::sync::Mutex;
 use std::sync::mpsc::channel;
 use std::thread;
 
-use crate::common::client::{connect, get, send};
+use crate::common::client::{Reply, connect, get, send};
 use crate::common::origin::{Origin, respond};
 use crate::common::server::Server;
 
@@ -27,7 +27,8 @@ fn the_others_wait_for_the_first() {
     release.send(()).unwrap();
     let replies: Vec<_> = clients.into_iter().map(|client| client.join().unwrap()).collect();
     assert!(replies.iter().all(|reply| reply.text() == "once"));
-    assert_eq!(replies.iter().filter(|reply| !reply.is_hit()).count(), 1);
+    let is_of_another = |reply: &&Reply| reply.is_hit() || reply.cache().contains("; collapsed");
+    assert_eq!(replies.iter().filter(is_of_another).count(), 7);
     assert_eq!(origin.asked().len(), 1);
 }
 
@@ -63,6 +64,7 @@ fn a_client_that_goes_away_does_not_stop_the_fill() {
     drop(first);
     release.send(()).unwrap();
     let second = server.get("/");
-    assert_eq!((second.text(), second.is_hit()), ("one page", true));
+    assert_eq!(second.text(), "one page");
+    assert!(second.is_hit() || second.cache().contains("; collapsed"), "{}", second.cache());
     assert_eq!(origin.asked().len(), 1);
 }

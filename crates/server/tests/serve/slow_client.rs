@@ -22,7 +22,7 @@ fn a_fill_does_not_wait_for_the_client_who_began_it() {
     slow.read_exact(&mut head).unwrap();
 
     let quick = server.get("/");
-    assert!(quick.is_hit(), "{}", quick.cache());
+    assert!(quick.is_hit() || quick.cache().contains("; collapsed"), "{}", quick.cache());
     assert!(quick.body == page());
 
     slow.read_to_end(&mut head).unwrap();

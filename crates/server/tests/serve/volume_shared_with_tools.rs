@@ -32,7 +32,7 @@ fn a_value_that_is_no_response_of_ours_is_a_miss_and_is_replaced() {
     assert_eq!(run(&mut volume.command(["put", &key, "--metadata", "\u{2}newer"]), b"newer").code, 0);
     let server = serve(&volume, &origin);
     assert_eq!(server.get("/").text(), "1");
-    assert!(server.get("/").is_hit());
+    assert_eq!(server.get_until("/", Reply::is_hit).text(), "1");
 }
 
 #[test]

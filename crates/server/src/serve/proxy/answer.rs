@@ -39,8 +39,8 @@ impl Variant {
 impl Answer {
     /// Whether it answers this request, too.
     pub(crate) fn suits(&self, request: &HeaderMap) -> bool {
-        self.variant.as_ref().is_none_or(|variant| {
-            selecting::suits(&variant.names, &variant.selecting_key, &self.fields, request)
-        })
+        self.variant
+            .as_ref()
+            .is_none_or(|variant| selecting::suits(&variant.names, &variant.selecting_key, &self.fields, request))
     }
 }

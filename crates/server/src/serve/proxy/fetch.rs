@@ -7,9 +7,9 @@ use eyewall_http::field::cache_status::{CacheStatus, Forward};
 use eyewall_http::field::groups;
 use eyewall_http::message::{self, Exchange};
 use eyewall_http::precondition::{self, Outcome, Representation, Role};
+use eyewall_http::reuse;
 use eyewall_http::update::{self, HeadEffect};
 use eyewall_http::validation::{self, Candidate};
-use eyewall_http::reuse;
 use http::header::{AGE, CONTENT_LENGTH};
 use http::request::Parts;
 use http::{HeaderMap, HeaderValue, Method, Response};
@@ -87,13 +87,7 @@ impl Proxy {
     }
 
     /// The answer to a HEAD, and what it says of what is stored (RFC 9111, section 4.3.5).
-    pub(super) fn heed(
-        &self,
-        request: &Parts,
-        mut stored: Stored,
-        answer: &Response<Incoming>,
-        requested: SystemTime,
-    ) {
+    pub(super) fn heed(&self, request: &Parts, mut stored: Stored, answer: &Response<Incoming>, requested: SystemTime) {
         let exchange = Exchange { requested, received: SystemTime::now() };
         let length = Some(stored.found.bytes().len() as u64);
         match update::effect_of_head(&stored.found.head.fields, length, answer.status(), answer.headers()) {
@@ -104,13 +98,7 @@ impl Proxy {
     }
 
     /// A whole answer: into the volume, if it may be stored, and to the client.
-    fn receive(
-        &self,
-        request: &Parts,
-        ask: Ask,
-        response: Response<Incoming>,
-        exchange: Exchange,
-    ) -> Response<Body> {
+    fn receive(&self, request: &Parts, ask: Ask, response: Response<Incoming>, exchange: Exchange) -> Response<Body> {
         let (mut head, incoming) = response.into_parts();
         let timeout = self.origins.timeouts().piece;
         let status = CacheStatus::forwarded(ask.why).forward_status(head.status);

@@ -72,7 +72,8 @@ impl Flights {
         match self.running().entry(key.to_vec()) {
             Entry::Occupied(flight) => Joined::Follow(Waiting(flight.get().stage.subscribe())),
             Entry::Vacant(place) => {
-                let flight = Arc::new(Flight { stage: watch::Sender::new(Stage::Asking), is_purged: AtomicBool::new(false) });
+                let flight =
+                    Arc::new(Flight { stage: watch::Sender::new(Stage::Asking), is_purged: AtomicBool::new(false) });
                 place.insert(Arc::clone(&flight));
                 Joined::Lead(Ticket { flights: Arc::clone(self), key: key.to_vec(), flight })
             }

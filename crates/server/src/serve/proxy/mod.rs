@@ -57,6 +57,8 @@ pub(crate) struct Proxy {
 /// What the origin is asked for, and why.
 struct Ask {
     key: Vec<u8>,
+    /// Under which requests wait for one another: the address, and what its responses are known to vary by.
+    flight_key: Vec<u8>,
     why: Forward,
     /// What is to be validated.
     stored: Option<Stored>,
@@ -87,14 +89,14 @@ impl Proxy {
     /// Answers a GET or a HEAD.
     async fn answer_from_cache(self: &Arc<Self>, request: &Parts) -> Response<Body> {
         if self.pages.store.has_failed() {
-            return self.pass(request, CacheStatus::forwarded(Forward::Bypass).detail("volume-failed"), None).await;
+            return self.pass(request, CacheStatus::forwarded(Forward::UriMiss).detail("volume-failed"), None).await;
         }
         let ask = match self.plan(request, self.key(&request.uri)) {
             Plan::Answer(response) => return response,
             Plan::Ask(ask) => ask,
         };
         if request.method == Method::HEAD {
-            return self.pass(request, CacheStatus::forwarded(ask.why), ask.stored).await;
+            return self.pass(request, CacheStatus::forwarded(ask.why).detail("head"), ask.stored).await;
         }
         if ask.stored.is_none() && request.headers.contains_key(RANGE) {
             return self.pass(request, CacheStatus::forwarded(ask.why).detail("range"), None).await;
@@ -110,45 +112,54 @@ impl Proxy {
     /// What the volume, and the terms of what is there, make of a request.
     fn plan(self: &Arc<Self>, request: &Parts, key: Vec<u8>) -> Plan {
         let directives = RequestDirectives::of(&request.headers);
-        let ask = |why, stored, on_failure| Plan::Ask(Ask { key: key.clone(), why, stored, on_failure, ticket: None });
+        let flight_key = key.clone();
+        let ask = |why, flight_key, stored, on_failure| {
+            Plan::Ask(Ask { key: key.clone(), flight_key, why, stored, on_failure, ticket: None })
+        };
         let stored = match self.pages.select(&key, &request.headers) {
             Selection::Stored(stored) => stored,
             Selection::Nothing | Selection::OtherVariants(_) if reuse::is_timeout_without_stored(&directives) => {
                 return Plan::Answer(only_if_cached());
             }
-            Selection::Nothing => return ask(Forward::UriMiss, None, OnFailure::default()),
-            Selection::OtherVariants(_) => return ask(Forward::VaryMiss, None, OnFailure::default()),
+            Selection::Nothing => return ask(Forward::UriMiss, flight_key, None, OnFailure::default()),
+            Selection::OtherVariants(names) => {
+                let flight_key = flight_key_of(&key, &names, &request.headers);
+                return ask(Forward::VaryMiss, flight_key, None, OnFailure::default());
+            }
         };
         let now = SystemTime::now();
+        let flight_key = stored.key.clone();
         let why = if stored.terms.fresh_for(now).is_zero() { Forward::Stale } else { Forward::Request };
         match reuse::decide(&stored.terms, &directives, now, &self.pages.policy) {
             Reuse::Fresh | Reuse::StaleAllowed => Plan::Answer(hit::answer(request, stored, CacheStatus::hit())),
             Reuse::StaleWhileRevalidate => {
-                self.refresh(request, &key);
+                self.refresh(request, key, &flight_key);
                 Plan::Answer(hit::answer(request, stored, CacheStatus::hit()))
             }
             Reuse::GatewayTimeout => Plan::Answer(only_if_cached()),
-            Reuse::Validate { on_failure } => ask(why, Some(stored), on_failure),
-            Reuse::MustNotUse => ask(why, None, OnFailure::default()),
+            Reuse::Validate { on_failure } => ask(why, flight_key, Some(stored), on_failure),
+            Reuse::MustNotUse => ask(why, flight_key, None, OnFailure::default()),
         }
     }
 
     /// Asks the origin, or waits for somebody who does already.
-    async fn collapse(self: &Arc<Self>, request: &Parts, mut ask: Ask) -> Response<Body> {
+    async fn collapse(self: &Arc<Self>, request: &Parts, ask: Ask) -> Response<Body> {
         let directives = RequestDirectives::of(&request.headers);
         // Who wants an answer of his own doesn't take that of another.
         if directives.no_cache || directives.no_store || self.pages.passes.contains(&ask.key) {
             return self.fetch(request, ask).await;
         }
-        let mut flight_key = self.flight_key(&ask.key, request);
+        let mut flight_key = ask.flight_key.clone();
         for _ in 0..TURNS {
             let waiting = match self.pages.flights.join(&flight_key) {
                 Joined::Lead(ticket) => {
                     // Another flight may have landed between the look and the ticket.
-                    return match self.plan(request, ask.key) {
-                        Plan::Answer(response) => response,
-                        Plan::Ask(ask) => self.fetch(request, Ask { ticket: Some(ticket), ..ask }).await,
-                    };
+                    if self.pages.has_fresh(&ask.key, &request.headers)
+                        && let Plan::Answer(response) = self.plan(request, ask.key.clone())
+                    {
+                        return response;
+                    }
+                    return self.fetch(request, Ask { ticket: Some(ticket), ..ask }).await;
                 }
                 Joined::Follow(waiting) => waiting,
             };
@@ -163,38 +174,30 @@ impl Proxy {
                     let names = answer.variant.as_ref().map_or(&[][..], |variant| &variant.names);
                     flight_key = flight_key_of(&ask.key, names, &request.headers);
                 }
-                Landing::Over => match self.plan(request, ask.key) {
-                    Plan::Answer(response) => return response,
-                    Plan::Ask(again) => {
-                        ask = again;
-                        if self.pages.passes.contains(&ask.key) {
-                            break;
-                        }
+                Landing::Over => {
+                    if self.pages.has_fresh(&ask.key, &request.headers)
+                        && let Plan::Answer(response) = self.plan(request, ask.key.clone())
+                    {
+                        return response;
                     }
-                },
+                    if self.pages.passes.contains(&ask.key) {
+                        break;
+                    }
+                }
                 Landing::Late => break,
             }
         }
         self.fetch(request, ask).await
     }
 
-    /// The key under which requests wait for one another: the address, and what its responses are known to vary by.
-    fn flight_key(&self, key: &[u8], request: &Parts) -> Vec<u8> {
-        match self.pages.select(key, &request.headers) {
-            Selection::OtherVariants(names) => flight_key_of(key, &names, &request.headers),
-            Selection::Stored(stored) => stored.key,
-            Selection::Nothing => key.to_vec(),
-        }
-    }
-
     /// Validates behind the client's back, unless somebody does already.
-    fn refresh(self: &Arc<Self>, request: &Parts, key: &[u8]) {
-        let flight_key = self.flight_key(key, request);
-        let Joined::Lead(ticket) = self.pages.flights.join(&flight_key) else { return };
-        let Selection::Stored(stored) = self.pages.select(key, &request.headers) else { return };
-        let (proxy, request, key) = (Arc::clone(self), request.clone(), key.to_vec());
+    fn refresh(self: &Arc<Self>, request: &Parts, key: Vec<u8>, flight_key: &[u8]) {
+        let Joined::Lead(ticket) = self.pages.flights.join(flight_key) else { return };
+        let Selection::Stored(stored) = self.pages.select(&key, &request.headers) else { return };
+        let (proxy, request) = (Arc::clone(self), request.clone());
         let ask = Ask {
             key,
+            flight_key: flight_key.to_vec(),
             why: Forward::Stale,
             stored: Some(stored),
             on_failure: OnFailure::default(),
@@ -232,7 +235,8 @@ fn failed(fault: &Fault, status: CacheStatus) -> Response<Body> {
 
 /// RFC 9111, section 5.2.1.7.
 fn only_if_cached() -> Response<Body> {
-    let mut response = reply::error(StatusCode::GATEWAY_TIMEOUT, "the client wanted a stored answer, and there is none");
+    let mut response =
+        reply::error(StatusCode::GATEWAY_TIMEOUT, "the client wanted a stored answer, and there is none");
     CacheStatus::hit().detail("only-if-cached").append_to(response.headers_mut(), NAME);
     response
 }

@@ -3,6 +3,7 @@
 use std::sync::Arc;
 use std::time::{Duration, SystemTime};
 
+use eyewall_http::field::cache_status::CACHE_STATUS;
 use eyewall_http::field::vary::Vary;
 use eyewall_http::message::{Exchange, Request, Response};
 use eyewall_http::policy::Policy;
@@ -30,6 +31,9 @@ pub(crate) struct Pages {
     pub(crate) policy: Policy,
 }
 
+/// How the volume is asked.
+type Look = fn(&Store, &[u8]) -> Option<Found>;
+
 /// A stored response that a request selects.
 pub(crate) struct Stored {
     pub(crate) key: Vec<u8>,
@@ -52,24 +56,33 @@ impl Pages {
 
     /// Chooses among the stored responses of an address (RFC 9111, section 4.1).
     pub(crate) fn select(&self, key: &[u8], request: &HeaderMap) -> Selection {
-        let Some(found) = self.store.find(key) else { return Selection::Nothing };
+        self.select_by(Store::find, key, request)
+    }
+
+    /// Whether there is a fresh response by now, for a request whose miss was counted: this leaves no trace.
+    pub(crate) fn has_fresh(&self, key: &[u8], request: &HeaderMap) -> bool {
+        matches!(self.select_by(Store::peek, key, request), Selection::Stored(_))
+    }
+
+    fn select_by(&self, look: Look, key: &[u8], request: &HeaderMap) -> Selection {
+        let Some(found) = look(&self.store, key) else { return Selection::Nothing };
         match found.head.kind {
             Kind::Response(terms) => Selection::Stored(Stored::new(key.to_vec(), terms, found)),
-            Kind::Signpost => self.select_variant(key, request, &found),
+            Kind::Signpost => self.select_variant(look, key, request, &found),
             Kind::File(_) => Selection::Nothing,
         }
     }
 
-    fn select_variant(&self, key: &[u8], request: &HeaderMap, found: &Found) -> Selection {
+    fn select_variant(&self, look: Look, key: &[u8], request: &HeaderMap, found: &Found) -> Selection {
         let Some(signpost) = Signpost::decode(found.bytes()) else { return Selection::Nothing };
         for names in signpost.name_lists() {
             let variant = Variant::of(names, request);
-            if let Some(stored) = self.stored(signpost.key_of(key, &variant)) {
+            if let Some(stored) = self.stored(look, signpost.key_of(key, &variant)) {
                 return Selection::Stored(stored);
             }
         }
         for variant in signpost.variants() {
-            if let Some(stored) = self.stored(signpost.key_of(key, variant))
+            if let Some(stored) = self.stored(look, signpost.key_of(key, variant))
                 && selecting::suits(&variant.names, &variant.selecting_key, &stored.found.head.fields, request)
             {
                 return Selection::Stored(stored);
@@ -78,8 +91,8 @@ impl Pages {
         signpost.name_lists().next().map_or(Selection::Nothing, |names| Selection::OtherVariants(names.to_vec()))
     }
 
-    fn stored(&self, key: Vec<u8>) -> Option<Stored> {
-        let found = self.store.find(&key)?;
+    fn stored(&self, look: Look, key: Vec<u8>) -> Option<Stored> {
+        let found = look(&self.store, &key)?;
         let Kind::Response(terms) = found.head.kind else { return None };
         Some(Stored::new(key, terms, found))
     }
@@ -107,9 +120,8 @@ impl Pages {
         let mut variant_key = Vec::new();
         self.store.change(key, &signpost_head, |present| {
             let present = present.filter(|(head, _)| head.kind == Kind::Signpost);
-            let mut signpost = present
-                .and_then(|(_, value)| Signpost::decode(value))
-                .unwrap_or_else(|| Signpost::new(generation()));
+            let mut signpost =
+                present.and_then(|(_, value)| Signpost::decode(value)).unwrap_or_else(|| Signpost::new(generation()));
             variant_key = signpost.key_of(key, variant);
             signpost.add(variant.clone());
             signpost.encode()
@@ -158,12 +170,16 @@ impl Stored {
 
 fn stale(terms: Terms) -> Terms {
     let now = SystemTime::now();
-    if terms.fresh_for(now).is_zero() { terms } else { Terms { lifetime_seconds: terms.age(now).as_secs() as u32, ..terms } }
+    if terms.fresh_for(now).is_zero() {
+        terms
+    } else {
+        Terms { lifetime_seconds: terms.age(now).as_secs() as u32, ..terms }
+    }
 }
 
 /// The fields that are stored of a response.
 pub(crate) fn without(mut fields: HeaderMap, withheld: &[http::HeaderName]) -> HeaderMap {
-    for name in withheld.iter().chain(&[CONTENT_LENGTH, AGE]) {
+    for name in withheld.iter().chain(&[CONTENT_LENGTH, AGE, CACHE_STATUS]) {
         fields.remove(name);
     }
     fields
