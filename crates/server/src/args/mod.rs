@@ -24,15 +24,18 @@ in order, with 0.
 Colours are for terminals only; NO_COLOR=1 does without.";
 
 const SERVE_AFTER_HELP: &str = "\
-It answers GET and HEAD, other methods get 405; HTTP/1.1 and HTTP/2 (without negotiation), without TLS. The field Cache-Status of each response tells what \
-happened.
+HTTP/1.1 and HTTP/2 (without negotiation), without TLS. The field Cache-Status of each response tells what happened.
 
-Of an origin's responses it stores those that say for how long they may be used, by s-maxage, max-age or Expires. Not \
-stored: private, no-store, no-cache, Set-Cookie, and Vary on anything but Accept-Encoding. Requests with Authorization, \
-Range, If-Match or If-Unmodified-Since go to the origin, past the volume.
+In front of an origin it is a shared cache as in RFC 9111: what it says of storing and times is done, and where it says \
+nothing, a tenth of the time since Last-Modified is guessed, a day at most. What is stale is validated, and used beyond that \
+as the origin allows by stale-while-revalidate and stale-if-error (RFC 5861). CDN-Cache-Control goes before Cache-Control. \
+Responses that set a cookie aren't stored, unless --store-set-cookie is given. Other methods than GET and HEAD go to the \
+origin, and what they change is asked for anew. Upgrades, such as to WebSocket, are passed on.
 
 Where --origin is given several times, each request goes to the next of them; one that fails three times in a row is left \
-out for a time. The address of the first is part of the keys. A path of an origin goes before that of each request.";
+out for a time. The address of the first is part of the keys. A path of an origin goes before that of each request.
+
+Files are answered to GET and HEAD, whole or in ranges; other methods get 405.";
 
 const LIST_AFTER_HELP: &str = "\
 A pattern with `*`, `?`, `[a-z]` or `{a,b}` has to match the whole key; a backslash before one of these takes it as it is. \
@@ -261,6 +264,9 @@ pub struct Serve {
     /// How long to wait for the origin to connect, to begin its answer, and to go on with it
     #[arg(long, value_name = "DURATION", value_parser = parse_duration, default_value = "30s")]
     pub origin_timeout: Duration,
+    /// Store responses that set a cookie, too: for origins whose cookies are the same for everybody
+    #[arg(long)]
+    pub store_set_cookie: bool,
     /// Log requests to standard error; twice for more
     #[arg(short, long, action = clap::ArgAction::Count)]
     pub verbose: u8,

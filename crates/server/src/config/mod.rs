@@ -137,6 +137,7 @@ impl Settings {
                 .map(|ca_file| Spanned::new(0..0, Tls { ca_file: Some(nowhere(ca_file)), ..Tls::default() }));
             site.origin = Some(Spanned::new(0..0, OriginSettings { timeout, tls, ..OriginSettings::default() }));
         }
+        site.cache.store_set_cookie = flags.store_set_cookie;
         settings.site = vec![Spanned::new(0..0, site)];
         Ok(settings)
     }

@@ -51,7 +51,12 @@ impl Source {
                 let settings = Settings::new(urls.to_vec(), serve.origin_timeout);
                 let settings = Settings { ca_file: serve.origin_ca.clone(), ..settings };
                 let site = Arc::new(OriginSite::new(settings).map_err(Error::Trust)?);
-                let policy = Policy { invalid_age: InvalidAge::Stale, ..Policy::default() };
+                let policy = Policy {
+                    // The careful reading: who can't say how old it is may be very old.
+                    invalid_age: InvalidAge::Stale,
+                    store_set_cookie: serve.store_set_cookie,
+                    ..Policy::default()
+                };
                 Ok(Self::Origin { words, site, pages: Arc::new(Pages::new(store, policy)) })
             }
         }

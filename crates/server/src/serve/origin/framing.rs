@@ -3,6 +3,10 @@
 use http::header::{CONTENT_LENGTH, TRANSFER_ENCODING};
 use http::{HeaderMap, StatusCode};
 
+/// The transfer codings that there are beside `chunked` (RFC 9112, section 7.2). A name that is none of them codes nothing: such
+/// a body is taken as it stands, up to the connection's end.
+const CODINGS: [&str; 5] = ["compress", "deflate", "gzip", "x-compress", "x-gzip"];
+
 /// A reason to believe nothing of a response, or none. hyper has refused differing lengths and codings without an end
 /// before; what is left is what RFC 9112, section 6.3, lets a recipient take for an attack (both fields), a transfer
 /// coding that nobody here undoes, and a change of protocol that nobody asked for.
@@ -15,8 +19,9 @@ pub(super) fn contradiction(status: StatusCode, fields: &HeaderMap) -> Option<&'
     if fields.contains_key(CONTENT_LENGTH) {
         return Some("both Transfer-Encoding and Content-Length");
     }
-    let is_chunked = first.as_bytes().eq_ignore_ascii_case(b"chunked") && codings.next().is_none();
-    (!is_chunked).then_some("a transfer coding other than chunked")
+    let is_alone = codings.next().is_none() && !first.as_bytes().contains(&b',');
+    let is_coded = CODINGS.iter().any(|name| first.as_bytes().eq_ignore_ascii_case(name.as_bytes()));
+    (!is_alone || is_coded).then_some("a transfer coding other than chunked")
 }
 
 #[cfg(test)]
@@ -35,7 +40,9 @@ mod tests {
             (&[(TRANSFER_ENCODING, "gzip, chunked")], false),
             (&[(TRANSFER_ENCODING, "gzip"), (TRANSFER_ENCODING, "chunked")], false),
             (&[(TRANSFER_ENCODING, "chunked"), (TRANSFER_ENCODING, "chunked")], false),
-            (&[(TRANSFER_ENCODING, "identity")], false),
+            (&[(TRANSFER_ENCODING, "gzip")], false),
+            (&[(TRANSFER_ENCODING, "identity")], true),
+            (&[(TRANSFER_ENCODING, "no-coding")], true),
         ] {
             let mut map = HeaderMap::new();
             for (name, value) in fields {
