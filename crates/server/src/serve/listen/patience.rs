@@ -12,7 +12,7 @@ use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use tokio::time::{Instant, Sleep, sleep};
 
 /// How long a peer may take nothing of what is sent to it.
-const PATIENCE: Duration = Duration::from_secs(60);
+const PATIENCE: Duration = Duration::from_mins(1);
 
 /// A stream whose writes fail with [`io::ErrorKind::TimedOut`] once nothing could be written for [`PATIENCE`].
 pub(super) struct Patient<S> {
@@ -94,7 +94,7 @@ mod tests {
         let taken = tokio::spawn(async move {
             let mut byte = [0; 1];
             for _ in 0..3 {
-                sleep(PATIENCE - Duration::from_secs(1)).await;
+                sleep(PATIENCE * 9 / 10).await;
                 tokio::io::AsyncReadExt::read_exact(&mut far, &mut byte).await.unwrap();
             }
             far

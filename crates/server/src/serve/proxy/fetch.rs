@@ -33,7 +33,7 @@ impl Proxy {
     pub(super) async fn fetch(self: &Arc<Self>, request: &Parts, mut ask: Ask) -> Response<Body> {
         loop {
             let mut asked = fields::of_forwarded_request(&request.headers, request.version);
-            let is_question = validation::make_conditional(&mut asked, &candidates(ask.stored.as_ref()));
+            let is_question = validation::make_conditional(&mut asked, &candidates(ask.stored.as_deref()));
             let requested = SystemTime::now();
             let response = match self.origins.fetch(Method::GET, &request.uri, asked).await {
                 Ok(response) => response,
@@ -43,16 +43,16 @@ impl Proxy {
             let (mut head, incoming) = response.into_parts();
             prepare(&mut head.headers);
             let told = message::Response { status: head.status, fields: &head.headers };
-            let outcome = validation::interpret(told, &candidates(ask.stored.as_ref()));
+            let outcome = validation::interpret(told, &candidates(ask.stored.as_deref()));
             match (outcome, ask.stored.take()) {
                 (validation::Outcome::Updates(_), Some(stored)) => {
-                    return self.confirmed(request, stored, ask, &head.headers, exchange);
+                    return self.confirmed(request, stored, ask.why, &head.headers, exchange);
                 }
                 // It answers a question that was not asked any more: once without it.
                 (validation::Outcome::AskAgain | validation::Outcome::Updates(_), _) if is_question => {}
                 (validation::Outcome::Fails, Some(stored)) if ask.on_failure.error.is_some() => {
                     let status = CacheStatus::hit().detail("stale-if-error");
-                    return hit::answer(request, stored, status);
+                    return hit::answer(request, *stored, status);
                 }
                 (_, stored) => {
                     ask.stored = stored;
@@ -66,7 +66,7 @@ impl Proxy {
     fn without_origin(&self, request: &Parts, ask: Ask, fault: &Fault) -> Response<Body> {
         let is_allowed = ask.on_failure.unreachable.is_some() && !self.pages.store.has_failed();
         match ask.stored.filter(|_| is_allowed) {
-            Some(stored) => hit::answer(request, stored, CacheStatus::hit().detail(fault.detail())),
+            Some(stored) => hit::answer(request, *stored, CacheStatus::hit().detail(fault.detail())),
             None => failed(fault, CacheStatus::forwarded(ask.why)),
         }
     }
@@ -75,19 +75,19 @@ impl Proxy {
     fn confirmed(
         &self,
         request: &Parts,
-        mut stored: Stored,
-        ask: Ask,
+        mut stored: Box<Stored>,
+        why: Forward,
         answer: &HeaderMap,
         exchange: Exchange,
     ) -> Response<Body> {
         let fields = update::updated(&stored.found.head.fields, answer);
         self.pages.renew(&mut stored, &request.headers, fields, exchange);
-        let status = CacheStatus::forwarded(ask.why).forward_status(http::StatusCode::NOT_MODIFIED);
-        hit::answer(request, stored, status)
+        let status = CacheStatus::forwarded(why).forward_status(http::StatusCode::NOT_MODIFIED);
+        hit::answer(request, *stored, status)
     }
 
     /// The answer to a HEAD, and what it says of what is stored (RFC 9111, section 4.3.5).
-    pub(super) fn heed(&self, request: &Parts, mut stored: Stored, answer: &Response<Incoming>, requested: SystemTime) {
+    pub(super) fn heed(&self, request: &Parts, mut stored: Box<Stored>, answer: &Response<Incoming>, requested: SystemTime) {
         let exchange = Exchange { requested, received: SystemTime::now() };
         let length = Some(stored.found.bytes().len() as u64);
         match update::effect_of_head(&stored.found.head.fields, length, answer.status(), answer.headers()) {

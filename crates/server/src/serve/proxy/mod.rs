@@ -61,7 +61,7 @@ struct Ask {
     flight_key: Vec<u8>,
     why: Forward,
     /// What is to be validated.
-    stored: Option<Stored>,
+    stored: Option<Box<Stored>>,
     on_failure: OnFailure,
     ticket: Option<Ticket>,
 }
@@ -69,7 +69,7 @@ struct Ask {
 /// What is to be done about a request.
 enum Plan {
     Answer(Response<Body>),
-    Ask(Ask),
+    Ask(Box<Ask>),
 }
 
 impl Proxy {
@@ -101,7 +101,7 @@ impl Proxy {
         if ask.stored.is_none() && request.headers.contains_key(RANGE) {
             return self.pass(request, CacheStatus::forwarded(ask.why).detail("range"), None).await;
         }
-        self.collapse(request, ask).await
+        self.collapse(request, *ask).await
     }
 
     fn key(&self, target: &Uri) -> Vec<u8> {
@@ -114,7 +114,7 @@ impl Proxy {
         let directives = RequestDirectives::of(&request.headers);
         let flight_key = key.clone();
         let ask = |why, flight_key, stored, on_failure| {
-            Plan::Ask(Ask { key: key.clone(), flight_key, why, stored, on_failure, ticket: None })
+            Plan::Ask(Box::new(Ask { key: key.clone(), flight_key, why, stored, on_failure, ticket: None }))
         };
         let stored = match self.pages.select(&key, &request.headers) {
             Selection::Stored(stored) => stored,
@@ -131,10 +131,10 @@ impl Proxy {
         let flight_key = stored.key.clone();
         let why = if stored.terms.fresh_for(now).is_zero() { Forward::Stale } else { Forward::Request };
         match reuse::decide(&stored.terms, &directives, now, &self.pages.policy) {
-            Reuse::Fresh | Reuse::StaleAllowed => Plan::Answer(hit::answer(request, stored, CacheStatus::hit())),
+            Reuse::Fresh | Reuse::StaleAllowed => Plan::Answer(hit::answer(request, *stored, CacheStatus::hit())),
             Reuse::StaleWhileRevalidate => {
                 self.refresh(request, key, &flight_key);
-                Plan::Answer(hit::answer(request, stored, CacheStatus::hit()))
+                Plan::Answer(hit::answer(request, *stored, CacheStatus::hit()))
             }
             Reuse::GatewayTimeout => Plan::Answer(only_if_cached()),
             Reuse::Validate { on_failure } => ask(why, flight_key, Some(stored), on_failure),

@@ -21,7 +21,7 @@ use crate::serve::head::{Head, Kind};
 use crate::serve::store::{Found, Store, Times};
 
 /// How long what can be validated is kept when it is stale: until it is evicted.
-const VALIDATED_FOR: Duration = Duration::from_secs(365 * 24 * 60 * 60);
+const VALIDATED_FOR: Duration = Duration::from_hours(365 * 24);
 
 /// The stored responses of an origin.
 pub(crate) struct Pages {
@@ -43,7 +43,7 @@ pub(crate) struct Stored {
 
 /// What there is for a request.
 pub(crate) enum Selection {
-    Stored(Stored),
+    Stored(Box<Stored>),
     /// Responses that were chosen by these fields, and none that fits.
     OtherVariants(Vec<http::HeaderName>),
     Nothing,
@@ -67,7 +67,7 @@ impl Pages {
     fn select_by(&self, look: Look, key: &[u8], request: &HeaderMap) -> Selection {
         let Some(found) = look(&self.store, key) else { return Selection::Nothing };
         match found.head.kind {
-            Kind::Response(terms) => Selection::Stored(Stored::new(key.to_vec(), terms, found)),
+            Kind::Response(terms) => Selection::Stored(Box::new(Stored::new(key.to_vec(), terms, found))),
             Kind::Signpost => self.select_variant(look, key, request, &found),
             Kind::File(_) => Selection::Nothing,
         }
@@ -78,14 +78,14 @@ impl Pages {
         for names in signpost.name_lists() {
             let variant = Variant::of(names, request);
             if let Some(stored) = self.stored(look, signpost.key_of(key, &variant)) {
-                return Selection::Stored(stored);
+                return Selection::Stored(Box::new(stored));
             }
         }
         for variant in signpost.variants() {
             if let Some(stored) = self.stored(look, signpost.key_of(key, variant))
                 && selecting::suits(&variant.names, &variant.selecting_key, &stored.found.head.fields, request)
             {
-                return Selection::Stored(stored);
+                return Selection::Stored(Box::new(stored));
             }
         }
         signpost.name_lists().next().map_or(Selection::Nothing, |names| Selection::OtherVariants(names.to_vec()))
@@ -134,17 +134,14 @@ impl Pages {
     /// Gives a stored response other fields, and what follows from them, or removes it where it may no longer be kept.
     pub(crate) fn renew(&self, stored: &mut Stored, request: &HeaderMap, fields: HeaderMap, exchange: Exchange) {
         let status = stored.found.head.status;
-        match self.judge(request, status, &fields, exchange) {
-            Ok(Storable { terms, withheld, .. }) => {
-                stored.terms = terms;
-                stored.found.is_stale = false;
-                stored.found.head = Head { kind: Kind::Response(terms), status, fields: without(fields, &withheld) };
-                self.store.renew(&stored.key, &stored.found.head, times(&terms));
-            }
-            Err(_) => {
-                stored.found.head.fields = fields;
-                self.store.remove(&stored.key);
-            }
+        if let Ok(Storable { terms, withheld, .. }) = self.judge(request, status, &fields, exchange) {
+            stored.terms = terms;
+            stored.found.is_stale = false;
+            stored.found.head = Head { kind: Kind::Response(terms), status, fields: without(fields, &withheld) };
+            self.store.renew(&stored.key, &stored.found.head, times(&terms));
+        } else {
+            stored.found.head.fields = fields;
+            self.store.remove(&stored.key);
         }
     }
 

@@ -20,7 +20,12 @@ use crate::serve::{fields, reply};
 
 impl Proxy {
     /// Past the volume, with the client's own conditions. The answer to a HEAD tells whether `stored` is still right.
-    pub(super) async fn pass(&self, request: &Parts, status: CacheStatus, stored: Option<Stored>) -> Response<Body> {
+    pub(super) async fn pass(
+        &self,
+        request: &Parts,
+        status: CacheStatus,
+        stored: Option<Box<Stored>>,
+    ) -> Response<Body> {
         let asked = fields::of_forwarded_request(&request.headers, request.version);
         let requested = SystemTime::now();
         match self.origins.fetch(request.method.clone(), &request.uri, asked).await {
