@@ -87,7 +87,13 @@ impl Proxy {
     }
 
     /// The answer to a HEAD, and what it says of what is stored (RFC 9111, section 4.3.5).
-    pub(super) fn heed(&self, request: &Parts, mut stored: Box<Stored>, answer: &Response<Incoming>, requested: SystemTime) {
+    pub(super) fn heed(
+        &self,
+        request: &Parts,
+        mut stored: Box<Stored>,
+        answer: &Response<Incoming>,
+        requested: SystemTime,
+    ) {
         let exchange = Exchange { requested, received: SystemTime::now() };
         let length = Some(stored.found.bytes().len() as u64);
         match update::effect_of_head(&stored.found.head.fields, length, answer.status(), answer.headers()) {
@@ -123,7 +129,7 @@ impl Proxy {
                     ticket.answered(&answer);
                 }
                 let left = storable.terms.fresh_for(SystemTime::now()).as_secs() as i64;
-                let fill = Fill { pages: Arc::clone(&self.pages), key: ask.key, answer, ticket: ask.ticket };
+                let fill = Fill { pages: Arc::clone(&self.pages), key: ask.key, answer, length, ticket: ask.ticket };
                 fill.start(incoming, timeout);
                 finish(&mut head.headers, head.version, &status.stored(true).ttl(left));
                 return arranged(request, head.status, head.headers, body, exchange);

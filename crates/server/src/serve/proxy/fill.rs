@@ -21,6 +21,8 @@ pub(super) struct Fill {
     pub(super) pages: Arc<Pages>,
     pub(super) key: Vec<u8>,
     pub(super) answer: Arc<Answer>,
+    /// How long the body will be, if that is known.
+    pub(super) length: Option<u64>,
     /// Held until the entry can be found.
     pub(super) ticket: Option<Ticket>,
 }
@@ -64,7 +66,11 @@ impl Fill {
             match pieces.next().await {
                 Some(Ok(piece)) => {
                     bytes += piece.len() as u64;
-                    answer.intake.push(piece);
+                    if self.length == Some(bytes) {
+                        answer.intake.push_last(piece);
+                    } else {
+                        answer.intake.push(piece);
+                    }
                     if bytes > bytes_max {
                         self.pages.passes.insert(&self.key);
                         drop(self);

@@ -31,6 +31,8 @@ struct State {
     first: u64,
     bytes: usize,
     is_flowing: bool,
+    /// The last piece is for nobody yet.
+    is_held: bool,
     end: Option<End>,
     readers: Vec<Option<Place>>,
     /// Who pushes, and waits for the readers.
@@ -85,10 +87,17 @@ impl Intake {
         state.wake_readers();
     }
 
+    /// The last piece of a body, which readers get by [`finish`](Self::finish) only: whoever has it finds the body stored.
+    pub(crate) fn push_last(&self, piece: Bytes) {
+        self.state().is_held = true;
+        self.push(piece);
+    }
+
     /// From now on only what readers lack is kept.
     pub(crate) fn flow(&self) {
         let mut state = self.state();
         state.is_flowing = true;
+        state.is_held = false;
         state.let_go();
     }
 
@@ -117,6 +126,7 @@ impl Intake {
     pub(crate) fn finish(&self, end: End) {
         let mut state = self.state();
         state.end = Some(end);
+        state.is_held = false;
         state.wake_readers();
     }
 }
@@ -148,10 +158,11 @@ impl Reader {
     /// The next piece; `None` at the body's end.
     pub(crate) fn poll_next(&mut self, context: &mut Context<'_>) -> Poll<Option<io::Result<Bytes>>> {
         let mut state = self.intake.state();
-        let State { pieces, first, end, readers, .. } = &mut *state;
+        let State { pieces, first, end, readers, is_held, .. } = &mut *state;
+        let there = pieces.len() - usize::from(*is_held);
         // It is there from the reader's making to its end.
         let Some(Some(place)) = readers.get_mut(self.number) else { return Poll::Ready(None) };
-        if let Some(piece) = pieces.get((place.next - *first) as usize) {
+        if let Some(piece) = pieces.range(..there).nth((place.next - *first) as usize) {
             let piece = piece.clone();
             place.next += 1;
             state.let_go();
@@ -225,6 +236,18 @@ mod tests {
         assert_eq!(intake.state().bytes, 0);
         drop((quick, slow));
         assert!(!intake.room().await, "nobody reads any more");
+    }
+
+    #[tokio::test]
+    async fn the_last_piece_comes_with_the_end() {
+        let intake = Arc::new(Intake::default());
+        let mut reader = intake.reader().unwrap();
+        intake.push_last(Bytes::from_static(b"all"));
+        let is_pending = poll_fn(|context| Poll::Ready(reader.poll_next(context).is_pending())).await;
+        assert!(is_pending, "it isn't stored yet");
+        assert_eq!(intake.pieces().unwrap().concat(), b"all");
+        intake.finish(End::Whole);
+        assert_eq!(rest(&mut reader).await, b"all");
     }
 
     #[tokio::test]
