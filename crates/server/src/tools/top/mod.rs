@@ -53,8 +53,10 @@ pub(crate) fn run(path: &Path, top: &Top) -> Result<Outcome, Error> {
     let mut terminal = ratatui::try_init().map_err(Error::Output)?;
     let ended = watch(&mut terminal, &mut looker, &wakes, top);
     if ratatui::try_restore().is_err() {
-        // The terminal has gone away. Dropped, it would tell so on standard error, which has gone with it, and panic.
+        // The terminal has gone away. Dropped, it would tell so on standard error, which has gone with it, and panic. Whether
+        // a signal, a key or the screen was the first to say so is all one.
         std::mem::forget(terminal);
+        return Ok(Outcome::Done);
     }
     ended.map(|()| Outcome::Done)
 }
