@@ -121,7 +121,7 @@ fn a_counter_stops_at_its_bounds_and_keeps_its_times() {
 #[test]
 fn nobody_loses_an_addition() {
     // The lock goes to whoever comes first: where each step takes long, as under valgrind, one can wait long for his turn.
-    let cache = Options::new().size(4 << 20).lock_deadline(Duration::from_secs(600)).heap().unwrap();
+    let cache = Options::new().size(4 << 20).lock_deadline(Duration::from_mins(10)).heap().unwrap();
     std::thread::scope(|scope| {
         for _ in 0..4 {
             scope.spawn(|| {
