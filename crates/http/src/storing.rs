@@ -1,35 +1,18 @@
 //! Whether a shared cache may store a response (RFC 9111, section 3), and on which terms it is used again.
 
-use http::header::{
-    AUTHORIZATION, CONNECTION, CONTENT_RANGE, CONTENT_TYPE, DATE, ETAG, EXPIRES, LAST_MODIFIED, PROXY_AUTHENTICATE,
-    PROXY_AUTHORIZATION, SET_COOKIE, TE, TRAILER, TRANSFER_ENCODING, UPGRADE, VARY,
-};
+use http::header::{AUTHORIZATION, CONTENT_RANGE, CONTENT_TYPE, DATE, ETAG, EXPIRES, LAST_MODIFIED, SET_COOKIE, VARY};
 use http::{HeaderMap, HeaderName, Method, StatusCode};
 
 use crate::age;
 use crate::field::cache_control::{RequestDirectives, ResponseDirectives, Scope};
 use crate::field::targeted::Control;
 use crate::field::vary::Vary;
-use crate::field::{date, list};
+use crate::field::{connection, date};
 use crate::freshness::{self, Lifetime, Source};
 use crate::message::{Exchange, Request, Response};
 use crate::policy::Policy;
 use crate::selecting;
 use crate::terms::{Marks, Terms, milliseconds};
-
-/// Fields of one connection, or for one proxy, which are never stored (RFC 9111, section 3.1; RFC 9110, section 7.6.1).
-const HOP_BY_HOP: [HeaderName; 10] = [
-    CONNECTION,
-    HeaderName::from_static("keep-alive"),
-    HeaderName::from_static("proxy-connection"),
-    HeaderName::from_static("proxy-authentication-info"),
-    PROXY_AUTHENTICATE,
-    PROXY_AUTHORIZATION,
-    TE,
-    TRAILER,
-    TRANSFER_ENCODING,
-    UPGRADE,
-];
 
 /// A response that may be stored.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -236,8 +219,7 @@ fn has_validator(fields: &HeaderMap) -> bool {
 ///
 /// A field that `no-cache` names could be stored and sent after validation; this cache doesn't have it then, either.
 pub fn withheld(fields: &HeaderMap, directives: &ResponseDirectives) -> Vec<HeaderName> {
-    let named = list::members(fields, &CONNECTION).filter_map(|name| HeaderName::from_bytes(name).ok());
-    let mut names: Vec<HeaderName> = HOP_BY_HOP.into_iter().chain(named).collect();
+    let mut names = connection::hop_by_hop(fields);
     names.extend_from_slice(directives.private.fields());
     names.extend_from_slice(directives.no_cache.fields());
     names.retain(|name| fields.contains_key(name));

@@ -6,6 +6,7 @@ use http::header::{ETAG, IF_MODIFIED_SINCE, IF_NONE_MATCH, IF_RANGE, LAST_MODIFI
 use http::{HeaderMap, HeaderValue, StatusCode};
 
 use crate::field::date;
+use crate::field::entity_tag::EntityTag;
 use crate::message::Response;
 use crate::reuse;
 
@@ -40,10 +41,9 @@ pub fn make_conditional(request: &mut HeaderMap, candidates: &[Candidate<'_>]) -
         request.remove(name);
     }
     let mut tags: Vec<&[u8]> = Vec::new();
-    for candidate in candidates {
-        if let Some(tag) = tag(candidate.fields).filter(|tag| !tags.contains(tag)) {
-            tags.push(tag);
-        }
+    for Candidate { fields, .. } in candidates {
+        let written = fields.get(ETAG).filter(|_| EntityTag::of(fields).is_some());
+        tags.extend(written.map(HeaderValue::as_bytes).filter(|tag| !tags.contains(tag)));
     }
     // Made of values of fields: always a valid value.
     if let (false, Ok(list)) = (tags.is_empty(), HeaderValue::from_bytes(&tags.join(&b", "[..]))) {
@@ -75,11 +75,12 @@ fn updated(answer: &HeaderMap, candidates: &[Candidate<'_>]) -> Vec<usize> {
     let matching = |matches: &dyn Fn(&HeaderMap) -> bool| -> Vec<usize> {
         (0..candidates.len()).filter(|index| matches(candidates[*index].fields)).collect()
     };
-    if let Some(told) = tag(answer) {
-        if !is_weak(told) {
-            return matching(&|fields| tag(fields) == Some(told));
+    if let Some(told) = EntityTag::of(answer) {
+        if !told.is_weak() {
+            return matching(&|fields| EntityTag::of(fields).is_some_and(|tag| tag.matches_strongly(&told)));
         }
-        return latest(matching(&|fields| tag(fields).map(opaque) == Some(opaque(told))), candidates);
+        let is_alike = |fields: &HeaderMap| EntityTag::of(fields).is_some_and(|tag| tag.matches_weakly(&told));
+        return latest(matching(&is_alike), candidates);
     }
     if let Some(modified) = date::of(answer, &LAST_MODIFIED) {
         return latest(matching(&|fields| date::of(fields, &LAST_MODIFIED) == Some(modified)), candidates);
@@ -90,19 +91,4 @@ fn updated(answer: &HeaderMap, candidates: &[Candidate<'_>]) -> Vec<usize> {
 
 fn latest(indices: Vec<usize>, candidates: &[Candidate<'_>]) -> Vec<usize> {
     indices.into_iter().max_by_key(|index| candidates[*index].received).into_iter().collect()
-}
-
-/// The entity tag of a response, if it has a well-formed one.
-fn tag(fields: &HeaderMap) -> Option<&[u8]> {
-    let tag = fields.get(ETAG)?.as_bytes();
-    let inner = opaque(tag).strip_prefix(b"\"")?.strip_suffix(b"\"")?;
-    (!inner.contains(&b'"')).then_some(tag)
-}
-
-fn is_weak(tag: &[u8]) -> bool {
-    tag.starts_with(b"W/")
-}
-
-fn opaque(tag: &[u8]) -> &[u8] {
-    tag.strip_prefix(b"W/").unwrap_or(tag)
 }

@@ -53,19 +53,20 @@ const FOR_ALL: [HeaderName; 24] = [
     HeaderName::from_static("x-forwarded-proto"),
 ];
 
-/// Drops what belongs to the connection on which a message came: the known fields and those that its `Connection` names.
-///
-/// A `Connection` can't take away fields that are for all, such as `Host` or `Cache-Control`. A `Content-Length` beside a
-/// `Transfer-Encoding` goes, too, since it isn't to be believed.
+/// The names of what belongs to the connection on which a message came, there or not: the known fields and those that its
+/// `Connection` names, but for those that are for all, such as `Host` or `Cache-Control`.
+pub fn hop_by_hop(fields: &HeaderMap) -> Vec<HeaderName> {
+    let named = list::members(fields, &CONNECTION).filter_map(|name| HeaderName::from_bytes(name).ok());
+    HOP_BY_HOP.into_iter().chain(named.filter(|name| !FOR_ALL.contains(name))).collect()
+}
+
+/// Drops what belongs to the connection on which a message came. A `Content-Length` beside a `Transfer-Encoding` goes, too, since
+/// it isn't to be believed.
 pub fn drop_hop_by_hop(fields: &mut HeaderMap) {
     if fields.contains_key(TRANSFER_ENCODING) {
         fields.remove(CONTENT_LENGTH);
     }
-    let named: Vec<HeaderName> = list::members(fields, &CONNECTION)
-        .filter_map(|name| HeaderName::from_bytes(name).ok())
-        .filter(|name| !FOR_ALL.contains(name))
-        .collect();
-    for name in named.iter().chain(&HOP_BY_HOP) {
+    for name in hop_by_hop(fields) {
         fields.remove(name);
     }
 }
