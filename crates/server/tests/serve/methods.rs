@@ -1,7 +1,11 @@
 //! Files are read only; an origin gets every method, and what it changes is forgotten.
 
-use crate::common::client::Reply;
-use crate::common::origin::Origin;
+use std::sync::Mutex;
+use std::sync::mpsc::channel;
+use std::thread;
+
+use crate::common::client::{Reply, ask};
+use crate::common::origin::{Origin, respond};
 use crate::common::server::{Server, Site};
 
 #[test]
@@ -47,4 +51,31 @@ fn what_a_change_concerns_is_asked_for_anew() {
     assert!(!is_hit("/made"), "what Location names");
     assert!(is_hit("/kept"), "Content-Location names another host's");
     assert!(is_hit("/wrong"), "nothing was changed");
+}
+
+#[test]
+fn what_was_asked_for_before_a_change_is_not_stored_behind_it() {
+    for client in ["X-None: 1", "Cache-Control: no-cache"] {
+        let (arrived, wait_for_arrival) = channel();
+        let (release, wait_for_release) = channel::<()>();
+        let wait_for_release = Mutex::new(wait_for_release);
+        let origin = Origin::raw(move |asked, stream| {
+            if asked.method == "GET" {
+                let _ = arrived.send(());
+                let _ = wait_for_release.lock().unwrap().recv();
+            }
+            respond(stream, 200, "Cache-Control: max-age=60", 4, b"page");
+        });
+        let server = Server::over_origin(&origin.url());
+        let address = server.address;
+        let first = thread::spawn(move || ask(address, "GET", "/", &[client]));
+        wait_for_arrival.recv().unwrap();
+        assert_eq!(server.ask("POST", "/", &["Content-Length: 0"]).status, 200);
+        // The second is for the request that is to come.
+        release.send(()).unwrap();
+        release.send(()).unwrap();
+        assert_eq!(first.join().unwrap().text(), "page");
+        assert!(!server.get("/").is_hit(), "{client}");
+        assert_eq!(origin.asked().len(), 3, "{client}");
+    }
 }

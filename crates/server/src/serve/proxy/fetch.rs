@@ -19,6 +19,7 @@ use super::answer::Answer;
 use super::fill::Fill;
 use super::intake::Intake;
 use super::pages::{self, Stored, group_tag};
+use super::purged::Mark;
 use super::{Ask, Proxy, failed, finish, hit, prepare};
 use crate::serve::body::Body;
 use crate::serve::origin::Fault;
@@ -31,6 +32,7 @@ impl Proxy {
     /// Asks for the whole response, or whether the stored one is still right: whatever the client has already, others may have
     /// nothing.
     pub(super) async fn fetch(self: &Arc<Self>, request: &Parts, mut ask: Ask) -> Response<Body> {
+        let mark = self.pages.purged.mark(&ask.key);
         loop {
             let mut asked = fields::of_forwarded_request(&request.headers, request.version);
             let is_question = validation::make_conditional(&mut asked, &candidates(ask.stored.as_deref()));
@@ -46,7 +48,12 @@ impl Proxy {
             let outcome = validation::interpret(told, &candidates(ask.stored.as_deref()));
             match (outcome, ask.stored.take()) {
                 (validation::Outcome::Updates(_), Some(stored)) => {
-                    return self.confirmed(request, stored, ask.why, &head.headers, exchange);
+                    let stored = self.confirmed(request, stored, &head.headers, exchange);
+                    if self.pages.purged.has_come_since(mark) {
+                        self.pages.store.remove(&stored.key);
+                    }
+                    let status = CacheStatus::forwarded(ask.why).forward_status(head.status);
+                    return hit::answer(request, *stored, status);
                 }
                 // It answers a question that was not asked any more: once without it.
                 (validation::Outcome::AskAgain | validation::Outcome::Updates(_), _) if is_question => {}
@@ -56,7 +63,7 @@ impl Proxy {
                 }
                 (_, stored) => {
                     ask.stored = stored;
-                    return self.receive(request, ask, Response::from_parts(head, incoming), exchange);
+                    return self.receive(request, ask, Response::from_parts(head, incoming), exchange, mark);
                 }
             }
         }
@@ -76,14 +83,12 @@ impl Proxy {
         &self,
         request: &Parts,
         mut stored: Box<Stored>,
-        why: Forward,
         answer: &HeaderMap,
         exchange: Exchange,
-    ) -> Response<Body> {
+    ) -> Box<Stored> {
         let fields = update::updated(&stored.found.head.fields, answer);
         self.pages.renew(&mut stored, &request.headers, fields, exchange);
-        let status = CacheStatus::forwarded(why).forward_status(http::StatusCode::NOT_MODIFIED);
-        hit::answer(request, *stored, status)
+        stored
     }
 
     /// The answer to a HEAD, and what it says of what is stored (RFC 9111, section 4.3.5).
@@ -104,7 +109,14 @@ impl Proxy {
     }
 
     /// A whole answer: into the volume, if it may be stored, and to the client.
-    fn receive(&self, request: &Parts, ask: Ask, response: Response<Incoming>, exchange: Exchange) -> Response<Body> {
+    fn receive(
+        &self,
+        request: &Parts,
+        ask: Ask,
+        response: Response<Incoming>,
+        exchange: Exchange,
+        mark: Mark,
+    ) -> Response<Body> {
         let (mut head, incoming) = response.into_parts();
         let timeout = self.origins.timeouts().piece;
         let status = CacheStatus::forwarded(ask.why).forward_status(head.status);
@@ -129,7 +141,8 @@ impl Proxy {
                     ticket.answered(&answer);
                 }
                 let left = storable.terms.fresh_for(SystemTime::now()).as_secs() as i64;
-                let fill = Fill { pages: Arc::clone(&self.pages), key: ask.key, answer, length, ticket: ask.ticket };
+                let fill =
+                    Fill { pages: Arc::clone(&self.pages), key: ask.key, answer, length, mark, _ticket: ask.ticket };
                 fill.start(incoming, timeout);
                 finish(&mut head.headers, head.version, &status.stored(true).ttl(left));
                 return arranged(request, head.status, head.headers, body, exchange);

@@ -12,6 +12,7 @@ use super::answer::Answer;
 use super::flight::Ticket;
 use super::intake::End;
 use super::pages::Pages;
+use super::purged::Mark;
 
 /// A response that is collected while it goes to those who asked for it.
 ///
@@ -23,8 +24,10 @@ pub(super) struct Fill {
     pub(super) answer: Arc<Answer>,
     /// How long the body will be, if that is known.
     pub(super) length: Option<u64>,
+    /// What was purged when the origin was asked.
+    pub(super) mark: Mark,
     /// Held until the entry can be found.
-    pub(super) ticket: Option<Ticket>,
+    pub(super) _ticket: Option<Ticket>,
 }
 
 /// The origin's body, piece by piece.
@@ -58,7 +61,7 @@ impl Fill {
         tokio::spawn(self.run(Pieces { incoming, timeout }));
     }
 
-    async fn run(mut self, mut pieces: Pieces) {
+    async fn run(self, mut pieces: Pieces) {
         let answer = Arc::clone(&self.answer);
         let bytes_max = self.pages.store.entry_bytes_max();
         let mut bytes = 0;
@@ -87,12 +90,14 @@ impl Fill {
         answer.intake.finish(End::Whole);
     }
 
-    fn keep(&mut self) {
-        let ticket = self.ticket.take();
-        if ticket.as_ref().is_some_and(Ticket::is_purged) {
-            return;
+    fn keep(&self) {
+        let Self { pages, key, answer, mark, .. } = self;
+        if !pages.purged.has_come_since(*mark) {
+            pages.keep(key, answer, generation);
         }
-        self.pages.keep(&self.key, &self.answer, generation);
+        if pages.purged.has_come_since(*mark) {
+            pages.store.remove(key);
+        }
     }
 }
 

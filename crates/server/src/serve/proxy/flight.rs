@@ -8,7 +8,6 @@
 
 use std::collections::HashMap;
 use std::collections::hash_map::Entry;
-use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
@@ -24,8 +23,6 @@ pub(crate) struct Flights {
 
 struct Flight {
     stage: watch::Sender<Stage>,
-    /// What it brings isn't to be stored: it was purged before it came.
-    is_purged: AtomicBool,
 }
 
 #[derive(Clone)]
@@ -72,24 +69,17 @@ impl Flights {
         match self.running().entry(key.to_vec()) {
             Entry::Occupied(flight) => Joined::Follow(Waiting(flight.get().stage.subscribe())),
             Entry::Vacant(place) => {
-                let flight =
-                    Arc::new(Flight { stage: watch::Sender::new(Stage::Asking), is_purged: AtomicBool::new(false) });
+                let flight = Arc::new(Flight { stage: watch::Sender::new(Stage::Asking) });
                 place.insert(Arc::clone(&flight));
                 Joined::Lead(Ticket { flights: Arc::clone(self), key: key.to_vec(), flight })
             }
         }
     }
 
-    /// Has what is under way for a key, or for a variant of it, not be stored; who asks from now on starts anew.
-    pub(crate) fn purge(&self, key: &[u8]) {
+    /// Who asks from now on for a key, or for a variant of it, starts anew.
+    pub(crate) fn leave(&self, key: &[u8]) {
         let is_of_key = |other: &[u8]| other.strip_prefix(key).is_some_and(|rest| rest.is_empty() || rest[0] == b' ');
-        self.running().retain(|other, flight| {
-            let stays = !is_of_key(other);
-            if !stays {
-                flight.is_purged.store(true, Ordering::Relaxed);
-            }
-            stays
-        });
+        self.running().retain(|other, _| !is_of_key(other));
     }
 }
 
@@ -97,11 +87,6 @@ impl Ticket {
     /// Lets the others read along.
     pub(crate) fn answered(&self, answer: &Arc<Answer>) {
         self.flight.stage.send_replace(Stage::Answered(Arc::clone(answer)));
-    }
-
-    /// Whether the answer must not be stored.
-    pub(crate) fn is_purged(&self) -> bool {
-        self.flight.is_purged.load(Ordering::Relaxed)
     }
 }
 

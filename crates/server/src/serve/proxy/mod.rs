@@ -20,6 +20,7 @@ mod fill;
 mod hit;
 mod pass;
 mod passes;
+mod purged;
 mod signpost;
 
 use std::net::IpAddr;

@@ -16,6 +16,7 @@ use http::{HeaderMap, Method, StatusCode};
 use super::answer::{Answer, Variant};
 use super::flight::Flights;
 use super::passes::Passes;
+use super::purged::Purged;
 use super::signpost::Signpost;
 use crate::serve::head::{Head, Kind};
 use crate::serve::store::{Found, Store, Times};
@@ -28,6 +29,7 @@ pub(crate) struct Pages {
     pub(crate) store: Store,
     pub(crate) flights: Arc<Flights>,
     pub(crate) passes: Passes,
+    pub(crate) purged: Purged,
     pub(crate) policy: Policy,
 }
 
@@ -51,7 +53,7 @@ pub(crate) enum Selection {
 
 impl Pages {
     pub(crate) fn new(store: Store, policy: Policy) -> Self {
-        Self { store, flights: Arc::default(), passes: Passes::new(), policy }
+        Self { store, flights: Arc::default(), passes: Passes::new(), purged: Purged::new(), policy }
     }
 
     /// Chooses among the stored responses of an address (RFC 9111, section 4.1).
@@ -147,8 +149,15 @@ impl Pages {
 
     /// Removes all responses of an address, and those that are under way.
     pub(crate) fn purge(&self, key: &[u8]) {
-        self.flights.purge(key);
+        self.purged.note(key);
+        self.flights.leave(key);
         self.store.remove(key);
+    }
+
+    /// Removes all responses that are in a group, given by its tag.
+    pub(crate) fn purge_group(&self, tag: &str) {
+        self.purged.note_group();
+        self.store.purge_tag(tag);
     }
 }
 

@@ -84,7 +84,7 @@ impl Proxy {
     /// Purges what a change has made wrong (RFC 9111, section 4.4; RFC 9875, section 3).
     fn invalidate(&self, request: &Parts, peer: &Peer, status: StatusCode, answer: &HeaderMap) {
         for group in groups::invalidated(&request.method, answer) {
-            self.pages.store.purge_tag(&group_tag(&self.origins.key(), &group));
+            self.pages.purge_group(&group_tag(&self.origins.key(), &group));
         }
         // The address as the client knows it: what the origin names in `Location` has its host.
         let host = peer.host.as_ref().and_then(|host| host.to_str().ok()).unwrap_or("localhost");
