@@ -3,7 +3,7 @@
 //! ```text
 //! listen/     sockets, workers, connections, the end of it all
 //!   service   one request in, one response out; the log line
-//!     files   --root: look-up, freshness by stat, loading       path, root, stamp
+//!     files/  --root: what the folder has, what is known of it, loading
 //!     proxy/  --origin: select, decide, ask, fill               origin/
 //!       store the volume: stored responses in and out           head
 //! ```
@@ -29,12 +29,9 @@ mod listen;
     )
 )]
 mod origin;
-mod path;
 mod proxy;
 mod reply;
-mod root;
 mod service;
-mod stamp;
 mod store;
 
 use std::fmt::Write as _;

@@ -14,12 +14,11 @@ use http::{HeaderValue, Request, Response, StatusCode};
 use hyper::body::Incoming;
 
 use super::body::Body;
-use super::files::Files;
+use super::files::{Files, FilesSettings, Root};
 use super::origin::{OriginSite, Origins, Settings};
 use super::proxy::Proxy;
 use super::proxy::pages::Pages;
 use super::reply;
-use super::root::Root;
 use super::store::Store;
 use crate::{Error, args};
 
@@ -42,7 +41,7 @@ impl Source {
         match (&serve.root, serve.origin.as_slice()) {
             (Some(path), _) => {
                 let root = Root::open(path).map_err(|source| Error::Root { path: path.clone(), source })?;
-                Ok(Self::Files(Arc::new(Files::new(root, store))))
+                Ok(Self::Files(Arc::new(Files::new(root, Arc::new(store), FilesSettings::default()))))
             }
             // The command line demands one of the two.
             (None, []) => Err(Error::NoSource),
