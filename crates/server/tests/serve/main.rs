@@ -16,6 +16,7 @@ mod demo;
 mod files;
 mod head;
 mod hop_by_hop;
+mod large_file;
 mod life_of_a_response;
 mod mad_origin;
 mod methods;

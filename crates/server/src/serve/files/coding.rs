@@ -68,14 +68,19 @@ pub(super) fn is_packed(path: &Path) -> bool {
 ///
 /// A coding counts only if it is named: `*` is said by clients that decode nothing. Where the client wants none of all there are it
 /// gets the one without coding.
-pub(super) fn choose(codings: &[Option<Coding>], request: &HeaderMap) -> usize {
+pub(super) fn choose(
+    codings: impl DoubleEndedIterator<Item = Option<Coding>> + ExactSizeIterator,
+    request: &HeaderMap,
+) -> usize {
+    if codings.len() < 2 {
+        return 0;
+    }
     let Some(preferences) = quality::preferences(request, &ACCEPT_ENCODING) else { return 0 };
     let wanted = |coding: Coding| quality::named(&preferences, coding.name()).unwrap_or(0);
     let plain = quality::of_coding(&preferences, "identity");
     codings
-        .iter()
         .enumerate()
-        .filter_map(|(place, coding)| Some((place, wanted((*coding)?))))
+        .filter_map(|(place, coding)| Some((place, wanted(coding?))))
         .filter(|(_, quality)| *quality > 0 && *quality >= plain)
         // The last of the largest: so backwards.
         .rev()
@@ -111,15 +116,15 @@ mod tests {
             ("br;q=2", 0),
         ] {
             let request = HeaderMap::from_iter([(ACCEPT_ENCODING, HeaderValue::from_static(accepted))]);
-            assert_eq!(choose(&all, &request), place, "{accepted}");
+            assert_eq!(choose(all.into_iter(), &request), place, "{accepted}");
         }
-        assert_eq!(choose(&all, &HeaderMap::new()), 0, "who says nothing may decode nothing");
+        assert_eq!(choose(all.into_iter(), &HeaderMap::new()), 0, "who says nothing may decode nothing");
     }
 
     #[test]
     fn only_what_is_there_is_chosen() {
         let request = HeaderMap::from_iter([(ACCEPT_ENCODING, HeaderValue::from_static("br, zstd;q=0.9, gzip;q=0.8"))]);
-        assert_eq!(choose(&[None], &request), 0);
-        assert_eq!(choose(&[None, Some(Coding::Zstandard), Some(Coding::Gzip)], &request), 1);
+        assert_eq!(choose([None].into_iter(), &request), 0);
+        assert_eq!(choose([None, Some(Coding::Zstandard), Some(Coding::Gzip)].into_iter(), &request), 1);
     }
 }

@@ -42,6 +42,8 @@ use super::watches::{About, Premise, Watches};
 pub(super) const TRUST: Duration = Duration::from_secs(1);
 /// Of so many paths something is known at most.
 const KNOWN_MAX: usize = 16_384;
+/// So many watches are kept at most; each costs the kernel about a kilobyte.
+const WATCHES_MAX: usize = 4 * KNOWN_MAX;
 /// Longer paths are looked at each time: anybody can make them up.
 const PATH_BYTES_MAX: usize = 512;
 
@@ -112,6 +114,12 @@ impl Memory {
     /// Those of [`Watches::premise`].
     pub(super) fn premise(&self, place: BorrowedFd<'_>, about: About<'_>) -> io::Result<Arc<Premise>> {
         let mut state = self.change();
+        if state.watches.count() >= WATCHES_MAX {
+            state.sweep(&self.inotify, Instant::now());
+            if state.watches.count() >= WATCHES_MAX {
+                return Err(Errno::NOSPC.into());
+            }
+        }
         match state.watches.premise(&self.inotify, place, about) {
             Err(error) if error.raw_os_error() == Some(Errno::NOSPC.raw_os_error()) => {
                 state.sweep(&self.inotify, Instant::now());

@@ -84,11 +84,24 @@ impl Files {
 
     /// Answers a GET or a HEAD where there is nobody else to ask.
     pub(crate) async fn answer(&self, request: &Parts) -> Response<Body> {
-        match FilePath::parse(request.uri.path(), self.folder.serves_dotfiles()) {
-            Ok(path) => self.answer_path(request, &path).await.unwrap_or_else(not_found),
-            Err(Refusal::Malformed) => reply::error(StatusCode::BAD_REQUEST, "the path is malformed"),
-            Err(Refusal::Hidden) => not_found(),
+        match self.find_answer(request).await {
+            Some(response) => response,
+            None if self.parse(request) == Err(Refusal::Malformed) => {
+                reply::error(StatusCode::BAD_REQUEST, "the path is malformed")
+            }
+            None => not_found(),
         }
+    }
+
+    /// Answers a GET or a HEAD, if there is something at its path. A path that no file can have is nothing, too: another may know
+    /// it. What is there and can't be read is an answer, 403 or 500.
+    pub(crate) async fn find_answer(&self, request: &Parts) -> Option<Response<Body>> {
+        let path = self.parse(request).ok()?;
+        self.answer_path(request, &path).await
+    }
+
+    fn parse(&self, request: &Parts) -> Result<FilePath, Refusal> {
+        FilePath::parse(request.uri.path(), self.folder.serves_dotfiles())
     }
 
     async fn answer_path(&self, request: &Parts, path: &FilePath) -> Option<Response<Body>> {
@@ -108,8 +121,7 @@ impl Files {
                 Found::Folder => return Some(redirect(path, request.uri.query())),
                 Found::File(forms) => forms,
             };
-            let codings: Vec<_> = forms.iter().map(|form| form.coding).collect();
-            let chosen = coding::choose(&codings, &request.headers);
+            let chosen = coding::choose(forms.iter().map(|form| form.coding), &request.headers);
             let form = &forms[chosen];
             if let Some(response) = self.answer_without_file(request, form, now) {
                 return Some(response);
@@ -227,3 +239,6 @@ fn failed(error: &io::Error) -> Response<Body> {
     tracing::warn!(%error, "a file could not be read");
     reply::error(StatusCode::INTERNAL_SERVER_ERROR, "the file could not be read")
 }
+
+#[cfg(test)]
+mod tests;

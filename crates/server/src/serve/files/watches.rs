@@ -152,7 +152,6 @@ impl Watches {
         }
     }
 
-    #[cfg(test)]
     pub(super) fn count(&self) -> usize {
         self.0.len()
     }
