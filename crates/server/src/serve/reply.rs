@@ -39,17 +39,21 @@ pub(crate) fn representation(
     received: SystemTime,
     value: Bytes,
 ) -> Response<Body> {
-    let slice = |range: Range<u64>| value.slice(range.start as usize..range.end as usize);
-    representation_of(role, request, code, fields, received, value.len() as u64, |content| match content {
-        Content::Bytes(range) => Body::whole(slice(range)),
-        Content::Parts(parts) => {
-            let pieces = parts.stretches().map(|stretch| match stretch {
-                Stretch::Head(text) => Bytes::from(text),
-                Stretch::Bytes(range) => slice(range),
-            });
-            Body::pieces(pieces.collect())
+    let length = value.len() as u64;
+    let body = move |content| {
+        let slice = |range: Range<u64>| value.slice(range.start as usize..range.end as usize);
+        match content {
+            Content::Bytes(range) => Body::whole(slice(range)),
+            Content::Parts(parts) => {
+                let pieces = parts.stretches().map(|stretch| match stretch {
+                    Stretch::Head(text) => Bytes::from(text),
+                    Stretch::Bytes(range) => slice(range),
+                });
+                Body::pieces(pieces.collect())
+            }
         }
-    })
+    };
+    representation_of(role, request, code, fields, received, length, body)
 }
 
 /// The same of a representation of `length` bytes that `body` can make a body of. It isn't asked where none is sent.

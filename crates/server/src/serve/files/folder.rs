@@ -101,13 +101,13 @@ impl Folder {
     fn find(&self, path: &FilePath, now: SystemTime, walk: &mut Option<Walk<'_>>) -> io::Result<(Found, Vec<File>)> {
         if path.is_folder {
             return match self.find_index(path.relative(), walk)? {
-                Some((index, file, metadata)) => self.forms(index, file, &metadata, now, walk),
+                Some((index, file, metadata)) => Ok(self.forms(index, file, &metadata, now, walk)),
                 None => Ok((Found::Nothing, Vec::new())),
             };
         }
         match self.open(path.relative(), walk)? {
             Some((file, metadata)) if metadata.is_file() => {
-                self.forms(path.relative().to_owned(), file, &metadata, now, walk)
+                Ok(self.forms(path.relative().to_owned(), file, &metadata, now, walk))
             }
             Some((_, metadata)) if metadata.is_dir() && self.find_index(path.relative(), walk)?.is_some() => {
                 Ok((Found::Folder, Vec::new()))
@@ -137,7 +137,7 @@ impl Folder {
         metadata: &Metadata,
         now: SystemTime,
         walk: &mut Option<Walk<'_>>,
-    ) -> io::Result<(Found, Vec<File>)> {
+    ) -> (Found, Vec<File>) {
         let content_type = content_type(&plain);
         let stamp = Stamp::of(metadata);
         let mut forms = vec![Form { coding: None, path: plain, stamp, fields: HeaderMap::new() }];
@@ -159,7 +159,7 @@ impl Folder {
         for form in &mut forms {
             form.fields = fields(form, &content_type, is_chosen, now);
         }
-        Ok((Found::File(forms), files))
+        (Found::File(forms), files)
     }
 
     /// Whether a packed file may hold another version than the plain one: it is older.

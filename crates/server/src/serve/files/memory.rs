@@ -23,8 +23,8 @@
 //!
 //! A mount over a folder; in some versions, what comes by `io_uring` or `splice`; bytes written through a map of a file, which
 //! not even a look can tell before the file has its new time. So nothing is known for longer than [`TRUST`]: then it is looked
-//! at again. Of file systems that others change, too, nothing is known at
-//! all ([`super::watches::is_local`]), nor of what the kernel gives no watch for: there each request looks.
+//! at again. Of file systems that others change, too, nothing is known at all ([`super::watches::is_local`]), nor of what the
+//! kernel gives no watch for: there each request looks.
 
 use std::collections::HashMap;
 use std::io;
