@@ -122,6 +122,7 @@ impl Settings {
         let nowhere = |path: &Path| Spanned::new(0..0, path.to_owned());
         let mut settings = Self::default();
         settings.server.listen = flags.listen.iter().map(|address| Spanned::new(0..0, *address)).collect();
+        settings.server.access_log = flags.access_log().map(|log| Spanned::new(0..0, log));
         settings.cache.path = cache.map(nowhere);
         settings.cache.size = flags.size.map(SizeWithin);
         let mut site = site::Site { root: flags.root.as_deref().map(nowhere), ..site::Site::default() };

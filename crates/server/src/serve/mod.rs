@@ -2,7 +2,7 @@
 //!
 //! ```text
 //! listen/     sockets, workers, connections, the end of it all
-//!   service   one request in, one response out; the log line
+//!   service   one request in, one response out
 //!     files   --root: look-up, freshness by stat, loading       path, root, stamp
 //!     proxy/  --origin: select, decide, ask, fill               origin/
 //!       store the volume: stored responses in and out           head
@@ -21,6 +21,7 @@ mod fields;
 mod files;
 mod head;
 mod listen;
+mod log;
 #[cfg_attr(
     not(test),
     expect(
@@ -45,7 +46,9 @@ use std::path::Path;
 use eyewall::{Cache, Options};
 use tracing::Level;
 
+use crate::config::settings::Limits;
 use crate::{Error, Outcome, args, units, volume};
+use log::Log;
 pub use origin::{OriginUrl, TrustError};
 use service::{Service, Source};
 
@@ -62,7 +65,10 @@ pub(crate) fn run(cache: Option<&Path>, serve: &args::Serve) -> Result<Outcome, 
     let sockets = listen::Sockets::bind(&serve.listen, workers)?;
     let announced = source.clone();
     let ready = |addresses: &[SocketAddr]| announce(addresses, &announced, &cache);
-    listen::run(sockets, move || Service::new(&source), ready)?;
+    let limits = Limits::default();
+    let log = serve.access_log().as_ref().map(Log::start).transpose()?;
+    let lines = log.as_ref().map(Log::lines);
+    listen::run(sockets, &limits, lines.as_ref(), move || Service::new(&source), ready)?;
     Ok(Outcome::Done)
 }
 
@@ -100,12 +106,8 @@ fn announce(addresses: &[SocketAddr], source: &Source, cache: &Cache) {
     let _ = io::stdout().write_all(text.as_bytes()).and_then(|()| io::stdout().flush());
 }
 
-fn start_log(verbose: u8) {
-    let level = match verbose {
-        0 => Level::WARN,
-        1 => Level::INFO,
-        _ => Level::DEBUG,
-    };
+fn start_log(is_verbose: bool) {
+    let level = if is_verbose { Level::DEBUG } else { Level::WARN };
     // Fails only if a program that embeds this library has a log of its own, which then serves.
     let _ = tracing_subscriber::fmt().with_max_level(level).with_writer(io::stderr).with_ansi(false).try_init();
 }

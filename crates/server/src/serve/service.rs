@@ -3,10 +3,8 @@
 use std::fmt;
 use std::net::IpAddr;
 use std::sync::Arc;
-use std::time::Instant;
 
 use eyewall::Cache;
-use eyewall_http::field::cache_status::CACHE_STATUS;
 use eyewall_http::policy::{InvalidAge, Policy};
 use eyewall_http::reuse;
 use http::header::ALLOW;
@@ -90,21 +88,11 @@ impl Service {
 
     /// Answers a request of the client that has this address.
     pub(crate) async fn answer(&self, request: Request<Incoming>, client: IpAddr) -> Response<Body> {
-        let started = Instant::now();
-        let line = (request.method().clone(), request.uri().clone());
-        let response = match self {
+        match self {
             Self::Files(files) if reuse::is_answerable(request.method()) => files.answer(&request.into_parts().0).await,
             Self::Files(_) => method_not_allowed(),
             Self::Origin(proxy) => proxy.answer(request, client).await,
-        };
-        tracing::info!(
-            method = %line.0,
-            target = %line.1,
-            status = response.status().as_u16(),
-            cache = response.headers().get(CACHE_STATUS).and_then(|value| value.to_str().ok()).unwrap_or("-"),
-            microseconds = started.elapsed().as_micros() as u64,
-        );
-        response
+        }
     }
 }
 
