@@ -7,6 +7,7 @@
 //!     proxy/  --origin: select, decide, ask, fill               origin/
 //!       store the volume: stored responses in and out           head
 //! ```
+//! `log/` writes a line for each request, from where a connection has its head until its response has left.
 //! What may be stored and used again says `eyewall-http`.
 //!
 //! A body that is stored goes out from the pinned entry: [`bytes::Bytes::from_owner`] over an

@@ -6,7 +6,7 @@ use std::process::Stdio;
 
 use rustix::process::{Pid, Signal, kill_process};
 
-use crate::common::client::{connect, send};
+use crate::common::client::{Reply, connect, send};
 use crate::common::command::{eyewall, run};
 use crate::common::origin::Origin;
 use crate::common::server::{Server, Site};
@@ -155,22 +155,21 @@ fn all_lines_are_there_when_the_server_has_ended() {
     let folder = Folder::new();
     let origin = Origin::counting("Cache-Control: max-age=60");
     let server = logging(&folder.log(), "json", &origin);
+    server.get_until("/", Reply::is_hit);
     let mut client = connect(server.address);
-    for number in 0..500 {
-        write!(client, "GET /{} HTTP/1.1\r\nHost: test\r\n\r\n", number % 7).unwrap();
-        let mut head = Vec::new();
-        while !head.ends_with(b"\r\n\r\n") {
+    for _ in 0..500 {
+        client.write_all(b"GET / HTTP/1.1\r\nHost: test\r\n\r\n").unwrap();
+        let mut reply = Vec::new();
+        while !reply.ends_with(b"\r\n\r\n1") {
             let mut byte = [0];
             client.read_exact(&mut byte).unwrap();
-            head.extend(byte);
+            reply.extend(byte);
         }
-        // The body: a number of one digit.
-        client.read_exact(&mut [0]).unwrap();
     }
     let objects = objects_of(server, &folder.log());
-    assert_eq!(objects.len(), 500);
-    assert_eq!(objects.iter().filter(|object| object["cache"] == "hit").count(), 493);
-    assert!(objects.iter().all(|object| object["bytes"] == 1));
+    assert!(objects.len() > 500, "{}", objects.len());
+    let last = &objects[objects.len() - 500..];
+    assert!(last.iter().all(|object| object["cache"] == "hit" && object["bytes"] == 1));
 }
 
 #[test]

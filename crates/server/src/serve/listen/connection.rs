@@ -107,12 +107,13 @@ pub(super) async fn converse(
 impl Common {
     async fn answer(&self, mut request: Request<Incoming>, client: IpAddr, open: Open) -> Response<Sent> {
         let mut entry = self.log.as_ref().map(|log| log.entry(&request, client));
-        let answering = async {
+        // Pinned, so that the two ways to wait for it have one place for it.
+        let answering = pin!(async {
             match gate::pass(&mut request, &self.limits) {
                 Ok(()) => self.service.answer(request, client).await,
                 Err(refusal) => refusal,
             }
-        };
+        });
         let response = match &mut entry {
             None => answering.await,
             Some(entry) => {

@@ -7,7 +7,7 @@ use std::time::Duration;
 use bytes::Bytes;
 use eyewall::Options;
 use http::{Request, StatusCode};
-use http_body_util::{BodyExt as _, Empty, Full};
+use http_body_util::{BodyExt as _, Full};
 use hyper::client::conn::http2;
 use hyper_util::rt::{TokioExecutor, TokioIo};
 use tempfile::TempDir;
@@ -150,7 +150,7 @@ async fn a_response_that_is_taken_slowly_is_not_idle() {
         bytes.extend_from_slice(&piece[..count]);
         sleep(25 * SECOND).await;
     }
-    assert_eq!(bytes.iter().filter(|byte| **byte == b'x').count(), 20_000);
+    assert!(bytes.ends_with(&[b'x'; 20_000]), "{} bytes", bytes.len());
 }
 
 #[tokio::test(start_paused = true)]
@@ -184,29 +184,22 @@ async fn http_2_has_the_same_limits() {
     let io = TokioIo::new(connected.client);
     let (mut sender, connection) = http2::handshake(TokioExecutor::new(), io).await.unwrap();
     let ended = tokio::spawn(connection);
-    let request = |body: &'static str, count: usize| {
+    for (bytes, fields, status) in [
+        (0, 5, StatusCode::METHOD_NOT_ALLOWED),
+        (0, 9, StatusCode::REQUEST_HEADER_FIELDS_TOO_LARGE),
+        (101, 0, StatusCode::PAYLOAD_TOO_LARGE),
+    ] {
         let mut request = Request::post("http://a/");
-        for number in 0..count {
+        for number in 0..fields {
             request = request.header(format!("f{number}"), "x");
         }
-        request.body(Full::new(Bytes::from(body)).map_err(|never| match never {}).boxed()).unwrap()
-    };
-    let large: &'static str =
-        "xxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxx";
-    assert_eq!(large.len(), 101);
-    for (body, count, status) in [
-        ("", 5, StatusCode::METHOD_NOT_ALLOWED),
-        ("", 9, StatusCode::REQUEST_HEADER_FIELDS_TOO_LARGE),
-        (large, 0, StatusCode::PAYLOAD_TOO_LARGE),
-    ] {
-        let response = sender.send_request(request(body, count)).await.unwrap();
+        let request = request.body(Full::new(Bytes::from(vec![b'x'; bytes]))).unwrap();
+        let response = sender.send_request(request).await.unwrap();
         assert_eq!(response.status(), status);
-        let _ = response.into_body().collect().await;
+        response.into_body().collect().await.unwrap();
     }
     let started = Instant::now();
     ended.await.unwrap().unwrap();
     connected.server.await.unwrap();
     assert_eq!(started.elapsed().as_secs(), 30, "it answers pings, and has no request");
-    let empty = Empty::<Bytes>::new().map_err(|never| match never {}).boxed();
-    assert!(sender.send_request(Request::new(empty)).await.is_err());
 }
