@@ -118,6 +118,7 @@ impl Settings {
         let mut settings = Self::default();
         settings.server.listen = flags.listen.iter().map(|address| Spanned::new(0..0, *address)).collect();
         settings.server.workers = flags.workers.map(|workers| Within(workers.get().into()));
+        settings.server.access_log = flags.access_log().map(|log| Spanned::new(0..0, log));
         settings.cache.path = cache.map(nowhere);
         settings.cache.size = flags.size.map(SizeWithin);
         let mut site = site::Site { root: flags.root.as_deref().map(nowhere), ..site::Site::default() };

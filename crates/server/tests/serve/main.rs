@@ -5,6 +5,7 @@
 #[path = "../common/mod.rs"]
 mod common;
 
+mod access_log;
 mod authorization;
 mod body_cut_short;
 mod changed_file;
