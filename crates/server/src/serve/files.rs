@@ -97,7 +97,7 @@ impl Files {
         if let Some(found) = self.store.find(&key)
             && found.head.kind == Kind::File(stamp)
         {
-            return respond(request, fields, &CacheStatus::hit(), found.value());
+            return respond(request, fields, &CacheStatus::hit(), &found.value());
         }
         if request.method == Method::HEAD {
             return unread(fields, &stamp, "head", Body::empty());
@@ -130,12 +130,12 @@ impl Files {
         });
         match reading.await.unwrap_or_else(|_| Err(io::ErrorKind::Other.into())) {
             Ok((value, true)) => {
-                respond(request, fields, &CacheStatus::forwarded(Forward::UriMiss).stored(true), value)
+                respond(request, fields, &CacheStatus::forwarded(Forward::UriMiss).stored(true), &value)
             }
             Ok((value, false)) => {
                 let mut fields = fields;
                 drop_validators(&mut fields);
-                respond(request, fields, &CacheStatus::forwarded(Forward::UriMiss).detail("just-changed"), value)
+                respond(request, fields, &CacheStatus::forwarded(Forward::UriMiss).detail("just-changed"), &value)
             }
             Err(error) => failed(&error),
         }
@@ -148,7 +148,7 @@ impl Files {
     }
 }
 
-fn respond(request: &Parts, mut fields: HeaderMap, status: &CacheStatus, value: Bytes) -> Response<Body> {
+fn respond(request: &Parts, mut fields: HeaderMap, status: &CacheStatus, value: &Bytes) -> Response<Body> {
     fields.insert(ACCEPT_RANGES, range::BYTES);
     status.append_to(&mut fields, NAME);
     reply::representation(Role::Origin, request, StatusCode::OK, fields, SystemTime::now(), value)

@@ -1,10 +1,11 @@
 //! The head of a stored response, as it lies in the entry's metadata.
 //!
 //! ```text
-//! byte 0   version, 2        another one: not ours to read, so a miss
-//! byte 1   kind              0 a response, 1 a signpost, 2 a file
+//! byte 0   version, 3        another one: not ours to read, so a miss
+//! byte 1   kind              0 a response, 1 a signpost, 2 a file, 3 a response in fragments, 4 a fragment
 //! 2..4     status            little-endian, as all numbers here
-//! 4..36    kind 0 only: the terms of its reuse (`eyewall_http::terms`)
+//! 4..36    kinds 0 and 3 only: the terms of its reuse (`eyewall_http::terms`)
+//! 36..56   kind 3 only: length of the body, generation, bytes of a fragment (`proxy/fragments/layout.rs`)
 //! 4..44    kind 2 only: device, inode, size, modified and changed in nanoseconds
 //! then each field: name (1..=N an index into NAMES; else 0, a length byte, the name), two bytes of length, the value
 //! ```
@@ -17,9 +18,10 @@ use http::header::{
 };
 use http::{HeaderMap, HeaderName, HeaderValue, StatusCode};
 
+use super::proxy::fragments::layout::Layout;
 use super::stamp::Stamp;
 
-const VERSION: u8 = 2;
+const VERSION: u8 = 3;
 /// Names that cost one byte. Part of the format: a change here is a new version.
 const NAMES: [HeaderName; 22] = [
     CONTENT_TYPE,
@@ -62,6 +64,10 @@ pub(crate) enum Kind {
     Signpost,
     /// The value is a file as it was when it had this stamp.
     File(Stamp),
+    /// The content of a response of the origin lies in entries of its own (`proxy/fragments`); there is no value.
+    Fragmented(Terms, Layout),
+    /// The value is a fragment of such a content.
+    Fragment,
 }
 
 impl Head {
@@ -73,11 +79,17 @@ impl Head {
             Kind::Response(_) => 0,
             Kind::Signpost => 1,
             Kind::File(_) => 2,
+            Kind::Fragmented(..) => 3,
+            Kind::Fragment => 4,
         });
         bytes.extend(self.status.as_u16().to_le_bytes());
         match &self.kind {
             Kind::Response(terms) => bytes.extend(terms.to_bytes()),
-            Kind::Signpost => {}
+            Kind::Fragmented(terms, layout) => {
+                bytes.extend(terms.to_bytes());
+                bytes.extend(layout.to_bytes());
+            }
+            Kind::Signpost | Kind::Fragment => {}
             Kind::File(stamp) => bytes.extend(stamp.to_bytes()),
         }
         for (name, value) in &self.fields {
@@ -105,6 +117,11 @@ impl Head {
             0 => Kind::Response(Terms::from_bytes(reader.array::<TERMS_BYTES>()?)?),
             1 => Kind::Signpost,
             2 => Kind::File(Stamp::from_bytes(reader.array()?)),
+            3 => Kind::Fragmented(
+                Terms::from_bytes(reader.array::<TERMS_BYTES>()?)?,
+                Layout::from_bytes(reader.array()?)?,
+            ),
+            4 => Kind::Fragment,
             _ => return None,
         };
         let mut fields = HeaderMap::new();
@@ -168,7 +185,7 @@ mod tests {
         let mut bytes = head().encode().unwrap();
         bytes[0] += 1;
         assert_eq!(Head::decode(&bytes), None);
-        for foreign in [&b""[..], b"\x01", b"hello, world", &[2, 9, 200, 0], &[2, 1, 0, 0], &[2, 0, 200, 0, 1]] {
+        for foreign in [&b""[..], b"\x01", b"hello, world", &[3, 9, 200, 0], &[3, 1, 0, 0], &[3, 0, 200, 0, 1]] {
             assert_eq!(Head::decode(foreign), None);
         }
     }

@@ -1,6 +1,5 @@
 //! Responses that more than one place makes.
 
-use std::ops::Range;
 use std::time::SystemTime;
 
 use bytes::Bytes;
@@ -24,21 +23,50 @@ pub(crate) fn error(status: StatusCode, words: &str) -> Response<Body> {
     response(status, fields, Body::whole(format!("{} {reason}: {words}\n", status.as_u16())))
 }
 
-/// A representation that is at hand as a whole: all of it, the ranges that are wanted, its head alone, 304 or 412.
+/// What a request gets of a representation.
+pub(crate) enum Arranged {
+    /// A head alone, or an error.
+    Complete(Response<Body>),
+    /// This head, and as its body these stretches.
+    Content(StatusCode, HeaderMap, Vec<Stretch>),
+}
+
+/// All of a representation of this length, the ranges of it that are wanted, its head alone, 304 or 412.
+pub(crate) fn arrange(
+    role: Role,
+    request: &Parts,
+    code: StatusCode,
+    fields: HeaderMap,
+    received: SystemTime,
+    length: u64,
+) -> Arranged {
+    let current = Representation { status: code, fields: &fields, received };
+    match precondition::evaluate(role, &request.method, &request.headers, Some(&current)) {
+        Outcome::NotModified => Arranged::Complete(not_modified(&fields)),
+        Outcome::Failed => Arranged::Complete(error(StatusCode::PRECONDITION_FAILED, "the precondition doesn't hold")),
+        Outcome::Partial(asked) => part(fields, length, &asked),
+        Outcome::Proceed => whole(&request.method, code, fields, length),
+    }
+}
+
+/// The same of a representation that is at hand.
 pub(crate) fn representation(
     role: Role,
     request: &Parts,
     code: StatusCode,
     fields: HeaderMap,
     received: SystemTime,
-    value: Bytes,
+    value: &Bytes,
 ) -> Response<Body> {
-    let current = Representation { status: code, fields: &fields, received };
-    match precondition::evaluate(role, &request.method, &request.headers, Some(&current)) {
-        Outcome::NotModified => not_modified(&fields),
-        Outcome::Failed => error(StatusCode::PRECONDITION_FAILED, "the precondition doesn't hold"),
-        Outcome::Partial(asked) => part(fields, value, &asked),
-        Outcome::Proceed => whole(&request.method, code, fields, value),
+    match arrange(role, request, code, fields, received, value.len() as u64) {
+        Arranged::Complete(answer) => answer,
+        Arranged::Content(code, fields, stretches) => {
+            let pieces = stretches.into_iter().map(|stretch| match stretch {
+                Stretch::Head(text) => Bytes::from(text),
+                Stretch::Bytes(range) => value.slice(range.start as usize..range.end as usize),
+            });
+            response(code, fields, Body::pieces(pieces.collect()))
+        }
     }
 }
 
@@ -51,37 +79,33 @@ pub(crate) fn not_modified(fields: &HeaderMap) -> Response<Body> {
     )
 }
 
-fn whole(method: &Method, code: StatusCode, mut fields: HeaderMap, value: Bytes) -> Response<Body> {
+fn whole(method: &Method, code: StatusCode, mut fields: HeaderMap, length: u64) -> Arranged {
     if code != StatusCode::NO_CONTENT {
-        fields.insert(CONTENT_LENGTH, HeaderValue::from(value.len()));
+        fields.insert(CONTENT_LENGTH, HeaderValue::from(length));
     }
-    let body = if method == Method::HEAD { Body::empty() } else { Body::whole(value) };
-    response(code, fields, body)
+    if method == Method::HEAD {
+        return Arranged::Complete(response(code, fields, Body::empty()));
+    }
+    Arranged::Content(code, fields, vec![Stretch::Bytes(0..length)])
 }
 
-fn part(fields: HeaderMap, value: Bytes, asked: &ByteRanges) -> Response<Body> {
-    let length = value.len() as u64;
-    let slice = |range: Range<u64>| value.slice(range.start as usize..range.end as usize);
+fn part(fields: HeaderMap, length: u64, asked: &ByteRanges) -> Arranged {
     match ranges::select(asked, length) {
-        Served::Whole => whole(&Method::GET, StatusCode::OK, fields, value),
+        Served::Whole => whole(&Method::GET, StatusCode::OK, fields, length),
         Served::Part(range) => match ranges::fields_of_part(&fields, &range, Some(length)) {
-            Some(fields) => response(StatusCode::PARTIAL_CONTENT, fields, Body::whole(slice(range))),
-            None => whole(&Method::GET, StatusCode::OK, fields, value),
+            Some(fields) => Arranged::Content(StatusCode::PARTIAL_CONTENT, fields, vec![Stretch::Bytes(range)]),
+            None => whole(&Method::GET, StatusCode::OK, fields, length),
         },
         Served::Parts(parts) => {
             let body = boundary().and_then(|boundary| Multipart::new(&fields, parts, Some(length), boundary));
-            let Some(body) = body else { return whole(&Method::GET, StatusCode::OK, fields, value) };
-            let pieces = body.stretches().map(|stretch| match stretch {
-                Stretch::Head(text) => Bytes::from(text),
-                Stretch::Bytes(range) => slice(range),
-            });
-            response(StatusCode::PARTIAL_CONTENT, body.fields(&fields), Body::pieces(pieces.collect()))
+            let Some(body) = body else { return whole(&Method::GET, StatusCode::OK, fields, length) };
+            Arranged::Content(StatusCode::PARTIAL_CONTENT, body.fields(&fields), body.stretches().collect())
         }
         Served::Unsatisfiable => {
             let mut response = error(StatusCode::RANGE_NOT_SATISFIABLE, "there are no such bytes");
             response.headers_mut().extend(ranges::fields_of_unsatisfiable(length));
             response.headers_mut().extend(fields.get(CACHE_STATUS).map(|told| (CACHE_STATUS, told.clone())));
-            response
+            Arranged::Complete(response)
         }
     }
 }

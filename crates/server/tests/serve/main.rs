@@ -14,6 +14,7 @@ mod counted_once;
 mod dead_origin;
 mod demo;
 mod files;
+mod fragments;
 mod head;
 mod hop_by_hop;
 mod life_of_a_response;

@@ -6,6 +6,7 @@ use eyewall_http::selecting;
 use eyewall_http::terms::Terms;
 use http::{HeaderMap, HeaderName, StatusCode};
 
+use super::fragments::Object;
 use super::intake::Intake;
 
 /// What all get who wait for it.
@@ -17,7 +18,15 @@ pub(crate) struct Answer {
     pub(crate) variant: Option<Variant>,
     /// By which it can be purged together with others.
     pub(crate) tags: Vec<String>,
-    pub(crate) intake: Arc<Intake>,
+    pub(crate) content: Content,
+}
+
+/// Where the body of an answer comes by.
+pub(crate) enum Content {
+    /// It may become one entry; if its length is known it is short enough for that.
+    Whole { intake: Arc<Intake>, length: Option<u64> },
+    /// It comes in fragments.
+    Fragments(Arc<Object>),
 }
 
 /// By what a response was chosen among others of its address.

@@ -4,29 +4,24 @@ use std::sync::Arc;
 use std::time::SystemTime;
 
 use eyewall_http::field::cache_status::{CacheStatus, Forward};
-use eyewall_http::field::groups;
 use eyewall_http::message::{self, Exchange};
 use eyewall_http::precondition::{self, Outcome, Representation, Role};
 use eyewall_http::reuse;
 use eyewall_http::update::{self, HeadEffect};
 use eyewall_http::validation::{self, Candidate};
-use http::header::{AGE, CONTENT_LENGTH};
+use http::header::CONTENT_LENGTH;
 use http::request::Parts;
-use http::{HeaderMap, HeaderValue, Method, Response};
+use http::{HeaderMap, Method, Response, StatusCode};
 use hyper::body::Incoming;
 
-use super::answer::Answer;
-use super::fill::Fill;
-use super::intake::Intake;
-use super::pages::{self, Stored, group_tag};
+use super::fragments::Unusable;
+use super::pages::Stored;
 use super::purged::Mark;
-use super::{Ask, Proxy, failed, finish, hit, prepare};
+use super::storing::Coming;
+use super::{Ask, Proxy, failed, finish, prepare};
 use crate::serve::body::Body;
 use crate::serve::origin::Fault;
-use crate::serve::{NAME, fields, reply};
-
-/// So many tags an entry can have; RFC 9875 asks for as many groups at least.
-const TAGS_MAX: usize = 32;
+use crate::serve::{fields, reply};
 
 impl Proxy {
     /// Asks for the whole response, or whether the stored one is still right: whatever the client has already, others may have
@@ -36,10 +31,13 @@ impl Proxy {
         loop {
             let mut asked = fields::of_forwarded_request(&request.headers, request.version);
             let is_question = validation::make_conditional(&mut asked, &candidates(ask.stored.as_deref()));
+            if let Some(part) = ask.part.filter(|_| ask.stored.is_none()) {
+                part.ask(&mut asked);
+            }
             let requested = SystemTime::now();
             let response = match self.origins.fetch(Method::GET, &request.uri, asked).await {
                 Ok(response) => response,
-                Err(fault) => return self.without_origin(request, ask, &fault),
+                Err(fault) => return self.without_origin(request, ask, &fault).await,
             };
             let exchange = Exchange { requested, received: SystemTime::now() };
             let (mut head, incoming) = response.into_parts();
@@ -53,29 +51,52 @@ impl Proxy {
                         self.pages.store.remove(&stored.key);
                     }
                     let status = CacheStatus::forwarded(ask.why).forward_status(head.status);
-                    return hit::answer(request, *stored, status);
+                    match self.hit(request, *stored, status).await {
+                        Ok(response) => return response,
+                        // It is right, and there is too little of it: once more, for all of it.
+                        Err(Unusable) => ask.why = Forward::Partial,
+                    }
                 }
                 // It answers a question that was not asked any more: once without it.
                 (validation::Outcome::AskAgain | validation::Outcome::Updates(_), _) if is_question => {}
                 (validation::Outcome::Fails, Some(stored)) if ask.on_failure.error.is_some() => {
                     let status = CacheStatus::hit().detail("stale-if-error");
-                    return hit::answer(request, *stored, status);
+                    match self.hit(request, *stored, status).await {
+                        Ok(response) => return response,
+                        Err(Unusable) => {
+                            let answer = Response::from_parts(head, incoming);
+                            return self.receive(request, ask, answer, Asked { exchange, mark }).await;
+                        }
+                    }
                 }
                 (_, stored) => {
                     ask.stored = stored;
-                    return self.receive(request, ask, Response::from_parts(head, incoming), exchange, mark);
+                    let answer = Response::from_parts(head, incoming);
+                    return match ask.part {
+                        Some(part) if answer.status() == StatusCode::PARTIAL_CONTENT => {
+                            self.receive_part(request, ask, part, answer, Asked { exchange, mark }).await
+                        }
+                        // It is of the range alone.
+                        Some(_) if answer.status() == StatusCode::RANGE_NOT_SATISFIABLE => {
+                            let status = CacheStatus::forwarded(ask.why).detail("range");
+                            self.passed(&request.method, answer, status)
+                        }
+                        _ => self.receive(request, ask, answer, Asked { exchange, mark }).await,
+                    };
                 }
             }
         }
     }
 
     /// The origin gave no answer.
-    fn without_origin(&self, request: &Parts, ask: Ask, fault: &Fault) -> Response<Body> {
+    async fn without_origin(self: &Arc<Self>, request: &Parts, ask: Ask, fault: &Fault) -> Response<Body> {
         let is_allowed = ask.on_failure.unreachable.is_some() && !self.pages.store.has_failed();
-        match ask.stored.filter(|_| is_allowed) {
-            Some(stored) => hit::answer(request, *stored, CacheStatus::hit().detail(fault.detail())),
-            None => failed(fault, CacheStatus::forwarded(ask.why)),
+        if let Some(stored) = ask.stored.filter(|_| is_allowed)
+            && let Ok(response) = self.hit(request, *stored, CacheStatus::hit().detail(fault.detail())).await
+        {
+            return response;
         }
+        failed(fault, CacheStatus::forwarded(ask.why))
     }
 
     /// 304: what is stored is still right (RFC 9111, section 4.3.4).
@@ -100,7 +121,7 @@ impl Proxy {
         requested: SystemTime,
     ) {
         let exchange = Exchange { requested, received: SystemTime::now() };
-        let length = Some(stored.found.bytes().len() as u64);
+        let length = Some(stored.length());
         match update::effect_of_head(&stored.found.head.fields, length, answer.status(), answer.headers()) {
             HeadEffect::None => {}
             HeadEffect::Updated(fields) => self.pages.renew(&mut stored, &request.headers, fields, exchange),
@@ -108,44 +129,28 @@ impl Proxy {
         }
     }
 
-    /// A whole answer: into the volume, if it may be stored, and to the client.
-    fn receive(
-        &self,
+    /// An answer: into the volume, if it may be stored, and to the client.
+    pub(super) async fn receive(
+        self: &Arc<Self>,
         request: &Parts,
         ask: Ask,
         response: Response<Incoming>,
-        exchange: Exchange,
-        mark: Mark,
+        asked: Asked,
     ) -> Response<Body> {
         let (mut head, incoming) = response.into_parts();
         let timeout = self.origins.timeouts().piece;
         let status = CacheStatus::forwarded(ask.why).forward_status(head.status);
         let length = head.headers.get(CONTENT_LENGTH).and_then(|length| length.to_str().ok()?.parse::<u64>().ok());
-        let is_too_large = length.is_some_and(|length| length > self.pages.store.entry_bytes_max());
-        let why_not = match self.pages.judge(&request.headers, head.status, &head.headers, exchange) {
-            Ok(_) if is_too_large => "too-large",
+        let may_be_fragmented = head.status == StatusCode::OK;
+        let bytes_max =
+            if may_be_fragmented { self.pages.object_bytes_max() } else { self.pages.store.entry_bytes_max() };
+        let why_not = match self.pages.judge(&request.headers, head.status, &head.headers, asked.exchange) {
+            Ok(_) if length.is_some_and(|length| length > bytes_max) => "too-large",
             Ok(storable) => {
                 self.pages.passes.remove(&ask.key);
-                let groups = groups::of(&head.headers);
-                let answer = Arc::new(Answer {
-                    status: head.status,
-                    fields: pages::without(head.headers.clone(), &storable.withheld),
-                    terms: storable.terms,
-                    variant: pages::variant(&storable, &request.headers),
-                    tags: groups.iter().take(TAGS_MAX).map(|name| group_tag(&self.origins.key(), name)).collect(),
-                    intake: Arc::new(Intake::default()),
-                });
-                // Nothing has come yet: whoever asks can read from the start.
-                let body = answer.intake.reader().map_or_else(Body::empty, Body::shared);
-                if let Some(ticket) = &ask.ticket {
-                    ticket.answered(&answer);
-                }
-                let left = storable.terms.fresh_for(SystemTime::now()).as_secs() as i64;
-                let fill =
-                    Fill { pages: Arc::clone(&self.pages), key: ask.key, answer, length, mark, _ticket: ask.ticket };
-                fill.start(incoming, timeout);
-                finish(&mut head.headers, head.version, &status.stored(true).ttl(left));
-                return arranged(request, head.status, head.headers, body, exchange);
+                let forward_status = head.status;
+                let coming = Coming { head, incoming, storable, length, range: None, forward_status };
+                return self.store(request, ask, coming, asked).await;
             }
             Err(why) => why.as_str(),
         };
@@ -157,25 +162,21 @@ impl Proxy {
             self.pages.store.remove(&stored.key);
         }
         finish(&mut head.headers, head.version, &status.detail(why_not));
-        arranged(request, head.status, head.headers, Body::passed(incoming, timeout), exchange)
+        arranged(request, head.status, head.headers, Body::passed(incoming, timeout), asked.exchange)
     }
 }
 
-/// The answer to a request that waited for another one's. `None` if the start of the body is gone.
-pub(super) fn follow(request: &Parts, answer: &Arc<Answer>, why: Forward) -> Option<Response<Body>> {
-    let body = Body::shared(answer.intake.reader()?);
-    let now = SystemTime::now();
-    let mut fields = answer.fields.clone();
-    fields.insert(AGE, HeaderValue::from(answer.terms.age(now).as_secs()));
-    let status = CacheStatus::forwarded(why).forward_status(answer.status).stored(true).collapsed(true);
-    status.append_to(&mut fields, NAME);
-    Some(arranged(request, answer.status, fields, body, Exchange { requested: now, received: now }))
+/// When the origin was asked.
+#[derive(Clone, Copy)]
+pub(super) struct Asked {
+    pub(super) exchange: Exchange,
+    pub(super) mark: Mark,
 }
 
 /// A response to this request: 304 if the client has it already.
-fn arranged(
+pub(super) fn arranged(
     request: &Parts,
-    status: http::StatusCode,
+    status: StatusCode,
     fields: HeaderMap,
     body: Body,
     exchange: Exchange,

@@ -2,16 +2,18 @@
 //!
 //! ```text
 //! request ──> select among what is stored ──> may it be used?
-//!               fresh, or stale and allowed ──────> hit; behind the client's back it may be validated
+//!               fresh, or stale and allowed ──────> hit; behind the client's back it may be validated; fragments that
+//!                                                     are missing are asked for as they are wanted
 //!               to be validated, or nothing there ─> join the flight of the key
 //!                                                     somebody asks already: read along, or look again
 //!                                                     first: fetch ──304──> renew what is stored, hit
-//!                                                              └────200──> judge: fill, or pass on
+//!                                                              └200, 206─> judge: fill, or pass on
 //! ```
 //! Which of these it is, `eyewall-http` decides; here are the sockets, the store and the clock.
 
 pub(crate) mod answer;
 pub(crate) mod flight;
+pub(crate) mod fragments;
 pub(crate) mod intake;
 pub(crate) mod pages;
 
@@ -22,6 +24,7 @@ mod pass;
 mod passes;
 mod purged;
 mod signpost;
+mod storing;
 
 use std::net::IpAddr;
 use std::sync::Arc;
@@ -42,6 +45,7 @@ use super::origin::{Fault, Origins, asked_protocol};
 use super::{NAME, fields, reply};
 use answer::Variant;
 use flight::{Joined, Landing, Ticket};
+use fragments::{Part, Unusable};
 use pages::{Pages, Selection, Stored};
 
 /// How long a request waits for the answer to another one before it asks for itself.
@@ -63,6 +67,8 @@ struct Ask {
     why: Forward,
     /// What is to be validated.
     stored: Option<Box<Stored>>,
+    /// Where a client wants a range of what isn't stored: what of it is asked for.
+    part: Option<Part>,
     on_failure: OnFailure,
     ticket: Option<Ticket>,
 }
@@ -70,7 +76,16 @@ struct Ask {
 /// What is to be done about a request.
 enum Plan {
     Answer(Response<Body>),
+    Hit(Box<Stored>),
     Ask(Box<Ask>),
+}
+
+impl Ask {
+    /// For all of it, as if nothing were stored.
+    fn whole(key: Vec<u8>, why: Forward) -> Self {
+        let flight_key = key.clone();
+        Self { key, flight_key, why, stored: None, part: None, on_failure: OnFailure::default(), ticket: None }
+    }
 }
 
 impl Proxy {
@@ -92,15 +107,23 @@ impl Proxy {
         if self.pages.store.has_failed() {
             return self.pass(request, CacheStatus::forwarded(Forward::UriMiss).detail("volume-failed"), None).await;
         }
-        let ask = match self.plan(request, self.key(&request.uri)) {
+        let key = self.key(&request.uri);
+        let mut ask = match self.plan(request, key.clone()) {
             Plan::Answer(response) => return response,
+            Plan::Hit(stored) => match self.hit(request, *stored, CacheStatus::hit()).await {
+                Ok(response) => return response,
+                Err(Unusable) => Box::new(Ask::whole(key, Forward::Partial)),
+            },
             Plan::Ask(ask) => ask,
         };
         if request.method == Method::HEAD {
             return self.pass(request, CacheStatus::forwarded(ask.why).detail("head"), ask.stored).await;
         }
         if ask.stored.is_none() && request.headers.contains_key(RANGE) {
-            return self.pass(request, CacheStatus::forwarded(ask.why).detail("range"), None).await;
+            ask.part = Part::of(&request.headers, &self.pages).filter(|_| !self.pages.passes.contains(&ask.key));
+            if ask.part.is_none() {
+                return self.pass(request, CacheStatus::forwarded(ask.why).detail("range"), None).await;
+            }
         }
         self.collapse(request, *ask).await
     }
@@ -115,7 +138,7 @@ impl Proxy {
         let directives = RequestDirectives::of(&request.headers);
         let flight_key = key.clone();
         let ask = |why, flight_key, stored, on_failure| {
-            Plan::Ask(Box::new(Ask { key: key.clone(), flight_key, why, stored, on_failure, ticket: None }))
+            Plan::Ask(Box::new(Ask { flight_key, stored, on_failure, ..Ask::whole(key.clone(), why) }))
         };
         let stored = match self.pages.select(&key, &request.headers) {
             Selection::Stored(stored) => stored,
@@ -132,10 +155,10 @@ impl Proxy {
         let flight_key = stored.key.clone();
         let why = if stored.terms.fresh_for(now).is_zero() { Forward::Stale } else { Forward::Request };
         match reuse::decide(&stored.terms, &directives, now, &self.pages.policy) {
-            Reuse::Fresh | Reuse::StaleAllowed => Plan::Answer(hit::answer(request, *stored, CacheStatus::hit())),
+            Reuse::Fresh | Reuse::StaleAllowed => Plan::Hit(stored),
             Reuse::StaleWhileRevalidate => {
                 self.refresh(request, key, &flight_key);
-                Plan::Answer(hit::answer(request, *stored, CacheStatus::hit()))
+                Plan::Hit(stored)
             }
             Reuse::GatewayTimeout => Plan::Answer(only_if_cached()),
             Reuse::Validate { on_failure } => ask(why, flight_key, Some(stored), on_failure),
@@ -155,9 +178,7 @@ impl Proxy {
             let waiting = match self.pages.flights.join(&flight_key) {
                 Joined::Lead(ticket) => {
                     // Another flight may have landed between the look and the ticket.
-                    if self.pages.has_fresh(&ask.key, &request.headers)
-                        && let Plan::Answer(response) = self.plan(request, ask.key.clone())
-                    {
+                    if let Some(response) = self.stored_by_now(request, &ask).await {
                         return response;
                     }
                     return self.fetch(request, Ask { ticket: Some(ticket), ..ask }).await;
@@ -166,7 +187,7 @@ impl Proxy {
             };
             match waiting.landing(COLLAPSE_DEADLINE).await {
                 Landing::Answered(answer) if answer.suits(&request.headers) => {
-                    if let Some(response) = fetch::follow(request, &answer, ask.why) {
+                    if let Some(response) = self.follow(request, &answer, ask.why).await {
                         return response;
                     }
                     break;
@@ -176,9 +197,7 @@ impl Proxy {
                     flight_key = flight_key_of(&ask.key, names, &request.headers);
                 }
                 Landing::Over => {
-                    if self.pages.has_fresh(&ask.key, &request.headers)
-                        && let Plan::Answer(response) = self.plan(request, ask.key.clone())
-                    {
+                    if let Some(response) = self.stored_by_now(request, &ask).await {
                         return response;
                     }
                     if self.pages.passes.contains(&ask.key) {
@@ -191,19 +210,25 @@ impl Proxy {
         self.fetch(request, ask).await
     }
 
+    /// What another request has stored meanwhile.
+    async fn stored_by_now(self: &Arc<Self>, request: &Parts, ask: &Ask) -> Option<Response<Body>> {
+        if !self.pages.has_fresh(&ask.key, &request.headers) {
+            return None;
+        }
+        match self.plan(request, ask.key.clone()) {
+            Plan::Answer(response) => Some(response),
+            Plan::Hit(stored) => self.hit(request, *stored, CacheStatus::hit()).await.ok(),
+            Plan::Ask(_) => None,
+        }
+    }
+
     /// Validates behind the client's back, unless somebody does already.
     fn refresh(self: &Arc<Self>, request: &Parts, key: Vec<u8>, flight_key: &[u8]) {
         let Joined::Lead(ticket) = self.pages.flights.join(flight_key) else { return };
         let Selection::Stored(stored) = self.pages.select(&key, &request.headers) else { return };
         let (proxy, request) = (Arc::clone(self), request.clone());
-        let ask = Ask {
-            key,
-            flight_key: flight_key.to_vec(),
-            why: Forward::Stale,
-            stored: Some(stored),
-            on_failure: OnFailure::default(),
-            ticket: Some(ticket),
-        };
+        let (flight_key, stored, ticket) = (flight_key.to_vec(), Some(stored), Some(ticket));
+        let ask = Ask { flight_key, stored, ticket, ..Ask::whole(key, Forward::Stale) };
         tokio::spawn(async move { drop(proxy.fetch(&request, ask).await) });
     }
 }
