@@ -178,6 +178,12 @@ mod tests {
     fn a_head_comes_back_as_it_was() {
         let bytes = head().encode().unwrap();
         assert_eq!(Head::decode(&bytes), Some(head()));
+        let terms = Terms::from_bytes([0; TERMS_BYTES]).unwrap();
+        let layout = Layout { length: 1 << 40, generation: 7, fragment_bytes: 1 << 20 };
+        for kind in [Kind::Response(terms), Kind::Signpost, Kind::Fragmented(terms, layout), Kind::Fragment] {
+            let head = Head { kind, ..head() };
+            assert_eq!(Head::decode(&head.encode().unwrap()), Some(head));
+        }
     }
 
     #[test]

@@ -84,6 +84,19 @@ fn a_range_from_the_end_goes_past_the_cache() {
 }
 
 #[test]
+fn a_part_that_nobody_asked_for() {
+    let origin = Origin::answering(|_| {
+        (206, "Cache-Control: max-age=60\r\nContent-Range: bytes 0-1/5".to_owned(), b"he".to_vec())
+    });
+    let server = Server::over_origin(&origin.url());
+    for _ in 0..2 {
+        let reply = server.get("/");
+        assert_eq!((reply.status, reply.text()), (206, "he"));
+        assert_eq!(reply.cache(), "Eyewall; fwd=uri-miss; fwd-status=206; detail=partial");
+    }
+}
+
+#[test]
 fn fields_that_are_for_one_user_are_left_out_of_what_is_stored() {
     let origin = Origin::counting("Cache-Control: max-age=60, private=\"x-user\"\r\nX-User: me\r\nX-All: yes");
     let server = Server::over_origin(&origin.url());

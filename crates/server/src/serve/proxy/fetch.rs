@@ -7,6 +7,7 @@ use eyewall_http::field::cache_status::{CacheStatus, Forward};
 use eyewall_http::message::{self, Exchange};
 use eyewall_http::precondition::{self, Outcome, Representation, Role};
 use eyewall_http::reuse;
+use eyewall_http::storing::NotStored;
 use eyewall_http::update::{self, HeadEffect};
 use eyewall_http::validation::{self, Candidate};
 use http::header::CONTENT_LENGTH;
@@ -61,13 +62,11 @@ impl Proxy {
                 (validation::Outcome::AskAgain | validation::Outcome::Updates(_), _) if is_question => {}
                 (validation::Outcome::Fails, Some(stored)) if ask.on_failure.error.is_some() => {
                     let status = CacheStatus::hit().detail("stale-if-error");
-                    match self.hit(request, *stored, status).await {
-                        Ok(response) => return response,
-                        Err(Unusable) => {
-                            let answer = Response::from_parts(head, incoming);
-                            return self.receive(request, ask, answer, Asked { exchange, mark }).await;
-                        }
+                    if let Ok(response) = self.hit(request, *stored, status).await {
+                        return response;
                     }
+                    let answer = Response::from_parts(head, incoming);
+                    return self.receive(request, ask, answer, Asked { exchange, mark }).await;
                 }
                 (_, stored) => {
                     ask.stored = stored;
@@ -145,6 +144,8 @@ impl Proxy {
         let bytes_max =
             if may_be_fragmented { self.pages.object_bytes_max() } else { self.pages.store.entry_bytes_max() };
         let why_not = match self.pages.judge(&request.headers, head.status, &head.headers, asked.exchange) {
+            // Nobody asked for a part.
+            Ok(_) if head.status == StatusCode::PARTIAL_CONTENT => NotStored::Partial.as_str(),
             Ok(_) if length.is_some_and(|length| length > bytes_max) => "too-large",
             Ok(storable) => {
                 self.pages.passes.remove(&ask.key);

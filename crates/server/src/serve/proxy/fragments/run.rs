@@ -36,10 +36,18 @@ struct State {
     pieces: VecDeque<Bytes>,
     start: u64,
     end: u64,
-    /// It is over: nothing more comes, in case of a lack for this reason.
-    ended: Option<Option<Lack>>,
+    stage: Stage,
     readers: Vec<Option<Place>>,
     pusher: Option<Waker>,
+}
+
+/// How far a run is.
+enum Stage {
+    Coming,
+    /// Nothing more comes, for no reason that others have to mind.
+    Over,
+    /// Nothing more comes, nor can be had.
+    Lacking(Lack),
 }
 
 struct Place {
@@ -104,7 +112,8 @@ fn follow(runs: &[Arc<Run>], position: u64) -> Option<Reader> {
 impl Run {
     fn new(reach: Range<u64>) -> Self {
         let (start, end) = (reach.start, reach.start);
-        let state = State { pieces: VecDeque::new(), start, end, ended: None, readers: Vec::new(), pusher: None };
+        let state =
+            State { pieces: VecDeque::new(), start, end, stage: Stage::Coming, readers: Vec::new(), pusher: None };
         Self { reach, state: Mutex::new(state) }
     }
 
@@ -116,7 +125,7 @@ impl Run {
     fn reader(self: &Arc<Self>, position: u64, ahead: u64) -> Option<Reader> {
         let mut state = self.state();
         let near = state.start..state.end.saturating_add(ahead).min(self.reach.end);
-        if state.ended.is_some() || !near.contains(&position) {
+        if !matches!(state.stage, Stage::Coming) || !near.contains(&position) {
             return None;
         }
         let number = state.readers.iter().position(Option::is_none).unwrap_or(state.readers.len());
@@ -131,6 +140,15 @@ impl Run {
 impl State {
     fn wake_readers(&mut self) {
         self.readers.iter_mut().flatten().filter_map(|place| place.waker.take()).for_each(Waker::wake);
+    }
+
+    /// Lets go on who waits for readers, if none lacks anything.
+    fn wake_pusher(&mut self) {
+        if self.is_taken()
+            && let Some(pusher) = self.pusher.take()
+        {
+            pusher.wake();
+        }
     }
 
     /// Whether all who read have all that has come.
@@ -203,13 +221,13 @@ impl Lead {
 
     /// The end of it, before the end of its reach if there is a lack.
     pub(crate) fn finish(self, lack: Option<Lack>) {
-        self.end(lack);
+        self.end(lack.map_or(Stage::Over, Stage::Lacking));
     }
 
-    fn end(&self, lack: Option<Lack>) {
+    fn end(&self, stage: Stage) {
         let mut state = self.run.state();
-        if state.ended.is_none() {
-            state.ended = Some(lack);
+        if matches!(state.stage, Stage::Coming) {
+            state.stage = stage;
         }
         state.wake_readers();
     }
@@ -225,7 +243,7 @@ impl Drop for Lead {
             }
         }
         drop(running);
-        self.end(None);
+        self.end(Stage::Over);
     }
 }
 
@@ -243,24 +261,19 @@ impl Reader {
                 return Poll::Ready(Next::Elsewhere);
             };
             if let Some(piece) = state.piece(at) {
-                let is_last_to_take = {
-                    if let Some(place) = &mut state.readers[self.number] {
-                        place.at += piece.len() as u64;
-                    }
-                    state.is_taken()
-                };
-                if is_last_to_take && let Some(pusher) = state.pusher.take() {
-                    pusher.wake();
+                if let Some(place) = &mut state.readers[self.number] {
+                    place.at += piece.len() as u64;
                 }
+                state.wake_pusher();
                 return Poll::Ready(Next::Piece(piece));
             }
             if at < state.end || at >= self.run.reach.end {
                 return Poll::Ready(Next::Elsewhere);
             }
-            match &state.ended {
-                Some(Some(lack)) => return Poll::Ready(Next::Lack(lack.clone())),
-                Some(None) => return Poll::Ready(Next::Elsewhere),
-                None => {}
+            match &state.stage {
+                Stage::Lacking(lack) => return Poll::Ready(Next::Lack(lack.clone())),
+                Stage::Over => return Poll::Ready(Next::Elsewhere),
+                Stage::Coming => {}
             }
             if let Some(place) = &mut state.readers[self.number] {
                 place.waker = Some(context.waker().clone());
@@ -275,11 +288,7 @@ impl Drop for Reader {
     fn drop(&mut self) {
         let mut state = self.run.state();
         state.readers[self.number] = None;
-        if state.is_taken()
-            && let Some(pusher) = state.pusher.take()
-        {
-            pusher.wake();
-        }
+        state.wake_pusher();
     }
 }
 
