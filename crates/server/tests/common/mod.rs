@@ -2,5 +2,6 @@
 
 pub(crate) mod client;
 pub(crate) mod command;
+pub(crate) mod film;
 pub(crate) mod origin;
 pub(crate) mod server;

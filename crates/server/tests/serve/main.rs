@@ -16,6 +16,7 @@ mod counted_once;
 mod dead_origin;
 mod demo;
 mod files;
+mod fragments;
 mod head;
 mod hop_by_hop;
 mod keys;
