@@ -68,29 +68,26 @@ class Visitor:
         return any(name.startswith(beginning) for name, _ in self.cookies)
 
     def _exchange(self, method, path, body, fields):
-        # A server may close a connection that lies idle, which is noticed at the next request.
-        for is_again in (False, True):
-            is_used = self.connection is not None
-            self.connection = self.connection or http.client.HTTPConnection(self.address, timeout=PATIENCE_SECONDS)
+        # A server may close a connection that lies idle, which is noticed at the next request. A body is not sent twice.
+        if body is not None:
+            self.close()
+        elif self.connection is not None:
             try:
-                self.connection.request(method, path, body, fields)
-                reply = Reply(path, self.connection.getresponse())
+                return self._once(method, path, body, fields)
             except (http.client.RemoteDisconnected, BrokenPipeError, ConnectionResetError):
                 self.close()
-                if is_again or not is_used or body is not None:
-                    raise
-                continue
-            except BaseException:
-                self.close()
-                raise
-            return reply
-        raise AssertionError("the second attempt returns or raises")
+        self.connection = http.client.HTTPConnection(self.address, timeout=PATIENCE_SECONDS)
+        return self._once(method, path, body, fields)
+
+    def _once(self, method, path, body, fields):
+        self.connection.request(method, path, body, fields)
+        return Reply(path, self.connection.getresponse())
 
     def _keep(self, cookie):
         pair, *attributes = [part.strip() for part in cookie.split(";")]
-        name, _, value = pair.partition("=")
-        told = {key.lower(): text for key, _, text in (part.partition("=") for part in attributes)}
-        key = (name, told.get("path", "/"))
+        name, value = pair.split("=", 1)
+        scope = next((text[5:] for text in attributes if text.lower().startswith("path=")), "/")
+        key = (name, scope)
         # WordPress takes a cookie back by a blank that was good until last year.
         if value.strip("+ ") in ("", "%20"):
             self.cookies.pop(key, None)

@@ -104,7 +104,7 @@ class Browser:
         return self._do("POST", "/element", {"using": "css selector", "value": selector})[ELEMENT]
 
     def _do(self, method, path, given=None):
-        body = None if given is None else json.dumps(given).encode()
+        body = None if given is None else json.dumps(given).encode()  # tidy: word, the library's
         request = urllib.request.Request(self.base + path, body, {"Content-Type": "application/json"}, method=method)
         try:
             with urllib.request.urlopen(request, timeout=PATIENCE_SECONDS) as response:

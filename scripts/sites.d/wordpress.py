@@ -108,7 +108,8 @@ class WordPress:
             "users": [dataclasses.asdict(user) for user in self.users],
             "posts": [dataclasses.asdict(post) | {"content": post.content()} for post in posts],
         }
-        said = _run([program("php"), HERE / "set_up.php"], json.dumps(wanted), self.folder, self.environment)
+        as_json = json.dumps(wanted)  # tidy: word, the library's
+        said = _run([program("php"), HERE / "set_up.php"], as_json, self.folder, self.environment)
         try:
             numbers = json.loads(said.splitlines()[-1])
         except (ValueError, IndexError):
