@@ -1,6 +1,7 @@
 """The documentation of Python, a tree of a thousand files: served as a folder, and by an origin behind the cache."""
 import collections
-import html.parser
+import html
+import re
 import sys
 import urllib.parse
 
@@ -12,7 +13,7 @@ from visitor import Visitor, expect
 VOLUME_SIZE = "256M"
 # Where more of the pages than this aren't found by links, links weren't followed.
 UNLINKED_SHARE_MAX = 0.1
-LINKS = {"a": "href", "link": "href", "script": "src", "img": "src", "iframe": "src"}
+LINK = re.compile(r"<[a-z][^<>]*\s(?:href|src)=[\"']?([^\"'\s>]+)")
 
 
 def as_folder(ground):
@@ -85,19 +86,8 @@ def _compared(files, visitor, path):
     return reply
 
 
-class _Links(html.parser.HTMLParser):
-    def __init__(self):
-        super().__init__()
-        self.found = set()
-
-    def handle_starttag(self, tag, attributes):
-        wanted = LINKS.get(tag)
-        self.found.update(value for name, value in attributes if name == wanted and value)
-
-
 def _links(path, text):
     """The paths on the same server that a page links to, decoded, in their order."""
-    links = _Links()
-    links.feed(text)
-    there = (urllib.parse.urlsplit(urllib.parse.urljoin(f"http://here{path}", link)) for link in links.found)
+    links = {html.unescape(link) for link in LINK.findall(text)}
+    there = (urllib.parse.urlsplit(urllib.parse.urljoin(f"http://here{path}", link)) for link in links)
     return sorted({urllib.parse.unquote(url.path) for url in there if url.scheme == "http" and url.netloc == "here"})

@@ -53,12 +53,16 @@ class Stage:
         raise Failed(f"asked again and again, it is no hit; {reply}")
 
     def purge(self, path):
-        reply = self.visitor().ask("PURGE", path)
-        expect(reply.status // 100 == 2, "PURGE is done", reply)
+        """The page of this path, in all its variants; and what lies below it."""
+        self._purge("--prefix", f"http://{HOST}{path}")
 
     def purge_all(self):
-        """Everything, by the tool that acts on the volume."""
-        subprocess.run([self.program, "purge", "--cache", self.volume, "--all"], check=True)
+        self._purge("--all")
+
+    def _purge(self, *what):
+        # By the tool, which acts on the volume beside the server that serves from it.
+        done = subprocess.run([self.program, "purge", "--cache", self.volume, *what], capture_output=True, text=True, check=False)
+        expect(done.returncode == 0, f"eyewall purge: {done.stderr.strip()}")
 
     def edit(self, post):
         """As the editor of WordPress does; the post has another mark then."""
