@@ -10,6 +10,8 @@ def browsed(stage, driver, pictures):
     """Chromium shows through the cache what the site itself shows, without a complaint; who logs in sees the bar"""
     post = stage.site.posts[3]
     paths = ("/", f"/{post.name}/")
+    # Nothing is left of what the site was before it was edited last.
+    stage.purge_all()
     with driver.browser(HOST, _address(stage.site.url)) as browser:
         expected = {path: _shown(browser, path) for path in paths}
     with driver.browser(HOST, _address(stage.server.url)) as browser:

@@ -32,7 +32,8 @@ def behind_the_cache(ground):
 
 
 def _served(ground, name, *source):
-    server = Server(name, [ground.program, "serve", "--listen", "127.0.0.1:0", "--size", VOLUME_SIZE, *source], ground.scratch)
+    command = [ground.program, "serve", "--listen", "127.0.0.1:0", "--size", VOLUME_SIZE, *source]
+    server = Server(name, command, ground.scratch)
     ground.running.append(server)
     return server.url
 
@@ -45,7 +46,8 @@ def _crawled_twice(tree, url):
     linked = _linked(files, visitor)
     found = {path for path in linked if _file(files, path)}
     pages = {path for path in files if path.endswith(".html")}
-    expect(len(pages - found) <= len(pages) * UNLINKED_SHARE_MAX, f"{len(pages - found)} of {len(pages)} pages aren't linked to")
+    unlinked = pages - found
+    expect(len(unlinked) <= len(pages) * UNLINKED_SHARE_MAX, f"{len(unlinked)} of {len(pages)} pages aren't linked to")
     # Since the pages are the same to the byte, their links are, too.
     for path in linked:
         reply = _compared(files, visitor, path)

@@ -31,7 +31,7 @@ def right(stage):
             expect(path in PASSED or not is_second or reply.is_hit, "the second time is no hit", reply)
     expect(anonymous.get("/nothing-here/").status == 404, "a page that isn't there is 404")
     moved = anonymous.get("/post-3")
-    expect(moved.status == 301 and moved.field("location") == f"http://{HOST}/post-3/", "an address is set right", moved)
+    expect(moved.status == 301 and moved.field("location") == f"http://{HOST}/post-3/", "a slash is added", moved)
     for post in stage.site.posts:
         expect(post.mark in anonymous.get(f"/{post.name}/").text, f"{post.name} lacks its text")
 
@@ -98,7 +98,8 @@ def own_page(stage, reply, user):
     """A page that is this user's alone."""
     expect(reply.status == 200, f"{user.login} gets a page", reply)
     expect(ADMIN_BAR in reply.text and user.name in reply.text, f"{user.login} gets a page of their own", reply)
-    expect(not reply.is_hit and "stored" not in reply.cache, f"the page of {user.login} has nothing to do with the cache", reply)
+    is_past_the_cache = not reply.is_hit and "stored" not in reply.cache
+    expect(is_past_the_cache, f"the page of {user.login} has nothing to do with the cache", reply)
     for other in stage.site.users:
         expect(other is user or other.name not in reply.text, f"{user.login} sees a page of {other.login}", reply)
         expect(other is user or other.mail not in reply.text, f"{user.login} sees the address of {other.login}", reply)
@@ -139,7 +140,8 @@ def password(stage):
         if is_stored_before:
             stage.hit(stage.visitor(), path)
         knowing = stage.visitor()
-        reply = knowing.post("/wp-login.php?action=postpass", {"post_password": post.password}, referer=f"http://{HOST}{path}")
+        form = {"post_password": post.password}
+        reply = knowing.post("/wp-login.php?action=postpass", form, referer=f"http://{HOST}{path}")
         expect(reply.status == 302, "the password is taken", reply)
         for _ in range(2):
             reply = knowing.get(path)

@@ -61,7 +61,8 @@ class Stage:
 
     def _purge(self, *what):
         # By the tool, which acts on the volume beside the server that serves from it.
-        done = subprocess.run([self.program, "purge", "--cache", self.volume, *what], capture_output=True, text=True, check=False)
+        command = [self.program, "purge", "--cache", self.volume, *what]
+        done = subprocess.run(command, capture_output=True, text=True, check=False)
         expect(done.returncode == 0, f"eyewall purge: {done.stderr.strip()}")
 
     def edit(self, post):

@@ -22,7 +22,7 @@ VISIT_MARK = "visit-of-"
 
 @dataclasses.dataclass
 class User:
-    """Who can log in. The name of who writes nothing is shown to nobody else: it betrays a page that reached the wrong one."""
+    """Who can log in. The name of who writes nothing is shown to nobody else: it betrays a page that has gone astray."""
 
     login: str
     name: str

@@ -3,13 +3,12 @@
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::ffi::OsStr;
-use std::fs::{self, File};
-use std::io::Write as _;
+use std::fs;
 use std::os::unix::ffi::OsStrExt as _;
-use std::time::{Duration, SystemTime};
 
 use crate::common::client::Reply;
 use crate::common::command::eyewall;
+use crate::common::origin::Origin;
 use crate::common::server::{Server, Site};
 
 const FOLDERS: [&str; 6] =
@@ -74,14 +73,11 @@ impl Tree {
         tree
     }
 
-    /// Writes a file that is a day old: an origin that knows of its time only lets it be fresh for a while. Returns its URL's
-    /// path.
+    /// Writes a file, and returns the path of its URL.
     fn write(&mut self, name: &[u8], bytes: Vec<u8>) -> String {
         let file = self.site.path().join(OsStr::from_bytes(name));
         fs::create_dir_all(file.parent().expect("it has a folder")).expect("folders can be made");
-        let mut file = File::create(file).expect("a file can be made");
-        file.write_all(&bytes).expect("it can be written");
-        file.set_modified(SystemTime::now() - Duration::from_hours(24)).expect("its time can be set");
+        fs::write(file, &bytes).expect("a file can be written");
         let path = encoded(name);
         self.files.insert(path.strip_suffix("index.html").unwrap_or(&path).to_owned(), bytes);
         path
@@ -151,8 +147,13 @@ fn from_a_folder() {
 #[test]
 fn from_an_origin() {
     let tree = Tree::new();
-    let origin = served("--root", tree.site.path());
-    let server = served("--origin", format!("http://{}", origin.address));
+    let files = tree.files.clone();
+    let origin = Origin::answering(move |asked| match files.get(&asked.target) {
+        Some(bytes) => (200, "Cache-Control: max-age=3600".to_owned(), bytes.clone()),
+        None => (404, String::new(), Vec::new()),
+    });
+    let server = served("--origin", origin.url());
     tree.crawl(&server, false);
     tree.crawl(&server, true);
+    assert_eq!(origin.asked().len(), tree.files.len(), "each was asked for once");
 }
