@@ -6,6 +6,8 @@ use std::ffi::OsStr;
 use std::fs;
 use std::os::unix::ffi::OsStrExt as _;
 
+use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, percent_encode};
+
 use crate::common::client::Reply;
 use crate::common::command::eyewall;
 use crate::common::origin::Origin;
@@ -35,6 +37,9 @@ const NAMES: [&[u8]; 18] = [
     b"packed.txt.gz",
 ];
 
+/// What a URL can't hold as it is, and all that it need not.
+const ESCAPED: &AsciiSet = &NON_ALPHANUMERIC.remove(b'/').remove(b'.').remove(b'-').remove(b'_').remove(b'~');
+
 /// Around what is read, buffered and mapped at once.
 const SIZES: [usize; 13] = [0, 1, 2, 100, 4095, 4096, 4097, 8192, 16_383, 16_384, 65_535, 65_536, 65_537];
 const LARGE: [usize; 3] = [262_144, 1_000_001, 1_900_000];
@@ -60,13 +65,13 @@ impl Tree {
                 let beginning = BEGINNINGS[number % BEGINNINGS.len()];
                 let bytes = bytes_like(beginning, lengths.next().expect("they go on"), tree.files.len());
                 let path = tree.write(&[folder.as_bytes(), name].concat(), bytes);
-                list += &format!("<a href=\"{path}\">\n");
+                list.extend(["<a href=\"", &path, "\">\n"]);
             }
             if folder.is_empty() {
                 folders = list;
             } else {
                 let index = tree.write(format!("{folder}index.html").as_bytes(), list.into_bytes());
-                folders += &format!("<a href=\"{}\">\n", index.trim_end_matches("index.html"));
+                folders.extend(["<a href=\"", index.trim_end_matches("index.html"), "\">\n"]);
             }
         }
         tree.write(b"index.html", folders.into_bytes());
@@ -78,7 +83,7 @@ impl Tree {
         let file = self.site.path().join(OsStr::from_bytes(name));
         fs::create_dir_all(file.parent().expect("it has a folder")).expect("folders can be made");
         fs::write(file, &bytes).expect("a file can be written");
-        let path = encoded(name);
+        let path = format!("/{}", percent_encode(name, ESCAPED));
         self.files.insert(path.strip_suffix("index.html").unwrap_or(&path).to_owned(), bytes);
         path
     }
@@ -114,19 +119,6 @@ fn bytes_like(beginning: &[u8], length: usize, seed: usize) -> Vec<u8> {
         (state >> 32) as u8
     });
     beginning.iter().copied().chain(noise).take(length).collect()
-}
-
-/// The path of a URL for a name below the root, with all escaped that can be.
-fn encoded(name: &[u8]) -> String {
-    let mut path = String::from("/");
-    for &byte in name {
-        match byte {
-            b'/' | b'.' | b'-' | b'_' | b'~' => path.push(byte.into()),
-            byte if byte.is_ascii_alphanumeric() => path.push(byte.into()),
-            byte => path += &format!("%{byte:02X}"),
-        }
-    }
-    path
 }
 
 /// With room for the largest of the files.
