@@ -1,14 +1,40 @@
-"""Many at once: visitors read, two are logged in, others comment, log in and out, and edit."""
+"""Many at once: all want one page; visitors read, two are logged in, others comment, log in, and edit."""
 import itertools
+import re
+import subprocess
 import threading
+import time
 
 import pages
-from servers import Failed
+from servers import Failed, program
 from visitor import expect
+from wordpress import HOST
 
 READERS = 4
 # What each of those does whose doings change something; the readers go on for as long.
 ROUNDS = 12
+
+
+# Those who come on the day when everybody comes, and how many of them at once.
+VISITS = 5000
+CONCURRENCY = 200
+
+
+def stampede(stage):
+    """thousands who want a page that isn't stored yet get it, and the site makes it once"""
+    stage.hit(stage.visitor(), "/")
+    stage.purge_all()
+    before, start = stage.site.made("/"), time.monotonic()
+    command = [program("ab"), "-q", "-l", "-n", VISITS, "-c", CONCURRENCY, "-H", f"Host: {HOST}", f"{stage.server.url}/"]
+    done = subprocess.run(list(map(str, command)), capture_output=True, text=True, check=False)
+    counts = {name: int(count) for name, count in re.findall(r"^(\w.*?): +(\d+)", done.stdout, re.MULTILINE)}
+    expect(done.returncode == 0, f"ab: {done.stderr.strip()}")
+    expect(counts.get("Complete requests") == VISITS and counts.get("Failed requests") == 0, f"ab says {done.stdout}")
+    expect("Non-2xx responses" not in counts, f"ab says {done.stdout}")
+    made = stage.site.made("/") - before
+    times = 1 + int((time.monotonic() - start) / pages.PAGE_TTL)
+    expect(1 <= made <= times, f"the page was made {made} times for {VISITS} visits")
+    print(f"    {VISITS} visits, {counts['Requests per second']} a second; made {made} times", flush=True)
 
 
 def crowd(stage):

@@ -1,4 +1,8 @@
 <?php
+// Which pages have been made, for those who count them.
+add_action('template_redirect', function () {
+    file_put_contents(getenv('SITES_MADE'), $_SERVER['REQUEST_URI'] . "\n", FILE_APPEND | LOCK_EX);
+}, 0);
 // What some plugin or other does to a page: it sets a cookie, although all who ask get the same.
 add_action('template_redirect', function () {
     if (is_single(getenv('SITES_SETS_COOKIE'))) {

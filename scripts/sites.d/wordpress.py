@@ -66,7 +66,7 @@ class WordPress:
         self.environment = {
             "SITES_HOST": HOST, "SITES_SETS_COOKIE": SETS_COOKIE, "SITES_VISIT_MARK": VISIT_MARK,
             "SITES_SECRET": secrets.token_hex(16), "SITES_DATABASE": str(scratch / "db.sock"),
-            "PHP_CLI_SERVER_WORKERS": str(WORKERS),
+            "SITES_MADE": str(scratch / "made.txt"), "PHP_CLI_SERVER_WORKERS": str(WORKERS),
         }
         self._lay_out(kept)
         running.append(self._database())
@@ -79,6 +79,10 @@ class WordPress:
         """What belongs to one user each, and to no page that others see."""
         # The editor's name stands below what they have written.
         return [self.editor.mail, *(text for user in self.users for text in (user.name, user.mail))]
+
+    def made(self, path):
+        """How often the page of this path was made."""
+        return (self.scratch / "made.txt").read_text().splitlines().count(path)
 
     def _lay_out(self, kept):
         # What others have packaged it links to, and nothing else. Its own configuration would look for its database in /etc.
