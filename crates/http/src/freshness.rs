@@ -1,7 +1,7 @@
 //! For how long a response is fresh (RFC 9111, section 4.2.1 and 4.2.2).
 //!
 //! ```text
-//! s-maxage > max-age > Expires - Date > the operator's ttl > a guess by Last-Modified > nothing
+//! a forced ttl > s-maxage > max-age > Expires - Date > the operator's ttl > a guess by Last-Modified > nothing
 //! ```
 //! Where a targeted field counts, its directives are meant, and `Expires` is not looked at.
 
@@ -45,7 +45,9 @@ pub enum Source {
 /// The lifetime of a response that was received at `received`. None if nobody names one and it may not be guessed.
 pub fn lifetime(response: Response<'_>, control: &Control, received: SystemTime, policy: &Policy) -> Option<Lifetime> {
     let named = |seconds, source| Lifetime { seconds, overdue_seconds: 0, source };
-    let lifetime = explicit(response.fields, control, received)
+    let forced = policy.force_ttl.map(|ttl| named(whole_seconds(ttl), Source::Policy));
+    let lifetime = forced
+        .or_else(|| explicit(response.fields, control, received))
         .or_else(|| Some(named(whole_seconds(policy.ttl(response.status)?), Source::Policy)))
         .or_else(|| Some(named(guess(response, control, received, policy)?, Source::Heuristic)))?;
     let least = policy.ttl_min.map_or(0, whole_seconds);

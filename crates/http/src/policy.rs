@@ -15,15 +15,15 @@ pub struct Policy {
     pub heuristic: Option<Heuristic>,
     /// The lifetime where the origin names none. It goes before a guess.
     pub default_ttl: Option<Duration>,
-    /// The lifetime of errors where the origin names none. It goes before `default_ttl`.
-    pub negative_ttl: NegativeTtl,
+    /// The lifetime of a response of this status where the origin names none, be it one whose lifetime may not be guessed. It
+    /// goes before `default_ttl`.
+    pub status_ttl: Option<Duration>,
+    /// The lifetime whatever the origin names.
+    pub force_ttl: Option<Duration>,
     /// No lifetime is shorter, be it the origin's word.
     pub ttl_min: Option<Duration>,
     /// No lifetime is longer, be it the origin's word.
     pub ttl_max: Option<Duration>,
-    /// Requests can't make this cache ask the origin while it has a fresh answer: their `no-cache`, `max-age`, `min-fresh` and
-    /// `Pragma` don't count.
-    pub ignore_reloads: bool,
     /// Responses that set a cookie are stored, if nothing else is against it.
     pub store_set_cookie: bool,
     /// `stale-while-revalidate` for responses that don't name it (RFC 5861, section 3).
@@ -52,15 +52,6 @@ pub struct Heuristic {
     pub lifetime_max: Duration,
 }
 
-/// The lifetimes of errors, by class. None leaves them to the RFCs.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub struct NegativeTtl {
-    /// Of 404 and 410.
-    pub absent: Option<Duration>,
-    /// Of 500, 502, 503 and 504.
-    pub server_error: Option<Duration>,
-}
-
 /// What an `Age` field that is no number means.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub enum InvalidAge {
@@ -83,10 +74,10 @@ impl Default for Policy {
         Self {
             heuristic: Some(Heuristic::default()),
             default_ttl: None,
-            negative_ttl: NegativeTtl::default(),
+            status_ttl: None,
+            force_ttl: None,
             ttl_min: None,
             ttl_max: None,
-            ignore_reloads: false,
             store_set_cookie: false,
             stale_while_revalidate: None,
             stale_if_error: None,
@@ -102,12 +93,7 @@ impl Default for Policy {
 impl Policy {
     /// The lifetime that the operator names for a response of this status where the origin names none.
     pub fn ttl(&self, status: StatusCode) -> Option<Duration> {
-        let negative = match status.as_u16() {
-            404 | 410 => self.negative_ttl.absent,
-            500 | 502 | 503 | 504 => self.negative_ttl.server_error,
-            _ => None,
-        };
-        negative.or_else(|| self.default_ttl.filter(|_| self.is_cacheable(status)))
+        self.status_ttl.or_else(|| self.default_ttl.filter(|_| self.is_cacheable(status)))
     }
 
     /// Whether the lifetime of a response of this status may be guessed.

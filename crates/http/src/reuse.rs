@@ -60,12 +60,11 @@ pub fn is_timeout_without_stored(request: &RequestDirectives) -> bool {
 
 /// What to do with the response that is stored on these terms, at `now`, for a request that selects it.
 pub fn decide(terms: &Terms, request: &RequestDirectives, now: SystemTime, policy: &Policy) -> Reuse {
-    let request = if policy.ignore_reloads { request.without_reloads() } else { *request };
     let times = Times { age: terms.age(now), fresh_for: terms.fresh_for(now), stale_for: terms.stale_for(now) };
     let must_validate = request.no_cache || terms.marks.contains(Marks::NO_CACHE);
-    let answer = if must_validate { None } else { unvalidated(terms, &request, &times) };
+    let answer = if must_validate { None } else { unvalidated(terms, request, &times) };
     answer.unwrap_or_else(|| {
-        let on_failure = if must_validate { OnFailure::default() } else { on_failure(terms, &request, &times, policy) };
+        let on_failure = if must_validate { OnFailure::default() } else { on_failure(terms, request, &times, policy) };
         if request.only_if_cached {
             Reuse::GatewayTimeout
         } else if terms.marks.contains(Marks::HAS_VALIDATOR) || on_failure != OnFailure::default() {

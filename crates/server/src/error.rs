@@ -36,9 +36,6 @@ pub enum Error {
     /// Neither `--cache` nor `EYEWALL_CACHE` was given.
     #[error("no volume is named; give --cache PATH, or set EYEWALL_CACHE")]
     NoVolume,
-    /// Neither `--root` nor `--origin` was given.
-    #[error("nothing to serve; give --root DIR or --origin URL")]
-    NoSource,
     /// No certificate can be believed.
     #[error("{0}")]
     Trust(#[source] crate::serve::TrustError),
@@ -171,6 +168,9 @@ pub enum Error {
         /// All that is wrong, in the order of the file.
         problems: Vec<Problem>,
     },
+    /// A command line of the server that asks for what can't be.
+    #[error("{}", .0.iter().map(ToString::to_string).collect::<Vec<_>>().join("\n").trim_end())]
+    Flags(Vec<Problem>),
     /// The runtime or its signal handlers could not be set up.
     #[error("can't start the server: {0}")]
     Start(#[source] io::Error),
@@ -198,13 +198,13 @@ impl Error {
         use eyewall::Error as Engine;
         match self {
             Self::NoVolume
-            | Self::NoSource
             | Self::Pattern(_)
             | Self::NoLog { .. }
             | Self::NothingCounts { .. }
             | Self::SampleTooSmall { .. }
             | Self::Memory { .. }
             | Self::Config { .. }
+            | Self::Flags(_)
             | Self::Cache(
                 Engine::KeyEmpty
                 | Engine::KeyTooLong { .. }

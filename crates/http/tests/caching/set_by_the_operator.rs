@@ -2,10 +2,13 @@
 
 use std::time::Duration;
 
+use eyewall_http::field::cache_control::RequestDirectives;
 use eyewall_http::freshness::Source;
-use eyewall_http::policy::{Heuristic, NegativeTtl, Policy};
+use eyewall_http::policy::{Heuristic, Policy};
 use eyewall_http::reuse::Reuse;
 use eyewall_http::storing::NotStored;
+use http::HeaderValue;
+use http::header::CACHE_CONTROL;
 
 use crate::support::{judge_with, reuse_with};
 
@@ -54,27 +57,37 @@ fn lifetimes_have_a_least_and_a_most() {
 }
 
 #[test]
-fn errors_have_lifetimes_of_their_own() {
-    let negative_ttl = NegativeTtl { absent: Some(seconds(5)), server_error: Some(seconds(1)) };
-    let policy = Policy { negative_ttl, default_ttl: Some(seconds(60)), ..Policy::default() };
-    for (status, expected) in
-        [(404, Some(5)), (410, Some(5)), (500, Some(1)), (503, Some(1)), (501, Some(60)), (403, None), (200, Some(60))]
-    {
-        assert_eq!(lifetime(status, "", &policy).map(|found| found.0), expected, "{status}");
+fn a_status_can_have_a_lifetime_of_its_own() {
+    let policy = Policy { status_ttl: Some(seconds(5)), default_ttl: Some(seconds(60)), ..Policy::default() };
+    for status in [404, 410, 500, 503, 403, 200] {
+        assert_eq!(lifetime(status, "", &policy).map(|found| found.0), Some(5), "{status}");
     }
     assert_eq!(lifetime(404, "cache-control: max-age=9", &policy), Some((9, Some(Source::MaxAge))));
+    let policy = Policy { status_ttl: None, ..policy };
+    for (status, expected) in [(404, Some(60)), (501, Some(60)), (500, None), (403, None)] {
+        assert_eq!(lifetime(status, "", &policy).map(|found| found.0), expected, "{status}");
+    }
+}
+
+#[test]
+fn a_lifetime_can_be_forced_but_not_what_is_forbidden() {
+    let policy = Policy { force_ttl: Some(seconds(30)), ttl_max: Some(seconds(20)), ..Policy::default() };
+    for control in ["max-age=0", "s-maxage=9, max-age=99", "must-revalidate"] {
+        let found = lifetime(200, &format!("cache-control: {control}"), &policy);
+        assert_eq!(found, Some((20, Some(Source::Policy))), "{control}");
+    }
+    assert_eq!(lifetime(200, "cache-control: private", &policy), None);
+    assert_ne!(reuse_with("cache-control: no-cache\netag: \"a\"", "", 1, &policy), Reuse::Fresh);
 }
 
 #[test]
 fn clients_can_be_kept_from_reloading() {
-    let policy = Policy { ignore_reloads: true, ..Policy::default() };
-    for request in
-        ["cache-control: no-cache", "cache-control: max-age=0", "cache-control: min-fresh=99", "pragma: no-cache"]
-    {
-        assert_eq!(reuse_with("cache-control: max-age=60", request, 10, &policy), Reuse::Fresh, "{request}");
+    for request in ["no-cache", "max-age=0", "min-fresh=99", "max-age=0, no-store"] {
+        let fields = [(CACHE_CONTROL, HeaderValue::from_static(request))].into_iter().collect();
+        let directives = RequestDirectives::of(&fields);
+        let bare = RequestDirectives { no_store: directives.no_store, ..RequestDirectives::default() };
+        assert_eq!(directives.without_reloads(), bare, "{request}");
     }
-    let no_cache = "cache-control: max-age=60, no-cache\netag: \"a\"";
-    assert_ne!(reuse_with(no_cache, "", 10, &policy), Reuse::Fresh);
 }
 
 #[test]

@@ -11,6 +11,7 @@ use std::time::Duration;
 use clap::{ArgGroup, Args, Parser, Subcommand, ValueEnum};
 
 use crate::advise::Format;
+use crate::config::names::HostHeader;
 use crate::serve::OriginUrl;
 use crate::units::{parse_duration, parse_mode, parse_size};
 pub use operate::{Check, Export, Import, Map, Purge, PutBeside, Resize, Top, Upkeep, Verify};
@@ -33,9 +34,11 @@ Responses that set a cookie aren't stored, unless --store-set-cookie is given. O
 origin, and what they change is asked for anew. Upgrades, such as to WebSocket, are passed on.
 
 Where --origin is given several times, each request goes to the next of them; one that fails three times in a row is left \
-out for a time. The address of the first is part of the keys. A path of an origin goes before that of each request.
+out for a time. A path of an origin goes before that of each request.
 
-Files are answered to GET and HEAD, whole or in ranges; other methods get 405.";
+Files are answered to GET and HEAD, whole or in ranges; other methods get 405, or go to the origin if there is one.
+
+What more there is to set, rules, keys, several sites, is set by a file: see docs/configuration.md.";
 
 const LIST_AFTER_HELP: &str = "\
 A pattern with `*`, `?`, `[a-z]` or `{a,b}` has to match the whole key; a backslash before one of these takes it as it is. \
@@ -241,15 +244,20 @@ pub struct Stat {
 
 /// `eyewall serve`
 #[derive(Debug, Args)]
-#[command(group = ArgGroup::new("source").required(true).args(["root", "origin"]))]
+#[command(group = ArgGroup::new("source").required(true).multiple(true).args(["root", "origin", "config"]))]
 pub struct Serve {
+    /// Serve as this file says, which no other flag but --cache goes with; `eyewall check` looks for mistakes in it
+    #[arg(long, value_name = "FILE", conflicts_with_all = [
+        "listen", "workers", "root", "origin", "origin_ca", "origin_host", "origin_timeout", "size", "store_set_cookie",
+    ])]
+    pub config: Option<PathBuf>,
     /// Address and port, any number of times; port 0 takes any free one
     #[arg(long, value_name = "ADDRESS", default_value = "127.0.0.1:8080")]
     pub listen: Vec<SocketAddr>,
     /// Threads that serve [default: one for each processor]
     #[arg(long, value_name = "N")]
     pub workers: Option<NonZeroU16>,
-    /// Serve the files of this folder
+    /// Serve the files of this folder; with --origin, too, what is no file goes there
     #[arg(long, value_name = "DIR")]
     pub root: Option<PathBuf>,
     /// Serve what this server answers, such as `http://127.0.0.1:3000`; several take turns, and have to answer alike
@@ -258,10 +266,13 @@ pub struct Serve {
     /// Trust the authorities of this file, in PEM, and not those of the system; for https:// origins
     #[arg(long, value_name = "FILE", requires = "origin")]
     pub origin_ca: Option<PathBuf>,
+    /// The host that origins are asked for: the `client`'s, the `origin`'s own, or a name [default: client]
+    #[arg(long, value_name = "HOST", requires = "origin")]
+    pub origin_host: Option<HostHeader>,
     /// Size of the volume if it has to be made [default: 256M]; without --cache it lives in memory only
     #[arg(long, value_name = "SIZE", value_parser = parse_size)]
     pub size: Option<u64>,
-    /// How long to wait for the origin to connect, to begin its answer, and to go on with it
+    /// How long to wait for the origin to begin its answer, and to go on with it; to connect, 5 seconds at most
     #[arg(long, value_name = "DURATION", value_parser = parse_duration, default_value = "30s")]
     pub origin_timeout: Duration,
     /// Store responses that set a cookie, too: for origins whose cookies are the same for everybody

@@ -115,7 +115,7 @@ fn origins(site: &Site, faults: &mut Vec<Fault>) {
         faults.push(Fault::absence(found.span(), "[site.origin] is about origins, and this site has none", hint));
     }
     if let Some(tls) = &settings.tls {
-        if !site.origins.is_empty() && !site.origins.iter().any(|origin| origin.get_ref().is_tls) {
+        if !site.origins.is_empty() && !site.origins.iter().any(|origin| origin.get_ref().is_secure()) {
             let hint = "give an https:// origin, or leave it out";
             faults.push(Fault::absence(tls.span(), "`tls` does nothing: no origin of this site is https", hint));
         }

@@ -30,13 +30,12 @@ use serde::Serialize;
 use toml::Spanned;
 
 use crate::args;
-use names::OriginAddress;
 use problem::Fault;
 pub use problem::{Place, Problem};
 pub use settings::{Server, Settings, Volume};
 use site::{OriginSettings, Tls};
 pub use sites::{Site, Sites};
-use value::{Period, SizeWithin};
+use value::{Period, SizeWithin, Within};
 
 /// A configuration in which nothing is wrong.
 #[derive(Debug, Serialize)]
@@ -88,7 +87,7 @@ impl Config {
     /// # Errors
     /// What can only be told by looking: a folder that is none, a path without its folder.
     pub fn of_flags(cache: Option<&Path>, flags: &args::Serve) -> Result<Self, Vec<Problem>> {
-        Self::of_settings(Settings::of_flags(cache, flags)?)
+        Self::of_settings(Settings::of_flags(cache, flags))
     }
 
     /// That of settings which did not come from a file.
@@ -114,20 +113,16 @@ impl Config {
 
 impl Settings {
     /// What a command line says, in the words of the file: one site for all hosts.
-    ///
-    /// # Errors
-    /// A size or an origin that the file wouldn't take.
-    pub fn of_flags(cache: Option<&Path>, flags: &args::Serve) -> Result<Self, Vec<Problem>> {
-        let refused = |message: String| vec![Problem { place: None, message, hint: None }];
+    pub fn of_flags(cache: Option<&Path>, flags: &args::Serve) -> Self {
         let nowhere = |path: &Path| Spanned::new(0..0, path.to_owned());
         let mut settings = Self::default();
         settings.server.listen = flags.listen.iter().map(|address| Spanned::new(0..0, *address)).collect();
+        settings.server.workers = flags.workers.map(|workers| Within(workers.get().into()));
         settings.cache.path = cache.map(nowhere);
         settings.cache.size = flags.size.map(SizeWithin);
         let mut site = site::Site { root: flags.root.as_deref().map(nowhere), ..site::Site::default() };
         for origin in &flags.origin {
-            let origin: OriginAddress = origin.to_string().parse().map_err(refused)?;
-            site.origins.push(Spanned::new(0..0, origin));
+            site.origins.push(Spanned::new(0..0, origin.clone()));
         }
         if !flags.origin.is_empty() {
             let timeout = Period(flags.origin_timeout);
@@ -135,11 +130,15 @@ impl Settings {
                 .origin_ca
                 .as_deref()
                 .map(|ca_file| Spanned::new(0..0, Tls { ca_file: Some(nowhere(ca_file)), ..Tls::default() }));
-            site.origin = Some(Spanned::new(0..0, OriginSettings { timeout, tls, ..OriginSettings::default() }));
+            let host_header = flags.origin_host.clone().unwrap_or_default();
+            let usual = OriginSettings::default();
+            let connect_timeout = usual.connect_timeout.min(timeout);
+            let asked = OriginSettings { connect_timeout, timeout, host_header, tls, ..usual };
+            site.origin = Some(Spanned::new(0..0, asked));
         }
         site.cache.store_set_cookie = flags.store_set_cookie;
         settings.site = vec![Spanned::new(0..0, site)];
-        Ok(settings)
+        settings
     }
 }
 

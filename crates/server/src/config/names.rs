@@ -6,7 +6,9 @@ use std::str::FromStr;
 
 use globset::{Glob as GlobOfSet, GlobBuilder, GlobMatcher, GlobSet, GlobSetBuilder};
 use http::uri::Authority;
-use http::{HeaderName, Method, Uri};
+use http::{HeaderName, Method};
+
+use crate::serve::OriginUrl;
 use ipnet::IpNet;
 
 /// A host that a site answers for.
@@ -73,60 +75,6 @@ impl FromStr for HostName {
 impl fmt::Display for HostName {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         formatter.write_str(&self.0)
-    }
-}
-
-/// The address of an origin: scheme, host and port, `http://127.0.0.1:3000` or `https://app.example.org`.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct OriginAddress {
-    /// Whether it is spoken to by TLS.
-    pub is_tls: bool,
-    /// Its host, and its port where it is given.
-    pub authority: Authority,
-}
-
-impl OriginAddress {
-    /// The port: as given, else 80 or 443.
-    pub fn port(&self) -> u16 {
-        self.authority.port_u16().unwrap_or(if self.is_tls { 443 } else { 80 })
-    }
-}
-
-impl FromStr for OriginAddress {
-    type Err = String;
-
-    fn from_str(text: &str) -> Result<Self, String> {
-        const EXAMPLE: &str = "give an address such as http://127.0.0.1:3000";
-        let parts = text.parse::<Uri>().map_err(|_| format!("`{text}` is no address; {EXAMPLE}"))?.into_parts();
-        let is_tls = match parts.scheme.as_ref().map(http::uri::Scheme::as_str) {
-            Some("http") => false,
-            Some("https") => true,
-            Some(scheme) => return Err(format!("origins don't speak {scheme} here; {EXAMPLE}")),
-            None => return Err(format!("`{text}` has no scheme; {EXAMPLE}")),
-        };
-        if parts.path_and_query.is_some_and(|path| path != "/") {
-            return Err(
-                "an origin has no path; give scheme, host and port only: paths go through as they are".to_owned()
-            );
-        }
-        let authority = parts.authority.ok_or_else(|| format!("`{text}` has no host; {EXAMPLE}"))?;
-        if authority.as_str().contains('@') {
-            return Err("an origin has no user name; a field of its own would be needed, and isn't sent".to_owned());
-        }
-        let after_host = &authority.as_str()[authority.host().len()..];
-        if !after_host.is_empty() && authority.port_u16().is_none_or(|port| port == 0) {
-            return Err(format!("`{text}` has no port that can be; give 1 to 65535"));
-        }
-        if !crate::key::is_host(&authority.host().to_ascii_lowercase()) {
-            return Err(format!("`{}` is no host; {EXAMPLE}", authority.host()));
-        }
-        Ok(Self { is_tls, authority })
-    }
-}
-
-impl fmt::Display for OriginAddress {
-    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(formatter, "{}://{}", if self.is_tls { "https" } else { "http" }, self.authority)
     }
 }
 
@@ -347,7 +295,7 @@ pub(super) use written_as_text;
 written_as_text! {
     HostPattern: "a host such as \"example.org\" or \"*.example.org\"",
     HostName: "a host such as \"example.org\"",
-    OriginAddress: "an address such as \"http://127.0.0.1:3000\"",
+    OriginUrl: "an address such as \"http://127.0.0.1:3000\"",
     HostHeader: "\"client\", \"origin\" or a host",
     Network: "an address or a network such as \"192.0.2.0/24\"",
     FieldName: "the name of a field",
@@ -369,19 +317,6 @@ mod tests {
         for wrong in ["", "a.*", "*a.b", "http://a", "a/b", "a:80", "a b", "m\u{fc}ller.de", "*.", "a..b", ".a"] {
             assert!(wrong.parse::<HostPattern>().is_err(), "{wrong}");
         }
-    }
-
-    #[test]
-    fn an_origin_is_a_scheme_and_a_host() {
-        let origin: OriginAddress = "https://App.example.org".parse().unwrap();
-        assert_eq!((origin.is_tls, origin.port()), (true, 443));
-        assert_eq!("http://[::1]:3000/".parse::<OriginAddress>().unwrap().to_string(), "http://[::1]:3000");
-        for wrong in
-            ["", "a", "https://a/b", "http://a?q", "http://u@a", "ftp://a", "http://a:0", "http://a:99999", "http://"]
-        {
-            assert!(wrong.parse::<OriginAddress>().is_err(), "{wrong}");
-        }
-        assert!("https://a/b".parse::<OriginAddress>().unwrap_err().contains("no path"));
     }
 
     #[test]

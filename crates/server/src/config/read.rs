@@ -169,7 +169,7 @@ mod tests {
             [cache]
             size = "1X"
             [[site]]
-            origins = ["http://a", "ftp://b", "https://c/d"]
+            origins = ["http://a", "ftp://b", "https://c/?d"]
             [site.key]
             sort_query = "yes"
             [[site.rule]]
@@ -186,7 +186,7 @@ mod tests {
             "7",
             "\"1X\"",
             "\"ftp://b\"",
-            "\"https://c/d\"",
+            "\"https://c/?d\"",
             "\"yes\"",
             "bypas",
             "99",

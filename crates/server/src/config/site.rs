@@ -7,11 +7,10 @@ use std::time::Duration;
 use serde::{Deserialize, Serialize};
 use toml::Spanned;
 
-use super::names::{
-    CookieName, FieldName, Glob, HostHeader, HostName, HostPattern, MethodName, OriginAddress, written_as_text,
-};
+use super::names::{CookieName, FieldName, Glob, HostHeader, HostName, HostPattern, MethodName, written_as_text};
 use super::presets::Preset;
 use super::value::{Period, Size, Statuses, Window, Within};
+use crate::serve::OriginUrl;
 
 /// `[[site]]`
 #[derive(Debug, Clone, Deserialize, Serialize)]
@@ -22,7 +21,7 @@ pub struct Site {
     /// Further hosts; their requests are those for the first of `hosts`.
     pub aliases: Vec<Spanned<HostName>>,
     /// The servers behind it, any of which can answer.
-    pub origins: Vec<Spanned<OriginAddress>>,
+    pub origins: Vec<Spanned<OriginUrl>>,
     /// How they are asked.
     pub origin: Option<Spanned<OriginSettings>>,
     /// A folder of files, looked at before the origins.
@@ -233,7 +232,7 @@ pub struct SiteCache {
     pub stale_if_error: Option<Window>,
     /// Time to live by status, where the origin gives none.
     pub negative_ttl: BTreeMap<StatusKey, Period>,
-    /// Whether `Cache-Control: no-cache`, `max-age` and `Pragma` of clients are ignored.
+    /// Whether `no-cache`, `max-age`, `min-fresh` and `Pragma` of clients are ignored.
     pub ignore_reload: bool,
     /// Whether responses with `Set-Cookie` are stored.
     pub store_set_cookie: bool,

@@ -1,6 +1,7 @@
 //! The sites, by host, with their keys and rules ready to use.
 
 use std::collections::HashMap;
+use std::sync::Arc;
 
 use serde::{Serialize, Serializer};
 use toml::Spanned;
@@ -24,9 +25,9 @@ pub struct Site {
     /// Its rules.
     #[serde(skip)]
     pub rules: Rules,
-    /// The host of the keys of its aliases: the first of its hosts.
+    /// The first of its hosts that is a name: that of the keys of its aliases.
     #[serde(skip)]
-    alias_of: Option<String>,
+    first_name: Option<String>,
 }
 
 impl Site {
@@ -38,14 +39,19 @@ impl Site {
         Self {
             key: KeyRules::of(&settings.key),
             rules: Rules::of(&settings.cache, settings.rule.iter().map(Spanned::get_ref)),
-            alias_of: first_name,
+            first_name,
             settings,
         }
     }
 
+    /// The name of its tags in the volume: the first host that it has by name. What is for all hosts has none.
+    pub fn name(&self) -> Option<&str> {
+        self.first_name.as_deref()
+    }
+
     /// The host that stands in keys, for a host that a request names.
     pub fn key_host<'a>(&'a self, host: &'a str) -> &'a str {
-        match &self.alias_of {
+        match &self.first_name {
             Some(name) if self.settings.aliases.iter().any(|alias| alias.get_ref().0 == host) => name,
             _ => host,
         }
@@ -55,7 +61,7 @@ impl Site {
 /// All sites. A name goes before a wildcard, a longer wildcard before a shorter one, and `*` comes last.
 #[derive(Debug)]
 pub struct Sites {
-    all: Vec<Site>,
+    all: Vec<Arc<Site>>,
     by_name: HashMap<String, usize>,
     /// Suffixes that begin with a dot, the longest first.
     by_suffix: Vec<(String, usize)>,
@@ -64,7 +70,7 @@ pub struct Sites {
 
 impl Sites {
     pub(super) fn of(sites: Vec<Spanned<site::Site>>) -> Self {
-        let all = sites.into_iter().map(|site| Site::of(site.into_inner())).collect();
+        let all = sites.into_iter().map(|site| Arc::new(Site::of(site.into_inner()))).collect();
         let mut found = Self { all, by_name: HashMap::new(), by_suffix: Vec::new(), of_all_others: None };
         for (number, site) in found.all.iter().enumerate() {
             for host in &site.settings.hosts {
@@ -84,21 +90,25 @@ impl Sites {
     }
 
     /// The site for a host, as [`crate::key::RequestHost::name`] has it.
-    pub fn find(&self, host: &str) -> Option<&Site> {
+    pub fn find(&self, host: &str) -> Option<&Arc<Site>> {
+        self.all.get(self.number_of(host)?)
+    }
+
+    /// Its number, in the order of the file.
+    pub fn number_of(&self, host: &str) -> Option<usize> {
         let below = || self.by_suffix.iter().find(|(suffix, _)| host.ends_with(suffix)).map(|(_, number)| *number);
-        let number = self.by_name.get(host).copied().or_else(below).or(self.of_all_others)?;
-        self.all.get(number)
+        self.by_name.get(host).copied().or_else(below).or(self.of_all_others)
     }
 
     /// All of them, in the order of the file.
-    pub fn iter(&self) -> std::slice::Iter<'_, Site> {
+    pub fn iter(&self) -> std::slice::Iter<'_, Arc<Site>> {
         self.all.iter()
     }
 }
 
 impl<'a> IntoIterator for &'a Sites {
-    type Item = &'a Site;
-    type IntoIter = std::slice::Iter<'a, Site>;
+    type Item = &'a Arc<Site>;
+    type IntoIter = std::slice::Iter<'a, Arc<Site>>;
 
     fn into_iter(self) -> Self::IntoIter {
         self.iter()
@@ -107,7 +117,7 @@ impl<'a> IntoIterator for &'a Sites {
 
 impl Serialize for Sites {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        serializer.collect_seq(&self.all)
+        serializer.collect_seq(self.all.iter().map(Arc::as_ref))
     }
 }
 

@@ -2,6 +2,7 @@
 
 use std::net::Ipv6Addr;
 
+use http::Version;
 use http::header::HOST;
 use http::request::Parts;
 use http::uri::Authority;
@@ -19,7 +20,8 @@ pub struct RequestHost {
 }
 
 impl RequestHost {
-    /// That of an absolute target or of HTTP/2's `:authority`, else that of the one `Host` (RFC 9112, section 3.2).
+    /// That of an absolute target or of HTTP/2's `:authority`, else that of the one `Host` (RFC 9112, section 3.2). A request
+    /// of HTTP/1.0, as simple health checks send it, may name none, and is for `localhost` then.
     ///
     /// # Errors
     /// [`KeyError::NoHost`] and [`KeyError::Host`].
@@ -30,6 +32,7 @@ impl RequestHost {
         let mut hosts = request.headers.get_all(HOST).iter();
         match (hosts.next(), hosts.next()) {
             (Some(host), None) => Self::parse(host.to_str().map_err(|_| KeyError::Host)?),
+            (None, None) if request.version <= Version::HTTP_10 => Self::parse("localhost"),
             _ => Err(KeyError::NoHost),
         }
     }

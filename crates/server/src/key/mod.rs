@@ -159,6 +159,11 @@ impl KeyRules {
         NOT_FROM_CLIENTS.into_iter().filter(|name| !self.headers.iter().any(|header| header == *name))
     }
 
+    /// Whether keys can have further parts: one address then has several.
+    pub fn has_parts(&self) -> bool {
+        !self.cookies.is_empty() || !self.headers.is_empty()
+    }
+
     /// Appends the query, with its question mark, unless nothing is left of it.
     fn push_query(&self, key: &mut String, query: &str) {
         if self.stripped.is_empty() && !self.sort_query {
@@ -270,6 +275,11 @@ impl CacheKey {
     /// The key, as the engine takes it.
     pub fn as_bytes(&self) -> &[u8] {
         self.text.as_bytes()
+    }
+
+    /// The key without its further parts: scheme, host, port, path and query.
+    pub fn address(&self) -> &str {
+        &self.text[..self.target_end]
     }
 
     /// The host, and the port where it isn't the default: the `Host` that the origin gets where it gets the client's.

@@ -4,16 +4,18 @@ use eyewall_http::field::connection;
 use http::header::{CONTENT_LENGTH, EXPECT, HOST};
 use http::{HeaderMap, Version};
 
-use crate::key::NOT_FROM_CLIENTS;
-
-/// The fields of a client's request as the origin gets them.
-pub(crate) fn of_forwarded_request(fields: &HeaderMap, version: Version) -> HeaderMap {
+/// The fields of a client's request as the origin gets them, without those that are `dropped`.
+pub(crate) fn of_forwarded_request(
+    fields: &HeaderMap,
+    version: Version,
+    dropped: impl IntoIterator<Item = &'static str>,
+) -> HeaderMap {
     let mut fields = fields.clone();
     connection::drop_hop_by_hop(&mut fields);
     for name in [HOST, EXPECT, CONTENT_LENGTH] {
         fields.remove(name);
     }
-    for name in NOT_FROM_CLIENTS {
+    for name in dropped {
         fields.remove(name);
     }
     append_via(&mut fields, version);
@@ -30,6 +32,7 @@ mod tests {
     use http::{HeaderName, HeaderValue};
 
     use super::*;
+    use crate::key::NOT_FROM_CLIENTS;
 
     #[test]
     fn a_client_can_not_speak_for_another_host() {
@@ -37,7 +40,7 @@ mod tests {
             (HOST, HeaderValue::from_static("example.org")),
             (HeaderName::from_static("x-forwarded-host"), HeaderValue::from_static("evil.example")),
         ]);
-        let fields = of_forwarded_request(&fields, Version::HTTP_11);
+        let fields = of_forwarded_request(&fields, Version::HTTP_11, NOT_FROM_CLIENTS);
         assert_eq!(fields.keys().collect::<Vec<_>>(), ["via"]);
     }
 }

@@ -47,8 +47,8 @@ enum Opened {
 }
 
 impl Files {
-    pub(crate) fn new(root: Root, store: Store) -> Self {
-        Self { root, store: Arc::new(store) }
+    pub(crate) fn new(root: Root, store: Arc<Store>) -> Self {
+        Self { root, store }
     }
 
     pub(crate) fn root(&self) -> &Path {

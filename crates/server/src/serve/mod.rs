@@ -2,7 +2,7 @@
 //!
 //! ```text
 //! listen/     sockets, workers, connections, the end of it all
-//!   service   one request in, one response out; the log line
+//!   service   one request in: its site, its key; one response out
 //!     files   --root: look-up, freshness by stat, loading       path, root, stamp
 //!     proxy/  --origin: select, decide, ask, fill               origin/
 //!       store the volume: stored responses in and out           head
@@ -14,26 +14,20 @@
 //! would let the kernel read those pages after the pin is gone.
 //!
 //! # What is absent
-//! HTTPS to clients. Stored parts: a range of what isn't stored goes past the volume. Bodies larger than the largest entry.
+//! HTTPS to clients, so that all keys begin with `http`. Stored parts: a range of what isn't stored goes past the volume. Bodies larger than the largest entry.
 
 mod body;
 mod fields;
 mod files;
 mod head;
 mod listen;
-#[cfg_attr(
-    not(test),
-    expect(
-        dead_code,
-        reason = "checks, and the ways to name the host, are for a configuration file that is not served from yet"
-    )
-)]
 mod origin;
 mod path;
 mod proxy;
 mod reply;
 mod root;
 mod service;
+mod shared;
 mod stamp;
 mod store;
 
@@ -41,29 +35,47 @@ use std::fmt::Write as _;
 use std::io::{self, Write as _};
 use std::net::SocketAddr;
 use std::path::Path;
+use std::sync::Arc;
 
 use eyewall::{Cache, Options};
 use tracing::Level;
 
+use crate::config::settings::CACHE_SIZE_DEFAULT;
+use crate::config::{self, Config, Volume};
 use crate::{Error, Outcome, args, units, volume};
 pub use origin::{OriginUrl, TrustError};
-use service::{Service, Source};
+use service::Service;
+use shared::Shared;
 
 /// The name of this cache in `Cache-Status`.
 const NAME: &str = "Eyewall";
-const SIZE_DEFAULT: u64 = 256 << 20;
 
 pub(crate) fn run(cache: Option<&Path>, serve: &args::Serve) -> Result<Outcome, Error> {
     start_log(serve.verbose);
-    let cache = open_cache(cache, serve.size)?;
+    let config = configured(cache, serve)?;
+    let cache = open_cache(&config.cache)?;
     volume::warn_of_storage(&cache);
-    let workers = serve.workers.map_or_else(processors, |workers| workers.get().into());
-    let source = Source::of(serve, &cache)?;
-    let sockets = listen::Sockets::bind(&serve.listen, workers)?;
-    let announced = source.clone();
+    let listen: Vec<SocketAddr> = config.server.listen.iter().map(|address| *address.get_ref()).collect();
+    let workers = config.server.workers.as_ref().map_or_else(processors, |workers| workers.0 as usize);
+    let shared = Arc::new(Shared::new(config, &cache)?);
+    let sockets = listen::Sockets::bind(&listen, workers)?;
+    let announced = Arc::clone(&shared);
     let ready = |addresses: &[SocketAddr]| announce(addresses, &announced, &cache);
-    listen::run(sockets, move || Service::new(&source), ready)?;
+    listen::run(sockets, move || Service::new(&shared), ready)?;
     Ok(Outcome::Done)
+}
+
+/// What the file says, or the command line; `cache` goes before what the file says of the volume's path.
+fn configured(cache: Option<&Path>, serve: &args::Serve) -> Result<Config, Error> {
+    let Some(path) = &serve.config else {
+        return Config::of_flags(cache, serve).map_err(Error::Flags);
+    };
+    let wrong = |problems| Error::Config { path: path.clone(), problems };
+    let mut config = config::load(path).map_err(wrong)?;
+    if let Some(cache) = cache {
+        config.cache.path = Some(toml::Spanned::new(0..0, cache.to_owned()));
+    }
+    Ok(config)
 }
 
 fn processors() -> usize {
@@ -71,10 +83,21 @@ fn processors() -> usize {
 }
 
 /// An existing volume keeps its size unless another one was asked for, which the engine then refuses.
-fn open_cache(path: Option<&Path>, size: Option<u64>) -> Result<Cache, Error> {
-    let options = Options::new().survive_sigbus(true);
-    let made = options.clone().size(size.unwrap_or(SIZE_DEFAULT));
-    let Some(path) = path else { return Ok(made.anonymous()?) };
+fn open_cache(volume: &Volume) -> Result<Cache, Error> {
+    let mut options = Options::new().survive_sigbus(true);
+    if let Some(bytes) = &volume.entry_bytes_max {
+        options = options.entry_bytes_max(bytes.get_ref().0);
+    }
+    if let Some(bytes) = &volume.entry_size_hint {
+        // It was read as one that fits.
+        options = options.entry_size_hint(u32::try_from(bytes.0).unwrap_or(u32::MAX));
+    }
+    if let Some(bytes) = &volume.tier {
+        options = options.tier(bytes.get_ref().0);
+    }
+    let size = volume.size.as_ref().map(|size| size.0);
+    let made = options.clone().size(size.unwrap_or(CACHE_SIZE_DEFAULT));
+    let Some(path) = volume.path.as_ref().map(toml::Spanned::get_ref) else { return Ok(made.anonymous()?) };
     if size.is_some() {
         return Ok(made.open(path)?);
     }
@@ -85,17 +108,14 @@ fn open_cache(path: Option<&Path>, size: Option<u64>) -> Result<Cache, Error> {
 }
 
 /// Tells people and scripts what was started; the first line is for scripts, too.
-fn announce(addresses: &[SocketAddr], source: &Source, cache: &Cache) {
+fn announce(addresses: &[SocketAddr], shared: &Shared, cache: &Cache) {
     let mut text = String::new();
     for address in addresses {
         let _ = writeln!(text, "listening on http://{address}/");
     }
     let place = cache.path().map_or_else(|| "in memory".to_owned(), |path| path.display().to_string());
     let (size, largest) = (units::size(cache.size()), units::size(cache.entry_bytes_max()));
-    let _ = writeln!(
-        text,
-        "serving      {source}\ncache        {place}, {size}, entries up to {largest}\nstop with Ctrl-C"
-    );
+    let _ = writeln!(text, "{shared}cache        {place}, {size}, entries up to {largest}\nstop with Ctrl-C");
     // Whoever started us need not read it.
     let _ = io::stdout().write_all(text.as_bytes()).and_then(|()| io::stdout().flush());
 }

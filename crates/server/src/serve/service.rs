@@ -1,102 +1,49 @@
 //! One request in, one response out.
 
-use std::fmt;
 use std::net::IpAddr;
 use std::sync::Arc;
+use std::sync::atomic::Ordering;
 use std::time::Instant;
 
-use eyewall::Cache;
 use eyewall_http::field::cache_status::CACHE_STATUS;
-use eyewall_http::policy::{InvalidAge, Policy};
 use eyewall_http::reuse;
 use http::header::ALLOW;
-use http::{HeaderValue, Request, Response, StatusCode};
+use http::{HeaderMap, HeaderValue, Method, Request, Response, StatusCode};
 use hyper::body::Incoming;
 
 use super::body::Body;
 use super::files::Files;
-use super::origin::{OriginSite, Origins, Settings};
+use super::origin::Origins;
 use super::proxy::Proxy;
-use super::proxy::pages::Pages;
 use super::reply;
-use super::root::Root;
-use super::store::Store;
-use crate::{Error, args};
-
-/// Where answers come from when the cache has none. All workers share it.
-#[derive(Clone)]
-pub(crate) enum Source {
-    /// A folder.
-    Files(Arc<Files>),
-    /// Another server, which each worker has connections of its own to.
-    Origin { words: String, site: Arc<OriginSite>, pages: Arc<Pages> },
-}
-
-impl Source {
-    /// What the command line names.
-    ///
-    /// # Errors
-    /// [`Error::Root`], where the folder can't be served.
-    pub(crate) fn of(serve: &args::Serve, cache: &Cache) -> Result<Self, Error> {
-        let store = Store::new(cache.clone());
-        match (&serve.root, serve.origin.as_slice()) {
-            (Some(path), _) => {
-                let root = Root::open(path).map_err(|source| Error::Root { path: path.clone(), source })?;
-                Ok(Self::Files(Arc::new(Files::new(root, store))))
-            }
-            // The command line demands one of the two.
-            (None, []) => Err(Error::NoSource),
-            (None, urls) => {
-                let words = urls.iter().map(ToString::to_string).collect::<Vec<_>>().join(", ");
-                let settings = Settings::new(urls.to_vec(), serve.origin_timeout);
-                let settings = Settings { ca_file: serve.origin_ca.clone(), ..settings };
-                let site = Arc::new(OriginSite::new(settings).map_err(Error::Trust)?);
-                let policy = Policy {
-                    // The careful reading: who can't say how old it is may be very old.
-                    invalid_age: InvalidAge::Stale,
-                    store_set_cookie: serve.store_set_cookie,
-                    ..Policy::default()
-                };
-                Ok(Self::Origin { words, site, pages: Arc::new(Pages::new(store, policy)) })
-            }
-        }
-    }
-}
-
-impl fmt::Display for Source {
-    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Files(files) => write!(formatter, "the folder {}", files.root().display()),
-            Self::Origin { words, .. } => write!(formatter, "the origin {words}"),
-        }
-    }
-}
+use super::shared::{Shared, SharedSite};
+use crate::key::{CacheKey, KeyError, RequestHost, Scheme};
 
 /// What all connections of a worker share.
-pub(crate) enum Service {
-    Files(Arc<Files>),
-    Origin(Arc<Proxy>),
+pub(crate) struct Service {
+    shared: Arc<Shared>,
+    /// In the order of the configuration.
+    sites: Vec<Handlers>,
+}
+
+/// What answers for a site: files first, then origins.
+struct Handlers {
+    files: Option<Arc<Files>>,
+    proxy: Option<Arc<Proxy>>,
 }
 
 impl Service {
-    pub(crate) fn new(source: &Source) -> Self {
-        match source {
-            Source::Files(files) => Self::Files(Arc::clone(files)),
-            Source::Origin { site, pages, .. } => {
-                Self::Origin(Arc::new(Proxy::new(Origins::new(Arc::clone(site)), Arc::clone(pages))))
-            }
-        }
+    /// Made on the worker's thread: connections to origins are its own.
+    pub(crate) fn new(shared: &Arc<Shared>) -> Self {
+        let sites = shared.sites.iter().map(|site| Handlers::new(site, shared)).collect();
+        Self { shared: Arc::clone(shared), sites }
     }
 
     /// Answers a request of the client that has this address.
     pub(crate) async fn answer(&self, request: Request<Incoming>, client: IpAddr) -> Response<Body> {
         let started = Instant::now();
         let line = (request.method().clone(), request.uri().clone());
-        let response = match self {
-            Self::Files(files) if reuse::is_answerable(request.method()) => files.answer(&request.into_parts().0).await,
-            Self::Files(_) => method_not_allowed(),
-            Self::Origin(proxy) => proxy.answer(request, client).await,
-        };
+        let response = self.answer_of_site(request, client).await;
         tracing::info!(
             method = %line.0,
             target = %line.1,
@@ -106,6 +53,65 @@ impl Service {
         );
         response
     }
+
+    async fn answer_of_site(&self, request: Request<Incoming>, client: IpAddr) -> Response<Body> {
+        if request.method() == Method::CONNECT {
+            return reply::error(StatusCode::METHOD_NOT_ALLOWED, "this server is no tunnel");
+        }
+        if request.method() == Method::OPTIONS && request.uri().path() == "*" {
+            return reply::response(StatusCode::NO_CONTENT, HeaderMap::new(), Body::empty());
+        }
+        let (parts, body) = request.into_parts();
+        let host = match RequestHost::of(&parts) {
+            Ok(host) => host,
+            Err(error) => return refused(error),
+        };
+        let sites = &self.shared.config.sites;
+        let Some((site, handlers)) = sites
+            .number_of(host.name())
+            .and_then(|number| Some((&self.shared.sites.get(number)?.site, self.sites.get(number)?)))
+        else {
+            return reply::error(StatusCode::MISDIRECTED_REQUEST, "no site of this server has this host");
+        };
+        let key = match CacheKey::of(site, &host, Scheme::Http, &parts) {
+            Ok(key) => key,
+            Err(error) => return refused(error),
+        };
+        handlers.answer(Request::from_parts(parts, body), &key, client).await
+    }
+}
+
+impl Handlers {
+    fn new(shared_site: &SharedSite, shared: &Shared) -> Self {
+        let SharedSite { site, files, origins, is_checked } = shared_site;
+        if let Some(origins) = origins.as_ref().filter(|_| !is_checked.swap(true, Ordering::Relaxed)) {
+            let origins = Origins::new(Arc::clone(origins));
+            tokio::spawn(async move { origins.keep_checking().await });
+        }
+        let proxy = origins.as_ref().map(|origins| {
+            Arc::new(Proxy::new(Arc::clone(site), Origins::new(Arc::clone(origins)), Arc::clone(&shared.pages)))
+        });
+        Self { files: files.clone(), proxy }
+    }
+
+    async fn answer(&self, request: Request<Incoming>, key: &CacheKey, client: IpAddr) -> Response<Body> {
+        let files = self.files.as_ref().filter(|_| reuse::is_answerable(request.method()));
+        let (parts, body) = request.into_parts();
+        let found = match files {
+            Some(files) => Some(files.answer(&parts).await),
+            None => None,
+        };
+        match (found, &self.proxy) {
+            (Some(found), None) => found,
+            (Some(found), Some(_)) if found.status() != StatusCode::NOT_FOUND => found,
+            (_, Some(proxy)) => proxy.answer(Request::from_parts(parts, body), key, client).await,
+            (None, None) => method_not_allowed(),
+        }
+    }
+}
+
+fn refused(error: KeyError) -> Response<Body> {
+    reply::error(error.status(), &error.to_string())
 }
 
 fn method_not_allowed() -> Response<Body> {

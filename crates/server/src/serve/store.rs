@@ -125,9 +125,15 @@ impl Store {
     }
 
     /// Changes the value of an entry, one after the other of all who do; `change` gets the present one.
-    pub(crate) fn change(&self, key: &[u8], head: &Head, change: impl FnOnce(Option<(&Head, &[u8])>) -> Vec<u8>) {
+    pub(crate) fn change(
+        &self,
+        key: &[u8],
+        head: &Head,
+        tags: &[&str],
+        change: impl FnOnce(Option<(&Head, &[u8])>) -> Vec<u8>,
+    ) {
         let Some(metadata) = head.encode() else { return };
-        let changed = self.cache.update(key, &options(&metadata, Times::FOR_GOOD, &[]), |hit| {
+        let changed = self.cache.update(key, &options(&metadata, Times::FOR_GOOD, tags), |hit| {
             let present = hit.and_then(|hit| Some((Head::decode(hit.metadata())?, hit.value())));
             Change::Put(change(present.as_ref().map(|(head, value)| (head, *value))))
         });

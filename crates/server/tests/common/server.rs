@@ -19,6 +19,8 @@ const PATIENCE: Duration = Duration::from_mins(1);
 pub(crate) struct Server {
     pub(crate) address: SocketAddr,
     pub(crate) child: Child,
+    /// Where its configuration is, if it has a file.
+    _folder: Option<TempDir>,
 }
 
 impl Server {
@@ -32,6 +34,24 @@ impl Server {
         Self::start([OsStr::new("--root"), root.as_os_str()])
     }
 
+    /// By a file, which need not say where it listens; the cache is in memory.
+    pub(crate) fn configured(text: &str) -> Self {
+        let folder = tempfile::tempdir().expect("a folder can be made");
+        let file = folder.path().join("eyewall.toml");
+        let text = match text.split_once("[server]\n") {
+            Some((before, behind)) => format!("{before}[server]\nlisten = [\"127.0.0.1:0\"]\n{behind}"),
+            None => format!("[server]\nlisten = [\"127.0.0.1:0\"]\n{text}"),
+        };
+        let text = if text.contains("[cache]") { text } else { format!("[cache]\nsize = \"8M\"\n{text}") };
+        fs::write(&file, text).expect("a file can be written");
+        Self::spawn_with(eyewall().args(["serve", "--config"]).arg(file), Some(folder))
+    }
+
+    /// By a file with one site over an origin; `rest` is what else the file says of the site.
+    pub(crate) fn over_site(origin: &str, rest: &str) -> Self {
+        Self::configured(&format!("[[site]]\norigins = [\"{origin}\"]\n{rest}"))
+    }
+
     /// A small server: `eyewall serve --listen 127.0.0.1:0 --size 8M WORDS`
     pub(crate) fn start(words: impl IntoIterator<Item = impl AsRef<OsStr>>) -> Self {
         Self::spawn(eyewall().args(["serve", "--listen", "127.0.0.1:0", "--size", "8M"]).args(words))
@@ -39,6 +59,10 @@ impl Server {
 
     /// Starts it, and reads from its first line where it listens.
     pub(crate) fn spawn(command: &mut Command) -> Self {
+        Self::spawn_with(command, None)
+    }
+
+    fn spawn_with(command: &mut Command, folder: Option<TempDir>) -> Self {
         let mut child = command.stdout(Stdio::piped()).spawn().expect("the binary starts");
         let mut line = String::new();
         BufReader::new(child.stdout.take().expect("it has a standard output"))
@@ -46,7 +70,7 @@ impl Server {
             .expect("it says something");
         let address = line.trim().strip_prefix("listening on http://").and_then(|line| line.strip_suffix('/'));
         let address = address.and_then(|address| address.parse().ok());
-        Self { address: address.unwrap_or_else(|| panic!("no address in {line:?}")), child }
+        Self { address: address.unwrap_or_else(|| panic!("no address in {line:?}")), child, _folder: folder }
     }
 
     pub(crate) fn get(&self, target: &str) -> Reply {

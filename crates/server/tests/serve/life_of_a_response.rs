@@ -22,7 +22,7 @@ fn a_miss_then_a_hit() {
     }
     let asked = origin.asked();
     assert_eq!((asked.len(), asked[0].target.as_str()), (1, "/a?b=c"));
-    assert_eq!((asked[0].field("host"), asked[0].field("via")), (&*origin.address.to_string(), "1.1 eyewall"));
+    assert_eq!((asked[0].field("host"), asked[0].field("via")), ("test", "1.1 eyewall"));
 }
 
 #[test]

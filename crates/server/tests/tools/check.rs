@@ -50,7 +50,7 @@ size = "64Q"
 
 [[site]]
 hosts = ["example.org"]
-origins = ["https://app.example.org/shop"]
+origins = ["https://app.example.org/?shop"]
 
 [[site]]
 hosts = ["www.example.org", "example.org"]

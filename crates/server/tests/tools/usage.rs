@@ -42,7 +42,7 @@ fn words_that_mean_nothing_are_refused() {
         vec!["create", "--size", "large"],
         vec!["create", "--size", "1M", "--mode", "9"],
         vec!["serve"],
-        vec!["serve", "--root", "/tmp", "--origin", "http://127.0.0.1:1"],
+        vec!["serve", "--root", "/tmp", "--config", "site.toml"],
         vec!["serve", "--listen", "somewhere", "--root", "/tmp"],
     ] {
         let ended = volume.run(&words);
@@ -54,8 +54,8 @@ fn words_that_mean_nothing_are_refused() {
 #[test]
 fn an_origin_that_is_no_address_is_refused_with_a_reason() {
     for (url, reason) in [
-        ("example.org", "an origin is an address such as"),
-        ("http://user@example.org", "without a user name"),
+        ("example.org", "give an address such as"),
+        ("http://user@example.org", "an origin has no user name"),
         ("http://example.org/?page", "an origin has no query"),
         ("http://example.org/a/..", "an origin's path has no `..`"),
     ] {

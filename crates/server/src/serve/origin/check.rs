@@ -1,6 +1,5 @@
 //! Active health checks: asking origins how they are, without a client.
 
-use std::ops::RangeInclusive;
 use std::time::{Duration, Instant};
 
 use http::uri::PathAndQuery;
@@ -9,14 +8,17 @@ use tokio::time::{MissedTickBehavior, interval};
 
 use super::origins::Origins;
 use super::outgoing::{Outgoing, RequestBody};
+use crate::config::value::Statuses;
 
 /// What an origin is asked that is to prove itself well.
 #[derive(Debug, Clone)]
 pub(crate) struct Check {
     pub(crate) path: PathAndQuery,
     pub(crate) interval: Duration,
+    /// How long an answer may take.
+    pub(crate) timeout: Duration,
     /// The statuses of one that is well.
-    pub(crate) statuses: RangeInclusive<u16>,
+    pub(crate) statuses: Vec<Statuses>,
 }
 
 impl Origins {
@@ -32,7 +34,7 @@ impl Origins {
         }
     }
 
-    /// One round. Each origin has the time of a response's head; their checks don't wait for one another.
+    /// One round. Their checks don't wait for one another.
     pub(crate) async fn check(&self, check: &Check) {
         let target = Uri::from(check.path.clone());
         let mut running = Vec::new();
@@ -46,11 +48,14 @@ impl Origins {
         let outgoing =
             Outgoing { method: Method::GET, target, fields: HeaderMap::new(), body: RequestBody::empty(), peer: None };
         let answer = match self.request(origin, outgoing) {
-            Ok(request) => self.attempt(origin, request, self.timeouts().head).await,
+            Ok(request) => self.attempt(origin, request, check.timeout).await,
             Err(failure) => Err(failure),
         };
         let (is_well, found) = match answer {
-            Ok(response) => (check.statuses.contains(&response.status().as_u16()), response.status().to_string()),
+            Ok(response) => {
+                let status = response.status();
+                (check.statuses.iter().any(|statuses| statuses.contains(status)), status.to_string())
+            }
             Err(failure) => (false, failure.reason),
         };
         if self.site().health.checked(origin, is_well, Instant::now()) {

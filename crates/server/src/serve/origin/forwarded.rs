@@ -5,6 +5,8 @@ use std::net::IpAddr;
 use http::header::{FORWARDED, HOST};
 use http::{HeaderMap, HeaderName, HeaderValue};
 
+use crate::config;
+
 const X_FORWARDED_FOR: HeaderName = HeaderName::from_static("x-forwarded-for");
 const X_FORWARDED_HOST: HeaderName = HeaderName::from_static("x-forwarded-host");
 const X_FORWARDED_PROTO: HeaderName = HeaderName::from_static("x-forwarded-proto");
@@ -42,6 +44,16 @@ pub(crate) enum HostHeader {
 }
 
 impl HostHeader {
+    /// What the configuration says.
+    pub(crate) fn of(configured: &config::names::HostHeader) -> Self {
+        match configured {
+            config::names::HostHeader::Client => Self::Client,
+            config::names::HostHeader::Origin => Self::Origin,
+            // It was read as a host, which is a valid value.
+            config::names::HostHeader::Name(name) => HeaderValue::from_str(name).map_or(Self::Client, Self::Fixed),
+        }
+    }
+
     /// `origin` is the origin's own.
     pub(crate) fn write(&self, fields: &mut HeaderMap, peer: Option<&Peer>, origin: &str) {
         let host = match self {
@@ -55,9 +67,10 @@ impl HostHeader {
     }
 }
 
-/// Drops what the client said of itself, and says what we know of it, if `peer` is given.
-pub(crate) fn write(fields: &mut HeaderMap, peer: Option<&Peer>) {
-    for name in &NOT_FROM_CLIENTS {
+/// Drops what the client said of itself, and says what we know of it, if `peer` is given. What the client says in a field that
+/// is `believed` stays.
+pub(crate) fn write(fields: &mut HeaderMap, peer: Option<&Peer>, believed: &[HeaderName]) {
+    for name in NOT_FROM_CLIENTS.iter().filter(|name| !believed.contains(name)) {
         fields.remove(name);
     }
     let Some(peer) = peer else { return };
@@ -66,18 +79,18 @@ pub(crate) fn write(fields: &mut HeaderMap, peer: Option<&Peer>) {
     let proto = if peer.is_secure { "https" } else { "http" };
     let node = if address.is_ipv6() { format!("\"[{address}]\"") } else { address.to_string() };
     let mut forwarded = format!("for={node};proto={proto}");
-    fields.insert(X_FORWARDED_PROTO, HeaderValue::from_static(proto));
+    let mut told = vec![(X_FORWARDED_PROTO, HeaderValue::from_static(proto))];
     if let Some(host) = &peer.host
         && let Some(text) = host.to_str().ok().filter(|text| !text.contains(['"', '\\']))
     {
         forwarded = format!("{forwarded};host=\"{text}\"");
-        fields.insert(X_FORWARDED_HOST, host.clone());
+        told.push((X_FORWARDED_HOST, host.clone()));
     }
-    for (name, text) in [(X_FORWARDED_FOR, address.to_string()), (FORWARDED, forwarded)] {
-        // Made of what is valid in fields: always a valid value.
-        if let Ok(value) = HeaderValue::from_str(&text) {
-            fields.insert(name, value);
-        }
+    // Made of what is valid in fields: always a valid value.
+    let texts = [(X_FORWARDED_FOR, address.to_string()), (FORWARDED, forwarded)];
+    told.extend(texts.into_iter().filter_map(|(name, text)| Some((name, HeaderValue::from_str(&text).ok()?))));
+    for (name, value) in told {
+        fields.entry(name).or_insert(value);
     }
 }
 
@@ -98,7 +111,7 @@ mod tests {
             (Peer { is_secure: true, ..peer("::1", None) }, "::1", "for=\"[::1]\";proto=https"),
         ] {
             let mut fields = HeaderMap::new();
-            write(&mut fields, Some(&peer));
+            write(&mut fields, Some(&peer), &[]);
             assert_eq!(
                 (&fields[X_FORWARDED_FOR], &fields[FORWARDED]),
                 (&told.parse().unwrap(), &forwarded.parse().unwrap())
@@ -110,8 +123,18 @@ mod tests {
     fn what_a_client_says_of_itself_is_dropped() {
         let mut fields: HeaderMap =
             NOT_FROM_CLIENTS.into_iter().map(|name| (name, HeaderValue::from_static("evil"))).collect();
-        write(&mut fields, None);
+        write(&mut fields, None, &[]);
         assert!(fields.is_empty());
+    }
+
+    #[test]
+    fn what_the_key_has_of_a_client_is_passed_on() {
+        let mut fields = HeaderMap::from_iter([(X_FORWARDED_PROTO, HeaderValue::from_static("https"))]);
+        write(&mut fields, Some(&peer("192.0.2.1", Some("a.example"))), &[X_FORWARDED_PROTO]);
+        assert_eq!(
+            (&fields[X_FORWARDED_PROTO], &fields[X_FORWARDED_HOST]),
+            (&"https".parse().unwrap(), &"a.example".parse().unwrap())
+        );
     }
 
     #[test]

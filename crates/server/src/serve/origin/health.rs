@@ -7,7 +7,7 @@
 //!     │                             └── twice as long, bounded ────┘ fails  │
 //!     └─────────────────────────────────────────────────────────────────────┘ answers
 //! ```
-//! Beside that, an origin that fails its checks is left out until it passes one. If all are out, one is asked all the
+//! Beside that, an origin that fails its checks is left out until it passes some. If all are out, one is asked all the
 //! same: that whose last failure is longest ago.
 //!
 //! Shared by all workers, under one lock that is held for a few instructions; it is taken by misses only. All times are
@@ -27,6 +27,8 @@ pub(crate) struct HealthRules {
     pub(crate) ejection_max: Duration,
     /// So many failed checks in a row leave it out; at least 1 counts.
     pub(crate) checks_failed_max: u32,
+    /// So many passed checks in a row let it in again; at least 1 counts.
+    pub(crate) checks_passed_min: u32,
 }
 
 impl Default for HealthRules {
@@ -36,6 +38,7 @@ impl Default for HealthRules {
             ejection_min: Duration::from_secs(1),
             ejection_max: Duration::from_mins(1),
             checks_failed_max: 2,
+            checks_passed_min: 1,
         }
     }
 }
@@ -61,6 +64,9 @@ struct Condition {
     /// Its time was over and one request is on its way, which nobody else follows until `ejected_until`.
     is_on_trial: bool,
     checks_failed_in_row: u32,
+    checks_passed_in_row: u32,
+    /// Its checks say so.
+    is_out: bool,
     /// What was told last. An outage is one piece of news, however many ask meanwhile.
     is_told_to_fail: bool,
 }
@@ -90,7 +96,7 @@ impl Health {
         let next = state.next;
         let well = |origin: &usize| {
             let condition = &state.origins[*origin];
-            !condition.is_ejected(now) && condition.checks_failed_in_row < self.rules.checks_failed_max.max(1)
+            !condition.is_ejected(now) && !condition.is_out
         };
         let turn = |origin: &usize| (*origin + count - next % count.max(1)) % count.max(1);
         let Some(chosen) = others().filter(well).min_by_key(turn) else {
@@ -112,6 +118,8 @@ impl Health {
             *condition = Condition {
                 failed_at: condition.failed_at,
                 checks_failed_in_row: condition.checks_failed_in_row,
+                checks_passed_in_row: condition.checks_passed_in_row,
+                is_out: condition.is_out,
                 ..Condition::default()
             };
             was_failing
@@ -136,16 +144,19 @@ impl Health {
 
     /// It was checked. True if it is in or out again by this.
     pub(crate) fn checked(&self, origin: usize, is_well: bool, now: Instant) -> bool {
-        let failed_max = self.rules.checks_failed_max.max(1);
         self.change(origin, |condition| {
-            let was_out = condition.checks_failed_in_row >= failed_max;
+            let was_out = condition.is_out;
             if is_well {
                 condition.checks_failed_in_row = 0;
+                condition.checks_passed_in_row = condition.checks_passed_in_row.saturating_add(1);
+                condition.is_out &= condition.checks_passed_in_row < self.rules.checks_passed_min;
             } else {
+                condition.checks_passed_in_row = 0;
                 condition.checks_failed_in_row = condition.checks_failed_in_row.saturating_add(1);
                 condition.failed_at = Some(now);
+                condition.is_out |= condition.checks_failed_in_row >= self.rules.checks_failed_max;
             }
-            was_out != (condition.checks_failed_in_row >= failed_max)
+            was_out != condition.is_out
         })
     }
 
@@ -167,6 +178,7 @@ mod tests {
         ejection_min: Duration::from_secs(10),
         ejection_max: Duration::from_secs(35),
         checks_failed_max: 2,
+        checks_passed_min: 2,
     };
 
     fn fail(health: &Health, origin: usize, now: Instant) {
@@ -246,12 +258,16 @@ mod tests {
     }
 
     #[test]
-    fn checks_leave_it_out_until_one_is_passed() {
+    fn checks_leave_it_out_until_enough_are_passed() {
         let (health, now) = (Health::new(RULES, 2), Instant::now());
         assert!(!health.checked(0, false, now));
         assert_eq!(choices(&health, now), [0, 1]);
         assert!(health.checked(0, false, now), "out, which is news");
         assert!(!health.checked(0, false, now));
+        assert_eq!(choices(&health, now), [1, 1]);
+        assert!(!health.checked(0, true, now), "one is not enough");
+        assert!(!health.checked(0, false, now));
+        assert!(!health.checked(0, true, now));
         assert_eq!(choices(&health, now), [1, 1]);
         assert!(health.checked(0, true, now), "in again, which is news");
         assert!(choices::<2>(&health, now).contains(&0));

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use http::header::TRAILER;
-use http::{HeaderMap, Method, Request, Response, Uri};
+use http::{Request, Response};
 use hyper::body::Incoming;
 use hyper_util::client::legacy::Client;
 use hyper_util::rt::{TokioExecutor, TokioTimer};
@@ -62,23 +62,8 @@ impl Origins {
         self.site.settings.timeouts
     }
 
-    /// What stands for the site in keys.
-    pub(crate) fn key(&self) -> String {
-        self.site.settings.urls.first().map_or_else(String::new, ToString::to_string)
-    }
-
-    /// Asks for something without a body, on nobody's behalf.
-    pub(crate) async fn fetch(
-        &self,
-        method: Method,
-        target: &Uri,
-        fields: HeaderMap,
-    ) -> Result<Response<Incoming>, Fault> {
-        self.send(Outgoing { method, target, fields, body: RequestBody::empty(), peer: None }).await
-    }
-
-    /// Asks one of the origins, and where that may be done, once more another one, or by another connection, if nothing
-    /// came of it. Interim responses (1xx) of the origin are dropped.
+    /// Asks one of the origins, and where that may be done, again another one, or by another connection, if nothing came of
+    /// it. Interim responses (1xx) of the origin are dropped.
     ///
     /// A request that was never written, because its connection turned out closed, is written to another, whatever its
     /// method. Beyond that only an idempotent one without a body is repeated, within the time for a response's head.
@@ -86,18 +71,22 @@ impl Origins {
         let started = Instant::now();
         let again = outgoing.may_be_repeated().then(|| (outgoing.method.clone(), outgoing.fields.clone()));
         let (target, peer) = (outgoing.target, outgoing.peer);
-        let first = self.choose(None);
-        let failure = match self.ask(first, outgoing, self.timeouts().head).await {
-            Ok(response) => return self.note(first, Ok(response)),
-            Err(failure) => failure,
-        };
-        let left = self.timeouts().head.saturating_sub(started.elapsed());
-        let is_retryable = failure.is_retryable && !left.is_zero();
-        let fault = self.note(first, Err(failure));
-        let Some((method, fields)) = again.filter(|_| is_retryable) else { return fault };
-        let second = self.choose(Some(first));
-        let outgoing = Outgoing { method, target, fields, body: RequestBody::empty(), peer };
-        self.note(second, self.ask(second, outgoing, left).await)
+        let mut retries = if again.is_some() { self.site.settings.retries } else { 0 };
+        let mut outgoing = outgoing;
+        let mut origin = self.choose(None);
+        loop {
+            let left = self.timeouts().head.saturating_sub(started.elapsed());
+            let failure = match self.ask(origin, outgoing, left).await {
+                Ok(response) => return self.note(origin, Ok(response)),
+                Err(failure) => failure,
+            };
+            let is_over = retries == 0 || !failure.is_retryable || started.elapsed() >= self.timeouts().head;
+            let fault = self.note(origin, Err(failure));
+            let Some((method, fields)) = again.clone().filter(|_| !is_over) else { return fault };
+            retries -= 1;
+            origin = self.choose(Some(origin));
+            outgoing = Outgoing { method, target, fields, body: RequestBody::empty(), peer };
+        }
     }
 
     pub(super) fn choose(&self, but: Option<usize>) -> usize {
@@ -116,7 +105,7 @@ impl Origins {
         let Outgoing { method, target, mut fields, body, peer } = outgoing;
         let target =
             url.target(target).ok_or_else(|| Failure::new(Fault::Outside, "the path leads out of the site"))?;
-        forwarded::write(&mut fields, peer.filter(|_| settings.tells_of_clients));
+        forwarded::write(&mut fields, peer, &settings.believed);
         settings.host.write(&mut fields, peer, url.host());
         if let Some(trailer) = body.trailer() {
             fields.insert(TRAILER, trailer.clone());

@@ -25,7 +25,11 @@ pub(crate) struct Outgoing<'a> {
     pub(crate) peer: Option<&'a Peer>,
 }
 
-impl Outgoing<'_> {
+impl<'a> Outgoing<'a> {
+    /// A GET.
+    pub(crate) fn get(target: &'a Uri, fields: HeaderMap, peer: &'a Peer) -> Self {
+        Self { method: Method::GET, target, fields, body: RequestBody::empty(), peer: Some(peer) }
+    }
     /// Whether it may be sent a second time after nothing came of the first (RFC 9110, section 9.2.2): its method is
     /// idempotent, and no body was begun with.
     pub(super) fn may_be_repeated(&self) -> bool {

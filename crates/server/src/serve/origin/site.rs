@@ -4,22 +4,28 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
+use http::HeaderName;
+use http::uri::PathAndQuery;
 use rustls::ClientConfig;
 use rustls::pki_types::ServerName;
+use toml::Spanned;
 
 use super::check::Check;
 use super::forwarded::HostHeader;
 use super::health::{Health, HealthRules};
 use super::trust::{self, TrustError};
 use super::url::OriginUrl;
+use crate::config;
 
 /// How the origins of a site are asked.
 pub(crate) struct Settings {
     /// At least one. They answer alike; the first one's address stands for all in keys.
     pub(crate) urls: Vec<OriginUrl>,
     pub(crate) host: HostHeader,
-    /// Whether origins are told of clients, by `X-Forwarded-*` and `Forwarded`.
-    pub(crate) tells_of_clients: bool,
+    /// Fields by which clients speak of themselves, and which go to the origin as they are: the key has them.
+    pub(crate) believed: Vec<HeaderName>,
+    /// How often a request that may be repeated is tried again.
+    pub(crate) retries: u32,
     pub(crate) timeouts: Timeouts,
     /// PEM; instead of the system's authorities.
     pub(crate) ca_file: Option<PathBuf>,
@@ -49,12 +55,44 @@ pub(crate) struct OriginSite {
 }
 
 impl Settings {
-    /// As the command line has them: one time for all waits, and nothing out of the ordinary.
+    /// As the configuration of a site has them.
+    pub(crate) fn of(site: &config::site::Site) -> Self {
+        let asked = site.origin_settings();
+        let tls = asked.tls.map(Spanned::into_inner).unwrap_or_default();
+        let timeout = asked.timeout.0;
+        let health = asked.health.as_ref().map(|health| HealthRules {
+            checks_failed_max: health.unhealthy_after.0 as u32,
+            checks_passed_min: health.healthy_after.0 as u32,
+            ..HealthRules::default()
+        });
+        Self {
+            urls: site.origins.iter().map(|origin| origin.get_ref().clone()).collect(),
+            host: HostHeader::of(&asked.host_header),
+            believed: site.key.headers.iter().map(|name| name.get_ref().0.clone()).collect(),
+            retries: asked.retries.0 as u32,
+            timeouts: Timeouts { connect: asked.connect_timeout.0, head: timeout, piece: timeout },
+            ca_file: tls.ca_file.map(Spanned::into_inner),
+            // It was read as a host, which TLS takes any of.
+            server_name: tls.server_name.and_then(|name| ServerName::try_from(name.0).ok()),
+            health: health.unwrap_or_default(),
+            check: asked.health.map(|health| Check {
+                // It was read as a path.
+                path: health.path.0.parse().unwrap_or_else(|_| PathAndQuery::from_static("/")),
+                interval: health.interval.0,
+                timeout: health.timeout.0,
+                statuses: health.status,
+            }),
+        }
+    }
+
+    /// One time for all waits, and nothing out of the ordinary.
+    #[cfg(test)]
     pub(crate) fn new(urls: Vec<OriginUrl>, timeout: Duration) -> Self {
         Self {
             urls,
             host: HostHeader::default(),
-            tells_of_clients: true,
+            believed: Vec::new(),
+            retries: 1,
             timeouts: Timeouts { connect: timeout, head: timeout, piece: timeout },
             ca_file: None,
             server_name: None,

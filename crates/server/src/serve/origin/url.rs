@@ -52,11 +52,13 @@ impl FromStr for OriginUrl {
     type Err = String;
 
     fn from_str(text: &str) -> Result<Self, String> {
-        let parts = text.parse::<Uri>().map_err(|error| error.to_string())?.into_parts();
-        let scheme = parts
-            .scheme
-            .filter(|scheme| *scheme == Scheme::HTTP || *scheme == Scheme::HTTPS)
-            .ok_or("an origin is an address such as http://127.0.0.1:3000")?;
+        const EXAMPLE: &str = "give an address such as http://127.0.0.1:3000";
+        let parts = text.parse::<Uri>().map_err(|_| format!("`{text}` is no address; {EXAMPLE}"))?.into_parts();
+        let scheme = match parts.scheme {
+            Some(scheme) if scheme == Scheme::HTTP || scheme == Scheme::HTTPS => scheme,
+            Some(scheme) => return Err(format!("origins don't speak {scheme} here; {EXAMPLE}")),
+            None => return Err(format!("`{text}` has no scheme; {EXAMPLE}")),
+        };
         let path = parts.path_and_query.unwrap_or_else(|| PathAndQuery::from_static("/"));
         if path.query().is_some() {
             return Err("an origin has no query; give the host, the port and a path only".to_owned());
@@ -64,8 +66,17 @@ impl FromStr for OriginUrl {
         if leads_up(path.path()) {
             return Err("an origin's path has no `..`".to_owned());
         }
-        let authority = parts.authority.filter(|authority| !authority.as_str().contains('@'));
-        let authority = authority.ok_or("an origin is a host and a port, without a user name")?;
+        let authority = parts.authority.ok_or_else(|| format!("`{text}` has no host; {EXAMPLE}"))?;
+        if authority.as_str().contains('@') {
+            return Err("an origin has no user name; a field of its own would be needed, and isn't sent".to_owned());
+        }
+        let after_host = &authority.as_str()[authority.host().len()..];
+        if !after_host.is_empty() && authority.port_u16().is_none_or(|port| port == 0) {
+            return Err(format!("`{text}` has no port that can be; give 1 to 65535"));
+        }
+        if !crate::key::is_host(&authority.host().to_ascii_lowercase()) {
+            return Err(format!("`{}` is no host; {EXAMPLE}", authority.host()));
+        }
         Ok(Self { scheme, authority, prefix: path.path().trim_end_matches('/').to_owned() })
     }
 }
@@ -91,7 +102,18 @@ mod tests {
         ] {
             assert_eq!(text.parse::<OriginUrl>().unwrap().to_string(), shown);
         }
-        for wrong in ["", "example.org", "http://a/?q", "http://u:p@a", "ftp://a", "http://", "http://a/b/../c"] {
+        for wrong in [
+            "",
+            "example.org",
+            "http://a/?q",
+            "http://u:p@a",
+            "ftp://a",
+            "http://",
+            "http://a/b/../c",
+            "http://a:0",
+            "http://a:x",
+            "http://a..b",
+        ] {
             assert!(wrong.parse::<OriginUrl>().is_err(), "{wrong}");
         }
     }

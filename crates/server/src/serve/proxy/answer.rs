@@ -17,6 +17,8 @@ pub(crate) struct Answer {
     pub(crate) variant: Option<Variant>,
     /// By which it can be purged together with others.
     pub(crate) tags: Vec<String>,
+    /// That of them which all responses of its address carry.
+    pub(crate) address_tag: Option<String>,
     pub(crate) intake: Arc<Intake>,
 }
 

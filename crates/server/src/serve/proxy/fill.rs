@@ -24,6 +24,8 @@ pub(super) struct Fill {
     pub(super) answer: Arc<Answer>,
     /// How long the body will be, if that is known.
     pub(super) length: Option<u64>,
+    /// How long it may be to be stored.
+    pub(super) bytes_max: u64,
     /// What was purged when the origin was asked.
     pub(super) mark: Mark,
     /// Held until the entry can be found.
@@ -63,7 +65,6 @@ impl Fill {
 
     async fn run(self, mut pieces: Pieces) {
         let answer = Arc::clone(&self.answer);
-        let bytes_max = self.pages.store.entry_bytes_max();
         let mut bytes = 0;
         loop {
             match pieces.next().await {
@@ -74,7 +75,7 @@ impl Fill {
                     } else {
                         answer.intake.push(piece);
                     }
-                    if bytes > bytes_max {
+                    if bytes > self.bytes_max {
                         self.pages.passes.insert(&self.key);
                         drop(self);
                         answer.intake.flow();

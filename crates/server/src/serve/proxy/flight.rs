@@ -81,6 +81,11 @@ impl Flights {
         let is_of_key = |other: &[u8]| other.strip_prefix(key).is_some_and(|rest| rest.is_empty() || rest[0] == b' ');
         self.running().retain(|other, _| !is_of_key(other));
     }
+
+    /// Who asks from now on for anything starts anew.
+    pub(crate) fn leave_all(&self) {
+        self.running().clear();
+    }
 }
 
 impl Ticket {

@@ -18,30 +18,38 @@ pub(crate) mod pages;
 mod fetch;
 mod fill;
 mod hit;
+mod inbound;
 mod pass;
 mod passes;
+mod policy;
 mod purged;
 mod signpost;
+mod tags;
 
 use std::net::IpAddr;
 use std::sync::Arc;
 use std::time::{Duration, SystemTime};
 
-use eyewall_http::field::cache_control::RequestDirectives;
 use eyewall_http::field::cache_status::{CacheStatus, Forward};
 use eyewall_http::field::connection;
+use eyewall_http::message::{self, Exchange};
+use eyewall_http::policy::Policy;
 use eyewall_http::reuse::{self, OnFailure, Reuse};
+use eyewall_http::storing::{self, NotStored, Storable};
 use http::header::{DATE, RANGE};
-use http::request::Parts;
-use http::{HeaderMap, HeaderName, HeaderValue, Method, Request, Response, StatusCode, Uri, Version};
+use http::{HeaderMap, HeaderName, HeaderValue, Method, Request, Response, StatusCode, Version};
 use http_body::Body as _;
 use hyper::body::Incoming;
 
 use super::body::Body;
 use super::origin::{Fault, Origins, asked_protocol};
 use super::{NAME, fields, reply};
+use crate::config::Site;
+use crate::key::CacheKey;
+use crate::rules::{Applied, Decision};
 use answer::Variant;
 use flight::{Joined, Landing, Ticket};
+use inbound::Inbound;
 use pages::{Pages, Selection, Stored};
 
 /// How long a request waits for the answer to another one before it asks for itself.
@@ -49,15 +57,16 @@ const COLLAPSE_DEADLINE: Duration = Duration::from_secs(5);
 /// How often a request waits for another one: for any response of the address, for one of its variant, and once more.
 const TURNS: usize = 3;
 
-/// An origin with a volume in front of it, as one worker has it.
+/// The origins of a site with the volume in front of them, as one worker has them.
 pub(crate) struct Proxy {
+    site: Arc<Site>,
+    policy: Policy,
     origins: Origins,
     pages: Arc<Pages>,
 }
 
 /// What the origin is asked for, and why.
 struct Ask {
-    key: Vec<u8>,
     /// Under which requests wait for one another: the address, and what its responses are known to vary by.
     flight_key: Vec<u8>,
     why: Forward,
@@ -74,68 +83,73 @@ enum Plan {
 }
 
 impl Proxy {
-    pub(crate) fn new(origins: Origins, pages: Arc<Pages>) -> Self {
-        Self { origins, pages }
+    pub(crate) fn new(site: Arc<Site>, origins: Origins, pages: Arc<Pages>) -> Self {
+        Self { policy: policy::of_site(&site.settings.cache), site, origins, pages }
     }
 
-    pub(crate) async fn answer(self: &Arc<Self>, request: Request<Incoming>, client: IpAddr) -> Response<Body> {
+    /// Answers a request of this site, whose answer is stored under `key`.
+    pub(crate) async fn answer(
+        self: &Arc<Self>,
+        request: Request<Incoming>,
+        key: &CacheKey,
+        client: IpAddr,
+    ) -> Response<Body> {
         let has_body = !request.body().is_end_stream();
         if has_body || !reuse::is_answerable(request.method()) || asked_protocol(request.headers()).is_some() {
-            return self.forward(request, client).await;
+            return self.forward(request, key, client).await;
         }
-        let (request, _) = request.into_parts();
-        self.answer_from_cache(&request).await
+        let (parts, _) = request.into_parts();
+        let inbound = Inbound::new(&self.site, &parts, key, client);
+        match inbound.decision.bypass {
+            Some(rule) => self.pass(inbound, CacheStatus::forwarded(Forward::Bypass).detail(rule), None).await,
+            None => self.answer_from_cache(inbound).await,
+        }
     }
 
     /// Answers a GET or a HEAD.
-    async fn answer_from_cache(self: &Arc<Self>, request: &Parts) -> Response<Body> {
+    async fn answer_from_cache(self: &Arc<Self>, inbound: Inbound<'_>) -> Response<Body> {
         if self.pages.store.has_failed() {
-            return self.pass(request, CacheStatus::forwarded(Forward::UriMiss).detail("volume-failed"), None).await;
+            return self.pass(inbound, CacheStatus::forwarded(Forward::UriMiss).detail("volume-failed"), None).await;
         }
-        let ask = match self.plan(request, self.key(&request.uri)) {
+        let ask = match self.plan(inbound) {
             Plan::Answer(response) => return response,
             Plan::Ask(ask) => ask,
         };
-        if request.method == Method::HEAD {
-            return self.pass(request, CacheStatus::forwarded(ask.why).detail("head"), ask.stored).await;
+        if inbound.parts.method == Method::HEAD {
+            return self.pass(inbound, CacheStatus::forwarded(ask.why).detail("head"), ask.stored).await;
         }
-        if ask.stored.is_none() && request.headers.contains_key(RANGE) {
-            return self.pass(request, CacheStatus::forwarded(ask.why).detail("range"), None).await;
+        if ask.stored.is_none() && inbound.fields().contains_key(RANGE) {
+            return self.pass(inbound, CacheStatus::forwarded(ask.why).detail("range"), None).await;
         }
-        self.collapse(request, *ask).await
-    }
-
-    fn key(&self, target: &Uri) -> Vec<u8> {
-        let target = target.path_and_query().map_or("/", |target| target.as_str());
-        format!("{}{target}", self.origins.key()).into_bytes()
+        self.collapse(inbound, *ask).await
     }
 
     /// What the volume, and the terms of what is there, make of a request.
-    fn plan(self: &Arc<Self>, request: &Parts, key: Vec<u8>) -> Plan {
-        let directives = RequestDirectives::of(&request.headers);
-        let flight_key = key.clone();
+    fn plan(self: &Arc<Self>, inbound: Inbound<'_>) -> Plan {
+        let directives = inbound.directives();
+        let key = inbound.key.as_bytes();
         let ask = |why, flight_key, stored, on_failure| {
-            Plan::Ask(Box::new(Ask { key: key.clone(), flight_key, why, stored, on_failure, ticket: None }))
+            Plan::Ask(Box::new(Ask { flight_key, why, stored, on_failure, ticket: None }))
         };
-        let stored = match self.pages.select(&key, &request.headers) {
+        let stored = match self.pages.select(key, inbound.fields()) {
             Selection::Stored(stored) => stored,
             Selection::Nothing | Selection::OtherVariants(_) if reuse::is_timeout_without_stored(&directives) => {
                 return Plan::Answer(only_if_cached());
             }
-            Selection::Nothing => return ask(Forward::UriMiss, flight_key, None, OnFailure::default()),
+            Selection::Nothing => return ask(Forward::UriMiss, key.to_vec(), None, OnFailure::default()),
             Selection::OtherVariants(names) => {
-                let flight_key = flight_key_of(&key, &names, &request.headers);
+                let flight_key = flight_key_of(key, &names, inbound.fields());
                 return ask(Forward::VaryMiss, flight_key, None, OnFailure::default());
             }
         };
         let now = SystemTime::now();
         let flight_key = stored.key.clone();
         let why = if stored.terms.fresh_for(now).is_zero() { Forward::Stale } else { Forward::Request };
-        match reuse::decide(&stored.terms, &directives, now, &self.pages.policy) {
-            Reuse::Fresh | Reuse::StaleAllowed => Plan::Answer(hit::answer(request, *stored, CacheStatus::hit())),
+        match reuse::decide(&stored.terms, &directives, now, &self.policy) {
+            Reuse::Fresh | Reuse::StaleAllowed => Plan::Answer(hit::answer(inbound, *stored, CacheStatus::hit())),
             Reuse::StaleWhileRevalidate => {
-                self.refresh(request, key, &flight_key);
-                Plan::Answer(hit::answer(request, *stored, CacheStatus::hit()))
+                self.refresh(inbound, flight_key);
+                Plan::Answer(hit::answer(inbound, *stored, CacheStatus::hit()))
             }
             Reuse::GatewayTimeout => Plan::Answer(only_if_cached()),
             Reuse::Validate { on_failure } => ask(why, flight_key, Some(stored), on_failure),
@@ -143,68 +157,94 @@ impl Proxy {
         }
     }
 
+    /// Whether a response may be stored, and as what; else a token that says why not.
+    fn judge(
+        &self,
+        inbound: Inbound<'_>,
+        applied: &Applied<'_>,
+        (status, fields): (StatusCode, &HeaderMap),
+        exchange: Exchange,
+    ) -> Result<Storable, &'static str> {
+        if applied.overrides.no_store == Some(true) {
+            return Err("rule");
+        }
+        let request = message::Request { method: &Method::GET, fields: inbound.fields() };
+        let policy = policy::with(&self.policy, &applied.overrides);
+        storing::judge(request, message::Response { status, fields }, exchange, &policy).map_err(NotStored::as_str)
+    }
+
+    /// The most bytes that the body of a stored response may have.
+    fn body_bytes_max(&self) -> u64 {
+        let most = self.site.settings.cache.object_bytes_max.map_or(u64::MAX, |size| size.0);
+        self.pages.store.entry_bytes_max().min(most)
+    }
+
     /// Asks the origin, or waits for somebody who does already.
-    async fn collapse(self: &Arc<Self>, request: &Parts, ask: Ask) -> Response<Body> {
-        let directives = RequestDirectives::of(&request.headers);
+    async fn collapse(self: &Arc<Self>, inbound: Inbound<'_>, ask: Ask) -> Response<Body> {
+        let directives = inbound.directives();
+        let key = inbound.key.as_bytes();
         // Who wants an answer of his own doesn't take that of another.
-        if directives.no_cache || directives.no_store || self.pages.passes.contains(&ask.key) {
-            return self.fetch(request, ask).await;
+        if directives.no_cache || directives.no_store || self.pages.passes.contains(key) {
+            return self.fetch(inbound, ask).await;
         }
         let mut flight_key = ask.flight_key.clone();
         for _ in 0..TURNS {
             let waiting = match self.pages.flights.join(&flight_key) {
                 Joined::Lead(ticket) => {
                     // Another flight may have landed between the look and the ticket.
-                    if self.pages.has_fresh(&ask.key, &request.headers)
-                        && let Plan::Answer(response) = self.plan(request, ask.key.clone())
+                    if self.pages.has_fresh(key, inbound.fields())
+                        && let Plan::Answer(response) = self.plan(inbound)
                     {
                         return response;
                     }
-                    return self.fetch(request, Ask { ticket: Some(ticket), ..ask }).await;
+                    return self.fetch(inbound, Ask { ticket: Some(ticket), ..ask }).await;
                 }
                 Joined::Follow(waiting) => waiting,
             };
             match waiting.landing(COLLAPSE_DEADLINE).await {
-                Landing::Answered(answer) if answer.suits(&request.headers) => {
-                    if let Some(response) = fetch::follow(request, &answer, ask.why) {
+                Landing::Answered(answer) if answer.suits(inbound.fields()) => {
+                    if let Some(response) = fetch::follow(inbound, &answer, ask.why) {
                         return response;
                     }
                     break;
                 }
                 Landing::Answered(answer) => {
                     let names = answer.variant.as_ref().map_or(&[][..], |variant| &variant.names);
-                    flight_key = flight_key_of(&ask.key, names, &request.headers);
+                    flight_key = flight_key_of(key, names, inbound.fields());
                 }
                 Landing::Over => {
-                    if self.pages.has_fresh(&ask.key, &request.headers)
-                        && let Plan::Answer(response) = self.plan(request, ask.key.clone())
+                    if self.pages.has_fresh(key, inbound.fields())
+                        && let Plan::Answer(response) = self.plan(inbound)
                     {
                         return response;
                     }
-                    if self.pages.passes.contains(&ask.key) {
+                    if self.pages.passes.contains(key) {
                         break;
                     }
                 }
                 Landing::Late => break,
             }
         }
-        self.fetch(request, ask).await
+        self.fetch(inbound, ask).await
     }
 
     /// Validates behind the client's back, unless somebody does already.
-    fn refresh(self: &Arc<Self>, request: &Parts, key: Vec<u8>, flight_key: &[u8]) {
-        let Joined::Lead(ticket) = self.pages.flights.join(flight_key) else { return };
-        let Selection::Stored(stored) = self.pages.select(&key, &request.headers) else { return };
-        let (proxy, request) = (Arc::clone(self), request.clone());
+    fn refresh(self: &Arc<Self>, inbound: Inbound<'_>, flight_key: Vec<u8>) {
+        let Joined::Lead(ticket) = self.pages.flights.join(&flight_key) else { return };
+        let Selection::Stored(stored) = self.pages.select(inbound.key.as_bytes(), inbound.fields()) else { return };
+        let (proxy, parts, key) = (Arc::clone(self), inbound.parts.clone(), inbound.key.clone());
+        let client = inbound.client;
         let ask = Ask {
-            key,
-            flight_key: flight_key.to_vec(),
+            flight_key,
             why: Forward::Stale,
             stored: Some(stored),
             on_failure: OnFailure::default(),
             ticket: Some(ticket),
         };
-        tokio::spawn(async move { drop(proxy.fetch(&request, ask).await) });
+        tokio::spawn(async move {
+            let inbound = Inbound::new(&proxy.site, &parts, &key, client);
+            drop(proxy.fetch(inbound, ask).await);
+        });
     }
 }
 
@@ -213,14 +253,20 @@ fn flight_key_of(key: &[u8], names: &[HeaderName], request: &HeaderMap) -> Vec<u
     [key, b" ", &variant.selecting_key].concat()
 }
 
-/// What the origin said, without what concerned the connection only, and with a date.
-fn prepare(response: &mut HeaderMap) {
-    connection::drop_hop_by_hop(response);
-    if !response.contains_key(DATE)
+/// Makes of what the origin said what is stored and passed on: without what concerned the connection only, or the rules
+/// strip, and with a date.
+fn prepare<'a>(decision: Decision<'a>, status: StatusCode, fields: &mut HeaderMap) -> Applied<'a> {
+    connection::drop_hop_by_hop(fields);
+    if !fields.contains_key(DATE)
         && let Ok(now) = HeaderValue::from_str(&httpdate::fmt_http_date(SystemTime::now()))
     {
-        response.insert(DATE, now);
+        fields.insert(DATE, now);
     }
+    let applied = decision.of_response(status, fields);
+    for name in applied.stripped() {
+        fields.remove(name);
+    }
+    applied
 }
 
 fn finish(response: &mut HeaderMap, received: Version, status: &CacheStatus) {

@@ -1,17 +1,15 @@
-//! What the workers share of an origin's responses: where they are stored, and what is under way to there.
+//! What the workers share of the responses of origins: where they are stored, and what is under way to there.
 
 use std::sync::Arc;
 use std::time::{Duration, SystemTime};
 
 use eyewall_http::field::cache_status::CACHE_STATUS;
 use eyewall_http::field::vary::Vary;
-use eyewall_http::message::{Exchange, Request, Response};
-use eyewall_http::policy::Policy;
 use eyewall_http::selecting;
-use eyewall_http::storing::{self, NotStored, Storable};
+use eyewall_http::storing::Storable;
 use eyewall_http::terms::{Marks, Terms};
 use http::header::{AGE, CONTENT_LENGTH};
-use http::{HeaderMap, Method, StatusCode};
+use http::{HeaderMap, StatusCode};
 
 use super::answer::{Answer, Variant};
 use super::flight::Flights;
@@ -24,13 +22,12 @@ use crate::serve::store::{Found, Store, Times};
 /// How long what can be validated is kept when it is stale: until it is evicted.
 const VALIDATED_FOR: Duration = Duration::from_hours(365 * 24);
 
-/// The stored responses of an origin.
+/// The stored responses of all sites.
 pub(crate) struct Pages {
-    pub(crate) store: Store,
+    pub(crate) store: Arc<Store>,
     pub(crate) flights: Arc<Flights>,
     pub(crate) passes: Passes,
     pub(crate) purged: Purged,
-    pub(crate) policy: Policy,
 }
 
 /// How the volume is asked.
@@ -52,8 +49,8 @@ pub(crate) enum Selection {
 }
 
 impl Pages {
-    pub(crate) fn new(store: Store, policy: Policy) -> Self {
-        Self { store, flights: Arc::default(), passes: Passes::new(), purged: Purged::new(), policy }
+    pub(crate) fn new(store: Arc<Store>) -> Self {
+        Self { store, flights: Arc::default(), passes: Passes::new(), purged: Purged::new() }
     }
 
     /// Chooses among the stored responses of an address (RFC 9111, section 4.1).
@@ -99,28 +96,17 @@ impl Pages {
         Some(Stored::new(key, terms, found))
     }
 
-    /// Whether a response to a GET may be stored, and as what.
-    pub(crate) fn judge(
-        &self,
-        request: &HeaderMap,
-        status: StatusCode,
-        fields: &HeaderMap,
-        exchange: Exchange,
-    ) -> Result<Storable, NotStored> {
-        let request = Request { method: &Method::GET, fields: request };
-        storing::judge(request, Response { status, fields }, exchange, &self.policy)
-    }
-
     /// Stores an answer whose body is complete.
     pub(crate) fn keep(&self, key: &[u8], answer: &Answer, generation: impl FnOnce() -> u64) {
         let Some(pieces) = answer.intake.pieces() else { return };
         let head = Head { kind: Kind::Response(answer.terms), status: answer.status, fields: answer.fields.clone() };
         let times = times(&answer.terms);
         let tags: Vec<&str> = answer.tags.iter().map(String::as_str).collect();
+        let address_tags = answer.address_tag.as_deref();
         let Some(variant) = &answer.variant else { return self.store.keep(key, &head, &pieces, times, &tags) };
         let signpost_head = Head { kind: Kind::Signpost, status: StatusCode::OK, fields: HeaderMap::new() };
         let mut variant_key = Vec::new();
-        self.store.change(key, &signpost_head, |present| {
+        self.store.change(key, &signpost_head, address_tags.as_slice(), |present| {
             let present = present.filter(|(head, _)| head.kind == Kind::Signpost);
             let mut signpost =
                 present.and_then(|(_, value)| Signpost::decode(value)).unwrap_or_else(|| Signpost::new(generation()));
@@ -133,31 +119,31 @@ impl Pages {
         }
     }
 
-    /// Gives a stored response other fields, and what follows from them, or removes it where it may no longer be kept.
-    pub(crate) fn renew(&self, stored: &mut Stored, request: &HeaderMap, fields: HeaderMap, exchange: Exchange) {
-        let status = stored.found.head.status;
-        if let Ok(Storable { terms, withheld, .. }) = self.judge(request, status, &fields, exchange) {
-            stored.terms = terms;
-            stored.found.is_stale = false;
-            stored.found.head = Head { kind: Kind::Response(terms), status, fields: without(fields, &withheld) };
-            self.store.renew(&stored.key, &stored.found.head, times(&terms));
-        } else {
-            stored.found.head.fields = fields;
-            self.store.remove(&stored.key);
+    /// Gives a stored response other fields, on these terms.
+    pub(crate) fn renew(&self, stored: &mut Stored, fields: HeaderMap, storable: &Storable) {
+        let (terms, status) = (storable.terms, stored.found.head.status);
+        stored.terms = terms;
+        stored.found.is_stale = false;
+        stored.found.head = Head { kind: Kind::Response(terms), status, fields: without(fields, &storable.withheld) };
+        self.store.renew(&stored.key, &stored.found.head, times(&terms));
+    }
+
+    /// Removes all responses of an address, and those that are under way. `tag` is what they carry where there are several
+    /// keys.
+    pub(crate) fn purge_address(&self, address: &str, tag: Option<&str>) {
+        self.purged.note(address.as_bytes());
+        self.flights.leave(address.as_bytes());
+        self.store.remove(address.as_bytes());
+        if let Some(tag) = tag {
+            self.store.purge_tag(tag);
         }
     }
 
-    /// Removes all responses of an address, and those that are under way.
-    pub(crate) fn purge(&self, key: &[u8]) {
-        self.purged.note(key);
-        self.flights.leave(key);
-        self.store.remove(key);
-    }
-
-    /// Removes all responses that are in a group, given by its tag.
-    pub(crate) fn purge_group(&self, tag: &str) {
-        self.purged.note_group();
-        self.store.purge_tag(tag);
+    /// Removes all responses that carry one of these tags.
+    pub(crate) fn purge_tags<'a>(&self, tags: impl IntoIterator<Item = &'a str>) {
+        self.purged.note_many();
+        self.flights.leave_all();
+        tags.into_iter().for_each(|tag| self.store.purge_tag(tag));
     }
 }
 
@@ -205,9 +191,4 @@ fn times(terms: &Terms) -> Times {
     let is_validated = terms.marks.contains(Marks::HAS_VALIDATOR);
     let stale = if is_validated { VALIDATED_FOR } else { Duration::from_secs(window.into()) };
     Times { fresh: Some(terms.fresh_for(now)), stale }
-}
-
-/// The tag of a cache group, which is one of its origin (RFC 9875). Groups have longer names than tags.
-pub(crate) fn group_tag(origin: &str, group: &str) -> String {
-    format!("group:{:032x}", xxhash_rust::xxh3::xxh3_128(format!("{origin}\n{group}").as_bytes()))
 }

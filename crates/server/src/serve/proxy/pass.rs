@@ -7,34 +7,36 @@ use eyewall_http::field::cache_status::{CacheStatus, Forward};
 use eyewall_http::field::connection::{self, Way};
 use eyewall_http::field::groups;
 use eyewall_http::invalidation;
-use http::header::HOST;
-use http::request::Parts;
 use http::{HeaderMap, Method, Request, Response, StatusCode, Uri};
 use hyper::body::Incoming;
 
-use super::pages::{Stored, group_tag};
-use super::{Proxy, failed, finish, prepare};
+use super::inbound::Inbound;
+use super::pages::Stored;
+use super::{Proxy, failed, finish, prepare, tags};
+use crate::key::{CacheKey, RequestHost, Scheme};
 use crate::serve::body::Body;
-use crate::serve::origin::{Outgoing, Peer, RequestBody, asked_protocol};
-use crate::serve::{fields, reply};
+use crate::serve::origin::{Outgoing, RequestBody, asked_protocol};
+use crate::serve::reply;
 
 impl Proxy {
     /// Past the volume, with the client's own conditions. The answer to a HEAD tells whether `stored` is still right.
     pub(super) async fn pass(
         &self,
-        request: &Parts,
+        inbound: Inbound<'_>,
         status: CacheStatus,
         stored: Option<Box<Stored>>,
     ) -> Response<Body> {
-        let asked = fields::of_forwarded_request(&request.headers, request.version);
+        let method = &inbound.parts.method;
+        let (target, peer) = (inbound.target(), inbound.peer());
+        let fields = inbound.forwarded_fields(&self.site);
         let requested = SystemTime::now();
-        match self.origins.fetch(request.method.clone(), &request.uri, asked).await {
+        match self.origins.send(Outgoing { method: method.clone(), ..Outgoing::get(&target, fields, &peer) }).await {
             Ok(mut response) => {
-                prepare(response.headers_mut());
+                prepare(inbound.decision, response.status(), response.headers_mut());
                 if let Some(stored) = stored {
-                    self.heed(request, stored, &response, requested);
+                    self.heed(inbound, stored, &response, requested);
                 }
-                self.passed(&request.method, response, status)
+                self.passed(method, response, status)
             }
             Err(fault) => failed(&fault, status),
         }
@@ -42,18 +44,21 @@ impl Proxy {
 
     /// A request that is not answered from the volume, whatever is there: with a body, of a method that asks for a change, or
     /// for another protocol.
-    pub(super) async fn forward(&self, mut request: Request<Incoming>, client: IpAddr) -> Response<Body> {
-        if request.method() == Method::CONNECT {
-            return reply::error(StatusCode::METHOD_NOT_ALLOWED, "this server is no tunnel");
-        }
+    pub(super) async fn forward(
+        &self,
+        mut request: Request<Incoming>,
+        key: &CacheKey,
+        client: IpAddr,
+    ) -> Response<Body> {
         let protocol = asked_protocol(request.headers()).cloned();
         let on_upgrade = protocol.is_some().then(|| hyper::upgrade::on(&mut request));
         let (parts, body) = request.into_parts();
-        let mut asked = fields::of_forwarded_request(&parts.headers, parts.version);
+        let inbound = Inbound::new(&self.site, &parts, key, client);
+        let mut asked = inbound.forwarded_fields(&self.site);
         if connection::step(&parts.method, &mut asked) == Way::EndsHere {
             return ended_here(&parts.method);
         }
-        let peer = Peer { address: client, is_secure: false, host: host(&parts) };
+        let peer = inbound.peer();
         let body = RequestBody::streamed(body, &parts.headers);
         let outgoing =
             Outgoing { method: parts.method.clone(), target: &parts.uri, fields: asked, body, peer: Some(&peer) };
@@ -65,8 +70,8 @@ impl Proxy {
         match answered {
             Ok(response) if response.status() == StatusCode::SWITCHING_PROTOCOLS => response.map(|_| Body::empty()),
             Ok(mut response) => {
-                prepare(response.headers_mut());
-                self.invalidate(&parts, &peer, response.status(), response.headers());
+                self.invalidate(inbound, response.status(), response.headers());
+                prepare(inbound.decision, response.status(), response.headers_mut());
                 self.passed(&parts.method, response, CacheStatus::forwarded(why))
             }
             Err(fault) => failed(&fault, CacheStatus::forwarded(why)),
@@ -82,24 +87,29 @@ impl Proxy {
     }
 
     /// Purges what a change has made wrong (RFC 9111, section 4.4; RFC 9875, section 3).
-    fn invalidate(&self, request: &Parts, peer: &Peer, status: StatusCode, answer: &HeaderMap) {
-        for group in groups::invalidated(&request.method, answer) {
-            self.pages.purge_group(&group_tag(&self.origins.key(), &group));
+    fn invalidate(&self, inbound: Inbound<'_>, status: StatusCode, answer: &HeaderMap) {
+        let method = &inbound.parts.method;
+        let groups = groups::invalidated(method, answer);
+        if !groups.is_empty() {
+            let prefix = inbound.key.host_prefix();
+            let tags: Vec<String> = groups.iter().map(|name| tags::group(prefix, name)).collect();
+            let many = tags::many(&self.site);
+            self.pages.purge_tags(tags.iter().chain([&many]).map(String::as_str));
         }
-        // The address as the client knows it: what the origin names in `Location` has its host.
-        let host = peer.host.as_ref().and_then(|host| host.to_str().ok()).unwrap_or("localhost");
-        let path = request.uri.path_and_query().map_or("/", |target| target.as_str());
-        let Ok(target) = Uri::builder().scheme("http").authority(host).path_and_query(path).build() else { return };
-        for uri in invalidation::invalidated(&request.method, &target, status, answer) {
-            self.pages.purge(&self.key(&uri));
+        let Ok(target) = inbound.key.address().parse() else { return };
+        for uri in invalidation::invalidated(method, &target, status, answer) {
+            if let Some(key) = self.key_of(uri) {
+                self.pages.purge_address(key.address(), tags::address(&self.site, &key).as_deref());
+            }
         }
     }
-}
 
-/// The host that a client asks for.
-fn host(request: &Parts) -> Option<http::HeaderValue> {
-    let authority = request.uri.authority().and_then(|authority| authority.as_str().parse().ok());
-    authority.or_else(|| request.headers.get(HOST).cloned())
+    /// The key of an address of this site.
+    fn key_of(&self, uri: Uri) -> Option<CacheKey> {
+        let host = RequestHost::parse(uri.authority()?.as_str()).ok()?;
+        let (parts, ()) = Request::get(uri).body(()).ok()?.into_parts();
+        CacheKey::of(&self.site, &host, Scheme::Http, &parts).ok()
+    }
 }
 
 /// TRACE or OPTIONS whose `Max-Forwards` is used up (RFC 9110, section 7.6.2).

@@ -13,8 +13,8 @@ const SLOTS: usize = 4096;
 pub(crate) struct Purged {
     hasher: RandomState,
     slots: Box<[AtomicU64]>,
-    /// Purges by group, which may mean any address.
-    groups: AtomicU64,
+    /// Purges that may mean any address.
+    many: AtomicU64,
 }
 
 /// The counts of an address, when the origin was asked for it.
@@ -22,13 +22,13 @@ pub(crate) struct Purged {
 pub(crate) struct Mark {
     slot: usize,
     count: u64,
-    groups: u64,
+    many: u64,
 }
 
 impl Purged {
     pub(crate) fn new() -> Self {
         let slots = (0..SLOTS).map(|_| AtomicU64::new(0)).collect();
-        Self { hasher: RandomState::new(), slots, groups: AtomicU64::new(0) }
+        Self { hasher: RandomState::new(), slots, many: AtomicU64::new(0) }
     }
 
     pub(crate) fn mark(&self, key: &[u8]) -> Mark {
@@ -39,8 +39,8 @@ impl Purged {
         self.slots[self.slot(key)].fetch_add(1, SeqCst);
     }
 
-    pub(crate) fn note_group(&self) {
-        self.groups.fetch_add(1, SeqCst);
+    pub(crate) fn note_many(&self) {
+        self.many.fetch_add(1, SeqCst);
     }
 
     /// Whether a purge has come since.
@@ -49,7 +49,7 @@ impl Purged {
     }
 
     fn of_slot(&self, slot: usize) -> Mark {
-        Mark { slot, count: self.slots[slot].load(SeqCst), groups: self.groups.load(SeqCst) }
+        Mark { slot, count: self.slots[slot].load(SeqCst), many: self.many.load(SeqCst) }
     }
 
     fn slot(&self, key: &[u8]) -> usize {

@@ -9,10 +9,15 @@ use http::uri::PathAndQuery;
 
 use super::super::check::Check;
 use super::scripted::{Origin, nobody, respond};
-use super::{OriginSite, Origins, settings};
+use super::{OriginSite, Origins, PATIENCE, settings};
 
 fn check() -> Check {
-    Check { path: PathAndQuery::from_static("/well"), interval: Duration::from_secs(1), statuses: 200..=299 }
+    Check {
+        path: PathAndQuery::from_static("/well"),
+        interval: Duration::from_secs(1),
+        timeout: PATIENCE,
+        statuses: vec!["2xx".parse().unwrap()],
+    }
 }
 
 /// How many of four requests are for the first of two origins.

@@ -26,6 +26,7 @@ use super::forwarded::Peer;
 use super::outgoing::{Outgoing, RequestBody};
 use super::tunnel::asked_protocol;
 use super::{OriginSite, Origins, Settings};
+use crate::key::NOT_FROM_CLIENTS;
 use crate::serve::fields;
 
 #[expect(dead_code, reason = "it is shared with the tests of the binary, which use more of it")]
@@ -79,7 +80,7 @@ async fn pass(
     let outgoing = Outgoing {
         method: head.method,
         target: &head.uri,
-        fields: fields::of_forwarded_request(&head.headers, head.version),
+        fields: fields::of_forwarded_request(&head.headers, head.version, NOT_FROM_CLIENTS),
         body: RequestBody::streamed(incoming, &head.headers),
         peer: Some(&Peer { address: client.ip(), is_secure: false, host }),
     };

@@ -28,14 +28,6 @@ fn the_truth_about_the_client() {
 }
 
 #[test]
-fn nothing_if_it_is_not_to_be_told() {
-    let (_, asked) = asked(|settings| settings.tells_of_clients = false);
-    for name in ["x-forwarded-for", "x-forwarded-proto", "x-forwarded-host", "forwarded"] {
-        assert_eq!(asked.field(name), "", "{name}");
-    }
-}
-
-#[test]
 fn another_name() {
     assert_eq!(asked(|settings| settings.host = HostHeader::Client).1.field("host"), "test");
     let fixed = HostHeader::Fixed(HeaderValue::from_static("b.example"));

@@ -1,0 +1,54 @@
+//! A request that came in for a site.
+
+use std::net::IpAddr;
+
+use eyewall_http::field::cache_control::RequestDirectives;
+use http::request::Parts;
+use http::{HeaderMap, HeaderValue, Uri};
+
+use crate::config::Site;
+use crate::key::CacheKey;
+use crate::rules::Decision;
+use crate::serve::fields;
+use crate::serve::origin::Peer;
+
+/// What came, under which key its answer is, and what the site's rules say of it.
+#[derive(Clone, Copy)]
+pub(super) struct Inbound<'a> {
+    pub(super) parts: &'a Parts,
+    pub(super) key: &'a CacheKey,
+    pub(super) decision: Decision<'a>,
+    pub(super) client: IpAddr,
+}
+
+impl<'a> Inbound<'a> {
+    pub(super) fn new(site: &'a Site, parts: &'a Parts, key: &'a CacheKey, client: IpAddr) -> Self {
+        Self { parts, key, decision: site.rules.of_request(key, parts), client }
+    }
+
+    pub(super) fn fields(&self) -> &'a HeaderMap {
+        &self.parts.headers
+    }
+
+    /// What the client demands of the cache, as far as the rules let it.
+    pub(super) fn directives(&self) -> RequestDirectives {
+        let directives = RequestDirectives::of(&self.parts.headers);
+        if self.decision.ignore_reload { directives.without_reloads() } else { directives }
+    }
+
+    /// What the origin is asked for: exactly what the key says.
+    pub(super) fn target(&self) -> Uri {
+        // The key's target is that of a valid one in its normal form; what can't be read back is asked for as it came.
+        self.key.forwarded_target().parse().unwrap_or_else(|_| self.parts.uri.clone())
+    }
+
+    /// The client as the origin is told of it: by the host that the key has.
+    pub(super) fn peer(&self) -> Peer {
+        Peer { address: self.client, is_secure: false, host: HeaderValue::from_str(self.key.authority()).ok() }
+    }
+
+    /// The fields as the origin gets them.
+    pub(super) fn forwarded_fields(&self, site: &Site) -> HeaderMap {
+        fields::of_forwarded_request(&self.parts.headers, self.parts.version, site.key.dropped_fields())
+    }
+}

@@ -1,0 +1,32 @@
+//! What an operator sets, as `eyewall-http` takes it.
+
+use eyewall_http::policy::{Heuristic, InvalidAge, Policy};
+
+use crate::config::site::SiteCache;
+use crate::rules::Overrides;
+
+/// What holds for all responses of a site; the rest is in [`with`].
+pub(super) fn of_site(cache: &SiteCache) -> Policy {
+    Policy {
+        // The careful reading: who can't say how old it is may be very old.
+        invalid_age: InvalidAge::Stale,
+        targets: cache.targeted.iter().map(|name| name.0.clone()).collect(),
+        ..Policy::default()
+    }
+}
+
+/// The same for a response of which the rules say this.
+pub(super) fn with(policy: &Policy, overrides: &Overrides) -> Policy {
+    Policy {
+        heuristic: overrides.heuristic.unwrap_or(true).then(Heuristic::default),
+        default_ttl: overrides.default_ttl,
+        status_ttl: overrides.negative_ttl,
+        force_ttl: overrides.force_ttl,
+        ttl_min: overrides.ttl_min,
+        ttl_max: overrides.ttl_max,
+        store_set_cookie: overrides.store_set_cookie.unwrap_or_default(),
+        stale_while_revalidate: overrides.stale_while_revalidate,
+        stale_if_error: overrides.stale_if_error,
+        ..policy.clone()
+    }
+}

@@ -1,0 +1,77 @@
+//! What all workers share: the configuration, the volume, and what is known of each site.
+
+use std::fmt;
+use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
+
+use eyewall::Cache;
+use toml::Spanned;
+
+use super::files::Files;
+use super::origin::{OriginSite, Settings};
+use super::proxy::pages::Pages;
+use super::root::Root;
+use super::store::Store;
+use crate::Error;
+use crate::config::{Config, Site};
+
+/// All that there is once for the whole server.
+pub(crate) struct Shared {
+    pub(crate) config: Config,
+    /// In the order of the configuration.
+    pub(crate) sites: Vec<SharedSite>,
+    pub(crate) pages: Arc<Pages>,
+}
+
+/// Where a site's answers come from when the volume has none.
+pub(crate) struct SharedSite {
+    pub(crate) site: Arc<Site>,
+    pub(crate) files: Option<Arc<Files>>,
+    pub(crate) origins: Option<Arc<OriginSite>>,
+    /// Whether a worker has begun to check the origins; one is enough.
+    pub(crate) is_checked: AtomicBool,
+}
+
+impl Shared {
+    /// # Errors
+    /// [`Error::Root`], where a folder can't be served, and [`Error::Trust`].
+    pub(crate) fn new(config: Config, cache: &Cache) -> Result<Self, Error> {
+        let store = Arc::new(Store::new(cache.clone()));
+        let sites = config.sites.iter().map(|site| SharedSite::new(site, &store)).collect::<Result<_, _>>()?;
+        Ok(Self { config, sites, pages: Arc::new(Pages::new(store)) })
+    }
+}
+
+impl SharedSite {
+    fn new(site: &Arc<Site>, store: &Arc<Store>) -> Result<Self, Error> {
+        let files = site.settings.root.as_ref().map(Spanned::get_ref).map(|path| {
+            let root = Root::open(path).map_err(|source| Error::Root { path: path.clone(), source })?;
+            Ok::<_, Error>(Arc::new(Files::new(root, Arc::clone(store))))
+        });
+        let origins = (!site.settings.origins.is_empty())
+            .then(|| OriginSite::new(Settings::of(&site.settings)).map(Arc::new).map_err(Error::Trust));
+        Ok(Self {
+            site: Arc::clone(site),
+            files: files.transpose()?,
+            origins: origins.transpose()?,
+            is_checked: AtomicBool::new(false),
+        })
+    }
+}
+
+/// A line for each site.
+impl fmt::Display for Shared {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        for SharedSite { site, files, .. } in &self.sites {
+            let settings = &site.settings;
+            let root = files.iter().map(|files| format!("the folder {}", files.root().display()));
+            let urls: Vec<String> = settings.origins.iter().map(|url| url.get_ref().to_string()).collect();
+            let origins = (!urls.is_empty()).then(|| format!("the origin {}", urls.join(", ")));
+            let sources: Vec<String> = root.chain(origins).collect();
+            let hosts: Vec<String> = settings.hosts.iter().map(|host| host.get_ref().to_string()).collect();
+            let hosts = if hosts == ["*"] { String::new() } else { format!(" for {}", hosts.join(", ")) };
+            writeln!(formatter, "serving      {}{hosts}", sources.join(", then "))?;
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,57 @@
+//! What a site says where its origin says nothing, or something else.
+
+use crate::common::client::Reply;
+use crate::common::origin::Origin;
+use crate::common::server::Server;
+
+#[test]
+fn a_blog_that_says_nothing_of_caching_is_cached_but_not_for_who_has_a_session() {
+    let origin = Origin::answering(|asked| {
+        (200, "Content-Type: text/html; charset=utf-8".to_owned(), asked.field("cookie").as_bytes().to_vec())
+    });
+    let server = Server::over_site(&origin.url(), "preset = \"blog\"\n");
+    let cache = |cookie| server.ask("GET", "/", &[cookie]).cache().to_owned();
+    assert!(cache("Cookie: theme=dark").contains("stored"));
+    assert!(cache("Cookie: theme=dark").contains("hit"));
+    let mine = server.ask("GET", "/", &["Cookie: PHPSESSID=1"]);
+    assert_eq!(mine.text(), "PHPSESSID=1");
+    assert!(mine.cache().contains("fwd=bypass") && mine.cache().contains("detail=blog-session"), "{}", mine.cache());
+    assert!(cache("Cookie: theme=dark").contains("hit"), "it is still there, and the other's isn't stored");
+}
+
+#[test]
+fn rules_set_times_and_fields() {
+    let origin = Origin::answering(|asked| {
+        let status = if asked.target == "/gone" { 410 } else { 200 };
+        let fields = match asked.target.as_str() {
+            "/forced" => "Cache-Control: max-age=0\r\nX-Powered-By: x\r\nX-Debug: y",
+            "/private" => "Cache-Control: private, max-age=9",
+            "/cookie" => "Set-Cookie: a=b\r\nCache-Control: max-age=9",
+            _ => "X-Powered-By: x",
+        };
+        (status, fields.to_owned(), vec![b'x'; if asked.target == "/large" { 2000 } else { 1 }])
+    });
+    let server = Server::over_site(
+        &origin.url(),
+        "[site.cache]\ndefault_ttl = \"60s\"\nnegative_ttl = { 410 = \"30s\" }\nstrip_response = [\"X-Powered-By\"]\n\
+         object_bytes_max = 1000\nignore_reload = true\n\
+         [[site.rule]]\npath = [\"/forced\", \"/private\"]\nforce_ttl = \"50s\"\nstrip_response = [\"X-Debug\"]\n\
+         [[site.rule]]\npath = [\"/kept-out\"]\nno_store = true\n\
+         [[site.rule]]\nstatus = [200]\npath = [\"/cookie\"]\nstore_set_cookie = true\n",
+    );
+    let twice = |target: &str| -> (Reply, Reply) {
+        (server.get(target), server.ask("GET", target, &["Cache-Control: no-cache"]))
+    };
+    for (target, ttl) in [("/page", "ttl=60"), ("/gone", "ttl=30"), ("/forced", "ttl=50"), ("/cookie", "ttl=9")] {
+        let (first, second) = twice(target);
+        assert!(first.cache().contains(ttl), "{target}: {}", first.cache());
+        assert!(second.is_hit(), "{target}: {}", second.cache());
+        for reply in [first, second] {
+            assert_eq!((reply.field("x-powered-by"), reply.field("x-debug")), ("", ""), "{target}");
+        }
+    }
+    for (target, why) in [("/private", "private"), ("/kept-out", "rule"), ("/large", "too-large")] {
+        let (first, second) = twice(target);
+        assert!(first.cache().contains(why) && !second.is_hit(), "{target}: {}", first.cache());
+    }
+}
