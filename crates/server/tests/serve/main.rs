@@ -38,5 +38,6 @@ mod starting;
 mod stopping;
 mod tls_origin;
 mod too_large;
+mod tree_crawled;
 mod truncated_volume;
 mod volume_shared_with_tools;
