@@ -78,7 +78,7 @@ impl fmt::Display for Origin {
 ///
 /// Not by the crate `url`: it follows the WHATWG, which rewrites backslashes, tabs and characters that URIs don't have, and
 /// so makes other paths than those that clients ask for.
-fn of_same_origin(target: &Uri, reference: &[u8]) -> Option<Uri> {
+pub(crate) fn of_same_origin(target: &Uri, reference: &[u8]) -> Option<Uri> {
     let reference = std::str::from_utf8(reference).ok()?;
     let reference = reference.split_once('#').map_or(reference, |(before, _)| before);
     let (scheme, rest) = match scheme_of(reference) {

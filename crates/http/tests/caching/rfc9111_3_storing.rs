@@ -44,7 +44,7 @@ fn what_is_explicitly_fresh_is_stored_whatever_its_final_status() {
 
 #[test]
 fn only_answers_to_get_are_stored() {
-    for method in [Method::HEAD, Method::POST, Method::PUT, Method::OPTIONS, Method::from_bytes(b"QUERY").unwrap()] {
+    for method in [Method::HEAD, Method::PUT, Method::OPTIONS, Method::from_bytes(b"QUERY").unwrap()] {
         let request = Request { method: &method, fields: &HeaderMap::new() };
         let response = Response { status: StatusCode::OK, fields: &fields("cache-control: max-age=9") };
         let found = storing::judge(request, response, at_once(), &Policy::default());
@@ -130,4 +130,42 @@ fn a_part_that_says_of_what_is_stored_as_a_part() {
     let several =
         "content-range: bytes 0-4/9\ncontent-type: multipart/byteranges; boundary=x\ncache-control: max-age=9";
     assert_eq!(judge_with("", 206, several, &Policy::default()).unwrap_err(), NotStored::Partial);
+}
+
+#[test]
+fn the_answer_to_a_post_is_that_to_a_get_if_the_origin_says_so() {
+    let target: http::Uri = "http://example.org/form?a".parse().unwrap();
+    for (location, is_so) in [
+        ("content-location: /form?a", true),
+        ("content-location: http://example.org:80/form?a", true),
+        ("content-location: http://example.org/form?a", true),
+        ("content-location: /form", false),
+        ("content-location: http://example.com/form?a", false),
+        ("content-location: /form?a\ncontent-location: /form?a", false),
+        ("", false),
+    ] {
+        let fields = fields(location);
+        let response = |status| Response { status, fields: &fields };
+        assert_eq!(storing::is_answer_to_get(&target, response(StatusCode::OK)), is_so, "{location}");
+        assert!(!storing::is_answer_to_get(&target, response(StatusCode::NOT_FOUND)));
+    }
+}
+
+#[test]
+fn the_answer_to_a_post_needs_a_lifetime_of_the_origins() {
+    let policy = Policy { default_ttl: Some(std::time::Duration::from_secs(9)), ..Policy::default() };
+    for (response, is_stored) in [
+        ("cache-control: max-age=9", true),
+        ("cache-control: s-maxage=9", true),
+        ("expires: Sat, 06 Nov 2094 08:49:37 GMT", true),
+        ("cache-control: max-age=9, no-store", false),
+        ("cache-control: public", false),
+        ("etag: \"a\"", false),
+        ("last-modified: Sun, 06 Nov 1994 08:49:37 GMT", false),
+    ] {
+        let request = Request { method: &Method::POST, fields: &HeaderMap::new() };
+        let fields = fields(response);
+        let found = storing::judge(request, Response { status: StatusCode::OK, fields: &fields }, at_once(), &policy);
+        assert_eq!(found.is_ok(), is_stored, "{response}");
+    }
 }

@@ -2,11 +2,15 @@
 //! miss, and requests are answered all the same.
 
 use std::io::Write as _;
+use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use bytes::Bytes;
 use eyewall::{Cache, Change, Hit, Lookup, OwnedHit, PutOptions, Touch};
+
+use http::StatusCode;
+use rustix::fs::statfs;
 
 use super::head::Head;
 
@@ -56,11 +60,15 @@ pub(crate) struct Store {
     has_warned: AtomicBool,
     /// The same of its end: what was told before may be of less weight.
     has_told_the_end: AtomicBool,
+    /// Whether its pages may have to be read from storage.
+    is_on_storage: bool,
 }
 
 impl Store {
     pub(crate) fn new(cache: Cache) -> Self {
-        Self { cache, has_warned: AtomicBool::new(false), has_told_the_end: AtomicBool::new(false) }
+        let (has_warned, has_told_the_end) = (AtomicBool::new(false), AtomicBool::new(false));
+        let is_on_storage = cache.path().is_some_and(|path| !is_in_memory(path));
+        Self { cache, has_warned, has_told_the_end, is_on_storage }
     }
 
     pub(crate) fn entry_bytes_max(&self) -> u64 {
@@ -72,9 +80,20 @@ impl Store {
         self.cache.size()
     }
 
-    /// Whether a look-up of this key doesn't wait for storage.
+    /// Whether a look-up of this key doesn't wait for storage. Where there is storage, this is some system calls.
     pub(crate) fn is_at_hand(&self, key: &[u8]) -> bool {
-        self.cache.is_resident(key).is_ok_and(|is_resident| is_resident != Some(false))
+        !self.is_on_storage || self.cache.is_resident(key).is_ok_and(|is_resident| is_resident != Some(false))
+    }
+
+    /// Whether a look-up may have to wait for storage.
+    pub(crate) fn is_on_storage(&self) -> bool {
+        self.is_on_storage
+    }
+
+    /// Reads the entry of a key into memory: it waits for storage.
+    pub(crate) fn bring(&self, key: &[u8]) {
+        // The look-up itself tells what is wrong.
+        let _ = self.cache.prefault(key);
     }
 
     /// Whether bytes of the volume were lost under its map. It is of no more use then: requests go past it.
@@ -93,6 +112,18 @@ impl Store {
                 None
             }
         }
+    }
+
+    /// The failure that is remembered for a key, and for how long yet.
+    pub(crate) fn failure(&self, key: &[u8]) -> Option<(StatusCode, Duration)> {
+        let Ok(Lookup::Negative(hit)) = self.cache.lookup(key) else { return None };
+        Some((StatusCode::from_u16(hit.reason()?).ok()?, hit.ttl_left().unwrap_or_default()))
+    }
+
+    /// Remembers a failure, in a few bytes. As [`Store::keep`], it can wait for other writers.
+    pub(crate) fn keep_failure(&self, key: &[u8], status: StatusCode, ttl: Duration, tags: &[&str]) {
+        let options = PutOptions::new().ttl(ttl).tags(tags);
+        self.told(self.cache.put_negative(key, status.as_u16(), &options));
     }
 
     /// What is fresh for a key, without a trace in the volume.
@@ -202,6 +233,12 @@ impl Store {
             tracing::warn!(%error, "{doing} the volume failed; answering without it (told once)");
         }
     }
+}
+
+/// Whether a file lies in memory (tmpfs), where the machine has no swap. What can't be told is taken to lie on storage.
+fn is_in_memory(path: &Path) -> bool {
+    const TMPFS: u64 = 0x0102_1994;
+    statfs(path).is_ok_and(|system| system.f_type as u64 & 0xffff_ffff == TMPFS)
 }
 
 fn options<'a>(metadata: &'a [u8], times: Times, tags: &'a [&'a str]) -> PutOptions<'a> {

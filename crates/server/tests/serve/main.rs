@@ -28,6 +28,7 @@ mod not_stored;
 mod one_fetch_for_many;
 mod origin_path;
 mod outside_the_root;
+mod remembered_failures;
 mod retried;
 mod rules;
 mod several_origins;

@@ -79,3 +79,20 @@ fn what_was_asked_for_before_a_change_is_not_stored_behind_it() {
         assert_eq!(origin.asked().len(), 3, "{client}");
     }
 }
+
+#[test]
+fn the_answer_to_a_post_is_stored_for_those_who_get_its_address_if_the_origin_says_so() {
+    let origin = Origin::answering(|asked| {
+        let location = if asked.target == "/other" { "/" } else { asked.target.as_str() };
+        let fields = format!("Cache-Control: max-age=60\r\nContent-Location: {location}");
+        (200, fields, asked.method.clone().into_bytes())
+    });
+    let server = Server::over_origin(&origin.url());
+    for (target, then) in [("/same?a=b", "POST"), ("/other", "GET"), ("/x/../y", "GET")] {
+        assert_eq!(server.ask("POST", target, &["Content-Length: 0"]).text(), "POST");
+        let reply = server.get(target);
+        assert_eq!((reply.text(), reply.is_hit()), (then, then == "POST"), "{target}: {}", reply.cache());
+    }
+    // A stored one goes before no later POST.
+    assert!(!server.ask("POST", "/same?a=b", &["Content-Length: 0"]).is_hit());
+}

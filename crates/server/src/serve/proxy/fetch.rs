@@ -40,7 +40,7 @@ impl Proxy {
             let requested = SystemTime::now();
             let response = match self.origins.send(Outgoing::get(&target, asked, &peer)).await {
                 Ok(response) => response,
-                Err(fault) => return self.without_origin(inbound, ask, &fault).await,
+                Err(fault) => return self.without_origin(inbound, ask, &fault, mark).await,
             };
             let exchange = Exchange { requested, received: SystemTime::now() };
             let (mut head, incoming) = response.into_parts();
@@ -90,12 +90,26 @@ impl Proxy {
     }
 
     /// The origin gave no answer.
-    async fn without_origin(self: &Arc<Self>, inbound: Inbound<'_>, ask: Ask, fault: &Fault) -> Response<Body> {
+    async fn without_origin(
+        self: &Arc<Self>,
+        inbound: Inbound<'_>,
+        ask: Ask,
+        fault: &Fault,
+        mark: Mark,
+    ) -> Response<Body> {
+        let is_nothing_there = ask.stored.is_none() && ask.why == Forward::UriMiss;
         let is_allowed = ask.on_failure.unreachable.is_some() && !self.pages.store.has_failed();
         if let Some(stored) = ask.stored.filter(|_| is_allowed)
             && let Ok(response) = self.hit(inbound, *stored, CacheStatus::hit().detail(fault.detail())).await
         {
             return response;
+        }
+        // What is stored and stale is worth more than the memory of a failure.
+        if is_nothing_there
+            && fault.is_of_origin()
+            && let Some(ttl) = Self::ttl_of_failure(inbound, fault.status())
+        {
+            self.remember(inbound, fault.status(), ttl, mark).await;
         }
         failed(fault, CacheStatus::forwarded(ask.why))
     }
@@ -163,6 +177,11 @@ impl Proxy {
             Ok(_) if length.is_some_and(|length| length > bytes_max) => "too-large",
             Ok(storable) => {
                 self.pages.passes.remove(key);
+                if let Some(ttl) = Self::ttl_of_bare(head.status, length, &storable) {
+                    self.remember(inbound, head.status, ttl, asked.mark).await;
+                    finish(&mut head.headers, head.version, &status.stored(true).ttl(ttl.as_secs() as i64));
+                    return arranged(inbound, head.status, head.headers, Body::empty(), asked.exchange);
+                }
                 let forward_status = head.status;
                 let coming = Coming { head, incoming, storable, length, range: None, forward_status };
                 return self.store(inbound, ask, coming, asked).await;

@@ -17,6 +17,7 @@ pub(crate) mod fragments;
 pub(crate) mod intake;
 pub(crate) mod pages;
 
+mod failures;
 mod fetch;
 mod fill;
 mod hit;
@@ -125,6 +126,9 @@ impl Proxy {
             return self.pass(inbound, CacheStatus::forwarded(Forward::UriMiss).detail("volume-failed"), None).await;
         }
         let key = inbound.key.as_bytes();
+        if self.pages.store.is_on_storage() {
+            self.pages.bring(key, inbound.fields()).await;
+        }
         let mut ask = match self.plan(inbound) {
             Plan::Answer(response) => return response,
             Plan::Hit(stored) => match self.hit(inbound, *stored, CacheStatus::hit()).await {
@@ -157,7 +161,12 @@ impl Proxy {
             Selection::Nothing | Selection::OtherVariants(_) if reuse::is_timeout_without_stored(&directives) => {
                 return Plan::Answer(only_if_cached());
             }
-            Selection::Nothing => return ask(Forward::UriMiss, key.to_vec(), None, OnFailure::default()),
+            Selection::Nothing => {
+                return match self.remembered(inbound) {
+                    Some(response) => Plan::Answer(response),
+                    None => ask(Forward::UriMiss, key.to_vec(), None, OnFailure::default()),
+                };
+            }
             Selection::OtherVariants(names) => {
                 let flight_key = flight_key_of(key, &names, inbound.fields());
                 return ask(Forward::VaryMiss, flight_key, None, OnFailure::default());

@@ -67,6 +67,28 @@ impl Pages {
         self.select_by(Store::find, key, request)
     }
 
+    /// Has what a request selects read into memory, elsewhere, if it isn't there: the threads that serve clients don't wait for
+    /// storage.
+    pub(crate) async fn bring(self: &Arc<Self>, key: &[u8], request: &HeaderMap) {
+        self.bring_one(key).await;
+        let Some(found) = self.store.peek(key).filter(|found| found.head.kind == Kind::Signpost) else { return };
+        let Some(signpost) = Signpost::decode(found.bytes()) else { return };
+        let keys: Vec<_> =
+            signpost.name_lists().map(|names| signpost.key_of(key, &Variant::of(names, request))).collect();
+        for key in keys {
+            self.bring_one(&key).await;
+        }
+    }
+
+    async fn bring_one(self: &Arc<Self>, key: &[u8]) {
+        if self.store.is_at_hand(key) {
+            return;
+        }
+        let (pages, key) = (Arc::clone(self), key.to_vec());
+        // A panic in there was told already by its thread.
+        let _ = tokio::task::spawn_blocking(move || pages.store.bring(&key)).await;
+    }
+
     /// Whether there is a fresh response by now, for a request whose miss was counted: this leaves no trace.
     pub(crate) fn has_fresh(&self, key: &[u8], request: &HeaderMap) -> bool {
         matches!(self.select_by(Store::peek, key, request), Selection::Stored(_))

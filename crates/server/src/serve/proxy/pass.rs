@@ -1,18 +1,22 @@
 //! Requests that go past the volume: what can't be answered from it, and what changes what is stored.
 
 use std::net::IpAddr;
+use std::sync::Arc;
 use std::time::SystemTime;
 
 use eyewall_http::field::cache_status::{CacheStatus, Forward};
 use eyewall_http::field::connection::{self, Way};
 use eyewall_http::field::groups;
-use eyewall_http::invalidation;
+use eyewall_http::message::{self, Exchange};
+use eyewall_http::{invalidation, storing};
+use http::header::RANGE;
 use http::{HeaderMap, Method, Request, Response, StatusCode, Uri};
 use hyper::body::Incoming;
 
+use super::fetch::Asked;
 use super::inbound::Inbound;
 use super::pages::Stored;
-use super::{Proxy, failed, finish, prepare, tags};
+use super::{Ask, Proxy, failed, finish, prepare, tags};
 use crate::key::{CacheKey, RequestHost, Scheme};
 use crate::serve::body::Body;
 use crate::serve::origin::{Outgoing, RequestBody, asked_protocol};
@@ -45,7 +49,7 @@ impl Proxy {
     /// A request that is not answered from the volume, whatever is there: with a body, of a method that asks for a change, or
     /// for another protocol.
     pub(super) async fn forward(
-        &self,
+        self: &Arc<Self>,
         mut request: Request<Incoming>,
         key: &CacheKey,
         client: IpAddr,
@@ -62,6 +66,7 @@ impl Proxy {
         let body = RequestBody::streamed(body, &parts);
         let outgoing =
             Outgoing { method: parts.method.clone(), target: &parts.uri, fields: asked, body, peer: Some(&peer) };
+        let (requested, mark) = (SystemTime::now(), self.pages.purged.mark(key.address().as_bytes()));
         let answered = match (protocol, on_upgrade) {
             (Some(protocol), Some(on_upgrade)) => self.origins.upgrade(outgoing, protocol, on_upgrade).await,
             _ => self.origins.send(outgoing).await,
@@ -70,8 +75,14 @@ impl Proxy {
         match answered {
             Ok(response) if response.status() == StatusCode::SWITCHING_PROTOCOLS => response.map(|_| Body::empty()),
             Ok(mut response) => {
+                let is_first = !self.pages.purged.has_come_since(mark);
                 self.invalidate(inbound, response.status(), response.headers());
-                prepare(inbound.decision, response.status(), response.headers_mut());
+                let applied = prepare(inbound.decision, response.status(), response.headers_mut());
+                let mark = self.pages.purged.mark(key.address().as_bytes());
+                if is_first && inbound.decision.bypass.is_none() && self.is_answer_to_get(inbound, &response) {
+                    let asked = Asked { applied, exchange: Exchange { requested, received: SystemTime::now() }, mark };
+                    return self.receive(inbound, Ask::whole(key.as_bytes(), why), response, asked).await;
+                }
                 self.passed(&parts.method, response, CacheStatus::forwarded(why))
             }
             Err(fault) => failed(&fault, CacheStatus::forwarded(why)),
@@ -84,6 +95,19 @@ impl Proxy {
         let body = if method == Method::HEAD { Body::empty() } else { Body::passed(incoming, timeout) };
         finish(&mut head.headers, head.version, &status.forward_status(head.status));
         reply::response(head.status, head.headers, body)
+    }
+
+    /// Whether the answer to a POST is for those, too, who ask for its address by a GET, and can be stored at once.
+    fn is_answer_to_get(&self, inbound: Inbound<'_>, response: &Response<Incoming>) -> bool {
+        let is_same_target =
+            inbound.parts.uri.path_and_query().is_some_and(|asked| *asked == *inbound.key.forwarded_target());
+        let told = message::Response { status: response.status(), fields: response.headers() };
+        let target = inbound.key.address().parse();
+        inbound.parts.method == Method::POST
+            && is_same_target
+            && !self.pages.store.has_failed()
+            && !inbound.fields().contains_key(RANGE)
+            && target.is_ok_and(|target| storing::is_answer_to_get(&target, told))
     }
 
     /// Purges what a change has made wrong (RFC 9111, section 4.4; RFC 9875, section 3).

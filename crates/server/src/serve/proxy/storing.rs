@@ -53,7 +53,9 @@ impl Proxy {
         if applied.overrides.no_store == Some(true) {
             return Err("rule");
         }
-        let request = message::Request { method: &Method::GET, fields: inbound.fields() };
+        // A stored answer to a GET is renewed by the answer to a HEAD, too.
+        let method = if inbound.parts.method == Method::POST { &Method::POST } else { &Method::GET };
+        let request = message::Request { method, fields: inbound.fields() };
         let policy = policy::with(&self.policy, &applied.overrides);
         storing::judge(request, message::Response { status, fields }, exchange, &policy).map_err(NotStored::as_str)
     }

@@ -1,0 +1,61 @@
+//! Failures that are remembered, so that not everybody waits for the same one: negative entries, of a few bytes.
+//!
+//! The operator says for how long, by `negative_ttl` for the status. Remembered so is that the origin gave no answer (502, 504),
+//! and an error (404, 410, 5xx) without a body. An error with a body is stored as any response is.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use eyewall_http::field::cache_status::CacheStatus;
+use eyewall_http::freshness::Source;
+use eyewall_http::storing::Storable;
+use http::{HeaderMap, Response, StatusCode};
+
+use super::inbound::Inbound;
+use super::purged::Mark;
+use super::{Proxy, tags};
+use crate::serve::body::Body;
+use crate::serve::{NAME, reply};
+
+impl Proxy {
+    /// The failure that is remembered for a request, unless its client wants another try.
+    pub(super) fn remembered(&self, inbound: Inbound<'_>) -> Option<Response<Body>> {
+        let directives = inbound.directives();
+        if !self.site.rules.has_negative_ttl() || directives.no_cache || directives.max_age == Some(0) {
+            return None;
+        }
+        let (status, left) = self.pages.store.failure(inbound.key.as_bytes())?;
+        let mut response = reply::error(status, "this was so a short time ago, and is remembered");
+        let told = CacheStatus::hit().ttl(left.as_secs() as i64).detail("negative");
+        told.append_to(response.headers_mut(), NAME);
+        Some(response)
+    }
+
+    /// How long it is remembered that the origin gives no answer, but this status stands for it.
+    pub(super) fn ttl_of_failure(inbound: Inbound<'_>, status: StatusCode) -> Option<Duration> {
+        inbound.decision.of_response(status, &HeaderMap::new()).overrides.negative_ttl
+    }
+
+    /// How long an answer is remembered by its status alone: an error without a body, of which the origin says no time.
+    pub(super) fn ttl_of_bare(status: StatusCode, length: Option<u64>, storable: &Storable) -> Option<Duration> {
+        let is_error = matches!(status, StatusCode::NOT_FOUND | StatusCode::GONE) || status.is_server_error();
+        let is_bare = is_error && length == Some(0) && storable.source == Some(Source::Policy);
+        is_bare.then(|| Duration::from_secs(storable.terms.lifetime_seconds.into()))
+    }
+
+    /// Remembers a failure, unless it was purged since.
+    pub(super) async fn remember(&self, inbound: Inbound<'_>, status: StatusCode, ttl: Duration, mark: Mark) {
+        let (pages, key) = (Arc::clone(&self.pages), inbound.key.as_bytes().to_vec());
+        let tag = tags::address(&self.site, inbound.key);
+        let remembering = move || {
+            if !pages.purged.has_come_since(mark) {
+                pages.store.keep_failure(&key, status, ttl, tag.as_deref().as_slice());
+            }
+            if pages.purged.has_come_since(mark) {
+                pages.store.remove(&key);
+            }
+        };
+        // A panic in there was told already by its thread.
+        let _ = tokio::task::spawn_blocking(remembering).await;
+    }
+}

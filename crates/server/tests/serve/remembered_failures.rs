@@ -1,0 +1,53 @@
+//! An origin that fails, and a site that says for how long to remember it.
+
+use crate::common::origin::{Origin, nobody, respond};
+use crate::common::server::Server;
+
+const NEGATIVE: &str = "[site.cache]\nnegative_ttl = { 404 = \"60s\", 5xx = \"60s\" }\n";
+
+#[test]
+fn an_origin_that_is_not_there_is_not_asked_again_and_again() {
+    let server = Server::over_site(&format!("http://{}", nobody()), NEGATIVE);
+    let first = server.get("/");
+    assert_eq!((first.status, first.is_hit()), (502, false));
+    let second = server.get("/");
+    assert_eq!((second.status, second.is_hit()), (502, true));
+    assert!(second.cache().contains("detail=negative"), "{}", second.cache());
+    assert!(!server.ask("GET", "/", &["Cache-Control: no-cache"]).is_hit(), "the client wants another try");
+    assert!(!server.get("/other").is_hit());
+}
+
+#[test]
+fn errors_are_remembered_with_their_body_or_in_a_few_bytes() {
+    let origin = Origin::answering(|asked| match asked.target.as_str() {
+        "/bare" => (404, "X-Own: yes".to_owned(), Vec::new()),
+        "/own-time" => (404, "Cache-Control: max-age=9\r\nX-Own: yes".to_owned(), b"gone".to_vec()),
+        _ => (503, String::new(), b"sorry".to_vec()),
+    });
+    let server = Server::over_site(&origin.url(), NEGATIVE);
+    for (target, status, text, own) in
+        [("/bare", 404, "remembered", ""), ("/own-time", 404, "gone", "yes"), ("/body", 503, "sorry", "")]
+    {
+        server.get(target);
+        let reply = server.get(target);
+        assert_eq!((reply.status, reply.field("x-own"), reply.is_hit()), (status, own, true), "{target}");
+        assert!(reply.text().contains(text), "{target}: {}", reply.text());
+    }
+    assert_eq!(origin.asked().len(), 3);
+}
+
+#[test]
+fn what_is_stale_is_not_given_up_for_the_memory_of_a_failure() {
+    let origin = Origin::raw(|asked, stream| {
+        let is_first = asked.field("if-none-match").is_empty();
+        if is_first {
+            respond(stream, 200, "Cache-Control: max-age=0\r\nETag: \"a\"", 4, b"page");
+        }
+    });
+    let server = Server::over_site(&origin.url(), NEGATIVE);
+    assert_eq!(server.get("/").text(), "page");
+    for _ in 0..2 {
+        let reply = server.get("/");
+        assert_eq!((reply.status, reply.is_hit()), (502, false), "{}", reply.cache());
+    }
+}
