@@ -14,7 +14,7 @@ use crate::advise::Format;
 use crate::config::names::HostHeader;
 use crate::serve::OriginUrl;
 use crate::units::{parse_duration, parse_mode, parse_size};
-pub use operate::{Check, Export, Import, Map, Purge, PutBeside, Resize, Top, Upkeep, Verify};
+pub use operate::{Check, Export, Import, Map, Purge, PutBeside, Resize, ServerPlace, Top, Upkeep, Verify};
 
 const AFTER_HELP: &str = "\
 Exit codes: 0 done or hit, also if the reader of the output went away; 1 the key is not there; 2 a wrong command line or \
@@ -92,7 +92,7 @@ pub enum Verb {
     Top(Top),
     /// Show what lies where in the volume: live, held, dead, filler, free
     Map(Map),
-    /// Purge entries by tag, by prefix, or all of them
+    /// Purge entries by tag, by prefix, or all of them; of a running server, also by URL and host
     #[command(after_help = operate::PURGE_AFTER_HELP)]
     Purge(Purge),
     /// Drop what is purged or over, so that its bytes can be used again
@@ -249,6 +249,7 @@ pub struct Serve {
     /// Serve as this file says, which no other flag but --cache goes with; `eyewall check` looks for mistakes in it
     #[arg(long, value_name = "FILE", conflicts_with_all = [
         "listen", "workers", "root", "origin", "origin_ca", "origin_host", "origin_timeout", "size", "store_set_cookie",
+        "admin",
     ])]
     pub config: Option<PathBuf>,
     /// Address and port, any number of times; port 0 takes any free one
@@ -278,6 +279,9 @@ pub struct Serve {
     /// Store responses that set a cookie, too: for origins whose cookies are the same for everybody
     #[arg(long)]
     pub store_set_cookie: bool,
+    /// Take purges and tell the status at this Unix socket, which only this user may open; for `eyewall purge --server`
+    #[arg(long, value_name = "SOCKET")]
+    pub admin: Option<PathBuf>,
     /// Log requests to standard error; twice for more
     #[arg(short, long, action = clap::ArgAction::Count)]
     pub verbose: u8,

@@ -3,9 +3,11 @@
 //! ```text
 //! listen/     sockets, workers, connections, the end of it all
 //!   service   one request in: its site, its key; one response out
+//!     purge/  PURGE, and what purges mean
 //!     files   --root: look-up, freshness by stat, loading       path, root, stamp
 //!     proxy/  --origin: select, decide, ask, fill               origin/
 //!       store the volume: stored responses in and out           head
+//! admin/      purges and status, for who looks after the server
 //! ```
 //! What may be stored and used again says `eyewall-http`.
 //!
@@ -16,6 +18,7 @@
 //! # What is absent
 //! HTTPS to clients, so that all keys begin with `http`. Stored parts: a range of what isn't stored goes past the volume. Bodies larger than the largest entry.
 
+mod admin;
 mod body;
 mod fields;
 mod files;
@@ -24,6 +27,7 @@ mod listen;
 mod origin;
 mod path;
 mod proxy;
+mod purge;
 mod reply;
 mod root;
 mod service;
@@ -43,6 +47,7 @@ use tracing::Level;
 use crate::config::settings::CACHE_SIZE_DEFAULT;
 use crate::config::{self, Config, Volume};
 use crate::{Error, Outcome, args, units, volume};
+use admin::Admin;
 pub use origin::{OriginUrl, TrustError};
 use service::Service;
 use shared::Shared;
@@ -59,9 +64,12 @@ pub(crate) fn run(cache: Option<&Path>, serve: &args::Serve) -> Result<Outcome, 
     let workers = config.server.workers.as_ref().map_or_else(processors, |workers| workers.0 as usize);
     let shared = Arc::new(Shared::new(config, &cache)?);
     let sockets = listen::Sockets::bind(&listen, workers)?;
+    let admin = shared.config.server.admin.as_ref();
+    let admin = admin.map(|settings| Admin::bind(settings.get_ref(), &shared, &cache)).transpose()?;
+    let place = admin.as_ref().map(Admin::place);
     let announced = Arc::clone(&shared);
-    let ready = |addresses: &[SocketAddr]| announce(addresses, &announced, &cache);
-    listen::run(sockets, move || Service::new(&shared), ready)?;
+    let ready = |addresses: &[SocketAddr]| announce(addresses, &announced, place.as_deref(), &cache);
+    listen::run(sockets, admin, move || Service::new(&shared), ready)?;
     Ok(Outcome::Done)
 }
 
@@ -108,14 +116,18 @@ fn open_cache(volume: &Volume) -> Result<Cache, Error> {
 }
 
 /// Tells people and scripts what was started; the first line is for scripts, too.
-fn announce(addresses: &[SocketAddr], shared: &Shared, cache: &Cache) {
+fn announce(addresses: &[SocketAddr], shared: &Shared, admin: Option<&str>, cache: &Cache) {
     let mut text = String::new();
     for address in addresses {
         let _ = writeln!(text, "listening on http://{address}/");
     }
     let place = cache.path().map_or_else(|| "in memory".to_owned(), |path| path.display().to_string());
     let (size, largest) = (units::size(cache.size()), units::size(cache.entry_bytes_max()));
-    let _ = writeln!(text, "{shared}cache        {place}, {size}, entries up to {largest}\nstop with Ctrl-C");
+    let _ = writeln!(text, "{shared}cache        {place}, {size}, entries up to {largest}");
+    if let Some(admin) = admin {
+        let _ = writeln!(text, "admin        {admin}");
+    }
+    text.push_str("stop with Ctrl-C\n");
     // Whoever started us need not read it.
     let _ = io::stdout().write_all(text.as_bytes()).and_then(|()| io::stdout().flush());
 }

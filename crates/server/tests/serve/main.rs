@@ -5,6 +5,8 @@
 #[path = "../common/mod.rs"]
 mod common;
 
+mod administration;
+mod administration_socket;
 mod authorization;
 mod body_cut_short;
 mod changed_file;
@@ -25,6 +27,10 @@ mod not_stored;
 mod one_fetch_for_many;
 mod origin_path;
 mod outside_the_root;
+mod purge;
+mod purge_command;
+mod purge_during_fill;
+mod purge_soft;
 mod retried;
 mod rules;
 mod several_origins;

@@ -22,9 +22,10 @@ mod inbound;
 mod pass;
 mod passes;
 mod policy;
+mod purge;
 mod purged;
 mod signpost;
-mod tags;
+pub(crate) mod tags;
 
 use std::net::IpAddr;
 use std::sync::Arc;

@@ -3,6 +3,7 @@
 use std::net::IpAddr;
 use std::time::SystemTime;
 
+use eyewall::Purge;
 use eyewall_http::field::cache_status::{CacheStatus, Forward};
 use eyewall_http::field::connection::{self, Way};
 use eyewall_http::field::groups;
@@ -17,6 +18,7 @@ use crate::key::{CacheKey, RequestHost, Scheme};
 use crate::serve::body::Body;
 use crate::serve::origin::{Outgoing, RequestBody, asked_protocol};
 use crate::serve::reply;
+use crate::serve::store::Meant;
 
 impl Proxy {
     /// Past the volume, with the client's own conditions. The answer to a HEAD tells whether `stored` is still right.
@@ -94,12 +96,14 @@ impl Proxy {
             let prefix = inbound.key.host_prefix();
             let tags: Vec<String> = groups.iter().map(|name| tags::group(prefix, name)).collect();
             let many = tags::many(&self.site);
-            self.pages.purge_tags(tags.iter().chain([&many]).map(String::as_str));
+            let meant = tags.iter().chain([&many]).map(|tag| Meant::Tag(tag));
+            self.pages.store.told(self.pages.purge_many(meant, Purge::Hard));
         }
         let Ok(target) = inbound.key.address().parse() else { return };
         for uri in invalidation::invalidated(method, &target, status, answer) {
             if let Some(key) = self.key_of(uri) {
-                self.pages.purge_address(key.address(), tags::address(&self.site, &key).as_deref());
+                let tag = tags::address(&self.site, &key);
+                self.pages.store.told(self.pages.purge_address(key.address(), tag.as_deref(), Purge::Hard));
             }
         }
     }
@@ -107,8 +111,7 @@ impl Proxy {
     /// The key of an address of this site.
     fn key_of(&self, uri: Uri) -> Option<CacheKey> {
         let host = RequestHost::parse(uri.authority()?.as_str()).ok()?;
-        let (parts, ()) = Request::get(uri).body(()).ok()?.into_parts();
-        CacheKey::of(&self.site, &host, Scheme::Http, &parts).ok()
+        CacheKey::of_address(&self.site, &host, Scheme::Http, uri).ok()
     }
 }
 
