@@ -3,7 +3,7 @@
 //! | request | what it purges |
 //! |---|---|
 //! | `PURGE /path` | the address, with all variants |
-//! | with `Xkey`, `Surrogate-Key` or `X-Cache-Tags` | what carries one of these tags, of the site of the host |
+//! | with `Xkey`, `Surrogate-Key` or another of the `TAG_FIELDS` | what carries one of these tags, of the site of the host |
 //! | with `X-Purge-Method: regex`, or of a path that ends with `.*` | addresses that begin so |
 //! | with `Fastly-Soft-Purge: 1` or `X-Soft-Purge: 1` | the same, softly |
 //!
@@ -25,7 +25,7 @@ use crate::serve::reply;
 use crate::serve::shared::Shared;
 
 /// Fields that name the tags to purge, separated by blanks or commas.
-const TAG_FIELDS: [&str; 3] = ["xkey", "surrogate-key", "x-cache-tags"];
+const TAG_FIELDS: [&str; 3] = ["xkey", "surrogate-key", "x-cache-tags"]; // tidy: word, since that is its name
 /// Fields that ask for a soft purge.
 const SOFT_FIELDS: [&str; 2] = ["fastly-soft-purge", "x-soft-purge"];
 const METHOD_FIELD: &str = "x-purge-method";
