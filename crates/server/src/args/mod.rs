@@ -36,6 +36,8 @@ origin, and what they change is asked for anew. Upgrades, such as to WebSocket, 
 Where --origin is given several times, each request goes to the next of them; one that fails three times in a row is left \
 out for a time. A path of an origin goes before that of each request.
 
+PURGE removes what is stored of an address; it is allowed from this machine only. --admin takes more: `eyewall purge --server`.
+
 Files are answered to GET and HEAD, whole or in ranges; other methods get 405, or go to the origin if there is one.
 
 What more there is to set, rules, keys, several sites, is set by a file: see docs/configuration.md.";
@@ -92,7 +94,7 @@ pub enum Verb {
     Top(Top),
     /// Show what lies where in the volume: live, held, dead, filler, free
     Map(Map),
-    /// Purge entries by tag, by prefix, or all of them; of a running server, also by URL and host
+    /// Purge entries by tag, by prefix, or all; of a running server by URL and host, too
     #[command(after_help = operate::PURGE_AFTER_HELP)]
     Purge(Purge),
     /// Drop what is purged or over, so that its bytes can be used again
