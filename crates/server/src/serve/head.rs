@@ -17,7 +17,7 @@ use http::header::{
 };
 use http::{HeaderMap, HeaderName, HeaderValue, StatusCode};
 
-use super::stamp::Stamp;
+use super::files::Stamp;
 
 const VERSION: u8 = 2;
 /// Names that cost one byte. Part of the format: a change here is a new version.

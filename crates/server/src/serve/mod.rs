@@ -4,7 +4,7 @@
 //! listen/     sockets, workers, connections, the end of it all
 //!   service   one request in: its site, its key; one response out
 //!     purge/  PURGE, and what purges mean
-//!     files   --root: look-up, freshness by stat, loading       path, root, stamp
+//!     files/  --root: what the folder has, what is known of it, loading
 //!     proxy/  --origin: select, decide, ask, fill               origin/
 //!       store the volume: stored responses in and out           head
 //! admin/      purges and status, for who looks after the server
@@ -25,14 +25,11 @@ mod files;
 mod head;
 mod listen;
 mod origin;
-mod path;
 mod proxy;
 mod purge;
 mod reply;
-mod root;
 mod service;
 mod shared;
-mod stamp;
 mod store;
 
 use std::fmt::Write as _;

@@ -34,6 +34,12 @@ pub(crate) fn json(status: StatusCode, object: &impl Serialize) -> Response<Body
     response(status, fields, Body::whole(serde_json::to_string(object).unwrap_or_default() + "\n"))
 }
 
+/// What of a representation goes out.
+pub(crate) enum Content {
+    Bytes(Range<u64>),
+    Parts(Multipart),
+}
+
 /// A representation that is at hand as a whole: all of it, the ranges that are wanted, its head alone, 304 or 412.
 pub(crate) fn representation(
     role: Role,
@@ -43,13 +49,60 @@ pub(crate) fn representation(
     received: SystemTime,
     value: Bytes,
 ) -> Response<Body> {
+    let length = value.len() as u64;
+    let body = move |content| {
+        let slice = |range: Range<u64>| value.slice(range.start as usize..range.end as usize);
+        match content {
+            Content::Bytes(range) => Body::whole(slice(range)),
+            Content::Parts(parts) => {
+                let pieces = parts.stretches().map(|stretch| match stretch {
+                    Stretch::Head(text) => Bytes::from(text),
+                    Stretch::Bytes(range) => slice(range),
+                });
+                Body::pieces(pieces.collect())
+            }
+        }
+    };
+    representation_of(role, request, code, fields, received, length, body)
+}
+
+/// The same of a representation of `length` bytes that `body` can make a body of. It isn't asked where none is sent.
+pub(crate) fn representation_of(
+    role: Role,
+    request: &Parts,
+    code: StatusCode,
+    fields: HeaderMap,
+    received: SystemTime,
+    length: u64,
+    body: impl FnOnce(Content) -> Body,
+) -> Response<Body> {
     let current = Representation { status: code, fields: &fields, received };
     match precondition::evaluate(role, &request.method, &request.headers, Some(&current)) {
         Outcome::NotModified => not_modified(&fields),
-        Outcome::Failed => error(StatusCode::PRECONDITION_FAILED, "the precondition doesn't hold"),
-        Outcome::Partial(asked) => part(fields, value, &asked),
-        Outcome::Proceed => whole(&request.method, code, fields, value),
+        Outcome::Failed => precondition_failed(),
+        Outcome::Partial(asked) => part(fields, length, body, &asked),
+        Outcome::Proceed => whole(&request.method, code, fields, length, body),
     }
+}
+
+/// 304 or 412, where that is the answer to a request, whatever the content is.
+pub(crate) fn without_content(
+    role: Role,
+    request: &Parts,
+    code: StatusCode,
+    fields: &HeaderMap,
+    received: SystemTime,
+) -> Option<Response<Body>> {
+    let current = Representation { status: code, fields, received };
+    match precondition::evaluate(role, &request.method, &request.headers, Some(&current)) {
+        Outcome::NotModified => Some(not_modified(fields)),
+        Outcome::Failed => Some(precondition_failed()),
+        Outcome::Partial(_) | Outcome::Proceed => None,
+    }
+}
+
+fn precondition_failed() -> Response<Body> {
+    error(StatusCode::PRECONDITION_FAILED, "the precondition doesn't hold")
 }
 
 /// 304, with the fields that it has of the response that it stands for.
@@ -61,31 +114,31 @@ pub(crate) fn not_modified(fields: &HeaderMap) -> Response<Body> {
     )
 }
 
-fn whole(method: &Method, code: StatusCode, mut fields: HeaderMap, value: Bytes) -> Response<Body> {
+fn whole(
+    method: &Method,
+    code: StatusCode,
+    mut fields: HeaderMap,
+    length: u64,
+    body: impl FnOnce(Content) -> Body,
+) -> Response<Body> {
     if code != StatusCode::NO_CONTENT {
-        fields.insert(CONTENT_LENGTH, HeaderValue::from(value.len()));
+        fields.insert(CONTENT_LENGTH, HeaderValue::from(length));
     }
-    let body = if method == Method::HEAD { Body::empty() } else { Body::whole(value) };
+    let body = if method == Method::HEAD { Body::empty() } else { body(Content::Bytes(0..length)) };
     response(code, fields, body)
 }
 
-fn part(fields: HeaderMap, value: Bytes, asked: &ByteRanges) -> Response<Body> {
-    let length = value.len() as u64;
-    let slice = |range: Range<u64>| value.slice(range.start as usize..range.end as usize);
+fn part(fields: HeaderMap, length: u64, body: impl FnOnce(Content) -> Body, asked: &ByteRanges) -> Response<Body> {
     match ranges::select(asked, length) {
-        Served::Whole => whole(&Method::GET, StatusCode::OK, fields, value),
+        Served::Whole => whole(&Method::GET, StatusCode::OK, fields, length, body),
         Served::Part(range) => match ranges::fields_of_part(&fields, &range, Some(length)) {
-            Some(fields) => response(StatusCode::PARTIAL_CONTENT, fields, Body::whole(slice(range))),
-            None => whole(&Method::GET, StatusCode::OK, fields, value),
+            Some(fields) => response(StatusCode::PARTIAL_CONTENT, fields, body(Content::Bytes(range))),
+            None => whole(&Method::GET, StatusCode::OK, fields, length, body),
         },
         Served::Parts(parts) => {
-            let body = boundary().and_then(|boundary| Multipart::new(&fields, parts, Some(length), boundary));
-            let Some(body) = body else { return whole(&Method::GET, StatusCode::OK, fields, value) };
-            let pieces = body.stretches().map(|stretch| match stretch {
-                Stretch::Head(text) => Bytes::from(text),
-                Stretch::Bytes(range) => slice(range),
-            });
-            response(StatusCode::PARTIAL_CONTENT, body.fields(&fields), Body::pieces(pieces.collect()))
+            let parts = boundary().and_then(|boundary| Multipart::new(&fields, parts, Some(length), boundary));
+            let Some(parts) = parts else { return whole(&Method::GET, StatusCode::OK, fields, length, body) };
+            response(StatusCode::PARTIAL_CONTENT, parts.fields(&fields), body(Content::Parts(parts)))
         }
         Served::Unsatisfiable => {
             let mut response = error(StatusCode::RANGE_NOT_SATISFIABLE, "there are no such bytes");

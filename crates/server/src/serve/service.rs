@@ -100,15 +100,19 @@ impl Handlers {
     async fn answer(&self, request: Request<Incoming>, key: &CacheKey, client: IpAddr) -> Response<Body> {
         let files = self.files.as_ref().filter(|_| reuse::is_answerable(request.method()));
         let (parts, body) = request.into_parts();
+        let Some(proxy) = &self.proxy else {
+            return match files {
+                Some(files) => files.answer(&parts).await,
+                None => method_not_allowed(),
+            };
+        };
         let found = match files {
-            Some(files) => Some(files.answer(&parts).await),
+            Some(files) => files.find_answer(&parts).await,
             None => None,
         };
-        match (found, &self.proxy) {
-            (Some(found), None) => found,
-            (Some(found), Some(_)) if found.status() != StatusCode::NOT_FOUND => found,
-            (_, Some(proxy)) => proxy.answer(Request::from_parts(parts, body), key, client).await,
-            (None, None) => method_not_allowed(),
+        match found {
+            Some(found) => found,
+            None => proxy.answer(Request::from_parts(parts, body), key, client).await,
         }
     }
 }

@@ -7,10 +7,9 @@ use std::sync::atomic::AtomicBool;
 use eyewall::Cache;
 use toml::Spanned;
 
-use super::files::Files;
+use super::files::{Files, FilesSettings, Root};
 use super::origin::{OriginSite, Settings};
 use super::proxy::pages::Pages;
-use super::root::Root;
 use super::store::Store;
 use crate::Error;
 use crate::config::{Config, Site};
@@ -46,7 +45,7 @@ impl SharedSite {
     fn new(site: &Arc<Site>, store: &Arc<Store>) -> Result<Self, Error> {
         let files = site.settings.root.as_ref().map(Spanned::get_ref).map(|path| {
             let root = Root::open(path).map_err(|source| Error::Root { path: path.clone(), source })?;
-            Ok::<_, Error>(Arc::new(Files::new(root, Arc::clone(store))))
+            Ok::<_, Error>(Arc::new(Files::new(root, Arc::clone(store), FilesSettings::of(&site.settings))))
         });
         let origins = (!site.settings.origins.is_empty())
             .then(|| OriginSite::new(Settings::of(&site.settings)).map(Arc::new).map_err(Error::Trust));

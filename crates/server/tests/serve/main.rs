@@ -20,6 +20,7 @@ mod files;
 mod head;
 mod hop_by_hop;
 mod keys;
+mod large_file;
 mod life_of_a_response;
 mod mad_origin;
 mod methods;

@@ -75,3 +75,20 @@ fn origins_are_checked_as_the_file_says() {
     server.get_until("/", |reply| reply.text() == "/" && server.get("/").text() == "/");
     assert!(ill.asked().iter().any(|asked| asked.target == "/health"));
 }
+
+#[test]
+fn a_root_is_served_as_the_file_says() {
+    let site = Site::new();
+    for (name, text) in [("start.html", "start"), ("page.css", "plain"), ("page.css.gz", "packed"), (".hidden", "dot")]
+    {
+        site.write(name, text);
+    }
+    let server = Server::configured(&format!(
+        "[[site]]\nroot = \"{}\"\nindex = [\"start.html\"]\ndotfiles = true\nprecompressed = true\n",
+        site.path().display()
+    ));
+    assert_eq!((server.get("/").text(), server.get("/.hidden").text()), ("start", "dot"));
+    let packed = server.ask("GET", "/page.css", &["Accept-Encoding: gzip"]);
+    assert_eq!((packed.text(), packed.field("content-encoding")), ("packed", "gzip"));
+    assert_eq!(server.get("/page.css").text(), "plain");
+}

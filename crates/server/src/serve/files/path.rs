@@ -10,8 +10,8 @@ use percent_encoding::{AsciiSet, CONTROLS, percent_decode_str, percent_encode};
 const SEGMENT: &AsciiSet =
     &CONTROLS.add(b' ').add(b'"').add(b'#').add(b'<').add(b'>').add(b'?').add(b'`').add(b'{').add(b'}').add(b'%');
 
-/// A path of plain names: none is empty, begins with a dot, or holds a slash or NUL.
-#[derive(Debug, PartialEq, Eq)]
+/// A path of plain names: none is empty, a dot, two dots, or holds a slash or NUL.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub(crate) struct FilePath {
     relative: PathBuf,
     /// Whether it ended with a slash, which asks for the folder's index.
@@ -28,8 +28,9 @@ pub(crate) enum Refusal {
 }
 
 impl FilePath {
-    /// Reads the path of a request target. Escapes are decoded once, after the path was split at its slashes.
-    pub(crate) fn parse(path: &str) -> Result<Self, Refusal> {
+    /// Reads the path of a request target. Escapes are decoded once, after the path was split at its slashes. Names that begin
+    /// with a dot are hidden, unless `dotfiles` are served.
+    pub(crate) fn parse(path: &str, dotfiles: bool) -> Result<Self, Refusal> {
         let segments = path.strip_prefix('/').ok_or(Refusal::Malformed)?;
         let mut relative = PathBuf::new();
         for segment in segments.split('/').filter(|segment| !segment.is_empty()) {
@@ -40,7 +41,7 @@ impl FilePath {
             if name == b".." || name.iter().any(|byte| matches!(byte, b'/' | 0)) {
                 return Err(Refusal::Malformed);
             }
-            if name.starts_with(b".") {
+            if name == b"." || !dotfiles && name.starts_with(b".") {
                 return Err(Refusal::Hidden);
             }
             relative.push(OsStr::from_bytes(&name));
@@ -48,9 +49,9 @@ impl FilePath {
         Ok(Self { relative, is_folder: path.ends_with('/') })
     }
 
-    /// The file it names, below the root.
-    pub(crate) fn file(&self) -> PathBuf {
-        if self.is_folder { self.relative.join("index.html") } else { self.relative.clone() }
+    /// What it names, below the root; without the name of an index, where it [asks for one](Self::is_folder).
+    pub(crate) fn relative(&self) -> &Path {
+        &self.relative
     }
 
     /// The same path with a slash at its end, for a redirection. It begins with one slash only: two would name a host.
@@ -61,10 +62,6 @@ impl FilePath {
             location.push('/');
         }
         location
-    }
-
-    pub(crate) fn index(&self) -> PathBuf {
-        self.relative.join(Path::new("index.html"))
     }
 }
 
@@ -81,14 +78,14 @@ mod tests {
     use super::*;
 
     fn file(path: &str) -> Result<PathBuf, Refusal> {
-        FilePath::parse(path).map(|path| path.file())
+        FilePath::parse(path, false).map(|path| path.relative)
     }
 
     #[test]
     fn plain_paths_lie_below_the_root() {
-        assert_eq!(file("/"), Ok("index.html".into()));
+        assert_eq!(file("/"), Ok("".into()));
         assert_eq!(file("/a/b.css"), Ok("a/b.css".into()));
-        assert_eq!(file("//a///b/"), Ok("a/b/index.html".into()));
+        assert_eq!(file("//a///b/"), Ok("a/b".into()));
         assert_eq!(file("/caf%C3%A9%20au%20lait"), Ok("café au lait".into()));
         assert_eq!(file("/100%2525"), Ok("100%25".into()), "decoded once");
     }
@@ -115,8 +112,17 @@ mod tests {
     }
 
     #[test]
+    fn dotfiles_are_there_for_who_serves_them_and_steps_are_not() {
+        let file = |path| FilePath::parse(path, true).map(|path| path.relative);
+        assert_eq!(file("/.well-known/a"), Ok(".well-known/a".into()));
+        assert_eq!(file("/..."), Ok("...".into()));
+        assert_eq!(file("/./a"), Err(Refusal::Hidden));
+        assert_eq!(file("/../a"), Err(Refusal::Malformed));
+    }
+
+    #[test]
     fn a_redirection_stays_on_this_host() {
-        let location = |path| FilePath::parse(path).map(|path| path.folder_location());
+        let location = |path| FilePath::parse(path, false).map(|path| path.folder_location());
         assert_eq!(location("//evil.example"), Ok("/evil.example/".to_owned()));
         assert_eq!(location("/a%20b/c%23"), Ok("/a%20b/c%23/".to_owned()));
     }

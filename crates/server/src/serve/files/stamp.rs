@@ -11,6 +11,8 @@ use xxhash_rust::xxh3::xxh3_64;
 /// the system's timer (10 ms at most), with room to spare.
 const TICK: Duration = Duration::from_millis(50);
 
+const SECOND_NS: i64 = 1_000_000_000;
+
 /// Bytes of a stored stamp.
 const STAMP_BYTES: usize = 40;
 
@@ -27,7 +29,7 @@ pub(crate) struct Stamp {
 
 impl Stamp {
     pub(crate) fn of(file: &Metadata) -> Self {
-        let nanoseconds = |seconds: i64, rest: i64| seconds.saturating_mul(1_000_000_000).saturating_add(rest);
+        let nanoseconds = |seconds: i64, rest: i64| seconds.saturating_mul(SECOND_NS).saturating_add(rest);
         Self {
             device: file.dev(),
             inode: file.ino(),
@@ -66,13 +68,21 @@ impl Stamp {
         self.modified_ns.max(self.changed_ns) > settled
     }
 
-    /// A strong validator: other bytes, another tag. A hash, since inode numbers are nobody's business.
-    pub(crate) fn etag(&self) -> Option<HeaderValue> {
-        HeaderValue::from_str(&format!("\"{:016x}\"", xxh3_64(&self.to_bytes()))).ok()
+    /// Whether the file is older than another. Who packs a file gives the result its time, and some of them cut that to whole
+    /// seconds: such a time counts as any within its second.
+    pub(crate) fn is_older_than(&self, other: &Self) -> bool {
+        let is_cut = self.modified_ns % SECOND_NS == 0 && self.modified_ns / SECOND_NS == other.modified_ns / SECOND_NS;
+        self.modified_ns < other.modified_ns && !is_cut
+    }
+
+    /// A strong validator: other bytes, another tag. A hash, since inode numbers are nobody's business. The suffix tells apart
+    /// what is sent of one address in several codings.
+    pub(crate) fn etag(&self, suffix: &str) -> Option<HeaderValue> {
+        HeaderValue::from_str(&format!("\"{:016x}{suffix}\"", xxh3_64(&self.to_bytes()))).ok()
     }
 
     pub(crate) fn last_modified(&self) -> Option<HeaderValue> {
-        let modified = UNIX_EPOCH + Duration::from_secs(u64::try_from(self.modified_ns / 1_000_000_000).ok()?);
+        let modified = UNIX_EPOCH + Duration::from_secs(u64::try_from(self.modified_ns / SECOND_NS).ok()?);
         HeaderValue::from_str(&httpdate::fmt_http_date(modified)).ok()
     }
 }
@@ -90,5 +100,20 @@ mod tests {
         assert!(stamp.may_still_change(at(1_000_049)));
         assert!(!stamp.may_still_change(at(1_000_050)));
         assert!(stamp.may_still_change(at(0)), "a file from the future");
+    }
+
+    #[test]
+    fn a_time_that_was_cut_to_seconds_is_as_old_as_what_it_was_cut_from() {
+        let modified = |modified_ns| Stamp { device: 1, inode: 2, bytes: 3, modified_ns, changed_ns: 4 };
+        let plain = modified(7_500_000_000);
+        for (packed_ns, is_older) in [
+            (7_500_000_000, false),
+            (7_500_000_001, false),
+            (7_499_999_999, true),
+            (7_000_000_000, false),
+            (6_000_000_000, true),
+        ] {
+            assert_eq!(modified(packed_ns).is_older_than(&plain), is_older, "{packed_ns}");
+        }
     }
 }

@@ -7,6 +7,8 @@ use std::path::{Path, PathBuf};
 use rustix::fs::{CWD, Mode, OFlags, ResolveFlags};
 use rustix::io::Errno;
 
+use crate::config::site::Symlinks;
+
 /// How often a look-up is tried again that the kernel gave up because somebody moved folders meanwhile.
 const TRIES: usize = 8;
 
@@ -22,7 +24,7 @@ impl Root {
     pub(crate) fn open(path: &Path) -> io::Result<Self> {
         // Absolute, since it is part of the keys, but not resolved: see the type.
         let root = Self { path: std::path::absolute(path)? };
-        match root.find(Path::new(".")) {
+        match root.find(Path::new("."), Symlinks::Below) {
             Ok(_) => Ok(root),
             Err(error) if error.raw_os_error() == Some(Errno::NOSYS.raw_os_error()) => Err(io::Error::new(
                 io::ErrorKind::Unsupported,
@@ -37,13 +39,18 @@ impl Root {
     }
 
     /// Opens what lies at a path below the root. The kernel refuses each step that would leave the root, by `..` or by
-    /// a symbolic link (all links with absolute targets are refused), however the folders are moved meanwhile.
-    pub(crate) fn find(&self, relative: &Path) -> io::Result<File> {
+    /// a symbolic link (all links with absolute targets are refused), however the folders are moved meanwhile. With
+    /// [`Symlinks::None`] it refuses any link; the root itself may be one all the same.
+    pub(crate) fn find(&self, relative: &Path, symlinks: Symlinks) -> io::Result<File> {
         let folder =
             rustix::fs::openat(CWD, &self.path, OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC, Mode::empty())?;
         // Nonblocking: a pipe that nobody writes to would hold the thread for ever.
         let flags = OFlags::RDONLY | OFlags::CLOEXEC | OFlags::NONBLOCK | OFlags::NOCTTY;
-        let resolve = ResolveFlags::BENEATH | ResolveFlags::NO_MAGICLINKS;
+        let resolve = ResolveFlags::BENEATH
+            | match symlinks {
+                Symlinks::None => ResolveFlags::NO_SYMLINKS,
+                Symlinks::Below => ResolveFlags::NO_MAGICLINKS,
+            };
         for _ in 1..TRIES {
             match rustix::fs::openat2(&folder, relative, flags, Mode::empty(), resolve) {
                 Err(Errno::AGAIN) => {}

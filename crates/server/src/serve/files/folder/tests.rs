@@ -1,0 +1,251 @@
+//! What is known of a folder is forgotten when it changes, and not before.
+
+use std::fs::{self, File, Permissions};
+use std::io::Write as _;
+use std::os::unix::fs::{PermissionsExt as _, symlink};
+use std::sync::atomic::AtomicU64;
+
+use tempfile::TempDir;
+
+use super::*;
+use crate::config::site::Symlinks;
+
+/// `current`, a link to `site`, is the root.
+struct Ground {
+    top: TempDir,
+    folder: Folder,
+}
+
+impl Ground {
+    fn new() -> Self {
+        Self::with(FilesSettings { precompressed: true, ..FilesSettings::default() })
+    }
+
+    fn with(settings: FilesSettings) -> Self {
+        let top = tempfile::tempdir().unwrap();
+        for folder in ["site/a", "site/b", "next/a", "elsewhere"] {
+            fs::create_dir_all(top.path().join(folder)).unwrap();
+        }
+        for file in ["site/a/page.html", "site/b/target.html", "site/b/index.html", "next/a/page.html"] {
+            fs::write(top.path().join(file), "first").unwrap();
+        }
+        symlink("../b/target.html", top.path().join("site/a/link.html")).unwrap();
+        symlink("site", top.path().join("current")).unwrap();
+        let root = Root::open(&top.path().join("current")).unwrap();
+        Self { folder: Folder::new(root, settings), top }
+    }
+
+    fn at(&self, path: &str) -> PathBuf {
+        self.top.path().join(path)
+    }
+
+    /// Looks when all that is there is old enough to be remembered.
+    fn look(&self, target: &str) -> Look {
+        self.folder.look(&path(target), SystemTime::now() + Duration::from_hours(1)).unwrap()
+    }
+
+    fn is_known(&self, target: &str) -> bool {
+        self.folder.recall(&path(target)).is_some()
+    }
+
+    /// The codings of the forms that there are; none where there is no file.
+    fn codings(&self, target: &str) -> Vec<Option<Coding>> {
+        match &*self.look(target).found {
+            Found::File(forms) => forms.iter().map(|form| form.coding).collect(),
+            Found::Folder | Found::Nothing => Vec::new(),
+        }
+    }
+
+    fn append(&self, name: &str) {
+        File::options().append(true).open(self.at(name)).unwrap().write_all(b"more").unwrap();
+    }
+}
+
+fn path(target: &str) -> FilePath {
+    FilePath::parse(target, true).unwrap()
+}
+
+/// Makes a change of what is known of a target, which has to be forgotten by it.
+#[track_caller]
+fn forgets(target: &str, change: impl FnOnce(&Ground)) {
+    let ground = Ground::new();
+    // One that the folder doesn't know of.
+    fs::hard_link(ground.at("site/a/page.html"), ground.at("elsewhere/other-name")).unwrap();
+    // A look takes less than what is known is trusted for, but where the machine stands still.
+    loop {
+        ground.look(target);
+        if ground.is_known(target) {
+            break;
+        }
+    }
+    change(&ground);
+    assert!(!ground.is_known(target), "{target}");
+}
+
+#[test]
+fn a_change_of_the_file() {
+    let page = "/a/page.html";
+    forgets(page, |ground| fs::write(ground.at("site/a/page.html"), "again").unwrap());
+    forgets(page, |ground| ground.append("site/a/page.html"));
+    forgets(page, |ground| {
+        File::options().write(true).open(ground.at("site/a/page.html")).unwrap().set_len(2).unwrap();
+    });
+    forgets(page, |ground| ground.append("elsewhere/other-name"));
+    forgets(page, |ground| {
+        fs::set_permissions(ground.at("site/a/page.html"), Permissions::from_mode(0o600)).unwrap();
+    });
+    forgets(page, |ground| {
+        let file = File::options().write(true).open(ground.at("site/a/page.html")).unwrap();
+        file.set_modified(SystemTime::UNIX_EPOCH).unwrap();
+    });
+}
+
+#[test]
+fn a_change_of_its_name() {
+    let page = "/a/page.html";
+    forgets(page, |ground| fs::remove_file(ground.at("site/a/page.html")).unwrap());
+    forgets(page, |ground| fs::rename(ground.at("site/a/page.html"), ground.at("site/a/gone")).unwrap());
+    forgets(page, |ground| fs::rename(ground.at("next/a/page.html"), ground.at("site/a/page.html")).unwrap());
+}
+
+#[test]
+fn a_change_of_the_folders_above() {
+    let page = "/a/page.html";
+    forgets(page, |ground| fs::rename(ground.at("site/a"), ground.at("site/c")).unwrap());
+    forgets(page, |ground| fs::rename(ground.at("site"), ground.at("old")).unwrap());
+    forgets(page, |ground| fs::remove_dir_all(ground.at("site/a")).unwrap());
+    forgets(page, |ground| {
+        symlink("next", ground.at("new")).unwrap();
+        fs::rename(ground.at("new"), ground.at("current")).unwrap();
+    });
+    forgets(page, |ground| {
+        fs::set_permissions(ground.at("site/a"), Permissions::from_mode(0o700)).unwrap();
+    });
+}
+
+#[test]
+fn a_change_behind_a_link() {
+    let link = "/a/link.html";
+    forgets(link, |ground| ground.append("site/b/target.html"));
+    forgets(link, |ground| fs::remove_file(ground.at("site/b/target.html")).unwrap());
+    forgets(link, |ground| fs::remove_file(ground.at("site/a/link.html")).unwrap());
+    forgets(link, |ground| fs::rename(ground.at("site/b"), ground.at("site/c")).unwrap());
+    // The step upwards from it leads elsewhere then.
+    forgets(link, |ground| fs::rename(ground.at("site/a"), ground.at("elsewhere/a")).unwrap());
+}
+
+#[test]
+fn something_where_nothing_was() {
+    forgets("/a/none.html", |ground| fs::write(ground.at("site/a/none.html"), "").unwrap());
+    forgets("/a/none.html", |ground| symlink("page.html", ground.at("site/a/none.html")).unwrap());
+    forgets("/c/d/none.html", |ground| fs::create_dir(ground.at("site/c")).unwrap());
+    forgets("/c/d/none.html", |ground| fs::rename(ground.at("elsewhere"), ground.at("site/c")).unwrap());
+    forgets("/a/page.html/below", |ground| fs::remove_file(ground.at("site/a/page.html")).unwrap());
+    forgets("/a/", |ground| fs::write(ground.at("site/a/index.html"), "").unwrap());
+    forgets("/a", |ground| fs::write(ground.at("site/a/index.html"), "").unwrap());
+    forgets("/b", |ground| fs::remove_file(ground.at("site/b/index.html")).unwrap());
+    forgets("/a/page.html", |ground| fs::write(ground.at("site/a/page.html.gz"), "").unwrap());
+}
+
+#[test]
+fn what_changes_beside_it_is_no_change() {
+    let ground = Ground::new();
+    loop {
+        ground.look("/a/page.html");
+        fs::write(ground.at("site/a/other.html"), "").unwrap();
+        ground.append("site/a/other.html");
+        fs::create_dir(ground.at("site/c")).unwrap();
+        fs::rename(ground.at("site/c"), ground.at("site/d")).unwrap();
+        if ground.is_known("/a/page.html") {
+            return;
+        }
+        // For once it may have taken longer than what is known is trusted for.
+        fs::remove_dir(ground.at("site/d")).unwrap();
+    }
+}
+
+#[test]
+fn what_has_only_just_changed_is_not_remembered() {
+    let ground = Ground::new();
+    ground.folder.look(&path("/a/page.html"), SystemTime::now()).unwrap();
+    assert!(!ground.is_known("/a/page.html"));
+}
+
+#[test]
+fn who_asks_after_a_write_never_gets_what_was_before() {
+    const WRITES: u64 = 20_000;
+    let ground = Ground::new();
+    fs::write(ground.at("site/grows"), "").unwrap();
+    let written = AtomicU64::new(0);
+    std::thread::scope(|scope| {
+        scope.spawn(|| {
+            let mut file = File::options().append(true).open(ground.at("site/grows")).unwrap();
+            for bytes in 1..=WRITES {
+                file.write_all(b"x").unwrap();
+                written.store(bytes, Ordering::Release);
+            }
+        });
+        for _ in 0..2 {
+            scope.spawn(|| {
+                let target = path("/grows");
+                let mut before = 0;
+                while before < WRITES {
+                    before = written.load(Ordering::Acquire);
+                    let look = ground.folder.recall(&target).unwrap_or_else(|| ground.look("/grows"));
+                    let Found::File(forms) = &*look.found else { panic!("it is there") };
+                    assert!(forms[0].stamp.bytes >= before, "{} of {before}", forms[0].stamp.bytes);
+                }
+            });
+        }
+    });
+}
+
+#[test]
+fn links_are_not_followed_where_none_are_wanted() {
+    let ground = Ground::with(FilesSettings { symlinks: Symlinks::None, ..FilesSettings::default() });
+    assert_eq!(ground.codings("/a/link.html"), []);
+    assert_eq!(ground.codings("/a/page.html"), [None], "the root itself is a link");
+    symlink("a", ground.at("site/e")).unwrap();
+    assert_eq!(ground.codings("/e/page.html"), []);
+}
+
+#[test]
+fn the_first_index_that_is_a_file_stands_for_its_folder() {
+    let index = ["index.htm", "index.html"].map(str::to_owned).to_vec();
+    let ground = Ground::with(FilesSettings { index, ..FilesSettings::default() });
+    let shown = || match &*ground.look("/b/").found {
+        Found::File(forms) => forms[0].path.clone(),
+        Found::Folder | Found::Nothing => PathBuf::new(),
+    };
+    assert_eq!(shown(), Path::new("b/index.html"));
+    fs::create_dir(ground.at("site/b/index.htm")).unwrap();
+    assert_eq!(shown(), Path::new("b/index.html"), "a folder of this name is none");
+    fs::remove_dir(ground.at("site/b/index.htm")).unwrap();
+    fs::write(ground.at("site/b/index.htm"), "").unwrap();
+    assert_eq!(shown(), Path::new("b/index.htm"));
+}
+
+#[test]
+fn packed_files_count_while_they_are_not_older() {
+    let ground = Ground::new();
+    let modified = |name: &str, hours| {
+        let file = File::options().create(true).truncate(false).write(true).open(ground.at(name)).unwrap();
+        file.set_modified(SystemTime::UNIX_EPOCH + Duration::from_hours(hours)).unwrap();
+    };
+    modified("site/a/page.html", 10);
+    modified("site/a/page.html.br", 11);
+    modified("site/a/page.html.zst", 10);
+    modified("site/a/page.html.gz", 9);
+    modified("site/a/page.html.gz.br", 20);
+    modified("site/a/lonely.html.gz", 20);
+    assert_eq!(ground.codings("/a/page.html"), [None, Some(Coding::Brotli), Some(Coding::Zstandard)]);
+    modified("site/a/page.html.gz", 10);
+    fs::remove_file(ground.at("site/a/page.html.br")).unwrap();
+    fs::create_dir(ground.at("site/a/page.html.br")).unwrap();
+    assert_eq!(ground.codings("/a/page.html"), [None, Some(Coding::Zstandard), Some(Coding::Gzip)]);
+    assert_eq!(ground.codings("/a/page.html.gz"), [None], "what is packed is not packed again");
+    assert_eq!(ground.codings("/a/lonely.html"), [], "without a plain file there is none");
+    let plain = Ground::with(FilesSettings::default());
+    fs::write(plain.at("site/a/page.html.gz"), "").unwrap();
+    assert_eq!(plain.codings("/a/page.html"), [None], "nobody asked for it");
+}

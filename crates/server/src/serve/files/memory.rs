@@ -1,0 +1,158 @@
+//! What is known of a folder, for as long as the kernel tells of no change: a request for what is known costs one system call, and
+//! none of the file system's.
+//!
+//! # Why it is never stale
+//!
+//! To know what a path names is to have looked at some names in folders, and at some files. Of each of these *premises* the
+//! kernel is asked to tell, by inotify, **before** it is looked at:
+//!
+//! - each folder on the way from `/`, for the one name that is looked up in it, also by way of symbolic links ([`super::walk`]);
+//! - each file that was found, by its inode, for its bytes and its attributes;
+//! - the names that were looked for in vain.
+//!
+//! 1. A change of a premise that happens before its watch is seen by the look, which comes after it.
+//! 2. A change that happens after its watch is an event in the queue before the call that made the change returns.
+//! 3. [`Memory::recall`] asks for the length of the queue first. Where there is something in it, it is taken out and the premises
+//!    are made void under the write lock; what is known is read under the read lock. So who finds the queue empty after another
+//!    has emptied it waits until that one has made void what it heard of.
+//!
+//! So a request that begins after a change has returned doesn't get what was known before it. Where the queue has overflowed,
+//! or can't be read, everything is forgotten.
+//!
+//! # What the kernel doesn't tell
+//!
+//! A mount over a folder; in some versions, what comes by `io_uring` or `splice`; bytes written through a map of a file, which
+//! not even a look can tell before the file has its new time. So nothing is known for longer than [`TRUST`]: then it is looked
+//! at again. Of file systems that others change, too, nothing is known at all ([`super::watches::is_local`]), nor of what the
+//! kernel gives no watch for: there each request looks.
+
+use std::collections::HashMap;
+use std::io;
+use std::os::fd::{BorrowedFd, OwnedFd};
+use std::sync::{Arc, PoisonError, RwLock, RwLockWriteGuard};
+use std::time::{Duration, Instant};
+
+use rustix::fs::inotify;
+use rustix::io::Errno;
+
+use super::folder::Found;
+use super::path::FilePath;
+use super::watches::{About, Premise, Watches};
+
+/// For so long something is known at most.
+pub(super) const TRUST: Duration = Duration::from_secs(1);
+/// Of so many paths something is known at most.
+const KNOWN_MAX: usize = 16_384;
+/// So many watches are kept at most; each costs the kernel about a kilobyte.
+const WATCHES_MAX: usize = 4 * KNOWN_MAX;
+/// Longer paths are looked at each time: anybody can make them up.
+const PATH_BYTES_MAX: usize = 512;
+
+/// What is known, by path. All workers share it.
+#[derive(Debug)]
+pub(super) struct Memory {
+    inotify: OwnedFd,
+    known_max: usize,
+    state: RwLock<State>,
+}
+
+#[derive(Debug, Default)]
+struct State {
+    watches: Watches,
+    known: HashMap<FilePath, Known>,
+    /// When what is known no longer was last thrown out.
+    swept: Option<Instant>,
+}
+
+#[derive(Debug)]
+struct Known {
+    found: Arc<Found>,
+    premises: Vec<Arc<Premise>>,
+    /// When the look began.
+    since: Instant,
+}
+
+impl Memory {
+    /// # Errors
+    /// The system's, where it gives no inotify: a user may have some 128 of them.
+    pub(super) fn new() -> io::Result<Self> {
+        let inotify = inotify::init(inotify::CreateFlags::NONBLOCK | inotify::CreateFlags::CLOEXEC)?;
+        Ok(Self { inotify, known_max: KNOWN_MAX, state: RwLock::default() })
+    }
+
+    /// What is known of a path; `now` is when the request came.
+    pub(super) fn recall(&self, path: &FilePath, now: Instant) -> Option<Arc<Found>> {
+        if !rustix::io::ioctl_fionread(&self.inotify).is_ok_and(|bytes| bytes == 0) {
+            let mut state = self.change();
+            if !state.watches.hear(&self.inotify) {
+                state.known.clear();
+                state.watches.void_all(&self.inotify);
+            }
+        }
+        let state = self.state.read().unwrap_or_else(PoisonError::into_inner);
+        let known = state.known.get(path)?;
+        known.holds(now).then(|| Arc::clone(&known.found))
+    }
+
+    /// Keeps what was found of a path by a look that began at `since`, after all of its premises were made.
+    pub(super) fn remember(&self, path: &FilePath, found: &Arc<Found>, premises: Vec<Arc<Premise>>, since: Instant) {
+        if path.relative().as_os_str().len() > PATH_BYTES_MAX {
+            return;
+        }
+        let mut state = self.change();
+        if state.known.len() >= self.known_max && !state.known.contains_key(path) {
+            state.sweep(&self.inotify, since);
+            if state.known.len() >= self.known_max {
+                return;
+            }
+        }
+        state.known.insert(path.clone(), Known { found: Arc::clone(found), premises, since });
+    }
+
+    /// A premise of a look that comes after this call.
+    ///
+    /// # Errors
+    /// Those of [`Watches::premise`].
+    pub(super) fn premise(&self, place: BorrowedFd<'_>, about: About<'_>) -> io::Result<Arc<Premise>> {
+        let mut state = self.change();
+        if state.watches.count() >= WATCHES_MAX {
+            state.sweep(&self.inotify, Instant::now());
+            if state.watches.count() >= WATCHES_MAX {
+                return Err(Errno::NOSPC.into());
+            }
+        }
+        match state.watches.premise(&self.inotify, place, about) {
+            Err(error) if error.raw_os_error() == Some(Errno::NOSPC.raw_os_error()) => {
+                state.sweep(&self.inotify, Instant::now());
+                state.watches.premise(&self.inotify, place, about)
+            }
+            other => other,
+        }
+    }
+
+    fn change(&self) -> RwLockWriteGuard<'_, State> {
+        self.state.write().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Known {
+    fn holds(&self, now: Instant) -> bool {
+        now.saturating_duration_since(self.since) < TRUST && self.premises.iter().all(|premise| premise.holds())
+    }
+}
+
+impl State {
+    /// Throws out what is known no longer, which includes all that nobody has asked for of late. Not more often than that can make
+    /// a difference: it looks at everything.
+    fn sweep(&mut self, inotify: &OwnedFd, now: Instant) {
+        if self.swept.is_some_and(|swept| now.saturating_duration_since(swept) < TRUST) {
+            return;
+        }
+        self.swept = Some(now);
+        self.known.retain(|_, known| known.holds(now));
+        self.watches.drop_unused(inotify);
+    }
+}
+
+#[cfg(test)]
+mod tests;

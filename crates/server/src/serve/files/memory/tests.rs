@@ -1,0 +1,94 @@
+use tempfile::TempDir;
+
+use super::*;
+use crate::serve::files::walk::Walk;
+
+/// A file that is there, and the memory that it is known by.
+fn ground() -> (TempDir, Memory) {
+    let folder = tempfile::tempdir().unwrap();
+    std::fs::write(folder.path().join("page.html"), "hello").unwrap();
+    (folder, Memory::new().unwrap())
+}
+
+fn path(name: &str) -> FilePath {
+    FilePath::parse(name, false).unwrap()
+}
+
+fn remember(memory: &Memory, folder: &TempDir, name: &str, since: Instant) {
+    let mut walk = Walk::new(memory);
+    walk.watch(&folder.path().join(path(name).relative()));
+    let premises = walk.premises().unwrap();
+    memory.remember(&path(name), &Arc::new(Found::Nothing), premises, since);
+}
+
+#[test]
+fn nothing_is_known_for_longer_than_it_is_trusted() {
+    let (folder, memory) = ground();
+    let since = Instant::now();
+    remember(&memory, &folder, "/page.html", since);
+    assert!(memory.recall(&path("/page.html"), since + TRUST / 2).is_some());
+    assert!(memory.recall(&path("/page.html"), since + TRUST).is_none());
+}
+
+#[test]
+fn a_full_memory_makes_room_of_what_is_known_no_longer() {
+    let (folder, memory) = ground();
+    let memory = Memory { known_max: 1, ..memory };
+    let since = Instant::now();
+    remember(&memory, &folder, "/page.html", since);
+    remember(&memory, &folder, "/other.html", since);
+    assert!(memory.recall(&path("/page.html"), since).is_some());
+    assert!(memory.recall(&path("/other.html"), since).is_none());
+    let later = since + TRUST;
+    remember(&memory, &folder, "/other.html", later);
+    assert!(memory.recall(&path("/other.html"), later).is_some());
+    let state = memory.state.read().unwrap();
+    assert_eq!(state.known.len(), 1);
+}
+
+#[test]
+fn a_long_path_is_not_remembered() {
+    let (folder, memory) = ground();
+    let since = Instant::now();
+    let long = format!("/{}", "a/".repeat(PATH_BYTES_MAX));
+    remember(&memory, &folder, &long, since);
+    assert!(memory.recall(&path(&long), since).is_none());
+}
+
+#[test]
+fn after_more_events_than_the_kernel_queues_everything_is_forgotten() {
+    let (folder, memory) = ground();
+    std::fs::write(folder.path().join("other.html"), "").unwrap();
+    let since = Instant::now();
+    remember(&memory, &folder, "/page.html", since);
+    remember(&memory, &folder, "/none.html", since);
+    let queue: usize =
+        std::fs::read_to_string("/proc/sys/fs/inotify/max_queued_events").unwrap().trim().parse().unwrap();
+    // Two in turn, since the same twice is one event.
+    for _ in 0..=queue / 2 {
+        std::fs::hard_link(folder.path().join("other.html"), folder.path().join("link.html")).unwrap();
+        std::fs::remove_file(folder.path().join("link.html")).unwrap();
+    }
+    assert!(memory.recall(&path("/page.html"), since).is_none());
+    assert!(memory.recall(&path("/none.html"), since).is_none());
+    remember(&memory, &folder, "/page.html", since);
+    assert!(memory.recall(&path("/page.html"), since).is_some(), "it goes on");
+}
+
+#[test]
+fn what_others_change_behind_the_kernels_back_is_not_known() {
+    let memory = Memory::new().unwrap();
+    let mut walk = Walk::new(&memory);
+    walk.watch("/proc/self/status".as_ref());
+    assert!(walk.premises().is_none());
+}
+
+#[test]
+fn watches_are_given_back() {
+    let (folder, memory) = ground();
+    let since = Instant::now();
+    remember(&memory, &folder, "/page.html", since);
+    assert!(memory.state.read().unwrap().watches.count() > 1);
+    memory.change().sweep(&memory.inotify, since + TRUST);
+    assert_eq!(memory.state.read().unwrap().watches.count(), 0);
+}

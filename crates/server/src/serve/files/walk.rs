@@ -1,0 +1,142 @@
+//! The way to a file, step by step from `/`, with a watch at each step: the premises of a look.
+//!
+//! It finds out what to watch, and nothing else. What may be served is for [`super::root::Root::find`] to say, which looks after
+//! the walk.
+
+use std::collections::VecDeque;
+use std::ffi::OsString;
+use std::io;
+use std::os::fd::{AsFd, OwnedFd};
+use std::os::unix::ffi::{OsStrExt as _, OsStringExt as _};
+use std::path::{Component, Path, PathBuf};
+use std::rc::Rc;
+use std::sync::Arc;
+
+use rustix::fs::{CWD, Mode, OFlags};
+use rustix::io::Errno;
+
+use super::memory::Memory;
+use super::watches::{About, Premise, is_local};
+
+/// After so many symbolic links the kernel gives up, too.
+const LINKS_MAX: usize = 40;
+
+/// The premises of one look, as they come together.
+pub(super) struct Walk<'a> {
+    memory: &'a Memory,
+    /// None once something can't be watched: then the look is good for one request.
+    premises: Option<Vec<Arc<Premise>>>,
+    /// The folder that the last path lay in, which is as a rule that of the next one, too.
+    last: Option<(PathBuf, Rc<OwnedFd>)>,
+}
+
+/// A step of a path.
+enum Step {
+    Root,
+    Up,
+    Name(OsString),
+}
+
+impl<'a> Walk<'a> {
+    pub(super) fn new(memory: &'a Memory) -> Self {
+        Self { memory, premises: Some(Vec::new()), last: None }
+    }
+
+    /// Watches all that decides what an absolute path names: what is looked up there after this call.
+    pub(super) fn watch(&mut self, path: &Path) {
+        if self.premises.is_some() && self.walk(path).is_err() {
+            self.premises = None;
+        }
+    }
+
+    /// The premises, if everything could be watched.
+    pub(super) fn premises(self) -> Option<Vec<Arc<Premise>>> {
+        self.premises
+    }
+
+    fn walk(&mut self, path: &Path) -> io::Result<()> {
+        let folder = path.parent().unwrap_or(path);
+        let mut steps: VecDeque<Step> = steps_of(path).collect();
+        let mut place = match (&self.last, steps.back()) {
+            (Some((last, place)), Some(Step::Name(_))) if last == folder => {
+                steps.drain(..steps.len() - 1);
+                Rc::clone(place)
+            }
+            _ => Rc::new(open(CWD, Path::new("/"))?),
+        };
+        let mut links = 0;
+        let mut is_below = false;
+        while let Some(step) = steps.pop_front() {
+            let name = match step {
+                Step::Root => {
+                    place = Rc::new(open(CWD, Path::new("/"))?);
+                    continue;
+                }
+                Step::Up => {
+                    self.rest_on(&place, About::Itself)?;
+                    place = Rc::new(open(&*place, Path::new(".."))?);
+                    continue;
+                }
+                Step::Name(name) => name,
+            };
+            // Its own last name: later ones are those of the link that it may be.
+            if steps.is_empty() && !std::mem::replace(&mut is_below, true) {
+                self.last = Some((folder.to_owned(), Rc::clone(&place)));
+            }
+            match self.rest_on(&place, About::Name(name.as_bytes())) {
+                // A step below a file leads nowhere, for as long as the file is there, which is a premise already.
+                Err(error) if is(&error, Errno::NOTDIR) => return Ok(()),
+                other => other?,
+            }
+            match rustix::fs::readlinkat(&*place, &name, Vec::new()) {
+                Ok(target) => {
+                    links += 1;
+                    if links > LINKS_MAX {
+                        return Ok(());
+                    }
+                    let target = PathBuf::from(OsString::from_vec(target.into_bytes()));
+                    for step in steps_of(&target).collect::<Vec<_>>().into_iter().rev() {
+                        steps.push_front(step);
+                    }
+                    continue;
+                }
+                Err(Errno::NOENT | Errno::NAMETOOLONG) => return Ok(()),
+                Err(Errno::INVAL) => {}
+                Err(error) => return Err(error.into()),
+            }
+            place = Rc::new(open(&*place, Path::new(&name))?);
+        }
+        self.rest_on(&place, About::Itself)
+    }
+
+    fn rest_on(&mut self, place: &Rc<OwnedFd>, about: About<'_>) -> io::Result<()> {
+        // Before the memory is locked: file systems of networks may take their time.
+        if !is_local(&**place) {
+            return Err(io::ErrorKind::Unsupported.into());
+        }
+        let premise = self.memory.premise(place.as_fd(), about)?;
+        if let Some(premises) = &mut self.premises
+            && !premises.iter().any(|known| Arc::ptr_eq(known, &premise))
+        {
+            premises.push(premise);
+        }
+        Ok(())
+    }
+}
+
+fn steps_of(path: &Path) -> impl Iterator<Item = Step> {
+    path.components().filter_map(|component| match component {
+        Component::RootDir => Some(Step::Root),
+        Component::ParentDir => Some(Step::Up),
+        Component::Normal(name) => Some(Step::Name(name.to_owned())),
+        Component::CurDir | Component::Prefix(_) => None,
+    })
+}
+
+fn open(folder: impl AsFd, name: &Path) -> io::Result<OwnedFd> {
+    Ok(rustix::fs::openat(folder, name, OFlags::PATH | OFlags::NOFOLLOW | OFlags::CLOEXEC, Mode::empty())?)
+}
+
+fn is(error: &io::Error, errno: Errno) -> bool {
+    error.raw_os_error() == Some(errno.raw_os_error())
+}

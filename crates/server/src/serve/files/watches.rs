@@ -1,0 +1,189 @@
+//! What the kernel is asked to tell: watches of files and folders, and the premises that rest on them.
+
+use std::collections::HashMap;
+use std::io;
+use std::mem::MaybeUninit;
+use std::os::fd::{AsFd, AsRawFd as _, BorrowedFd, OwnedFd};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Weak};
+
+use rustix::fs::inotify::{self, ReadFlags, Reader, WatchFlags};
+use rustix::io::Errno;
+
+/// So many bytes of events are read at once.
+const EVENTS_BYTES: usize = 16 << 10;
+/// So many events are read in one go, four times what the kernel queues unless it is told otherwise. After more it is cheaper to
+/// forget everything.
+const EVENTS_MAX: usize = 65_536;
+
+/// What a folder is watched for: its names, and itself.
+const FOLDER: WatchFlags = WatchFlags::CREATE
+    .union(WatchFlags::DELETE)
+    .union(WatchFlags::MOVE)
+    .union(WatchFlags::ATTRIB)
+    .union(WatchFlags::DELETE_SELF)
+    .union(WatchFlags::MOVE_SELF)
+    .union(WatchFlags::ONLYDIR);
+/// What a file is watched for. By its inode, since a folder is not told of what is written through another of a file's names.
+const FILE: WatchFlags = WatchFlags::MODIFY.union(WatchFlags::ATTRIB).union(WatchFlags::DELETE_SELF);
+
+/// File systems that nobody changes behind the back of this kernel, by their numbers in `statfs`. Those that aren't listed, those of
+/// networks above all, are never taken for watched.
+const LOCAL: [u32; 14] = [
+    0xEF53,      // ext2 to ext4
+    0x5846_5342, // XFS
+    0x9123_683E, // btrfs
+    0xF2F5_2010, // F2FS
+    0xCA45_1A4E, // bcachefs
+    0x2FC1_2FC1, // ZFS
+    0x3153_464A, // JFS
+    0x3434,      // NILFS
+    0x0102_1994, // tmpfs
+    0x8584_58F6, // ramfs
+    0x794C_7630, // overlayfs
+    0x7371_7368, // SquashFS
+    0xE0F5_E1E2, // EROFS
+    0x9660,      // ISO 9660
+];
+
+/// Something about the file system that held when it was looked at: what a name stands for in a folder, or what a file or folder
+/// is by itself. Void once the kernel has told of a change, and never good again.
+///
+/// Whoever hears the events writes it, under the lock of [`super::memory::Memory`]; whoever recalls something reads it, under the
+/// same lock.
+#[derive(Debug, Default)]
+pub(super) struct Premise {
+    is_void: AtomicBool,
+}
+
+impl Premise {
+    pub(super) fn holds(&self) -> bool {
+        !self.is_void.load(Ordering::Relaxed)
+    }
+}
+
+/// What a premise is about.
+#[derive(Debug, Clone, Copy)]
+pub(super) enum About<'a> {
+    /// A name in the folder.
+    Name(&'a [u8]),
+    /// The file or folder by itself.
+    Itself,
+}
+
+/// Who rests on a watch. A premise lives as long as something rests on it.
+#[derive(Debug, Default)]
+struct Watch {
+    itself: Weak<Premise>,
+    names: HashMap<Vec<u8>, Weak<Premise>>,
+}
+
+/// All watches, by the kernel's numbers, which it doesn't use again.
+#[derive(Debug, Default)]
+pub(super) struct Watches(HashMap<i32, Watch>);
+
+impl Watches {
+    /// A premise, which is void from the next change on: what is looked up *after* this call holds for as long as the premise.
+    ///
+    /// # Errors
+    /// `NOTDIR` for a name in what is no folder; `NOSPC` where the kernel gives no more watches; `ACCES` for what we may not read.
+    pub(super) fn premise(
+        &mut self,
+        inotify: &OwnedFd,
+        place: BorrowedFd<'_>,
+        about: About<'_>,
+    ) -> io::Result<Arc<Premise>> {
+        // The very file that is open, whatever its names have become.
+        let path = format!("/proc/self/fd/{}", place.as_raw_fd());
+        let watch = match (inotify::add_watch(inotify, &path, FOLDER), about) {
+            (Err(Errno::NOTDIR), About::Itself) => inotify::add_watch(inotify, &path, FILE)?,
+            (watch, _) => watch?,
+        };
+        let watch = self.0.entry(watch).or_default();
+        let premise = match about {
+            About::Name(name) => watch.names.entry(name.to_vec()).or_default(),
+            About::Itself => &mut watch.itself,
+        };
+        // A void one is taken out of its watch.
+        Ok(premise.upgrade().unwrap_or_else(|| {
+            let made = Arc::default();
+            *premise = Arc::downgrade(&made);
+            made
+        }))
+    }
+
+    /// Takes in what the kernel has to tell. False: it may have told less than all, so that no premise is good any more.
+    #[must_use]
+    pub(super) fn hear(&mut self, inotify: &OwnedFd) -> bool {
+        let mut buffer = [MaybeUninit::uninit(); EVENTS_BYTES];
+        let mut events = Reader::new(inotify, &mut buffer);
+        for _ in 0..EVENTS_MAX {
+            match events.next() {
+                Ok(event) if event.events().contains(ReadFlags::QUEUE_OVERFLOW) => return false,
+                Ok(event) => match event.file_name() {
+                    Some(name) => self.void_name(event.wd(), name.to_bytes()),
+                    None => self.void_watch(inotify, event.wd()),
+                },
+                Err(Errno::AGAIN) => return true,
+                Err(Errno::INTR) => {}
+                Err(_) => return false,
+            }
+        }
+        false
+    }
+
+    /// Gives back the watches that nothing rests on.
+    pub(super) fn drop_unused(&mut self, inotify: &OwnedFd) {
+        self.0.retain(|number, watch| {
+            watch.names.retain(|_, premise| premise.strong_count() > 0);
+            let is_used = watch.itself.strong_count() > 0 || !watch.names.is_empty();
+            if !is_used {
+                remove(inotify, *number);
+            }
+            is_used
+        });
+    }
+
+    /// Makes every premise void.
+    pub(super) fn void_all(&mut self, inotify: &OwnedFd) {
+        let numbers: Vec<i32> = self.0.keys().copied().collect();
+        for number in numbers {
+            self.void_watch(inotify, number);
+        }
+    }
+
+    pub(super) fn count(&self) -> usize {
+        self.0.len()
+    }
+
+    fn void_name(&mut self, number: i32, name: &[u8]) {
+        if let Some(premise) = self.0.get_mut(&number).and_then(|watch| watch.names.remove(name)) {
+            void(&premise);
+        }
+    }
+
+    /// The watch goes with its premises: whoever looks again makes another one.
+    fn void_watch(&mut self, inotify: &OwnedFd, number: i32) {
+        let Some(watch) = self.0.remove(&number) else { return };
+        remove(inotify, number);
+        void(&watch.itself);
+        watch.names.values().for_each(void);
+    }
+}
+
+/// Whether the kernel gets to know of all changes of what is open there.
+pub(super) fn is_local(place: impl AsFd) -> bool {
+    // The field is wider on some machines, and signed.
+    rustix::fs::fstatfs(place).is_ok_and(|system| LOCAL.contains(&(system.f_type as u32)))
+}
+
+fn void(premise: &Weak<Premise>) {
+    if let Some(premise) = premise.upgrade() {
+        premise.is_void.store(true, Ordering::Relaxed);
+    }
+}
+
+/// The kernel may have removed it already, together with its file.
+fn remove(inotify: &OwnedFd, number: i32) {
+    let _ = inotify::remove_watch(inotify, number);
+}
