@@ -197,6 +197,18 @@ pub enum Error {
         /// What the system said.
         source: io::Error,
     },
+    /// The access log can't be opened.
+    #[error(
+        "can't open the access log {}: {source}; name a file in a folder that is there, both for this user to write, or `-` \
+         for standard output",
+        path.display()
+    )]
+    AccessLog {
+        /// What `--access-log` named, or the configuration.
+        path: PathBuf,
+        /// What the system said.
+        source: io::Error,
+    },
     /// A configuration in which something is wrong.
     #[error("{}", in_a_list(path, problems))]
     Config {

@@ -12,6 +12,7 @@ use clap::{ArgGroup, Args, Parser, Subcommand, ValueEnum};
 
 use crate::advise::Format;
 use crate::config::names::HostHeader;
+use crate::config::settings::{AccessLog, LogFormat};
 use crate::serve::OriginUrl;
 use crate::units::{parse_duration, parse_mode, parse_size};
 pub use operate::{Check, Export, Import, Map, Purge, PutBeside, Resize, ServerPlace, Top, Upkeep, Verify};
@@ -251,7 +252,7 @@ pub struct Serve {
     /// Serve as this file says, which no other flag but --cache goes with; `eyewall check` looks for mistakes in it
     #[arg(long, value_name = "FILE", conflicts_with_all = [
         "listen", "workers", "root", "origin", "origin_ca", "origin_host", "origin_timeout", "size", "store_set_cookie",
-        "admin",
+        "access_log", "access_log_format", "admin",
     ])]
     pub config: Option<PathBuf>,
     /// Address and port, any number of times; port 0 takes any free one
@@ -284,9 +285,22 @@ pub struct Serve {
     /// Take purges and tell the status at this Unix socket, which only this user may open; for `eyewall purge --server`
     #[arg(long, value_name = "SOCKET")]
     pub admin: Option<PathBuf>,
-    /// Log requests to standard error; twice for more
-    #[arg(short, long, action = clap::ArgAction::Count)]
-    pub verbose: u8,
+    /// Log each request into this file, which SIGUSR1 has opened anew; `-` is standard output
+    #[arg(long, value_name = "FILE")]
+    pub access_log: Option<PathBuf>,
+    /// The form of its lines
+    #[arg(long, value_name = "FORMAT", default_value = "combined", requires = "access_log")]
+    pub access_log_format: LogFormat,
+    /// Tell on standard error what fails of single connections and requests, too
+    #[arg(short, long)]
+    pub verbose: bool,
+}
+
+impl Serve {
+    /// Where requests are logged, if they are.
+    pub(crate) fn access_log(&self) -> Option<AccessLog> {
+        self.access_log.clone().map(|path| AccessLog { path, format: self.access_log_format })
+    }
 }
 
 /// `eyewall advise`

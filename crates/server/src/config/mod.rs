@@ -122,6 +122,7 @@ impl Settings {
             .admin
             .as_deref()
             .map(|socket| Spanned::new(0..0, Admin { socket: Some(nowhere(socket)), ..Admin::default() }));
+        settings.server.access_log = flags.access_log().map(|log| Spanned::new(0..0, log));
         settings.cache.path = cache.map(nowhere);
         settings.cache.size = flags.size.map(SizeWithin);
         let mut site = site::Site { root: flags.root.as_deref().map(nowhere), ..site::Site::default() };

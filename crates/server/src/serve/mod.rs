@@ -9,6 +9,7 @@
 //!       store the volume: stored responses in and out           head
 //! admin/      purges and status, for who looks after the server
 //! ```
+//! `log/` writes a line for each request, from where a connection has its head until its response has left.
 //! What may be stored and used again says `eyewall-http`.
 //!
 //! A body that is stored goes out from the pinned entry: [`bytes::Bytes::from_owner`] over an
@@ -24,6 +25,7 @@ mod fields;
 mod files;
 mod head;
 mod listen;
+mod log;
 mod origin;
 mod proxy;
 mod purge;
@@ -45,6 +47,7 @@ use crate::config::settings::CACHE_SIZE_DEFAULT;
 use crate::config::{self, Config, Volume};
 use crate::{Error, Outcome, args, units, volume};
 use admin::Admin;
+use log::Log;
 pub use origin::{OriginUrl, TrustError};
 use service::Service;
 use shared::Shared;
@@ -66,7 +69,11 @@ pub(crate) fn run(cache: Option<&Path>, serve: &args::Serve) -> Result<Outcome, 
     let place = admin.as_ref().map(Admin::place);
     let announced = Arc::clone(&shared);
     let ready = |addresses: &[SocketAddr]| announce(addresses, &announced, place.as_deref(), &cache);
-    listen::run(sockets, admin, move || Service::new(&shared), ready)?;
+    let server = &announced.config.server;
+    // It writes what is left when it is dropped, behind the last connection.
+    let log = server.access_log.as_ref().map(|log| Log::start(log.get_ref())).transpose()?;
+    let lines = log.as_ref().map(Log::lines);
+    listen::run(sockets, admin, &server.limits, lines.as_ref(), move || Service::new(&shared), ready)?;
     Ok(Outcome::Done)
 }
 
@@ -129,12 +136,8 @@ fn announce(addresses: &[SocketAddr], shared: &Shared, admin: Option<&str>, cach
     let _ = io::stdout().write_all(text.as_bytes()).and_then(|()| io::stdout().flush());
 }
 
-fn start_log(verbose: u8) {
-    let level = match verbose {
-        0 => Level::WARN,
-        1 => Level::INFO,
-        _ => Level::DEBUG,
-    };
+fn start_log(is_verbose: bool) {
+    let level = if is_verbose { Level::DEBUG } else { Level::WARN };
     // Fails only if a program that embeds this library has a log of its own, which then serves.
     let _ = tracing_subscriber::fmt().with_max_level(level).with_writer(io::stderr).with_ansi(false).try_init();
 }

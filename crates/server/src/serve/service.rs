@@ -3,9 +3,7 @@
 use std::net::IpAddr;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
-use std::time::Instant;
 
-use eyewall_http::field::cache_status::CACHE_STATUS;
 use eyewall_http::reuse;
 use http::header::ALLOW;
 use http::{HeaderMap, HeaderValue, Method, Request, Response, StatusCode};
@@ -41,20 +39,6 @@ impl Service {
 
     /// Answers a request of the client that has this address.
     pub(crate) async fn answer(&self, request: Request<Incoming>, client: IpAddr) -> Response<Body> {
-        let started = Instant::now();
-        let line = (request.method().clone(), request.uri().clone());
-        let response = self.answer_of_site(request, client).await;
-        tracing::info!(
-            method = %line.0,
-            target = %line.1,
-            status = response.status().as_u16(),
-            cache = response.headers().get(CACHE_STATUS).and_then(|value| value.to_str().ok()).unwrap_or("-"),
-            microseconds = started.elapsed().as_micros() as u64,
-        );
-        response
-    }
-
-    async fn answer_of_site(&self, request: Request<Incoming>, client: IpAddr) -> Response<Body> {
         if request.method() == Method::CONNECT {
             return reply::error(StatusCode::METHOD_NOT_ALLOWED, "this server is no tunnel");
         }

@@ -5,6 +5,7 @@
 #[path = "../common/mod.rs"]
 mod common;
 
+mod access_log;
 mod administration;
 mod administration_socket;
 mod authorization;

@@ -1,54 +1,157 @@
 //! HTTP/1.1 and HTTP/2 on one socket.
 
 use std::convert::Infallible;
+use std::net::IpAddr;
+use std::pin::pin;
 use std::sync::Arc;
 use std::time::Duration;
 
+use http::{Request, Response, StatusCode};
+use hyper::body::Incoming;
 use hyper::service::service_fn;
 use hyper_util::rt::{TokioExecutor, TokioIo, TokioTimer};
 use hyper_util::server::conn::auto;
-use hyper_util::server::graceful::Watcher;
+use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::net::TcpStream;
+use tokio::sync::watch;
+use tokio::time::{Instant, sleep_until};
 
+use super::activity::{Activity, Due, Open};
+use super::attentive::Attentive;
 use super::patience::Patient;
+use super::sent::Sent;
+use super::{Stop, gate};
+use crate::config::settings::Limits;
+use crate::serve::log::{self, Lines};
 use crate::serve::service::Service;
 
-/// How long a client may take to send a request's head; it also ends idle connections.
-const HEAD_TIMEOUT: Duration = Duration::from_secs(30);
-/// The longest head of a request.
-const HEAD_BYTES_MAX: usize = 64 << 10;
-/// The most fields of a request.
-const FIELDS_MAX: usize = 100;
+/// So many fields hyper takes by itself, and without a list on the heap for each request.
+const FIELDS_MAX_OF_HYPER: usize = 100;
 /// Requests of an HTTP/2 connection at once.
 const STREAMS_MAX: u32 = 100;
 /// How often a silent HTTP/2 client is asked whether it is there, and how long it has to say so.
 const PING_EVERY: Duration = Duration::from_secs(30);
+/// How long a connection that is to be closed has to say so to its client.
+const PARTING: Duration = Duration::from_secs(5);
 
-/// Answers the requests of a connection until it ends, or in order once the watched ones are told to.
-pub(super) async fn serve(stream: TcpStream, service: Arc<Service>, watcher: Watcher) {
+/// What all connections of a worker share.
+pub(super) struct Common {
+    pub(super) service: Service,
+    pub(super) limits: Limits,
+    pub(super) log: Option<Lines>,
+}
+
+/// Answers the requests of a connection until it ends, or has to: at a limit, or in order once it is told to stop.
+pub(super) async fn serve(stream: TcpStream, common: Arc<Common>, told: watch::Receiver<Stop>) {
     // Only a delay is lost without it.
     let _ = stream.set_nodelay(true);
     let Ok(client) = stream.peer_addr() else { return };
-    let answer = service_fn(move |request| {
-        let service = Arc::clone(&service);
-        async move { Ok::<_, Infallible>(service.answer(request, client.ip()).await) }
-    });
+    converse(stream, client.ip(), common, told).await;
+}
+
+/// The same on any stream.
+pub(super) async fn converse(
+    stream: impl AsyncRead + AsyncWrite + Unpin + Send + 'static,
+    client: IpAddr,
+    common: Arc<Common>,
+    mut told: watch::Receiver<Stop>,
+) {
+    let activity = Arc::new(Activity::new());
+    let answer = {
+        let (common, activity) = (Arc::clone(&common), Arc::clone(&activity));
+        service_fn(move |request| {
+            let (common, open) = (Arc::clone(&common), activity.open());
+            async move { Ok::<_, Infallible>(common.answer(request, client, open).await) }
+        })
+    };
+    let io = TokioIo::new(Attentive::new(Patient::new(stream), Arc::clone(&activity)));
+    let mut connection = pin!(builder(&common.limits).serve_connection_with_upgrades(io, answer).into_owned());
+    let mut alarm = pin!(sleep_until(Activity::next_look(&common.limits)));
+    let mut is_parting = false;
+    let ended = loop {
+        tokio::select! {
+            biased;
+            ended = connection.as_mut() => break ended,
+            () = stopped(&mut told), if !is_parting => {
+                is_parting = true;
+                connection.as_mut().graceful_shutdown();
+            }
+            () = alarm.as_mut() => match activity.due(&common.limits) {
+                Due::At(next) => alarm.as_mut().reset(next),
+                Due::Idle if !is_parting => {
+                    is_parting = true;
+                    connection.as_mut().graceful_shutdown();
+                    alarm.as_mut().reset(Instant::now() + PARTING);
+                }
+                Due::Head if !activity.has_given_up() => {
+                    activity.give_up();
+                    alarm.as_mut().reset(Instant::now() + PARTING);
+                }
+                Due::Idle | Due::Head => break Ok(()),
+            }
+        }
+    };
+    let refused = match &ended {
+        _ if activity.has_given_up() => Some(StatusCode::REQUEST_TIMEOUT),
+        Err(error) => status_of_refusal(error.as_ref()),
+        Ok(()) => None,
+    };
+    if let (Some(status), Some(log)) = (refused, &common.log) {
+        log.refused(client, status);
+    }
+    if let Err(error) = ended {
+        tracing::debug!(%error, "a connection ended early");
+    }
+}
+
+impl Common {
+    async fn answer(&self, mut request: Request<Incoming>, client: IpAddr, open: Open) -> Response<Sent> {
+        let mut entry = self.log.as_ref().map(|log| log.entry(&request, client));
+        // Pinned, so that the two ways to wait for it have one place for it.
+        let answering = pin!(async {
+            match gate::refuse(&mut request, &self.limits) {
+                None => self.service.answer(request, client).await,
+                Some(refusal) => refusal,
+            }
+        });
+        let response = match &mut entry {
+            None => answering.await,
+            Some(entry) => {
+                let (response, origin_time) = log::measured(answering).await;
+                entry.answered(&response, origin_time);
+                response
+            }
+        };
+        response.map(|body| Sent::new(body, open, entry))
+    }
+}
+
+fn builder(limits: &Limits) -> auto::Builder<TokioExecutor> {
+    let (fields_max, head_bytes_max) = (limits.header_count.0 as usize, limits.header_bytes.0);
     let mut builder = auto::Builder::new(TokioExecutor::new());
-    builder
-        .http1()
-        .timer(TokioTimer::new())
-        .header_read_timeout(HEAD_TIMEOUT)
-        .max_headers(FIELDS_MAX)
-        .max_buf_size(HEAD_BYTES_MAX);
+    // The times of heads and of idle connections are kept by `Activity`: hyper has one for both, and none for the first bytes.
+    builder.http1().header_read_timeout(None).max_buf_size(head_bytes_max as usize);
+    if fields_max != FIELDS_MAX_OF_HYPER {
+        builder.http1().max_headers(fields_max);
+    }
     builder
         .http2()
         .timer(TokioTimer::new())
         .keep_alive_interval(PING_EVERY)
-        .keep_alive_timeout(HEAD_TIMEOUT)
+        .keep_alive_timeout(PING_EVERY)
         .max_concurrent_streams(STREAMS_MAX)
-        .max_header_list_size(HEAD_BYTES_MAX as u32);
-    let connection = builder.serve_connection_with_upgrades(TokioIo::new(Patient::new(stream)), answer).into_owned();
-    if let Err(error) = watcher.watch(connection).await {
-        tracing::debug!(%error, "a connection ended early");
-    }
+        .max_header_list_size(head_bytes_max as u32);
+    builder
+}
+
+async fn stopped(told: &mut watch::Receiver<Stop>) {
+    // An error: there is nobody any more who could tell.
+    let _ = told.wait_for(|stop| *stop != Stop::NotYet).await;
+}
+
+/// What hyper has answered by itself to what was no request.
+fn status_of_refusal(error: &(dyn std::error::Error + 'static)) -> Option<StatusCode> {
+    let error = error.downcast_ref::<hyper::Error>().filter(|error| error.is_parse())?;
+    let is_too_large = error.is_parse_too_large();
+    Some(if is_too_large { StatusCode::REQUEST_HEADER_FIELDS_TOO_LARGE } else { StatusCode::BAD_REQUEST })
 }

@@ -9,9 +9,15 @@
 //! Each worker listens at a socket of its own to the same addresses (`SO_REUSEPORT`), and the kernel shares the connections out.
 //! A connection stays with its worker, so that nothing on the way of a hit moves between cores.
 
+mod activity;
+mod attentive;
 mod connection;
+mod gate;
 mod patience;
+mod sent;
 mod signals;
+#[cfg(test)]
+mod tests;
 mod worker;
 
 use std::io;
@@ -22,8 +28,11 @@ use socket2::{Domain, Protocol, Socket, Type};
 use tokio::sync::watch;
 
 use super::admin::Admin;
+use super::log::Lines;
 use super::service::Service;
 use crate::Error;
+use crate::config::settings::Limits;
+use connection::Common;
 use signals::Signals;
 
 /// How many connections may wait to be accepted, at each socket.
@@ -88,10 +97,13 @@ fn share(address: SocketAddr) -> io::Result<std::net::TcpListener> {
 }
 
 /// Serves until a signal; then lets running requests end, until [`GRACE`] is over or a second signal comes. `service` makes
-/// the service of a worker, on its thread. `ready` is called when connections are accepted.
+/// the service of a worker, on its thread. `ready` is called when connections are accepted. When it returns, the lines of all
+/// requests are on their way to the log.
 pub(crate) fn run(
     sockets: Sockets,
     admin: Option<Admin>,
+    limits: &Limits,
+    log: Option<&Lines>,
     service: impl Fn() -> Service + Clone + Send + 'static,
     ready: impl FnOnce(&[SocketAddr]),
 ) -> Result<(), Error> {
@@ -104,8 +116,9 @@ pub(crate) fn run(
     let (stop, told) = watch::channel(Stop::NotYet);
     let mut workers = Vec::new();
     for listeners in sockets.of_workers {
-        let (service, told) = (service.clone(), told.clone());
-        let work = move || worker::run(listeners, service, told);
+        let (service, limits, log, told) = (service.clone(), limits.clone(), log.cloned(), told.clone());
+        let common = move || Common { service: service(), limits: limits.clone(), log: log.clone() };
+        let work = move || worker::run(listeners, common, told);
         let thread = std::thread::Builder::new().name(format!("worker-{}", workers.len()));
         workers.push(thread.spawn(work).map_err(Error::Start)?);
     }

@@ -27,6 +27,11 @@ impl<S> Patient<S> {
         Self { stream, alarm: None, is_waiting: false }
     }
 
+    /// Whether the last write has to wait for the peer.
+    pub(super) fn is_waiting(&self) -> bool {
+        self.is_waiting
+    }
+
     /// Minds the time of a write that ended so.
     fn mind<T>(&mut self, written: Poll<io::Result<T>>, context: &mut Context<'_>) -> Poll<io::Result<T>> {
         if written.is_ready() {

@@ -1,4 +1,4 @@
-//! Signals that ask for an orderly end.
+//! Signals that ask for an orderly end, and one that doesn't.
 
 use std::io;
 
@@ -11,7 +11,7 @@ pub(super) struct Signals {
 }
 
 impl Signals {
-    /// From now on they don't end the process.
+    /// From now on neither they nor SIGUSR1 end the process by themselves.
     ///
     /// # Errors
     /// Those of the system, where a signal can't be handled.
@@ -19,6 +19,8 @@ impl Signals {
     /// # Panics
     /// Outside of a runtime.
     pub(super) fn new() -> io::Result<Self> {
+        // Who writes an access log listens to it. Where there is none, it is no reason to end.
+        drop(signal(SignalKind::user_defined1())?);
         Ok(Self { interrupt: signal(SignalKind::interrupt())?, terminate: signal(SignalKind::terminate())? })
     }
 

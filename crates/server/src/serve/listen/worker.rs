@@ -4,13 +4,12 @@ use std::io;
 use std::sync::Arc;
 use std::time::Duration;
 
-use hyper_util::server::graceful::GracefulShutdown;
 use tokio::net::TcpListener;
-use tokio::sync::watch;
+use tokio::sync::{mpsc, watch};
 use tokio::task::JoinSet;
 
-use super::{Stop, connection};
-use crate::serve::service::Service;
+use super::Stop;
+use super::connection::{self, Common};
 
 /// How long to leave the system alone after it could not give a connection, for want of descriptors usually.
 const ACCEPT_PAUSE: Duration = Duration::from_millis(50);
@@ -23,7 +22,7 @@ const BLOCKING_THREADS_MAX: usize = 16;
 /// The system's, where the runtime can't be made.
 pub(super) fn run(
     listeners: Vec<std::net::TcpListener>,
-    service: impl Fn() -> Service,
+    common: impl Fn() -> Common,
     mut told: watch::Receiver<Stop>,
 ) -> io::Result<()> {
     let runtime = tokio::runtime::Builder::new_current_thread()
@@ -31,30 +30,35 @@ pub(super) fn run(
         .max_blocking_threads(BLOCKING_THREADS_MAX)
         .build()?;
     runtime.block_on(async {
-        let service = Arc::new(service());
-        let connections = Arc::new(GracefulShutdown::new());
+        let common = Arc::new(common());
+        // Each connection has a sender: the last of them that goes leaves the receiver alone.
+        let (alive, mut all_gone) = mpsc::channel::<()>(1);
         let mut accepting = JoinSet::new();
         for listener in listeners {
             let listener = TcpListener::from_std(listener)?;
-            accepting.spawn(accept(listener, Arc::clone(&service), Arc::clone(&connections)));
+            accepting.spawn(accept(listener, Arc::clone(&common), told.clone(), alive.clone()));
         }
+        drop(alive);
         // An error: there is nobody any more who could tell.
         let _ = told.wait_for(|stop| *stop != Stop::NotYet).await;
         accepting.shutdown().await;
-        let Some(connections) = Arc::into_inner(connections) else { return Ok(()) };
         tokio::select! {
-            () = connections.shutdown() => {}
+            _ = all_gone.recv() => {}
             _ = told.wait_for(|stop| *stop == Stop::AtOnce) => {}
         }
         Ok(())
     })
 }
 
-async fn accept(listener: TcpListener, service: Arc<Service>, connections: Arc<GracefulShutdown>) {
+async fn accept(listener: TcpListener, common: Arc<Common>, told: watch::Receiver<Stop>, alive: mpsc::Sender<()>) {
     loop {
         match listener.accept().await {
             Ok((stream, _)) => {
-                tokio::spawn(connection::serve(stream, Arc::clone(&service), connections.watcher()));
+                let (common, told, alive) = (Arc::clone(&common), told.clone(), alive.clone());
+                tokio::spawn(async move {
+                    connection::serve(stream, common, told).await;
+                    drop(alive);
+                });
             }
             Err(error) => {
                 tracing::warn!(%error, "could not accept a connection");

@@ -8,6 +8,7 @@ use http::StatusCode;
 use hyper_util::client::legacy;
 
 use super::connector::ConnectLate;
+use super::outgoing::BodyError;
 
 /// Why there is no response to give. The words are for clients, and name no address.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
@@ -28,6 +29,8 @@ pub(crate) enum Fault {
     /// The client went away, or sent a body that is none.
     #[error("the request broke off")]
     ClientBroken,
+    #[error("the request's body is larger than this server takes")]
+    BodyTooLarge,
     #[error("the address leads out of the site")]
     Outside,
 }
@@ -39,6 +42,7 @@ impl Fault {
             Self::Late(_) => StatusCode::GATEWAY_TIMEOUT,
             Self::ClientLate(_) => StatusCode::REQUEST_TIMEOUT,
             Self::ClientBroken | Self::Outside => StatusCode::BAD_REQUEST,
+            Self::BodyTooLarge => StatusCode::PAYLOAD_TOO_LARGE,
         }
     }
 
@@ -52,6 +56,7 @@ impl Fault {
             Self::Late(_) => "origin-late",
             Self::ClientLate(_) => "client-late",
             Self::ClientBroken => "client-broken",
+            Self::BodyTooLarge => "body-too-large",
             Self::Outside => "outside",
         }
     }
@@ -90,6 +95,10 @@ impl Failure {
 }
 
 fn fault(error: &legacy::Error) -> Fault {
+    // It lies below an error of hyper's that says no more than that the body failed.
+    if causes(error).any(|cause| matches!(cause.downcast_ref(), Some(BodyError::TooLarge))) {
+        return Fault::BodyTooLarge;
+    }
     for cause in causes(error) {
         if let Some(late) = cause.downcast_ref::<ConnectLate>() {
             return Fault::Late(late.0);

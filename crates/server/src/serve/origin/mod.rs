@@ -32,7 +32,7 @@ mod url;
 pub(crate) use fault::Fault;
 pub(crate) use forwarded::Peer;
 pub(crate) use origins::Origins;
-pub(crate) use outgoing::{Outgoing, RequestBody};
+pub(crate) use outgoing::{BodyLimit, Outgoing, RequestBody};
 pub(crate) use site::{OriginSite, Settings};
 pub use trust::TrustError;
 pub(crate) use tunnel::asked_protocol;

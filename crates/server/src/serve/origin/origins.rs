@@ -17,6 +17,7 @@ use super::forwarded;
 use super::framing::contradiction;
 use super::outgoing::{Outgoing, RequestBody};
 use super::site::{OriginSite, Timeouts};
+use crate::serve::log;
 
 /// Shorter than the five seconds after which many servers close an idle connection, so that few requests meet one that
 /// is just being closed.
@@ -117,26 +118,30 @@ impl Origins {
         Ok(request)
     }
 
-    /// One request and the head of its response. The time starts anew with each piece of the request's body.
+    /// One request and the head of its response. The time starts anew with each piece of the request's body. What it takes is
+    /// counted as the origin's.
     pub(super) async fn attempt(
         &self,
         origin: usize,
         request: Request<RequestBody>,
         time: Duration,
     ) -> Result<Response<Incoming>, Failure> {
-        let progress = request.body().progress();
-        let mut response = pin!(self.clients[origin].request(request));
-        loop {
-            let steps = progress.steps();
-            match tokio::time::timeout(time, &mut response).await {
-                Ok(answer) => return answer.map_err(|error| Failure::of(&error)),
-                Err(_) if progress.steps() != steps => {}
-                Err(_) if progress.waits_for_client() => {
-                    return Err(Failure::new(Fault::ClientLate(time), "the client stopped sending"));
+        log::counted(async {
+            let progress = request.body().progress();
+            let mut response = pin!(self.clients[origin].request(request));
+            loop {
+                let steps = progress.steps();
+                match tokio::time::timeout(time, &mut response).await {
+                    Ok(answer) => return answer.map_err(|error| Failure::of(&error)),
+                    Err(_) if progress.steps() != steps => {}
+                    Err(_) if progress.waits_for_client() => {
+                        return Err(Failure::new(Fault::ClientLate(time), "the client stopped sending"));
+                    }
+                    Err(_) => return Err(Failure::new(Fault::Late(self.timeouts().head), "no answer in time")),
                 }
-                Err(_) => return Err(Failure::new(Fault::Late(self.timeouts().head), "no answer in time")),
             }
-        }
+        })
+        .await
     }
 
     /// Notes how the origin is doing, and tells it if that is news.

@@ -7,6 +7,7 @@ use std::task::{Context, Poll, ready};
 
 use bytes::Bytes;
 use http::header::TRAILER;
+use http::request::Parts;
 use http::{HeaderMap, HeaderValue, Method, Uri};
 use http_body::{Body, Frame, SizeHint};
 use hyper::body::Incoming;
@@ -43,7 +44,22 @@ pub(crate) struct RequestBody {
     incoming: Option<Incoming>,
     /// The client's field `Trailer`: trailers that it doesn't name are not passed on.
     trailer: Option<HeaderValue>,
+    /// So many bytes may yet come.
+    bytes_left: u64,
     progress: Arc<Progress>,
+}
+
+/// An extension of a request: how many bytes of a body whose length isn't known are taken.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct BodyLimit(pub(crate) u64);
+
+/// Why a request's body does not come to its end.
+#[derive(Debug, thiserror::Error)]
+pub(crate) enum BodyError {
+    #[error("the client broke off: {0}")]
+    Client(#[from] hyper::Error),
+    #[error("the body has more bytes than are taken")]
+    TooLarge,
 }
 
 /// How far a body has come. Written where the connection is driven, read where its response is waited for; only the
@@ -71,13 +87,15 @@ impl RequestBody {
         Self::default()
     }
 
-    /// `fields` are those of the client's request. A client that expects `100 Continue` gets it from hyper when the
+    /// `request` is the client's. A client that expects `100 Continue` gets it from hyper when the
     /// first piece is asked for, which is when the connection to the origin is there.
-    pub(crate) fn streamed(incoming: Incoming, fields: &HeaderMap) -> Self {
+    pub(crate) fn streamed(incoming: Incoming, request: &Parts) -> Self {
         if incoming.is_end_stream() {
             return Self::empty();
         }
-        Self { incoming: Some(incoming), trailer: fields.get(TRAILER).cloned(), progress: Arc::default() }
+        let bytes_left = request.extensions.get::<BodyLimit>().map_or(u64::MAX, |limit| limit.0);
+        let trailer = request.headers.get(TRAILER).cloned();
+        Self { incoming: Some(incoming), trailer, bytes_left, progress: Arc::default() }
     }
 
     pub(super) fn is_empty(&self) -> bool {
@@ -95,16 +113,21 @@ impl RequestBody {
 
 impl Body for RequestBody {
     type Data = Bytes;
-    type Error = hyper::Error;
+    type Error = BodyError;
 
-    fn poll_frame(self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Option<hyper::Result<Frame<Bytes>>>> {
+    fn poll_frame(self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Option<Result<Frame<Bytes>, BodyError>>> {
         let body = self.get_mut();
         let Some(incoming) = &mut body.incoming else { return Poll::Ready(None) };
         let polled = Pin::new(incoming).poll_frame(context);
         body.progress.waits_for_client.store(polled.is_pending(), Ordering::Relaxed);
-        let frame = ready!(polled);
+        let frame = ready!(polled).transpose()?;
         body.progress.steps.fetch_add(1, Ordering::Relaxed);
-        Poll::Ready(frame)
+        let bytes = frame.as_ref().and_then(Frame::data_ref).map_or(0, Bytes::len) as u64;
+        let Some(bytes_left) = body.bytes_left.checked_sub(bytes) else {
+            return Poll::Ready(Some(Err(BodyError::TooLarge)));
+        };
+        body.bytes_left = bytes_left;
+        Poll::Ready(frame.map(Ok))
     }
 
     fn is_end_stream(&self) -> bool {

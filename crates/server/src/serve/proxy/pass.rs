@@ -61,7 +61,7 @@ impl Proxy {
             return ended_here(&parts.method);
         }
         let peer = inbound.peer();
-        let body = RequestBody::streamed(body, &parts.headers);
+        let body = RequestBody::streamed(body, &parts);
         let outgoing =
             Outgoing { method: parts.method.clone(), target: &parts.uri, fields: asked, body, peer: Some(&peer) };
         let answered = match (protocol, on_upgrade) {

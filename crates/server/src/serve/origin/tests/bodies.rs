@@ -115,3 +115,23 @@ fn a_client_that_stops_sending_is_to_blame_and_not_the_origin() {
     let reply = finish(client);
     assert_eq!((reply.status, reply.text()), (408, "client-late"));
 }
+
+#[test]
+fn a_body_that_turns_out_too_large_is_refused() {
+    for (chunks, status) in [("5\r\nfirst\r\n0\r\n\r\n", 200), ("5\r\nfirst\r\n1\r\nx\r\n0\r\n\r\n", 413)] {
+        let origin = Origin::raw(|_, stream| {
+            // It ends early where the server breaks off.
+            let mut bytes = Vec::new();
+            let mut byte = [0];
+            while !bytes.ends_with(b"\r\n0\r\n\r\n") && stream.read(&mut byte).is_ok_and(|count| count > 0) {
+                bytes.extend(byte);
+            }
+            respond(stream, 200, "", 4, b"done");
+        });
+        let mut client = connect(front(settings([origin.url().as_str()])));
+        let head = "POST /limited HTTP/1.1\r\nHost: a\r\nConnection: close\r\nTransfer-Encoding: chunked\r\n\r\n";
+        client.write_all(format!("{head}{chunks}").as_bytes()).unwrap();
+        let reply = finish(client);
+        assert_eq!((reply.status, reply.text()), (status, if status == 200 { "done" } else { "body-too-large" }));
+    }
+}

@@ -23,7 +23,7 @@ use hyper_util::rt::TokioIo;
 use tokio::net::TcpListener;
 
 use super::forwarded::Peer;
-use super::outgoing::{Outgoing, RequestBody};
+use super::outgoing::{BodyLimit, Outgoing, RequestBody};
 use super::tunnel::asked_protocol;
 use super::{OriginSite, Origins, Settings};
 use crate::key::NOT_FROM_CLIENTS;
@@ -75,13 +75,16 @@ async fn pass(
 ) -> Response<BoxBody<Bytes, hyper::Error>> {
     let upgrade = asked_protocol(request.headers()).cloned();
     let upgrade = upgrade.map(|protocol| (protocol, hyper::upgrade::on(&mut request)));
-    let (head, incoming) = request.into_parts();
+    let (mut head, incoming) = request.into_parts();
+    if head.uri.path() == "/limited" {
+        head.extensions.insert(BodyLimit(5));
+    }
     let host = head.headers.get(http::header::HOST).cloned();
     let outgoing = Outgoing {
-        method: head.method,
+        method: head.method.clone(),
         target: &head.uri,
         fields: fields::of_forwarded_request(&head.headers, head.version, NOT_FROM_CLIENTS),
-        body: RequestBody::streamed(incoming, &head.headers),
+        body: RequestBody::streamed(incoming, &head),
         peer: Some(&Peer { address: client.ip(), is_secure: false, host }),
     };
     let answer = match upgrade {

@@ -1,0 +1,229 @@
+//! What a connection is doing, and for how long it may.
+//!
+//! ```text
+//!          first byte of a head            the head is whole
+//!  idle ───────────────────────> in head ───────────────────> busy ──┐
+//!   ^ ^                             │ head_timeout: 408, closed      │
+//!   │ └── idle_timeout: closed                                       │
+//!   └────────────────────── the last byte of the last response has left
+//! ```
+//!
+//! A head of HTTP/2 comes in frames among others, so that its connection is idle until the head is whole: `idle_timeout` bounds
+//! both there. A head of HTTP/1 that came in part behind a request before it (pipelined) is begun for us with its next byte.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
+use std::time::Duration;
+
+use tokio::time::Instant;
+
+use crate::config::settings::Limits;
+
+/// How a connection that speaks HTTP/2 begins (RFC 9113, section 3.4).
+const PREFACE: &[u8] = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n";
+
+/// The state of one connection. Its task and those of its streams run on one thread, so that nothing is ordered by these words.
+pub(super) struct Activity {
+    began: Instant,
+    /// Requests without a response, bodies and pieces of bodies that have not left yet.
+    open: AtomicUsize,
+    is_in_head: AtomicBool,
+    /// Bytes of [`PREFACE`] that came; more than it has where something else came.
+    preface_bytes: AtomicUsize,
+    /// Microseconds from `began` to when it became idle, or the head began.
+    since: AtomicU64,
+    has_given_up: AtomicBool,
+}
+
+/// What is to be done about a connection.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) enum Due {
+    /// Nothing, until then.
+    At(Instant),
+    /// It has had no request for too long.
+    Idle,
+    /// A head takes too long.
+    Head,
+}
+
+/// A request, a response or a piece of one, as long as it lives.
+pub(super) struct Open(Arc<Activity>);
+
+impl Activity {
+    pub(super) fn new() -> Self {
+        Self {
+            began: Instant::now(),
+            open: AtomicUsize::new(0),
+            is_in_head: AtomicBool::new(false),
+            preface_bytes: AtomicUsize::new(0),
+            since: AtomicU64::new(0),
+            has_given_up: AtomicBool::new(false),
+        }
+    }
+
+    /// Takes note of bytes that the client has sent.
+    pub(super) fn heard(&self, bytes: &[u8]) {
+        if bytes.is_empty() {
+            return;
+        }
+        let seen = self.preface_bytes.load(Ordering::Relaxed);
+        if seen < PREFACE.len() {
+            let rest = &PREFACE[seen..];
+            let count = bytes.len().min(rest.len());
+            let is_preface = bytes[..count] == rest[..count];
+            let seen = if is_preface { seen + count } else { PREFACE.len() + 1 };
+            self.preface_bytes.store(seen, Ordering::Relaxed);
+            if seen == PREFACE.len() {
+                return self.rest();
+            }
+        }
+        let is_idle = self.open.load(Ordering::Relaxed) == 0 && !self.is_in_head.load(Ordering::Relaxed);
+        if is_idle && !self.is_http2() {
+            self.is_in_head.store(true, Ordering::Relaxed);
+            self.mark();
+        }
+    }
+
+    /// A request whose head is whole.
+    pub(super) fn open(self: &Arc<Self>) -> Open {
+        self.is_in_head.store(false, Ordering::Relaxed);
+        self.open.fetch_add(1, Ordering::Relaxed);
+        Open(Arc::clone(self))
+    }
+
+    /// When to look at any connection again: what begins now is looked at in time.
+    pub(super) fn next_look(limits: &Limits) -> Instant {
+        Instant::now() + limits.head_timeout.0.min(limits.idle_timeout.0)
+    }
+
+    /// What is to be done now.
+    pub(super) fn due(&self, limits: &Limits) -> Due {
+        let next_look = Self::next_look(limits);
+        if self.open.load(Ordering::Relaxed) > 0 {
+            return Due::At(next_look);
+        }
+        let (limit, due) = if self.is_in_head.load(Ordering::Relaxed) {
+            (limits.head_timeout.0, Due::Head)
+        } else {
+            (limits.idle_timeout.0, Due::Idle)
+        };
+        let at = self.began + Duration::from_micros(self.since.load(Ordering::Relaxed)) + limit;
+        if at <= Instant::now() { due } else { Due::At(at.min(next_look)) }
+    }
+
+    /// From now on reading fails.
+    pub(super) fn give_up(&self) {
+        self.has_given_up.store(true, Ordering::Relaxed);
+    }
+
+    pub(super) fn has_given_up(&self) -> bool {
+        self.has_given_up.load(Ordering::Relaxed)
+    }
+
+    fn is_http2(&self) -> bool {
+        self.preface_bytes.load(Ordering::Relaxed) == PREFACE.len()
+    }
+
+    /// It is idle from now on.
+    fn rest(&self) {
+        self.is_in_head.store(false, Ordering::Relaxed);
+        self.mark();
+    }
+
+    fn mark(&self) {
+        self.since.store(self.began.elapsed().as_micros() as u64, Ordering::Relaxed);
+    }
+}
+
+impl Clone for Open {
+    fn clone(&self) -> Self {
+        self.0.open.fetch_add(1, Ordering::Relaxed);
+        Self(Arc::clone(&self.0))
+    }
+}
+
+impl Drop for Open {
+    fn drop(&mut self) {
+        if self.0.open.fetch_sub(1, Ordering::Relaxed) == 1 {
+            self.0.rest();
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use tokio::time::advance;
+
+    use super::*;
+    use crate::config::value::Period;
+
+    const SECOND: Duration = Duration::from_secs(1);
+
+    fn limits() -> Limits {
+        Limits { head_timeout: Period(10 * SECOND), idle_timeout: Period(30 * SECOND), ..Limits::default() }
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_connection_that_says_nothing_is_idle() {
+        let activity = Activity::new();
+        assert_eq!(activity.due(&limits()), Due::At(Instant::now() + 10 * SECOND), "a head may begin meanwhile");
+        advance(29 * SECOND).await;
+        assert_eq!(activity.due(&limits()), Due::At(Instant::now() + SECOND));
+        advance(SECOND).await;
+        assert_eq!(activity.due(&limits()), Due::Idle);
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn more_bytes_of_a_head_bring_no_more_time() {
+        let activity = Activity::new();
+        advance(25 * SECOND).await;
+        for byte in b"GET / HTT".chunks(1) {
+            activity.heard(byte);
+            assert!(matches!(activity.due(&limits()), Due::At(_)));
+            advance(SECOND).await;
+        }
+        activity.heard(b"P");
+        assert_eq!(activity.due(&limits()), Due::At(Instant::now() + SECOND));
+        advance(SECOND).await;
+        assert_eq!(activity.due(&limits()), Due::Head);
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_request_may_take_its_time_until_its_last_byte_has_left() {
+        let activity = Arc::new(Activity::new());
+        activity.heard(b"GET / HTTP/1.1\r\n\r\n");
+        let request = activity.open();
+        let piece = request.clone();
+        drop(request);
+        advance(1000 * SECOND).await;
+        activity.heard(b"the next one");
+        assert_eq!(activity.due(&limits()), Due::At(Instant::now() + 10 * SECOND));
+        drop(piece);
+        advance(29 * SECOND).await;
+        assert!(matches!(activity.due(&limits()), Due::At(_)));
+        advance(SECOND).await;
+        assert_eq!(activity.due(&limits()), Due::Idle);
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn frames_of_http_2_begin_no_head_and_end_no_rest() {
+        for pieces in [vec![PREFACE], PREFACE.chunks(1).collect()] {
+            let activity = Activity::new();
+            for piece in pieces {
+                activity.heard(piece);
+            }
+            advance(29 * SECOND).await;
+            activity.heard(b"PING");
+            advance(SECOND).await;
+            assert_eq!(activity.due(&limits()), Due::Idle);
+        }
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn half_a_preface_is_a_head() {
+        let activity = Activity::new();
+        activity.heard(b"PRI * HT");
+        advance(10 * SECOND).await;
+        assert_eq!(activity.due(&limits()), Due::Head);
+    }
+}

@@ -1,0 +1,286 @@
+//! A line in the making: from the head of a request until the last byte of its response has left.
+
+use std::io::Write as _;
+use std::net::IpAddr;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::{Duration, Instant, SystemTime};
+
+use http::header::{HOST, REFERER, USER_AGENT};
+use http::{HeaderMap, HeaderName, Request, Response, StatusCode, Version};
+
+use super::escape::{push_json, push_quoted};
+use super::queue::Queue;
+use super::{date, verdict};
+use crate::config::settings::LogFormat;
+
+/// Of a request whose client went away before there was a response, as nginx has it.
+const CLIENT_GONE: u16 = 499;
+/// Bytes of most lines.
+const LINE_BYTES: usize = 384;
+
+/// A line that is written when this is dropped, whatever became of its request.
+pub(crate) struct Entry {
+    queue: Arc<Queue>,
+    format: LogFormat,
+    started: Instant,
+    /// All but status, bytes and times, as far as it is known.
+    text: Vec<u8>,
+    /// Where in `text` status and bytes belong.
+    split: usize,
+    status: u16,
+    /// Until the head of the response was there.
+    first_byte: Option<Duration>,
+    /// Until the origin's heads were there, if it was asked.
+    origin: Option<Duration>,
+    /// Bytes of the body that the system has taken. Whatever task sends them adds to it; nothing is ordered by it, since the
+    /// line is written by whoever lets go last.
+    sent: AtomicU64,
+}
+
+impl Entry {
+    pub(super) fn of_request<B>(queue: Arc<Queue>, format: LogFormat, request: &Request<B>, client: IpAddr) -> Self {
+        let mut text = Vec::with_capacity(LINE_BYTES);
+        let (target, fields) = (target(request), request.headers());
+        let named = |name: HeaderName| fields.get(name).map(http::HeaderValue::as_bytes);
+        let host = request.uri().authority().map(|authority| authority.as_str().as_bytes()).or_else(|| named(HOST));
+        let (method, version) = (request.method().as_str(), version(request.version()));
+        // Writing to a vector can't fail.
+        let split = match format {
+            LogFormat::Combined => {
+                let _ = write!(text, "{client} - - [");
+                date::push_ncsa(&mut text, SystemTime::now());
+                let _ = write!(text, "] \"{method} ");
+                push_quoted(&mut text, target.as_bytes());
+                let _ = write!(text, " {version}\" ");
+                let split = text.len();
+                for value in [named(REFERER), named(USER_AGENT), host] {
+                    text.extend_from_slice(b" \"");
+                    push_quoted(&mut text, value.unwrap_or(b"-"));
+                    text.push(b'"');
+                }
+                split
+            }
+            LogFormat::Json => {
+                text.extend_from_slice(b"{\"time\":\"");
+                date::push_rfc3339(&mut text, SystemTime::now());
+                let _ = write!(text, "\",\"client\":\"{client}\",\"method\":\"{method}\",\"target\":");
+                push_json(&mut text, target.as_bytes());
+                let _ = write!(text, ",\"protocol\":\"{version}\"");
+                for (name, value) in [("host", host), ("referer", named(REFERER)), ("user_agent", named(USER_AGENT))] {
+                    let Some(value) = value else { continue };
+                    let _ = write!(text, ",\"{name}\":");
+                    push_json(&mut text, value);
+                }
+                text.len()
+            }
+        };
+        Self::new(queue, format, text, split)
+    }
+
+    /// Of what came and was no request.
+    pub(super) fn of_refusal(queue: Arc<Queue>, format: LogFormat, client: IpAddr, status: StatusCode) -> Self {
+        let mut text = Vec::with_capacity(LINE_BYTES);
+        let split = match format {
+            LogFormat::Combined => {
+                let _ = write!(text, "{client} - - [");
+                date::push_ncsa(&mut text, SystemTime::now());
+                text.extend_from_slice(b"] \"-\" ");
+                let split = text.len();
+                text.extend_from_slice(b" \"-\" \"-\" \"-\"");
+                split
+            }
+            LogFormat::Json => {
+                text.extend_from_slice(b"{\"time\":\"");
+                date::push_rfc3339(&mut text, SystemTime::now());
+                let _ = write!(text, "\",\"client\":\"{client}\",\"method\":\"-\",\"target\":\"-\"");
+                text.len()
+            }
+        };
+        let mut entry = Self::new(queue, format, text, split);
+        entry.status = status.as_u16();
+        entry
+    }
+
+    fn new(queue: Arc<Queue>, format: LogFormat, text: Vec<u8>, split: usize) -> Self {
+        let (status, first_byte, origin, sent) = (CLIENT_GONE, None, None, AtomicU64::new(0));
+        Self { queue, format, started: Instant::now(), text, split, status, first_byte, origin, sent }
+    }
+
+    /// Takes down the head of the response, which is ready to be sent.
+    pub(crate) fn answered<B>(&mut self, response: &Response<B>, origin: Option<Duration>) {
+        self.status = response.status().as_u16();
+        self.first_byte = Some(self.started.elapsed());
+        self.origin = origin;
+        self.push_verdict(response.headers());
+    }
+
+    /// Counts bytes of the body that the system has taken.
+    pub(crate) fn sent(&self, bytes: usize) {
+        self.sent.fetch_add(bytes as u64, Ordering::Relaxed);
+    }
+
+    fn push_verdict(&mut self, fields: &HeaderMap) {
+        match self.format {
+            LogFormat::Combined => {
+                self.text.push(b' ');
+                verdict::push(&mut self.text, fields);
+            }
+            LogFormat::Json => {
+                self.text.extend_from_slice(b",\"cache\":\"");
+                verdict::push(&mut self.text, fields);
+                self.text.push(b'"');
+            }
+        }
+    }
+
+    fn write(&self, line: &mut Vec<u8>) {
+        let (start, rest) = self.text.split_at(self.split);
+        let (status, bytes) = (self.status, self.sent.load(Ordering::Relaxed));
+        let (total, first_byte) = (self.started.elapsed().as_micros(), self.first_byte.map(|time| time.as_micros()));
+        let origin = self.origin.map(|time| time.as_micros());
+        line.extend_from_slice(start);
+        // Writing to a vector can't fail.
+        let _ = match self.format {
+            LogFormat::Combined => {
+                let _ = write!(line, "{status} {bytes}");
+                line.extend_from_slice(rest);
+                let _ = match first_byte {
+                    Some(first_byte) => write!(line, " {first_byte} {total}"),
+                    None => write!(line, " - - {total}"),
+                };
+                match origin {
+                    Some(origin) => writeln!(line, " {origin}"),
+                    None => writeln!(line, " -"),
+                }
+            }
+            LogFormat::Json => {
+                let _ = write!(line, ",\"status\":{status},\"bytes\":{bytes}");
+                line.extend_from_slice(rest);
+                if let Some(first_byte) = first_byte {
+                    let _ = write!(line, ",\"first_byte_us\":{first_byte}");
+                }
+                if let Some(origin) = origin {
+                    let _ = write!(line, ",\"origin_us\":{origin}");
+                }
+                writeln!(line, ",\"total_us\":{total}}}")
+            }
+        };
+    }
+}
+
+impl Drop for Entry {
+    fn drop(&mut self) {
+        self.queue.push(|lines| self.write(lines));
+    }
+}
+
+/// What the client asked for at the host: a path and a query mostly.
+fn target<B>(request: &Request<B>) -> &str {
+    let uri = request.uri();
+    match (uri.path_and_query(), uri.authority()) {
+        (Some(target), _) => target.as_str(),
+        (None, Some(authority)) => authority.as_str(),
+        (None, None) => "-",
+    }
+}
+
+fn version(version: Version) -> &'static str {
+    match version {
+        Version::HTTP_09 => "HTTP/0.9",
+        Version::HTTP_10 => "HTTP/1.0",
+        Version::HTTP_2 => "HTTP/2.0",
+        Version::HTTP_3 => "HTTP/3.0",
+        _ => "HTTP/1.1",
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// The line of a request with these fields, and of a response with this `Cache-Status`, without time and durations.
+    fn line(format: LogFormat, target: &str, fields: &[(&str, &[u8])], status: Option<&str>, sent: usize) -> String {
+        let queue = Arc::new(Queue::default());
+        let mut request = Request::builder().uri(target);
+        for (name, value) in fields {
+            request = request.header(*name, *value);
+        }
+        let request = request.body(()).unwrap();
+        let mut entry = Entry::of_request(Arc::clone(&queue), format, &request, IpAddr::from([192, 0, 2, 7]));
+        if let Some(status) = status {
+            let response = Response::builder().header("cache-status", status).body(()).unwrap();
+            entry.answered(&response, Some(Duration::from_micros(42)));
+        }
+        entry.sent(sent);
+        drop(entry);
+        String::from_utf8(queue.take(Vec::new()).bytes).unwrap()
+    }
+
+    fn without_times(line: &str) -> String {
+        let (start, rest) = line.split_once('[').unwrap();
+        let (_, rest) = rest.split_once(']').unwrap();
+        let mut words: Vec<&str> = rest.split(' ').collect();
+        let count = words.len();
+        for word in &mut words[count - 3..count - 1] {
+            if word.parse::<u64>().is_ok() {
+                *word = "T";
+            }
+        }
+        format!("{start}[]{}", words.join(" "))
+    }
+
+    #[test]
+    fn a_combined_line_ends_with_what_the_cache_did() {
+        for (target, fields, status, expected) in [
+            (
+                "/a?b=c",
+                &[("host", &b"a.org"[..]), ("referer", b"http://b.org/"), ("user-agent", b"curl/8")][..],
+                Some("Eyewall; hit; ttl=5"),
+                "192.0.2.7 - - [] \"GET /a?b=c HTTP/1.1\" 200 7 \"http://b.org/\" \"curl/8\" \"a.org\" hit T T 42\n",
+            ),
+            (
+                "http://a.org/",
+                &[("user-agent", b"x\" 200 5\xff\t\\")],
+                Some("Eyewall; fwd=uri-miss; fwd-status=200; stored"),
+                "192.0.2.7 - - [] \"GET / HTTP/1.1\" 200 7 \"-\" \"x\\x22 200 5\\xFF\\x09\\x5C\" \"a.org\" miss T T 42\n",
+            ),
+            ("/", &[], None, "192.0.2.7 - - [] \"GET / HTTP/1.1\" 499 7 \"-\" \"-\" \"-\" - - T -\n"),
+        ] {
+            assert_eq!(without_times(&line(LogFormat::Combined, target, fields, status, 7)), expected);
+        }
+    }
+
+    #[test]
+    fn a_json_line_is_an_object_whatever_the_client_sends() {
+        let fields = [("host", &b"a.org"[..]), ("user-agent", b"x\", \"status\": 5\xff\t\\")];
+        let line = line(LogFormat::Json, "/a?b=c", &fields, Some("Eyewall; hit; ttl=-5"), 7);
+        assert!(line.ends_with("}\n") && line.lines().count() == 1, "{line}");
+        let mut object: serde_json::Value = serde_json::from_str(&line).unwrap();
+        for (name, is_so) in [("time", serde_json::Value::is_string as fn(&serde_json::Value) -> bool)]
+            .into_iter()
+            .chain(["first_byte_us", "total_us"].map(|name| (name, serde_json::Value::is_u64 as _)))
+        {
+            assert!(is_so(&object.as_object_mut().unwrap().remove(name).unwrap()), "{line}");
+        }
+        let expected = serde_json::json!({
+            "client": "192.0.2.7", "method": "GET", "target": "/a?b=c", "protocol": "HTTP/1.1", "host": "a.org",
+            "user_agent": "x\", \"status\": 5\u{fffd}\t\\", "status": 200, "bytes": 7, "cache": "stale", "origin_us": 42
+        });
+        assert_eq!(object, expected);
+    }
+
+    #[test]
+    fn what_was_no_request_has_a_line_too() {
+        for (format, part) in [
+            (LogFormat::Combined, "] \"-\" 400 0 \"-\" \"-\" \"-\" - - "),
+            (LogFormat::Json, "\"method\":\"-\",\"target\":\"-\",\"status\":400,\"bytes\":0,\"total_us\":"),
+        ] {
+            let queue = Arc::new(Queue::default());
+            let client = IpAddr::from([192, 0, 2, 7]);
+            drop(Entry::of_refusal(Arc::clone(&queue), format, client, StatusCode::BAD_REQUEST));
+            let line = String::from_utf8(queue.take(Vec::new()).bytes).unwrap();
+            assert!(line.contains(part), "{line}");
+        }
+    }
+}

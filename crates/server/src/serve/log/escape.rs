@@ -1,0 +1,90 @@
+//! Bytes that clients choose, as they may stand in a log: no byte of theirs ends a field or a line, or commands a terminal.
+
+use std::io::Write as _;
+
+/// Appends a text that stands between quotes: quotes, backslashes, and what isn't printable ASCII as `\xHH`.
+pub(super) fn push_quoted(line: &mut Vec<u8>, text: &[u8]) {
+    push(line, text, |byte| matches!(byte, b' ' | b'!' | b'#'..=b'[' | b']'..=b'~'));
+}
+
+/// Appends a text that stands by itself: as between quotes, and blanks as `\x20`.
+pub(super) fn push_bare(line: &mut Vec<u8>, text: &[u8]) {
+    push(line, text, |byte| matches!(byte, b'!' | b'#'..=b'[' | b']'..=b'~'));
+}
+
+fn push(line: &mut Vec<u8>, text: &[u8], is_plain: impl Fn(u8) -> bool) {
+    let mut rest = text;
+    while let Some(at) = rest.iter().position(|byte| !is_plain(*byte)) {
+        line.extend_from_slice(&rest[..at]);
+        // Writing to a vector can't fail.
+        let _ = write!(line, "\\x{:02X}", rest[at]);
+        rest = &rest[at + 1..];
+    }
+    line.extend_from_slice(rest);
+}
+
+/// Appends a JSON string (RFC 8259, section 7). Bytes that are no UTF-8 become U+FFFD, all control characters are escaped.
+pub(super) fn push_json(line: &mut Vec<u8>, text: &[u8]) {
+    line.push(b'"');
+    for chunk in text.utf8_chunks() {
+        let mut rest = chunk.valid();
+        while let Some(at) = rest.find(|letter: char| matches!(letter, '"' | '\\') || letter.is_control()) {
+            line.extend_from_slice(&rest.as_bytes()[..at]);
+            let mut letters = rest[at..].chars();
+            if let Some(letter) = letters.next() {
+                // Control characters have sixteen bits at most.
+                let _ = write!(line, "\\u{:04x}", u32::from(letter));
+            }
+            rest = letters.as_str();
+        }
+        line.extend_from_slice(rest.as_bytes());
+        if !chunk.invalid().is_empty() {
+            line.extend_from_slice("\u{fffd}".as_bytes());
+        }
+    }
+    line.push(b'"');
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn pushed(push: fn(&mut Vec<u8>, &[u8]), text: &[u8]) -> String {
+        let mut line = Vec::new();
+        push(&mut line, text);
+        String::from_utf8(line).unwrap()
+    }
+
+    #[test]
+    fn nothing_that_a_client_sends_ends_a_field_or_a_line() {
+        for (text, quoted, bare) in [
+            (&b"plain/text?a=b"[..], "plain/text?a=b", "plain/text?a=b"),
+            (b"", "", ""),
+            (b"a b", "a b", r"a\x20b"),
+            (b"\" 200 5 \"", r"\x22 200 5 \x22", r"\x22\x20200\x205\x20\x22"),
+            (b"\\", r"\x5C", r"\x5C"),
+            (b"a\r\nb\t\0", r"a\x0D\x0Ab\x09\x00", r"a\x0D\x0Ab\x09\x00"),
+            (b"\x1b[2J\x7f", r"\x1B[2J\x7F", r"\x1B[2J\x7F"),
+            ("caf\u{e9}\u{9b}".as_bytes(), r"caf\xC3\xA9\xC2\x9B", r"caf\xC3\xA9\xC2\x9B"),
+            (b"\xff", r"\xFF", r"\xFF"),
+        ] {
+            assert_eq!(pushed(push_quoted, text), quoted);
+            assert_eq!(pushed(push_bare, text), bare);
+        }
+    }
+
+    #[test]
+    fn a_json_string_reads_as_what_was_written() {
+        for text in ["", "plain", "a \"b\" \\c", "\r\n\t\0\u{1b}\u{7f}\u{9b}", "caf\u{e9} \u{1f300}", "\\x41"] {
+            let line = pushed(push_json, text.as_bytes());
+            assert_eq!(serde_json::from_str::<String>(&line).unwrap(), text);
+            assert!(!line.contains(char::is_control), "{line:?}");
+        }
+    }
+
+    #[test]
+    fn what_is_no_utf_8_is_marked() {
+        let line = pushed(push_json, b"a\xff\xc3b\x22");
+        assert_eq!(serde_json::from_str::<String>(&line).unwrap(), "a\u{fffd}\u{fffd}b\"");
+    }
+}

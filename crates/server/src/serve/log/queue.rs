@@ -1,0 +1,118 @@
+//! Lines on their way from the workers to the thread that writes them.
+
+use std::mem;
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+use tokio::sync::Notify;
+
+/// Beyond so many bytes that wait, lines are dropped: the disk, or who reads standard output, is too slow.
+const WAITING_BYTES_MAX: usize = 8 << 20;
+/// So many bytes are written without waiting for more.
+const BATCH_BYTES: usize = 256 << 10;
+
+/// Lines that wait to be written, one after the other. The lock is held for the time of copying one line, or of exchanging the
+/// buffer for another.
+#[derive(Default)]
+pub(super) struct Queue {
+    waiting: Mutex<Waiting>,
+    /// Told of the first line, of a full batch, and of the end.
+    news: Notify,
+}
+
+#[derive(Default)]
+struct Waiting {
+    bytes: Vec<u8>,
+    dropped: u64,
+    has_ended: bool,
+}
+
+/// What was taken out of the queue.
+pub(super) struct Batch {
+    /// Whole lines.
+    pub(super) bytes: Vec<u8>,
+    /// How many lines found no room since the last batch.
+    pub(super) dropped: u64,
+    /// No lines will come after these.
+    pub(super) is_last: bool,
+}
+
+impl Queue {
+    /// Adds a line, or drops and counts it where too many wait.
+    pub(super) fn push(&self, write: impl FnOnce(&mut Vec<u8>)) {
+        let mut waiting = self.lock();
+        let before = waiting.bytes.len();
+        if before >= WAITING_BYTES_MAX {
+            waiting.dropped += 1;
+            return;
+        }
+        write(&mut waiting.bytes);
+        let after = waiting.bytes.len();
+        drop(waiting);
+        if before == 0 || before < BATCH_BYTES && after >= BATCH_BYTES {
+            self.news.notify_one();
+        }
+    }
+
+    /// No lines come any more.
+    pub(super) fn end(&self) {
+        self.lock().has_ended = true;
+        self.news.notify_one();
+    }
+
+    /// Waits until there is a line, a batch is full, or no more lines come. May return without either.
+    pub(super) async fn news(&self) {
+        self.news.notified().await;
+    }
+
+    /// Whether what waits should be written now.
+    pub(super) fn is_due(&self) -> bool {
+        let waiting = self.lock();
+        waiting.has_ended || waiting.bytes.len() >= BATCH_BYTES
+    }
+
+    /// What waits, in exchange for an empty buffer.
+    pub(super) fn take(&self, empty: Vec<u8>) -> Batch {
+        let mut waiting = self.lock();
+        let bytes = mem::replace(&mut waiting.bytes, empty);
+        Batch { bytes, dropped: mem::take(&mut waiting.dropped), is_last: waiting.has_ended }
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Waiting> {
+        // Whoever panicked had a line half written at worst.
+        self.waiting.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_finds_no_room_is_dropped_and_counted() {
+        let queue = Queue::default();
+        let line = [[b'x'; 1023].as_slice(), b"\n"].concat();
+        let lines = WAITING_BYTES_MAX / line.len();
+        for _ in 0..lines + 3 {
+            queue.push(|bytes| bytes.extend_from_slice(&line));
+        }
+        assert!(queue.is_due());
+        let batch = queue.take(Vec::new());
+        assert_eq!((batch.bytes.len(), batch.dropped, batch.is_last), (WAITING_BYTES_MAX, 3, false));
+        queue.push(|bytes| bytes.extend_from_slice(&line));
+        assert!(!queue.is_due(), "there is room again");
+        queue.end();
+        let batch = queue.take(Vec::new());
+        assert_eq!((batch.bytes.len(), batch.dropped, batch.is_last), (line.len(), 0, true));
+    }
+
+    #[tokio::test]
+    async fn the_writer_is_told_of_the_first_line_and_of_the_end() {
+        let queue = Queue::default();
+        queue.push(|bytes| bytes.extend_from_slice(b"line\n"));
+        queue.news().await;
+        assert!(!queue.is_due(), "others may come");
+        queue.end();
+        queue.news().await;
+        assert!(queue.is_due());
+    }
+}

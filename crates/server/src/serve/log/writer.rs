@@ -1,0 +1,252 @@
+//! The thread that writes the lines, and the file that it writes them to.
+
+use std::fs::{File, OpenOptions};
+use std::io::{self, Write as _};
+use std::mem;
+use std::os::unix::fs::OpenOptionsExt as _;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::time::Duration;
+
+use tokio::signal::unix::Signal;
+use tokio::time::{Instant, sleep_until};
+
+use super::queue::Queue;
+
+/// How long a line waits for others at most.
+const DELAY: Duration = Duration::from_secs(1);
+/// Buffers above this size are given back once they were written.
+const KEPT_BYTES_MAX: usize = 1 << 20;
+
+/// Where lines go.
+pub(super) enum Target {
+    Stdout,
+    File { path: PathBuf, file: File },
+}
+
+/// Lines that were not written.
+#[derive(Default)]
+struct Missing {
+    /// They came faster than they could be written.
+    dropped: u64,
+    /// The system refused them.
+    refused: u64,
+    /// Whether the last write was refused.
+    is_refusing: bool,
+}
+
+/// Writes lines until no more come.
+pub(super) struct Writer {
+    queue: Arc<Queue>,
+    target: Target,
+    missing: Missing,
+    /// Whether the last write ended within a line.
+    is_torn: bool,
+    /// The buffer that the next batch is exchanged for.
+    spare: Vec<u8>,
+}
+
+impl Target {
+    /// Opens the file to append to it, or makes it; `-` is standard output.
+    ///
+    /// # Errors
+    /// The system's.
+    pub(super) fn open(path: &Path) -> io::Result<Self> {
+        if path == Path::new("-") {
+            return Ok(Self::Stdout);
+        }
+        Ok(Self::File { path: path.to_owned(), file: open(path)? })
+    }
+
+    /// Opens the file of the same path anew. Where that fails, the old one stays in use.
+    fn reopen(&mut self) {
+        let Self::File { path, file } = self else { return };
+        match open(path) {
+            Ok(new) => *file = new,
+            Err(error) => tracing::warn!(
+                path = %path.display(), %error,
+                "the access log could not be opened again, and goes on in the old file"
+            ),
+        }
+    }
+
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        match self {
+            Self::Stdout => io::stdout().write(bytes),
+            Self::File { file, .. } => file.write(bytes),
+        }
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        match self {
+            Self::Stdout => io::stdout().flush(),
+            Self::File { .. } => Ok(()),
+        }
+    }
+}
+
+/// It tells of people: who may read it is for the administrator to say.
+fn open(path: &Path) -> io::Result<File> {
+    OpenOptions::new().append(true).create(true).mode(0o640).open(path)
+}
+
+impl Writer {
+    pub(super) fn new(queue: Arc<Queue>, target: Target) -> Self {
+        Self { queue, target, missing: Missing::default(), is_torn: false, spare: Vec::new() }
+    }
+
+    /// Writes what comes, within [`DELAY`], and opens the file anew at each of these signals. Ends with the queue.
+    pub(super) async fn run(mut self, mut reopen: Signal) {
+        // When the first of the lines that wait has waited for long enough.
+        let mut due: Option<Instant> = None;
+        loop {
+            tokio::select! {
+                () = self.queue.news() => {
+                    if !self.queue.is_due() {
+                        due.get_or_insert_with(|| Instant::now() + DELAY);
+                        continue;
+                    }
+                }
+                () = sleep_until(due.unwrap_or_else(Instant::now)), if due.is_some() => {}
+                Some(()) = reopen.recv() => {
+                    // What came before belongs to the file that is put aside.
+                    let is_last = self.write();
+                    self.target.reopen();
+                    due = None;
+                    if is_last { break }
+                    continue;
+                }
+            }
+            due = None;
+            if self.write() {
+                break;
+            }
+        }
+        self.missing.tell_at_the_end();
+    }
+
+    /// Writes what waits, and says whether it was the last.
+    fn write(&mut self) -> bool {
+        let batch = self.queue.take(mem::take(&mut self.spare));
+        if batch.dropped > 0 {
+            self.missing.dropped += batch.dropped;
+            tracing::warn!(lines = batch.dropped, "the access log can't be written fast enough: lines were dropped");
+        }
+        if !batch.bytes.is_empty() {
+            let (written, result) = self.write_lines(&batch.bytes);
+            self.missing.note(result, &batch.bytes[written..]);
+        }
+        self.spare = batch.bytes;
+        self.spare.clear();
+        self.spare.shrink_to(KEPT_BYTES_MAX);
+        batch.is_last
+    }
+
+    /// How many of the bytes were written, and why not all.
+    fn write_lines(&mut self, lines: &[u8]) -> (usize, io::Result<()>) {
+        let mut written = 0;
+        let mut result = Ok(());
+        while written < lines.len() {
+            // A line that was cut off is not to spoil the next one.
+            let (bytes, is_line_end) = if self.is_torn { (&b"\n"[..], true) } else { (&lines[written..], false) };
+            match self.target.write(bytes) {
+                Ok(0) => result = Err(io::ErrorKind::WriteZero.into()),
+                Ok(_) if is_line_end => self.is_torn = false,
+                Ok(count) => written += count,
+                Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+                Err(error) => result = Err(error),
+            }
+            if result.is_err() {
+                break;
+            }
+        }
+        self.is_torn = self.is_torn || written > 0 && lines[written - 1] != b'\n';
+        (written, result.and_then(|()| self.target.flush()))
+    }
+}
+
+impl Missing {
+    /// Counts the lines that were not written, and tells where writing begins to fail or to work again.
+    fn note(&mut self, result: io::Result<()>, rest: &[u8]) {
+        self.refused += memchr::memchr_iter(b'\n', rest).count() as u64;
+        match result {
+            Err(error) if !self.is_refusing => {
+                self.is_refusing = true;
+                tracing::warn!(%error, "the access log can't be written (told once, until it can be); serving goes on");
+            }
+            Ok(()) if self.is_refusing => {
+                self.is_refusing = false;
+                tracing::warn!(missing = self.refused, "the access log can be written again");
+            }
+            Ok(()) | Err(_) => {}
+        }
+    }
+
+    fn tell_at_the_end(&self) {
+        let Self { dropped, refused, .. } = *self;
+        if dropped + refused > 0 {
+            tracing::warn!(missing = dropped + refused, dropped, refused, "the access log lacks lines");
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn pushed(queue: &Queue, line: &str) {
+        queue.push(|bytes| bytes.extend_from_slice(line.as_bytes()));
+    }
+
+    #[test]
+    fn a_reopened_log_goes_on_in_a_new_file() {
+        let folder = tempfile::tempdir().unwrap();
+        let (path, aside) = (folder.path().join("access.log"), folder.path().join("access.log.1"));
+        let queue = Arc::new(Queue::default());
+        let mut writer = Writer::new(Arc::clone(&queue), Target::open(&path).unwrap());
+        pushed(&queue, "one\n");
+        assert!(!writer.write());
+        std::fs::rename(&path, &aside).unwrap();
+        pushed(&queue, "two\n");
+        assert!(!writer.write());
+        writer.target.reopen();
+        pushed(&queue, "three\n");
+        queue.end();
+        assert!(writer.write());
+        assert_eq!(std::fs::read_to_string(&aside).unwrap(), "one\ntwo\n");
+        assert_eq!(std::fs::read_to_string(&path).unwrap(), "three\n");
+    }
+
+    #[test]
+    fn a_log_that_cannot_be_opened_again_goes_on_in_the_old_file() {
+        let folder = tempfile::tempdir().unwrap();
+        let below = folder.path().join("logs");
+        std::fs::create_dir(&below).unwrap();
+        let queue = Arc::new(Queue::default());
+        let mut writer = Writer::new(Arc::clone(&queue), Target::open(&below.join("access.log")).unwrap());
+        let aside = folder.path().join("aside");
+        std::fs::rename(&below, &aside).unwrap();
+        writer.target.reopen();
+        pushed(&queue, "one\n");
+        writer.write();
+        assert_eq!(std::fs::read_to_string(aside.join("access.log")).unwrap(), "one\n");
+    }
+
+    #[test]
+    fn lines_that_are_refused_are_counted_and_the_next_is_whole() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("access.log");
+        let queue = Arc::new(Queue::default());
+        let mut writer = Writer::new(Arc::clone(&queue), Target::open(Path::new("/dev/full")).unwrap());
+        pushed(&queue, "one\ntwo\n");
+        writer.write();
+        assert!(writer.missing.is_refusing && writer.missing.refused == 2);
+        // As if a part of a line had found room.
+        writer.is_torn = true;
+        writer.target = Target::open(&path).unwrap();
+        pushed(&queue, "three\n");
+        writer.write();
+        assert!(!writer.missing.is_refusing && writer.missing.refused == 2);
+        assert_eq!(std::fs::read_to_string(&path).unwrap(), "\nthree\n");
+    }
+}
