@@ -85,7 +85,7 @@ bench-serve: ## measure the server against nginx, Varnish and Apache, and record
 	@scripts/speed $(ARGS)
 
 .PHONY: soak
-soak: ## the long tests, sanitizers and fuzzers; or PARTS="storms mixed asan valgrind fuzz miri"; MIXED_SECONDS=3600
+soak: ## the long tests, sanitizers, fuzzers, real sites; or PARTS="storms mixed asan valgrind fuzz miri sites"; MIXED_SECONDS=3600
 	@scripts/soak $(PARTS)
 
 .PHONY: cache-tests
@@ -94,4 +94,4 @@ cache-tests: ## the public suite of HTTP cache tests against the server; ARGS=--
 
 .PHONY: packages
 packages: ## install the Debian packages that all targets want; without root, print them
-	@if [ "$$(id -u)" = 0 ]; then scripts/packages build soak cache-tests; else scripts/packages --list build soak cache-tests; fi
+	@if [ "$$(id -u)" = 0 ]; then scripts/packages build soak cache-tests sites; else scripts/packages --list build soak cache-tests sites; fi

@@ -6,7 +6,7 @@ import re
 import subprocess
 import sys
 
-from contenders import Failed, program
+from servers import Failed, program
 
 HERE = pathlib.Path(__file__).resolve().parent
 CONNECTIONS = 50

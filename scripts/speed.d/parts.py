@@ -4,7 +4,7 @@ import time
 import urllib.request
 
 import load
-from contenders import Failed
+from servers import Failed
 from record import Row
 
 PAGE_BYTES = 9689

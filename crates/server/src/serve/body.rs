@@ -13,6 +13,7 @@ use hyper::body::Incoming;
 use tokio::sync::mpsc::{Receiver, Sender, channel};
 use tokio::time::{Sleep, sleep};
 
+use super::proxy::fragments::Sequence;
 use super::proxy::intake::Reader;
 
 /// Pieces in flight to a client of [`Body::pumped`].
@@ -38,6 +39,8 @@ enum State {
     Passed(Box<Passed>),
     /// What the origin sends to all who asked for the same.
     Shared(Reader),
+    /// Fragments, each looked up when the client has taken what was before it.
+    Drawn(Sequence),
 }
 
 /// A body of the origin, with the longest wait for its next piece.
@@ -75,6 +78,10 @@ impl Body {
     pub(crate) fn shared(reader: Reader) -> Self {
         Self(State::Shared(reader))
     }
+
+    pub(crate) fn drawn(sequence: Sequence) -> Self {
+        Self(State::Drawn(sequence))
+    }
 }
 
 impl Passed {
@@ -106,6 +113,7 @@ impl http_body::Body for Body {
             },
             State::Passed(passed) => ready!(passed.poll_frame(context)),
             State::Shared(reader) => ready!(reader.poll_next(context)).map(|piece| piece.map(Frame::data)),
+            State::Drawn(sequence) => ready!(sequence.poll_next(context)).map(|piece| piece.map(Frame::data)),
         };
         if !matches!(next, Some(Ok(_))) {
             *state = State::Ended;
@@ -118,7 +126,7 @@ impl http_body::Body for Body {
             State::Ended => true,
             State::Pieces(pieces) => pieces.iter().all(Bytes::is_empty),
             State::Passed(passed) => passed.incoming.is_end_stream(),
-            State::Pumped(_) | State::Shared(_) => false,
+            State::Pumped(_) | State::Shared(_) | State::Drawn(_) => false,
         }
     }
 
@@ -127,7 +135,7 @@ impl http_body::Body for Body {
             State::Ended => SizeHint::with_exact(0),
             State::Pieces(pieces) => SizeHint::with_exact(pieces.iter().map(|piece| piece.len() as u64).sum()),
             State::Passed(passed) => passed.incoming.size_hint(),
-            State::Pumped(_) | State::Shared(_) => SizeHint::default(),
+            State::Pumped(_) | State::Shared(_) | State::Drawn(_) => SizeHint::default(),
         }
     }
 }

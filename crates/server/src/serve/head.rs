@@ -1,10 +1,11 @@
 //! The head of a stored response, as it lies in the entry's metadata.
 //!
 //! ```text
-//! byte 0   version, 2        another one: not ours to read, so a miss
-//! byte 1   kind              0 a response, 1 a signpost, 2 a file
+//! byte 0   version, 3        another one: not ours to read, so a miss
+//! byte 1   kind              0 a response, 1 a signpost, 2 a file, 3 a response in fragments, 4 a fragment
 //! 2..4     status            little-endian, as all numbers here
-//! 4..36    kind 0 only: the terms of its reuse (`eyewall_http::terms`)
+//! 4..36    kinds 0 and 3 only: the terms of its reuse (`eyewall_http::terms`)
+//! 36..56   kind 3 only: length of the body, generation, bytes of a fragment (`proxy/fragments/layout.rs`)
 //! 4..44    kind 2 only: device, inode, size, modified and changed in nanoseconds
 //! then each field: name (1..=N an index into NAMES; else 0, a length byte, the name), two bytes of length, the value
 //! ```
@@ -18,8 +19,9 @@ use http::header::{
 use http::{HeaderMap, HeaderName, HeaderValue, StatusCode};
 
 use super::files::Stamp;
+use super::proxy::fragments::layout::Layout;
 
-const VERSION: u8 = 2;
+const VERSION: u8 = 3;
 /// Names that cost one byte. Part of the format: a change here is a new version.
 const NAMES: [HeaderName; 22] = [
     CONTENT_TYPE,
@@ -62,6 +64,10 @@ pub(crate) enum Kind {
     Signpost,
     /// The value is a file as it was when it had this stamp.
     File(Stamp),
+    /// The content of a response of the origin lies in entries of its own (`proxy/fragments`); there is no value.
+    Fragmented(Terms, Layout),
+    /// The value is a fragment of such a content.
+    Fragment,
 }
 
 impl Head {
@@ -73,11 +79,17 @@ impl Head {
             Kind::Response(_) => 0,
             Kind::Signpost => 1,
             Kind::File(_) => 2,
+            Kind::Fragmented(..) => 3,
+            Kind::Fragment => 4,
         });
         bytes.extend(self.status.as_u16().to_le_bytes());
         match &self.kind {
             Kind::Response(terms) => bytes.extend(terms.to_bytes()),
-            Kind::Signpost => {}
+            Kind::Fragmented(terms, layout) => {
+                bytes.extend(terms.to_bytes());
+                bytes.extend(layout.to_bytes());
+            }
+            Kind::Signpost | Kind::Fragment => {}
             Kind::File(stamp) => bytes.extend(stamp.to_bytes()),
         }
         for (name, value) in &self.fields {
@@ -105,6 +117,11 @@ impl Head {
             0 => Kind::Response(Terms::from_bytes(reader.array::<TERMS_BYTES>()?)?),
             1 => Kind::Signpost,
             2 => Kind::File(Stamp::from_bytes(reader.array()?)),
+            3 => Kind::Fragmented(
+                Terms::from_bytes(reader.array::<TERMS_BYTES>()?)?,
+                Layout::from_bytes(reader.array()?)?,
+            ),
+            4 => Kind::Fragment,
             _ => return None,
         };
         let mut fields = HeaderMap::new();
@@ -161,6 +178,12 @@ mod tests {
     fn a_head_comes_back_as_it_was() {
         let bytes = head().encode().unwrap();
         assert_eq!(Head::decode(&bytes), Some(head()));
+        let terms = Terms::from_bytes([0; TERMS_BYTES]).unwrap();
+        let layout = Layout { length: 1 << 40, generation: 7, fragment_bytes: 1 << 20 };
+        for kind in [Kind::Response(terms), Kind::Signpost, Kind::Fragmented(terms, layout), Kind::Fragment] {
+            let head = Head { kind, ..head() };
+            assert_eq!(Head::decode(&head.encode().unwrap()), Some(head));
+        }
     }
 
     #[test]
@@ -168,7 +191,7 @@ mod tests {
         let mut bytes = head().encode().unwrap();
         bytes[0] += 1;
         assert_eq!(Head::decode(&bytes), None);
-        for foreign in [&b""[..], b"\x01", b"hello, world", &[2, 9, 200, 0], &[2, 1, 0, 0], &[2, 0, 200, 0, 1]] {
+        for foreign in [&b""[..], b"\x01", b"hello, world", &[3, 9, 200, 0], &[3, 1, 0, 0], &[3, 0, 200, 0, 1]] {
             assert_eq!(Head::decode(foreign), None);
         }
     }

@@ -17,7 +17,7 @@
 //! would let the kernel read those pages after the pin is gone.
 //!
 //! # What is absent
-//! HTTPS to clients, so that all keys begin with `http`. Stored parts: a range of what isn't stored goes past the volume. Bodies larger than the largest entry.
+//! HTTPS to clients, so that all keys begin with `http:`. Ranges of what isn't stored that count from the end, and several at once: they go past the volume.
 
 mod admin;
 mod body;

@@ -1,6 +1,5 @@
 //! Responses that more than one place makes.
 
-use std::ops::Range;
 use std::time::SystemTime;
 
 use bytes::Bytes;
@@ -34,39 +33,52 @@ pub(crate) fn json(status: StatusCode, object: &impl Serialize) -> Response<Body
     response(status, fields, Body::whole(serde_json::to_string(object).unwrap_or_default() + "\n"))
 }
 
-/// What of a representation goes out.
-pub(crate) enum Content {
-    Bytes(Range<u64>),
-    Parts(Multipart),
+/// What a request gets of a representation.
+pub(crate) enum Arranged {
+    /// A head alone, or an error.
+    Complete(Response<Body>),
+    /// This head, and as its body these stretches.
+    Content(StatusCode, HeaderMap, Vec<Stretch>),
 }
 
-/// A representation that is at hand as a whole: all of it, the ranges that are wanted, its head alone, 304 or 412.
+/// All of a representation of this length, the ranges of it that are wanted, its head alone, 304 or 412.
+pub(crate) fn arrange(
+    role: Role,
+    request: &Parts,
+    code: StatusCode,
+    fields: HeaderMap,
+    received: SystemTime,
+    length: u64,
+) -> Arranged {
+    let current = Representation { status: code, fields: &fields, received };
+    match precondition::evaluate(role, &request.method, &request.headers, Some(&current)) {
+        Outcome::NotModified => Arranged::Complete(not_modified(&fields)),
+        Outcome::Failed => Arranged::Complete(precondition_failed()),
+        Outcome::Partial(asked) => part(fields, length, &asked),
+        Outcome::Proceed => whole(&request.method, code, fields, length),
+    }
+}
+
+/// The same of a representation that is at hand.
 pub(crate) fn representation(
     role: Role,
     request: &Parts,
     code: StatusCode,
     fields: HeaderMap,
     received: SystemTime,
-    value: Bytes,
+    value: &Bytes,
 ) -> Response<Body> {
-    let length = value.len() as u64;
-    let body = move |content| {
-        let slice = |range: Range<u64>| value.slice(range.start as usize..range.end as usize);
-        match content {
-            Content::Bytes(range) => Body::whole(slice(range)),
-            Content::Parts(parts) => {
-                let pieces = parts.stretches().map(|stretch| match stretch {
-                    Stretch::Head(text) => Bytes::from(text),
-                    Stretch::Bytes(range) => slice(range),
-                });
-                Body::pieces(pieces.collect())
-            }
-        }
+    let body = |stretches: Vec<Stretch>| {
+        let pieces = stretches.into_iter().map(|stretch| match stretch {
+            Stretch::Head(text) => Bytes::from(text),
+            Stretch::Bytes(range) => value.slice(range.start as usize..range.end as usize),
+        });
+        Body::pieces(pieces.collect())
     };
-    representation_of(role, request, code, fields, received, length, body)
+    representation_of(role, request, code, fields, received, value.len() as u64, body)
 }
 
-/// The same of a representation of `length` bytes that `body` can make a body of. It isn't asked where none is sent.
+/// The same of one of `length` bytes that `body` can make a body of. It isn't asked where none is sent.
 pub(crate) fn representation_of(
     role: Role,
     request: &Parts,
@@ -74,14 +86,11 @@ pub(crate) fn representation_of(
     fields: HeaderMap,
     received: SystemTime,
     length: u64,
-    body: impl FnOnce(Content) -> Body,
+    body: impl FnOnce(Vec<Stretch>) -> Body,
 ) -> Response<Body> {
-    let current = Representation { status: code, fields: &fields, received };
-    match precondition::evaluate(role, &request.method, &request.headers, Some(&current)) {
-        Outcome::NotModified => not_modified(&fields),
-        Outcome::Failed => precondition_failed(),
-        Outcome::Partial(asked) => part(fields, length, body, &asked),
-        Outcome::Proceed => whole(&request.method, code, fields, length, body),
+    match arrange(role, request, code, fields, received, length) {
+        Arranged::Complete(answer) => answer,
+        Arranged::Content(code, fields, stretches) => response(code, fields, body(stretches)),
     }
 }
 
@@ -114,37 +123,33 @@ pub(crate) fn not_modified(fields: &HeaderMap) -> Response<Body> {
     )
 }
 
-fn whole(
-    method: &Method,
-    code: StatusCode,
-    mut fields: HeaderMap,
-    length: u64,
-    body: impl FnOnce(Content) -> Body,
-) -> Response<Body> {
+fn whole(method: &Method, code: StatusCode, mut fields: HeaderMap, length: u64) -> Arranged {
     if code != StatusCode::NO_CONTENT {
         fields.insert(CONTENT_LENGTH, HeaderValue::from(length));
     }
-    let body = if method == Method::HEAD { Body::empty() } else { body(Content::Bytes(0..length)) };
-    response(code, fields, body)
+    if method == Method::HEAD {
+        return Arranged::Complete(response(code, fields, Body::empty()));
+    }
+    Arranged::Content(code, fields, vec![Stretch::Bytes(0..length)])
 }
 
-fn part(fields: HeaderMap, length: u64, body: impl FnOnce(Content) -> Body, asked: &ByteRanges) -> Response<Body> {
+fn part(fields: HeaderMap, length: u64, asked: &ByteRanges) -> Arranged {
     match ranges::select(asked, length) {
-        Served::Whole => whole(&Method::GET, StatusCode::OK, fields, length, body),
+        Served::Whole => whole(&Method::GET, StatusCode::OK, fields, length),
         Served::Part(range) => match ranges::fields_of_part(&fields, &range, Some(length)) {
-            Some(fields) => response(StatusCode::PARTIAL_CONTENT, fields, body(Content::Bytes(range))),
-            None => whole(&Method::GET, StatusCode::OK, fields, length, body),
+            Some(fields) => Arranged::Content(StatusCode::PARTIAL_CONTENT, fields, vec![Stretch::Bytes(range)]),
+            None => whole(&Method::GET, StatusCode::OK, fields, length),
         },
         Served::Parts(parts) => {
-            let parts = boundary().and_then(|boundary| Multipart::new(&fields, parts, Some(length), boundary));
-            let Some(parts) = parts else { return whole(&Method::GET, StatusCode::OK, fields, length, body) };
-            response(StatusCode::PARTIAL_CONTENT, parts.fields(&fields), body(Content::Parts(parts)))
+            let body = boundary().and_then(|boundary| Multipart::new(&fields, parts, Some(length), boundary));
+            let Some(body) = body else { return whole(&Method::GET, StatusCode::OK, fields, length) };
+            Arranged::Content(StatusCode::PARTIAL_CONTENT, body.fields(&fields), body.stretches().collect())
         }
         Served::Unsatisfiable => {
             let mut response = error(StatusCode::RANGE_NOT_SATISFIABLE, "there are no such bytes");
             response.headers_mut().extend(ranges::fields_of_unsatisfiable(length));
             response.headers_mut().extend(fields.get(CACHE_STATUS).map(|told| (CACHE_STATUS, told.clone())));
-            response
+            Arranged::Complete(response)
         }
     }
 }

@@ -34,6 +34,10 @@ impl Found {
     pub(crate) fn bytes(&self) -> &[u8] {
         self.hit.value()
     }
+
+    pub(crate) fn tags(&self) -> Vec<String> {
+        self.hit.tags().map(str::to_owned).collect()
+    }
 }
 
 /// For how long an entry is kept.
@@ -86,6 +90,16 @@ impl Store {
         self.cache.entry_bytes_max()
     }
 
+    /// Bytes of the volume.
+    pub(crate) fn size(&self) -> u64 {
+        self.cache.size()
+    }
+
+    /// Whether a look-up of this key doesn't wait for storage.
+    pub(crate) fn is_at_hand(&self, key: &[u8]) -> bool {
+        self.cache.is_resident(key).is_ok_and(|is_resident| is_resident != Some(false))
+    }
+
     /// Whether bytes of the volume were lost under its map. It is of no more use then: requests go past it.
     pub(crate) fn has_failed(&self) -> bool {
         self.cache.is_failed()
@@ -136,15 +150,16 @@ impl Store {
     }
 
     /// Stores a response, in pieces; it can wait for other writers, so that it has no place on a thread that serves clients.
-    pub(crate) fn keep(&self, key: &[u8], head: &Head, pieces: &[Bytes], times: Times, tags: &[&str]) {
-        let Some(metadata) = head.encode() else { return };
+    /// False if it couldn't be stored.
+    pub(crate) fn keep(&self, key: &[u8], head: &Head, pieces: &[Bytes], times: Times, tags: &[&str]) -> bool {
+        let Some(metadata) = head.encode() else { return false };
         let options = options(&metadata, times, tags);
         let length: usize = pieces.iter().map(Bytes::len).sum();
         let written = match pieces {
             [piece] => self.cache.put_with(key, piece, &options).map(drop),
             _ => self.write(key, &options, pieces, length as u64),
         };
-        self.told(written);
+        self.told(written).is_some()
     }
 
     fn write(&self, key: &[u8], options: &PutOptions<'_>, pieces: &[Bytes], length: u64) -> eyewall::Result<()> {
@@ -195,6 +210,15 @@ impl Store {
     /// Those of the engine.
     pub(crate) fn try_remove(&self, key: &[u8]) -> eyewall::Result<bool> {
         self.cache.remove(key)
+    }
+
+    /// Removes an entry if its head is still so. It can wait for other writers.
+    pub(crate) fn remove_if(&self, key: &[u8], is_so: impl FnOnce(&Head) -> bool) {
+        let removed = self.cache.update(key, &PutOptions::new(), |hit| {
+            let head = hit.and_then(|hit| Head::decode(hit.metadata()));
+            if head.is_some_and(|head| is_so(&head)) { Change::Remove } else { Change::Keep }
+        });
+        self.told(removed.map(drop));
     }
 
     /// Makes what was found for a key stale; it may be used for as long as before. False: it isn't there any more.

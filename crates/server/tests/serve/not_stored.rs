@@ -70,16 +70,29 @@ fn when_the_client_asks_for_that() {
 }
 
 #[test]
-fn a_range_goes_past_the_cache() {
+fn a_range_from_the_end_goes_past_the_cache() {
     let origin = Origin::answering(|asked| {
-        assert_eq!(asked.field("range"), "bytes=0-1");
+        assert_eq!(asked.field("range"), "bytes=-2");
+        (206, "Cache-Control: max-age=60\r\nContent-Range: bytes 3-4/5".to_owned(), b"lo".to_vec())
+    });
+    let server = Server::over_origin(&origin.url());
+    for _ in 0..2 {
+        let reply = server.ask("GET", "/", &["Range: bytes=-2"]);
+        assert_eq!((reply.status, reply.text()), (206, "lo"));
+        assert_eq!(reply.cache(), "Eyewall; fwd=uri-miss; fwd-status=206; detail=range");
+    }
+}
+
+#[test]
+fn a_part_that_nobody_asked_for() {
+    let origin = Origin::answering(|_| {
         (206, "Cache-Control: max-age=60\r\nContent-Range: bytes 0-1/5".to_owned(), b"he".to_vec())
     });
     let server = Server::over_origin(&origin.url());
     for _ in 0..2 {
-        let reply = server.ask("GET", "/", &["Range: bytes=0-1"]);
+        let reply = server.get("/");
         assert_eq!((reply.status, reply.text()), (206, "he"));
-        assert_eq!(reply.cache(), "Eyewall; fwd=uri-miss; fwd-status=206; detail=range");
+        assert_eq!(reply.cache(), "Eyewall; fwd=uri-miss; fwd-status=206; detail=partial");
     }
 }
 

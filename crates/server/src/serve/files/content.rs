@@ -11,7 +11,6 @@ use tokio::sync::mpsc::Sender;
 
 use super::stamp::Stamp;
 use crate::serve::body::{Body, Part};
-use crate::serve::reply::Content;
 
 const PIECE_BYTES: u64 = 64 << 10;
 
@@ -24,11 +23,7 @@ pub(super) fn read(mut file: File, stamp: &Stamp) -> io::Result<(Vec<u8>, bool)>
 }
 
 /// What is wanted of a file, as fast as the client takes it.
-pub(super) fn stream(file: File, content: Content) -> Body {
-    let stretches = match content {
-        Content::Bytes(range) => vec![Stretch::Bytes(range)],
-        Content::Parts(parts) => parts.stretches().collect(),
-    };
+pub(super) fn stream(file: File, stretches: Vec<Stretch>) -> Body {
     let (sender, body) = Body::pumped();
     tokio::spawn(async move {
         let last = match pump(Arc::new(file), stretches, &sender).await {

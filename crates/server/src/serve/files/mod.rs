@@ -163,7 +163,7 @@ impl Files {
             && found.head.kind == Kind::File(form.stamp)
         {
             let fields = with_status(form.fields.clone(), &CacheStatus::hit());
-            return Some(reply::representation(role, request, code, fields, now, found.value()));
+            return Some(reply::representation(role, request, code, fields, now, &found.value()));
         }
         (request.method == Method::HEAD).then(|| {
             let fields = with_status(form.fields.clone(), &CacheStatus::forwarded(Forward::UriMiss).detail("head"));
@@ -182,7 +182,7 @@ impl Files {
             return self.load(request, form, file, now).await;
         };
         let fields = with_status(form.fields.clone(), &CacheStatus::forwarded(Forward::UriMiss).detail(why));
-        let body = |content| content::stream(file, content);
+        let body = |stretches| content::stream(file, stretches);
         reply::representation_of(Role::Origin, request, StatusCode::OK, fields, now, form.stamp.bytes, body)
     }
 
@@ -209,7 +209,7 @@ impl Files {
             }
             Err(error) => return failed(&error),
         };
-        reply::representation(Role::Origin, request, StatusCode::OK, fields, now, value)
+        reply::representation(Role::Origin, request, StatusCode::OK, fields, now, &value)
     }
 
     /// `file:` and the path with the root, so that servers of several folders can share a volume.

@@ -6,6 +6,7 @@ use eyewall_http::selecting;
 use eyewall_http::terms::Terms;
 use http::{HeaderMap, HeaderName, StatusCode};
 
+use super::fragments::Object;
 use super::intake::Intake;
 
 /// What all get who wait for it.
@@ -19,7 +20,15 @@ pub(crate) struct Answer {
     pub(crate) tags: Vec<String>,
     /// That of them which all responses of its address carry.
     pub(crate) address_tag: Option<String>,
-    pub(crate) intake: Arc<Intake>,
+    pub(crate) content: Content,
+}
+
+/// Where the body of an answer comes by.
+pub(crate) enum Content {
+    /// It may become one entry; if its length is known it is short enough for that.
+    Whole { intake: Arc<Intake>, length: Option<u64> },
+    /// It comes in fragments.
+    Fragments(Arc<Object>),
 }
 
 /// By what a response was chosen among others of its address.

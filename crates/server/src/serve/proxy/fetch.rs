@@ -7,32 +7,23 @@ use eyewall_http::field::cache_status::{CacheStatus, Forward};
 use eyewall_http::message::{self, Exchange};
 use eyewall_http::precondition::{self, Outcome, Representation, Role};
 use eyewall_http::reuse;
+use eyewall_http::storing::NotStored;
 use eyewall_http::update::{self, HeadEffect};
 use eyewall_http::validation::{self, Candidate};
-use http::header::{AGE, CONTENT_LENGTH};
-use http::{HeaderMap, HeaderValue, Response};
+use http::header::CONTENT_LENGTH;
+use http::{HeaderMap, Response, StatusCode};
 use hyper::body::Incoming;
 
-use super::answer::Answer;
-use super::fill::Fill;
+use super::fragments::Unusable;
 use super::inbound::Inbound;
-use super::intake::Intake;
-use super::pages::{self, Stored};
+use super::pages::Stored;
 use super::purged::Mark;
-use super::{Ask, Proxy, failed, finish, hit, prepare, tags};
+use super::storing::Coming;
+use super::{Ask, Proxy, failed, finish, prepare};
 use crate::rules::Applied;
 use crate::serve::body::Body;
 use crate::serve::origin::{Fault, Outgoing};
-use crate::serve::{NAME, reply};
-
-/// What the origin answered, after [`prepare`].
-struct Received<'a> {
-    response: Response<Incoming>,
-    applied: Applied<'a>,
-    exchange: Exchange,
-    /// What was purged when it was asked.
-    mark: Mark,
-}
+use crate::serve::reply;
 
 impl Proxy {
     /// Asks for the whole response, or whether the stored one is still right: whatever the client has already, others may have
@@ -43,10 +34,13 @@ impl Proxy {
         loop {
             let mut asked = inbound.forwarded_fields(&self.site);
             let is_question = validation::make_conditional(&mut asked, &candidates(ask.stored.as_deref()));
+            if let Some(part) = ask.part.filter(|_| ask.stored.is_none()) {
+                part.ask(&mut asked);
+            }
             let requested = SystemTime::now();
             let response = match self.origins.send(Outgoing::get(&target, asked, &peer)).await {
                 Ok(response) => response,
-                Err(fault) => return self.without_origin(inbound, ask, &fault),
+                Err(fault) => return self.without_origin(inbound, ask, &fault).await,
             };
             let exchange = Exchange { requested, received: SystemTime::now() };
             let (mut head, incoming) = response.into_parts();
@@ -60,30 +54,50 @@ impl Proxy {
                         self.pages.catch_up(&stored.key, kind);
                     }
                     let status = CacheStatus::forwarded(ask.why).forward_status(head.status);
-                    return hit::answer(inbound, *stored, status);
+                    match self.hit(inbound, *stored, status).await {
+                        Ok(response) => return response,
+                        // It is right, and there is too little of it: once more, for all of it.
+                        Err(Unusable) => ask.why = Forward::Partial,
+                    }
                 }
                 // It answers a question that was not asked any more: once without it.
                 (validation::Outcome::AskAgain | validation::Outcome::Updates(_), _) if is_question => {}
                 (validation::Outcome::Fails, Some(stored)) if ask.on_failure.error.is_some() => {
                     let status = CacheStatus::hit().detail("stale-if-error");
-                    return hit::answer(inbound, *stored, status);
+                    if let Ok(response) = self.hit(inbound, *stored, status).await {
+                        return response;
+                    }
+                    let answer = Response::from_parts(head, incoming);
+                    return self.receive(inbound, ask, answer, Asked { applied, exchange, mark }).await;
                 }
                 (_, stored) => {
                     ask.stored = stored;
-                    let received = Received { response: Response::from_parts(head, incoming), applied, exchange, mark };
-                    return self.receive(inbound, ask, received);
+                    let answer = Response::from_parts(head, incoming);
+                    return match ask.part {
+                        Some(part) if answer.status() == StatusCode::PARTIAL_CONTENT => {
+                            self.receive_part(inbound, ask, part, answer, Asked { applied, exchange, mark }).await
+                        }
+                        // It is of the range alone.
+                        Some(_) if answer.status() == StatusCode::RANGE_NOT_SATISFIABLE => {
+                            let status = CacheStatus::forwarded(ask.why).detail("range");
+                            self.passed(&inbound.parts.method, answer, status)
+                        }
+                        _ => self.receive(inbound, ask, answer, Asked { applied, exchange, mark }).await,
+                    };
                 }
             }
         }
     }
 
     /// The origin gave no answer.
-    fn without_origin(&self, inbound: Inbound<'_>, ask: Ask, fault: &Fault) -> Response<Body> {
+    async fn without_origin(self: &Arc<Self>, inbound: Inbound<'_>, ask: Ask, fault: &Fault) -> Response<Body> {
         let is_allowed = ask.on_failure.unreachable.is_some() && !self.pages.store.has_failed();
-        match ask.stored.filter(|_| is_allowed) {
-            Some(stored) => hit::answer(inbound, *stored, CacheStatus::hit().detail(fault.detail())),
-            None => failed(fault, CacheStatus::forwarded(ask.why)),
+        if let Some(stored) = ask.stored.filter(|_| is_allowed)
+            && let Ok(response) = self.hit(inbound, *stored, CacheStatus::hit().detail(fault.detail())).await
+        {
+            return response;
         }
+        failed(fault, CacheStatus::forwarded(ask.why))
     }
 
     /// 304: what is stored is still right (RFC 9111, section 4.3.4).
@@ -120,7 +134,7 @@ impl Proxy {
         requested: SystemTime,
     ) {
         let exchange = Exchange { requested, received: SystemTime::now() };
-        let length = Some(stored.found.bytes().len() as u64);
+        let length = Some(stored.length());
         match update::effect_of_head(&stored.found.head.fields, length, answer.status(), answer.headers()) {
             HeadEffect::None => {}
             HeadEffect::Updated(fields) => self.renew(inbound, &mut stored, fields, exchange),
@@ -128,46 +142,30 @@ impl Proxy {
         }
     }
 
-    /// A whole answer: into the volume, if it may be stored, and to the client.
-    fn receive(&self, inbound: Inbound<'_>, ask: Ask, received: Received<'_>) -> Response<Body> {
-        let Received { response, applied, exchange, mark } = received;
+    /// An answer: into the volume, if it may be stored, and to the client.
+    pub(super) async fn receive(
+        self: &Arc<Self>,
+        inbound: Inbound<'_>,
+        ask: Ask,
+        response: Response<Incoming>,
+        asked: Asked<'_>,
+    ) -> Response<Body> {
         let (mut head, incoming) = response.into_parts();
         let key = inbound.key.as_bytes();
         let timeout = self.origins.timeouts().piece;
         let status = CacheStatus::forwarded(ask.why).forward_status(head.status);
         let length = head.headers.get(CONTENT_LENGTH).and_then(|length| length.to_str().ok()?.parse::<u64>().ok());
-        let is_too_large = length.is_some_and(|length| length > self.body_bytes_max());
-        let why_not = match self.judge(inbound, &applied, (head.status, &head.headers), exchange) {
-            Ok(_) if is_too_large => "too-large",
+        let may_be_fragmented = head.status == StatusCode::OK;
+        let bytes_max = if may_be_fragmented { self.object_bytes_max() } else { self.entry_bytes_max() };
+        let why_not = match self.judge(inbound, &asked.applied, (head.status, &head.headers), asked.exchange) {
+            // Nobody asked for a part.
+            Ok(_) if head.status == StatusCode::PARTIAL_CONTENT => NotStored::Partial.as_str(),
+            Ok(_) if length.is_some_and(|length| length > bytes_max) => "too-large",
             Ok(storable) => {
                 self.pages.passes.remove(key);
-                let answer = Arc::new(Answer {
-                    status: head.status,
-                    fields: pages::without(head.headers.clone(), &storable.withheld),
-                    terms: storable.terms,
-                    variant: pages::variant(&storable, inbound.fields()),
-                    tags: tags::of_response(&self.site, inbound.key, &applied, &head.headers),
-                    address_tag: tags::address(&self.site, inbound.key),
-                    intake: Arc::new(Intake::default()),
-                });
-                // Nothing has come yet: whoever asks can read from the start.
-                let body = answer.intake.reader().map_or_else(Body::empty, Body::shared);
-                if let Some(ticket) = &ask.ticket {
-                    ticket.answered(&answer);
-                }
-                let left = storable.terms.fresh_for(SystemTime::now()).as_secs() as i64;
-                let fill = Fill {
-                    pages: Arc::clone(&self.pages),
-                    key: key.to_vec(),
-                    answer,
-                    length,
-                    bytes_max: self.body_bytes_max(),
-                    mark,
-                    _ticket: ask.ticket,
-                };
-                fill.start(incoming, timeout);
-                finish(&mut head.headers, head.version, &status.stored(true).ttl(left));
-                return arranged(inbound, head.status, head.headers, body, exchange);
+                let forward_status = head.status;
+                let coming = Coming { head, incoming, storable, length, range: None, forward_status };
+                return self.store(inbound, ask, coming, asked).await;
             }
             Err(why) => why,
         };
@@ -179,25 +177,22 @@ impl Proxy {
             self.pages.store.remove(&stored.key);
         }
         finish(&mut head.headers, head.version, &status.detail(why_not));
-        arranged(inbound, head.status, head.headers, Body::passed(incoming, timeout), exchange)
+        arranged(inbound, head.status, head.headers, Body::passed(incoming, timeout), asked.exchange)
     }
 }
 
-/// The answer to a request that waited for another one's. `None` if the start of the body is gone.
-pub(super) fn follow(inbound: Inbound<'_>, answer: &Arc<Answer>, why: Forward) -> Option<Response<Body>> {
-    let body = Body::shared(answer.intake.reader()?);
-    let now = SystemTime::now();
-    let mut fields = answer.fields.clone();
-    fields.insert(AGE, HeaderValue::from(answer.terms.age(now).as_secs()));
-    let status = CacheStatus::forwarded(why).forward_status(answer.status).stored(true).collapsed(true);
-    status.append_to(&mut fields, NAME);
-    Some(arranged(inbound, answer.status, fields, body, Exchange { requested: now, received: now }))
+/// When the origin was asked, and what the rules say of its answer.
+#[derive(Clone, Copy)]
+pub(super) struct Asked<'a> {
+    pub(super) applied: Applied<'a>,
+    pub(super) exchange: Exchange,
+    pub(super) mark: Mark,
 }
 
 /// A response to this request: 304 if the client has it already.
-fn arranged(
+pub(super) fn arranged(
     inbound: Inbound<'_>,
-    status: http::StatusCode,
+    status: StatusCode,
     fields: HeaderMap,
     body: Body,
     exchange: Exchange,

@@ -11,9 +11,11 @@ use hyper::body::Incoming;
 
 use super::answer::Answer;
 use super::flight::Ticket;
-use super::intake::End;
+use super::fragments::Keeping;
+use super::intake::{End, Intake};
 use super::pages::Pages;
 use super::purged::Mark;
+use crate::serve::head::Kind;
 
 /// A response that is collected while it goes to those who asked for it.
 ///
@@ -23,10 +25,13 @@ pub(super) struct Fill {
     pub(super) pages: Arc<Pages>,
     pub(super) key: Vec<u8>,
     pub(super) answer: Arc<Answer>,
+    pub(super) intake: Arc<Intake>,
     /// How long the body will be, if that is known.
     pub(super) length: Option<u64>,
-    /// How long it may be to be stored.
-    pub(super) bytes_max: u64,
+    /// How long it may be as one entry.
+    pub(super) whole_bytes_max: u64,
+    /// How long it may be in fragments, if it may be stored so.
+    pub(super) object_bytes_max: Option<u64>,
     /// What was purged when the origin was asked.
     pub(super) mark: Mark,
     /// Held until the entry can be found.
@@ -34,14 +39,18 @@ pub(super) struct Fill {
 }
 
 /// The origin's body, piece by piece.
-struct Pieces {
+pub(super) struct Pieces {
     incoming: Incoming,
     /// The longest wait for a piece.
     timeout: Duration,
 }
 
 impl Pieces {
-    async fn next(&mut self) -> Option<io::Result<Bytes>> {
+    pub(super) fn new(incoming: Incoming, timeout: Duration) -> Self {
+        Self { incoming, timeout }
+    }
+
+    pub(super) async fn next(&mut self) -> Option<io::Result<Bytes>> {
         loop {
             match tokio::time::timeout(self.timeout, self.incoming.frame()).await {
                 Err(_) => return Some(Err(io::ErrorKind::TimedOut.into())),
@@ -61,63 +70,90 @@ impl Pieces {
 impl Fill {
     /// Starts to collect.
     pub(super) fn start(self, incoming: Incoming, timeout: Duration) {
-        tokio::spawn(self.run(Pieces { incoming, timeout }));
+        tokio::spawn(self.run(Pieces::new(incoming, timeout)));
     }
 
     async fn run(self, mut pieces: Pieces) {
-        let answer = Arc::clone(&self.answer);
+        let intake = Arc::clone(&self.intake);
         let mut bytes = 0;
         loop {
             match pieces.next().await {
                 Some(Ok(piece)) => {
                     bytes += piece.len() as u64;
-                    if self.length == Some(bytes) {
-                        answer.intake.push_last(piece);
-                    } else {
-                        answer.intake.push(piece);
-                    }
-                    if bytes > self.bytes_max {
-                        self.pages.passes.insert(&self.key);
-                        drop(self);
-                        answer.intake.flow();
-                        return answer.intake.finish(flow(&answer, pieces).await);
+                    push(&intake, piece, self.length == Some(bytes));
+                    if bytes > self.whole_bytes_max {
+                        return intake.finish(self.go_on(pieces, bytes).await);
                     }
                 }
-                Some(Err(error)) => return answer.intake.finish(End::Broken(error.kind(), error.to_string())),
+                Some(Err(error)) => return intake.finish(End::Broken(error.kind(), error.to_string())),
                 None => break,
             }
         }
         // A panic in there was told already by its thread.
         let _ = tokio::task::spawn_blocking(move || self.keep()).await;
-        answer.intake.finish(End::Whole);
+        intake.finish(End::Whole);
     }
 
     fn keep(&self) {
-        let Self { pages, key, answer, mark, .. } = self;
+        let Self { pages, key, answer, mark, intake, .. } = self;
+        let Some(pieces) = intake.pieces() else { return };
         // What was made stale since is kept for its validator.
         if pages.purged.since(*mark) != Some(Purge::Hard) {
-            pages.keep(key, answer, generation);
+            pages.keep_as(key, answer, Kind::Response(answer.terms), &pieces);
         }
         if let Some(kind) = pages.purged.since(*mark) {
             pages.catch_up(key, kind);
         }
     }
-}
 
-/// Passes the rest of a body on that is too large to be an entry, as fast as its slowest reader takes it.
-async fn flow(answer: &Answer, mut pieces: Pieces) -> End {
-    while answer.intake.room().await {
-        match pieces.next().await {
-            Some(Ok(piece)) => answer.intake.push(piece),
-            Some(Err(error)) => return End::Broken(error.kind(), error.to_string()),
-            None => return End::Whole,
+    /// The rest of a body that is too large to be one entry, as fast as its slowest reader takes it.
+    async fn go_on(self, mut pieces: Pieces, mut bytes: u64) -> End {
+        let Self { pages, key, answer, intake, length, object_bytes_max, mark, _ticket: ticket, .. } = self;
+        let mut keeping =
+            object_bytes_max.map(|most| Keeping::new(Arc::clone(&pages), key.clone(), answer, mark, most));
+        for piece in intake.pieces().unwrap_or_default() {
+            keeping = kept(keeping, &piece).await;
         }
+        // Nobody can join any more.
+        drop(ticket);
+        intake.flow();
+        loop {
+            let has_readers = intake.room().await;
+            if keeping.is_none() {
+                pages.passes.insert(&key);
+                if !has_readers {
+                    return End::Broken(io::ErrorKind::BrokenPipe, "all readers are gone".to_owned());
+                }
+            }
+            match pieces.next().await {
+                Some(Ok(piece)) => {
+                    bytes += piece.len() as u64;
+                    let copy = piece.clone();
+                    push(&intake, piece, length == Some(bytes));
+                    keeping = kept(keeping, &copy).await;
+                }
+                Some(Err(error)) => return End::Broken(error.kind(), error.to_string()),
+                None => break,
+            }
+        }
+        if let Some(keeping) = keeping {
+            keeping.finish().await;
+        }
+        End::Whole
     }
-    End::Broken(io::ErrorKind::BrokenPipe, "all readers are gone".to_owned())
 }
 
-/// Any number that no other signpost had.
-fn generation() -> u64 {
+/// Whoever has the last byte finds the body stored.
+fn push(intake: &Intake, piece: Bytes, is_last: bool) {
+    if is_last { intake.push_last(piece) } else { intake.push(piece) }
+}
+
+async fn kept(keeping: Option<Keeping>, piece: &Bytes) -> Option<Keeping> {
+    keeping?.take(piece.clone()).await.still_kept()
+}
+
+/// Any number that no other signpost or body had.
+pub(super) fn generation() -> u64 {
     let mut bits = [0; 8];
     if getrandom::fill(&mut bits).is_err() {
         let now = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH);

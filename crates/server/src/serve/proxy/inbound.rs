@@ -21,9 +21,26 @@ pub(super) struct Inbound<'a> {
     pub(super) client: IpAddr,
 }
 
+/// The same without what it was lent, for what goes on when the request is answered.
+pub(super) struct Kept {
+    parts: Parts,
+    key: CacheKey,
+    client: IpAddr,
+}
+
+impl Kept {
+    pub(super) fn inbound<'a>(&'a self, site: &'a Site) -> Inbound<'a> {
+        Inbound::new(site, &self.parts, &self.key, self.client)
+    }
+}
+
 impl<'a> Inbound<'a> {
     pub(super) fn new(site: &'a Site, parts: &'a Parts, key: &'a CacheKey, client: IpAddr) -> Self {
         Self { parts, key, decision: site.rules.of_request(key, parts), client }
+    }
+
+    pub(super) fn kept(&self) -> Kept {
+        Kept { parts: self.parts.clone(), key: self.key.clone(), client: self.client }
     }
 
     pub(super) fn fields(&self) -> &'a HeaderMap {

@@ -2,16 +2,18 @@
 //!
 //! ```text
 //! request ──> select among what is stored ──> may it be used?
-//!               fresh, or stale and allowed ──────> hit; behind the client's back it may be validated
+//!               fresh, or stale and allowed ──────> hit; behind the client's back it may be validated; fragments that
+//!                                                     are missing are asked for as they are wanted
 //!               to be validated, or nothing there ─> join the flight of the key
 //!                                                     somebody asks already: read along, or look again
 //!                                                     first: fetch ──304──> renew what is stored, hit
-//!                                                              └────200──> judge: fill, or pass on
+//!                                                              └200, 206─> judge: fill, or pass on
 //! ```
 //! Which of these it is, `eyewall-http` decides; here are the sockets, the store and the clock.
 
 pub(crate) mod answer;
 pub(crate) mod flight;
+pub(crate) mod fragments;
 pub(crate) mod intake;
 pub(crate) mod pages;
 
@@ -25,6 +27,7 @@ mod policy;
 mod purge;
 mod purged;
 mod signpost;
+mod storing;
 pub(crate) mod tags;
 
 use std::net::IpAddr;
@@ -33,10 +36,8 @@ use std::time::{Duration, SystemTime};
 
 use eyewall_http::field::cache_status::{CacheStatus, Forward};
 use eyewall_http::field::connection;
-use eyewall_http::message::{self, Exchange};
 use eyewall_http::policy::Policy;
 use eyewall_http::reuse::{self, OnFailure, Reuse};
-use eyewall_http::storing::{self, NotStored, Storable};
 use http::header::{DATE, RANGE};
 use http::{HeaderMap, HeaderName, HeaderValue, Method, Request, Response, StatusCode, Version};
 use http_body::Body as _;
@@ -50,6 +51,7 @@ use crate::key::CacheKey;
 use crate::rules::{Applied, Decision};
 use answer::Variant;
 use flight::{Joined, Landing, Ticket};
+use fragments::{Part, Unusable};
 use inbound::Inbound;
 use pages::{Pages, Selection, Stored};
 
@@ -73,6 +75,8 @@ struct Ask {
     why: Forward,
     /// What is to be validated.
     stored: Option<Box<Stored>>,
+    /// Where a client wants a range of what isn't stored: what of it is asked for.
+    part: Option<Part>,
     on_failure: OnFailure,
     ticket: Option<Ticket>,
 }
@@ -80,7 +84,16 @@ struct Ask {
 /// What is to be done about a request.
 enum Plan {
     Answer(Response<Body>),
+    Hit(Box<Stored>),
     Ask(Box<Ask>),
+}
+
+impl Ask {
+    /// For all of it, as if nothing were stored.
+    fn whole(key: &[u8], why: Forward) -> Self {
+        let flight_key = key.to_vec();
+        Self { flight_key, why, stored: None, part: None, on_failure: OnFailure::default(), ticket: None }
+    }
 }
 
 impl Proxy {
@@ -112,15 +125,23 @@ impl Proxy {
         if self.pages.store.has_failed() {
             return self.pass(inbound, CacheStatus::forwarded(Forward::UriMiss).detail("volume-failed"), None).await;
         }
-        let ask = match self.plan(inbound) {
+        let key = inbound.key.as_bytes();
+        let mut ask = match self.plan(inbound) {
             Plan::Answer(response) => return response,
+            Plan::Hit(stored) => match self.hit(inbound, *stored, CacheStatus::hit()).await {
+                Ok(response) => return response,
+                Err(Unusable) => Box::new(Ask::whole(key, Forward::Partial)),
+            },
             Plan::Ask(ask) => ask,
         };
         if inbound.parts.method == Method::HEAD {
             return self.pass(inbound, CacheStatus::forwarded(ask.why).detail("head"), ask.stored).await;
         }
         if ask.stored.is_none() && inbound.fields().contains_key(RANGE) {
-            return self.pass(inbound, CacheStatus::forwarded(ask.why).detail("range"), None).await;
+            ask.part = Part::of(inbound.fields(), &self.pages).filter(|_| !self.pages.passes.contains(key));
+            if ask.part.is_none() {
+                return self.pass(inbound, CacheStatus::forwarded(ask.why).detail("range"), None).await;
+            }
         }
         self.collapse(inbound, *ask).await
     }
@@ -130,7 +151,7 @@ impl Proxy {
         let directives = inbound.directives();
         let key = inbound.key.as_bytes();
         let ask = |why, flight_key, stored, on_failure| {
-            Plan::Ask(Box::new(Ask { flight_key, why, stored, on_failure, ticket: None }))
+            Plan::Ask(Box::new(Ask { flight_key, stored, on_failure, ..Ask::whole(key, why) }))
         };
         let stored = match self.pages.select(key, inbound.fields()) {
             Selection::Stored(stored) => stored,
@@ -147,37 +168,15 @@ impl Proxy {
         let flight_key = stored.key.clone();
         let why = if stored.terms.fresh_for(now).is_zero() { Forward::Stale } else { Forward::Request };
         match reuse::decide(&stored.terms, &directives, now, &self.policy) {
-            Reuse::Fresh | Reuse::StaleAllowed => Plan::Answer(hit::answer(inbound, *stored, CacheStatus::hit())),
+            Reuse::Fresh | Reuse::StaleAllowed => Plan::Hit(stored),
             Reuse::StaleWhileRevalidate => {
                 self.refresh(inbound, flight_key);
-                Plan::Answer(hit::answer(inbound, *stored, CacheStatus::hit()))
+                Plan::Hit(stored)
             }
             Reuse::GatewayTimeout => Plan::Answer(only_if_cached()),
             Reuse::Validate { on_failure } => ask(why, flight_key, Some(stored), on_failure),
             Reuse::MustNotUse => ask(why, flight_key, None, OnFailure::default()),
         }
-    }
-
-    /// Whether a response may be stored, and as what; else a token that says why not.
-    fn judge(
-        &self,
-        inbound: Inbound<'_>,
-        applied: &Applied<'_>,
-        (status, fields): (StatusCode, &HeaderMap),
-        exchange: Exchange,
-    ) -> Result<Storable, &'static str> {
-        if applied.overrides.no_store == Some(true) {
-            return Err("rule");
-        }
-        let request = message::Request { method: &Method::GET, fields: inbound.fields() };
-        let policy = policy::with(&self.policy, &applied.overrides);
-        storing::judge(request, message::Response { status, fields }, exchange, &policy).map_err(NotStored::as_str)
-    }
-
-    /// The most bytes that the body of a stored response may have.
-    fn body_bytes_max(&self) -> u64 {
-        let most = self.site.settings.cache.object_bytes_max.map_or(u64::MAX, |size| size.0);
-        self.pages.store.entry_bytes_max().min(most)
     }
 
     /// Asks the origin, or waits for somebody who does already.
@@ -193,9 +192,7 @@ impl Proxy {
             let waiting = match self.pages.flights.join(&flight_key) {
                 Joined::Lead(ticket) => {
                     // Another flight may have landed between the look and the ticket.
-                    if self.pages.has_fresh(key, inbound.fields())
-                        && let Plan::Answer(response) = self.plan(inbound)
-                    {
+                    if let Some(response) = self.stored_by_now(inbound).await {
                         return response;
                     }
                     return self.fetch(inbound, Ask { ticket: Some(ticket), ..ask }).await;
@@ -204,7 +201,7 @@ impl Proxy {
             };
             match waiting.landing(COLLAPSE_DEADLINE).await {
                 Landing::Answered(answer) if answer.suits(inbound.fields()) => {
-                    if let Some(response) = fetch::follow(inbound, &answer, ask.why) {
+                    if let Some(response) = self.follow(inbound, &answer, ask.why).await {
                         return response;
                     }
                     break;
@@ -214,9 +211,7 @@ impl Proxy {
                     flight_key = flight_key_of(key, names, inbound.fields());
                 }
                 Landing::Over => {
-                    if self.pages.has_fresh(key, inbound.fields())
-                        && let Plan::Answer(response) = self.plan(inbound)
-                    {
+                    if let Some(response) = self.stored_by_now(inbound).await {
                         return response;
                     }
                     if self.pages.passes.contains(key) {
@@ -229,23 +224,27 @@ impl Proxy {
         self.fetch(inbound, ask).await
     }
 
+    /// What another request has stored meanwhile.
+    async fn stored_by_now(self: &Arc<Self>, inbound: Inbound<'_>) -> Option<Response<Body>> {
+        if !self.pages.has_fresh(inbound.key.as_bytes(), inbound.fields()) {
+            return None;
+        }
+        match self.plan(inbound) {
+            Plan::Answer(response) => Some(response),
+            Plan::Hit(stored) => self.hit(inbound, *stored, CacheStatus::hit()).await.ok(),
+            Plan::Ask(_) => None,
+        }
+    }
+
     /// Validates behind the client's back, unless somebody does already.
     fn refresh(self: &Arc<Self>, inbound: Inbound<'_>, flight_key: Vec<u8>) {
         let Joined::Lead(ticket) = self.pages.flights.join(&flight_key) else { return };
-        let Selection::Stored(stored) = self.pages.select(inbound.key.as_bytes(), inbound.fields()) else { return };
-        let (proxy, parts, key) = (Arc::clone(self), inbound.parts.clone(), inbound.key.clone());
-        let client = inbound.client;
-        let ask = Ask {
-            flight_key,
-            why: Forward::Stale,
-            stored: Some(stored),
-            on_failure: OnFailure::default(),
-            ticket: Some(ticket),
-        };
-        tokio::spawn(async move {
-            let inbound = Inbound::new(&proxy.site, &parts, &key, client);
-            drop(proxy.fetch(inbound, ask).await);
-        });
+        let key = inbound.key.as_bytes();
+        let Selection::Stored(stored) = self.pages.select(key, inbound.fields()) else { return };
+        let (proxy, kept) = (Arc::clone(self), inbound.kept());
+        let (stored, ticket) = (Some(stored), Some(ticket));
+        let ask = Ask { flight_key, stored, ticket, ..Ask::whole(key, Forward::Stale) };
+        tokio::spawn(async move { drop(proxy.fetch(kept.inbound(&proxy.site), ask).await) });
     }
 }
 

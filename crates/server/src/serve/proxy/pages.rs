@@ -3,6 +3,7 @@
 use std::sync::Arc;
 use std::time::{Duration, SystemTime};
 
+use bytes::Bytes;
 use eyewall_http::field::cache_status::CACHE_STATUS;
 use eyewall_http::field::vary::Vary;
 use eyewall_http::selecting;
@@ -12,7 +13,11 @@ use http::header::{AGE, CONTENT_LENGTH};
 use http::{HeaderMap, StatusCode};
 
 use super::answer::{Answer, Variant};
+use super::fill::generation;
 use super::flight::Flights;
+use super::fragments::Object;
+use super::fragments::layout::Layout;
+use super::fragments::run::Runs;
 use super::passes::Passes;
 use super::purged::Purged;
 use super::signpost::Signpost;
@@ -26,6 +31,7 @@ const VALIDATED_FOR: Duration = Duration::from_hours(365 * 24);
 pub(crate) struct Pages {
     pub(crate) store: Arc<Store>,
     pub(crate) flights: Arc<Flights>,
+    pub(crate) runs: Arc<Runs>,
     pub(crate) passes: Passes,
     pub(crate) purged: Purged,
 }
@@ -38,6 +44,8 @@ pub(crate) struct Stored {
     pub(crate) key: Vec<u8>,
     pub(crate) terms: Terms,
     pub(crate) found: Found,
+    /// The key of its address, and how its body lies, where it is stored in fragments.
+    fragments: Option<(Vec<u8>, Layout)>,
 }
 
 /// What there is for a request.
@@ -50,7 +58,8 @@ pub(crate) enum Selection {
 
 impl Pages {
     pub(crate) fn new(store: Arc<Store>) -> Self {
-        Self { store, flights: Arc::default(), passes: Passes::new(), purged: Purged::new() }
+        let (flights, runs) = (Arc::default(), Arc::default());
+        Self { store, flights, runs, passes: Passes::new(), purged: Purged::new() }
     }
 
     /// Chooses among the stored responses of an address (RFC 9111, section 4.1).
@@ -65,23 +74,22 @@ impl Pages {
 
     fn select_by(&self, look: Look, key: &[u8], request: &HeaderMap) -> Selection {
         let Some(found) = look(&self.store, key) else { return Selection::Nothing };
-        match found.head.kind {
-            Kind::Response(terms) => Selection::Stored(Box::new(Stored::new(key.to_vec(), terms, found))),
-            Kind::Signpost => self.select_variant(look, key, request, &found),
-            Kind::File(_) => Selection::Nothing,
+        if found.head.kind == Kind::Signpost {
+            return self.select_variant(look, key, request, &found);
         }
+        Stored::new(key, key.to_vec(), found).map_or(Selection::Nothing, |stored| Selection::Stored(Box::new(stored)))
     }
 
     fn select_variant(&self, look: Look, key: &[u8], request: &HeaderMap, found: &Found) -> Selection {
         let Some(signpost) = Signpost::decode(found.bytes()) else { return Selection::Nothing };
         for names in signpost.name_lists() {
             let variant = Variant::of(names, request);
-            if let Some(stored) = self.stored(look, signpost.key_of(key, &variant)) {
+            if let Some(stored) = self.stored(look, key, signpost.key_of(key, &variant)) {
                 return Selection::Stored(Box::new(stored));
             }
         }
         for variant in signpost.variants() {
-            if let Some(stored) = self.stored(look, signpost.key_of(key, variant))
+            if let Some(stored) = self.stored(look, key, signpost.key_of(key, variant))
                 && selecting::suits(&variant.names, &variant.selecting_key, &stored.found.head.fields, request)
             {
                 return Selection::Stored(Box::new(stored));
@@ -90,20 +98,20 @@ impl Pages {
         signpost.name_lists().next().map_or(Selection::Nothing, |names| Selection::OtherVariants(names.to_vec()))
     }
 
-    fn stored(&self, look: Look, key: Vec<u8>) -> Option<Stored> {
+    fn stored(&self, look: Look, address: &[u8], key: Vec<u8>) -> Option<Stored> {
         let found = look(&self.store, &key)?;
-        let Kind::Response(terms) = found.head.kind else { return None };
-        Some(Stored::new(key, terms, found))
+        Stored::new(address, key, found)
     }
 
-    /// Stores an answer whose body is complete.
-    pub(crate) fn keep(&self, key: &[u8], answer: &Answer, generation: impl FnOnce() -> u64) {
-        let Some(pieces) = answer.intake.pieces() else { return };
-        let head = Head { kind: Kind::Response(answer.terms), status: answer.status, fields: answer.fields.clone() };
+    /// Stores an answer, whose entry is of this kind and has this value. The key under which it is stored, unless it couldn't be.
+    pub(crate) fn keep_as(&self, key: &[u8], answer: &Answer, kind: Kind, value: &[Bytes]) -> Option<Vec<u8>> {
+        let head = Head { kind, status: answer.status, fields: answer.fields.clone() };
         let times = times(&answer.terms);
         let tags: Vec<&str> = answer.tags.iter().map(String::as_str).collect();
         let address_tags = answer.address_tag.as_deref();
-        let Some(variant) = &answer.variant else { return self.store.keep(key, &head, &pieces, times, &tags) };
+        let Some(variant) = &answer.variant else {
+            return self.store.keep(key, &head, value, times, &tags).then(|| key.to_vec());
+        };
         let signpost_head = Head { kind: Kind::Signpost, status: StatusCode::OK, fields: HeaderMap::new() };
         let mut variant_key = Vec::new();
         self.store.change(key, &signpost_head, address_tags.as_slice(), |present| {
@@ -114,9 +122,8 @@ impl Pages {
             signpost.add(variant.clone());
             signpost.encode()
         });
-        if !variant_key.is_empty() {
-            self.store.keep(&variant_key, &head, &pieces, times, &tags);
-        }
+        let is_kept = !variant_key.is_empty() && self.store.keep(&variant_key, &head, value, times, &tags);
+        is_kept.then_some(variant_key)
     }
 
     /// Gives a stored response other fields, on these terms.
@@ -124,16 +131,42 @@ impl Pages {
         let (terms, status) = (storable.terms, stored.found.head.status);
         stored.terms = terms;
         stored.found.is_stale = false;
-        stored.found.head = Head { kind: Kind::Response(terms), status, fields: without(fields, &storable.withheld) };
+        let kind = match stored.found.head.kind {
+            Kind::Fragmented(_, layout) => Kind::Fragmented(terms, layout),
+            _ => Kind::Response(terms),
+        };
+        stored.found.head = Head { kind, status, fields: without(fields, &storable.withheld) };
         self.store.renew(&stored.key, &stored.found.head, times(&terms));
     }
 }
 
 impl Stored {
-    fn new(key: Vec<u8>, terms: Terms, found: Found) -> Self {
+    /// None for an entry that is no response.
+    fn new(address: &[u8], key: Vec<u8>, found: Found) -> Option<Self> {
+        let (terms, fragments) = match found.head.kind {
+            Kind::Response(terms) => (terms, None),
+            Kind::Fragmented(terms, layout) => (terms, Some((address.to_vec(), layout))),
+            Kind::Signpost | Kind::File(_) | Kind::Fragment => return None,
+        };
         // A soft purge: it is stale from now on.
         let terms = if found.is_stale { stale(terms) } else { terms };
-        Self { key, terms, found }
+        Some(Self { key, terms, found, fragments })
+    }
+
+    pub(crate) fn is_fragmented(&self) -> bool {
+        self.fragments.is_some()
+    }
+
+    /// Its body, where that is stored in fragments.
+    pub(crate) fn object(&self) -> Option<Object> {
+        let (address, layout) = self.fragments.clone()?;
+        let object = Object::new(address, layout, &self.found.head.fields, self.received(), self.found.tags())?;
+        Some(object.of_head(self.key.clone()))
+    }
+
+    /// Bytes of its body.
+    pub(crate) fn length(&self) -> u64 {
+        self.fragments.as_ref().map_or(self.found.bytes().len() as u64, |(_, layout)| layout.length)
     }
 
     /// When the response came in, or was last found to be right.

@@ -80,7 +80,7 @@ impl Proxy {
         }
     }
 
-    fn passed(&self, method: &Method, response: Response<Incoming>, status: CacheStatus) -> Response<Body> {
+    pub(super) fn passed(&self, method: &Method, response: Response<Incoming>, status: CacheStatus) -> Response<Body> {
         let (mut head, incoming) = response.into_parts();
         let timeout = self.origins.timeouts().piece;
         let body = if method == Method::HEAD { Body::empty() } else { Body::passed(incoming, timeout) };

@@ -57,7 +57,7 @@ impl Pages {
     fn soften(&self, key: &[u8]) -> eyewall::Result<bool> {
         let Some(found) = self.store.look(key)? else { return Ok(false) };
         match found.head.kind {
-            Kind::Response(_) => self.store.soften(key, &found),
+            Kind::Response(_) | Kind::Fragmented(..) => self.store.soften(key, &found),
             // It stays as it is: it leads to what is stale.
             Kind::Signpost => {
                 let Some(signpost) = Signpost::decode(found.bytes()) else { return Ok(false) };
@@ -70,7 +70,7 @@ impl Pages {
                 }
                 Ok(was_there)
             }
-            Kind::File(_) => Ok(false),
+            Kind::File(_) | Kind::Fragment => Ok(false),
         }
     }
 }

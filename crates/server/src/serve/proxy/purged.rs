@@ -58,6 +58,11 @@ impl Purged {
         Some(if is_hard { Purge::Hard } else { Purge::Soft })
     }
 
+    /// Whether a purge of any kind has come since.
+    pub(crate) fn has_come_since(&self, mark: Mark) -> bool {
+        self.since(mark).is_some()
+    }
+
     fn of_slot(&self, slot: usize) -> Mark {
         Mark { slot, count: self.slots[slot].load(SeqCst), many: self.many.load(SeqCst) }
     }

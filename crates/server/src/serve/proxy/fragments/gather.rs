@@ -1,0 +1,150 @@
+//! Bytes from the origin on their way into fragments.
+
+use std::io;
+use std::sync::Arc;
+use std::time::SystemTime;
+
+use bytes::{Buf as _, Bytes};
+use eyewall_http::field::range::{self, ContentRange};
+use eyewall_http::partial::Gathered;
+use eyewall_http::{reuse, validation};
+use http::header::{IF_RANGE, RANGE};
+use http::{Response, StatusCode};
+use hyper::body::Incoming;
+
+use super::layout::key_of;
+use super::run::Lead;
+use super::{Lack, Object};
+use crate::serve::origin::{Fault, Outgoing};
+use crate::serve::proxy::fill::Pieces;
+use crate::serve::proxy::inbound::{Inbound, Kept};
+use crate::serve::proxy::pages::Pages;
+use crate::serve::proxy::purged::Mark;
+use crate::serve::proxy::{Proxy, prepare};
+
+/// When nobody reads any more, what is left of a body is still taken if it is no more than this.
+const NEARLY_ALL_BYTES: u64 = 8 << 20;
+
+/// Asks the origin for a run of what is stored, and takes it in.
+pub(super) async fn fetch(proxy: Arc<Proxy>, request: Arc<Kept>, object: Arc<Object>, lead: Lead) {
+    let inbound = request.inbound(&proxy.site);
+    let mark = proxy.pages.purged.mark(inbound.key.address().as_bytes());
+    match proxy.more(inbound, &object, &lead).await {
+        Ok((incoming, skipped)) => {
+            let pieces = Pieces::new(incoming, proxy.origins.timeouts().piece);
+            let inflow = Inflow { pages: Arc::clone(&proxy.pages), object, lead, mark, is_kept: true };
+            inflow.run(pieces, skipped).await;
+        }
+        Err(lack) => {
+            if matches!(lack, Lack::Changed) {
+                let pages = Arc::clone(&proxy.pages);
+                // A panic in there was told already by its thread.
+                let _ = tokio::task::spawn_blocking(move || pages.forget(&object)).await;
+            }
+            lead.finish(Some(lack));
+        }
+    }
+}
+
+impl Proxy {
+    /// The body of the origin's answer, and how many of its bytes come before the run.
+    async fn more(&self, inbound: Inbound<'_>, object: &Object, lead: &Lead) -> Result<(Incoming, u64), Lack> {
+        let reach = lead.reach();
+        let mut asked = inbound.forwarded_fields(&self.site);
+        validation::make_conditional(&mut asked, &[]);
+        let (Some(wanted), Some(validator)) = (range::request(&[reach]), object.if_range.clone()) else {
+            return Err(Lack::Unaskable);
+        };
+        asked.insert(RANGE, wanted);
+        asked.insert(IF_RANGE, validator);
+        let (target, peer) = (inbound.target(), inbound.peer());
+        let mut response = self.origins.send(Outgoing::get(&target, asked, &peer)).await.map_err(Lack::Fault)?;
+        prepare(inbound.decision, response.status(), response.headers_mut());
+        let skipped = fitting(object, lead, &response)?;
+        Ok((response.into_body(), skipped))
+    }
+}
+
+/// How many bytes of an answer come before the run, if the rest is that of the object.
+fn fitting(object: &Object, lead: &Lead, response: &Response<Incoming>) -> Result<u64, Lack> {
+    let (status, fields, reach) = (response.status(), response.headers(), lead.reach());
+    if reuse::is_failure(status) {
+        return Err(Lack::Fault(Fault::Broken));
+    }
+    let (bytes, skipped) = match status {
+        StatusCode::PARTIAL_CONTENT => match ContentRange::of(fields) {
+            Some(ContentRange::Satisfied { range, .. }) if range == reach => (reach.end - reach.start, 0),
+            _ => return Err(Lack::Changed),
+        },
+        // It gives no parts, but it may be the same.
+        _ => (object.length(), reach.start),
+    };
+    let newer = Gathered::of(status, fields, bytes, true, SystemTime::now());
+    newer.and_then(|newer| object.gathered.combined(&newer)).map(|_| skipped).ok_or(Lack::Changed)
+}
+
+/// Bytes that come in for a run.
+pub(super) struct Inflow {
+    pub(super) pages: Arc<Pages>,
+    pub(super) object: Arc<Object>,
+    pub(super) lead: Lead,
+    /// What was purged when the origin was asked.
+    pub(super) mark: Mark,
+    /// Whether it is stored as it comes.
+    pub(super) is_kept: bool,
+}
+
+impl Inflow {
+    /// Takes a body in whose first bytes come before the run.
+    pub(super) async fn run(mut self, mut pieces: Pieces, skipped: u64) {
+        let lack = self.take_in(&mut pieces, skipped).await.err();
+        self.lead.finish(lack);
+    }
+
+    async fn take_in(&mut self, pieces: &mut Pieces, mut skipped: u64) -> Result<(), Lack> {
+        let (layout, reach) = (self.object.layout, self.lead.reach());
+        let mut at = reach.start;
+        while at < reach.end {
+            let mut piece = match pieces.next().await {
+                Some(Ok(piece)) => piece,
+                Some(Err(error)) => return Err(Lack::Broken(error.kind(), error.to_string())),
+                None => return Err(Lack::Broken(io::ErrorKind::UnexpectedEof, "the answer is too short".to_owned())),
+            };
+            let before = piece.len().min(usize::try_from(skipped).unwrap_or(usize::MAX));
+            piece.advance(before);
+            skipped -= before as u64;
+            while !piece.is_empty() && at < reach.end {
+                let number = layout.fragment_of(at);
+                let end = layout.bytes_of(number).end.min(reach.end);
+                let taken = piece.split_to(piece.len().min((end - at) as usize));
+                at += taken.len() as u64;
+                self.lead.push(taken);
+                if at == end && !self.fragment_is_here(number, reach.end - at).await {
+                    return Ok(());
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// False if it isn't worth to go on: nobody reads any more, and what is left can be asked for when it is wanted.
+    async fn fragment_is_here(&mut self, number: u64, left: u64) -> bool {
+        self.is_kept = self.is_kept && !self.pages.purged.has_come_since(self.mark);
+        let pieces = self.lead.pieces();
+        if self.is_kept && self.keep(number, pieces).await {
+            self.lead.let_go();
+        } else if left > 0 {
+            self.lead.taken().await;
+        }
+        self.lead.is_read() || self.is_kept && left <= NEARLY_ALL_BYTES
+    }
+
+    async fn keep(&self, number: u64, pieces: Vec<Bytes>) -> bool {
+        let (pages, object) = (Arc::clone(&self.pages), Arc::clone(&self.object));
+        let kept = tokio::task::spawn_blocking(move || {
+            pages.has_fragment(&object, number)
+                || pages.keep_fragment(&key_of(&object.prefix, number), &pieces, &object.tags)
+        });
+        kept.await.unwrap_or(false)
+    }
+}

@@ -1,0 +1,95 @@
+//! A body that is stored in fragments on its way to its clients, without a way to ask for more of it: its head comes last.
+
+use std::sync::Arc;
+
+use bytes::Bytes;
+
+use super::layout::{Layout, key_of};
+use crate::serve::head::Kind;
+use crate::serve::proxy::answer::Answer;
+use crate::serve::proxy::pages::Pages;
+use crate::serve::proxy::purged::Mark;
+
+/// What has come and isn't stored yet: less than a fragment, and a piece.
+pub(in crate::serve::proxy) struct Keeping {
+    pages: Arc<Pages>,
+    address: Vec<u8>,
+    answer: Arc<Answer>,
+    mark: Mark,
+    /// How long the body may be.
+    bytes_max: u64,
+    layout: Layout,
+    prefix: Vec<u8>,
+    pending: Vec<Bytes>,
+    pending_bytes: u64,
+    number: u64,
+    is_kept: bool,
+}
+
+impl Keeping {
+    pub(in crate::serve::proxy) fn new(
+        pages: Arc<Pages>,
+        address: Vec<u8>,
+        answer: Arc<Answer>,
+        mark: Mark,
+        bytes_max: u64,
+    ) -> Self {
+        let layout = pages.new_layout(0);
+        let prefix = layout.prefix(&address);
+        let (pending, is_kept) = (Vec::new(), true);
+        Self { pages, address, answer, mark, bytes_max, layout, prefix, pending, pending_bytes: 0, number: 0, is_kept }
+    }
+
+    /// Takes the next bytes. They are not kept any more once the body is longer than may be, or something can't be stored.
+    pub(in crate::serve::proxy) async fn take(mut self, mut piece: Bytes) -> Self {
+        let fragment_bytes = u64::from(self.layout.fragment_bytes);
+        self.layout.length += piece.len() as u64;
+        self.is_kept =
+            self.is_kept && self.layout.length <= self.bytes_max && !self.pages.purged.has_come_since(self.mark);
+        while self.is_kept && !piece.is_empty() {
+            let taken = piece.split_to(piece.len().min((fragment_bytes - self.pending_bytes) as usize));
+            self.pending_bytes += taken.len() as u64;
+            self.pending.push(taken);
+            if self.pending_bytes == fragment_bytes {
+                self = self.store().await;
+            }
+        }
+        self
+    }
+
+    /// None if not all so far is kept.
+    pub(in crate::serve::proxy) fn still_kept(self) -> Option<Self> {
+        self.is_kept.then_some(self)
+    }
+
+    async fn store(mut self) -> Self {
+        let (pages, answer) = (Arc::clone(&self.pages), Arc::clone(&self.answer));
+        let (key, pieces) = (key_of(&self.prefix, self.number), std::mem::take(&mut self.pending));
+        self.pending_bytes = 0;
+        self.number += 1;
+        let kept = tokio::task::spawn_blocking(move || pages.keep_fragment(&key, &pieces, &answer.tags));
+        self.is_kept = kept.await.unwrap_or(false);
+        self
+    }
+
+    /// The body is complete: its last fragment, and its head.
+    pub(in crate::serve::proxy) async fn finish(mut self) {
+        if self.is_kept && self.pending_bytes > 0 {
+            self = self.store().await;
+        }
+        if !self.is_kept {
+            return;
+        }
+        // A panic in there was told already by its thread.
+        let _ = tokio::task::spawn_blocking(move || {
+            let Self { pages, address, answer, mark, layout, .. } = self;
+            if !pages.purged.has_come_since(mark) {
+                pages.keep_as(&address, &answer, Kind::Fragmented(answer.terms, layout), &[Bytes::new()]);
+            }
+            if pages.purged.has_come_since(mark) {
+                pages.store.remove(&address);
+            }
+        })
+        .await;
+    }
+}

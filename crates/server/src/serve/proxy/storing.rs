@@ -1,0 +1,270 @@
+//! Answers that may be stored: as one entry, in fragments, or in fragments of which the first that came are a part.
+
+use std::io;
+use std::ops::Range;
+use std::sync::Arc;
+use std::time::SystemTime;
+
+use bytes::{Bytes, BytesMut};
+use eyewall_http::field::cache_status::{CacheStatus, Forward};
+use eyewall_http::message::{self, Exchange};
+use eyewall_http::precondition::Role;
+use eyewall_http::storing::{self, NotStored, Storable};
+use http::header::{AGE, CONTENT_LENGTH, RANGE};
+use http::{HeaderMap, HeaderValue, Method, Response, StatusCode, Version, response};
+use hyper::body::Incoming;
+
+use super::answer::{Answer, Content};
+use super::fetch::{Asked, arranged};
+use super::fill::Fill;
+use super::fragments::{Came, Object, Opening, Part, Told, is_asked_for};
+use super::inbound::Inbound;
+use super::intake::{Intake, Reader};
+use super::{Ask, Proxy, failed, finish, pages, policy, tags};
+use crate::rules::Applied;
+use crate::serve::NAME;
+use crate::serve::body::Body;
+use crate::serve::head::{Head, Kind};
+use crate::serve::origin::Fault;
+use crate::serve::reply;
+
+/// An answer that may be stored, of which the head has come.
+pub(super) struct Coming {
+    pub(super) head: response::Parts,
+    pub(super) incoming: Incoming,
+    pub(super) storable: Storable,
+    /// How long the whole body is, if that is known.
+    pub(super) length: Option<u64>,
+    /// What of it comes, if not all.
+    pub(super) range: Option<Range<u64>>,
+    /// What the origin said.
+    pub(super) forward_status: StatusCode,
+}
+
+impl Proxy {
+    /// Whether a response may be stored, and as what; else a token that says why not.
+    pub(super) fn judge(
+        &self,
+        inbound: Inbound<'_>,
+        applied: &Applied<'_>,
+        (status, fields): (StatusCode, &HeaderMap),
+        exchange: Exchange,
+    ) -> Result<Storable, &'static str> {
+        if applied.overrides.no_store == Some(true) {
+            return Err("rule");
+        }
+        let request = message::Request { method: &Method::GET, fields: inbound.fields() };
+        let policy = policy::with(&self.policy, &applied.overrides);
+        storing::judge(request, message::Response { status, fields }, exchange, &policy).map_err(NotStored::as_str)
+    }
+
+    /// How long a body may be that is stored as one entry.
+    pub(super) fn entry_bytes_max(&self) -> u64 {
+        self.pages.store.entry_bytes_max().min(self.object_bytes_max())
+    }
+
+    /// How long a body may be that is stored.
+    pub(super) fn object_bytes_max(&self) -> u64 {
+        let most = self.site.settings.cache.object_bytes_max.map_or(u64::MAX, |size| size.0);
+        self.pages.object_bytes_max().min(most)
+    }
+
+    /// A 206 to a request for whole fragments (RFC 9111, section 3.3).
+    pub(super) async fn receive_part(
+        self: &Arc<Self>,
+        inbound: Inbound<'_>,
+        ask: Ask,
+        part: Part,
+        response: Response<Incoming>,
+        asked: Asked<'_>,
+    ) -> Response<Body> {
+        let (mut head, incoming) = response.into_parts();
+        let timeout = self.origins.timeouts().piece;
+        let came = self.came(part, &head.headers, asked.exchange.received);
+        if let Came::Whole(fields) | Came::Part(fields, ..) = &came
+            && let Ok(storable) = self.judge(
+                inbound,
+                &inbound.decision.of_response(StatusCode::OK, fields),
+                (StatusCode::OK, fields),
+                asked.exchange,
+            )
+        {
+            let (length, range) = match &came {
+                Came::Part(_, range, length) => (Some(*length), Some(range.clone())),
+                _ => (fields.get(CONTENT_LENGTH).and_then(|length| length.to_str().ok()?.parse().ok()), None),
+            };
+            self.pages.passes.remove(inbound.key.as_bytes());
+            let forward_status = head.status;
+            (head.status, head.headers) = (StatusCode::OK, fields.clone());
+            let coming = Coming { head, incoming, storable, length, range, forward_status };
+            return self.store(inbound, ask, coming, asked).await;
+        }
+        // The next request for a range goes straight past the volume.
+        self.pages.passes.insert(inbound.key.as_bytes());
+        let status = CacheStatus::forwarded(ask.why).detail("range");
+        if is_asked_for(inbound.fields(), &head.headers) {
+            finish(&mut head.headers, head.version, &status.forward_status(head.status));
+            return reply::response(head.status, head.headers, Body::passed(incoming, timeout));
+        }
+        drop(incoming);
+        self.pass(inbound, status, None).await
+    }
+
+    /// Stores what comes, and answers with it.
+    pub(super) async fn store(
+        self: &Arc<Self>,
+        inbound: Inbound<'_>,
+        ask: Ask,
+        coming: Coming,
+        asked: Asked<'_>,
+    ) -> Response<Body> {
+        let key = inbound.key.as_bytes();
+        let applied = inbound.decision.of_response(coming.head.status, &coming.head.headers);
+        let tags = tags::of_response(&self.site, inbound.key, &applied, &coming.head.headers);
+        let fields = pages::without(coming.head.headers.clone(), &coming.storable.withheld);
+        let (code, kind) = (coming.head.status, Kind::Response(coming.storable.terms));
+        let entry_head = Head { kind, status: code, fields };
+        let whole_bytes_max = match code {
+            StatusCode::OK => self.pages.whole_bytes_max(key, &entry_head, &tags).min(self.object_bytes_max()),
+            _ => self.entry_bytes_max(),
+        };
+        let answer = |content| Answer {
+            status: code,
+            fields: entry_head.fields.clone(),
+            terms: coming.storable.terms,
+            variant: pages::variant(&coming.storable, inbound.fields()),
+            tags: tags.clone(),
+            address_tag: tags::address(&self.site, inbound.key),
+            content,
+        };
+        let length = coming.length.filter(|length| *length > whole_bytes_max && code == StatusCode::OK);
+        let object = length.and_then(|length| {
+            let layout = self.pages.new_layout(length);
+            Object::new(key.to_vec(), layout, &entry_head.fields, asked.exchange.received, tags.clone())
+        });
+        if let Some(object) = object.filter(Object::may_be_asked_for) {
+            let object = Arc::new(object);
+            let answer = Arc::new(answer(Content::Fragments(Arc::clone(&object))));
+            return self.store_in_fragments(inbound, ask, coming, (object, answer), asked);
+        }
+        let intake = Arc::new(Intake::default());
+        let known = coming.length.filter(|length| *length <= whole_bytes_max);
+        let answer = Arc::new(answer(Content::Whole { intake: Arc::clone(&intake), length: known }));
+        self.store_whole(inbound, ask, coming, (intake, answer, whole_bytes_max), asked).await
+    }
+
+    async fn store_whole(
+        self: &Arc<Self>,
+        inbound: Inbound<'_>,
+        ask: Ask,
+        coming: Coming,
+        (intake, answer, whole_bytes_max): (Arc<Intake>, Arc<Answer>, u64),
+        asked: Asked<'_>,
+    ) -> Response<Body> {
+        let Coming { mut head, incoming, storable, length, forward_status, .. } = coming;
+        // Nothing has come yet: whoever asks can read from the start.
+        let reader = intake.reader();
+        if let Some(ticket) = &ask.ticket {
+            ticket.answered(&answer);
+        }
+        let fill = Fill {
+            pages: Arc::clone(&self.pages),
+            key: inbound.key.as_bytes().to_vec(),
+            answer: Arc::clone(&answer),
+            intake,
+            length,
+            whole_bytes_max,
+            object_bytes_max: (head.status == StatusCode::OK).then(|| self.object_bytes_max()),
+            mark: asked.mark,
+            _ticket: ask.ticket,
+        };
+        fill.start(incoming, self.origins.timeouts().piece);
+        let left = storable.terms.fresh_for(SystemTime::now()).as_secs() as i64;
+        let status = CacheStatus::forwarded(ask.why).forward_status(forward_status).stored(true).ttl(left);
+        finish(&mut head.headers, head.version, &status);
+        shared(inbound, &answer, head.headers, reader, asked.exchange).await
+    }
+
+    fn store_in_fragments(
+        self: &Arc<Self>,
+        inbound: Inbound<'_>,
+        ask: Ask,
+        coming: Coming,
+        (object, answer): (Arc<Object>, Arc<Answer>),
+        asked: Asked<'_>,
+    ) -> Response<Body> {
+        let Coming { head, incoming, storable, range, forward_status, .. } = coming;
+        let reach = range.unwrap_or(0..object.length());
+        let status = CacheStatus::forwarded(ask.why).forward_status(forward_status).stored(true);
+        let Some(lead) = Opening::lead(&self.pages, &object, reach) else {
+            return failed(&Fault::Broken, status);
+        };
+        if let Some(ticket) = &ask.ticket {
+            ticket.answered(&answer);
+        }
+        let left = storable.terms.fresh_for(SystemTime::now()).as_secs() as i64;
+        let (code, fields, version) = (head.status, head.headers, head.version);
+        let told = Told { code, fields, received: asked.exchange.received, version, status, left };
+        let response = self.answer_on_its_way(inbound, Arc::clone(&object), told, Some(&lead));
+        let opening = Opening { answer, object, lead, mark: asked.mark, ticket: ask.ticket };
+        opening.start(Arc::clone(&self.pages), incoming, self.origins.timeouts().piece);
+        response
+    }
+
+    /// The answer to a request that waited for another one's. `None` if the start of the body is gone.
+    pub(super) async fn follow(
+        self: &Arc<Self>,
+        inbound: Inbound<'_>,
+        answer: &Arc<Answer>,
+        why: Forward,
+    ) -> Option<Response<Body>> {
+        let now = SystemTime::now();
+        let mut fields = answer.fields.clone();
+        fields.insert(AGE, HeaderValue::from(answer.terms.age(now).as_secs()));
+        let status = CacheStatus::forwarded(why).forward_status(answer.status).stored(true).collapsed(true);
+        match &answer.content {
+            Content::Whole { intake, .. } => {
+                let reader = intake.reader()?;
+                status.append_to(&mut fields, NAME);
+                let exchange = Exchange { requested: now, received: now };
+                Some(shared(inbound, answer, fields, Some(reader), exchange).await)
+            }
+            Content::Fragments(object) => {
+                let left = answer.terms.fresh_for(now).as_secs() as i64;
+                let (code, version) = (answer.status, Version::HTTP_11);
+                let told = Told { code, fields, received: now, version, status, left };
+                Some(self.answer_on_its_way(inbound, Arc::clone(object), told, None))
+            }
+        }
+    }
+}
+
+/// A body that comes: as it comes, or when all of it is there, if only ranges of it are wanted.
+async fn shared(
+    inbound: Inbound<'_>,
+    answer: &Answer,
+    fields: HeaderMap,
+    reader: Option<Reader>,
+    exchange: Exchange,
+) -> Response<Body> {
+    let Some(reader) = reader else { return arranged(inbound, answer.status, fields, Body::empty(), exchange) };
+    let is_short = matches!(answer.content, Content::Whole { length: Some(_), .. });
+    if !is_short || !inbound.fields().contains_key(RANGE) {
+        return arranged(inbound, answer.status, fields, Body::shared(reader), exchange);
+    }
+    match whole(reader).await {
+        Ok(value) => {
+            reply::representation(Role::Cache, inbound.parts, answer.status, fields, exchange.received, &value)
+        }
+        Err(_) => failed(&Fault::Broken, CacheStatus::forwarded(Forward::Miss)),
+    }
+}
+
+/// All of a body that is known to be short.
+async fn whole(mut reader: Reader) -> io::Result<Bytes> {
+    let mut bytes = BytesMut::new();
+    while let Some(piece) = std::future::poll_fn(|context| reader.poll_next(context)).await {
+        bytes.extend_from_slice(&piece?);
+    }
+    Ok(bytes.freeze())
+}

@@ -1,0 +1,95 @@
+"""The documentation of Python, a tree of a thousand files: served as a folder, and by an origin behind the cache."""
+import collections
+import html
+import re
+import sys
+import urllib.parse
+
+import unpacked
+from servers import Server, free_port
+from visitor import Visitor, expect
+
+# All of the tree has to stay in it: what is asked for again is to be found there.
+VOLUME_SIZE = "256M"
+# Where more of the pages than this aren't found by links, links weren't followed.
+UNLINKED_SHARE_MAX = 0.1
+LINK = re.compile(r"<[a-z][^<>]*\s(?:href|src)=[\"']?([^\"'\s>]+)")
+
+
+def as_folder(ground):
+    """the documentation of Python as a folder comes as its files are, the second time from the volume"""
+    tree = unpacked.python_doc(ground.kept)
+    _crawled_twice(tree, _served(ground, "root", "--root", tree))
+
+
+def behind_the_cache(ground):
+    """the same from an origin comes as its files are, the second time from the volume"""
+    tree, port = unpacked.python_doc(ground.kept), free_port()
+    origin = Server("python", [sys.executable, "-m", "http.server", "--bind", "127.0.0.1", "--directory", tree, port],
+                    ground.scratch, port=port)
+    ground.running.append(origin)
+    _crawled_twice(tree, _served(ground, "proxy", "--origin", origin.url))
+
+
+def _served(ground, name, *source):
+    command = [ground.program, "serve", "--listen", "127.0.0.1:0", "--size", VOLUME_SIZE, *source]
+    server = Server(name, command, ground.scratch)
+    ground.running.append(server)
+    return server.url
+
+
+def _crawled_twice(tree, url):
+    files = {f"/{path.relative_to(tree).as_posix()}": path for path in tree.rglob("*") if path.is_file()}
+    # Names that begin with a dot are nobody's business.
+    files = {path: file for path, file in files.items() if "/." not in path}
+    visitor = Visitor(url)
+    linked = _linked(files, visitor)
+    found = {path for path in linked if _file(files, path)}
+    pages = {path for path in files if path.endswith(".html")}
+    unlinked = pages - found
+    expect(len(unlinked) <= len(pages) * UNLINKED_SHARE_MAX, f"{len(unlinked)} of {len(pages)} pages aren't linked to")
+    # Since the pages are the same to the byte, their links are, too.
+    for path in linked:
+        reply = _compared(files, visitor, path)
+        expect(path not in found or reply.is_hit, "the second time it is a hit", reply)
+    # The texts that the pages are made of, to which Debian's have no links.
+    rest = sorted(files.keys() - found)
+    for path in rest:
+        _compared(files, visitor, path)
+        reply = _compared(files, visitor, path)
+        expect(reply.is_hit, "the second time it is a hit", reply)
+    print(f"    {len(found)} files by links, {len(linked) - len(found)} links to none, {len(rest)} files more", flush=True)
+
+
+def _linked(files, visitor):
+    """The paths that links lead to, from the index on, each compared with its file when it is found."""
+    found, todo = ["/"], collections.deque(["/"])
+    seen = set(found)
+    while todo:
+        path = todo.popleft()
+        reply = _compared(files, visitor, path)
+        if reply.status == 200 and reply.field("content-type").startswith("text/html"):
+            new = [link for link in _links(path, reply.text) if link not in seen]
+            seen.update(new)
+            found.extend(new)
+            todo.extend(new)
+    return found
+
+
+def _file(files, path):
+    return files.get(path + "index.html" if path.endswith("/") else path)
+
+
+def _compared(files, visitor, path):
+    """The reply for a path, which is that of its file."""
+    file, reply = _file(files, path), visitor.get(urllib.parse.quote(path))
+    expect(reply.status == (200 if file else 404), "what is a file is found, and nothing else is", reply)
+    expect(file is None or reply.body == file.read_bytes(), "the bytes are those of the file", reply)
+    return reply
+
+
+def _links(path, text):
+    """The paths on the same server that a page links to, decoded, in their order."""
+    links = {html.unescape(link) for link in LINK.findall(text)}
+    there = (urllib.parse.urlsplit(urllib.parse.urljoin(f"http://here{path}", link)) for link in links)
+    return sorted({urllib.parse.unquote(url.path) for url in there if url.scheme == "http" and url.netloc == "here"})

@@ -1,0 +1,89 @@
+"""The site behind Eyewall, and what people do to it."""
+import json
+import secrets
+import string
+import subprocess
+
+from servers import Failed, Server
+from visitor import Visitor, expect
+from wordpress import HOST, a_post
+
+VOLUME_SIZE = "64M"
+CONFIGURATION = string.Template("""\
+[server]
+listen = ["127.0.0.1:0"]
+
+[cache]
+path = "$volume"
+size = "$size"
+
+[[site]]
+hosts = ["$host"]
+origins = ["$origin"]
+preset = "wordpress"
+""")
+
+
+class Stage:
+    def __init__(self, site, program, scratch, running):
+        self.site, self.program = site, program
+        self.volume = scratch / "site.eye"
+        # What no page for everybody may show.
+        self.secrets = site.secrets_of_users()
+        file = scratch / "eyewall.toml"
+        file.write_text(CONFIGURATION.substitute(volume=self.volume, size=VOLUME_SIZE, host=HOST, origin=site.url))
+        self.server = Server("eyewall", [program, "serve", "--config", file], scratch)
+        running.append(self.server)
+
+    def visitor(self, directly=False):
+        """Somebody who was never here; through the cache, or past it."""
+        return Visitor(self.site.url if directly else self.server.url, HOST)
+
+    def logged_in(self, user):
+        visitor = self.visitor()
+        visitor.log_in(user)
+        return visitor
+
+    def hit(self, visitor, path):
+        """Asks until the page comes from the cache, which is the second time where nobody else asks."""
+        for _ in range(10):
+            reply = visitor.get(path)
+            if reply.is_hit:
+                return reply
+        raise Failed(f"asked again and again, it is no hit; {reply}")
+
+    def purge(self, path):
+        """The page of this path, in all its variants; and what lies below it."""
+        self._purge("--prefix", f"http://{HOST}{path}")
+
+    def purge_all(self):
+        self._purge("--all")
+
+    def _purge(self, *what):
+        # By the tool, which acts on the volume beside the server that serves from it.
+        command = [self.program, "purge", "--cache", self.volume, *what]
+        done = subprocess.run(command, capture_output=True, text=True, check=False)
+        expect(done.returncode == 0, f"eyewall purge: {done.stderr.strip()}")
+
+    def edit(self, post):
+        """As the editor of WordPress does; the post has another mark then."""
+        editor = self.logged_in(self.site.editor)
+        nonce = editor.get("/wp-admin/admin-ajax.php?action=rest-nonce").text
+        after = a_post(post.name)
+        change = json.dumps({"content": after.content()})  # tidy: word, the library's
+        reply = editor.ask("POST", f"/wp-json/wp/v2/posts/{post.number}", change.encode(),
+                           content_type="application/json", x_wp_nonce=nonce)
+        expect(reply.status == 200 and after.mark in reply.text, f"{post.name} is edited", reply)
+        post.mark = after.mark
+
+    def comment(self, visitor, post):
+        """A visitor leaves a comment, and lets their name be kept in a cookie. What is said, and the address given."""
+        said, mail = f"said{secrets.token_hex(6)}", f"visitor.{secrets.token_hex(6)}@site.test"
+        self.secrets.append(mail)
+        reply = visitor.post("/wp-comments-post.php", {
+            "comment": said, "author": "Somebody", "email": mail, "url": "", "submit": "Post Comment",
+            "comment_post_ID": post.number, "comment_parent": 0, "wp-comment-cookies-consent": "yes",
+        })
+        expect(reply.status == 302 and f"/{post.name}/" in reply.field("location"), "a comment is taken", reply)
+        expect(visitor.has_cookie("comment_author_email_"), "its cookie is set", reply)
+        return said, mail

@@ -1,0 +1,142 @@
+"""A WordPress with its database in a folder of its own: Debian's files, a MariaDB without a port, and PHP's web server."""
+import dataclasses
+import json
+import os
+import pathlib
+import pwd
+import secrets
+import shutil
+import subprocess
+
+import unpacked
+from servers import Failed, Server, free_port, program
+
+HERE = pathlib.Path(__file__).resolve().parent
+HOST = "site.test"
+WORKERS = 6
+POSTS = 12
+# The post whose page sets a cookie, and how the cookie's value begins; see plugin.php.
+SETS_COOKIE = "post-7"
+VISIT_MARK = "visit-of-"
+
+
+@dataclasses.dataclass
+class User:
+    """Who can log in. The name of who writes nothing is shown to nobody else: it betrays a page that has gone astray."""
+
+    login: str
+    name: str
+    password: str
+    mail: str
+
+
+@dataclasses.dataclass
+class Post:
+    """What is written; the mark stands in its text and nowhere else."""
+
+    name: str
+    title: str
+    mark: str
+    status: str = "publish"
+    password: str = ""
+    number: int = 0
+
+    def content(self):
+        return f"<!-- wp:paragraph -->\n<p>{self.mark}</p>\n<!-- /wp:paragraph -->"
+
+
+def a_user(login):
+    token = secrets.token_hex(6)
+    return User(login, f"{login.capitalize()} {token}", secrets.token_hex(12), f"{login}.{token}@site.test")
+
+
+def a_post(name, **more):
+    return Post(name, name.replace("-", " ").capitalize(), f"mark{secrets.token_hex(6)}", **more)
+
+
+class WordPress:
+    """The running site. `url` is its server's, which has to be asked for HOST."""
+
+    def __init__(self, scratch, kept, running):
+        self.scratch, self.folder = scratch, scratch / "wordpress"
+        self.editor, self.users = a_user("editor"), [a_user("ada"), a_user("bob")]
+        self.posts = [a_post(f"post-{number}") for number in range(POSTS)]
+        self.locked = a_post("locked-post", password=secrets.token_hex(6))
+        self.draft = a_post("draft-post", status="draft")
+        self.environment = {
+            "SITES_HOST": HOST, "SITES_SETS_COOKIE": SETS_COOKIE, "SITES_VISIT_MARK": VISIT_MARK,
+            "SITES_SECRET": secrets.token_hex(16), "SITES_DATABASE": str(scratch / "db.sock"),
+            "SITES_MADE": str(scratch / "made.txt"), "PHP_CLI_SERVER_WORKERS": str(WORKERS),
+        }
+        self._lay_out(kept)
+        running.append(self._database())
+        self._install()
+        php = self._php()
+        running.append(php)
+        self.url = php.url
+
+    def secrets_of_users(self):
+        """What belongs to one user each, and to no page that others see."""
+        # The editor's name stands below what they have written.
+        return [self.editor.mail, *(text for user in self.users for text in (user.name, user.mail))]
+
+    def made(self, path):
+        """How often the page of this path was made."""
+        return (self.scratch / "made.txt").read_text().splitlines().count(path)
+
+    def _lay_out(self, kept):
+        # What others have packaged it links to, and nothing else. Its own configuration would look for its database in /etc.
+        shutil.copytree(unpacked.wordpress(kept), self.folder, ignore=_dangling)
+        shutil.copyfile(HERE / "wp-config.php", self.folder / "wp-config.php")
+        plugins = self.folder / "wp-content/mu-plugins"
+        plugins.mkdir()
+        shutil.copyfile(HERE / "plugin.php", plugins / "plugin.php")
+
+    def _database(self):
+        data, user = self.scratch / "db", pwd.getpwuid(os.geteuid()).pw_name
+        _run([program("mariadb-install-db"), "--no-defaults", f"--datadir={data}", f"--user={user}",
+              "--auth-root-authentication-method=normal", "--skip-test-db"])
+        socket = self.scratch / "db.sock"
+        return Server("mariadbd", [
+            program("mariadbd"), "--no-defaults", f"--datadir={data}", f"--socket={socket}", f"--user={user}",
+            f"--pid-file={self.scratch / 'db.pid'}", "--skip-networking", "--innodb-buffer-pool-size=64M",
+            # What is lost with the machine is no loss here.
+            "--innodb-flush-log-at-trx-commit=0", "--skip-log-bin",
+        ], self.scratch, port=socket)
+
+    def _install(self):
+        posts = [*self.posts, self.locked, self.draft]
+        wanted = {
+            "title": "Behind the eyewall",
+            "editor": dataclasses.asdict(self.editor),
+            "users": [dataclasses.asdict(user) for user in self.users],
+            "posts": [dataclasses.asdict(post) | {"content": post.content()} for post in posts],
+        }
+        as_json = json.dumps(wanted)  # tidy: word, the library's
+        said = _run([program("php"), HERE / "set_up.php"], as_json, self.folder, self.environment)
+        try:
+            numbers = json.loads(said.splitlines()[-1])
+        except (ValueError, IndexError):
+            raise Failed(f"WordPress could not be installed: {said.strip()[-2000:]}") from None
+        for post in posts:
+            post.number = numbers[post.name]
+
+    def _php(self):
+        port = free_port()
+        return Server("php", [
+            program("php"), "-d", "opcache.enable_cli=1", "-d", "display_errors=0", "-d", "log_errors=1",
+            "-S", f"127.0.0.1:{port}", "-t", self.folder, HERE / "router.php",
+        ], self.scratch, port=port, environment=self.environment)
+
+
+def _dangling(folder, names):
+    return [name for name in names if not (pathlib.Path(folder) / name).exists()]
+
+
+def _run(command, given="", folder=None, environment=None):
+    done = subprocess.run(list(map(str, command)), input=given, cwd=folder, capture_output=True, text=True, check=False,
+                          env=os.environ | (environment or {}))
+    if done.returncode != 0:
+        said = (done.stdout + done.stderr).strip()[-2000:]
+        raise Failed(f"{pathlib.Path(command[0]).name} failed: {said}")
+    return done.stdout
