@@ -58,7 +58,7 @@ pub fn lifetime(response: Response<'_>, control: &Control, received: SystemTime,
 }
 
 /// What the origin says.
-fn explicit(fields: &HeaderMap, control: &Control, received: SystemTime) -> Option<Lifetime> {
+pub(crate) fn explicit(fields: &HeaderMap, control: &Control, received: SystemTime) -> Option<Lifetime> {
     let directives = &control.directives;
     if let Some(seconds) = directives.s_maxage {
         Some(Lifetime { seconds, overdue_seconds: 0, source: Source::SMaxage })

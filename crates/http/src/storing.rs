@@ -1,5 +1,7 @@
 //! Whether a shared cache may store a response (RFC 9111, section 3), and on which terms it is used again.
 
+use std::time::SystemTime;
+
 use http::header::{
     AUTHORIZATION, CONTENT_LOCATION, CONTENT_RANGE, CONTENT_TYPE, DATE, ETAG, EXPIRES, LAST_MODIFIED, SET_COOKIE, VARY,
 };
@@ -34,8 +36,7 @@ pub struct Storable {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum NotStored {
-    /// The method's answers aren't stored, those to a POST not without a lifetime that the origin names. A HEAD may update what a
-    /// GET has stored.
+    /// The method's answers aren't stored. A HEAD may update what a GET has stored, and see [`is_answer_to_get`].
     Method,
     /// The request forbids it.
     RequestNoStore,
@@ -107,11 +108,6 @@ pub fn judge(
         return Err(NotStored::Vary);
     }
     let lifetime = freshness::lifetime(response, &control, exchange.received, policy);
-    // Of a POST only what the origin itself names (RFC 9110, section 9.3.3).
-    let is_named = lifetime.is_some_and(|lifetime| !matches!(lifetime.source, Source::Policy | Source::Heuristic));
-    if request.method == Method::POST && !is_named {
-        return Err(NotStored::Method);
-    }
     let is_cacheable = lifetime.is_some() || policy.is_cacheable(response.status) || control.directives.public;
     if !is_cacheable {
         return Err(NotStored::NoLifetime);
@@ -124,19 +120,21 @@ pub fn judge(
 
 /// Whether the answer to this method may be stored. One that the caller keys by its content is added here.
 fn is_storable_method(method: &Method) -> bool {
-    method == Method::GET || method == Method::POST
+    method == Method::GET
 }
 
-/// Whether the answer to a POST for `target` is what a GET for it would get (RFC 9110, section 9.3.3): it says so by
-/// `Content-Location`. `target` has scheme and authority.
-pub fn is_answer_to_get(target: &Uri, response: Response<'_>) -> bool {
+/// Whether the answer to a POST for `target` may be stored as that to a GET for it (RFC 9110, section 9.3.3), if [`judge`] lets a
+/// GET's be stored: the origin says so by `Content-Location`, and names a lifetime itself. `target` has scheme and authority.
+pub fn is_answer_to_get(target: &Uri, response: Response<'_>, received: SystemTime, policy: &Policy) -> bool {
     let mut lines = response.fields.get_all(CONTENT_LOCATION).iter();
-    match (lines.next(), lines.next()) {
-        (Some(line), None) if response.status.is_success() => {
+    let is_of_target = match (lines.next(), lines.next()) {
+        (Some(line), None) => {
             invalidation::of_same_origin(target, line.as_bytes().trim_ascii()).is_some_and(|uri| uri == *target)
         }
         _ => false,
-    }
+    };
+    let control = Control::of(response.fields, &policy.targets);
+    is_of_target && response.status.is_success() && freshness::explicit(response.fields, &control, received).is_some()
 }
 
 fn check_status(response: Response<'_>, directives: &ResponseDirectives) -> Result<(), NotStored> {

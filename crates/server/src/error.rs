@@ -152,6 +152,43 @@ pub enum Error {
         /// What the system said.
         source: io::Error,
     },
+    /// The server can't be administered where it was to be.
+    #[error("can't be administered at {place}: {source}")]
+    Admin {
+        /// The path of a socket, or an address.
+        place: String,
+        /// What the system said.
+        source: io::Error,
+    },
+    /// A file that was to hold a token.
+    #[error("can't use the token in {}: {source}; it is one word, such as `openssl rand -hex 32` writes", path.display())]
+    TokenFile {
+        /// What the configuration or `--token-file` named.
+        path: PathBuf,
+        /// What the system said.
+        source: io::Error,
+    },
+    /// Nobody to ask, or no answer.
+    #[error(
+        "no answer from a server at {server}: {source}; is `eyewall serve` running there, with --admin or [server.admin] \
+         in its configuration?"
+    )]
+    NoServer {
+        /// What `--server` named.
+        server: String,
+        /// What went wrong.
+        source: io::Error,
+    },
+    /// A running server didn't do what it was asked for.
+    #[error("the server at {server} refused: {words}")]
+    Refused {
+        /// What `--server` named.
+        server: String,
+        /// The status of its answer.
+        status: u16,
+        /// Its words.
+        words: String,
+    },
     /// The folder of `--root` can't be served.
     #[error("can't serve the folder {}: {source}", path.display())]
     Root {
@@ -217,6 +254,7 @@ impl Error {
             | Self::Memory { .. }
             | Self::Config { .. }
             | Self::Flags(_)
+            | Self::Refused { status: 400 | 413 | 421, .. }
             | Self::Cache(
                 Engine::KeyEmpty
                 | Engine::KeyTooLong { .. }

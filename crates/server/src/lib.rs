@@ -9,7 +9,7 @@
 //! eyewall stat   --cache site.eye                 how the volume is doing
 //! eyewall top    --cache site.eye                 the same, live
 //! eyewall map    --cache site.eye                 what lies where
-//! eyewall purge  --cache site.eye --tag TAG       purge entries; also by --prefix, or --all
+//! eyewall purge  --cache site.eye --tag TAG       purge entries; also by --prefix, or --all; with --server, a running one's
 //! eyewall verify --cache site.eye                 is it sound?           exit 0, or 6 if it is not
 //! eyewall export --cache site.eye FILE            write all entries; `import` takes them
 //! eyewall serve  --cache site.eye --origin URL    answer HTTP from it
@@ -89,7 +89,10 @@ fn dispatch(arguments: &Arguments) -> Result<Outcome, Error> {
         Verb::Stat(stat) => tools::stat::run(volume::named(cache)?, stat),
         Verb::Top(top) => tools::top::run(volume::named(cache)?, top),
         Verb::Map(map) => tools::map::run(volume::named(cache)?, map),
-        Verb::Purge(purge) => tools::purge::run(volume::named(cache)?, purge),
+        Verb::Purge(purge) => match &purge.server {
+            Some(server) => tools::purge_server::run(server, purge),
+            None => tools::purge::run(volume::named(cache)?, purge),
+        },
         Verb::Sweep(upkeep) => tools::upkeep::sweep(volume::named(cache)?, upkeep),
         Verb::Resize(wanted) => tools::resize::resize(volume::named(cache)?, wanted),
         Verb::Sync(upkeep) => tools::upkeep::sync(volume::named(cache)?, upkeep),

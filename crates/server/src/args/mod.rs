@@ -15,7 +15,7 @@ use crate::config::names::HostHeader;
 use crate::config::settings::{AccessLog, LogFormat};
 use crate::serve::OriginUrl;
 use crate::units::{parse_duration, parse_mode, parse_size};
-pub use operate::{Check, Export, Import, Map, Purge, PutBeside, Resize, Top, Upkeep, Verify};
+pub use operate::{Check, Export, Import, Map, Purge, PutBeside, Resize, ServerPlace, Top, Upkeep, Verify};
 
 const AFTER_HELP: &str = "\
 Exit codes: 0 done or hit, also if the reader of the output went away; 1 the key is not there; 2 a wrong command line or \
@@ -36,6 +36,8 @@ origin, and what they change is asked for anew. Upgrades, such as to WebSocket, 
 
 Where --origin is given several times, each request goes to the next of them; one that fails three times in a row is left \
 out for a time. A path of an origin goes before that of each request.
+
+PURGE removes what is stored of an address; it is allowed from this machine only. --admin takes more: `eyewall purge --server`.
 
 Files are answered to GET and HEAD, whole or in ranges; other methods get 405, or go to the origin if there is one.
 
@@ -93,7 +95,7 @@ pub enum Verb {
     Top(Top),
     /// Show what lies where in the volume: live, held, dead, filler, free
     Map(Map),
-    /// Purge entries by tag, by prefix, or all of them
+    /// Purge entries by tag, by prefix, or all; of a running server by URL and host, too
     #[command(after_help = operate::PURGE_AFTER_HELP)]
     Purge(Purge),
     /// Drop what is purged or over, so that its bytes can be used again
@@ -250,7 +252,7 @@ pub struct Serve {
     /// Serve as this file says, which no other flag but --cache goes with; `eyewall check` looks for mistakes in it
     #[arg(long, value_name = "FILE", conflicts_with_all = [
         "listen", "workers", "root", "origin", "origin_ca", "origin_host", "origin_timeout", "size", "store_set_cookie",
-        "access_log", "access_log_format",
+        "access_log", "access_log_format", "admin",
     ])]
     pub config: Option<PathBuf>,
     /// Address and port, any number of times; port 0 takes any free one
@@ -280,6 +282,9 @@ pub struct Serve {
     /// Store responses that set a cookie, too: for origins whose cookies are the same for everybody
     #[arg(long)]
     pub store_set_cookie: bool,
+    /// Take purges and tell the status at this Unix socket, which only this user may open; for `eyewall purge --server`
+    #[arg(long, value_name = "SOCKET")]
+    pub admin: Option<PathBuf>,
     /// Log each request into this file, which SIGUSR1 has opened anew; `-` is standard output
     #[arg(long, value_name = "FILE")]
     pub access_log: Option<PathBuf>,

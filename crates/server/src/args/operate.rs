@@ -1,10 +1,13 @@
 //! The command lines of the verbs by which an operator looks after a volume.
 
 use std::ffi::OsString;
+use std::fmt;
 use std::path::PathBuf;
+use std::str::FromStr;
 use std::time::Duration;
 
 use clap::{ArgGroup, Args};
+use http::uri::Authority;
 
 use crate::units::{parse_duration, parse_size};
 
@@ -14,7 +17,12 @@ written); 5 a negative entry says that there is nothing, and why (standard error
 
 pub(super) const PURGE_AFTER_HELP: &str = "\
 A purge takes the time of a few stores, however many entries it means. What is being put meanwhile is purged, too, if the \
-work on it began before. The bytes are given back as puts go on; --sweep gives them back now.";
+work on it began before. The bytes are given back as puts go on; --sweep gives them back now.
+
+With --server it is the server that purges. It knows of its sites: --url takes an address with all that is stored of it, --tag \
+takes tags as the origin gave them, and a --prefix is one of addresses and names a whole host, such as \
+http://example.org/shop/. --cache and EYEWALL_CACHE don't count then: the server knows its volume. An address of which nothing is \
+stored is no error.";
 
 pub(super) const VERIFY_AFTER_HELP: &str = "\
 Exit codes: 0 the volume is sound; 6 something contradicts the format, whether or not it was repaired; 3 it could not be \
@@ -51,9 +59,21 @@ pub struct Check {
 
 /// `eyewall purge`
 #[derive(Debug, Args)]
-#[command(group = ArgGroup::new("what").required(true).multiple(true).args(["tag", "prefix", "all"]))]
+#[command(group = ArgGroup::new("what").required(true).multiple(true).args(["tag", "prefix", "all", "url", "host"]))]
 #[expect(clippy::struct_excessive_bools, reason = "each is a flag of the command line")]
 pub struct Purge {
+    /// Ask this running server: the path of its socket, or `http://127.0.0.1:PORT`
+    #[arg(long, value_name = "SERVER", conflicts_with = "sweep")]
+    pub server: Option<ServerPlace>,
+    /// The file with the token that a server wants which has a port
+    #[arg(long, value_name = "FILE", requires = "server")]
+    pub token_file: Option<PathBuf>,
+    /// An address, such as `http://example.org/page`, with all its variants; any number of times, with --server
+    #[arg(long, value_name = "URL", requires = "server")]
+    pub url: Vec<String>,
+    /// All of a host, or with --tag what of its site carries the tag; with --server
+    #[arg(long, value_name = "HOST", requires = "server", conflicts_with_all = ["url", "prefix", "all"])]
+    pub host: Option<String>,
     /// Entries that carry this tag; any number of times
     #[arg(long, value_name = "TAG")]
     pub tag: Vec<String>,
@@ -61,7 +81,7 @@ pub struct Purge {
     #[arg(long, value_name = "PREFIX")]
     pub prefix: Vec<OsString>,
     /// All entries
-    #[arg(long, conflicts_with_all = ["tag", "prefix"])]
+    #[arg(long, conflicts_with_all = ["tag", "prefix", "url"])]
     pub all: bool,
     /// They become stale, and may be used until they are replaced or their stale time is over
     #[arg(long)]
@@ -72,6 +92,45 @@ pub struct Purge {
     /// One JSON object
     #[arg(long)]
     pub json: bool,
+}
+
+/// Where a running server is administered.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum ServerPlace {
+    /// A Unix socket.
+    Socket(PathBuf),
+    /// Host and port.
+    Address(String),
+}
+
+impl FromStr for ServerPlace {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        let Some((scheme, rest)) = text.split_once("://") else {
+            return if text.is_empty() {
+                Err("give a path or a URL".to_owned())
+            } else {
+                Ok(Self::Socket(text.into()))
+            };
+        };
+        let authority = rest.strip_suffix('/').unwrap_or(rest);
+        match authority.parse::<Authority>() {
+            Ok(found) if scheme == "http" && found.port().is_some() && !authority.contains('@') => {
+                Ok(Self::Address(authority.to_owned()))
+            }
+            _ => Err("give the path of a socket, or a URL such as http://127.0.0.1:8081".to_owned()),
+        }
+    }
+}
+
+impl fmt::Display for ServerPlace {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Socket(path) => path.display().fmt(formatter),
+            Self::Address(authority) => write!(formatter, "http://{authority}"),
+        }
+    }
 }
 
 /// `eyewall verify`

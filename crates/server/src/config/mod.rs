@@ -32,7 +32,7 @@ use toml::Spanned;
 use crate::args;
 use problem::Fault;
 pub use problem::{Place, Problem};
-pub use settings::{Server, Settings, Volume};
+pub use settings::{Admin, Server, Settings, Volume};
 use site::{OriginSettings, Tls};
 pub use sites::{Site, Sites};
 use value::{Period, SizeWithin, Within};
@@ -118,6 +118,10 @@ impl Settings {
         let mut settings = Self::default();
         settings.server.listen = flags.listen.iter().map(|address| Spanned::new(0..0, *address)).collect();
         settings.server.workers = flags.workers.map(|workers| Within(workers.get().into()));
+        settings.server.admin = flags
+            .admin
+            .as_deref()
+            .map(|socket| Spanned::new(0..0, Admin { socket: Some(nowhere(socket)), ..Admin::default() }));
         settings.server.access_log = flags.access_log().map(|log| Spanned::new(0..0, log));
         settings.cache.path = cache.map(nowhere);
         settings.cache.size = flags.size.map(SizeWithin);

@@ -26,7 +26,7 @@ use std::borrow::Cow;
 use globset::GlobSet;
 use http::header::COOKIE;
 use http::request::Parts;
-use http::{HeaderMap, HeaderName, StatusCode};
+use http::{HeaderMap, HeaderName, Request, StatusCode, Uri};
 use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, percent_encode};
 
 use crate::config::names::Glob;
@@ -34,7 +34,7 @@ use crate::config::presets::TRACKERS;
 use crate::config::{Site, site};
 pub use host::RequestHost;
 pub(crate) use host::is_host;
-pub(crate) use normal::decoded;
+pub(crate) use normal::{decoded, unescaped};
 
 /// The longest key: the engine's limit of 65,535 bytes, less room for what tells the variants of an answer apart.
 pub const KEY_BYTES_MAX: usize = 0xffff - 1024;
@@ -270,6 +270,17 @@ impl CacheKey {
             return Err(KeyError::TooLong);
         }
         Ok(Self { text, authority_start, path_start, path_end, target_end })
+    }
+
+    /// The key of an address of `site`, without further parts. Of `address` path and query count, and the scheme if it has
+    /// one.
+    ///
+    /// # Errors
+    /// As [`CacheKey::of`].
+    pub fn of_address(site: &Site, host: &RequestHost, scheme: Scheme, address: Uri) -> Result<Self, KeyError> {
+        let mut request = Request::new(());
+        *request.uri_mut() = address;
+        Self::of(site, host, scheme, &request.into_parts().0)
     }
 
     /// The key, as the engine takes it.

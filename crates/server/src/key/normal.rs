@@ -42,7 +42,7 @@ pub(super) fn push_path(key: &mut String, path: &str) -> Result<(), KeyError> {
 
 /// Escapes of unreserved characters decoded, all others in capitals. A percent sign that begins no escape is an error: what
 /// it would stand for depends on who reads it.
-fn unescaped(path: &str) -> Result<Cow<'_, str>, KeyError> {
+pub(crate) fn unescaped(path: &str) -> Result<Cow<'_, str>, KeyError> {
     if !path.contains('%') {
         return Ok(Cow::Borrowed(path));
     }

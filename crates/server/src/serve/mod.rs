@@ -3,9 +3,11 @@
 //! ```text
 //! listen/     sockets, workers, connections, the end of it all
 //!   service   one request in: its site, its key; one response out
+//!     purge/  PURGE, and what purges mean
 //!     files/  --root: what the folder has, what is known of it, loading
 //!     proxy/  --origin: select, decide, ask, fill               origin/
 //!       store the volume: stored responses in and out           head
+//! admin/      purges and status, for who looks after the server
 //! ```
 //! `log/` writes a line for each request, from where a connection has its head until its response has left.
 //! What may be stored and used again says `eyewall-http`.
@@ -17,6 +19,7 @@
 //! # What is absent
 //! HTTPS to clients, so that all keys begin with `http:`. Ranges of what isn't stored that count from the end, and several at once: they go past the volume.
 
+mod admin;
 mod body;
 mod fields;
 mod files;
@@ -25,6 +28,7 @@ mod listen;
 mod log;
 mod origin;
 mod proxy;
+mod purge;
 mod reply;
 mod service;
 mod shared;
@@ -42,6 +46,7 @@ use tracing::Level;
 use crate::config::settings::CACHE_SIZE_DEFAULT;
 use crate::config::{self, Config, Volume};
 use crate::{Error, Outcome, args, units, volume};
+use admin::Admin;
 use log::Log;
 pub use origin::{OriginUrl, TrustError};
 use service::Service;
@@ -59,13 +64,16 @@ pub(crate) fn run(cache: Option<&Path>, serve: &args::Serve) -> Result<Outcome, 
     let workers = config.server.workers.as_ref().map_or_else(processors, |workers| workers.0 as usize);
     let shared = Arc::new(Shared::new(config, &cache)?);
     let sockets = listen::Sockets::bind(&listen, workers)?;
+    let admin = shared.config.server.admin.as_ref();
+    let admin = admin.map(|settings| Admin::bind(settings.get_ref(), &shared, &cache)).transpose()?;
+    let place = admin.as_ref().map(Admin::place);
     let announced = Arc::clone(&shared);
-    let ready = |addresses: &[SocketAddr]| announce(addresses, &announced, &cache);
+    let ready = |addresses: &[SocketAddr]| announce(addresses, &announced, place.as_deref(), &cache);
     let server = &announced.config.server;
     // It writes what is left when it is dropped, behind the last connection.
     let log = server.access_log.as_ref().map(|log| Log::start(log.get_ref())).transpose()?;
     let lines = log.as_ref().map(Log::lines);
-    listen::run(sockets, &server.limits, lines.as_ref(), move || Service::new(&shared), ready)?;
+    listen::run(sockets, admin, &server.limits, lines.as_ref(), move || Service::new(&shared), ready)?;
     Ok(Outcome::Done)
 }
 
@@ -112,14 +120,18 @@ fn open_cache(volume: &Volume) -> Result<Cache, Error> {
 }
 
 /// Tells people and scripts what was started; the first line is for scripts, too.
-fn announce(addresses: &[SocketAddr], shared: &Shared, cache: &Cache) {
+fn announce(addresses: &[SocketAddr], shared: &Shared, admin: Option<&str>, cache: &Cache) {
     let mut text = String::new();
     for address in addresses {
         let _ = writeln!(text, "listening on http://{address}/");
     }
     let place = cache.path().map_or_else(|| "in memory".to_owned(), |path| path.display().to_string());
     let (size, largest) = (units::size(cache.size()), units::size(cache.entry_bytes_max()));
-    let _ = writeln!(text, "{shared}cache        {place}, {size}, entries up to {largest}\nstop with Ctrl-C");
+    let _ = writeln!(text, "{shared}cache        {place}, {size}, entries up to {largest}");
+    if let Some(admin) = admin {
+        let _ = writeln!(text, "admin        {admin}");
+    }
+    text.push_str("stop with Ctrl-C\n");
     // Whoever started us need not read it.
     let _ = io::stdout().write_all(text.as_bytes()).and_then(|()| io::stdout().flush());
 }

@@ -11,6 +11,7 @@ use eyewall_http::ranges::{self, Boundary, Multipart, Served, Stretch};
 use http::header::{CACHE_CONTROL, CONTENT_LENGTH, CONTENT_TYPE};
 use http::request::Parts;
 use http::{HeaderMap, HeaderValue, Method, Response, StatusCode};
+use serde::Serialize;
 
 use super::body::Body;
 
@@ -21,6 +22,15 @@ pub(crate) fn error(status: StatusCode, words: &str) -> Response<Body> {
     fields.insert(CACHE_CONTROL, HeaderValue::from_static("no-store"));
     let reason = status.canonical_reason().unwrap_or("Error");
     response(status, fields, Body::whole(format!("{} {reason}: {words}\n", status.as_u16())))
+}
+
+/// What programs asked for, as one line of JSON.
+pub(crate) fn json(status: StatusCode, object: &impl Serialize) -> Response<Body> {
+    let mut fields = HeaderMap::new();
+    fields.insert(CONTENT_TYPE, HeaderValue::from_static("application/json"));
+    fields.insert(CACHE_CONTROL, HeaderValue::from_static("no-store"));
+    // A structure of numbers and strings always has a JSON form.
+    response(status, fields, Body::whole(serde_json::to_string(object).unwrap_or_default() + "\n"))
 }
 
 /// What a request gets of a representation.

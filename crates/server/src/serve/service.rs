@@ -13,8 +13,8 @@ use super::body::Body;
 use super::files::Files;
 use super::origin::Origins;
 use super::proxy::Proxy;
-use super::reply;
 use super::shared::{Shared, SharedSite};
+use super::{purge, reply};
 use crate::key::{CacheKey, KeyError, RequestHost, Scheme};
 
 /// What all connections of a worker share.
@@ -46,6 +46,9 @@ impl Service {
             return reply::response(StatusCode::NO_CONTENT, HeaderMap::new(), Body::empty());
         }
         let (parts, body) = request.into_parts();
+        if purge::method::is_purge(&parts.method) {
+            return purge::method::answer(&self.shared, &parts, client).await;
+        }
         let host = match RequestHost::of(&parts) {
             Ok(host) => host,
             Err(error) => return refused(error),

@@ -4,11 +4,11 @@
 use std::io::Write as _;
 use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
 use bytes::Bytes;
-use eyewall::{Cache, Change, Hit, Lookup, OwnedHit, PutOptions, Touch};
-
+use eyewall::{Cache, Change, Hit, Lookup, OwnedHit, Purge, PutOptions, Touch};
 use http::StatusCode;
 use rustix::fs::statfs;
 
@@ -16,6 +16,9 @@ use super::head::Head;
 
 /// The smallest page of any kernel that Eyewall runs on.
 const PAGE_BYTES: usize = 4096;
+/// After so many purges by prefix the volume is swept before the next one. It remembers 64 of them, those of other processes
+/// among them; what it is to remember beyond that purges more than was asked for.
+const PREFIXES_MAX: u32 = 32;
 
 /// A response found in the volume.
 pub(crate) struct Found {
@@ -53,9 +56,22 @@ impl Times {
     pub(crate) const FOR_GOOD: Self = Self { fresh: None, stale: Duration::ZERO };
 }
 
+/// What a purge is to mean.
+#[derive(Debug, Clone, Copy)]
+pub(crate) enum Meant<'a> {
+    /// What carries this tag.
+    Tag(&'a str),
+    /// Keys that begin so.
+    Prefix(&'a str),
+    /// All that is in the volume, of other programs, too.
+    Everything,
+}
+
 /// The volume as the server uses it.
 pub(crate) struct Store {
     cache: Cache,
+    /// Prefixes purged since the last sweep. Held while one is purged, so that no two come in for the last place.
+    prefixes: Mutex<u32>,
     /// Whether a failure was told already: one line is news, one line a request is none. A race tells it twice.
     has_warned: AtomicBool,
     /// The same of its end: what was told before may be of less weight.
@@ -66,9 +82,14 @@ pub(crate) struct Store {
 
 impl Store {
     pub(crate) fn new(cache: Cache) -> Self {
-        let (has_warned, has_told_the_end) = (AtomicBool::new(false), AtomicBool::new(false));
-        let is_on_storage = cache.path().is_some_and(|path| !is_in_memory(path));
-        Self { cache, has_warned, has_told_the_end, is_on_storage }
+        Self {
+            is_on_storage: cache.path().is_some_and(|path| !is_in_memory(path)),
+            cache,
+            // Of those who used the volume before, nothing is known.
+            prefixes: Mutex::new(PREFIXES_MAX),
+            has_warned: AtomicBool::new(false),
+            has_told_the_end: AtomicBool::new(false),
+        }
     }
 
     pub(crate) fn entry_bytes_max(&self) -> u64 {
@@ -103,15 +124,26 @@ impl Store {
 
     /// What is there for a key, fresh or stale.
     pub(crate) fn find(&self, key: &[u8]) -> Option<Found> {
-        match self.cache.lookup(key) {
-            Ok(Lookup::Fresh(hit)) => self.found(hit, false),
-            Ok(Lookup::Stale(hit)) => self.found(hit, true),
-            Ok(Lookup::Negative(_) | Lookup::Miss) | Err(eyewall::Error::KeyTooLong { .. }) => None,
+        match self.look(key) {
+            Ok(found) => found,
+            Err(eyewall::Error::KeyTooLong { .. }) => None,
             Err(error) => {
                 self.warn(&error, "reading");
                 None
             }
         }
+    }
+
+    /// The same for who wants to know why there is nothing.
+    ///
+    /// # Errors
+    /// Those of the engine.
+    pub(crate) fn look(&self, key: &[u8]) -> eyewall::Result<Option<Found>> {
+        Ok(match self.cache.lookup(key)? {
+            Lookup::Fresh(hit) => self.found(hit, false),
+            Lookup::Stale(hit) => self.found(hit, true),
+            Lookup::Negative(_) | Lookup::Miss => None,
+        })
     }
 
     /// The failure that is remembered for a key, and for how long yet.
@@ -179,6 +211,10 @@ impl Store {
         change: impl FnOnce(Option<(&Head, &[u8])>) -> Vec<u8>,
     ) {
         let Some(metadata) = head.encode() else { return };
+        // A soft purge has meant it, too. What it says is right all the same.
+        if self.cache.peek(key).is_ok_and(|hit| hit.is_none()) {
+            self.told(self.cache.touch(key, &Touch::new()));
+        }
         let changed = self.cache.update(key, &options(&metadata, Times::FOR_GOOD, tags), |hit| {
             let present = hit.and_then(|hit| Some((Head::decode(hit.metadata())?, hit.value())));
             Change::Put(change(present.as_ref().map(|(head, value)| (head, *value))))
@@ -194,7 +230,15 @@ impl Store {
     }
 
     pub(crate) fn remove(&self, key: &[u8]) {
-        self.told(self.cache.remove(key));
+        self.told(self.try_remove(key));
+    }
+
+    /// True: there was a usable one.
+    ///
+    /// # Errors
+    /// Those of the engine.
+    pub(crate) fn try_remove(&self, key: &[u8]) -> eyewall::Result<bool> {
+        self.cache.remove(key)
     }
 
     /// Removes an entry if its head is still so. It can wait for other writers.
@@ -206,12 +250,48 @@ impl Store {
         self.told(removed.map(drop));
     }
 
-    /// Purges all that carry a tag.
-    pub(crate) fn purge_tag(&self, tag: &str) {
-        self.told(self.cache.purge_tag(tag, eyewall::Purge::Hard));
+    /// Makes what was found for a key stale; it may be used for as long as before. False: it isn't there any more.
+    ///
+    /// # Errors
+    /// Those of the engine.
+    pub(crate) fn soften(&self, key: &[u8], found: &Found) -> eyewall::Result<bool> {
+        if found.is_stale {
+            return Ok(true);
+        }
+        let stale = found.hit.usable_left().unwrap_or(Duration::MAX);
+        self.cache.touch(key, &Touch::new().ttl(Some(Duration::ZERO), stale))
     }
 
-    fn told<T>(&self, outcome: eyewall::Result<T>) -> Option<T> {
+    /// Purges all that is meant. It can take seconds, where the volume has to be swept for it.
+    ///
+    /// # Errors
+    /// Those of the engine.
+    pub(crate) fn purge(&self, meant: Meant<'_>, kind: Purge) -> eyewall::Result<()> {
+        match meant {
+            Meant::Tag(tag) => self.cache.purge_tag(tag, kind),
+            Meant::Prefix(prefix) => {
+                let mut prefixes = self.prefixes.lock().unwrap_or_else(PoisonError::into_inner);
+                if *prefixes >= PREFIXES_MAX {
+                    self.cache.sweep()?;
+                    *prefixes = 0;
+                }
+                *prefixes += 1;
+                self.cache.purge_prefix(prefix, kind)
+            }
+            Meant::Everything => self.cache.purge_all(kind),
+        }
+    }
+
+    /// How often the volume's tables have been too small for its purges, ever.
+    ///
+    /// # Errors
+    /// Those of the engine.
+    pub(crate) fn purge_overflows(&self) -> eyewall::Result<u64> {
+        Ok(self.cache.stats()?.purge_overflows)
+    }
+
+    /// The outcome, without the error, which is told to who reads the log.
+    pub(crate) fn told<T>(&self, outcome: eyewall::Result<T>) -> Option<T> {
         match outcome {
             Ok(done) => return Some(done),
             Err(error @ (eyewall::Error::EntryTooLarge { .. } | eyewall::Error::KeyTooLong { .. })) => {

@@ -14,6 +14,7 @@ pub(crate) mod map;
 mod parts;
 mod pattern;
 pub(crate) mod purge;
+pub(crate) mod purge_server;
 pub(crate) mod put;
 pub(crate) mod remove;
 pub(crate) mod resize;

@@ -1,4 +1,4 @@
-//! `eyewall purge`: removes entries by tag, by prefix, or all of them.
+//! `eyewall purge`: removes entries of a volume by tag, by prefix, or all of them.
 
 use std::io::Write as _;
 use std::os::unix::ffi::OsStrExt as _;
@@ -36,6 +36,17 @@ pub(crate) fn run(path: &Path, purge: &Purge) -> Result<Outcome, Error> {
     let purges = (purge.tag.len() + purge.prefix.len()) as u64 + u64::from(purge.all);
     let dropped = if purge.sweep { Some(cache.sweep()?) } else { None };
     let overflows = cache.stats()?.purge_overflows.saturating_sub(before);
+    warn_of_overflows(overflows);
+    if purge.json {
+        output::json_to_stdout(&Purged { purges, dropped, purge_overflows: overflows })?;
+    } else if let Some(dropped) = dropped {
+        output::text_to_stdout(|stdout| writeln!(stdout, "{} dropped", counted(dropped, "entry", "entries")))?;
+    }
+    Ok(Outcome::Done)
+}
+
+/// Tells a person that a table of the volume was too small for what was purged.
+pub(super) fn warn_of_overflows(overflows: u64) {
     if overflows > 0 {
         output::tell(
             output::WARNING,
@@ -43,10 +54,4 @@ pub(crate) fn run(path: &Path, purge: &Purge) -> Result<Outcome, Error> {
             "more was purged than asked for, since the volume's table of purges was full; `eyewall sweep` empties it",
         );
     }
-    if purge.json {
-        output::json_to_stdout(&Purged { purges, dropped, purge_overflows: overflows })?;
-    } else if let Some(dropped) = dropped {
-        output::text_to_stdout(|stdout| writeln!(stdout, "{} dropped", counted(dropped, "entry", "entries")))?;
-    }
-    Ok(Outcome::Done)
 }

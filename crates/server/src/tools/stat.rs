@@ -5,7 +5,7 @@ use std::io::Write as _;
 use std::path::Path;
 use std::time::Duration;
 
-use eyewall::{Details, FoundTier, ProcessDetails, SizeClass, Stats, StripeDetails, TierStats};
+use eyewall::{Cache, Details, FoundTier, ProcessDetails, SizeClass, Stats, StripeDetails, TierStats};
 use serde::Serialize;
 
 use super::parts;
@@ -51,9 +51,25 @@ pub(crate) fn run(path: &Path, stat: &Stat) -> Result<Outcome, Error> {
     Ok(Outcome::Done)
 }
 
+/// What `--json` says of a volume that is open, without its parts. The path is null where it lives in memory.
+///
+/// # Errors
+/// Those of [`Cache::stats`].
+pub(crate) fn summary(cache: &Cache) -> eyewall::Result<serde_json::Value> {
+    let stats = cache.stats()?;
+    let warnings = warnings(&stats).into_iter().chain(volume::storage_warning(cache)).collect();
+    let document = Document { path: cache.path().map(shown), stats: &stats, details: None, warnings };
+    // A structure of numbers and strings always has a JSON form.
+    Ok(serde_json::to_value(document).unwrap_or_default())
+}
+
+fn shown(path: &Path) -> String {
+    path.display().to_string()
+}
+
 #[derive(Serialize)]
 struct Document<'a> {
-    path: String,
+    path: Option<String>,
     #[serde(flatten)]
     stats: &'a Stats,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -83,7 +99,7 @@ impl<'a> Shown<'a> {
 }
 
 fn json(path: &Path, stats: &Stats, details: Option<Shown<'_>>, warnings: Vec<String>) -> String {
-    let document = Document { path: path.display().to_string(), stats, details, warnings };
+    let document = Document { path: Some(shown(path)), stats, details, warnings };
     // A structure of numbers and strings always has a JSON form.
     serde_json::to_string(&document).unwrap_or_default() + "\n"
 }

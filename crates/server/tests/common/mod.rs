@@ -1,5 +1,6 @@
 //! What the tests share: the `eyewall` binary, a server of it, a client, and origins of their own making.
 
+pub(crate) mod admin;
 pub(crate) mod client;
 pub(crate) mod command;
 pub(crate) mod film;

@@ -19,6 +19,8 @@ const PATIENCE: Duration = Duration::from_mins(1);
 pub(crate) struct Server {
     pub(crate) address: SocketAddr,
     pub(crate) child: Child,
+    /// What it said on standard output when it was ready.
+    pub(crate) announced: String,
     /// Where its configuration is, if it has a file.
     _folder: Option<TempDir>,
 }
@@ -64,13 +66,16 @@ impl Server {
 
     fn spawn_with(command: &mut Command, folder: Option<TempDir>) -> Self {
         let mut child = command.stdout(Stdio::piped()).spawn().expect("the binary starts");
-        let mut line = String::new();
-        BufReader::new(child.stdout.take().expect("it has a standard output"))
-            .read_line(&mut line)
-            .expect("it says something");
-        let address = line.trim().strip_prefix("listening on http://").and_then(|line| line.strip_suffix('/'));
-        let address = address.and_then(|address| address.parse().ok());
-        Self { address: address.unwrap_or_else(|| panic!("no address in {line:?}")), child, _folder: folder }
+        let mut output = BufReader::new(child.stdout.take().expect("it has a standard output"));
+        let mut announced = String::new();
+        while !announced.ends_with("stop with Ctrl-C\n") {
+            let bytes = output.read_line(&mut announced).expect("it says something");
+            assert!(bytes > 0, "it ended, and said {announced:?}");
+        }
+        let line = announced.lines().next().unwrap_or_default();
+        let address = line.strip_prefix("listening on http://").and_then(|line| line.strip_suffix('/'));
+        let address = address.and_then(|address| address.parse().ok()).expect("the first line has the address");
+        Self { address, child, announced, _folder: folder }
     }
 
     pub(crate) fn get(&self, target: &str) -> Reply {

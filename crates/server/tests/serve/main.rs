@@ -6,6 +6,8 @@
 mod common;
 
 mod access_log;
+mod administration;
+mod administration_socket;
 mod authorization;
 mod body_cut_short;
 mod changed_file;
@@ -28,6 +30,10 @@ mod not_stored;
 mod one_fetch_for_many;
 mod origin_path;
 mod outside_the_root;
+mod purge;
+mod purge_command;
+mod purge_during_fill;
+mod purge_soft;
 mod remembered_failures;
 mod retried;
 mod rules;

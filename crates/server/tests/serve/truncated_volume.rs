@@ -4,6 +4,7 @@ use std::fs::{self, File};
 use std::path::PathBuf;
 use std::process::{Command, Stdio};
 
+use crate::common::admin::Socket;
 use crate::common::client::Reply;
 use crate::common::command::Volume;
 use crate::common::origin::Origin;
@@ -72,4 +73,23 @@ fn responses_go_on_from_the_folder() {
         assert_eq!(reply.cache(), "Eyewall; fwd=uri-miss; detail=volume-failed");
     }
     assert_told_once(&log);
+}
+
+#[test]
+fn a_purge_is_not_said_to_be_done() {
+    let origin = Origin::answering(|_| (200, "Cache-Control: max-age=60".to_owned(), page()));
+    let volume = Volume::new();
+    let socket = Socket::new();
+    let (server, _) = serve(&volume, &["--origin", &origin.url(), "--admin", socket.path().to_str().unwrap()]);
+    server.get_until("/", Reply::is_hit);
+    truncate(&volume, 0);
+    server.get_until("/", |reply| reply.cache().ends_with("detail=volume-failed"));
+    for fields in [&[][..], &["X-Soft-Purge: 1"], &["Xkey: a"], &["X-Purge-Method: regex"]] {
+        let reply = server.ask("PURGE", "/", fields);
+        assert_eq!((reply.status, reply.text().contains("could not be purged")), (503, true), "{fields:?}: {reply:?}");
+    }
+    for (method, target, body) in [("POST", "/purge", r#"{"everything": true}"#), ("GET", "/status", "")] {
+        let reply = socket.ask(method, target, &[], body);
+        assert_eq!((reply.status, reply.text().contains("truncated")), (503, true), "{target}: {reply:?}");
+    }
 }

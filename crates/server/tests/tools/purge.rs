@@ -64,3 +64,37 @@ fn what_is_meant_has_to_be_said() {
     }
     assert_eq!(keys(&volume).len(), 4);
 }
+
+#[test]
+fn a_server_that_is_not_there_is_told() {
+    let volume = Volume::absent();
+    let socket = volume.folder().join("admin.sock");
+    let ended = run(volume.command(["purge", "--all", "--server"]).arg(&socket), b"");
+    assert_eq!((ended.code, ended.text()), (3, ""));
+    assert!(
+        ended.stderr.contains("no answer from a server at") && ended.stderr.contains("--admin"),
+        "{}",
+        ended.stderr
+    );
+}
+
+#[test]
+fn what_only_a_server_can_do_needs_one() {
+    let volume = some();
+    for words in [
+        &["--url", "http://a/"][..],
+        &["--host", "a"],
+        &["--all", "--token-file", "a"],
+        &["--all", "--server", ""],
+        &["--all", "--server", "https://127.0.0.1:1"],
+        &["--all", "--server", "http://127.0.0.1"],
+        &["--all", "--server", "http://127.0.0.1:1/path"],
+        &["--all", "--server", "a.sock", "--sweep"],
+        &["--all", "--server", "a.sock", "--host", "a"],
+        &["--all", "--server", "a.sock", "--url", "http://a/"],
+    ] {
+        let ended = volume.run(["purge"].iter().chain(words));
+        assert_eq!((ended.code, ended.text()), (2, ""), "{words:?}");
+    }
+    assert_eq!(keys(&volume).len(), 4);
+}

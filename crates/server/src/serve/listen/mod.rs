@@ -4,6 +4,7 @@
 //! signals ──> stop ──┬──> worker 0: a thread, its runtime, its sockets, its connections
 //!                    └──> worker 1: ...
 //! ```
+//! The administration, if there is one, is served by the thread that waits for signals.
 //!
 //! Each worker listens at a socket of its own to the same addresses (`SO_REUSEPORT`), and the kernel shares the connections out.
 //! A connection stays with its worker, so that nothing on the way of a hit moves between cores.
@@ -26,6 +27,7 @@ use std::time::Duration;
 use socket2::{Domain, Protocol, Socket, Type};
 use tokio::sync::watch;
 
+use super::admin::Admin;
 use super::log::Lines;
 use super::service::Service;
 use crate::Error;
@@ -99,6 +101,7 @@ fn share(address: SocketAddr) -> io::Result<std::net::TcpListener> {
 /// requests are on their way to the log.
 pub(crate) fn run(
     sockets: Sockets,
+    admin: Option<Admin>,
     limits: &Limits,
     log: Option<&Lines>,
     service: impl Fn() -> Service + Clone + Send + 'static,
@@ -107,6 +110,7 @@ pub(crate) fn run(
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().map_err(Error::Start)?;
     let mut signals = {
         let _inside = runtime.enter();
+        admin.map_or(Ok(()), Admin::start).map_err(Error::Start)?;
         Signals::new().map_err(Error::Start)?
     };
     let (stop, told) = watch::channel(Stop::NotYet);

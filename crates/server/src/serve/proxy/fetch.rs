@@ -50,8 +50,8 @@ impl Proxy {
             match (outcome, ask.stored.take()) {
                 (validation::Outcome::Updates(_), Some(stored)) => {
                     let stored = self.confirmed(inbound, stored, &head.headers, exchange);
-                    if self.pages.purged.has_come_since(mark) {
-                        self.pages.store.remove(&stored.key);
+                    if let Some(kind) = self.pages.purged.since(mark) {
+                        self.pages.catch_up(&stored.key, kind);
                     }
                     let status = CacheStatus::forwarded(ask.why).forward_status(head.status);
                     match self.hit(inbound, *stored, status).await {

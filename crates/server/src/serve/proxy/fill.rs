@@ -5,6 +5,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use bytes::Bytes;
+use eyewall::Purge;
 use http_body_util::BodyExt as _;
 use hyper::body::Incoming;
 
@@ -96,11 +97,12 @@ impl Fill {
     fn keep(&self) {
         let Self { pages, key, answer, mark, intake, .. } = self;
         let Some(pieces) = intake.pieces() else { return };
-        if !pages.purged.has_come_since(*mark) {
+        // What was made stale since is kept for its validator.
+        if pages.purged.since(*mark) != Some(Purge::Hard) {
             pages.keep_as(key, answer, Kind::Response(answer.terms), &pieces);
         }
-        if pages.purged.has_come_since(*mark) {
-            pages.store.remove(key);
+        if let Some(kind) = pages.purged.since(*mark) {
+            pages.catch_up(key, kind);
         }
     }
 

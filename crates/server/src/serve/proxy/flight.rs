@@ -76,6 +76,11 @@ impl Flights {
         }
     }
 
+    /// How many there are.
+    pub(crate) fn count(&self) -> usize {
+        self.running().len()
+    }
+
     /// Who asks from now on for a key, or for a variant of it, starts anew.
     pub(crate) fn leave(&self, key: &[u8]) {
         let is_of_key = |other: &[u8]| other.strip_prefix(key).is_some_and(|rest| rest.is_empty() || rest[0] == b' ');

@@ -25,10 +25,11 @@ mod inbound;
 mod pass;
 mod passes;
 mod policy;
+mod purge;
 mod purged;
 mod signpost;
 mod storing;
-mod tags;
+pub(crate) mod tags;
 
 use std::net::IpAddr;
 use std::sync::Arc;

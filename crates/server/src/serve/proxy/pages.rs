@@ -160,24 +160,6 @@ impl Pages {
         stored.found.head = Head { kind, status, fields: without(fields, &storable.withheld) };
         self.store.renew(&stored.key, &stored.found.head, times(&terms));
     }
-
-    /// Removes all responses of an address, and those that are under way. `tag` is what they carry where there are several
-    /// keys.
-    pub(crate) fn purge_address(&self, address: &str, tag: Option<&str>) {
-        self.purged.note(address.as_bytes());
-        self.flights.leave(address.as_bytes());
-        self.store.remove(address.as_bytes());
-        if let Some(tag) = tag {
-            self.store.purge_tag(tag);
-        }
-    }
-
-    /// Removes all responses that carry one of these tags.
-    pub(crate) fn purge_tags<'a>(&self, tags: impl IntoIterator<Item = &'a str>) {
-        self.purged.note_many();
-        self.flights.leave_all();
-        tags.into_iter().for_each(|tag| self.store.purge_tag(tag));
-    }
 }
 
 impl Stored {

@@ -4,6 +4,7 @@ use std::net::IpAddr;
 use std::sync::Arc;
 use std::time::SystemTime;
 
+use eyewall::Purge;
 use eyewall_http::field::cache_status::{CacheStatus, Forward};
 use eyewall_http::field::connection::{self, Way};
 use eyewall_http::field::groups;
@@ -21,6 +22,7 @@ use crate::key::{CacheKey, RequestHost, Scheme};
 use crate::serve::body::Body;
 use crate::serve::origin::{Outgoing, RequestBody, asked_protocol};
 use crate::serve::reply;
+use crate::serve::store::Meant;
 
 impl Proxy {
     /// Past the volume, with the client's own conditions. The answer to a HEAD tells whether `stored` is still right.
@@ -107,7 +109,7 @@ impl Proxy {
             && is_same_target
             && !self.pages.store.has_failed()
             && !inbound.fields().contains_key(RANGE)
-            && target.is_ok_and(|target| storing::is_answer_to_get(&target, told))
+            && target.is_ok_and(|target| storing::is_answer_to_get(&target, told, SystemTime::now(), &self.policy))
     }
 
     /// Purges what a change has made wrong (RFC 9111, section 4.4; RFC 9875, section 3).
@@ -118,12 +120,14 @@ impl Proxy {
             let prefix = inbound.key.host_prefix();
             let tags: Vec<String> = groups.iter().map(|name| tags::group(prefix, name)).collect();
             let many = tags::many(&self.site);
-            self.pages.purge_tags(tags.iter().chain([&many]).map(String::as_str));
+            let meant = tags.iter().chain([&many]).map(|tag| Meant::Tag(tag));
+            self.pages.store.told(self.pages.purge_many(meant, Purge::Hard));
         }
         let Ok(target) = inbound.key.address().parse() else { return };
         for uri in invalidation::invalidated(method, &target, status, answer) {
             if let Some(key) = self.key_of(uri) {
-                self.pages.purge_address(key.address(), tags::address(&self.site, &key).as_deref());
+                let tag = tags::address(&self.site, &key);
+                self.pages.store.told(self.pages.purge_address(key.address(), tag.as_deref(), Purge::Hard));
             }
         }
     }
@@ -131,8 +135,7 @@ impl Proxy {
     /// The key of an address of this site.
     fn key_of(&self, uri: Uri) -> Option<CacheKey> {
         let host = RequestHost::parse(uri.authority()?.as_str()).ok()?;
-        let (parts, ()) = Request::get(uri).body(()).ok()?.into_parts();
-        CacheKey::of(&self.site, &host, Scheme::Http, &parts).ok()
+        CacheKey::of_address(&self.site, &host, Scheme::Http, uri).ok()
     }
 }
 

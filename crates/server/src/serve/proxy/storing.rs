@@ -53,9 +53,8 @@ impl Proxy {
         if applied.overrides.no_store == Some(true) {
             return Err("rule");
         }
-        // A stored answer to a GET is renewed by the answer to a HEAD, too.
-        let method = if inbound.parts.method == Method::POST { &Method::POST } else { &Method::GET };
-        let request = message::Request { method, fields: inbound.fields() };
+        // A HEAD renews what is stored for a GET, and a POST's answer is only asked about where it is that to a GET.
+        let request = message::Request { method: &Method::GET, fields: inbound.fields() };
         let policy = policy::with(&self.policy, &applied.overrides);
         storing::judge(request, message::Response { status, fields }, exchange, &policy).map_err(NotStored::as_str)
     }

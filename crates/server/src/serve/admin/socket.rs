@@ -1,0 +1,73 @@
+//! The Unix socket: its file, who may open it, and what is done about one that is there already.
+
+use std::fs::{self, Permissions};
+use std::io;
+use std::os::unix::fs::{FileTypeExt as _, MetadataExt as _, PermissionsExt as _};
+use std::os::unix::net::{UnixListener, UnixStream};
+use std::path::{Path, PathBuf};
+
+use socket2::{Domain, SockAddr, Socket, Type};
+
+/// Who may open the socket may administer: its owner.
+const MODE: u32 = 0o600;
+/// How many connections may wait to be accepted.
+const BACKLOG: i32 = 64;
+
+/// The file of a socket of ours; removed in the end, unless another one has taken its place.
+pub(super) struct SocketFile {
+    path: PathBuf,
+    /// Device and inode.
+    identity: (u64, u64),
+}
+
+impl SocketFile {
+    pub(super) fn path(&self) -> &Path {
+        &self.path
+    }
+}
+
+impl Drop for SocketFile {
+    fn drop(&mut self) {
+        if identity(&self.path).is_ok_and(|identity| identity == self.identity) {
+            // What is left behind is replaced by the next server.
+            let _ = fs::remove_file(&self.path);
+        }
+    }
+}
+
+/// Listens at a path. The socket of a dead server is replaced, that of a living one and any other file are not.
+///
+/// # Errors
+/// Those of the system; [`io::ErrorKind::AddrInUse`] and [`io::ErrorKind::AlreadyExists`] say what to do.
+pub(super) fn listen(path: &Path) -> io::Result<(UnixListener, SocketFile)> {
+    make_way(path)?;
+    let socket = Socket::new(Domain::UNIX, Type::STREAM, None)?;
+    socket.set_nonblocking(true)?;
+    socket.bind(&SockAddr::unix(path)?)?;
+    let file = SocketFile { path: path.to_owned(), identity: identity(path)? };
+    // Until it listens nobody can connect, whatever rights the file was made with.
+    fs::set_permissions(path, Permissions::from_mode(MODE))?;
+    socket.listen(BACKLOG)?;
+    Ok((socket.into(), file))
+}
+
+/// Removes the socket of a dead server: one that refuses.
+fn make_way(path: &Path) -> io::Result<()> {
+    let Err(refused) = UnixStream::connect(path) else {
+        let words = "another server is administered there; give another path, or stop that one";
+        return Err(io::Error::new(io::ErrorKind::AddrInUse, words));
+    };
+    match refused.kind() {
+        io::ErrorKind::NotFound => Ok(()),
+        _ if fs::symlink_metadata(path).is_ok_and(|metadata| !metadata.file_type().is_socket()) => {
+            let words = "a file is there that is no socket; it was left as it is: remove it, or give another path";
+            Err(io::Error::new(io::ErrorKind::AlreadyExists, words))
+        }
+        io::ErrorKind::ConnectionRefused => fs::remove_file(path),
+        _ => Err(refused),
+    }
+}
+
+fn identity(path: &Path) -> io::Result<(u64, u64)> {
+    fs::symlink_metadata(path).map(|metadata| (metadata.dev(), metadata.ino()))
+}

@@ -1,0 +1,76 @@
+//! The bearer token (RFC 6750) that requests over the loopback have to show.
+
+use std::io;
+use std::os::unix::fs::PermissionsExt as _;
+use std::path::Path;
+
+use http::HeaderMap;
+use http::header::AUTHORIZATION;
+use subtle::ConstantTimeEq as _;
+
+use crate::output;
+
+/// A secret word.
+pub(super) struct Token(String);
+
+impl Token {
+    /// Reads the token that a file holds, and warns where everybody may.
+    ///
+    /// # Errors
+    /// Those of the system, and [`io::ErrorKind::InvalidData`] where it holds no token.
+    pub(super) fn read(path: &Path) -> io::Result<Self> {
+        let text = std::fs::read_to_string(path)?;
+        if std::fs::metadata(path)?.permissions().mode() & 0o007 != 0 {
+            let words = format!("every user of this machine may use the token in {0}; `chmod 600 {0}`", path.display());
+            output::tell(output::WARNING, "eyewall: warning", &words);
+        }
+        Self::parse(&text).ok_or_else(|| io::Error::new(io::ErrorKind::InvalidData, "it holds no token"))
+    }
+
+    /// One word of printable ASCII, with white space around it.
+    fn parse(text: &str) -> Option<Self> {
+        let token = text.trim_ascii();
+        let is_token = !token.is_empty() && token.bytes().all(|byte| byte.is_ascii_graphic());
+        is_token.then(|| Self(token.to_owned()))
+    }
+
+    /// Whether a request shows it. How long that takes says nothing of the token but its length.
+    pub(super) fn is_shown_by(&self, fields: &HeaderMap) -> bool {
+        let mut values = fields.get_all(AUTHORIZATION).iter();
+        let (Some(value), None) = (values.next(), values.next()) else { return false };
+        let value = value.as_bytes();
+        let Some(end) = value.iter().position(|byte| *byte == b' ') else { return false };
+        let (scheme, shown) = value.split_at(end);
+        scheme.eq_ignore_ascii_case(b"bearer") && bool::from(shown.trim_ascii().ct_eq(self.0.as_bytes()))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_token_is_one_word() {
+        for text in ["", " \n", "two words", "caf\u{e9}", "a\u{0}"] {
+            assert!(Token::parse(text).is_none(), "{text:?}");
+        }
+        let token = Token::parse("secret\n").unwrap();
+        let is_shown = |values: &[&str]| {
+            let fields = values.iter().map(|value| (AUTHORIZATION, value.parse().unwrap())).collect();
+            token.is_shown_by(&fields)
+        };
+        assert!(is_shown(&["Bearer secret"]) && is_shown(&["bearer  secret"]));
+        for values in [
+            &[][..],
+            &["secret"],
+            &["Bearer"],
+            &["Bearer "],
+            &["Bearer secre"],
+            &["Bearer secret2"],
+            &["Basic secret"],
+            &["Bearer secret", "Bearer secret"],
+        ] {
+            assert!(!is_shown(values), "{values:?}");
+        }
+    }
+}

@@ -1,0 +1,184 @@
+//! `PURGE`, as caches before it have it: a request for an address, from an address that may.
+//!
+//! | request | what it purges |
+//! |---|---|
+//! | `PURGE /path` | the address, with all variants |
+//! | with `Xkey`, `Surrogate-Key` or another of the `TAG_FIELDS` | what carries one of these tags, of the site of the host |
+//! | with `X-Purge-Method: regex`, or of a path that ends with `.*` | addresses that begin so |
+//! | with `Fastly-Soft-Purge: 1` or `X-Soft-Purge: 1` | the same, softly |
+//!
+//! `X-Purge-Method`, and `/.*` for all of a host, is what plugins for blogs send, and they take nothing but 200 for success.
+//! So 200 it is, whether something was there or not.
+
+use std::net::IpAddr;
+use std::sync::Arc;
+
+use eyewall::Purge as Kind;
+use http::request::Parts;
+use http::{HeaderMap, Method, Response, StatusCode};
+
+use super::{Demand, Subject, purge};
+use crate::config::names::Network;
+use crate::key::RequestHost;
+use crate::serve::body::Body;
+use crate::serve::reply;
+use crate::serve::shared::Shared;
+
+/// Fields that name the tags to purge, separated by blanks or commas.
+const TAG_FIELDS: [&str; 3] = ["xkey", "surrogate-key", "x-cache-tags"]; // tidy: word, since that is its name
+/// Fields that ask for a soft purge.
+const SOFT_FIELDS: [&str; 2] = ["fastly-soft-purge", "x-soft-purge"];
+const METHOD_FIELD: &str = "x-purge-method";
+/// What ends a pattern that means all that begins so.
+const ENDS: [&str; 2] = [".*", "(.*)"];
+/// What means something in a regular expression. The dot is left out: paths have it, and hardly ever mean any sign by it.
+const SIGNS: [char; 13] = ['*', '+', '?', '(', ')', '[', ']', '{', '}', '|', '^', '$', '\\'];
+
+/// Whether the method is `PURGE`.
+pub(crate) fn is_purge(method: &Method) -> bool {
+    method.as_str() == "PURGE"
+}
+
+/// Answers a `PURGE` of the client at the other end of the connection; what fields say of its address doesn't count.
+pub(crate) async fn answer(shared: &Arc<Shared>, request: &Parts, client: IpAddr) -> Response<Body> {
+    if !may_purge(&shared.config.server.purge_from, client) {
+        return reply::error(
+            StatusCode::FORBIDDEN,
+            "PURGE is not allowed from this address; `purge_from` of [server] names those from which it is",
+        );
+    }
+    let demand = match demanded(request) {
+        Ok(demand) => demand,
+        Err(words) => return reply::error(StatusCode::BAD_REQUEST, &words),
+    };
+    match purge(shared, demand).await {
+        Ok(report) => reply::json(StatusCode::OK, &report),
+        Err(error) => reply::error(error.status(), &error.to_string()),
+    }
+}
+
+/// An IPv4 client of an IPv6 socket is the IPv4 client that it is.
+fn may_purge(networks: &[Network], client: IpAddr) -> bool {
+    let client = client.to_canonical();
+    networks.iter().any(|network| network.0.contains(&client))
+}
+
+/// What a request demands, or what is wrong with it.
+fn demanded(request: &Parts) -> Result<Demand, String> {
+    let host = RequestHost::of(request).map_err(|error| error.to_string())?;
+    let authority = host.port().map_or_else(|| host.name().to_owned(), |port| format!("{}:{port}", host.name()));
+    let kind = if is_soft(&request.headers) { Kind::Soft } else { Kind::Hard };
+    let subjects = match tags(&request.headers)? {
+        Some(tags) => tags.into_iter().map(|tag| Subject::Tag { tag, host: Some(authority.clone()) }).collect(),
+        None => vec![subject(request, &authority)?],
+    };
+    Ok(Demand { subjects, kind })
+}
+
+fn is_soft(fields: &HeaderMap) -> bool {
+    let means_it = |value: &[u8]| !value.is_empty() && value != b"0" && !value.eq_ignore_ascii_case(b"false");
+    SOFT_FIELDS.iter().filter_map(|name| fields.get(*name)).any(|value| means_it(value.as_bytes()))
+}
+
+/// The tags that are named; `None`: there is no such field.
+fn tags(fields: &HeaderMap) -> Result<Option<Vec<String>>, String> {
+    let mut tags = None;
+    for value in TAG_FIELDS.iter().flat_map(|name| fields.get_all(*name)) {
+        let text = String::from_utf8_lossy(value.as_bytes());
+        let names = text.split(|sign: char| sign.is_ascii_whitespace() || sign == ',').filter(|tag| !tag.is_empty());
+        tags.get_or_insert_with(Vec::new).extend(names.map(str::to_owned));
+    }
+    match tags {
+        Some(tags) if tags.is_empty() => Err("the field for tags names none".to_owned()),
+        tags => Ok(tags),
+    }
+}
+
+fn subject(request: &Parts, authority: &str) -> Result<Subject, String> {
+    let target = request.uri.path_and_query().map_or("", |target| target.as_str());
+    let address = |target: &str| format!("http://{authority}{target}");
+    let is_pattern = match request.headers.get(METHOD_FIELD).map(|value| value.as_bytes().to_ascii_lowercase()) {
+        None => ENDS.iter().any(|end| target.ends_with(end)) && request.uri.query().is_none(),
+        Some(method) if method == b"regex" => true,
+        Some(method) if method == b"default" || method == b"exact" => false,
+        Some(_) => return Err("`X-Purge-Method` is none of regex, default and exact".to_owned()),
+    };
+    if !is_pattern {
+        return Ok(Subject::Url(address(target)));
+    }
+    // What has no end is meant as a beginning, too: who asks by pattern for a page wants what is below it.
+    let beginning = ENDS.iter().rev().find_map(|end| target.strip_suffix(end)).unwrap_or(target);
+    if beginning.contains(SIGNS) {
+        return Err("of patterns only those are understood that end with `.*` and are plain before that".to_owned());
+    }
+    Ok(Subject::Prefix(address(beginning)))
+}
+
+#[cfg(test)]
+mod tests {
+    use http::Request;
+
+    use super::*;
+
+    fn demand(target: &str, fields: &[(&str, &str)]) -> Result<Demand, String> {
+        let request = Request::builder().method("PURGE").uri(target).header("host", "example.org:81");
+        let request = fields.iter().fold(request, |request, (name, value)| request.header(*name, *value));
+        demanded(&request.body(()).unwrap().into_parts().0)
+    }
+
+    fn subjects(target: &str, fields: &[(&str, &str)]) -> Vec<Subject> {
+        demand(target, fields).unwrap().subjects
+    }
+
+    #[test]
+    fn patterns_of_plugins_are_prefixes() {
+        let prefix = |text: &str| vec![Subject::Prefix(text.to_owned())];
+        let url = |text: &str| vec![Subject::Url(text.to_owned())];
+        let regex = [("X-Purge-Method", "regex")];
+        assert_eq!(subjects("/.*", &regex), prefix("http://example.org:81/"));
+        assert_eq!(subjects("/.*", &[]), prefix("http://example.org:81/"));
+        assert_eq!(subjects("/blog/(.*)", &regex), prefix("http://example.org:81/blog/"));
+        assert_eq!(subjects("/blog/a.html", &regex), prefix("http://example.org:81/blog/a.html"));
+        assert_eq!(subjects("/.*", &[("X-Purge-Method", "exact")]), url("http://example.org:81/.*"));
+        assert_eq!(subjects("/a?b=.*", &[]), url("http://example.org:81/a?b=.*"));
+        assert_eq!(subjects("/a", &[("X-Purge-Method", "Default")]), url("http://example.org:81/a"));
+        assert_eq!(subjects("http://other.example/a", &[]), url("http://other.example/a"));
+        for target in ["/a(b|c)", "/a?.*", "/a+.*", "/.*/.*", "/a$"] {
+            assert!(demand(target, &regex).is_err(), "{target}");
+        }
+        assert!(demand("/a", &[("X-Purge-Method", "glob")]).is_err());
+    }
+
+    #[test]
+    fn tags_go_before_the_address() {
+        let tag = |tag: &str| Subject::Tag { tag: tag.to_owned(), host: Some("example.org:81".to_owned()) };
+        let found = subjects("/a", &[("Surrogate-Key", "one two"), ("xkey", "three,four, five")]);
+        assert_eq!(found, ["three", "four", "five", "one", "two"].map(tag));
+        assert!(demand("/a", &[("xkey", " ")]).is_err());
+    }
+
+    #[test]
+    fn a_field_makes_it_soft() {
+        let kind = |fields: &[(&str, &str)]| demand("/a", fields).unwrap().kind;
+        assert_eq!(kind(&[]), Kind::Hard);
+        assert_eq!(kind(&[("Fastly-Soft-Purge", "1")]), Kind::Soft);
+        assert_eq!(kind(&[("X-Soft-Purge", "true")]), Kind::Soft);
+        assert_eq!(kind(&[("X-Soft-Purge", "0")]), Kind::Hard);
+    }
+
+    #[test]
+    fn who_may_is_known_by_its_address_alone() {
+        let networks: Vec<Network> = ["127.0.0.0/8", "2001:db8::/32"].map(|network| network.parse().unwrap()).into();
+        for (client, expected) in [
+            ("127.0.0.2", true),
+            ("::ffff:127.0.0.1", true),
+            ("2001:db8::7", true),
+            ("192.0.2.1", false),
+            ("::ffff:192.0.2.1", false),
+            ("::1", false),
+        ] {
+            assert_eq!(may_purge(&networks, client.parse().unwrap()), expected, "{client}");
+        }
+        assert!(!may_purge(&[], "127.0.0.1".parse().unwrap()));
+    }
+}

@@ -1,0 +1,166 @@
+//! Purging at an operator's demand: what a demand means for the volume, however it came.
+//!
+//! ```text
+//! method   PURGE /path, from whom `purge_from` names  ─┐
+//! admin/   POST /purge, by socket or with a token     ─┴─> Demand ──plan──> steps ──> Pages, in a thread that may wait
+//! ```
+//! A demand is understood as a whole before anything is purged: where one of its subjects can't be, nothing is.
+//!
+//! # What is meant
+//! Addresses are put through the rules of their site's keys, as those of requests are. A prefix names a whole host, so that it
+//! never means another one's entries. Tags are those of one site, or of each.
+//!
+//! Files of a root are never out of date, so that a purge of addresses leaves them; one of everything takes them, too.
+
+pub(super) mod method;
+mod steps;
+
+use std::sync::Arc;
+
+use eyewall::Purge as Kind;
+use http::StatusCode;
+use serde::Serialize;
+
+use super::shared::Shared;
+use crate::key::KeyError;
+use steps::Step;
+
+/// What is to be purged, and how hard.
+#[derive(Debug)]
+pub(crate) struct Demand {
+    pub(crate) subjects: Vec<Subject>,
+    pub(crate) kind: Kind,
+}
+
+/// What is to be purged, in the operator's words.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum Subject {
+    /// An address, with all of its variants and further key parts.
+    Url(String),
+    /// A tag of the site that has this host, and the cache group of this name of this host; or a tag of all sites.
+    Tag { tag: String, host: Option<String> },
+    /// Addresses that begin so.
+    Prefix(String),
+    /// A host, without a port those of all ports.
+    Host(String),
+    /// All that is in the volume.
+    Everything,
+}
+
+/// What was done.
+#[derive(Debug, Serialize)]
+pub(crate) struct Report {
+    kind: &'static str,
+    purged: Vec<Purged>,
+    /// How often the volume's tables were too small meanwhile: more was purged than asked for then.
+    purge_overflows: u64,
+}
+
+/// One subject, and what came of it.
+#[derive(Debug, Serialize)]
+struct Purged {
+    what: &'static str,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    name: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    host: Option<String>,
+    result: Effect,
+}
+
+/// What came of a purge.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "lowercase")]
+enum Effect {
+    /// Something was there.
+    Found,
+    /// Nothing was there.
+    Absent,
+    /// It holds for what there is, which nobody has counted.
+    Accepted,
+}
+
+/// Why nothing was purged, or not all.
+#[derive(Debug, thiserror::Error)]
+pub(crate) enum PurgeError {
+    #[error(
+        "`{0}` is no address; give it whole, such as http://example.org/page, with what isn't ASCII percent-encoded"
+    )]
+    Url(String),
+    #[error("`{text}` has no entry: {source}")]
+    Key { text: String, source: KeyError },
+    #[error(
+        "`{0}` names no whole host; give a prefix such as http://example.org/shop/, with the slash behind the host"
+    )]
+    Prefix(String),
+    #[error("`{0}` is no host; give one alone, such as example.org or example.org:8080")]
+    Host(String),
+    #[error("no site of this server has the host {0}")]
+    NoSite(String),
+    #[error("a tag can't be empty")]
+    EmptyTag,
+    #[error("the volume could not be purged: {0}")]
+    Volume(#[from] eyewall::Error),
+    #[error("the purge broke off; the server's log says why")]
+    BrokeOff,
+}
+
+impl PurgeError {
+    /// The status to answer with.
+    pub(crate) fn status(&self) -> StatusCode {
+        match self {
+            Self::Url(_) | Self::Key { .. } | Self::Prefix(_) | Self::Host(_) | Self::EmptyTag => {
+                StatusCode::BAD_REQUEST
+            }
+            Self::NoSite(_) => StatusCode::MISDIRECTED_REQUEST,
+            Self::Volume(_) => StatusCode::SERVICE_UNAVAILABLE,
+            Self::BrokeOff => StatusCode::INTERNAL_SERVER_ERROR,
+        }
+    }
+}
+
+/// Does what is demanded, in a thread that may wait for locks.
+///
+/// # Errors
+/// [`PurgeError`]. But for [`PurgeError::Volume`] and [`PurgeError::BrokeOff`] nothing was purged then.
+pub(crate) async fn purge(shared: &Arc<Shared>, demand: Demand) -> Result<Report, PurgeError> {
+    let shared = Arc::clone(shared);
+    let purging = tokio::task::spawn_blocking(move || shared.purge(&demand));
+    // A panic was told by its thread.
+    purging.await.unwrap_or(Err(PurgeError::BrokeOff))
+}
+
+impl Shared {
+    fn purge(&self, demand: &Demand) -> Result<Report, PurgeError> {
+        let steps: Vec<Step> =
+            demand.subjects.iter().map(|subject| Step::of(&self.config.sites, subject)).collect::<Result<_, _>>()?;
+        // Of a single key nothing is noted that could overflow, and the count has its price.
+        let is_noted = steps.iter().any(Step::is_noted);
+        let overflows = || if is_noted { self.pages.store.purge_overflows() } else { Ok(0) };
+        let before = overflows()?;
+        let mut purged = Vec::with_capacity(steps.len());
+        for (subject, step) in demand.subjects.iter().zip(steps) {
+            let result = step.run(&self.pages, demand.kind)?;
+            purged.push(Purged::of(subject, step, result));
+        }
+        let kind = match demand.kind {
+            Kind::Hard => "hard",
+            Kind::Soft => "soft",
+        };
+        tracing::info!(kind, subjects = ?demand.subjects, "purged");
+        Ok(Report { kind, purged, purge_overflows: overflows()?.saturating_sub(before) })
+    }
+}
+
+impl Purged {
+    /// Names are told as they were understood, which for addresses is as they stand in keys.
+    fn of(subject: &Subject, step: Step, result: Effect) -> Self {
+        let (what, name, host) = match subject {
+            Subject::Url(_) => ("url", step.into_name(), None),
+            Subject::Tag { tag, host } => ("tag", Some(tag.clone()), host.clone()),
+            Subject::Prefix(_) => ("prefix", step.into_name(), None),
+            Subject::Host(host) => ("host", Some(host.clone()), None),
+            Subject::Everything => ("everything", None, None),
+        };
+        Self { what, name, host, result }
+    }
+}

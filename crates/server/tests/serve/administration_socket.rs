@@ -1,0 +1,74 @@
+//! The socket of the administration: for its owner alone, and never in the way of the next server.
+
+use std::os::unix::fs::PermissionsExt as _;
+use std::os::unix::net::UnixListener;
+use std::path::Path;
+
+use rustix::process::{Pid, Signal, kill_process};
+
+use crate::common::admin::Socket;
+use crate::common::command::{Ended, eyewall, run};
+use crate::common::server::{Server, Site};
+
+fn server(site: &Site, socket: &Path) -> Server {
+    Server::start(["--root".as_ref(), site.path().as_os_str(), "--admin".as_ref(), socket.as_os_str()])
+}
+
+/// A server that doesn't start.
+fn refused(site: &Site, socket: &Path) -> Ended {
+    run(eyewall().args(["serve", "--listen", "127.0.0.1:0", "--root"]).arg(site.path()).arg("--admin").arg(socket), b"")
+}
+
+#[test]
+fn its_owner_alone_may_open_it_and_it_goes_with_its_server() {
+    let (site, socket) = (Site::new(), Socket::new());
+    let mut server = server(&site, &socket.path());
+    assert_eq!(std::fs::metadata(socket.path()).unwrap().permissions().mode() & 0o777, 0o600);
+    assert!(server.announced.contains(&format!("admin        {}\n", socket.path().display())));
+    assert_eq!(socket.ask("GET", "/status", &[], "").status, 200);
+    kill_process(Pid::from_child(&server.child), Signal::TERM).unwrap();
+    assert_eq!(server.child.wait().unwrap().code(), Some(0));
+    assert!(!socket.path().exists());
+}
+
+#[test]
+fn that_of_a_dead_server_is_replaced() {
+    let (site, socket) = (Site::new(), Socket::new());
+    let mut dead = server(&site, &socket.path());
+    dead.child.kill().unwrap();
+    dead.child.wait().unwrap();
+    assert!(socket.path().exists(), "it had no time to remove it");
+    let _living = server(&site, &socket.path());
+    assert_eq!(socket.ask("GET", "/status", &[], "").status, 200);
+}
+
+#[test]
+fn that_of_a_living_one_is_not() {
+    let (site, socket) = (Site::new(), Socket::new());
+    let first = server(&site, &socket.path());
+    let ended = refused(&site, &socket.path());
+    assert_eq!((ended.code, ended.text()), (3, ""));
+    assert!(ended.stderr.contains("another server is administered there"), "{}", ended.stderr);
+    assert_eq!(socket.ask("GET", "/status", &[], "").status, 200);
+
+    // One that took the place of another's file leaves it alone, and so does the other in the end.
+    std::fs::remove_file(socket.path()).unwrap();
+    let _other = UnixListener::bind(socket.path()).unwrap();
+    kill_process(Pid::from_child(&first.child), Signal::TERM).unwrap();
+    let mut first = first;
+    first.child.wait().unwrap();
+    assert!(socket.path().exists());
+}
+
+#[test]
+fn a_file_that_is_none_is_left_as_it_is() {
+    let (site, socket) = (Site::new(), Socket::new());
+    std::fs::write(socket.path(), "dear").unwrap();
+    let ended = refused(&site, &socket.path());
+    assert_eq!(ended.code, 3);
+    assert!(ended.stderr.contains("no socket"), "{}", ended.stderr);
+    assert_eq!(std::fs::read_to_string(socket.path()).unwrap(), "dear");
+    let nowhere = refused(&site, &socket.path().join("below/a.sock"));
+    assert_eq!(nowhere.code, 2);
+    assert!(nowhere.stderr.contains("there is no folder for the socket"), "{}", nowhere.stderr);
+}

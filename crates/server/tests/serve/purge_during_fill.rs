@@ -1,0 +1,99 @@
+//! A purge while the answer is on its way: what the origin was asked for before doesn't come back behind it.
+
+use std::io::Write as _;
+use std::sync::Mutex;
+use std::sync::mpsc::{Receiver, Sender, channel};
+use std::thread;
+
+use crate::common::admin::Socket;
+use crate::common::client::ask;
+use crate::common::origin::Origin;
+use crate::common::server::Server;
+
+/// An origin that says when it is asked, and answers when it is told to.
+fn held() -> (Origin, Receiver<()>, Sender<()>) {
+    let (arrived, wait_for_arrival) = channel();
+    let (release, wait_for_release) = channel::<()>();
+    let wait_for_release = Mutex::new(wait_for_release);
+    let origin = Origin::raw(move |asked, stream| {
+        let _ = arrived.send(());
+        let _ = wait_for_release.lock().unwrap().recv();
+        let fields = "Cache-Control: max-age=600\r\nETag: \"1\"\r\nXkey: page";
+        if asked.field("if-none-match").is_empty() {
+            // A body without a length ends for the client when it was stored, or was not.
+            let fields = format!("{fields}\r\nTransfer-Encoding: chunked\r\nConnection: close");
+            let _ = write!(stream, "HTTP/1.1 200 OK\r\n{fields}\r\n\r\n4\r\npage\r\n0\r\n\r\n");
+        } else {
+            let _ = write!(stream, "HTTP/1.1 304 Not Modified\r\n{fields}\r\nConnection: close\r\n\r\n");
+        }
+    });
+    (origin, wait_for_arrival, release)
+}
+
+const PURGES: [&str; 5] = [
+    r#""url": "http://test/""#,
+    r#""tag": "page""#,
+    r#""prefix": "http://test/""#,
+    r#""host": "test""#,
+    r#""everything": true"#,
+];
+
+fn server(origin: &Origin, socket: &Socket) -> Server {
+    Server::configured(&format!("{}[[site]]\norigins = [\"{}\"]\n", socket.table(), origin.url()))
+}
+
+#[test]
+fn what_was_under_way_is_not_stored() {
+    let (origin, wait_for_arrival, release) = held();
+    let socket = Socket::new();
+    let server = server(&origin, &socket);
+    let address = server.address;
+    for what in PURGES {
+        let first = thread::spawn(move || ask(address, "GET", "/", &[]));
+        wait_for_arrival.recv().unwrap();
+        assert_eq!(socket.purge(&format!("{{{what}}}")).status, 200);
+        // Who asks behind the purge doesn't join who asked before it.
+        let second = thread::spawn(move || ask(address, "GET", "/", &["Cache-Control: no-store"]));
+        wait_for_arrival.recv().unwrap();
+        release.send(()).unwrap();
+        release.send(()).unwrap();
+        assert_eq!(first.join().unwrap().text(), "page");
+        assert_eq!(second.join().unwrap().text(), "page");
+        release.send(()).unwrap();
+        let third = server.get("/");
+        wait_for_arrival.recv().unwrap();
+        assert!(third.cache().contains("fwd=uri-miss"), "{what}: {third:?}");
+        assert_eq!(socket.purge(r#"{"everything": true}"#).status, 200);
+    }
+}
+
+#[test]
+fn after_a_soft_one_it_is_stored_as_stale() {
+    for what in PURGES {
+        let (origin, wait_for_arrival, release) = held();
+        let socket = Socket::new();
+        let server = server(&origin, &socket);
+        let address = server.address;
+        let first = thread::spawn(move || ask(address, "GET", "/", &[]));
+        wait_for_arrival.recv().unwrap();
+        assert_eq!(socket.purge(&format!("{{{what}, \"soft\": true}}")).status, 200);
+        release.send(()).unwrap();
+        assert_eq!(first.join().unwrap().text(), "page");
+        release.send(()).unwrap();
+        let second = server.get("/");
+        wait_for_arrival.recv().unwrap();
+        assert!(second.cache().contains("fwd=stale; fwd-status=304"), "{what}: {second:?}");
+
+        // The same while it is validated.
+        assert_eq!(socket.purge(&format!("{{{what}, \"soft\": true}}")).status, 200);
+        let third = thread::spawn(move || ask(address, "GET", "/", &[]));
+        wait_for_arrival.recv().unwrap();
+        assert_eq!(socket.purge(&format!("{{{what}, \"soft\": true}}")).status, 200);
+        release.send(()).unwrap();
+        assert_eq!(third.join().unwrap().text(), "page");
+        release.send(()).unwrap();
+        let fourth = server.get("/");
+        wait_for_arrival.recv().unwrap();
+        assert!(fourth.cache().contains("fwd=stale; fwd-status=304"), "{what}: {fourth:?}");
+    }
+}
