@@ -2,7 +2,9 @@
 
 use std::time::SystemTime;
 
-use http::header::{ETAG, IF_MODIFIED_SINCE, IF_NONE_MATCH, IF_RANGE, LAST_MODIFIED, RANGE};
+use http::header::{
+    ETAG, IF_MATCH, IF_MODIFIED_SINCE, IF_NONE_MATCH, IF_RANGE, IF_UNMODIFIED_SINCE, LAST_MODIFIED, RANGE,
+};
 use http::{HeaderMap, HeaderValue, StatusCode};
 
 use crate::field::date;
@@ -37,7 +39,7 @@ pub enum Outcome {
 /// The conditions and ranges that a client set go. Entity tags of all candidates go into one list; a date is sent only about a
 /// single candidate. False if no candidate has a validator: then the request asks for the whole.
 pub fn make_conditional(request: &mut HeaderMap, candidates: &[Candidate<'_>]) -> bool {
-    for name in [IF_NONE_MATCH, IF_MODIFIED_SINCE, IF_RANGE, RANGE] {
+    for name in [IF_NONE_MATCH, IF_MODIFIED_SINCE, IF_MATCH, IF_UNMODIFIED_SINCE, IF_RANGE, RANGE] {
         request.remove(name);
     }
     let mut tags: Vec<&[u8]> = Vec::new();

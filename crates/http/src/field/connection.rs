@@ -56,8 +56,13 @@ const FOR_ALL: [HeaderName; 24] = [
 /// The names of what belongs to the connection on which a message came, there or not: the known fields and those that its
 /// `Connection` names, but for those that are for all, such as `Host` or `Cache-Control`.
 pub fn hop_by_hop(fields: &HeaderMap) -> Vec<HeaderName> {
-    let named = list::members(fields, &CONNECTION).filter_map(|name| HeaderName::from_bytes(name).ok());
-    HOP_BY_HOP.into_iter().chain(named.filter(|name| !FOR_ALL.contains(name))).collect()
+    HOP_BY_HOP.into_iter().chain(named(fields)).collect()
+}
+
+/// The names that `Connection` has, without those of fields that are for all.
+pub fn named(fields: &HeaderMap) -> impl Iterator<Item = HeaderName> + '_ {
+    let names = list::members(fields, &CONNECTION).filter_map(|name| HeaderName::from_bytes(name).ok());
+    names.filter(|name| !FOR_ALL.contains(name))
 }
 
 /// Drops what belongs to the connection on which a message came. A `Content-Length` beside a `Transfer-Encoding` goes, too, since

@@ -40,10 +40,11 @@ pub(crate) use normal::{decoded, unescaped};
 pub const KEY_BYTES_MAX: usize = 0xffff - 1024;
 
 /// Fields by which a client could make the origin answer for another host, path or method than the key says: what one
-/// client got that way would be given to all. By [`KeyRules::dropped_fields`] those of them that are part of the key pass.
-pub const NOT_FROM_CLIENTS: [&str; 21] = [
+/// client got that way would be given to all. Those of them that are part of the key pass ([`KeyRules::has_header`]).
+pub const NOT_FROM_CLIENTS: [&str; 27] = [
     "forwarded",
     "front-end-https",
+    "x-forwarded-for",
     "x-forwarded-host",
     "x-forwarded-path",
     "x-forwarded-port",
@@ -61,7 +62,12 @@ pub const NOT_FROM_CLIENTS: [&str; 21] = [
     "x-method-override",
     "x-original-host",
     "x-original-url",
+    "x-real-ip",
     "x-rewrite-url",
+    "x-scheme",
+    "x-script-name",
+    "x-sendfile-type",
+    "x-accel-mapping",
     "x-url-scheme",
 ];
 
@@ -152,11 +158,9 @@ impl KeyRules {
         }
     }
 
-    /// The fields of [`NOT_FROM_CLIENTS`] that the origin may not get, those being left out that the key has.
-    ///
-    /// For requests whose answers may be stored, these are to be dropped.
-    pub fn dropped_fields(&self) -> impl Iterator<Item = &'static str> + '_ {
-        NOT_FROM_CLIENTS.into_iter().filter(|name| !self.headers.iter().any(|header| header == *name))
+    /// Whether a field of requests is part of the keys.
+    pub fn has_header(&self, name: &HeaderName) -> bool {
+        self.headers.contains(name)
     }
 
     /// Whether keys can have further parts: one address then has several.

@@ -107,19 +107,6 @@ fn cookies_and_fields_tell_entries_apart() {
 }
 
 #[test]
-fn fields_that_speak_of_another_address_pass_only_where_the_key_has_them() {
-    let dropped = |key: &str| -> Vec<&str> {
-        let config = config(key);
-        let site = config.sites.find("h").unwrap();
-        site.key.dropped_fields().collect()
-    };
-    assert_eq!(dropped(""), NOT_FROM_CLIENTS);
-    let with_proto = dropped("headers = [\"X-Forwarded-Proto\"]\n");
-    assert!(!with_proto.contains(&"x-forwarded-proto") && with_proto.contains(&"x-forwarded-host"));
-    assert_eq!(with_proto.len(), NOT_FROM_CLIENTS.len() - 1);
-}
-
-#[test]
 fn the_prefix_of_a_host_is_of_no_other() {
     let config = config("");
     let prefix = |host: &str| {

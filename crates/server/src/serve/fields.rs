@@ -1,21 +1,55 @@
-//! The fields of a request as the origin gets them, and `Via`.
+//! The fields of a request, as they are taken from the client and as the origin gets them, and `Via`.
 
 use eyewall_http::field::connection;
-use http::header::{CONTENT_LENGTH, EXPECT, HOST};
-use http::{HeaderMap, Version};
+use http::header::{CONTENT_LENGTH, COOKIE, EXPECT, HOST, UPGRADE};
+use http::{HeaderMap, HeaderName, HeaderValue, Version};
 
-/// The fields of a client's request as the origin gets them, without those that are `dropped`.
-pub(crate) fn of_forwarded_request(
-    fields: &HeaderMap,
-    version: Version,
-    dropped: impl IntoIterator<Item = &'static str>,
-) -> HeaderMap {
+use crate::key::{KeyRules, NOT_FROM_CLIENTS};
+
+/// Drops what a client may not say of a request for which `key` makes the key: before anything of it is looked at, so that key,
+/// variant and origin see the same. That is
+///
+/// - what belongs to its connection: what `Connection` names would not reach the origin;
+/// - what speaks of another address or another client ([`NOT_FROM_CLIENTS`], `X-Forwarded-For` and the like), unless the key has
+///   it;
+/// - names with an underscore, which some servers take for the same with a hyphen.
+///
+/// `Cookie` fields are joined (RFC 9113, section 8.2.3). `Connection` and `Upgrade` stay, unless the upgrade is to another
+/// version of HTTP, which would go past this cache.
+pub(crate) fn receive(fields: &mut HeaderMap, key: &KeyRules) {
+    let is_unasked = |name: &&HeaderName| name.as_str().contains('_') || (is_of_sender(name) && !key.has_header(name));
+    let upgrades = [UPGRADE, HeaderName::from_static("http2-settings")];
+    let leaves_cache = fields.get(UPGRADE).is_some_and(|protocol| is_http(protocol.as_bytes()));
+    let named = connection::named(fields).filter(|name| *name != UPGRADE);
+    let mut dropped: Vec<HeaderName> = fields.keys().filter(is_unasked).cloned().chain(named).collect();
+    dropped.extend(upgrades.into_iter().filter(|_| leaves_cache));
+    for name in dropped {
+        fields.remove(name);
+    }
+    let cookies: Vec<&[u8]> = fields.get_all(COOKIE).iter().map(HeaderValue::as_bytes).collect();
+    if cookies.len() > 1
+        && let Ok(joined) = HeaderValue::from_bytes(&cookies.join(&b"; "[..]))
+    {
+        fields.insert(COOKIE, joined);
+    }
+}
+
+fn is_of_sender(name: &HeaderName) -> bool {
+    let name = name.as_str();
+    (name.starts_with('x') || name.starts_with('f')) && NOT_FROM_CLIENTS.contains(&name)
+}
+
+/// Whether a protocol is a version of HTTP, or TLS, under which HTTP would go on.
+fn is_http(protocols: &[u8]) -> bool {
+    let mut names = protocols.split(|byte| *byte == b',').map(|name| name.trim_ascii().to_ascii_lowercase());
+    names.any(|name| name.starts_with(b"h2") || name.starts_with(b"http") || name.starts_with(b"tls"))
+}
+
+/// The fields of a client's request as the origin gets them.
+pub(crate) fn of_forwarded_request(fields: &HeaderMap, version: Version) -> HeaderMap {
     let mut fields = fields.clone();
     connection::drop_hop_by_hop(&mut fields);
     for name in [HOST, EXPECT, CONTENT_LENGTH] {
-        fields.remove(name);
-    }
-    for name in dropped {
         fields.remove(name);
     }
     append_via(&mut fields, version);
@@ -29,18 +63,54 @@ pub(crate) fn append_via(fields: &mut HeaderMap, received: Version) {
 
 #[cfg(test)]
 mod tests {
-    use http::{HeaderName, HeaderValue};
-
     use super::*;
-    use crate::key::NOT_FROM_CLIENTS;
+
+    /// What is left of a client's fields where the key has those.
+    fn left(in_key: &str, fields: &[(&'static str, &'static str)]) -> Vec<(String, String)> {
+        let config =
+            crate::config::parse(&format!("[[site]]\norigins = [\"http://a\"]\n[site.key]\nheaders = [{in_key}]\n"));
+        let config = config.unwrap();
+        let mut map = HeaderMap::new();
+        for (name, value) in fields {
+            map.append(HeaderName::from_static(name), HeaderValue::from_static(value));
+        }
+        receive(&mut map, &config.sites.find("a").unwrap().key);
+        map.iter().map(|(name, value)| (name.to_string(), value.to_str().unwrap().to_owned())).collect()
+    }
+
+    fn names(left: &[(String, String)]) -> Vec<&str> {
+        left.iter().map(|(name, _)| name.as_str()).collect()
+    }
 
     #[test]
-    fn a_client_can_not_speak_for_another_host() {
-        let fields = HeaderMap::from_iter([
-            (HOST, HeaderValue::from_static("example.org")),
-            (HeaderName::from_static("x-forwarded-host"), HeaderValue::from_static("evil.example")),
-        ]);
-        let fields = of_forwarded_request(&fields, Version::HTTP_11, NOT_FROM_CLIENTS);
-        assert_eq!(fields.keys().collect::<Vec<_>>(), ["via"]);
+    fn a_client_can_not_speak_for_another() {
+        for name in
+            ["x-forwarded-host", "x-forwarded-for", "forwarded", "x-real-ip", "x_forwarded_host", "x-original-url"]
+        {
+            assert!(left("", &[(name, "evil.example")]).is_empty(), "{name}");
+        }
+        let told = [("x-forwarded-proto", "https"), ("x_device", "phone"), ("accept", "*/*")];
+        assert_eq!(names(&left("\"X-Forwarded-Proto\"", &told)), ["x-forwarded-proto", "accept"]);
+    }
+
+    #[test]
+    fn what_the_connection_names_tells_nothing_apart() {
+        let fields = [("connection", "accept-language, cookie"), ("accept-language", "de"), ("cookie", "a=b")];
+        assert_eq!(names(&left("", &fields)), ["connection", "cookie"]);
+    }
+
+    #[test]
+    fn no_upgrade_leads_past_the_cache() {
+        let upgrade =
+            |protocol| [("connection", "upgrade, http2-settings"), ("upgrade", protocol), ("http2-settings", "x")];
+        assert_eq!(names(&left("", &upgrade("websocket"))), ["connection", "upgrade"]);
+        for protocol in ["h2c", "websocket, H2C", "HTTP/2.0", "TLS/1.3"] {
+            assert_eq!(names(&left("", &upgrade(protocol))), ["connection"], "{protocol}");
+        }
+    }
+
+    #[test]
+    fn cookies_are_one_field() {
+        assert_eq!(left("", &[("cookie", "a=1"), ("cookie", "b=2")]), [("cookie".to_owned(), "a=1; b=2".to_owned())]);
     }
 }

@@ -14,7 +14,7 @@ use super::files::Files;
 use super::origin::Origins;
 use super::proxy::Proxy;
 use super::shared::{Shared, SharedSite};
-use super::{purge, reply};
+use super::{fields, purge, reply};
 use crate::key::{CacheKey, KeyError, RequestHost, Scheme};
 
 /// What all connections of a worker share.
@@ -45,7 +45,7 @@ impl Service {
         if request.method() == Method::OPTIONS && request.uri().path() == "*" {
             return reply::response(StatusCode::NO_CONTENT, HeaderMap::new(), Body::empty());
         }
-        let (parts, body) = request.into_parts();
+        let (mut parts, body) = request.into_parts();
         if purge::method::is_purge(&parts.method) {
             return purge::method::answer(&self.shared, &parts, client).await;
         }
@@ -60,6 +60,7 @@ impl Service {
         else {
             return reply::error(StatusCode::MISDIRECTED_REQUEST, "no site of this server has this host");
         };
+        fields::receive(&mut parts.headers, &site.key);
         let key = match CacheKey::of(site, &host, Scheme::Http, &parts) {
             Ok(key) => key,
             Err(error) => return refused(error),

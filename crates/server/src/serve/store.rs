@@ -146,6 +146,16 @@ impl Store {
         })
     }
 
+    /// Whether there is something for a key, fresh or stale, of which the head is so. Its value isn't read.
+    pub(crate) fn has(&self, key: &[u8], is_so: impl FnOnce(&Head) -> bool) -> bool {
+        let fresh = self.cache.peek(key).ok().flatten();
+        let hit = fresh.or_else(|| match self.cache.lookup(key) {
+            Ok(Lookup::Stale(hit)) => Some(hit),
+            _ => None,
+        });
+        hit.and_then(|hit| Head::decode(hit.metadata())).is_some_and(|head| is_so(&head))
+    }
+
     /// The failure that is remembered for a key, and for how long yet.
     pub(crate) fn failure(&self, key: &[u8]) -> Option<(StatusCode, Duration)> {
         let Ok(Lookup::Negative(hit)) = self.cache.lookup(key) else { return None };

@@ -27,6 +27,7 @@ mod life_of_a_response;
 mod mad_origin;
 mod methods;
 mod not_stored;
+mod odd_requests;
 mod one_fetch_for_many;
 mod origin_path;
 mod outside_the_root;

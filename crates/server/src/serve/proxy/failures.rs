@@ -48,7 +48,8 @@ impl Proxy {
         let (pages, key) = (Arc::clone(&self.pages), inbound.key.as_bytes().to_vec());
         let tag = tags::address(&self.site, inbound.key);
         let remembering = move || {
-            if !pages.purged.has_come_since(mark) {
+            // Somebody else may have had an answer meanwhile.
+            if !pages.purged.has_come_since(mark) && !pages.store.has(&key, |_| true) {
                 pages.store.keep_failure(&key, status, ttl, tag.as_deref().as_slice());
             }
             if pages.purged.has_come_since(mark) {

@@ -18,7 +18,7 @@ use super::fragments::Unusable;
 use super::inbound::Inbound;
 use super::pages::Stored;
 use super::purged::Mark;
-use super::storing::Coming;
+use super::storing::{Coming, Refused, is_about_the_request};
 use super::{Ask, Proxy, failed, finish, prepare};
 use crate::rules::Applied;
 use crate::serve::body::Body;
@@ -32,7 +32,7 @@ impl Proxy {
         let mark = self.pages.purged.mark(inbound.key.address().as_bytes());
         let (target, peer) = (inbound.target(), inbound.peer());
         loop {
-            let mut asked = inbound.forwarded_fields(&self.site);
+            let mut asked = inbound.forwarded_fields();
             let is_question = validation::make_conditional(&mut asked, &candidates(ask.stored.as_deref()));
             if let Some(part) = ask.part.filter(|_| ask.stored.is_none()) {
                 part.ask(&mut asked);
@@ -130,13 +130,17 @@ impl Proxy {
     /// Gives a stored response other fields, and what follows from them, or removes it where it may no longer be kept.
     fn renew(&self, inbound: Inbound<'_>, stored: &mut Stored, fields: HeaderMap, exchange: Exchange) {
         let status = stored.found.head.status;
+        let mut fields = fields;
         let applied = inbound.decision.of_response(status, &fields);
-        if let Ok(storable) = self.judge(inbound, &applied, (status, &fields), exchange) {
-            self.pages.renew(stored, fields, &storable);
-        } else {
-            stored.found.head.fields = fields;
-            self.pages.store.remove(&stored.key);
+        for name in applied.stripped() {
+            fields.remove(name);
         }
+        match self.judge(inbound, &applied, (status, &fields), exchange) {
+            Ok(storable) => return self.pages.renew(stored, fields, &storable),
+            Err(why) if why.is_of_request() => {}
+            Err(_) => self.pages.store.remove(&stored.key),
+        }
+        stored.found.head.fields = fields;
     }
 
     /// The answer to a HEAD, and what it says of what is stored (RFC 9111, section 4.3.5).
@@ -173,8 +177,8 @@ impl Proxy {
         let bytes_max = if may_be_fragmented { self.object_bytes_max() } else { self.entry_bytes_max() };
         let why_not = match self.judge(inbound, &asked.applied, (head.status, &head.headers), asked.exchange) {
             // Nobody asked for a part.
-            Ok(_) if head.status == StatusCode::PARTIAL_CONTENT => NotStored::Partial.as_str(),
-            Ok(_) if length.is_some_and(|length| length > bytes_max) => "too-large",
+            Ok(_) if head.status == StatusCode::PARTIAL_CONTENT => Refused::Http(NotStored::Partial),
+            Ok(_) if length.is_some_and(|length| length > bytes_max) => Refused::TooLarge,
             Ok(storable) => {
                 self.pages.passes.remove(key);
                 if let Some(ttl) = Self::ttl_of_bare(head.status, length, &storable) {
@@ -189,13 +193,15 @@ impl Proxy {
             Err(why) => why,
         };
         // An origin in trouble is helped by waiting, and will be storable again.
-        if !head.status.is_server_error() {
+        let is_of_request = why_not.is_of_request() || is_about_the_request(head.status);
+        if !head.status.is_server_error() && !is_of_request {
             self.pages.passes.insert(key);
         }
-        if let Some(stored) = ask.stored.filter(|_| !reuse::is_failure(head.status)) {
+        let is_replaced = !reuse::is_failure(head.status) && !is_of_request;
+        if let Some(stored) = ask.stored.filter(|_| is_replaced) {
             self.pages.store.remove(&stored.key);
         }
-        finish(&mut head.headers, head.version, &status.detail(why_not));
+        finish(&mut head.headers, head.version, &status.detail(why_not.as_str()));
         arranged(inbound, head.status, head.headers, Body::passed(incoming, timeout), asked.exchange)
     }
 }

@@ -48,7 +48,11 @@ pub(crate) struct Ticket {
 }
 
 /// Somebody else's request.
-pub(crate) struct Waiting(watch::Receiver<Stage>);
+pub(crate) struct Waiting {
+    stage: watch::Receiver<Stage>,
+    /// Whether the answer had come before anybody waited here: it was not given to this request.
+    pub(crate) is_late: bool,
+}
 
 /// What came of waiting.
 pub(crate) enum Landing {
@@ -67,7 +71,11 @@ impl Flights {
 
     pub(crate) fn join(self: &Arc<Self>, key: &[u8]) -> Joined {
         match self.running().entry(key.to_vec()) {
-            Entry::Occupied(flight) => Joined::Follow(Waiting(flight.get().stage.subscribe())),
+            Entry::Occupied(flight) => {
+                let stage = flight.get().stage.subscribe();
+                let is_late = !matches!(*stage.borrow(), Stage::Asking);
+                Joined::Follow(Waiting { stage, is_late })
+            }
             Entry::Vacant(place) => {
                 let flight = Arc::new(Flight { stage: watch::Sender::new(Stage::Asking) });
                 place.insert(Arc::clone(&flight));
@@ -103,7 +111,7 @@ impl Ticket {
 impl Waiting {
     /// Waits for the head of the answer, or for the end of the flight without one.
     pub(crate) async fn landing(mut self, deadline: Duration) -> Landing {
-        let landed = self.0.wait_for(|stage| !matches!(stage, Stage::Asking));
+        let landed = self.stage.wait_for(|stage| !matches!(stage, Stage::Asking));
         match tokio::time::timeout(deadline, landed).await {
             Err(_) => Landing::Late,
             Ok(Ok(stage)) => match &*stage {

@@ -65,7 +65,7 @@ impl<'a> Inbound<'a> {
     }
 
     /// The fields as the origin gets them.
-    pub(super) fn forwarded_fields(&self, site: &Site) -> HeaderMap {
-        fields::of_forwarded_request(&self.parts.headers, self.parts.version, site.key.dropped_fields())
+    pub(super) fn forwarded_fields(&self) -> HeaderMap {
+        fields::of_forwarded_request(&self.parts.headers, self.parts.version)
     }
 }

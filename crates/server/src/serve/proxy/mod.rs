@@ -208,7 +208,17 @@ impl Proxy {
                 }
                 Joined::Follow(waiting) => waiting,
             };
+            let is_late = waiting.is_late;
             match waiting.landing(COLLAPSE_DEADLINE).await {
+                // Who comes behind the head takes it as he would take what is stored.
+                Landing::Answered(answer)
+                    if is_late
+                        && answer.suits(inbound.fields())
+                        && reuse::decide(&answer.terms, &directives, SystemTime::now(), &self.policy)
+                            != Reuse::Fresh =>
+                {
+                    break;
+                }
                 Landing::Answered(answer) if answer.suits(inbound.fields()) => {
                     if let Some(response) = self.follow(inbound, &answer, ask.why).await {
                         return response;

@@ -34,7 +34,7 @@ impl Proxy {
     ) -> Response<Body> {
         let method = &inbound.parts.method;
         let (target, peer) = (inbound.target(), inbound.peer());
-        let fields = inbound.forwarded_fields(&self.site);
+        let fields = inbound.forwarded_fields();
         let requested = SystemTime::now();
         match self.origins.send(Outgoing { method: method.clone(), ..Outgoing::get(&target, fields, &peer) }).await {
             Ok(mut response) => {
@@ -60,7 +60,7 @@ impl Proxy {
         let on_upgrade = protocol.is_some().then(|| hyper::upgrade::on(&mut request));
         let (parts, body) = request.into_parts();
         let inbound = Inbound::new(&self.site, &parts, key, client);
-        let mut asked = inbound.forwarded_fields(&self.site);
+        let mut asked = inbound.forwarded_fields();
         if connection::step(&parts.method, &mut asked) == Way::EndsHere {
             return ended_here(&parts.method);
         }

@@ -7,6 +7,7 @@ use std::time::SystemTime;
 
 use bytes::{Bytes, BytesMut};
 use eyewall_http::field::cache_status::{CacheStatus, Forward};
+use eyewall_http::field::vary::Vary;
 use eyewall_http::message::{self, Exchange};
 use eyewall_http::precondition::Role;
 use eyewall_http::storing::{self, NotStored, Storable};
@@ -27,6 +28,52 @@ use crate::serve::body::Body;
 use crate::serve::head::{Head, Kind};
 use crate::serve::origin::Fault;
 use crate::serve::reply;
+
+/// Why an answer is not stored.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Refused {
+    /// A rule of the site says so.
+    Rule,
+    /// Its status tells of the request, of which others may be right.
+    Status,
+    /// It is longer than may be.
+    TooLarge,
+    Http(NotStored),
+}
+
+impl Refused {
+    /// A token for `Cache-Status`.
+    pub(super) fn as_str(self) -> &'static str {
+        match self {
+            Self::Rule => "rule",
+            Self::Status => "status",
+            Self::TooLarge => "too-large",
+            Self::Http(why) => why.as_str(),
+        }
+    }
+
+    /// Whether the answer to another request for the same might be stored: then this one is no reason to give up what is there.
+    pub(super) fn is_of_request(self) -> bool {
+        matches!(
+            self,
+            Self::Rule
+                | Self::Status
+                | Self::Http(NotStored::RequestNoStore | NotStored::Authorization | NotStored::Method)
+        )
+    }
+}
+
+/// Statuses by which the origin refuses this request: its syntax, its size, its conditions, its user, its rate. Stored, one odd
+/// request would be an outage for all.
+pub(super) fn is_about_the_request(status: StatusCode) -> bool {
+    matches!(status.as_u16(), 400 | 401 | 403 | 407 | 408 | 411..=414 | 416 | 417 | 421 | 425 | 426 | 428 | 429 | 431)
+}
+
+/// Whether an answer varies by what the origin is told of the client, and no client says itself.
+fn varies_by_sender(vary: &Vary) -> bool {
+    let Vary::Fields(names) = vary else { return false };
+    names.iter().any(|name| ["forwarded", "x-forwarded-for", "x-real-ip"].contains(&name.as_str()))
+}
 
 /// An answer that may be stored, of which the head has come.
 pub(super) struct Coming {
@@ -49,14 +96,19 @@ impl Proxy {
         applied: &Applied<'_>,
         (status, fields): (StatusCode, &HeaderMap),
         exchange: Exchange,
-    ) -> Result<Storable, &'static str> {
+    ) -> Result<Storable, Refused> {
         if applied.overrides.no_store == Some(true) {
-            return Err("rule");
+            return Err(Refused::Rule);
         }
         // A HEAD renews what is stored for a GET, and a POST's answer is only asked about where it is that to a GET.
         let request = message::Request { method: &Method::GET, fields: inbound.fields() };
         let policy = policy::with(&self.policy, &applied.overrides);
-        storing::judge(request, message::Response { status, fields }, exchange, &policy).map_err(NotStored::as_str)
+        let told = message::Response { status, fields };
+        match storing::judge(request, told, exchange, &policy).map_err(Refused::Http)? {
+            storable if varies_by_sender(&storable.vary) => Err(Refused::Http(NotStored::Vary)),
+            _ if is_about_the_request(status) => Err(Refused::Status),
+            storable => Ok(storable),
+        }
     }
 
     /// How long a body may be that is stored as one entry.

@@ -26,7 +26,6 @@ use super::forwarded::Peer;
 use super::outgoing::{BodyLimit, Outgoing, RequestBody};
 use super::tunnel::asked_protocol;
 use super::{OriginSite, Origins, Settings};
-use crate::key::NOT_FROM_CLIENTS;
 use crate::serve::fields;
 
 #[expect(dead_code, reason = "it is shared with the tests of the binary, which use more of it")]
@@ -83,7 +82,7 @@ async fn pass(
     let outgoing = Outgoing {
         method: head.method.clone(),
         target: &head.uri,
-        fields: fields::of_forwarded_request(&head.headers, head.version, NOT_FROM_CLIENTS),
+        fields: fields::of_forwarded_request(&head.headers, head.version),
         body: RequestBody::streamed(incoming, &head),
         peer: Some(&Peer { address: client.ip(), is_secure: false, host }),
     };

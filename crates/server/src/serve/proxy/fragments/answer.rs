@@ -89,6 +89,9 @@ pub(in crate::serve::proxy) fn is_asked_for(request: &HeaderMap, answer: &Header
     !request.contains_key(IF_RANGE) && eyewall_http::ranges::select(&asked, length) == Served::Part(range)
 }
 
+/// How many fragments are looked for before an answer begins, to say in its head whether some are missing.
+const FRAGMENTS_LOOKED_AT: usize = 16;
+
 /// What a 206 means that came for a [`Part`].
 pub(in crate::serve::proxy) enum Came {
     /// All of a small representation: it is as if the origin had answered by 200 with these fields.
@@ -131,7 +134,14 @@ impl Proxy {
                 }
                 Arranged::Content(code, fields, stretches) => (code, fields, stretches),
             };
-        let lacks = self.pages.lacks(&object, &stretches);
+        let lacks = if object.if_range.is_some() {
+            // What is missing further on is asked for when it is wanted.
+            self.pages.lacks(&object, &stretches, FRAGMENTS_LOOKED_AT)
+        } else {
+            let (pages, object, stretches) = (Arc::clone(&self.pages), Arc::clone(&object), stretches.clone());
+            let looking = move || pages.lacks(&object, &stretches, usize::MAX);
+            tokio::task::spawn_blocking(looking).await.unwrap_or(true)
+        };
         if lacks && object.if_range.is_none() {
             return Err(Unusable);
         }

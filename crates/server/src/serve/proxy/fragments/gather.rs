@@ -50,7 +50,7 @@ impl Proxy {
     /// The body of the origin's answer, and how many of its bytes come before the run.
     async fn more(&self, inbound: Inbound<'_>, object: &Object, lead: &Lead) -> Result<(Incoming, u64), Lack> {
         let reach = lead.reach();
-        let mut asked = inbound.forwarded_fields(&self.site);
+        let mut asked = inbound.forwarded_fields();
         validation::make_conditional(&mut asked, &[]);
         let (Some(wanted), Some(validator)) = (range::request(&[reach]), object.if_range.clone()) else {
             return Err(Lack::Unaskable);
@@ -77,7 +77,10 @@ fn fitting(object: &Object, lead: &Lead, response: &Response<Incoming>) -> Resul
             _ => return Err(Lack::Changed),
         },
         // It gives no parts, but it may be the same.
-        _ => (object.length(), reach.start),
+        StatusCode::OK => (object.length(), reach.start),
+        StatusCode::NOT_FOUND | StatusCode::GONE | StatusCode::RANGE_NOT_SATISFIABLE => return Err(Lack::Changed),
+        // It tells of this request, or of the origin's trouble: the object may be as it was.
+        _ => return Err(Lack::Fault(Fault::Broken)),
     };
     let newer = Gathered::of(status, fields, bytes, true, SystemTime::now());
     newer.and_then(|newer| object.gathered.combined(&newer)).map(|_| skipped).ok_or(Lack::Changed)

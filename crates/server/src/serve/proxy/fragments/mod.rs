@@ -166,17 +166,17 @@ impl Pages {
 
     /// Whether a fragment is stored, without a trace in the volume.
     fn has_fragment(&self, object: &Object, number: u64) -> bool {
-        self.store.peek(&key_of(&object.prefix, number)).is_some_and(|found| found.head.kind == Kind::Fragment)
+        self.store.has(&key_of(&object.prefix, number), |head| head.kind == Kind::Fragment)
     }
 
-    /// Whether bytes of these stretches are neither stored nor on their way.
-    fn lacks(&self, object: &Object, stretches: &[Stretch]) -> bool {
+    /// Whether bytes of the first fragments of these stretches are neither stored nor on their way.
+    fn lacks(&self, object: &Object, stretches: &[Stretch], fragments_max: usize) -> bool {
         let ranges = stretches.iter().filter_map(|stretch| match stretch {
             Stretch::Bytes(range) => Some(range),
             Stretch::Head(_) => None,
         });
-        let mut numbers = ranges.flat_map(|range| object.layout.fragments_of(range));
-        numbers.any(|number| !self.is_there_or_coming(object, number))
+        let numbers = ranges.flat_map(|range| object.layout.fragments_of(range));
+        numbers.take(fragments_max).any(|number| !self.is_there_or_coming(object, number))
     }
 
     fn is_there_or_coming(&self, object: &Object, number: u64) -> bool {
