@@ -8,6 +8,7 @@ use std::time::SystemTime;
 use bytes::{Bytes, BytesMut};
 use eyewall_http::field::cache_status::{CacheStatus, Forward};
 use eyewall_http::field::vary::Vary;
+use eyewall_http::freshness::Source;
 use eyewall_http::message::{self, Exchange};
 use eyewall_http::precondition::Role;
 use eyewall_http::storing::{self, NotStored, Storable};
@@ -69,6 +70,11 @@ pub(super) fn is_about_the_request(status: StatusCode) -> bool {
     matches!(status.as_u16(), 400 | 401 | 403 | 407 | 408 | 411..=414 | 416 | 417 | 421 | 425 | 426 | 428 | 429 | 431)
 }
 
+/// Whether it is one of those statuses that may be stored if the origin says so, and it does.
+fn is_named(status: StatusCode, source: Option<Source>) -> bool {
+    matches!(status, StatusCode::BAD_REQUEST | StatusCode::URI_TOO_LONG) && source != Some(Source::Policy)
+}
+
 /// Whether an answer varies by what the origin is told of the client, and no client says itself.
 fn varies_by_sender(vary: &Vary) -> bool {
     let Vary::Fields(names) = vary else { return false };
@@ -106,7 +112,8 @@ impl Proxy {
         let told = message::Response { status, fields };
         match storing::judge(request, told, exchange, &policy).map_err(Refused::Http)? {
             storable if varies_by_sender(&storable.vary) => Err(Refused::Http(NotStored::Vary)),
-            _ if is_about_the_request(status) => Err(Refused::Status),
+            // What the origin says itself of a 400 or a 414 counts (RFC 9110, section 15.1), and no rule for all errors.
+            storable if is_about_the_request(status) && !is_named(status, storable.source) => Err(Refused::Status),
             storable => Ok(storable),
         }
     }
