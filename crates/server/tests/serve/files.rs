@@ -55,6 +55,21 @@ fn a_folder_shows_its_index() {
 }
 
 #[test]
+fn a_name_that_no_file_can_have_is_not_there() {
+    let site = Site::new();
+    site.write("a/page.html", "found");
+    let server = Server::over_folder(site.path());
+    for bytes in [255, 256, 4096, 60 << 10] {
+        let name = "x".repeat(bytes);
+        for target in [format!("/{name}"), format!("/a/{name}"), format!("/a/{name}/")] {
+            assert_eq!(server.get(&target).status, 404, "{bytes} bytes");
+        }
+    }
+    assert_eq!(server.get(&format!("/a/{}page.html", "b/".repeat(30 << 10))).status, 404);
+    assert_eq!(server.get("/a/page.html").text(), "found");
+}
+
+#[test]
 fn names_are_decoded_and_queries_play_no_part() {
     let site = Site::new();
     site.write("caf\u{e9} #1.txt", "found");

@@ -86,7 +86,7 @@ impl Folder {
     /// not later than the look.
     pub(super) fn look(&self, path: &FilePath, now: SystemTime) -> io::Result<Look> {
         let since = Instant::now();
-        let mut walk = self.memory.as_ref().map(Walk::new);
+        let mut walk = self.memory.as_ref().filter(|_| Memory::keeps(path)).map(Walk::new);
         let (found, files) = self.find(path, now, &mut walk)?;
         let found = Arc::new(found);
         if let Some(memory) = &self.memory

@@ -25,6 +25,12 @@
 //! not even a look can tell before the file has its new time. So nothing is known for longer than [`TRUST`]: then it is looked
 //! at again. Of file systems that others change, too, nothing is known at all ([`super::watches::is_local`]), nor of what the
 //! kernel gives no watch for: there each request looks.
+//!
+//! # What strangers can make it keep
+//!
+//! Anybody can ask for names that aren't there, and each is a premise. So all that is kept is bounded, by constants: paths by
+//! [`KNOWN_MAX`] and [`PATH_BYTES_MAX`], names by [`NAMES_MAX`] and [`NAME_BYTES_MAX`], watches by [`WATCHES_MAX`]. For names that
+//! aren't there that is some 40 MB at most. What is longer, or comes while there is no room, is looked at each time.
 
 use std::collections::HashMap;
 use std::io;
@@ -45,14 +51,19 @@ pub(super) const TRUST: Duration = Duration::from_secs(1);
 const KNOWN_MAX: usize = 16_384;
 /// So many watches are kept at most; each costs the kernel about a kilobyte.
 const WATCHES_MAX: usize = 4 * KNOWN_MAX;
-/// Longer paths are looked at each time: anybody can make them up.
+/// So many names are kept at most, of all folders together. A path takes one for each of its forms; those of folders are shared.
+const NAMES_MAX: usize = 4 * KNOWN_MAX;
+/// Longer paths are looked at each time.
 const PATH_BYTES_MAX: usize = 512;
+/// Longer names are looked at each time. Few file systems have any.
+pub(super) const NAME_BYTES_MAX: usize = 255;
 
 /// What is known, by path. All workers share it.
 #[derive(Debug)]
 pub(super) struct Memory {
     inotify: OwnedFd,
     known_max: usize,
+    names_max: usize,
     state: RwLock<State>,
 }
 
@@ -77,7 +88,13 @@ impl Memory {
     /// The system's, where it gives no inotify: a user may have some 128 of them.
     pub(super) fn new() -> io::Result<Self> {
         let inotify = inotify::init(inotify::CreateFlags::NONBLOCK | inotify::CreateFlags::CLOEXEC)?;
-        Ok(Self { inotify, known_max: KNOWN_MAX, state: RwLock::default() })
+        Ok(Self { inotify, known_max: KNOWN_MAX, names_max: NAMES_MAX, state: RwLock::default() })
+    }
+
+    /// Whether a path may be known. Of others there is nothing to watch.
+    pub(super) fn keeps(path: &FilePath) -> bool {
+        let path = path.relative();
+        path.as_os_str().len() <= PATH_BYTES_MAX && path.iter().all(|name| name.len() <= NAME_BYTES_MAX)
     }
 
     /// What is known of a path; `now` is when the request came.
@@ -94,11 +111,9 @@ impl Memory {
         known.holds(now).then(|| Arc::clone(&known.found))
     }
 
-    /// Keeps what was found of a path by a look that began at `since`, after all of its premises were made.
+    /// Keeps what was found of a path that [may be known](Self::keeps), by a look that began at `since`, after all of its premises
+    /// were made.
     pub(super) fn remember(&self, path: &FilePath, found: &Arc<Found>, premises: Vec<Arc<Premise>>, since: Instant) {
-        if path.relative().as_os_str().len() > PATH_BYTES_MAX {
-            return;
-        }
         let mut state = self.change();
         if state.known.len() >= self.known_max && !state.known.contains_key(path) {
             state.sweep(&self.inotify, since);
@@ -112,12 +127,12 @@ impl Memory {
     /// A premise of a look that comes after this call.
     ///
     /// # Errors
-    /// Those of [`Watches::premise`].
+    /// Those of [`Watches::premise`]; `NOSPC` also where as much is kept as may be.
     pub(super) fn premise(&self, place: BorrowedFd<'_>, about: About<'_>) -> io::Result<Arc<Premise>> {
         let mut state = self.change();
-        if state.watches.count() >= WATCHES_MAX {
+        if self.is_full(&state.watches) {
             state.sweep(&self.inotify, Instant::now());
-            if state.watches.count() >= WATCHES_MAX {
+            if self.is_full(&state.watches) {
                 return Err(Errno::NOSPC.into());
             }
         }
@@ -128,6 +143,17 @@ impl Memory {
             }
             other => other,
         }
+    }
+
+    fn is_full(&self, watches: &Watches) -> bool {
+        watches.count() >= WATCHES_MAX || watches.names_count() >= self.names_max
+    }
+
+    /// How many watches and names are kept.
+    #[cfg(test)]
+    pub(super) fn counts(&self) -> (usize, usize) {
+        let state = self.change();
+        (state.watches.count(), state.watches.names_count())
     }
 
     fn change(&self) -> RwLockWriteGuard<'_, State> {

@@ -15,7 +15,7 @@ use std::sync::Arc;
 use rustix::fs::{CWD, Mode, OFlags};
 use rustix::io::Errno;
 
-use super::memory::Memory;
+use super::memory::{Memory, NAME_BYTES_MAX};
 use super::watches::{About, Premise, is_local};
 
 /// After so many symbolic links the kernel gives up, too.
@@ -77,6 +77,8 @@ impl<'a> Walk<'a> {
                     place = Rc::new(open(&*place, Path::new(".."))?);
                     continue;
                 }
+                // Links lead to any, and packed files have longer ones than their plain files.
+                Step::Name(name) if name.len() > NAME_BYTES_MAX => return Err(Errno::NAMETOOLONG.into()),
                 Step::Name(name) => name,
             };
             // Its own last name: later ones are those of the link that it may be.

@@ -80,7 +80,11 @@ struct Watch {
 
 /// All watches, by the kernel's numbers, which it doesn't use again.
 #[derive(Debug, Default)]
-pub(super) struct Watches(HashMap<i32, Watch>);
+pub(super) struct Watches {
+    by_number: HashMap<i32, Watch>,
+    /// How many names all of them have together.
+    names_count: usize,
+}
 
 impl Watches {
     /// A premise, which is void from the next change on: what is looked up *after* this call holds for as long as the premise.
@@ -99,9 +103,12 @@ impl Watches {
             (Err(Errno::NOTDIR), About::Itself) => inotify::add_watch(inotify, &path, FILE)?,
             (watch, _) => watch?,
         };
-        let watch = self.0.entry(watch).or_default();
+        let watch = self.by_number.entry(watch).or_default();
         let premise = match about {
-            About::Name(name) => watch.names.entry(name.to_vec()).or_default(),
+            About::Name(name) => watch.names.entry(name.to_vec()).or_insert_with(|| {
+                self.names_count += 1;
+                Weak::new()
+            }),
             About::Itself => &mut watch.itself,
         };
         // A void one is taken out of its watch.
@@ -132,10 +139,15 @@ impl Watches {
         false
     }
 
-    /// Gives back the watches that nothing rests on.
+    /// Gives back the watches that nothing rests on, and the names.
     pub(super) fn drop_unused(&mut self, inotify: &OwnedFd) {
-        self.0.retain(|number, watch| {
+        let names_count = &mut self.names_count;
+        *names_count = 0;
+        self.by_number.retain(|number, watch| {
             watch.names.retain(|_, premise| premise.strong_count() > 0);
+            // Else each folder would keep the room for the most names that it ever had.
+            watch.names.shrink_to_fit();
+            *names_count += watch.names.len();
             let is_used = watch.itself.strong_count() > 0 || !watch.names.is_empty();
             if !is_used {
                 remove(inotify, *number);
@@ -146,25 +158,32 @@ impl Watches {
 
     /// Makes every premise void.
     pub(super) fn void_all(&mut self, inotify: &OwnedFd) {
-        let numbers: Vec<i32> = self.0.keys().copied().collect();
+        let numbers: Vec<i32> = self.by_number.keys().copied().collect();
         for number in numbers {
             self.void_watch(inotify, number);
         }
     }
 
     pub(super) fn count(&self) -> usize {
-        self.0.len()
+        self.by_number.len()
+    }
+
+    /// How many names are kept, also of those that nothing rests on any more.
+    pub(super) fn names_count(&self) -> usize {
+        self.names_count
     }
 
     fn void_name(&mut self, number: i32, name: &[u8]) {
-        if let Some(premise) = self.0.get_mut(&number).and_then(|watch| watch.names.remove(name)) {
+        if let Some(premise) = self.by_number.get_mut(&number).and_then(|watch| watch.names.remove(name)) {
+            self.names_count -= 1;
             void(&premise);
         }
     }
 
     /// The watch goes with its premises: whoever looks again makes another one.
     fn void_watch(&mut self, inotify: &OwnedFd, number: i32) {
-        let Some(watch) = self.0.remove(&number) else { return };
+        let Some(watch) = self.by_number.remove(&number) else { return };
+        self.names_count -= watch.names.len();
         remove(inotify, number);
         void(&watch.itself);
         watch.names.values().for_each(void);

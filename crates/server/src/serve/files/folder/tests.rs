@@ -201,6 +201,34 @@ fn who_asks_after_a_write_never_gets_what_was_before() {
 }
 
 #[test]
+fn of_long_paths_nothing_is_kept() {
+    let ground = Ground::new();
+    let kept = || ground.folder.memory.as_ref().unwrap().counts();
+    let name = |bytes| "a".repeat(bytes);
+    for long in [
+        format!("/{}", name(60 << 10)),
+        format!("/{}", name(256)),
+        format!("/a/{}/", name(256)),
+        format!("/a/{}", "b/".repeat(30 << 10)),
+        format!("/{}/{}/b", name(255), name(255)),
+    ] {
+        let look = ground.look(&long);
+        assert!(matches!(*look.found, Found::Nothing));
+        assert!(!ground.is_known(&long));
+        assert_eq!(kept(), (0, 0), "of {} bytes", long.len());
+    }
+    for short in [format!("/{}", name(255)), format!("/{}/{}/", name(255), name(255))] {
+        loop {
+            ground.look(&short);
+            if ground.is_known(&short) {
+                break;
+            }
+        }
+    }
+    assert_ne!(kept(), (0, 0));
+}
+
+#[test]
 fn links_are_not_followed_where_none_are_wanted() {
     let ground = Ground::with(FilesSettings { symlinks: Symlinks::None, ..FilesSettings::default() });
     assert_eq!(ground.codings("/a/link.html"), []);

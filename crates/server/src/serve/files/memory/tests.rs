@@ -47,12 +47,60 @@ fn a_full_memory_makes_room_of_what_is_known_no_longer() {
 }
 
 #[test]
-fn a_long_path_is_not_remembered() {
+fn names_that_are_not_there_take_no_more_than_their_room() {
+    const NAMES_MAX: usize = 64;
+    let (folder, memory) = ground();
+    let memory = Memory { names_max: NAMES_MAX, ..memory };
+    // So late that no sweep of this test finds it too old.
+    let since = Instant::now() + Duration::from_hours(1);
+    remember(&memory, &folder, "/page.html", since);
+    let before = memory.counts();
+    let mut premises = Vec::new();
+    for number in 0..8 * NAMES_MAX {
+        let mut walk = Walk::new(&memory);
+        walk.watch(&folder.path().join(format!("none-{number}")));
+        // Every other one is given up at once.
+        premises.extend(walk.premises().filter(|_| number % 2 == 0));
+        assert!(memory.counts().1 <= NAMES_MAX, "{number}");
+    }
+    assert!(memory.counts().1 > before.1);
+    assert!(memory.recall(&path("/page.html"), since).is_some());
+    drop(premises);
+    memory.change().sweep(&memory.inotify, since);
+    assert_eq!(memory.counts(), before);
+    remember(&memory, &folder, "/other.html", since);
+    assert!(memory.recall(&path("/other.html"), since).is_some(), "there is room again");
+}
+
+#[test]
+fn names_are_counted_until_the_kernel_tells_of_them() {
     let (folder, memory) = ground();
     let since = Instant::now();
-    let long = format!("/{}", "a/".repeat(PATH_BYTES_MAX));
-    remember(&memory, &folder, &long, since);
-    assert!(memory.recall(&path(&long), since).is_none());
+    remember(&memory, &folder, "/page.html", since);
+    let (_, names) = memory.counts();
+    remember(&memory, &folder, "/none.html", since);
+    assert_eq!(memory.counts().1, names + 1);
+    remember(&memory, &folder, "/none.html", since);
+    assert_eq!(memory.counts().1, names + 1, "once");
+    std::fs::write(folder.path().join("none.html"), "").unwrap();
+    assert!(memory.recall(&path("/none.html"), since).is_none());
+    assert_eq!(memory.counts().1, names);
+    std::fs::remove_dir_all(folder.path()).unwrap();
+    assert!(memory.recall(&path("/page.html"), since).is_none());
+    assert!(memory.counts().1 < names);
+    memory.change().watches.void_all(&memory.inotify);
+    assert_eq!(memory.counts(), (0, 0));
+}
+
+#[test]
+fn a_name_that_is_too_long_is_not_kept() {
+    let (folder, memory) = ground();
+    remember(&memory, &folder, "/page.html", Instant::now());
+    let before = memory.counts();
+    let mut walk = Walk::new(&memory);
+    walk.watch(&folder.path().join("a".repeat(NAME_BYTES_MAX + 1)));
+    assert!(walk.premises().is_none());
+    assert_eq!(memory.counts(), before);
 }
 
 #[test]
