@@ -271,7 +271,8 @@ impl Cache {
         self.vouched(|volume| write::increment(volume, key, by, counter))
     }
 
-    /// Gives the entry of `key`, fresh or stale, new times and metadata; its value, age and tags stay. False: there is none.
+    /// Gives the entry of `key`, fresh or stale, new times and metadata; its value, age and tags stay. False: there is none, or
+    /// none of the serial that the touch is for ([`Touch::if_serial`]), and nothing was changed.
     ///
     /// Later times are stored in place. Earlier ones and metadata write the entry anew, inside the volume.
     ///

@@ -242,7 +242,7 @@ impl<'a> Hit<'a> {
         self.part(self.key_bytes + self.metadata_bytes(), self.value_bytes)
     }
 
-    /// Names this version of the entry, for [`crate::Cache::replace_if`].
+    /// Names this version of the entry, for [`crate::Cache::replace_if`] and [`crate::Touch::if_serial`].
     pub fn serial(&self) -> u64 {
         self.header().serial
     }

@@ -62,6 +62,7 @@ impl<'a> PutOptions<'a> {
 pub struct Touch<'a> {
     pub(crate) times: Option<(Option<Duration>, Duration)>,
     pub(crate) metadata: Option<&'a [u8]>,
+    serial: Option<u64>,
 }
 
 impl<'a> Touch<'a> {
@@ -80,6 +81,18 @@ impl<'a> Touch<'a> {
     pub fn metadata(mut self, metadata: &'a [u8]) -> Self {
         self.metadata = Some(metadata);
         self
+    }
+
+    /// Only if the entry still has this serial ([`crate::Hit::serial`]): for what is known of one version and is wrong for the
+    /// next. Later times keep an entry's serial; earlier ones and metadata give it another.
+    pub fn if_serial(mut self, serial: u64) -> Self {
+        self.serial = Some(serial);
+        self
+    }
+
+    /// Whether it is to change an entry of this serial.
+    pub(crate) fn means(&self, serial: u64) -> bool {
+        self.serial.is_none_or(|wanted| wanted == serial)
     }
 }
 

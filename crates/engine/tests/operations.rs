@@ -166,6 +166,50 @@ fn touching_prolongs_shortens_and_relabels() {
 }
 
 #[test]
+fn touching_one_version_leaves_the_others_alone() {
+    let cache = cache();
+    let options = PutOptions::new().ttl(minutes(2)).metadata(b"old");
+    let first = cache.put_with("page", "first", &options).unwrap();
+    let later = Touch::new().ttl(Some(minutes(10)), minutes(5));
+    assert!(cache.touch("page", &later.if_serial(first)).unwrap());
+    assert!(
+        cache.touch("page", &Touch::new().metadata(b"new").if_serial(first)).unwrap(),
+        "in place it stays the same version"
+    );
+    let hit = cache.get("page").unwrap().unwrap();
+    assert_eq!((hit.value(), hit.metadata()), (&b"first"[..], &b"new"[..]));
+    let anew = hit.serial();
+    drop(hit);
+    assert_ne!(anew, first);
+
+    let overwritten = cache.put_with("page", "second", &options).unwrap();
+    assert!(cache.remove("page").unwrap());
+    assert_all_unmet(&cache, &[first, anew, overwritten]);
+    assert_eq!(state(&cache, "page"), "miss");
+    for value in ["second", "third"] {
+        let serial = cache.put_with("page", value, &options).unwrap();
+        assert_all_unmet(&cache, &[first, anew, overwritten]);
+        let hit = cache.get("page").unwrap().unwrap();
+        assert_eq!((hit.value(), hit.metadata(), hit.serial()), (value.as_bytes(), &b"old"[..], serial));
+        assert!(hit.ttl_left().unwrap() <= minutes(2), "{value}");
+    }
+    assert_eq!(state(&cache, "page"), "fresh");
+}
+
+/// Touches of each kind: in place, with earlier times, with metadata, with nothing new.
+fn assert_all_unmet(cache: &Cache, serials: &[u64]) {
+    let touches = [
+        Touch::new(),
+        Touch::new().ttl(None, Duration::ZERO),
+        Touch::new().ttl(Some(Duration::ZERO), minutes(1)),
+        Touch::new().metadata(b"new"),
+    ];
+    for (touch, serial) in touches.iter().flat_map(|touch| serials.iter().map(move |serial| (touch, *serial))) {
+        assert!(!cache.touch("page", &touch.if_serial(serial)).unwrap(), "{touch:?} of {serial}");
+    }
+}
+
+#[test]
 fn many_keys_at_once_are_found_in_their_order() {
     let cache = cache();
     let entries: Vec<(String, String)> = (0..100).map(|n| (format!("key {n}"), format!("value {n}"))).collect();

@@ -81,7 +81,7 @@ pub(crate) fn increment(volume: &Volume, key: &[u8], by: i64, counter: &Counter<
     }
 }
 
-/// Changes times and metadata of the usable entry of `key`; false: there is none.
+/// Changes times and metadata of the usable entry of `key`; false: there is none that the touch means.
 pub(crate) fn touch(volume: &Volume, key: &[u8], touch: &Touch<'_>) -> Result<bool> {
     check_key(volume, key)?;
     volume.check_writable()?;
@@ -95,7 +95,8 @@ pub(crate) fn touch(volume: &Volume, key: &[u8], touch: &Touch<'_>) -> Result<bo
             }
         }
         let epoch = volume.purges().epoch() as u32;
-        let Some(hit) = read::get(volume, key, Use::Peeks, Wanted::Any)? else { return Ok(false) };
+        let hit = read::get(volume, key, Use::Peeks, Wanted::Any)?.filter(|hit| touch.means(hit.serial()));
+        let Some(hit) = hit else { return Ok(false) };
         let header = hit.header();
         let tags: Vec<&str> = hit.tags().collect();
         let options = PutOptions::new().metadata(touch.metadata.unwrap_or(hit.metadata())).tags(&tags);
@@ -124,7 +125,8 @@ fn touch_in_place(volume: &Volume, key: &[u8], touch: &Touch<'_>) -> Result<InPl
     let stripe = Stripe::lock(volume, place.stripe)?;
     // Before it is judged: what is purged from here on means the entry, however it is touched.
     let epoch = volume.purges().epoch() as u32;
-    let found = stripe.find(&place, key).filter(|found| phase(volume, found) != Phase::Over);
+    let found =
+        stripe.find(&place, key).filter(|found| phase(volume, found) != Phase::Over && touch.means(found.serial));
     let Some(found) = found else { return Ok(InPlace::Absent) };
     let record = found.record;
     let times = new_times(volume, touch, record.created_ms(), record.times());

@@ -232,10 +232,11 @@ impl Store {
         self.told(changed.map(drop));
     }
 
-    /// Gives an entry another head and other times; its value stays. False: it isn't there any more.
-    pub(crate) fn renew(&self, key: &[u8], head: &Head, times: Times) -> bool {
-        let Some(metadata) = head.encode() else { return false };
-        let touch = Touch::new().metadata(&metadata).ttl(times.fresh, times.stale);
+    /// Gives the entry that was found for a key the head that `found` has by now, and other times; its value stays. False: it
+    /// isn't there any more, and what is in its place has a head of its own.
+    pub(crate) fn renew(&self, key: &[u8], found: &Found, times: Times) -> bool {
+        let Some(metadata) = found.head.encode() else { return false };
+        let touch = Touch::new().metadata(&metadata).ttl(times.fresh, times.stale).if_serial(found.hit.serial());
         self.told(self.cache.touch(key, &touch)).unwrap_or(false)
     }
 

@@ -23,6 +23,7 @@ mod head;
 mod hop_by_hop;
 mod keys;
 mod large_file;
+mod late_validation;
 mod life_of_a_response;
 mod mad_origin;
 mod methods;

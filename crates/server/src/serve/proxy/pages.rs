@@ -148,7 +148,7 @@ impl Pages {
         is_kept.then_some(variant_key)
     }
 
-    /// Gives a stored response other fields, on these terms.
+    /// Gives a stored response other fields, on these terms; in the volume only while nothing else was stored in its place.
     pub(crate) fn renew(&self, stored: &mut Stored, fields: HeaderMap, storable: &Storable) {
         let (terms, status) = (storable.terms, stored.found.head.status);
         stored.terms = terms;
@@ -158,7 +158,7 @@ impl Pages {
             _ => Kind::Response(terms),
         };
         stored.found.head = Head { kind, status, fields: without(fields, &storable.withheld) };
-        self.store.renew(&stored.key, &stored.found.head, times(&terms));
+        self.store.renew(&stored.key, &stored.found, times(&terms));
     }
 }
 
