@@ -53,15 +53,13 @@ class Stage:
         raise Failed(f"asked again and again, it is no hit; {reply}")
 
     def purge(self, path):
-        """The page of this path, in all its variants; and what lies below it."""
-        self._purge("--prefix", f"http://{HOST}{path}")
+        """The page of this path, in all its variants."""
+        reply = self.visitor().ask("PURGE", path)
+        expect(reply.status == 200, "PURGE is done", reply)
 
     def purge_all(self):
-        self._purge("--all")
-
-    def _purge(self, *what):
         # By the tool, which acts on the volume beside the server that serves from it.
-        command = [self.program, "purge", "--cache", self.volume, *what]
+        command = [self.program, "purge", "--cache", self.volume, "--all"]
         done = subprocess.run(command, capture_output=True, text=True, check=False)
         expect(done.returncode == 0, f"eyewall purge: {done.stderr.strip()}")
 

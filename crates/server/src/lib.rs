@@ -28,8 +28,7 @@
 //! make of a request and its response. No other crate of the workspace depends on this one.
 //!
 //! # What is absent
-//! No `unsafe`, no memory map of its own (the engine gives pinned bytes), no HTTPS. `serve` takes no configuration file yet: [`config`],
-//! [`key`] and [`rules`] are used by `check` alone.
+//! No `unsafe`, no memory map of its own (the engine gives pinned bytes), no HTTPS to clients.
 
 #![forbid(unsafe_code)]
 
