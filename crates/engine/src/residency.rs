@@ -76,6 +76,12 @@ impl Cache {
         })
     }
 
+    /// Whether reading from this volume may wait for storage: it is a file, and not one of a file system in memory (tmpfs, ramfs,
+    /// hugetlbfs). Where not, [`Cache::is_resident`] needn't be asked, swapping aside. Costs nothing.
+    pub fn is_on_storage(&self) -> bool {
+        self.volume().region.is_stored()
+    }
+
     /// Reads the entry of `key` into memory as far as it isn't there; false if there is no valid one. Waits for storage: it
     /// is for a worker thread, after [`Cache::is_resident`] said no. Leaves no trace, as that.
     ///

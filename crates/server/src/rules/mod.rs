@@ -175,11 +175,6 @@ impl Rules {
         }
     }
 
-    /// Whether any status has a time to live of its own.
-    pub fn has_negative_ttl(&self) -> bool {
-        !self.negative_ttl.is_empty() || self.compiled.iter().any(|rule| !rule.negative_ttl.is_empty())
-    }
-
     /// What is known before there is a response. `key` is that of the request, whose path and query are those that the
     /// origin would get.
     pub fn of_request<'a>(&'a self, key: &CacheKey, request: &Parts) -> Decision<'a> {

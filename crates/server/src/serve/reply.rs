@@ -50,12 +50,10 @@ pub(crate) fn arrange(
     received: SystemTime,
     length: u64,
 ) -> Arranged {
-    let current = Representation { status: code, fields: &fields, received };
-    match precondition::evaluate(role, &request.method, &request.headers, Some(&current)) {
-        Outcome::NotModified => Arranged::Complete(not_modified(&fields)),
-        Outcome::Failed => Arranged::Complete(precondition_failed()),
-        Outcome::Partial(asked) => part(fields, length, &asked),
-        Outcome::Proceed => whole(&request.method, code, fields, length),
+    match judged(role, request, code, &fields, received) {
+        Err(response) => Arranged::Complete(*response),
+        Ok(Some(asked)) => part(fields, length, &asked),
+        Ok(None) => whole(&request.method, code, fields, length),
     }
 }
 
@@ -102,16 +100,24 @@ pub(crate) fn without_content(
     fields: &HeaderMap,
     received: SystemTime,
 ) -> Option<Response<Body>> {
-    let current = Representation { status: code, fields, received };
-    match precondition::evaluate(role, &request.method, &request.headers, Some(&current)) {
-        Outcome::NotModified => Some(not_modified(fields)),
-        Outcome::Failed => Some(precondition_failed()),
-        Outcome::Partial(_) | Outcome::Proceed => None,
-    }
+    judged(role, request, code, fields, received).err().map(|response| *response)
 }
 
-fn precondition_failed() -> Response<Body> {
-    error(StatusCode::PRECONDITION_FAILED, "the precondition doesn't hold")
+/// 304 or 412, or else the ranges that are wanted, if not all is.
+fn judged(
+    role: Role,
+    request: &Parts,
+    code: StatusCode,
+    fields: &HeaderMap,
+    received: SystemTime,
+) -> Result<Option<ByteRanges>, Box<Response<Body>>> {
+    let current = Representation { status: code, fields, received };
+    match precondition::evaluate(role, &request.method, &request.headers, Some(&current)) {
+        Outcome::NotModified => Err(Box::new(not_modified(fields))),
+        Outcome::Failed => Err(Box::new(error(StatusCode::PRECONDITION_FAILED, "the precondition doesn't hold"))),
+        Outcome::Partial(asked) => Ok(Some(asked)),
+        Outcome::Proceed => Ok(None),
+    }
 }
 
 /// 304, with the fields that it has of the response that it stands for.

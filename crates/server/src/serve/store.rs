@@ -2,7 +2,6 @@
 //! miss, and requests are answered all the same.
 
 use std::io::Write as _;
-use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
@@ -10,7 +9,6 @@ use std::time::Duration;
 use bytes::Bytes;
 use eyewall::{Cache, Change, Hit, Lookup, OwnedHit, Purge, PutOptions, Touch};
 use http::StatusCode;
-use rustix::fs::statfs;
 
 use super::head::Head;
 
@@ -40,6 +38,27 @@ impl Found {
 
     pub(crate) fn tags(&self) -> Vec<String> {
         self.hit.tags().map(str::to_owned).collect()
+    }
+}
+
+/// What is there for a key.
+pub(crate) enum Looked {
+    Found(Found),
+    /// The origin failed in this way, which is to be remembered for so long yet.
+    Failure(StatusCode, Duration),
+    Nothing,
+}
+
+impl Looked {
+    fn of(found: Option<Found>) -> Self {
+        found.map_or(Self::Nothing, Self::Found)
+    }
+
+    pub(crate) fn found(self) -> Option<Found> {
+        match self {
+            Self::Found(found) => Some(found),
+            Self::Failure(..) | Self::Nothing => None,
+        }
     }
 }
 
@@ -76,14 +95,11 @@ pub(crate) struct Store {
     has_warned: AtomicBool,
     /// The same of its end: what was told before may be of less weight.
     has_told_the_end: AtomicBool,
-    /// Whether its pages may have to be read from storage.
-    is_on_storage: bool,
 }
 
 impl Store {
     pub(crate) fn new(cache: Cache) -> Self {
         Self {
-            is_on_storage: cache.path().is_some_and(|path| !is_in_memory(path)),
             cache,
             // Of those who used the volume before, nothing is known.
             prefixes: Mutex::new(PREFIXES_MAX),
@@ -103,18 +119,7 @@ impl Store {
 
     /// Whether a look-up of this key doesn't wait for storage. Where there is storage, this is some system calls.
     pub(crate) fn is_at_hand(&self, key: &[u8]) -> bool {
-        !self.is_on_storage || self.cache.is_resident(key).is_ok_and(|is_resident| is_resident != Some(false))
-    }
-
-    /// Whether a look-up may have to wait for storage.
-    pub(crate) fn is_on_storage(&self) -> bool {
-        self.is_on_storage
-    }
-
-    /// Reads the entry of a key into memory: it waits for storage.
-    pub(crate) fn bring(&self, key: &[u8]) {
-        // The look-up itself tells what is wrong.
-        let _ = self.cache.prefault(key);
+        !self.cache.is_on_storage() || self.cache.is_resident(key).is_ok_and(|is_resident| is_resident != Some(false))
     }
 
     /// Whether bytes of the volume were lost under its map. It is of no more use then: requests go past it.
@@ -124,12 +129,17 @@ impl Store {
 
     /// What is there for a key, fresh or stale.
     pub(crate) fn find(&self, key: &[u8]) -> Option<Found> {
-        match self.look(key) {
-            Ok(found) => found,
-            Err(eyewall::Error::KeyTooLong { .. }) => None,
+        self.look(key).found()
+    }
+
+    /// The same, with the memory of failures.
+    pub(crate) fn look(&self, key: &[u8]) -> Looked {
+        match self.try_look(key) {
+            Ok(looked) => looked,
+            Err(eyewall::Error::KeyTooLong { .. }) => Looked::Nothing,
             Err(error) => {
                 self.warn(&error, "reading");
-                None
+                Looked::Nothing
             }
         }
     }
@@ -138,11 +148,15 @@ impl Store {
     ///
     /// # Errors
     /// Those of the engine.
-    pub(crate) fn look(&self, key: &[u8]) -> eyewall::Result<Option<Found>> {
+    pub(crate) fn try_look(&self, key: &[u8]) -> eyewall::Result<Looked> {
         Ok(match self.cache.lookup(key)? {
-            Lookup::Fresh(hit) => self.found(hit, false),
-            Lookup::Stale(hit) => self.found(hit, true),
-            Lookup::Negative(_) | Lookup::Miss => None,
+            Lookup::Fresh(hit) => Looked::of(self.found(hit, false)),
+            Lookup::Stale(hit) => Looked::of(self.found(hit, true)),
+            Lookup::Negative(hit) => {
+                let status = hit.reason().and_then(|reason| StatusCode::from_u16(reason).ok());
+                status.map_or(Looked::Nothing, |status| Looked::Failure(status, hit.ttl_left().unwrap_or_default()))
+            }
+            Lookup::Miss => Looked::Nothing,
         })
     }
 
@@ -156,12 +170,6 @@ impl Store {
         hit.and_then(|hit| Head::decode(hit.metadata())).is_some_and(|head| is_so(&head))
     }
 
-    /// The failure that is remembered for a key, and for how long yet.
-    pub(crate) fn failure(&self, key: &[u8]) -> Option<(StatusCode, Duration)> {
-        let Ok(Lookup::Negative(hit)) = self.cache.lookup(key) else { return None };
-        Some((StatusCode::from_u16(hit.reason()?).ok()?, hit.ttl_left().unwrap_or_default()))
-    }
-
     /// Remembers a failure, in a few bytes. As [`Store::keep`], it can wait for other writers.
     pub(crate) fn keep_failure(&self, key: &[u8], status: StatusCode, ttl: Duration, tags: &[&str]) {
         let options = PutOptions::new().ttl(ttl).tags(tags);
@@ -169,8 +177,8 @@ impl Store {
     }
 
     /// What is fresh for a key, without a trace in the volume.
-    pub(crate) fn peek(&self, key: &[u8]) -> Option<Found> {
-        self.cache.peek(key).ok().flatten().and_then(|hit| self.found(hit, false))
+    pub(crate) fn peek(&self, key: &[u8]) -> Looked {
+        Looked::of(self.cache.peek(key).ok().flatten().and_then(|hit| self.found(hit, false)))
     }
 
     fn found(&self, hit: Hit<'_>, is_stale: bool) -> Option<Found> {
@@ -324,12 +332,6 @@ impl Store {
             tracing::warn!(%error, "{doing} the volume failed; answering without it (told once)");
         }
     }
-}
-
-/// Whether a file lies in memory (tmpfs), where the machine has no swap. What can't be told is taken to lie on storage.
-fn is_in_memory(path: &Path) -> bool {
-    const TMPFS: u64 = 0x0102_1994;
-    statfs(path).is_ok_and(|system| system.f_type as u64 & 0xffff_ffff == TMPFS)
 }
 
 fn options<'a>(metadata: &'a [u8], times: Times, tags: &'a [&'a str]) -> PutOptions<'a> {

@@ -11,16 +11,6 @@ const X_FORWARDED_FOR: HeaderName = HeaderName::from_static("x-forwarded-for");
 const X_FORWARDED_HOST: HeaderName = HeaderName::from_static("x-forwarded-host");
 const X_FORWARDED_PROTO: HeaderName = HeaderName::from_static("x-forwarded-proto");
 
-/// What says by whom and how we were asked. A client's own are never passed on: they would be believed.
-const NOT_FROM_CLIENTS: [HeaderName; 6] = [
-    FORWARDED,
-    X_FORWARDED_FOR,
-    X_FORWARDED_HOST,
-    X_FORWARDED_PROTO,
-    HeaderName::from_static("x-forwarded-port"),
-    HeaderName::from_static("x-real-ip"),
-];
-
 /// The client, as the origin may be told.
 #[derive(Debug, Clone)]
 pub(crate) struct Peer {
@@ -67,12 +57,9 @@ impl HostHeader {
     }
 }
 
-/// Drops what the client said of itself, and says what we know of it, if `peer` is given. What the client says in a field that
-/// is `believed` stays.
-pub(crate) fn write(fields: &mut HeaderMap, peer: Option<&Peer>, believed: &[HeaderName]) {
-    for name in NOT_FROM_CLIENTS.iter().filter(|name| !believed.contains(name)) {
-        fields.remove(name);
-    }
+/// Says what we know of the client, if `peer` is given. Of what clients say themselves there is only what the key has
+/// (`serve::fields::receive`), and that stays.
+pub(crate) fn write(fields: &mut HeaderMap, peer: Option<&Peer>) {
     let Some(peer) = peer else { return };
     // An address of version 4 on a socket of version 6 is one of version 4.
     let address = peer.address.to_canonical();
@@ -111,7 +98,7 @@ mod tests {
             (Peer { is_secure: true, ..peer("::1", None) }, "::1", "for=\"[::1]\";proto=https"),
         ] {
             let mut fields = HeaderMap::new();
-            write(&mut fields, Some(&peer), &[]);
+            write(&mut fields, Some(&peer));
             assert_eq!(
                 (&fields[X_FORWARDED_FOR], &fields[FORWARDED]),
                 (&told.parse().unwrap(), &forwarded.parse().unwrap())
@@ -120,17 +107,9 @@ mod tests {
     }
 
     #[test]
-    fn what_a_client_says_of_itself_is_dropped() {
-        let mut fields: HeaderMap =
-            NOT_FROM_CLIENTS.into_iter().map(|name| (name, HeaderValue::from_static("evil"))).collect();
-        write(&mut fields, None, &[]);
-        assert!(fields.is_empty());
-    }
-
-    #[test]
     fn what_the_key_has_of_a_client_is_passed_on() {
         let mut fields = HeaderMap::from_iter([(X_FORWARDED_PROTO, HeaderValue::from_static("https"))]);
-        write(&mut fields, Some(&peer("192.0.2.1", Some("a.example"))), &[X_FORWARDED_PROTO]);
+        write(&mut fields, Some(&peer("192.0.2.1", Some("a.example"))));
         assert_eq!(
             (&fields[X_FORWARDED_PROTO], &fields[X_FORWARDED_HOST]),
             (&"https".parse().unwrap(), &"a.example".parse().unwrap())

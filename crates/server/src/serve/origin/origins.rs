@@ -106,7 +106,7 @@ impl Origins {
         let Outgoing { method, target, mut fields, body, peer } = outgoing;
         let target =
             url.target(target).ok_or_else(|| Failure::new(Fault::Outside, "the path leads out of the site"))?;
-        forwarded::write(&mut fields, peer, &settings.believed);
+        forwarded::write(&mut fields, peer);
         settings.host.write(&mut fields, peer, url.host());
         if let Some(trailer) = body.trailer() {
             fields.insert(TRAILER, trailer.clone());

@@ -4,7 +4,6 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
-use http::HeaderName;
 use http::uri::PathAndQuery;
 use rustls::ClientConfig;
 use rustls::pki_types::ServerName;
@@ -22,8 +21,6 @@ pub(crate) struct Settings {
     /// At least one. They answer alike; the first one's address stands for all in keys.
     pub(crate) urls: Vec<OriginUrl>,
     pub(crate) host: HostHeader,
-    /// Fields by which clients speak of themselves, and which go to the origin as they are: the key has them.
-    pub(crate) believed: Vec<HeaderName>,
     /// How often a request that may be repeated is tried again.
     pub(crate) retries: u32,
     pub(crate) timeouts: Timeouts,
@@ -68,7 +65,6 @@ impl Settings {
         Self {
             urls: site.origins.iter().map(|origin| origin.get_ref().clone()).collect(),
             host: HostHeader::of(&asked.host_header),
-            believed: site.key.headers.iter().map(|name| name.get_ref().0.clone()).collect(),
             retries: asked.retries.0 as u32,
             timeouts: Timeouts { connect: asked.connect_timeout.0, head: timeout, piece: timeout },
             ca_file: tls.ca_file.map(Spanned::into_inner),
@@ -91,7 +87,6 @@ impl Settings {
         Self {
             urls,
             host: HostHeader::default(),
-            believed: Vec::new(),
             retries: 1,
             timeouts: Timeouts { connect: timeout, head: timeout, piece: timeout },
             ca_file: None,

@@ -17,20 +17,15 @@ use super::{Proxy, tags};
 use crate::serve::body::Body;
 use crate::serve::{NAME, reply};
 
-impl Proxy {
-    /// The failure that is remembered for a request, unless its client wants another try.
-    pub(super) fn remembered(&self, inbound: Inbound<'_>) -> Option<Response<Body>> {
-        let directives = inbound.directives();
-        if !self.site.rules.has_negative_ttl() || directives.no_cache || directives.max_age == Some(0) {
-            return None;
-        }
-        let (status, left) = self.pages.store.failure(inbound.key.as_bytes())?;
-        let mut response = reply::error(status, "this was so a short time ago, and is remembered");
-        let told = CacheStatus::hit().ttl(left.as_secs() as i64).detail("negative");
-        told.append_to(response.headers_mut(), NAME);
-        Some(response)
-    }
+/// The answer that a failure stands for.
+pub(super) fn remembered(status: StatusCode, left: Duration) -> Response<Body> {
+    let mut response = reply::error(status, "this was so a short time ago, and is remembered");
+    let told = CacheStatus::hit().ttl(left.as_secs() as i64).detail("negative");
+    told.append_to(response.headers_mut(), NAME);
+    response
+}
 
+impl Proxy {
     /// How long it is remembered that the origin gives no answer, but this status stands for it.
     pub(super) fn ttl_of_failure(inbound: Inbound<'_>, status: StatusCode) -> Option<Duration> {
         inbound.decision.of_response(status, &HeaderMap::new()).overrides.negative_ttl

@@ -19,7 +19,7 @@ use super::inbound::Inbound;
 use super::pages::Stored;
 use super::purged::Mark;
 use super::storing::{Coming, Refused, is_about_the_request};
-use super::{Ask, Proxy, failed, finish, prepare};
+use super::{Ask, Proxy, failed, finish, prepare, strip};
 use crate::rules::Applied;
 use crate::serve::body::Body;
 use crate::serve::origin::{Fault, Outgoing};
@@ -128,13 +128,9 @@ impl Proxy {
     }
 
     /// Gives a stored response other fields, and what follows from them, or removes it where it may no longer be kept.
-    fn renew(&self, inbound: Inbound<'_>, stored: &mut Stored, fields: HeaderMap, exchange: Exchange) {
+    fn renew(&self, inbound: Inbound<'_>, stored: &mut Stored, mut fields: HeaderMap, exchange: Exchange) {
         let status = stored.found.head.status;
-        let mut fields = fields;
-        let applied = inbound.decision.of_response(status, &fields);
-        for name in applied.stripped() {
-            fields.remove(name);
-        }
+        let applied = strip(inbound.decision, status, &mut fields);
         match self.judge(inbound, &applied, (status, &fields), exchange) {
             Ok(storable) => return self.pages.renew(stored, fields, &storable),
             Err(why) if why.is_of_request() => {}

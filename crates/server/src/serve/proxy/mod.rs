@@ -127,10 +127,7 @@ impl Proxy {
             return self.pass(inbound, CacheStatus::forwarded(Forward::UriMiss).detail("volume-failed"), None).await;
         }
         let key = inbound.key.as_bytes();
-        if self.pages.store.is_on_storage() {
-            self.pages.bring(key, inbound.fields()).await;
-        }
-        let mut ask = match self.plan(inbound) {
+        let mut ask = match self.plan(inbound).await {
             Plan::Answer(response) => return response,
             Plan::Hit(stored) => match self.hit(inbound, *stored, CacheStatus::hit()).await {
                 Ok(response) => return response,
@@ -151,22 +148,24 @@ impl Proxy {
     }
 
     /// What the volume, and the terms of what is there, make of a request.
-    fn plan(self: &Arc<Self>, inbound: Inbound<'_>) -> Plan {
+    async fn plan(self: &Arc<Self>, inbound: Inbound<'_>) -> Plan {
         let directives = inbound.directives();
         let key = inbound.key.as_bytes();
         let ask = |why, flight_key, stored, on_failure| {
             Plan::Ask(Box::new(Ask { flight_key, stored, on_failure, ..Ask::whole(key, why) }))
         };
-        let stored = match self.pages.select(key, inbound.fields()) {
+        let stored = match self.pages.select(key, inbound.fields()).await {
             Selection::Stored(stored) => stored,
-            Selection::Nothing | Selection::OtherVariants(_) if reuse::is_timeout_without_stored(&directives) => {
+            Selection::Failure(status, left) if !directives.no_cache && directives.max_age != Some(0) => {
+                return Plan::Answer(failures::remembered(status, left));
+            }
+            Selection::Nothing | Selection::Failure(..) | Selection::OtherVariants(_)
+                if reuse::is_timeout_without_stored(&directives) =>
+            {
                 return Plan::Answer(only_if_cached());
             }
-            Selection::Nothing => {
-                return match self.remembered(inbound) {
-                    Some(response) => Plan::Answer(response),
-                    None => ask(Forward::UriMiss, key.to_vec(), None, OnFailure::default()),
-                };
+            Selection::Nothing | Selection::Failure(..) => {
+                return ask(Forward::UriMiss, key.to_vec(), None, OnFailure::default());
             }
             Selection::OtherVariants(names) => {
                 let flight_key = flight_key_of(key, &names, inbound.fields());
@@ -179,7 +178,7 @@ impl Proxy {
         match reuse::decide(&stored.terms, &directives, now, &self.policy) {
             Reuse::Fresh | Reuse::StaleAllowed => Plan::Hit(stored),
             Reuse::StaleWhileRevalidate => {
-                self.refresh(inbound, flight_key);
+                self.refresh(inbound, flight_key).await;
                 Plan::Hit(stored)
             }
             Reuse::GatewayTimeout => Plan::Answer(only_if_cached()),
@@ -245,10 +244,10 @@ impl Proxy {
 
     /// What another request has stored meanwhile.
     async fn stored_by_now(self: &Arc<Self>, inbound: Inbound<'_>) -> Option<Response<Body>> {
-        if !self.pages.has_fresh(inbound.key.as_bytes(), inbound.fields()) {
+        if !self.pages.has_fresh(inbound.key.as_bytes(), inbound.fields()).await {
             return None;
         }
-        match self.plan(inbound) {
+        match self.plan(inbound).await {
             Plan::Answer(response) => Some(response),
             Plan::Hit(stored) => self.hit(inbound, *stored, CacheStatus::hit()).await.ok(),
             Plan::Ask(_) => None,
@@ -256,10 +255,10 @@ impl Proxy {
     }
 
     /// Validates behind the client's back, unless somebody does already.
-    fn refresh(self: &Arc<Self>, inbound: Inbound<'_>, flight_key: Vec<u8>) {
+    async fn refresh(self: &Arc<Self>, inbound: Inbound<'_>, flight_key: Vec<u8>) {
         let Joined::Lead(ticket) = self.pages.flights.join(&flight_key) else { return };
         let key = inbound.key.as_bytes();
-        let Selection::Stored(stored) = self.pages.select(key, inbound.fields()) else { return };
+        let Selection::Stored(stored) = self.pages.select(key, inbound.fields()).await else { return };
         let (proxy, kept) = (Arc::clone(self), inbound.kept());
         let (stored, ticket) = (Some(stored), Some(ticket));
         let ask = Ask { flight_key, stored, ticket, ..Ask::whole(key, Forward::Stale) };
@@ -281,6 +280,11 @@ fn prepare<'a>(decision: Decision<'a>, status: StatusCode, fields: &mut HeaderMa
     {
         fields.insert(DATE, now);
     }
+    strip(decision, status, fields)
+}
+
+/// What the rules say of a response, from which the fields that they strip are gone.
+fn strip<'a>(decision: Decision<'a>, status: StatusCode, fields: &mut HeaderMap) -> Applied<'a> {
     let applied = decision.of_response(status, fields);
     for name in applied.stripped() {
         fields.remove(name);

@@ -22,7 +22,7 @@ use super::passes::Passes;
 use super::purged::Purged;
 use super::signpost::Signpost;
 use crate::serve::head::{Head, Kind};
-use crate::serve::store::{Found, Store, Times};
+use crate::serve::store::{Found, Looked, Store, Times};
 
 /// How long what can be validated is kept when it is stale: until it is evicted.
 const VALIDATED_FOR: Duration = Duration::from_hours(365 * 24);
@@ -37,7 +37,7 @@ pub(crate) struct Pages {
 }
 
 /// How the volume is asked.
-type Look = fn(&Store, &[u8]) -> Option<Found>;
+type Look = fn(&Store, &[u8]) -> Looked;
 
 /// A stored response that a request selects.
 pub(crate) struct Stored {
@@ -53,6 +53,8 @@ pub(crate) enum Selection {
     Stored(Box<Stored>),
     /// Responses that were chosen by these fields, and none that fits.
     OtherVariants(Vec<http::HeaderName>),
+    /// The origin failed in this way, which is to be remembered for so long yet.
+    Failure(StatusCode, Duration),
     Nothing,
 }
 
@@ -63,55 +65,46 @@ impl Pages {
     }
 
     /// Chooses among the stored responses of an address (RFC 9111, section 4.1).
-    pub(crate) fn select(&self, key: &[u8], request: &HeaderMap) -> Selection {
-        self.select_by(Store::find, key, request)
-    }
-
-    /// Has what a request selects read into memory, elsewhere, if it isn't there: the threads that serve clients don't wait for
-    /// storage.
-    pub(crate) async fn bring(self: &Arc<Self>, key: &[u8], request: &HeaderMap) {
-        self.bring_one(key).await;
-        let Some(found) = self.store.peek(key).filter(|found| found.head.kind == Kind::Signpost) else { return };
-        let Some(signpost) = Signpost::decode(found.bytes()) else { return };
-        let keys: Vec<_> =
-            signpost.name_lists().map(|names| signpost.key_of(key, &Variant::of(names, request))).collect();
-        for key in keys {
-            self.bring_one(&key).await;
-        }
-    }
-
-    async fn bring_one(self: &Arc<Self>, key: &[u8]) {
-        if self.store.is_at_hand(key) {
-            return;
-        }
-        let (pages, key) = (Arc::clone(self), key.to_vec());
-        // A panic in there was told already by its thread.
-        let _ = tokio::task::spawn_blocking(move || pages.store.bring(&key)).await;
+    pub(crate) async fn select(self: &Arc<Self>, key: &[u8], request: &HeaderMap) -> Selection {
+        self.select_by(Store::look, key, request).await
     }
 
     /// Whether there is a fresh response by now, for a request whose miss was counted: this leaves no trace.
-    pub(crate) fn has_fresh(&self, key: &[u8], request: &HeaderMap) -> bool {
-        matches!(self.select_by(Store::peek, key, request), Selection::Stored(_))
+    pub(crate) async fn has_fresh(self: &Arc<Self>, key: &[u8], request: &HeaderMap) -> bool {
+        matches!(self.select_by(Store::peek, key, request).await, Selection::Stored(_))
     }
 
-    fn select_by(&self, look: Look, key: &[u8], request: &HeaderMap) -> Selection {
-        let Some(found) = look(&self.store, key) else { return Selection::Nothing };
-        if found.head.kind == Kind::Signpost {
-            return self.select_variant(look, key, request, &found);
+    async fn select_by(self: &Arc<Self>, look: Look, key: &[u8], request: &HeaderMap) -> Selection {
+        let found = match self.look(look, key).await {
+            Looked::Found(found) => found,
+            Looked::Failure(status, left) => return Selection::Failure(status, left),
+            Looked::Nothing => return Selection::Nothing,
+        };
+        if found.head.kind != Kind::Signpost {
+            let stored = Stored::new(key, key.to_vec(), found);
+            return stored.map_or(Selection::Nothing, |stored| Selection::Stored(Box::new(stored)));
         }
-        Stored::new(key, key.to_vec(), found).map_or(Selection::Nothing, |stored| Selection::Stored(Box::new(stored)))
+        match Signpost::decode(found.bytes()) {
+            Some(signpost) => self.select_variant(look, key, request, signpost).await,
+            None => Selection::Nothing,
+        }
     }
 
-    fn select_variant(&self, look: Look, key: &[u8], request: &HeaderMap, found: &Found) -> Selection {
-        let Some(signpost) = Signpost::decode(found.bytes()) else { return Selection::Nothing };
+    async fn select_variant(
+        self: &Arc<Self>,
+        look: Look,
+        key: &[u8],
+        request: &HeaderMap,
+        signpost: Signpost,
+    ) -> Selection {
         for names in signpost.name_lists() {
             let variant = Variant::of(names, request);
-            if let Some(stored) = self.stored(look, key, signpost.key_of(key, &variant)) {
+            if let Some(stored) = self.stored(look, key, signpost.key_of(key, &variant)).await {
                 return Selection::Stored(Box::new(stored));
             }
         }
         for variant in signpost.variants() {
-            if let Some(stored) = self.stored(look, key, signpost.key_of(key, variant))
+            if let Some(stored) = self.stored(look, key, signpost.key_of(key, variant)).await
                 && selecting::suits(&variant.names, &variant.selecting_key, &stored.found.head.fields, request)
             {
                 return Selection::Stored(Box::new(stored));
@@ -120,9 +113,19 @@ impl Pages {
         signpost.name_lists().next().map_or(Selection::Nothing, |names| Selection::OtherVariants(names.to_vec()))
     }
 
-    fn stored(&self, look: Look, address: &[u8], key: Vec<u8>) -> Option<Stored> {
-        let found = look(&self.store, &key)?;
+    async fn stored(self: &Arc<Self>, look: Look, address: &[u8], key: Vec<u8>) -> Option<Stored> {
+        let found = self.look(look, &key).await.found()?;
         Stored::new(address, key, found)
+    }
+
+    /// What isn't in memory is read elsewhere: the threads that serve clients don't wait for storage.
+    pub(crate) async fn look(self: &Arc<Self>, look: Look, key: &[u8]) -> Looked {
+        if self.store.is_at_hand(key) {
+            return look(&self.store, key);
+        }
+        let (pages, key) = (Arc::clone(self), key.to_vec());
+        // A panic in there was told already by its thread.
+        tokio::task::spawn_blocking(move || look(&pages.store, &key)).await.unwrap_or(Looked::Nothing)
     }
 
     /// Stores an answer, whose entry is of this kind and has this value. The key under which it is stored, unless it couldn't be.

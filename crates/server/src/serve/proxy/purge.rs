@@ -55,7 +55,7 @@ impl Pages {
 
     /// Makes the response of a key stale, or all of its variants. False: there is none.
     fn soften(&self, key: &[u8]) -> eyewall::Result<bool> {
-        let Some(found) = self.store.look(key)? else { return Ok(false) };
+        let Some(found) = self.store.try_look(key)?.found() else { return Ok(false) };
         match found.head.kind {
             Kind::Response(_) | Kind::Fragmented(..) => self.store.soften(key, &found),
             // It stays as it is: it leads to what is stale.
@@ -64,7 +64,7 @@ impl Pages {
                 let mut was_there = false;
                 for variant in signpost.variants() {
                     let key = signpost.key_of(key, variant);
-                    if let Some(found) = self.store.look(&key)? {
+                    if let Some(found) = self.store.try_look(&key)?.found() {
                         was_there |= self.store.soften(&key, &found)?;
                     }
                 }

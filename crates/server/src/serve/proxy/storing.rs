@@ -13,7 +13,7 @@ use eyewall_http::message::{self, Exchange};
 use eyewall_http::precondition::Role;
 use eyewall_http::storing::{self, NotStored, Storable};
 use http::header::{AGE, CONTENT_LENGTH, RANGE};
-use http::{HeaderMap, HeaderValue, Method, Response, StatusCode, Version, response};
+use http::{HeaderMap, HeaderName, HeaderValue, Method, Response, StatusCode, Version, response};
 use hyper::body::Incoming;
 
 use super::answer::{Answer, Content};
@@ -22,7 +22,7 @@ use super::fill::Fill;
 use super::fragments::{Came, Object, Opening, Part, Told, is_asked_for};
 use super::inbound::Inbound;
 use super::intake::{Intake, Reader};
-use super::{Ask, Proxy, failed, finish, pages, policy, tags};
+use super::{Ask, Proxy, failed, finish, pages, policy, strip, tags};
 use crate::rules::Applied;
 use crate::serve::NAME;
 use crate::serve::body::Body;
@@ -75,12 +75,6 @@ fn is_named(status: StatusCode, source: Option<Source>) -> bool {
     matches!(status, StatusCode::BAD_REQUEST | StatusCode::URI_TOO_LONG) && source != Some(Source::Policy)
 }
 
-/// Whether an answer varies by what the origin is told of the client, and no client says itself.
-fn varies_by_sender(vary: &Vary) -> bool {
-    let Vary::Fields(names) = vary else { return false };
-    names.iter().any(|name| ["forwarded", "x-forwarded-for", "x-real-ip"].contains(&name.as_str()))
-}
-
 /// An answer that may be stored, of which the head has come.
 pub(super) struct Coming {
     pub(super) head: response::Parts,
@@ -111,11 +105,18 @@ impl Proxy {
         let policy = policy::with(&self.policy, &applied.overrides);
         let told = message::Response { status, fields };
         match storing::judge(request, told, exchange, &policy).map_err(Refused::Http)? {
-            storable if varies_by_sender(&storable.vary) => Err(Refused::Http(NotStored::Vary)),
+            storable if self.varies_by_sender(&storable.vary) => Err(Refused::Http(NotStored::Vary)),
             // What the origin says itself of a 400 or a 414 counts (RFC 9110, section 15.1), and no rule for all errors.
             storable if is_about_the_request(status) && !is_named(status, storable.source) => Err(Refused::Status),
             storable => Ok(storable),
         }
+    }
+
+    /// Whether an answer varies by what the origin is told of the client, and no client says itself.
+    fn varies_by_sender(&self, vary: &Vary) -> bool {
+        let Vary::Fields(names) = vary else { return false };
+        let is_told = |name: &&HeaderName| ["forwarded", "x-forwarded-for", "x-real-ip"].contains(&name.as_str());
+        names.iter().filter(is_told).any(|name| !self.site.key.has_header(name))
     }
 
     /// How long a body may be that is stored as one entry.
@@ -140,22 +141,23 @@ impl Proxy {
     ) -> Response<Body> {
         let (mut head, incoming) = response.into_parts();
         let timeout = self.origins.timeouts().piece;
-        let came = self.came(part, &head.headers, asked.exchange.received);
-        if let Came::Whole(fields) | Came::Part(fields, ..) = &came
-            && let Ok(storable) = self.judge(
-                inbound,
-                &inbound.decision.of_response(StatusCode::OK, fields),
-                (StatusCode::OK, fields),
-                asked.exchange,
-            )
+        let came = match self.came(part, &head.headers, asked.exchange.received) {
+            Came::Whole(fields) => {
+                let length = fields.get(CONTENT_LENGTH).and_then(|length| length.to_str().ok()?.parse().ok());
+                Some((fields, length, None))
+            }
+            Came::Part(fields, range, length) => Some((fields, Some(length), Some(range))),
+            Came::Nothing => None,
+        };
+        if let Some((mut fields, length, range)) = came
+            // The rules mean the whole response, of which this is a part.
+            && let applied = strip(inbound.decision, StatusCode::OK, &mut fields)
+            && let Ok(storable) = self.judge(inbound, &applied, (StatusCode::OK, &fields), asked.exchange)
         {
-            let (length, range) = match &came {
-                Came::Part(_, range, length) => (Some(*length), Some(range.clone())),
-                _ => (fields.get(CONTENT_LENGTH).and_then(|length| length.to_str().ok()?.parse().ok()), None),
-            };
             self.pages.passes.remove(inbound.key.as_bytes());
             let forward_status = head.status;
-            (head.status, head.headers) = (StatusCode::OK, fields.clone());
+            (head.status, head.headers) = (StatusCode::OK, fields);
+            let asked = Asked { applied, ..asked };
             let coming = Coming { head, incoming, storable, length, range, forward_status };
             return self.store(inbound, ask, coming, asked).await;
         }
@@ -179,8 +181,7 @@ impl Proxy {
         asked: Asked<'_>,
     ) -> Response<Body> {
         let key = inbound.key.as_bytes();
-        let applied = inbound.decision.of_response(coming.head.status, &coming.head.headers);
-        let tags = tags::of_response(&self.site, inbound.key, &applied, &coming.head.headers);
+        let tags = tags::of_response(&self.site, inbound.key, &asked.applied, &coming.head.headers);
         let fields = pages::without(coming.head.headers.clone(), &coming.storable.withheld);
         let (code, kind) = (coming.head.status, Kind::Response(coming.storable.terms));
         let entry_head = Head { kind, status: code, fields };

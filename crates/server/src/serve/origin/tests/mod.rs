@@ -26,6 +26,8 @@ use super::forwarded::Peer;
 use super::outgoing::{BodyLimit, Outgoing, RequestBody};
 use super::tunnel::asked_protocol;
 use super::{OriginSite, Origins, Settings};
+use crate::config::site::Key;
+use crate::key::KeyRules;
 use crate::serve::fields;
 
 #[expect(dead_code, reason = "it is shared with the tests of the binary, which use more of it")]
@@ -75,6 +77,7 @@ async fn pass(
     let upgrade = asked_protocol(request.headers()).cloned();
     let upgrade = upgrade.map(|protocol| (protocol, hyper::upgrade::on(&mut request)));
     let (mut head, incoming) = request.into_parts();
+    fields::receive(&mut head.headers, &KeyRules::of(&Key::default()));
     if head.uri.path() == "/limited" {
         head.extensions.insert(BodyLimit(5));
     }

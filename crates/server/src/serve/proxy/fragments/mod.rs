@@ -43,7 +43,7 @@ use http::{HeaderMap, HeaderValue, StatusCode};
 use super::pages::Pages;
 use crate::serve::head::{Head, Kind};
 use crate::serve::origin::Fault;
-use crate::serve::store::Times;
+use crate::serve::store::{Store, Times};
 pub(super) use answer::{Came, Opening, Part, Told, Unusable, is_asked_for};
 pub(super) use keeping::Keeping;
 use layout::{Layout, key_of};
@@ -154,12 +154,7 @@ impl Pages {
     async fn fragment(self: &Arc<Self>, object: &Object, number: u64) -> Option<Bytes> {
         let key = key_of(&object.prefix, number);
         let length = object.layout.bytes_of(number);
-        let found = if self.store.is_at_hand(&key) {
-            self.store.find(&key)
-        } else {
-            let pages = Arc::clone(self);
-            tokio::task::spawn_blocking(move || pages.store.find(&key)).await.ok().flatten()
-        };
+        let found = self.look(Store::look, &key).await.found();
         let found = found.filter(|found| found.head.kind == Kind::Fragment)?;
         (found.bytes().len() as u64 == length.end - length.start).then(|| found.value())
     }
