@@ -24,3 +24,16 @@ fn a_miss_counts_once_and_so_does_a_hit() {
     assert!(server.get("/").is_hit());
     assert_eq!(lookups(&volume), (hits + 1, misses));
 }
+
+#[test]
+fn a_miss_counts_once_where_failures_are_remembered_too() {
+    let volume = Volume::new();
+    let origin = Origin::counting("Cache-Control: max-age=60");
+    let server = Server::configured(&format!(
+        "[cache]\npath = \"{}\"\n[[site]]\norigins = [\"{}\"]\ncache = {{ negative_ttl = {{ 5xx = \"1m\" }} }}\n",
+        volume.path().display(),
+        origin.url()
+    ));
+    assert!(!server.get("/").is_hit());
+    assert_eq!(lookups(&volume), (0, 1));
+}

@@ -57,3 +57,27 @@ fn rules_set_times_and_fields() {
         assert!(first.cache().contains(why) && !second.is_hit(), "{target}: {}", first.cache());
     }
 }
+
+#[test]
+fn what_is_stripped_of_a_page_does_not_come_back_by_a_304_or_a_part() {
+    const FIELDS: &str = "Cache-Control: max-age=60\r\nETag: \"a\"\r\nX-Internal: secret";
+    let origin = Origin::answering(|asked| match (asked.field("if-none-match"), asked.field("range")) {
+        ("", "") => (200, format!("{FIELDS}\r\nContent-Type: text/html"), b"page".to_vec()),
+        ("", _) => {
+            let fields = format!("{FIELDS}\r\nContent-Type: text/html\r\nContent-Range: bytes 0-3/4");
+            (206, fields, b"page".to_vec())
+        }
+        _ => (304, FIELDS.to_owned(), Vec::new()),
+    });
+    let strip = "[[site.rule]]\nstatus = [200]\ncontent_type = [\"text/html\"]\nstrip_response = [\"X-Internal\"]\n";
+    let server = Server::over_site(&origin.url(), strip);
+    server.get("/");
+    let renewed = server.ask("GET", "/", &["Cache-Control: no-cache"]);
+    assert_eq!((renewed.text(), origin.asked().len()), ("page", 2));
+    let part = server.ask("GET", "/part", &["Range: bytes=1-2"]);
+    assert_eq!((part.status, part.text()), (206, "ag"));
+    for reply in [renewed, part, server.get("/"), server.get("/part")] {
+        assert_eq!(reply.field("x-internal"), "", "{}", reply.cache());
+    }
+    assert!(server.get("/").is_hit() && server.get("/part").is_hit());
+}
