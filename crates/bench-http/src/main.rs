@@ -48,7 +48,7 @@ fn main() -> ExitCode {
 fn run(command: Command) -> Result<()> {
     match command {
         Command::Serve => serve::run(),
-        Command::Proxy(arguments) => proxy::run(arguments),
+        Command::Proxy(arguments) => proxy::run(&arguments),
         Command::Origin => origin::run(),
         Command::Load(arguments) => load::run(&arguments),
     }

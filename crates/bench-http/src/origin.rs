@@ -29,12 +29,7 @@ const WAITING_MAX: usize = 16;
 
 /// Answers until standard input ends.
 pub(crate) fn run() -> Result<()> {
-    let origin = Arc::new(Origin {
-        objects: Objects::of_origin(),
-        asked: Mutex::default(),
-        workers: Semaphore::new(WORKERS),
-        places: Semaphore::new(WAITING_MAX),
-    });
+    let origin = Arc::new(Origin::new());
     listen::run("origin", move |request| {
         let origin = Arc::clone(&origin);
         async move { origin.answer(request.uri().path()).await }
@@ -51,6 +46,15 @@ struct Origin {
 }
 
 impl Origin {
+    fn new() -> Self {
+        Self {
+            objects: Objects::of_origin(),
+            asked: Mutex::default(),
+            workers: Semaphore::new(WORKERS),
+            places: Semaphore::new(WAITING_MAX),
+        }
+    }
+
     async fn answer(&self, path: &str) -> Response<Full<Bytes>> {
         if let Some(path) = path.strip_prefix("/asked") {
             let asked = self.asked.lock().unwrap_or_else(PoisonError::into_inner).get(path).copied();
@@ -96,4 +100,40 @@ fn not_stored(status: StatusCode, body: String) -> Response<Full<Bytes>> {
     *response.status_mut() = status;
     response.headers_mut().insert(CACHE_CONTROL, HeaderValue::from_static("no-store"));
     response
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    // Time goes on only when everybody waits.
+    #[tokio::test(start_paused = true)]
+    async fn of_many_at_once_the_weak_origin_answers_those_that_it_works_for_and_those_that_find_a_place() {
+        let origin = Arc::new(Origin::new());
+        let asked: Vec<_> = (0..30)
+            .map(|_| {
+                let origin = Arc::clone(&origin);
+                tokio::spawn(async move { origin.answer("/weak/1/x").await.status() })
+            })
+            .collect();
+        let mut answered = 0;
+        for one in asked {
+            answered += usize::from(one.await.expect("no panic") == StatusCode::OK);
+        }
+        assert_eq!(answered, WORKERS + WAITING_MAX);
+        assert_eq!(origin.places.available_permits(), WAITING_MAX);
+        // All thirty have reached it, the refused ones too.
+        assert_eq!(origin.asked.lock().expect("no panic")["/weak/1/x"], 30);
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn who_is_refused_is_told_so_at_once() {
+        let origin = Origin::new();
+        let places = origin.places.try_acquire_many(WAITING_MAX as u32).expect("all of them");
+        let refused = origin.answer("/weak/1/x").await;
+        assert_eq!(refused.status(), StatusCode::SERVICE_UNAVAILABLE);
+        assert_eq!(refused.headers()[CACHE_CONTROL], "no-store");
+        drop(places);
+        assert_eq!(origin.answer("/weak/1/x").await.status(), StatusCode::OK);
+    }
 }

@@ -21,7 +21,7 @@ pub(crate) struct Arguments {
 type Body = Either<Incoming, Empty<Bytes>>;
 
 /// Passes requests on until standard input ends.
-pub(crate) fn run(arguments: Arguments) -> Result<()> {
+pub(crate) fn run(arguments: &Arguments) -> Result<()> {
     let wrong = |what: &str| Error::Address { given: arguments.origin.to_string(), what: what.to_owned() };
     if arguments.origin.scheme() != Some(&Scheme::HTTP) {
         return Err(wrong("it isn't of http"));

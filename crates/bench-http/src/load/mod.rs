@@ -114,7 +114,7 @@ impl Load {
         }
         if now >= end {
             let open = self.connections.iter().flatten();
-            tally.add(Kind::Timeout, open.filter(|open| open.asked_at() <= end - window / 2).count() as u64);
+            tally.add(Kind::Timeout, open.filter(|open| open.asked_at() <= began + window / 2).count() as u64);
         }
         tally.end(now - began, cpu_time().saturating_sub(cpu));
         Ok(tally)

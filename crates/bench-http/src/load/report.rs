@@ -114,7 +114,8 @@ mod tests {
         assert_eq!(line["micros"], 5000);
         assert_eq!(line["cpu_micros"], 70);
         assert_eq!(line["errors"], serde_json::json!({"read": 3}));
-        let near = |value: &serde_json::Value, micros: f64| (value.as_f64().expect("a number") / micros - 1.0).abs() < 0.001;
+        let near =
+            |value: &serde_json::Value, micros: f64| (value.as_f64().expect("a number") / micros - 1.0).abs() < 0.001;
         assert!(near(&line["p50"], 50.0) && near(&line["p99"], 99.0), "{line}");
     }
 }
