@@ -42,6 +42,8 @@ pub(crate) struct Plain<'a> {
     /// Path and query; it begins with a slash.
     pub(crate) target: &'a str,
     pub(crate) host: &'a [u8],
+    /// The client wants the connection to be closed after the response.
+    pub(crate) is_last: bool,
     /// All fields, in the order and the spelling of the client.
     fields: &'a [Header<'a>],
 }
@@ -81,19 +83,23 @@ pub(crate) fn read<'a>(bytes: &'a [u8], room: &'a mut Room<'a>) -> Seen<'a> {
         return Seen::Other(Extent::Unknown);
     }
     let mut host = None;
+    let mut is_last = false;
     let mut is_plain = method == "GET" && target.starts_with('/');
     for field in fields {
         if field.name.eq_ignore_ascii_case("host") {
             is_plain &= host.is_none();
             host = Some(field.value);
         } else if field.name.eq_ignore_ascii_case("connection") {
-            is_plain &= field.value.trim_ascii().eq_ignore_ascii_case(b"keep-alive");
+            let wishes = field.value.trim_ascii();
+            let closes = wishes.eq_ignore_ascii_case(b"close");
+            is_plain &= closes || wishes.eq_ignore_ascii_case(b"keep-alive");
+            is_last |= closes;
         } else {
             is_plain &= !is_demand(field.name);
         }
     }
     match host {
-        Some(host) if is_plain => Seen::Plain(Plain { target, host, fields }, head_bytes),
+        Some(host) if is_plain => Seen::Plain(Plain { target, host, is_last, fields }, head_bytes),
         _ => Seen::Other(extent(fields, head_bytes)),
     }
 }
@@ -162,7 +168,8 @@ mod tests {
             Seen::Part => "part".to_owned(),
             Seen::Plain(plain, bytes) => {
                 let cookies = plain.fields_of(&[COOKIE]).get_all(COOKIE).iter().count();
-                format!("plain {} of {}, {cookies} cookies, {bytes}", plain.target, plain.host.escape_ascii())
+                let last = if plain.is_last { ", last" } else { "" };
+                format!("plain {} of {}, {cookies} cookies, {bytes}{last}", plain.target, plain.host.escape_ascii())
             }
             Seen::Other(Extent::Bytes(bytes)) => format!("other {bytes}"),
             Seen::Other(Extent::Unknown) => "other".to_owned(),
@@ -172,6 +179,7 @@ mod tests {
     #[test]
     fn what_asks_for_a_page_is_plain() {
         for (text, expected) in [
+            ("GET / HTTP/1.1\r\nConnection:  Close\r\nHost: x\r\n\r\n", "plain / of x, 0 cookies, 47, last"),
             ("GET /a?b HTTP/1.1\r\nHost: x\r\n\r\nGET", "plain /a?b of x, 0 cookies, 30"),
             ("GET / HTTP/1.1\r\ncookie: a=b\r\nHOST:x:80\r\nCookie: c\r\n\r\n", "plain / of x:80, 2 cookies, 53"),
             (
@@ -191,7 +199,7 @@ mod tests {
             ("GET * HTTP/1.1", "Host: x\r\n"),
             ("GET / HTTP/1.1", ""),
             ("GET / HTTP/1.1", "Host: x\r\nhost: x\r\n"),
-            ("GET / HTTP/1.1", "Host: x\r\nConnection: close\r\n"),
+            ("GET / HTTP/1.1", "Host: x\r\nConnection: close, te\r\n"),
             ("GET / HTTP/1.1", "Host: x\r\nConnection: keep-alive, cookie\r\n"),
             ("GET / HTTP/1.1", "Host: x\r\nIf-None-Match: \"a\"\r\n"),
             ("GET / HTTP/1.1", "Host: x\r\nCACHE-CONTROL: no-cache\r\n"),

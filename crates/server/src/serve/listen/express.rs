@@ -2,7 +2,7 @@
 //!
 //! ```text
 //!            hyper                      hyper
-//!   ^ a lease │ its response             │ a whole connection
+//!   ^ a grant │ its response             │ a whole connection
 //!   │         v                          v
 //! [express: heads of requests] ──── [all bytes]
 //!   ^         │ what lies ready          │
@@ -11,16 +11,16 @@
 //! ```
 //! Between two requests, this reads from the client. A plain request whose answer lies ready ([`Service::ready`]) is answered
 //! on the spot: the head of the response and the entry's value go to the socket in one vectored write, and hyper knows nothing of
-//! it. Any other is leased to hyper: it gets the bytes of that request and no more, until its response has left; then this
+//! it. Any other is granted to hyper: it gets the bytes of that request and no more, until its response has left; then this
 //! goes on reading. Where it isn't known how many bytes a request has, hyper gets all there will be.
 //!
 //! # Invariants
-//! - Nothing is written here while hyper has a lease, and hyper is given none while a response of here is on its way: responses
+//! - Nothing is written here while hyper has a grant, and hyper is given none while a response of here is on its way: responses
 //!   keep the order of their requests.
-//! - Hyper never holds bytes of a request behind the one that was leased.
-//! - A lease is over when its request was taken, all that was open is closed ([`Activity`]), and hyper flushes: it flushes its
+//! - Hyper never holds bytes of a request behind the one that was granted.
+//! - A grant is over when its request was taken, all that was open is closed ([`Activity`]), and hyper flushes: it flushes its
 //!   socket when its own buffer is empty.
-//! - Where bytes wait here when a lease is over, hyper's task is woken, since no socket will wake it.
+//! - Where bytes wait here when a grant is over, hyper's task is woken, since no socket will wake it.
 
 use std::io::{self, IoSlice};
 use std::mem::MaybeUninit;
@@ -49,13 +49,13 @@ pub(super) struct Express<S> {
     client: IpAddr,
     /// What came and was not given to anybody yet.
     input: Input,
-    lease: Lease,
+    grant: Grant,
     unsent: Option<Box<Unsent>>,
     route: Option<Route>,
 }
 
 /// What hyper may read.
-enum Lease {
+enum Grant {
     None,
     /// So many bytes yet, of a request before which it had taken so many.
     Request {
@@ -63,6 +63,8 @@ enum Lease {
         taken_before: usize,
     },
     Connection,
+    /// That the client says no more: it wanted no other response than those that it got.
+    End,
 }
 
 /// A response that the socket did not take at once.
@@ -77,17 +79,7 @@ struct Unsent {
     _open: Open,
 }
 
-/// What became of the bytes that are there.
-enum Next {
-    /// More are needed.
-    Read,
-    /// A request was answered. There may be another.
-    Again,
-    /// Hyper has got a lease.
-    Leased,
-}
-
-impl Lease {
+impl Grant {
     fn of(extent: Extent, activity: &Activity) -> Self {
         match extent {
             Extent::Bytes(left) => Self::Request { left, taken_before: activity.taken() },
@@ -98,54 +90,54 @@ impl Lease {
 
 impl<S> Express<S> {
     pub(super) fn new(stream: Attentive<S>, common: Arc<Common>, activity: Arc<Activity>, client: IpAddr) -> Self {
-        let (input, lease, unsent, route) = (Input::default(), Lease::None, None, None);
-        Self { stream, common, activity, client, input, lease, unsent, route }
+        let (input, grant, unsent, route) = (Input::default(), Grant::None, None, None);
+        Self { stream, common, activity, client, input, grant, unsent, route }
     }
 }
 
 impl<S: AsyncRead + AsyncWrite + Unpin> Express<S> {
-    /// Answers what lies ready, until hyper has a lease. False: the client has said its last.
-    fn poll_lease(&mut self, context: &mut Context<'_>) -> Poll<io::Result<bool>> {
+    /// Answers what lies ready, until hyper has a grant, and all of it has left.
+    fn poll_grant(&mut self, context: &mut Context<'_>) -> Poll<io::Result<()>> {
         loop {
             ready!(self.poll_send(context))?;
-            match self.advance(context)? {
-                Next::Again => {}
-                Next::Leased => return Poll::Ready(Ok(true)),
-                // Hyper knows what to do about a long head, and about half of one.
-                Next::Read if self.input.is_full() => self.lease = Lease::Connection,
-                Next::Read if ready!(self.input.poll_fill(&mut self.stream, context))? > 0 => {}
-                Next::Read if self.input.is_empty() => return Poll::Ready(Ok(false)),
-                Next::Read => self.lease = Lease::Connection,
+            if !matches!(self.grant, Grant::None) {
+                return Poll::Ready(Ok(()));
             }
-            if !matches!(self.lease, Lease::None) {
-                return Poll::Ready(Ok(true));
+            if self.advance(context)? {
+                continue;
+            }
+            // Hyper knows what to do about a long head, and about half of one.
+            if self.input.is_full() {
+                self.grant = Grant::Connection;
+            } else if ready!(self.input.poll_fill(&mut self.stream, context))? == 0 {
+                self.grant = if self.input.is_empty() { Grant::End } else { Grant::Connection };
             }
         }
     }
 
-    /// Answers the first of the requests that are there, or leases it.
-    fn advance(&mut self, context: &mut Context<'_>) -> io::Result<Next> {
-        let Self { stream, common, activity, client, input, lease, unsent, route } = self;
+    /// Answers the first of the requests that are there, or grants it. False: there is none yet.
+    fn advance(&mut self, context: &mut Context<'_>) -> io::Result<bool> {
+        let Self { stream, common, activity, client, input, grant, unsent, route } = self;
         if input.is_empty() {
-            return Ok(Next::Read);
+            return Ok(false);
         }
         let mut room = [const { MaybeUninit::uninit() }; plain::FIELDS_MAX];
         let (request, head_bytes) = match plain::read(input.bytes(), &mut room) {
-            Seen::Part => return Ok(Next::Read),
+            Seen::Part => return Ok(false),
             Seen::Other(extent) => {
-                *lease = Lease::of(extent, activity);
-                return Ok(Next::Leased);
+                *grant = Grant::of(extent, activity);
+                return Ok(true);
             }
             Seen::Plain(request, head_bytes) => (request, head_bytes),
         };
-        let leased = Lease::of(Extent::Bytes(head_bytes as u64), activity);
+        let granted = Grant::of(Extent::Bytes(head_bytes as u64), activity);
         let mut head = input::spare_head();
         let ready =
             if common.takes(&request, head_bytes) { common.service.ready(&request, route, &mut head) } else { None };
         let Some(page) = ready else {
             input::keep_head(head);
-            *lease = leased;
-            return Ok(Next::Leased);
+            *grant = granted;
+            return Ok(true);
         };
         let open = activity.open();
         let pieces = [IoSlice::new(&head), IoSlice::new(&page.hit)];
@@ -155,8 +147,8 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Express<S> {
             Poll::Pending => 0,
             Poll::Ready(Err(error)) if is_loss(&error) => {
                 common.service.notice_loss(&page.hit);
-                *lease = leased;
-                return Ok(Next::Leased);
+                *grant = granted;
+                return Ok(true);
             }
             Poll::Ready(Err(error)) => return Err(error),
         };
@@ -166,6 +158,9 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Express<S> {
             entry.sent(sent.saturating_sub(head.len()));
             entry
         });
+        if request.is_last {
+            *grant = Grant::End;
+        }
         input.consume(head_bytes);
         if sent == head.len() + page.hit.len() {
             input::keep_head(head);
@@ -173,7 +168,7 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Express<S> {
             let value = Bytes::from_owner(page.hit.into_owned());
             *unsent = Some(Box::new(Unsent { head, value, sent, entry, _sending: activity.sending(), _open: open }));
         }
-        Ok(Next::Again)
+        Ok(true)
     }
 
     /// Sends what is left of a response.
@@ -214,12 +209,12 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Express<S> {
         Poll::Pending
     }
 
-    /// Ends the lease where hyper has done with it. It has nothing left to send.
+    /// Ends the grant where hyper has done with it. It has nothing left to send.
     fn flushed(&mut self, context: &Context<'_>) {
-        if let Lease::Request { left: 0, taken_before } = self.lease
+        if let Grant::Request { left: 0, taken_before } = self.grant
             && self.activity.is_done_since(taken_before)
         {
-            self.lease = Lease::None;
+            self.grant = Grant::None;
             if !self.input.is_empty() {
                 context.waker().wake_by_ref();
             }
@@ -235,28 +230,27 @@ fn is_loss(error: &io::Error) -> bool {
 impl<S: AsyncRead + AsyncWrite + Unpin> AsyncRead for Express<S> {
     fn poll_read(self: Pin<&mut Self>, context: &mut Context<'_>, bytes: &mut ReadBuf<'_>) -> Poll<io::Result<()>> {
         let this = self.get_mut();
+        // What was answered last may have been the last.
+        ready!(this.poll_send(context))?;
         loop {
-            match &mut this.lease {
-                Lease::Connection if this.input.is_empty() => {
+            match &mut this.grant {
+                Grant::Connection if this.input.is_empty() => {
                     return Pin::new(&mut this.stream).poll_read(context, bytes);
                 }
-                Lease::Connection => {
+                Grant::Connection => {
                     this.input.give(bytes, u64::MAX);
                     return Poll::Ready(Ok(()));
                 }
-                Lease::Request { left: 0, .. } => return this.poll_gone(context),
-                Lease::Request { left, .. } => {
+                Grant::Request { left: 0, .. } => return this.poll_gone(context),
+                Grant::Request { left, .. } => {
                     if this.input.is_empty() {
                         ready!(this.input.poll_fill(&mut this.stream, context))?;
                     }
                     *left -= this.input.give(bytes, *left);
                     return Poll::Ready(Ok(()));
                 }
-                Lease::None => {
-                    if !ready!(this.poll_lease(context))? {
-                        return Poll::Ready(Ok(()));
-                    }
-                }
+                Grant::None => ready!(this.poll_grant(context))?,
+                Grant::End => return Poll::Ready(Ok(())),
             }
         }
     }

@@ -30,6 +30,14 @@ pub(crate) struct Ready<'a> {
 impl Proxy {
     /// The entry that answers a plain request of this site, and in `head` the head of the response, of HTTP/1.1.
     pub(crate) fn ready(&self, plain: &Plain<'_>, host: &RequestHost, head: &mut Vec<u8>) -> Option<Ready<'_>> {
+        let ready = self.try_ready(plain, host, head).filter(|ready| ready.hit.is_intact());
+        if ready.is_none() && self.pages.store.has_failed() {
+            self.pages.store.notice_loss(&[]);
+        }
+        ready
+    }
+
+    fn try_ready(&self, plain: &Plain<'_>, host: &RequestHost, head: &mut Vec<u8>) -> Option<Ready<'_>> {
         let (mut parts, ()) = Request::new(()).into_parts();
         parts.uri = plain.target.parse().ok()?;
         parts.headers = self.received(plain, &self.looked_at);
@@ -42,8 +50,8 @@ impl Proxy {
             Entry::Response(hit) => hit,
             Entry::Signpost(signpost) => self.ready_variant(key.as_bytes(), plain, &signpost, now)?,
         };
-        let status = write_head(&hit, now, head)?;
-        hit.is_intact().then_some(Ready { status, hit })
+        let status = write_head(&hit, now, plain.is_last, head)?;
+        Some(Ready { status, hit })
     }
 
     /// The fields of a plain request that have these names, as far as a client may say them.
@@ -103,7 +111,7 @@ fn has_plain_head(status: StatusCode) -> bool {
 }
 
 /// The status, too.
-fn write_head(hit: &Hit<'_>, now: SystemTime, head: &mut Vec<u8>) -> Option<StatusCode> {
+fn write_head(hit: &Hit<'_>, now: SystemTime, is_last: bool, head: &mut Vec<u8>) -> Option<StatusCode> {
     let view = HeadView::of(hit.metadata())?;
     let Kind::Response(terms) = view.kind else { return None };
     let status = view.status;
@@ -113,9 +121,10 @@ fn write_head(hit: &Hit<'_>, now: SystemTime, head: &mut Vec<u8>) -> Option<Stat
     // Writing to a vector can't fail.
     let _ = write!(head, "HTTP/1.1 {} {}\r\n", status.as_u16(), status.canonical_reason()?);
     view.write_lines(head)?;
+    let close = if is_last { "connection: close\r\n" } else { "" };
     let _ = write!(
         head,
-        "age: {age}\r\nvia: 1.1 eyewall\r\ncache-status: {NAME}; hit; ttl={left}\r\ncontent-length: {}\r\n\r\n",
+        "age: {age}\r\nvia: 1.1 eyewall\r\ncache-status: {NAME}; hit; ttl={left}\r\ncontent-length: {}\r\n{close}\r\n",
         hit.len()
     );
     Some(status)
