@@ -120,14 +120,11 @@ fn an_answer_may_come_byte_by_byte() {
 #[test]
 fn a_number_in_the_path_is_another_in_each_request() {
     let server = Scripted::start(&[GOOD]);
-    line(&load(server.address, "/a-{}", &["--connections", "2", "--seconds", "60", "--at-most", "4"]));
-    let mut asked = server.asked.lock().expect("no panic").clone();
-    let all = asked.len();
-    assert!(all >= 6, "{asked:?}");
-    asked.sort();
-    asked.dedup();
-    assert_eq!(asked.len(), all);
-    assert!(asked.contains(&"GET /a-5 HTTP/1.1".to_owned()), "{asked:?}");
+    line(&load(server.address, "/a-{}", &["--connections", "1", "--seconds", "60", "--at-most", "4"]));
+    // What was answered was heard; a request that follows may not have been.
+    let asked = server.asked.lock().expect("no panic");
+    let numbered: Vec<String> = (0..5).map(|number| format!("GET /a-{number} HTTP/1.1")).collect();
+    assert_eq!(asked[..5], numbered);
 }
 
 #[test]
