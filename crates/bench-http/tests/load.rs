@@ -70,6 +70,12 @@ fn request(stream: &mut TcpStream) -> Option<String> {
     String::from_utf8(head).ok()?.lines().next().map(str::to_owned)
 }
 
+/// From now on the port refuses, and is nobody else's while the listener lives. To drop it isn't enough: a process that
+/// another test is about to start may have it for a moment, too.
+fn stop_listening(listener: &TcpListener) {
+    rustix::net::shutdown(listener, rustix::net::Shutdown::Both).expect("a listener");
+}
+
 fn load(address: SocketAddr, path: &str, options: &[&str]) -> Output {
     let mut reference = tempfile::NamedTempFile::new().expect("a file");
     reference.write_all(BODY).expect("a reference");
@@ -163,14 +169,15 @@ fn a_server_that_is_gone_ends_the_window() {
     let address = listener.local_addr().expect("an address");
     let server = std::thread::spawn(move || {
         let (mut stream, _) = listener.accept().expect("a connection");
-        // Nobody listens any more once the first request is answered; then the connection ends, too.
-        drop(listener);
+        // Nobody listens any more when the first request is answered; after the second the connection ends, too.
+        stop_listening(&listener);
         request(&mut stream).expect("a request");
         stream.write_all(GOOD.as_bytes()).expect("an answer");
         request(&mut stream).expect("another request");
+        listener
     });
     let line = line(&load(address, "/", &["--connections", "1", "--seconds", "60"]));
-    server.join().expect("no panic");
+    drop(server.join().expect("no panic"));
     assert_eq!(line["errors"], serde_json::json!({"read": 1, "connect": 1}));
 }
 
@@ -194,7 +201,7 @@ fn a_first_answer_that_is_not_the_reference_is_nothing_to_measure() {
 fn what_cannot_be_asked_is_refused_with_a_reason() {
     let listener = TcpListener::bind("127.0.0.1:0").expect("a port");
     let address = listener.local_addr().expect("an address");
-    drop(listener);
+    stop_listening(&listener);
     assert!(refusal(&load(address, "/", &[])).contains(&format!("connecting to {address}: ")));
     assert!(refusal(&load(address, "", &[])).contains("no path"));
     for seconds in ["0", "-1", "soon"] {

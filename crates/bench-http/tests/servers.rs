@@ -4,7 +4,7 @@
 #![cfg(test)]
 
 use std::io::{BufRead, BufReader, Read, Write};
-use std::net::TcpStream;
+use std::net::{TcpListener, TcpStream};
 use std::process::{Child, ChildStdin, Command, Stdio};
 
 const PROGRAM: &str = env!("CARGO_BIN_EXE_bench-http");
@@ -109,9 +109,10 @@ fn the_origin_counts_what_it_was_asked_for() {
 
 #[test]
 fn a_proxy_whose_origin_is_gone_says_so() {
-    let origin = Server::start(&["origin"]);
-    let proxy = Server::start(&["proxy", &format!("http://{}", origin.address)]);
-    drop(origin);
+    let origin = TcpListener::bind("127.0.0.1:0").expect("a port");
+    // The port is still ours, and refuses.
+    rustix::net::shutdown(&origin, rustix::net::Shutdown::Both).expect("a listener");
+    let proxy = Server::start(&["proxy", &format!("http://{}", origin.local_addr().expect("an address"))]);
     assert!(proxy.get("/page/1/x").0.starts_with("http/1.1 502 "));
 }
 
