@@ -7,7 +7,7 @@
 //!     purge/  PURGE, and what purges mean
 //!     files/  --root: what the folder has, what is known of it, loading
 //!     proxy/  --origin: select, decide, ask, fill               origin/
-//!       store the volume: stored responses in and out           head, at_hand
+//!       store the volume: stored responses in and out           head, at_hand, promptness
 //! admin/      purges and status, for who looks after the server
 //! ```
 //! `log/` writes a line for each request, from where a connection has its head until its response has left.
@@ -30,6 +30,7 @@ mod listen;
 mod log;
 mod origin;
 mod plain;
+mod promptness;
 mod proxy;
 mod purge;
 mod reply;

@@ -1,7 +1,10 @@
 //! Bodies from the origin on their way to clients, and into the volume.
 
+use std::future::poll_fn;
 use std::io;
+use std::pin::Pin;
 use std::sync::Arc;
+use std::task::Poll;
 use std::time::Duration;
 
 use bytes::Bytes;
@@ -16,6 +19,9 @@ use super::intake::{End, Intake};
 use super::pages::Pages;
 use super::purged::Mark;
 use crate::serve::head::Kind;
+
+/// A body up to here is stored by the thread that serves its clients, where the volume is prompt and takes it at once.
+const SHORT_BYTES_MAX: u64 = 64 << 10;
 
 /// A response that is collected while it goes to those who asked for it.
 ///
@@ -68,9 +74,15 @@ impl Pieces {
 }
 
 impl Fill {
-    /// Starts to collect.
-    pub(super) fn start(self, incoming: Incoming, timeout: Duration) {
-        tokio::spawn(self.run(Pieces::new(incoming, timeout)));
+    /// Starts to collect. What is short, and came with its head, is stored when this returns, so that it leaves with its head.
+    pub(super) async fn start(self, incoming: Incoming, timeout: Duration) {
+        let is_short = self.length.is_some_and(|bytes| bytes <= SHORT_BYTES_MAX);
+        let mut running = Running(Some(Box::pin(self.run(Pieces::new(incoming, timeout)))));
+        if is_short && !running.step().await {
+            // Hyper reads a body when it is asked for it: what has come is there after a turn of the loop.
+            tokio::task::yield_now().await;
+            running.step().await;
+        }
     }
 
     async fn run(self, mut pieces: Pieces) {
@@ -89,8 +101,14 @@ impl Fill {
                 None => break,
             }
         }
-        // A panic in there was told already by its thread.
-        let _ = tokio::task::spawn_blocking(move || self.keep()).await;
+        let promptness = &self.pages.promptness;
+        if bytes <= SHORT_BYTES_MAX && self.answer.variant.is_none() && promptness.is_prompt() {
+            promptness.time(|| self.keep());
+            drop(self);
+        } else {
+            // A panic in there was told already by its thread.
+            let _ = tokio::task::spawn_blocking(move || self.keep()).await;
+        }
         intake.finish(End::Whole);
     }
 
@@ -140,6 +158,34 @@ impl Fill {
             keeping.finish().await;
         }
         End::Whole
+    }
+}
+
+/// A fill that a request drives itself, for as long as it wants to: then it goes on as a task of its own, also where the request
+/// is given up.
+struct Running<F: Future<Output = ()> + Send + 'static>(Option<Pin<Box<F>>>);
+
+impl<F: Future<Output = ()> + Send> Running<F> {
+    /// Goes on as far as it can at once. True: it is done.
+    async fn step(&mut self) -> bool {
+        let is_done = poll_fn(|context| {
+            let polled = self.0.as_mut().map(|running| running.as_mut().poll(context));
+            Poll::Ready(polled.is_none_or(|polled| polled.is_ready()))
+        });
+        let is_done = is_done.await;
+        if is_done {
+            self.0 = None;
+        }
+        is_done
+    }
+}
+
+impl<F: Future<Output = ()> + Send> Drop for Running<F> {
+    fn drop(&mut self) {
+        // Without a runtime the server ends, and nobody waits for the answer.
+        if let (Some(running), Ok(runtime)) = (self.0.take(), tokio::runtime::Handle::try_current()) {
+            runtime.spawn(running);
+        }
     }
 }
 

@@ -22,6 +22,7 @@ use super::passes::Passes;
 use super::purged::Purged;
 use super::signpost::Signpost;
 use crate::serve::head::{Head, Kind};
+use crate::serve::promptness::Promptness;
 use crate::serve::store::{Found, Looked, Store, Times};
 
 /// How long what can be validated is kept when it is stale: until it is evicted.
@@ -34,6 +35,7 @@ pub(crate) struct Pages {
     pub(crate) runs: Arc<Runs>,
     pub(crate) passes: Passes,
     pub(crate) purged: Purged,
+    pub(crate) promptness: Promptness,
 }
 
 /// How the volume is asked.
@@ -61,7 +63,7 @@ pub(crate) enum Selection {
 impl Pages {
     pub(crate) fn new(store: Arc<Store>) -> Self {
         let (flights, runs) = (Arc::default(), Arc::default());
-        Self { store, flights, runs, passes: Passes::new(), purged: Purged::new() }
+        Self { store, flights, runs, passes: Passes::new(), purged: Purged::new(), promptness: Promptness::new() }
     }
 
     /// Chooses among the stored responses of an address (RFC 9111, section 4.1).

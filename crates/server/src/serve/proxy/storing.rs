@@ -239,7 +239,7 @@ impl Proxy {
             mark: asked.mark,
             _ticket: ask.ticket,
         };
-        fill.start(incoming, self.origins.timeouts().piece);
+        fill.start(incoming, self.origins.timeouts().piece).await;
         let left = storable.terms.fresh_for(SystemTime::now()).as_secs() as i64;
         let status = CacheStatus::forwarded(ask.why).forward_status(forward_status).stored(true).ttl(left);
         finish(&mut head.headers, head.version, &status);
