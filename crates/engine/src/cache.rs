@@ -425,6 +425,12 @@ impl Cache {
         self.vouched(|volume| write::remove(volume, key.as_ref(), Condition::Always)).map(Option::unwrap_or_default)
     }
 
+    /// Removes the entry of `key`, fresh or stale, if it still has this `serial`. False: it has another, has expired or is gone.
+    pub fn remove_if(&self, key: impl AsRef<[u8]>, serial: u64) -> Result<bool> {
+        self.vouched(|volume| write::remove(volume, key.as_ref(), Condition::Serial(serial)))
+            .map(|removed| removed.is_some())
+    }
+
     /// Removes all entries, one stripe after the other; returns how many. Puts meanwhile may survive it.
     pub fn clear(&self) -> Result<u64> {
         self.vouched(write::clear)

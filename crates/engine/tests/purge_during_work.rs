@@ -202,3 +202,16 @@ fn a_purge_by_another_process_s_handle_counts() {
     cache.put_with("/a", "new", &options(begun)).unwrap();
     assert_eq!(state(&cache, "/a"), "gone");
 }
+
+#[test]
+fn one_version_of_an_entry_can_be_removed() {
+    let cache = cache();
+    let old = cache.put("/a", "old").unwrap();
+    let new = cache.put_with("/a", "new", &options(cache.epoch().unwrap())).unwrap();
+    assert!(!cache.remove_if("/a", old).unwrap());
+    assert_eq!(state(&cache, "/a"), "fresh");
+    cache.purge_all(Purge::Soft).unwrap();
+    assert!(cache.remove_if("/a", new).unwrap(), "be it stale");
+    assert!(!cache.remove_if("/a", new).unwrap());
+    assert_eq!(state(&cache, "/a"), "gone");
+}

@@ -197,7 +197,7 @@ impl Proxy {
         }
         let mut flight_key = ask.flight_key.clone();
         for _ in 0..TURNS {
-            let waiting = match self.pages.flights.join(&flight_key) {
+            let waiting = match self.pages.join(&flight_key) {
                 Joined::Lead(ticket) => {
                     // Another flight may have landed between the look and the ticket.
                     if let Some(response) = self.stored_by_now(inbound).await {
@@ -256,7 +256,7 @@ impl Proxy {
 
     /// Validates behind the client's back, unless somebody does already.
     async fn refresh(self: &Arc<Self>, inbound: Inbound<'_>, flight_key: Vec<u8>) {
-        let Joined::Lead(ticket) = self.pages.flights.join(&flight_key) else { return };
+        let Joined::Lead(ticket) = self.pages.join(&flight_key) else { return };
         let key = inbound.key.as_bytes();
         let Selection::Stored(stored) = self.pages.select(key, inbound.fields()).await else { return };
         let (proxy, kept) = (Arc::clone(self), inbound.kept());

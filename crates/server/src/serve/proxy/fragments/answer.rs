@@ -212,21 +212,14 @@ impl Opening {
 }
 
 impl Pages {
-    /// Stores the head of a body, unless a purge has come since it was asked for.
+    /// Stores the head of a body, unless a hard purge has come since it was asked for.
     fn open(&self, object: &Object, answer: &Answer, mark: Mark) -> bool {
-        if self.purged.has_come_since(mark) {
-            return false;
-        }
         let kind = Kind::Fragmented(answer.terms, object.layout);
-        let kept = self.keep_as(&object.address, answer, kind, &[bytes::Bytes::new()]);
+        let kept = self.keep_as(&object.address, answer, kind, &[bytes::Bytes::new()], mark);
         let is_kept = kept.is_some();
         if let Some(key) = kept {
             // It is stored once.
             let _ = object.head_key.set(key);
-        }
-        if self.purged.has_come_since(mark) {
-            self.store.remove(&object.address);
-            return false;
         }
         is_kept
     }

@@ -5,6 +5,7 @@ use std::sync::Arc;
 use std::time::SystemTime;
 
 use bytes::{Buf as _, Bytes};
+use eyewall::Purge;
 use eyewall_http::field::range::{self, ContentRange};
 use eyewall_http::partial::Gathered;
 use eyewall_http::{reuse, validation};
@@ -28,7 +29,7 @@ const NEARLY_ALL_BYTES: u64 = 8 << 20;
 /// Asks the origin for a run of what is stored, and takes it in.
 pub(super) async fn fetch(proxy: Arc<Proxy>, request: Arc<Kept>, object: Arc<Object>, lead: Lead) {
     let inbound = request.inbound(&proxy.site);
-    let mark = proxy.pages.purged.mark(inbound.key.address().as_bytes());
+    let mark = proxy.pages.mark(inbound.key.address());
     match proxy.more(inbound, &object, &lead).await {
         Ok((incoming, skipped)) => {
             let pieces = Pieces::new(incoming, proxy.origins.timeouts().piece);
@@ -132,7 +133,7 @@ impl Inflow {
 
     /// False if it isn't worth to go on: nobody reads any more, and what is left can be asked for when it is wanted.
     async fn fragment_is_here(&mut self, number: u64, left: u64) -> bool {
-        self.is_kept = self.is_kept && !self.pages.purged.has_come_since(self.mark);
+        self.is_kept = self.is_kept && self.pages.purged.since(self.mark) != Some(Purge::Hard);
         let pieces = self.lead.pieces();
         if self.is_kept && self.keep(number, pieces).await {
             self.lead.let_go();
@@ -143,10 +144,10 @@ impl Inflow {
     }
 
     async fn keep(&self, number: u64, pieces: Vec<Bytes>) -> bool {
-        let (pages, object) = (Arc::clone(&self.pages), Arc::clone(&self.object));
+        let (pages, object, begun) = (Arc::clone(&self.pages), Arc::clone(&self.object), self.mark.epoch);
         let kept = tokio::task::spawn_blocking(move || {
             pages.has_fragment(&object, number)
-                || pages.keep_fragment(&key_of(&object.prefix, number), &pieces, &object.tags)
+                || pages.keep_fragment(&key_of(&object.prefix, number), &pieces, &object.tags, begun)
         });
         kept.await.unwrap_or(false)
     }
