@@ -22,7 +22,7 @@ use super::storing::{Coming, Refused, is_about_the_request};
 use super::{Ask, Proxy, failed, finish, prepare, strip};
 use crate::rules::Applied;
 use crate::serve::body::Body;
-use crate::serve::origin::{Fault, Outgoing};
+use crate::serve::origin::Fault;
 use crate::serve::reply;
 
 impl Proxy {
@@ -38,7 +38,7 @@ impl Proxy {
                 part.ask(&mut asked);
             }
             let requested = SystemTime::now();
-            let response = match self.origins.send(Outgoing::get(&target, asked, &peer)).await {
+            let response = match self.origins.send(inbound.outgoing(&target, asked, &peer)).await {
                 Ok(response) => response,
                 Err(fault) => return self.without_origin(inbound, ask, &fault, mark).await,
             };

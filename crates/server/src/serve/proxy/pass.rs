@@ -36,7 +36,7 @@ impl Proxy {
         let (target, peer) = (inbound.target(), inbound.peer());
         let fields = inbound.forwarded_fields();
         let (requested, mark) = (SystemTime::now(), self.pages.mark(inbound.key.address()));
-        match self.origins.send(Outgoing { method: method.clone(), ..Outgoing::get(&target, fields, &peer) }).await {
+        match self.origins.send(Outgoing { method: method.clone(), ..inbound.outgoing(&target, fields, &peer) }).await {
             Ok(mut response) => {
                 let applied = prepare(inbound.decision, response.status(), response.headers_mut());
                 if let Some(stored) = stored {
@@ -53,7 +53,7 @@ impl Proxy {
     /// for another protocol.
     pub(super) async fn forward(
         self: &Arc<Self>,
-        mut request: Request<Incoming>,
+        mut request: Request<RequestBody>,
         key: &CacheKey,
         client: IpAddr,
     ) -> Response<Body> {
@@ -66,7 +66,6 @@ impl Proxy {
             return ended_here(&parts.method);
         }
         let peer = inbound.peer();
-        let body = RequestBody::streamed(body, &parts);
         let outgoing =
             Outgoing { method: parts.method.clone(), target: &parts.uri, fields: asked, body, peer: Some(&peer) };
         let (requested, mark) = (SystemTime::now(), self.pages.mark(key.address()));

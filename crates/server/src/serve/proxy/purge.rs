@@ -9,11 +9,14 @@ use eyewall::Purge;
 use super::pages::Pages;
 use super::purged::Mark;
 use super::signpost::Signpost;
+use crate::key::queries_of;
 use crate::serve::head::Kind;
 use crate::serve::store::Meant;
 
 impl Pages {
     /// Purges all responses of an address. `tag` is what they carry where an address has several keys.
+    ///
+    /// Answers to QUERY are gone in either case: nobody knows how many there are, but where they begin.
     ///
     /// True: something was there under the address itself.
     ///
@@ -27,8 +30,9 @@ impl Pages {
             Purge::Hard => self.store.try_remove(key)?,
             Purge::Soft => self.soften(key)?,
         };
+        let had_queries = self.store.try_remove(queries_of(address).as_bytes())?;
         tag.map_or(Ok(()), |tag| self.store.purge(Meant::Tag(tag), kind))?;
-        Ok(was_there)
+        Ok(was_there || had_queries)
     }
 
     /// Purges what may be the responses of many addresses.

@@ -13,7 +13,7 @@ use eyewall_http::message::{self, Exchange};
 use eyewall_http::precondition::Role;
 use eyewall_http::storing::{self, NotStored, Storable};
 use http::header::{AGE, CONTENT_LENGTH, RANGE};
-use http::{HeaderMap, HeaderName, HeaderValue, Method, Response, StatusCode, Version, response};
+use http::{HeaderMap, HeaderName, HeaderValue, Response, StatusCode, Version, response};
 use hyper::body::Incoming;
 
 use super::answer::{Answer, Content};
@@ -101,7 +101,7 @@ impl Proxy {
             return Err(Refused::Rule);
         }
         // A HEAD renews what is stored for a GET, and a POST's answer is only asked about where it is that to a GET.
-        let request = message::Request { method: &Method::GET, fields: inbound.fields() };
+        let request = message::Request { method: &inbound.method(), fields: inbound.fields() };
         let policy = policy::with(&self.policy, &applied.overrides);
         let told = message::Response { status, fields };
         match storing::judge(request, told, exchange, &policy).map_err(Refused::Http)? {

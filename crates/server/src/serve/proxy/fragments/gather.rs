@@ -16,7 +16,7 @@ use hyper::body::Incoming;
 use super::layout::key_of;
 use super::run::Lead;
 use super::{Lack, Object};
-use crate::serve::origin::{Fault, Outgoing};
+use crate::serve::origin::Fault;
 use crate::serve::proxy::fill::Pieces;
 use crate::serve::proxy::inbound::{Inbound, Kept};
 use crate::serve::proxy::pages::Pages;
@@ -59,7 +59,7 @@ impl Proxy {
         asked.insert(RANGE, wanted);
         asked.insert(IF_RANGE, validator);
         let (target, peer) = (inbound.target(), inbound.peer());
-        let mut response = self.origins.send(Outgoing::get(&target, asked, &peer)).await.map_err(Lack::Fault)?;
+        let mut response = self.origins.send(inbound.outgoing(&target, asked, &peer)).await.map_err(Lack::Fault)?;
         prepare(inbound.decision, response.status(), response.headers_mut());
         let skipped = fitting(object, lead, &response)?;
         Ok((response.into_body(), skipped))
