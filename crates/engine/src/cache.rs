@@ -112,6 +112,22 @@ impl Cache {
         read::get_plain(&self.volume, key, Use::Peeks, otherwise)
     }
 
+    /// As [`Cache::get`], of an entry that `takes` accepts; where there is none, or it is refused, the look-up leaves no trace.
+    /// For a short way to what can be used at once, with a longer way behind it that looks again.
+    ///
+    /// Where there is a tier, an accepted entry is looked up twice.
+    ///
+    /// # Errors
+    /// Those of [`Cache::get`].
+    pub fn get_if(&self, key: impl AsRef<[u8]>, takes: impl Fn(&Hit<'_>) -> bool) -> Result<Option<Hit<'_>>> {
+        let key = key.as_ref();
+        let otherwise = || if self.peek(key)?.is_some_and(|hit| takes(&hit)) { self.get(key) } else { Ok(None) };
+        if self.tiers.is_some() {
+            return otherwise();
+        }
+        read::get_plain_if(&self.volume, key, &takes, otherwise)
+    }
+
     /// Copies the value into `value`, whose old content is replaced on a hit and kept on a miss. For callers
     /// that would hold a hit for long. After an error the content is undefined.
     pub fn get_into(&self, key: impl AsRef<[u8]>, value: &mut Vec<u8>) -> Result<Option<Info>> {

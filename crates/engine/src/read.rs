@@ -164,6 +164,29 @@ pub(crate) fn get_plain<'a>(
     Ok(found.map(Pinned::into_hit))
 }
 
+/// As [`get_plain`], of a valid value that `takes` accepts; any other outcome leaves no trace.
+pub(crate) fn get_plain_if<'a>(
+    volume: &'a Volume,
+    key: &[u8],
+    takes: impl Fn(&Hit<'a>) -> bool,
+    otherwise: impl FnOnce() -> Result<Option<Hit<'a>>>,
+) -> Result<Option<Hit<'a>>> {
+    let mut used = None;
+    let watch = |found: &Pinned<'a>| used = Some((found.slot, found.seen));
+    let Some(thread) = Thread::current(volume) else { return otherwise() };
+    let place = volume.place(key);
+    let found = get_watched(volume, &place, key, Use::Peeks, Wanted::Fresh, watch)?;
+    if volume.purges().moved() != 0 || volume.has_failed() || (found.is_none() && check_key(volume, key).is_err()) {
+        return otherwise();
+    }
+    let Some(hit) = found.filter(takes) else { return Ok(None) };
+    thread.count(Counter::Hits);
+    if let Some((slot, seen)) = used {
+        raise(slot, seen);
+    }
+    Ok(Some(hit))
+}
+
 #[inline]
 pub(crate) fn must_copy(volume: &Volume, stripe: usize) -> bool {
     wants_copies(volume, stripe) && volume.copied_bytes.load(Relaxed) < COPIED_BYTES_MAX

@@ -165,6 +165,11 @@ impl KeyRules {
         self.headers.contains(name)
     }
 
+    /// The fields of requests that are part of the keys. One may come twice.
+    pub fn looked_at(&self) -> impl Iterator<Item = &HeaderName> {
+        self.headers.iter().chain((!self.cookies.is_empty()).then_some(&COOKIE))
+    }
+
     /// Whether keys can have further parts: one address then has several.
     pub fn has_parts(&self) -> bool {
         !self.cookies.is_empty() || !self.headers.is_empty()

@@ -3,7 +3,7 @@
 use std::borrow::Cow;
 
 use globset::{Candidate, GlobMatcher, GlobSet};
-use http::header::CONTENT_TYPE;
+use http::header::{CONTENT_TYPE, COOKIE};
 use http::request::Parts;
 use http::{HeaderMap, HeaderName, Method, StatusCode};
 
@@ -80,6 +80,11 @@ impl RequestMatcher {
             cookies: rule.cookie.as_ref().map(|globs| Pairs::of(globs.get_ref())),
             headers: headers.filter_map(|(name, glob)| Some((name.0.clone(), glob.matcher()?))).collect(),
         }
+    }
+
+    /// The fields that it looks at.
+    pub(super) fn looked_at(&self) -> impl Iterator<Item = &HeaderName> {
+        self.headers.iter().map(|(name, _)| name).chain(self.cookies.as_ref().map(|_| &COOKIE))
     }
 
     pub(super) fn matches(&self, seen: &Seen<'_>) -> bool {

@@ -175,6 +175,11 @@ impl Rules {
         }
     }
 
+    /// The fields of requests that they look at. One may come twice.
+    pub fn looked_at(&self) -> impl Iterator<Item = &HeaderName> {
+        self.compiled.iter().flat_map(|rule| rule.request.looked_at())
+    }
+
     /// What is known before there is a response. `key` is that of the request, whose path and query are those that the
     /// origin would get.
     pub fn of_request<'a>(&'a self, key: &CacheKey, request: &Parts) -> Decision<'a> {

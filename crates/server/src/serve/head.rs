@@ -23,7 +23,7 @@ use super::proxy::fragments::layout::Layout;
 
 const VERSION: u8 = 3;
 /// Names that cost one byte. Part of the format: a change here is a new version.
-const NAMES: [HeaderName; 22] = [
+static NAMES: [HeaderName; 22] = [
     CONTENT_TYPE,
     ETAG,
     LAST_MODIFIED,
@@ -107,6 +107,30 @@ impl Head {
 
     /// None for what this version did not write: other users of the volume may hold the same key.
     pub(crate) fn decode(bytes: &[u8]) -> Option<Self> {
+        let HeadView { kind, status, fields: mut reader } = HeadView::of(bytes)?;
+        let mut fields = HeaderMap::new();
+        while !reader.0.is_empty() {
+            let (name, value) = reader.field()?;
+            let name = match name {
+                Name::Known(name) => name.clone(),
+                Name::Own(name) => HeaderName::from_bytes(name).ok()?,
+            };
+            fields.try_append(name, HeaderValue::from_bytes(value).ok()?).ok()?;
+        }
+        Some(Self { kind, status, fields })
+    }
+}
+
+/// A head where it lies, for who only passes it on.
+pub(crate) struct HeadView<'a> {
+    pub(crate) kind: Kind,
+    pub(crate) status: StatusCode,
+    fields: Reader<'a>,
+}
+
+impl<'a> HeadView<'a> {
+    /// None for what this version did not write.
+    pub(crate) fn of(bytes: &'a [u8]) -> Option<Self> {
         let mut reader = Reader(bytes);
         if reader.array::<1>()? != [VERSION] {
             return None;
@@ -124,15 +148,47 @@ impl Head {
             4 => Kind::Fragment,
             _ => return None,
         };
-        let mut fields = HeaderMap::new();
-        while !reader.0.is_empty() {
-            let name = reader.name()?;
-            let length = u16::from_le_bytes(reader.array()?);
-            let value = HeaderValue::from_bytes(reader.take(length.into())?).ok()?;
-            fields.try_append(name, value).ok()?;
-        }
-        Some(Self { kind, status, fields })
+        Some(Self { kind, status, fields: reader })
     }
+
+    /// Appends the fields as lines of HTTP/1. None, and maybe some of them, where there is one that could be none, or no
+    /// `Date`.
+    pub(crate) fn write_lines(mut self, lines: &mut Vec<u8>) -> Option<()> {
+        let mut is_dated = false;
+        while !self.fields.0.is_empty() {
+            let (name, value) = self.fields.field()?;
+            let name = match name {
+                Name::Known(name) => {
+                    is_dated |= *name == DATE;
+                    name.as_str().as_bytes()
+                }
+                Name::Own(name) => Some(name).filter(|name| name.iter().copied().all(is_of_name))?,
+            };
+            if !value.iter().copied().all(is_of_value) {
+                return None;
+            }
+            for piece in [name, b": ", value, b"\r\n"] {
+                lines.extend_from_slice(piece);
+            }
+        }
+        is_dated.then_some(())
+    }
+}
+
+/// Letters of names as [`HeaderName`] has them: RFC 9110's tokens in lower case.
+fn is_of_name(byte: u8) -> bool {
+    byte.is_ascii_lowercase() || byte.is_ascii_digit() || b"!#$%&'*+-.^_`|~".contains(&byte)
+}
+
+/// Bytes of values as [`HeaderValue`] has them.
+fn is_of_value(byte: u8) -> bool {
+    byte == b'\t' || (byte >= b' ' && byte != 0x7f)
+}
+
+/// The name of a field, as it stands there.
+enum Name<'a> {
+    Known(&'static HeaderName),
+    Own(&'a [u8]),
 }
 
 /// What is left to read of a head. The volume is a file that others can write, so that nothing is taken on trust.
@@ -149,14 +205,16 @@ impl<'a> Reader<'a> {
         self.take(N)?.try_into().ok()
     }
 
-    fn name(&mut self) -> Option<HeaderName> {
-        match self.array()? {
+    fn field(&mut self) -> Option<(Name<'a>, &'a [u8])> {
+        let name = match self.array()? {
             [0] => {
                 let [length] = self.array()?;
-                HeaderName::from_bytes(self.take(length.into())?).ok()
+                Name::Own(self.take(length.into())?)
             }
-            [index] => NAMES.get(usize::from(index) - 1).cloned(),
-        }
+            [index] => Name::Known(NAMES.get(usize::from(index) - 1)?),
+        };
+        let length = u16::from_le_bytes(self.array()?);
+        Some((name, self.take(length.into())?))
     }
 }
 

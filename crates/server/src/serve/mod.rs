@@ -20,6 +20,7 @@
 //! HTTPS to clients, so that all keys begin with `http:`. Ranges of what isn't stored that count from the end, and several at once: they go past the volume.
 
 mod admin;
+mod at_hand;
 mod body;
 mod fields;
 mod files;
@@ -27,6 +28,7 @@ mod head;
 mod listen;
 mod log;
 mod origin;
+mod plain;
 mod proxy;
 mod purge;
 mod reply;

@@ -12,9 +12,12 @@ use hyper::body::Incoming;
 use super::body::Body;
 use super::files::Files;
 use super::origin::Origins;
+use super::plain::Plain;
 use super::proxy::Proxy;
+use super::proxy::ready::Ready;
 use super::shared::{Shared, SharedSite};
 use super::{fields, purge, reply};
+use crate::config::Sites;
 use crate::key::{CacheKey, KeyError, RequestHost, Scheme};
 
 /// What all connections of a worker share.
@@ -35,6 +38,24 @@ impl Service {
     pub(crate) fn new(shared: &Arc<Shared>) -> Self {
         let sites = shared.sites.iter().map(|site| Handlers::new(site, shared)).collect();
         Self { shared: Arc::clone(shared), sites }
+    }
+
+    /// The entry that answers a plain request at once, and in `head` the head of the response. None: it has to be asked for by
+    /// [`Service::answer`], which may find the same. `route` is that of the last request of its connection.
+    pub(crate) fn ready(&self, plain: &Plain<'_>, route: &mut Option<Route>, head: &mut Vec<u8>) -> Option<Ready<'_>> {
+        if route.as_ref().is_none_or(|route| *route.written != *plain.host) {
+            *route = Route::of(plain.host, &self.shared.config.sites);
+        }
+        let route = route.as_ref()?;
+        match self.sites.get(route.site)? {
+            Handlers { files: None, proxy: Some(proxy) } => proxy.ready(plain, &route.host, head),
+            Handlers { .. } => None,
+        }
+    }
+
+    /// Reads bytes of the volume that the kernel couldn't send, so that their loss is known.
+    pub(crate) fn notice_loss(&self, value: &[u8]) {
+        self.shared.pages.store.notice_loss(value);
     }
 
     /// Answers a request of the client that has this address.
@@ -66,6 +87,22 @@ impl Service {
             Err(error) => return refused(error),
         };
         handlers.answer(Request::from_parts(parts, body), &key, client).await
+    }
+}
+
+/// Where the requests of a connection go that name a host: mostly the next one goes there, too.
+pub(crate) struct Route {
+    /// As the client wrote it.
+    written: Box<[u8]>,
+    host: RequestHost,
+    /// The number of its site.
+    site: usize,
+}
+
+impl Route {
+    fn of(written: &[u8], sites: &Sites) -> Option<Self> {
+        let host = RequestHost::parse(str::from_utf8(written).ok()?).ok()?;
+        Some(Self { site: sites.number_of(host.name())?, host, written: written.into() })
     }
 }
 

@@ -10,6 +10,7 @@ use bytes::Bytes;
 use eyewall::{Cache, Change, Committed, Epoch, Hit, Lookup, OwnedHit, Purge, PutOptions, Touch};
 use http::StatusCode;
 
+use super::at_hand::AtHand;
 use super::head::Head;
 
 /// The smallest page of any kernel that Eyewall runs on.
@@ -89,6 +90,7 @@ pub(crate) enum Meant<'a> {
 /// The volume as the server uses it.
 pub(crate) struct Store {
     cache: Cache,
+    at_hand: AtHand,
     /// Prefixes purged since the last sweep. Held while one is purged, so that no two come in for the last place.
     prefixes: Mutex<u32>,
     /// Whether a failure was told already: one line is news, one line a request is none. A race tells it twice.
@@ -101,6 +103,7 @@ impl Store {
     pub(crate) fn new(cache: Cache) -> Self {
         Self {
             cache,
+            at_hand: AtHand::new(),
             // Of those who used the volume before, nothing is known.
             prefixes: Mutex::new(PREFIXES_MAX),
             has_warned: AtomicBool::new(false),
@@ -123,9 +126,26 @@ impl Store {
         self.cache.size()
     }
 
-    /// Whether a look-up of this key doesn't wait for storage. Where there is storage, this is some system calls.
+    /// Whether a look-up of this key doesn't wait for storage. Where there is storage, the kernel is asked, by some system calls,
+    /// unless it was a moment ago.
     pub(crate) fn is_at_hand(&self, key: &[u8]) -> bool {
-        !self.cache.is_on_storage() || self.cache.is_resident(key).is_ok_and(|is_resident| is_resident != Some(false))
+        !self.cache.is_on_storage()
+            || self
+                .at_hand
+                .get_or_ask(key, || self.cache.is_resident(key).is_ok_and(|is_resident| is_resident != Some(false)))
+    }
+
+    /// The entry of a key where it is fresh and `takes` accepts it; else the look-up counts for nothing.
+    pub(crate) fn hit_if(&self, key: &[u8], takes: impl Fn(&Hit<'_>) -> bool) -> Option<Hit<'_>> {
+        self.cache.get_if(key, takes).ok().flatten()
+    }
+
+    /// Reads bytes of the volume that the kernel couldn't: it tells only those who read them that they are lost.
+    pub(crate) fn notice_loss(&self, value: &[u8]) {
+        read(value);
+        if let Err(error) = self.cache.peek(b"any") {
+            self.warn(&error, "reading");
+        }
     }
 
     /// Whether bytes of the volume were lost under its map. It is of no more use then: requests go past it.
@@ -202,10 +222,7 @@ impl Store {
         if found.hit.is_intact() {
             return Some(found);
         }
-        // Another look says why.
-        if let Err(error) = self.cache.peek(b"any") {
-            self.warn(&error, "reading");
-        }
+        self.notice_loss(&[]);
         None
     }
 

@@ -37,6 +37,7 @@ mod purge_command;
 mod purge_during_fill;
 mod purge_soft;
 mod query;
+mod ready;
 mod remembered_failures;
 mod retried;
 mod rules;

@@ -33,6 +33,10 @@ pub(super) struct Activity {
     /// Microseconds from `began` to when it became idle, or the head began.
     since: AtomicU64,
     has_given_up: AtomicBool,
+    /// Requests whose head was whole, ever.
+    taken: AtomicUsize,
+    /// Whether a response goes out that hyper doesn't know of.
+    is_sending: AtomicBool,
 }
 
 /// What is to be done about a connection.
@@ -49,6 +53,9 @@ pub(super) enum Due {
 /// A request, a response or a piece of one, as long as it lives.
 pub(super) struct Open(Arc<Activity>);
 
+/// A response on its way that hyper doesn't know of.
+pub(super) struct Sending(Arc<Activity>);
+
 impl Activity {
     pub(super) fn new() -> Self {
         Self {
@@ -58,6 +65,8 @@ impl Activity {
             preface_bytes: AtomicUsize::new(0),
             since: AtomicU64::new(0),
             has_given_up: AtomicBool::new(false),
+            taken: AtomicUsize::new(0),
+            is_sending: AtomicBool::new(false),
         }
     }
 
@@ -87,8 +96,30 @@ impl Activity {
     /// A request whose head is whole.
     pub(super) fn open(self: &Arc<Self>) -> Open {
         self.is_in_head.store(false, Ordering::Relaxed);
+        self.taken.fetch_add(1, Ordering::Relaxed);
         self.open.fetch_add(1, Ordering::Relaxed);
         Open(Arc::clone(self))
+    }
+
+    /// How many requests there were.
+    pub(super) fn taken(&self) -> usize {
+        self.taken.load(Ordering::Relaxed)
+    }
+
+    /// Whether there were more than so many requests, and nothing is open.
+    pub(super) fn is_done_since(&self, taken: usize) -> bool {
+        self.taken() > taken && self.open.load(Ordering::Relaxed) == 0
+    }
+
+    /// A response that hyper doesn't know of, as long as that lives. There is one at most.
+    pub(super) fn sending(self: &Arc<Self>) -> Sending {
+        self.is_sending.store(true, Ordering::Relaxed);
+        Sending(Arc::clone(self))
+    }
+
+    /// Whether there is one. Where it ends, the connection's task is at work.
+    pub(super) fn is_sending(&self) -> bool {
+        self.is_sending.load(Ordering::Relaxed)
     }
 
     /// When to look at any connection again: what begins now is looked at in time.
@@ -147,6 +178,12 @@ impl Drop for Open {
         if self.0.open.fetch_sub(1, Ordering::Relaxed) == 1 {
             self.0.rest();
         }
+    }
+}
+
+impl Drop for Sending {
+    fn drop(&mut self) {
+        self.0.is_sending.store(false, Ordering::Relaxed);
     }
 }
 

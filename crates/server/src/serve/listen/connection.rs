@@ -1,9 +1,11 @@
 //! HTTP/1.1 and HTTP/2 on one socket.
 
 use std::convert::Infallible;
+use std::future::poll_fn;
 use std::net::IpAddr;
 use std::pin::pin;
 use std::sync::Arc;
+use std::task::Poll;
 use std::time::Duration;
 
 use http::{Request, Response, StatusCode};
@@ -18,11 +20,13 @@ use tokio::time::{Instant, sleep_until};
 
 use super::activity::{Activity, Due, Open};
 use super::attentive::Attentive;
+use super::express::Express;
 use super::patience::Patient;
 use super::sent::Sent;
 use super::{Stop, gate};
 use crate::config::settings::Limits;
-use crate::serve::log::{self, Lines};
+use crate::serve::log::{self, Lines, Said};
+use crate::serve::plain::Plain;
 use crate::serve::service::Service;
 
 /// So many fields hyper takes by itself, and without a list on the heap for each request.
@@ -64,7 +68,8 @@ pub(super) async fn converse(
             async move { Ok::<_, Infallible>(common.answer(request, client, open).await) }
         })
     };
-    let io = TokioIo::new(Attentive::new(Patient::new(stream), Arc::clone(&activity)));
+    let stream = Attentive::new(Patient::new(stream), Arc::clone(&activity));
+    let io = TokioIo::new(Express::new(stream, Arc::clone(&common), Arc::clone(&activity), client));
     let mut connection = pin!(builder(&common.limits).serve_connection_with_upgrades(io, answer).into_owned());
     let mut alarm = pin!(sleep_until(Activity::next_look(&common.limits)));
     let mut is_parting = false;
@@ -72,7 +77,7 @@ pub(super) async fn converse(
         tokio::select! {
             biased;
             ended = connection.as_mut() => break ended,
-            () = stopped(&mut told), if !is_parting => {
+            () = stopped(&mut told, &activity), if !is_parting => {
                 is_parting = true;
                 connection.as_mut().graceful_shutdown();
             }
@@ -105,8 +110,13 @@ pub(super) async fn converse(
 }
 
 impl Common {
+    /// Whether a plain request is within the limits.
+    pub(super) fn takes(&self, request: &Plain<'_>, head_bytes: usize) -> bool {
+        head_bytes as u64 <= self.limits.header_bytes.0 && request.field_count() as u64 <= self.limits.header_count.0
+    }
+
     async fn answer(&self, mut request: Request<Incoming>, client: IpAddr, open: Open) -> Response<Sent> {
-        let mut entry = self.log.as_ref().map(|log| log.entry(&request, client));
+        let mut entry = self.log.as_ref().map(|log| log.entry(&Said::of(&request), client));
         // Pinned, so that the two ways to wait for it have one place for it.
         let answering = pin!(async {
             match gate::refuse(&mut request, &self.limits) {
@@ -144,9 +154,12 @@ fn builder(limits: &Limits) -> auto::Builder<TokioExecutor> {
     builder
 }
 
-async fn stopped(told: &mut watch::Receiver<Stop>) {
+/// Waits until it is told to stop, and then for the response that hyper doesn't know of.
+async fn stopped(told: &mut watch::Receiver<Stop>, activity: &Activity) {
     // An error: there is nobody any more who could tell.
     let _ = told.wait_for(|stop| *stop != Stop::NotYet).await;
+    // Nobody wakes it: it is polled whenever the connection is.
+    poll_fn(|_| if activity.is_sending() { Poll::Pending } else { Poll::Ready(()) }).await;
 }
 
 /// What hyper has answered by itself to what was no request.

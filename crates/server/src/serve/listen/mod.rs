@@ -12,7 +12,9 @@
 mod activity;
 mod attentive;
 mod connection;
+mod express;
 mod gate;
+mod input;
 mod patience;
 mod sent;
 mod signals;

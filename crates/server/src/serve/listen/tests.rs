@@ -2,11 +2,13 @@
 
 use std::net::{IpAddr, Ipv4Addr};
 use std::sync::Arc;
-use std::time::Duration;
+use std::time::{Duration, SystemTime};
 
 use bytes::Bytes;
 use eyewall::Options;
-use http::{Request, StatusCode};
+use eyewall_http::terms::{Marks, Terms};
+use http::header::DATE;
+use http::{HeaderMap, HeaderValue, Request, StatusCode};
 use http_body_util::{BodyExt as _, Full};
 use hyper::client::conn::http2;
 use hyper_util::rt::{TokioExecutor, TokioIo};
@@ -21,8 +23,10 @@ use super::connection::{Common, converse};
 use crate::config;
 use crate::config::settings::Limits;
 use crate::config::value::{Period, Size, Within};
+use crate::serve::head::{Head, Kind};
 use crate::serve::service::Service;
 use crate::serve::shared::Shared;
+use crate::serve::store::Times;
 
 const SECOND: Duration = Duration::from_secs(1);
 /// Bytes between client and server.
@@ -38,7 +42,7 @@ struct Connected {
     client: DuplexStream,
     server: JoinHandle<()>,
     /// Dropped, it would tell the server to stop.
-    _stop: watch::Sender<Stop>,
+    stop: watch::Sender<Stop>,
 }
 
 impl Site {
@@ -54,14 +58,39 @@ impl Site {
     }
 
     fn connect(&self) -> Connected {
-        let cache = Options::new().size(1 << 20).anonymous().unwrap();
-        let config = config::parse(&format!("[[site]]\nroot = \"{}\"\n", self.folder.path().display())).unwrap();
-        let service = Service::new(&Arc::new(Shared::new(config, &cache).unwrap()));
+        self.connect_to(&format!("root = \"{}\"", self.folder.path().display()), 0)
+    }
+
+    /// To a site over an origin that isn't there; `/ready` is stored, and has so many bytes.
+    fn connect_ready(&self, bytes: usize) -> Connected {
+        self.connect_to("origins = [\"http://127.0.0.1:1\"]", bytes)
+    }
+
+    fn connect_to(&self, source: &str, bytes: usize) -> Connected {
+        let cache = Options::new().size(4 << 20).anonymous().unwrap();
+        let config = config::parse(&format!("[[site]]\n{source}\n")).unwrap();
+        let shared = Arc::new(Shared::new(config, &cache).unwrap());
+        let mut fields = HeaderMap::new();
+        fields.insert(DATE, HeaderValue::from_static("Sun, 22 Nov 2026 10:00:00 GMT"));
+        let terms = Terms {
+            received_ms: SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).unwrap().as_millis() as u64,
+            initial_age_ms: 0,
+            lifetime_seconds: 1000,
+            overdue_seconds: 0,
+            stale_while_revalidate_seconds: 0,
+            stale_if_error_seconds: 0,
+            marks: Marks::NONE,
+        };
+        let head = Head { kind: Kind::Response(terms), status: StatusCode::OK, fields };
+        let value = Bytes::from(vec![b'x'; bytes]);
+        let kept = shared.pages.store.keep(b"http://a/ready", &head, &[value], Times::FOR_GOOD, &[], None);
+        assert!(kept.is_some());
+        let service = Service::new(&shared);
         let common = Common { service, limits: self.limits.clone(), log: None };
         let (client, near) = duplex(BETWEEN);
         let (stop, told) = watch::channel(Stop::NotYet);
         let server = tokio::spawn(converse(near, IpAddr::V4(Ipv4Addr::LOCALHOST), Arc::new(common), told));
-        Connected { client, server, _stop: stop }
+        Connected { client, server, stop }
     }
 }
 
@@ -76,6 +105,7 @@ impl Connected {
         let mut bytes = Vec::new();
         self.client.read_to_end(&mut bytes).await.unwrap();
         self.server.await.unwrap();
+        drop(self.stop);
         (String::from_utf8(bytes).unwrap(), started.elapsed())
     }
 
@@ -151,6 +181,85 @@ async fn a_response_that_is_taken_slowly_is_not_idle() {
         sleep(25 * SECOND).await;
     }
     assert!(bytes.ends_with(&vec![b'x'; 20_000]), "{} bytes", bytes.len());
+}
+
+/// Asks for what lies ready.
+const READY: &str = "GET /ready HTTP/1.1\r\nHost: a\r\n\r\n";
+
+#[tokio::test(start_paused = true)]
+async fn what_lies_ready_is_answered_in_pieces_to_who_takes_it_in_pieces() {
+    let mut connected = Site::new().connect_ready(100_000);
+    // The socket takes none of the second response before the first was read.
+    connected.say(&[READY, READY].concat()).await;
+    for _ in 0..2 {
+        assert!(connected.head().await.ends_with("ttl=1000\r\ncontent-length: 100000\r\n\r\n"));
+        let mut left = 100_000;
+        while left > 0 {
+            let mut piece = vec![0; left.min(9_000)];
+            connected.client.read_exact(&mut piece).await.unwrap();
+            assert!(piece.iter().all(|byte| *byte == b'x'));
+            left -= piece.len();
+            sleep(25 * SECOND).await;
+        }
+    }
+    let (told, _) = connected.end().await;
+    assert_eq!(told, "");
+}
+
+#[tokio::test(start_paused = true)]
+async fn what_lies_ready_has_left_before_a_server_that_stops_lets_go() {
+    for (asked, rest) in
+        [(READY, ""), ("GET /ready HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n", "connection: close\r\n")]
+    {
+        let mut connected = Site::new().connect_ready(100_000);
+        connected.say(asked).await;
+        let head = connected.head().await;
+        assert!(head.ends_with(&format!("content-length: 100000\r\n{rest}\r\n")), "{head}");
+        connected.stop.send_replace(Stop::InOrder);
+        sleep(SECOND).await;
+        let (told, _) = connected.end().await;
+        assert_eq!(told.len(), 100_000);
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_client_that_takes_nothing_of_what_lies_ready_is_let_go() {
+    let mut connected = Site::new().connect_ready(100_000);
+    connected.say(READY).await;
+    sleep(59 * SECOND).await;
+    assert!(!connected.server.is_finished());
+    sleep(2 * SECOND).await;
+    assert!(connected.server.is_finished());
+}
+
+#[tokio::test(start_paused = true)]
+async fn heads_behind_what_lies_ready_have_their_time_and_no_more() {
+    let mut connected = Site::new().connect_ready(10);
+    for piece in READY.as_bytes().chunks(9) {
+        connected.client.write_all(piece).await.unwrap();
+        sleep(SECOND).await;
+    }
+    connected.head().await;
+    sleep(25 * SECOND).await;
+    connected.say("GET").await;
+    let (told, after) = connected.end().await;
+    assert!(told.starts_with("xxxxxxxxxxHTTP/1.1 408 "), "{told}");
+    assert_eq!(after.as_secs(), 10);
+}
+
+#[tokio::test(start_paused = true)]
+async fn heads_that_are_long_or_cut_off_are_left_to_hyper() {
+    let long = format!("GET /ready HTTP/1.1\r\nHost: a\r\nConnection: close\r\nLong: {}\r\n\r\n", "x".repeat(30_000));
+    let many = format!("GET /ready HTTP/1.1\r\nHost: a\r\n{}\r\n", "F: x\r\n".repeat(9));
+    for (said, expected) in [(long.as_str(), "HTTP/1.1 200 OK"), (&many, "HTTP/1.1 431 "), ("GET /ready HT", "")] {
+        let mut connected = Site::new().connect_ready(10);
+        connected.say(said).await;
+        if expected.is_empty() {
+            connected.client.shutdown().await.unwrap();
+        }
+        let (told, _) = connected.end().await;
+        assert!(told.starts_with(expected) && (expected.is_empty() == told.is_empty()), "{expected} {told}");
+    }
 }
 
 #[tokio::test(start_paused = true)]

@@ -7,12 +7,13 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant, SystemTime};
 
 use http::header::{HOST, REFERER, USER_AGENT};
-use http::{HeaderMap, HeaderName, Request, Response, StatusCode, Version};
+use http::{HeaderName, Request, Response, StatusCode, Version};
 
 use super::escape::{push_json, push_quoted};
 use super::queue::Queue;
 use super::{date, verdict};
 use crate::config::settings::LogFormat;
+use crate::serve::plain::Plain;
 
 /// Of a request whose client went away before there was a response, as nginx has it.
 const CLIENT_GONE: u16 = 499;
@@ -38,13 +39,46 @@ pub(crate) struct Entry {
     sent: AtomicU64,
 }
 
+/// What a line says of a request.
+pub(crate) struct Said<'a> {
+    method: &'a str,
+    target: &'a str,
+    version: &'static str,
+    host: Option<&'a [u8]>,
+    referer: Option<&'a [u8]>,
+    user_agent: Option<&'a [u8]>,
+}
+
+impl<'a> Said<'a> {
+    pub(crate) fn of<B>(request: &'a Request<B>) -> Self {
+        let named = |name: HeaderName| request.headers().get(name).map(http::HeaderValue::as_bytes);
+        let authority = request.uri().authority().map(|authority| authority.as_str().as_bytes());
+        Self {
+            method: request.method().as_str(),
+            target: target(request),
+            version: version(request.version()),
+            host: authority.or_else(|| named(HOST)),
+            referer: named(REFERER),
+            user_agent: named(USER_AGENT),
+        }
+    }
+
+    pub(crate) fn of_plain(request: &'a Plain<'_>) -> Self {
+        Self {
+            method: "GET",
+            target: request.target,
+            version: version(Version::HTTP_11),
+            host: Some(request.host),
+            referer: request.field("referer"),
+            user_agent: request.field("user-agent"),
+        }
+    }
+}
+
 impl Entry {
-    pub(super) fn of_request<B>(queue: Arc<Queue>, format: LogFormat, request: &Request<B>, client: IpAddr) -> Self {
+    pub(super) fn of_request(queue: Arc<Queue>, format: LogFormat, request: &Said<'_>, client: IpAddr) -> Self {
         let mut text = Vec::with_capacity(LINE_BYTES);
-        let (target, fields) = (target(request), request.headers());
-        let named = |name: HeaderName| fields.get(name).map(http::HeaderValue::as_bytes);
-        let host = request.uri().authority().map(|authority| authority.as_str().as_bytes()).or_else(|| named(HOST));
-        let (method, version) = (request.method().as_str(), version(request.version()));
+        let Said { method, target, version, host, referer, user_agent } = *request;
         // Writing to a vector can't fail.
         let split = match format {
             LogFormat::Combined => {
@@ -54,7 +88,7 @@ impl Entry {
                 push_quoted(&mut text, target.as_bytes());
                 let _ = write!(text, " {version}\" ");
                 let split = text.len();
-                for value in [named(REFERER), named(USER_AGENT), host] {
+                for value in [referer, user_agent, host] {
                     text.extend_from_slice(b" \"");
                     push_quoted(&mut text, value.unwrap_or(b"-"));
                     text.push(b'"');
@@ -67,7 +101,7 @@ impl Entry {
                 let _ = write!(text, "\",\"client\":\"{client}\",\"method\":\"{method}\",\"target\":");
                 push_json(&mut text, target.as_bytes());
                 let _ = write!(text, ",\"protocol\":\"{version}\"");
-                for (name, value) in [("host", host), ("referer", named(REFERER)), ("user_agent", named(USER_AGENT))] {
+                for (name, value) in [("host", host), ("referer", referer), ("user_agent", user_agent)] {
                     let Some(value) = value else { continue };
                     let _ = write!(text, ",\"{name}\":");
                     push_json(&mut text, value);
@@ -112,7 +146,14 @@ impl Entry {
         self.status = response.status().as_u16();
         self.first_byte = Some(self.started.elapsed());
         self.origin = origin;
-        self.push_verdict(response.headers());
+        self.push_verdict(|line| verdict::push(line, response.headers()));
+    }
+
+    /// The same of a fresh one that lay ready in the volume.
+    pub(crate) fn answered_by_hit(&mut self, status: StatusCode) {
+        self.status = status.as_u16();
+        self.first_byte = Some(self.started.elapsed());
+        self.push_verdict(verdict::push_hit);
     }
 
     /// Counts bytes of the body that the system has taken.
@@ -120,15 +161,15 @@ impl Entry {
         self.sent.fetch_add(bytes as u64, Ordering::Relaxed);
     }
 
-    fn push_verdict(&mut self, fields: &HeaderMap) {
+    fn push_verdict(&mut self, push: impl FnOnce(&mut Vec<u8>)) {
         match self.format {
             LogFormat::Combined => {
                 self.text.push(b' ');
-                verdict::push(&mut self.text, fields);
+                push(&mut self.text);
             }
             LogFormat::Json => {
                 self.text.extend_from_slice(b",\"cache\":\"");
-                verdict::push(&mut self.text, fields);
+                push(&mut self.text);
                 self.text.push(b'"');
             }
         }
@@ -207,7 +248,8 @@ mod tests {
             request = request.header(*name, *value);
         }
         let request = request.body(()).unwrap();
-        let mut entry = Entry::of_request(Arc::clone(&queue), format, &request, IpAddr::from([192, 0, 2, 7]));
+        let client = IpAddr::from([192, 0, 2, 7]);
+        let mut entry = Entry::of_request(Arc::clone(&queue), format, &Said::of(&request), client);
         if let Some(status) = status {
             let response = Response::builder().header("cache-status", status).body(()).unwrap();
             entry.answered(&response, Some(Duration::from_micros(42)));

@@ -25,12 +25,12 @@ use std::path::Path;
 use std::sync::Arc;
 use std::thread::JoinHandle;
 
-use http::{Request, StatusCode};
+use http::StatusCode;
 use tokio::signal::unix::{SignalKind, signal};
 
 use crate::Error;
 use crate::config::settings::{AccessLog, LogFormat};
-pub(crate) use entry::Entry;
+pub(crate) use entry::{Entry, Said};
 pub(crate) use origin_time::{counted, measured};
 use queue::Queue;
 use writer::{Target, Writer};
@@ -85,7 +85,7 @@ impl Drop for Log {
 
 impl Lines {
     /// The line of a request whose head is there.
-    pub(crate) fn entry<B>(&self, request: &Request<B>, client: IpAddr) -> Entry {
+    pub(crate) fn entry(&self, request: &Said<'_>, client: IpAddr) -> Entry {
         Entry::of_request(Arc::clone(&self.queue), self.format, request, client)
     }
 

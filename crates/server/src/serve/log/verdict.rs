@@ -41,6 +41,11 @@ pub(super) fn push(line: &mut Vec<u8>, fields: &HeaderMap) {
     }
 }
 
+/// Appends the word of what was answered from the volume, fresh.
+pub(super) fn push_hit(line: &mut Vec<u8>) {
+    line.extend_from_slice(b"hit");
+}
+
 #[cfg(test)]
 mod tests {
     use eyewall_http::field::cache_status::{CacheStatus, Forward};

@@ -16,6 +16,7 @@ pub(crate) mod flight;
 pub(crate) mod fragments;
 pub(crate) mod intake;
 pub(crate) mod pages;
+pub(crate) mod ready;
 
 mod failures;
 mod fetch;
@@ -68,6 +69,8 @@ pub(crate) struct Proxy {
     policy: Policy,
     origins: Origins,
     pages: Arc<Pages>,
+    /// The fields of requests that keys and rules look at.
+    looked_at: Vec<HeaderName>,
 }
 
 /// What the origin is asked for, and why.
@@ -100,7 +103,8 @@ impl Ask {
 
 impl Proxy {
     pub(crate) fn new(site: Arc<Site>, origins: Origins, pages: Arc<Pages>) -> Self {
-        Self { policy: policy::of_site(&site.settings.cache), site, origins, pages }
+        let looked_at = site.key.looked_at().chain(site.rules.looked_at()).cloned().collect();
+        Self { policy: policy::of_site(&site.settings.cache), site, origins, pages, looked_at }
     }
 
     /// Answers a request of this site, whose answer is stored under `key`.

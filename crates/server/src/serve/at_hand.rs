@@ -1,0 +1,80 @@
+//! Which entries were in memory a moment ago: asking the kernel each time would cost as much as the hit itself.
+
+use std::hash::{BuildHasher as _, RandomState};
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::{Duration, Instant};
+
+/// For how long what was in memory is taken to be there yet. The kernel takes pages that were just used last of all.
+const MOMENT: Duration = Duration::from_secs(1);
+/// Bits of the number of places.
+const PLACE_BITS: u32 = 14;
+/// Bits of a word that are a time, in milliseconds; it begins anew after 12 days.
+const TIME_BITS: u32 = 30;
+const TIME_MASK: u64 = (1 << TIME_BITS) - 1;
+
+/// A table of the keys that were found in memory last, each in the one place that its hash gives it.
+///
+/// Nothing is ordered by its words, and whatever is wrong in them costs one question too many. Only equal hashes (of 48 bits, by
+/// a secret) or a wait of 12 days to the millisecond make it take a key for another, which costs one wait for storage.
+pub(crate) struct AtHand {
+    began: Instant,
+    hashes: RandomState,
+    /// Other bits of the hash, then the time.
+    places: Box<[AtomicU64]>,
+}
+
+impl AtHand {
+    pub(crate) fn new() -> Self {
+        let places = (0..1 << PLACE_BITS).map(|_| AtomicU64::new(u64::MAX)).collect();
+        Self { began: Instant::now(), hashes: RandomState::new(), places }
+    }
+
+    /// Whether the entry of a key is in memory: because it was a moment ago, or because `ask` says so.
+    pub(crate) fn get_or_ask(&self, key: &[u8], ask: impl FnOnce() -> bool) -> bool {
+        let hash = self.hashes.hash_one(key);
+        let place = &self.places[(hash >> (u64::BITS - PLACE_BITS)) as usize];
+        let now = self.began.elapsed().as_millis() as u64 & TIME_MASK;
+        let seen = place.load(Ordering::Relaxed);
+        let is_same = (seen ^ hash << TIME_BITS) >> TIME_BITS == 0;
+        if is_same && now.wrapping_sub(seen) & TIME_MASK < MOMENT.as_millis() as u64 {
+            return true;
+        }
+        let is_there = ask();
+        if is_there {
+            place.store(hash << TIME_BITS | now, Ordering::Relaxed);
+        }
+        is_there
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::cell::Cell;
+
+    use super::*;
+
+    #[test]
+    fn what_was_there_a_moment_ago_is_not_asked_for_again() {
+        let at_hand = AtHand::new();
+        let asked = Cell::new(0);
+        let ask = |key: &str, says| {
+            at_hand.get_or_ask(key.as_bytes(), || {
+                asked.set(asked.get() + 1);
+                says
+            })
+        };
+        assert!(!ask("a", false) && !ask("a", false), "what is not there is asked for each time");
+        assert_eq!(asked.get(), 2);
+        assert!(ask("a", true) && ask("a", false), "it was there a moment ago");
+        assert_eq!(asked.get(), 3);
+        assert!(!ask("b", false), "another key is asked for");
+    }
+
+    #[test]
+    fn what_was_there_long_ago_is_asked_for() {
+        let mut at_hand = AtHand::new();
+        assert!(at_hand.get_or_ask(b"a", || true));
+        at_hand.began -= MOMENT;
+        assert!(!at_hand.get_or_ask(b"a", || false));
+    }
+}

@@ -1,0 +1,131 @@
+//! Answers to plain requests that lie ready in the volume: the head of the response is written from that of the entry, field by
+//! field, and its body is the entry's value. What isn't fresh, whole and in memory takes the long way.
+//!
+//! It gives what [`Proxy::answer`] would give, by the same decisions: the key, the rules, the choice among variants and the
+//! terms of reuse are those of the long way, which gets to see of the request what they look at.
+
+use std::io::Write as _;
+use std::time::SystemTime;
+
+use eyewall::Hit;
+use eyewall_http::field::cache_control::RequestDirectives;
+use eyewall_http::reuse::{self, Reuse};
+use http::{HeaderMap, Request, StatusCode};
+
+use super::Proxy;
+use super::answer::Variant;
+use super::signpost::Signpost;
+use crate::key::{CacheKey, RequestHost, Scheme};
+use crate::serve::head::{HeadView, Kind};
+use crate::serve::plain::Plain;
+use crate::serve::{NAME, fields};
+
+/// A response that lies ready.
+pub(crate) struct Ready<'a> {
+    pub(crate) status: StatusCode,
+    /// Its body, as long as this lives.
+    pub(crate) hit: Hit<'a>,
+}
+
+impl Proxy {
+    /// The entry that answers a plain request of this site, and in `head` the head of the response, of HTTP/1.1.
+    pub(crate) fn ready(&self, plain: &Plain<'_>, host: &RequestHost, head: &mut Vec<u8>) -> Option<Ready<'_>> {
+        let ready = self.try_ready(plain, host, head).filter(|ready| ready.hit.is_intact());
+        if ready.is_none() && self.pages.store.has_failed() {
+            self.pages.store.notice_loss(&[]);
+        }
+        ready
+    }
+
+    fn try_ready(&self, plain: &Plain<'_>, host: &RequestHost, head: &mut Vec<u8>) -> Option<Ready<'_>> {
+        let (mut parts, ()) = Request::new(()).into_parts();
+        parts.uri = plain.target.parse().ok()?;
+        parts.headers = self.received(plain, &self.looked_at);
+        let key = CacheKey::of(&self.site, host, Scheme::Http, &parts).ok()?;
+        if self.site.rules.of_request(&key, &parts).bypass.is_some() {
+            return None;
+        }
+        let now = SystemTime::now();
+        let hit = match self.ready_entry(key.as_bytes(), now)? {
+            Entry::Response(hit) => hit,
+            Entry::Signpost(signpost) => self.ready_variant(key.as_bytes(), plain, &signpost, now)?,
+        };
+        let status = write_head(&hit, now, plain.is_last, head)?;
+        Some(Ready { status, hit })
+    }
+
+    /// The fields of a plain request that have these names, as far as a client may say them.
+    fn received(&self, plain: &Plain<'_>, names: &[http::HeaderName]) -> HeaderMap {
+        let mut fields = plain.fields_of(names);
+        if !fields.is_empty() {
+            fields::receive(&mut fields, &self.site.key);
+        }
+        fields
+    }
+
+    fn ready_entry(&self, key: &[u8], now: SystemTime) -> Option<Entry<'_>> {
+        let store = &self.pages.store;
+        if !store.is_at_hand(key) {
+            return None;
+        }
+        let hit = store.hit_if(key, |hit| {
+            let Some(view) = HeadView::of(hit.metadata()) else { return false };
+            match view.kind {
+                Kind::Signpost => true,
+                Kind::Response(terms) => {
+                    has_plain_head(view.status)
+                        && reuse::decide(&terms, &RequestDirectives::default(), now, &self.policy) == Reuse::Fresh
+                }
+                Kind::File(_) | Kind::Fragmented(..) | Kind::Fragment => false,
+            }
+        })?;
+        if HeadView::of(hit.metadata())?.kind == Kind::Signpost {
+            return Signpost::decode(&hit).map(Entry::Signpost);
+        }
+        Some(Entry::Response(hit))
+    }
+
+    /// The variant whose fields were the same. One that suits all the same is found on the long way.
+    fn ready_variant(&self, key: &[u8], plain: &Plain<'_>, signpost: &Signpost, now: SystemTime) -> Option<Hit<'_>> {
+        signpost.name_lists().find_map(|names| {
+            let variant = Variant::of(names, &self.received(plain, names));
+            match self.ready_entry(&signpost.key_of(key, &variant), now)? {
+                Entry::Response(hit) => Some(hit),
+                Entry::Signpost(_) => None,
+            }
+        })
+    }
+}
+
+/// What is fresh under a key.
+enum Entry<'a> {
+    Response(Hit<'a>),
+    Signpost(Signpost),
+}
+
+/// Whether a response of this status has a body, says how long it is, and is no part of something.
+fn has_plain_head(status: StatusCode) -> bool {
+    !status.is_informational()
+        && !matches!(status, StatusCode::NO_CONTENT | StatusCode::PARTIAL_CONTENT | StatusCode::NOT_MODIFIED)
+        && status.canonical_reason().is_some()
+}
+
+/// The status, too.
+fn write_head(hit: &Hit<'_>, now: SystemTime, is_last: bool, head: &mut Vec<u8>) -> Option<StatusCode> {
+    let view = HeadView::of(hit.metadata())?;
+    let Kind::Response(terms) = view.kind else { return None };
+    let status = view.status;
+    let age = terms.age(now).as_secs();
+    let left = i64::from(terms.lifetime_seconds) - age as i64;
+    head.clear();
+    // Writing to a vector can't fail.
+    let _ = write!(head, "HTTP/1.1 {} {}\r\n", status.as_u16(), status.canonical_reason()?);
+    view.write_lines(head)?;
+    let close = if is_last { "connection: close\r\n" } else { "" };
+    let _ = write!(
+        head,
+        "age: {age}\r\nvia: 1.1 eyewall\r\ncache-status: {NAME}; hit; ttl={left}\r\ncontent-length: {}\r\n{close}\r\n",
+        hit.len()
+    );
+    Some(status)
+}
