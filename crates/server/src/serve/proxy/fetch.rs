@@ -125,7 +125,7 @@ impl Proxy {
     }
 
     /// Gives a stored response other fields, and what follows from them, or removes it where it may no longer be kept.
-    fn renew(&self, inbound: Inbound<'_>, stored: &mut Stored, mut fields: HeaderMap, asked: Asked<'_>) {
+    pub(super) fn renew(&self, inbound: Inbound<'_>, stored: &mut Stored, mut fields: HeaderMap, asked: Asked<'_>) {
         let status = stored.found.head.status;
         let applied = strip(inbound.decision, status, &mut fields);
         match self.judge(inbound, &applied, (status, &fields), asked.exchange) {

@@ -119,7 +119,8 @@ impl Pages {
         signpost.name_lists().next().map_or(Selection::Nothing, |names| Selection::OtherVariants(names.to_vec()))
     }
 
-    async fn stored(self: &Arc<Self>, look: Look, address: &[u8], key: Vec<u8>) -> Option<Stored> {
+    /// The response under a key, which is of this address or of a variant of it.
+    pub(super) async fn stored(self: &Arc<Self>, look: Look, address: &[u8], key: Vec<u8>) -> Option<Stored> {
         let found = self.look(look, &key).await.found()?;
         Stored::new(address, key, found)
     }
