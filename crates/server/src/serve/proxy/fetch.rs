@@ -74,10 +74,14 @@ impl Proxy {
                         Some(part) if answer.status() == StatusCode::PARTIAL_CONTENT => {
                             self.receive_part(inbound, ask, part, answer, Asked { applied, exchange, mark }).await
                         }
-                        // It is of the range alone.
-                        Some(_) if answer.status() == StatusCode::RANGE_NOT_SATISFIABLE => {
+                        // It is of the range alone that was asked for.
+                        Some(part) if answer.status() == StatusCode::RANGE_NOT_SATISFIABLE => {
                             let status = CacheStatus::forwarded(ask.why).detail("range");
-                            self.passed(&inbound.parts.method, answer, status)
+                            if part.is_all() {
+                                self.passed(&inbound.parts.method, answer, status)
+                            } else {
+                                self.pass(inbound, status, None).await
+                            }
                         }
                         _ => self.receive(inbound, ask, answer, Asked { applied, exchange, mark }).await,
                     };
@@ -179,7 +183,7 @@ impl Proxy {
                     return arranged(inbound, head.status, head.headers, Body::empty(), asked.exchange);
                 }
                 let forward_status = head.status;
-                let coming = Coming { head, incoming, storable, length, range: None, forward_status };
+                let coming = Coming { head, incoming, storable, length, range: None, skipped: 0, forward_status };
                 return self.store(inbound, ask, coming, asked).await;
             }
             Err(why) => why,
