@@ -14,9 +14,9 @@ VOLUME_SIZE = "256M"
 class Ground:
     """What the servers are started with."""
 
-    def __init__(self, scratch, core, origin, eyewall, descriptors):
-        self.scratch, self.core, self.origin, self.eyewall = scratch, core, origin, eyewall
-        self.descriptors = descriptors
+    def __init__(self, scratch, core, origin, eyewall, bench_http, descriptors):
+        self.scratch, self.core, self.origin, self.descriptors = scratch, core, origin, descriptors
+        self.eyewall, self.bench_http = eyewall, bench_http
 
     def template(self, file, port, **more):
         """A template of this folder, filled in; its path."""
@@ -75,6 +75,14 @@ def start_apache(ground):
     return Server("apache", command, ground.scratch, ground.core, port)
 
 
+def start_bare(ground):
+    return Server("bare", [ground.bench_http, "serve"], ground.scratch, ground.core)
+
+
+def start_bare_proxy(ground):
+    return Server("bare-proxy", [ground.bench_http, "proxy", ground.origin], ground.scratch, ground.core)
+
+
 START = {
     "eyewall": start_eyewall,
     "nginx": start_nginx,
@@ -95,6 +103,5 @@ def versions(eyewall):
         "nginx": first_line(program("nginx"), "-v"),
         "varnish": first_line(program("varnishd"), "-V"),
         "apache": first_line(program("apache2"), "-v"),
-        "wrk": first_line(program("wrk"), "-v"),
         "ab": first_line(program("ab"), "-V"),
     }

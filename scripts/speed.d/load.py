@@ -1,4 +1,4 @@
-"""The programs that ask: wrk, ab, and the slow clients; all on the client's core."""
+"""The programs that ask: our client, ab, and the slow clients; all on the client's core."""
 import csv
 import json
 import pathlib
@@ -17,17 +17,20 @@ def pinned(core, *command):
     return ["taskset", "--cpu-list", str(core), *map(str, command)]
 
 
-def wrk(core, url, seconds):
-    """What CONNECTIONS kept connections get of one object in some seconds: what wrk.lua prints, its errors by kind."""
-    command = pinned(core, program("wrk"), "--threads", 1, "--connections", CONNECTIONS, "--duration", f"{seconds}s",
-                     "--timeout", "10s", "--script", HERE / "wrk.lua", url)
-    done = subprocess.run(command, capture_output=True, text=True, check=False)
-    result = re.search(r"^RESULT (.*)$", done.stdout, re.MULTILINE)
-    if done.returncode != 0 or not result:
-        raise Failed(f"wrk ended with {done.returncode}: {done.stdout[-500:]} {done.stderr[-500:]}")
-    result = json.loads(result[1])
-    kinds = {kind: result.pop(kind) for kind in ("connect", "read", "write", "status", "timeout")}
-    return {**result, "errors": {kind: count for kind, count in kinds.items() if count > 0}}
+class Client:
+    """`bench-http load`, on its core."""
+
+    def __init__(self, core, program):
+        self.core, self.program = core, program
+
+    def measure(self, url, reference, seconds, connections=CONNECTIONS):
+        """What some kept connections get in some seconds, of answers with the body of a file: the line that it prints."""
+        command = pinned(self.core, self.program, "load", "--reference", reference, "--connections", connections,
+                         "--seconds", seconds, url)
+        done = subprocess.run(command, capture_output=True, text=True, check=False)
+        if done.returncode != 0:
+            raise Failed(f"the client gave up on {url}: {done.stderr[-500:]}")
+        return json.loads(done.stdout)
 
 
 def ab(core, url, size, requests, concurrency, table):

@@ -3,7 +3,7 @@
 
 use std::time::Duration;
 
-use eyewall::{Cache, Change, Options, PutOptions, Updated, seams};
+use eyewall::{Cache, Change, Error, Options, PutOptions, Updated, seams};
 
 fn small() -> Cache {
     Options::new().size(1 << 20).heap().unwrap()
@@ -198,4 +198,25 @@ fn a_volume_takes_far_more_than_its_size_and_stays_sound() {
     assert!(stats.live_bytes * 100 > stats.data_bytes * 90, "{stats:?}");
     assert_eq!(cache.verify().unwrap().problems, Vec::<String>::new());
     assert_eq!(cache.iter().count() as u64, stats.entries);
+}
+
+#[test]
+fn a_look_up_that_is_refused_leaves_no_trace() {
+    let folder = tempfile::tempdir().unwrap();
+    let plain = Options::new().size(4 << 20).open(folder.path().join("plain")).unwrap();
+    let heap = Options::new().size(4 << 20).heap().unwrap();
+    for cache in [plain, heap] {
+        cache.put("key", "value").unwrap();
+        cache.put_with("stale", "value", &PutOptions::new().ttl(Duration::ZERO).stale(Duration::from_mins(1))).unwrap();
+        let uses = |cache: &Cache| cache.stats().map(|stats| (stats.hits, stats.misses)).unwrap();
+        let before = uses(&cache);
+        assert!(cache.get_if("key", |_| false).unwrap().is_none());
+        assert!(cache.get_if("absent", |_| panic!("there is nothing to refuse")).unwrap().is_none());
+        assert!(cache.get_if("stale", |_| panic!("it is stale")).unwrap().is_none());
+        assert_eq!(uses(&cache), before);
+        let hit = cache.get_if("key", |hit| hit.value() == b"value").unwrap().unwrap();
+        assert_eq!(&*hit, b"value");
+        assert_eq!(uses(&cache), (before.0 + 1, before.1));
+        assert!(matches!(cache.get_if("", |_| true), Err(Error::KeyEmpty)));
+    }
 }

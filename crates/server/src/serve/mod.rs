@@ -1,12 +1,13 @@
 //! `eyewall serve`: answers HTTP from a volume, with a folder or origins behind it.
 //!
 //! ```text
-//! listen/     sockets, workers, connections, the end of it all
+//! listen/     sockets, workers, connections, the end of it all; what lies ready is answered here
+//!   plain     requests that ask for a page and nothing else
 //!   service   one request in: its site, its key; one response out
 //!     purge/  PURGE, and what purges mean
 //!     files/  --root: what the folder has, what is known of it, loading
 //!     proxy/  --origin: select, decide, ask, fill               origin/
-//!       store the volume: stored responses in and out           head
+//!       store the volume: stored responses in and out           head, at_hand
 //! admin/      purges and status, for who looks after the server
 //! ```
 //! `log/` writes a line for each request, from where a connection has its head until its response has left.

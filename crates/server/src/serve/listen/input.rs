@@ -68,13 +68,14 @@ impl Input {
         let count = self.bytes().len().min(reader.remaining()).min(bytes_max);
         reader.put_slice(&self.bytes()[..count]);
         self.consume(count);
-        self.let_go();
         count as u64
     }
 
     /// The first bytes were used.
     pub(super) fn consume(&mut self, count: usize) {
         self.start += count;
+        // While a slow client takes its response, its buffer serves others.
+        self.let_go();
     }
 
     fn let_go(&mut self) {

@@ -4,6 +4,9 @@
 //! signals ──> stop ──┬──> worker 0: a thread, its runtime, its sockets, its connections
 //!                    └──> worker 1: ...
 //! ```
+//! A connection is a stack, from the socket up: `patience` and `attentive` mind its times, `express` answers what lies ready, hyper has
+//! the rest, `gate` refuses what is beyond the limits.
+//!
 //! The administration, if there is one, is served by the thread that waits for signals.
 //!
 //! Each worker listens at a socket of its own to the same addresses (`SO_REUSEPORT`), and the kernel shares the connections out.

@@ -4,13 +4,13 @@
 //! It gives what [`Proxy::answer`] would give, by the same decisions: the key, the rules, the choice among variants and the
 //! terms of reuse are those of the long way, which gets to see of the request what they look at.
 
-use std::io::Write as _;
 use std::time::SystemTime;
 
 use eyewall::Hit;
 use eyewall_http::field::cache_control::RequestDirectives;
 use eyewall_http::reuse::{self, Reuse};
 use http::{HeaderMap, Request, StatusCode};
+use itoa::Buffer;
 
 use super::Proxy;
 use super::answer::Variant;
@@ -118,14 +118,17 @@ fn write_head(hit: &Hit<'_>, now: SystemTime, is_last: bool, head: &mut Vec<u8>)
     let age = terms.age(now).as_secs();
     let left = i64::from(terms.lifetime_seconds) - age as i64;
     head.clear();
-    // Writing to a vector can't fail.
-    let _ = write!(head, "HTTP/1.1 {} {}\r\n", status.as_u16(), status.canonical_reason()?);
+    push(head, &["HTTP/1.1 ", status.as_str(), " ", status.canonical_reason()?, "\r\n"]);
     view.write_lines(head)?;
-    let close = if is_last { "connection: close\r\n" } else { "" };
-    let _ = write!(
-        head,
-        "age: {age}\r\nvia: 1.1 eyewall\r\ncache-status: {NAME}; hit; ttl={left}\r\ncontent-length: {}\r\n{close}\r\n",
-        hit.len()
-    );
+    let (mut age_digits, mut left_digits, mut length_digits) = (Buffer::new(), Buffer::new(), Buffer::new());
+    push(head, &["age: ", age_digits.format(age), "\r\nvia: 1.1 eyewall\r\ncache-status: ", NAME, "; hit; ttl="]);
+    push(head, &[left_digits.format(left), "\r\ncontent-length: ", length_digits.format(hit.len()), "\r\n"]);
+    push(head, &[if is_last { "connection: close\r\n\r\n" } else { "\r\n" }]);
     Some(status)
+}
+
+fn push(head: &mut Vec<u8>, pieces: &[&str]) {
+    for piece in pieces {
+        head.extend_from_slice(piece.as_bytes());
+    }
 }

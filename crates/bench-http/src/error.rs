@@ -1,0 +1,41 @@
+//! Why a program of this crate gives up.
+
+/// The result of everything in this crate.
+pub(crate) type Result<T> = std::result::Result<T, Error>;
+
+/// Why a program of this crate gives up. What fails while it measures is counted instead.
+#[derive(Debug, thiserror::Error)]
+pub(crate) enum Error {
+    /// The system refused.
+    #[error("{what}: {source}")]
+    Io {
+        /// What was tried, with the path or the address.
+        what: String,
+        /// The system's answer.
+        source: std::io::Error,
+    },
+    /// An address can't be used.
+    #[error("{given}: {what}; an address is http://HOST:PORT and, for `load`, a path")]
+    Address {
+        /// As it was given.
+        given: String,
+        /// What is wrong with it.
+        what: String,
+    },
+    /// Of a first answer: it isn't what was to be measured.
+    #[error("the first answer on connection {connection} {what}, so there is nothing to measure")]
+    FirstAnswer {
+        /// Counted from 1.
+        connection: usize,
+        /// What is wrong with it.
+        what: String,
+    },
+}
+
+impl Error {
+    /// Wraps a system error with what was being done.
+    pub(crate) fn io<E: Into<std::io::Error>>(what: impl Into<String>) -> impl FnOnce(E) -> Self {
+        let what = what.into();
+        move |source| Self::Io { what, source: source.into() }
+    }
+}

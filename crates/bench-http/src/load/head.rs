@@ -1,0 +1,96 @@
+//! The head of an answer: where it ends, and whether the answer is what it has to be.
+
+use std::mem::MaybeUninit;
+
+use super::report::Kind;
+
+/// Longer heads, in bytes or in fields, are none of a server that is measured.
+pub(crate) const BYTES_MAX: usize = 16 << 10;
+const FIELDS_MAX: usize = 64;
+
+/// What of a head matters.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Head {
+    /// Up to the first byte of the body.
+    pub(crate) bytes: usize,
+    /// Whether the server ends the connection after this answer.
+    pub(crate) closes: bool,
+}
+
+/// The head at the start of what was received, if it is whole: of a 200 whose `Content-Length` is `length`.
+pub(crate) fn parse(received: &[u8], length: u64) -> Result<Option<Head>, Kind> {
+    let mut fields = [const { MaybeUninit::uninit() }; FIELDS_MAX];
+    let mut response = httparse::Response::new(&mut []);
+    let config = httparse::ParserConfig::default();
+    let bytes = match config.parse_response_with_uninit_headers(&mut response, received, &mut fields) {
+        Ok(httparse::Status::Complete(bytes)) => bytes,
+        Ok(httparse::Status::Partial) if received.len() < BYTES_MAX => return Ok(None),
+        Ok(httparse::Status::Partial) | Err(_) => return Err(Kind::Head),
+    };
+    if response.code != Some(200) {
+        return Err(Kind::Status);
+    }
+    let (mut told, mut closes) = (None, response.version == Some(0));
+    for field in response.headers {
+        // Most names are told apart by their length.
+        match field.name.len() {
+            14 if field.name.eq_ignore_ascii_case("content-length") => told = digits(field.value),
+            10 if field.name.eq_ignore_ascii_case("connection") => {
+                closes = !field.value.eq_ignore_ascii_case(b"keep-alive");
+            }
+            _ => {}
+        }
+    }
+    if told == Some(length) { Ok(Some(Head { bytes, closes })) } else { Err(Kind::Length) }
+}
+
+fn digits(value: &[u8]) -> Option<u64> {
+    std::str::from_utf8(value).ok()?.parse().ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn head_of(text: &str) -> Result<Option<Head>, Kind> {
+        parse(text.as_bytes(), 5)
+    }
+
+    #[test]
+    fn a_whole_head_says_where_the_body_begins() {
+        let head = "HTTP/1.1 200 OK\r\nX: y\r\nCONTENT-length: 5\r\n\r\n";
+        assert_eq!(head_of(&format!("{head}hello")), Ok(Some(Head { bytes: head.len(), closes: false })));
+        assert_eq!(head_of(head), Ok(Some(Head { bytes: head.len(), closes: false })));
+    }
+
+    #[test]
+    fn a_head_that_is_not_whole_is_waited_for() {
+        let head = "HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\n";
+        for end in 0..head.len() {
+            assert_eq!(head_of(&head[..end]), Ok(None), "{end}");
+        }
+    }
+
+    #[test]
+    fn who_closes_is_known_by_version_and_connection() {
+        let closes = |version: &str, connection: &str| {
+            let head = head_of(&format!("HTTP/{version} 200 OK\r\n{connection}Content-Length: 5\r\n\r\n"));
+            head.expect("a fit head").expect("a whole head").closes
+        };
+        assert!(!closes("1.1", ""));
+        assert!(closes("1.1", "Connection: close\r\n"));
+        assert!(closes("1.0", ""));
+        assert!(!closes("1.0", "connection: Keep-Alive\r\n"));
+    }
+
+    #[test]
+    fn what_is_no_head_is_told_from_a_wrong_one() {
+        assert_eq!(head_of("hello HTTP\r\n\r\n"), Err(Kind::Head));
+        assert_eq!(head_of(&format!("HTTP/1.1 200 OK\r\n{}", "A: b\r\n".repeat(65))), Err(Kind::Head));
+        assert_eq!(head_of(&format!("HTTP/1.1 200 OK\r\nA: {}", "b".repeat(BYTES_MAX))), Err(Kind::Head));
+        assert_eq!(head_of("HTTP/1.1 503 No\r\nContent-Length: 5\r\n\r\n"), Err(Kind::Status));
+        assert_eq!(head_of("HTTP/1.1 200 OK\r\nContent-Length: 6\r\n\r\n"), Err(Kind::Length));
+        assert_eq!(head_of("HTTP/1.1 200 OK\r\nContent-Length: five\r\n\r\n"), Err(Kind::Length));
+        assert_eq!(head_of("HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n"), Err(Kind::Length));
+    }
+}

@@ -1,0 +1,121 @@
+//! What was measured, and the line that says so.
+
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+use hdrhistogram::Histogram;
+use serde::Serialize;
+
+/// How a request failed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize)]
+#[serde(rename_all = "lowercase")]
+pub(crate) enum Kind {
+    /// A lost connection could not be opened again.
+    Connect,
+    /// The request could not be sent.
+    Write,
+    /// The connection ended before the answer did.
+    Read,
+    /// What came is no head of HTTP/1.
+    Head,
+    /// The answer was not 200.
+    Status,
+    /// Its length is missing or another.
+    Length,
+    /// Its body is another. Looked at in first answers only.
+    Body,
+    /// There was no whole answer for half of the window.
+    Timeout,
+}
+
+/// What has come of a window.
+#[derive(Debug)]
+pub(crate) struct Tally {
+    line: Line,
+    latency_ns: Histogram<u64>,
+}
+
+/// Times in microseconds, each a whole number but the percentiles.
+#[derive(Debug, Default, Serialize)]
+struct Line {
+    /// Whole answers.
+    requests: u64,
+    /// Of their heads and bodies.
+    bytes: u64,
+    micros: u64,
+    /// What the client itself used of its core.
+    cpu_micros: u64,
+    p50: f64,
+    p99: f64,
+    errors: BTreeMap<Kind, u64>,
+}
+
+impl Tally {
+    pub(crate) fn new() -> Self {
+        #[expect(clippy::expect_used, reason = "the bounds are constants that the library takes")]
+        let mut latency_ns = Histogram::new_with_max(1 << 36, 3).expect("fit bounds");
+        latency_ns.auto(true);
+        Self { line: Line::default(), latency_ns }
+    }
+
+    /// An answer of so many bytes, so long after its request.
+    pub(crate) fn answered(&mut self, bytes: u64, time: Duration) {
+        self.line.requests += 1;
+        self.line.bytes += bytes;
+        self.latency_ns.saturating_record(time.as_nanos() as u64);
+    }
+
+    /// Requests that were answered or failed.
+    pub(crate) fn finished(&self) -> u64 {
+        self.line.requests + self.line.errors.values().sum::<u64>()
+    }
+
+    pub(crate) fn add(&mut self, kind: Kind, count: u64) {
+        if count > 0 {
+            *self.line.errors.entry(kind).or_default() += count;
+        }
+    }
+
+    /// How long the window was, and what the client used of its core in it.
+    pub(crate) fn end(&mut self, window: Duration, cpu: Duration) {
+        self.line.micros = window.as_micros() as u64;
+        self.line.cpu_micros = cpu.as_micros() as u64;
+        self.line.p50 = self.micros_at(0.5);
+        self.line.p99 = self.micros_at(0.99);
+    }
+
+    fn micros_at(&self, quantile: f64) -> f64 {
+        self.latency_ns.value_at_quantile(quantile) as f64 / 1000.0
+    }
+
+    pub(crate) fn as_line(&self) -> String {
+        #[expect(clippy::expect_used, reason = "numbers under names that are text")]
+        serde_json::to_string(&self.line).expect("plain data")
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_line_says_what_was_counted() {
+        let mut tally = Tally::new();
+        for micros in 1..=100 {
+            tally.answered(10, Duration::from_micros(micros));
+        }
+        tally.add(Kind::Read, 2);
+        tally.add(Kind::Status, 0);
+        tally.add(Kind::Read, 1);
+        tally.end(Duration::from_millis(5), Duration::from_micros(70));
+        let line: serde_json::Value = serde_json::from_str(&tally.as_line()).expect("JSON");
+        assert_eq!(line["requests"], 100);
+        assert_eq!(line["bytes"], 1000);
+        assert_eq!(line["micros"], 5000);
+        assert_eq!(line["cpu_micros"], 70);
+        assert_eq!(line["errors"], serde_json::json!({"read": 3}));
+        let near =
+            |value: &serde_json::Value, micros: f64| (value.as_f64().expect("a number") / micros - 1.0).abs() < 0.001;
+        assert!(near(&line["p50"], 50.0) && near(&line["p99"], 99.0), "{line}");
+    }
+}

@@ -1,0 +1,98 @@
+//! What is sent: one request over and over, or one with a number that grows.
+
+use std::net::{SocketAddr, ToSocketAddrs};
+
+use hyper::Uri;
+use hyper::http::uri::Scheme;
+
+use crate::error::{Error, Result};
+
+/// What stands for the number.
+const NUMBER: &str = "{}";
+
+/// A GET of an address.
+#[derive(Debug)]
+pub(crate) struct Request {
+    /// The bytes to send; up to the number where there is one.
+    before: Vec<u8>,
+    /// What follows the number.
+    after: Option<Vec<u8>>,
+    number: u64,
+    numbered: Vec<u8>,
+}
+
+impl Request {
+    /// The request, and whom to send it to.
+    pub(crate) fn to(address: &str) -> Result<(Self, SocketAddr)> {
+        let wrong = |what: &str| Error::Address { given: address.to_owned(), what: what.to_owned() };
+        // Braces are no characters of a URI.
+        let uri: Uri = address.replacen(NUMBER, "0", 1).parse().map_err(|_| wrong("it is no URI"))?;
+        if uri.scheme() != Some(&Scheme::HTTP) {
+            return Err(wrong("it isn't of http"));
+        }
+        let host = uri.authority().ok_or_else(|| wrong("it has no host"))?.as_str();
+        let Some(peer) = host.to_socket_addrs().ok().and_then(|mut addresses| addresses.next()) else {
+            return Err(wrong("its host and port lead nowhere"));
+        };
+        let path = address.strip_prefix("http://").and_then(|rest| rest.strip_prefix(host)).unwrap_or("");
+        if !path.starts_with('/') {
+            return Err(wrong("it has no path"));
+        }
+        let text = format!("GET {path} HTTP/1.1\r\nHost: {host}\r\n\r\n");
+        let (before, after) = match text.split_once(NUMBER) {
+            Some((before, after)) => (before.into(), Some(after.into())),
+            None => (text.into_bytes(), None),
+        };
+        Ok((Self { before, after, number: 0, numbered: Vec::new() }, peer))
+    }
+
+    /// The bytes of the next request.
+    pub(crate) fn next(&mut self) -> &[u8] {
+        let Some(after) = &self.after else { return &self.before };
+        self.numbered.clear();
+        self.numbered.extend_from_slice(&self.before);
+        self.numbered.extend_from_slice(self.number.to_string().as_bytes());
+        self.numbered.extend_from_slice(after);
+        self.number += 1;
+        &self.numbered
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn one_request_is_sent_over_and_over() -> Result<()> {
+        let (mut request, peer) = Request::to("http://127.0.0.1:81/a?b=c")?;
+        assert_eq!(peer, SocketAddr::from(([127, 0, 0, 1], 81)));
+        for _ in 0..2 {
+            assert_eq!(request.next(), b"GET /a?b=c HTTP/1.1\r\nHost: 127.0.0.1:81\r\n\r\n");
+        }
+        Ok(())
+    }
+
+    #[test]
+    fn or_one_with_a_number_that_grows() -> Result<()> {
+        let (mut request, _) = Request::to("http://127.0.0.1:81/a-{}/b")?;
+        assert_eq!(request.next(), b"GET /a-0/b HTTP/1.1\r\nHost: 127.0.0.1:81\r\n\r\n");
+        assert_eq!(request.next(), b"GET /a-1/b HTTP/1.1\r\nHost: 127.0.0.1:81\r\n\r\n");
+        Ok(())
+    }
+
+    #[test]
+    fn an_address_that_cannot_be_asked_is_refused() {
+        let wrong = [
+            ("https://127.0.0.1:81/", "isn't of http"),
+            ("127.0.0.1:81/", "no URI"),
+            ("/a", "isn't of http"),
+            ("http://127.0.0.1/", "lead nowhere"),
+            ("http://127.0.0.1:81", "no path"),
+            ("http://127.0.0.1:81/a b", "no URI"),
+        ];
+        for (address, why) in wrong {
+            let failure = Request::to(address).expect_err(address).to_string();
+            assert!(failure.contains(why) && failure.contains("http://HOST:PORT"), "{failure}");
+        }
+    }
+}

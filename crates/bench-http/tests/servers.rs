@@ -1,0 +1,126 @@
+//! The bare servers and the origin answer as the benchmark takes it for granted: the same bytes, the fields of a hit, and
+//! honest counts.
+
+#![cfg(test)]
+
+use std::io::{BufRead, BufReader, Read, Write};
+use std::net::{TcpListener, TcpStream};
+use std::process::{Child, ChildStdin, Command, Stdio};
+
+const PROGRAM: &str = env!("CARGO_BIN_EXE_bench-http");
+
+struct Server {
+    process: Child,
+    /// The server ends with it.
+    input: Option<ChildStdin>,
+    address: String,
+}
+
+impl Server {
+    fn start(arguments: &[&str]) -> Self {
+        let mut command = Command::new(PROGRAM);
+        command.args(arguments).stdin(Stdio::piped()).stdout(Stdio::piped());
+        let mut process = command.spawn().expect("bench-http");
+        let mut line = String::new();
+        BufReader::new(process.stdout.take().expect("a pipe")).read_line(&mut line).expect("a first line");
+        let address = line.trim().rsplit("//").next().expect("an address").to_owned();
+        Self { input: process.stdin.take(), process, address }
+    }
+
+    /// Head and body of what it answers.
+    fn get(&self, path: &str) -> (String, Vec<u8>) {
+        let mut stream = TcpStream::connect(&self.address).expect("a connection");
+        write!(stream, "GET {path} HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n").expect("a request");
+        let mut answer = Vec::new();
+        stream.read_to_end(&mut answer).expect("an answer");
+        let end = answer.windows(4).position(|four| four == b"\r\n\r\n").expect("a head") + 4;
+        let body = answer.split_off(end);
+        (String::from_utf8(answer).expect("text").to_ascii_lowercase(), body)
+    }
+
+    fn asked(&self, path: &str) -> String {
+        String::from_utf8(self.get(&format!("/asked{path}")).1).expect("digits")
+    }
+}
+
+impl Drop for Server {
+    fn drop(&mut self) {
+        drop(self.input.take());
+        let ended = self.process.wait().expect("a status");
+        assert!(ended.success() || std::thread::panicking(), "{ended}");
+    }
+}
+
+#[test]
+fn the_bare_server_answers_by_the_fields_of_a_hit() {
+    let (head, body) = Server::start(&["serve"]).get("/page/9689/x");
+    assert!(head.starts_with("http/1.1 200 ok\r\n"), "{head}");
+    assert_eq!(body.len(), 9689);
+    let hit = [
+        "date",
+        "content-type",
+        "cache-control",
+        "etag",
+        "last-modified",
+        "age",
+        "via",
+        "cache-status",
+        "content-length",
+    ];
+    for name in hit {
+        assert_eq!(head.matches(&format!("\r\n{name}: ")).count(), 1, "{name} in {head}");
+    }
+}
+
+#[test]
+fn what_is_no_object_is_not_found() {
+    for arguments in ["serve", "origin"] {
+        let server = Server::start(&[arguments]);
+        for path in ["/", "/page/x/y", "/other/1/x"] {
+            assert!(server.get(path).0.starts_with("http/1.1 404 "), "{arguments} {path}");
+        }
+    }
+}
+
+#[test]
+fn server_origin_and_proxy_give_the_same_bytes() {
+    let origin = Server::start(&["origin"]);
+    let proxy = Server::start(&["proxy", &format!("http://{}", origin.address)]);
+    let (head, body) = origin.get("/page/100000/x");
+    let (passed_on, through) = proxy.get("/page/100000/x");
+    assert_eq!(body, through);
+    assert_eq!(body, Server::start(&["serve"]).get("/page/100000/x").1);
+    // Nothing is added: neither of the two is a cache.
+    for head in [head, passed_on] {
+        assert!(head.contains("\r\netag: \"100000\"\r\n") && !head.contains("\r\nage:"), "{head}");
+    }
+}
+
+#[test]
+fn the_origin_counts_what_it_was_asked_for() {
+    let origin = Server::start(&["origin"]);
+    assert_eq!(origin.asked("/page/1/x"), "0");
+    for path in ["/page/1/x", "/page/1/x", "/page/1/y", "/once/1/a", "/once/1/b", "/weak/1/x"] {
+        assert!(origin.get(path).0.starts_with("http/1.1 200 "), "{path}");
+    }
+    let asked = ["/page/1/x", "/page/1/y", "/once", "/once/1/a", "/weak/1/x"].map(|path| origin.asked(path));
+    assert_eq!(asked, ["2", "1", "2", "0", "1"]);
+}
+
+#[test]
+fn a_proxy_whose_origin_is_gone_says_so() {
+    let origin = TcpListener::bind("127.0.0.1:0").expect("a port");
+    // The port is still ours, and refuses.
+    rustix::net::shutdown(&origin, rustix::net::Shutdown::Both).expect("a listener");
+    let proxy = Server::start(&["proxy", &format!("http://{}", origin.local_addr().expect("an address"))]);
+    assert!(proxy.get("/page/1/x").0.starts_with("http/1.1 502 "));
+}
+
+#[test]
+fn a_proxy_wants_an_origin_that_it_can_ask() {
+    for (origin, why) in [("https://127.0.0.1:1", "isn't of http"), ("/path", "isn't of http")] {
+        let output = Command::new(PROGRAM).args(["proxy", origin]).output().expect("bench-http");
+        let said = String::from_utf8_lossy(&output.stderr).into_owned();
+        assert!(output.status.code() == Some(1) && said.contains(why), "{said}");
+    }
+}
