@@ -171,12 +171,14 @@ fn enter(
 ) -> Result<Arc<Volume>> {
     volume::watch_forks();
     let generation = Attachment(&region).generation();
+    let id = volume::next_id();
     let volume = Arc::new_cyclic(|this| Volume {
         this: this.clone(),
         region,
         layout: superblock.layout,
         secret: superblock.secret,
-        id: volume::next_id(),
+        id,
+        lineage: options.lineage.unwrap_or(id),
         read_only: options.read_only,
         options: options.clone(),
         successor: OnceLock::new(),

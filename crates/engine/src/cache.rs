@@ -7,7 +7,7 @@ use crate::error::Result;
 use crate::hit::{Hit, Info, Lookup};
 use crate::iter::Iter;
 use crate::options::Options;
-use crate::purge::{self, Purge};
+use crate::purge::{self, Epoch, Purge};
 use crate::put::{Change, Counter, PutOptions, Touch, Updated};
 use crate::read::{self, Use, Wanted};
 use crate::resize::{self, Resized};
@@ -388,6 +388,30 @@ impl Cache {
         self.vouched(|volume| purge::purge_all(volume, kind))
     }
 
+    /// Now, as purges count: what is put with it later ([`PutOptions::begun_in`]) is meant by all purges that come from here on,
+    /// whoever makes them. It is a look at memory.
+    ///
+    /// For whoever fetches what he stores from somewhere else: taken before the question, it keeps an answer of before a purge
+    /// from being stored behind it.
+    ///
+    /// ```
+    /// use eyewall::{Options, Purge, PutOptions};
+    ///
+    /// let cache = Options::new().heap()?;
+    /// let asked = cache.epoch()?;
+    /// // ... while the answer is on its way, it is wrong already:
+    /// cache.purge_prefix("/shop/", Purge::Hard)?;
+    /// cache.put_with("/shop/7", "<h1>Teapot</h1>", &PutOptions::new().begun_in(asked))?;
+    /// assert!(cache.get("/shop/7")?.is_none());
+    /// # Ok::<(), eyewall::Error>(())
+    /// ```
+    ///
+    /// # Errors
+    /// [`Failed`](crate::Error::Failed), [`Moved`](crate::Error::Moved).
+    pub fn epoch(&self) -> Result<Epoch> {
+        self.vouched(|volume| Ok(Epoch::now(volume)))
+    }
+
     /// Drops all entries that are purged or have lived their time, lets the purges be forgotten, and brings the volume to
     /// storage if there were any ([`Cache::sync`]). Returns how many entries were dropped.
     ///
@@ -415,6 +439,12 @@ impl Cache {
     /// Removes the entry of `key`. True: there was a valid one.
     pub fn remove(&self, key: impl AsRef<[u8]>) -> Result<bool> {
         self.vouched(|volume| write::remove(volume, key.as_ref(), Condition::Always)).map(Option::unwrap_or_default)
+    }
+
+    /// Removes the entry of `key`, fresh or stale, if it still has this `serial`. False: it has another, has expired or is gone.
+    pub fn remove_if(&self, key: impl AsRef<[u8]>, serial: u64) -> Result<bool> {
+        self.vouched(|volume| write::remove(volume, key.as_ref(), Condition::Serial(serial)))
+            .map(|removed| removed.is_some())
     }
 
     /// Removes all entries, one stripe after the other; returns how many. Puts meanwhile may survive it.

@@ -109,7 +109,7 @@ pub use fill::{Committed, Fill, FillError, FillOptions, Filled, Follower, NotSto
 pub use hit::{Hit, Info, Lookup, OwnedHit};
 pub use iter::Iter;
 pub use options::{Options, Unclean};
-pub use purge::Purge;
+pub use purge::{Epoch, Purge};
 pub use put::{Change, Counter, PutOptions, Touch, Updated};
 pub use resize::Resized;
 pub use stats::{FoundTier, Stats, TierStats};

@@ -68,6 +68,8 @@ pub struct Options {
     pub(crate) unclean: Unclean,
     pub(crate) tier: Option<u64>,
     tier_folder: Option<PathBuf>,
+    /// Of a volume that takes the place of another in this process: [`Volume::lineage`] of that.
+    pub(crate) lineage: Option<u64>,
 }
 
 impl Default for Options {
@@ -86,6 +88,7 @@ impl Default for Options {
             unclean: Unclean::Keep,
             tier: None,
             tier_folder: None,
+            lineage: None,
         }
     }
 }

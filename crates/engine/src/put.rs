@@ -2,6 +2,8 @@
 
 use std::time::Duration;
 
+use crate::purge::Epoch;
+
 /// What is stored beside key and value.
 ///
 /// ```
@@ -19,6 +21,7 @@ pub struct PutOptions<'a> {
     pub(crate) stale: Duration,
     pub(crate) metadata: &'a [u8],
     pub(crate) tags: &'a [&'a str],
+    pub(crate) begun: Option<Epoch>,
 }
 
 impl<'a> PutOptions<'a> {
@@ -55,6 +58,15 @@ impl<'a> PutOptions<'a> {
         self.tags = tags;
         self
     }
+
+    /// That what is stored was begun to be made then ([`crate::Cache::epoch`]): every purge that means it and came since counts,
+    /// as if it had been stored at that moment. Default: when the call begins that stores it, or the writer or the update does.
+    ///
+    /// Only purges are counted so. Puts follow one another as they are made, and a removal of the key means what is there.
+    pub fn begun_in(mut self, epoch: Epoch) -> Self {
+        self.begun = Some(epoch);
+        self
+    }
 }
 
 /// What [`crate::Cache::touch`] changes; what isn't set stays as it is.
@@ -62,6 +74,7 @@ impl<'a> PutOptions<'a> {
 pub struct Touch<'a> {
     pub(crate) times: Option<(Option<Duration>, Duration)>,
     pub(crate) metadata: Option<&'a [u8]>,
+    pub(crate) begun: Option<Epoch>,
     serial: Option<u64>,
 }
 
@@ -87,6 +100,13 @@ impl<'a> Touch<'a> {
     /// next. Later times keep an entry's serial; earlier ones and metadata give it another.
     pub fn if_serial(mut self, serial: u64) -> Self {
         self.serial = Some(serial);
+        self
+    }
+
+    /// That what the touch says was learnt then ([`crate::Cache::epoch`]): what a purge that came since has made of the entry, it
+    /// stays. Default: now, so that soft purges before the call don't mean the entry any more.
+    pub fn begun_in(mut self, epoch: Epoch) -> Self {
+        self.begun = Some(epoch);
         self
     }
 

@@ -29,6 +29,8 @@ pub(crate) struct Volume {
     pub(crate) secret: Secret,
     /// Unique in this process: thread-local state is found by it, not by address.
     pub(crate) id: u64,
+    /// The number of the first of the volumes that took each other's place in this process.
+    pub(crate) lineage: u64,
     pub(crate) read_only: bool,
     /// How it was opened, for the volume that takes its place.
     pub(crate) options: Options,

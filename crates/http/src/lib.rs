@@ -56,6 +56,7 @@
 //! | RFC 9111, 5.2; 5.4 | directives of requests and responses, `Pragma` | [`field::cache_control`] |
 //! | RFC 9213 | directives for this cache alone | [`field::targeted`] |
 //! | RFC 9110, 12.4.2; 12.5.3; 12.5.4; RFC 4647 | preferences with weights | [`field::quality`] |
+//! | RFC 10008, 2.7 | what tells requests with content apart | [`query`] |
 //! | | what an operator may set | [`policy`] |
 //!
 //! # What holds
@@ -79,6 +80,7 @@ pub mod message;
 pub mod partial;
 pub mod policy;
 pub mod precondition;
+pub mod query;
 pub mod ranges;
 pub mod reuse;
 pub mod selecting;

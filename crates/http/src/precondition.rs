@@ -150,9 +150,9 @@ fn is_range_applicable(request: &HeaderMap, current: &Representation<'_>) -> boo
     theirs.is_some() && theirs == strong::modified(current.fields, current.received)
 }
 
-/// Methods whose answer is what the client may have already. QUERY is a GET with content (RFC 10008).
+/// Methods whose answer is what the client may have already. QUERY is a GET with content (RFC 10008, section 2.6).
 fn is_reading(method: &Method) -> bool {
-    matches!(*method, Method::GET | Method::HEAD) || method.as_str() == "QUERY"
+    matches!(*method, Method::GET | Method::HEAD | Method::QUERY)
 }
 
 /// The date of a field that stands there once. Several are no date.

@@ -118,9 +118,9 @@ pub fn judge(
     Ok(Storable { terms, source: lifetime.map(|lifetime| lifetime.source), vary, withheld })
 }
 
-/// Whether the answer to this method may be stored. One that the caller keys by its content is added here.
+/// Whether the answer to this method may be stored. That to a QUERY is, under a key that has the content in it ([`crate::query`]).
 fn is_storable_method(method: &Method) -> bool {
-    method == Method::GET
+    method == Method::GET || method == Method::QUERY
 }
 
 /// Whether the answer to a POST for `target` may be stored as that to a GET for it (RFC 9110, section 9.3.3), if [`judge`] lets a

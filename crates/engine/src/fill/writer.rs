@@ -154,6 +154,7 @@ impl Writer {
             created_ms: volume.now_ms(),
             times: self.times,
             epoch: self.epoch,
+            is_dated: true,
             standing: None,
         };
         let stage = Stage::Reserved(room.bytes, self.serial);

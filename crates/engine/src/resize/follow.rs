@@ -69,6 +69,7 @@ impl Volume {
         }
         let mut options = self.options.clone().create(false);
         options.forget_shape();
+        options.lineage = Some(self.lineage);
         attach::open(&options, path)
     }
 

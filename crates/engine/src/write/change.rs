@@ -99,7 +99,8 @@ pub(crate) fn touch(volume: &Volume, key: &[u8], touch: &Touch<'_>) -> Result<bo
         let Some(hit) = hit else { return Ok(false) };
         let header = hit.header();
         let tags: Vec<&str> = hit.tags().collect();
-        let options = PutOptions::new().metadata(touch.metadata.unwrap_or(hit.metadata())).tags(&tags);
+        let metadata = touch.metadata.unwrap_or(hit.metadata());
+        let options = PutOptions { begun: touch.begun, ..PutOptions::new().metadata(metadata).tags(&tags) };
         let times = new_times(volume, touch, header.created_ms, header.times);
         let mut draft =
             Draft::new(volume, key, hit.value(), &options)?.begun_in(epoch).with_age(header.created_ms, times);
@@ -125,6 +126,10 @@ fn touch_in_place(volume: &Volume, key: &[u8], touch: &Touch<'_>) -> Result<InPl
     let stripe = Stripe::lock(volume, place.stripe)?;
     // Before it is judged: what is purged from here on means the entry, however it is touched.
     let epoch = volume.purges().epoch() as u32;
+    // What came since is looked at as the entry is stored anew.
+    if touch.begun.is_some_and(|begun| begun.of(volume) != epoch) {
+        return Ok(InPlace::Refused);
+    }
     let found =
         stripe.find(&place, key).filter(|found| phase(volume, found) != Phase::Over && touch.means(found.serial));
     let Some(found) = found else { return Ok(InPlace::Absent) };

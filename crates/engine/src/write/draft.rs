@@ -24,6 +24,8 @@ pub(crate) struct Draft<'a> {
     pub(crate) times: Times,
     /// The purge epoch as the work on the entry began: what is purged from then on means it, too.
     pub(crate) epoch: u32,
+    /// Whether the caller has said when that was.
+    pub(crate) is_dated: bool,
     /// What an entry brings along from another volume: its serial, and its frequency.
     pub(crate) standing: Option<(u64, u64)>,
 }
@@ -31,7 +33,7 @@ pub(crate) struct Draft<'a> {
 impl<'a> Draft<'a> {
     pub(crate) fn new(volume: &Volume, key: &'a [u8], value: &'a [u8], options: &PutOptions<'a>) -> Result<Self> {
         // Before anything else: a purge that comes later than this wins.
-        let epoch = volume.purges().epoch() as u32;
+        let epoch = options.begun.map_or(volume.purges().epoch() as u32, |begun| begun.of(volume));
         check_key(volume, key)?;
         let tags = write_tags(volume, options.tags)?;
         let metadata = options.metadata.len() + tags.len();
@@ -48,6 +50,7 @@ impl<'a> Draft<'a> {
             created_ms: volume.now_ms(),
             times: Times::new(options.ttl, options.stale),
             epoch,
+            is_dated: options.begun.is_some(),
             standing: None,
         };
         let (bytes, max) = (draft.lengths.record_bytes(), volume.layout.entry_bytes_max);
@@ -81,13 +84,16 @@ impl<'a> Draft<'a> {
             times: header.times,
             // Nothing is purged in a tier: the other volume's purges are.
             epoch: volume.purges().epoch() as u32,
+            is_dated: false,
             standing: Some((header.serial, 0)),
         }
     }
 
-    /// As if the work on it had begun in an earlier epoch.
+    /// As if the work on it had begun in an earlier epoch, unless the caller has named one, which is earlier still.
     pub(crate) fn begun_in(mut self, epoch: u32) -> Self {
-        self.epoch = epoch;
+        if !self.is_dated {
+            self.epoch = epoch;
+        }
         self
     }
 

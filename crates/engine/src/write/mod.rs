@@ -237,7 +237,8 @@ pub(crate) fn finish(
         if spot.stage == Stage::Free {
             stripe.erase_unused(spot.ring, spot.at, bytes);
         }
-        while let Some(old) = found {
+        // What was begun in a later epoch came behind the purge, or is judged by it as it is read.
+        while let Some(old) = found.filter(|old| old.record.epoch() <= draft.epoch) {
             stripe.unlink(&old);
             found = stripe.find(place, draft.key);
         }

@@ -9,7 +9,8 @@
 //! port is left out. In the path, escapes of unreserved characters are decoded, other escapes are in capitals, and the steps
 //! `.` and `..` are taken (RFC 3986, section 6.2.2); all else is byte for byte. The query is byte for byte, without the
 //! parameters that the site strips, and in the order of their names where it sorts. Further parts stand behind a blank, which
-//! no request target can hold, and are percent-encoded.
+//! no request target can hold, and are percent-encoded. The answers to QUERY have more of them, behind the target: the word `query`, the
+//! generation of the address's answers, and the digest of what was asked.
 //!
 //! # Why nobody can poison it
 //! The origin is asked with exactly what the key says: [`CacheKey::forwarded_target`] and [`CacheKey::authority`] are pieces
@@ -22,6 +23,7 @@ mod host;
 mod normal;
 
 use std::borrow::Cow;
+use std::fmt::Write as _;
 
 use globset::GlobSet;
 use http::header::COOKIE;
@@ -292,6 +294,30 @@ impl CacheKey {
         Self::of(site, host, scheme, &request.into_parts().0)
     }
 
+    /// The key of an answer to a QUERY with content of this digest (RFC 10008, section 2.7). `generation` is what stands under
+    /// [`CacheKey::queries`].
+    ///
+    /// # Errors
+    /// [`KeyError::TooLong`].
+    pub(crate) fn of_query(&self, generation: u64, digest: &[u8]) -> Result<Self, KeyError> {
+        let mut text = format!("{} {generation:016x} ", self.queries());
+        for byte in digest {
+            // A text takes all that is written to it.
+            let _ = write!(text, "{byte:02x}");
+        }
+        text.push_str(&self.text[self.target_end..]);
+        if text.len() > KEY_BYTES_MAX {
+            return Err(KeyError::TooLong);
+        }
+        Ok(Self { text, ..*self })
+    }
+
+    /// What the keys of all answers to QUERY of this address begin with, and the key of their present generation: once that is
+    /// removed, none of them is found.
+    pub(crate) fn queries(&self) -> String {
+        queries_of(self.address())
+    }
+
     /// The key, as the engine takes it.
     pub fn as_bytes(&self) -> &[u8] {
         self.text.as_bytes()
@@ -326,6 +352,11 @@ impl CacheKey {
     pub fn host_prefix(&self) -> &str {
         &self.text[..=self.path_start]
     }
+}
+
+/// [`CacheKey::queries`] of the address of a key.
+pub(crate) fn queries_of(address: &str) -> String {
+    format!("{address} query")
 }
 
 #[cfg(test)]

@@ -7,7 +7,7 @@ use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
 use bytes::Bytes;
-use eyewall::{Cache, Change, Hit, Lookup, OwnedHit, Purge, PutOptions, Touch};
+use eyewall::{Cache, Change, Committed, Epoch, Hit, Lookup, OwnedHit, Purge, PutOptions, Touch};
 use http::StatusCode;
 
 use super::at_hand::AtHand;
@@ -115,6 +115,12 @@ impl Store {
         self.cache.entry_bytes_max()
     }
 
+    /// Now, as the volume's purges count, whoever makes them: what is stored later of what is asked for now loses to those that
+    /// come from here on. None: the volume has failed, and nothing is stored in it.
+    pub(crate) fn epoch(&self) -> Option<Epoch> {
+        self.cache.epoch().ok()
+    }
+
     /// Bytes of the volume.
     pub(crate) fn size(&self) -> u64 {
         self.cache.size()
@@ -190,10 +196,17 @@ impl Store {
         hit.and_then(|hit| Head::decode(hit.metadata())).is_some_and(|head| is_so(&head))
     }
 
-    /// Remembers a failure, in a few bytes. As [`Store::keep`], it can wait for other writers.
-    pub(crate) fn keep_failure(&self, key: &[u8], status: StatusCode, ttl: Duration, tags: &[&str]) {
-        let options = PutOptions::new().ttl(ttl).tags(tags);
-        self.told(self.cache.put_negative(key, status.as_u16(), &options));
+    /// Remembers a failure, in a few bytes. As [`Store::keep`], it can wait for other writers, and returns the entry's serial.
+    pub(crate) fn keep_failure(
+        &self,
+        key: &[u8],
+        status: StatusCode,
+        ttl: Duration,
+        tags: &[&str],
+        begun: Option<Epoch>,
+    ) -> Option<u64> {
+        let options = begun_in(PutOptions::new().ttl(ttl).tags(tags), begun);
+        self.told(self.cache.put_negative(key, status.as_u16(), &options))
     }
 
     /// What is fresh for a key, without a trace in the volume.
@@ -213,20 +226,35 @@ impl Store {
         None
     }
 
-    /// Stores a response, in pieces; it can wait for other writers, so that it has no place on a thread that serves clients.
-    /// False if it couldn't be stored.
-    pub(crate) fn keep(&self, key: &[u8], head: &Head, pieces: &[Bytes], times: Times, tags: &[&str]) -> bool {
-        let Some(metadata) = head.encode() else { return false };
-        let options = options(&metadata, times, tags);
+    /// Stores a response that was asked for at `begun`, in pieces; it can wait for other writers, so that it has no place on a
+    /// thread that serves clients. The serial of its entry; `None` if it couldn't be stored, or was purged since.
+    pub(crate) fn keep(
+        &self,
+        key: &[u8],
+        head: &Head,
+        pieces: &[Bytes],
+        times: Times,
+        tags: &[&str],
+        begun: Option<Epoch>,
+    ) -> Option<u64> {
+        let metadata = head.encode()?;
+        let options = begun_in(options(&metadata, times, tags), begun);
         let length: usize = pieces.iter().map(Bytes::len).sum();
         let written = match pieces {
-            [piece] => self.cache.put_with(key, piece, &options).map(drop),
+            [piece] => self.cache.put_with(key, piece, &options).map(Some),
             _ => self.write(key, &options, pieces, length as u64),
         };
-        self.told(written).is_some()
+        // A put doesn't say that it lost to a purge.
+        self.told(written)?.filter(|_| self.epoch() == begun || self.has(key, |_| true))
     }
 
-    fn write(&self, key: &[u8], options: &PutOptions<'_>, pieces: &[Bytes], length: u64) -> eyewall::Result<()> {
+    fn write(
+        &self,
+        key: &[u8],
+        options: &PutOptions<'_>,
+        pieces: &[Bytes],
+        length: u64,
+    ) -> eyewall::Result<Option<u64>> {
         let mut writer = self.cache.writer(key, options, Some(length))?;
         for piece in pieces {
             if writer.write_all(piece).is_err() {
@@ -234,7 +262,10 @@ impl Store {
                 break;
             }
         }
-        writer.commit().map(drop)
+        writer.commit().map(|committed| match committed {
+            Committed::Stored(serial) => Some(serial),
+            Committed::Superseded => None,
+        })
     }
 
     /// Changes the value of an entry, one after the other of all who do; `change` gets the present one.
@@ -248,7 +279,7 @@ impl Store {
         let Some(metadata) = head.encode() else { return };
         // A soft purge has meant it, too. What it says is right all the same.
         if self.cache.peek(key).is_ok_and(|hit| hit.is_none()) {
-            self.told(self.cache.touch(key, &Touch::new()));
+            self.told(self.cache.touch(key, &Touch::new().ttl(None, Duration::ZERO)));
         }
         let changed = self.cache.update(key, &options(&metadata, Times::FOR_GOOD, tags), |hit| {
             let present = hit.and_then(|hit| Some((Head::decode(hit.metadata())?, hit.value())));
@@ -257,16 +288,25 @@ impl Store {
         self.told(changed.map(drop));
     }
 
-    /// Gives the entry that was found for a key the head that `found` has by now, and other times; its value stays. False: it
-    /// isn't there any more, and what is in its place has a head of its own.
-    pub(crate) fn renew(&self, key: &[u8], found: &Found, times: Times) -> bool {
+    /// Gives the entry that was found for a key the head that `found` has by now, and other times; its value stays. That they
+    /// are right was learnt at `begun`. False: it isn't there any more, and what is in its place has a head of its own.
+    pub(crate) fn renew(&self, key: &[u8], found: &Found, times: Times, begun: Option<Epoch>) -> bool {
         let Some(metadata) = found.head.encode() else { return false };
-        let touch = Touch::new().metadata(&metadata).ttl(times.fresh, times.stale).if_serial(found.hit.serial());
+        let mut touch = Touch::new().metadata(&metadata).ttl(times.fresh, times.stale).if_serial(found.hit.serial());
+        if let Some(begun) = begun {
+            touch = touch.begun_in(begun);
+        }
         self.told(self.cache.touch(key, &touch)).unwrap_or(false)
     }
 
-    pub(crate) fn remove(&self, key: &[u8]) {
-        self.told(self.try_remove(key));
+    /// Removes what was found for a key, and nothing that has taken its place.
+    pub(crate) fn remove_found(&self, key: &[u8], found: &Found) {
+        self.remove_version(key, found.hit.serial());
+    }
+
+    /// Removes the entry of this serial.
+    pub(crate) fn remove_version(&self, key: &[u8], serial: u64) {
+        self.told(self.cache.remove_if(key, serial));
     }
 
     /// True: there was a usable one.
@@ -275,15 +315,6 @@ impl Store {
     /// Those of the engine.
     pub(crate) fn try_remove(&self, key: &[u8]) -> eyewall::Result<bool> {
         self.cache.remove(key)
-    }
-
-    /// Removes an entry if its head is still so. It can wait for other writers.
-    pub(crate) fn remove_if(&self, key: &[u8], is_so: impl FnOnce(&Head) -> bool) {
-        let removed = self.cache.update(key, &PutOptions::new(), |hit| {
-            let head = hit.and_then(|hit| Head::decode(hit.metadata()));
-            if head.is_some_and(|head| is_so(&head)) { Change::Remove } else { Change::Keep }
-        });
-        self.told(removed.map(drop));
     }
 
     /// Makes what was found for a key stale; it may be used for as long as before. False: it isn't there any more.
@@ -355,6 +386,13 @@ fn options<'a>(metadata: &'a [u8], times: Times, tags: &'a [&'a str]) -> PutOpti
     let options = PutOptions::new().metadata(metadata).tags(tags);
     match times.fresh {
         Some(fresh) => options.ttl(fresh).stale(times.stale),
+        None => options,
+    }
+}
+
+fn begun_in(options: PutOptions<'_>, begun: Option<Epoch>) -> PutOptions<'_> {
+    match begun {
+        Some(begun) => options.begun_in(begun),
         None => options,
     }
 }

@@ -73,16 +73,30 @@ impl Film {
             return self.send(asked, version, 0..length, stream);
         };
         let (first, last) = range.split_once('-').expect("a range has a dash");
-        let first: u64 = first.parse().expect("no suffix is asked for");
+        if first.is_empty() {
+            return self.answer_part(
+                asked,
+                version,
+                length.saturating_sub(last.parse().expect("a number"))..length,
+                stream,
+            );
+        }
+        let first: u64 = first.parse().expect("a number");
         if first >= length {
             let head = "HTTP/1.1 416 Range Not Satisfiable\r\nContent-Length: 0\r\n";
             let _ = stream.write_all(format!("{head}Content-Range: bytes */{length}\r\n{close}").as_bytes());
             return;
         }
         let end = if last.is_empty() { length } else { length.min(last.parse::<u64>().expect("a number") + 1) };
-        let content = format!("Content-Length: {}\r\nContent-Range: bytes {first}-{}/{length}", end - first, end - 1);
+        self.answer_part(asked, version, first..end, stream);
+    }
+
+    fn answer_part(&self, asked: &Asked, version: u64, range: Range<u64>, stream: &mut TcpStream) {
+        let (Range { start, end }, length) = (range.clone(), self.length);
+        let content = format!("Content-Length: {}\r\nContent-Range: bytes {start}-{}/{length}", end - start, end - 1);
+        let common = format!("{}ETag: {}{version}\"\r\nConnection: close\r\n\r\n", self.fields, self.tag);
         let _ = stream.write_all(format!("HTTP/1.1 206 Partial Content\r\n{content}\r\n{common}").as_bytes());
-        self.send(asked, version, first..end, stream);
+        self.send(asked, version, range, stream);
     }
 
     fn send(&self, asked: &Asked, version: u64, range: Range<u64>, stream: &mut TcpStream) {

@@ -36,6 +36,7 @@ mod purge;
 mod purge_command;
 mod purge_during_fill;
 mod purge_soft;
+mod query;
 mod ready;
 mod remembered_failures;
 mod retried;

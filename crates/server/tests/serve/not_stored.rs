@@ -70,9 +70,9 @@ fn when_the_client_asks_for_that() {
 }
 
 #[test]
-fn a_range_from_the_end_goes_past_the_cache() {
+fn a_range_that_the_origin_gives_as_it_likes() {
     let origin = Origin::answering(|asked| {
-        assert_eq!(asked.field("range"), "bytes=-2");
+        assert!(asked.field("range").starts_with("bytes=-"));
         (206, "Cache-Control: max-age=60\r\nContent-Range: bytes 3-4/5".to_owned(), b"lo".to_vec())
     });
     let server = Server::over_origin(&origin.url());

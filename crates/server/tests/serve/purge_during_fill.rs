@@ -7,6 +7,7 @@ use std::thread;
 
 use crate::common::admin::Socket;
 use crate::common::client::ask;
+use crate::common::command::Volume;
 use crate::common::origin::Origin;
 use crate::common::server::Server;
 
@@ -95,5 +96,68 @@ fn after_a_soft_one_it_is_stored_as_stale() {
         let fourth = server.get("/");
         wait_for_arrival.recv().unwrap();
         assert!(fourth.cache().contains("fwd=stale; fwd-status=304"), "{what}: {fourth:?}");
+    }
+}
+
+/// What `eyewall purge --cache` is told, which another process does to the volume of the server.
+const BY_ANOTHER_PROCESS: [&[&str]; 3] = [&["--tag", "page"], &["--prefix", "http://test/"], &["--all"]];
+
+fn over_volume(volume: &Volume, origin: &Origin) -> Server {
+    Server::spawn(&mut volume.command(["serve", "--listen", "127.0.0.1:0", "--origin", &origin.url()]))
+}
+
+fn purge_by_another_process(volume: &Volume, words: &[&str], soft: &[&str]) {
+    let ended = volume.run([&["purge"], words, soft].concat());
+    assert_eq!(ended.code, 0, "{words:?}: {}", ended.stderr);
+}
+
+#[test]
+fn one_by_another_process_wins_too() {
+    for words in BY_ANOTHER_PROCESS {
+        let (origin, wait_for_arrival, release) = held();
+        let volume = Volume::new();
+        let server = over_volume(&volume, &origin);
+        let address = server.address;
+        let asking = || thread::spawn(move || ask(address, "GET", "/", &[]));
+        let first = asking();
+        wait_for_arrival.recv().unwrap();
+        purge_by_another_process(&volume, words, &[]);
+        release.send(()).unwrap();
+        assert_eq!(first.join().unwrap().text(), "page");
+
+        let second = asking();
+        wait_for_arrival.recv().unwrap();
+        purge_by_another_process(&volume, words, &[]);
+        // Who asks behind the purge doesn't join who asked before it, and isn't thrown out by him.
+        let third = asking();
+        wait_for_arrival.recv().unwrap();
+        release.send(()).unwrap();
+        release.send(()).unwrap();
+        for asked in [second, third] {
+            let reply = asked.join().unwrap();
+            assert!(reply.cache().contains("fwd=uri-miss"), "{words:?}: {reply:?}");
+        }
+        assert!(server.get("/").is_hit(), "{words:?}");
+    }
+}
+
+#[test]
+fn after_a_soft_one_by_another_process_it_is_stored_as_stale() {
+    for words in BY_ANOTHER_PROCESS {
+        let (origin, wait_for_arrival, release) = held();
+        let volume = Volume::new();
+        let server = over_volume(&volume, &origin);
+        let address = server.address;
+        for round in 0..3 {
+            // It is fetched first, then validated.
+            let asked = thread::spawn(move || ask(address, "GET", "/", &[]));
+            wait_for_arrival.recv().unwrap();
+            purge_by_another_process(&volume, words, &["--soft"]);
+            release.send(()).unwrap();
+            let reply = asked.join().unwrap();
+            assert_eq!(reply.text(), "page");
+            let expected = if round == 0 { "fwd=uri-miss" } else { "fwd=stale; fwd-status=304" };
+            assert!(reply.cache().contains(expected), "{words:?}: {reply:?}");
+        }
     }
 }

@@ -74,8 +74,13 @@ fn both_ways_give_the_same_answer() {
         for more in [&[][..], &["Cookie: lang=de; theme=dark"], &["Cookie: lang=en", "Cookie: x=y"], &["X-Bypass: 0"]] {
             let fields = [&request[..], more].concat();
             server.ask("GET", target, &fields);
-            let long = server.ask("GET", target, &[&fields[..], &[LONG_WAY]].concat());
-            assert!(long.is_hit() || target == "/empty", "{target} {more:?}: {}", long.cache());
+            let ask_long = || server.ask("GET", target, &[&fields[..], &[LONG_WAY]].concat());
+            let mut long = ask_long();
+            // No last byte tells its client that an empty body is stored.
+            while target == "/empty" && !long.is_hit() {
+                long = ask_long();
+            }
+            assert!(long.is_hit(), "{target} {more:?}: {}", long.cache());
             let short = server.ask("GET", target, &fields);
             assert_eq!(told(&short), told(&long), "{target} {more:?}");
             assert!(short.body == long.body, "{target} {more:?}");

@@ -190,11 +190,12 @@ impl Files {
     async fn load(&self, request: &Parts, form: &Form, file: File, now: SystemTime) -> Response<Body> {
         let (store, key, stamp) = (Arc::clone(&self.store), self.key(form), form.stamp);
         let head = Head { kind: Kind::File(stamp), status: StatusCode::OK, fields: form.fields.clone() };
+        let begun = store.epoch();
         let reading = tokio::task::spawn_blocking(move || {
             let (value, is_whole) = content::read(file, &stamp)?;
             let value = Bytes::from(value);
             if is_whole {
-                store.keep(&key, &head, std::slice::from_ref(&value), Times::FOR_GOOD, &[]);
+                store.keep(&key, &head, std::slice::from_ref(&value), Times::FOR_GOOD, &[], begun);
             }
             Ok((value, is_whole))
         });

@@ -83,7 +83,8 @@ impl Site {
         };
         let head = Head { kind: Kind::Response(terms), status: StatusCode::OK, fields };
         let value = Bytes::from(vec![b'x'; bytes]);
-        assert!(shared.pages.store.keep(b"http://a/ready", &head, &[value], Times::FOR_GOOD, &[]));
+        let kept = shared.pages.store.keep(b"http://a/ready", &head, &[value], Times::FOR_GOOD, &[], None);
+        assert!(kept.is_some());
         let service = Service::new(&shared);
         let common = Common { service, limits: self.limits.clone(), log: None };
         let (client, near) = duplex(BETWEEN);

@@ -67,11 +67,10 @@ impl Origins {
     /// it. Interim responses (1xx) of the origin are dropped.
     ///
     /// A request that was never written, because its connection turned out closed, is written to another, whatever its
-    /// method. Beyond that only an idempotent one without a body is repeated, within the time for a response's head.
+    /// method. Beyond that only an idempotent one is repeated, whose body is at hand, within the time for a response's head.
     pub(crate) async fn send(&self, outgoing: Outgoing<'_>) -> Result<Response<Incoming>, Fault> {
         let started = Instant::now();
-        let again = outgoing.may_be_repeated().then(|| (outgoing.method.clone(), outgoing.fields.clone()));
-        let (target, peer) = (outgoing.target, outgoing.peer);
+        let mut again = outgoing.again();
         let mut retries = if again.is_some() { self.site.settings.retries } else { 0 };
         let mut outgoing = outgoing;
         let mut origin = self.choose(None);
@@ -83,10 +82,11 @@ impl Origins {
             };
             let is_over = retries == 0 || !failure.is_retryable || started.elapsed() >= self.timeouts().head;
             let fault = self.note(origin, Err(failure));
-            let Some((method, fields)) = again.clone().filter(|_| !is_over) else { return fault };
+            let Some(next) = again.take().filter(|_| !is_over) else { return fault };
             retries -= 1;
             origin = self.choose(Some(origin));
-            outgoing = Outgoing { method, target, fields, body: RequestBody::empty(), peer };
+            again = next.again();
+            outgoing = next;
         }
     }
 

@@ -4,14 +4,17 @@ use std::pin::Pin;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::task::{Context, Poll, ready};
+use std::time::Duration;
 
-use bytes::Bytes;
+use bytes::{Bytes, BytesMut};
 use http::header::TRAILER;
 use http::request::Parts;
 use http::{HeaderMap, HeaderValue, Method, Uri};
 use http_body::{Body, Frame, SizeHint};
+use http_body_util::BodyExt as _;
 use hyper::body::Incoming;
 
+use super::fault::Fault;
 use super::forwarded::Peer;
 
 /// What is asked, without where and by which name.
@@ -26,21 +29,22 @@ pub(crate) struct Outgoing<'a> {
     pub(crate) peer: Option<&'a Peer>,
 }
 
-impl<'a> Outgoing<'a> {
-    /// A GET.
-    pub(crate) fn get(target: &'a Uri, fields: HeaderMap, peer: &'a Peer) -> Self {
-        Self { method: Method::GET, target, fields, body: RequestBody::empty(), peer: Some(peer) }
-    }
-    /// Whether it may be sent a second time after nothing came of the first (RFC 9110, section 9.2.2): its method is
-    /// idempotent, and no body was begun with.
-    pub(super) fn may_be_repeated(&self) -> bool {
-        self.method.is_idempotent() && self.body.is_empty()
+impl Outgoing<'_> {
+    /// The same again, if it may be sent a second time after nothing came of the first (RFC 9110, section 9.2.2): its method is
+    /// idempotent, and all of its body is at hand.
+    pub(super) fn again(&self) -> Option<Self> {
+        let body = self.body.again().filter(|_| self.method.is_idempotent())?;
+        let (method, fields) = (self.method.clone(), self.fields.clone());
+        Some(Self { method, target: self.target, fields, body, peer: self.peer })
     }
 }
 
 /// The body of a request, as its client sends it: no piece is asked for before the origin has taken the last one.
 #[derive(Default)]
 pub(crate) struct RequestBody {
+    /// What of it has come.
+    start: Bytes,
+    /// The rest.
     incoming: Option<Incoming>,
     /// The client's field `Trailer`: trailers that it doesn't name are not passed on.
     trailer: Option<HeaderValue>,
@@ -95,11 +99,44 @@ impl RequestBody {
         }
         let bytes_left = request.extensions.get::<BodyLimit>().map_or(u64::MAX, |limit| limit.0);
         let trailer = request.headers.get(TRAILER).cloned();
-        Self { incoming: Some(incoming), trailer, bytes_left, progress: Arc::default() }
+        Self { start: Bytes::new(), incoming: Some(incoming), trailer, bytes_left, progress: Arc::default() }
     }
 
-    pub(super) fn is_empty(&self) -> bool {
-        self.incoming.is_none()
+    /// All of a body.
+    pub(crate) fn whole(bytes: Bytes) -> Self {
+        Self { start: bytes, ..Self::default() }
+    }
+
+    /// All of it, if it has no more than so many bytes and no trailers are announced; else the body as it was.
+    ///
+    /// # Errors
+    /// The faults of the client: its body breaks off, doesn't go on for as long as `patience`, or is larger than is taken.
+    pub(crate) async fn collected(
+        mut self,
+        bytes_max: usize,
+        patience: Duration,
+    ) -> Result<Result<Bytes, Self>, Fault> {
+        if self.trailer.is_some() || usize::try_from(self.size_hint().lower()).map_or(true, |least| least > bytes_max) {
+            return Ok(Err(self));
+        }
+        let mut bytes = BytesMut::new();
+        while bytes.len() <= bytes_max {
+            let frame = match tokio::time::timeout(patience, self.frame()).await {
+                Err(_) => return Err(Fault::ClientLate(patience)),
+                Ok(None) => return Ok(Ok(bytes.freeze())),
+                Ok(Some(Err(BodyError::TooLarge))) => return Err(Fault::BodyTooLarge),
+                Ok(Some(Err(BodyError::Client(_)))) => return Err(Fault::ClientBroken),
+                Ok(Some(Ok(frame))) => frame,
+            };
+            // Trailers that nobody announced are dropped.
+            bytes.extend_from_slice(frame.data_ref().map_or(&[], |piece| piece));
+        }
+        self.start = bytes.freeze();
+        Ok(Err(self))
+    }
+
+    fn again(&self) -> Option<Self> {
+        self.incoming.is_none().then(|| Self::whole(self.start.clone()))
     }
 
     pub(super) fn trailer(&self) -> Option<&HeaderValue> {
@@ -117,6 +154,9 @@ impl Body for RequestBody {
 
     fn poll_frame(self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Option<Result<Frame<Bytes>, BodyError>>> {
         let body = self.get_mut();
+        if !body.start.is_empty() {
+            return Poll::Ready(Some(Ok(Frame::data(std::mem::take(&mut body.start)))));
+        }
         let Some(incoming) = &mut body.incoming else { return Poll::Ready(None) };
         let polled = Pin::new(incoming).poll_frame(context);
         body.progress.waits_for_client.store(polled.is_pending(), Ordering::Relaxed);
@@ -131,10 +171,17 @@ impl Body for RequestBody {
     }
 
     fn is_end_stream(&self) -> bool {
-        self.incoming.as_ref().is_none_or(Body::is_end_stream)
+        self.start.is_empty() && self.incoming.as_ref().is_none_or(Body::is_end_stream)
     }
 
     fn size_hint(&self) -> SizeHint {
-        self.incoming.as_ref().map_or_else(|| SizeHint::with_exact(0), Body::size_hint)
+        let start = self.start.len() as u64;
+        let rest = self.incoming.as_ref().map_or_else(|| SizeHint::with_exact(0), Body::size_hint);
+        let mut hint = SizeHint::new();
+        hint.set_lower(rest.lower().saturating_add(start));
+        if let Some(upper) = rest.upper() {
+            hint.set_upper(upper.saturating_add(start));
+        }
+        hint
     }
 }

@@ -44,11 +44,12 @@ impl Proxy {
         let tag = tags::address(&self.site, inbound.key);
         let remembering = move || {
             // Somebody else may have had an answer meanwhile.
-            if !pages.purged.has_come_since(mark) && !pages.store.has(&key, |_| true) {
-                pages.store.keep_failure(&key, status, ttl, tag.as_deref().as_slice());
+            if pages.purged.since(mark).is_some() || pages.store.has(&key, |_| true) {
+                return;
             }
-            if pages.purged.has_come_since(mark) {
-                pages.store.remove(&key);
+            let kept = pages.store.keep_failure(&key, status, ttl, tag.as_deref().as_slice(), mark.epoch);
+            if let Some(serial) = kept.filter(|_| pages.purged.since(mark).is_some()) {
+                pages.store.remove_version(&key, serial);
             }
         };
         // A panic in there was told already by its thread.

@@ -22,14 +22,14 @@ use super::storing::{Coming, Refused, is_about_the_request};
 use super::{Ask, Proxy, failed, finish, prepare, strip};
 use crate::rules::Applied;
 use crate::serve::body::Body;
-use crate::serve::origin::{Fault, Outgoing};
+use crate::serve::origin::Fault;
 use crate::serve::reply;
 
 impl Proxy {
     /// Asks for the whole response, or whether the stored one is still right: whatever the client has already, others may have
     /// nothing.
     pub(super) async fn fetch(self: &Arc<Self>, inbound: Inbound<'_>, mut ask: Ask) -> Response<Body> {
-        let mark = self.pages.purged.mark(inbound.key.address().as_bytes());
+        let mark = self.pages.mark(inbound.key.address());
         let (target, peer) = (inbound.target(), inbound.peer());
         loop {
             let mut asked = inbound.forwarded_fields();
@@ -38,7 +38,7 @@ impl Proxy {
                 part.ask(&mut asked);
             }
             let requested = SystemTime::now();
-            let response = match self.origins.send(Outgoing::get(&target, asked, &peer)).await {
+            let response = match self.origins.send(inbound.outgoing(&target, asked, &peer)).await {
                 Ok(response) => response,
                 Err(fault) => return self.without_origin(inbound, ask, &fault, mark).await,
             };
@@ -49,10 +49,7 @@ impl Proxy {
             let outcome = validation::interpret(told, &candidates(ask.stored.as_deref()));
             match (outcome, ask.stored.take()) {
                 (validation::Outcome::Updates(_), Some(stored)) => {
-                    let stored = self.confirmed(inbound, stored, &head.headers, exchange);
-                    if let Some(kind) = self.pages.purged.since(mark) {
-                        self.pages.catch_up(&stored.key, kind);
-                    }
+                    let stored = self.confirmed(inbound, stored, &head.headers, Asked { applied, exchange, mark });
                     let status = CacheStatus::forwarded(ask.why).forward_status(head.status);
                     match self.hit(inbound, *stored, status).await {
                         Ok(response) => return response,
@@ -77,10 +74,14 @@ impl Proxy {
                         Some(part) if answer.status() == StatusCode::PARTIAL_CONTENT => {
                             self.receive_part(inbound, ask, part, answer, Asked { applied, exchange, mark }).await
                         }
-                        // It is of the range alone.
-                        Some(_) if answer.status() == StatusCode::RANGE_NOT_SATISFIABLE => {
+                        // It is of the range alone that was asked for.
+                        Some(part) if answer.status() == StatusCode::RANGE_NOT_SATISFIABLE => {
                             let status = CacheStatus::forwarded(ask.why).detail("range");
-                            self.passed(&inbound.parts.method, answer, status)
+                            if part.is_all() {
+                                self.passed(&inbound.parts.method, answer, status)
+                            } else {
+                                self.pass(inbound, status, None).await
+                            }
                         }
                         _ => self.receive(inbound, ask, answer, Asked { applied, exchange, mark }).await,
                     };
@@ -120,21 +121,21 @@ impl Proxy {
         inbound: Inbound<'_>,
         mut stored: Box<Stored>,
         answer: &HeaderMap,
-        exchange: Exchange,
+        asked: Asked<'_>,
     ) -> Box<Stored> {
         let fields = update::updated(&stored.found.head.fields, answer);
-        self.renew(inbound, &mut stored, fields, exchange);
+        self.renew(inbound, &mut stored, fields, asked);
         stored
     }
 
     /// Gives a stored response other fields, and what follows from them, or removes it where it may no longer be kept.
-    fn renew(&self, inbound: Inbound<'_>, stored: &mut Stored, mut fields: HeaderMap, exchange: Exchange) {
+    pub(super) fn renew(&self, inbound: Inbound<'_>, stored: &mut Stored, mut fields: HeaderMap, asked: Asked<'_>) {
         let status = stored.found.head.status;
         let applied = strip(inbound.decision, status, &mut fields);
-        match self.judge(inbound, &applied, (status, &fields), exchange) {
-            Ok(storable) => return self.pages.renew(stored, fields, &storable),
+        match self.judge(inbound, &applied, (status, &fields), asked.exchange) {
+            Ok(storable) => return self.pages.renew(stored, fields, &storable, asked.mark),
             Err(why) if why.is_of_request() => {}
-            Err(_) => self.pages.store.remove(&stored.key),
+            Err(_) => self.pages.store.remove_found(&stored.key, &stored.found),
         }
         stored.found.head.fields = fields;
     }
@@ -145,14 +146,13 @@ impl Proxy {
         inbound: Inbound<'_>,
         mut stored: Box<Stored>,
         answer: &Response<Incoming>,
-        requested: SystemTime,
+        asked: Asked<'_>,
     ) {
-        let exchange = Exchange { requested, received: SystemTime::now() };
         let length = Some(stored.length());
         match update::effect_of_head(&stored.found.head.fields, length, answer.status(), answer.headers()) {
             HeadEffect::None => {}
-            HeadEffect::Updated(fields) => self.renew(inbound, &mut stored, fields, exchange),
-            HeadEffect::Outdated => self.pages.store.remove(&stored.key),
+            HeadEffect::Updated(fields) => self.renew(inbound, &mut stored, fields, asked),
+            HeadEffect::Outdated => self.pages.store.remove_found(&stored.key, &stored.found),
         }
     }
 
@@ -183,7 +183,7 @@ impl Proxy {
                     return arranged(inbound, head.status, head.headers, Body::empty(), asked.exchange);
                 }
                 let forward_status = head.status;
-                let coming = Coming { head, incoming, storable, length, range: None, forward_status };
+                let coming = Coming { head, incoming, storable, length, range: None, skipped: 0, forward_status };
                 return self.store(inbound, ask, coming, asked).await;
             }
             Err(why) => why,
@@ -195,7 +195,7 @@ impl Proxy {
         }
         let is_replaced = !reuse::is_failure(head.status) && !is_of_request;
         if let Some(stored) = ask.stored.filter(|_| is_replaced) {
-            self.pages.store.remove(&stored.key);
+            self.pages.store.remove_found(&stored.key, &stored.found);
         }
         finish(&mut head.headers, head.version, &status.detail(why_not.as_str()));
         arranged(inbound, head.status, head.headers, Body::passed(incoming, timeout), asked.exchange)

@@ -8,7 +8,6 @@ use std::task::Poll;
 use std::time::Duration;
 
 use bytes::Bytes;
-use eyewall::Purge;
 use http_body_util::BodyExt as _;
 use hyper::body::Incoming;
 
@@ -113,14 +112,8 @@ impl Fill {
     }
 
     fn keep(&self) {
-        let Self { pages, key, answer, mark, intake, .. } = self;
-        let Some(pieces) = intake.pieces() else { return };
-        // What was made stale since is kept for its validator.
-        if pages.purged.since(*mark) != Some(Purge::Hard) {
-            pages.keep_as(key, answer, Kind::Response(answer.terms), &pieces);
-        }
-        if let Some(kind) = pages.purged.since(*mark) {
-            pages.catch_up(key, kind);
+        if let Some(pieces) = self.intake.pieces() {
+            self.pages.keep_as(&self.key, &self.answer, Kind::Response(self.answer.terms), &pieces, self.mark);
         }
     }
 

@@ -7,10 +7,10 @@
 //! ```
 
 use std::collections::HashMap;
-use std::collections::hash_map::Entry;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
+use eyewall::Epoch;
 use tokio::sync::watch;
 
 use super::answer::Answer;
@@ -22,6 +22,8 @@ pub(crate) struct Flights {
 }
 
 struct Flight {
+    /// The volume's when the flight began.
+    epoch: Option<Epoch>,
     stage: watch::Sender<Stage>,
 }
 
@@ -69,19 +71,17 @@ impl Flights {
         self.running.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    pub(crate) fn join(self: &Arc<Self>, key: &[u8]) -> Joined {
-        match self.running().entry(key.to_vec()) {
-            Entry::Occupied(flight) => {
-                let stage = flight.get().stage.subscribe();
-                let is_late = !matches!(*stage.borrow(), Stage::Asking);
-                Joined::Follow(Waiting { stage, is_late })
-            }
-            Entry::Vacant(place) => {
-                let flight = Arc::new(Flight { stage: watch::Sender::new(Stage::Asking) });
-                place.insert(Arc::clone(&flight));
-                Joined::Lead(Ticket { flights: Arc::clone(self), key: key.to_vec(), flight })
-            }
+    /// `epoch` is the volume's present one. Who comes behind a purge, whatever that meant, doesn't join who came before it.
+    pub(crate) fn join(self: &Arc<Self>, key: &[u8], epoch: Option<Epoch>) -> Joined {
+        let mut running = self.running();
+        if let Some(flight) = running.get(key).filter(|flight| flight.epoch == epoch) {
+            let stage = flight.stage.subscribe();
+            let is_late = !matches!(*stage.borrow(), Stage::Asking);
+            return Joined::Follow(Waiting { stage, is_late });
         }
+        let flight = Arc::new(Flight { epoch, stage: watch::Sender::new(Stage::Asking) });
+        running.insert(key.to_vec(), Arc::clone(&flight));
+        Joined::Lead(Ticket { flights: Arc::clone(self), key: key.to_vec(), flight })
     }
 
     /// How many there are.
@@ -93,11 +93,6 @@ impl Flights {
     pub(crate) fn leave(&self, key: &[u8]) {
         let is_of_key = |other: &[u8]| other.strip_prefix(key).is_some_and(|rest| rest.is_empty() || rest[0] == b' ');
         self.running().retain(|other, _| !is_of_key(other));
-    }
-
-    /// Who asks from now on for anything starts anew.
-    pub(crate) fn leave_all(&self) {
-        self.running().clear();
     }
 }
 

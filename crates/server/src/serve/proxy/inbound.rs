@@ -2,15 +2,16 @@
 
 use std::net::IpAddr;
 
+use bytes::Bytes;
 use eyewall_http::field::cache_control::RequestDirectives;
 use http::request::Parts;
-use http::{HeaderMap, HeaderValue, Uri};
+use http::{HeaderMap, HeaderValue, Method, Uri};
 
 use crate::config::Site;
 use crate::key::CacheKey;
 use crate::rules::Decision;
 use crate::serve::fields;
-use crate::serve::origin::Peer;
+use crate::serve::origin::{Outgoing, Peer, RequestBody};
 
 /// What came, under which key its answer is, and what the site's rules say of it.
 #[derive(Clone, Copy)]
@@ -19,6 +20,8 @@ pub(super) struct Inbound<'a> {
     pub(super) key: &'a CacheKey,
     pub(super) decision: Decision<'a>,
     pub(super) client: IpAddr,
+    /// What is asked about, of a QUERY.
+    pub(super) content: Option<&'a Bytes>,
 }
 
 /// The same without what it was lent, for what goes on when the request is answered.
@@ -26,21 +29,23 @@ pub(super) struct Kept {
     parts: Parts,
     key: CacheKey,
     client: IpAddr,
+    content: Option<Bytes>,
 }
 
 impl Kept {
     pub(super) fn inbound<'a>(&'a self, site: &'a Site) -> Inbound<'a> {
-        Inbound::new(site, &self.parts, &self.key, self.client)
+        Inbound { content: self.content.as_ref(), ..Inbound::new(site, &self.parts, &self.key, self.client) }
     }
 }
 
 impl<'a> Inbound<'a> {
     pub(super) fn new(site: &'a Site, parts: &'a Parts, key: &'a CacheKey, client: IpAddr) -> Self {
-        Self { parts, key, decision: site.rules.of_request(key, parts), client }
+        Self { parts, key, decision: site.rules.of_request(key, parts), client, content: None }
     }
 
     pub(super) fn kept(&self) -> Kept {
-        Kept { parts: self.parts.clone(), key: self.key.clone(), client: self.client }
+        let content = self.content.cloned();
+        Kept { parts: self.parts.clone(), key: self.key.clone(), client: self.client, content }
     }
 
     pub(super) fn fields(&self) -> &'a HeaderMap {
@@ -62,6 +67,17 @@ impl<'a> Inbound<'a> {
     /// The client as the origin is told of it: by the host that the key has.
     pub(super) fn peer(&self) -> Peer {
         Peer { address: self.client, is_secure: false, host: HeaderValue::from_str(self.key.authority()).ok() }
+    }
+
+    /// The method by which the origin is asked for what may be stored.
+    pub(super) fn method(&self) -> Method {
+        if self.content.is_some() { Method::QUERY } else { Method::GET }
+    }
+
+    /// The request by which the origin is asked for it, with these fields.
+    pub(super) fn outgoing<'o>(&self, target: &'o Uri, fields: HeaderMap, peer: &'o Peer) -> Outgoing<'o> {
+        let body = self.content.map_or_else(RequestBody::empty, |content| RequestBody::whole(content.clone()));
+        Outgoing { method: self.method(), target, fields, body, peer: Some(peer) }
     }
 
     /// The fields as the origin gets them.

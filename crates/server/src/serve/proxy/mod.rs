@@ -28,6 +28,7 @@ mod passes;
 mod policy;
 mod purge;
 mod purged;
+mod query;
 mod signpost;
 mod storing;
 pub(crate) mod tags;
@@ -46,7 +47,7 @@ use http_body::Body as _;
 use hyper::body::Incoming;
 
 use super::body::Body;
-use super::origin::{Fault, Origins, asked_protocol};
+use super::origin::{Fault, Origins, RequestBody, asked_protocol};
 use super::{NAME, fields, reply};
 use crate::config::Site;
 use crate::key::CacheKey;
@@ -113,19 +114,28 @@ impl Proxy {
         key: &CacheKey,
         client: IpAddr,
     ) -> Response<Body> {
-        let has_body = !request.body().is_end_stream();
-        if has_body || !reuse::is_answerable(request.method()) || asked_protocol(request.headers()).is_some() {
-            return self.forward(request, key, client).await;
+        let (parts, incoming) = request.into_parts();
+        let body = RequestBody::streamed(incoming, &parts);
+        if asked_protocol(&parts.headers).is_none() {
+            if parts.method == Method::QUERY {
+                return self.answer_query(parts, body, key, client).await;
+            }
+            if reuse::is_answerable(&parts.method) && body.is_end_stream() {
+                return self.answer_inbound(Inbound::new(&self.site, &parts, key, client)).await;
+            }
         }
-        let (parts, _) = request.into_parts();
-        let inbound = Inbound::new(&self.site, &parts, key, client);
+        self.forward(Request::from_parts(parts, body), key, client).await
+    }
+
+    /// Answers what may be answered from the cache.
+    async fn answer_inbound(self: &Arc<Self>, inbound: Inbound<'_>) -> Response<Body> {
         match inbound.decision.bypass {
             Some(rule) => self.pass(inbound, CacheStatus::forwarded(Forward::Bypass).detail(rule), None).await,
             None => self.answer_from_cache(inbound).await,
         }
     }
 
-    /// Answers a GET or a HEAD.
+    /// Answers a GET, a HEAD or a QUERY.
     async fn answer_from_cache(self: &Arc<Self>, inbound: Inbound<'_>) -> Response<Body> {
         if self.pages.store.has_failed() {
             return self.pass(inbound, CacheStatus::forwarded(Forward::UriMiss).detail("volume-failed"), None).await;
@@ -143,7 +153,8 @@ impl Proxy {
             return self.pass(inbound, CacheStatus::forwarded(ask.why).detail("head"), ask.stored).await;
         }
         if ask.stored.is_none() && inbound.fields().contains_key(RANGE) {
-            ask.part = Part::of(inbound.fields(), &self.pages).filter(|_| !self.pages.passes.contains(key));
+            let may_be_part = inbound.parts.method == Method::GET && !self.pages.passes.contains(key);
+            ask.part = Part::of(inbound.fields(), &self.pages).filter(|_| may_be_part);
             if ask.part.is_none() {
                 return self.pass(inbound, CacheStatus::forwarded(ask.why).detail("range"), None).await;
             }
@@ -201,7 +212,7 @@ impl Proxy {
         }
         let mut flight_key = ask.flight_key.clone();
         for _ in 0..TURNS {
-            let waiting = match self.pages.flights.join(&flight_key) {
+            let waiting = match self.pages.join(&flight_key) {
                 Joined::Lead(ticket) => {
                     // Another flight may have landed between the look and the ticket.
                     if let Some(response) = self.stored_by_now(inbound).await {
@@ -260,7 +271,7 @@ impl Proxy {
 
     /// Validates behind the client's back, unless somebody does already.
     async fn refresh(self: &Arc<Self>, inbound: Inbound<'_>, flight_key: Vec<u8>) {
-        let Joined::Lead(ticket) = self.pages.flights.join(&flight_key) else { return };
+        let Joined::Lead(ticket) = self.pages.join(&flight_key) else { return };
         let key = inbound.key.as_bytes();
         let Selection::Stored(stored) = self.pages.select(key, inbound.fields()).await else { return };
         let (proxy, kept) = (Arc::clone(self), inbound.kept());

@@ -4,6 +4,7 @@ use std::sync::Arc;
 use std::time::{Duration, SystemTime};
 
 use bytes::Bytes;
+use eyewall::Purge;
 use eyewall_http::field::cache_status::CACHE_STATUS;
 use eyewall_http::field::vary::Vary;
 use eyewall_http::selecting;
@@ -14,12 +15,12 @@ use http::{HeaderMap, StatusCode};
 
 use super::answer::{Answer, Variant};
 use super::fill::generation;
-use super::flight::Flights;
+use super::flight::{Flights, Joined};
 use super::fragments::Object;
 use super::fragments::layout::Layout;
 use super::fragments::run::Runs;
 use super::passes::Passes;
-use super::purged::Purged;
+use super::purged::{Mark, Purged};
 use super::signpost::Signpost;
 use crate::serve::head::{Head, Kind};
 use crate::serve::promptness::Promptness;
@@ -64,6 +65,11 @@ impl Pages {
     pub(crate) fn new(store: Arc<Store>) -> Self {
         let (flights, runs) = (Arc::default(), Arc::default());
         Self { store, flights, runs, passes: Passes::new(), purged: Purged::new(), promptness: Promptness::new() }
+    }
+
+    /// A flight for a key, or the one that there is.
+    pub(crate) fn join(&self, flight_key: &[u8]) -> Joined {
+        self.flights.join(flight_key, self.store.epoch())
     }
 
     /// Chooses among the stored responses of an address (RFC 9111, section 4.1).
@@ -115,7 +121,8 @@ impl Pages {
         signpost.name_lists().next().map_or(Selection::Nothing, |names| Selection::OtherVariants(names.to_vec()))
     }
 
-    async fn stored(self: &Arc<Self>, look: Look, address: &[u8], key: Vec<u8>) -> Option<Stored> {
+    /// The response under a key, which is of this address or of a variant of it.
+    pub(super) async fn stored(self: &Arc<Self>, look: Look, address: &[u8], key: Vec<u8>) -> Option<Stored> {
         let found = self.look(look, &key).await.found()?;
         Stored::new(address, key, found)
     }
@@ -130,31 +137,49 @@ impl Pages {
         tokio::task::spawn_blocking(move || look(&pages.store, &key)).await.unwrap_or(Looked::Nothing)
     }
 
-    /// Stores an answer, whose entry is of this kind and has this value. The key under which it is stored, unless it couldn't be.
-    pub(crate) fn keep_as(&self, key: &[u8], answer: &Answer, kind: Kind, value: &[Bytes]) -> Option<Vec<u8>> {
+    /// Stores an answer that was asked for at `mark`, whose entry is of this kind and has this value. The key under which it is
+    /// stored, unless it couldn't be or was purged hard since. After a soft purge it is stored as stale, for its validator.
+    pub(crate) fn keep_as(
+        &self,
+        key: &[u8],
+        answer: &Answer,
+        kind: Kind,
+        value: &[Bytes],
+        mark: Mark,
+    ) -> Option<Vec<u8>> {
+        if self.purged.since(mark) == Some(Purge::Hard) {
+            return None;
+        }
         let head = Head { kind, status: answer.status, fields: answer.fields.clone() };
         let times = times(&answer.terms);
         let tags: Vec<&str> = answer.tags.iter().map(String::as_str).collect();
-        let address_tags = answer.address_tag.as_deref();
-        let Some(variant) = &answer.variant else {
-            return self.store.keep(key, &head, value, times, &tags).then(|| key.to_vec());
+        let kept_key = match &answer.variant {
+            None => key.to_vec(),
+            Some(variant) => self.keep_signpost(key, answer, variant)?,
         };
-        let signpost_head = Head { kind: Kind::Signpost, status: StatusCode::OK, fields: HeaderMap::new() };
-        let mut variant_key = Vec::new();
-        self.store.change(key, &signpost_head, address_tags.as_slice(), |present| {
+        let serial = self.store.keep(&kept_key, &head, value, times, &tags, mark.epoch)?;
+        self.catch_up(&kept_key, serial, mark).then_some(kept_key)
+    }
+
+    /// Enters a variant in the list of those of its address; returns its key. What the list says is right whatever is purged, so
+    /// that it is of no earlier epoch.
+    fn keep_signpost(&self, key: &[u8], answer: &Answer, variant: &Variant) -> Option<Vec<u8>> {
+        let head = Head { kind: Kind::Signpost, status: StatusCode::OK, fields: HeaderMap::new() };
+        let mut variant_key = None;
+        self.store.change(key, &head, answer.address_tag.as_deref().as_slice(), |present| {
             let present = present.filter(|(head, _)| head.kind == Kind::Signpost);
             let mut signpost =
                 present.and_then(|(_, value)| Signpost::decode(value)).unwrap_or_else(|| Signpost::new(generation()));
-            variant_key = signpost.key_of(key, variant);
+            variant_key = Some(signpost.key_of(key, variant));
             signpost.add(variant.clone());
             signpost.encode()
         });
-        let is_kept = !variant_key.is_empty() && self.store.keep(&variant_key, &head, value, times, &tags);
-        is_kept.then_some(variant_key)
+        variant_key
     }
 
-    /// Gives a stored response other fields, on these terms; in the volume only while nothing else was stored in its place.
-    pub(crate) fn renew(&self, stored: &mut Stored, fields: HeaderMap, storable: &Storable) {
+    /// Gives a stored response other fields, on these terms, as the origin was asked about at `mark`; in the volume only while
+    /// nothing else was stored in its place.
+    pub(crate) fn renew(&self, stored: &mut Stored, fields: HeaderMap, storable: &Storable, mark: Mark) {
         let (terms, status) = (storable.terms, stored.found.head.status);
         stored.terms = terms;
         stored.found.is_stale = false;
@@ -163,7 +188,12 @@ impl Pages {
             _ => Kind::Response(terms),
         };
         stored.found.head = Head { kind, status, fields: without(fields, &storable.withheld) };
-        self.store.renew(&stored.key, &stored.found, times(&terms));
+        let is_renewed = self.store.renew(&stored.key, &stored.found, times(&terms), mark.epoch);
+        // What a hard purge of the address removes isn't renewed, or is removed behind it. What was stale already a soft one has
+        // left as it was.
+        if is_renewed && self.purged.since(mark).is_some() {
+            self.store.told(self.soften(&stored.key));
+        }
     }
 }
 

@@ -35,12 +35,13 @@ impl Proxy {
         let method = &inbound.parts.method;
         let (target, peer) = (inbound.target(), inbound.peer());
         let fields = inbound.forwarded_fields();
-        let requested = SystemTime::now();
-        match self.origins.send(Outgoing { method: method.clone(), ..Outgoing::get(&target, fields, &peer) }).await {
+        let (requested, mark) = (SystemTime::now(), self.pages.mark(inbound.key.address()));
+        match self.origins.send(Outgoing { method: method.clone(), ..inbound.outgoing(&target, fields, &peer) }).await {
             Ok(mut response) => {
-                prepare(inbound.decision, response.status(), response.headers_mut());
+                let applied = prepare(inbound.decision, response.status(), response.headers_mut());
                 if let Some(stored) = stored {
-                    self.heed(inbound, stored, &response, requested);
+                    let exchange = Exchange { requested, received: SystemTime::now() };
+                    self.heed(inbound, stored, &response, Asked { applied, exchange, mark });
                 }
                 self.passed(method, response, status)
             }
@@ -52,7 +53,7 @@ impl Proxy {
     /// for another protocol.
     pub(super) async fn forward(
         self: &Arc<Self>,
-        mut request: Request<Incoming>,
+        mut request: Request<RequestBody>,
         key: &CacheKey,
         client: IpAddr,
     ) -> Response<Body> {
@@ -65,10 +66,9 @@ impl Proxy {
             return ended_here(&parts.method);
         }
         let peer = inbound.peer();
-        let body = RequestBody::streamed(body, &parts);
         let outgoing =
             Outgoing { method: parts.method.clone(), target: &parts.uri, fields: asked, body, peer: Some(&peer) };
-        let (requested, mark) = (SystemTime::now(), self.pages.purged.mark(key.address().as_bytes()));
+        let (requested, mark) = (SystemTime::now(), self.pages.mark(key.address()));
         let answered = match (protocol, on_upgrade) {
             (Some(protocol), Some(on_upgrade)) => self.origins.upgrade(outgoing, protocol, on_upgrade).await,
             _ => self.origins.send(outgoing).await,
@@ -77,10 +77,10 @@ impl Proxy {
         match answered {
             Ok(response) if response.status() == StatusCode::SWITCHING_PROTOCOLS => response.map(|_| Body::empty()),
             Ok(mut response) => {
-                let is_first = !self.pages.purged.has_come_since(mark);
+                let is_first = !self.pages.may_be_purged_since(mark);
                 self.invalidate(inbound, response.status(), response.headers());
                 let applied = prepare(inbound.decision, response.status(), response.headers_mut());
-                let mark = self.pages.purged.mark(key.address().as_bytes());
+                let mark = self.pages.mark(key.address());
                 if is_first && inbound.decision.bypass.is_none() && self.is_answer_to_get(inbound, &response) {
                     let asked = Asked { applied, exchange: Exchange { requested, received: SystemTime::now() }, mark };
                     return self.receive(inbound, Ask::whole(key.as_bytes(), why), response, asked).await;

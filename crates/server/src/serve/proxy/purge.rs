@@ -1,17 +1,22 @@
 //! Purging what is stored of the responses of origins, and what is on its way to there.
 //!
-//! The order is the same in all of them: count ([`super::purged`]), let nobody join what is under way, then remove, or make
-//! stale. A request that comes behind that finds nothing of before; a fill of before sees the count.
+//! An address: count ([`super::purged`]), let nobody join what is under way, then remove, or make stale. A request that comes behind
+//! that finds nothing of before; a fill of before sees the count. All else the volume notes by itself, for fills
+//! and for those who would join them: by its epochs.
 
 use eyewall::Purge;
 
 use super::pages::Pages;
+use super::purged::Mark;
 use super::signpost::Signpost;
+use crate::key::queries_of;
 use crate::serve::head::Kind;
 use crate::serve::store::Meant;
 
 impl Pages {
     /// Purges all responses of an address. `tag` is what they carry where an address has several keys.
+    ///
+    /// Answers to QUERY are gone in either case: nobody knows how many there are, but where they begin.
     ///
     /// True: something was there under the address itself.
     ///
@@ -25,8 +30,9 @@ impl Pages {
             Purge::Hard => self.store.try_remove(key)?,
             Purge::Soft => self.soften(key)?,
         };
+        let had_queries = self.store.try_remove(queries_of(address).as_bytes())?;
         tag.map_or(Ok(()), |tag| self.store.purge(Meant::Tag(tag), kind))?;
-        Ok(was_there)
+        Ok(was_there || had_queries)
     }
 
     /// Purges what may be the responses of many addresses.
@@ -38,23 +44,36 @@ impl Pages {
         meant: impl IntoIterator<Item = Meant<'a>>,
         kind: Purge,
     ) -> eyewall::Result<()> {
-        self.purged.note_many(kind);
-        self.flights.leave_all();
         meant.into_iter().try_for_each(|meant| self.store.purge(meant, kind))
     }
 
-    /// What a purge that came while the entry of a key was stored, or renewed, makes of it.
-    pub(crate) fn catch_up(&self, key: &[u8], kind: Purge) {
-        match kind {
-            Purge::Hard => self.store.remove(key),
-            Purge::Soft => {
+    /// What was purged up to now.
+    pub(crate) fn mark(&self, address: &str) -> Mark {
+        self.purged.mark(address.as_bytes(), self.store.epoch())
+    }
+
+    /// Whether anything was purged since that may mean the address.
+    pub(crate) fn may_be_purged_since(&self, mark: Mark) -> bool {
+        self.purged.since(mark).is_some() || self.store.epoch() != mark.epoch
+    }
+
+    /// What a purge of the address that came while an entry of it was stored makes of it. False: it is gone.
+    pub(crate) fn catch_up(&self, key: &[u8], serial: u64, mark: Mark) -> bool {
+        match self.purged.since(mark) {
+            None => true,
+            Some(Purge::Hard) => {
+                self.store.remove_version(key, serial);
+                false
+            }
+            Some(Purge::Soft) => {
                 self.store.told(self.soften(key));
+                true
             }
         }
     }
 
     /// Makes the response of a key stale, or all of its variants. False: there is none.
-    fn soften(&self, key: &[u8]) -> eyewall::Result<bool> {
+    pub(super) fn soften(&self, key: &[u8]) -> eyewall::Result<bool> {
         let Some(found) = self.store.try_look(key)?.found() else { return Ok(false) };
         match found.head.kind {
             Kind::Response(_) | Kind::Fragmented(..) => self.store.soften(key, &found),

@@ -26,6 +26,10 @@ impl Signpost {
         Self { generation, variants: Vec::new() }
     }
 
+    pub(crate) fn generation(&self) -> u64 {
+        self.generation
+    }
+
     pub(crate) fn variants(&self) -> &[Variant] {
         &self.variants
     }

@@ -13,7 +13,7 @@ use eyewall_http::message::{self, Exchange};
 use eyewall_http::precondition::Role;
 use eyewall_http::storing::{self, NotStored, Storable};
 use http::header::{AGE, CONTENT_LENGTH, RANGE};
-use http::{HeaderMap, HeaderName, HeaderValue, Method, Response, StatusCode, Version, response};
+use http::{HeaderMap, HeaderName, HeaderValue, Response, StatusCode, Version, response};
 use hyper::body::Incoming;
 
 use super::answer::{Answer, Content};
@@ -84,6 +84,8 @@ pub(super) struct Coming {
     pub(super) length: Option<u64>,
     /// What of it comes, if not all.
     pub(super) range: Option<Range<u64>>,
+    /// How many bytes come before that.
+    pub(super) skipped: u64,
     /// What the origin said.
     pub(super) forward_status: StatusCode,
 }
@@ -101,7 +103,7 @@ impl Proxy {
             return Err(Refused::Rule);
         }
         // A HEAD renews what is stored for a GET, and a POST's answer is only asked about where it is that to a GET.
-        let request = message::Request { method: &Method::GET, fields: inbound.fields() };
+        let request = message::Request { method: &inbound.method(), fields: inbound.fields() };
         let policy = policy::with(&self.policy, &applied.overrides);
         let told = message::Response { status, fields };
         match storing::judge(request, told, exchange, &policy).map_err(Refused::Http)? {
@@ -144,12 +146,12 @@ impl Proxy {
         let came = match self.came(part, &head.headers, asked.exchange.received) {
             Came::Whole(fields) => {
                 let length = fields.get(CONTENT_LENGTH).and_then(|length| length.to_str().ok()?.parse().ok());
-                Some((fields, length, None))
+                Some((fields, length, None, 0))
             }
-            Came::Part(fields, range, length) => Some((fields, Some(length), Some(range))),
+            Came::Part { fields, range, skipped, length } => Some((fields, Some(length), Some(range), skipped)),
             Came::Nothing => None,
         };
-        if let Some((mut fields, length, range)) = came
+        if let Some((mut fields, length, range, skipped)) = came
             // The rules mean the whole response, of which this is a part.
             && let applied = strip(inbound.decision, StatusCode::OK, &mut fields)
             && let Ok(storable) = self.judge(inbound, &applied, (StatusCode::OK, &fields), asked.exchange)
@@ -158,7 +160,7 @@ impl Proxy {
             let forward_status = head.status;
             (head.status, head.headers) = (StatusCode::OK, fields);
             let asked = Asked { applied, ..asked };
-            let coming = Coming { head, incoming, storable, length, range, forward_status };
+            let coming = Coming { head, incoming, storable, length, range, skipped, forward_status };
             return self.store(inbound, ask, coming, asked).await;
         }
         // The next request for a range goes straight past the volume.
@@ -198,7 +200,9 @@ impl Proxy {
             address_tag: tags::address(&self.site, inbound.key),
             content,
         };
-        let length = coming.length.filter(|length| *length > whole_bytes_max && code == StatusCode::OK);
+        let is_part = coming.range.is_some();
+        let is_fragmented = |length: &u64| is_part || *length > whole_bytes_max && code == StatusCode::OK;
+        let length = coming.length.filter(is_fragmented);
         let object = length.and_then(|length| {
             let layout = self.pages.new_layout(length);
             Object::new(key.to_vec(), layout, &entry_head.fields, asked.exchange.received, tags.clone())
@@ -207,6 +211,10 @@ impl Proxy {
             let object = Arc::new(object);
             let answer = Arc::new(answer(Content::Fragments(Arc::clone(&object))));
             return self.store_in_fragments(inbound, ask, coming, (object, answer), asked);
+        }
+        // What comes for a part has a strong validator and a length.
+        if is_part {
+            return failed(&Fault::Broken, CacheStatus::forwarded(ask.why).forward_status(coming.forward_status));
         }
         let intake = Arc::new(Intake::default());
         let known = coming.length.filter(|length| *length <= whole_bytes_max);
@@ -254,7 +262,7 @@ impl Proxy {
         (object, answer): (Arc<Object>, Arc<Answer>),
         asked: Asked<'_>,
     ) -> Response<Body> {
-        let Coming { head, incoming, storable, range, forward_status, .. } = coming;
+        let Coming { head, incoming, storable, range, skipped, forward_status, .. } = coming;
         let reach = range.unwrap_or(0..object.length());
         let status = CacheStatus::forwarded(ask.why).forward_status(forward_status).stored(true);
         let Some(lead) = Opening::lead(&self.pages, &object, reach) else {
@@ -267,7 +275,7 @@ impl Proxy {
         let (code, fields, version) = (head.status, head.headers, head.version);
         let told = Told { code, fields, received: asked.exchange.received, version, status, left };
         let response = self.answer_on_its_way(inbound, Arc::clone(&object), told, Some(&lead));
-        let opening = Opening { answer, object, lead, mark: asked.mark, ticket: ask.ticket };
+        let opening = Opening { answer, object, lead, skipped, mark: asked.mark, ticket: ask.ticket };
         opening.start(Arc::clone(&self.pages), incoming, self.origins.timeouts().piece);
         response
     }

@@ -1,10 +1,11 @@
 //! The origin has another version by the time that a missing fragment is asked for, or nothing at all: versions are never mixed.
 
 use std::sync::Mutex;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::mpsc::channel;
 
 use super::evicted::evict;
-use super::is_whole;
+use super::{ask_range, is_whole};
 use crate::common::command::Volume;
 use crate::common::film::{Film, MIB, bytes};
 use crate::common::origin::{Origin, respond};
@@ -87,4 +88,43 @@ fn what_is_purged_while_it_comes_is_not_found_afterwards() {
     });
     release.send(()).unwrap();
     is_whole(&server.get("/film"), 2, LENGTH, "Eyewall; fwd=uri-miss; fwd-status=200; stored");
+}
+
+/// Gives a film in ranges; the fields of each answer but the first are `later`.
+fn with_later_fields(later: &'static str) -> Origin {
+    let count = AtomicUsize::new(0);
+    Origin::raw(move |asked, stream| {
+        let number = count.fetch_add(1, Ordering::SeqCst);
+        let fields = if number == 0 { "Cache-Control: max-age=60\r\nX-Kept: yes\r\nX-Part: 0" } else { later };
+        let (first, last) = asked.field("range").strip_prefix("bytes=").unwrap().split_once('-').unwrap();
+        let (first, end) = (first.parse().unwrap(), LENGTH.min(last.parse::<u64>().unwrap() + 1));
+        let range = format!("Content-Range: bytes {first}-{}/{LENGTH}", end - 1);
+        let fields = format!("{fields}\r\nETag: \"v1\"\r\n{range}");
+        respond(stream, 206, &fields, (end - first) as usize, &bytes(1, first..end));
+    })
+}
+
+#[test]
+fn a_part_that_comes_later_renews_the_head() {
+    let origin = with_later_fields("Cache-Control: max-age=3600\r\nX-Part: 1");
+    let volume = Volume::sized("32M");
+    let server = serve(&volume, &origin);
+    let first = ask_range(&server, "0-9");
+    assert_eq!((first.status, first.field("x-part")), (206, "0"));
+    assert_eq!(ask_range(&server, "3000000-3000009").status, 206);
+    let hit = ask_range(&server, "0-9");
+    assert!(hit.is_hit(), "{hit:?}");
+    assert_eq!((hit.field("x-part"), hit.field("x-kept"), hit.field("cache-control")), ("1", "yes", "max-age=3600"));
+    let left: u64 = hit.cache().rsplit_once("ttl=").unwrap().1.parse().unwrap();
+    assert!(left > 60, "{left}");
+}
+
+#[test]
+fn a_part_that_may_not_be_stored_takes_the_head_away() {
+    let origin = with_later_fields("Cache-Control: no-store");
+    let volume = Volume::sized("32M");
+    let server = serve(&volume, &origin);
+    assert_eq!(ask_range(&server, "0-9").status, 206);
+    assert_eq!(ask_range(&server, "3000000-3000009").status, 206);
+    assert!(!ask_range(&server, "0-9").is_hit());
 }

@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::time::SystemTime;
 
 use eyewall_http::field::cache_status::{CacheStatus, Forward};
-use eyewall_http::field::range::{ByteRanges, ContentRange};
+use eyewall_http::field::range::{ByteRanges, ContentRange, RangeSpec};
 use eyewall_http::partial::Gathered;
 use eyewall_http::precondition::Role;
 use eyewall_http::ranges::Served;
@@ -31,12 +31,26 @@ use crate::serve::reply::{self, Arranged};
 /// A stored body whose first bytes can't be had in parts: the origin is to be asked for all of it.
 pub(in crate::serve::proxy) struct Unusable;
 
-/// What the origin is asked for where a client wants a range of something that isn't stored: whole fragments.
+/// What the origin is asked for where a client wants ranges of something that isn't stored: the fragments of the first of them.
+/// Those of the others are asked for when they are wanted, as the length is known then.
 #[derive(Debug, Clone, Copy)]
 pub(in crate::serve::proxy) struct Part {
-    start: u64,
-    end: Option<u64>,
+    place: Place,
+    fragment_bytes: u32,
+    /// Whether the client wants more than this.
+    has_more: bool,
 }
+
+#[derive(Debug, Clone, Copy)]
+enum Place {
+    /// From the start of a fragment to the end of one, or to the end of all.
+    From(u64, Option<u64>),
+    /// So many bytes at the end, nearly a fragment more than are wanted: one begins among these.
+    End(u64),
+}
+
+/// A request for more ranges goes past the volume: each may cost the origin a request.
+const RANGES_MAX: usize = 8;
 
 /// A stored response in fragments, as a request gets it.
 pub(in crate::serve::proxy) struct Told {
@@ -50,18 +64,35 @@ pub(in crate::serve::proxy) struct Told {
 }
 
 impl Part {
-    /// None where the request has no range, or several, or one that counts from the end: such a request goes past the volume.
+    /// None where the request has no range, or too many, or asks for the last no bytes: such a request goes past the volume.
     pub(in crate::serve::proxy) fn of(request: &HeaderMap, pages: &Pages) -> Option<Self> {
         let ranges = ByteRanges::of(request)?;
-        let [range] = ranges.specs() else { return None };
-        let (start, end) = widened(*range, fragment_bytes(pages.store.entry_bytes_max()))?;
-        Some(Self { start, end })
+        let (first, others) = ranges.specs().split_first()?;
+        let fragment_bytes = fragment_bytes(pages.store.entry_bytes_max());
+        let place = match *first {
+            RangeSpec::Suffix(0) => return None,
+            RangeSpec::Suffix(length) => Place::End(length.saturating_add(u64::from(fragment_bytes) - 1)),
+            RangeSpec::From(_) | RangeSpec::FromTo(..) => {
+                let (start, end) = widened(*first, fragment_bytes)?;
+                Place::From(start, end)
+            }
+        };
+        (others.len() < RANGES_MAX).then_some(Self { place, fragment_bytes, has_more: !others.is_empty() })
+    }
+
+    /// Whether the client wants nothing else.
+    pub(in crate::serve::proxy) fn is_all(self) -> bool {
+        !self.has_more
     }
 
     /// The `Range` that asks for it.
     pub(in crate::serve::proxy) fn ask(self, request: &mut HeaderMap) {
-        let end = self.end.map_or_else(String::new, |end| (end - 1).to_string());
-        if let Ok(value) = HeaderValue::try_from(format!("bytes={}-{end}", self.start)) {
+        let range = match self.place {
+            Place::From(start, None) => format!("bytes={start}-"),
+            Place::From(start, Some(end)) => format!("bytes={start}-{}", end - 1),
+            Place::End(length) => format!("bytes=-{length}"),
+        };
+        if let Ok(value) = HeaderValue::try_from(range) {
             request.insert(RANGE, value);
         }
     }
@@ -71,11 +102,14 @@ impl Part {
         let ContentRange::Satisfied { range, complete_length: Some(length) } = ContentRange::of(fields)? else {
             return None;
         };
-        let end = self.end.map_or(length, |end| end.min(length));
-        if range != (self.start..end) {
+        let expected = match self.place {
+            Place::From(start, end) => start..end.map_or(length, |end| end.min(length)),
+            Place::End(wanted) => length.saturating_sub(wanted)..length,
+        };
+        if range != expected {
             return None;
         }
-        Gathered::of(StatusCode::PARTIAL_CONTENT, fields, end - self.start, true, received)
+        Gathered::of(StatusCode::PARTIAL_CONTENT, fields, range.end - range.start, true, received)
     }
 }
 
@@ -96,8 +130,9 @@ const FRAGMENTS_LOOKED_AT: usize = 16;
 pub(in crate::serve::proxy) enum Came {
     /// All of a small representation: it is as if the origin had answered by 200 with these fields.
     Whole(HeaderMap),
-    /// A part of a large one, with the fields of its 200.
-    Part(HeaderMap, std::ops::Range<u64>, u64),
+    /// A part of a large one, from the start of a fragment on, behind bytes that are skipped. With the fields and the length of
+    /// its 200.
+    Part { fields: HeaderMap, range: std::ops::Range<u64>, skipped: u64, length: u64 },
     /// Nothing that could be stored.
     Nothing,
 }
@@ -112,7 +147,8 @@ impl Proxy {
         match gathered.pieces().ranges() {
             [range] if *range == (0..length) && is_small => Came::Whole(fields),
             [range] if length <= self.object_bytes_max() && strong::if_range(&fields, received).is_some() => {
-                Came::Part(fields, range.clone(), length)
+                let start = range.start.next_multiple_of(part.fragment_bytes.into());
+                Came::Part { fields, range: start..range.end, skipped: start - range.start, length }
             }
             _ => Came::Nothing,
         }
@@ -184,6 +220,8 @@ pub(in crate::serve::proxy) struct Opening {
     pub(in crate::serve::proxy) answer: Arc<Answer>,
     pub(in crate::serve::proxy) object: Arc<Object>,
     pub(in crate::serve::proxy) lead: Lead,
+    /// How many bytes come before its reach.
+    pub(in crate::serve::proxy) skipped: u64,
     pub(in crate::serve::proxy) mark: Mark,
     pub(in crate::serve::proxy) ticket: Option<Ticket>,
 }
@@ -200,33 +238,26 @@ impl Opening {
     /// Stores the head, then what comes.
     pub(in crate::serve::proxy) fn start(self, pages: Arc<Pages>, incoming: Incoming, timeout: std::time::Duration) {
         tokio::spawn(async move {
-            let Self { answer, object, lead, mark, ticket } = self;
+            let Self { answer, object, lead, skipped, mark, ticket } = self;
             let (head_pages, head_object) = (Arc::clone(&pages), Arc::clone(&object));
             let kept = tokio::task::spawn_blocking(move || head_pages.open(&head_object, &answer, mark));
             let is_kept = kept.await.unwrap_or(false);
             // Who asks from now on finds the head.
             drop(ticket);
-            Inflow { pages, object, lead, mark, is_kept }.run(Pieces::new(incoming, timeout), 0).await;
+            Inflow { pages, object, lead, mark, is_kept }.run(Pieces::new(incoming, timeout), skipped).await;
         });
     }
 }
 
 impl Pages {
-    /// Stores the head of a body, unless a purge has come since it was asked for.
+    /// Stores the head of a body, unless a hard purge has come since it was asked for.
     fn open(&self, object: &Object, answer: &Answer, mark: Mark) -> bool {
-        if self.purged.has_come_since(mark) {
-            return false;
-        }
         let kind = Kind::Fragmented(answer.terms, object.layout);
-        let kept = self.keep_as(&object.address, answer, kind, &[bytes::Bytes::new()]);
+        let kept = self.keep_as(&object.address, answer, kind, &[bytes::Bytes::new()], mark);
         let is_kept = kept.is_some();
         if let Some(key) = kept {
             // It is stored once.
             let _ = object.head_key.set(key);
-        }
-        if self.purged.has_come_since(mark) {
-            self.store.remove(&object.address);
-            return false;
         }
         is_kept
     }

@@ -5,7 +5,9 @@ use std::sync::Arc;
 use std::time::SystemTime;
 
 use bytes::{Buf as _, Bytes};
+use eyewall::Purge;
 use eyewall_http::field::range::{self, ContentRange};
+use eyewall_http::message::Exchange;
 use eyewall_http::partial::Gathered;
 use eyewall_http::{reuse, validation};
 use http::header::{IF_RANGE, RANGE};
@@ -15,12 +17,14 @@ use hyper::body::Incoming;
 use super::layout::key_of;
 use super::run::Lead;
 use super::{Lack, Object};
-use crate::serve::origin::{Fault, Outgoing};
+use crate::serve::origin::Fault;
+use crate::serve::proxy::fetch::Asked;
 use crate::serve::proxy::fill::Pieces;
 use crate::serve::proxy::inbound::{Inbound, Kept};
 use crate::serve::proxy::pages::Pages;
 use crate::serve::proxy::purged::Mark;
 use crate::serve::proxy::{Proxy, prepare};
+use crate::serve::store::Store;
 
 /// When nobody reads any more, what is left of a body is still taken if it is no more than this.
 const NEARLY_ALL_BYTES: u64 = 8 << 20;
@@ -28,8 +32,8 @@ const NEARLY_ALL_BYTES: u64 = 8 << 20;
 /// Asks the origin for a run of what is stored, and takes it in.
 pub(super) async fn fetch(proxy: Arc<Proxy>, request: Arc<Kept>, object: Arc<Object>, lead: Lead) {
     let inbound = request.inbound(&proxy.site);
-    let mark = proxy.pages.purged.mark(inbound.key.address().as_bytes());
-    match proxy.more(inbound, &object, &lead).await {
+    let mark = proxy.pages.mark(inbound.key.address());
+    match proxy.more(inbound, &object, &lead, mark).await {
         Ok((incoming, skipped)) => {
             let pieces = Pieces::new(incoming, proxy.origins.timeouts().piece);
             let inflow = Inflow { pages: Arc::clone(&proxy.pages), object, lead, mark, is_kept: true };
@@ -47,8 +51,15 @@ pub(super) async fn fetch(proxy: Arc<Proxy>, request: Arc<Kept>, object: Arc<Obj
 }
 
 impl Proxy {
-    /// The body of the origin's answer, and how many of its bytes come before the run.
-    async fn more(&self, inbound: Inbound<'_>, object: &Object, lead: &Lead) -> Result<(Incoming, u64), Lack> {
+    /// The body of the origin's answer, and how many of its bytes come before the run. What its head says is of all that is
+    /// stored (RFC 9111, section 3.4).
+    async fn more(
+        self: &Arc<Self>,
+        inbound: Inbound<'_>,
+        object: &Object,
+        lead: &Lead,
+        mark: Mark,
+    ) -> Result<(Incoming, u64), Lack> {
         let reach = lead.reach();
         let mut asked = inbound.forwarded_fields();
         validation::make_conditional(&mut asked, &[]);
@@ -58,15 +69,34 @@ impl Proxy {
         asked.insert(RANGE, wanted);
         asked.insert(IF_RANGE, validator);
         let (target, peer) = (inbound.target(), inbound.peer());
-        let mut response = self.origins.send(Outgoing::get(&target, asked, &peer)).await.map_err(Lack::Fault)?;
-        prepare(inbound.decision, response.status(), response.headers_mut());
-        let skipped = fitting(object, lead, &response)?;
+        let requested = SystemTime::now();
+        let mut response = self.origins.send(inbound.outgoing(&target, asked, &peer)).await.map_err(Lack::Fault)?;
+        let applied = prepare(inbound.decision, response.status(), response.headers_mut());
+        let exchange = Exchange { requested, received: SystemTime::now() };
+        let (part, skipped) = fitting(object, lead, &response, exchange.received)?;
+        self.renew_head(inbound, object, &part, Asked { applied, exchange, mark }).await;
         Ok((response.into_body(), skipped))
+    }
+
+    /// Gives the stored head of a body the fields of a part of it, unless another has taken its place.
+    async fn renew_head(self: &Arc<Self>, inbound: Inbound<'_>, object: &Object, part: &Gathered, asked: Asked<'_>) {
+        let Some(key) = object.head_key.get() else { return };
+        let Some(mut stored) = self.pages.stored(Store::look, &object.address, key.clone()).await else { return };
+        // What was stored since of the same body may have other fields by now.
+        let present = stored.object().filter(|present| present.layout == object.layout);
+        if let Some(combined) = present.and_then(|present| present.gathered.combined(part)) {
+            self.renew(inbound, &mut stored, combined.fields().clone(), asked);
+        }
     }
 }
 
-/// How many bytes of an answer come before the run, if the rest is that of the object.
-fn fitting(object: &Object, lead: &Lead, response: &Response<Incoming>) -> Result<u64, Lack> {
+/// What part of the object an answer brings, if it is of the object, and how many of its bytes come before the run.
+fn fitting(
+    object: &Object,
+    lead: &Lead,
+    response: &Response<Incoming>,
+    received: SystemTime,
+) -> Result<(Gathered, u64), Lack> {
     let (status, fields, reach) = (response.status(), response.headers(), lead.reach());
     if reuse::is_failure(status) {
         return Err(Lack::Fault(Fault::Broken));
@@ -82,8 +112,9 @@ fn fitting(object: &Object, lead: &Lead, response: &Response<Incoming>) -> Resul
         // It tells of this request, or of the origin's trouble: the object may be as it was.
         _ => return Err(Lack::Fault(Fault::Broken)),
     };
-    let newer = Gathered::of(status, fields, bytes, true, SystemTime::now());
-    newer.and_then(|newer| object.gathered.combined(&newer)).map(|_| skipped).ok_or(Lack::Changed)
+    let part = Gathered::of(status, fields, bytes, true, received);
+    let part = part.filter(|part| object.gathered.combined(part).is_some()).ok_or(Lack::Changed)?;
+    Ok((part, skipped))
 }
 
 /// Bytes that come in for a run.
@@ -132,7 +163,7 @@ impl Inflow {
 
     /// False if it isn't worth to go on: nobody reads any more, and what is left can be asked for when it is wanted.
     async fn fragment_is_here(&mut self, number: u64, left: u64) -> bool {
-        self.is_kept = self.is_kept && !self.pages.purged.has_come_since(self.mark);
+        self.is_kept = self.is_kept && self.pages.purged.since(self.mark) != Some(Purge::Hard);
         let pieces = self.lead.pieces();
         if self.is_kept && self.keep(number, pieces).await {
             self.lead.let_go();
@@ -143,10 +174,10 @@ impl Inflow {
     }
 
     async fn keep(&self, number: u64, pieces: Vec<Bytes>) -> bool {
-        let (pages, object) = (Arc::clone(&self.pages), Arc::clone(&self.object));
+        let (pages, object, begun) = (Arc::clone(&self.pages), Arc::clone(&self.object), self.mark.epoch);
         let kept = tokio::task::spawn_blocking(move || {
             pages.has_fragment(&object, number)
-                || pages.keep_fragment(&key_of(&object.prefix, number), &pieces, &object.tags)
+                || pages.keep_fragment(&key_of(&object.prefix, number), &pieces, &object.tags, begun)
         });
         kept.await.unwrap_or(false)
     }

@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use bytes::Bytes;
+use eyewall::Purge;
 
 use super::layout::{Layout, key_of};
 use crate::serve::head::Kind;
@@ -44,8 +45,8 @@ impl Keeping {
     pub(in crate::serve::proxy) async fn take(mut self, mut piece: Bytes) -> Self {
         let fragment_bytes = u64::from(self.layout.fragment_bytes);
         self.layout.length += piece.len() as u64;
-        self.is_kept =
-            self.is_kept && self.layout.length <= self.bytes_max && !self.pages.purged.has_come_since(self.mark);
+        let is_purged = || self.pages.purged.since(self.mark) == Some(Purge::Hard);
+        self.is_kept = self.is_kept && self.layout.length <= self.bytes_max && !is_purged();
         while self.is_kept && !piece.is_empty() {
             let taken = piece.split_to(piece.len().min((fragment_bytes - self.pending_bytes) as usize));
             self.pending_bytes += taken.len() as u64;
@@ -63,11 +64,11 @@ impl Keeping {
     }
 
     async fn store(mut self) -> Self {
-        let (pages, answer) = (Arc::clone(&self.pages), Arc::clone(&self.answer));
+        let (pages, answer, begun) = (Arc::clone(&self.pages), Arc::clone(&self.answer), self.mark.epoch);
         let (key, pieces) = (key_of(&self.prefix, self.number), std::mem::take(&mut self.pending));
         self.pending_bytes = 0;
         self.number += 1;
-        let kept = tokio::task::spawn_blocking(move || pages.keep_fragment(&key, &pieces, &answer.tags));
+        let kept = tokio::task::spawn_blocking(move || pages.keep_fragment(&key, &pieces, &answer.tags, begun));
         self.is_kept = kept.await.unwrap_or(false);
         self
     }
@@ -83,12 +84,7 @@ impl Keeping {
         // A panic in there was told already by its thread.
         let _ = tokio::task::spawn_blocking(move || {
             let Self { pages, address, answer, mark, layout, .. } = self;
-            if !pages.purged.has_come_since(mark) {
-                pages.keep_as(&address, &answer, Kind::Fragmented(answer.terms, layout), &[Bytes::new()]);
-            }
-            if pages.purged.has_come_since(mark) {
-                pages.store.remove(&address);
-            }
+            pages.keep_as(&address, &answer, Kind::Fragmented(answer.terms, layout), &[Bytes::new()], mark)
         })
         .await;
     }

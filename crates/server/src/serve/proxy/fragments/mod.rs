@@ -34,6 +34,7 @@ use std::sync::{Arc, OnceLock};
 use std::time::SystemTime;
 
 use bytes::Bytes;
+use eyewall::Epoch;
 use eyewall_http::partial::Gathered;
 use eyewall_http::ranges::Stretch;
 use eyewall_http::strong;
@@ -144,10 +145,10 @@ impl Pages {
     }
 
     /// Stores a fragment; false if that can't be. It may wait for other writers.
-    fn keep_fragment(&self, key: &[u8], pieces: &[Bytes], tags: &[String]) -> bool {
+    fn keep_fragment(&self, key: &[u8], pieces: &[Bytes], tags: &[String], begun: Option<Epoch>) -> bool {
         let head = Head { kind: Kind::Fragment, status: StatusCode::OK, fields: HeaderMap::new() };
         let tags: Vec<&str> = tags.iter().map(String::as_str).collect();
-        self.store.keep(key, &head, pieces, Times::FOR_GOOD, &tags)
+        self.store.keep(key, &head, pieces, Times::FOR_GOOD, &tags, begun).is_some()
     }
 
     /// A fragment out of the volume. What isn't in memory is waited for elsewhere.
@@ -193,7 +194,10 @@ impl Pages {
     /// Removes a head whose body the origin doesn't have any more, unless another has taken its place.
     fn forget(&self, object: &Object) {
         let Some(key) = object.head_key.get() else { return };
-        self.store.remove_if(key, |head| matches!(head.kind, Kind::Fragmented(_, layout) if layout == object.layout));
+        let is_head = |head: &Head| matches!(head.kind, Kind::Fragmented(_, layout) if layout == object.layout);
+        if let Some(found) = self.store.find(key).filter(|found| is_head(&found.head)) {
+            self.store.remove_found(key, &found);
+        }
     }
 }
 

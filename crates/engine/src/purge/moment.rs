@@ -1,0 +1,46 @@
+//! [`Epoch`]: a moment, as purges count.
+
+use crate::volume::Volume;
+
+/// A moment in the life of a volume, between two of its purges ([`crate::Cache::epoch`]).
+///
+/// It is of the cache that gave it, and of its clones, for as long as they are open, and through all resizes. Of another cache it
+/// is before all purges: what is put with it isn't stored. Two that are equal have no purge between them.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Epoch {
+    lineage: u64,
+    number: u32,
+}
+
+/// An epoch that no volume has: everything comes behind it.
+const BEFORE_ALL: u32 = 0;
+
+impl Epoch {
+    /// The present one.
+    pub(crate) fn now(volume: &Volume) -> Self {
+        Self { lineage: volume.lineage, number: volume.purges().epoch() as u32 }
+    }
+
+    /// Its number in a volume.
+    pub(crate) fn of(self, volume: &Volume) -> u32 {
+        if self.lineage == volume.lineage { self.number } else { BEFORE_ALL }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::format::purges::{EPOCHS, Purge};
+    use crate::{Cache, Options, PutOptions};
+
+    #[test]
+    fn what_was_begun_before_the_epochs_begin_anew_is_not_stored() {
+        let cache: Cache = Options::new().heap().unwrap();
+        cache.volume().purges().set_epoch(EPOCHS);
+        let begun = cache.epoch().unwrap();
+        cache.purge_tag("any", Purge::Hard).unwrap();
+        assert!(cache.volume().purges().epoch() < EPOCHS, "the volume was emptied");
+        cache.put("key", "of behind").unwrap();
+        cache.put_with("other", "of before", &PutOptions::new().begun_in(begun)).unwrap();
+        assert!(!cache.contains("other").unwrap() && cache.contains("key").unwrap());
+    }
+}

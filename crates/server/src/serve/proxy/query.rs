@@ -1,0 +1,86 @@
+//! QUERY (RFC 10008): a GET with content, which is part of the key.
+//!
+//! ```text
+//! address " query"                                  the generation of the answers to QUERY of this address
+//! address " query " generation " " digest parts     an answer; variants and fragments of it as of any other
+//! ```
+//! So who removes the generation is rid of all of them: a new one leads to none of the old.
+
+use std::net::IpAddr;
+use std::sync::Arc;
+
+use eyewall_http::field::cache_status::{CacheStatus, Forward};
+use eyewall_http::query;
+use http::request::Parts;
+use http::{HeaderMap, Request, Response, StatusCode};
+use ring::digest::{Context, SHA256};
+
+use super::fill::generation;
+use super::inbound::Inbound;
+use super::pages::Pages;
+use super::signpost::Signpost;
+use super::{Proxy, failed};
+use crate::key::CacheKey;
+use crate::serve::body::Body;
+use crate::serve::head::{Head, Kind};
+use crate::serve::origin::RequestBody;
+use crate::serve::reply;
+use crate::serve::store::Store;
+
+/// The longest content that becomes part of a key. It is held in memory while its request is answered; what is longer passes by.
+const CONTENT_BYTES_MAX: usize = 64 << 10;
+
+impl Proxy {
+    /// Answers a QUERY, whose address has this key.
+    pub(super) async fn answer_query(
+        self: &Arc<Self>,
+        parts: Parts,
+        body: RequestBody,
+        key: &CacheKey,
+        client: IpAddr,
+    ) -> Response<Body> {
+        let content = match body.collected(CONTENT_BYTES_MAX, self.origins.timeouts().head).await {
+            Ok(Ok(content)) => content,
+            Ok(Err(body)) => return self.forward(Request::from_parts(parts, body), key, client).await,
+            Err(fault) => return failed(&fault, CacheStatus::forwarded(Forward::Method)),
+        };
+        let mut digest = Context::new(&SHA256);
+        query::identify(&parts.headers, &content, |piece| digest.update(piece));
+        let generation = self.pages.query_generation(key).await;
+        match key.of_query(generation, digest.finish().as_ref()) {
+            Ok(key) => {
+                let inbound = Inbound::new(&self.site, &parts, &key, client);
+                self.answer_inbound(Inbound { content: Some(&content), ..inbound }).await
+            }
+            Err(error) => reply::error(error.status(), &error.to_string()),
+        }
+    }
+}
+
+impl Pages {
+    /// The generation of what is stored of an address's answers to QUERY; a new one where there is none.
+    async fn query_generation(self: &Arc<Self>, key: &CacheKey) -> u64 {
+        let queries = key.queries().into_bytes();
+        let found = self.look(Store::look, &queries).await.found();
+        if let Some(signpost) = found.and_then(|found| Signpost::decode(found.bytes())) {
+            return signpost.generation();
+        }
+        let pages = Arc::clone(self);
+        let beginning = tokio::task::spawn_blocking(move || pages.begin_queries(&queries));
+        // A panic in there was told already by its thread. What is stored under a number of nobody's isn't found.
+        beginning.await.unwrap_or_else(|_| generation())
+    }
+
+    /// Whoever comes first makes it. It can wait for other writers.
+    fn begin_queries(&self, queries: &[u8]) -> u64 {
+        let head = Head { kind: Kind::Signpost, status: StatusCode::OK, fields: HeaderMap::new() };
+        let mut begun = generation();
+        self.store.change(queries, &head, &[], |present| {
+            let present = present.and_then(|(_, value)| Signpost::decode(value));
+            let signpost = present.unwrap_or_else(|| Signpost::new(begun));
+            begun = signpost.generation();
+            signpost.encode()
+        });
+        begun
+    }
+}
