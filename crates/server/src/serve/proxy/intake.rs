@@ -123,6 +123,11 @@ impl Intake {
         (!state.is_flowing).then(|| state.pieces.iter().cloned().collect())
     }
 
+    /// Whether it was cut off by now.
+    pub(crate) fn is_broken(&self) -> bool {
+        matches!(self.state().end, Some(End::Broken(..)))
+    }
+
     pub(crate) fn finish(&self, end: End) {
         let mut state = self.state();
         state.end = Some(end);

@@ -240,7 +240,7 @@ impl Proxy {
             pages: Arc::clone(&self.pages),
             key: inbound.key.as_bytes().to_vec(),
             answer: Arc::clone(&answer),
-            intake,
+            intake: Arc::clone(&intake),
             length,
             whole_bytes_max,
             object_bytes_max: (head.status == StatusCode::OK).then(|| self.object_bytes_max()),
@@ -248,6 +248,10 @@ impl Proxy {
             _ticket: ask.ticket,
         };
         fill.start(incoming, self.origins.timeouts().piece).await;
+        if intake.is_broken() {
+            // Nothing was told yet of what can't be had.
+            return failed(&Fault::Broken, CacheStatus::forwarded(ask.why).forward_status(forward_status));
+        }
         let left = storable.terms.fresh_for(SystemTime::now()).as_secs() as i64;
         let status = CacheStatus::forwarded(ask.why).forward_status(forward_status).stored(true).ttl(left);
         finish(&mut head.headers, head.version, &status);
