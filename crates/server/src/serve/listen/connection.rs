@@ -122,7 +122,7 @@ impl Common {
     }
 
     async fn answer(&self, mut request: Request<Incoming>, client: IpAddr, open: Open) -> Response<Sent> {
-        let mut entry = self.log.as_ref().map(|log| log.entry(&Said::of(&request), client));
+        let mut entry = self.log.as_ref().map(|log| log.entry(&Said::of(&request), client, Instant::now().into_std()));
         // Pinned, so that the two ways to wait for it have one place for it.
         let answering = pin!(async {
             match gate::refuse(&mut request, &self.limits) {

@@ -28,6 +28,7 @@ use std::net::IpAddr;
 use std::pin::Pin;
 use std::sync::Arc;
 use std::task::{Context, Poll, ready};
+use std::time::Instant;
 
 use bytes::Bytes;
 use rustix::io::Errno;
@@ -131,6 +132,7 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Express<S> {
         if input.is_empty() {
             return Ok(false);
         }
+        let started = common.log.as_ref().map(|_| Instant::now());
         let mut room = [const { MaybeUninit::uninit() }; plain::FIELDS_MAX];
         let (request, head_bytes) = match plain::read(input.bytes(), &mut room) {
             Seen::Part => return Ok(false),
@@ -153,23 +155,23 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Express<S> {
         };
         let open = activity.open();
         let pieces = [IoSlice::new(&head), IoSlice::new(&page.hit)];
-        let sent = match Pin::new(stream).poll_write_vectored(context, &pieces) {
-            Poll::Ready(Ok(0)) => return Err(io::ErrorKind::WriteZero.into()),
-            Poll::Ready(Ok(sent)) => sent,
-            Poll::Pending => 0,
+        let written = match Pin::new(stream).poll_write_vectored(context, &pieces) {
+            Poll::Ready(Ok(0)) => Err(io::ErrorKind::WriteZero.into()),
             Poll::Ready(Err(error)) if is_loss(&error) => {
                 common.service.notice_loss(&page.hit);
                 *grant = granted;
                 return Ok(true);
             }
-            Poll::Ready(Err(error)) => return Err(error),
+            Poll::Ready(written) => written,
+            Poll::Pending => Ok(0),
         };
-        let entry = common.log.as_ref().map(|log| {
-            let mut entry = log.entry(&Said::of_plain(&request), *client);
+        let entry = common.log.as_ref().zip(started).map(|(log, started)| {
+            let mut entry = log.entry(&Said::of_plain(&request), *client, started);
             entry.answered_by_hit(page.status);
-            entry.sent(sent.saturating_sub(head.len()));
+            entry.sent(written.as_ref().map_or(0, |written| written.saturating_sub(head.len())));
             entry
         });
+        let sent = written?;
         if request.is_last {
             *grant = Grant::End;
         }
