@@ -43,8 +43,8 @@ fn what_is_explicitly_fresh_is_stored_whatever_its_final_status() {
 }
 
 #[test]
-fn only_answers_to_get_are_stored() {
-    for method in [Method::HEAD, Method::POST, Method::PUT, Method::OPTIONS, Method::from_bytes(b"QUERY").unwrap()] {
+fn only_answers_to_get_and_query_are_stored() {
+    for method in [Method::HEAD, Method::POST, Method::PUT, Method::OPTIONS, Method::from_bytes(b"REPORT").unwrap()] {
         let request = Request { method: &method, fields: &HeaderMap::new() };
         let response = Response { status: StatusCode::OK, fields: &fields("cache-control: max-age=9") };
         let found = storing::judge(request, response, at_once(), &Policy::default());
