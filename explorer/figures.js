@@ -1,0 +1,224 @@
+// The figures: from series of a record to the options of the chart library, and to the rows of a table that says the same.
+//
+// A figure is {height, columns, rows, option(look, place)}; it is null where there is nothing to draw. `place` has the width in
+// pixels and whether it is drawn for a file, which has to bring its legend along.
+"use strict";
+
+const Figures = (() => {
+    const NANO = 1e-9;
+    const MARKED = [0.5, 0.9, 0.99, 0.999, 0.9999, 0.99999];
+
+    function tooltip(look, rows) {
+        return {
+            confine: true, backgroundColor: look.paper, borderColor: look.line, textStyle: { color: look.text, fontSize: 13 },
+            formatter: (params) => {
+                const list = (Array.isArray(params) ? params : [params]).filter((param) => param.data?.told);
+                if (list.length === 0) return "";
+                const told = new Map(list.map((param) => [param.data.told.name, param.data.told]));
+                const table = Elements.make("div", {}, Elements.make("strong", {}, list[0].data.told.at));
+                for (const { name, figure } of [...told.values()].sort(rows)) {
+                    table.append(Elements.make("div", {}, `${name}: ${figure}`));
+                }
+                return table;
+            },
+        };
+    }
+
+    const line = (look, data, more) => ({
+        type: "line", data, symbol: "none", animation: false, color: look.colour,
+        lineStyle: { color: look.colour, width: look.width, type: look.dash.length > 0 ? look.dash : "solid" },
+        itemStyle: { color: look.colour }, emphasis: { disabled: true }, ...more,
+    });
+
+    // Ranges are lines of their own, with a gap between each and the next.
+    const whiskers = (look, ranges) => line({ ...look, dash: [], width: 1.5 },
+        ranges.flatMap(([from, to]) => [from, to, ["-", "-"]]), { silent: true, z: 1, tooltip: { show: false } });
+
+    const point = (place, told) => ({ value: place, told });
+
+    function legend(look, names, place) {
+        if (!place.isFile) return { show: false };
+        return { show: true, bottom: 8, data: names, textStyle: { color: look.text }, itemWidth: 34, type: "plain" };
+    }
+
+    // What all figures with two axes share.
+    function framed(look, place, x, y, series, names) {
+        const isNarrow = place.width < 560;
+        x.nameGap = 30;
+        y.nameGap = isNarrow ? 46 : 58;
+        if (isNarrow) y.nameTextStyle = { ...y.nameTextStyle, align: "center" };
+        return {
+            animation: false, backgroundColor: look.paper, aria: { enabled: true },
+            textStyle: { fontFamily: "system-ui, sans-serif" },
+            grid: { left: isNarrow ? 64 : 84, right: isNarrow ? 18 : place.labels ? 170 : 30, top: place.isFile ? 80 : 18,
+                bottom: place.isFile ? 60 + 24 * Math.ceil(names.length / 4) : 56 },
+            xAxis: x, yAxis: y, series, legend: legend(look, names, place), tooltip: { show: false },
+        };
+    }
+
+    const measureTitle = (measure) => `${measure.title}${measure.unit === "" ? "" : ` [${measure.unit.replace("1/s", "a second")}]`}`;
+
+    const endLabel = (look, name, place) => (place.labels ? {
+        endLabel: { show: true, formatter: () => name, color: look.colour, distance: 8, fontSize: 12 },
+        labelLayout: { moveOverlap: "shiftY" },
+    } : {});
+
+    const marker = (look) => ({ symbol: look.marker, symbolSize: look.size, showAllSymbol: true });
+
+    // Median over a parameter of numbers, a line per store.
+    function curve({ record, workload, view, chosen, scales, stores, looks }) {
+        const measure = workload.measures[view.measure];
+        const free = Object.fromEntries(Object.entries(chosen).filter(([name]) => name !== view.x));
+        const found = new Map();
+        for (const series of Series.of(record, workload, view.measure, free, stores)) {
+            const spread = Statistics.spread([...Statistics.byRepetition(series).values()]);
+            if (!found.has(series.store)) found.set(series.store, []);
+            found.get(series.store).push({ x: series.case[view.x], spread });
+        }
+        if (found.size === 0) return null;
+        for (const points of found.values()) points.sort((a, b) => a.x - b.x);
+        const names = [...looks.keys()].filter((name) => found.has(name));
+        const rows = names.flatMap((name) => found.get(name).map(({ x, spread }) =>
+            [name, x, spread.median, spread.min, spread.max, spread.count]));
+        const parameter = workload.parameters[view.x];
+        const columns = ["store", parameter.title + (parameter.unit ? ` [${parameter.unit}]` : ""),
+            `median [${measure.unit}]`, "min", "max", "repetitions"];
+        const option = (look, place) => {
+            const at = [...new Set(rows.map((row) => row[1]))].sort((a, b) => a - b);
+            const ticks = scales.x === "log" || at.length <= 4 ? at : Axes.ticksFor(at, "linear", 6);
+            const x = Axes.axis(scales.x, ticks.length > 1 ? ticks : [ticks[0] * 0.9, ticks[0], ticks[0] * 1.1], columns[1], Words.digits, look);
+            const heights = rows.flatMap((row) => [row[2], row[3], row[4]]);
+            const y = Axes.axis(scales.y, Axes.ticksFor(heights, scales.y, 6), measureTitle(measure),
+                (value) => Words.figure(value, measure.unit), look);
+            const series = names.flatMap((name) => {
+                const points = found.get(name).filter((one) => y.takes(one.spread.median) && x.takes(one.x));
+                const data = points.map((one) => point([x.place(one.x), y.place(one.spread.median)],
+                    { name, at: `${parameter.title} ${Words.parameter(workload, view.x, one.x)}`,
+                        figure: Words.spread(one.spread, measure.unit), rank: one.spread.median }));
+                const ranges = points.filter((one) => y.takes(one.spread.min))
+                    .map((one) => [[x.place(one.x), y.place(one.spread.min)], [x.place(one.x), y.place(one.spread.max)]]);
+                return [line(looks.get(name), data, { name, z: 3, ...marker(looks.get(name)), ...endLabel(looks.get(name), name, place) }),
+                    whiskers(looks.get(name), ranges)];
+            });
+            return { ...framed(look, place, x, y, series, names),
+                tooltip: { ...tooltip(look, (a, b) => b.rank - a.rank), trigger: "axis", axisPointer: { type: "line", snap: true } } };
+        };
+        return { height: 430, columns, rows, option };
+    }
+
+    // The stores in one case, the best first.
+    function dots({ record, workload, view, chosen, scales, stores, looks }) {
+        const measure = workload.measures[view.measure];
+        const found = Series.of(record, workload, view.measure, chosen, stores).map((series) => ({
+            name: series.store, spread: Statistics.spread([...Statistics.byRepetition(series).values()]) }));
+        if (found.length === 0) return null;
+        const sign = measure.better === "lower" ? 1 : -1;
+        found.sort((a, b) => sign * (a.spread.median - b.spread.median));
+        const rows = found.map(({ name, spread }) => [name, spread.median, spread.min, spread.max, spread.count]);
+        const columns = ["store", `median [${measure.unit}]`, "min", "max", "repetitions"];
+        const option = (look, place) => {
+            const values = found.flatMap(({ spread }) => [spread.median, spread.min, spread.max]);
+            const ticks = Axes.ticksFor(values, scales.y, place.width < 560 ? 3 : 6);
+            const x = Axes.axis(scales.y, ticks, measureTitle(measure), (value) => Words.figure(value, measure.unit), look);
+            const shown = found.filter(({ spread }) => x.takes(spread.median));
+            const series = shown.flatMap(({ name, spread }, index) => {
+                const own = looks.get(name);
+                const range = x.takes(spread.min) ? [[[x.place(spread.min), index], [x.place(spread.max), index]]] : [];
+                return [
+                    { type: "scatter", name, symbol: own.marker, symbolSize: own.size + 4, itemStyle: { color: own.colour }, z: 3, animation: false,
+                        data: [point([x.place(spread.median), index], { name, at: measure.title, figure: Words.spread(spread, measure.unit) })],
+                        label: { show: true, position: "top", color: look.text, formatter: () => Words.figure(spread.median, measure.unit) } },
+                    whiskers({ ...own, width: 2 }, range),
+                ];
+            });
+            return categories(look, place, x, shown.map(({ name }) => name), series);
+        };
+        return { height: 90 + 46 * found.length, columns, rows, option };
+    }
+
+    // A figure with a row for each of some names.
+    function categories(look, place, x, names, series) {
+        const isNarrow = place.width < 560;
+        const y = {
+            type: "category", inverse: true, data: names, axisLine: { show: false }, axisTick: { show: false },
+            axisLabel: { color: look.text, fontSize: 12, width: isNarrow ? 110 : 290, overflow: isNarrow ? "break" : "truncate", interval: 0 },
+            splitLine: { show: false },
+        };
+        const option = framed(look, place, x, y, series, []);
+        option.grid.left = isNarrow ? 122 : 310;
+        option.grid.right = 40;
+        option.legend = { show: false };
+        return { ...option, tooltip: { ...tooltip(look, () => 0), trigger: "item" } };
+    }
+
+    // Samples along time or batches; the first repetition strongly, the others faintly.
+    function along({ record, workload, view, chosen, scales, stores, looks }) {
+        const measure = workload.measures[view.measure];
+        const found = Series.of(record, workload, view.measure, chosen, stores);
+        if (found.length === 0) return null;
+        const names = [...looks.keys()].filter((name) => found.some((series) => series.store === name));
+        const title = measure.along.title + (measure.along.unit ? ` [${measure.along.unit}]` : "");
+        const columns = ["store", "repetition", title, `${measure.title} [${measure.unit}]`];
+        const rows = found.flatMap((series) => series.values.map(([repetition, value, at]) => [series.store, repetition, at, value]));
+        const option = (look, place) => {
+            const x = Axes.axis(scales.x, Axes.ticksFor(rows.map((row) => row[2]), scales.x, place.width < 560 ? 4 : 8), title, Words.digits, look);
+            const y = Axes.axis(scales.y, Axes.ticksFor(rows.map((row) => row[3]), scales.y, 6), measureTitle(measure),
+                (value) => Words.figure(value, measure.unit), look);
+            const series = found.flatMap(({ store, values }) => [...new Set(values.map(([repetition]) => repetition))].map((repetition, order) => {
+                const own = looks.get(store);
+                const points = values.filter(([of, value, at]) => of === repetition && x.takes(at) && y.takes(value));
+                const data = points.map(([, value, at]) => point([x.place(at), y.place(value)],
+                    { name: store, at: `${measure.along.title} ${Words.figure(at, measure.along.unit)}`, figure: Words.figure(value, measure.unit), rank: value }));
+                // A marker here and there is enough to tell the lines apart.
+                const every = Math.max(1, Math.round(points.length / 8));
+                const first = { ...marker(own), symbol: (_, { dataIndex }) => (dataIndex % every === 0 ? own.marker : "none"), ...endLabel(own, store, place), z: 3 };
+                return line(order === 0 ? own : { ...own, width: 1 }, data,
+                    order === 0 ? { name: store, ...first } : { lineStyle: { color: own.colour, width: 1, opacity: 0.45 }, silent: true });
+            }));
+            return { ...framed(look, place, x, y, series, names),
+                tooltip: { ...tooltip(look, (a, b) => b.rank - a.rank), trigger: "axis", axisPointer: { type: "line" } } };
+        };
+        return { height: 430, columns, rows, option };
+    }
+
+    // Latency by percentile, all repetitions together.
+    function distribution({ record, workload, view, chosen, scales, stores, looks }) {
+        const measure = workload.measures[view.measure];
+        const found = new Map(Series.histograms(record, workload, view.measure, chosen, stores)
+            .map((histogram) => [histogram.store, Statistics.distribution(histogram.buckets)]));
+        if (found.size === 0) return null;
+        const names = [...looks.keys()].filter((name) => found.has(name));
+        const columns = ["store", "share of the values at or below", "latency [s]"];
+        const rows = names.flatMap((name) => found.get(name).points.map(({ to, bound }) => [name, to, Number((bound * NANO).toPrecision(12))]));
+        const xScale = scales.x === "log" ? "tail" : "linear";
+        const option = (look, place) => {
+            const longest = Math.max(...names.map((name) => found.get(name).total));
+            const shares = xScale === "tail" ? [0, ...MARKED.filter((share) => share < 1 - 1 / longest)] : [0, 0.25, 0.5, 0.75, 1];
+            const last = 1 - 1 / longest;
+            const ticks = xScale === "tail" && last > shares[shares.length - 1] ? [...shares, last] : shares;
+            const x = Axes.axis(xScale, ticks, "share of the operations at or below",
+                (share) => (share === last && !MARKED.includes(last) ? "" : `${Number((share * 100).toPrecision(7))}\u00a0%`), look);
+            const y = Axes.axis(scales.y, Axes.ticksFor(rows.map((row) => row[2]), scales.y, 7), measureTitle(measure),
+                (value) => Words.figure(value, "s"), look);
+            const series = names.flatMap((name) => {
+                const { points, total } = found.get(name);
+                const own = looks.get(name);
+                const data = points.map(({ from, to, bound }) => ({ share: Math.min(to, Math.max(from, 1 - 1 / total)), latency: bound * NANO }))
+                    .map(({ share, latency }) => point([x.place(share), y.place(latency)], null));
+                const marked = MARKED.filter((share) => share <= 1 - 1 / total).map((share) => {
+                    const latency = points.find(({ to }) => to >= share).bound * NANO;
+                    return point([x.place(share), y.place(latency)], { name, at: `${Number((share * 100).toPrecision(7))} %`, figure: Words.figure(latency, "s"), rank: latency });
+                });
+                return [line(own, data, { z: 2, ...endLabel(own, name, place) }),
+                    { ...line(own, marked, { name, ...marker(own), z: 3 }), lineStyle: { color: own.colour, width: own.width, opacity: place.isFile ? 1 : 0 } }];
+            });
+            return { ...framed(look, place, x, y, series, names),
+                tooltip: { ...tooltip(look, (a, b) => b.rank - a.rank), trigger: "axis", axisPointer: { type: "line", snap: true } } };
+        };
+        return { height: 460, columns, rows, option };
+    }
+
+    const KINDS = { curve, dots, line: along, distribution };
+
+    return { make: (context) => KINDS[context.view.kind](context), isKind: (kind) => kind in KINDS, tooltip, point, whiskers, categories };
+})();
