@@ -5,6 +5,8 @@ const Controls = (() => {
     const { make } = Elements;
     // More values than this are chosen from a list.
     const RADIOS_MAX = 6;
+    // An address may say anything.
+    const ALLOWED = { x: ["log", "linear"], y: ["log", "linear"], show: ["weighed", "all"] };
 
     // The state in an address. Only what was said; the page fills in the rest.
     function fromHash(hash) {
@@ -12,7 +14,7 @@ const Controls = (() => {
         const state = { case: {}, hidden: new Set(said.getAll("hide")) };
         for (const [name, value] of said) {
             if (name.startsWith("case.")) state.case[name.slice(5)] = value;
-            else if (name !== "hide") state[name] = value;
+            else if (name !== "hide" && (!(name in ALLOWED) || ALLOWED[name].includes(value))) state[name] = value;
         }
         return state;
     }

@@ -139,7 +139,10 @@
             return;
         }
         const shown = Tables.comparisons(`${workload.title}: ${view.title}`, found, linkTo);
-        addFigure(main, record, { title: `${workload.title}: ${view.title}`, figure: () => Comparisons.figure(found), name: `${workload.name}-${view.name}`, scale: state.y ?? "log", csv: shown });
+        const name = `${workload.name}-${view.name}`;
+        // Values and differences have no place on an axis of ratios.
+        if (Comparisons.figure(found) === null) main.append(buttons(name, shown, null));
+        else addFigure(main, record, { title: `${workload.title}: ${view.title}`, figure: () => Comparisons.figure(found), name, scale: state.y ?? "log", csv: shown });
         main.append(shown.element);
     }
 

@@ -17,6 +17,8 @@ STORES = {
 }
 MEASURED = ("eyewall", "eyewall, copying", "file-per-entry", "quick_cache", "sqlite", "redis-server")
 REPETITIONS = 5
+# Of a latency distribution.
+VALUES = 4000
 
 
 class Invented:
@@ -115,8 +117,8 @@ def traffic(made):
         for number, store in enumerate(stores):
             for repetition in range(1, REPETITIONS + 1):
                 counts = {}
-                for _ in range(20000):
-                    nanoseconds = made.random.lognormvariate(6 + number * 2, 0.6) * (40 if made.random.random() < 0.002 else 1)
+                for _ in range(VALUES):
+                    nanoseconds = made.random.lognormvariate(6 + number * 2, 0.6) * (40 if made.random.random() < 0.005 else 1)
                     # Two digits, as a histogram of that precision has them.
                     bound = int(float(f"{nanoseconds:.1e}")) + 1
                     counts[bound] = counts.get(bound, 0) + 1
