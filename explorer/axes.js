@@ -64,7 +64,7 @@ const Axes = (() => {
             name: title,
             nameLocation: "middle",
             nameTextStyle: { color: look.text, fontSize: 13 },
-            axisLine: { show: true, lineStyle: { color: look.line } },
+            axisLine: { show: true, onZero: false, lineStyle: { color: look.line } },
             axisTick: { show: true, customValues: places, lineStyle: { color: look.line } },
             axisLabel: {
                 customValues: places, color: look.text, fontSize: 12, hideOverlap: true,

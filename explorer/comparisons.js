@@ -87,7 +87,7 @@ const Comparisons = (() => {
             one.comparison.of, other(one.comparison), better.median, better.min, better.max, better.bar, VERDICTS[verdict(one)].words]);
         const option = (look, place, scale = "log") => {
             const values = found.flatMap(({ better }) => [better.median, better.min, better.max, better.bar ?? better.median, 1]);
-            const x = Axes.axis(scale, Axes.ticksFor(values, scale, place.width < 560 ? 4 : 8), "times better than the other: right of 1, ours wins",
+            const x = Axes.axis(scale, Axes.ticksFor(values, scale, place.width < Figures.NARROW ? 4 : 8), "times better than the other",
                 (value) => `${Words.digits(value)}x`, look);
             const blue = Looks.isDark() && !place.isFile ? "#56b4e9" : "#0072b2";
             const series = found.flatMap(({ one, better }, index) => {
@@ -98,8 +98,8 @@ const Comparisons = (() => {
                     type: "scatter", symbol: "rect", symbolSize: [3, 20], itemStyle: { color: look.strong }, silent: true, animation: false,
                     data: [[x.place(better.bar), index]], z: 4 }];
                 return [Figures.whiskers({ colour, width: 2 }, [[[x.place(better.min), index], [x.place(better.max), index]]]),
-                    { type: "scatter", symbol: bad ? "emptyDiamond" : "circle", symbolSize: bad ? 13 : 10, z: 5, animation: false,
-                        itemStyle: { color: colour, borderWidth: bad ? 2.5 : 0, borderColor: colour },
+                    { type: "scatter", symbol: bad ? "diamond" : "circle", symbolSize: bad ? 13 : 10, z: 5, animation: false,
+                        itemStyle: { color: bad ? look.paper : colour, borderWidth: bad ? 2.5 : 0, borderColor: colour },
                         data: [Figures.point([x.place(better.median), index], told)] }, ...strokes];
             });
             const option_ = Figures.categories(look, place, x, names, series);
@@ -108,7 +108,7 @@ const Comparisons = (() => {
             return option_;
         };
         const names = found.map(({ one }) => `${one.workload.title}: ${Words.caseOf(one.workload, one.comparison.case)}\nagainst ${other(one.comparison)}`);
-        return { height: 80 + 42 * found.length, columns, rows, option };
+        return { height: (place) => 80 + Figures.rowHeight(place) * found.length, columns, rows, option };
     }
 
     return { VERDICTS, verdict, ofWorkload, ofRun, advantage, figure, sides, barWords, unitOf };

@@ -14,10 +14,11 @@ const Downloads = (() => {
     // `scale` is of those figures that take one.
     function svg(figure, title, source, scale) {
         const look = Looks.ground(false);
-        const height = figure.height + 110;
+        const place = { width: WIDTH, isFile: true, labels: false };
+        const height = figure.height(place) + 110;
         const chart = echarts.init(null, null, { renderer: "svg", ssr: true, width: WIDTH, height });
         chart.setOption({
-            ...figure.option(look, { width: WIDTH, isFile: true, labels: false }, scale),
+            ...figure.option(look, place, scale),
             title: { text: title, subtext: source, left: 16, top: 10, textStyle: { color: look.strong, fontSize: 17 }, subtextStyle: { color: look.text } },
         });
         const text = chart.renderToSVGString();

@@ -1,11 +1,13 @@
 // The figures: from series of a record to the options of the chart library, and to the rows of a table that says the same.
 //
-// A figure is {height, columns, rows, option(look, place)}; it is null where there is nothing to draw. `place` has the width in
-// pixels and whether it is drawn for a file, which has to bring its legend along.
+// A figure is {height(place), columns, rows, option(look, place)}; it is null where there is nothing to draw. `place` has the width
+// in pixels, whether it is drawn for a file, which has to bring its legend along, and whether lines have labels at their ends.
 "use strict";
 
 const Figures = (() => {
     const NANO = 1e-9;
+    // Pixels, below which a figure is laid out for a phone.
+    const NARROW = 560;
     const MARKED = [0.5, 0.9, 0.99, 0.999, 0.9999, 0.99999];
 
     function tooltip(look, rows) {
@@ -43,23 +45,21 @@ const Figures = (() => {
 
     // What all figures with two axes share.
     function framed(look, place, x, y, series, names) {
-        const isNarrow = place.width < 560;
+        const isNarrow = place.width < NARROW;
         x.nameGap = 30;
         y.nameGap = isNarrow ? 46 : 58;
         if (isNarrow) y.nameTextStyle = { ...y.nameTextStyle, align: "center" };
         return {
             animation: false, backgroundColor: look.paper, aria: { enabled: true },
             textStyle: { fontFamily: "system-ui, sans-serif" },
-            grid: { left: isNarrow ? 64 : 84, right: isNarrow ? 18 : place.labels ? 170 : 30, top: place.isFile ? 80 : 18,
+            grid: { outerBoundsMode: "none", left: isNarrow ? 64 : 84, right: isNarrow ? 18 : place.labels ? 170 : 30, top: place.isFile ? 80 : 18,
                 bottom: place.isFile ? 60 + 24 * Math.ceil(names.length / 4) : 56 },
             xAxis: x, yAxis: y, series, legend: legend(look, names, place), tooltip: { show: false },
         };
     }
 
-    const measureTitle = (measure) => `${measure.title}${measure.unit === "" ? "" : ` [${measure.unit.replace("1/s", "a second")}]`}`;
-
     const endLabel = (look, name, place) => (place.labels ? {
-        endLabel: { show: true, formatter: () => name, color: look.colour, distance: 8, fontSize: 12 },
+        endLabel: { show: true, formatter: () => name, color: look.colour, distance: 8, fontSize: 12, lineHeight: 16 },
         labelLayout: { moveOverlap: "shiftY" },
     } : {});
 
@@ -88,7 +88,7 @@ const Figures = (() => {
             const ticks = scales.x === "log" || at.length <= 4 ? at : Axes.ticksFor(at, "linear", 6);
             const x = Axes.axis(scales.x, ticks.length > 1 ? ticks : [ticks[0] * 0.9, ticks[0], ticks[0] * 1.1], columns[1], Words.digits, look);
             const heights = rows.flatMap((row) => [row[2], row[3], row[4]]);
-            const y = Axes.axis(scales.y, Axes.ticksFor(heights, scales.y, 6), measureTitle(measure),
+            const y = Axes.axis(scales.y, Axes.ticksFor(heights, scales.y, 6), measure.title,
                 (value) => Words.figure(value, measure.unit), look);
             const series = names.flatMap((name) => {
                 const points = found.get(name).filter((one) => y.takes(one.spread.median) && x.takes(one.x));
@@ -103,7 +103,7 @@ const Figures = (() => {
             return { ...framed(look, place, x, y, series, names),
                 tooltip: { ...tooltip(look, (a, b) => b.rank - a.rank), trigger: "axis", axisPointer: { type: "line", snap: true } } };
         };
-        return { height: 430, columns, rows, option };
+        return { height: () => 430, columns, rows, option };
     }
 
     // The stores in one case, the best first.
@@ -118,35 +118,39 @@ const Figures = (() => {
         const columns = ["store", `median [${measure.unit}]`, "min", "max", "repetitions"];
         const option = (look, place) => {
             const values = found.flatMap(({ spread }) => [spread.median, spread.min, spread.max]);
-            const ticks = Axes.ticksFor(values, scales.y, place.width < 560 ? 3 : 6);
-            const x = Axes.axis(scales.y, ticks, measureTitle(measure), (value) => Words.figure(value, measure.unit), look);
+            const ticks = Axes.ticksFor(values, scales.y, place.width < NARROW ? 3 : 6);
+            const x = Axes.axis(scales.y, ticks, measure.title, (value) => Words.figure(value, measure.unit), look);
             const shown = found.filter(({ spread }) => x.takes(spread.median));
             const series = shown.flatMap(({ name, spread }, index) => {
                 const own = looks.get(name);
                 const range = x.takes(spread.min) ? [[[x.place(spread.min), index], [x.place(spread.max), index]]] : [];
                 return [
-                    { type: "scatter", name, symbol: own.marker, symbolSize: own.size + 4, itemStyle: { color: own.colour }, z: 3, animation: false,
+                    { type: "scatter", name, symbol: own.marker, symbolSize: own.size + 4, itemStyle: { color: own.colour, opacity: 1 }, z: 3, animation: false,
                         data: [point([x.place(spread.median), index], { name, at: measure.title, figure: Words.spread(spread, measure.unit) })],
-                        label: { show: true, position: "top", color: look.text, formatter: () => Words.figure(spread.median, measure.unit) } },
+                        label: { show: true, position: [0, -15], color: look.text, formatter: () => Words.figure(spread.median, measure.unit) } },
                     whiskers({ ...own, width: 2 }, range),
                 ];
             });
             return categories(look, place, x, shown.map(({ name }) => name), series);
         };
-        return { height: 90 + 46 * found.length, columns, rows, option };
+        return { height: (place) => 90 + rowHeight(place) * found.length, columns, rows, option };
     }
+
+    // On a narrow screen there is no place beside the rows: each name stands above its own.
+    const ABOVE = (place) => ({ inside: true, margin: 0, width: place.width - 30, verticalAlign: "bottom", padding: [0, 0, 14, 0] });
+    const rowHeight = (place) => (place.width < NARROW ? 62 : 46);
 
     // A figure with a row for each of some names.
     function categories(look, place, x, names, series) {
-        const isNarrow = place.width < 560;
+        const isNarrow = place.width < NARROW;
         const y = {
-            type: "category", inverse: true, data: names, axisLine: { show: false }, axisTick: { show: false },
-            axisLabel: { color: look.text, fontSize: 12, width: isNarrow ? 110 : 290, overflow: isNarrow ? "break" : "truncate", interval: 0 },
-            splitLine: { show: false },
+            type: "category", inverse: true, data: isNarrow ? names.map((name) => name.replaceAll("\n", ", ")) : names,
+            axisLine: { show: false }, axisTick: { show: false }, splitLine: { show: false }, z: 6,
+            axisLabel: { color: look.text, fontSize: 12, lineHeight: 15, interval: 0, overflow: "truncate", ...(isNarrow ? ABOVE(place) : { width: 290 }) },
         };
         const option = framed(look, place, x, y, series, []);
-        option.grid.left = isNarrow ? 122 : 310;
-        option.grid.right = 40;
+        option.grid.left = isNarrow ? 12 : 310;
+        option.grid.right = isNarrow ? 50 : 70;
         option.legend = { show: false };
         return { ...option, tooltip: { ...tooltip(look, () => 0), trigger: "item" } };
     }
@@ -161,8 +165,8 @@ const Figures = (() => {
         const columns = ["store", "repetition", title, `${measure.title} [${measure.unit}]`];
         const rows = found.flatMap((series) => series.values.map(([repetition, value, at]) => [series.store, repetition, at, value]));
         const option = (look, place) => {
-            const x = Axes.axis(scales.x, Axes.ticksFor(rows.map((row) => row[2]), scales.x, place.width < 560 ? 4 : 8), title, Words.digits, look);
-            const y = Axes.axis(scales.y, Axes.ticksFor(rows.map((row) => row[3]), scales.y, 6), measureTitle(measure),
+            const x = Axes.axis(scales.x, Axes.ticksFor(rows.map((row) => row[2]), scales.x, place.width < NARROW ? 4 : 8), title, Words.digits, look);
+            const y = Axes.axis(scales.y, Axes.ticksFor(rows.map((row) => row[3]), scales.y, 6), measure.title,
                 (value) => Words.figure(value, measure.unit), look);
             const series = found.flatMap(({ store, values }) => [...new Set(values.map(([repetition]) => repetition))].map((repetition, order) => {
                 const own = looks.get(store);
@@ -178,7 +182,7 @@ const Figures = (() => {
             return { ...framed(look, place, x, y, series, names),
                 tooltip: { ...tooltip(look, (a, b) => b.rank - a.rank), trigger: "axis", axisPointer: { type: "line" } } };
         };
-        return { height: 430, columns, rows, option };
+        return { height: () => 430, columns, rows, option };
     }
 
     // Latency by percentile, all repetitions together.
@@ -198,7 +202,7 @@ const Figures = (() => {
             const ticks = xScale === "tail" && last > shares[shares.length - 1] ? [...shares, last] : shares;
             const x = Axes.axis(xScale, ticks, "share of the operations at or below",
                 (share) => (share === last && !MARKED.includes(last) ? "" : `${Number((share * 100).toPrecision(7))}\u00a0%`), look);
-            const y = Axes.axis(scales.y, Axes.ticksFor(rows.map((row) => row[2]), scales.y, 7), measureTitle(measure),
+            const y = Axes.axis(scales.y, Axes.ticksFor(rows.map((row) => row[2]), scales.y, 7), measure.title,
                 (value) => Words.figure(value, "s"), look);
             const series = names.flatMap((name) => {
                 const { points, total } = found.get(name);
@@ -215,10 +219,10 @@ const Figures = (() => {
             return { ...framed(look, place, x, y, series, names),
                 tooltip: { ...tooltip(look, (a, b) => b.rank - a.rank), trigger: "axis", axisPointer: { type: "line", snap: true } } };
         };
-        return { height: 460, columns, rows, option };
+        return { height: () => 460, columns, rows, option };
     }
 
     const KINDS = { curve, dots, line: along, distribution };
 
-    return { make: (context) => KINDS[context.view.kind](context), isKind: (kind) => kind in KINDS, tooltip, point, whiskers, categories };
+    return { make: (context) => KINDS[context.view.kind](context), isKind: (kind) => kind in KINDS, point, whiskers, categories, rowHeight, NARROW };
 })();

@@ -6,6 +6,7 @@
     const OVERVIEW = "overview";
     const SHOW = [["weighed", "bars, and where others win"], ["all", "all"]];
     const WIDE = 760;
+    const MARKS = "Right of 1, ours is better. \u25c7 others win, or the bar is missed; \u25cf neither; the upright stroke is the bar.";
     let state = {};
     let charts = [];
     let turn = 0;
@@ -86,6 +87,9 @@
         const link = (name, title) => make("a", { href: hashOf({ workload: name, view: undefined, case: {}, x: undefined, y: undefined, show: undefined }), id: `to-${name}`,
             "aria-current": name === state.workload ? "page" : false }, title);
         at("workloads").replaceChildren(link(OVERVIEW, "Overview"), ...record.run.workloads.map(({ name, title, skipped }) => link(name, skipped === undefined ? title : `${title} (not run)`)));
+        // On a phone it is a strip, which may have to be moved.
+        const current = at("workloads").querySelector("[aria-current]");
+        at("workloads").scrollLeft = current.offsetLeft - at("workloads").offsetLeft - 12;
     }
 
     const linkTo = ({ workload, comparison }) => {
@@ -100,11 +104,11 @@
         const bad = all.filter((one) => ["lost", "missed"].includes(Comparisons.verdict(one)));
         const rest = all.filter((one) => !bad.includes(one));
         main.append(make("h2", {}, "Overview"), make("p", { class: "tally" }, make("strong", {}, `${bars.filter(({ isMet }) => isMet).length} of ${bars.length}`), " bars are met. ",
-            make("strong", {}, String(bad.filter((one) => Comparisons.verdict(one) === "lost").length)), ` of ${all.filter(({ isAgainstOthers }) => isAgainstOthers).length} comparisons with other stores are won by those; they stand first.`));
+            `Of ${all.filter(({ isAgainstOthers }) => isAgainstOthers).length} comparisons with other stores, those win `, make("strong", {}, String(bad.filter((one) => Comparisons.verdict(one) === "lost").length)), "; they stand first."));
         const shown = Tables.comparisons("Where others win, and bars that are missed", bad, linkTo);
         if (bad.length > 0) {
             const drawn = bad.slice(0, 40);
-            addFigure(main, record, { title: "Where others win, and bars that are missed", figure: () => Comparisons.figure(drawn), name: "overview", scale: state.y ?? "log" });
+            addFigure(main, record, { title: "Where others win, and bars that are missed", legend: MARKS, figure: () => Comparisons.figure(drawn), name: "overview", scale: state.y ?? "log" });
             main.append(shown.element);
         }
         if (rest.length > 0) main.append(make("details", {}, make("summary", {}, `The other ${rest.length} comparisons`), Tables.comparisons("All others", rest, linkTo).element));
@@ -142,7 +146,7 @@
         const name = `${workload.name}-${view.name}`;
         // Values and differences have no place on an axis of ratios.
         if (Comparisons.figure(found) === null) main.append(buttons(name, shown, null));
-        else addFigure(main, record, { title: `${workload.title}: ${view.title}`, figure: () => Comparisons.figure(found), name, scale: state.y ?? "log", csv: shown });
+        else addFigure(main, record, { title: `${workload.title}: ${view.title}`, legend: MARKS, figure: () => Comparisons.figure(found), name, scale: state.y ?? "log", csv: shown });
         main.append(shown.element);
     }
 
@@ -204,15 +208,16 @@
     const nothing = (main) => main.append(make("p", { class: "missing" }, "Nothing was measured in this case, or all stores are hidden."));
 
     // A figure, its buttons, and its data as a table. `figure` makes it, for a dark ground or a light one.
-    function addFigure(main, record, { title, figure, name, scale, csv }) {
+    function addFigure(main, record, { title, legend, figure, name, scale, csv }) {
         const made = figure(Looks.isDark());
         if (made === null) {
             nothing(main);
             return;
         }
-        const canvas = make("div", { class: "figure", role: "img", "aria-label": `${title}. The same as a table: below.`, style: `height: ${made.height}px` });
-        main.append(make("figure", {}, make("figcaption", {}, title), canvas));
+        const canvas = make("div", { class: "figure", role: "img", "aria-label": `${title}. The same as a table: below.` });
+        main.append(make("figure", {}, make("figcaption", {}, title, legend && make("small", {}, legend)), canvas));
         const width = canvas.clientWidth;
+        canvas.style.height = `${made.height({ width })}px`;
         const chart = echarts.init(canvas, null, { renderer: "svg" });
         chart.setOption(made.option(Looks.ground(Looks.isDark()), { width, isFile: false, labels: width >= WIDE && made.rows.length < 4000 }, scale));
         charts.push(chart);

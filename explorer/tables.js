@@ -5,17 +5,16 @@ const Tables = (() => {
     const { make } = Elements;
     const PERCENTILES = ["p50", "p90", "p99", "p999", "p9999", "largest"];
 
-    function table(caption, head, rows, isWide = true) {
+    function table(caption, head, rows, kind = "") {
         const body = make("tbody");
         for (const cells of rows) {
             body.append(make("tr", {}, ...cells.map((cell, index) => {
                 const content = cell?.nodeType || typeof cell !== "object" || cell === null ? { content: cell } : cell;
-                return make(index === 0 ? "th" : "td", { scope: index === 0 ? "row" : false, class: content.class }, content.content ?? "");
+                return make(index === 0 ? "th" : "td", { scope: index === 0 ? "row" : false, class: content.class, "data-head": head[index] }, content.content ?? "");
             })));
         }
-        const made = make("table", {}, make("caption", {}, caption),
-            make("thead", {}, make("tr", {}, ...head.map((name) => make("th", { scope: "col" }, name)))), body);
-        return isWide ? make("div", { class: "wide", tabindex: 0, role: "region", "aria-label": caption }, made) : made;
+        const made = make("table", { "aria-label": caption }, make("thead", {}, make("tr", {}, ...head.map((name) => make("th", { scope: "col" }, name)))), body);
+        return make("div", {}, make("p", { class: "caption" }, caption), make("div", { class: `wide ${kind}`, tabindex: 0, role: "region", "aria-label": caption }, made));
     }
 
     // A store's name behind its mark.
@@ -42,7 +41,7 @@ const Tables = (() => {
             rows: all.map((one) => [one.workload.name, one.measure.title, Words.caseOf(one.workload, one.comparison.case), one.comparison.of,
                 one.comparison.to.join(" or "), one.comparison.how, Comparisons.unitOf(one), one.spread.median, one.spread.min, one.spread.max,
                 one.spread.count, Comparisons.barWords(one), one.chance, Comparisons.VERDICTS[Comparisons.verdict(one)].words]) };
-        return { element: table(caption, ["what", "of / to", "median (range)", "bar", "verdict"], rows), ...csv };
+        return { element: table(caption, ["what", "of / to", "median (range)", "bar", "verdict"], rows, "cards"), ...csv };
     }
 
     // Medians: a row per store, a column per value of the parameter and measure. The best of each column is marked.

@@ -49,8 +49,7 @@ const Words = (() => {
     function parameter(workload, name, value) {
         const defined = workload.parameters[name];
         if (typeof value !== "number") return String(value);
-        const behind = defined.unit ?? (defined.title === name ? name : "");
-        return behind === "" ? digits(value) : figure(value, behind).replace("x", `${NARROW}x`);
+        return defined.unit === undefined ? digits(value) : figure(value, defined.unit);
     }
 
     function caseOf(workload, chosen) {
