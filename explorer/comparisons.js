@@ -26,17 +26,20 @@ const Comparisons = (() => {
             ? Statistics.rankSum(of.values.map(([, value]) => value), others[0].values.map(([, value]) => value)) : null;
         const bar = comparison.bar;
         const isMet = bar === null ? null : "at_least" in bar ? spread.median >= bar.at_least : spread.median <= bar.at_most;
-        const isAgainstOthers = comparison.how !== "value" && record.run.stores[comparison.of].kind === "ours"
-            && others.every((series) => record.run.stores[series.store].kind === "other");
-        return { workload, measure, comparison, spread, chance, isMet, isAgainstOthers,
-            standing: standing(comparison, measure, spread, chance, isAgainstOthers) };
+        const kinds = { of: record.run.stores[comparison.of].kind, to: new Set(others.map(({ store }) => record.run.stores[store].kind)) };
+        const isOnly = (kind) => kinds.to.size === 1 && kinds.to.has(kind);
+        // Theirs over ours: what is good of it is good for them.
+        const isTurned = kinds.of !== "ours" && isOnly("ours");
+        const isAgainstOthers = kinds.of === "ours" && isOnly("other") || kinds.of === "other" && isTurned;
+        return { workload, measure, comparison, spread, chance, isMet, isAgainstOthers, isTurned,
+            standing: standing(comparison, measure, spread, chance, isAgainstOthers, isTurned) };
     }
 
     // lost, even or won; none where nobody is to win.
-    function standing(comparison, measure, spread, chance, isAgainstOthers) {
+    function standing(comparison, measure, spread, chance, isAgainstOthers, isTurned) {
         if (!isAgainstOthers || measure.better === null) return "none";
         const even = comparison.how === "ratio" ? 1 : 0;
-        const ahead = measure.better === "higher" ? spread.median > even : spread.median < even;
+        const ahead = (measure.better === "higher") !== isTurned ? spread.median > even : spread.median < even;
         if (chance === null ? spread.min <= even && even <= spread.max : chance >= 0.05) return "even";
         return ahead ? "won" : "lost";
     }
@@ -58,16 +61,20 @@ const Comparisons = (() => {
             .sort((a, b) => ORDER.indexOf(verdict(a)) - ORDER.indexOf(verdict(b)));
     }
 
-    // How often ours is better: over 1 it is, whichever way the measure goes.
-    function advantage({ comparison, measure, spread }) {
+    // How often ours is better: over 1 it is, whichever way the measure goes. Null where that is no question: of ours against
+    // ours, or where a bar forbids to be too good.
+    function advantage({ comparison, measure, spread, isTurned }, stores) {
         if (comparison.how !== "ratio" || measure.better === null || spread.min <= 0) return null;
-        const turned = measure.better === "lower";
+        if (!isTurned && (stores[comparison.of].kind !== "ours" || comparison.to.every((name) => stores[name].kind === "ours"))) return null;
+        const turned = (measure.better === "lower") !== isTurned;
+        if (comparison.bar && "at_most" in comparison.bar !== turned) return null;
         const turn = (value) => (turned ? 1 / value : value);
         const bar = comparison.bar ? turn(Object.values(comparison.bar)[0]) : null;
         return { median: turn(spread.median), min: turn(turned ? spread.max : spread.min), max: turn(turned ? spread.min : spread.max), bar };
     }
 
     const other = (comparison) => comparison.words ?? comparison.to.join(" or ");
+    const opponent = ({ comparison, isTurned }) => (isTurned ? comparison.of : other(comparison));
     const sides = (comparison) => (comparison.how === "value" ? comparison.of
         : `${comparison.of} ${comparison.how === "ratio" ? "/" : "\u2212"} ${other(comparison)}`);
     const unitOf = ({ comparison, measure }) => (comparison.how === "ratio" ? "x" : measure.unit);
@@ -79,12 +86,12 @@ const Comparisons = (() => {
     }
 
     // How often better, a row for each comparison: the median, its range, and the bar as a stroke.
-    function figure(all) {
-        const found = all.map((one) => ({ one, better: advantage(one) })).filter(({ better }) => better !== null);
+    function figure(all, stores) {
+        const found = all.map((one) => ({ one, better: advantage(one, stores) })).filter(({ better }) => better !== null);
         if (found.length === 0) return null;
-        const columns = ["workload", "measure", "case", "of", "to", "times better", "min", "max", "bar", "verdict"];
+        const columns = ["workload", "measure", "case", "of / to", "times better", "min", "max", "bar", "verdict"];
         const rows = found.map(({ one, better }) => [one.workload.title, one.measure.title, Words.caseOf(one.workload, one.comparison.case),
-            one.comparison.of, other(one.comparison), better.median, better.min, better.max, better.bar, VERDICTS[verdict(one)].words]);
+            sides(one.comparison), better.median, better.min, better.max, better.bar, VERDICTS[verdict(one)].words]);
         const option = (look, place, scale = "log") => {
             const values = found.flatMap(({ better }) => [better.median, better.min, better.max, better.bar ?? better.median, 1]);
             const x = Axes.axis(scale, Axes.ticksFor(values, scale, place.width < Figures.NARROW ? 4 : 8), "times better than the other",
@@ -99,7 +106,7 @@ const Comparisons = (() => {
                     data: [[x.place(better.bar), index]], z: 4 }];
                 return [Figures.whiskers({ colour, width: 2 }, [[[x.place(better.min), index], [x.place(better.max), index]]]),
                     { type: "scatter", symbol: bad ? "diamond" : "circle", symbolSize: bad ? 13 : 10, z: 5, animation: false,
-                        itemStyle: { color: bad ? look.paper : colour, borderWidth: bad ? 2.5 : 0, borderColor: colour },
+                        itemStyle: { color: bad ? look.paper : colour, opacity: 1, borderWidth: bad ? 2.5 : 0, borderColor: colour },
                         data: [Figures.point([x.place(better.median), index], told)] }, ...strokes];
             });
             const option_ = Figures.categories(look, place, x, names, series);
@@ -107,8 +114,8 @@ const Comparisons = (() => {
                 lineStyle: { color: look.text, type: "solid", width: 1.5 }, data: [{ xAxis: x.place(1) }] };
             return option_;
         };
-        const names = found.map(({ one }) => `${one.workload.title}: ${Words.caseOf(one.workload, one.comparison.case)}\nagainst ${other(one.comparison)}`);
-        return { height: (place) => 80 + Figures.rowHeight(place) * found.length, columns, rows, option };
+        const names = found.map(({ one }) => `against ${opponent(one)}: ${one.measure.title}\n${Words.caseOf(one.workload, one.comparison.case) || one.workload.title}`);
+        return { height: (place) => 80 + Figures.rowHeight(place, 2) * found.length, columns, rows, option };
     }
 
     return { VERDICTS, verdict, ofWorkload, ofRun, advantage, figure, sides, barWords, unitOf };

@@ -52,16 +52,41 @@ const Figures = (() => {
         return {
             animation: false, backgroundColor: look.paper, aria: { enabled: true },
             textStyle: { fontFamily: "system-ui, sans-serif" },
-            grid: { outerBoundsMode: "none", left: isNarrow ? 64 : 84, right: isNarrow ? 18 : place.labels ? 170 : 30, top: place.isFile ? 80 : 18,
-                bottom: place.isFile ? 60 + 24 * Math.ceil(names.length / 4) : 56 },
+            grid: { outerBoundsMode: "none", left: isNarrow ? 64 : 84, right: isNarrow ? 18 : place.labels ? 170 : 30, top: place.isFile ? 80 : TOP,
+                bottom: place.isFile ? 60 + 24 * Math.ceil(names.length / 4) : BOTTOM },
             xAxis: x, yAxis: y, series, legend: legend(look, names, place), tooltip: { show: false },
         };
     }
 
-    const endLabel = (look, name, place) => (place.labels ? {
-        endLabel: { show: true, formatter: () => name, color: look.colour, distance: 8, fontSize: 12, lineHeight: 16 },
-        labelLayout: { moveOverlap: "shiftY" },
-    } : {});
+    const HEIGHT = 440;
+    const TOP = 18;
+    const BOTTOM = 56;
+    const LABEL = 15;
+
+    // How far each line's label has to move, so that none covers another. `ends` are [name, place on the axis].
+    function labelShifts(ends, y, height) {
+        const pixel = (end) => (y.max - end) / (y.max - y.min) * (height - TOP - BOTTOM);
+        const sorted = ends.map(([name, end]) => ({ name, wanted: pixel(end) })).sort((a, b) => a.wanted - b.wanted);
+        // Groups of labels that touch are centred on where they would stand.
+        let groups = sorted.map((one) => ({ of: [one], centre: one.wanted }));
+        for (let index = 1; index < groups.length;) {
+            const [before, after] = [groups[index - 1], groups[index]];
+            if (after.centre - before.centre >= (before.of.length + after.of.length) / 2 * LABEL) {
+                index += 1;
+                continue;
+            }
+            const of = [...before.of, ...after.of];
+            const centre = of.reduce((sum, { wanted }) => sum + wanted, 0) / of.length;
+            groups = [...groups.slice(0, index - 1), { of, centre }, ...groups.slice(index + 1)];
+            index = Math.max(1, index - 1);
+        }
+        return new Map(groups.flatMap(({ of, centre }) =>
+            of.map(({ name, wanted }, index) => [name, centre + (index - (of.length - 1) / 2) * LABEL - wanted])));
+    }
+
+    const endLabel = (look, name, shifts) => (shifts === null ? {} : {
+        endLabel: { show: true, formatter: () => name, color: look.colour, distance: 8, fontSize: 12, offset: [0, shifts.get(name) ?? 0] },
+    });
 
     const marker = (look) => ({ symbol: look.marker, symbolSize: look.size, showAllSymbol: true });
 
@@ -90,20 +115,23 @@ const Figures = (() => {
             const heights = rows.flatMap((row) => [row[2], row[3], row[4]]);
             const y = Axes.axis(scales.y, Axes.ticksFor(heights, scales.y, 6), measure.title,
                 (value) => Words.figure(value, measure.unit), look);
+            const usable = (name) => found.get(name).filter((one) => y.takes(one.spread.median) && x.takes(one.x));
+            const shifts = place.labels ? labelShifts(names.filter((name) => usable(name).length > 0)
+                .map((name) => [name, y.place(usable(name).at(-1).spread.median)]), y, HEIGHT) : null;
             const series = names.flatMap((name) => {
-                const points = found.get(name).filter((one) => y.takes(one.spread.median) && x.takes(one.x));
+                const points = usable(name);
                 const data = points.map((one) => point([x.place(one.x), y.place(one.spread.median)],
                     { name, at: `${parameter.title} ${Words.parameter(workload, view.x, one.x)}`,
                         figure: Words.spread(one.spread, measure.unit), rank: one.spread.median }));
                 const ranges = points.filter((one) => y.takes(one.spread.min))
                     .map((one) => [[x.place(one.x), y.place(one.spread.min)], [x.place(one.x), y.place(one.spread.max)]]);
-                return [line(looks.get(name), data, { name, z: 3, ...marker(looks.get(name)), ...endLabel(looks.get(name), name, place) }),
+                return [line(looks.get(name), data, { name, z: 3, ...marker(looks.get(name)), ...endLabel(looks.get(name), name, shifts) }),
                     whiskers(looks.get(name), ranges)];
             });
             return { ...framed(look, place, x, y, series, names),
                 tooltip: { ...tooltip(look, (a, b) => b.rank - a.rank), trigger: "axis", axisPointer: { type: "line", snap: true } } };
         };
-        return { height: () => 430, columns, rows, option };
+        return { height: () => HEIGHT, columns, rows, option };
     }
 
     // The stores in one case, the best first.
@@ -127,24 +155,26 @@ const Figures = (() => {
                 return [
                     { type: "scatter", name, symbol: own.marker, symbolSize: own.size + 4, itemStyle: { color: own.colour, opacity: 1 }, z: 3, animation: false,
                         data: [point([x.place(spread.median), index], { name, at: measure.title, figure: Words.spread(spread, measure.unit) })],
-                        label: { show: true, position: [0, -15], color: look.text, formatter: () => Words.figure(spread.median, measure.unit) } },
+                        label: { show: place.width >= NARROW, position: [0, -15], color: look.text, formatter: () => Words.figure(spread.median, measure.unit) } },
                     whiskers({ ...own, width: 2 }, range),
                 ];
             });
-            return categories(look, place, x, shown.map(({ name }) => name), series);
+            // Above a row there is no place for two texts.
+            const label = ({ name, spread }) => (place.width < NARROW ? `${name}: ${Words.figure(spread.median, measure.unit)}` : name);
+            return categories(look, place, x, shown.map(label), series);
         };
-        return { height: (place) => 90 + rowHeight(place) * found.length, columns, rows, option };
+        return { height: (place) => 90 + rowHeight(place, 1) * found.length, columns, rows, option };
     }
 
     // On a narrow screen there is no place beside the rows: each name stands above its own.
     const ABOVE = (place) => ({ inside: true, margin: 0, width: place.width - 30, verticalAlign: "bottom", padding: [0, 0, 14, 0] });
-    const rowHeight = (place) => (place.width < NARROW ? 62 : 46);
+    const rowHeight = (place, lines) => (place.width < NARROW ? 42 + 15 * lines : 46);
 
     // A figure with a row for each of some names.
     function categories(look, place, x, names, series) {
         const isNarrow = place.width < NARROW;
         const y = {
-            type: "category", inverse: true, data: isNarrow ? names.map((name) => name.replaceAll("\n", ", ")) : names,
+            type: "category", inverse: true, data: names,
             axisLine: { show: false }, axisTick: { show: false }, splitLine: { show: false }, z: 6,
             axisLabel: { color: look.text, fontSize: 12, lineHeight: 15, interval: 0, overflow: "truncate", ...(isNarrow ? ABOVE(place) : { width: 290 }) },
         };
@@ -168,21 +198,24 @@ const Figures = (() => {
             const x = Axes.axis(scales.x, Axes.ticksFor(rows.map((row) => row[2]), scales.x, place.width < NARROW ? 4 : 8), title, Words.digits, look);
             const y = Axes.axis(scales.y, Axes.ticksFor(rows.map((row) => row[3]), scales.y, 6), measure.title,
                 (value) => Words.figure(value, measure.unit), look);
+            const usable = (values, repetition) => values.filter(([of, value, at]) => of === repetition && x.takes(at) && y.takes(value));
+            const last = ({ values }) => usable(values, values[0][0]).at(-1);
+            const shifts = place.labels ? labelShifts(found.filter((one) => last(one) !== undefined).map((one) => [one.store, y.place(last(one)[1])]), y, HEIGHT) : null;
             const series = found.flatMap(({ store, values }) => [...new Set(values.map(([repetition]) => repetition))].map((repetition, order) => {
                 const own = looks.get(store);
-                const points = values.filter(([of, value, at]) => of === repetition && x.takes(at) && y.takes(value));
+                const points = usable(values, repetition);
                 const data = points.map(([, value, at]) => point([x.place(at), y.place(value)],
                     { name: store, at: `${measure.along.title} ${Words.figure(at, measure.along.unit)}`, figure: Words.figure(value, measure.unit), rank: value }));
                 // A marker here and there is enough to tell the lines apart.
                 const every = Math.max(1, Math.round(points.length / 8));
-                const first = { ...marker(own), symbol: (_, { dataIndex }) => (dataIndex % every === 0 ? own.marker : "none"), ...endLabel(own, store, place), z: 3 };
+                const first = { ...marker(own), symbol: (_, { dataIndex }) => (dataIndex % every === 0 ? own.marker : "none"), ...endLabel(own, store, shifts), z: 3 };
                 return line(order === 0 ? own : { ...own, width: 1 }, data,
                     order === 0 ? { name: store, ...first } : { lineStyle: { color: own.colour, width: 1, opacity: 0.45 }, silent: true });
             }));
             return { ...framed(look, place, x, y, series, names),
                 tooltip: { ...tooltip(look, (a, b) => b.rank - a.rank), trigger: "axis", axisPointer: { type: "line" } } };
         };
-        return { height: () => 430, columns, rows, option };
+        return { height: () => HEIGHT, columns, rows, option };
     }
 
     // Latency by percentile, all repetitions together.
@@ -204,6 +237,7 @@ const Figures = (() => {
                 (share) => (share === last && !MARKED.includes(last) ? "" : `${Number((share * 100).toPrecision(7))}\u00a0%`), look);
             const y = Axes.axis(scales.y, Axes.ticksFor(rows.map((row) => row[2]), scales.y, 7), measure.title,
                 (value) => Words.figure(value, "s"), look);
+            const shifts = place.labels ? labelShifts(names.map((name) => [name, y.place(found.get(name).points.at(-1).bound * NANO)]), y, HEIGHT) : null;
             const series = names.flatMap((name) => {
                 const { points, total } = found.get(name);
                 const own = looks.get(name);
@@ -213,13 +247,13 @@ const Figures = (() => {
                     const latency = points.find(({ to }) => to >= share).bound * NANO;
                     return point([x.place(share), y.place(latency)], { name, at: `${Number((share * 100).toPrecision(7))} %`, figure: Words.figure(latency, "s"), rank: latency });
                 });
-                return [line(own, data, { z: 2, ...endLabel(own, name, place) }),
+                return [line(own, data, { z: 2, ...endLabel(own, name, shifts) }),
                     { ...line(own, marked, { name, ...marker(own), z: 3 }), lineStyle: { color: own.colour, width: own.width, opacity: place.isFile ? 1 : 0 } }];
             });
             return { ...framed(look, place, x, y, series, names),
                 tooltip: { ...tooltip(look, (a, b) => b.rank - a.rank), trigger: "axis", axisPointer: { type: "line", snap: true } } };
         };
-        return { height: () => 460, columns, rows, option };
+        return { height: () => HEIGHT, columns, rows, option };
     }
 
     const KINDS = { curve, dots, line: along, distribution };

@@ -108,7 +108,7 @@
         const shown = Tables.comparisons("Where others win, and bars that are missed", bad, linkTo);
         if (bad.length > 0) {
             const drawn = bad.slice(0, 40);
-            addFigure(main, record, { title: "Where others win, and bars that are missed", legend: MARKS, figure: () => Comparisons.figure(drawn), name: "overview", scale: state.y ?? "log" });
+            addFigure(main, record, { title: "Where others win, and bars that are missed", legend: MARKS, figure: () => Comparisons.figure(drawn, record.run.stores), name: "overview", scale: state.y ?? "log" });
             main.append(shown.element);
         }
         if (rest.length > 0) main.append(make("details", {}, make("summary", {}, `The other ${rest.length} comparisons`), Tables.comparisons("All others", rest, linkTo).element));
@@ -145,8 +145,8 @@
         const shown = Tables.comparisons(`${workload.title}: ${view.title}`, found, linkTo);
         const name = `${workload.name}-${view.name}`;
         // Values and differences have no place on an axis of ratios.
-        if (Comparisons.figure(found) === null) main.append(buttons(name, shown, null));
-        else addFigure(main, record, { title: `${workload.title}: ${view.title}`, legend: MARKS, figure: () => Comparisons.figure(found), name, scale: state.y ?? "log", csv: shown });
+        if (Comparisons.figure(found, record.run.stores) === null) main.append(buttons(name, shown, null));
+        else addFigure(main, record, { title: `${workload.title}: ${view.title}`, legend: MARKS, figure: () => Comparisons.figure(found, record.run.stores), name, scale: state.y ?? "log", csv: shown });
         main.append(shown.element);
     }
 
@@ -185,7 +185,7 @@
         const names = [...looks.keys()].filter((name) => present.has(name));
         const stores = new Set(names.filter((name) => !state.hidden.has(name)));
         const context = { record, workload, view, chosen, scales, stores };
-        const words = [workload.title, view.title, Words.caseOf(workload, chosen)].filter((word) => word !== "").join(": ");
+        const words = Words.joined(workload.title, view.title, Words.caseOf(workload, chosen));
         main.append(make("div", { class: "choices" }, ...open.filter(({ values }) => values.length > 1).map(({ name, title, values }) =>
             Controls.choice(`case-${name}`, title, values.map((value) => [value, Words.parameter(workload, name, value)]), chosen[name], (value) => go({ case: { ...chosen, [name]: value } }))),
         ...axes.map((axis) => scaleChoice(axis, axes.length === 1 ? "Scale" : axis === "x" ? "Scale across" : "Scale upwards", scales[axis]))));
@@ -223,7 +223,7 @@
         charts.push(chart);
         const { run } = record;
         const source = `${run.machine.cpu}, ${run.machine.cores} cores, ${run.machine.kernel}; ${run.began.slice(0, 10)}, ${run.kind === "quick" ? "a quick run" : "whole run"}${run.commit ? `, commit ${run.commit}` : ""}`;
-        main.append(buttons(name, csv ?? made, () => Downloads.svg(figure(false), title, source, scale)),
+        main.append(buttons(name, csv ?? made, () => Downloads.svg(figure(false), title, legend === undefined ? source : `${source}\n${legend}`, scale)),
             make("details", { class: "data" }, make("summary", {}, "The data as a table"), Tables.data(made)));
     }
 

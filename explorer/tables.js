@@ -28,7 +28,7 @@ const Tables = (() => {
             const also = verdict === "lost" && one.isMet !== null ? `, bar ${one.isMet ? "met" : "missed"}` : "";
             const chanceWords = chance === null ? "" : ` (p = ${chance < 0.001 ? "< 0.001" : chance.toPrecision(2)})`;
             return [
-                make("span", {}, make("a", { href: link(one) }, `${workload.title}: ${measure.title}`), make("br"),
+                make("span", {}, make("a", { href: link(one) }, Words.joined(workload.title, measure.title)), make("br"),
                     make("small", {}, Words.caseOf(workload, comparison.case))),
                 Comparisons.sides(comparison),
                 { content: Words.spread(spread, Comparisons.unitOf(one)), class: "number" },

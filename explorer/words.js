@@ -58,5 +58,8 @@ const Words = (() => {
                 ? `${workload.parameters[name].title} ${digits(value)}` : parameter(workload, name, value)).join(", ");
     }
 
-    return { digits, figure, spread, parameter, caseOf };
+    // Words that say where one is, none of them twice.
+    const joined = (...words) => [...new Set(words)].filter((word) => word !== "").join(": ");
+
+    return { digits, figure, spread, parameter, caseOf, joined };
 })();

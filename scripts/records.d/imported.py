@@ -131,12 +131,12 @@ class Workload:
     def _measure(self, words, row, unit):
         title = words or TITLES.get(self.name, self.name)
         name = re.sub(r"[^a-z0-9]+", "-", f"{words or self.name} {row['unit']}".lower()).strip("-")
-        bars = [judged["bar"] for judged in row["judgements"] if judged["bar"]]
-        better = "higher" if unit.endswith("/s") or unit == "%" and BETTER_MORE.search(words) else "lower"
-        if unit == "%" and better == "lower":
+        if unit == "%":
+            better = "higher" if BETTER_MORE.search(words) else None
+        elif unit == "k":
             better = None
-        for bar in bars:
-            better = "higher" if "at_least" in bar else "lower"
+        else:
+            better = "higher" if unit.endswith("/s") else "lower"
         self.measures.setdefault(name, {"title": title[0].upper() + title[1:], "unit": unit, "better": better})
         return name
 
@@ -185,12 +185,14 @@ class Workload:
         worst, case = math.inf, {}
         for comparison in self.comparisons:
             better = self.measures[comparison["measure"]]["better"]
-            if comparison["how"] != "ratio" or better is None:
+            if comparison["how"] != "ratio" or better is None or _kind(comparison["of"]) != "ours":
+                continue
+            if any(_kind(store) != "other" for store in comparison["to"]):
                 continue
             key = (comparison["measure"], tuple(comparison["case"].items()))
-            ours, theirs = (statistics.median(figures[(*key, store)]) for store in (comparison["of"], comparison["to"][0]))
-            if min(ours, theirs) > 0:
-                advantage = ours / theirs if better == "higher" else theirs / ours
+            ours, *theirs = (statistics.median(figures[(*key, store)]) for store in (comparison["of"], *comparison["to"]))
+            if min(ours, *theirs) > 0:
+                advantage = ours / max(theirs) if better == "higher" else min(theirs) / ours
                 if advantage < worst:
                     worst, case = advantage, comparison["case"]
         return case
@@ -199,7 +201,7 @@ class Workload:
 def _kind(store):
     if store.startswith(("eyewall", "verify, ", "streamed, ")) or store in ("after", "4 tags"):
         return "ours"
-    return "reference" if re.search(r"simulated|reference|bare|idle|sleeps|no cache|plain read|put before", store) else "other"
+    return "reference" if re.search(r"simulated|reference|bare|idle|sleeps|no cache|plain read|put before|^before$|window before|no tags|^put$", store) else "other"
 
 
 def _sides(what, names):
