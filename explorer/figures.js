@@ -36,7 +36,8 @@ const Figures = (() => {
     const whiskers = (look, ranges) => line({ ...look, dash: [], width: 1.5 },
         ranges.flatMap(([from, to]) => [from, to, ["-", "-"]]), { silent: true, z: 1, tooltip: { show: false } });
 
-    const point = (place, told) => ({ value: place, told });
+    // `isMarked` is false for a point of a line that has no marker of its own.
+    const point = (place, told, isMarked = true) => (isMarked ? { value: place, told } : { value: place, told, symbol: "none" });
 
     function legend(look, names, place) {
         if (!place.isFile) return { show: false };
@@ -204,11 +205,12 @@ const Figures = (() => {
             const series = found.flatMap(({ store, values }) => [...new Set(values.map(([repetition]) => repetition))].map((repetition, order) => {
                 const own = looks.get(store);
                 const points = usable(values, repetition);
-                const data = points.map(([, value, at]) => point([x.place(at), y.place(value)],
-                    { name: store, at: `${measure.along.title} ${Words.figure(at, measure.along.unit)}`, figure: Words.figure(value, measure.unit), rank: value }));
                 // A marker here and there is enough to tell the lines apart.
                 const every = Math.max(1, Math.round(points.length / 8));
-                const first = { ...marker(own), symbol: (_, { dataIndex }) => (dataIndex % every === 0 ? own.marker : "none"), ...endLabel(own, store, shifts), z: 3 };
+                const data = points.map(([, value, at], index) => point([x.place(at), y.place(value)],
+                    { name: store, at: `${measure.along.title} ${Words.figure(at, measure.along.unit)}`, figure: Words.figure(value, measure.unit), rank: value },
+                    order === 0 && index % every === 0));
+                const first = { ...marker(own), ...endLabel(own, store, shifts), z: 3 };
                 return line(order === 0 ? own : { ...own, width: 1 }, data,
                     order === 0 ? { name: store, ...first } : { lineStyle: { color: own.colour, width: 1, opacity: 0.45 }, silent: true });
             }));
@@ -217,6 +219,8 @@ const Figures = (() => {
         };
         return { height: () => HEIGHT, columns, rows, option };
     }
+
+    const percent = (share) => `${Number((share * 100).toPrecision(7))}\u00a0%`;
 
     // Latency by percentile, all repetitions together.
     function distribution({ record, workload, view, chosen, scales, stores, looks }) {
@@ -234,21 +238,22 @@ const Figures = (() => {
             const last = 1 - 1 / longest;
             const ticks = xScale === "tail" && last > shares[shares.length - 1] ? [...shares, last] : shares;
             const x = Axes.axis(xScale, ticks, "share of the operations at or below",
-                (share) => (share === last && !MARKED.includes(last) ? "" : `${Number((share * 100).toPrecision(7))}\u00a0%`), look);
+                (share) => (share === last && !MARKED.includes(last) ? "" : percent(share)), look);
             const y = Axes.axis(scales.y, Axes.ticksFor(rows.map((row) => row[2]), scales.y, 7), measure.title,
                 (value) => Words.figure(value, "s"), look);
             const shifts = place.labels ? labelShifts(names.map((name) => [name, y.place(found.get(name).points.at(-1).bound * NANO)]), y, HEIGHT) : null;
             const series = names.flatMap((name) => {
                 const { points, total } = found.get(name);
                 const own = looks.get(name);
-                const data = points.map(({ from, to, bound }) => ({ share: Math.min(to, Math.max(from, 1 - 1 / total)), latency: bound * NANO }))
-                    .map(({ share, latency }) => point([x.place(share), y.place(latency)], null));
-                const marked = MARKED.filter((share) => share <= 1 - 1 / total).map((share) => {
-                    const latency = points.find(({ to }) => to >= share).bound * NANO;
-                    return point([x.place(share), y.place(latency)], { name, at: `${Number((share * 100).toPrecision(7))} %`, figure: Words.figure(latency, "s"), rank: latency });
+                const marked = new Set(MARKED.map((share) => points.findIndex(({ to }) => to >= share)));
+                const data = points.map(({ from, to, bound }, index) => {
+                    // The last bucket ends at 100 %, which a tail never reaches.
+                    const share = Math.min(to, Math.max(from, 1 - 1 / total));
+                    const latency = bound * NANO;
+                    return point([x.place(share), y.place(latency)],
+                        { name, at: measure.title, figure: `${Words.figure(latency, "s")} at ${percent(share)}`, rank: latency }, marked.has(index));
                 });
-                return [line(own, data, { z: 2, ...endLabel(own, name, shifts) }),
-                    { ...line(own, marked, { name, ...marker(own), z: 3 }), lineStyle: { color: own.colour, width: own.width, opacity: place.isFile ? 1 : 0 } }];
+                return line(own, data, { name, z: 3, ...marker(own), ...endLabel(own, name, shifts) });
             });
             return { ...framed(look, place, x, y, series, names),
                 tooltip: { ...tooltip(look, (a, b) => b.rank - a.rank), trigger: "axis", axisPointer: { type: "line", snap: true } } };

@@ -1,6 +1,7 @@
 """The explorer in a browser: every view draws, controls change it, addresses restore it, files are saved."""
 import csv
 import json
+import math
 import statistics
 import time
 import xml.etree.ElementTree as xml
@@ -125,6 +126,31 @@ def the_same_figures(ground, page):
             expect(any(abs(median - ratio) <= abs(ratio) * 1e-9 for median in medians), f"{path.stem}: one median is {ratio}")
 
 
+def significance(ground, page):
+    """Whether two stores differ at all is asked by the rank sum test, and no is an answer"""
+    page.open("#record=invented-a&workload=places&view=bars")
+    for place, words in (("disk", "no clear difference"), ("shared memory", "ahead")):
+        samples = {}
+        for sample in ground.invented.samples:
+            if sample["workload"] == "places" and sample["case"] == {"place": place}:
+                samples.setdefault(sample["store"], []).append(sample["value"])
+        expected = _rank_sum(*samples.values())
+        found = page.browser.run(f"return Statistics.rankSum(...{list(samples.values())})")
+        expect(abs(found - expected) < 1e-6, f"the p of {place} is {expected}, not {found}")
+        expect((expected >= 0.05) == (place == "disk"), f"the invented figures of {place} are as they were meant: {expected}")
+        verdict = page.browser.run(f"return [...document.querySelectorAll('.cards tr')].find(row => row.querySelector('th small')?.innerText === '{place}').querySelector('.verdict').innerText")
+        expect(words in verdict and "p " in verdict, f"the verdict of {place} is {words}, not {verdict}")
+    few = page.browser.run("return Statistics.rankSum([1, 2, 3], [4, 5, 6])")
+    expect(few is None, "too few samples have no answer")
+
+
+def _rank_sum(left, right):
+    """By counting pairs; all values differ."""
+    wins = sum((ours > theirs) + (ours == theirs) / 2 for ours in left for theirs in right)
+    mean, spread = len(left) * len(right) / 2, math.sqrt(len(left) * len(right) * (len(left) + len(right) + 1) / 12)
+    return math.erfc(max(0, abs(wins - mean) - 0.5) / spread / math.sqrt(2))
+
+
 def toggles(ground, page):
     """Scales, cases, stores, records and machines change what is shown, by mouse and by keyboard"""
     browser = page.browser
@@ -241,4 +267,4 @@ def over_http(ground, page):
         served.expect_calm("HTTP")
 
 
-ALL = (nothing_there, every_view, the_worst_first, the_same_figures, toggles, permalinks, downloads, screens, over_http)
+ALL = (nothing_there, every_view, the_worst_first, the_same_figures, significance, toggles, permalinks, downloads, screens, over_http)

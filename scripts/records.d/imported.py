@@ -17,6 +17,8 @@ CELL = re.compile(r"(?P<trace>\S+) (?P<percent>\d+) %(?P<mark> \(not scored\))?,
 CAP = re.compile(r"(.+), cap ([\d.]+) x")
 # Units that the explorer gives a prefix to: how many of its own they are.
 UNITS = {"M/s": ("1/s", 1e6), "k/s": ("1/s", 1e3), "requests/s": ("1/s", 1), "us": ("s", 1e-6), "ms": ("s", 1e-3)}
+# Of measures that the old result tells apart by nothing else.
+UNIT_TITLES = {"requests/s": "requests", "MB/s": "bytes", "CPU s/GB": "the server's CPU for a GB"}
 BETTER_MORE = re.compile(r"hit|live entries")
 TITLES = {
     "get": "Gets that hit", "files": "Gets against file-per-entry", "processes": "Processes and threads", "put": "Puts that evict",
@@ -129,7 +131,7 @@ class Workload:
         return (cap[1], {"cap": float(cap[2])}) if cap else (name, {})
 
     def _measure(self, words, row, unit):
-        title = words or TITLES.get(self.name, self.name)
+        title = words or UNIT_TITLES.get(row["unit"]) or TITLES.get(self.name, self.name)
         name = re.sub(r"[^a-z0-9]+", "-", f"{words or self.name} {row['unit']}".lower()).strip("-")
         if unit == "%":
             better = "higher" if BETTER_MORE.search(words) else None
