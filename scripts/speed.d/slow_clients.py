@@ -9,8 +9,9 @@ import sys
 import time
 
 BYTES_A_SECOND = 1024
-# A second has so many steps; each client reads in one of them.
-STEPS = 100
+# A second has so many steps; each client reads in one of them. Few read at once, as clients do that know nothing of one another: a
+# hundred in a row would keep the core from the fast client beside them, and that would be taken for the server's doing.
+STEPS = 1000
 RECEIVE_BUFFER_BYTES = 4096
 # As over Ethernet. With the 64 KiB of the loopback interface the kernel would take the whole object from the server at once,
 # and no server would have a slow client.

@@ -121,7 +121,11 @@ impl Cache {
     /// Those of [`Cache::get`].
     pub fn get_if(&self, key: impl AsRef<[u8]>, takes: impl Fn(&Hit<'_>) -> bool) -> Result<Option<Hit<'_>>> {
         let key = key.as_ref();
-        let otherwise = || if self.peek(key)?.is_some_and(|hit| takes(&hit)) { self.get(key) } else { Ok(None) };
+        // It may be another entry by then.
+        let otherwise = || match self.peek(key)?.filter(|hit| takes(hit)) {
+            Some(_) => Ok(self.get(key)?.filter(|hit| takes(hit))),
+            None => Ok(None),
+        };
         if self.tiers.is_some() {
             return otherwise();
         }

@@ -104,7 +104,8 @@ impl<'a> Touch<'a> {
     }
 
     /// That what the touch says was learnt then ([`crate::Cache::epoch`]): what a purge that came since has made of the entry, it
-    /// stays. Default: now, so that soft purges before the call don't mean the entry any more.
+    /// stays. Default: now, so that soft purges before the call don't mean the entry any more. Where the volume has been swept since,
+    /// and doesn't know any more what was purged, the entry goes.
     pub fn begun_in(mut self, epoch: Epoch) -> Self {
         self.begun = Some(epoch);
         self

@@ -48,6 +48,9 @@ static NAMES: [HeaderName; 22] = [
     X_FRAME_OPTIONS,
 ];
 
+/// Fields of each response, which are never stored.
+const WRITTEN: [&[u8]; 5] = [b"age", b"cache-status", b"connection", b"content-length", b"transfer-encoding"];
+
 /// A stored response without its body.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Head {
@@ -162,7 +165,7 @@ impl<'a> HeadView<'a> {
                     is_dated |= *name == DATE;
                     name.as_str().as_bytes()
                 }
-                Name::Own(name) => Some(name).filter(|name| name.iter().copied().all(is_of_name))?,
+                Name::Own(name) => Some(name).filter(|name| is_passed_on(name))?,
             };
             if !value.iter().copied().all(is_of_value) {
                 return None;
@@ -173,6 +176,11 @@ impl<'a> HeadView<'a> {
         }
         is_dated.then_some(())
     }
+}
+
+/// Whether it is a name, and none of a field that is written for each response.
+fn is_passed_on(name: &[u8]) -> bool {
+    !name.is_empty() && name.iter().copied().all(is_of_name) && !WRITTEN.contains(&name)
 }
 
 /// Letters of names as [`HeaderName`] has them: RFC 9110's tokens in lower case.

@@ -26,6 +26,7 @@ mod body;
 mod fields;
 mod files;
 mod head;
+mod interim;
 mod listen;
 mod log;
 mod origin;

@@ -5,12 +5,13 @@ use std::time::{Duration, Instant};
 
 /// A write that takes longer has waited: for storage that doesn't keep up, or for a process that was stopped with a lock.
 const PROMPT: Duration = Duration::from_micros(500);
-/// For how long the volume is taken to be slow after such a write.
+/// For how long the volume is taken to be slow after such a write, at least, and for how many times what it took.
 const SLOW_FOR: Duration = Duration::from_secs(1);
+const SLOW_FOR_TIMES: u32 = 100;
 
 /// A memory of writes that had to wait. Threads that serve clients write what is short themselves, since handing it to another
-/// costs more than the write; where one of them had to wait, others do it for a while. So clients are held up once a second
-/// at worst.
+/// costs more than the write; where one of them had to wait, others do it for a while. So clients are held up for a hundredth of
+/// the time at worst.
 pub(crate) struct Promptness {
     began: Instant,
     /// Microseconds from `began` to when the volume is prompt again. Nothing is ordered by it.
@@ -31,8 +32,9 @@ impl Promptness {
     pub(crate) fn time<T>(&self, write: impl FnOnce() -> T) -> T {
         let started = Instant::now();
         let written = write();
-        if started.elapsed() > PROMPT {
-            let until = self.began.elapsed() + SLOW_FOR;
+        let took = started.elapsed();
+        if took > PROMPT {
+            let until = self.began.elapsed() + SLOW_FOR.max(took * SLOW_FOR_TIMES);
             self.slow_until.store(until.as_micros() as u64, Ordering::Relaxed);
         }
         written

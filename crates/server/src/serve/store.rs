@@ -15,6 +15,8 @@ use super::head::Head;
 
 /// The smallest page of any kernel that Eyewall runs on.
 const PAGE_BYTES: usize = 4096;
+/// Pieces of so many bytes together are joined: a copy costs less than writing an entry piece by piece.
+const JOINED_BYTES_MAX: usize = 64 << 10;
 /// After so many purges by prefix the volume is swept before the next one. It remembers 64 of them, those of other processes
 /// among them; what it is to remember beyond that purges more than was asked for.
 const PREFIXES_MAX: u32 = 32;
@@ -242,6 +244,7 @@ impl Store {
         let length: usize = pieces.iter().map(Bytes::len).sum();
         let written = match pieces {
             [piece] => self.cache.put_with(key, piece, &options).map(Some),
+            _ if length <= JOINED_BYTES_MAX => self.cache.put_with(key, pieces.concat(), &options).map(Some),
             _ => self.write(key, &options, pieces, length as u64),
         };
         // A put doesn't say that it lost to a purge.
@@ -275,8 +278,8 @@ impl Store {
         head: &Head,
         tags: &[&str],
         change: impl FnOnce(Option<(&Head, &[u8])>) -> Vec<u8>,
-    ) {
-        let Some(metadata) = head.encode() else { return };
+    ) -> bool {
+        let Some(metadata) = head.encode() else { return false };
         // A soft purge has meant it, too. What it says is right all the same.
         if self.cache.peek(key).is_ok_and(|hit| hit.is_none()) {
             self.told(self.cache.touch(key, &Touch::new().ttl(None, Duration::ZERO)));
@@ -285,7 +288,7 @@ impl Store {
             let present = hit.and_then(|hit| Some((Head::decode(hit.metadata())?, hit.value())));
             Change::Put(change(present.as_ref().map(|(head, value)| (head, *value))))
         });
-        self.told(changed.map(drop));
+        self.told(changed).is_some()
     }
 
     /// Gives the entry that was found for a key the head that `found` has by now, and other times; its value stays. That they

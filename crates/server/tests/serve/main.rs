@@ -21,6 +21,7 @@ mod files;
 mod fragments;
 mod head;
 mod hop_by_hop;
+mod interim_responses;
 mod keys;
 mod large_file;
 mod late_validation;

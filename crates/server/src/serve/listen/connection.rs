@@ -8,7 +8,7 @@ use std::sync::Arc;
 use std::task::Poll;
 use std::time::Duration;
 
-use http::{Request, Response, StatusCode};
+use http::{Request, Response, StatusCode, Version};
 use hyper::body::Incoming;
 use hyper::service::service_fn;
 use hyper_util::rt::{TokioExecutor, TokioIo, TokioTimer};
@@ -25,6 +25,7 @@ use super::patience::Patient;
 use super::sent::Sent;
 use super::{Stop, gate};
 use crate::config::settings::Limits;
+use crate::serve::interim::{self, Interim};
 use crate::serve::log::{self, Lines, Said};
 use crate::serve::plain::Plain;
 use crate::serve::service::Service;
@@ -61,15 +62,20 @@ pub(super) async fn converse(
     mut told: watch::Receiver<Stop>,
 ) {
     let activity = Arc::new(Activity::new());
+    let interim = Arc::new(Interim::default());
     let answer = {
-        let (common, activity) = (Arc::clone(&common), Arc::clone(&activity));
+        let (common, activity, interim) = (Arc::clone(&common), Arc::clone(&activity), Arc::clone(&interim));
         service_fn(move |request| {
-            let (common, open) = (Arc::clone(&common), activity.open());
-            async move { Ok::<_, Infallible>(common.answer(request, client, open).await) }
+            let (common, open, interim) = (Arc::clone(&common), activity.open(), Arc::clone(&interim));
+            async move {
+                let opened = (request.version() == Version::HTTP_11).then(|| interim.open());
+                let answering = interim::telling(opened.as_ref(), common.answer(request, client, open));
+                Ok::<_, Infallible>(answering.await)
+            }
         })
     };
     let stream = Attentive::new(Patient::new(stream), Arc::clone(&activity));
-    let io = TokioIo::new(Express::new(stream, Arc::clone(&common), Arc::clone(&activity), client));
+    let io = TokioIo::new(Express::new(stream, Arc::clone(&common), Arc::clone(&activity), interim, client));
     let mut connection = pin!(builder(&common.limits).serve_connection_with_upgrades(io, answer).into_owned());
     let mut alarm = pin!(sleep_until(Activity::next_look(&common.limits)));
     let mut is_parting = false;
@@ -116,7 +122,7 @@ impl Common {
     }
 
     async fn answer(&self, mut request: Request<Incoming>, client: IpAddr, open: Open) -> Response<Sent> {
-        let mut entry = self.log.as_ref().map(|log| log.entry(&Said::of(&request), client));
+        let mut entry = self.log.as_ref().map(|log| log.entry(&Said::of(&request), client, Instant::now().into_std()));
         // Pinned, so that the two ways to wait for it have one place for it.
         let answering = pin!(async {
             match gate::refuse(&mut request, &self.limits) {

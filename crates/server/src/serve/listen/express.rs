@@ -28,6 +28,7 @@ use std::net::IpAddr;
 use std::pin::Pin;
 use std::sync::Arc;
 use std::task::{Context, Poll, ready};
+use std::time::Instant;
 
 use bytes::Bytes;
 use rustix::io::Errno;
@@ -37,6 +38,7 @@ use super::activity::{Activity, Open, Sending};
 use super::attentive::Attentive;
 use super::connection::Common;
 use super::input::{self, Input};
+use crate::serve::interim::Interim;
 use crate::serve::log::{Entry, Said};
 use crate::serve::plain::{self, Extent, Seen};
 use crate::serve::service::Route;
@@ -46,11 +48,14 @@ pub(super) struct Express<S> {
     stream: Attentive<S>,
     common: Arc<Common>,
     activity: Arc<Activity>,
+    interim: Arc<Interim>,
     client: IpAddr,
     /// What came and was not given to anybody yet.
     input: Input,
     grant: Grant,
     unsent: Option<Box<Unsent>>,
+    /// Of interim responses, what the socket did not take at once.
+    unsent_interim: Vec<u8>,
     route: Option<Route>,
 }
 
@@ -89,9 +94,15 @@ impl Grant {
 }
 
 impl<S> Express<S> {
-    pub(super) fn new(stream: Attentive<S>, common: Arc<Common>, activity: Arc<Activity>, client: IpAddr) -> Self {
-        let (input, grant, unsent, route) = (Input::default(), Grant::None, None, None);
-        Self { stream, common, activity, client, input, grant, unsent, route }
+    pub(super) fn new(
+        stream: Attentive<S>,
+        common: Arc<Common>,
+        activity: Arc<Activity>,
+        interim: Arc<Interim>,
+        client: IpAddr,
+    ) -> Self {
+        let (input, grant, unsent, unsent_interim, route) = (Input::default(), Grant::None, None, Vec::new(), None);
+        Self { stream, common, activity, interim, client, input, grant, unsent, unsent_interim, route }
     }
 }
 
@@ -117,15 +128,18 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Express<S> {
 
     /// Answers the first of the requests that are there, or grants it. False: there is none yet.
     fn advance(&mut self, context: &mut Context<'_>) -> io::Result<bool> {
-        let Self { stream, common, activity, client, input, grant, unsent, route } = self;
+        let Self { stream, common, activity, client, input, grant, unsent, route, .. } = self;
         if input.is_empty() {
             return Ok(false);
         }
+        let started = common.log.as_ref().map(|_| Instant::now());
         let mut room = [const { MaybeUninit::uninit() }; plain::FIELDS_MAX];
         let (request, head_bytes) = match plain::read(input.bytes(), &mut room) {
             Seen::Part => return Ok(false),
             Seen::Other(extent) => {
-                *grant = Grant::of(extent, activity);
+                // Hyper may not have seen a request yet, and would take it for the beginning of HTTP/2.
+                let is_preface = activity.taken() > 0 && input.bytes().starts_with(b"PRI ");
+                *grant = if is_preface { Grant::End } else { Grant::of(extent, activity) };
                 return Ok(true);
             }
             Seen::Plain(request, head_bytes) => (request, head_bytes),
@@ -141,23 +155,23 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Express<S> {
         };
         let open = activity.open();
         let pieces = [IoSlice::new(&head), IoSlice::new(&page.hit)];
-        let sent = match Pin::new(stream).poll_write_vectored(context, &pieces) {
-            Poll::Ready(Ok(0)) => return Err(io::ErrorKind::WriteZero.into()),
-            Poll::Ready(Ok(sent)) => sent,
-            Poll::Pending => 0,
+        let written = match Pin::new(stream).poll_write_vectored(context, &pieces) {
+            Poll::Ready(Ok(0)) => Err(io::ErrorKind::WriteZero.into()),
             Poll::Ready(Err(error)) if is_loss(&error) => {
                 common.service.notice_loss(&page.hit);
                 *grant = granted;
                 return Ok(true);
             }
-            Poll::Ready(Err(error)) => return Err(error),
+            Poll::Ready(written) => written,
+            Poll::Pending => Ok(0),
         };
-        let entry = common.log.as_ref().map(|log| {
-            let mut entry = log.entry(&Said::of_plain(&request), *client);
+        let entry = common.log.as_ref().zip(started).map(|(log, started)| {
+            let mut entry = log.entry(&Said::of_plain(&request), *client, started);
             entry.answered_by_hit(page.status);
-            entry.sent(sent.saturating_sub(head.len()));
+            entry.sent(written.as_ref().map_or(0, |written| written.saturating_sub(head.len())));
             entry
         });
+        let sent = written?;
         if request.is_last {
             *grant = Grant::End;
         }
@@ -199,6 +213,21 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Express<S> {
         Poll::Ready(Ok(()))
     }
 
+    /// Sends what the origin says before its response. Hyper has nothing under way then.
+    fn poll_interim(&mut self, context: &mut Context<'_>) -> Poll<io::Result<()>> {
+        if matches!(self.grant, Grant::None | Grant::End) {
+            return Poll::Ready(Ok(()));
+        }
+        self.unsent_interim.append(&mut self.interim.take(context));
+        while !self.unsent_interim.is_empty() {
+            match ready!(Pin::new(&mut self.stream).poll_write(context, &self.unsent_interim))? {
+                0 => return Poll::Ready(Err(io::ErrorKind::WriteZero.into())),
+                written => drop(self.unsent_interim.drain(..written)),
+            }
+        }
+        Poll::Ready(Ok(()))
+    }
+
     /// Nothing that comes is for hyper, but that the client has gone is.
     fn poll_gone(&mut self, context: &mut Context<'_>) -> Poll<io::Result<()>> {
         while !self.input.is_full() {
@@ -232,6 +261,10 @@ impl<S: AsyncRead + AsyncWrite + Unpin> AsyncRead for Express<S> {
         let this = self.get_mut();
         // What was answered last may have been the last.
         ready!(this.poll_send(context))?;
+        // Reading needn't wait for it.
+        if let Poll::Ready(Err(error)) = this.poll_interim(context) {
+            return Poll::Ready(Err(error));
+        }
         loop {
             match &mut this.grant {
                 Grant::Connection if this.input.is_empty() => {
@@ -258,6 +291,7 @@ impl<S: AsyncRead + AsyncWrite + Unpin> AsyncRead for Express<S> {
 
 impl<S: AsyncRead + AsyncWrite + Unpin> AsyncWrite for Express<S> {
     fn poll_write(mut self: Pin<&mut Self>, context: &mut Context<'_>, bytes: &[u8]) -> Poll<io::Result<usize>> {
+        ready!(self.poll_interim(context))?;
         Pin::new(&mut self.stream).poll_write(context, bytes)
     }
 
@@ -266,6 +300,7 @@ impl<S: AsyncRead + AsyncWrite + Unpin> AsyncWrite for Express<S> {
         context: &mut Context<'_>,
         pieces: &[IoSlice<'_>],
     ) -> Poll<io::Result<usize>> {
+        ready!(self.poll_interim(context))?;
         Pin::new(&mut self.stream).poll_write_vectored(context, pieces)
     }
 
@@ -274,6 +309,11 @@ impl<S: AsyncRead + AsyncWrite + Unpin> AsyncWrite for Express<S> {
     }
 
     fn poll_flush(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<io::Result<()>> {
+        // Hyper has nothing under way then; and a flush that succeeds would count as a sign of a client that takes nothing.
+        if self.unsent.is_some() {
+            return Poll::Ready(Ok(()));
+        }
+        ready!(self.poll_interim(context))?;
         ready!(Pin::new(&mut self.stream).poll_flush(context))?;
         self.flushed(context);
         Poll::Ready(Ok(()))

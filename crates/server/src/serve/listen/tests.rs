@@ -224,12 +224,28 @@ async fn what_lies_ready_has_left_before_a_server_that_stops_lets_go() {
 
 #[tokio::test(start_paused = true)]
 async fn a_client_that_takes_nothing_of_what_lies_ready_is_let_go() {
-    let mut connected = Site::new().connect_ready(100_000);
-    connected.say(READY).await;
-    sleep(59 * SECOND).await;
-    assert!(!connected.server.is_finished());
-    sleep(2 * SECOND).await;
-    assert!(connected.server.is_finished());
+    // As its first request, and behind one that hyper had.
+    for before in ["", "OPTIONS * HTTP/1.1\r\nHost: a\r\n\r\n"] {
+        let mut connected = Site::new().connect_ready(100_000);
+        connected.say(before).await;
+        if !before.is_empty() {
+            assert!(connected.head().await.starts_with("HTTP/1.1 204 "));
+        }
+        connected.say(READY).await;
+        sleep(59 * SECOND).await;
+        assert!(!connected.server.is_finished(), "{before}");
+        sleep(2 * SECOND).await;
+        assert!(connected.server.is_finished(), "{before}");
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn http_2_does_not_begin_behind_what_lies_ready() {
+    let mut connected = Site::new().connect_ready(10);
+    connected.say(&[READY, "PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n"].concat()).await;
+    let (told, after) = connected.end().await;
+    assert!(told.starts_with("HTTP/1.1 200 ") && told.ends_with("\r\n\r\nxxxxxxxxxx"), "{told}");
+    assert_eq!(after.as_secs(), 0);
 }
 
 #[tokio::test(start_paused = true)]

@@ -141,6 +141,11 @@ impl Entry {
         Self { queue, format, started: Instant::now(), text, split, status, first_byte, origin, sent }
     }
 
+    /// That the request's head was there then.
+    pub(super) fn begun(&mut self, started: Instant) {
+        self.started = started;
+    }
+
     /// Takes down the head of the response, which is ready to be sent.
     pub(crate) fn answered<B>(&mut self, response: &Response<B>, origin: Option<Duration>) {
         self.status = response.status().as_u16();

@@ -24,6 +24,7 @@ use std::net::IpAddr;
 use std::path::Path;
 use std::sync::Arc;
 use std::thread::JoinHandle;
+use std::time::Instant;
 
 use http::StatusCode;
 use tokio::signal::unix::{SignalKind, signal};
@@ -84,9 +85,11 @@ impl Drop for Log {
 }
 
 impl Lines {
-    /// The line of a request whose head is there.
-    pub(crate) fn entry(&self, request: &Said<'_>, client: IpAddr) -> Entry {
-        Entry::of_request(Arc::clone(&self.queue), self.format, request, client)
+    /// The line of a request whose head was there then.
+    pub(crate) fn entry(&self, request: &Said<'_>, client: IpAddr, started: Instant) -> Entry {
+        let mut entry = Entry::of_request(Arc::clone(&self.queue), self.format, request, client);
+        entry.begun(started);
+        entry
     }
 
     /// Writes the line of something that was no request, and was refused with this status.

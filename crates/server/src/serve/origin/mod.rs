@@ -11,8 +11,8 @@
 //!
 //! # What is absent
 //! HTTP/2 to origins: one connection for all would have a lost packet hold up everybody, and gains nothing on a short
-//! way. Interim responses (1xx) but 101: hyper's server can't send them; `100 Continue` it sends by itself, when the
-//! body is first asked for, and `Expect` is not passed on. Weights. Certificates of ours for the origin to check.
+//! way. The origin's `100 Continue`: hyper's server sends one by itself, when the body is first asked for, and `Expect` is not
+//! passed on. Weights. Certificates of ours for the origin to check.
 
 mod check;
 mod connector;

@@ -17,7 +17,7 @@ use super::forwarded;
 use super::framing::contradiction;
 use super::outgoing::{Outgoing, RequestBody};
 use super::site::{OriginSite, Timeouts};
-use crate::serve::log;
+use crate::serve::{interim, log};
 
 /// Shorter than the five seconds after which many servers close an idle connection, so that few requests meet one that
 /// is just being closed.
@@ -64,7 +64,7 @@ impl Origins {
     }
 
     /// Asks one of the origins, and where that may be done, again another one, or by another connection, if nothing came of
-    /// it. Interim responses (1xx) of the origin are dropped.
+    /// it. Interim responses (1xx) of the origin go to the client ([`interim`]).
     ///
     /// A request that was never written, because its connection turned out closed, is written to another, whatever its
     /// method. Beyond that only an idempotent one is repeated, whose body is at hand, within the time for a response's head.
@@ -123,10 +123,11 @@ impl Origins {
     pub(super) async fn attempt(
         &self,
         origin: usize,
-        request: Request<RequestBody>,
+        mut request: Request<RequestBody>,
         time: Duration,
     ) -> Result<Response<Incoming>, Failure> {
         log::counted(async {
+            interim::listen(&mut request);
             let progress = request.body().progress();
             let mut response = pin!(self.clients[origin].request(request));
             loop {

@@ -85,13 +85,14 @@ impl Fill {
     }
 
     async fn run(self, mut pieces: Pieces) {
-        let intake = Arc::clone(&self.intake);
+        let ending = Ending(Arc::clone(&self.intake));
+        let intake = &ending.0;
         let mut bytes = 0;
         loop {
             match pieces.next().await {
                 Some(Ok(piece)) => {
                     bytes += piece.len() as u64;
-                    push(&intake, piece, self.length == Some(bytes));
+                    push(intake, piece, self.length == Some(bytes));
                     if bytes > self.whole_bytes_max {
                         return intake.finish(self.go_on(pieces, bytes).await);
                     }
@@ -154,6 +155,15 @@ impl Fill {
     }
 }
 
+/// Sees to it that nobody waits for the rest of a body when its fill is no more, for a panic or the end of the server.
+struct Ending(Arc<Intake>);
+
+impl Drop for Ending {
+    fn drop(&mut self) {
+        self.0.finish(End::Broken(io::ErrorKind::Interrupted, "its fill was given up".to_owned()));
+    }
+}
+
 /// A fill that a request drives itself, for as long as it wants to: then it goes on as a task of its own, also where the request
 /// is given up.
 struct Running<F: Future<Output = ()> + Send + 'static>(Option<Pin<Box<F>>>);
@@ -175,7 +185,10 @@ impl<F: Future<Output = ()> + Send> Running<F> {
 
 impl<F: Future<Output = ()> + Send> Drop for Running<F> {
     fn drop(&mut self) {
-        // Without a runtime the server ends, and nobody waits for the answer.
+        // After a panic there is nothing to go on with; without a runtime the server ends, and nobody waits for the answer.
+        if std::thread::panicking() {
+            return;
+        }
         if let (Some(running), Ok(runtime)) = (self.0.take(), tokio::runtime::Handle::try_current()) {
             runtime.spawn(running);
         }

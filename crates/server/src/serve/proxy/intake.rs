@@ -128,9 +128,10 @@ impl Intake {
         matches!(self.state().end, Some(End::Broken(..)))
     }
 
+    /// How it ends; what is said later has no effect.
     pub(crate) fn finish(&self, end: End) {
         let mut state = self.state();
-        state.end = Some(end);
+        state.end.get_or_insert(end);
         state.is_held = false;
         state.wake_readers();
     }

@@ -166,7 +166,7 @@ impl Pages {
     fn keep_signpost(&self, key: &[u8], answer: &Answer, variant: &Variant) -> Option<Vec<u8>> {
         let head = Head { kind: Kind::Signpost, status: StatusCode::OK, fields: HeaderMap::new() };
         let mut variant_key = None;
-        self.store.change(key, &head, answer.address_tag.as_deref().as_slice(), |present| {
+        let is_stored = self.store.change(key, &head, answer.address_tag.as_deref().as_slice(), |present| {
             let present = present.filter(|(head, _)| head.kind == Kind::Signpost);
             let mut signpost =
                 present.and_then(|(_, value)| Signpost::decode(value)).unwrap_or_else(|| Signpost::new(generation()));
@@ -174,7 +174,7 @@ impl Pages {
             signpost.add(variant.clone());
             signpost.encode()
         });
-        variant_key
+        variant_key.filter(|_| is_stored)
     }
 
     /// Gives a stored response other fields, on these terms, as the origin was asked about at `mark`; in the volume only while

@@ -77,7 +77,9 @@ impl Proxy {
         match answered {
             Ok(response) if response.status() == StatusCode::SWITCHING_PROTOCOLS => response.map(|_| Body::empty()),
             Ok(mut response) => {
-                let is_first = !self.pages.may_be_purged_since(mark);
+                // Behind purges of groups, which may wait for others, it is unknown what came between.
+                let is_first = !self.pages.may_be_purged_since(mark)
+                    && groups::invalidated(&parts.method, response.headers()).is_empty();
                 self.invalidate(inbound, response.status(), response.headers());
                 let applied = prepare(inbound.decision, response.status(), response.headers_mut());
                 let mark = self.pages.mark(key.address());

@@ -46,7 +46,10 @@ impl Proxy {
         };
         let mut digest = Context::new(&SHA256);
         query::identify(&parts.headers, &content, |piece| digest.update(piece));
-        let generation = self.pages.query_generation(key).await;
+        let Some(generation) = self.pages.query_generation(key).await else {
+            let request = Request::from_parts(parts, RequestBody::whole(content));
+            return self.forward(request, key, client).await;
+        };
         match key.of_query(generation, digest.finish().as_ref()) {
             Ok(key) => {
                 let inbound = Inbound::new(&self.site, &parts, &key, client);
@@ -58,29 +61,30 @@ impl Proxy {
 }
 
 impl Pages {
-    /// The generation of what is stored of an address's answers to QUERY; a new one where there is none.
-    async fn query_generation(self: &Arc<Self>, key: &CacheKey) -> u64 {
+    /// The generation of what is stored of an address's answers to QUERY; a new one where there is none. None: the volume takes
+    /// none.
+    async fn query_generation(self: &Arc<Self>, key: &CacheKey) -> Option<u64> {
         let queries = key.queries().into_bytes();
         let found = self.look(Store::look, &queries).await.found();
         if let Some(signpost) = found.and_then(|found| Signpost::decode(found.bytes())) {
-            return signpost.generation();
+            return Some(signpost.generation());
         }
         let pages = Arc::clone(self);
         let beginning = tokio::task::spawn_blocking(move || pages.begin_queries(&queries));
-        // A panic in there was told already by its thread. What is stored under a number of nobody's isn't found.
-        beginning.await.unwrap_or_else(|_| generation())
+        // A panic in there was told already by its thread.
+        beginning.await.unwrap_or_default()
     }
 
     /// Whoever comes first makes it. It can wait for other writers.
-    fn begin_queries(&self, queries: &[u8]) -> u64 {
+    fn begin_queries(&self, queries: &[u8]) -> Option<u64> {
         let head = Head { kind: Kind::Signpost, status: StatusCode::OK, fields: HeaderMap::new() };
         let mut begun = generation();
-        self.store.change(queries, &head, &[], |present| {
+        let is_stored = self.store.change(queries, &head, &[], |present| {
             let present = present.and_then(|(_, value)| Signpost::decode(value));
             let signpost = present.unwrap_or_else(|| Signpost::new(begun));
             begun = signpost.generation();
             signpost.encode()
         });
-        begun
+        is_stored.then_some(begun)
     }
 }

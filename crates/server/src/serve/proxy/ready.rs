@@ -85,15 +85,15 @@ impl Proxy {
         Some(Entry::Response(hit))
     }
 
-    /// The variant whose fields were the same. One that suits all the same is found on the long way.
+    /// The variant whose fields were the same, by the latest list of names: only where nothing is stored there, others may be
+    /// chosen, which the long way finds out.
     fn ready_variant(&self, key: &[u8], plain: &Plain<'_>, signpost: &Signpost, now: SystemTime) -> Option<Hit<'_>> {
-        signpost.name_lists().find_map(|names| {
-            let variant = Variant::of(names, &self.received(plain, names));
-            match self.ready_entry(&signpost.key_of(key, &variant), now)? {
-                Entry::Response(hit) => Some(hit),
-                Entry::Signpost(_) => None,
-            }
-        })
+        let names = signpost.name_lists().next()?;
+        let variant = Variant::of(names, &self.received(plain, names));
+        match self.ready_entry(&signpost.key_of(key, &variant), now)? {
+            Entry::Response(hit) => Some(hit),
+            Entry::Signpost(_) => None,
+        }
     }
 }
 
