@@ -16,9 +16,9 @@ const Comparisons = (() => {
     // A comparison with its figures; null where one of its stores wasn't measured.
     function judged(record, workload, comparison) {
         const measure = workload.measures[comparison.measure];
-        const exact = (store) => Series.exact(record, workload, comparison.measure, comparison.case, store);
-        const of = exact(comparison.of);
-        const others = comparison.to.map(exact).filter((series) => series !== undefined);
+        const exact = (store, where) => Series.exact(record, workload, comparison.measure, where, store);
+        const of = exact(comparison.of, comparison.case);
+        const others = comparison.to.map((store) => exact(store, comparison.to_case ?? comparison.case)).filter((series) => series !== undefined);
         if (of === undefined || others.length === 0 && comparison.how !== "value") return null;
         const spread = Statistics.compared(comparison.how, of, others, measure.better);
         if (spread === null) return null;
@@ -75,8 +75,12 @@ const Comparisons = (() => {
 
     const other = (comparison) => comparison.words ?? comparison.to.join(" or ");
     const opponent = ({ comparison, isTurned }) => (isTurned ? comparison.of : other(comparison));
-    const sides = (comparison) => (comparison.how === "value" ? comparison.of
-        : `${comparison.of} ${comparison.how === "ratio" ? "/" : "\u2212"} ${other(comparison)}`);
+    function sides({ workload, comparison }) {
+        if (comparison.how === "value") return comparison.of;
+        const there = comparison.to_case === undefined ? "" : ` (${Words.caseOf(workload, comparison.to_case)})`;
+        return `${comparison.of} ${comparison.how === "ratio" ? "/" : "\u2212"} ${other(comparison)}${there}`;
+    }
+
     const unitOf = ({ comparison, measure }) => (comparison.how === "ratio" ? "x" : measure.unit);
 
     function barWords(one) {
@@ -91,7 +95,7 @@ const Comparisons = (() => {
         if (found.length === 0) return null;
         const columns = ["workload", "measure", "case", "of / to", "times better", "min", "max", "bar", "verdict"];
         const rows = found.map(({ one, better }) => [one.workload.title, one.measure.title, Words.caseOf(one.workload, one.comparison.case),
-            sides(one.comparison), better.median, better.min, better.max, better.bar, VERDICTS[verdict(one)].words]);
+            sides(one), better.median, better.min, better.max, better.bar, VERDICTS[verdict(one)].words]);
         const option = (look, place, scale = "log") => {
             const values = found.flatMap(({ better }) => [better.median, better.min, better.max, better.bar ?? better.median, 1]);
             const x = Axes.axis(scale, Axes.ticksFor(values, scale, place.width < Figures.NARROW ? 4 : 8), "times better than the other",
@@ -100,7 +104,7 @@ const Comparisons = (() => {
             const series = found.flatMap(({ one, better }, index) => {
                 const bad = ["lost", "missed"].includes(verdict(one));
                 const colour = bad ? look.missed : blue;
-                const told = { name: sides(one.comparison), at: names[index].replaceAll("\n", ", "), figure: `${Words.spread(better, "x")} better` };
+                const told = { name: sides(one), at: names[index].replaceAll("\n", ", "), figure: `${Words.spread(better, "x")} better` };
                 const strokes = better.bar === null ? [] : [{
                     type: "scatter", symbol: "rect", symbolSize: [3, 20], itemStyle: { color: look.strong }, silent: true, animation: false,
                     data: [[x.place(better.bar), index]], z: 4 }];

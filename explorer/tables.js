@@ -30,7 +30,7 @@ const Tables = (() => {
             return [
                 make("span", {}, make("a", { href: link(one) }, Words.joined(workload.title, measure.title)), make("br"),
                     make("small", {}, Words.caseOf(workload, comparison.case))),
-                Comparisons.sides(comparison),
+                Comparisons.sides(one),
                 { content: Words.spread(spread, Comparisons.unitOf(one)), class: "number" },
                 { content: Comparisons.barWords(one), class: "number" },
                 { content: make("span", {}, make("span", { class: `verdict ${verdict}` }, `${told.sign} ${told.words}${also}${chanceWords}`),

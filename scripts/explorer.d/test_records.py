@@ -65,7 +65,8 @@ class Records(unittest.TestCase):
         for (row, judgement), (workload, comparison) in zip(judged, found):
             measure = workload["measures"][comparison["measure"]]
             key = (workload["name"], comparison["measure"], tuple(sorted(comparison["case"].items())))
-            figures = _compared(comparison, measure, series[(*key, comparison["of"])], [series[(*key, to)] for to in comparison["to"]])
+            there = (*key[:2], tuple(sorted(comparison.get("to_case", comparison["case"]).items())))
+            figures = _compared(comparison, measure, series[(*key, comparison["of"])], [series[(*there, to)] for to in comparison["to"]])
             scale = 1 if comparison["how"] == "ratio" else _scale(row["unit"])
             place = f"{row['section']}, {row['case']}, {judgement['what']}"
             for what, value in (("median", statistics.median(figures)), ("min", min(figures)), ("max", max(figures))):

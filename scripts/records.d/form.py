@@ -23,7 +23,7 @@ PARAMETER = ({"title": str, "values": list}, {"unit": str})
 MEASURE = ({"title": str, "unit": str, "better": TEXT_OR_NULL}, {"along": dict, "distribution": bool})
 ALONG = ({"title": str}, {"unit": str})
 COMPARISON = ({"measure": str, "case": dict, "of": str, "to": list, "how": str, "bar": (dict, type(None)),
-               "aim": (*PLAIN, type(None))}, {"words": str, "test": bool, "note": str})
+               "aim": (*PLAIN, type(None))}, {"to_case": dict, "words": str, "test": bool, "note": str})
 SAMPLE = ({"workload": str, "measure": str, "case": dict, "store": str, "repetition": int, "unit": str, "value": PLAIN},
           {"at": PLAIN})
 HISTOGRAM = ({"workload": str, "measure": str, "case": dict, "store": str, "repetition": int, "unit": str,
@@ -206,7 +206,8 @@ class Checker:
 
     def comparison(self, place, comparison, workload, run):
         self.one_of(place, "measure", comparison["measure"], tuple(workload["measures"]))
-        self.partial_case(place, comparison["case"], workload)
+        for case in (comparison["case"], comparison.get("to_case", {})):
+            self.partial_case(place, case, workload)
         for store in (comparison["of"], *comparison["to"]):
             self.one_of(place, "store", store, tuple(run["stores"]))
         self.one_of(place, "how", comparison["how"], ("ratio", "difference", "value"))
@@ -300,10 +301,10 @@ class Checker:
                 if (name, measure) not in measured:
                     self.say(place, f"{name}: there is no sample of {measure}, and the run is said to be complete")
             for number, comparison in enumerate(workload["comparisons"], 1):
-                key = (name, comparison["measure"], case_key(comparison["case"]))
-                stores = [store for store in (comparison["of"], *comparison["to"]) if "absent" not in run["stores"][store]]
-                for store in stores:
-                    if (*key, store) not in samples:
+                case = case_key(comparison["case"])
+                to_case = case_key(comparison.get("to_case", comparison["case"]))
+                for store, where in ((comparison["of"], case), *((to, to_case) for to in comparison["to"])):
+                    if (name, comparison["measure"], where, store) not in samples and "absent" not in run["stores"][store]:
                         self.say(place, f"{name}: comparison {number} is about nothing: no sample of {store} in that case")
 
 

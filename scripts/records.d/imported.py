@@ -13,6 +13,7 @@ WORDS = (
     ("storage", "storage", re.compile(r"ext4|tmpfs|xfs|btrfs|overlayfs|file system 0x\w+")),
     ("read", "what is read", re.compile(r"one byte a page|every byte")),
 )
+BESIDE = re.compile(r"(p99 of fast hits) (alone|beside .+)")
 CELL = re.compile(r"(?P<trace>\S+) (?P<percent>\d+) %(?P<mark> \(not scored\))?, (?P<hint>default hint|hint \d+)(?P<rest>.*)")
 CAP = re.compile(r"(.+), cap ([\d.]+) x")
 # Units that the explorer gives a prefix to: how many of its own they are.
@@ -105,6 +106,9 @@ class Workload:
         case, _, words = row["case"].rpartition(": ")
         if not case:
             case, words = row["case"], ""
+        beside = BESIDE.fullmatch(case)
+        if beside:
+            return {"case": beside[2]}, beside[1]
         cell = CELL.fullmatch(case)
         if cell:
             hint = "default" if cell["hint"] == "default hint" else "mean of the objects"
@@ -131,6 +135,8 @@ class Workload:
         return (cap[1], {"cap": float(cap[2])}) if cap else (name, {})
 
     def _measure(self, words, row, unit):
+        if re.fullmatch(r"\d+ %", words):
+            words = f"time of {words} of the requests"
         title = words or UNIT_TITLES.get(row["unit"]) or TITLES.get(self.name, self.name)
         name = re.sub(r"[^a-z0-9]+", "-", f"{words or self.name} {row['unit']}".lower()).strip("-")
         if unit == "%":
@@ -144,6 +150,10 @@ class Workload:
 
     def _compare(self, judged, names, measure, case, factor, row, notes):
         of, how, to = _sides(judged["what"], names)
+        more = {}
+        if judged["what"].endswith(", beside / alone"):
+            of, how = judged["what"].removesuffix(", beside / alone"), "ratio"
+            to, more = [of], {"to_case": {"case": "alone"}}
         if of is None or self.name == "sizes":
             notes.append(f"{self.name}, {row['case']}: {judged['what']} was {judged['median']:g} "
                          f"({judged['min']:g} to {judged['max']:g}); this form of record can't hold what it was held against.")
@@ -151,7 +161,7 @@ class Workload:
         scale = 1 if how == "ratio" else factor
         bar = judged["bar"] and {kind: value * scale for kind, value in judged["bar"].items()}
         comparison = {"measure": measure, "case": case, "of": of, "to": to, "how": how, "bar": bar,
-                      "aim": None if judged["aim"] is None else judged["aim"] * scale}
+                      "aim": None if judged["aim"] is None else judged["aim"] * scale, **more}
         if len(to) > 1:
             comparison["words"] = judged["what"].split(" / ", 1)[1]
         self.comparisons.append(comparison)
