@@ -67,7 +67,10 @@ const Axes = (() => {
             axisLine: { show: true, onZero: false, lineStyle: { color: look.line } },
             axisTick: { show: true, customValues: places, lineStyle: { color: look.line } },
             axisLabel: {
-                customValues: places, color: look.text, fontSize: 12, hideOverlap: true,
+                customValues: places,
+                color: look.text,
+                fontSize: 12,
+                hideOverlap: true,
                 formatter: (place) => names.get(place.toFixed(9)) ?? "",
             },
             splitLine: { show: true, lineStyle: { color: look.grid } },

@@ -30,22 +30,59 @@ const Controls = (() => {
     // One of some values: radio buttons, or a list where there are many. `values` are [value, words].
     function choice(id, title, values, chosen, change) {
         if (values.length > RADIOS_MAX) {
-            return make("label", { class: "choice" }, make("span", {}, title), make("select", { id, onchange: (event) => change(values[event.target.selectedIndex][0]) },
-                ...values.map(([value, words]) => make("option", { selected: value === chosen }, words))));
+            return make(
+                "label",
+                { class: "choice" },
+                make("span", {}, title),
+                make(
+                    "select",
+                    { id, onchange: (event) => change(values[event.target.selectedIndex][0]) },
+                    ...values.map(([value, words]) => make("option", { selected: value === chosen }, words)),
+                ),
+            );
         }
-        return make("fieldset", { class: "choice" }, make("legend", {}, title), make("div", { class: "segments" }, ...values.map(([value, words], index) => {
-            const own = `${id}-${index}`;
-            return make("span", {}, make("input", { type: "radio", name: id, id: own, checked: value === chosen, onchange: () => change(value) }),
-                make("label", { for: own }, words));
-        })));
+        return make(
+            "fieldset",
+            { class: "choice" },
+            make("legend", {}, title),
+            make(
+                "div",
+                { class: "segments" },
+                ...values.map(([value, words], index) => {
+                    const own = `${id}-${index}`;
+                    return make(
+                        "span",
+                        {},
+                        make("input", {
+                            type: "radio",
+                            name: id,
+                            id: own,
+                            checked: value === chosen,
+                            onchange: () => change(value),
+                        }),
+                        make("label", { for: own }, words),
+                    );
+                }),
+            ),
+        );
     }
 
     // Boxes that hide and show stores, with their marks.
     function stores(names, hidden, looks, change) {
-        return make("fieldset", { class: "stores" }, make("legend", {}, "Stores"), ...names.map((name, index) => {
-            const box = make("input", { type: "checkbox", id: `store-${index}`, checked: !hidden.has(name), onchange: (event) => change(name, event.target.checked) });
-            return make("label", { class: "store" }, box, Elements.swatch(looks.get(name)), name);
-        }));
+        return make(
+            "fieldset",
+            { class: "stores" },
+            make("legend", {}, "Stores"),
+            ...names.map((name, index) => {
+                const box = make("input", {
+                    type: "checkbox",
+                    id: `store-${index}`,
+                    checked: !hidden.has(name),
+                    onchange: (event) => change(name, event.target.checked),
+                });
+                return make("label", { class: "store" }, box, Elements.swatch(looks.get(name)), name);
+            }),
+        );
     }
 
     return { fromHash, toHash, choice, stores };

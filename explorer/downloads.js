@@ -19,7 +19,14 @@ const Downloads = (() => {
         const chart = echarts.init(null, null, { renderer: "svg", ssr: true, width: WIDTH, height });
         chart.setOption({
             ...figure.option(look, place, scale),
-            title: { text: title, subtext: source, left: 16, top: 10, textStyle: { color: look.strong, fontSize: 17 }, subtextStyle: { color: look.text } },
+            title: {
+                text: title,
+                subtext: source,
+                left: 16,
+                top: 10,
+                textStyle: { color: look.strong, fontSize: 17 },
+                subtextStyle: { color: look.text },
+            },
         });
         const text = chart.renderToSVGString();
         chart.dispose();

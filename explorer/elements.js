@@ -17,7 +17,12 @@ const Elements = (() => {
     function swatch(look) {
         const space = "http://www.w3.org/2000/svg";
         const picture = document.createElementNS(space, "svg");
-        for (const [key, value] of [["viewBox", "0 0 34 14"], ["width", 34], ["height", 14], ["aria-hidden", "true"]]) {
+        for (const [key, value] of [
+            ["viewBox", "0 0 34 14"],
+            ["width", 34],
+            ["height", 14],
+            ["aria-hidden", "true"],
+        ]) {
             picture.setAttribute(key, value);
         }
         const line = document.createElementNS(space, "path");

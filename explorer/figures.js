@@ -5,91 +5,10 @@
 "use strict";
 
 const Figures = (() => {
+    const { HEIGHT, NARROW, tooltip, line, whiskers, point, framed, labelShifts, endLabel, marker, rowHeight, categories } =
+        Frames;
     const NANO = 1e-9;
-    // Pixels, below which a figure is laid out for a phone.
-    const NARROW = 560;
     const MARKED = [0.5, 0.9, 0.99, 0.999, 0.9999, 0.99999];
-
-    function tooltip(look, rows) {
-        return {
-            confine: true, backgroundColor: look.paper, borderColor: look.line, textStyle: { color: look.text, fontSize: 13 },
-            formatter: (params) => {
-                const list = (Array.isArray(params) ? params : [params]).filter((param) => param.data?.told);
-                if (list.length === 0) return "";
-                const told = new Map(list.map((param) => [param.data.told.name, param.data.told]));
-                const table = Elements.make("div", {}, Elements.make("strong", {}, list[0].data.told.at));
-                for (const { name, figure } of [...told.values()].sort(rows)) {
-                    table.append(Elements.make("div", {}, `${name}: ${figure}`));
-                }
-                return table;
-            },
-        };
-    }
-
-    const line = (look, data, more) => ({
-        type: "line", data, symbol: "none", animation: false, color: look.colour,
-        lineStyle: { color: look.colour, width: look.width, type: look.dash.length > 0 ? look.dash : "solid" },
-        itemStyle: { color: look.colour }, emphasis: { disabled: true }, ...more,
-    });
-
-    // Ranges are lines of their own, with a gap between each and the next.
-    const whiskers = (look, ranges) => line({ ...look, dash: [], width: 1.5 },
-        ranges.flatMap(([from, to]) => [from, to, ["-", "-"]]), { silent: true, z: 1, tooltip: { show: false } });
-
-    // `isMarked` is false for a point of a line that has no marker of its own.
-    const point = (place, told, isMarked = true) => (isMarked ? { value: place, told } : { value: place, told, symbol: "none" });
-
-    function legend(look, names, place) {
-        if (!place.isFile) return { show: false };
-        return { show: true, bottom: 8, data: names, textStyle: { color: look.text }, itemWidth: 34, type: "plain" };
-    }
-
-    // What all figures with two axes share.
-    function framed(look, place, x, y, series, names) {
-        const isNarrow = place.width < NARROW;
-        x.nameGap = 30;
-        y.nameGap = isNarrow ? 46 : 58;
-        if (isNarrow) y.nameTextStyle = { ...y.nameTextStyle, align: "center" };
-        return {
-            animation: false, backgroundColor: look.paper, aria: { enabled: true },
-            textStyle: { fontFamily: "system-ui, sans-serif" },
-            grid: { outerBoundsMode: "none", left: isNarrow ? 64 : 84, right: isNarrow ? 18 : place.labels ? 170 : 30, top: place.isFile ? 80 : TOP,
-                bottom: place.isFile ? 60 + 24 * Math.ceil(names.length / 4) : BOTTOM },
-            xAxis: x, yAxis: y, series, legend: legend(look, names, place), tooltip: { show: false },
-        };
-    }
-
-    const HEIGHT = 440;
-    const TOP = 18;
-    const BOTTOM = 56;
-    const LABEL = 15;
-
-    // How far each line's label has to move, so that none covers another. `ends` are [name, place on the axis].
-    function labelShifts(ends, y, height) {
-        const pixel = (end) => (y.max - end) / (y.max - y.min) * (height - TOP - BOTTOM);
-        const sorted = ends.map(([name, end]) => ({ name, wanted: pixel(end) })).sort((a, b) => a.wanted - b.wanted);
-        // Groups of labels that touch are centred on where they would stand.
-        let groups = sorted.map((one) => ({ of: [one], centre: one.wanted }));
-        for (let index = 1; index < groups.length;) {
-            const [before, after] = [groups[index - 1], groups[index]];
-            if (after.centre - before.centre >= (before.of.length + after.of.length) / 2 * LABEL) {
-                index += 1;
-                continue;
-            }
-            const of = [...before.of, ...after.of];
-            const centre = of.reduce((sum, { wanted }) => sum + wanted, 0) / of.length;
-            groups = [...groups.slice(0, index - 1), { of, centre }, ...groups.slice(index + 1)];
-            index = Math.max(1, index - 1);
-        }
-        return new Map(groups.flatMap(({ of, centre }) =>
-            of.map(({ name, wanted }, index) => [name, centre + (index - (of.length - 1) / 2) * LABEL - wanted])));
-    }
-
-    const endLabel = (look, name, shifts) => (shifts === null ? {} : {
-        endLabel: { show: true, formatter: () => name, color: look.colour, distance: 8, fontSize: 12, offset: [0, shifts.get(name) ?? 0] },
-    });
-
-    const marker = (look) => ({ symbol: look.marker, symbolSize: look.size, showAllSymbol: true });
 
     // Median over a parameter of numbers, a line per store.
     function curve({ record, workload, view, chosen, scales, stores, looks }) {
@@ -104,33 +23,80 @@ const Figures = (() => {
         if (found.size === 0) return null;
         for (const points of found.values()) points.sort((a, b) => a.x - b.x);
         const names = [...looks.keys()].filter((name) => found.has(name));
-        const rows = names.flatMap((name) => found.get(name).map(({ x, spread }) =>
-            [name, x, spread.median, spread.min, spread.max, spread.count]));
+        const rows = names.flatMap((name) =>
+            found.get(name).map(({ x, spread }) => [name, x, spread.median, spread.min, spread.max, spread.count]),
+        );
         const parameter = workload.parameters[view.x];
-        const columns = ["store", parameter.title + (parameter.unit ? ` [${parameter.unit}]` : ""),
-            `median [${measure.unit}]`, "min", "max", "repetitions"];
+        const columns = [
+            "store",
+            parameter.title + (parameter.unit ? ` [${parameter.unit}]` : ""),
+            `median [${measure.unit}]`,
+            "min",
+            "max",
+            "repetitions",
+        ];
         const option = (look, place) => {
             const at = [...new Set(rows.map((row) => row[1]))].sort((a, b) => a - b);
             const ticks = scales.x === "log" || at.length <= 4 ? at : Axes.ticksFor(at, "linear", 6);
-            const x = Axes.axis(scales.x, ticks.length > 1 ? ticks : [ticks[0] * 0.9, ticks[0], ticks[0] * 1.1], columns[1], Words.digits, look);
+            const x = Axes.axis(
+                scales.x,
+                ticks.length > 1 ? ticks : [ticks[0] * 0.9, ticks[0], ticks[0] * 1.1],
+                columns[1],
+                Words.digits,
+                look,
+            );
             const heights = rows.flatMap((row) => [row[2], row[3], row[4]]);
-            const y = Axes.axis(scales.y, Axes.ticksFor(heights, scales.y, 6), measure.title,
-                (value) => Words.figure(value, measure.unit), look);
+            const y = Axes.axis(
+                scales.y,
+                Axes.ticksFor(heights, scales.y, 6),
+                measure.title,
+                (value) => Words.figure(value, measure.unit),
+                look,
+            );
             const usable = (name) => found.get(name).filter((one) => y.takes(one.spread.median) && x.takes(one.x));
-            const shifts = place.labels ? labelShifts(names.filter((name) => usable(name).length > 0)
-                .map((name) => [name, y.place(usable(name).at(-1).spread.median)]), y, HEIGHT) : null;
+            const shifts = place.labels
+                ? labelShifts(
+                      names
+                          .filter((name) => usable(name).length > 0)
+                          .map((name) => [name, y.place(usable(name).at(-1).spread.median)]),
+                      y,
+                      HEIGHT,
+                  )
+                : null;
             const series = names.flatMap((name) => {
                 const points = usable(name);
-                const data = points.map((one) => point([x.place(one.x), y.place(one.spread.median)],
-                    { name, at: `${parameter.title} ${Words.parameter(workload, view.x, one.x)}`,
-                        figure: Words.spread(one.spread, measure.unit), rank: one.spread.median }));
-                const ranges = points.filter((one) => y.takes(one.spread.min))
-                    .map((one) => [[x.place(one.x), y.place(one.spread.min)], [x.place(one.x), y.place(one.spread.max)]]);
-                return [line(looks.get(name), data, { name, z: 3, ...marker(looks.get(name)), ...endLabel(looks.get(name), name, shifts) }),
-                    whiskers(looks.get(name), ranges)];
+                const data = points.map((one) =>
+                    point([x.place(one.x), y.place(one.spread.median)], {
+                        name,
+                        at: `${parameter.title} ${Words.parameter(workload, view.x, one.x)}`,
+                        figure: Words.spread(one.spread, measure.unit),
+                        rank: one.spread.median,
+                    }),
+                );
+                const ranges = points
+                    .filter((one) => y.takes(one.spread.min))
+                    .map((one) => [
+                        [x.place(one.x), y.place(one.spread.min)],
+                        [x.place(one.x), y.place(one.spread.max)],
+                    ]);
+                return [
+                    line(looks.get(name), data, {
+                        name,
+                        z: 3,
+                        ...marker(looks.get(name)),
+                        ...endLabel(looks.get(name), name, shifts),
+                    }),
+                    whiskers(looks.get(name), ranges),
+                ];
             });
-            return { ...framed(look, place, x, y, series, names),
-                tooltip: { ...tooltip(look, (a, b) => b.rank - a.rank), trigger: "axis", axisPointer: { type: "line", snap: true } } };
+            return {
+                ...framed(look, place, x, y, series, names),
+                tooltip: {
+                    ...tooltip(look, (a, b) => b.rank - a.rank),
+                    trigger: "axis",
+                    axisPointer: { type: "line", snap: true },
+                },
+            };
         };
         return { height: () => HEIGHT, columns, rows, option };
     }
@@ -139,7 +105,9 @@ const Figures = (() => {
     function dots({ record, workload, view, chosen, scales, stores, looks }) {
         const measure = workload.measures[view.measure];
         const found = Series.of(record, workload, view.measure, chosen, stores).map((series) => ({
-            name: series.store, spread: Statistics.spread([...Statistics.byRepetition(series).values()]) }));
+            name: series.store,
+            spread: Statistics.spread([...Statistics.byRepetition(series).values()]),
+        }));
         if (found.length === 0) return null;
         const sign = measure.better === "lower" ? 1 : -1;
         found.sort((a, b) => sign * (a.spread.median - b.spread.median));
@@ -152,38 +120,46 @@ const Figures = (() => {
             const shown = found.filter(({ spread }) => x.takes(spread.median));
             const series = shown.flatMap(({ name, spread }, index) => {
                 const own = looks.get(name);
-                const range = x.takes(spread.min) ? [[[x.place(spread.min), index], [x.place(spread.max), index]]] : [];
+                const range = x.takes(spread.min)
+                    ? [
+                          [
+                              [x.place(spread.min), index],
+                              [x.place(spread.max), index],
+                          ],
+                      ]
+                    : [];
                 return [
-                    { type: "scatter", name, symbol: own.marker, symbolSize: own.size + 4, itemStyle: { color: own.colour, opacity: 1 }, z: 3, animation: false,
-                        data: [point([x.place(spread.median), index], { name, at: measure.title, figure: Words.spread(spread, measure.unit) })],
-                        label: { show: place.width >= NARROW, position: [0, -15], color: look.text, formatter: () => Words.figure(spread.median, measure.unit) } },
+                    {
+                        type: "scatter",
+                        name,
+                        symbol: own.marker,
+                        symbolSize: own.size + 4,
+                        itemStyle: { color: own.colour, opacity: 1 },
+                        z: 3,
+                        animation: false,
+                        data: [
+                            point([x.place(spread.median), index], {
+                                name,
+                                at: measure.title,
+                                figure: Words.spread(spread, measure.unit),
+                            }),
+                        ],
+                        label: {
+                            show: place.width >= NARROW,
+                            position: [0, -15],
+                            color: look.text,
+                            formatter: () => Words.figure(spread.median, measure.unit),
+                        },
+                    },
                     whiskers({ ...own, width: 2 }, range),
                 ];
             });
             // Above a row there is no place for two texts.
-            const label = ({ name, spread }) => (place.width < NARROW ? `${name}: ${Words.figure(spread.median, measure.unit)}` : name);
+            const label = ({ name, spread }) =>
+                place.width < NARROW ? `${name}: ${Words.figure(spread.median, measure.unit)}` : name;
             return categories(look, place, x, shown.map(label), series);
         };
         return { height: (place) => 90 + rowHeight(place, 1) * found.length, columns, rows, option };
-    }
-
-    // On a narrow screen there is no place beside the rows: each name stands above its own.
-    const ABOVE = (place) => ({ inside: true, margin: 0, width: place.width - 30, verticalAlign: "bottom", padding: [0, 0, 14, 0] });
-    const rowHeight = (place, lines) => (place.width < NARROW ? 42 + 15 * lines : 46);
-
-    // A figure with a row for each of some names.
-    function categories(look, place, x, names, series) {
-        const isNarrow = place.width < NARROW;
-        const y = {
-            type: "category", inverse: true, data: names,
-            axisLine: { show: false }, axisTick: { show: false }, splitLine: { show: false }, z: 6,
-            axisLabel: { color: look.text, fontSize: 12, lineHeight: 15, interval: 0, overflow: "truncate", ...(isNarrow ? ABOVE(place) : { width: 290 }) },
-        };
-        const option = framed(look, place, x, y, series, []);
-        option.grid.left = isNarrow ? 12 : 310;
-        option.grid.right = isNarrow ? 50 : 70;
-        option.legend = { show: false };
-        return { ...option, tooltip: { ...tooltip(look, () => 0), trigger: "item" } };
     }
 
     // Samples along time or batches; the first repetition strongly, the others faintly.
@@ -194,28 +170,74 @@ const Figures = (() => {
         const names = [...looks.keys()].filter((name) => found.some((series) => series.store === name));
         const title = measure.along.title + (measure.along.unit ? ` [${measure.along.unit}]` : "");
         const columns = ["store", "repetition", title, `${measure.title} [${measure.unit}]`];
-        const rows = found.flatMap((series) => series.values.map(([repetition, value, at]) => [series.store, repetition, at, value]));
+        const rows = found.flatMap((series) =>
+            series.values.map(([repetition, value, at]) => [series.store, repetition, at, value]),
+        );
         const option = (look, place) => {
-            const x = Axes.axis(scales.x, Axes.ticksFor(rows.map((row) => row[2]), scales.x, place.width < NARROW ? 4 : 8), title, Words.digits, look);
-            const y = Axes.axis(scales.y, Axes.ticksFor(rows.map((row) => row[3]), scales.y, 6), measure.title,
-                (value) => Words.figure(value, measure.unit), look);
-            const usable = (values, repetition) => values.filter(([of, value, at]) => of === repetition && x.takes(at) && y.takes(value));
+            const x = Axes.axis(
+                scales.x,
+                Axes.ticksFor(
+                    rows.map((row) => row[2]),
+                    scales.x,
+                    place.width < NARROW ? 4 : 8,
+                ),
+                title,
+                Words.digits,
+                look,
+            );
+            const y = Axes.axis(
+                scales.y,
+                Axes.ticksFor(
+                    rows.map((row) => row[3]),
+                    scales.y,
+                    6,
+                ),
+                measure.title,
+                (value) => Words.figure(value, measure.unit),
+                look,
+            );
+            const usable = (values, repetition) =>
+                values.filter(([of, value, at]) => of === repetition && x.takes(at) && y.takes(value));
             const last = ({ values }) => usable(values, values[0][0]).at(-1);
-            const shifts = place.labels ? labelShifts(found.filter((one) => last(one) !== undefined).map((one) => [one.store, y.place(last(one)[1])]), y, HEIGHT) : null;
-            const series = found.flatMap(({ store, values }) => [...new Set(values.map(([repetition]) => repetition))].map((repetition, order) => {
-                const own = looks.get(store);
-                const points = usable(values, repetition);
-                // A marker here and there is enough to tell the lines apart.
-                const every = Math.max(1, Math.round(points.length / 8));
-                const data = points.map(([, value, at], index) => point([x.place(at), y.place(value)],
-                    { name: store, at: `${measure.along.title} ${Words.figure(at, measure.along.unit)}`, figure: Words.figure(value, measure.unit), rank: value },
-                    order === 0 && index % every === 0));
-                const first = { ...marker(own), ...endLabel(own, store, shifts), z: 3 };
-                return line(order === 0 ? own : { ...own, width: 1 }, data,
-                    order === 0 ? { name: store, ...first } : { lineStyle: { color: own.colour, width: 1, opacity: 0.45 }, silent: true });
-            }));
-            return { ...framed(look, place, x, y, series, names),
-                tooltip: { ...tooltip(look, (a, b) => b.rank - a.rank), trigger: "axis", axisPointer: { type: "line" } } };
+            const shifts = place.labels
+                ? labelShifts(
+                      found.filter((one) => last(one) !== undefined).map((one) => [one.store, y.place(last(one)[1])]),
+                      y,
+                      HEIGHT,
+                  )
+                : null;
+            const series = found.flatMap(({ store, values }) =>
+                [...new Set(values.map(([repetition]) => repetition))].map((repetition, order) => {
+                    const own = looks.get(store);
+                    const points = usable(values, repetition);
+                    // A marker here and there is enough to tell the lines apart.
+                    const every = Math.max(1, Math.round(points.length / 8));
+                    const data = points.map(([, value, at], index) =>
+                        point(
+                            [x.place(at), y.place(value)],
+                            {
+                                name: store,
+                                at: `${measure.along.title} ${Words.figure(at, measure.along.unit)}`,
+                                figure: Words.figure(value, measure.unit),
+                                rank: value,
+                            },
+                            order === 0 && index % every === 0,
+                        ),
+                    );
+                    const first = { ...marker(own), ...endLabel(own, store, shifts), z: 3 };
+                    return line(
+                        order === 0 ? own : { ...own, width: 1 },
+                        data,
+                        order === 0
+                            ? { name: store, ...first }
+                            : { lineStyle: { color: own.colour, width: 1, opacity: 0.45 }, silent: true },
+                    );
+                }),
+            );
+            return {
+                ...framed(look, place, x, y, series, names),
+                tooltip: { ...tooltip(look, (a, b) => b.rank - a.rank), trigger: "axis", axisPointer: { type: "line" } },
+            };
         };
         return { height: () => HEIGHT, columns, rows, option };
     }
@@ -225,23 +247,50 @@ const Figures = (() => {
     // Latency by percentile, all repetitions together.
     function distribution({ record, workload, view, chosen, scales, stores, looks }) {
         const measure = workload.measures[view.measure];
-        const found = new Map(Series.histograms(record, workload, view.measure, chosen, stores)
-            .map((histogram) => [histogram.store, Statistics.distribution(histogram.buckets)]));
+        const found = new Map(
+            Series.histograms(record, workload, view.measure, chosen, stores).map((histogram) => [
+                histogram.store,
+                Statistics.distribution(histogram.buckets),
+            ]),
+        );
         if (found.size === 0) return null;
         const names = [...looks.keys()].filter((name) => found.has(name));
         const columns = ["store", "share of the values at or below", "latency [s]"];
-        const rows = names.flatMap((name) => found.get(name).points.map(({ to, bound }) => [name, to, Number((bound * NANO).toPrecision(12))]));
+        const rows = names.flatMap((name) =>
+            found.get(name).points.map(({ to, bound }) => [name, to, Number((bound * NANO).toPrecision(12))]),
+        );
         const xScale = scales.x === "log" ? "tail" : "linear";
         const option = (look, place) => {
             const longest = Math.max(...names.map((name) => found.get(name).total));
-            const shares = xScale === "tail" ? [0, ...MARKED.filter((share) => share < 1 - 1 / longest)] : [0, 0.25, 0.5, 0.75, 1];
+            const shares =
+                xScale === "tail" ? [0, ...MARKED.filter((share) => share < 1 - 1 / longest)] : [0, 0.25, 0.5, 0.75, 1];
             const last = 1 - 1 / longest;
             const ticks = xScale === "tail" && last > shares[shares.length - 1] ? [...shares, last] : shares;
-            const x = Axes.axis(xScale, ticks, "share of the operations at or below",
-                (share) => (share === last && !MARKED.includes(last) ? "" : percent(share)), look);
-            const y = Axes.axis(scales.y, Axes.ticksFor(rows.map((row) => row[2]), scales.y, 7), measure.title,
-                (value) => Words.figure(value, "s"), look);
-            const shifts = place.labels ? labelShifts(names.map((name) => [name, y.place(found.get(name).points.at(-1).bound * NANO)]), y, HEIGHT) : null;
+            const x = Axes.axis(
+                xScale,
+                ticks,
+                "share of the operations at or below",
+                (share) => (share === last && !MARKED.includes(last) ? "" : percent(share)),
+                look,
+            );
+            const y = Axes.axis(
+                scales.y,
+                Axes.ticksFor(
+                    rows.map((row) => row[2]),
+                    scales.y,
+                    7,
+                ),
+                measure.title,
+                (value) => Words.figure(value, "s"),
+                look,
+            );
+            const shifts = place.labels
+                ? labelShifts(
+                      names.map((name) => [name, y.place(found.get(name).points.at(-1).bound * NANO)]),
+                      y,
+                      HEIGHT,
+                  )
+                : null;
             const series = names.flatMap((name) => {
                 const { points, total } = found.get(name);
                 const own = looks.get(name);
@@ -250,18 +299,32 @@ const Figures = (() => {
                     // The last bucket ends at 100 %, which a tail never reaches.
                     const share = Math.min(to, Math.max(from, 1 - 1 / total));
                     const latency = bound * NANO;
-                    return point([x.place(share), y.place(latency)],
-                        { name, at: measure.title, figure: `${Words.figure(latency, "s")} at ${percent(share)}`, rank: latency }, marked.has(index));
+                    return point(
+                        [x.place(share), y.place(latency)],
+                        {
+                            name,
+                            at: measure.title,
+                            figure: `${Words.figure(latency, "s")} at ${percent(share)}`,
+                            rank: latency,
+                        },
+                        marked.has(index),
+                    );
                 });
                 return line(own, data, { name, z: 3, ...marker(own), ...endLabel(own, name, shifts) });
             });
-            return { ...framed(look, place, x, y, series, names),
-                tooltip: { ...tooltip(look, (a, b) => b.rank - a.rank), trigger: "axis", axisPointer: { type: "line", snap: true } } };
+            return {
+                ...framed(look, place, x, y, series, names),
+                tooltip: {
+                    ...tooltip(look, (a, b) => b.rank - a.rank),
+                    trigger: "axis",
+                    axisPointer: { type: "line", snap: true },
+                },
+            };
         };
         return { height: () => HEIGHT, columns, rows, option };
     }
 
     const KINDS = { curve, dots, line: along, distribution };
 
-    return { make: (context) => KINDS[context.view.kind](context), isKind: (kind) => kind in KINDS, point, whiskers, categories, rowHeight, NARROW };
+    return { make: (context) => KINDS[context.view.kind](context), isKind: (kind) => kind in KINDS };
 })();

@@ -31,7 +31,9 @@ const eyewallRecords = (() => {
         // The list, newest first; empty where none was written.
         async list() {
             if (listing === null) {
-                await script("records/index.js").catch(() => { listing = []; });
+                await script("records/index.js").catch(() => {
+                    listing = [];
+                });
             }
             return listing;
         },

@@ -65,9 +65,9 @@ const Statistics = (() => {
             start = end;
         }
         const total = n + m;
-        const variance = (n * m / 12) * (total + 1 - ties / (total * (total - 1)));
+        const variance = ((n * m) / 12) * (total + 1 - ties / (total * (total - 1)));
         if (variance === 0) return 1;
-        const distance = Math.max(0, Math.abs(ranks - n * (n + 1) / 2 - n * m / 2) - 0.5);
+        const distance = Math.max(0, Math.abs(ranks - (n * (n + 1)) / 2 - (n * m) / 2) - 0.5);
         return twoTails(distance / Math.sqrt(variance));
     }
 

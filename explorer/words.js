@@ -53,9 +53,13 @@ const Words = (() => {
     }
 
     function caseOf(workload, chosen) {
-        return Object.entries(chosen).map(([name, value]) =>
-            typeof value === "number" && !workload.parameters[name].unit
-                ? `${workload.parameters[name].title} ${digits(value)}` : parameter(workload, name, value)).join(", ");
+        return Object.entries(chosen)
+            .map(([name, value]) =>
+                typeof value === "number" && !workload.parameters[name].unit
+                    ? `${workload.parameters[name].title} ${digits(value)}`
+                    : parameter(workload, name, value),
+            )
+            .join(", ");
     }
 
     // Words that say where one is, none of them twice.

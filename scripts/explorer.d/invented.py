@@ -75,7 +75,13 @@ def record(name, machine, seed):
 
 def concurrency(made):
     threads, sizes = [1, 2, 4, 8, 16, 32, 64], ["100 B", "10 KB", "1 MB"]
-    speed = {"eyewall": 4e6, "eyewall, copying": 2e6, "file-per-entry": 9e4, "quick_cache": 4.4e6, "sqlite": 3e5, "redis-server": 6e4}
+    speed = {
+    "eyewall": 4e6,
+    "eyewall, copying": 2e6,
+    "file-per-entry": 9e4,
+    "quick_cache": 4.4e6,
+    "sqlite": 3e5,
+     "redis-server": 6e4}
 
     def comparison(count, size, store, bar=None, **more):
         return {"measure": "gets", "case": {"readers": count, "size": size, "storage": "ext4"}, "of": "eyewall", "to": [store],
@@ -101,7 +107,8 @@ def concurrency(made):
                     for store in MEASURED:
                         grown = count ** (0.9 if store.startswith("eyewall") else 0.5)
                         value = made.around(speed[store] * grown / 4 ** size_number, 0.05)
-                        made.sample("concurrency", "gets", {"readers": count, "size": size, "storage": storage}, store, repetition, value)
+                        made.sample("concurrency", "gets", {"readers": count, "size": size,
+                                    "storage": storage}, store, repetition, value)
 
 
 def traffic(made):
@@ -158,14 +165,16 @@ def replay(made):
             for store, more in (("eyewall", 6), ("file-per-entry", -4), ("LRU", 0), ("offline optimum", 13)):
                 repetitions = 3 if store == "eyewall" else 1
                 for repetition in range(1, repetitions + 1):
-                    made.sample("replay", "hits", {"cap": share, "trace": trace}, store, repetition, made.around(18 + 15 * number + more, 0.01))
+                    made.sample("replay", "hits", {"cap": share, "trace": trace}, store,
+                                repetition, made.around(18 + 15 * number + more, 0.01))
 
 
 def modules(made):
     types = ["147 B", "465 B", "5 fields"]
     made.workload(
         "modules", "Module comparison",
-        {"type": {"title": "values", "values": types}, "configuration": {"title": "configuration", "values": ["small cap", "all fits"]}},
+        {"type": {"title": "values", "values": types}, "configuration": {
+            "title": "configuration", "values": ["small cap", "all fits"]}},
         {"set": {"title": "Set", "unit": "1/s", "better": "higher"}, "get": {"title": "Get", "unit": "1/s", "better": "higher"}},
         [{"name": "table", "title": "Modules and types", "kind": "table", "measures": ["set", "get"], "columns": "type"}],
         comparisons=[{"measure": "get", "case": {"type": "147 B", "configuration": "small cap"}, "of": "eyewall",

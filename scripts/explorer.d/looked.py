@@ -74,7 +74,8 @@ def every_view(ground, page):
     count = 0
     for run in ground.runs:
         page.open(f"#record={run['id']}")
-        expect(page.drawn()["rows"] > 0 or not any(one["comparisons"] for one in run["workloads"]), f"the overview of {run['id']} has rows")
+        expect(page.drawn()["rows"] > 0 or not any(one["comparisons"]
+               for one in run["workloads"]), f"the overview of {run['id']} has rows")
         for workload in run["workloads"]:
             for view in workload["views"]:
                 hash_ = f"#record={run['id']}&workload={workload['name']}&view={view['name']}"
@@ -114,12 +115,17 @@ def the_same_figures(ground, page):
     for path in ground.results:
         old = json.loads(path.read_text())
         page.open(f"#record={path.stem}")
-        shown = page.browser.run(f"return eyewallRecords.load('{path.stem}').then(record => record.run.workloads.flatMap(workload => "
-                                 "Comparisons.ofWorkload(record, workload)).map(one => [one.spread.median, one.spread.min, one.spread.max, one.isMet]))")
+        shown = page.browser.run(f"""
+            return eyewallRecords.load('{path.stem}')
+                .then(record => record.run.workloads.flatMap(workload => Comparisons.ofWorkload(record, workload)))
+                .then(all => all.map(({{spread, isMet}}) => [spread.median, spread.min, spread.max, isMet]));
+        """)
         expected = [(row["unit"], judged) for row in old["rows"] for judged in row["judgements"]]
         tally = [judged["met"] for _, judged in expected if judged["met"] is not None]
         expect(len(shown) == len(expected), f"{path.stem} has {len(expected)} comparisons, not {len(shown)}")
-        expect(f"{sum(tally)} of {len(tally)}" in page.drawn()["text"] or not tally, f"of {path.stem}, {sum(tally)} of {len(tally)} bars are met")
+        expect(
+    f"{sum(tally)} of {len(tally)}" in page.drawn()["text"] or not tally,
+     f"of {path.stem}, {sum(tally)} of {len(tally)} bars are met")
         ratios = sorted(judged["median"] for _, judged in expected if " / " in judged["what"])
         medians = sorted(median for median, *_ in shown)
         for ratio in ratios:
@@ -138,7 +144,9 @@ def significance(ground, page):
         found = page.browser.run(f"return Statistics.rankSum(...{list(samples.values())})")
         expect(abs(found - expected) < 1e-6, f"the p of {place} is {expected}, not {found}")
         expect((expected >= 0.05) == (place == "disk"), f"the invented figures of {place} are as they were meant: {expected}")
-        verdict = page.browser.run(f"return [...document.querySelectorAll('.cards tr')].find(row => row.querySelector('th small')?.innerText === '{place}').querySelector('.verdict').innerText")
+        verdict = page.browser.run(
+            f"return [...document.querySelectorAll('.cards tr')].find(row => row.querySelector('th small')?.innerText === '{place}')"
+            ".querySelector('.verdict').innerText")
         expect(words in verdict and "p " in verdict, f"the verdict of {place} is {words}, not {verdict}")
     few = page.browser.run("return Statistics.rankSum([1, 2, 3], [4, 5, 6])")
     expect(few is None, "too few samples have no answer")
@@ -156,7 +164,8 @@ def toggles(ground, page):
     browser = page.browser
     page.open("#record=invented-a&workload=concurrency&view=throughput")
     seen = [page.drawn()]
-    for selector, words in (("label[for=scale-y-1]", "y=linear"), ("label[for=scale-x-1]", "x=linear"), ("label[for=case-size-0]", "case.size=100+B")):
+    for selector, words in (("label[for=scale-y-1]", "y=linear"), ("label[for=scale-x-1]",
+                            "x=linear"), ("label[for=case-size-0]", "case.size=100+B")):
         page.do(browser.click, selector)
         expect(words in page.address(), f"the address says {words}")
         seen.append(page.drawn())
@@ -213,13 +222,15 @@ def downloads(ground, page):
     expect(len(list(picture.iter(f"{SVG}path"))) > 40, "the SVG has lines and marks")
     rows = list(csv.DictReader(_saved(base.with_suffix(".csv")).splitlines()))
     case = {"readers": 64, "size": "100 B", "storage": "tmpfs"}
-    values = [sample["value"] for sample in ground.invented.samples if sample["workload"] == "concurrency" and sample["store"] == "sqlite" and sample["case"] == case]
+    values = [sample["value"] for sample in ground.invented.samples if sample["workload"]
+        == "concurrency" and sample["store"] == "sqlite" and sample["case"] == case]
     found, = (row for row in rows if row["store"] == "sqlite" and row["readers"] == "64")
     expected = {"median [1/s]": statistics.median(values), "min": min(values), "max": max(values)}
     for name, value in expected.items():
         expect(abs(float(found[name]) - value) < 1e-6 * value, f"the CSV's {name} is {value}, not {found[name]}")
     expect(len(rows) == 7 * 6, f"the CSV has all points, not {len(rows)}")
-    for view in ("workload=concurrency&view=bars", "workload=modules&view=table", "workload=traffic&view=percentiles", "workload=traffic&view=footprint"):
+    for view in ("workload=concurrency&view=bars", "workload=modules&view=table",
+                 "workload=traffic&view=percentiles", "workload=traffic&view=footprint"):
         page.open(f"#record=invented-a&{view}")
         browser.click("#csv")
         workload, name = (part.split("=")[1] for part in view.split("&"))
@@ -267,4 +278,14 @@ def over_http(ground, page):
         served.expect_calm("HTTP")
 
 
-ALL = (nothing_there, every_view, the_worst_first, the_same_figures, significance, toggles, permalinks, downloads, screens, over_http)
+ALL = (
+    nothing_there,
+    every_view,
+    the_worst_first,
+    the_same_figures,
+    significance,
+    toggles,
+    permalinks,
+    downloads,
+    screens,
+     over_http)

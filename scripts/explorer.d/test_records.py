@@ -15,7 +15,8 @@ RESULTS = sorted((ROOT / "bench/results").glob("*.json"))
 
 def records(*arguments):
     """What it says on both channels, and its exit code."""
-    done = subprocess.run([sys.executable, ROOT / "scripts/records", *map(str, arguments)], capture_output=True, text=True, check=False)
+    done = subprocess.run([sys.executable, ROOT / "scripts/records", *map(str, arguments)],
+                          capture_output=True, text=True, check=False)
     return done.returncode, done.stdout + done.stderr
 
 
@@ -66,11 +67,17 @@ class Records(unittest.TestCase):
             measure = workload["measures"][comparison["measure"]]
             key = (workload["name"], comparison["measure"], tuple(sorted(comparison["case"].items())))
             there = (*key[:2], tuple(sorted(comparison.get("to_case", comparison["case"]).items())))
-            figures = _compared(comparison, measure, series[(*key, comparison["of"])], [series[(*there, to)] for to in comparison["to"]])
+            figures = _compared(comparison, measure, series[(*key, comparison["of"])],
+                                [series[(*there, to)] for to in comparison["to"]])
             scale = 1 if comparison["how"] == "ratio" else _scale(row["unit"])
             place = f"{row['section']}, {row['case']}, {judgement['what']}"
             for what, value in (("median", statistics.median(figures)), ("min", min(figures)), ("max", max(figures))):
-                self.assertAlmostEqual(value / scale, judgement[what], delta=abs(judgement[what]) * 1e-9 + 1e-12, msg=f"{place}: {what}")
+                self.assertAlmostEqual(
+    value / scale,
+    judgement[what],
+    delta=abs(
+        judgement[what]) * 1e-9 + 1e-12,
+         msg=f"{place}: {what}")
             met = None
             if comparison["bar"]:
                 (kind, bar), = comparison["bar"].items()
@@ -96,8 +103,12 @@ class Records(unittest.TestCase):
             ("record.json", lambda text: text.replace('"kind": "curve"', '"kind": "pie"', 1), "is none of curve"),
             ("record.json", lambda text: text.replace('"kind": "whole"', '"kind": "half"'), "is none of whole, quick"),
             ("record.json", lambda text: text.replace('"at_least": 20', '"over": 20'), "neither"),
-            ("record.json", lambda text: text.replace('"readers": 64, "size": "100 B"', '"readers": 64, "size": "1 B"', 1), "'1 B' is none of"),
-            ("record.json", lambda text: text.replace('"of": "eyewall", "to": ["quick_cache"]', '"of": "eyewall", "to": ["nobody"]'), "'nobody' is none of"),
+            ("record.json", lambda text: text.replace('"readers": 64, "size": "100 B"',
+             '"readers": 64, "size": "1 B"', 1), "'1 B' is none of"),
+            ("record.json",
+    lambda text: text.replace('"of": "eyewall", "to": ["quick_cache"]',
+    '"of": "eyewall", "to": ["nobody"]'),
+     "'nobody' is none of"),
             ("record.json", lambda text: "{", "record.json"),
             ("samples.jsonl", lambda text: text + "nothing\n", "not an object"),
             ("samples.jsonl", lambda text: text + sample.replace('"value":1', '"value":NaN') + "\n", "NaN is no number"),
@@ -117,7 +128,8 @@ class Records(unittest.TestCase):
             path.write_text(change(before))
             self.assertNotEqual(path.read_text(), before, f"case {number} changes nothing")
             code, said = records("check", folder)
-            self.assertEqual((code, words in said, name in said or "record.json" in said), (1, True, True), f"case {number}: {said}")
+            self.assertEqual((code, words in said, name in said or "record.json" in said),
+                             (1, True, True), f"case {number}: {said}")
             self.assertEqual(records("index", folder / "out", folder)[0], 1)
             self.assertFalse((folder / "out").exists())
 
@@ -158,7 +170,8 @@ def _compared(comparison, measure, ours, theirs):
     best = min if measure["better"] == "lower" else max
     theirs = [values * len(ours) if len(values) == 1 else values for values in theirs]
     pairs = [(our, best(at)) for our, *at in zip(ours, *theirs)]
-    return [our / their if comparison["how"] == "ratio" else our - their for our, their in pairs if comparison["how"] != "ratio" or their > 0]
+    return [our / their if comparison["how"] == "ratio" else our - their for our,
+        their in pairs if comparison["how"] != "ratio" or their > 0]
 
 
 def _scale(unit):

@@ -13,6 +13,8 @@ WORDS = (
     ("storage", "storage", re.compile(r"ext4|tmpfs|xfs|btrfs|overlayfs|file system 0x\w+")),
     ("read", "what is read", re.compile(r"one byte a page|every byte")),
 )
+# Of a row, what is no store that could be chosen, or ours in another state.
+REFERENCES = re.compile(r"simulated|reference|bare|idle|sleeps|no cache|plain read|put before|^before$|window before|no tags|^put$")
 BESIDE = re.compile(r"(p99 of fast hits) (alone|beside .+)")
 CELL = re.compile(r"(?P<trace>\S+) (?P<percent>\d+) %(?P<mark> \(not scored\))?, (?P<hint>default hint|hint \d+)(?P<rest>.*)")
 CAP = re.compile(r"(.+), cap ([\d.]+) x")
@@ -213,7 +215,8 @@ class Workload:
 def _kind(store):
     if store.startswith(("eyewall", "verify, ", "streamed, ")) or store in ("after", "4 tags"):
         return "ours"
-    return "reference" if re.search(r"simulated|reference|bare|idle|sleeps|no cache|plain read|put before|^before$|window before|no tags|^put$", store) else "other"
+    return "reference" if re.search(
+        REFERENCES, store) else "other"
 
 
 def _sides(what, names):
