@@ -51,8 +51,20 @@
         }
         const said = Controls.fromHash(location.hash);
         const told = chosenRecord(listing, said);
-        const record = await eyewallRecords.load(told.id);
+        const record = await eyewallRecords.load(told.id).catch(() => null);
         if (mine !== turn) return;
+        if (record === null) {
+            at("main").replaceChildren(
+                make(
+                    "p",
+                    {},
+                    `The record ${told.id} is listed, and its file is not there. `,
+                    make("code", {}, "make explorer"),
+                    " writes both anew.",
+                ),
+            );
+            return;
+        }
         const focused = document.activeElement?.id;
         const workload = record.run.workloads.find(({ name }) => name === said.workload);
         const view = workload?.views.find(({ name }) => name === said.view) ?? workload?.views[0];
@@ -225,12 +237,14 @@
         const weighed = all.filter((one) => one.isMet !== null || Comparisons.verdict(one) === "lost");
         const chosen = state.show ?? (weighed.length > 0 ? "weighed" : "all");
         const found = chosen === "all" ? all : weighed;
+        // Values and differences have no place on an axis of ratios.
+        const isDrawn = Comparisons.figure(found, record.run.stores) !== null;
         main.append(
             make(
                 "div",
                 { class: "choices" },
                 Controls.choice("show", "Shown", SHOW, chosen, (value) => go({ show: value })),
-                scaleChoice("y", "Scale", state.y ?? "log"),
+                isDrawn ? scaleChoice("y", "Scale", state.y ?? "log") : null,
             ),
         );
         if (found.length === 0) {
@@ -239,9 +253,7 @@
         }
         const shown = Tables.comparisons(`${workload.title}: ${view.title}`, found, linkTo);
         const name = `${workload.name}-${view.name}`;
-        // Values and differences have no place on an axis of ratios.
-        if (Comparisons.figure(found, record.run.stores) === null) main.append(buttons(name, shown, null));
-        else
+        if (isDrawn) {
             addFigure(main, record, {
                 title: `${workload.title}: ${view.title}`,
                 legend: MARKS,
@@ -250,6 +262,7 @@
                 scale: state.y ?? "log",
                 csv: shown,
             });
+        } else main.append(buttons(name, shown, null));
         main.append(shown.element);
     }
 
@@ -431,6 +444,11 @@
         resized = setTimeout(show, 150);
     });
     addEventListener("hashchange", show);
+    // An address of its own would be taken for a view.
+    document.querySelector(".skip").addEventListener("click", (event) => {
+        event.preventDefault();
+        at("main").focus();
+    });
     matchMedia("(prefers-color-scheme: dark)").addEventListener("change", show);
     show();
 })();

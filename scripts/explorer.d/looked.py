@@ -63,9 +63,18 @@ class Page:
 
 
 def nothing_there(ground, page):
-    """Without records it says how to get some"""
+    """Without records, and where one is lost, it says how to get them"""
+    says = "document.querySelector('main').innerText.includes('{}')"
     page.browser.show(f"{ground.bare.as_uri()}/index.html")
-    page.browser.wait_until("document.querySelector('main').innerText.includes('make explorer')", "it says what to do")
+    page.browser.wait_until(says.format("make explorer"), "it says what to do")
+    records = ground.bare / "records"
+    records.mkdir()
+    listed = {"id": "lost", "title": "Lost", "began": "2026-11-22", "kind": "whole", "machine": "invented"}
+    (records / "index.js").write_text(f"eyewallRecords.listed([{json.dumps(listed)}]);")  # tidy: word, the library's
+    page.browser.show("about:blank")
+    page.browser.show(f"{ground.bare.as_uri()}/index.html")
+    page.browser.wait_until(says.format("record lost is listed"), "it says which record is lost")
+    # Files that are not there are errors of the console.
     page.browser.complaints()
 
 
@@ -178,6 +187,9 @@ def toggles(ground, page):
     page.do(browser.type, "#case-size-0", "\ue014")
     expect("case.size=10+KB" in page.address(), "an arrow chooses the next")
     expect(browser.run("return document.activeElement.id") == "case-size-1", "the focus stays where it was")
+    address = page.address()
+    browser.run("document.querySelector('.skip').click()")
+    expect(browser.run("return document.activeElement.id") == "main" and page.address() == address, "the first link skips to the figures")
     machine = browser.run("return document.getElementById('facts').textContent")
     page.do(browser.click, "label[for=machine-1]")
     expect("record=invented-a" not in page.address(), "another machine has other records")
