@@ -18,6 +18,10 @@ pub fn assert_balanced(cache: &Cache, read: impl Fn(&Cache) -> u64) {
     assert!(report.is_sound(), "{report:?}");
     let found = read(cache);
     let stats = cache.stats().unwrap();
+    if stats.entries != found {
+        // Whether they are dead and were overlooked, or are in the index without being entries.
+        println!("  of {} entries {found} were found; another sweep drops {:?}", stats.entries, cache.sweep());
+    }
     assert_eq!((stats.entries, stats.index_live, report.entries), (found, found, found), "{stats:?}");
     assert_eq!(stats.live_bytes + stats.dead_bytes + stats.filler_bytes + stats.free_bytes, stats.data_bytes);
     assert_eq!(stats.evictions_damaged, 0);

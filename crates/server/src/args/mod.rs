@@ -31,7 +31,7 @@ HTTP/1.1 and HTTP/2 (without negotiation), without TLS. The field Cache-Status o
 In front of an origin it is a shared cache as in RFC 9111: what it says of storing and times is done, and where it says \
 nothing, a tenth of the time since Last-Modified is guessed, a day at most. What is stale is validated, and used beyond that \
 as the origin allows by stale-while-revalidate and stale-if-error (RFC 5861). CDN-Cache-Control goes before Cache-Control. \
-Responses that set a cookie aren't stored, unless --store-set-cookie is given. Other methods than GET and HEAD go to the \
+Responses that set a cookie aren't stored, unless --store-set-cookie is given. Other methods than GET, HEAD and QUERY go to the \
 origin, and what they change is asked for anew. Upgrades, such as to WebSocket, are passed on.
 
 Where --origin is given several times, each request goes to the next of them; one that fails three times in a row is left \
@@ -249,7 +249,7 @@ pub struct Stat {
 #[derive(Debug, Args)]
 #[command(group = ArgGroup::new("source").required(true).multiple(true).args(["root", "origin", "config"]))]
 pub struct Serve {
-    /// Serve as this file says, which no other flag but --cache goes with; `eyewall check` looks for mistakes in it
+    /// Serve as this file says, which no other flag but --cache and -v goes with; `eyewall check` looks for mistakes in it
     #[arg(long, value_name = "FILE", conflicts_with_all = [
         "listen", "workers", "root", "origin", "origin_ca", "origin_host", "origin_timeout", "size", "store_set_cookie",
         "access_log", "access_log_format", "admin",
@@ -273,7 +273,7 @@ pub struct Serve {
     /// The host that origins are asked for: the `client`'s, the `origin`'s own, or a name [default: client]
     #[arg(long, value_name = "HOST", requires = "origin")]
     pub origin_host: Option<HostHeader>,
-    /// Size of the volume if it has to be made [default: 256M]; without --cache it lives in memory only
+    /// Size of the volume if it has to be made [default: 256M]; another than that of one that is there is an error; without --cache it lives in memory only
     #[arg(long, value_name = "SIZE", value_parser = parse_size)]
     pub size: Option<u64>,
     /// How long to wait for the origin to begin its answer, and to go on with it; to connect, 5 seconds at most

@@ -18,7 +18,8 @@
 //! would let the kernel read those pages after the pin is gone.
 //!
 //! # What is absent
-//! HTTPS to clients, so that all keys begin with `http:`. Ranges of what isn't stored that count from the end, and several at once: they go past the volume.
+//! HTTPS to clients, so that all keys begin with `http:`. More than eight ranges at once of what isn't stored, and ranges of a QUERY: they go past
+//! the volume.
 
 mod admin;
 mod at_hand;

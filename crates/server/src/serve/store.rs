@@ -229,7 +229,7 @@ impl Store {
     }
 
     /// Stores a response that was asked for at `begun`, in pieces; it can wait for other writers, so that it has no place on a
-    /// thread that serves clients. The serial of its entry; `None` if it couldn't be stored, or was purged since.
+    /// thread that serves clients, unless it is short and the volume prompt ([`Promptness`](super::promptness::Promptness)). The serial of its entry; `None` if it couldn't be stored, or was purged since.
     pub(crate) fn keep(
         &self,
         key: &[u8],

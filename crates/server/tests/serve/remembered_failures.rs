@@ -51,3 +51,26 @@ fn what_is_stale_is_not_given_up_for_the_memory_of_a_failure() {
         assert_eq!((reply.status, reply.is_hit()), (502, false), "{}", reply.cache());
     }
 }
+
+#[test]
+fn an_error_that_varies_is_remembered_for_those_whom_it_means() {
+    let origin = Origin::answering(|asked| match asked.field("cookie") {
+        "sid=1" => (200, "Vary: Cookie".to_owned(), b"page".to_vec()),
+        _ => (404, "Vary: Cookie".to_owned(), Vec::new()),
+    });
+    let server = Server::over_site(&origin.url(), "[site.cache]\ndefault_ttl = \"60s\"\n");
+    for _ in 0..2 {
+        assert_eq!(server.get("/").status, 404);
+        assert_eq!(server.ask("GET", "/", &["Cookie: sid=1"]).text(), "page");
+    }
+}
+
+#[test]
+fn what_is_remembered_in_a_few_bytes_is_purged_by_its_tags() {
+    let origin = Origin::answering(|_| (404, "Surrogate-Key: gone".to_owned(), Vec::new()));
+    let server = Server::over_site(&origin.url(), NEGATIVE);
+    server.get("/");
+    assert!(server.get("/").is_hit());
+    assert_eq!(server.ask("PURGE", "/", &["Surrogate-Key: gone"]).status, 200);
+    assert!(!server.get("/").is_hit());
+}

@@ -78,10 +78,10 @@ impl Sockets {
 
     fn bind_one(&mut self, address: SocketAddr) -> io::Result<()> {
         // Sockets that share a port let in whoever shares it, too: another server of ours would get half of the connections.
-        drop(std::net::TcpListener::bind(address)?);
+        listen_at(address, |_| Ok(()))?;
         let mut bound = address;
         for sockets in &mut self.of_workers {
-            let listener = share(bound)?;
+            let listener: std::net::TcpListener = listen_at(bound, |socket| socket.set_reuse_port(true))?.into();
             bound = listener.local_addr()?;
             sockets.push(listener);
         }
@@ -90,15 +90,18 @@ impl Sockets {
     }
 }
 
-/// Listens at a port together with the other workers.
-fn share(address: SocketAddr) -> io::Result<std::net::TcpListener> {
+/// Listens at an address, and no other: `[::]` is for IPv6 alone, so that `0.0.0.0` can stand beside it.
+fn listen_at(address: SocketAddr, set_up: impl FnOnce(&Socket) -> io::Result<()>) -> io::Result<Socket> {
     let socket = Socket::new(Domain::for_address(address), Type::STREAM, Some(Protocol::TCP))?;
+    if address.is_ipv6() {
+        socket.set_only_v6(true)?;
+    }
     socket.set_reuse_address(true)?;
-    socket.set_reuse_port(true)?;
+    set_up(&socket)?;
     socket.set_nonblocking(true)?;
     socket.bind(&address.into())?;
     socket.listen(BACKLOG)?;
-    Ok(socket.into())
+    Ok(socket)
 }
 
 /// Serves until a signal; then lets running requests end, until [`GRACE`] is over or a second signal comes. `service` makes

@@ -1,6 +1,6 @@
 //! Connections at their limits. Time is paused: it goes on when nobody has anything to do.
 
-use std::net::{IpAddr, Ipv4Addr};
+use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::sync::Arc;
 use std::time::{Duration, SystemTime};
 
@@ -18,8 +18,8 @@ use tokio::sync::watch;
 use tokio::task::JoinHandle;
 use tokio::time::{Instant, sleep};
 
-use super::Stop;
 use super::connection::{Common, converse};
+use super::{Sockets, Stop};
 use crate::config;
 use crate::config::settings::Limits;
 use crate::config::value::{Period, Size, Within};
@@ -327,4 +327,19 @@ async fn http_2_has_the_same_limits() {
     ended.await.unwrap().unwrap();
     connected.server.await.unwrap();
     assert_eq!(started.elapsed().as_secs(), 30, "it answers pings, and has no request");
+}
+
+#[test]
+fn all_addresses_of_both_versions_can_be_listened_at() {
+    // Somebody else may have the port of one version.
+    for _ in 0..10 {
+        let Ok(version_6) = Sockets::bind(&["[::]:0".parse().unwrap()], 2) else {
+            return println!("skipped: there is no IPv6 here");
+        };
+        let port = version_6.addresses[0].port();
+        if Sockets::bind(&[SocketAddr::from(([0, 0, 0, 0], port))], 2).is_ok() {
+            return;
+        }
+    }
+    panic!("IPv6 keeps IPv4 away");
 }

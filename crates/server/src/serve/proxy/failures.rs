@@ -1,19 +1,21 @@
 //! Failures that are remembered, so that not everybody waits for the same one: negative entries, of a few bytes.
 //!
-//! The operator says for how long, by `negative_ttl` for the status. Remembered so is that the origin gave no answer (502, 504),
-//! and an error (404, 410, 5xx) without a body. An error with a body is stored as any response is.
+//! Remembered so is that the origin gave no answer (502, 504), where the operator says for how long (`negative_ttl`); and an error
+//! (404, 410, 5xx) without a body, which is the same for all, and for which the operator sets the time. Any other error is stored
+//! as any response is.
 
 use std::sync::Arc;
 use std::time::Duration;
 
 use eyewall_http::field::cache_status::CacheStatus;
+use eyewall_http::field::vary::Vary;
 use eyewall_http::freshness::Source;
 use eyewall_http::storing::Storable;
 use http::{HeaderMap, Response, StatusCode};
 
+use super::Proxy;
 use super::inbound::Inbound;
 use super::purged::Mark;
-use super::{Proxy, tags};
 use crate::serve::body::Body;
 use crate::serve::{NAME, reply};
 
@@ -34,20 +36,29 @@ impl Proxy {
     /// How long an answer is remembered by its status alone: an error without a body, of which the origin says no time.
     pub(super) fn ttl_of_bare(status: StatusCode, length: Option<u64>, storable: &Storable) -> Option<Duration> {
         let is_error = matches!(status, StatusCode::NOT_FOUND | StatusCode::GONE) || status.is_server_error();
-        let is_bare = is_error && length == Some(0) && storable.source == Some(Source::Policy);
+        let is_bare = is_error
+            && length == Some(0)
+            && storable.source == Some(Source::Policy)
+            && matches!(storable.vary, Vary::Nothing);
         is_bare.then(|| Duration::from_secs(storable.terms.lifetime_seconds.into()))
     }
 
-    /// Remembers a failure, unless it was purged since.
-    pub(super) async fn remember(&self, inbound: Inbound<'_>, status: StatusCode, ttl: Duration, mark: Mark) {
+    /// Remembers a failure under these tags, unless it was purged since.
+    pub(super) async fn remember(
+        &self,
+        inbound: Inbound<'_>,
+        (status, ttl): (StatusCode, Duration),
+        tags: Vec<String>,
+        mark: Mark,
+    ) {
         let (pages, key) = (Arc::clone(&self.pages), inbound.key.as_bytes().to_vec());
-        let tag = tags::address(&self.site, inbound.key);
         let remembering = move || {
             // Somebody else may have had an answer meanwhile.
             if pages.purged.since(mark).is_some() || pages.store.has(&key, |_| true) {
                 return;
             }
-            let kept = pages.store.keep_failure(&key, status, ttl, tag.as_deref().as_slice(), mark.epoch);
+            let tags: Vec<&str> = tags.iter().map(String::as_str).collect();
+            let kept = pages.store.keep_failure(&key, status, ttl, &tags, mark.epoch);
             if let Some(serial) = kept.filter(|_| pages.purged.since(mark).is_some()) {
                 pages.store.remove_version(&key, serial);
             }

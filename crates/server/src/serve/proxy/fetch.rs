@@ -19,7 +19,7 @@ use super::inbound::Inbound;
 use super::pages::Stored;
 use super::purged::Mark;
 use super::storing::{Coming, Refused, is_about_the_request};
-use super::{Ask, Proxy, failed, finish, prepare, strip};
+use super::{Ask, Proxy, failed, finish, prepare, strip, tags};
 use crate::rules::Applied;
 use crate::serve::body::Body;
 use crate::serve::origin::Fault;
@@ -110,7 +110,8 @@ impl Proxy {
             && fault.is_of_origin()
             && let Some(ttl) = Self::ttl_of_failure(inbound, fault.status())
         {
-            self.remember(inbound, fault.status(), ttl, mark).await;
+            let tags = tags::address(&self.site, inbound.key).into_iter().collect();
+            self.remember(inbound, (fault.status(), ttl), tags, mark).await;
         }
         failed(fault, CacheStatus::forwarded(ask.why))
     }
@@ -178,7 +179,8 @@ impl Proxy {
             Ok(storable) => {
                 self.pages.passes.remove(key);
                 if let Some(ttl) = Self::ttl_of_bare(head.status, length, &storable) {
-                    self.remember(inbound, head.status, ttl, asked.mark).await;
+                    let tags = tags::of_response(&self.site, inbound.key, &asked.applied, &head.headers);
+                    self.remember(inbound, (head.status, ttl), tags, asked.mark).await;
                     finish(&mut head.headers, head.version, &status.stored(true).ttl(ttl.as_secs() as i64));
                     return arranged(inbound, head.status, head.headers, Body::empty(), asked.exchange);
                 }

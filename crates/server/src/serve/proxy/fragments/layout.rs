@@ -79,10 +79,10 @@ pub(crate) fn key_of(prefix: &[u8], number: u64) -> Vec<u8> {
 }
 
 /// How long fragments are in a volume whose entries have at most so many bytes: a power of two that leaves room for key and
-/// head.
+/// head, a sixteenth.
 pub(crate) fn fragment_bytes(entry_bytes_max: u64) -> u32 {
     let largest = entry_bytes_max.clamp(2, 2 * FRAGMENT_BYTES_MAX);
-    let power = 1_u64 << (u64::BITS - 1 - (largest - 1).leading_zeros());
+    let power = 1_u64 << (u64::BITS - 1 - (largest - largest.div_ceil(16)).leading_zeros());
     power.min(FRAGMENT_BYTES_MAX) as u32
 }
 
