@@ -11,7 +11,7 @@ ORIGIN ?=
 LISTEN ?= 127.0.0.1:8080
 CACHE ?=
 SIZE ?= 64M
-# make bench-engine, bench-serve, cache-tests: arguments, for instance ARGS=--quick, ARGS=--update.
+# make bench-engine, bench-serve, cache-tests, explorer-test: arguments, for instance ARGS=--quick, ARGS=--update.
 ARGS ?=
 # make soak: which of the long tests, all of them if empty; the seconds that the mixed storm goes, and each fuzz target gets.
 PARTS ?=
@@ -32,8 +32,8 @@ WORKSPACES := $(wildcard Cargo.toml fuzz/Cargo.toml)
 # Whoever changes the dependencies changes Cargo.lock too; only CI insists.
 LOCKED := $(if $(CI),--locked)
 
-# The set-up, for all targets but those that only print.
-ifneq ($(filter-out help packages,$(or $(MAKECMDGOALS),help)),)
+# The set-up, for all targets but those that only print and those that want nothing but Python.
+ifneq ($(filter-out help packages explorer explorer-test,$(or $(MAKECMDGOALS),help)),)
 TOOLCHAIN := $(shell scripts/packages build >&2 && scripts/toolchain rustfmt clippy)
 ifneq ($(.SHELLSTATUS),0)
 $(error The set-up is incomplete; what to do stands above)
@@ -83,6 +83,14 @@ bench-engine: ## measure the engine against others, and record it; ARGS=--quick 
 .PHONY: bench-serve
 bench-serve: ## measure the server against nginx, Varnish, Apache and bare hyper, and record it; ARGS=--quick for a first look
 	@scripts/speed $(ARGS)
+
+.PHONY: explorer
+explorer: ## collect the benchmarks' records for the page explorer/index.html, which any browser opens
+	@scripts/explorer
+
+.PHONY: explorer-test
+explorer-test: ## the records and the explorer, in headless Chromium
+	@scripts/explorer-test $(ARGS)
 
 .PHONY: soak
 soak: ## the long tests, sanitizers, fuzzers, real sites; or PARTS="storms mixed asan valgrind fuzz miri sites"; MIXED_SECONDS=3600

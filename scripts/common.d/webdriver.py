@@ -79,6 +79,18 @@ class Browser:
             "width": width, "height": height, "deviceScaleFactor": 2 if is_phone else 1, "mobile": is_phone,
         }})
 
+    def scheme(self, name):
+        """What the page is told that the system prefers: light or dark."""
+        self._do("POST", "/goog/cdp/execute", {"cmd": "Emulation.setEmulatedMedia", "params": {
+            "features": [{"name": "prefers-color-scheme", "value": name}],
+        }})
+
+    def downloads_to(self, folder):
+        """Where files go that the page saves."""
+        self._do("POST", "/goog/cdp/execute", {"cmd": "Browser.setDownloadBehavior", "params": {
+            "behavior": "allow", "downloadPath": str(folder),
+        }})
+
     def screenshot(self, file):
         file.write_bytes(base64.b64decode(self._do("GET", "/screenshot")))
 

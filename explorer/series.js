@@ -1,0 +1,51 @@
+// Looking for series in a record.
+"use strict";
+
+const Series = (() => {
+    const fits = (series, chosen) =>
+        Object.entries(series.case).every(([name, value]) => !(name in chosen) || chosen[name] === value);
+
+    // Series of a measure whose case agrees with what is chosen; what isn't chosen may be anything.
+    function of(record, workload, measure, chosen, stores) {
+        return record.series.filter(
+            (series) =>
+                series.workload === workload.name &&
+                series.measure === measure &&
+                fits(series, chosen) &&
+                (stores === undefined || stores.has(series.store)),
+        );
+    }
+
+    function histograms(record, workload, measure, chosen, stores) {
+        return record.histograms.filter(
+            (histogram) =>
+                histogram.workload === workload.name &&
+                histogram.measure === measure &&
+                fits(histogram, chosen) &&
+                (stores === undefined || stores.has(histogram.store)),
+        );
+    }
+
+    // All that a view may draw of, whatever is chosen.
+    function ofView(record, workload, view) {
+        const isDistribution = view.kind === "distribution" || view.kind === "percentiles";
+        const all = isDistribution ? record.histograms : record.series;
+        const measures = view.measures ?? [view.measure];
+        return all.filter((series) => series.workload === workload.name && measures.includes(series.measure));
+    }
+
+    // Of all series whose case is this one, the one of a store.
+    function exact(record, workload, measure, wanted, store) {
+        const size = Object.keys(wanted).length;
+        return record.series.find(
+            (series) =>
+                series.workload === workload.name &&
+                series.measure === measure &&
+                series.store === store &&
+                Object.keys(series.case).length === size &&
+                fits(series, wanted),
+        );
+    }
+
+    return { of, histograms, ofView, exact };
+})();

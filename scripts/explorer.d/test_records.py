@@ -1,0 +1,182 @@
+"""`scripts/records`, as it is called: what it imports says what the old results say, and what is wrong with a record is told."""
+import json
+import pathlib
+import statistics
+import subprocess
+import sys
+import tempfile
+import unittest
+
+import invented
+
+ROOT = pathlib.Path(__file__).resolve().parent.parent.parent
+RESULTS = sorted((ROOT / "bench/results").glob("*.json"))
+
+
+def records(*arguments):
+    """What it says on both channels, and its exit code."""
+    done = subprocess.run([sys.executable, ROOT / "scripts/records", *map(str, arguments)],
+                          capture_output=True, text=True, check=False)
+    return done.returncode, done.stdout + done.stderr
+
+
+def lines(path):
+    return [json.loads(line) for line in path.read_text().splitlines()]
+
+
+class Records(unittest.TestCase):
+    @classmethod
+    def setUpClass(cls):
+        cls.one = invented.record("invented-a", "invented-8cores", 1)
+
+    def setUp(self):
+        folder = tempfile.TemporaryDirectory(prefix="eyewall-records.")
+        self.addCleanup(folder.cleanup)
+        self.folder = pathlib.Path(folder.name)
+
+    def invented(self):
+        return self.one.write(self.folder)
+
+    def test_an_invented_record_of_every_shape_is_sound(self):
+        code, said = records("check", self.invented())
+        self.assertEqual((code, "distributions" in said), (0, True), said)
+
+    def test_every_result_becomes_a_sound_record_of_the_same_figures(self):
+        self.assertTrue(RESULTS)
+        for path in RESULTS:
+            code, said = records("import", path, self.folder)
+            self.assertEqual(code, 0, said)
+            made = self.folder / path.stem
+            self.assertEqual(records("check", made)[0], 0)
+            old, run = json.loads(path.read_text()), json.loads((made / "record.json").read_text())
+            self.assertEqual(len(lines(made / "samples.jsonl")),
+                             sum(len(series["samples"]) for row in old["rows"] for series in row["series"]))
+            self.assertEqual(run["machine"]["cpu"], old["machine"]["cpu"])
+            self._expect_the_same_judgements(old, run, lines(made / "samples.jsonl"))
+
+    def _expect_the_same_judgements(self, old, run, samples):
+        """Median, range and verdict come out of the samples as they stood in the old result, in its order."""
+        series = {}
+        for sample in samples:
+            key = (sample["workload"], sample["measure"], tuple(sorted(sample["case"].items())), sample["store"])
+            series.setdefault(key, []).append(sample["value"])
+        judged = [(row, judgement) for row in old["rows"] for judgement in row["judgements"]]
+        found = [(workload, comparison) for workload in run["workloads"] for comparison in workload["comparisons"]]
+        self.assertEqual(len(judged), len(found))
+        for (row, judgement), (workload, comparison) in zip(judged, found):
+            measure = workload["measures"][comparison["measure"]]
+            key = (workload["name"], comparison["measure"], tuple(sorted(comparison["case"].items())))
+            there = (*key[:2], tuple(sorted(comparison.get("to_case", comparison["case"]).items())))
+            figures = _compared(comparison, measure, series[(*key, comparison["of"])],
+                                [series[(*there, to)] for to in comparison["to"]])
+            scale = 1 if comparison["how"] == "ratio" else _scale(row["unit"])
+            place = f"{row['section']}, {row['case']}, {judgement['what']}"
+            for what, value in (("median", statistics.median(figures)), ("min", min(figures)), ("max", max(figures))):
+                self.assertAlmostEqual(
+    value / scale,
+    judgement[what],
+    delta=abs(
+        judgement[what]) * 1e-9 + 1e-12,
+         msg=f"{place}: {what}")
+            met = None
+            if comparison["bar"]:
+                (kind, bar), = comparison["bar"].items()
+                met = statistics.median(figures) >= bar if kind == "at_least" else statistics.median(figures) <= bar
+            self.assertEqual(met, judgement["met"], place)
+
+    def test_a_result_is_not_imported_twice_nor_half(self):
+        records("import", RESULTS[0], self.folder)
+        code, said = records("import", RESULTS[0], self.folder)
+        self.assertEqual((code, "is there" in said), (1, True), said)
+        broken = self.folder / "broken.json"
+        broken.write_text('{"schema": 1, "rows": [{"section": "get"}], "notes": []}')
+        code, said = records("import", broken, self.folder / "into")
+        self.assertEqual((code, "missing" in said), (1, True), said)
+        self.assertFalse((self.folder / "into").exists())
+
+    def test_what_is_wrong_is_told_with_its_place(self):
+        sample = '{"workload":"sweep","measure":"rate","case":{},"store":"eyewall","repetition":1,"unit":"1/s","value":1,"at":1}'
+        cases = (
+            ("record.json", lambda text: text.replace('"format": 1', '"format": 2'), "format 1"),
+            ("record.json", lambda text: text.replace('"id": "invented-a"', '"id": "another"'), "directory's name"),
+            ("record.json", lambda text: text.replace('"cores"', '"core"'), "there is no field core"),
+            ("record.json", lambda text: text.replace('"kind": "curve"', '"kind": "pie"', 1), "is none of curve"),
+            ("record.json", lambda text: text.replace('"kind": "whole"', '"kind": "half"'), "is none of whole, quick"),
+            ("record.json", lambda text: text.replace('"at_least": 20', '"over": 20'), "neither"),
+            ("record.json", lambda text: text.replace('"readers": 64, "size": "100 B"',
+             '"readers": 64, "size": "1 B"', 1), "'1 B' is none of"),
+            ("record.json",
+    lambda text: text.replace('"of": "eyewall", "to": ["quick_cache"]',
+    '"of": "eyewall", "to": ["nobody"]'),
+     "'nobody' is none of"),
+            ("record.json", lambda text: "{", "record.json"),
+            ("samples.jsonl", lambda text: text + "nothing\n", "not an object"),
+            ("samples.jsonl", lambda text: text + sample.replace('"value":1', '"value":NaN') + "\n", "NaN is no number"),
+            ("samples.jsonl", lambda text: text + sample.replace("1/s", "s") + "\n", "its unit is s"),
+            ("samples.jsonl", lambda text: text + sample.replace(',"at":1', "") + "\n", "at stands"),
+            ("samples.jsonl", lambda text: text + sample.replace('"eyewall"', '"IPC::MM"') + "\n", "is absent, and yet"),
+            ("samples.jsonl", lambda text: text + sample.replace('"repetition":1', '"repetition":0') + "\n", "count from 1"),
+            ("samples.jsonl", lambda text: text + sample.replace('"rate"', '"speed"') + "\n", "'speed' is none of"),
+            ("samples.jsonl", lambda text: "\n".join(line for line in text.splitlines() if '"sweep"' not in line), "no sample of rate"),
+            ("histograms.jsonl", lambda text: text.replace("[[", "[[999999999, 1], [", 1), "upper bounds"),
+            ("histograms.jsonl", lambda text: text.splitlines()[0] + "\n" + text, "was there before"),
+        )
+        for number, (name, change, words) in enumerate(cases):
+            folder = self.folder / str(number)
+            path = self.one.write(folder) / name
+            before = path.read_text()
+            path.write_text(change(before))
+            self.assertNotEqual(path.read_text(), before, f"case {number} changes nothing")
+            code, said = records("check", folder)
+            self.assertEqual((code, words in said, name in said or "record.json" in said),
+                             (1, True, True), f"case {number}: {said}")
+            self.assertEqual(records("index", folder / "out", folder)[0], 1)
+            self.assertFalse((folder / "out").exists())
+
+    def test_a_run_that_was_interrupted_may_lack_samples(self):
+        made = self.invented()
+        path = made / "record.json"
+        path.write_text(path.read_text().replace('"complete": true', '"complete": false'))
+        (made / "samples.jsonl").write_text("")
+        code, said = records("check", made)
+        self.assertEqual(code, 0, said)
+
+    def test_a_directory_without_records_is_an_error(self):
+        code, said = records("check", self.folder)
+        self.assertEqual((code, "neither a record nor" in said), (1, True), said)
+
+    def test_the_index_lists_the_newest_first_and_forgets_what_is_gone(self):
+        self.invented()
+        records("import", RESULTS[0], self.folder)
+        out = self.folder / "out"
+        out.mkdir()
+        (out / "gone.js").write_text("")
+        code, said = records("index", out, self.folder)
+        self.assertEqual((code, said), (0, f"{out}: 2 records\n"))
+        told = (out / "index.js").read_text()
+        listed = json.loads(told[told.index("(") + 1:told.rindex(")")])
+        self.assertEqual([one["id"] for one in listed], ["invented-a", RESULTS[0].stem])
+        self.assertEqual({path.name for path in out.iterdir()}, {"index.js", "invented-a.js", f"{RESULTS[0].stem}.js"})
+
+    def test_two_records_of_one_name_are_refused(self):
+        made = self.invented()
+        code, said = records("index", self.folder / "out", made, made)
+        self.assertEqual((code, "two records are called invented-a" in said), (1, True), said)
+
+
+def _compared(comparison, measure, ours, theirs):
+    if comparison["how"] == "value":
+        return ours
+    best = min if measure["better"] == "lower" else max
+    theirs = [values * len(ours) if len(values) == 1 else values for values in theirs]
+    pairs = [(our, best(at)) for our, *at in zip(ours, *theirs)]
+    return [our / their if comparison["how"] == "ratio" else our - their for our,
+        their in pairs if comparison["how"] != "ratio" or their > 0]
+
+
+def _scale(unit):
+    return {"M/s": 1e6, "k/s": 1e3, "us": 1e-6, "ms": 1e-3}.get(unit, 1)
+
+
+if __name__ == "__main__":
+    unittest.main()
