@@ -10,6 +10,18 @@ const Figures = (() => {
     const NANO = 1e-9;
     const MARKED = [0.5, 0.9, 0.99, 0.999, 0.9999, 0.99999];
 
+    // A figure whose tooltip tells of all stores at one place of the axis.
+    function alongAxis(look, place, x, y, series, names) {
+        return {
+            ...framed(look, place, x, y, series, names),
+            tooltip: {
+                ...tooltip(look, (a, b) => b.rank - a.rank),
+                trigger: "axis",
+                axisPointer: { type: "line", snap: true },
+            },
+        };
+    }
+
     // Median over a parameter of numbers, a line per store.
     function curve({ record, workload, view, chosen, scales, stores, looks }) {
         const measure = workload.measures[view.measure];
@@ -89,14 +101,7 @@ const Figures = (() => {
                     whiskers(looks.get(name), ranges),
                 ];
             });
-            return {
-                ...framed(look, place, x, y, series, names),
-                tooltip: {
-                    ...tooltip(look, (a, b) => b.rank - a.rank),
-                    trigger: "axis",
-                    axisPointer: { type: "line", snap: true },
-                },
-            };
+            return alongAxis(look, place, x, y, series, names);
         };
         return { height: () => HEIGHT, columns, rows, option };
     }
@@ -312,14 +317,7 @@ const Figures = (() => {
                 });
                 return line(own, data, { name, z: 3, ...marker(own), ...endLabel(own, name, shifts) });
             });
-            return {
-                ...framed(look, place, x, y, series, names),
-                tooltip: {
-                    ...tooltip(look, (a, b) => b.rank - a.rank),
-                    trigger: "axis",
-                    axisPointer: { type: "line", snap: true },
-                },
-            };
+            return alongAxis(look, place, x, y, series, names);
         };
         return { height: () => HEIGHT, columns, rows, option };
     }

@@ -6,25 +6,17 @@ const Series = (() => {
         Object.entries(series.case).every(([name, value]) => !(name in chosen) || chosen[name] === value);
 
     // Series of a measure whose case agrees with what is chosen; what isn't chosen may be anything.
-    function of(record, workload, measure, chosen, stores) {
-        return record.series.filter(
+    const among = (all, workload, measure, chosen, stores) =>
+        all.filter(
             (series) =>
                 series.workload === workload.name &&
                 series.measure === measure &&
                 fits(series, chosen) &&
                 (stores === undefined || stores.has(series.store)),
         );
-    }
 
-    function histograms(record, workload, measure, chosen, stores) {
-        return record.histograms.filter(
-            (histogram) =>
-                histogram.workload === workload.name &&
-                histogram.measure === measure &&
-                fits(histogram, chosen) &&
-                (stores === undefined || stores.has(histogram.store)),
-        );
-    }
+    const of = (record, ...wanted) => among(record.series, ...wanted);
+    const histograms = (record, ...wanted) => among(record.histograms, ...wanted);
 
     // All that a view may draw of, whatever is chosen.
     function ofView(record, workload, view) {

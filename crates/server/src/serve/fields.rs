@@ -6,6 +6,9 @@ use http::{HeaderMap, HeaderName, HeaderValue, Version};
 
 use crate::key::{KeyRules, NOT_FROM_CLIENTS};
 
+/// The name of this server in `Via`.
+pub(crate) const BY: &str = "eyewall";
+
 /// Drops what a client may not say of a request for which `key` makes the key: before anything of it is looked at, so that key,
 /// variant and origin see the same. That is
 ///
@@ -58,7 +61,7 @@ pub(crate) fn of_forwarded_request(fields: &HeaderMap, version: Version) -> Head
 
 /// Says that the message came through here, and by which version it was received.
 pub(crate) fn append_via(fields: &mut HeaderMap, received: Version) {
-    connection::append_via(fields, received, "eyewall");
+    connection::append_via(fields, received, BY);
 }
 
 #[cfg(test)]

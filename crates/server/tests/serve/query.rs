@@ -3,7 +3,7 @@
 use std::io::{Read as _, Write as _};
 use std::net::{Shutdown, SocketAddr, TcpStream};
 use std::sync::atomic::{AtomicUsize, Ordering};
-use std::sync::mpsc::channel;
+use std::sync::mpsc::{Receiver, Sender, channel};
 use std::sync::{Arc, Mutex};
 use std::thread;
 
@@ -109,8 +109,8 @@ fn who_asks_something_else_does_not() {
     assert!(server.get_until("/", Reply::is_hit).text().starts_with('7'));
 }
 
-#[test]
-fn many_who_ask_the_same_at_once_cost_the_origin_one_request() {
+/// An origin that says when it was asked, and answers by what it was asked with when it is let.
+fn held() -> (Origin, Receiver<()>, Sender<()>) {
     let (arrived, wait_for_arrival) = channel();
     let (release, wait_for_release) = channel::<()>();
     let wait_for_release = Mutex::new(wait_for_release);
@@ -120,6 +120,12 @@ fn many_who_ask_the_same_at_once_cost_the_origin_one_request() {
         let _ = wait_for_release.lock().unwrap().recv();
         respond(stream, 200, "Cache-Control: max-age=60", content.len(), &content);
     });
+    (origin, wait_for_arrival, release)
+}
+
+#[test]
+fn many_who_ask_the_same_at_once_cost_the_origin_one_request() {
+    let (origin, wait_for_arrival, release) = held();
     let server = Server::over_origin(&origin.url());
     let address = server.address;
     let ask = move || query_with(address, "/", &[TEXT], "once");
@@ -191,15 +197,7 @@ fn a_purge_of_the_address_takes_the_answers_with_it() {
 
 #[test]
 fn a_purge_wins_over_one_that_is_under_way() {
-    let (arrived, wait_for_arrival) = channel();
-    let (release, wait_for_release) = channel::<()>();
-    let wait_for_release = Mutex::new(wait_for_release);
-    let origin = Origin::raw(move |asked, stream| {
-        let content = content(asked, stream);
-        let _ = arrived.send(());
-        let _ = wait_for_release.lock().unwrap().recv();
-        respond(stream, 200, "Cache-Control: max-age=60", content.len(), &content);
-    });
+    let (origin, wait_for_arrival, release) = held();
     let server = Server::over_origin(&origin.url());
     let address = server.address;
     let ask = move || query_with(address, "/", &[TEXT], "a");

@@ -121,7 +121,10 @@ fn write_head(hit: &Hit<'_>, now: SystemTime, is_last: bool, head: &mut Vec<u8>)
     push(head, &["HTTP/1.1 ", status.as_str(), " ", status.canonical_reason()?, "\r\n"]);
     view.write_lines(head)?;
     let (mut age_digits, mut left_digits, mut length_digits) = (Buffer::new(), Buffer::new(), Buffer::new());
-    push(head, &["age: ", age_digits.format(age), "\r\nvia: 1.1 eyewall\r\ncache-status: ", NAME, "; hit; ttl="]);
+    push(
+        head,
+        &["age: ", age_digits.format(age), "\r\nvia: 1.1 ", fields::BY, "\r\ncache-status: ", NAME, "; hit; ttl="],
+    );
     push(head, &[left_digits.format(left), "\r\ncontent-length: ", length_digits.format(hit.len()), "\r\n"]);
     push(head, &[if is_last { "connection: close\r\n\r\n" } else { "\r\n" }]);
     Some(status)
