@@ -61,9 +61,12 @@ function measure_once(string $name, Store $store, array $request, int $repetitio
  */
 function start_again_with(array $ini, string $name, array $request): void
 {
-    $is_so = array_filter($ini, fn ($value, $setting) => ini_get($setting) !== $value, ARRAY_FILTER_USE_BOTH) === [];
-    if ($is_so) {
+    $others = array_filter($ini, fn ($value, $setting) => ini_get($setting) !== $value, ARRAY_FILTER_USE_BOTH);
+    if ($others === []) {
         return;
+    }
+    if (isset($request['is_started_again'])) {
+        refuse('PHP did not take the settings ' . implode(', ', array_keys($others)));
     }
     if (count($request['stores']) > 1) {
         refuse("$name is measured alone, since PHP has to be started for it; ask for it in a request of its own");
@@ -73,7 +76,7 @@ function start_again_with(array $ini, string $name, array $request): void
         array_push($options, '-d', "$setting=$value");
     }
     unset($request['folder'], $request['size'], $request['configuration']);
-    pcntl_exec(PHP_BINARY, [...$options, __FILE__, json_encode($request)]);
+    pcntl_exec(PHP_BINARY, [...$options, __FILE__, json_encode(['is_started_again' => true] + $request)]);
     refuse("PHP could not be started again for $name: " . pcntl_strerror(pcntl_get_last_error()));
 }
 

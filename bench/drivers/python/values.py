@@ -2,7 +2,7 @@
 import hashlib
 
 WORD = 0xFFFF_FFFF
-POOL_BYTES = 65_536
+POOL_BYTES = 16_384
 DISTINCT = 256
 LETTERS = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_"
 # Streams of random numbers, each with a number of its own.

@@ -3,7 +3,7 @@
 declare(strict_types=1);
 
 const WORD = 0xffff_ffff;
-const POOL_BYTES = 65_536;
+const POOL_BYTES = 16_384;
 const DISTINCT = 256;
 const LETTERS = 'ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_';
 // Streams of random numbers, each with a number of its own.

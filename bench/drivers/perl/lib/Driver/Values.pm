@@ -6,7 +6,7 @@ use warnings;
 use Digest::SHA qw(sha256_hex);
 
 use constant WORD => 0xffff_ffff;
-use constant POOL_BYTES => 65_536;
+use constant POOL_BYTES => 16_384;
 use constant DISTINCT => 256;
 my @LETTERS = ('A' .. 'Z', 'a' .. 'z', 0 .. 9, '-', '_');
 
