@@ -9,22 +9,24 @@ HERE = pathlib.Path(__file__).resolve().parent
 SITE = 5
 WORDS = ("amber birch cedar delta ember fjord grove haven inlet jetty knoll larch marsh north ocean pines quarry ridge "
          "slope tidal upland vale willow yarrow zephyr").split()
+# As many as site/page.php takes for granted.
+CLASSES, TEMPLATES = 400, 200
 PARTS_OF_AN_AREA = 40
 METHODS_MIN, METHODS_MORE = 6, 7
 INCLUDED = 6
 
 
-def write(folder, classes, templates, seed):
+def write(folder, seed):
     """Writes the site below a folder, which doesn't exist yet."""
     stream = Stream(seed, SITE)
     shutil.copytree(HERE / "site", folder)
-    for number in range(classes):
+    for number in range(CLASSES):
         path = folder / f"classes/Area{number // PARTS_OF_AN_AREA:02d}/Part{number:03d}.php"
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_text(_class(number, stream))
     (folder / "templates").mkdir()
-    for number in range(templates):
-        (folder / f"templates/page{number:03d}.html").write_text(_template(number, templates, stream))
+    for number in range(TEMPLATES):
+        (folder / f"templates/page{number:03d}.html").write_text(_template(number, stream))
     return folder
 
 
@@ -49,13 +51,13 @@ def _method(index, stream):
             f"{lines}        return $found;\n    }}\n")
 
 
-def _template(number, templates, stream):
+def _template(number, stream):
     def paragraph():
         return "<p>" + " ".join(WORDS[stream.below(len(WORDS))] for _ in range(40)) + "</p>\n"
 
     # The first half includes of the second, so that no template includes itself.
-    half = templates // 2
+    half = TEMPLATES // 2
     included = "" if number >= half else "".join(
-        f"{{% include page{half + stream.below(templates - half):03d} %}}\n" for _ in range(INCLUDED))
+        f"{{% include page{half + stream.below(TEMPLATES - half):03d} %}}\n" for _ in range(INCLUDED))
     listed = "<ul>{% each lines %}<li>{{ each }}</li>{% end %}</ul>\n" if number < half else ""
     return f"<section id=\"page{number:03d}\">\n<h1>{{{{ title }}}}: {{{{ sum }}}}</h1>\n{paragraph()}{listed}{included}{paragraph()}</section>\n"

@@ -29,7 +29,7 @@ PARAMETERS = {
     "storage": ("disk", "shm"), "page_cache": ("warm", "cold"), "neighbour": ("quiet", "busy"), "opcode_cache": ("off", "on"),
     "way": ("truncate", "delete and write", "write and rename"),
 }
-SETTINGS = ("classes", "templates", "blocks", "loads_warm", "loads_cold", "loads_busy", "requests_quiet", "requests_busy",
+SETTINGS = ("blocks", "loads_warm", "loads_cold", "loads_busy", "requests_quiet", "requests_busy",
             "rebuilds_quiet", "rebuilds_busy")
 
 
@@ -140,8 +140,7 @@ def measure(request):
         for storage in ("disk", "shm"):
             parent = protocol.scratch(request, storage)
             folders[storage] = pathlib.Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="storage-", dir=parent)))
-        settings = request["settings"]
-        site = site_of_php.write(folders["disk"] / "site", settings["classes"], settings["templates"], request["seed"])
+        site = site_of_php.write(folders["disk"] / "site", request["seed"])
         ground = loads.Ground(site, folders)
         servers = {}
         try:

@@ -97,10 +97,7 @@ final class Site
             $text = file_get_contents($file);
             preg_match('/^namespace (.+);$/m', $text, $namespace);
             preg_match('/^class (\w+)(?: extends (\S+))?$/m', $text, $class);
-            preg_match_all('/^    public function (\w+)\(/m', $text, $methods);
-            $classes["$namespace[1]\\$class[1]"] = [
-                'file' => substr($file, strlen($this->root)), 'parent' => $class[2] ?? null, 'methods' => $methods[1],
-            ];
+            $classes["$namespace[1]\\$class[1]"] = ['file' => substr($file, strlen($this->root)), 'parent' => $class[2] ?? null];
         }
         return $classes;
     }

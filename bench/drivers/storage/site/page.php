@@ -4,7 +4,7 @@ declare(strict_types=1);
 
 require __DIR__ . '/framework.php';
 
-const CLASSES = 50;
+const USED = 50;
 const FRAGMENTS = 20;
 
 $number = (int) ($_GET['page'] ?? $argv[1] ?? 0);
@@ -12,7 +12,7 @@ $site = new Site(__DIR__, getenv('SITE_CACHE') ?: throw new RuntimeException('SI
 $site->start();
 
 $sum = 0;
-for ($index = 0; $index < CLASSES; $index++) {
+for ($index = 0; $index < USED; $index++) {
     $class = sprintf('Site\Area%02d\Part%03d', intdiv(($number + $index) % 400, 40), ($number + $index) % 400);
     $sum += (new $class())->first($index);
 }
