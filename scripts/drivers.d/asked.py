@@ -50,6 +50,6 @@ class Answer:
 
 def ask(driver, asked):
     """Asks a driver, given as its command line, and waits for its end."""
-    text = asked if isinstance(asked, str) else json.dumps(asked)
+    text = asked if isinstance(asked, str) else json.dumps(asked)  # tidy: word, the library's
     done = subprocess.run(driver, input=text, capture_output=True, text=True, cwd=ROOT, check=False)
     return Answer(done.returncode, [json.loads(line) for line in done.stdout.splitlines()], done.stderr)

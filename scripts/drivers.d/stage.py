@@ -57,8 +57,8 @@ def write_record(folder, workload, name, stores, lines):
            "complete": {measure for measure, _ in measured} == workload["measures"].keys(), "machine": MACHINE, "commit": None, "seed": None,
            "stores": stores, "notes": [], "workloads": [{"name": name, **definition, "comparisons": comparisons}]}
     folder.mkdir()
-    (folder / "record.json").write_text(json.dumps(run))
-    (folder / "samples.jsonl").write_text("".join(json.dumps(sample) + "\n" for sample in samples))
+    (folder / "record.json").write_text(json.dumps(run))  # tidy: word, the library's
+    (folder / "samples.jsonl").write_text("".join(json.dumps(sample) + "\n" for sample in samples))  # tidy: word, the library's
     return form.read(folder)
 
 

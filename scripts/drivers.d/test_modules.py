@@ -102,7 +102,7 @@ class Modules(stage.OnScratch):
         case = {"values": "binary", "size": "large", "configuration": "all fits"}
         # A map of 4 KiB, which is too small for anything.
         request = self.request("LMDB_File", case)
-        request["settings"] = json.loads(json.dumps(request["settings"]))
+        request["settings"] = json.loads(json.dumps(request["settings"]))  # tidy: word, the library's
         request["settings"]["configurations"]["all fits"]["bytes"] = 2048
         for driver, name in ((PERL, "LMDB_File"), (PYTHON, "lmdb (Python)")):
             if "absent" in stage.listed(driver)[name]:

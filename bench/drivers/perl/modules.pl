@@ -12,9 +12,14 @@ use Driver::Stores;
 use Driver::Values;
 use Driver::Work;
 
-# An exit runs destructors, which remove what was made.
-$SIG{$_} = sub { exit 143 } for qw(TERM HUP);
-$SIG{INT} = sub { exit 130 };
+# A signal ends the driver as an exit does, which runs the destructors that remove what was made. A second one doesn't disturb them.
+my %number = (HUP => 1, INT => 2, TERM => 15);
+for my $signal (keys %number) {
+    $SIG{$signal} = sub {
+        @SIG{ keys %number } = ('IGNORE') x keys %number;
+        exit 128 + $number{$signal};
+    };
+}
 
 sub list {
     for my $store (Driver::Stores::all()) {

@@ -7,9 +7,16 @@ import sys
 
 
 def end_by_signals():
-    """A signal ends the driver as an exit does, so that what was made is removed and what was started is stopped."""
-    for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP):
-        signal.signal(number, lambda got, _: sys.exit(128 + got))
+    """A signal ends the driver as an exit does: what was made is removed, what was started is stopped. A second one doesn't disturb it."""
+    signals = (signal.SIGTERM, signal.SIGINT, signal.SIGHUP)
+
+    def end(got, _):
+        for number in signals:
+            signal.signal(number, signal.SIG_IGN)
+        sys.exit(128 + got)
+
+    for number in signals:
+        signal.signal(number, end)
 
 
 def answer(line):

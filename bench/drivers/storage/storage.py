@@ -6,7 +6,6 @@ It lets storages, ways and conditions take their turns itself: it is asked for a
 import contextlib
 import pathlib
 import shutil
-import subprocess
 import sys
 import tempfile
 
@@ -78,7 +77,7 @@ class Measuring:
     def _can_be_cold(self):
         left = pages.drop(self.ground.site)
         if left > pages.LEFT_MOST:
-            answer({"note": f"storage: a cold page cache and a restart are skipped: the kernel kept {left:.0%} of what it was told to "
+            answer({"note": f"a cold page cache and a restart are skipped: the kernel kept {left:.0%} of what it was told to "
                             "drop (posix_fadvise)"})
         return left <= pages.LEFT_MOST
 
@@ -121,7 +120,7 @@ class Measuring:
             # Once for each case: what fails in one block fails in the next.
             key = (measure, *case.values())
             if key not in self.failed:
-                answer({"note": f"storage: {measure}, {', '.join(map(str, case.values()))}: {failure}"})
+                answer({"note": f"{measure}, {', '.join(map(str, case.values()))}: {failure}"})
             self.failed.add(key)
             return
         added = {name: of for name, of in case.items() if name not in self.asked}
@@ -142,16 +141,20 @@ def measure(request):
             folders[storage] = pathlib.Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="storage-", dir=parent)))
         site = site_of_php.write(folders["disk"] / "site", request["seed"])
         ground = loads.Ground(site, folders)
-        servers = {}
         try:
             loads.prepare(ground)
-            servers = apache.start(ground, folders, chosen, stack)
-        except apache.Missing as missing:
-            answer({"note": f"storage: requests to Apache are skipped: {missing}"})
-        except (Failed, OSError, subprocess.SubprocessError) as failure:
-            answer({"note": f"storage: {failure}"})
-            return
-        Measuring(request, chosen, ground, servers).all()
+            Measuring(request, chosen, ground, servers_of(ground, folders, chosen, stack)).all()
+        except (Failed, OSError) as failure:
+            answer({"note": f"{FILES}: {failure}"})
+
+
+def servers_of(ground, folders, chosen, stack):
+    """Apaches in front of the site; none where they can't be had."""
+    try:
+        return apache.start(ground, folders, chosen, stack)
+    except apache.Missing as missing:
+        answer({"note": f"requests to Apache are skipped: {missing}"})
+        return {}
 
 
 def main():

@@ -15,12 +15,16 @@ function refuse(string $words): never
     exit(2);
 }
 
-/** A signal ends the driver as an exit does, so that what was made is removed. */
+/** A signal ends the driver as an exit does, so that what was made is removed. A second one doesn't disturb it. */
 function end_by_signals(): void
 {
     pcntl_async_signals(true);
-    foreach ([SIGTERM, SIGINT, SIGHUP] as $signal) {
-        pcntl_signal($signal, fn (int $got) => exit(128 + $got));
+    $signals = [SIGTERM, SIGINT, SIGHUP];
+    foreach ($signals as $signal) {
+        pcntl_signal($signal, function (int $got) use ($signals): never {
+            array_map(fn (int $number) => pcntl_signal($number, SIG_IGN), $signals);
+            exit(128 + $got);
+        });
     }
 }
 
