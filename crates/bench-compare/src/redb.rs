@@ -6,9 +6,9 @@
 
 use std::path::PathBuf;
 
+use ::redb::{Database, Durability, ReadableDatabase as _, ReadableTable as _, TableDefinition, WriteTransaction};
 use eyewall_bench::error::{Error, Result};
 use eyewall_bench::store::{Handle, Kind, Peer, Place, Store, check_size, footprint};
-use ::redb::{Database, Durability, ReadableDatabase as _, ReadableTable as _, TableDefinition, WriteTransaction};
 
 use crate::version;
 
