@@ -17,7 +17,7 @@ use hyper::body::Incoming;
 use super::fragments::Unusable;
 use super::inbound::Inbound;
 use super::pages::Stored;
-use super::purged::Mark;
+use super::purge_counts::Mark;
 use super::storing::{Coming, Refused, is_about_the_request};
 use super::{Ask, Proxy, failed, finish, prepare, strip, tags};
 use crate::rules::Applied;
@@ -177,7 +177,7 @@ impl Proxy {
             Ok(_) if head.status == StatusCode::PARTIAL_CONTENT => Refused::Http(NotStored::Partial),
             Ok(_) if length.is_some_and(|length| length > bytes_max) => Refused::TooLarge,
             Ok(storable) => {
-                self.pages.passes.remove(key);
+                self.pages.unstorable.remove(key);
                 if let Some(ttl) = Self::ttl_of_bare(head.status, length, &storable) {
                     let tags = tags::of_response(&self.site, inbound.key, &asked.applied, &head.headers);
                     self.remember(inbound, (head.status, ttl), tags, asked.mark).await;
@@ -193,7 +193,7 @@ impl Proxy {
         // An origin in trouble is helped by waiting, and will be storable again.
         let is_of_request = why_not.is_of_request() || is_about_the_request(head.status);
         if !head.status.is_server_error() && !is_of_request {
-            self.pages.passes.insert(key);
+            self.pages.unstorable.insert(key);
         }
         let is_replaced = !reuse::is_failure(head.status) && !is_of_request;
         if let Some(stored) = ask.stored.filter(|_| is_replaced) {

@@ -24,14 +24,14 @@ mod fill;
 mod hit;
 mod inbound;
 mod pass;
-mod passes;
 mod policy;
 mod purge;
-mod purged;
+mod purge_counts;
 mod query;
 mod signpost;
 mod storing;
 pub(crate) mod tags;
+mod unstorable;
 
 use std::net::IpAddr;
 use std::sync::Arc;
@@ -153,7 +153,7 @@ impl Proxy {
             return self.pass(inbound, CacheStatus::forwarded(ask.why).detail("head"), ask.stored).await;
         }
         if ask.stored.is_none() && inbound.fields().contains_key(RANGE) {
-            let may_be_part = inbound.parts.method == Method::GET && !self.pages.passes.contains(key);
+            let may_be_part = inbound.parts.method == Method::GET && !self.pages.unstorable.contains(key);
             ask.part = Part::of(inbound.fields(), &self.pages).filter(|_| may_be_part);
             if ask.part.is_none() {
                 return self.pass(inbound, CacheStatus::forwarded(ask.why).detail("range"), None).await;
@@ -207,7 +207,7 @@ impl Proxy {
         let directives = inbound.directives();
         let key = inbound.key.as_bytes();
         // Who wants an answer of his own doesn't take that of another.
-        if directives.no_cache || directives.no_store || self.pages.passes.contains(key) {
+        if directives.no_cache || directives.no_store || self.pages.unstorable.contains(key) {
             return self.fetch(inbound, ask).await;
         }
         let mut flight_key = ask.flight_key.clone();
@@ -247,7 +247,7 @@ impl Proxy {
                     if let Some(response) = self.stored_by_now(inbound).await {
                         return response;
                     }
-                    if self.pages.passes.contains(key) {
+                    if self.pages.unstorable.contains(key) {
                         break;
                     }
                 }

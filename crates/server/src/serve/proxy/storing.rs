@@ -156,7 +156,7 @@ impl Proxy {
             && let applied = strip(inbound.decision, StatusCode::OK, &mut fields)
             && let Ok(storable) = self.judge(inbound, &applied, (StatusCode::OK, &fields), asked.exchange)
         {
-            self.pages.passes.remove(inbound.key.as_bytes());
+            self.pages.unstorable.remove(inbound.key.as_bytes());
             let forward_status = head.status;
             (head.status, head.headers) = (StatusCode::OK, fields);
             let asked = Asked { applied, ..asked };
@@ -164,7 +164,7 @@ impl Proxy {
             return self.store(inbound, ask, coming, asked).await;
         }
         // The next request for a range goes straight past the volume.
-        self.pages.passes.insert(inbound.key.as_bytes());
+        self.pages.unstorable.insert(inbound.key.as_bytes());
         let status = CacheStatus::forwarded(ask.why).detail("range");
         if is_asked_for(inbound.fields(), &head.headers) {
             finish(&mut head.headers, head.version, &status.forward_status(head.status));

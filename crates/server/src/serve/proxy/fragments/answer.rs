@@ -24,7 +24,7 @@ use crate::serve::proxy::fill::Pieces;
 use crate::serve::proxy::flight::Ticket;
 use crate::serve::proxy::inbound::Inbound;
 use crate::serve::proxy::pages::Pages;
-use crate::serve::proxy::purged::Mark;
+use crate::serve::proxy::purge_counts::Mark;
 use crate::serve::proxy::{Proxy, failed, finish};
 use crate::serve::reply::{self, Arranged};
 
