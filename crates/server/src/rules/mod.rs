@@ -22,7 +22,8 @@ use std::time::Duration;
 use http::request::Parts;
 use http::{HeaderMap, HeaderName, StatusCode};
 
-use crate::config::site::{Rule, SiteCache, StatusKey};
+use crate::config::rule::Rule;
+use crate::config::site::{SiteCache, StatusKey};
 use crate::config::value::{Period, Window};
 use crate::key::CacheKey;
 use matcher::{RequestMatcher, ResponseMatcher, Seen};
