@@ -5,7 +5,7 @@ use std::net::IpAddr;
 use bytes::Bytes;
 use eyewall_http::field::cache_control::RequestDirectives;
 use http::request::Parts;
-use http::{HeaderMap, HeaderValue, Method, Uri};
+use http::{HeaderMap, HeaderName, HeaderValue, Method, Uri};
 
 use crate::config::Site;
 use crate::key::CacheKey;
@@ -77,7 +77,12 @@ impl<'a> Inbound<'a> {
     /// The request by which the origin is asked for it, with these fields.
     pub(super) fn outgoing<'o>(&self, target: &'o Uri, fields: HeaderMap, peer: &'o Peer) -> Outgoing<'o> {
         let body = self.content.map_or_else(RequestBody::empty, |content| RequestBody::whole(content.clone()));
-        Outgoing { method: self.method(), target, fields, body, peer: Some(peer) }
+        Outgoing { method: self.method(), target, fields, body, peer: Some(peer), stripped: self.stripped() }
+    }
+
+    /// Fields of interim responses that the client doesn't get.
+    pub(super) fn stripped(&self) -> Vec<HeaderName> {
+        self.decision.strippable().cloned().collect()
     }
 
     /// The fields as the origin gets them.

@@ -66,8 +66,8 @@ impl Proxy {
             return ended_here(&parts.method);
         }
         let peer = inbound.peer();
-        let outgoing =
-            Outgoing { method: parts.method.clone(), target: &parts.uri, fields: asked, body, peer: Some(&peer) };
+        let (method, target, fields) = (parts.method.clone(), &parts.uri, asked);
+        let outgoing = Outgoing { method, target, fields, body, peer: Some(&peer), stripped: inbound.stripped() };
         let (requested, mark) = (SystemTime::now(), self.pages.mark(key.address()));
         let answered = match (protocol, on_upgrade) {
             (Some(protocol), Some(on_upgrade)) => self.origins.upgrade(outgoing, protocol, on_upgrade).await,

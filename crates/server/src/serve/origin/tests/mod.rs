@@ -88,6 +88,7 @@ async fn pass(
         fields: fields::of_forwarded_request(&head.headers, head.version),
         body: RequestBody::streamed(incoming, &head),
         peer: Some(&Peer { address: client.ip(), is_secure: false, host }),
+        stripped: Vec::new(),
     };
     let answer = match upgrade {
         Some((protocol, client)) => origins.upgrade(outgoing, protocol, client).await,
