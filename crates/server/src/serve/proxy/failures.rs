@@ -30,7 +30,8 @@ pub(super) fn remembered(status: StatusCode, left: Duration) -> Response<Body> {
 impl Proxy {
     /// How long it is remembered that the origin gives no answer, but this status stands for it.
     pub(super) fn ttl_of_failure(inbound: Inbound<'_>, status: StatusCode) -> Option<Duration> {
-        inbound.decision.of_response(status, &HeaderMap::new()).overrides.negative_ttl
+        let overrides = inbound.decision.of_response(status, &HeaderMap::new()).overrides;
+        overrides.negative_ttl.filter(|_| overrides.no_store != Some(true))
     }
 
     /// How long an answer is remembered by its status alone: an error without a body, of which the origin says no time.
