@@ -11,7 +11,7 @@ use eyewall_http::storing::NotStored;
 use eyewall_http::update::{self, HeadEffect};
 use eyewall_http::validation::{self, Candidate};
 use http::header::CONTENT_LENGTH;
-use http::{HeaderMap, Response, StatusCode};
+use http::{Extensions, HeaderMap, Response, StatusCode};
 use hyper::body::Incoming;
 
 use super::fragments::Unusable;
@@ -38,13 +38,13 @@ impl Proxy {
                 part.ask(&mut asked);
             }
             let requested = SystemTime::now();
-            let response = match self.origins.send(inbound.outgoing(&target, asked, &peer)).await {
+            let mut response = match self.origins.send(inbound.outgoing(&target, asked, &peer)).await {
                 Ok(response) => response,
                 Err(fault) => return self.without_origin(inbound, ask, &fault, mark).await,
             };
             let exchange = Exchange { requested, received: SystemTime::now() };
-            let (mut head, incoming) = response.into_parts();
-            let applied = prepare(inbound.decision, head.status, &mut head.headers);
+            let applied = prepare(inbound.decision, &mut response);
+            let (head, incoming) = response.into_parts();
             let told = message::Response { status: head.status, fields: &head.headers };
             let outcome = validation::interpret(told, &candidates(ask.stored.as_deref()));
             match (outcome, ask.stored.take()) {
@@ -132,7 +132,8 @@ impl Proxy {
     /// Gives a stored response other fields, and what follows from them, or removes it where it may no longer be kept.
     pub(super) fn renew(&self, inbound: Inbound<'_>, stored: &mut Stored, mut fields: HeaderMap, asked: Asked<'_>) {
         let status = stored.found.head.status;
-        let applied = strip(inbound.decision, status, &mut fields);
+        // Its tags are those of when its body came.
+        let applied = strip(inbound.decision, status, &mut fields, &mut Extensions::new());
         match self.judge(inbound, &applied, (status, &fields), asked.exchange) {
             Ok(storable) => return self.pages.renew(stored, fields, &storable, asked.mark),
             Err(why) if why.is_of_request() => {}
@@ -179,7 +180,7 @@ impl Proxy {
             Ok(storable) => {
                 self.pages.unstorable.remove(key);
                 if let Some(ttl) = Self::ttl_of_bare(head.status, length, &storable) {
-                    let tags = tags::of_response(&self.site, inbound.key, &asked.applied, &head.headers);
+                    let tags = tags::of_response(&self.site, inbound.key, &asked.applied, &head);
                     self.remember(inbound, (head.status, ttl), tags, asked.mark).await;
                     finish(&mut head.headers, head.version, &status.stored(true).ttl(ttl.as_secs() as i64));
                     return arranged(inbound, head.status, head.headers, Body::empty(), asked.exchange);

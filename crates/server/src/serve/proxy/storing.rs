@@ -153,7 +153,7 @@ impl Proxy {
         };
         if let Some((mut fields, length, range, skipped)) = came
             // The rules mean the whole response, of which this is a part.
-            && let applied = strip(inbound.decision, StatusCode::OK, &mut fields)
+            && let applied = strip(inbound.decision, StatusCode::OK, &mut fields, &mut head.extensions)
             && let Ok(storable) = self.judge(inbound, &applied, (StatusCode::OK, &fields), asked.exchange)
         {
             self.pages.unstorable.remove(inbound.key.as_bytes());
@@ -183,7 +183,7 @@ impl Proxy {
         asked: Asked<'_>,
     ) -> Response<Body> {
         let key = inbound.key.as_bytes();
-        let tags = tags::of_response(&self.site, inbound.key, &asked.applied, &coming.head.headers);
+        let tags = tags::of_response(&self.site, inbound.key, &asked.applied, &coming.head);
         let fields = pages::without(coming.head.headers.clone(), &coming.storable.withheld);
         let (code, kind) = (coming.head.status, Kind::Response(coming.storable.terms));
         let entry_head = Head { kind, status: code, fields };

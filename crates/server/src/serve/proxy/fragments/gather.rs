@@ -71,7 +71,7 @@ impl Proxy {
         let (target, peer) = (inbound.target(), inbound.peer());
         let requested = SystemTime::now();
         let mut response = self.origins.send(inbound.outgoing(&target, asked, &peer)).await.map_err(Lack::Fault)?;
-        let applied = prepare(inbound.decision, response.status(), response.headers_mut());
+        let applied = prepare(inbound.decision, &mut response);
         let exchange = Exchange { requested, received: SystemTime::now() };
         let (part, skipped) = fitting(object, lead, &response, exchange.received)?;
         self.renew_head(inbound, object, &part, Asked { applied, exchange, mark }).await;
