@@ -100,6 +100,9 @@ fn server(paper: &mut Paper, config: &Config) {
         let listen = admin.listen.as_ref().map(|address| format!("http://{}, with a token", address.get_ref()));
         paper.line("admin", &list(socket.into_iter().chain(listen)));
     }
+    if !server.trusted_proxies.is_empty() {
+        paper.line("proxies", &format!("{} are trusted", list(&server.trusted_proxies)));
+    }
     let purgers = list(&server.purge_from);
     paper.line("PURGE", &if purgers.is_empty() { "from nowhere".to_owned() } else { format!("from {purgers}") });
 }

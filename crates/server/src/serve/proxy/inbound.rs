@@ -12,6 +12,7 @@ use crate::key::CacheKey;
 use crate::rules::Decision;
 use crate::serve::fields;
 use crate::serve::origin::{Outgoing, Peer, RequestBody};
+use crate::serve::vouched::Vouched;
 
 /// What came, under which key its answer is, and what the site's rules say of it.
 #[derive(Clone, Copy)]
@@ -66,7 +67,14 @@ impl<'a> Inbound<'a> {
 
     /// The client as the origin is told of it: by the host that the key has.
     pub(super) fn peer(&self) -> Peer {
-        Peer { address: self.client, is_secure: false, host: HeaderValue::from_str(self.key.authority()).ok() }
+        let vouched = self.parts.extensions.get::<Vouched>();
+        Peer {
+            address: self.client,
+            asker: vouched.map_or(self.client, |vouched| vouched.asker),
+            chain: vouched.and_then(|vouched| vouched.chain.clone()),
+            scheme: self.key.scheme(),
+            host: HeaderValue::from_str(self.key.authority()).ok(),
+        }
     }
 
     /// The method by which the origin is asked for what may be stored.

@@ -16,7 +16,7 @@ use super::Proxy;
 use super::answer::Variant;
 use super::hit::Standing;
 use super::signpost::Signpost;
-use crate::key::{CacheKey, RequestHost, Scheme};
+use crate::key::{CacheKey, RequestHost};
 use crate::serve::fields;
 use crate::serve::head::{HeadView, Kind};
 use crate::serve::plain::Plain;
@@ -42,7 +42,7 @@ impl Proxy {
         let (mut parts, ()) = Request::new(()).into_parts();
         parts.uri = plain.target.parse().ok()?;
         parts.headers = self.received(plain, &self.looked_at);
-        let key = CacheKey::of(&self.site, host, Scheme::Http, &parts).ok()?;
+        let key = CacheKey::of(&self.site, host, plain.scheme, &parts).ok()?;
         if self.site.rules.of_request(&key, &parts).bypass.is_some() {
             return None;
         }
