@@ -39,6 +39,21 @@ pub trait Contender: Send + Sync {
     /// The name in records.
     fn name(&self) -> &'static str;
 
+    /// Makes room by itself.
+    fn evicts(&self) -> bool;
+
+    /// Bytes that it takes now, where somebody can tell.
+    fn footprint_bytes(&self) -> Result<Option<u64>>;
+
+    /// The value of a key, by a handle of its own: not for what is timed.
+    fn get_one(&self, key: &[u8]) -> Result<Option<Vec<u8>>>;
+
+    /// Stores a value, by a handle of its own.
+    fn put_one(&self, key: &[u8], value: &[u8]) -> Result<()>;
+
+    /// Removes an entry, by a handle of its own; false where there was none, as far as the store can tell.
+    fn delete_one(&self, key: &[u8]) -> Result<bool>;
+
     /// Puts a population.
     fn fill(&self, population: Population) -> Result<()>;
 
@@ -81,6 +96,29 @@ impl<S: Store> Contender for S {
         Store::name(self)
     }
 
+    fn evicts(&self) -> bool {
+        Store::evicts(self)
+    }
+
+    fn footprint_bytes(&self) -> Result<Option<u64>> {
+        Store::footprint_bytes(self)
+    }
+
+    fn get_one(&self, key: &[u8]) -> Result<Option<Vec<u8>>> {
+        let mut found = None;
+        self.handle().get(key, |value| found = Some(value.to_vec()))?;
+        Ok(found)
+    }
+
+    fn put_one(&self, key: &[u8], value: &[u8]) -> Result<()> {
+        self.handle().put(key, value)?;
+        self.settle()
+    }
+
+    fn delete_one(&self, key: &[u8]) -> Result<bool> {
+        self.handle().delete(key)
+    }
+
     fn fill(&self, population: Population) -> Result<()> {
         let mut handle = self.handle();
         let mut value = population.value();
@@ -88,7 +126,7 @@ impl<S: Store> Contender for S {
             load::stamp(&mut value, index);
             handle.put(&random::key(index), &value)?;
         }
-        Ok(())
+        self.settle()
     }
 
     fn complete(&self, population: Population) -> Result<()> {
@@ -101,7 +139,7 @@ impl<S: Store> Contender for S {
                 handle.put(&key, &value)?;
             }
         }
-        Ok(())
+        self.settle()
     }
 
     fn check(&self, population: Population) -> Result<()> {

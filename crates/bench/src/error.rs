@@ -28,6 +28,14 @@ pub enum Error {
         /// Its message.
         what: String,
     },
+    /// A store doesn't take values of this size. What it holds is as it was.
+    #[error("{store} refuses a value of {value_bytes} bytes; give it a larger cap, or smaller values")]
+    TooLarge {
+        /// Which store.
+        store: &'static str,
+        /// Bytes of the value.
+        value_bytes: usize,
+    },
     /// A line of a trace is not `key size`.
     #[error("{path}:{line}: {what}; a trace line is `key size`, two unsigned integers")]
     Trace {
