@@ -20,7 +20,7 @@ const TABLE: TableDefinition<'_, &[u8], &[u8]> = TableDefinition::new("entries")
 pub const REDB: Peer = Peer {
     name: NAME,
     kind: Kind::Other,
-    look: || version::of_crate("redb"),
+    look: || Ok(version::of_crate("redb")),
     open: |place| Ok(Box::new(Redb::create(place)?)),
 };
 
@@ -71,7 +71,7 @@ impl Store for Redb {
     }
 
     fn footprint_bytes(&self) -> Result<Option<u64>> {
-        footprint::blocks_below(&self.directory).map(Some)
+        Ok(Some(footprint::below(&self.directory)?.bytes))
     }
 }
 
