@@ -11,7 +11,9 @@ ORIGIN ?=
 LISTEN ?= 127.0.0.1:8080
 CACHE ?=
 SIZE ?= 64M
-# make bench-engine, bench-serve, cache-tests, explorer-test, drivers-test: arguments, for instance ARGS=--quick, ARGS=--update.
+# make bench: a first look in ten minutes, too short to be quoted.
+QUICK ?=
+# make bench, bench-engine, bench-serve, cache-tests, explorer-test, drivers-test: arguments, for instance ARGS=--quick, ARGS=--update.
 ARGS ?=
 # make soak: which of the long tests, all of them if empty; the seconds that the mixed storm goes, and each fuzz target gets.
 PARTS ?=
@@ -75,6 +77,10 @@ lint: ## rustfmt, tidy, Clippy, rustdoc, cargo-deny
 .PHONY: fmt
 fmt: ## put the sources into form
 	for manifest in $(WORKSPACES); do cargo fmt --all --manifest-path $$manifest; done
+
+.PHONY: bench
+bench: ## measure all workloads (bench/workloads) on all stores into a record for the explorer; QUICK=1 for a first look, ARGS="concurrency sweep", ARGS="--resume DIR"
+	@scripts/bench $(if $(QUICK),--quick) $(ARGS)
 
 .PHONY: bench-engine
 bench-engine: ## measure the engine against others, and record it; ARGS=--quick for a first look

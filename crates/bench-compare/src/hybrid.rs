@@ -119,7 +119,7 @@ impl Store for Hybrid {
     }
 
     fn footprint_bytes(&self) -> Result<Option<u64>> {
-        footprint::blocks_below(&self.directory).map(Some)
+        Ok(Some(footprint::below(&self.directory)?.bytes))
     }
 }
 

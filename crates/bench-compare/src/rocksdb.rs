@@ -102,7 +102,7 @@ impl Store for Rocks {
     }
 
     fn footprint_bytes(&self) -> Result<Option<u64>> {
-        footprint::blocks_below(self.database.path()).map(Some)
+        Ok(Some(footprint::below(self.database.path())?.bytes))
     }
 }
 

@@ -95,7 +95,7 @@ impl Store for Sqlite {
 
     fn footprint_bytes(&self) -> Result<Option<u64>> {
         let directory = self.path.parent().unwrap_or(&self.path);
-        footprint::blocks_below(directory).map(Some)
+        Ok(Some(footprint::below(directory)?.bytes))
     }
 }
 

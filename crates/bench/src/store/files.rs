@@ -131,7 +131,7 @@ impl Store for Files {
     }
 
     fn footprint_bytes(&self) -> Result<Option<u64>> {
-        footprint::blocks_below(&self.root).map(Some)
+        Ok(Some(footprint::below(&self.root)?.bytes))
     }
 }
 

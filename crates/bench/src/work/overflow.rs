@@ -70,7 +70,7 @@ fn overflow(run: &Run, storage: Storage, sizes: &[usize]) -> Result<Found> {
     let allocated_bytes_max = AtomicU64::new(0);
     let done = AtomicBool::new(false);
     let sample = || -> Result<()> {
-        allocated_bytes_max.fetch_max(footprint::blocks_below(directory.path())?, Ordering::Relaxed);
+        allocated_bytes_max.fetch_max(footprint::below(directory.path())?.bytes, Ordering::Relaxed);
         Ok(())
     };
     thread::scope(|scope| {
