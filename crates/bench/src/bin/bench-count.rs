@@ -155,7 +155,7 @@ fn instructions(operation: &str, times: u64) -> Result<u64> {
     let said = String::from_utf8_lossy(&output.stderr);
     let collected =
         said.lines().filter_map(|line| line.split_once("Collected : ")).map(|(_, count)| count.trim().parse());
-    match (output.status.success(), collected.last()) {
+    match (output.status.success(), collected.next_back()) {
         (true, Some(Ok(count))) => Ok(count),
         _ => Err(Error::Invalid(format!("valgrind could not count {operation}:\n{said}"))),
     }
