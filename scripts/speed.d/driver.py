@@ -1,0 +1,70 @@
+"""The other side of `eyewall-bench`: a request is one object of JSON on standard input, an answer one a line on standard output."""
+import json
+import sys
+
+import contenders
+import procedures
+from programs import Programs
+from servers import Failed
+from stage import ITS_FAULT, Stage
+
+
+def listed(programs):
+    """All stores that this program can measure, as lines of an answer. Nothing is built for it."""
+    for name, contender in contenders.ALL.items():
+        is_known = contender.kind != "ours" or programs.eyewall_is_named()
+        told = contender.as_store(programs) if is_known else {"kind": contender.kind, "version": None}
+        yield {"store": name, "absent": told["absent"]} if "absent" in told else {"store": name, **told}
+
+
+def measure(request, programs, tell):
+    """Does what a request asks for; `tell` takes the lines of the answer."""
+    known, procedure = procedures.ALL[request["procedure"]]
+    present = []
+    for store in request["stores"]:
+        reason = known[store].missing(programs)
+        if reason:
+            tell({"store": store, "absent": reason})
+        else:
+            present.append(store)
+    if not present:
+        return
+    try:
+        with Stage({**request, "stores": present}, known, programs, tell) as stage:
+            procedure(stage)
+    except ITS_FAULT as error:
+        tell({"note": f"{request['workload']} {request['case']}: {error}"})
+
+
+def checked(request):
+    """A request that can be done, or Failed."""
+    wanted = {"workload": str, "procedure": str, "case": dict, "settings": dict, "stores": list, "repetitions": list, "scratch": dict}
+    for name, kind in wanted.items():
+        if not isinstance(request.get(name), kind):
+            raise Failed(f"the request's {name} is {request.get(name)!r}, and has to be a {kind.__name__}")
+    if request["procedure"] not in procedures.ALL:
+        raise Failed(f"no procedure {request['procedure']}; there are {', '.join(procedures.ALL)}")
+    known, _ = procedures.ALL[request["procedure"]]
+    for store in request["stores"]:
+        if store not in known:
+            raise Failed(f"no store {store} for {request['procedure']}; there are {', '.join(known)}")
+    return request
+
+
+def run():
+    """Reads the request and answers it."""
+    def tell(line):
+        print(json.dumps(line), flush=True)  # tidy: word, the library's
+
+    try:
+        request = json.load(sys.stdin)
+    except ValueError as error:
+        raise Failed(f"the request is no JSON: {error}") from None
+    if not isinstance(request, dict) or request.get("do") not in ("list", "measure"):
+        raise Failed('a request is an object with "do": "list" or "measure"')
+    programs = Programs(request.get("eyewall"))
+    if request["do"] == "list":
+        for line in listed(programs):
+            tell(line)
+    else:
+        measure(checked(request), programs, tell)
