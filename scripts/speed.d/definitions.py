@@ -20,7 +20,9 @@ class Definition:
         self.order, self.driver = self._field("order"), self.told.get("driver", [])
         self.procedure, self.stores = self._field("procedure"), self._field("stores")
         self.repetitions, self.seed = self._chosen(self._field("repetitions")), self.told.get("seed")
-        self.settings = {name: self._chosen(value) for name, value in self.told.get("settings", {}).items()}
+        settings = {name: self._chosen(value) for name, value in self.told.get("settings", {}).items()}
+        # A window ends by its seconds, unless somebody wants it to end by a number of requests.
+        self.settings = {"at_most": None, **settings}
         self.parameters = {name: self._parameter(told) for name, told in self.told.get("parameters", {}).items()}
 
     def _field(self, name):

@@ -28,10 +28,11 @@ class Client:
             raise Failed(f"the client gave up on {url}: {done.stderr.strip()[-500:]}")
         return json.loads(done.stdout)
 
-    def window(self, url, reference, seconds, connections, names=None):
-        """What some kept connections get in some seconds; with {} in the path, of so many names in turn."""
+    def window(self, url, reference, seconds, connections, names=None, at_most=None):
+        """What some kept connections get in some seconds, or of so many requests; with {} in the path, of so many names in turn."""
         numbers = [] if names is None else ["--names", names]
-        return self._ask(url, reference, "--connections", connections, "--seconds", seconds, *numbers)
+        end = [] if at_most is None else ["--at-most", at_most]
+        return self._ask(url, reference, "--connections", connections, "--seconds", seconds, *numbers, *end)
 
     def burst(self, url, reference, requests, concurrency):
         """What becomes of requests with a connection each, some of them at a time."""

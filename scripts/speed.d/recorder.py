@@ -73,13 +73,15 @@ class Recorder:
         lost = [measure for measure in workload["measures"] if (name, measure) not in self.measured]
         if len(lost) == len(workload["measures"]):
             workload["skipped"] = "none of its stores could be measured"
+            return
         for measure in lost:
             workload["measures"].pop(measure)
         workload["views"] = [view for view in (_without(view, lost) for view in workload["views"]) if view]
-        comparisons = [comparison for comparison in workload["comparisons"] if self._is_measured(name, comparison)]
+        comparisons = [comparison for comparison in workload["comparisons"]
+                       if comparison["measure"] not in lost and self._is_measured(name, comparison)]
         gone = len(workload["comparisons"]) - len(comparisons)
         workload["comparisons"] = comparisons
-        if gone and "skipped" not in workload:
+        if gone:
             self.note(f"{name}: {gone} comparisons are left out, since one side was not measured.")
 
     def _is_measured(self, name, comparison):

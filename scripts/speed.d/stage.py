@@ -161,7 +161,8 @@ class Stage:
     def window(self, store, server, path, bytes_, connections, names=None):
         """What the client measured, with what the server used of its core."""
         cpu = server.cpu_seconds()
-        measured = self.client.window(server.url + path, self.reference(bytes_), self.settings["seconds"], connections, names)
+        measured = self.client.window(server.url + path, self.reference(bytes_), self.settings["seconds"], connections, names,
+                                      self.settings.get("at_most"))
         measured["server_micros"] = (server.cpu_seconds() - cpu) * 1e6
         measured["failed"] = sum(measured["errors"].values())
         if measured["requests"] == 0:
