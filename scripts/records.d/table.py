@@ -51,9 +51,10 @@ def table(record):
         f"# {run['title']}{''.join(f' ({words})' for words in state)}", "",
         f"{machine['cpu']}, {machine['cores']} cores, {machine['memory_mib']} MiB, {machine['kernel']}; commit {run['commit']}; "
         f"{run['began']}. Medians of the repetitions, the smallest and largest in brackets.", "",
-        "; ".join(f"{name}: {store['version']}" for name, store in run["stores"].items() if store["version"]) + ".", "",
-        f"Bars met: {sum(judgement.is_met for judgement in bars)} of {len(bars)}.", "",
     ]
+    versions = "; ".join(f"{name}: {store['version']}" for name, store in run["stores"].items() if store["version"])
+    lines += [f"{versions}.", ""] if versions else []
+    lines += [f"Bars met: {sum(judgement.is_met for judgement in bars)} of {len(bars)}.", ""] if bars else []
     absent = [f"- {name} is absent: {store['absent']}" for name, store in run["stores"].items() if "absent" in store]
     if machine["load_at_start"] is not None and machine["load_at_start"] > 0.5:
         absent.append(f"- The machine was busy when the run began: load {machine['load_at_start']}.")

@@ -44,8 +44,9 @@ class Recorder:
             histogram = line["histogram"]
             self._line(HISTOGRAMS, workload, case, histogram, {"unit": "ns", "buckets": histogram["buckets"]})
         elif "absent" in line:
-            self.run["stores"][line["store"]]["absent"] = line["absent"]
-            self._write()
+            # Absent of the whole run is what was so when it began.
+            if "absent" not in self.run["stores"][line["store"]]:
+                self.note(f"{workload['name']}: {line['store']} is absent: {line['absent']}")
         elif "note" in line:
             self.note(line["note"])
 

@@ -205,7 +205,7 @@ fn what_fails_is_counted_by_its_kind() {
 #[test]
 fn an_answer_that_never_becomes_whole_is_a_failure() {
     let server = Scripted::start(&[GOOD, "HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\nhell"]);
-    let line = line(&load(server.address, "/", &["--connections", "1", "--seconds", "0.2"]));
+    let line = line(&load(server.address, "/", &["--connections", "1", "--seconds", "2"]));
     assert_eq!(line["errors"], serde_json::json!({"timeout": 1}));
 }
 

@@ -24,6 +24,8 @@ use self::report::{Kind, Tally};
 use self::request::Request;
 use crate::error::{Error, Result};
 
+/// Whoever is without an answer for less than this is slow, and no failure, however short the window is.
+const PATIENCE: Duration = Duration::from_secs(1);
 /// What is to be told of a connection.
 const WANTED: EventFlags = EventFlags::IN.union(EventFlags::OUT).union(EventFlags::RDHUP).union(EventFlags::ET);
 /// What an event says of a connection that the server has ended.
@@ -110,7 +112,7 @@ impl Load {
     }
 
     /// A window of so long, or until the last request that may be sent is over. A connection whose request is unanswered for
-    /// the latter half of the whole window counts as an error.
+    /// the latter half of the whole window, and a second at least, counts as an error.
     fn measure(&mut self, window: Duration) -> Result<Tally> {
         let cpu = cpu_time();
         let began = Instant::now();
@@ -136,8 +138,8 @@ impl Load {
             now = Instant::now();
         }
         if now >= end {
-            let open = self.connections.iter().flatten();
-            tally.add(Kind::Timeout, open.filter(|open| open.asked_at() <= began + window / 2).count() as u64);
+            let unanswered = |open: &&Connection| open.asked_at() + PATIENCE.max(window / 2) <= end;
+            tally.add(Kind::Timeout, self.connections.iter().flatten().filter(unanswered).count() as u64);
         }
         tally.end(now - began, cpu_time().saturating_sub(cpu));
         Ok(tally)

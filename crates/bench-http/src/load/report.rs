@@ -28,7 +28,7 @@ pub(crate) enum Kind {
     Length,
     /// Its body is another. Looked at in first answers only.
     Body,
-    /// There was no whole answer for half of the window.
+    /// There was no whole answer for half of the window, and a second at least.
     Timeout,
 }
 
