@@ -11,7 +11,9 @@ ORIGIN ?=
 LISTEN ?= 127.0.0.1:8080
 CACHE ?=
 SIZE ?= 64M
-# make bench-engine, bench-serve, cache-tests, explorer-test: arguments, for instance ARGS=--quick, ARGS=--update.
+# make bench: a first look in ten minutes, too short to be quoted.
+QUICK ?=
+# make bench, bench-engine, bench-serve, cache-tests, explorer-test, drivers-test: arguments, for instance ARGS=--quick, ARGS=--update.
 ARGS ?=
 # make soak: which of the long tests, all of them if empty; the seconds that the mixed storm goes, and each fuzz target gets.
 PARTS ?=
@@ -33,7 +35,7 @@ WORKSPACES := $(wildcard Cargo.toml fuzz/Cargo.toml)
 LOCKED := $(if $(CI),--locked)
 
 # The set-up, for all targets but those that only print and those that want nothing but Python.
-ifneq ($(filter-out help packages explorer explorer-test,$(or $(MAKECMDGOALS),help)),)
+ifneq ($(filter-out help packages explorer explorer-test drivers-test,$(or $(MAKECMDGOALS),help)),)
 TOOLCHAIN := $(shell scripts/packages build >&2 && scripts/toolchain rustfmt clippy)
 ifneq ($(.SHELLSTATUS),0)
 $(error The set-up is incomplete; what to do stands above)
@@ -76,6 +78,10 @@ lint: ## rustfmt, tidy, Clippy, rustdoc, cargo-deny
 fmt: ## put the sources into form
 	for manifest in $(WORKSPACES); do cargo fmt --all --manifest-path $$manifest; done
 
+.PHONY: bench
+bench: ## measure all workloads (bench/workloads) on all stores into a record for the explorer; QUICK=1 for a first look, ARGS="concurrency sweep", ARGS="--resume DIR"
+	@scripts/bench $(if $(QUICK),--quick) $(ARGS)
+
 .PHONY: bench-engine
 bench-engine: ## measure the engine against others, and record it; ARGS=--quick for a first look
 	cargo run $(LOCKED) --release -p eyewall-bench-compare --bin bench-engine -- $(ARGS)
@@ -91,6 +97,10 @@ explorer: ## collect the benchmarks' records for the page explorer/index.html, w
 .PHONY: explorer-test
 explorer-test: ## the records and the explorer, in headless Chromium
 	@scripts/explorer-test $(ARGS)
+
+.PHONY: drivers-test
+drivers-test: ## the benchmark's drivers in Perl, PHP and Python, in the tiniest form
+	@scripts/drivers-test $(ARGS)
 
 .PHONY: soak
 soak: ## the long tests, sanitizers, fuzzers, real sites; or PARTS="storms mixed asan valgrind fuzz miri sites"; MIXED_SECONDS=3600

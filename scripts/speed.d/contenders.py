@@ -148,7 +148,7 @@ def _first_line(*command):
 
 
 SERVERS = {
-    "eyewall": Contender("ours", start_eyewall),
+    "eyewall serve": Contender("ours", start_eyewall),
     "nginx": Contender("other", start_nginx, "nginx", "-v"),
     "nginx-nopush": Contender("other", start_nginx_nopush, "nginx", "-v"),
     "varnish": Contender("other", start_varnish, "varnishd", "-V"),
@@ -158,10 +158,10 @@ SERVERS = {
     "bare": Contender("reference", start_bare),
     "bare-proxy": Contender("reference", start_bare_proxy),
 }
-# Stores under one server; the names are those of the engine's benchmark.
+# Stores of the engine's benchmark under one server. No name is one that the engine's workloads have.
 STORES = {
-    "eyewall": Contender("ours", start_pages("eyewall")),
-    "file-per-entry": Contender("other", start_pages("file-per-entry")),
+    "eyewall (HTTP)": Contender("ours", start_pages("eyewall")),
+    "file-per-entry (HTTP)": Contender("other", start_pages("file-per-entry")),
     "bare": SERVERS["bare"],
 }
 ALL = {**STORES, **SERVERS}

@@ -1,5 +1,4 @@
 """The workloads of this program, as bench/workloads has them, for a whole or a quick run."""
-import itertools
 import tomllib
 
 from servers import Failed
@@ -17,7 +16,7 @@ class Definition:
             self.told = tomllib.loads(path.read_text(encoding="utf-8"))
         except (OSError, ValueError) as error:
             raise Failed(f"{path}: {error}") from None
-        self.order, self.driver = self._field("order"), self.told.get("driver", [])
+        self.order, self.drivers = self._field("order"), self.told.get("drivers", [])
         self.procedure, self.stores = self._field("procedure"), self._field("stores")
         self.repetitions, self.seed = self._chosen(self._field("repetitions")), self.told.get("seed")
         settings = {name: self._chosen(value) for name, value in self.told.get("settings", {}).items()}
@@ -40,11 +39,9 @@ class Definition:
         values = told.get("quick", told["values"]) if self.is_quick else told["values"]
         return {**{name: value for name, value in told.items() if name != "quick"}, "values": values}
 
-    def cases(self):
-        """Each choice of one value for each parameter."""
-        names = list(self.parameters)
-        for values in itertools.product(*(self.parameters[name]["values"] for name in names)):
-            yield dict(zip(names, values))
+    def values(self):
+        """Of each parameter those that this run takes."""
+        return {name: told["values"] for name, told in self.parameters.items()}
 
     def workload(self, stores):
         """The definition as a record of a run of these stores has it: what it says of no other store or case."""
@@ -70,5 +67,5 @@ class Definition:
 def read(folder, is_quick):
     """Those whose work this program does, by name, in the order of showing."""
     found = [Definition(path, is_quick) for path in sorted(folder.glob("*.toml"))]
-    ours = [definition for definition in found if DRIVER in definition.driver]
+    ours = [definition for definition in found if any(DRIVER in command for command in definition.drivers)]
     return {definition.name: definition for definition in sorted(ours, key=lambda one: one.order)}

@@ -1,12 +1,17 @@
-"""The other side of `eyewall-bench`: a request is one object of JSON on standard input, an answer one a line on standard output."""
+"""The other side of `eyewall-bench` (bench/drivers/README.md): a request is one object of JSON on standard input, an answer one a line
+on standard output."""
+import itertools
 import json
 import sys
 
 import contenders
 import procedures
 from programs import Programs
-from servers import Failed
 from stage import ITS_FAULT, Stage
+
+
+class Misunderstood(Exception):
+    """What is wrong with a request."""
 
 
 def listed(programs):
@@ -29,25 +34,33 @@ def measure(request, programs, tell):
             present.append(store)
     if not present:
         return
-    try:
-        with Stage({**request, "stores": present}, known, programs, tell) as stage:
-            procedure(stage)
-    except ITS_FAULT as error:
-        tell({"note": f"{request['workload']} {request['case']}: {error}"})
+    for case in cases(request):
+        try:
+            with Stage({**request, "stores": present}, case, known, programs, tell) as stage:
+                procedure(stage)
+        except ITS_FAULT as error:
+            tell({"note": f"{request['workload']} {', '.join(map(str, case.values()))}: {error}"})
+
+
+def cases(request):
+    """Each choice of a value for each parameter that the request's case leaves open."""
+    left = {name: values for name, values in request.get("parameters", {}).items() if name not in request["case"]}
+    for values in itertools.product(*left.values()):
+        yield {**request["case"], **dict(zip(left, values))}
 
 
 def checked(request):
-    """A request that can be done, or Failed."""
+    """A request that can be done, or Misunderstood."""
     wanted = {"workload": str, "procedure": str, "case": dict, "settings": dict, "stores": list, "repetitions": list, "scratch": dict}
     for name, kind in wanted.items():
         if not isinstance(request.get(name), kind):
-            raise Failed(f"the request's {name} is {request.get(name)!r}, and has to be a {kind.__name__}")
+            raise Misunderstood(f"the request's {name} is {request.get(name)!r}, and has to be a {kind.__name__}")
     if request["procedure"] not in procedures.ALL:
-        raise Failed(f"no procedure {request['procedure']}; there are {', '.join(procedures.ALL)}")
+        raise Misunderstood(f"no procedure {request['procedure']}; there are {', '.join(procedures.ALL)}")
     known, _ = procedures.ALL[request["procedure"]]
     for store in request["stores"]:
         if store not in known:
-            raise Failed(f"no store {store} for {request['procedure']}; there are {', '.join(known)}")
+            raise Misunderstood(f"no store {store} for {request['procedure']}; there are {', '.join(known)}")
     return request
 
 
@@ -59,10 +72,10 @@ def run():
     try:
         request = json.load(sys.stdin)
     except ValueError as error:
-        raise Failed(f"the request is no JSON: {error}") from None
+        raise Misunderstood(f"the request is no JSON: {error}") from None
     if not isinstance(request, dict) or request.get("do") not in ("list", "measure"):
-        raise Failed('a request is an object with "do": "list" or "measure"')
-    programs = Programs(request.get("eyewall"))
+        raise Misunderstood('a request is an object with "do": "list" or "measure"')
+    programs = Programs()
     if request["do"] == "list":
         for line in listed(programs):
             tell(line)

@@ -1,4 +1,5 @@
 """What is done for each workload; a definition names one of these. bench/METHODOLOGY.md says it in words."""
+import re
 import time
 import urllib.request
 
@@ -98,9 +99,14 @@ def stores(stage):
         servers = stage.ready(servers, prepare)
         for repetition, store in stage.turns(servers):
             with stage.its_turn(store):
-                own = f"/once/{bytes_}/{store}-{repetition}-{{}}" if once else path
+                own = f"/once/{bytes_}/{_word(store)}-{repetition}-{{}}" if once else path
                 _rate(stage, store, repetition, _answers(stage, store, servers[store], own, bytes_, many))
     stage.note_the_bound()
+
+
+def _word(store):
+    """A store's name as a part of a path."""
+    return re.sub(r"[^a-z]+", "-", store)
 
 
 def _answers(stage, store, server, path, bytes_, many):
@@ -122,7 +128,7 @@ def miss(stage):
     with stage.all_started() as servers:
         for repetition, store in stage.turns(servers):
             with stage.its_turn(store):
-                path = f"/once/{bytes_}/{store}-{repetition}-{{}}"
+                path = f"/once/{bytes_}/{_word(store)}-{repetition}-{{}}"
                 asked = stage.asked("/once")
                 measured = stage.sound(store, path, stage.window(store, servers[store], path, bytes_, connections))
                 if stage.asked("/once") - asked < measured["requests"]:

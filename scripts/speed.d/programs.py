@@ -10,17 +10,14 @@ ROOT = pathlib.Path(__file__).resolve().parent.parent.parent
 
 
 class Programs:
-    """EYEWALL_PROGRAM and BENCH_HTTP_PROGRAM name programs to measure instead of building them; so may whoever asks."""
-
-    def __init__(self, eyewall=None):
-        self.named = eyewall or os.environ.get("EYEWALL_PROGRAM")
+    """EYEWALL_PROGRAM and BENCH_HTTP_PROGRAM name programs to measure instead of building them."""
 
     def eyewall_is_named(self):
-        return bool(self.named)
+        return bool(os.environ.get("EYEWALL_PROGRAM"))
 
     @functools.cache
     def eyewall(self):
-        return _named(self.named) or _built("eyewall-server", "eyewall")
+        return _named(os.environ.get("EYEWALL_PROGRAM")) or _built("eyewall-server", "eyewall")
 
     @functools.cache
     def bench_http(self):

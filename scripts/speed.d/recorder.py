@@ -34,24 +34,23 @@ class Recorder:
             self.run["notes"].append(words)
             self._write()
 
-    def take(self, workload, case, line):
-        """A line of an answer to a request for a case."""
+    def take(self, workload, line):
+        """A line of an answer."""
         if "sample" in line:
             sample = line["sample"]
-            self._line(SAMPLES, workload, case, sample, {
+            self._line(SAMPLES, workload, sample, {
                 "unit": workload["measures"][sample["measure"]]["unit"], "value": sample["value"]})
         elif "histogram" in line:
             histogram = line["histogram"]
-            self._line(HISTOGRAMS, workload, case, histogram, {"unit": "ns", "buckets": histogram["buckets"]})
+            self._line(HISTOGRAMS, workload, histogram, {"unit": "ns", "buckets": histogram["buckets"]})
         elif "absent" in line:
-            # Absent of the whole run is what was so when it began.
-            if "absent" not in self.run["stores"][line["store"]]:
-                self.note(f"{workload['name']}: {line['store']} is absent: {line['absent']}")
+            self.run["stores"][line["store"]]["absent"] = line["absent"]
+            self._write()
         elif "note" in line:
             self.note(line["note"])
 
-    def _line(self, file, workload, case, told, more):
-        case = {**case, **told.get("case", {})}
+    def _line(self, file, workload, told, more):
+        case = told["case"]
         whole = {"workload": workload["name"], "measure": told["measure"], "case": case, "store": told["store"],
                  "repetition": told["repetition"], **more}
         self.measured.add((workload["name"], told["measure"]))

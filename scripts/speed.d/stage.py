@@ -33,8 +33,8 @@ def bytes_of(words):
 class Stage:
     """What the procedures work with. `tell` takes the lines of an answer, one object each."""
 
-    def __init__(self, request, contenders, programs, tell):
-        self.case, self.settings = request["case"], request["settings"]
+    def __init__(self, request, case, contenders, programs, tell):
+        self.case, self.settings = case, request["settings"]
         self.repetitions, self.tell, self.programs = request["repetitions"], tell, programs
         self.contenders = {name: contenders[name] for name in request["stores"]}
         self.scratch_parent = request["scratch"]["disk"]
@@ -47,7 +47,7 @@ class Stage:
         self.descriptors = _raise_descriptors()
         self.client = load.Client(client_core, self.programs.bench_http())
         try:
-            self.scratch = self._scratch("origin")
+            self.scratch = self._scratch()
             ground = Ground(self.scratch, client_core, None, self.programs, self.descriptors)
             self.origin = start_origin(ground)
             self.running.append(self.origin)
@@ -64,9 +64,9 @@ class Stage:
         for folder in self.folders:
             shutil.rmtree(folder, ignore_errors=True)
 
-    def _scratch(self, name):
+    def _scratch(self):
         """A directory that goes with the stage."""
-        folder = pathlib.Path(tempfile.mkdtemp(prefix=f"eyewall-speed-{name.replace(' ', '-')}.", dir=self.scratch_parent))
+        folder = pathlib.Path(tempfile.mkdtemp(prefix="eyewall-speed.", dir=self.scratch_parent))
         self.folders.append(folder)
         # The workers of servers that were started by root are somebody else.
         folder.chmod(0o755)
@@ -75,7 +75,7 @@ class Stage:
     @contextlib.contextmanager
     def started(self, store):
         """A contender with nothing in its cache, gone with all its files afterwards."""
-        scratch = self._scratch(store)
+        scratch = self._scratch()
         ground = Ground(scratch, self.server_core, self.origin.url, self.programs, self.descriptors)
         try:
             server = self.contenders[store].start(ground)
@@ -130,11 +130,12 @@ class Stage:
 
     def sample(self, store, repetition, **values):
         for measure, value in values.items():
-            self.tell({"sample": {"store": store, "measure": measure, "repetition": repetition, "value": value}})
+            self.tell({"sample": {"store": store, "measure": measure, "case": self.case, "repetition": repetition, "value": value}})
 
     def histogram(self, store, repetition, measure, measured):
         if measured["buckets"]:
-            self.tell({"histogram": {"store": store, "measure": measure, "repetition": repetition, "buckets": measured["buckets"]}})
+            self.tell({"histogram": {"store": store, "measure": measure, "case": self.case, "repetition": repetition,
+                                     "buckets": measured["buckets"]}})
 
     def fetch(self, url):
         with urllib.request.urlopen(url, timeout=30) as response:

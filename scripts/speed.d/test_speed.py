@@ -70,7 +70,7 @@ class Speed(unittest.TestCase):
 
     def test_a_tiny_run_writes_a_sound_record_and_prints_it(self):
         code, said, complained = self.speed("http", "http-miss", "--quick", "--only", "no cache", "--only", "bare-proxy",
-                                            "--only", "eyewall", *TINY, "--out", self.out)
+                                            "--only", "eyewall serve", *TINY, "--out", self.out)
         self.assertEqual(code, 0, complained)
         record = self.the_record()
         self.assertEqual((record.run["complete"], record.run["kind"]), (True, "quick"))
@@ -85,14 +85,14 @@ class Speed(unittest.TestCase):
         self.assertTrue(all(value == 12 for samples in at_origin for (value, _), in samples.values()), at_origin)
         self.assertTrue(all(sum(count for _, count in buckets) <= 12 for key, repetitions in record.histograms.items()
                             for buckets in repetitions.values() if key[1] == "burst"))
-        for words in ("## HTTP\n", "eyewall is absent: /no/such/eyewall is no program", "The setting requests was 12", "| p999 |"):
+        for words in ("## HTTP\n", "eyewall serve is absent: /no/such/eyewall is no program", "The setting requests was 12", "| p999 |"):
             self.assertIn(words, said)
         self.expect_nothing_left()
 
     def test_a_server_that_is_missing_is_absent_with_its_reason(self):
-        self.speed("http", "--quick", "--only", "eyewall", *TINY, "--out", self.out)
+        self.speed("http", "--quick", "--only", "eyewall serve", *TINY, "--out", self.out)
         run = self.the_record().run
-        self.assertEqual(run["stores"]["eyewall"]["absent"], "/no/such/eyewall is no program")
+        self.assertEqual(run["stores"]["eyewall serve"]["absent"], "/no/such/eyewall is no program")
         self.assertEqual(run["workloads"][0]["skipped"], "none of its stores could be measured")
         lost = contenders.Contender("other", None, "no-such-server", "-v")
         with unittest.mock.patch.dict(contenders.PACKAGES, {"no-such-server": "a-package"}):
@@ -121,18 +121,19 @@ class Speed(unittest.TestCase):
             time.sleep(0.01)
 
     def test_a_request_is_answered_line_by_line(self):
-        for traffic, stores in (("many pages", {"eyewall", "file-per-entry", "bare"}), ("misses", {"eyewall", "file-per-entry"})):
+        both = {"eyewall (HTTP)", "file-per-entry (HTTP)"}
+        for traffic, stores in (("many pages", {*both, "bare"}), ("misses", both)):
             lines = self.asked(
-                do="measure", workload="http-stores", procedure="http-stores", case={"size": "1 KB", "traffic": traffic},
+                do="measure", workload="http-stores", procedure="http-stores", case={}, parameters={"size": ["1 KB"], "traffic": [traffic]},
                 settings={"connections": 2, "seconds": 60, "at_most": 20, "many_bytes": 1 << 16}, repetitions=[1, 2],
-                stores=["eyewall", "file-per-entry", "bare"], scratch={"disk": str(self.scratch), "shm": "/dev/shm"}, quick=True)
+                stores=["eyewall (HTTP)", "file-per-entry (HTTP)", "bare"], scratch={"disk": str(self.scratch), "shm": "/dev/shm"}, quick=True)
             # A client that was busy is no fault.
             told = [line for line in lines if "note" in line and "client's core" not in line["note"] or "absent" in line]
             self.assertEqual(told, [])
             samples = [line["sample"] for line in lines if "sample" in line]
             self.assertEqual({(one["store"], one["repetition"]) for one in samples if one["measure"] == "rate"},
                              {(store, repetition) for store in stores for repetition in (1, 2)})
-            self.assertTrue(all(one["value"] >= 0 for one in samples))
+            self.assertTrue(all(one["value"] >= 0 and one["case"] == {"size": "1 KB", "traffic": traffic} for one in samples))
             self.assertEqual(len([line for line in lines if "histogram" in line]), 2 * len(stores))
             # They take turns: each repetition has all of them before the next begins.
             order = [one["repetition"] for one in samples]
@@ -153,10 +154,10 @@ class Speed(unittest.TestCase):
         wrong = (("nothing", "no JSON"), ("[]", '"do"'), (json.dumps({"do": "sing"}), '"do"'),
                  (json.dumps({**sound, "case": 1}), "the request's case is 1"),
                  (json.dumps({**sound, "procedure": "x"}), "no procedure x; there are http,"),
-                 (json.dumps({**sound, "stores": ["x"]}), "no store x for http; there are eyewall,"))
+                 (json.dumps({**sound, "stores": ["x"]}), "no store x for http; there are eyewall serve,"))
         for given, words in wrong:
             code, said, complained = self.speed("--driver", given=given)
-            self.assertEqual((code, said, words in complained), (3, "", True), complained)
+            self.assertEqual((code, said, words in complained), (2, "", True), complained)
 
     def test_what_is_not_there_is_told(self):
         wrong = ((("nothing",), 3, "no workload nothing; there are http,"), (("http", "--only", "x"), 3, "no store x in http"),
@@ -170,7 +171,7 @@ class Speed(unittest.TestCase):
         del self.environment["EYEWALL_PROGRAM"]
         listed = {line["store"]: line for line in self.asked(do="list")}
         self.assertEqual(set(listed), set(contenders.ALL))
-        self.assertEqual(listed["eyewall"], {"store": "eyewall", "kind": "ours", "version": None})
+        self.assertEqual(listed["eyewall serve"], {"store": "eyewall serve", "kind": "ours", "version": None})
         for line in listed.values():
             self.assertTrue("absent" in line or line["kind"] in ("ours", "other", "reference"), line)
 

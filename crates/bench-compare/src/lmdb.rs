@@ -2,13 +2,13 @@
 //!
 //! Flags: `NO_SYNC | NO_META_SYNC`, with and without `WRITE_MAP`; heed opens with `NO_READ_AHEAD` unset and reader slots
 //! bound to threads (no `NO_TLS`), which is LMDB's faster way to begin a read. A get is a read transaction of its own,
-//! its value read in place. A put is a write transaction of its own. LMDB does not evict: it is given a live set.
+//! its value read in place. A put is a write transaction of its own, and so is a delete. LMDB does not evict: it is given a live set.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use eyewall_bench::contender::Contender;
 use eyewall_bench::error::{Error, Result};
-use eyewall_bench::store::{Handle, Peer, Place, Store};
+use eyewall_bench::store::{Found, Handle, Kind, Peer, Place, Store, check_size, footprint};
 use heed::types::Bytes;
 use heed::{Database, Env, EnvFlags, EnvOpenOptions};
 
@@ -19,17 +19,27 @@ const NAME_WRITE_MAP: &str = "LMDB, write map";
 const READERS_MAX: u32 = 512;
 
 /// Writes pages with `pwrite`.
-pub(crate) const LMDB: Peer = Peer { name: NAME, open: |place| open(NAME, place, EnvFlags::empty()) };
+pub const LMDB: Peer = peer(NAME, |place| open(NAME, place, EnvFlags::empty()));
 
 /// Writes pages through its map.
-pub(crate) const LMDB_WRITE_MAP: Peer =
-    Peer { name: NAME_WRITE_MAP, open: |place| open(NAME_WRITE_MAP, place, EnvFlags::WRITE_MAP) };
+pub const LMDB_WRITE_MAP: Peer = peer(NAME_WRITE_MAP, |place| open(NAME_WRITE_MAP, place, EnvFlags::WRITE_MAP));
 
 /// For reads, which are the same either way: it is filled sooner through its map.
-pub(crate) const LMDB_TO_READ: Peer = Peer { name: NAME, open: |place| open(NAME, place, EnvFlags::WRITE_MAP) };
+pub const LMDB_TO_READ: Peer = peer(NAME, |place| open(NAME, place, EnvFlags::WRITE_MAP));
+
+const fn peer(name: &'static str, open: fn(&Place<'_>) -> Result<Box<dyn Contender>>) -> Peer {
+    Peer { name, kind: Kind::Other, look, open }
+}
+
+fn look() -> Found {
+    let version = heed::lmdb_version();
+    Ok(Some(format!("{}.{}.{}", version.major, version.minor, version.patch)))
+}
 
 struct Lmdb {
     name: &'static str,
+    cap_bytes: u64,
+    directory: PathBuf,
     environment: Env,
     database: Database<Bytes, Bytes>,
 }
@@ -38,17 +48,17 @@ fn open(name: &'static str, place: &Place<'_>, flags: EnvFlags) -> Result<Box<dy
     // The map is address space, not a cap: room for the live set, its B+tree and the pages that a commit replaces.
     let map_bytes = (place.cap_bytes as usize * 4).next_multiple_of(1 << 20);
     let flags = EnvFlags::NO_SYNC | EnvFlags::NO_META_SYNC | flags;
-    Ok(Box::new(Lmdb::create(name, place.directory, map_bytes, flags).map_err(failed)?))
+    let (environment, database) = create(place.directory, map_bytes, flags).map_err(failed)?;
+    let directory = place.directory.to_owned();
+    Ok(Box::new(Lmdb { name, cap_bytes: place.cap_bytes, directory, environment, database }))
 }
 
-impl Lmdb {
-    fn create(name: &'static str, directory: &Path, map_bytes: usize, flags: EnvFlags) -> heed::Result<Self> {
-        let environment = environment(directory, map_bytes, flags)?;
-        let mut transaction = environment.write_txn()?;
-        let database = environment.create_database(&mut transaction, None)?;
-        transaction.commit()?;
-        Ok(Self { name, environment, database })
-    }
+fn create(directory: &Path, map_bytes: usize, flags: EnvFlags) -> heed::Result<(Env, Database<Bytes, Bytes>)> {
+    let environment = environment(directory, map_bytes, flags)?;
+    let mut transaction = environment.write_txn()?;
+    let database = environment.create_database(&mut transaction, None)?;
+    transaction.commit()?;
+    Ok((environment, database))
 }
 
 #[expect(unsafe_code, reason = "heed maps a file that others could change; this one is private to the run")]
@@ -83,6 +93,10 @@ impl Store for Lmdb {
     fn evicts(&self) -> bool {
         false
     }
+
+    fn footprint_bytes(&self) -> Result<Option<u64>> {
+        Ok(Some(footprint::below(&self.directory)?.bytes))
+    }
 }
 
 impl Handle for &Lmdb {
@@ -98,8 +112,16 @@ impl Handle for &Lmdb {
 
     #[inline]
     fn put(&mut self, key: &[u8], value: &[u8]) -> Result<()> {
+        check_size(self.name, value, self.cap_bytes)?;
         let mut transaction = self.environment.write_txn().map_err(failed)?;
         self.database.put(&mut transaction, key, value).map_err(failed)?;
         transaction.commit().map_err(failed)
+    }
+
+    fn delete(&mut self, key: &[u8]) -> Result<bool> {
+        let mut transaction = self.environment.write_txn().map_err(failed)?;
+        let deleted = self.database.delete(&mut transaction, key).map_err(failed)?;
+        transaction.commit().map_err(failed)?;
+        Ok(deleted)
     }
 }

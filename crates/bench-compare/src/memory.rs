@@ -5,22 +5,24 @@ use std::sync::Arc;
 
 use eyewall_bench::error::Result;
 use eyewall_bench::random::KEY_BYTES;
-use eyewall_bench::store::{Handle, Peer, Place, Store};
+use eyewall_bench::store::{Handle, Kind, Peer, Place, Store, check_size};
 use foldhash::fast::RandomState;
 use foyer_memory::{CacheBuilder, CacheProperties, S3FifoConfig};
 use quick_cache::{DefaultHashBuilder, Weighter};
+
+use crate::version;
 
 type Key = Box<[u8]>;
 type Value = Arc<[u8]>;
 
 /// `quick_cache` as it comes.
-pub(crate) const QUICK_CACHE: Peer = Held::<QuickCache>::PEER;
+pub const QUICK_CACHE: Peer = Held::<QuickCache>::PEER;
 
 /// moka's synchronous cache as it comes, but for the hash.
-pub(crate) const MOKA: Peer = Held::<Moka>::PEER;
+pub const MOKA: Peer = Held::<Moka>::PEER;
 
 /// foyer's in-memory cache with S3-FIFO, whose reads take its lock shared (its default, LRU, takes it exclusively).
-pub(crate) const FOYER: Peer = Held::<Foyer>::PEER;
+pub const FOYER: Peer = Held::<Foyer>::PEER;
 
 fn weight(key: &[u8], value: &[u8]) -> usize {
     key.len() + value.len()
@@ -39,17 +41,30 @@ impl Weighter<Key, Value> for ByBytes {
 trait Shelf: Sized + Send + Sync + 'static {
     const NAME: &str;
 
+    /// The crate whose version counts.
+    const LIBRARY: &str = Self::NAME;
+
     fn new(place: &Place<'_>) -> Self;
 
     fn look(&self, key: &[u8], consumer: impl FnOnce(&[u8])) -> bool;
 
     fn keep(&self, key: Key, value: Value);
+
+    fn take_out(&self, key: &[u8]) -> bool;
 }
 
-struct Held<S>(S);
+struct Held<S> {
+    shelf: S,
+    cap_bytes: u64,
+}
 
 impl<S: Shelf> Held<S> {
-    const PEER: Peer = Peer { name: S::NAME, open: |place| Ok(Box::new(Self(S::new(place)))) };
+    const PEER: Peer = Peer {
+        name: S::NAME,
+        kind: Kind::Other,
+        look: || version::of_crate(S::LIBRARY),
+        open: |place| Ok(Box::new(Self { shelf: S::new(place), cap_bytes: place.cap_bytes })),
+    };
 }
 
 impl<S: Shelf> Store for Held<S> {
@@ -67,13 +82,19 @@ impl<S: Shelf> Store for Held<S> {
 impl<S: Shelf> Handle for &Held<S> {
     #[inline]
     fn get(&mut self, key: &[u8], consumer: impl FnOnce(&[u8])) -> Result<bool> {
-        Ok(self.0.look(key, consumer))
+        Ok(self.shelf.look(key, consumer))
     }
 
     #[inline]
     fn put(&mut self, key: &[u8], value: &[u8]) -> Result<()> {
-        self.0.keep(key.into(), value.into());
+        check_size(S::NAME, value, self.cap_bytes)?;
+        self.shelf.keep(key.into(), value.into());
         Ok(())
+    }
+
+    #[inline]
+    fn delete(&mut self, key: &[u8]) -> Result<bool> {
+        Ok(self.shelf.take_out(key))
     }
 }
 
@@ -102,6 +123,10 @@ impl Shelf for QuickCache {
     fn keep(&self, key: Key, value: Value) {
         self.insert(key, value);
     }
+
+    fn take_out(&self, key: &[u8]) -> bool {
+        self.remove(key).is_some()
+    }
 }
 
 type Moka = moka::sync::Cache<Key, Value, RandomState>;
@@ -125,12 +150,18 @@ impl Shelf for Moka {
     fn keep(&self, key: Key, value: Value) {
         self.insert(key, value);
     }
+
+    fn take_out(&self, key: &[u8]) -> bool {
+        self.remove(key).is_some()
+    }
 }
 
 type Foyer = foyer_memory::Cache<Key, Value, RandomState, CacheProperties>;
 
 impl Shelf for Foyer {
     const NAME: &str = "foyer";
+
+    const LIBRARY: &str = "foyer-memory";
 
     fn new(place: &Place<'_>) -> Self {
         CacheBuilder::new(place.cap_bytes as usize)
@@ -149,5 +180,9 @@ impl Shelf for Foyer {
     #[inline]
     fn keep(&self, key: Key, value: Value) {
         self.insert(key, value);
+    }
+
+    fn take_out(&self, key: &[u8]) -> bool {
+        self.remove(key).is_some()
     }
 }

@@ -48,8 +48,8 @@ enum Kind {
 /// Answers until standard input ends.
 pub(crate) fn run(arguments: &Arguments) -> Result<()> {
     let origin = Origin::at(&arguments.origin)?;
-    let place =
-        Place { directory: &arguments.directory, cap_bytes: arguments.cap << 20, value_bytes: arguments.typical };
+    let (cap_bytes, value_bytes) = (arguments.cap << 20, arguments.typical);
+    let place = Place { directory: &arguments.directory, cap_bytes, value_bytes, tier_bytes: 0 };
     match arguments.store {
         Kind::Eyewall => serve(Volume::NAME, until_the_end(Volume::create(&place)?).handle(), origin),
         Kind::FilePerEntry => {

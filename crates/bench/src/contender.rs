@@ -16,6 +16,7 @@ use crate::load::{self, Gets, Population, Puts};
 use crate::random::{self, KEY_BYTES, Random};
 use crate::store::{Handle, Store};
 use crate::touch::{self, Touch};
+use crate::traffic::{self, Traffic, TrafficLap};
 
 /// Gets between two looks at the clock.
 const GETS_BETWEEN_LOOKS: usize = 16;
@@ -39,6 +40,21 @@ pub trait Contender: Send + Sync {
     /// The name in records.
     fn name(&self) -> &'static str;
 
+    /// Makes room by itself.
+    fn evicts(&self) -> bool;
+
+    /// Bytes that it takes now, where somebody can tell.
+    fn footprint_bytes(&self) -> Result<Option<u64>>;
+
+    /// The value of a key, by a handle of its own: not for what is timed.
+    fn get_one(&self, key: &[u8]) -> Result<Option<Vec<u8>>>;
+
+    /// Stores a value, by a handle of its own.
+    fn put_one(&self, key: &[u8], value: &[u8]) -> Result<()>;
+
+    /// Removes an entry, by a handle of its own; false where there was none, as far as the store can tell.
+    fn delete_one(&self, key: &[u8]) -> Result<bool>;
+
     /// Puts a population.
     fn fill(&self, population: Population) -> Result<()>;
 
@@ -58,6 +74,9 @@ pub trait Contender: Send + Sync {
 
     /// Puts distinct objects of the given sizes; the seconds of each batch.
     fn sweep(&self, sizes: &[usize], batch: usize) -> Result<Vec<f64>>;
+
+    /// Gets, puts and deletes by several threads for a time.
+    fn traffic(&self, traffic: &Traffic, duration: Duration) -> Result<TrafficLap>;
 }
 
 /// What a thread of puts did.
@@ -81,6 +100,29 @@ impl<S: Store> Contender for S {
         Store::name(self)
     }
 
+    fn evicts(&self) -> bool {
+        Store::evicts(self)
+    }
+
+    fn footprint_bytes(&self) -> Result<Option<u64>> {
+        Store::footprint_bytes(self)
+    }
+
+    fn get_one(&self, key: &[u8]) -> Result<Option<Vec<u8>>> {
+        let mut found = None;
+        self.handle().get(key, |value| found = Some(value.to_vec()))?;
+        Ok(found)
+    }
+
+    fn put_one(&self, key: &[u8], value: &[u8]) -> Result<()> {
+        self.handle().put(key, value)?;
+        self.settle()
+    }
+
+    fn delete_one(&self, key: &[u8]) -> Result<bool> {
+        self.handle().delete(key)
+    }
+
     fn fill(&self, population: Population) -> Result<()> {
         let mut handle = self.handle();
         let mut value = population.value();
@@ -88,7 +130,7 @@ impl<S: Store> Contender for S {
             load::stamp(&mut value, index);
             handle.put(&random::key(index), &value)?;
         }
-        Ok(())
+        self.settle()
     }
 
     fn complete(&self, population: Population) -> Result<()> {
@@ -101,7 +143,7 @@ impl<S: Store> Contender for S {
                 handle.put(&key, &value)?;
             }
         }
-        Ok(())
+        self.settle()
     }
 
     fn check(&self, population: Population) -> Result<()> {
@@ -125,6 +167,7 @@ impl<S: Store> Contender for S {
 
     fn gets(&self, gets: &Gets) -> Result<Lap> {
         match gets.touch {
+            Touch::Pointer => get_by_threads(self, gets, touch::pointer),
             Touch::Page => get_by_threads(self, gets, touch::page),
             Touch::Every => get_by_threads(self, gets, touch::every),
         }
@@ -132,6 +175,10 @@ impl<S: Store> Contender for S {
 
     fn puts(&self, puts: &Puts) -> Result<PutLap> {
         put_for(self, puts)
+    }
+
+    fn traffic(&self, traffic: &Traffic, duration: Duration) -> Result<TrafficLap> {
+        traffic::run(self, traffic, duration)
     }
 
     fn sweep(&self, sizes: &[usize], batch: usize) -> Result<Vec<f64>> {
@@ -175,7 +222,7 @@ fn get_by_threads<S: Store>(store: &S, gets: &Gets, touch: impl Fn(&[u8]) -> u64
 
 /// Lets threads start together and stop at one time. The first to start sets the deadline; each looks at the clock for
 /// itself, for a supervisor would wait long for a core among 64 busy threads.
-struct Start {
+pub(crate) struct Start {
     ready: Barrier,
     /// 0: not set. The word stands for nothing but itself: relaxed.
     deadline_ns: AtomicU64,
@@ -183,12 +230,12 @@ struct Start {
 }
 
 impl Start {
-    fn new(threads: usize, duration: Duration) -> Self {
+    pub(crate) fn new(threads: usize, duration: Duration) -> Self {
         Self { ready: Barrier::new(threads), deadline_ns: AtomicU64::new(0), duration }
     }
 
     /// Waits for all; when this thread began and when it is to end.
-    fn wait(&self) -> (u64, u64) {
+    pub(crate) fn wait(&self) -> (u64, u64) {
         self.ready.wait();
         let begin_ns = now_ns();
         let mine_ns = begin_ns + self.duration.as_nanos() as u64;

@@ -2,6 +2,8 @@
 
 use std::path::{Path, PathBuf};
 
+use crate::suite::value::Value;
+
 /// The result of everything in this crate.
 pub type Result<T> = std::result::Result<T, Error>;
 
@@ -28,6 +30,14 @@ pub enum Error {
         /// Its message.
         what: String,
     },
+    /// A store doesn't take values of this size. What it holds is as it was.
+    #[error("{store} refuses a value of {value_bytes} bytes; give it a larger cap, or smaller values")]
+    TooLarge {
+        /// Which store.
+        store: &'static str,
+        /// Bytes of the value.
+        value_bytes: usize,
+    },
     /// A line of a trace is not `key size`.
     #[error("{path}:{line}: {what}; a trace line is `key size`, two unsigned integers")]
     Trace {
@@ -38,6 +48,25 @@ pub enum Error {
         /// What is wrong with it.
         what: String,
     },
+    /// A definition of a workload is not one.
+    #[error("{path}: {what}", path = path.display())]
+    Definition {
+        /// The file.
+        path: PathBuf,
+        /// What is wrong with it.
+        what: String,
+    },
+    /// A driver failed, or said what nobody understands.
+    #[error("{driver}: {what}")]
+    Driver {
+        /// Its command.
+        driver: String,
+        /// What happened.
+        what: String,
+    },
+    /// Ctrl-C.
+    #[error("interrupted")]
+    Interrupted,
     /// A workload's own condition did not hold, so its figures would mean nothing.
     #[error("invalid run: {0}")]
     Invalid(String),
@@ -48,6 +77,12 @@ impl Error {
     pub fn io(what: impl Into<String>) -> impl FnOnce(std::io::Error) -> Self {
         let what = what.into();
         move |source| Self::Io { what, source }
+    }
+
+    /// A parameter of a case is not what the procedure wants.
+    pub(crate) fn parameter(name: &str, value: Option<&Value>, wanted: &str) -> Self {
+        let given = value.map_or_else(|| "missing".to_owned(), |value| format!("{value:?}"));
+        Self::Invalid(format!("the parameter {name} is {given}; the procedure wants {wanted}"))
     }
 
     /// Wraps a system error with what was being done to `path`.

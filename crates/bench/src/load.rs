@@ -6,6 +6,9 @@ use std::time::Duration;
 use crate::random::{self, KEY_BYTES, Random};
 use crate::touch::Touch;
 
+/// What files take their space by.
+const BLOCK_BYTES: usize = 4096;
+
 /// Objects with the indexes from 0 to `objects`, all of `value_bytes`.
 #[derive(Debug, Clone, Copy)]
 pub struct Population {
@@ -19,6 +22,17 @@ impl Population {
     /// The bytes of a value; [`stamp`] makes it an object's own.
     pub fn value(&self) -> Vec<u8> {
         random::filler(3, self.value_bytes)
+    }
+
+    /// Room for all of them in a store that packs its entries: headers, index, an uneven spread and some to spare.
+    pub fn cap_bytes(&self) -> u64 {
+        let entry_bytes = self.value_bytes as u64 + 96;
+        (self.objects * entry_bytes * 3 / 2).max(16 << 20)
+    }
+
+    /// Room for all of them in files, which take whole blocks.
+    pub fn cap_in_blocks(&self) -> u64 {
+        self.objects * self.value_bytes.next_multiple_of(BLOCK_BYTES) as u64 * 2
     }
 }
 

@@ -88,17 +88,29 @@ pub fn free_bytes(path: &Path) -> Result<u64> {
 
 /// KiB that the kernel reads ahead from the disk below `path`, also where a map is read; `None` where it doesn't say.
 pub fn read_ahead_kib(path: &Path) -> Option<u64> {
+    queue_of(path, "read_ahead_kb")?.parse().ok()
+}
+
+/// What the kernel says of the queue of the device below `path`; `None` where it is silent.
+pub fn queue_of(path: &Path, name: &str) -> Option<String> {
     let device = fs::metadata(path).ok()?.dev();
     let block = format!("/sys/dev/block/{}:{}", rustix::fs::major(device), rustix::fs::minor(device));
     // Of a partition, the disk above says it.
-    let places = [format!("{block}/queue/read_ahead_kb"), format!("{block}/../queue/read_ahead_kb")];
-    places.iter().find_map(|place| fs::read_to_string(place).ok()?.trim().parse().ok())
+    let places = [format!("{block}/queue/{name}"), format!("{block}/../queue/{name}")];
+    places.iter().find_map(|place| Some(fs::read_to_string(place).ok()?.trim().to_owned()))
 }
 
 /// The load average of the last minute; 0 where it can't be read.
 pub fn load() -> f64 {
     let text = fs::read_to_string("/proc/loadavg").unwrap_or_default();
     text.split(' ').next().and_then(|word| word.parse().ok()).unwrap_or(0.0)
+}
+
+/// Now in UTC as `YYYY-MM-DDTHH:MM:SSZ`.
+pub fn now_in_utc() -> String {
+    let seconds = SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |since| since.as_secs());
+    let (hour, minute, second) = (seconds / 3_600 % 24, seconds / 60 % 60, seconds % 60);
+    format!("{}T{hour:02}:{minute:02}:{second:02}Z", date(seconds / 86_400))
 }
 
 /// Today in UTC as `YYYY-MM-DD`.

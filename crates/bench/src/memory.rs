@@ -46,8 +46,18 @@ impl Resident {
 
 /// Bytes that this process has had read from storage, map faults included; `None` where the kernel doesn't say.
 pub fn read_from_storage() -> Option<u64> {
+    of_storage("read_bytes: ")
+}
+
+/// Bytes that this process has made the kernel write to storage, by maps too: pages that it was the first to dirty. `None` where
+/// the kernel doesn't say.
+pub fn written_to_storage() -> Option<u64> {
+    of_storage("write_bytes: ")
+}
+
+fn of_storage(name: &str) -> Option<u64> {
     let text = fs::read_to_string("/proc/self/io").ok()?;
-    text.lines().find_map(|line| line.strip_prefix("read_bytes: "))?.parse().ok()
+    text.lines().find_map(|line| line.strip_prefix(name))?.parse().ok()
 }
 
 #[cfg(test)]

@@ -1,6 +1,6 @@
 //! Figures, their comparison and the bars they are held to.
 
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 use crate::machine::Machine;
 
@@ -82,7 +82,7 @@ impl Spread {
 }
 
 /// What a figure is held to.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Bar {
     /// Met by this and more.

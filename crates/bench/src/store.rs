@@ -2,17 +2,22 @@
 
 mod copy;
 mod files;
+pub mod footprint;
+mod servers;
 mod touched;
 mod volume;
 
 pub use copy::BareCopy;
 pub use files::Files;
-pub use volume::Volume;
+pub use servers::{MEMCACHED, REDIS};
+pub use volume::{Copied, Volume};
 
 use std::path::Path;
 
+use serde::{Deserialize, Serialize};
+
 use crate::contender::Contender;
-use crate::error::Result;
+use crate::error::{Error, Result};
 
 /// A cache or store under measurement, shared by all threads of this process.
 pub trait Store: Send + Sync {
@@ -32,9 +37,20 @@ pub trait Store: Send + Sync {
         Ok(())
     }
 
+    /// Waits until what was put is where it is going to be, where a store puts it there in the background.
+    fn settle(&self) -> Result<()> {
+        Ok(())
+    }
+
     /// Makes room by itself. Others are given the same live set by overwriting entries they hold.
     fn evicts(&self) -> bool {
         true
+    }
+
+    /// Bytes that it takes now: blocks of its files, or what its server says of its memory. `None`: nobody can tell, as of
+    /// what lies on this process's heap. May take as long as a walk over all files.
+    fn footprint_bytes(&self) -> Result<Option<u64>> {
+        Ok(None)
     }
 }
 
@@ -44,7 +60,13 @@ pub trait Handle {
     fn get(&mut self, key: &[u8], consumer: impl FnOnce(&[u8])) -> Result<bool>;
 
     /// Stores a value.
+    ///
+    /// # Errors
+    /// [`Error::TooLarge`] for a value that the store refuses by its size: nothing was changed, and others may be put.
     fn put(&mut self, key: &[u8], value: &[u8]) -> Result<()>;
+
+    /// Removes an entry; false where there was none. A store that can't tell without looking says true.
+    fn delete(&mut self, key: &[u8]) -> Result<bool>;
 }
 
 /// What a store is opened for.
@@ -54,25 +76,91 @@ pub struct Place<'a> {
     pub directory: &'a Path,
     /// Bytes that it may hold.
     pub cap_bytes: u64,
-    /// Bytes of a typical value.
+    /// Bytes of a typical value. Where stores limit what they take by default, they are told to take twice as much.
     pub value_bytes: usize,
+    /// Bytes of memory before the files, for stores that have such: a tier of Eyewall, foyer's memory. 0: none was decided on;
+    /// stores that can't do without take an eighth of the cap.
+    pub tier_bytes: u64,
 }
+
+/// Refuses a value that is larger than the whole cap, which a store without a limit of its own would take or lose.
+///
+/// # Errors
+/// [`Error::TooLarge`].
+#[inline]
+pub fn check_size(store: &'static str, value: &[u8], cap_bytes: u64) -> Result<()> {
+    if value.len() as u64 > cap_bytes {
+        return Err(Error::TooLarge { store, value_bytes: value.len() });
+    }
+    Ok(())
+}
+
+/// Whose a store is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Kind {
+    /// The engine under test, in one way of using it.
+    Ours,
+    /// What somebody could choose instead.
+    Other,
+    /// Nothing that could be chosen: a ceiling.
+    Reference,
+}
+
+/// Why a store can't be had on this machine, and what to do about it.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("{0}")]
+pub struct Absent(pub String);
+
+/// What a look for a store finds: the version in its library's or program's own words, `None` where it has none.
+pub type Found = std::result::Result<Option<String>, Absent>;
 
 /// A kind of store that a workload can open.
 #[derive(Debug, Clone, Copy)]
 pub struct Peer {
     /// The name in records.
     pub name: &'static str,
+    /// Whose it is.
+    pub kind: Kind,
+    /// Looks whether it can be had here. May start its program to ask for a version.
+    pub look: fn() -> Found,
     /// Opens an empty store.
     pub open: fn(&Place<'_>) -> Result<Box<dyn Contender>>,
 }
 
-/// The engine under test.
-pub const EYEWALL: Peer = Peer { name: Volume::NAME, open: |place| Ok(Box::new(Volume::create(place)?)) };
+const fn ours(name: &'static str, open: fn(&Place<'_>) -> Result<Box<dyn Contender>>) -> Peer {
+    Peer { name, kind: Kind::Ours, look: || Ok(Some(env!("CARGO_PKG_VERSION").to_owned())), open }
+}
+
+/// The engine under test: a get shows the bytes of the volume.
+pub const EYEWALL: Peer = ours(Volume::NAME, |place| Ok(Box::new(Volume::create(place)?)));
+
+/// The engine, each value copied into a buffer of the thread.
+pub const EYEWALL_COPIED: Peer = ours(Copied::NAME, |place| Ok(Box::new(Copied::from(Volume::create(place)?))));
+
+/// The engine with a tier in shared memory.
+pub const EYEWALL_TIER: Peer = ours(Volume::NAME_TIER, |place| Ok(Box::new(Volume::create_with_tier(place)?)));
+
+/// The engine with a tier, each value copied.
+pub const EYEWALL_TIER_COPIED: Peer =
+    ours(Copied::NAME_TIER, |place| Ok(Box::new(Copied::from(Volume::create_with_tier(place)?))));
 
 /// One file for each entry.
-pub const FILES: Peer =
-    Peer { name: Files::NAME, open: |place| Ok(Box::new(Files::create(place.directory, place.cap_bytes)?)) };
+pub const FILES: Peer = Peer {
+    name: Files::NAME,
+    kind: Kind::Other,
+    look: || Ok(None),
+    open: |place| Ok(Box::new(Files::create(place.directory, place.cap_bytes)?)),
+};
 
 /// A copy of each value, and nothing else.
-pub const BARE_COPY: Peer = Peer { name: BareCopy::NAME, open: |place| Ok(Box::new(BareCopy::new(place))) };
+pub const BARE_COPY: Peer = Peer {
+    name: BareCopy::NAME,
+    kind: Kind::Reference,
+    look: || Ok(None),
+    open: |place| Ok(Box::new(BareCopy::new(place))),
+};
+
+/// All of these.
+pub const PEERS: [Peer; 8] =
+    [EYEWALL, EYEWALL_COPIED, EYEWALL_TIER, EYEWALL_TIER_COPIED, FILES, MEMCACHED, REDIS, BARE_COPY];

@@ -3,6 +3,8 @@
 /// How much of a value is read.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
 pub enum Touch {
+    /// Nothing but where it is.
+    Pointer,
     /// One byte of each 4 KiB.
     Page,
     /// Every byte, as 64-bit words.
@@ -13,10 +15,17 @@ impl Touch {
     /// For the name of a case.
     pub fn name(self) -> &'static str {
         match self {
+            Self::Pointer => "pointer only",
             Self::Page => "one byte a page",
             Self::Every => "every byte",
         }
     }
+}
+
+/// Reads nothing: to know where the value is and how long is all.
+#[inline]
+pub fn pointer(bytes: &[u8]) -> u64 {
+    bytes.as_ptr().addr() as u64 ^ bytes.len() as u64
 }
 
 /// Reads the first byte of each 4 KiB.

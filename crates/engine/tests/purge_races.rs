@@ -263,3 +263,26 @@ fn what_was_begun_before_a_soft_purge_stays_stale_when_that_is_forgotten() {
     cache.sync().unwrap();
     assert!(matches!(cache.lookup("a").unwrap(), Lookup::Stale(_)), "the purge is forgotten, and still honoured");
 }
+
+#[test]
+fn a_sweep_drops_what_a_dead_purger_has_noted() {
+    for (what, stores) in [("tag", 2), ("prefix", 3), ("all", 2)] {
+        for stores in 0..stores {
+            let folder = fast_folder();
+            let cache = open(&folder.path().join("volume"));
+            // Not retired: else the sweep would have no reason to take the purge lock at its end.
+            cache.purge_tag("another", Purge::Hard).unwrap();
+            cache.put_with("a", "value", &PutOptions::new().tags(&["t"])).unwrap();
+            cache.put("b", "value").unwrap();
+            let purger = fork(|| {
+                seams::die_after(stores);
+                purge(&cache, what);
+                seams::die_after(i64::MAX);
+            });
+            purger.wait();
+            cache.sweep().unwrap();
+            let found = cache.iter_all().count() as u64;
+            assert_eq!(cache.stats().unwrap().entries, found, "{what}, died before its store {stores}");
+        }
+    }
+}

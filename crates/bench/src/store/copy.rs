@@ -2,7 +2,7 @@
 
 use std::sync::{Mutex, PoisonError};
 
-use super::{Handle, Place, Store};
+use super::{Handle, Place, Store, check_size};
 use crate::error::Result;
 
 /// A ring of bytes without index, headers, checksums or policy. It finds nothing again.
@@ -48,9 +48,14 @@ impl Handle for &BareCopy {
     fn put(&mut self, _key: &[u8], value: &[u8]) -> Result<()> {
         let mut ring = self.ring.lock().unwrap_or_else(PoisonError::into_inner);
         let ring = &mut *ring;
+        check_size(BareCopy::NAME, value, ring.bytes.len() as u64)?;
         let start = if ring.head + value.len() <= ring.bytes.len() { ring.head } else { 0 };
         ring.head = start + value.len();
         ring.bytes[start..ring.head].copy_from_slice(value);
         Ok(())
+    }
+
+    fn delete(&mut self, _key: &[u8]) -> Result<bool> {
+        Ok(false)
     }
 }

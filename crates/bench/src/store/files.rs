@@ -4,10 +4,11 @@
 //! - get: open, read, close. The reader's buffer is kept, so that a value is one `read`.
 //! - Access times are set by the store itself (mounts are `relatime` or `noatime`): `futimens` on the open file after
 //!   the read, at most once a second and file. A table of the process remembers which are due, cheaper than a `stat`.
-//! - put: a temporary file in the same directory, written and renamed. No `fsync`.
+//! - put: a temporary file in the same directory, written and renamed. No `fsync`. Values above the cap are refused.
+//! - delete: `unlink`. The janitor hears of the bytes when it counts anew.
 //! - A janitor thread compares the bytes put, in whole blocks, with the cap every second. Above it, it walks the
-//!   directories, orders by access time and unlinks the oldest down to 75 % of the cap. It does not walk below the cap,
-//!   though a store shared by processes would have to.
+//!   directories and counts anew; if it is above the cap still, it orders by access time and unlinks the oldest down to
+//!   75 % of the cap. It does not walk below the cap, though a store shared by processes would have to.
 
 mod janitor;
 
@@ -23,7 +24,7 @@ use rustix::fs::{Mode, OFlags, Timespec, Timestamps, UTIME_NOW, UTIME_OMIT};
 
 use self::janitor::{Janitor, Tally};
 use super::touched::Touched;
-use super::{Handle, Store};
+use super::{Handle, Store, check_size, footprint};
 use crate::error::{Error, Result};
 use crate::random;
 
@@ -128,6 +129,10 @@ impl Store for Files {
     fn handle(&self) -> FilesHandle<'_> {
         FilesHandle { files: self, path: String::new(), buffer: vec![0; BUFFER_BYTES_FIRST] }
     }
+
+    fn footprint_bytes(&self) -> Result<Option<u64>> {
+        Ok(Some(footprint::below(&self.root)?.bytes))
+    }
 }
 
 /// One thread's buffers.
@@ -180,6 +185,7 @@ impl Handle for FilesHandle<'_> {
     }
 
     fn put(&mut self, key: &[u8], value: &[u8]) -> Result<()> {
+        check_size(Files::NAME, value, self.files.tally.cap_bytes())?;
         self.files.locate(key, &mut self.path)?;
         let number = self.files.temporary.fetch_add(1, Ordering::Relaxed);
         let directory_end = self.path.rfind('/').unwrap_or(0);
@@ -197,9 +203,64 @@ impl Handle for FilesHandle<'_> {
         self.files.tally.add(value.len());
         Ok(())
     }
+
+    fn delete(&mut self, key: &[u8]) -> Result<bool> {
+        self.files.locate(key, &mut self.path)?;
+        match rustix::fs::unlink(self.path.as_str()) {
+            Ok(()) => Ok(true),
+            Err(rustix::io::Errno::NOENT) => Ok(false),
+            Err(errno) => Err(self.failed("unlink")(errno)),
+        }
+    }
 }
 
 const ACCESSED_NOW: Timestamps = Timestamps {
     last_access: Timespec { tv_sec: 0, tv_nsec: UTIME_NOW as _ },
     last_modification: Timespec { tv_sec: 0, tv_nsec: UTIME_OMIT as _ },
 };
+
+#[cfg(test)]
+mod tests {
+    use super::Files;
+    use crate::error::Result;
+    use crate::load::Population;
+    use crate::random;
+    use crate::store::{Handle as _, Store};
+
+    const CAP_BYTES: u64 = 4 << 20;
+
+    #[test]
+    fn after_a_cleaning_the_files_are_within_the_cap() -> Result<()> {
+        let directory = tempfile::tempdir().expect("a directory");
+        let files = Files::create(directory.path(), CAP_BYTES)?;
+        let mut handle = files.handle();
+        let population = Population { objects: 2 * CAP_BYTES / 4096, value_bytes: 4096 };
+        for index in 0..population.objects {
+            handle.put(&random::key(index), &population.value())?;
+        }
+        assert!(files.clean()? <= CAP_BYTES);
+        let directories = 257 * 4096;
+        let footprint = Store::footprint_bytes(&files)?;
+        assert!(footprint.is_some_and(|bytes| bytes <= CAP_BYTES + directories), "{footprint:?}");
+        Ok(())
+    }
+
+    #[test]
+    fn what_was_only_overwritten_or_deleted_costs_nobody_else_a_place() -> Result<()> {
+        let directory = tempfile::tempdir().expect("a directory");
+        let files = Files::create(directory.path(), CAP_BYTES)?;
+        let mut handle = files.handle();
+        let value = random::filler(1, CAP_BYTES as usize / 4);
+        for key in [&b"kept"[..], b"deleted"] {
+            handle.put(key, &value)?;
+        }
+        for _ in 0..8 {
+            handle.put(b"overwritten", &value)?;
+        }
+        assert!(handle.delete(b"deleted")?);
+        files.clean()?;
+        assert!(handle.get(b"kept", |_| {})?);
+        assert!(handle.get(b"overwritten", |_| {})?);
+        Ok(())
+    }
+}

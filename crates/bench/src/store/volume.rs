@@ -5,38 +5,57 @@ use std::path::Path;
 
 use eyewall::{Cache, Options, PutOptions};
 
-use super::{Handle, Place, Store};
+use super::{Handle, Place, Store, footprint};
 use crate::contender::allow_misses;
-use crate::error::Result;
+use crate::error::{Error, Result};
 use crate::load;
 use crate::random::{self, KEY_BYTES};
+
+/// The largest entry that a volume takes unless it is told otherwise: this part of its size, and never more than so much.
+const ENTRY_PART_DEFAULT: u64 = 16;
+const ENTRY_BYTES_DEFAULT: u64 = 4 << 20;
+
+/// The part of its size that a volume can be told to take as one entry.
+const ENTRY_PART_MOST: u64 = 4;
 
 /// An Eyewall volume.
 #[derive(Clone)]
 pub struct Volume {
     cache: Cache,
+    name: &'static str,
 }
 
 impl Volume {
     /// The name in records.
     pub const NAME: &'static str = "eyewall";
 
+    /// The name in records, with a tier.
+    pub const NAME_TIER: &'static str = "eyewall, tier";
+
     /// The volume's file in a store's directory.
     pub const FILE: &'static str = "volume";
 
     /// Creates a volume of `cap_bytes`, its index sized for the typical value.
     pub fn create(place: &Place<'_>) -> Result<Self> {
-        let cache = Options::new()
-            .size(place.cap_bytes)
-            .entry_size_hint((place.value_bytes + KEY_BYTES) as u32)
-            .open(place.directory.join(Self::FILE))?;
-        Ok(Self { cache })
+        Ok(Self::from(options(place).open(place.directory.join(Self::FILE))?))
+    }
+
+    /// As [`Volume::create`], with a tier of `tier_bytes` in the folder where the engine puts it by itself.
+    ///
+    /// # Errors
+    /// Those of [`Options::open`], and where no size of the tier was decided on.
+    pub fn create_with_tier(place: &Place<'_>) -> Result<Self> {
+        if place.tier_bytes == 0 {
+            let what = "the workload doesn't say how large the tier is to be".to_owned();
+            return Err(Error::Store { store: Self::NAME_TIER, what });
+        }
+        let cache = options(place).tier(place.tier_bytes).open(place.directory.join(Self::FILE))?;
+        Ok(Self { cache, name: Self::NAME_TIER })
     }
 
     /// Opens a volume that exists.
     pub fn open(path: &Path) -> Result<Self> {
-        let cache = Options::new().create(false).open(path)?;
-        Ok(Self { cache })
+        Ok(Self::from(Options::new().create(false).open(path)?))
     }
 
     /// The engine's own handle.
@@ -82,9 +101,19 @@ impl Volume {
     }
 }
 
+fn options(place: &Place<'_>) -> Options {
+    let entry_bytes = (place.value_bytes + KEY_BYTES) as u64;
+    let options = Options::new().size(place.cap_bytes).entry_size_hint(entry_bytes as u32);
+    let by_default = (place.cap_bytes / ENTRY_PART_DEFAULT).min(ENTRY_BYTES_DEFAULT);
+    if entry_bytes * 2 <= by_default {
+        return options;
+    }
+    options.entry_bytes_max((entry_bytes * 2).min(place.cap_bytes / ENTRY_PART_MOST))
+}
+
 impl From<Cache> for Volume {
     fn from(cache: Cache) -> Self {
-        Self { cache }
+        Self { cache, name: Self::NAME }
     }
 }
 
@@ -92,7 +121,7 @@ impl Store for Volume {
     type Handle<'a> = &'a Cache;
 
     fn name(&self) -> &'static str {
-        Self::NAME
+        self.name
     }
 
     fn handle(&self) -> &Cache {
@@ -101,6 +130,13 @@ impl Store for Volume {
 
     fn populate(&self) -> Result<()> {
         Ok(self.cache.populate()?)
+    }
+
+    /// The volume's file, and that of its tier.
+    fn footprint_bytes(&self) -> Result<Option<u64>> {
+        let files = [self.cache.path(), self.cache.tier_path()].into_iter().flatten();
+        let blocks: Result<u64> = files.map(footprint::blocks_of).sum();
+        blocks.map(Some)
     }
 }
 
@@ -116,7 +152,82 @@ impl Handle for &Cache {
 
     #[inline]
     fn put(&mut self, key: &[u8], value: &[u8]) -> Result<()> {
-        Cache::put(self, key, value)?;
-        Ok(())
+        match Cache::put(self, key, value) {
+            Ok(_) => Ok(()),
+            Err(eyewall::Error::EntryTooLarge { .. }) => {
+                Err(Error::TooLarge { store: Volume::NAME, value_bytes: value.len() })
+            }
+            Err(other) => Err(Error::Engine(other)),
+        }
+    }
+
+    #[inline]
+    fn delete(&mut self, key: &[u8]) -> Result<bool> {
+        Ok(Cache::remove(self, key)?)
+    }
+}
+
+/// A volume whose gets copy, as other stores' do: [`Cache::get_into`], into a buffer that each thread keeps.
+#[derive(Clone)]
+pub struct Copied(Volume);
+
+impl Copied {
+    /// The name in records.
+    pub const NAME: &'static str = "eyewall, copied";
+
+    /// The name in records, with a tier.
+    pub const NAME_TIER: &'static str = "eyewall, tier, copied";
+}
+
+impl From<Volume> for Copied {
+    fn from(volume: Volume) -> Self {
+        Self(volume)
+    }
+}
+
+impl Store for Copied {
+    type Handle<'a> = CopiedHandle<'a>;
+
+    fn name(&self) -> &'static str {
+        if self.0.name == Volume::NAME_TIER { Self::NAME_TIER } else { Self::NAME }
+    }
+
+    fn handle(&self) -> CopiedHandle<'_> {
+        CopiedHandle { cache: &self.0.cache, buffer: Vec::new() }
+    }
+
+    fn populate(&self) -> Result<()> {
+        self.0.populate()
+    }
+
+    fn footprint_bytes(&self) -> Result<Option<u64>> {
+        self.0.footprint_bytes()
+    }
+}
+
+/// One thread's buffer.
+pub struct CopiedHandle<'a> {
+    cache: &'a Cache,
+    buffer: Vec<u8>,
+}
+
+impl Handle for CopiedHandle<'_> {
+    #[inline]
+    fn get(&mut self, key: &[u8], consumer: impl FnOnce(&[u8])) -> Result<bool> {
+        let found = self.cache.get_into(key, &mut self.buffer)?.is_some();
+        if found {
+            consumer(&self.buffer);
+        }
+        Ok(found)
+    }
+
+    #[inline]
+    fn put(&mut self, key: &[u8], value: &[u8]) -> Result<()> {
+        Handle::put(&mut self.cache, key, value)
+    }
+
+    #[inline]
+    fn delete(&mut self, key: &[u8]) -> Result<bool> {
+        Handle::delete(&mut self.cache, key)
     }
 }

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use super::get::{KEYS_TOTAL, measure};
-use super::{KIB, MIB, Opened, cap_for, population, size_name};
+use super::{KIB, MIB, Opened, population, size_name};
 use crate::error::Result;
 use crate::load::{Gets, Population, Sequences};
 use crate::record::{Ask, Row};
@@ -19,8 +19,8 @@ pub fn run(run: &mut Run) -> Result<()> {
     let thread_counts = run.pick(&[1, 4, 8, THREADS_JUDGED][..], &[1, THREADS_JUDGED]);
     for population in populations(run) {
         let opened = [
-            Opened::filled(run, &EYEWALL, Storage::Disk, cap_for(population), population)?,
-            Opened::filled(run, &FILES, Storage::Disk, cap_in_blocks(population), population)?,
+            Opened::filled(run, &EYEWALL, Storage::Disk, population.cap_bytes(), population)?,
+            Opened::filled(run, &FILES, Storage::Disk, population.cap_in_blocks(), population)?,
         ];
         for &threads in thread_counts {
             let sequences = Sequences::random(population, threads, KEYS_TOTAL / 4, SEED);
@@ -49,12 +49,6 @@ fn populations(run: &Run) -> [Population; 3] {
         population(10 * KIB, run.pick(64, 16) * MIB),
         population(MIB, run.pick(128, 32) * MIB),
     ]
-}
-
-/// Room for a whole population in files.
-fn cap_in_blocks(population: Population) -> u64 {
-    let blocks_bytes = population.value_bytes.next_multiple_of(4 * KIB) as u64;
-    population.objects * blocks_bytes * 2
 }
 
 fn ask(value_bytes: usize, threads: usize, touch: Touch) -> Ask {

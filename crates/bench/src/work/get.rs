@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use super::{MIB, Opened, cap_for, population, size_name};
+use super::{MIB, Opened, population, size_name};
 use crate::error::Result;
 use crate::load::{Gets, Sequences};
 use crate::record::{Ask, Row};
@@ -27,7 +27,7 @@ pub fn run(run: &mut Run, peers: &[Peer]) -> Result<()> {
         let population = population(value_bytes, run.pick(SET_BYTES, SET_BYTES / 4));
         let opened = peers
             .iter()
-            .map(|peer| Opened::filled(run, peer, storage, cap_for(population), population))
+            .map(|peer| Opened::filled(run, peer, storage, population.cap_bytes(), population))
             .collect::<Result<Vec<_>>>()?;
         for &threads in thread_counts {
             let gets = Gets {

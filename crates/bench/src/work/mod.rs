@@ -44,12 +44,6 @@ fn population(value_bytes: usize, total_bytes: usize) -> Population {
     Population { objects: (total_bytes / value_bytes) as u64, value_bytes }
 }
 
-/// Room for a whole population in a store that packs its entries: headers, index, an uneven spread and some to spare.
-fn cap_for(population: Population) -> u64 {
-    let entry_bytes = population.value_bytes as u64 + 96;
-    (population.objects * entry_bytes * 3 / 2).max(16 * MIB as u64)
-}
-
 /// A store in a scratch directory of its own, which goes with it or, full of files on a disk, at the end of the run.
 struct Opened {
     store: Box<dyn Contender>,
@@ -65,7 +59,7 @@ impl Opened {
             let directory = run.scratch(storage)?;
             (directory.path().to_owned(), Some(directory))
         };
-        let store = (peer.open)(&Place { directory: &path, cap_bytes, value_bytes })?;
+        let store = (peer.open)(&Place { directory: &path, cap_bytes, value_bytes, tier_bytes: 0 })?;
         Ok(Self { store, path, _directory: directory })
     }
 

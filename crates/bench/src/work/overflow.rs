@@ -1,8 +1,6 @@
 //! Overflow: many times the cap is written and nothing read. Is the cap hard, and is the space used?
 
 use std::fs;
-use std::os::unix::fs::MetadataExt;
-use std::path::Path;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::thread;
 use std::time::Duration;
@@ -12,7 +10,7 @@ use crate::contender::Contender as _;
 use crate::error::{Error, Result};
 use crate::record::{Ask, Row};
 use crate::run::{Run, Storage};
-use crate::store::{Place, Volume};
+use crate::store::{Place, Volume, footprint};
 
 const CAP_BYTES: u64 = 16 * MIB as u64;
 
@@ -66,13 +64,13 @@ struct Found {
 
 fn overflow(run: &Run, storage: Storage, sizes: &[usize]) -> Result<Found> {
     let directory = run.scratch(storage)?;
-    let place = Place { directory: directory.path(), cap_bytes: CAP_BYTES, value_bytes: 50 * KIB };
+    let place = Place { directory: directory.path(), cap_bytes: CAP_BYTES, value_bytes: 50 * KIB, tier_bytes: 0 };
     let store = Volume::create(&place)?;
     let path = directory.path().join(Volume::FILE);
     let allocated_bytes_max = AtomicU64::new(0);
     let done = AtomicBool::new(false);
     let sample = || -> Result<()> {
-        allocated_bytes_max.fetch_max(allocated_bytes(directory.path())?, Ordering::Relaxed);
+        allocated_bytes_max.fetch_max(footprint::below(directory.path())?.bytes, Ordering::Relaxed);
         Ok(())
     };
     thread::scope(|scope| {
@@ -92,14 +90,4 @@ fn overflow(run: &Run, storage: Storage, sizes: &[usize]) -> Result<Found> {
     sample()?;
     let live_bytes = store.cache().stats()?.live_bytes;
     Ok(Found { allocated_bytes_max: allocated_bytes_max.into_inner(), live_bytes })
-}
-
-/// Blocks of all files in a directory, whatever the engine keeps there.
-fn allocated_bytes(directory: &Path) -> Result<u64> {
-    let mut bytes = 0;
-    for entry in fs::read_dir(directory).map_err(Error::path("list", directory))? {
-        let metadata = entry.and_then(|entry| entry.metadata());
-        bytes += metadata.map_err(Error::path("list", directory))?.blocks() * 512;
-    }
-    Ok(bytes)
 }

@@ -1,7 +1,7 @@
 //! The same gets by 8 processes and by 8 threads of one.
 
 use super::get::{KEYS_TOTAL, SET_BYTES, VALUE_BYTES};
-use super::{Opened, cap_for, population, size_name};
+use super::{Opened, population, size_name};
 use crate::child::Worker;
 use crate::clock::Lap;
 use crate::error::{Error, Result};
@@ -20,7 +20,7 @@ const THREADS: &str = "eyewall, 8 threads";
 pub fn run(run: &mut Run) -> Result<()> {
     for value_bytes in VALUE_BYTES {
         let population = population(value_bytes, run.pick(SET_BYTES, SET_BYTES / 4));
-        let opened = Opened::filled(run, &EYEWALL, Storage::Disk, cap_for(population), population)?;
+        let opened = Opened::filled(run, &EYEWALL, Storage::Disk, population.cap_bytes(), population)?;
         let mut processes = Vec::new();
         let mut threads = Vec::new();
         for _ in 0..run.repetitions() {

@@ -8,7 +8,6 @@ use std::time::Duration;
 use eyewall::{Cache, Purge, PutOptions};
 use hdrhistogram::Histogram;
 
-use super::cap_for;
 use crate::clock::now_ns;
 use crate::contender::{allow_misses, histogram};
 use crate::error::{Error, Result};
@@ -43,7 +42,7 @@ const WINDOWS: usize = 4;
 pub fn run(run: &mut Run) -> Result<()> {
     let purged = run.pick(1_000_000, 100_000);
     let population = Population { objects: KEPT + purged, value_bytes: VALUE_BYTES };
-    let cap_bytes = cap_for(population);
+    let cap_bytes = population.cap_bytes();
     for storage in [Storage::Shm, Storage::Disk] {
         if run.lacks_space(storage, 2 * cap_bytes, &format!("purge on {}", run.storage_name(storage)))? {
             continue;
@@ -51,7 +50,7 @@ pub fn run(run: &mut Run) -> Result<()> {
         let mut samples = Vec::new();
         for _ in 0..run.repetitions() {
             let directory = run.scratch(storage)?;
-            let store = Volume::create(&Place { directory: directory.path(), cap_bytes, value_bytes: VALUE_BYTES })?;
+            let store = Volume::create(&Place { directory: directory.path(), cap_bytes, value_bytes: VALUE_BYTES, tier_bytes: 0 })?;
             store.put_all(KEPT..population.objects, VALUE_BYTES, &PutOptions::new().tags(&[PURGED_TAG]))?;
             store.put_all(0..KEPT, VALUE_BYTES, &PutOptions::new().tags(&[KEPT_TAG]))?;
             run.settle(storage)?;

@@ -19,6 +19,7 @@ const BUCKETS_AT_ONCE: u64 = 256;
 pub(crate) fn sweep(volume: &Volume) -> Result<u64> {
     volume.check_writable()?;
     volume.mark_unclean()?;
+    finish_for_the_dead(volume)?;
     let mut dropped = 0;
     for number in 0..volume.layout.stripes as usize {
         dropped += sweep_stripe(volume, number)?;
@@ -27,6 +28,16 @@ pub(crate) fn sweep(volume: &Volume) -> Result<u64> {
         sync(volume)?;
     }
     Ok(dropped)
+}
+
+/// Whoever died in a purge may have noted what is of the present epoch. That epoch has to end before anybody looks at entries:
+/// ended behind the sweep, by the next who takes the lock, it would leave entries that are gone and that it did not drop.
+fn finish_for_the_dead(volume: &Volume) -> Result<()> {
+    match super::PurgeLock::acquire(volume) {
+        // Somebody lives who purges: the next sweep sees to what that one leaves.
+        Err(Error::Busy { .. }) => Ok(()),
+        other => other.map(drop),
+    }
 }
 
 fn sweep_stripe(volume: &Volume, number: usize) -> Result<u64> {

@@ -2,17 +2,32 @@
 
 use std::io::Write as _;
 use std::os::unix::process::ExitStatusExt as _;
-use std::process::Stdio;
+use std::process::{Command, Stdio};
 
 use rustix::process::{Pid, Signal, kill_process};
 
 use crate::command::{Volume, eyewall};
 
+/// The same command, which hears the signal even where these tests were started in the background by a shell, or by `nohup`:
+/// whoever ignores a signal starts others that do.
+fn interruptible(command: &Command) -> Command {
+    let mut heard = Command::new("env");
+    heard.arg("--default-signal=INT").arg(command.get_program()).args(command.get_args());
+    for (name, value) in command.get_envs() {
+        match value {
+            Some(value) => heard.env(name, value),
+            None => heard.env_remove(name),
+        };
+    }
+    heard
+}
+
 #[test]
 fn a_tool_that_waits_for_input_ends_by_the_signal() {
     let volume = Volume::new();
     for command in [eyewall().args(["advise", "-"]), &mut volume.command(["put", "key", "-"])] {
-        let mut child = command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+        let mut child =
+            interruptible(command).stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
         let mut input = child.stdin.take().unwrap();
         // More than a pipe holds: once all of it is written, somebody reads.
         input.write_all("key 1\n".repeat(30_000).as_bytes()).unwrap();

@@ -34,7 +34,11 @@ impl Tally {
         Self { cap_bytes, used_bytes: AtomicI64::new(0), stopped: Mutex::new(false), changed: Condvar::new() }
     }
 
-    /// Counts a file put. An overwrite counts twice until the next cleaning counts anew.
+    pub(super) fn cap_bytes(&self) -> u64 {
+        self.cap_bytes
+    }
+
+    /// Counts a file put. An overwrite counts twice, and a removal not at all, until a cleaning counts anew.
     pub(super) fn add(&self, bytes: usize) {
         let blocks = bytes.next_multiple_of(BLOCK_BYTES) as i64;
         self.used_bytes.fetch_add(blocks, Ordering::Relaxed);
@@ -96,6 +100,9 @@ impl Janitor {
     fn clean(&self) -> Result<u64> {
         let mut found = self.walk()?;
         let mut total: u64 = found.iter().map(|file| file.bytes).sum();
+        if total <= self.tally.cap_bytes {
+            return Ok(total);
+        }
         found.sort_unstable_by_key(|file| file.accessed);
         let target = self.tally.cap_bytes * REMAIN_PERCENT / 100;
         for file in found {

@@ -1,7 +1,6 @@
 //! Caches that are larger than the memory there is: a realistic mix, by processes in control groups of little memory.
 
 mod group;
-mod mix;
 mod process;
 
 pub use process::Task;

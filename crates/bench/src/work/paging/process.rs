@@ -10,13 +10,13 @@ use eyewall::Options;
 use hdrhistogram::Histogram;
 
 use super::group;
-use super::mix::{self, Zipf};
 use crate::child::{hear, say};
 use crate::clock::now_ns;
 use crate::contender::histogram;
 use crate::error::{Error, Result};
 use crate::load;
 use crate::memory;
+use crate::mix::{Sizes, Zipf};
 use crate::random::{self, Random};
 use crate::run::SEED;
 use crate::store::{Files, Handle as _, Store, Volume};
@@ -30,6 +30,13 @@ const GETS_PERCENT: u64 = 90;
 
 /// What an entry of the mix has, at its median: for the index.
 const ENTRY_BYTES: u32 = 4096;
+
+/// Sizes have a mean of some 10 KB.
+const SIZES: Sizes = Sizes::Pareto { bytes_min: 2048.0, bytes_max: BYTES_MAX, exponent: 1.1 };
+const BYTES_MAX: f64 = 1_048_576.0;
+
+/// The exponent of popularity.
+const SKEW: f64 = 0.9;
 
 /// A store to page.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
@@ -94,7 +101,7 @@ impl Task {
     }
 
     fn work(&self, store: &impl Store) -> Result<()> {
-        let zipf = Zipf::new(self.objects);
+        let zipf = Zipf::new(self.objects, SKEW);
         let until = Until {
             operations_max: (self.objects * 3 / 2).div_ceil(self.threads),
             deadline_ns: now_ns() + self.fill_ms_max * 1_000_000,
@@ -161,7 +168,7 @@ struct Lap {
 
 fn mix(store: &impl Store, zipf: &Zipf, mut random: Random, origin: Duration, until: Until) -> Result<Lap> {
     let mut handle = store.handle();
-    let mut value = random::filler(9, mix::SIZE_MAX);
+    let mut value = random::filler(9, BYTES_MAX as usize);
     let mut lap = Lap { operations: 0, gets: 0, hit_ns: histogram()? };
     let mut begin_ns = now_ns();
     while !until.is_over(lap.operations, begin_ns) {
@@ -184,7 +191,7 @@ fn mix(store: &impl Store, zipf: &Zipf, mut random: Random, origin: Duration, un
             thread::sleep(origin);
         }
         load::stamp(&mut value, index);
-        handle.put(&key, &value[..mix::size_of(index)])?;
+        handle.put(&key, &value[..SIZES.of(index)])?;
         begin_ns = now_ns();
     }
     Ok(lap)

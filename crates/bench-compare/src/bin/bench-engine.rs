@@ -1,12 +1,8 @@
 //! `bench-engine`: the engine's benchmark against what people use today.
 //!
-//! The workloads, the recorder and the cheap peers are in `eyewall-bench`; here are the peers with heavy dependencies,
-//! so that nobody who uses the engine builds them. Unsafe code is one call: heed's `open`.
+//! The workloads, the recorder and the cheap peers are in `eyewall-bench`, the others in this crate's library.
 
-#![deny(unsafe_code)]
-
-mod lmdb;
-mod memory;
+#![forbid(unsafe_code)]
 
 use std::process::ExitCode;
 
@@ -19,6 +15,7 @@ use eyewall_bench::work::{
     crashed, files, fill, get, open, overflow, overhead, paging, processes, purge, put, replay, stream, sweep, tagged,
     verify,
 };
+use eyewall_bench_compare::{FOYER, LMDB, LMDB_TO_READ, LMDB_WRITE_MAP, MOKA, QUICK_CACHE};
 
 /// Measures the engine; the record goes to `--out`.
 #[derive(Debug, Parser)]
@@ -121,10 +118,10 @@ fn name_of(part: Part) -> String {
 fn measure_part(run: &mut Run, part: Part, with: &replay::With) -> Result<()> {
     match part {
         Part::All => Ok(()),
-        Part::Get => get::run(run, &[EYEWALL, memory::QUICK_CACHE, memory::MOKA, memory::FOYER, lmdb::LMDB_TO_READ]),
+        Part::Get => get::run(run, &[EYEWALL, QUICK_CACHE, MOKA, FOYER, LMDB_TO_READ]),
         Part::Files => files::run(run),
         Part::Processes => processes::run(run),
-        Part::Put => put::run(run, &[EYEWALL, FILES, lmdb::LMDB, lmdb::LMDB_WRITE_MAP, BARE_COPY]),
+        Part::Put => put::run(run, &[EYEWALL, FILES, LMDB, LMDB_WRITE_MAP, BARE_COPY]),
         Part::Sweep => sweep::run(run),
         Part::Overflow => overflow::run(run),
         Part::Replay => replay::run(run, with),
@@ -138,39 +135,5 @@ fn measure_part(run: &mut Run, part: Part, with: &replay::With) -> Result<()> {
         Part::Verify => verify::run(run),
         Part::Paging => paging::run(run),
         Part::Sizes => paging::run_sizes(run),
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use std::time::Duration;
-
-    use eyewall_bench::load::{Gets, Population, Sequences};
-    use eyewall_bench::store::Place;
-    use eyewall_bench::touch::Touch;
-
-    use super::{EYEWALL, FILES, Result, lmdb, memory};
-
-    #[test]
-    fn every_peer_gives_back_what_it_was_given() -> Result<()> {
-        let population = Population { objects: 300, value_bytes: 5_000 };
-        let gets = Gets {
-            sequences: Sequences::random(population, 2, 100, 1),
-            touch: Touch::Every,
-            duration: Duration::from_millis(1),
-        };
-        let memory = [memory::QUICK_CACHE, memory::MOKA, memory::FOYER];
-        let stored = [EYEWALL, FILES, lmdb::LMDB, lmdb::LMDB_WRITE_MAP, lmdb::LMDB_TO_READ];
-        for peer in memory.into_iter().chain(stored) {
-            let directory = tempfile::tempdir().expect("a directory");
-            let place = Place { directory: directory.path(), cap_bytes: 8 << 20, value_bytes: population.value_bytes };
-            let store = (peer.open)(&place)?;
-            assert_eq!(store.name(), peer.name);
-            store.fill(population)?;
-            store.complete(population)?;
-            store.check(population)?;
-            assert!(store.gets(&gets)?.operations > 0, "{}", peer.name);
-        }
-        Ok(())
     }
 }

@@ -1,0 +1,94 @@
+package Driver::Store::Databases;
+
+# Databases under a key. They evict nothing and hold bytes: what is structured goes through Storable.
+use v5.26;
+use warnings;
+use Fcntl qw(O_CREAT O_RDWR);
+use Storable qw(freeze thaw);
+
+our @STORES = (
+    {
+        # The concurrent data store: many readers or one writer, as processes that share a cache want it.
+        name => 'BerkeleyDB', modules => ['BerkeleyDB'], package => 'libberkeleydb-perl',
+        version => sub { "$_[0], Berkeley DB $BerkeleyDB::db_version" },
+        open => sub {
+            my ($request, $folder) = @_;
+            my $env = BerkeleyDB::Env->new(
+                -Home => $folder, -Cachesize => $request->{configuration}{bytes},
+                -Flags => BerkeleyDB::DB_CREATE() | BerkeleyDB::DB_INIT_CDB() | BerkeleyDB::DB_INIT_MPOOL(),
+            ) or die "its environment: $BerkeleyDB::Error\n";
+            my $db = BerkeleyDB::Hash->new(-Filename => 'entries.db', -Env => $env, -Flags => BerkeleyDB::DB_CREATE())
+                or die "its database: $BerkeleyDB::Error\n";
+            return serialised($request,
+                sub { $db->db_put($_[0], $_[1]) == 0 or die "put: $BerkeleyDB::Error\n" },
+                sub { my $value; return $db->db_get($_[0], $value) == 0 ? $value : undef });
+        },
+    },
+    {
+        # Without a lock, as it comes: for one process. Who shares it has to lock and to open it anew each time, as MLDBM::Sync does.
+        name => 'DB_File', modules => ['DB_File'], package => 'perl',
+        version => sub { "$_[0], Berkeley DB $DB_File::db_version" },
+        open => sub {
+            my ($request, $folder) = @_;
+            my $kind = DB_File::HASHINFO->new;
+            $kind->{cachesize} = $request->{configuration}{bytes};
+            my $db = tie my %entries, 'DB_File', "$folder/entries.db", O_CREAT | O_RDWR, 0640, $kind or die "open: $!\n";
+            return serialised($request,
+                sub { $db->put($_[0], $_[1]) == 0 or die "put: $!\n" },
+                sub { my $value; return $db->get($_[0], $value) == 0 ? $value : undef });
+        },
+    },
+    {
+        name => 'Hash::SharedMem', modules => ['Hash::SharedMem'], package => 'libhash-sharedmem-perl',
+        open => sub {
+            my ($request, $folder) = @_;
+            my $hash = Hash::SharedMem::shash_open("$folder/entries", 'rwc');
+            return serialised($request,
+                sub { Hash::SharedMem::shash_set($hash, $_[0], $_[1]) }, sub { Hash::SharedMem::shash_get($hash, $_[0]) });
+        },
+    },
+    {
+        # A transaction for each operation, nothing synced: what is lost with the power was a cache.
+        name => 'LMDB_File', modules => ['LMDB_File'], package => 'liblmdb-file-perl',
+        version => sub { "$_[0], " . (LMDB_File::MDB_VERSION_STRING() =~ /(\d+\.\d+\.\d+)/ ? "LMDB $1" : 'LMDB') },
+        open => sub {
+            my ($request, $folder) = @_;
+            my $env = LMDB::Env->new($folder, {
+                mapsize => 2 * $request->{configuration}{bytes}, mode => 0640,
+                flags => LMDB_File::MDB_NOSYNC() | LMDB_File::MDB_NOMETASYNC(),
+            });
+            my $set = sub {
+                my $transaction = $env->BeginTxn;
+                $transaction->OpenDB->put($_[0], $_[1]);
+                $transaction->commit;
+            };
+            my $get = sub {
+                my $transaction = $env->BeginTxn(LMDB_File::MDB_RDONLY());
+                return $transaction->OpenDB->get($_[0]);
+            };
+            return serialised($request, $set, $get);
+        },
+    },
+    {
+        # Its own form of SDBM_File, which takes values of any size. It locks and opens the files for each operation.
+        name => 'MLDBM::Sync', modules => ['MLDBM::Sync'], package => 'libmldbm-sync-perl',
+        open => sub {
+            my ($request, $folder) = @_;
+            require MLDBM;
+            MLDBM->import('MLDBM::Sync::SDBM_File', 'Storable');
+            tie my %entries, 'MLDBM::Sync', "$folder/entries", O_CREAT | O_RDWR, 0640 or die "open: $!\n";
+            return { set => sub { $entries{ $_[0] } = $_[1] }, get => sub { $entries{ $_[0] } } };
+        },
+    },
+);
+
+sub serialised {
+    my ($request, $set, $get) = @_;
+    return { set => $set, get => $get } if $request->{case}{values} eq 'binary';
+    return {
+        set => sub { $set->($_[0], freeze($_[1])) },
+        get => sub { my $frozen = $get->($_[0]); return defined $frozen ? thaw($frozen) : undef },
+    };
+}
+
+1;

@@ -1,0 +1,78 @@
+package Driver::Store::Memory;
+
+# Stores in memory: of System V, of another process, of this one.
+use v5.26;
+use warnings;
+use Driver::Store::Memcached;
+use Storable qw(freeze thaw);
+
+our @STORES = (
+    {
+        name => 'Cache::SharedMemoryCache', modules => ['Cache::SharedMemoryCache'], package => 'libcache-cache-perl libipc-sharelite-perl',
+        version => sub { "Cache::Cache $Cache::Cache::VERSION" },
+        open => \&shared_memory,
+    },
+    {
+        name => 'Cache::MemoryCache', modules => ['Cache::MemoryCache'], package => 'libcache-cache-perl',
+        version => sub { "Cache::Cache $Cache::Cache::VERSION" },
+        open => sub {
+            my $cache = Cache::MemoryCache->new({ namespace => 'modules' });
+            return { set => sub { $cache->set($_[0], $_[1]) }, get => sub { $cache->get($_[0]) } };
+        },
+    },
+    {
+        name => 'memcached (Cache::Memcached::Fast)', modules => ['Cache::Memcached::Fast'],
+        package => 'libcache-memcached-fast-perl', program => 'memcached',
+        version => sub { Driver::Store::Memcached::version() . ", Cache::Memcached::Fast $_[0]" },
+        open => sub {
+            my ($request, $folder) = @_;
+            my $server = Driver::Store::Memcached->start($folder, $request->{configuration}{bytes});
+            my $client = Cache::Memcached::Fast->new({ servers => [$server->{socket}], compress_threshold => -1 });
+            return {
+                set => sub { $client->set($_[0], $_[1]) or die "memcached refused a value\n" }, get => sub { $client->get($_[0]) },
+                server => $server,
+            };
+        },
+    },
+    {
+        name => 'hash (Perl)', kind => 'reference',
+        open => sub {
+            my %entries;
+            return { set => sub { $entries{ $_[0] } = $_[1] }, get => sub { $entries{ $_[0] } } };
+        },
+    },
+    {
+        # What serialising alone costs; bytes need none.
+        name => 'Storable (Perl)', kind => 'reference', modules => ['Storable'], package => 'perl', is_for_structured_only => 1,
+        open => sub {
+            my %entries;
+            return {
+                set => sub { $entries{ $_[0] } = freeze($_[1]) },
+                get => sub { my $frozen = $entries{ $_[0] }; return defined $frozen ? thaw($frozen) : undef },
+            };
+        },
+    },
+);
+
+# All users of Cache::SharedMemoryCache on a machine share one segment under a key that can't be chosen, and nobody removes it.
+# So that no other's data is touched and none of ours is left, its share gets a key of this process, and is removed at the end.
+sub shared_memory {
+    my ($request) = @_;
+    my $key = $$;
+    no warnings 'redefine';
+    *Cache::SharedMemoryBackend::_Instantiate_Share = sub { IPC::ShareLite->new(-key => $key, -create => 'yes', -destroy => 'no') };
+    my $cache = Cache::SharedMemoryCache->new({ namespace => 'modules' });
+    return {
+        set => sub { $cache->set($_[0], $_[1]) }, get => sub { $cache->get($_[0]) },
+        segment => bless({ key => $key }, 'Driver::Store::Memory::Segment'),
+    };
+}
+
+package Driver::Store::Memory::Segment {
+    sub DESTROY {
+        my ($self) = @_;
+        IPC::ShareLite->new(-key => $self->{key}, -create => 'no', -destroy => 'yes');
+    }
+}
+
+1;

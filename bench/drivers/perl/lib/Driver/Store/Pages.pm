@@ -1,0 +1,41 @@
+package Driver::Store::Pages;
+
+# Stores in one mapped file of pages of a fixed size.
+use v5.26;
+use warnings;
+
+our @STORES = (
+    {
+        name => 'Cache::FastMmap', modules => ['Cache::FastMmap'], package => 'libcache-fastmmap-perl', is_capped => 1,
+        open => sub {
+            my ($request, $folder) = @_;
+            my $configuration = $request->{configuration};
+            my $cache = Cache::FastMmap->new(
+                share_file => "$folder/share", init_file => 1, unlink_on_exit => 1,
+                num_pages => $configuration->{pages}, page_size => $configuration->{page_bytes},
+                expire_time => $configuration->{expiry_seconds} // 0,
+                # Bytes as they are; all else by its default, Storable.
+                serializer => $request->{case}{values} eq 'binary' ? '' : 'storable',
+            );
+            return { set => sub { $cache->set($_[0], $_[1]) }, get => sub { $cache->get($_[0]) } };
+        },
+    },
+    {
+        name => 'Cache::Mmap', modules => ['Cache::Mmap'], package => 'libcache-mmap-perl', is_capped => 1,
+        open => sub {
+            my ($request, $folder) = @_;
+            my $configuration = $request->{configuration};
+            my $cache = Cache::Mmap->new("$folder/share", {
+                buckets => $configuration->{pages}, bucketsize => $configuration->{page_bytes}, pagesize => 4096,
+                strings => $request->{case}{values} eq 'binary' ? 1 : 0, expiry => $configuration->{expiry_seconds} // 0,
+            });
+            return { set => sub { $cache->write($_[0], $_[1]) }, get => sub { scalar $cache->read($_[0]) } };
+        },
+    },
+    {
+        name => 'IPC::MM',
+        absent => "it wants the library OSSP mm, which distributions don't carry any more; there is nothing to install",
+    },
+);
+
+1;

@@ -1,0 +1,51 @@
+package Driver::Stores;
+
+# The stores of Perl: what each is called, where it is had from, which configurations it has, and how it is opened.
+# `open` is given the request and an empty folder, and gives back closures: `set` of a key and a value, `get` of a key, which is
+# undef for a miss. What they hold is let go with them.
+use v5.26;
+use warnings;
+use Driver::Store::Databases;
+use Driver::Store::Files;
+use Driver::Store::Memory;
+use Driver::Store::Pages;
+
+my @STORES = (@Driver::Store::Pages::STORES, @Driver::Store::Files::STORES, @Driver::Store::Databases::STORES,
+    @Driver::Store::Memory::STORES);
+
+sub all { return @STORES }
+
+sub named {
+    my ($name) = @_;
+    my ($store) = grep { $_->{name} eq $name } @STORES;
+    return $store;
+}
+
+# Why a store can't be had here, and what to do; undef if it can.
+sub absent {
+    my ($store) = @_;
+    return $store->{absent} if defined $store->{absent};
+    for my $module (@{ $store->{modules} // [] }) {
+        return "$module is missing (apt install $store->{package})" unless eval "require $module; 1";
+    }
+    my $program = $store->{program};
+    return undef if !defined $program || grep { -x "$_/$program" } split(/:/, $ENV{PATH} // ''), '/usr/sbin';
+    return "the program $program is missing (apt install $program; no service of it is wanted)";
+}
+
+sub version {
+    my ($store) = @_;
+    return "Perl $^V" unless $store->{modules};
+    my $module = $store->{modules}[0];
+    return $store->{version}->($module->VERSION) if $store->{version};
+    return $module->VERSION;
+}
+
+# Whether a store can be measured in the request's case. Without a cap it can where all fits, and only there.
+sub fits {
+    my ($store, $request) = @_;
+    return 0 if $store->{is_for_structured_only} && $request->{case}{values} ne 'structured';
+    return $store->{is_capped} || $request->{configuration}{is_roomy};
+}
+
+1;

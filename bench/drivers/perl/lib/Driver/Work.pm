@@ -1,0 +1,78 @@
+package Driver::Work;
+
+# What is done with a store, and how long it takes.
+use v5.26;
+use warnings;
+use Time::HiRes qw(clock_gettime CLOCK_MONOTONIC);
+use Driver::Values;
+
+use constant CHECKED => 64;
+
+# The figures of one repetition, by measure. Dies if the store gives what it wasn't given.
+sub figures {
+    my ($opened, $data, $request) = @_;
+    my ($keys, $values, $limit) = ($data->keys, $data->values, $request->{settings}{seconds});
+    my ($set, $get) = @$opened{qw(set get)};
+    my %figures;
+
+    my ($stored, $seconds) = timed($request->{settings}{keys}, $limit, sub {
+        my ($from, $to) = @_;
+        $set->($keys->[$_], $values->[$_ & 255]) for $from .. $to - 1;
+    });
+    @figures{qw(set stored)} = ($stored / $seconds, $stored);
+
+    my ($sequence, $hits) = ($data->gets($stored), 0);
+    (my $done, $seconds) = timed(scalar @$sequence, $limit, sub {
+        my ($from, $to) = @_;
+        for (@$sequence[$from .. $to - 1]) { $hits++ if defined $get->($keys->[$_]) }
+    });
+    @figures{qw(get get_hits)} = ($done / $seconds, 100 * $hits / $done);
+    check($get, $keys, $values, $sequence, $stored);
+
+    ($sequence, $hits, my $gets) = ($data->mix($stored), 0, 0);
+    ($done, $seconds) = timed(scalar @$sequence, $limit, sub {
+        my ($from, $to) = @_;
+        for (@$sequence[$from .. $to - 1]) {
+            if ($_ < 0) {
+                my $index = -1 - $_;
+                $set->($keys->[$index], $values->[$index & 255]);
+                next;
+            }
+            $gets++;
+            $hits++ if defined $get->($keys->[$_]);
+        }
+    });
+    $figures{mix} = $done / $seconds;
+    $figures{mix_hits} = 100 * $hits / $gets if $gets;
+    return \%figures;
+}
+
+# Does `count` operations by `work`, until they are done or the time is up; how many were done, and the seconds that they took.
+# The clock is looked at between blocks, which grow while they are short.
+sub timed {
+    my ($count, $limit, $work) = @_;
+    my ($done, $block) = (0, 1);
+    my $start = clock_gettime(CLOCK_MONOTONIC);
+    my $now = $start;
+    while ($done < $count && $now - $start < $limit) {
+        my ($from, $before) = ($done, $now);
+        $done = $from + $block < $count ? $from + $block : $count;
+        $work->($from, $done);
+        $now = clock_gettime(CLOCK_MONOTONIC);
+        $block *= 2 if $now - $before < $limit / 50;
+    }
+    return ($done, $now - $start);
+}
+
+sub check {
+    my ($get, $keys, $values, $sequence, $stored) = @_;
+    for my $index (@$sequence[0 .. (@$sequence < CHECKED ? @$sequence : CHECKED) - 1]) {
+        my $found = $get->($keys->[$index]);
+        next if !defined $found;
+        die "it has a value for a key that was never stored\n" if $index >= $stored;
+        my $expected = Driver::Values::text_of($values->[$index & 255]);
+        die "it gave another value than the one that was stored\n" if Driver::Values::text_of($found) ne $expected;
+    }
+}
+
+1;

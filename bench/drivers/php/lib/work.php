@@ -1,0 +1,78 @@
+<?php
+// What is done with a store, and how long it takes.
+declare(strict_types=1);
+
+const CHECKED = 64;
+
+/** The figures of one repetition, by measure. */
+function figures(Store $store, Values $data, array $request): array
+{
+    ['keys' => $count, 'seconds' => $limit] = $request['settings'];
+    [$keys, $values] = [$data->keys(), $data->values()];
+
+    [$stored, $seconds] = timed($count, $limit, function (int $from, int $to) use ($store, $keys, $values) {
+        for ($index = $from; $index < $to; $index++) {
+            $store->set($keys[$index], $values[$index & 255]);
+        }
+    });
+    $figures = ['set' => $stored / $seconds, 'stored' => $stored];
+
+    [$sequence, $hits] = [$data->gets($stored), 0];
+    [$done, $seconds] = timed(count($sequence), $limit, function (int $from, int $to) use ($store, $keys, $sequence, &$hits) {
+        for ($at = $from; $at < $to; $at++) {
+            if ($store->get($keys[$sequence[$at]]) !== null) {
+                $hits++;
+            }
+        }
+    });
+    $figures += ['get' => $done / $seconds, 'get_hits' => 100 * $hits / $done];
+    check($store, $keys, $values, $sequence, $stored);
+
+    [$sequence, $hits, $gets] = [$data->mix($stored), 0, 0];
+    [$done, $seconds] = timed(count($sequence), $limit, function (int $from, int $to) use ($store, $keys, $values, $sequence, &$hits, &$gets) {
+        for ($at = $from; $at < $to; $at++) {
+            $index = $sequence[$at];
+            if ($index < 0) {
+                $store->set($keys[-1 - $index], $values[(-1 - $index) & 255]);
+                continue;
+            }
+            $gets++;
+            if ($store->get($keys[$index]) !== null) {
+                $hits++;
+            }
+        }
+    });
+    return $figures + ['mix' => $done / $seconds] + ($gets > 0 ? ['mix_hits' => 100 * $hits / $gets] : []);
+}
+
+/**
+ * Does `count` operations by `work`, until they are done or the time is up; how many were done, and the seconds that they took.
+ * The clock is looked at between blocks, which grow while they are short.
+ */
+function timed(int $count, float $limit, callable $work): array
+{
+    [$done, $block] = [0, 1];
+    $start = $now = hrtime(true);
+    while ($done < $count && $now - $start < $limit * 1e9) {
+        [$from, $before] = [$done, $now];
+        $done = min($from + $block, $count);
+        $work($from, $done);
+        $now = hrtime(true);
+        if ($now - $before < $limit * 1e9 / 50) {
+            $block *= 2;
+        }
+    }
+    return [$done, ($now - $start) / 1e9];
+}
+
+function check(Store $store, array $keys, array $values, array $sequence, int $stored): void
+{
+    foreach (array_slice($sequence, 0, CHECKED) as $index) {
+        $found = $store->get($keys[$index]);
+        if ($found === null) {
+            continue;
+        }
+        $index < $stored || throw new RuntimeException('it has a value for a key that was never stored');
+        $found === $values[$index & 255] || throw new RuntimeException('it gave another value than the one that was stored');
+    }
+}

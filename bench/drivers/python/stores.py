@@ -1,0 +1,125 @@
+"""The stores of Python: what each is called, where it is had from, which configurations it has, and how it is opened."""
+import importlib
+import importlib.metadata
+import importlib.util
+import pickle
+import sys
+
+
+class Opened:
+    """A store that is open: `set(key, value)`, `get(key)`, which is None for a miss, and `close()`."""
+
+    def __init__(self, set_, get, close=lambda: None):
+        self.set, self.get, self.close = set_, get, close
+
+
+class Store:
+    """A store that may be had. A capped one has every configuration, any other the one where all fits."""
+
+    def __init__(self, name, open_, module=None, package=None, kind="other", is_capped=False, is_for_structured_only=False):
+        self.name, self.open, self.module, self.package, self.kind = name, open_, module, package, kind
+        self.is_capped, self.is_for_structured_only = is_capped, is_for_structured_only
+
+    def absent(self):
+        """Why it can't be had here, and what to do; None if it can."""
+        if self.module is None or importlib.util.find_spec(self.module):
+            return None
+        return f"the module {self.module} is missing for {sys.executable} (apt install {self.package})"
+
+    def listed(self):
+        absent = self.absent()
+        return {"store": self.name, "absent": absent} if absent else {
+            "store": self.name, "kind": self.kind, "version": self.version()}
+
+    def version(self):
+        if self.module is None:
+            return f"Python {sys.version.split()[0]}"
+        module = importlib.import_module(self.module)
+        version = getattr(module, "__version__", None) or importlib.metadata.version(self.module)
+        return f"{version}, LMDB {'.'.join(map(str, module.version()))}" if self.module == "lmdb" else version
+
+    def fits(self, request):
+        if self.is_for_structured_only and request["case"]["values"] != "structured":
+            return False
+        return self.is_capped or request["configuration"].get("is_roomy", False)
+
+
+def named(name):
+    return next(store for store in ALL if store.name == name)
+
+
+def _open_lmdb(request, folder):
+    """A transaction for each operation, nothing synced: what is lost with the power was a cache."""
+    import lmdb
+    environment = lmdb.open(str(folder), map_size=2 * request["configuration"]["bytes"], sync=False, metasync=False)
+
+    def put(key, value):
+        with environment.begin(write=True) as transaction:
+            transaction.put(key.encode(), value)
+
+    def get(key):
+        with environment.begin() as transaction:
+            return transaction.get(key.encode())
+
+    if request["case"]["values"] == "binary":
+        return Opened(put, get, environment.close)
+
+    def thawed(key):
+        pickled = get(key)
+        return None if pickled is None else pickle.loads(pickled)
+
+    return Opened(lambda key, value: put(key, pickle.dumps(value, pickle.HIGHEST_PROTOCOL)), thawed, environment.close)
+
+
+def _open_diskcache(request, folder):
+    import diskcache
+    cache = diskcache.Cache(str(folder), size_limit=request["configuration"]["bytes"])
+    expiry = request["configuration"].get("expiry_seconds")
+    return Opened(lambda key, value: cache.set(key, value, expire=expiry), cache.get, cache.close)
+
+
+def _django(backend):
+    """One of Django's caches. Their cap is a number of entries: as many as the bytes of the configuration hold of the mean value."""
+
+    def opened(request, folder):
+        from django.conf import settings
+        if not settings.configured:
+            settings.configure()
+        configuration = request["configuration"]
+        mean = request["settings"]["binary_bytes"][request["case"]["size"]]
+        options = {"MAX_ENTRIES": configuration["bytes"] // mean}
+        name, path = backend.rsplit(".", 1)
+        cache = getattr(importlib.import_module(f"django.core.cache.backends.{name}"), path)(
+            str(folder), {"TIMEOUT": configuration.get("expiry_seconds"), "OPTIONS": options})
+        return Opened(cache.set, cache.get)
+
+    return opened
+
+
+def _open_dict(_request, _folder):
+    entries = {}
+    return Opened(entries.__setitem__, entries.get)
+
+
+def _open_pickle(_request, _folder):
+    """What serialising alone costs; bytes need none."""
+    entries = {}
+
+    def put(key, value):
+        entries[key] = pickle.dumps(value, pickle.HIGHEST_PROTOCOL)
+
+    def get(key):
+        pickled = entries.get(key)
+        return None if pickled is None else pickle.loads(pickled)
+
+    return Opened(put, get)
+
+
+ALL = (
+    Store("lmdb (Python)", _open_lmdb, "lmdb", "python3-lmdb"),
+    Store("diskcache", _open_diskcache, "diskcache", "python3-diskcache", is_capped=True),
+    Store("Django files", _django("filebased.FileBasedCache"), "django", "python3-django", is_capped=True),
+    Store("Django locmem", _django("locmem.LocMemCache"), "django", "python3-django", is_capped=True),
+    Store("dict (Python)", _open_dict, kind="reference"),
+    Store("pickle (Python)", _open_pickle, kind="reference", is_for_structured_only=True),
+)

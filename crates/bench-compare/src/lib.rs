@@ -1,0 +1,101 @@
+//! Adapters of stores with heavy dependencies, so that nobody who uses the engine builds them.
+//!
+//! The cheap ones are in `eyewall_bench::store`; [`ALL`] has those, too. [`HYBRID`], [`REDB`], [`ROCKSDB`] (with
+//! [`ROCKSDB_FIFO`]) and [`SQLITE`] take minutes to build, and are features that are off unless asked for: `foyer-hybrid`,
+//! `redb`, `rocksdb`, `sqlite`; `all-stores` has them all. Without its feature, a store is there and says that it is absent.
+//!
+//! ```sh
+//! export ROCKSDB_LIB_DIR=/usr/lib/x86_64-linux-gnu    # else RocksDB itself is built, which takes far longer than all else
+//! cargo test -p eyewall-bench-compare --features all-stores
+//! ```
+//!
+//! `rocksdb` wants libclang and, with `ROCKSDB_LIB_DIR`, RocksDB's library: Debian's `libclang-dev` and `librocksdb-dev`.
+//!
+//! How each store is set up, and why, stands in `bench/BIAS.md`. Unsafe code is one call: heed's `open`.
+
+#![deny(unsafe_code)]
+
+#[cfg(feature = "foyer-hybrid")]
+mod hybrid;
+mod lmdb;
+mod memory;
+#[cfg(feature = "redb")]
+mod redb;
+#[cfg(feature = "rocksdb")]
+mod rocksdb;
+#[cfg(feature = "sqlite")]
+mod sqlite;
+mod version;
+
+use eyewall_bench::store::{self, Peer};
+
+#[cfg(feature = "foyer-hybrid")]
+pub use self::hybrid::HYBRID;
+pub use self::lmdb::{LMDB, LMDB_TO_READ, LMDB_WRITE_MAP};
+pub use self::memory::{FOYER, MOKA, QUICK_CACHE};
+#[cfg(feature = "redb")]
+pub use self::redb::REDB;
+#[cfg(feature = "rocksdb")]
+pub use self::rocksdb::{ROCKSDB, ROCKSDB_FIFO};
+#[cfg(feature = "sqlite")]
+pub use self::sqlite::SQLITE;
+
+/// A store whose feature was not asked for.
+#[cfg(not(all(feature = "foyer-hybrid", feature = "redb", feature = "rocksdb", feature = "sqlite")))]
+macro_rules! left_out {
+    ($name:literal, $feature:literal) => {{
+        const WHY: &str =
+            concat!("this program was built without it (cargo build -p eyewall-bench-compare --features ", $feature, ")");
+        Peer {
+            name: $name,
+            kind: eyewall_bench::store::Kind::Other,
+            look: || Err(eyewall_bench::store::Absent(WHY.to_owned())),
+            open: |_| Err(eyewall_bench::error::Error::Store { store: $name, what: WHY.to_owned() }),
+        }
+    }};
+}
+
+/// foyer's cache in memory and on a disk; left out here.
+#[cfg(not(feature = "foyer-hybrid"))]
+pub const HYBRID: Peer = left_out!("foyer, hybrid", "foyer-hybrid");
+
+/// redb; left out here.
+#[cfg(not(feature = "redb"))]
+pub const REDB: Peer = left_out!("redb", "redb");
+
+/// RocksDB; left out here.
+#[cfg(not(feature = "rocksdb"))]
+pub const ROCKSDB: Peer = left_out!("RocksDB", "rocksdb");
+
+/// RocksDB that evicts; left out here.
+#[cfg(not(feature = "rocksdb"))]
+pub const ROCKSDB_FIFO: Peer = left_out!("RocksDB, FIFO", "rocksdb");
+
+/// SQLite; left out here.
+#[cfg(not(feature = "sqlite"))]
+pub const SQLITE: Peer = left_out!("SQLite", "sqlite");
+
+/// Every store of ours and of others that can be opened by name; each name once.
+pub const ALL: [Peer; 18] = {
+    let [eyewall, copied, tier, tier_copied, files, memcached, redis, bare_copy] = store::PEERS;
+    [
+        eyewall,
+        copied,
+        tier,
+        tier_copied,
+        files,
+        QUICK_CACHE,
+        MOKA,
+        FOYER,
+        HYBRID,
+        LMDB,
+        LMDB_WRITE_MAP,
+        REDB,
+        ROCKSDB,
+        ROCKSDB_FIFO,
+        SQLITE,
+        memcached,
+        redis,
+        bare_copy,
+    ]
+};

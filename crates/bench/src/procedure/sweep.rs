@@ -1,0 +1,144 @@
+//! Distinct objects put into a store that is far too small for all of them, batch by batch.
+
+use serde::Deserialize;
+
+use super::{Procedure, each_anew};
+use crate::contender::Contender;
+use crate::error::Result;
+use crate::looks::{self, Look};
+use crate::random::Random;
+use crate::store::footprint;
+use crate::suite::cell::{Cell, Room};
+use crate::suite::size::Bytes;
+use crate::suite::value::Case;
+
+use std::time::Duration;
+
+/// Points of a footprint's line.
+const POINTS: usize = 200;
+
+/// Between two looks at a footprint.
+const PAUSE: Duration = Duration::from_millis(1);
+
+/// How fast stores evict: a new store for each repetition.
+pub(super) struct Sweep;
+
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Settings {
+    cap: Bytes,
+    smallest: Bytes,
+    largest: Bytes,
+    objects: usize,
+    batch: usize,
+}
+
+impl Procedure for Sweep {
+    fn measure(&self, cell: &mut Cell<'_>) -> Result<()> {
+        let settings: Settings = cell.settings()?;
+        let sizes = sizes(&settings, cell.seed());
+        let (case, room) = (cell.case().clone(), settings.room());
+        each_anew(cell, room, |cell, entrant, repetition| {
+            let name = entrant.store.name();
+            let batches = entrant.store.sweep(&sizes, settings.batch)?;
+            let seconds: f64 = batches.iter().sum();
+            for (number, seconds) in batches.iter().enumerate() {
+                let rate = settings.batch as f64 / seconds;
+                cell.sample_along(&case, name, "batch_rate", repetition, rate, Some((number + 1) as f64))?;
+            }
+            cell.sample(&case, name, "rate", repetition, sizes.len() as f64 / seconds)?;
+            let mut sorted = batches;
+            sorted.sort_by(f64::total_cmp);
+            let p95 = sorted[(sorted.len() * 95).div_ceil(100) - 1];
+            cell.sample(&case, name, "unsteadiness", repetition, p95 / sorted[sorted.len() / 2])
+        })
+    }
+}
+
+impl Settings {
+    fn room(&self) -> Room {
+        let value_bytes = usize::midpoint(self.smallest.0 as usize, self.largest.0 as usize);
+        Room { cap_bytes: self.cap.0, value_bytes, tier_bytes: 0 }
+    }
+}
+
+/// Uniformly distributed.
+fn sizes(settings: &Settings, seed: u64) -> Vec<usize> {
+    let mut random = Random::new(seed);
+    (0..settings.objects).map(|_| random.between(settings.smallest.0, settings.largest.0) as usize).collect()
+}
+
+/// Whether a cap holds: as a sweep, with the footprint looked at.
+pub(super) struct Overflow;
+
+impl Procedure for Overflow {
+    fn measure(&self, cell: &mut Cell<'_>) -> Result<()> {
+        let settings: Settings = cell.settings()?;
+        let sizes = sizes(&settings, cell.seed());
+        let (case, room) = (cell.case().clone(), settings.room());
+        each_anew(cell, room, |cell, entrant, repetition| {
+            let seconds: f64 = entrant.store.sweep(&sizes, settings.batch)?.iter().sum();
+            let bytes: usize = sizes.iter().sum();
+            cell.sample(&case, entrant.store.name(), "rate", repetition, bytes as f64 / seconds)
+        })?;
+        // Apart, since to look at many files takes time from who writes them.
+        each_anew(cell, room, |cell, entrant, repetition| {
+            let store: &dyn Contender = entrant.store.as_ref();
+            let (_, looks) = looks::while_looking(store, PAUSE, || store.sweep(&sizes, settings.batch))?;
+            record_looks(cell, &case, store.name(), repetition, &looks, settings.cap)
+        })
+    }
+}
+
+fn record_looks(
+    cell: &mut Cell<'_>,
+    case: &Case,
+    store: &str,
+    repetition: usize,
+    looks: &[Look],
+    cap: Bytes,
+) -> Result<()> {
+    let Some(most) = looks.iter().map(|look| look.bytes).max() else {
+        cell.note(format!("{store}: nobody can tell its footprint"));
+        return Ok(());
+    };
+    cell.sample(case, store, "of_cap", repetition, 100.0 * most as f64 / cap.0 as f64)?;
+    if repetition == 1 {
+        for Look { seconds, bytes } in looks::thinned(looks, POINTS) {
+            cell.sample_along(case, store, "footprint", repetition, bytes as f64, Some(seconds))?;
+        }
+    }
+    Ok(())
+}
+
+/// What remembered misses leave: many keys with next to no value.
+pub(super) struct Misses;
+
+/// Bytes that say that there is nothing.
+const MARK_BYTES: usize = 8;
+
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct MissesSettings {
+    cap: Bytes,
+    keys: usize,
+}
+
+impl Procedure for Misses {
+    fn measure(&self, cell: &mut Cell<'_>) -> Result<()> {
+        let settings: MissesSettings = cell.settings()?;
+        let room = Room { cap_bytes: settings.cap.0, value_bytes: MARK_BYTES, tier_bytes: 0 };
+        let marks = vec![MARK_BYTES; settings.keys];
+        let case = cell.case().clone();
+        each_anew(cell, room, |cell, entrant, repetition| {
+            let name = entrant.store.name();
+            let seconds: f64 = entrant.store.sweep(&marks, marks.len())?.iter().sum();
+            cell.sample(&case, name, "time", repetition, seconds)?;
+            cell.sample(&case, name, "inodes", repetition, footprint::below(entrant.path())?.inodes as f64)?;
+            match entrant.store.footprint_bytes()? {
+                Some(bytes) => cell.sample(&case, name, "footprint", repetition, bytes as f64),
+                None => Ok(()),
+            }
+        })
+    }
+}

@@ -1,0 +1,167 @@
+//! The program `eyewall-bench`, but for the stores that it has.
+
+use std::io::{IsTerminal as _, Write as _, stdout};
+use std::path::PathBuf;
+use std::process::{Command, ExitCode};
+
+use clap::{Args, Parser, Subcommand};
+
+use crate::child;
+use crate::error::{Error, Result};
+use crate::machine;
+use crate::store::Peer;
+use crate::suite::compare;
+use crate::suite::definition::{self, Definition, Scale};
+use crate::suite::interrupt::Interrupt;
+use crate::suite::{Ended, Session, Setting};
+
+/// Measures caches, and writes what it finds to a record that the explorer shows.
+#[derive(Debug, Parser)]
+#[command(name = "eyewall-bench", version)]
+struct Arguments {
+    #[command(subcommand)]
+    task: Task,
+}
+
+#[derive(Debug, Subcommand)]
+enum Task {
+    /// Measure workloads, all of them unless some are named
+    Run(Run),
+    /// Name the workloads and what they measure
+    List {
+        #[command(flatten)]
+        definitions: Definitions,
+    },
+    /// Say what changed between two records beyond their noise
+    Compare {
+        /// A record's directory
+        old: PathBuf,
+        /// Another's
+        new: PathBuf,
+        /// Changes of fewer percent are none
+        #[arg(long, default_value_t = 3.0, value_name = "PERCENT")]
+        least: f64,
+    },
+    /// What the program starts itself with
+    #[command(hide = true)]
+    Child {
+        #[command(subcommand)]
+        task: child::Task,
+    },
+}
+
+#[derive(Debug, Args)]
+struct Definitions {
+    /// Where the definitions of the workloads are
+    #[arg(long, default_value = "bench/workloads", value_name = "DIR")]
+    workloads: PathBuf,
+}
+
+#[derive(Debug, Args)]
+struct Run {
+    /// The workloads
+    names: Vec<String>,
+    #[command(flatten)]
+    definitions: Definitions,
+    /// A first look, in under ten minutes; its figures are too short to be quoted
+    #[arg(long)]
+    quick: bool,
+    /// The record's directory [default: target/bench/DATE-MACHINE]
+    #[arg(long, value_name = "DIR")]
+    out: Option<PathBuf>,
+    /// Go on with a run that was interrupted: its record's directory
+    #[arg(long, value_name = "DIR", conflicts_with = "out")]
+    resume: Option<PathBuf>,
+    /// A directory on the disk [default: beside this program]
+    #[arg(long, value_name = "DIR")]
+    disk_dir: Option<PathBuf>,
+    /// A directory in shared memory
+    #[arg(long, default_value = "/dev/shm", value_name = "DIR")]
+    shm_dir: PathBuf,
+}
+
+/// Does what the command line says, with these stores. 0: done; 1: it failed; 130: interrupted, what was measured is there.
+pub fn main(peers: &[Peer]) -> ExitCode {
+    let done = match Arguments::parse().task {
+        Task::Run(run) => self::run(run, peers),
+        Task::List { definitions } => list(&definitions),
+        Task::Compare { old, new, least } => compare::compare(&old, &new, least).and_then(|found| print(&found.text())),
+        Task::Child { task } => child::run(&task),
+    };
+    match done {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(Error::Interrupted) => ExitCode::from(130),
+        Err(failure) => {
+            eprintln!("eyewall-bench: {failure}");
+            ExitCode::FAILURE
+        }
+    }
+}
+
+fn run(run: Run, peers: &[Peer]) -> Result<()> {
+    let scale = if run.quick { Scale::Quick } else { Scale::Whole };
+    let definitions = definition::read_all(&run.definitions.workloads, &run.names, scale)?;
+    let interrupt = Interrupt::listen()?;
+    let resume = run.resume.is_some();
+    let disk = match run.disk_dir {
+        Some(disk) => disk,
+        None => beside_program()?,
+    };
+    let folder = match run.resume.or(run.out) {
+        Some(folder) => folder,
+        None => usual_folder(&disk, &run.shm_dir, scale)?,
+    };
+    let setting = Setting { scale, folder, resume, disk, shm: run.shm_dir, commit: commit() };
+    let mut session = Session::begin(definitions, peers, setting, interrupt)?;
+    let ended = session.run()?;
+    let folder = session.folder().display();
+    println!("{folder}");
+    if ended == Ended::Interrupted {
+        eprintln!("eyewall-bench: interrupted; what was measured is kept, --resume {folder} goes on");
+        return Err(Error::Interrupted);
+    }
+    if stdout().is_terminal() {
+        eprintln!("look at it: make explorer");
+    }
+    Ok(())
+}
+
+fn list(definitions: &Definitions) -> Result<()> {
+    let line = |one: &Definition| {
+        let (stores, minutes) = (one.stores.len(), one.minutes.at(Scale::Whole));
+        format!("{:<16} {} ({stores} stores, {minutes} min)\n", one.name, one.title)
+    };
+    let text: String = definition::read_all(&definitions.workloads, &[], Scale::Whole)?.iter().map(line).collect();
+    print(&text)
+}
+
+fn print(text: &str) -> Result<()> {
+    stdout().write_all(text.as_bytes()).map_err(Error::io("print"))
+}
+
+/// A directory that is no record yet, named by day, machine and scale.
+fn usual_folder(disk: &std::path::Path, shm: &std::path::Path, scale: Scale) -> Result<PathBuf> {
+    let kind = machine::Machine::look(disk, shm)?.kind();
+    let quick = if scale == Scale::Quick { "-quick" } else { "" };
+    let stem = format!("suite-{}-{kind}{quick}", machine::today());
+    let below = PathBuf::from("target/bench");
+    let named = |number: usize| below.join(if number == 1 { stem.clone() } else { format!("{stem}-{number}") });
+    let free = (1..1_000).map(named).find(|folder| !folder.exists());
+    free.ok_or_else(|| Error::Invalid("no name is free for a record".to_owned()))
+}
+
+fn beside_program() -> Result<PathBuf> {
+    let program = std::env::current_exe().map_err(Error::io("find this program"))?;
+    Ok(program.parent().map_or_else(|| PathBuf::from("."), std::path::Path::to_owned))
+}
+
+/// The commit of the sources in the current directory, with `+changes` if they differ from it; where git knows it.
+fn commit() -> Option<String> {
+    let git = |arguments: &[&str]| {
+        let output = Command::new("git").args(arguments).output().ok()?;
+        output.status.success().then(|| String::from_utf8_lossy(&output.stdout).trim().to_owned())
+    };
+    let commit = git(&["rev-parse", "--short", "HEAD"])?;
+    let changes = git(&["status", "--porcelain", "--untracked-files=no"])?;
+    Some(if changes.is_empty() { commit } else { format!("{commit}+changes") })
+}

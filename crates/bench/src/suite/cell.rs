@@ -1,0 +1,400 @@
+//! A cell: the part of a workload that is measured at once, with all of its stores taking turns.
+//!
+//! A procedure goes through some of the workload's parameters with the stores open; each choice of the others is a cell.
+
+use std::path::{Path, PathBuf};
+
+use hdrhistogram::Histogram;
+use serde::de::DeserializeOwned;
+use tempfile::TempDir;
+
+use super::definition::{Definition, Scale};
+use super::driver::{Answer, Driver, Measure, Places, Request};
+use super::interrupt::Interrupt;
+use super::progress::Progress;
+use super::recorder::{Distribution, Sample};
+use super::scratch::Scratch;
+use super::value::{self, Case, Value};
+use crate::contender::Contender;
+use crate::error::{Error, Result};
+use crate::load::Population;
+use crate::run::Storage;
+use crate::store::{Files, Peer, Place};
+
+/// Who takes part.
+#[derive(Debug, Clone)]
+pub enum Contestant<'a> {
+    /// A store of this program.
+    Peer(&'a Peer),
+    /// A store of a driver's.
+    Driven(&'a str, &'a Driver),
+}
+
+impl Contestant<'_> {
+    /// The store's name in records.
+    pub fn name(&self) -> &str {
+        match self {
+            Self::Peer(peer) => peer.name,
+            Self::Driven(name, _) => name,
+        }
+    }
+}
+
+/// What a cell is measured with.
+#[derive(Debug, Clone, Copy)]
+pub struct Bench<'a> {
+    /// Whole or quick.
+    pub scale: Scale,
+    /// Where stores lie.
+    pub scratch: &'a Scratch,
+    /// Whether the run is to end.
+    pub interrupt: &'a Interrupt,
+    /// What a person sees.
+    pub progress: &'a Progress,
+}
+
+/// What was found in a cell.
+#[derive(Debug, Default)]
+pub struct Found {
+    /// Figures.
+    pub samples: Vec<Sample>,
+    /// Latencies.
+    pub distributions: Vec<Distribution>,
+    /// What a reader has to know.
+    pub notes: Vec<String>,
+}
+
+/// A cell under measurement.
+#[derive(Debug)]
+pub struct Cell<'a> {
+    definition: &'a Definition,
+    case: Case,
+    contestants: Vec<Contestant<'a>>,
+    bench: Bench<'a>,
+    found: Found,
+}
+
+/// A store in a scratch directory of its own, which goes with it or, full of files on a disk, at the end of the run.
+pub struct Entrant {
+    /// The store.
+    pub store: Box<dyn Contender>,
+    path: PathBuf,
+    _directory: Option<TempDir>,
+}
+
+impl Entrant {
+    /// Where its files lie.
+    pub fn path(&self) -> &Path {
+        &self.path
+    }
+}
+
+/// What a store is given.
+#[derive(Debug, Clone, Copy)]
+pub struct Room {
+    /// Bytes that it may hold.
+    pub cap_bytes: u64,
+    /// Bytes of a typical value.
+    pub value_bytes: usize,
+    /// Bytes of memory before its files, where it has such.
+    pub tier_bytes: u64,
+}
+
+impl Room {
+    /// Room for a whole population.
+    pub fn for_all(peer: &Peer, population: Population) -> Self {
+        let is_files = peer.name == Files::NAME;
+        let cap_bytes = if is_files { population.cap_in_blocks() } else { population.cap_bytes() };
+        Self { cap_bytes, value_bytes: population.value_bytes, tier_bytes: 0 }
+    }
+}
+
+impl<'a> Cell<'a> {
+    /// A cell in which nothing was measured yet.
+    pub fn new(definition: &'a Definition, case: Case, contestants: Vec<Contestant<'a>>, bench: Bench<'a>) -> Self {
+        Self { definition, case, contestants, bench, found: Found::default() }
+    }
+
+    /// What was found.
+    pub fn into_found(self) -> Found {
+        self.found
+    }
+
+    /// What all of the cell's cases have.
+    pub fn case(&self) -> &Case {
+        &self.case
+    }
+
+    /// The cell's cases, along these parameters of the workload.
+    pub fn cases(&self, within: &[&str]) -> Vec<Case> {
+        value::cases(&self.case, within.iter().map(|name| (*name, self.definition.values(name))))
+    }
+
+    /// The values of a parameter.
+    pub fn values(&self, parameter: &str) -> &'a [Value] {
+        self.definition.values(parameter)
+    }
+
+    /// The procedure's settings.
+    pub fn settings<T: DeserializeOwned>(&self) -> Result<T> {
+        self.definition.settings()
+    }
+
+    /// Who takes part, in the order of their turns.
+    pub fn contestants(&self) -> Vec<Contestant<'a>> {
+        self.contestants.clone()
+    }
+
+    /// The stores of this program that take part.
+    pub fn peers(&self) -> Vec<&'a Peer> {
+        let as_peer = |contestant: &Contestant<'a>| match contestant {
+            Contestant::Peer(peer) => Some(*peer),
+            Contestant::Driven(..) => None,
+        };
+        self.contestants.iter().filter_map(as_peer).collect()
+    }
+
+    /// Repetitions behind each median.
+    pub fn repetitions(&self) -> usize {
+        self.definition.repetitions.at(self.bench.scale)
+    }
+
+    /// Of keys, sizes and orders.
+    pub fn seed(&self) -> u64 {
+        self.definition.seed
+    }
+
+    /// Where the stores lie: the parameter `storage` says it, else the disk.
+    pub fn storage(&self) -> Result<Storage> {
+        match self.case.get("storage") {
+            None => Ok(Storage::Disk),
+            Some(Value::Text(name)) if name == "disk" => Ok(Storage::Disk),
+            Some(Value::Text(name)) if name == "shm" => Ok(Storage::Shm),
+            other => Err(Error::parameter("storage", other, "disk or shm")),
+        }
+    }
+
+    /// Where stores lie.
+    pub fn scratch(&self) -> &'a Scratch {
+        self.bench.scratch
+    }
+
+    /// An error once the run is to end; to be asked between any two stretches of a second.
+    pub fn breathe(&self) -> Result<()> {
+        self.bench.interrupt.check()
+    }
+
+    /// Says what is under way.
+    pub fn show(&self, what: &str) {
+        self.bench.progress.show(&format!("{}: {what}", self.definition.name));
+    }
+
+    /// Opens an empty store.
+    pub fn open(&self, peer: &Peer, room: Room) -> Result<Entrant> {
+        self.breathe()?;
+        let storage = self.storage()?;
+        let scratch = self.bench.scratch;
+        let (path, directory) = if peer.name == Files::NAME && storage == Storage::Disk {
+            (scratch.make_until_end(storage)?, None)
+        } else {
+            let directory = scratch.make(storage)?;
+            (directory.path().to_owned(), Some(directory))
+        };
+        let Room { cap_bytes, value_bytes, tier_bytes } = room;
+        let place = Place { directory: &path, cap_bytes, value_bytes, tier_bytes };
+        let store = (peer.open)(&place)?;
+        Ok(Entrant { store, path, _directory: directory })
+    }
+
+    /// Opens all of them and makes each ready. Who fails is noted, and takes no part.
+    pub fn open_all(
+        &mut self,
+        room: impl Fn(&Peer) -> Room,
+        mut ready: impl FnMut(&Entrant) -> Result<()>,
+    ) -> Result<Vec<Entrant>> {
+        let mut entrants = Vec::new();
+        for peer in self.peers() {
+            self.show(&format!("{} is filled", peer.name));
+            let opened = self.open(peer, room(peer)).and_then(|entrant| ready(&entrant).map(|()| entrant));
+            entrants.extend(self.attempt(peer.name, opened)?);
+        }
+        Ok(entrants)
+    }
+
+    /// Lets each store have a turn in each of the repetitions, counted from 1; before them, in repetition 0, one that isn't
+    /// counted. Who fails is noted, and takes no further part.
+    pub fn turns(
+        &mut self,
+        entrants: &mut Vec<Entrant>,
+        mut turn: impl FnMut(&mut Self, &Entrant, usize) -> Result<()>,
+    ) -> Result<()> {
+        for repetition in 0..=self.repetitions() {
+            let mut failed = Vec::new();
+            for (number, entrant) in entrants.iter().enumerate() {
+                self.breathe()?;
+                let done = turn(self, entrant, repetition);
+                if self.attempt(entrant.store.name(), done)?.is_none() {
+                    failed.push(number);
+                }
+            }
+            for number in failed.into_iter().rev() {
+                entrants.remove(number);
+            }
+        }
+        Ok(())
+    }
+
+    /// What a store made of something: where it failed, that is noted, and there is nothing. An interruption is an error.
+    pub fn attempt<T>(&mut self, store: &str, made: Result<T>) -> Result<Option<T>> {
+        match made {
+            Ok(made) => Ok(Some(made)),
+            Err(Error::Interrupted) => Err(Error::Interrupted),
+            // A child that ended by the same Ctrl-C.
+            Err(_) if self.bench.interrupt.is_wanted() => Err(Error::Interrupted),
+            Err(failure) => {
+                self.note(format!("{store} failed in {}: {failure}", self.named_case()));
+                Ok(None)
+            }
+        }
+    }
+
+    /// What came of the whole cell: where it could not be measured, that is noted.
+    pub fn attempt_all(&mut self, made: Result<()>) -> Result<()> {
+        self.attempt("the cell", made).map(|_| ())
+    }
+
+    /// Records a figure of a counted repetition; of repetition 0 none is kept.
+    pub fn sample(&mut self, case: &Case, store: &str, measure: &str, repetition: usize, value: f64) -> Result<()> {
+        self.sample_along(case, store, measure, repetition, value, None)
+    }
+
+    /// Records a figure along the measure's axis.
+    pub fn sample_along(
+        &mut self,
+        case: &Case,
+        store: &str,
+        measure: &str,
+        repetition: usize,
+        value: f64,
+        at: Option<f64>,
+    ) -> Result<()> {
+        let unit = self.unit_of(measure)?;
+        if !value.is_finite() {
+            return Err(Error::Invalid(format!("{store} gave {value} for {measure}")));
+        }
+        if repetition > 0 {
+            let (workload, case) = (self.definition.name.clone(), case.clone());
+            let (store, measure) = (store.to_owned(), measure.to_owned());
+            self.found.samples.push(Sample { workload, measure, case, store, repetition, unit, value, at });
+        }
+        Ok(())
+    }
+
+    /// Records the distribution of a counted repetition's times in nanoseconds.
+    pub fn distribution(
+        &mut self,
+        case: &Case,
+        store: &str,
+        measure: &str,
+        repetition: usize,
+        times_ns: &Histogram<u64>,
+    ) -> Result<()> {
+        let bucket = |found: hdrhistogram::iterators::IterationValue<u64>| {
+            (times_ns.highest_equivalent(found.value_iterated_to()), found.count_at_value())
+        };
+        self.buckets(case, store, measure, repetition, times_ns.iter_recorded().map(bucket).collect())
+    }
+
+    fn buckets(
+        &mut self,
+        case: &Case,
+        store: &str,
+        measure: &str,
+        repetition: usize,
+        buckets: Vec<(u64, u64)>,
+    ) -> Result<()> {
+        self.unit_of(measure)?;
+        if repetition > 0 && !buckets.is_empty() {
+            let (workload, case) = (self.definition.name.clone(), case.clone());
+            let (store, measure, unit) = (store.to_owned(), measure.to_owned(), "ns".to_owned());
+            self.found.distributions.push(Distribution { workload, measure, case, store, repetition, unit, buckets });
+        }
+        Ok(())
+    }
+
+    /// Records what a reader of the figures has to know; once, however often it is said.
+    pub fn note(&mut self, text: impl Into<String>) {
+        let text = format!("{}: {}", self.definition.name, text.into());
+        if !self.found.notes.contains(&text) {
+            self.found.notes.push(text);
+        }
+    }
+
+    /// Asks a driver for these repetitions of some of its stores.
+    pub fn drive(&mut self, driver: &Driver, stores: &[&str], repetitions: &[usize]) -> Result<()> {
+        let scratch = [self.bench.scratch.make(Storage::Disk)?, self.bench.scratch.make(Storage::Shm)?];
+        let [disk, shm] = scratch.each_ref().map(|directory| directory.path().to_owned());
+        let definition = self.definition;
+        let case = self.case.clone();
+        let request = Request::Measure(Box::new(Measure {
+            workload: &definition.name,
+            procedure: &definition.procedure,
+            case: &case,
+            settings: definition.raw_settings(),
+            parameters: definition.parameters.iter().map(|(name, it)| (name.as_str(), it.values.as_slice())).collect(),
+            stores: stores.to_vec(),
+            repetitions: repetitions.to_vec(),
+            seed: definition.seed,
+            quick: self.bench.scale == Scale::Quick,
+            scratch: Places { disk, shm },
+        }));
+        let interrupt = self.bench.interrupt;
+        driver.ask(&request, interrupt, |answer| self.take(&case, answer))
+    }
+
+    fn take(&mut self, base: &Case, answer: Answer) -> Result<()> {
+        let whole = |more: Case| more.iter().fold(base.clone(), |case, (name, value)| case.with(name, value.clone()));
+        match answer {
+            Answer::Sample { store, measure, repetition, value, case, at } => {
+                self.sample_along(&whole(case), &store, &measure, repetition, value, at)
+            }
+            Answer::Histogram { store, measure, repetition, buckets, case } => {
+                self.buckets(&whole(case), &store, &measure, repetition, buckets)
+            }
+            Answer::Store { store, absent: Some(reason), .. } => {
+                self.note(format!("{store} is absent: {reason}"));
+                Ok(())
+            }
+            Answer::Store { .. } => Ok(()),
+            Answer::Note(text) => {
+                self.note(text);
+                Ok(())
+            }
+            Answer::Progress(text) => {
+                self.show(&text);
+                Ok(())
+            }
+        }
+    }
+
+    fn unit_of(&self, measure: &str) -> Result<String> {
+        let known = self.definition.measures.get(measure);
+        known.map(|measure| measure.unit.clone()).ok_or_else(|| {
+            Error::Invalid(format!(
+                "{}: the procedure measured {measure}, which its definition doesn't name",
+                self.definition.name
+            ))
+        })
+    }
+
+    fn named_case(&self) -> String {
+        let case = self.case.to_string();
+        if case.is_empty() { "its only case".to_owned() } else { case }
+    }
+}
+
+impl std::fmt::Debug for Entrant {
+    fn fmt(&self, out: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        out.debug_struct("Entrant").field("store", &self.store.name()).field("path", &self.path).finish_non_exhaustive()
+    }
+}

@@ -1,0 +1,304 @@
+//! A workload as data: what `bench/workloads/NAME.toml` says (bench/workloads/README.md).
+
+use std::fs;
+use std::path::Path;
+
+use indexmap::IndexMap;
+use serde::de::DeserializeOwned;
+use serde::{Deserialize, Serialize};
+
+use super::value::{Case, Value};
+use crate::error::{Error, Result};
+
+/// How much is measured.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Scale {
+    /// All of it.
+    Whole,
+    /// A first look, too short to be quoted.
+    Quick,
+}
+
+/// Something that is smaller in a quick run.
+#[derive(Debug, Clone, Copy, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Scaled<T> {
+    whole: T,
+    quick: T,
+}
+
+impl<T: Copy> Scaled<T> {
+    /// What holds for this run.
+    pub fn at(&self, scale: Scale) -> T {
+        match scale {
+            Scale::Whole => self.whole,
+            Scale::Quick => self.quick,
+        }
+    }
+}
+
+/// Something whose values make cases.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Parameter {
+    /// For people.
+    pub title: String,
+    /// Of numbers.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub unit: Option<String>,
+    /// In the order of showing and measuring.
+    pub values: Vec<Value>,
+    /// The fewer that a quick run takes.
+    #[serde(default, skip_serializing)]
+    quick: Option<Vec<Value>>,
+}
+
+/// What is measured; the rest of it is the explorer's (bench/RECORD.md).
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub struct Measure {
+    /// The unit of all of its samples.
+    pub unit: String,
+    #[serde(flatten)]
+    rest: serde_json::Map<String, serde_json::Value>,
+}
+
+/// What is held against what (bench/RECORD.md).
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Comparison {
+    /// Of what.
+    pub measure: String,
+    /// The whole case.
+    pub case: Case,
+    /// A store.
+    pub of: String,
+    /// The stores that it is held against.
+    pub to: Vec<String>,
+    /// The other side's case, where it is another.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub to_case: Option<Case>,
+    /// `ratio`, `difference` or `value`.
+    pub how: String,
+    /// For people.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub words: Option<String>,
+    /// What is asked.
+    #[serde(default)]
+    pub bar: Option<crate::record::Bar>,
+    /// What is hoped for.
+    #[serde(default)]
+    pub aim: Option<f64>,
+    /// Whether they differ at all is asked, too.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub test: Option<bool>,
+    /// What to bear in mind.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub note: Option<String>,
+}
+
+/// Who lets the stores take their turns.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Turns {
+    /// The suite: it asks a driver for one repetition of one store at a time.
+    #[default]
+    Suite,
+    /// The driver, which is asked for all at once.
+    Driver,
+}
+
+/// What a definition's file says.
+#[derive(Debug, Clone, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Definition {
+    /// The file's name.
+    #[serde(skip)]
+    pub name: String,
+    /// For people.
+    pub title: String,
+    /// What is done, the warm-up included.
+    pub about: String,
+    /// Its place in a record.
+    pub order: u32,
+    /// What does the work.
+    pub procedure: String,
+    /// Other programs that do that work on stores of their own: their command lines.
+    #[serde(default)]
+    pub drivers: Vec<Vec<String>>,
+    /// Who interleaves.
+    #[serde(default)]
+    pub turns: Turns,
+    /// Of keys, sizes and orders.
+    pub seed: u64,
+    /// How often each figure is taken.
+    pub repetitions: Scaled<usize>,
+    /// What it takes on two cores, builds not counted; for the time left that is shown.
+    pub minutes: Scaled<f64>,
+    /// Who takes part, in the order of their turns.
+    pub stores: Vec<String>,
+    /// The procedure's own.
+    #[serde(default)]
+    settings: toml::Table,
+    /// What cases are made of.
+    #[serde(default)]
+    pub parameters: IndexMap<String, Parameter>,
+    /// What is measured.
+    pub measures: IndexMap<String, Measure>,
+    /// How it is looked at.
+    views: Vec<serde_json::Value>,
+    /// What is held against what.
+    #[serde(default)]
+    pub comparisons: Vec<Comparison>,
+    /// What is shown first.
+    #[serde(default)]
+    pub first: Case,
+}
+
+impl Definition {
+    /// Reads one, for a run of this scale: parameters and settings have the values that hold for it.
+    pub fn read(path: &Path, scale: Scale) -> Result<Self> {
+        let text = fs::read_to_string(path).map_err(Error::path("read", path))?;
+        let wrong = |what: String| Error::Definition { path: path.to_owned(), what };
+        let mut definition: Self = toml::from_str(&text).map_err(|failure| wrong(failure.to_string()))?;
+        let name = path.file_stem().and_then(|stem| stem.to_str());
+        name.ok_or_else(|| wrong("its name is no text".to_owned()))?.clone_into(&mut definition.name);
+        // Before some of the values are left out: what a quick run has no case for is wrong all the same.
+        definition.check().map_err(wrong)?;
+        definition.settle(scale);
+        Ok(definition)
+    }
+
+    /// The settings as what the procedure makes of them.
+    pub fn settings<T: DeserializeOwned>(&self) -> Result<T> {
+        let table = toml::Value::Table(self.settings.clone());
+        table.try_into().map_err(|failure| Error::Invalid(format!("{}: settings: {failure}", self.name)))
+    }
+
+    /// The settings as they are written, as they hold for this run.
+    pub fn raw_settings(&self) -> &toml::Table {
+        &self.settings
+    }
+
+    /// The values of a parameter; none if there is no such parameter.
+    pub fn values(&self, name: &str) -> &[Value] {
+        self.parameters.get(name).map_or(&[], |parameter| &parameter.values)
+    }
+
+    /// The definition as a record has it. Comparisons of what `is_measured` denies are left out; so is what a quick run
+    /// doesn't have of `first`.
+    pub fn recorded(&self, scale: Scale, is_measured: impl Fn(&Comparison) -> bool) -> Recorded<'_> {
+        Recorded {
+            name: &self.name,
+            title: &self.title,
+            about: &self.about,
+            seed: self.seed,
+            repetitions: self.repetitions.at(scale),
+            parameters: &self.parameters,
+            measures: &self.measures,
+            views: &self.views,
+            comparisons: self.comparisons.iter().filter(|comparison| is_measured(comparison)).collect(),
+            first: &self.first,
+            skipped: None,
+        }
+    }
+
+    fn settle(&mut self, scale: Scale) {
+        settle_table(&mut self.settings, scale);
+        if scale == Scale::Whole {
+            return;
+        }
+        for parameter in self.parameters.values_mut() {
+            if let Some(quick) = parameter.quick.take() {
+                parameter.values = quick;
+            }
+        }
+        let parameters = &self.parameters;
+        let is_there =
+            |name: &str, value: &Value| parameters.get(name).is_some_and(|known| known.values.contains(value));
+        let is_case = |case: &Case| case.iter().all(|(name, value)| is_there(name, value));
+        self.comparisons
+            .retain(|comparison| is_case(&comparison.case) && comparison.to_case.as_ref().is_none_or(is_case));
+        let gone: Vec<String> =
+            self.first.iter().filter(|(name, value)| !is_there(name, value)).map(|(name, _)| name.to_owned()).collect();
+        let gone: Vec<&str> = gone.iter().map(String::as_str).collect();
+        self.first = std::mem::take(&mut self.first).without(&gone);
+    }
+
+    /// What the record's own check doesn't say, or too late.
+    fn check(&self) -> std::result::Result<(), String> {
+        for comparison in &self.comparisons {
+            if !self.measures.contains_key(&comparison.measure) {
+                return Err(format!("a comparison is of {}, which is no measure", comparison.measure));
+            }
+            for store in comparison.to.iter().chain([&comparison.of]) {
+                if !self.stores.contains(store) {
+                    return Err(format!("a comparison names {store}, which is none of its stores"));
+                }
+            }
+            for (name, value) in comparison.case.iter().chain(comparison.to_case.iter().flat_map(Case::iter)) {
+                if !self.values(name).contains(value) {
+                    return Err(format!("a comparison's case has {name} {value}, which no parameter says"));
+                }
+            }
+        }
+        if self.turns == Turns::Driver && self.drivers.len() != 1 {
+            return Err("where the driver lets the stores take their turns, there is one driver".to_owned());
+        }
+        Ok(())
+    }
+}
+
+/// A workload in record.json.
+#[derive(Debug, Serialize)]
+pub struct Recorded<'a> {
+    name: &'a str,
+    title: &'a str,
+    about: &'a str,
+    seed: u64,
+    repetitions: usize,
+    parameters: &'a IndexMap<String, Parameter>,
+    measures: &'a IndexMap<String, Measure>,
+    views: &'a [serde_json::Value],
+    comparisons: Vec<&'a Comparison>,
+    first: &'a Case,
+    /// Why it was not run.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub skipped: Option<String>,
+}
+
+/// Takes the values that hold for this scale: a table of `whole` and `quick`, and nothing else, is one of two values.
+fn settle_table(table: &mut toml::Table, scale: Scale) {
+    for (_, value) in table.iter_mut() {
+        let toml::Value::Table(inner) = value else { continue };
+        if inner.len() == 2 && inner.contains_key("whole") && inner.contains_key("quick") {
+            let name = if scale == Scale::Quick { "quick" } else { "whole" };
+            if let Some(chosen) = inner.remove(name) {
+                *value = chosen;
+            }
+        } else {
+            settle_table(inner, scale);
+        }
+    }
+}
+
+/// The definitions in a directory, in their order; those named, or all.
+pub fn read_all(directory: &Path, names: &[String], scale: Scale) -> Result<Vec<Definition>> {
+    let entries = fs::read_dir(directory).map_err(Error::path("list", directory))?;
+    let mut definitions = Vec::new();
+    for entry in entries {
+        let path = entry.map_err(Error::path("list", directory))?.path();
+        if path.extension().is_some_and(|extension| extension == "toml") {
+            definitions.push(Definition::read(&path, scale)?);
+        }
+    }
+    definitions.sort_by(|a, b| (a.order, &a.name).cmp(&(b.order, &b.name)));
+    for name in names {
+        if !definitions.iter().any(|definition| definition.name == *name) {
+            let known: Vec<&str> = definitions.iter().map(|definition| definition.name.as_str()).collect();
+            return Err(Error::Invalid(format!("there is no workload {name}; there are {}", known.join(", "))));
+        }
+    }
+    definitions.retain(|definition| names.is_empty() || names.contains(&definition.name));
+    Ok(definitions)
+}

@@ -1,0 +1,227 @@
+//! Programs in other languages that do a procedure's work on the stores of theirs (bench/drivers/README.md).
+
+use std::collections::BTreeMap;
+use std::io::{BufRead as _, BufReader, Write as _};
+use std::path::PathBuf;
+use std::process::{Child, ChildStdout, Command, Stdio};
+use std::sync::mpsc::{Receiver, RecvTimeoutError, channel};
+use std::thread;
+use std::time::Duration;
+
+use rustix::process::{Pid, Signal, kill_process};
+use serde::{Deserialize, Serialize};
+
+use super::interrupt::Interrupt;
+use super::recorder::StoreFacts;
+use super::value::Case;
+use crate::error::{Error, Result};
+use crate::store::Kind;
+
+/// How often a driver that is silent is looked at, for a Ctrl-C.
+const LOOK_EVERY: Duration = Duration::from_millis(100);
+
+/// A program and its arguments.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Driver {
+    command: Vec<String>,
+}
+
+/// What a driver is asked.
+#[derive(Debug, Serialize)]
+#[serde(tag = "do", rename_all = "lowercase")]
+pub enum Request<'a> {
+    /// Which stores it has.
+    List,
+    /// To measure some of them.
+    Measure(Box<Measure<'a>>),
+}
+
+/// What is to be measured.
+#[derive(Debug, Serialize)]
+pub struct Measure<'a> {
+    /// The workload's name.
+    pub workload: &'a str,
+    /// What does the work.
+    pub procedure: &'a str,
+    /// The cell's case.
+    pub case: &'a Case,
+    /// The procedure's own, as they hold for this run.
+    pub settings: &'a toml::Table,
+    /// The workload's parameters, for a driver that goes through them itself.
+    pub parameters: BTreeMap<&'a str, &'a [super::value::Value]>,
+    /// Whom to measure.
+    pub stores: Vec<&'a str>,
+    /// Which repetitions, counted from 1.
+    pub repetitions: Vec<usize>,
+    /// Of keys, sizes and orders.
+    pub seed: u64,
+    /// A first look.
+    pub quick: bool,
+    /// Directories of this call's own, removed after it.
+    pub scratch: Places,
+}
+
+/// Where a driver may write.
+#[derive(Debug, Serialize)]
+pub struct Places {
+    /// On the disk.
+    pub disk: PathBuf,
+    /// In shared memory.
+    pub shm: PathBuf,
+}
+
+/// A line of a driver's.
+#[derive(Debug, Deserialize)]
+#[serde(rename_all = "lowercase", deny_unknown_fields)]
+pub enum Answer {
+    /// A figure.
+    Sample {
+        /// Whose.
+        store: String,
+        /// Of what.
+        measure: String,
+        /// Counted from 1.
+        repetition: usize,
+        /// The figure.
+        value: f64,
+        /// What it adds to the request's case.
+        #[serde(default)]
+        case: Case,
+        /// Where along the measure's axis.
+        #[serde(default)]
+        at: Option<f64>,
+    },
+    /// A distribution.
+    Histogram {
+        /// Whose.
+        store: String,
+        /// Of what.
+        measure: String,
+        /// Counted from 1.
+        repetition: usize,
+        /// Upper bounds in nanoseconds, and how many.
+        buckets: Vec<(u64, u64)>,
+        /// What it adds to the request's case.
+        #[serde(default)]
+        case: Case,
+    },
+    /// What a reader of the figures has to know.
+    Note(String),
+    /// What is under way.
+    Progress(String),
+    /// A store that there is, or that can't be had.
+    #[serde(untagged)]
+    Store {
+        /// Its name.
+        store: String,
+        /// Another's unless it says.
+        #[serde(default)]
+        kind: Option<Kind>,
+        /// Its own word.
+        #[serde(default)]
+        version: Option<String>,
+        /// Why it can't be had.
+        #[serde(default)]
+        absent: Option<String>,
+    },
+}
+
+impl Driver {
+    /// By its command line, which is not empty.
+    pub fn new(command: &[String]) -> Result<Self> {
+        if command.is_empty() {
+            return Err(Error::Invalid("a driver without a command".to_owned()));
+        }
+        Ok(Self { command: command.to_vec() })
+    }
+
+    /// For people.
+    pub fn name(&self) -> String {
+        self.command.join(" ")
+    }
+
+    /// The stores that it has, and those that can't be had.
+    pub fn list(&self, interrupt: &Interrupt) -> Result<BTreeMap<String, StoreFacts>> {
+        let mut stores = BTreeMap::new();
+        self.ask(&Request::List, interrupt, |answer| {
+            if let Answer::Store { store, kind, version, absent } = answer {
+                let kind = kind.unwrap_or(Kind::Other);
+                stores.insert(store, StoreFacts { kind, version, absent });
+            }
+            Ok(())
+        })?;
+        Ok(stores)
+    }
+
+    /// Asks for something, and hands each line of the answer over.
+    pub fn ask(
+        &self,
+        request: &Request<'_>,
+        interrupt: &Interrupt,
+        mut take: impl FnMut(Answer) -> Result<()>,
+    ) -> Result<()> {
+        let text = serde_json::to_vec(request)
+            .map_err(|failure| Error::Invalid(format!("a driver's request can't be written: {failure}")))?;
+        let mut child = Command::new(&self.command[0])
+            .args(&self.command[1..])
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .spawn()
+            .map_err(Error::io(format!("start {}", self.name())))?;
+        if let Some(mut input) = child.stdin.take() {
+            // One that doesn't read its request says why by its end.
+            let _ = input.write_all(&text);
+        }
+        let lines = child.stdout.take().map(read_aside);
+        let mut asked = Asked { child, driver: self };
+        let Some(lines) = lines else {
+            return Err(Error::Invalid(format!("{} has no output", self.name())));
+        };
+        loop {
+            match lines.recv_timeout(LOOK_EVERY) {
+                Ok(line) => take(self.parse(&line?)?)?,
+                Err(RecvTimeoutError::Timeout) => interrupt.check()?,
+                Err(RecvTimeoutError::Disconnected) => break,
+            }
+        }
+        let status = asked.child.wait().map_err(Error::io("wait for a driver"))?;
+        interrupt.check()?;
+        if status.success() { Ok(()) } else { Err(Error::Driver { driver: self.name(), what: status.to_string() }) }
+    }
+
+    fn parse(&self, line: &str) -> Result<Answer> {
+        serde_json::from_str(line)
+            .map_err(|failure| Error::Driver { driver: self.name(), what: format!("{failure} in its line {line}") })
+    }
+}
+
+/// A driver at work. Asked to end when it is dropped before it has.
+struct Asked<'a> {
+    child: Child,
+    driver: &'a Driver,
+}
+
+impl Drop for Asked<'_> {
+    fn drop(&mut self) {
+        if let Ok(None) = self.child.try_wait() {
+            // It stops what it has started; killed, it could not.
+            let _ = kill_process(Pid::from_child(&self.child), Signal::TERM);
+            if let Err(failure) = self.child.wait() {
+                eprintln!("eyewall-bench: {} is left: {failure}", self.driver.name());
+            }
+        }
+    }
+}
+
+/// Reads a child's lines in a thread of its own, so that whoever waits for one can look at something else meanwhile.
+fn read_aside(output: ChildStdout) -> Receiver<Result<String>> {
+    let (tell, lines) = channel();
+    thread::spawn(move || {
+        for line in BufReader::new(output).lines() {
+            if tell.send(line.map_err(Error::io("listen to a driver"))).is_err() {
+                break;
+            }
+        }
+    });
+    lines
+}

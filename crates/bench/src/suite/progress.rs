@@ -1,0 +1,94 @@
+//! What a person sees of a run that is under way: where it is, and how long it will take.
+
+use std::fmt::Write as _;
+use std::io::{IsTerminal as _, Write as _, stderr};
+use std::time::{Duration, Instant};
+
+/// The line on the terminal. Where standard error is none, only cells are told, each by a line of its own.
+#[derive(Debug)]
+pub struct Progress {
+    began: Instant,
+    is_terminal: bool,
+    /// Minutes that all cells take by their definitions; those that are done.
+    expected: f64,
+    done: f64,
+}
+
+impl Progress {
+    /// Of a run whose cells are expected to take so many minutes.
+    pub fn begin(expected_minutes: f64) -> Self {
+        Self { began: Instant::now(), is_terminal: stderr().is_terminal(), expected: expected_minutes, done: 0.0 }
+    }
+
+    /// Says which cell is begun.
+    pub fn begin_cell(&self, what: &str) {
+        self.tell(what);
+    }
+
+    /// Says where in its cell the run is.
+    pub fn show(&self, what: &str) {
+        if self.is_terminal {
+            self.tell(what);
+        }
+    }
+
+    fn tell(&self, what: &str) {
+        let percent = (100.0 * self.done / self.expected.max(f64::MIN_POSITIVE)).min(100.0);
+        let mut line = format!("{percent:3.0} %, {} left: {what}", spoken(self.left()));
+        if self.is_terminal {
+            if let Ok(size) = rustix::termios::tcgetwinsize(stderr()) {
+                line = line.chars().take(usize::from(size.ws_col).saturating_sub(1)).collect();
+            }
+            line.insert_str(0, "\r\x1b[K");
+        } else {
+            let _ = writeln!(line);
+        }
+        // Nobody may be there to see it.
+        let _ = stderr().write_all(line.as_bytes());
+    }
+
+    /// A cell that was to take so many minutes is done.
+    pub fn advance(&mut self, minutes: f64) {
+        self.done += minutes;
+    }
+
+    /// Clears the line, so that something can be printed.
+    pub fn clear(&self) {
+        if self.is_terminal {
+            let _ = stderr().write_all(b"\r\x1b[K");
+        }
+    }
+
+    /// How long the run has been going.
+    pub fn elapsed(&self) -> Duration {
+        self.began.elapsed()
+    }
+
+    /// By the definitions, corrected by how they were true until now.
+    fn left(&self) -> Duration {
+        let left = (self.expected - self.done).max(0.0) * 60.0;
+        let pace = if self.done > 0.0 { self.elapsed().as_secs_f64() / (self.done * 60.0) } else { 1.0 };
+        Duration::from_secs_f64(left * pace)
+    }
+}
+
+/// `50 s`, `12 min`, `1 h 5 min`.
+pub fn spoken(time: Duration) -> String {
+    let seconds = time.as_secs();
+    match seconds {
+        0..90 => format!("{seconds} s"),
+        90..3600 => format!("{} min", (seconds + 30) / 60),
+        _ => format!("{} h {} min", seconds / 3600, seconds % 3600 / 60),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn times_are_spoken() {
+        let spoken = |seconds| spoken(Duration::from_secs(seconds));
+        assert_eq!([spoken(5), spoken(90), spoken(720), spoken(3_900)], ["5 s", "2 min", "12 min", "1 h 5 min"]);
+    }
+}

@@ -1,0 +1,68 @@
+//! Where stores lie while they are measured.
+
+use std::cell::RefCell;
+use std::fs::File;
+use std::path::{Path, PathBuf};
+
+use tempfile::TempDir;
+
+use crate::error::{Error, Result};
+use crate::machine;
+use crate::run::Storage;
+
+/// A directory on the disk and one in shared memory, and what was made in them.
+#[derive(Debug)]
+pub struct Scratch {
+    disk: PathBuf,
+    shm: PathBuf,
+    kept: RefCell<Vec<TempDir>>,
+}
+
+impl Scratch {
+    /// Below these directories, which exist.
+    pub fn new(disk: PathBuf, shm: PathBuf) -> Self {
+        Self { disk, shm, kept: RefCell::new(Vec::new()) }
+    }
+
+    /// The directory behind a storage.
+    pub fn directory(&self, storage: Storage) -> &Path {
+        match storage {
+            Storage::Disk => &self.disk,
+            Storage::Shm => &self.shm,
+        }
+    }
+
+    /// A new directory that is gone when it is dropped.
+    pub fn make(&self, storage: Storage) -> Result<TempDir> {
+        let directory = self.directory(storage);
+        tempfile::Builder::new()
+            .prefix("eyewall-bench-")
+            .tempdir_in(directory)
+            .map_err(Error::path("create a scratch directory in", directory))
+    }
+
+    /// A new directory that stays until the run ends. ext4 shuns inodes freed within the last minutes and searches past
+    /// them, so files that one repetition removed would slow those that the next one creates.
+    pub fn make_until_end(&self, storage: Storage) -> Result<PathBuf> {
+        let directory = self.make(storage)?;
+        let path = directory.path().to_owned();
+        self.kept.borrow_mut().push(directory);
+        Ok(path)
+    }
+
+    /// Bytes that may still be written.
+    pub fn free_bytes(&self, storage: Storage) -> Result<u64> {
+        machine::free_bytes(self.directory(storage))
+    }
+
+    /// Lets the disk write what is dirty, so that one store's backlog is not measured as another's.
+    pub fn settle(&self, storage: Storage) -> Result<()> {
+        if storage == Storage::Shm {
+            return Ok(());
+        }
+        let directory = self.directory(storage);
+        File::open(directory)
+            .and_then(|handle| Ok(rustix::fs::syncfs(handle)?))
+            .map_err(Error::path("sync the file system of", directory))
+    }
+}

@@ -1,0 +1,324 @@
+//! A run of the suite: its cells in their order, and the record that comes of them.
+
+use std::collections::{BTreeMap, HashMap};
+use std::path::{Path, PathBuf};
+
+use super::cell::{Bench, Cell, Contestant};
+use super::definition::{Definition, Scale, Turns};
+use super::driver::Driver;
+use super::interrupt::Interrupt;
+use super::machine;
+use super::progress::{Progress, spoken};
+use super::recorder::{FORMAT, Head, Recorder, StoreFacts};
+use super::scratch::Scratch;
+use super::value::{self, Case};
+use crate::error::{Error, Result};
+use crate::machine as host;
+use crate::procedure;
+use crate::store::{Kind, Peer};
+
+/// Load average (one minute) above which a machine was busy.
+const LOAD_IDLE_MAX: f64 = 0.5;
+
+/// What a run is told.
+#[derive(Debug, Clone)]
+pub struct Setting {
+    /// Whole or quick.
+    pub scale: Scale,
+    /// The record's directory.
+    pub folder: PathBuf,
+    /// Whether to go on with what is there.
+    pub resume: bool,
+    /// A directory on the disk.
+    pub disk: PathBuf,
+    /// A directory in shared memory.
+    pub shm: PathBuf,
+    /// Of the sources.
+    pub commit: Option<String>,
+}
+
+/// How a run ended.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Ended {
+    /// All of it is there.
+    Complete,
+    /// A Ctrl-C: what was measured until then is there.
+    Interrupted,
+}
+
+/// A run of some workloads.
+#[derive(Debug)]
+pub struct Session<'a> {
+    definitions: Vec<Definition>,
+    peers: &'a [Peer],
+    setting: Setting,
+    interrupt: Interrupt,
+    scratch: Scratch,
+    recorder: Recorder,
+    head: Head,
+    /// Drivers, and whose driver each of their stores has.
+    drivers: Vec<Driver>,
+    driven: HashMap<String, usize>,
+    /// Why a workload was not run.
+    skipped: HashMap<String, String>,
+}
+
+impl<'a> Session<'a> {
+    /// Looks at the machine and the stores, and begins a record or goes on with one.
+    pub fn begin(
+        definitions: Vec<Definition>,
+        peers: &'a [Peer],
+        setting: Setting,
+        interrupt: Interrupt,
+    ) -> Result<Self> {
+        let scratch = Scratch::new(setting.disk.clone(), setting.shm.clone());
+        let (recorder, head) = if setting.resume {
+            let (recorder, head) = Recorder::resume(&setting.folder)?;
+            check_same(&head, &setting, &definitions)?;
+            (recorder, head)
+        } else {
+            (Recorder::create(&setting.folder)?, new_head(&setting, &scratch)?)
+        };
+        let skipped = HashMap::new();
+        let (drivers, driven) = (Vec::new(), HashMap::new());
+        let mut session =
+            Self { definitions, peers, setting, interrupt, scratch, recorder, head, drivers, driven, skipped };
+        session.find_stores()?;
+        session.write_head(false)?;
+        Ok(session)
+    }
+
+    /// Measures what isn't there yet.
+    pub fn run(&mut self) -> Result<Ended> {
+        let cells = self.cells();
+        let expected = cells.iter().map(|planned| planned.minutes).sum();
+        let mut progress = Progress::begin(expected);
+        for planned in cells {
+            match self.measure(&planned, &progress) {
+                Err(Error::Interrupted) => {
+                    progress.clear();
+                    return Ok(Ended::Interrupted);
+                }
+                measured => measured?,
+            }
+            progress.advance(planned.minutes);
+        }
+        progress.clear();
+        eprintln!("measured for {}", spoken(progress.elapsed()));
+        self.write_head(true)?;
+        Ok(Ended::Complete)
+    }
+
+    /// The record's directory.
+    pub fn folder(&self) -> &Path {
+        self.recorder.folder()
+    }
+
+    /// The cells that are to be measured, each with its part of its workload's time.
+    fn cells(&mut self) -> Vec<Planned> {
+        let mut cells = Vec::new();
+        for (number, definition) in self.definitions.iter().enumerate() {
+            let procedure = procedure::named(&definition.procedure);
+            if let Some(reason) = procedure.and_then(|procedure| procedure.skip(definition)) {
+                self.skipped.insert(definition.name.clone(), reason);
+                continue;
+            }
+            let within = match (procedure, definition.turns) {
+                // The driver goes through all of the parameters.
+                (_, Turns::Driver) => definition.parameters.keys().map(String::as_str).collect(),
+                (Some(procedure), Turns::Suite) => procedure.within().to_vec(),
+                (None, Turns::Suite) => Vec::new(),
+            };
+            let outer = definition.parameters.iter().filter(|(name, _)| !within.contains(&name.as_str()));
+            let cases = value::cases(&Case::default(), outer.map(|(name, it)| (name.as_str(), it.values.as_slice())));
+            let minutes = definition.minutes.at(self.setting.scale) / cases.len() as f64;
+            let is_left = |case: &Case| !self.recorder.has_any(&definition.name, case);
+            cells.extend(cases.into_iter().filter(is_left).map(|case| Planned { definition: number, case, minutes }));
+        }
+        cells
+    }
+
+    fn measure(&mut self, planned: &Planned, progress: &Progress) -> Result<()> {
+        let definition = &self.definitions[planned.definition];
+        let bench = Bench { scale: self.setting.scale, scratch: &self.scratch, interrupt: &self.interrupt, progress };
+        let contestants = self.contestants(definition);
+        let colon = if planned.case == Case::default() { "" } else { ": " };
+        progress.begin_cell(&format!("{}{colon}{}", definition.name, planned.case));
+        let mut cell = Cell::new(definition, planned.case.clone(), contestants, bench);
+        let measured = match (procedure::named(&definition.procedure), definition.turns) {
+            (_, Turns::Driver) => drive_all(&mut cell),
+            (Some(procedure), Turns::Suite) => procedure.measure(&mut cell),
+            (None, Turns::Suite) => procedure::take_turns(&mut cell, &procedure::NoPeers),
+        };
+        cell.attempt_all(measured)?;
+        let found = cell.into_found();
+        progress.clear();
+        for note in found.notes {
+            self.head.notes.push(note.clone());
+            eprintln!("{note}");
+        }
+        self.recorder.append(&found.samples, &found.distributions)?;
+        self.write_head(false)
+    }
+
+    fn contestants(&self, definition: &Definition) -> Vec<Contestant<'_>> {
+        let find = |name: &'_ String| {
+            let facts = self.head.stores.get(name)?;
+            if facts.absent.is_some() {
+                return None;
+            }
+            if let Some((name, number)) = self.driven.get_key_value(name) {
+                return Some(Contestant::Driven(name, &self.drivers[*number]));
+            }
+            self.peers.iter().find(|peer| peer.name == *name).map(Contestant::Peer)
+        };
+        definition.stores.iter().filter_map(find).collect()
+    }
+
+    /// Who of the stores that are named can be had.
+    fn find_stores(&mut self) -> Result<()> {
+        let mut found: BTreeMap<String, StoreFacts> = BTreeMap::new();
+        for definition in &self.definitions {
+            for command in &definition.drivers {
+                let driver = Driver::new(command)?;
+                if self.drivers.contains(&driver) {
+                    continue;
+                }
+                let number = self.drivers.len();
+                match driver.list(&self.interrupt) {
+                    Ok(stores) => {
+                        self.driven.extend(stores.keys().map(|name| (name.clone(), number)));
+                        found.extend(stores);
+                    }
+                    Err(Error::Interrupted) => return Err(Error::Interrupted),
+                    Err(failure) => self.head.notes.push(format!("{}: {failure}", definition.name)),
+                }
+                self.drivers.push(driver);
+            }
+            for name in &definition.stores {
+                if let Some(peer) = self.peers.iter().find(|peer| peer.name == *name) {
+                    found.entry(name.clone()).or_insert_with(|| facts_of(peer));
+                }
+            }
+        }
+        let named = self.definitions.iter().flat_map(|definition| &definition.stores);
+        for name in named {
+            let unknown = || StoreFacts {
+                kind: Kind::Other,
+                version: None,
+                absent: Some("neither this program nor a driver of the workload has it".to_owned()),
+            };
+            let facts = found.get(name).cloned().unwrap_or_else(unknown);
+            self.head.stores.insert(name.clone(), facts);
+        }
+        Ok(())
+    }
+
+    fn write_head(&mut self, is_over: bool) -> Result<()> {
+        let mut workloads = Vec::new();
+        for definition in &self.definitions {
+            let is_measured = |comparison: &_| !is_over || self.recorder.has_both(&definition.name, comparison);
+            let mut recorded = definition.recorded(self.setting.scale, is_measured);
+            recorded.skipped = self.skipped.get(&definition.name).cloned();
+            workloads.push(
+                serde_json::to_value(recorded)
+                    .map_err(|failure| Error::Invalid(format!("{} can't be written: {failure}", definition.name)))?,
+            );
+        }
+        self.head.workloads = serde_json::Value::Array(workloads);
+        let is_there = |definition: &Definition| {
+            self.skipped.contains_key(&definition.name)
+                || definition.measures.keys().all(|measure| self.recorder.has_measure(&definition.name, measure))
+        };
+        self.head.complete = is_over && self.definitions.iter().all(is_there);
+        if is_over && !self.head.complete {
+            let missing: Vec<&str> =
+                self.definitions.iter().filter(|one| !is_there(one)).map(|one| one.name.as_str()).collect();
+            self.head.notes.push(format!("Not all was measured of {}; the notes say why.", missing.join(", ")));
+        }
+        self.recorder.write_head(&self.head)
+    }
+}
+
+/// A cell to be measured.
+#[derive(Debug)]
+struct Planned {
+    definition: usize,
+    case: Case,
+    minutes: f64,
+}
+
+fn drive_all(cell: &mut Cell<'_>) -> Result<()> {
+    let repetitions: Vec<usize> = (1..=cell.repetitions()).collect();
+    let contestants = cell.contestants();
+    let stores: Vec<&str> = contestants.iter().map(Contestant::name).collect();
+    let driver = contestants.iter().find_map(|contestant| match contestant {
+        Contestant::Driven(_, driver) => Some(*driver),
+        Contestant::Peer(_) => None,
+    });
+    match driver {
+        Some(driver) => cell.drive(driver, &stores, &repetitions),
+        None => Err(Error::Invalid("its driver has none of its stores".to_owned())),
+    }
+}
+
+fn facts_of(peer: &Peer) -> StoreFacts {
+    let (version, absent) = match (peer.look)() {
+        Ok(version) => (version, None),
+        Err(reason) => (None, Some(reason.to_string())),
+    };
+    StoreFacts { kind: peer.kind, version, absent }
+}
+
+fn new_head(setting: &Setting, scratch: &Scratch) -> Result<Head> {
+    let id = setting.folder.file_name().and_then(|name| name.to_str());
+    let id = id.ok_or_else(|| Error::Invalid(format!("{} is no name for a record", setting.folder.display())))?;
+    let mut notes = Vec::new();
+    if cfg!(debug_assertions) {
+        notes.push("This was not a release build: the figures mean nothing.".to_owned());
+    }
+    let load = host::load();
+    if load > LOAD_IDLE_MAX {
+        notes.push(format!("The machine was busy when the run began: load {load:.1}."));
+    }
+    Ok(Head {
+        format: FORMAT,
+        id: id.to_owned(),
+        title: format!("The suite, {}", host::today()),
+        began: host::now_in_utc(),
+        kind: setting.scale,
+        complete: false,
+        machine: machine::look(scratch)?,
+        commit: setting.commit.clone(),
+        seed: None,
+        stores: BTreeMap::new(),
+        workloads: serde_json::Value::Array(Vec::new()),
+        notes,
+    })
+}
+
+/// What is gone on with has to be the same run.
+fn check_same(head: &Head, setting: &Setting, definitions: &[Definition]) -> Result<()> {
+    let folder = setting.folder.display();
+    if head.kind != setting.scale {
+        return Err(Error::Invalid(format!(
+            "{folder} is of the other scale: go on with it as it was begun (--quick or not)"
+        )));
+    }
+    if head.commit != setting.commit {
+        let began = head.commit.as_deref().unwrap_or("sources unknown");
+        return Err(Error::Invalid(format!(
+            "{folder} was begun with other sources ({began}): figures of two don't mix"
+        )));
+    }
+    let names = |workloads: &serde_json::Value| -> Vec<String> {
+        let of = |workload: &serde_json::Value| workload["name"].as_str().map(ToOwned::to_owned);
+        workloads.as_array().into_iter().flatten().filter_map(of).collect()
+    };
+    let wanted: Vec<String> = definitions.iter().map(|definition| definition.name.clone()).collect();
+    let begun = names(&head.workloads);
+    if begun != wanted {
+        return Err(Error::Invalid(format!("{folder} is of the workloads {}: name the same", begun.join(" "))));
+    }
+    Ok(())
+}

@@ -1,0 +1,233 @@
+//! Gets, puts and deletes by several threads, as a web server's processes do them: a get that misses puts the object.
+
+use std::hint::black_box;
+use std::thread;
+use std::time::Duration;
+
+use hdrhistogram::Histogram;
+
+use crate::clock::{Lap, now_ns};
+use crate::contender::{Start, histogram};
+use crate::error::{Error, Result};
+use crate::load;
+use crate::mix::Zipf;
+use crate::random::{self, Random};
+use crate::store::{Handle, Store};
+use crate::touch;
+
+/// Operations between two looks at the clock for the end, at least.
+const STEPS_OF_A_THREAD: usize = 1 << 17;
+
+/// What is done with an object.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Act {
+    Get,
+    Put,
+    Delete,
+}
+
+/// What a thread does next: an object, and what with it.
+#[derive(Debug, Clone, Copy)]
+struct Step {
+    index: u32,
+    act: Act,
+}
+
+/// Of a hundred operations.
+#[derive(Debug, Clone, Copy, serde::Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Shares {
+    /// So many put an object that has changed.
+    pub puts: u64,
+    /// So many delete one. The others are gets.
+    pub deletes: u64,
+}
+
+/// Traffic on objects of given sizes, drawn beforehand; each thread walks its own part round and round.
+#[derive(Debug)]
+pub struct Traffic {
+    /// The bytes of each object.
+    sizes: Vec<u32>,
+    steps: Vec<Vec<Step>>,
+}
+
+impl Traffic {
+    /// Objects of these sizes, popular as `skew` says, asked for by so many threads.
+    pub fn new(sizes: Vec<u32>, skew: f64, shares: Shares, threads: usize, seed: u64) -> Self {
+        let zipf = Zipf::new(sizes.len() as u64, skew);
+        let of_thread = |thread: usize| {
+            let mut random = Random::new(random::mix(seed ^ ((thread as u64) << 32)));
+            let step = |_| {
+                let index = zipf.draw(&mut random) as u32;
+                let act = match random.below(100) {
+                    point if point < shares.puts => Act::Put,
+                    point if point < shares.puts + shares.deletes => Act::Delete,
+                    _ => Act::Get,
+                };
+                Step { index, act }
+            };
+            (0..STEPS_OF_A_THREAD).map(step).collect()
+        };
+        let steps = (0..threads).map(of_thread).collect();
+        Self { sizes, steps }
+    }
+
+    /// Bytes of a typical object, for stores that want to know.
+    pub fn mean_bytes(&self) -> usize {
+        let sum: u64 = self.sizes.iter().map(|size| u64::from(*size)).sum();
+        (sum / self.sizes.len().max(1) as u64) as usize
+    }
+
+    /// Bytes of the largest object.
+    pub fn bytes_max(&self) -> usize {
+        self.sizes.iter().copied().max().unwrap_or(8) as usize
+    }
+
+    /// How many objects there are.
+    pub fn objects(&self) -> usize {
+        self.sizes.len()
+    }
+}
+
+/// What threads did.
+#[derive(Debug, Clone)]
+pub struct TrafficLap {
+    /// All operations: a get that misses is one, and its put another.
+    pub lap: Lap,
+    /// Gets.
+    pub gets: u64,
+    /// Gets that hit.
+    pub hits: u64,
+    /// Bytes of the values that were put.
+    pub put_bytes: u64,
+    /// Puts that a store refused as too large.
+    pub refused: u64,
+    /// Of each get, a byte of each page touched.
+    pub get_ns: Histogram<u64>,
+    /// Of each put.
+    pub put_ns: Histogram<u64>,
+    /// Of every operation.
+    pub all_ns: Histogram<u64>,
+}
+
+impl TrafficLap {
+    fn new(begin_ns: u64) -> Result<Self> {
+        Ok(Self {
+            lap: Lap { operations: 0, begin_ns, end_ns: begin_ns },
+            gets: 0,
+            hits: 0,
+            put_bytes: 0,
+            refused: 0,
+            get_ns: histogram()?,
+            put_ns: histogram()?,
+            all_ns: histogram()?,
+        })
+    }
+
+    fn join(mut self, other: &Self) -> Result<Self> {
+        let add = |mine: &mut Histogram<u64>, theirs: &Histogram<u64>| {
+            mine.add(theirs).map_err(|failure| Error::Invalid(format!("histogram: {failure}")))
+        };
+        self.lap = self.lap.join(other.lap);
+        self.gets += other.gets;
+        self.hits += other.hits;
+        self.put_bytes += other.put_bytes;
+        self.refused += other.refused;
+        add(&mut self.get_ns, &other.get_ns)?;
+        add(&mut self.put_ns, &other.put_ns)?;
+        add(&mut self.all_ns, &other.all_ns)?;
+        Ok(self)
+    }
+
+    /// Gets that hit, in percent of all.
+    pub fn hit_percent(&self) -> f64 {
+        100.0 * self.hits as f64 / self.gets.max(1) as f64
+    }
+}
+
+/// Lets all threads work for a time.
+pub(crate) fn run<S: Store>(store: &S, traffic: &Traffic, duration: Duration) -> Result<TrafficLap> {
+    let start = Start::new(traffic.steps.len(), duration);
+    thread::scope(|scope| {
+        let workers: Vec<_> = traffic
+            .steps
+            .iter()
+            .enumerate()
+            .map(|(thread, steps)| {
+                let start = &start;
+                scope.spawn(move || work(store, traffic, thread, steps, start))
+            })
+            .collect();
+        let mut whole: Option<TrafficLap> = None;
+        for worker in workers {
+            let lap = worker.join().map_err(|_| Error::Invalid("a thread of the traffic panicked".to_owned()))??;
+            whole = Some(match whole {
+                Some(whole) => whole.join(&lap)?,
+                None => lap,
+            });
+        }
+        whole.ok_or_else(|| Error::Invalid("no thread".to_owned()))
+    })
+}
+
+fn work<S: Store>(store: &S, traffic: &Traffic, thread: usize, steps: &[Step], start: &Start) -> Result<TrafficLap> {
+    let mut handle = store.handle();
+    // Changed for each put, so that no two stored values share their bytes.
+    let mut value = random::filler(thread as u64, traffic.bytes_max());
+    let (begin_ns, deadline_ns) = start.wait();
+    let mut lap = TrafficLap::new(begin_ns)?;
+    let mut last_ns = begin_ns;
+    'all: loop {
+        for Step { index, act } in steps {
+            if last_ns >= deadline_ns {
+                break 'all;
+            }
+            let key = random::key(u64::from(*index));
+            let mut act = *act;
+            if act == Act::Get {
+                let hit = handle.get(&key, |bytes| {
+                    black_box(touch::page(bytes));
+                })?;
+                let now = now_ns();
+                lap.count(&mut last_ns, now, Act::Get);
+                lap.gets += 1;
+                lap.hits += u64::from(hit);
+                if hit {
+                    continue;
+                }
+                act = Act::Put;
+            }
+            if act == Act::Put {
+                let bytes = traffic.sizes[*index as usize] as usize;
+                load::stamp(&mut value, u64::from(*index));
+                match handle.put(&key, &value[..bytes]) {
+                    Ok(()) => lap.put_bytes += bytes as u64,
+                    Err(Error::TooLarge { .. }) => lap.refused += 1,
+                    Err(failure) => return Err(failure),
+                }
+            } else {
+                handle.delete(&key)?;
+            }
+            let now = now_ns();
+            lap.count(&mut last_ns, now, act);
+        }
+    }
+    lap.lap.end_ns = last_ns;
+    Ok(lap)
+}
+
+impl TrafficLap {
+    /// An operation that began when the one before had ended.
+    #[inline]
+    fn count(&mut self, last_ns: &mut u64, now: u64, act: Act) {
+        let took_ns = now - *last_ns;
+        self.lap.operations += 1;
+        self.all_ns.saturating_record(took_ns);
+        match act {
+            Act::Get => self.get_ns.saturating_record(took_ns),
+            Act::Put => self.put_ns.saturating_record(took_ns),
+            Act::Delete => {}
+        }
+        *last_ns = now;
+    }
+}

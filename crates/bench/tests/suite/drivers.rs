@@ -1,0 +1,154 @@
+//! Drivers: programs of other languages, asked for their stores and for figures.
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::os::unix::fs::PermissionsExt as _;
+use std::path::Path;
+
+use crate::folder::Folder;
+use eyewall_bench::store::EYEWALL;
+use eyewall_bench::suite::driver::{Driver, Measure, Places, Request};
+use eyewall_bench::suite::interrupt::Interrupt;
+use eyewall_bench::suite::recorder::{self, Sample};
+use eyewall_bench::suite::value::Case;
+
+/// A driver that is a shell script: its answers to `list` and to `measure`.
+fn script(folder: &Path, name: &str, list: &str, measure: &str) -> Vec<String> {
+    let path = folder.join(name);
+    let text = format!("read -r asked\ncase $asked in\n*'\"do\":\"list\"'*) {list} ;;\n*) {measure} ;;\nesac\n");
+    fs::write(&path, text).unwrap();
+    fs::set_permissions(&path, fs::Permissions::from_mode(0o755)).unwrap();
+    vec!["sh".to_owned(), path.to_str().unwrap().to_owned()]
+}
+
+/// A workload that a driver does.
+fn driven(command: &[String], turns: &str) -> String {
+    format!(
+        r#"title = "Driven"
+about = "What a driver does."
+order = 1
+procedure = "counting"
+drivers = [{command:?}]
+turns = "{turns}"
+seed = 7
+repetitions = {{ whole = 3, quick = 2 }}
+minutes = {{ whole = 1.0, quick = 0.1 }}
+stores = ["one", "two", "gone"]
+[parameters.size]
+title = "size"
+values = ["100 B", "1 KB"]
+[measures.counts]
+title = "counts"
+unit = "1/s"
+better = "higher"
+[[views]]
+name = "table"
+title = "Counts"
+kind = "table"
+measures = ["counts"]
+"#
+    )
+}
+
+const LIST: &str = r#"echo '{"store":"one","version":"1.0"}'; echo '{"store":"two","kind":"reference"}'
+    echo '{"store":"gone","absent":"nobody packs it"}'"#;
+
+fn run(list: &str, measure: &str, turns: &str) -> (Folder, Vec<Sample>) {
+    let folder = Folder::new(&[]);
+    let command = script(folder.path(), "driver", list, measure);
+    fs::write(folder.workloads().join("driven.toml"), driven(&command, turns)).unwrap();
+    folder.run(&[EYEWALL]).unwrap();
+    let samples = recorder::read_lines(&folder.record().join("samples.jsonl")).unwrap();
+    (folder, samples)
+}
+
+#[test]
+fn stores_of_a_driver_take_turns() {
+    // The store and the repetition that the request names.
+    let measure = r#"store=${asked##*'"stores":["'}; store=${store%%'"'*}
+        repetition=${asked##*'"repetitions":['}; repetition=${repetition%%']'*}
+        echo '{"progress":"under way"}'
+        echo '{"sample":{"store":"'$store'","measure":"counts","repetition":'$repetition',"value":5.5}}'"#;
+    let (folder, samples) = run(LIST, measure, "suite");
+    let turns: Vec<(&str, usize, String)> =
+        samples.iter().map(|one| (one.store.as_str(), one.repetition, one.case.to_string())).collect();
+    let of = |size: &str| ["one", "two"].map(|store| (store, size.to_owned()));
+    let wanted: Vec<(&str, usize, String)> = ["100 B", "1 KB"]
+        .iter()
+        .flat_map(|size| [1, 2].map(|repetition| (size, repetition)))
+        .flat_map(|(size, repetition)| of(size).map(|(store, size)| (store, repetition, format!("size {size}"))))
+        .collect();
+    assert_eq!(turns, wanted);
+    let head = recorder::read_head(&folder.record()).unwrap();
+    assert_eq!(head.stores["one"].version.as_deref(), Some("1.0"));
+    assert_eq!(head.stores["gone"].absent.as_deref(), Some("nobody packs it"));
+    folder.check();
+}
+
+#[test]
+fn a_driver_that_lets_its_stores_take_turns_is_asked_once() {
+    let measure = r#"for repetition in 1 2; do for size in '100 B' '1 KB'; do
+        echo '{"sample":{"store":"one","measure":"counts","case":{"size":"'$size'"},"repetition":'$repetition',"value":1}}'
+        done; done; echo '{"note":"a note of its own"}'"#;
+    let (folder, samples) = run(LIST, measure, "driver");
+    assert_eq!(samples.len(), 4);
+    let head = recorder::read_head(&folder.record()).unwrap();
+    assert!(head.notes.iter().any(|note| note.contains("a note of its own")), "{:?}", head.notes);
+    folder.check();
+}
+
+#[test]
+fn a_driver_that_fails_or_says_nonsense_is_noted() {
+    for (measure, said) in
+        [("exit 3", "exit status: 3"), ("echo nonsense", "nonsense"), ("echo '{\"sample\":{}}'", "sample")]
+    {
+        let (folder, samples) = run(LIST, measure, "suite");
+        assert!(samples.is_empty());
+        let notes = recorder::read_head(&folder.record()).unwrap().notes.join("\n");
+        assert!(notes.contains(said), "{notes}");
+    }
+    let (folder, _) = run("exit 4", "exit 4", "suite");
+    let head = recorder::read_head(&folder.record()).unwrap();
+    assert!(head.notes.join("\n").contains("exit status: 4") && head.stores["one"].absent.is_some());
+}
+
+#[test]
+fn a_driver_is_told_to_end_when_the_run_is() {
+    let folder = Folder::new(&[]);
+    // It says that it waits; told to end, it says so in a file.
+    let told = folder.path().join("told");
+    let measure = format!(
+        "trap 'echo told > {}; kill $!; exit 0' TERM; sleep 600 & echo '{{\"progress\":\"waits\"}}'; wait",
+        told.display()
+    );
+    let driver = Driver::new(&script(folder.path(), "driver", "true", &measure)).unwrap();
+    let interrupt = Interrupt::default();
+    // Of another kind than `list`: what is asked doesn't matter.
+    let (case, settings) = (Case::default(), toml::Table::new());
+    let request = Request::Measure(Box::new(Measure {
+        workload: "w",
+        procedure: "p",
+        case: &case,
+        settings: &settings,
+        parameters: BTreeMap::new(),
+        stores: vec![],
+        repetitions: vec![],
+        seed: 1,
+        quick: true,
+        scratch: Places { disk: folder.scratch(), shm: folder.scratch() },
+    }));
+    let ended = driver.ask(&request, &interrupt, |_| {
+        interrupt.raise();
+        Ok(())
+    });
+    assert_eq!(ended.unwrap_err().to_string(), "interrupted");
+    assert_eq!(fs::read_to_string(told).unwrap(), "told\n");
+}
+
+#[test]
+fn a_driver_that_is_not_there_is_named() {
+    let driver = Driver::new(&["/nowhere/driver".to_owned()]).unwrap();
+    let failed = driver.list(&Interrupt::default()).unwrap_err().to_string();
+    assert!(failed.contains("/nowhere/driver"), "{failed}");
+    assert!(Driver::new(&[]).is_err());
+}

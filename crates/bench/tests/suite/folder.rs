@@ -1,0 +1,173 @@
+//! Definitions and records in a folder that is gone at the end.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use eyewall_bench::error::Result;
+use eyewall_bench::store::Peer;
+use eyewall_bench::suite::definition::{self, Definition, Scale};
+use eyewall_bench::suite::interrupt::Interrupt;
+use eyewall_bench::suite::{Ended, Session, Setting};
+use tempfile::TempDir;
+use toml::{Table, Value};
+
+/// Workloads, and where they are measured.
+pub(crate) struct Folder(TempDir);
+
+impl Folder {
+    /// With these definitions, by name.
+    pub(crate) fn new(definitions: &[(&str, &str)]) -> Self {
+        let folder = Self(tempfile::tempdir().expect("a folder can be made"));
+        for directory in [folder.workloads(), folder.scratch()] {
+            fs::create_dir(directory).unwrap();
+        }
+        for (name, text) in definitions {
+            fs::write(folder.workloads().join(format!("{name}.toml")), text).unwrap();
+        }
+        folder
+    }
+
+    /// With the suite's own that need no driver, as small as they can be.
+    pub(crate) fn tiny() -> Self {
+        let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../bench/workloads");
+        let mut tiny = Vec::new();
+        for entry in fs::read_dir(root).unwrap() {
+            let path = entry.unwrap().path();
+            if path.extension().is_none_or(|extension| extension != "toml") {
+                continue;
+            }
+            let mut table: Table = toml::from_str(&fs::read_to_string(&path).unwrap()).unwrap();
+            if !table.contains_key("drivers") {
+                shrink(&mut table);
+                tiny.push((path.file_stem().unwrap().to_str().unwrap().to_owned(), table.to_string()));
+            }
+        }
+        let tiny: Vec<(&str, &str)> = tiny.iter().map(|(name, text)| (name.as_str(), text.as_str())).collect();
+        Self::new(&tiny)
+    }
+
+    pub(crate) fn path(&self) -> &Path {
+        self.0.path()
+    }
+
+    pub(crate) fn workloads(&self) -> PathBuf {
+        self.path().join("workloads")
+    }
+
+    pub(crate) fn scratch(&self) -> PathBuf {
+        self.path().join("scratch")
+    }
+
+    pub(crate) fn record(&self) -> PathBuf {
+        self.path().join("record")
+    }
+
+    pub(crate) fn run(&self, peers: &[Peer]) -> Result<Ended> {
+        self.run_with(peers, Interrupt::default(), false)
+    }
+
+    pub(crate) fn run_with(&self, peers: &[Peer], interrupt: Interrupt, resume: bool) -> Result<Ended> {
+        let definitions: Vec<Definition> = definition::read_all(&self.workloads(), &[], Scale::Quick)?;
+        let setting = Setting {
+            scale: Scale::Quick,
+            folder: self.record(),
+            resume,
+            disk: self.scratch(),
+            shm: self.scratch(),
+            commit: None,
+        };
+        Session::begin(definitions, peers, setting, interrupt)?.run()
+    }
+
+    /// Holds the record against the form that the explorer reads; where there is no Python, that is left to those who have it.
+    pub(crate) fn check(&self) {
+        let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../scripts/records");
+        let Ok(output) = Command::new("python3").arg(script).arg("check").arg(self.record()).output() else {
+            eprintln!("skipped: no python3 to check the record's form with");
+            return;
+        };
+        assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    }
+}
+
+/// A definition of gets, two sizes by two numbers of readers.
+pub(crate) fn invented(stores: &[&str]) -> String {
+    let compared = match stores {
+        [of, to, ..] => format!(
+            "[[comparisons]]\nmeasure = \"gets\"\ncase = {{ size = \"100 B\", consume = \"pointer\", readers = 2 }}\n\
+             of = \"{of}\"\nto = [\"{to}\"]\nhow = \"ratio\"\n"
+        ),
+        _ => String::new(),
+    };
+    format!(
+        r#"title = "Small"
+about = "Gets."
+order = 1
+procedure = "gets"
+seed = 7
+repetitions = {{ whole = 3, quick = 2 }}
+minutes = {{ whole = 1.0, quick = 0.1 }}
+stores = {stores:?}
+[settings]
+set = "64 KB"
+objects_max = 50
+keys = 64
+milliseconds = 1
+[parameters.size]
+title = "size"
+values = ["100 B", "1 KB"]
+[parameters.consume]
+title = "what is read"
+values = ["pointer"]
+[parameters.readers]
+title = "readers"
+values = [1, 2]
+[measures.gets]
+title = "gets"
+unit = "1/s"
+better = "higher"
+[[views]]
+name = "curve"
+title = "Gets"
+kind = "curve"
+measure = "gets"
+x = "readers"
+{compared}"#
+    )
+}
+
+/// One repetition of one case, for as short as it goes.
+fn shrink(table: &mut Table) {
+    let one = |value: i64| {
+        Value::Table(
+            [("whole", value), ("quick", value)]
+                .map(|(name, it)| (name.to_owned(), Value::Integer(it)))
+                .into_iter()
+                .collect(),
+        )
+    };
+    table.insert("repetitions".to_owned(), one(1));
+    table.remove("comparisons");
+    table.remove("first");
+    for (_, parameter) in table.get_mut("parameters").and_then(Value::as_table_mut).into_iter().flatten() {
+        let parameter = parameter.as_table_mut().unwrap();
+        parameter.remove("quick");
+        parameter.get_mut("values").unwrap().as_array_mut().unwrap().truncate(1);
+    }
+    if let Some(settings) = table.get_mut("settings").and_then(Value::as_table_mut) {
+        for (name, value) in settings.iter_mut() {
+            if let Some(quick) = value.as_table().and_then(|scaled| scaled.get("quick")) {
+                *value = quick.clone();
+            }
+            match name.as_str() {
+                "milliseconds" => *value = Value::Integer(1),
+                "seconds" | "warm_up_seconds" => *value = Value::Float(0.02),
+                "objects" | "objects_max" | "keys" => *value = Value::Integer(500),
+                "batch" => *value = Value::Integer(100),
+                "cap" | "set" => *value = Value::String("8 MB".to_owned()),
+                _ => {}
+            }
+        }
+    }
+}

@@ -1,0 +1,7 @@
+//! The suite: definitions, drivers, records.
+
+#![cfg(test)]
+
+mod drivers;
+mod folder;
+mod runs;

@@ -1,0 +1,173 @@
+//! The suite, run small: what a definition says is measured, and stands in the record.
+
+use std::fs;
+
+use crate::folder::{Folder, invented};
+use eyewall_bench::error::Error;
+use eyewall_bench::store::{BARE_COPY, EYEWALL, FILES, Peer};
+use eyewall_bench::suite::Ended;
+use eyewall_bench::suite::compare::compare;
+use eyewall_bench::suite::definition::{self, Scale};
+use eyewall_bench::suite::interrupt::Interrupt;
+use eyewall_bench::suite::recorder::{self, Distribution, Sample};
+
+/// A store that nobody can open.
+const BROKEN: Peer = Peer { name: "broken", open: |_| Err(Error::Invalid("it never opens".to_owned())), ..EYEWALL };
+
+const PEERS: &[Peer] = &[EYEWALL, FILES, BARE_COPY, BROKEN];
+
+#[test]
+fn what_is_defined_is_measured() {
+    let folder = Folder::new(&[("small", &invented(&["eyewall", "file-per-entry"]))]);
+    assert_eq!(folder.run(PEERS).unwrap(), Ended::Complete);
+    let head = recorder::read_head(&folder.record()).unwrap();
+    assert!(head.complete, "{:?}", head.notes);
+    let samples: Vec<Sample> = recorder::read_lines(&folder.record().join("samples.jsonl")).unwrap();
+    // Sizes, readers, stores, repetitions.
+    assert_eq!(samples.len(), 2 * 2 * 2 * 2);
+    assert!(samples.iter().all(|sample| sample.value > 0.0 && sample.unit == "1/s"));
+    // Stores take turns: A B A B.
+    let turns: Vec<(&str, usize)> =
+        samples.iter().take(4).map(|sample| (sample.store.as_str(), sample.repetition)).collect();
+    assert_eq!(turns, [("eyewall", 1), ("file-per-entry", 1), ("eyewall", 2), ("file-per-entry", 2)]);
+    folder.check();
+}
+
+#[test]
+fn nothing_is_left_behind() {
+    let folder = Folder::new(&[("small", &invented(&["eyewall", "file-per-entry"]))]);
+    folder.run(PEERS).unwrap();
+    assert_eq!(fs::read_dir(folder.scratch()).unwrap().count(), 0);
+}
+
+#[test]
+fn a_store_that_fails_is_noted_and_the_others_go_on() {
+    let folder = Folder::new(&[("small", &invented(&["eyewall", "broken"]))]);
+    assert_eq!(folder.run(PEERS).unwrap(), Ended::Complete);
+    let head = recorder::read_head(&folder.record()).unwrap();
+    assert!(
+        head.notes.iter().any(|note| note.contains("broken") && note.contains("it never opens")),
+        "{:?}",
+        head.notes
+    );
+    // What was compared with it is left out, so that the record holds together.
+    folder.check();
+}
+
+#[test]
+fn a_store_that_nobody_has_is_absent() {
+    let folder = Folder::new(&[("small", &invented(&["eyewall", "unheard of"]))]);
+    folder.run(PEERS).unwrap();
+    let head = recorder::read_head(&folder.record()).unwrap();
+    assert!(head.stores["unheard of"].absent.is_some() && head.stores["eyewall"].absent.is_none());
+    folder.check();
+}
+
+#[test]
+fn an_interrupted_run_goes_on_where_it_was() {
+    let folder = Folder::new(&[("small", &invented(&["eyewall", "stops"]))]);
+    // It ends the run when the second size is opened.
+    let stops = Peer {
+        name: "stops",
+        open: |place| {
+            if place.value_bytes > 100 && !place.directory.with_file_name("resumed").exists() {
+                return Err(Error::Interrupted);
+            }
+            (EYEWALL.open)(place)
+        },
+        ..EYEWALL
+    };
+    let peers = [EYEWALL, stops];
+    assert_eq!(folder.run_with(&peers, Interrupt::default(), false).unwrap(), Ended::Interrupted);
+    let head = recorder::read_head(&folder.record()).unwrap();
+    assert!(!head.complete);
+    let before: Vec<Sample> = recorder::read_lines(&folder.record().join("samples.jsonl")).unwrap();
+    assert!(!before.is_empty() && before.iter().all(|sample| sample.case.bytes("size").unwrap() == 100));
+    // A line that a kill has cut.
+    let torn = fs::read_to_string(folder.record().join("samples.jsonl")).unwrap() + "{\"workload\":\"sm";
+    fs::write(folder.record().join("samples.jsonl"), torn).unwrap();
+    fs::write(folder.scratch().join("resumed"), "").unwrap();
+    assert_eq!(folder.run_with(&peers, Interrupt::default(), true).unwrap(), Ended::Complete);
+    let after: Vec<Sample> = recorder::read_lines(&folder.record().join("samples.jsonl")).unwrap();
+    assert_eq!(after[..before.len()], before[..]);
+    assert!(after.len() > before.len());
+    folder.check();
+    let refused = folder.run_with(&peers, Interrupt::default(), true).unwrap_err().to_string();
+    assert!(refused.contains("complete"), "{refused}");
+}
+
+#[test]
+fn a_record_is_never_written_over() {
+    let folder = Folder::new(&[("small", &invented(&["eyewall"]))]);
+    folder.run(PEERS).unwrap();
+    let refused = folder.run(PEERS).unwrap_err().to_string();
+    assert!(refused.contains("--resume"), "{refused}");
+}
+
+#[test]
+fn definitions_that_are_none_say_where() {
+    for (from, to, word) in [
+        ("title = \"Small\"", "", "title"),
+        ("[measures.gets]", "[measures.puts]", "gets"),
+        ("of = \"eyewall\"", "of = \"nobody\"", "nobody"),
+        ("readers = 2 }", "readers = 3 }", "readers 3"),
+        ("order = 1", "order = \"first\"", "order"),
+        ("set = ", "unknown = 1\nset = ", "unknown"),
+    ] {
+        let text = invented(&["eyewall", "file-per-entry"]);
+        let changed = text.replace(from, to);
+        assert_ne!(text, changed, "{from}");
+        let folder = Folder::new(&[("small", &changed)]);
+        let failed = folder.run(PEERS).map_err(|failure| failure.to_string());
+        // Settings are the procedure's: what it can't read, it says when it begins.
+        let said = match failed {
+            Err(said) => said,
+            Ok(_) => recorder::read_head(&folder.record()).unwrap().notes.join("\n"),
+        };
+        assert!(said.contains(word), "{said}");
+    }
+}
+
+#[test]
+fn a_workload_that_there_is_not_is_refused_by_its_name() {
+    let folder = Folder::new(&[("small", &invented(&["eyewall"]))]);
+    let refused = definition::read_all(&folder.workloads(), &["large".to_owned()], Scale::Quick).unwrap_err();
+    assert!(refused.to_string().contains("large") && refused.to_string().contains("small"));
+}
+
+#[test]
+fn two_records_are_compared_beyond_their_noise() {
+    let folder = Folder::new(&[("small", &invented(&["eyewall"]))]);
+    folder.run(PEERS).unwrap();
+    let same = compare(&folder.record(), &folder.record(), 3.0).unwrap();
+    assert!(same.changes.is_empty() && same.common == 4 && same.unmatched == 0);
+    // Half as many in every repetition of one series.
+    let worse = folder.path().join("worse");
+    fs::create_dir(&worse).unwrap();
+    fs::copy(folder.record().join("record.json"), worse.join("record.json")).unwrap();
+    let mut samples: Vec<Sample> = recorder::read_lines(&folder.record().join("samples.jsonl")).unwrap();
+    for sample in &mut samples {
+        if sample.case.count("readers").unwrap() == 2 && sample.case.bytes("size").unwrap() == 100 {
+            sample.value /= 1e6;
+        }
+    }
+    let lines: Vec<String> = samples.iter().map(|sample| serde_json::to_string(sample).unwrap() + "\n").collect();
+    fs::write(worse.join("samples.jsonl"), lines.concat()).unwrap();
+    let compared = compare(&folder.record(), &worse, 3.0).unwrap();
+    assert_eq!((compared.changes.len(), compared.changes[0].is_better), (1, Some(false)));
+    let text = compared.text();
+    assert!(text.contains("worse") && text.contains("gets of eyewall") && text.contains("1 of 4"), "{text}");
+}
+
+#[test]
+fn every_definition_of_the_suite_works_at_a_tiny_size() {
+    let folder = Folder::tiny();
+    assert_eq!(folder.run(PEERS).unwrap(), Ended::Complete);
+    let head = recorder::read_head(&folder.record()).unwrap();
+    let failed: Vec<&String> = head.notes.iter().filter(|note| note.contains("failed")).collect();
+    assert!(failed.is_empty(), "{failed:?}");
+    assert!(head.complete, "{:?}", head.notes);
+    folder.check();
+    let distributions: Vec<Distribution> = recorder::read_lines(&folder.record().join("histograms.jsonl")).unwrap();
+    assert!(distributions.iter().any(|one| one.workload == "traffic" && one.measure == "get"));
+}
