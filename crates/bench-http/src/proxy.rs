@@ -22,12 +22,10 @@ pub(crate) fn run(arguments: &Arguments) -> Result<()> {
 }
 
 async fn pass_on(origin: Origin, request: Request<Incoming>) -> Response<Either<Incoming, Empty<Bytes>>> {
-    match origin.answer(request).await {
-        Some(response) => response.map(Either::Left),
-        None => {
-            let mut response = Response::new(Either::Right(Empty::new()));
-            *response.status_mut() = StatusCode::BAD_GATEWAY;
-            response
-        }
+    if let Some(response) = origin.answer(request).await {
+        return response.map(Either::Left);
     }
+    let mut response = Response::new(Either::Right(Empty::new()));
+    *response.status_mut() = StatusCode::BAD_GATEWAY;
+    response
 }

@@ -135,6 +135,16 @@ fn a_connection_for_each_request_asks_nothing_before_the_clock() {
 }
 
 #[test]
+fn an_answer_may_end_with_its_connection() {
+    let load = |answer: &str| {
+        let server = Scripted::start(&[answer]);
+        line(&load(server.address, "/", &["--anew", "--connections", "1", "--seconds", "60", "--at-most", "3"]))
+    };
+    assert_eq!(load(&format!("HTTP/1.0 200 OK\r\n\r\nhello{END}"))["requests"], 3);
+    assert_eq!(load(&format!("HTTP/1.0 200 OK\r\n\r\nhell{END}"))["errors"], serde_json::json!({"read": 3}));
+}
+
+#[test]
 fn requests_on_connections_of_their_own_fail_one_by_one() {
     let server = Scripted::start(&["HTTP/1.1 503 No\r\nContent-Length: 0\r\n\r\n"]);
     let output = load(server.address, "/", &["--anew", "--connections", "2", "--seconds", "60", "--at-most", "9"]);

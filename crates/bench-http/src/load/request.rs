@@ -24,8 +24,8 @@ pub(crate) struct Request {
 }
 
 impl Request {
-    /// The request, and whom to send it to; of numbers there are so many `names`. One that `closes` asks for the end of its
-    /// connection.
+    /// The request, and whom to send it to; of numbers there are so many `names`. One that `closes` is of
+    /// HTTP/1.0, so that the end of its connection may be the end of the answer.
     pub(crate) fn to(address: &str, names: u64, closes: bool) -> Result<(Self, SocketAddr)> {
         let wrong = |what: &str| Error::Address { given: address.to_owned(), what: what.to_owned() };
         // Braces are no characters of a URI.
@@ -41,8 +41,8 @@ impl Request {
         if !path.starts_with('/') {
             return Err(wrong("it has no path"));
         }
-        let connection = if closes { "Connection: close\r\n" } else { "" };
-        let text = format!("GET {path} HTTP/1.1\r\nHost: {host}\r\n{connection}\r\n");
+        let version = if closes { "1.0" } else { "1.1" };
+        let text = format!("GET {path} HTTP/{version}\r\nHost: {host}\r\n\r\n");
         let (before, after) = match text.split_once(NUMBER) {
             Some((before, after)) => (before.into(), Some(after.into())),
             None => (text.into_bytes(), None),
@@ -80,7 +80,7 @@ mod tests {
     fn or_one_with_a_number_that_grows_and_begins_again() -> Result<()> {
         let (mut request, _) = Request::to("http://127.0.0.1:81/a-{}/b", 2, true)?;
         for number in [0, 1, 0] {
-            let wanted = format!("GET /a-{number}/b HTTP/1.1\r\nHost: 127.0.0.1:81\r\nConnection: close\r\n\r\n");
+            let wanted = format!("GET /a-{number}/b HTTP/1.0\r\nHost: 127.0.0.1:81\r\n\r\n");
             assert_eq!(request.next(), wanted.as_bytes());
         }
         Ok(())
