@@ -44,8 +44,11 @@ pub use self::sqlite::SQLITE;
 #[cfg(not(all(feature = "foyer-hybrid", feature = "redb", feature = "rocksdb", feature = "sqlite")))]
 macro_rules! left_out {
     ($name:literal, $feature:literal) => {{
-        const WHY: &str =
-            concat!("this program was built without it (cargo build -p eyewall-bench-compare --features ", $feature, ")");
+        const WHY: &str = concat!(
+            "this program was built without it (cargo build -p eyewall-bench-compare --features ",
+            $feature,
+            ")"
+        );
         Peer {
             name: $name,
             kind: eyewall_bench::store::Kind::Other,

@@ -6,9 +6,9 @@
 
 use std::path::PathBuf;
 
+use ::redb::{Database, Durability, ReadableDatabase as _, TableDefinition, WriteTransaction};
 use eyewall_bench::error::{Error, Result};
 use eyewall_bench::store::{Handle, Kind, Peer, Place, Store, check_size, footprint};
-use ::redb::{Database, Durability, ReadableDatabase as _, ReadableTable as _, TableDefinition, WriteTransaction};
 
 use crate::version;
 
@@ -71,7 +71,7 @@ impl Store for Redb {
     }
 
     fn footprint_bytes(&self) -> Result<Option<u64>> {
-        Ok(Some(footprint::below(&self.directory)?.bytes))
+        footprint::blocks_below(&self.directory).map(Some)
     }
 }
 

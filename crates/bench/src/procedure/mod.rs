@@ -3,6 +3,7 @@
 
 mod flood;
 mod gets;
+mod modules;
 mod sweep;
 mod traffic;
 
@@ -32,6 +33,7 @@ pub fn named(name: &str) -> Option<&'static dyn Procedure> {
     Some(match name {
         "flood" => &flood::Flood,
         "gets" => &gets::Gets,
+        "modules" => &modules::Modules,
         "misses" => &sweep::Misses,
         "overflow" => &sweep::Overflow,
         "sweep" => &sweep::Sweep,

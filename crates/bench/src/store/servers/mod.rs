@@ -57,12 +57,8 @@ struct Served<P> {
 }
 
 impl<P: Protocol> Served<P> {
-    const PEER: Peer = Peer {
-        name: P::NAME,
-        kind: Kind::Other,
-        look: Self::look,
-        open: |place| Ok(Box::new(Self::start(place)?)),
-    };
+    const PEER: Peer =
+        Peer { name: P::NAME, kind: Kind::Other, look: Self::look, open: |place| Ok(Box::new(Self::start(place)?)) };
 
     fn look() -> Found {
         let Some(program) = process::find(P::NAME) else {
