@@ -129,7 +129,8 @@ fn each_time_lies_in_a_bucket() {
 fn a_connection_for_each_request_asks_nothing_before_the_clock() {
     // The server ends each connection after one answer, and would say something else in a second.
     let server = Scripted::start(&[GOOD, ""]);
-    let line = line(&load(server.address, "/", &["--anew", "--connections", "3", "--seconds", "60", "--at-most", "20"]));
+    let line =
+        line(&load(server.address, "/", &["--anew", "--connections", "3", "--seconds", "60", "--at-most", "20"]));
     assert_eq!((&line["requests"], &line["errors"]), (&Value::from(20), &serde_json::json!({})));
     assert_eq!(server.asked.lock().expect("no panic").len(), 20);
 }

@@ -112,7 +112,8 @@ fn a_page_cache_asks_the_origin_once_whatever_its_store() {
         assert_eq!(body, origin.get("/page/9689/y").1);
         assert_eq!(origin.asked(&name), "1", "{store}");
         // The same fields in a hit, in a miss and from the bare server, which has it cheapest.
-        let without_date = |head: &str| head.lines().filter(|line| !line.starts_with("date: ")).collect::<Vec<_>>().join(" ");
+        let without_date =
+            |head: &str| head.lines().filter(|line| !line.starts_with("date: ")).collect::<Vec<_>>().join(" ");
         assert_eq!(without_date(&first), without_date(&second));
         assert_eq!(without_date(&first), without_date(&bare));
         assert!(pages.get("/other").0.starts_with("http/1.1 404 "));

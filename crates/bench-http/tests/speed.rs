@@ -21,6 +21,7 @@ fn the_script_keeps_its_promises() {
     }
     let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../scripts/speed.d/test_speed.py");
     let mut command = Command::new("python3");
-    let output = command.arg(script).env("BENCH_HTTP_PROGRAM", env!("CARGO_BIN_EXE_bench-http")).output().expect("python3");
+    let output =
+        command.arg(script).env("BENCH_HTTP_PROGRAM", env!("CARGO_BIN_EXE_bench-http")).output().expect("python3");
     assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
 }

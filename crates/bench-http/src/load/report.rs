@@ -69,7 +69,7 @@ impl Tally {
         self.latency_ns.saturating_record(time.as_nanos() as u64);
     }
 
-        pub(crate) fn add(&mut self, kind: Kind, count: u64) {
+    pub(crate) fn add(&mut self, kind: Kind, count: u64) {
         if count > 0 {
             *self.line.errors.entry(kind).or_default() += count;
         }
@@ -86,7 +86,8 @@ impl Tally {
             coarse.saturating_record_n(value.value_iterated_to(), value.count_since_last_iteration());
         }
         let buckets = coarse.iter_recorded();
-        self.line.buckets = buckets.map(|value| (value.value_iterated_to(), value.count_since_last_iteration())).collect();
+        self.line.buckets =
+            buckets.map(|value| (value.value_iterated_to(), value.count_since_last_iteration())).collect();
     }
 
     fn micros_at(&self, quantile: f64) -> f64 {
