@@ -91,7 +91,7 @@ bench-engine: ## measure the engine against others, and record it; ARGS=--quick 
 	cargo run $(LOCKED) --release -p eyewall-bench-compare --bin bench-engine -- $(ARGS)
 
 .PHONY: bench-serve
-bench-serve: ## measure the server against nginx, Varnish, Apache and bare hyper, and record it; ARGS=--quick for a first look
+bench-serve: ## measure the server against nginx, Varnish, Apache, Traffic Server and bare hyper, and record it; ARGS=--quick
 	@scripts/speed $(ARGS)
 
 .PHONY: explorer

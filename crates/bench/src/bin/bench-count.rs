@@ -3,6 +3,8 @@
 //! Times of a busy machine say little about a change; instructions are the same on each run. What they don't tell is waiting: for
 //! memory, locks, the system.
 
+#![forbid(unsafe_code)]
+
 use std::collections::BTreeMap;
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -153,7 +155,7 @@ fn instructions(operation: &str, times: u64) -> Result<u64> {
         .output()
         .map_err(Error::io("start valgrind"))?;
     let said = String::from_utf8_lossy(&output.stderr);
-    let collected =
+    let mut collected =
         said.lines().filter_map(|line| line.split_once("Collected : ")).map(|(_, count)| count.trim().parse());
     match (output.status.success(), collected.next_back()) {
         (true, Some(Ok(count))) => Ok(count),

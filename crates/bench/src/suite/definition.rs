@@ -59,6 +59,9 @@ pub struct Parameter {
 pub struct Measure {
     /// The unit of all of its samples.
     pub unit: String,
+    /// `higher` or `lower`; none where neither is.
+    #[serde(default)]
+    pub better: Option<String>,
     #[serde(flatten)]
     rest: serde_json::Map<String, serde_json::Value>,
 }
