@@ -16,7 +16,7 @@ use crate::load::{self, Gets, Population, Puts};
 use crate::random::{self, KEY_BYTES, Random};
 use crate::store::{Handle, Store};
 use crate::touch::{self, Touch};
-use crate::traffic::{self, Traffic, TrafficLap};
+use crate::traffic::{self, Positions, Traffic, TrafficLap};
 
 /// Gets between two looks at the clock.
 const GETS_BETWEEN_LOOKS: usize = 16;
@@ -76,7 +76,10 @@ pub trait Contender: Send + Sync {
     fn sweep(&self, sizes: &[usize], batch: usize) -> Result<Vec<f64>>;
 
     /// Gets, puts and deletes by several threads for a time.
-    fn traffic(&self, traffic: &Traffic, duration: Duration) -> Result<TrafficLap>;
+    fn traffic(&self, traffic: &Traffic, positions: &Positions, duration: Duration) -> Result<TrafficLap>;
+
+    /// Waits until the store has done what it does in the background, so that nobody else's turn pays for it.
+    fn settle(&self) -> Result<()>;
 }
 
 /// What a thread of puts did.
@@ -116,7 +119,7 @@ impl<S: Store> Contender for S {
 
     fn put_one(&self, key: &[u8], value: &[u8]) -> Result<()> {
         self.handle().put(key, value)?;
-        self.settle()
+        Store::settle(self)
     }
 
     fn delete_one(&self, key: &[u8]) -> Result<bool> {
@@ -130,7 +133,7 @@ impl<S: Store> Contender for S {
             load::stamp(&mut value, index);
             handle.put(&random::key(index), &value)?;
         }
-        self.settle()
+        Store::settle(self)
     }
 
     fn complete(&self, population: Population) -> Result<()> {
@@ -143,7 +146,7 @@ impl<S: Store> Contender for S {
                 handle.put(&key, &value)?;
             }
         }
-        self.settle()
+        Store::settle(self)
     }
 
     fn check(&self, population: Population) -> Result<()> {
@@ -177,8 +180,12 @@ impl<S: Store> Contender for S {
         put_for(self, puts)
     }
 
-    fn traffic(&self, traffic: &Traffic, duration: Duration) -> Result<TrafficLap> {
-        traffic::run(self, traffic, duration)
+    fn traffic(&self, traffic: &Traffic, positions: &Positions, duration: Duration) -> Result<TrafficLap> {
+        traffic::run(self, traffic, positions, duration)
+    }
+
+    fn settle(&self) -> Result<()> {
+        Store::settle(self)
     }
 
     fn sweep(&self, sizes: &[usize], batch: usize) -> Result<Vec<f64>> {

@@ -232,7 +232,7 @@ impl<'a> Cell<'a> {
             let mut failed = Vec::new();
             for (number, entrant) in entrants.iter().enumerate() {
                 self.breathe()?;
-                let done = turn(self, entrant, repetition);
+                let done = turn(self, entrant, repetition).and_then(|()| entrant.store.settle());
                 if self.attempt(entrant.store.name(), done)?.is_none() {
                     failed.push(number);
                 }
