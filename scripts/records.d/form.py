@@ -18,7 +18,7 @@ STORAGE = ({"name": str, "file_system": str, "device": TEXT_OR_NULL}, {})
 NOISE = ({"what": str, "unit": str, "median": PLAIN, "min": PLAIN, "max": PLAIN}, {})
 STORE = ({"kind": str, "version": TEXT_OR_NULL}, {"absent": str})
 WORKLOAD = ({"name": str, "title": str, "about": str, "seed": (int, type(None)), "repetitions": int, "parameters": dict,
-             "measures": dict, "views": list, "comparisons": list, "first": dict}, {"skipped": str})
+             "measures": dict, "views": list, "comparisons": list, "first": dict}, {"settings": dict, "skipped": str})
 PARAMETER = ({"title": str, "values": list}, {"unit": str})
 MEASURE = ({"title": str, "unit": str, "better": TEXT_OR_NULL}, {"along": dict, "distribution": bool})
 ALONG = ({"title": str}, {"unit": str})

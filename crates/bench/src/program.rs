@@ -13,6 +13,7 @@ use crate::store::Peer;
 use crate::suite::compare;
 use crate::suite::definition::{self, Definition, Scale};
 use crate::suite::interrupt::Interrupt;
+use crate::suite::recorder;
 use crate::suite::{Ended, Session, Setting};
 
 /// Measures caches, and writes what it finds to a record that the explorer shows.
@@ -59,11 +60,12 @@ struct Definitions {
 
 #[derive(Debug, Args)]
 struct Run {
-    /// The workloads
+    /// The workloads; of a run that is gone on with, its own
+    #[arg(conflicts_with = "resume")]
     names: Vec<String>,
     #[command(flatten)]
     definitions: Definitions,
-    /// A first look, in under ten minutes; its figures are too short to be quoted
+    /// A first look, in under ten minutes; its figures are too short to be quoted. A run that is gone on with stays what it was
     #[arg(long)]
     quick: bool,
     /// The record's directory [default: target/bench/DATE-MACHINE]
@@ -99,8 +101,12 @@ pub fn main(peers: &[Peer]) -> ExitCode {
 }
 
 fn run(run: Run, peers: &[Peer]) -> Result<()> {
-    let scale = if run.quick { Scale::Quick } else { Scale::Whole };
-    let definitions = definition::read_all(&run.definitions.workloads, &run.names, scale)?;
+    let begun = run.resume.as_deref().map(recorder::read_head).transpose()?;
+    let (scale, names) = match &begun {
+        Some(head) => (head.kind, head.workload_names()),
+        None => (if run.quick { Scale::Quick } else { Scale::Whole }, run.names),
+    };
+    let definitions = definition::read_all(&run.definitions.workloads, &names, scale)?;
     let interrupt = Interrupt::listen()?;
     let resume = run.resume.is_some();
     let disk = match run.disk_dir {

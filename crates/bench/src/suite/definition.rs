@@ -206,6 +206,7 @@ impl Definition {
             repetitions: self.repetitions.at(scale),
             parameters: &self.parameters,
             measures: &self.measures,
+            settings: &self.settings,
             views: &self.views,
             comparisons: self.comparisons.iter().filter_map(among_measured).collect(),
             first: &self.first,
@@ -259,6 +260,18 @@ impl Definition {
     }
 }
 
+impl Recorded<'_> {
+    /// Which of a definition's comparisons are not in it, or lack somebody, for people.
+    pub fn left_out<'a>(&'a self, definition: &'a Definition) -> impl Iterator<Item = String> + 'a {
+        let lacks = |comparison: &&Comparison| !self.comparisons.contains(comparison);
+        definition.comparisons.iter().filter(lacks).map(|comparison| {
+            let Comparison { measure, case, of, to, .. } = comparison;
+            let against = if to.is_empty() { String::new() } else { format!(" against {}", to.join(", ")) };
+            format!("{}: not all was measured of the comparison of {measure} of {of}{against} ({case})", self.name)
+        })
+    }
+}
+
 /// A workload in record.json.
 #[derive(Debug, Serialize)]
 pub struct Recorded<'a> {
@@ -269,6 +282,7 @@ pub struct Recorded<'a> {
     repetitions: usize,
     parameters: &'a IndexMap<String, Parameter>,
     measures: &'a IndexMap<String, Measure>,
+    settings: &'a toml::Table,
     views: &'a [serde_json::Value],
     comparisons: Vec<Comparison>,
     first: &'a Case,

@@ -100,6 +100,14 @@ pub struct Head {
     pub notes: Vec<String>,
 }
 
+impl Head {
+    /// The names of its workloads.
+    pub fn workload_names(&self) -> Vec<String> {
+        let of = |workload: &serde_json::Value| workload["name"].as_str().map(ToOwned::to_owned);
+        self.workloads.as_array().into_iter().flatten().filter_map(of).collect()
+    }
+}
+
 /// A record on its way.
 #[derive(Debug)]
 pub struct Recorder {

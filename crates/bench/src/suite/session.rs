@@ -40,8 +40,8 @@ pub struct Setting {
 /// How a run ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Ended {
-    /// All of it is there.
-    Complete,
+    /// It came to its end; what could not be measured is noted.
+    Finished,
     /// A Ctrl-C: what was measured until then is there.
     Interrupted,
 }
@@ -106,7 +106,7 @@ impl<'a> Session<'a> {
         progress.clear();
         eprintln!("measured for {}", spoken(progress.elapsed()));
         self.write_head(true)?;
-        Ok(Ended::Complete)
+        Ok(Ended::Finished)
     }
 
     /// The record's directory.
@@ -222,6 +222,9 @@ impl<'a> Session<'a> {
             };
             let mut recorded = definition.recorded(self.setting.scale, is_measured);
             recorded.skipped = self.skipped.get(&definition.name).cloned();
+            if is_over && recorded.skipped.is_none() {
+                self.head.notes.extend(recorded.left_out(definition));
+            }
             workloads.push(
                 serde_json::to_value(recorded)
                     .map_err(|failure| Error::Invalid(format!("{} can't be written: {failure}", definition.name)))?,
@@ -313,12 +316,8 @@ fn check_same(head: &Head, setting: &Setting, definitions: &[Definition]) -> Res
             "{folder} was begun with other sources ({began}): figures of two don't mix"
         )));
     }
-    let names = |workloads: &serde_json::Value| -> Vec<String> {
-        let of = |workload: &serde_json::Value| workload["name"].as_str().map(ToOwned::to_owned);
-        workloads.as_array().into_iter().flatten().filter_map(of).collect()
-    };
     let wanted: Vec<String> = definitions.iter().map(|definition| definition.name.clone()).collect();
-    let begun = names(&head.workloads);
+    let begun = head.workload_names();
     if begun != wanted {
         return Err(Error::Invalid(format!("{folder} is of the workloads {}: name the same", begun.join(" "))));
     }

@@ -19,7 +19,7 @@ const PEERS: &[Peer] = &[EYEWALL, FILES, BARE_COPY, BROKEN];
 #[test]
 fn what_is_defined_is_measured() {
     let folder = Folder::new(&[("small", &invented(&["eyewall", "file-per-entry"]))]);
-    assert_eq!(folder.run(PEERS).unwrap(), Ended::Complete);
+    assert_eq!(folder.run(PEERS).unwrap(), Ended::Finished);
     let head = recorder::read_head(&folder.record()).unwrap();
     assert!(head.complete, "{:?}", head.notes);
     let samples: Vec<Sample> = recorder::read_lines(&folder.record().join("samples.jsonl")).unwrap();
@@ -43,7 +43,7 @@ fn nothing_is_left_behind() {
 #[test]
 fn a_store_that_fails_is_noted_and_the_others_go_on() {
     let folder = Folder::new(&[("small", &invented(&["eyewall", "broken"]))]);
-    assert_eq!(folder.run(PEERS).unwrap(), Ended::Complete);
+    assert_eq!(folder.run(PEERS).unwrap(), Ended::Finished);
     let head = recorder::read_head(&folder.record()).unwrap();
     assert!(
         head.notes.iter().any(|note| note.contains("broken") && note.contains("it never opens")),
@@ -62,6 +62,9 @@ fn a_comparison_goes_without_rivals_that_are_absent() {
     folder.run(PEERS).unwrap();
     let head = recorder::read_head(&folder.record()).unwrap();
     assert_eq!(head.workloads[0]["comparisons"][0]["to"], serde_json::json!(["file-per-entry"]));
+    assert!(head.notes.iter().any(|note| note.contains("against unheard of, file-per-entry")), "{:?}", head.notes);
+    // What was measured can be known from the record alone.
+    assert_eq!(head.workloads[0]["settings"]["set"], "64 KB");
     folder.check();
 }
 
@@ -98,7 +101,7 @@ fn an_interrupted_run_goes_on_where_it_was() {
     let torn = fs::read_to_string(folder.record().join("samples.jsonl")).unwrap() + "{\"workload\":\"sm";
     fs::write(folder.record().join("samples.jsonl"), torn).unwrap();
     fs::write(folder.scratch().join("resumed"), "").unwrap();
-    assert_eq!(folder.run_with(&peers, Interrupt::default(), true).unwrap(), Ended::Complete);
+    assert_eq!(folder.run_with(&peers, Interrupt::default(), true).unwrap(), Ended::Finished);
     let after: Vec<Sample> = recorder::read_lines(&folder.record().join("samples.jsonl")).unwrap();
     assert_eq!(after[..before.len()], before[..]);
     assert!(after.len() > before.len());
@@ -173,7 +176,7 @@ fn two_records_are_compared_beyond_their_noise() {
 #[test]
 fn every_definition_of_the_suite_works_at_a_tiny_size() {
     let folder = Folder::tiny();
-    assert_eq!(folder.run(PEERS).unwrap(), Ended::Complete);
+    assert_eq!(folder.run(PEERS).unwrap(), Ended::Finished);
     let head = recorder::read_head(&folder.record()).unwrap();
     let failed: Vec<&String> = head.notes.iter().filter(|note| note.contains("failed")).collect();
     assert!(failed.is_empty(), "{failed:?}");
