@@ -1,9 +1,13 @@
-//! The engine's benchmark: workloads, a recorder, and the peers that cost nothing to build.
+//! Benchmarks: what is measured, how, and the peers that cost nothing to build.
 //!
-//! A [`store::Store`] is anything that is measured; [`contender::Contender`] runs the timed loops on it, compiled for
-//! its type. The [`work`] modules say what is done, in what order and against which bar; a [`run::Run`] collects their
-//! rows and writes the record. Peers with heavy dependencies, and the program `bench-engine`, live in
-//! `eyewall-bench-compare`: nothing here depends on them.
+//! A [`store::Store`] is anything that is measured; [`contender::Contender`] runs the timed loops on it, compiled for its type. Two
+//! programs measure by that. Both live in `eyewall-bench-compare`, with the peers that have heavy dependencies: nothing here depends
+//! on them.
+//!
+//! - `eyewall-bench`, which is [`program`]: the [`suite`] goes through the workloads that `bench/workloads` defines, lets a
+//!   [`procedure`] measure each of their cells, and writes a record for the explorer.
+//! - `bench-engine`: what the engine promises, part by part. The modules of [`work`] say what is done and against which bar; a
+//!   [`run::Run`] collects their rows.
 //!
 //! No figure is asserted by a test.
 

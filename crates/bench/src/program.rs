@@ -127,7 +127,7 @@ fn run(run: Run, peers: &[Peer]) -> Result<()> {
         return Err(Error::Interrupted);
     }
     if stdout().is_terminal() {
-        eprintln!("look at it: make explorer");
+        eprintln!("look at it: EYEWALL_RECORDS={folder} make explorer");
     }
     Ok(())
 }
