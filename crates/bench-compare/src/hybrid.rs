@@ -43,6 +43,7 @@ pub const HYBRID: Peer = Peer {
     kind: Kind::Other,
     look: || version::of_crate("foyer"),
     open: |place| Ok(Box::new(Hybrid::create(place)?)),
+    attach: None,
 };
 
 type Cache = HybridCache<Vec<u8>, Vec<u8>, RandomState>;
@@ -69,10 +70,8 @@ impl Hybrid {
         let runtime = Builder::new_multi_thread().enable_all().build().map_err(Error::io("start foyer's runtime"))?;
         let memory_bytes = if place.tier_bytes > 0 { place.tier_bytes } else { place.cap_bytes / MEMORY_PART };
         let block_bytes = block_bytes(place);
-        let device = FsDeviceBuilder::new(place.directory)
-            .with_capacity(place.cap_bytes as usize)
-            .build()
-            .map_err(failed)?;
+        let device =
+            FsDeviceBuilder::new(place.directory).with_capacity(place.cap_bytes as usize).build().map_err(failed)?;
         let engine = BlockEngineConfig::new(device)
             .with_block_size(block_bytes as usize)
             .with_submit_queue_size_threshold(place.cap_bytes as usize);

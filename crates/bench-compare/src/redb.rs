@@ -6,9 +6,9 @@
 
 use std::path::PathBuf;
 
+use ::redb::{Database, Durability, ReadableDatabase as _, ReadableTable as _, TableDefinition, WriteTransaction};
 use eyewall_bench::error::{Error, Result};
 use eyewall_bench::store::{Handle, Kind, Peer, Place, Store, check_size, footprint};
-use ::redb::{Database, Durability, ReadableDatabase as _, ReadableTable as _, TableDefinition, WriteTransaction};
 
 use crate::version;
 
@@ -22,6 +22,7 @@ pub const REDB: Peer = Peer {
     kind: Kind::Other,
     look: || version::of_crate("redb"),
     open: |place| Ok(Box::new(Redb::create(place)?)),
+    attach: None,
 };
 
 struct Redb {

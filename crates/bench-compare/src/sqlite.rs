@@ -27,7 +27,8 @@ const PAGE_BYTES_LARGE: usize = 16 << 10;
 const PAGE_PART: usize = 20;
 
 const GET: &str = "SELECT value FROM entries WHERE key = ?1";
-const PUT: &str = "INSERT INTO entries (key, value) VALUES (?1, ?2) ON CONFLICT (key) DO UPDATE SET value = excluded.value";
+const PUT: &str =
+    "INSERT INTO entries (key, value) VALUES (?1, ?2) ON CONFLICT (key) DO UPDATE SET value = excluded.value";
 const DELETE: &str = "DELETE FROM entries WHERE key = ?1";
 
 /// SQLite, its log never synced.
@@ -36,6 +37,7 @@ pub const SQLITE: Peer = Peer {
     kind: Kind::Other,
     look: || Ok(Some(rusqlite::version().to_owned())),
     open: |place| Ok(Box::new(Sqlite::create(place)?)),
+    attach: None,
 };
 
 struct Sqlite {

@@ -14,6 +14,7 @@ use crate::clock::{Lap, now_ns};
 use crate::error::{Error, Result};
 use crate::load::{self, Gets, Population, Puts};
 use crate::random::{self, KEY_BYTES, Random};
+use crate::reads::{self, ReadLap, Reads};
 use crate::store::{Handle, Store};
 use crate::touch::{self, Touch};
 use crate::traffic::{self, Traffic, TrafficLap};
@@ -77,6 +78,9 @@ pub trait Contender: Send + Sync {
 
     /// Gets, puts and deletes by several threads for a time.
     fn traffic(&self, traffic: &Traffic, duration: Duration) -> Result<TrafficLap>;
+
+    /// Stands before a directory of files for several readers.
+    fn serve_files(&self, reads: &Reads<'_>) -> Result<ReadLap>;
 }
 
 /// What a thread of puts did.
@@ -179,6 +183,14 @@ impl<S: Store> Contender for S {
 
     fn traffic(&self, traffic: &Traffic, duration: Duration) -> Result<TrafficLap> {
         traffic::run(self, traffic, duration)
+    }
+
+    fn serve_files(&self, reads: &Reads<'_>) -> Result<ReadLap> {
+        match reads.touch {
+            Touch::Pointer => reads::run(self, reads, touch::pointer),
+            Touch::Page => reads::run(self, reads, touch::page),
+            Touch::Every => reads::run(self, reads, touch::every),
+        }
     }
 
     fn sweep(&self, sizes: &[usize], batch: usize) -> Result<Vec<f64>> {

@@ -22,6 +22,7 @@ pub mod mix;
 pub mod procedure;
 pub mod program;
 pub mod random;
+pub mod reads;
 pub mod record;
 pub mod report;
 pub mod run;

@@ -1,6 +1,7 @@
 //! What workloads are made of: each procedure does one kind of work, and a definition says with which sizes, on which stores, in
 //! which cases (bench/workloads/README.md).
 
+mod file_cache;
 mod flood;
 mod gets;
 mod sweep;
@@ -30,6 +31,8 @@ pub trait Procedure: Sync {
 /// The procedure of that name; a driver may have others.
 pub fn named(name: &str) -> Option<&'static dyn Procedure> {
     Some(match name {
+        "file-cache" => &file_cache::FileCache,
+        "file-pressure" => &file_cache::FilePressure,
         "flood" => &flood::Flood,
         "gets" => &gets::Gets,
         "misses" => &sweep::Misses,

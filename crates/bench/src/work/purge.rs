@@ -50,7 +50,13 @@ pub fn run(run: &mut Run) -> Result<()> {
         let mut samples = Vec::new();
         for _ in 0..run.repetitions() {
             let directory = run.scratch(storage)?;
-            let store = Volume::create(&Place { directory: directory.path(), cap_bytes, value_bytes: VALUE_BYTES, tier_bytes: 0 })?;
+            let store = Volume::create(&Place {
+                directory: directory.path(),
+                cap_bytes,
+                value_bytes: VALUE_BYTES,
+                value_bytes_max: 0,
+                tier_bytes: 0,
+            })?;
             store.put_all(KEPT..population.objects, VALUE_BYTES, &PutOptions::new().tags(&[PURGED_TAG]))?;
             store.put_all(0..KEPT, VALUE_BYTES, &PutOptions::new().tags(&[KEPT_TAG]))?;
             run.settle(storage)?;

@@ -4,7 +4,7 @@ use std::fs;
 
 use crate::folder::{Folder, invented};
 use eyewall_bench::error::Error;
-use eyewall_bench::store::{BARE_COPY, EYEWALL, FILES, Peer};
+use eyewall_bench::store::{BARE_COPY, EYEWALL, EYEWALL_COPIED, FILES, PLAIN, Peer};
 use eyewall_bench::suite::Ended;
 use eyewall_bench::suite::compare::compare;
 use eyewall_bench::suite::definition::{self, Scale};
@@ -14,7 +14,7 @@ use eyewall_bench::suite::recorder::{self, Distribution, Sample};
 /// A store that nobody can open.
 const BROKEN: Peer = Peer { name: "broken", open: |_| Err(Error::Invalid("it never opens".to_owned())), ..EYEWALL };
 
-const PEERS: &[Peer] = &[EYEWALL, FILES, BARE_COPY, BROKEN];
+const PEERS: &[Peer] = &[EYEWALL, EYEWALL_COPIED, FILES, BARE_COPY, PLAIN, BROKEN];
 
 #[test]
 fn what_is_defined_is_measured() {
@@ -170,4 +170,39 @@ fn every_definition_of_the_suite_works_at_a_tiny_size() {
     folder.check();
     let distributions: Vec<Distribution> = recorder::read_lines(&folder.record().join("histograms.jsonl")).unwrap();
     assert!(distributions.iter().any(|one| one.workload == "traffic" && one.measure == "get"));
+}
+
+#[test]
+fn files_are_cached_warm_and_cold_alone_and_among_others() {
+    let folder = Folder::tiny_one("file-cache", &["storage", "page_cache", "others"]);
+    assert_eq!(folder.run(PEERS).unwrap(), Ended::Complete);
+    let head = recorder::read_head(&folder.record()).unwrap();
+    assert!(head.complete, "{:?}", head.notes);
+    assert_eq!(head.notes.iter().filter(|note| note.contains("failed")).count(), 0, "{:?}", head.notes);
+    assert!(head.notes.iter().any(|note| note.contains("nothing is cold")), "{:?}", head.notes);
+    let samples: Vec<Sample> = recorder::read_lines(&folder.record().join("samples.jsonl")).unwrap();
+    let count = |store: &str, measure: &str, page_cache: &str| {
+        let is_it = |sample: &&Sample| {
+            sample.store == store && sample.measure == measure && sample.case.text("page_cache").unwrap() == page_cache
+        };
+        samples.iter().filter(is_it).count()
+    };
+    // With and without others; warm on two storages.
+    for store in ["eyewall", "eyewall, copied", "file-per-entry", "plain read"] {
+        for measure in ["get", "miss", "first_store"] {
+            assert_eq!([count(store, measure, "cold"), count(store, measure, "warm")], [2, 4], "{measure} of {store}");
+        }
+    }
+    folder.check();
+}
+
+#[test]
+fn files_that_compete_for_a_cache_hit_it_at_times() {
+    let folder = Folder::tiny_one("file-pressure", &[]);
+    folder.run(PEERS).unwrap();
+    let samples: Vec<Sample> = recorder::read_lines(&folder.record().join("samples.jsonl")).unwrap();
+    let hits: Vec<f64> = samples.iter().filter(|sample| sample.measure == "hits").map(|sample| sample.value).collect();
+    // Eight files of 1 MB in 8 MB: of who has a cache, none is without hits.
+    assert!(hits.len() == 3 && hits.iter().all(|percent| *percent > 0.0), "{hits:?}");
+    assert!(samples.iter().any(|sample| sample.measure == "time" && sample.store == "plain read"));
 }

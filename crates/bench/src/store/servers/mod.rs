@@ -62,6 +62,7 @@ impl<P: Protocol> Served<P> {
         kind: Kind::Other,
         look: Self::look,
         open: |place| Ok(Box::new(Self::start(place)?)),
+        attach: None,
     };
 
     fn look() -> Found {
@@ -147,7 +148,7 @@ mod tests {
     const CAP_BYTES: u64 = 16 << 20;
 
     fn place(directory: &Path) -> Place<'_> {
-        Place { directory, cap_bytes: CAP_BYTES, value_bytes: 1000, tier_bytes: 0 }
+        Place { directory, cap_bytes: CAP_BYTES, value_bytes: 1000, value_bytes_max: 0, tier_bytes: 0 }
     }
 
     fn is_absent(peer: &Peer) -> bool {
