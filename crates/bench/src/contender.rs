@@ -15,8 +15,10 @@ use crate::error::{Error, Result};
 use crate::load::{self, Gets, Population, Puts};
 use crate::random::{self, KEY_BYTES, Random};
 use crate::reads::{self, ReadLap, Reads};
+use crate::replay::{self, Replayed};
 use crate::store::{Handle, Store};
 use crate::touch::{self, Touch};
+use crate::trace::Request;
 use crate::traffic::{self, Traffic, TrafficLap};
 
 /// Gets between two looks at the clock.
@@ -78,6 +80,9 @@ pub trait Contender: Send + Sync {
 
     /// Gets, puts and deletes by several threads for a time.
     fn traffic(&self, traffic: &Traffic, duration: Duration) -> Result<TrafficLap>;
+
+    /// Replays a trace by one thread: a miss puts the object.
+    fn replay(&self, requests: &[Request]) -> Result<Replayed>;
 
     /// Stands before a directory of files for several readers.
     fn serve_files(&self, reads: &Reads<'_>) -> Result<ReadLap>;
@@ -183,6 +188,10 @@ impl<S: Store> Contender for S {
 
     fn traffic(&self, traffic: &Traffic, duration: Duration) -> Result<TrafficLap> {
         traffic::run(self, traffic, duration)
+    }
+
+    fn replay(&self, requests: &[Request]) -> Result<Replayed> {
+        replay::run(self, requests)
     }
 
     fn serve_files(&self, reads: &Reads<'_>) -> Result<ReadLap> {

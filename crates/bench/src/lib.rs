@@ -24,6 +24,7 @@ pub mod program;
 pub mod random;
 pub mod reads;
 pub mod record;
+pub mod replay;
 pub mod report;
 pub mod run;
 pub mod simulate;

@@ -4,10 +4,12 @@
 mod file_cache;
 mod flood;
 mod gets;
+mod replay;
 mod sweep;
 mod traffic;
 
 use crate::error::{Error, Result};
+use crate::simulate;
 use crate::store::Peer;
 use crate::suite::cell::{Cell, Contestant, Entrant, Room};
 use crate::suite::definition::Definition;
@@ -37,6 +39,7 @@ pub fn named(name: &str) -> Option<&'static dyn Procedure> {
         "gets" => &gets::Gets,
         "misses" => &sweep::Misses,
         "overflow" => &sweep::Overflow,
+        "replay" => &replay::Replay,
         "sweep" => &sweep::Sweep,
         "traffic" => &traffic::Traffic,
         _ => return None,
@@ -89,6 +92,7 @@ fn each_anew(
     mut turn: impl FnMut(&mut Cell<'_>, &Entrant, usize) -> Result<()>,
 ) -> Result<()> {
     let mut peers = cell.peers();
+    peers.retain(|peer| !simulate::is_reference(peer.name));
     for repetition in 1..=cell.repetitions() {
         let mut failed = Vec::new();
         for peer in &peers {

@@ -136,6 +136,10 @@ impl Store for Files {
         FilesHandle { files: self, path: String::new(), buffer: vec![0; BUFFER_BYTES_FIRST] }
     }
 
+    fn keep_cap(&self) -> Result<()> {
+        self.clean().map(|_| ())
+    }
+
     fn footprint_bytes(&self) -> Result<Option<u64>> {
         Ok(Some(footprint::below(&self.root)?.bytes))
     }

@@ -188,6 +188,11 @@ impl<'a> Cell<'a> {
         self.definition.values(parameter)
     }
 
+    /// The file of a trace that whoever runs this gave.
+    pub fn given_trace(&self, name: &str) -> Option<&'a Path> {
+        self.definition.given_traces().get(name).map(PathBuf::as_path)
+    }
+
     /// The procedure's settings.
     pub fn settings<T: DeserializeOwned>(&self) -> Result<T> {
         self.definition.settings()

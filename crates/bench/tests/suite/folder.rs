@@ -76,7 +76,24 @@ impl Folder {
     }
 
     pub(crate) fn run_with(&self, peers: &[Peer], interrupt: Interrupt, resume: bool) -> Result<Ended> {
-        let definitions: Vec<Definition> = definition::read_all(&self.workloads(), &[], Scale::Quick)?;
+        let definitions = definition::read_all(&self.workloads(), &[], Scale::Quick)?;
+        self.run_these(definitions, peers, interrupt, resume)
+    }
+
+    /// Replays these traces, too.
+    pub(crate) fn run_traces(&self, peers: &[Peer], traces: &[PathBuf]) -> Result<Ended> {
+        let mut definitions = definition::read_all(&self.workloads(), &[], Scale::Quick)?;
+        definitions.iter_mut().try_for_each(|definition| definition.give_traces(traces))?;
+        self.run_these(definitions, peers, Interrupt::default(), false)
+    }
+
+    fn run_these(
+        &self,
+        definitions: Vec<Definition>,
+        peers: &[Peer],
+        interrupt: Interrupt,
+        resume: bool,
+    ) -> Result<Ended> {
         let setting = Setting {
             scale: Scale::Quick,
             folder: self.record(),

@@ -206,3 +206,45 @@ fn files_that_compete_for_a_cache_hit_it_at_times() {
     assert!(hits.len() == 3 && hits.iter().all(|percent| *percent > 0.0), "{hits:?}");
     assert!(samples.iter().any(|sample| sample.measure == "time" && sample.store == "plain read"));
 }
+
+#[test]
+fn a_trace_of_ones_own_is_replayed() {
+    let folder = Folder::tiny_one("replay", &["percent"]);
+    // 400 objects of 10 KB, the lower the more popular; and a log.
+    let lines: String =
+        (0..4_000_u64).map(|at| format!("/page/{} 10240\n", (at * at + at / 7) % (at % 400 + 1))).collect();
+    let traces = [folder.path().join("mine.txt"), folder.path().join("access.log")];
+    fs::write(&traces[0], lines).unwrap();
+    let log: String =
+        (0..900).map(|at| format!("h - - [t] \"GET /{} HTTP/1.1\" 200 {}\n", at % 300, 30_000 + at % 3)).collect();
+    fs::write(&traces[1], log).unwrap();
+    assert_eq!(folder.run_traces(PEERS, &traces).unwrap(), Ended::Complete);
+    let head = recorder::read_head(&folder.record()).unwrap();
+    assert_eq!(head.notes.iter().filter(|note| note.contains("failed")).count(), 0, "{:?}", head.notes);
+    folder.check();
+    let samples: Vec<Sample> = recorder::read_lines(&folder.record().join("samples.jsonl")).unwrap();
+    let hits = |trace: &str, percent: i64, store: &str| -> Vec<f64> {
+        let is_it = |sample: &&Sample| {
+            let case = &sample.case;
+            sample.store == store
+                && sample.measure == "hits"
+                && case.text("trace").unwrap() == trace
+                && case.count("percent").unwrap() as i64 == percent
+        };
+        samples.iter().filter(is_it).map(|sample| sample.value).collect()
+    };
+    for store in ["eyewall", "file-per-entry"] {
+        let found = hits("mine.txt", 30, store);
+        let best = hits("mine.txt", 30, "offline optimum");
+        assert!(
+            found.len() == 1 && best.len() == 1 && found[0] > 5.0 && found[0] <= best[0],
+            "{store}: {found:?} {best:?}"
+        );
+    }
+    // A loop: whoever drops what was used longest ago never hits; who knows the future does.
+    assert_eq!(hits("access.log", 30, "LRU, simulated"), [0.0]);
+    assert!(hits("access.log", 30, "offline optimum")[0] > 10.0);
+
+    let refused = folder.run_traces(PEERS, &[folder.path().join("none.log")]).unwrap_err().to_string();
+    assert!(refused.contains("none.log"), "{refused}");
+}

@@ -67,15 +67,10 @@ impl Server {
     ///
     /// # Errors
     /// Where it isn't installed, ends at once or doesn't listen; with the last line of what it printed.
-    pub(super) fn start(
-        program: &'static str,
-        package: &str,
-        arguments: &[String],
-        directory: &Path,
-    ) -> Result<Self> {
+    pub(super) fn start(program: &'static str, package: &str, arguments: &[String], directory: &Path) -> Result<Self> {
         let failed = |what: String| Error::Store { store: program, what };
-        let path = find(program)
-            .ok_or_else(|| failed(format!("it isn't installed; on Debian: apt install {package}")))?;
+        let path =
+            find(program).ok_or_else(|| failed(format!("it isn't installed; on Debian: apt install {package}")))?;
         let log = directory.join(LOG);
         let child = Command::new("/bin/sh")
             .args(["-c", GUARDED, "sh"])
