@@ -54,7 +54,7 @@ run: ## serve the demo origin through the cache; or ROOT=dir, or ORIGIN=url; LIS
 	@scripts/run
 
 .PHONY: test
-test: lint unit models ## lints and every test but the long ones
+test: lint unit models instructions ## lints, every test but the long ones, and the counts of instructions
 	@echo "make test: all passed"
 
 .PHONY: unit
@@ -65,6 +65,10 @@ unit: ## the tests of all crates, doctests included
 models: ## the protocols under loom, which runs every interleaving of their steps
 	RUSTFLAGS="--cfg loom" CARGO_TARGET_DIR="$(TARGET_DIR)/models" \
 	    cargo test $(LOCKED) --profile model -p eyewall --test 'model_*'
+
+.PHONY: instructions
+instructions: ## the instructions of single operations, held against bench/instructions.json; ARGS=update keeps what they are now
+	cargo run $(LOCKED) --release --quiet -p eyewall-bench --bin bench-count -- $(if $(ARGS),$(ARGS),check) bench/instructions.json
 
 .PHONY: lint
 lint: ## rustfmt, tidy, Clippy, rustdoc, cargo-deny
@@ -87,7 +91,7 @@ bench-engine: ## measure the engine against others, and record it; ARGS=--quick 
 	cargo run $(LOCKED) --release -p eyewall-bench-compare --bin bench-engine -- $(ARGS)
 
 .PHONY: bench-serve
-bench-serve: ## measure the server against nginx, Varnish, Apache and bare hyper, and record it; ARGS=--quick for a first look
+bench-serve: ## measure the server against nginx, Varnish, Apache, Traffic Server and bare hyper, and record it; ARGS=--quick
 	@scripts/speed $(ARGS)
 
 .PHONY: explorer

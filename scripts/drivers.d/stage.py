@@ -43,7 +43,6 @@ def write_record(folder, workload, name, stores, lines):
     """A record of what drivers answered, with the comparisons of what was measured."""
     samples = [sample_of(workload, name, case, line["sample"]) for case, line in lines if "sample" in line]
     cases = {(sample["measure"], sample["store"], form.case_key(sample["case"])) for sample in samples}
-    measured = {(measure, key) for measure, _, key in cases}
 
     def is_measured(comparison):
         to_case = comparison.get("to_case", comparison["case"])
@@ -53,9 +52,9 @@ def write_record(folder, workload, name, stores, lines):
     definition = {key: workload[key] for key in ("title", "about", "seed", "repetitions", "parameters", "measures", "views", "first")}
     definition["first"] = {key: value for key, value in workload["first"].items() if value in workload["parameters"][key]["values"]}
     comparisons = [{"bar": None, "aim": None, **one} for one in workload["comparisons"] if is_measured(one)]
-    run = {"format": 1, "id": folder.name, "title": "Drivers", "began": "2026-11-22", "kind": "quick",
-           "complete": {measure for measure, _ in measured} == workload["measures"].keys(), "machine": MACHINE, "commit": None, "seed": None,
-           "stores": stores, "notes": [], "workloads": [{"name": name, **definition, "comparisons": comparisons}]}
+    is_complete = {measure for measure, *_ in cases} == workload["measures"].keys()
+    run = {"format": 1, "id": folder.name, "title": "Drivers", "began": "2026-11-22", "kind": "quick", "complete": is_complete,
+           "machine": MACHINE, "commit": None, "seed": None, "stores": stores, "notes": [], "workloads": [{"name": name, **definition, "comparisons": comparisons}]}
     folder.mkdir()
     (folder / "record.json").write_text(json.dumps(run))  # tidy: word, the library's
     (folder / "samples.jsonl").write_text("".join(json.dumps(sample) + "\n" for sample in samples))  # tidy: word, the library's

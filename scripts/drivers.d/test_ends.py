@@ -34,7 +34,8 @@ class Ends(stage.OnScratch):
             self.skipTest("php is missing")
         request = asked.request(STORAGE, "storage", self.scratch, stores=["files"])
         request["parameters"]["neighbour"] = ["busy"]
-        self.expect_an_end(STORAGE["drivers"][0], request, [signal.SIGINT, signal.SIGTERM], lambda _: any(self.scratch["disk"].glob("*/neighbour")))
+        self.expect_an_end(STORAGE["drivers"][0], request, [signal.SIGINT, signal.SIGTERM],
+                           lambda _: any(self.scratch["disk"].glob("*/neighbour")))
 
     def has_opened_a_store(self, process):
         return any(self.scratch["shm"].glob("*/*")) or segments_of(process)

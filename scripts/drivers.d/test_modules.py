@@ -28,7 +28,8 @@ class Modules(stage.OnScratch):
 
     def test_every_store_gives_a_sound_record(self):
         stores, lines = {"eyewall": {"kind": "ours", "version": None}}, []
-        values = {"values": ["binary", "structured"], "size": ["small"], "configuration": ["all fits", "1,000,000 bytes, expiry of 10 minutes"]}
+        values = {"values": ["binary", "structured"], "size": ["small"],
+                  "configuration": ["all fits", "1,000,000 bytes, expiry of 10 minutes"]}
         workload = asked.definition("modules", is_quick=False) | {"settings": DEFINITION["settings"]}
         for driver in DRIVERS:
             for name, facts in stage.listed(driver).items():

@@ -34,7 +34,8 @@ class Requests(stage.OnScratch):
                 (("settings", "configurations"), None, "configurations"),
                 (("case",), None, "case"), (("case", "values"), "ternary", "ternary"), (("case", "size"), "huge", "small"),
                 (("case", "configuration"), "none", "all fits"), (("stores",), [], "stores"), (("stores",), ["none"], "none"),
-                (("repetitions",), [], "repetitions"), (("scratch",), {}, "scratch"), (("scratch", "shm"), "/nowhere", "scratch"),
+                (("repetitions",), [], "repetitions"), (("repetitions",), [0], "repetitions"),
+                (("scratch",), {}, "scratch"), (("scratch", "shm"), "/nowhere", "scratch"),
             ):
                 self.expect_refused(driver, changed(good, path, value), words)
 

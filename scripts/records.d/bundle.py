@@ -2,19 +2,10 @@
 file may load those and nothing else."""
 import json
 
-PERCENTILES = (50, 90, 99, 99.9, 99.99, 100)
+from judged import PERCENTILES, percentile
+
 # Neighbouring buckets are drawn as one up to this width: less than a pixel.
 WIDTH = 1.005
-
-
-def percentile(buckets, percent):
-    """The upper bound of the bucket in which a percentile lies, in nanoseconds."""
-    total, below = sum(count for _, count in buckets), 0
-    for bound, count in buckets:
-        below += count
-        if below * 100 >= percent * total:
-            return bound
-    return buckets[-1][0]
 
 
 def thinned(buckets):

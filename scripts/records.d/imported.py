@@ -5,6 +5,7 @@ import re
 import statistics
 
 from form import FORMAT, Unfit
+from machine import name_of
 
 # What a word of a case says, in the order of asking; what none of them knows is the parameter `case`.
 WORDS = (
@@ -59,7 +60,6 @@ def _run(path, old, stores, notes):
     versions = old.get("versions", {})
     storage = [{"name": machine[key], "file_system": machine[key], "device": None}
                for key in ("disk_file_system", "shm_file_system") if key in machine]
-    words = re.sub(r"\(R\)|\(TM\)|processor|cpu|@.*", " ", machine["cpu"], flags=re.IGNORECASE).lower()
     kind = "server" if "commit" in old else "engine"
     for name, store in stores.items():
         store["version"] = versions.get(name) or versions.get(name.split("-")[0])
@@ -67,8 +67,8 @@ def _run(path, old, stores, notes):
         "format": FORMAT, "id": path.stem.lower(), "title": f"{kind.capitalize()} benchmark, {path.stem}", "began": old["date"],
         "kind": "quick" if old["quick"] else "whole", "complete": True,
         "machine": {
-            "name": "-".join([*re.findall(r"[a-z0-9]+", words), f"{machine['cores']}cores"]), "cpu": machine["cpu"],
-            "cores": machine["cores"], "memory_mib": machine["memory_mib"], "kernel": machine["kernel"], "storage": storage,
+            "name": name_of(machine["cpu"], machine["cores"]), "cpu": machine["cpu"], "cores": machine["cores"],
+            "memory_mib": machine["memory_mib"], "kernel": machine["kernel"], "storage": storage,
             "governor": None, "load_at_start": machine.get("load_at_start"), "noise": None,
         },
         "commit": old.get("commit"), "seed": old.get("seed"), "stores": stores, "workloads": [], "notes": notes,

@@ -1,37 +1,41 @@
-"""The servers that are compared: how each is started, and what its processes use."""
+"""The servers that are compared: how each is started, and which version it is."""
 import os
 import pathlib
 import shutil
 import string
 import subprocess
+from typing import Callable, NamedTuple
 
-from servers import Server, free_port, program
+from servers import Failed, Server, free_port, program
 
 HERE = pathlib.Path(__file__).resolve().parent
 VOLUME_SIZE = "256M"
+# The programs of others, and the Debian packages that they come in.
+PACKAGES = {"nginx": "nginx", "varnishd": "varnish", "apache2": "apache2", "traffic_server": "trafficserver"}
 
 
 class Ground:
-    """What the servers are started with."""
+    """What a server is started with, in a directory of its own."""
 
-    def __init__(self, scratch, core, origin, eyewall, bench_http, descriptors):
-        self.scratch, self.core, self.origin, self.descriptors = scratch, core, origin, descriptors
-        self.eyewall, self.bench_http = eyewall, bench_http
+    def __init__(self, scratch, core, origin, programs, descriptors):
+        self.scratch, self.core, self.origin = scratch, core, origin
+        self.programs, self.descriptors = programs, descriptors
 
     def template(self, file, port, **more):
         """A template of this folder, filled in; its path."""
-        host, origin_port = self.origin.split("//", 1)[1].split(":")
         is_root = os.geteuid() == 0
         values = {
-            "scratch": self.scratch, "port": port, "origin": f"{host}:{origin_port}", "origin_host": host,
-            "origin_port": origin_port, "descriptors": self.descriptors,
+            "scratch": self.scratch, "port": port, "descriptors": self.descriptors,
             # Who is root has to name another for the workers; for all others the servers take no notice.
             "user": "www-data" if is_root else "nobody", "group": "www-data" if is_root else "nogroup",
             "apache_modules": "/usr/lib/apache2/modules", **more,
         }
+        if self.origin:
+            host, origin_port = self.origin.split("//", 1)[1].split(":")
+            values |= {"origin": f"{host}:{origin_port}", "origin_host": host, "origin_port": origin_port}
         text = (HERE / file).read_text()
         # nginx's own variables have no braces, Apache's none of these names.
-        target = self.scratch / f"{port}-{file}"
+        target = self.scratch / pathlib.Path(file).name
         target.write_text(string.Template(text).safe_substitute(values))
         return target
 
@@ -42,66 +46,122 @@ class Ground:
             shutil.chown(folder, "www-data", "www-data")
         return folder
 
+    def server(self, name, command, port=None, environment=None):
+        return Server(name, command, self.scratch, self.core, port, environment)
+
 
 def start_eyewall(ground):
-    command = [ground.eyewall, "serve", "--listen", "127.0.0.1:0", "--cache", ground.scratch / "volume.eyewall",
-               "--size", VOLUME_SIZE, "--origin", ground.origin]
-    return Server("eyewall", command, ground.scratch, ground.core)
+    return ground.server("eyewall", [
+        ground.programs.eyewall(), "serve", "--listen", "127.0.0.1:0", "--cache", ground.scratch / "volume.eyewall",
+        "--size", VOLUME_SIZE, "--origin", ground.origin])
 
 
-def start_nginx(ground, name="nginx", nopush="off"):
+def start_nginx(ground, nopush="off"):
     port = free_port()
-    ground.folder(f"{name}-cache")
-    template = ground.template("nginx.conf", port, name=name, nopush=nopush)
-    return Server(name, [program("nginx"), "-p", ground.scratch, "-c", template], ground.scratch, ground.core, port)
+    ground.folder("cache")
+    template = ground.template("nginx.conf", port, nopush=nopush)
+    return ground.server("nginx", [program("nginx"), "-p", ground.scratch, "-c", template], port)
 
 
 def start_nginx_nopush(ground):
-    return start_nginx(ground, "nginx-nopush", "on")
+    return start_nginx(ground, "on")
 
 
 def start_varnish(ground):
     port = free_port()
-    command = [program("varnishd"), "-F", "-j", "none", "-n", ground.scratch / "varnish",
-               "-a", f"127.0.0.1:{port}", "-f", ground.template("varnish.vcl", port), "-s", "malloc,256m",
-               "-p", "thread_pools=1", "-p", "listen_depth=4096"]
-    return Server("varnish", command, ground.scratch, ground.core, port)
+    return ground.server("varnish", [
+        program("varnishd"), "-F", "-j", "none", "-n", ground.scratch / "varnish", "-a", f"127.0.0.1:{port}",
+        "-f", ground.template("varnish.vcl", port), "-s", "malloc,256m", "-p", "thread_pools=1", "-p", "listen_depth=4096"], port)
 
 
 def start_apache(ground):
     port = free_port()
-    ground.folder("apache-cache")
-    command = [program("apache2"), "-DFOREGROUND", "-f", ground.template("apache.conf", port)]
-    return Server("apache", command, ground.scratch, ground.core, port)
+    ground.folder("cache")
+    return ground.server("apache", [program("apache2"), "-DFOREGROUND", "-f", ground.template("apache.conf", port)], port)
+
+
+def start_trafficserver(ground):
+    port = free_port()
+    for name in ("cache", "logs", "run"):
+        ground.folder(name)
+    for name in ("records.config", "remap.config", "storage.config", "ip_allow.yaml"):
+        ground.template(f"trafficserver/{name}", port)
+    layout = ground.template("trafficserver/runroot.yaml", port)
+    return ground.server("trafficserver", [program("traffic_server"), f"--run-root={layout}"], port)
+
+
+def start_origin(ground):
+    return ground.server("origin", [ground.programs.bench_http(), "origin"])
 
 
 def start_bare(ground):
-    return Server("bare", [ground.bench_http, "serve"], ground.scratch, ground.core)
+    return ground.server("bare", [ground.programs.bench_http(), "serve"])
 
 
 def start_bare_proxy(ground):
-    return Server("bare-proxy", [ground.bench_http, "proxy", ground.origin], ground.scratch, ground.core)
+    return ground.server("bare-proxy", [ground.programs.bench_http(), "proxy", ground.origin])
 
 
-START = {
-    "eyewall": start_eyewall,
-    "nginx": start_nginx,
-    "nginx-nopush": start_nginx_nopush,
-    "varnish": start_varnish,
-    "apache": start_apache,
+def start_pages(kind):
+    """A page cache on a store of the engine's benchmark, 256 MB of it."""
+    def start(ground):
+        return ground.server(kind, [ground.programs.bench_http(), "store", "--store", kind, "--directory", ground.folder("store"),
+                                    "--cap", 256, ground.origin])
+    return start
+
+
+class Contender(NamedTuple):
+    """A store of the records: what it is, how it is started, and which of others' programs says its version by which argument."""
+    kind: str
+    start: Callable
+    program: str = ""
+    version: str = ""
+
+    def missing(self, programs):
+        """Why it can't be had here; None where it can."""
+        try:
+            if self.start is start_eyewall:
+                programs.eyewall()
+            elif self.program:
+                program(self.program)
+        except Failed as error:
+            return f"{error} (apt-get install {PACKAGES[self.program]})" if self.program else str(error)
+        return None
+
+    def told_version(self, programs):
+        """What the program says that it is; None where there is nothing to ask."""
+        if self.start is start_eyewall:
+            return _first_line(programs.eyewall(), "--version")
+        return _first_line(program(self.program), self.version) if self.program else None
+
+    def as_store(self, programs):
+        """As record.json has it."""
+        reason = self.missing(programs)
+        if reason:
+            return {"kind": self.kind, "version": None, "absent": reason}
+        return {"kind": self.kind, "version": self.told_version(programs)}
+
+
+def _first_line(*command):
+    done = subprocess.run(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, check=False)
+    return next((line.strip() for line in done.stdout.splitlines() if line.strip()), None)
+
+
+SERVERS = {
+    "eyewall serve": Contender("ours", start_eyewall),
+    "nginx": Contender("other", start_nginx, "nginx", "-v"),
+    "nginx-nopush": Contender("other", start_nginx_nopush, "nginx", "-v"),
+    "varnish": Contender("other", start_varnish, "varnishd", "-V"),
+    "apache": Contender("other", start_apache, "apache2", "-v"),
+    "trafficserver": Contender("other", start_trafficserver, "traffic_server", "-V"),
+    "no cache": Contender("reference", start_origin),
+    "bare": Contender("reference", start_bare),
+    "bare-proxy": Contender("reference", start_bare_proxy),
 }
-
-
-def versions(eyewall):
-    """What each program says that it is."""
-    def first_line(*command):
-        done = subprocess.run(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, check=False)
-        return done.stdout.splitlines()[0].strip() if done.stdout else "unknown"
-
-    return {
-        "eyewall": first_line(eyewall, "--version"),
-        "nginx": first_line(program("nginx"), "-v"),
-        "varnish": first_line(program("varnishd"), "-V"),
-        "apache": first_line(program("apache2"), "-v"),
-        "ab": first_line(program("ab"), "-V"),
-    }
+# Stores of the engine's benchmark under one server. No name is one that the engine's workloads have.
+STORES = {
+    "eyewall (HTTP)": Contender("ours", start_pages("eyewall")),
+    "file-per-entry (HTTP)": Contender("other", start_pages("file-per-entry")),
+    "bare": SERVERS["bare"],
+}
+ALL = {**STORES, **SERVERS}

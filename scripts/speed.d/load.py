@@ -1,16 +1,14 @@
-"""The programs that ask: our client, ab, and the slow clients; all on the client's core."""
-import csv
+"""The programs that ask, on the client's core: `bench-http load`, and clients that read slowly."""
 import json
 import pathlib
-import re
 import subprocess
 import sys
 
-from servers import Failed, program
+from servers import Failed
 
 HERE = pathlib.Path(__file__).resolve().parent
-CONNECTIONS = 50
-PERCENTILES = (50, 66, 75, 80, 90, 95, 98, 99, 100)
+# Longer than anything that is asked for a number of times takes.
+PATIENCE_SECONDS = 60
 
 
 def pinned(core, *command):
@@ -18,46 +16,35 @@ def pinned(core, *command):
 
 
 class Client:
-    """`bench-http load`, on its core."""
+    """`bench-http load`, on its core. An answer is the line that it prints; every answer must have the body of a file."""
 
     def __init__(self, core, program):
         self.core, self.program = core, program
 
-    def measure(self, url, reference, seconds, connections=CONNECTIONS):
-        """What some kept connections get in some seconds, of answers with the body of a file: the line that it prints."""
-        command = pinned(self.core, self.program, "load", "--reference", reference, "--connections", connections,
-                         "--seconds", seconds, url)
+    def _ask(self, url, reference, *options):
+        command = pinned(self.core, self.program, "load", "--reference", reference, *options, url)
         done = subprocess.run(command, capture_output=True, text=True, check=False)
         if done.returncode != 0:
-            raise Failed(f"the client gave up on {url}: {done.stderr[-500:]}")
+            raise Failed(f"the client gave up on {url}: {done.stderr.strip()[-500:]}")
         return json.loads(done.stdout)
 
+    def window(self, url, reference, seconds, connections, names=None, at_most=None):
+        """What some kept connections get in some seconds, or of so many requests; with {} in the path, of so many names in turn."""
+        numbers = [] if names is None else ["--names", names]
+        end = [] if at_most is None else ["--at-most", at_most]
+        return self._ask(url, reference, "--connections", connections, "--seconds", seconds, *numbers, *end)
 
-def ab(core, url, size, requests, concurrency, table):
-    """Times of requests with a connection each: milliseconds by percentile, and how many failed: weren't answered, not by
-    200, or not by the object's size.
+    def burst(self, url, reference, requests, concurrency):
+        """What becomes of requests with a connection each, some of them at a time."""
+        return self._ask(url, reference, "--anew", "--connections", concurrency, "--at-most", requests,
+                         "--seconds", PATIENCE_SECONDS)
 
-    None where so much failed that ab gave up.
-    """
-    table.unlink(missing_ok=True)
-    command = pinned(core, program("ab"), "-q", "-r", "-l", "-s", 60, "-n", requests, "-c", concurrency, "-e", table, url)
-    done = subprocess.run(command, capture_output=True, text=True, check=False)
-    if done.returncode != 0 or not table.exists():
-        return None
-
-    def count(label):
-        found = re.search(rf"^{label}:\s+(\d+)", done.stdout, re.MULTILINE)
-        return int(found[1]) if found else 0
-
-    with open(table, newline="") as rows:
-        times = {int(row[0]): float(row[1]) for row in csv.reader(rows) if row[0].isdigit()}
-    longest = re.search(r"^\s+100%\s+(\d+)", done.stdout, re.MULTILINE)
-    if longest:
-        times[100] = max(float(longest[1]), times.get(99, 0.0))
-    # The body of a failure counts as well; what ab knows of failures says how many there are at least.
-    told = count("Failed requests") + count("Non-2xx responses") + requests - count("Complete requests")
-    failed = max(told, requests - count("HTML transferred") // size)
-    return {"times": {p: times[p] for p in PERCENTILES}, "failed": failed}
+    def lap(self, url, reference, requests, connections, names):
+        """Asks so often for names in turn, over kept connections; each must be answered."""
+        measured = self._ask(url, reference, "--connections", connections, "--at-most", requests, "--names", names,
+                             "--seconds", PATIENCE_SECONDS)
+        if measured["requests"] != requests:
+            raise Failed(f"{url}: of {requests} requests {measured['requests']} were answered, the others {measured['errors']}")
 
 
 class SlowClients:
@@ -69,10 +56,13 @@ class SlowClients:
         self.lost = None
 
     def __enter__(self):
-        line = self.process.stdout.readline().strip()
-        if not line.startswith("ready"):
+        try:
+            line = self.process.stdout.readline().strip()
+            if not line.startswith("ready"):
+                raise Failed(f"the slow clients {line or 'said nothing'}")
+        except BaseException:
             self.__exit__()
-            raise Failed(f"the slow clients {line or 'said nothing'}")
+            raise
         return self
 
     def __exit__(self, *_):

@@ -12,7 +12,7 @@ def end_by_signals():
 
     def end(got, _):
         for number in signals:
-            signal.signal(number, signal.SIG_IGN)
+            signal.signal(number, lambda *_: None)
         sys.exit(128 + got)
 
     for number in signals:

@@ -41,7 +41,7 @@ const HEAD_BYTES: u64 = 8 << 10;
 pub const HYBRID: Peer = Peer {
     name: NAME,
     kind: Kind::Other,
-    look: || version::of_crate("foyer"),
+    look: || Ok(version::of_crate("foyer")),
     open: |place| Ok(Box::new(Hybrid::create(place)?)),
     attach: None,
 };

@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 
 use eyewall_bench::contender::Contender;
 use eyewall_bench::error::{Error, Result};
-use eyewall_bench::store::{Found, Handle, Kind, Peer, Place, Store, check_size, footprint};
+use eyewall_bench::store::{Handle, Kind, Peer, Place, Store, check_size, footprint};
 use heed::types::Bytes;
 use heed::{Database, Env, EnvFlags, EnvOpenOptions};
 
@@ -28,12 +28,12 @@ pub const LMDB_WRITE_MAP: Peer = peer(NAME_WRITE_MAP, |place| open(NAME_WRITE_MA
 pub const LMDB_TO_READ: Peer = peer(NAME, |place| open(NAME, place, EnvFlags::WRITE_MAP));
 
 const fn peer(name: &'static str, open: fn(&Place<'_>) -> Result<Box<dyn Contender>>) -> Peer {
-    Peer { name, kind: Kind::Other, look, open, attach: None }
+    Peer { name, kind: Kind::Other, look: || Ok(Some(version())), open, attach: None }
 }
 
-fn look() -> Found {
+fn version() -> String {
     let version = heed::lmdb_version();
-    Ok(Some(format!("{}.{}.{}", version.major, version.minor, version.patch)))
+    format!("{}.{}.{}", version.major, version.minor, version.patch)
 }
 
 struct Lmdb {

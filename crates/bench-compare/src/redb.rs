@@ -6,7 +6,7 @@
 
 use std::path::PathBuf;
 
-use ::redb::{Database, Durability, ReadableDatabase as _, ReadableTable as _, TableDefinition, WriteTransaction};
+use ::redb::{Database, Durability, ReadableDatabase as _, TableDefinition, WriteTransaction};
 use eyewall_bench::error::{Error, Result};
 use eyewall_bench::store::{Handle, Kind, Peer, Place, Store, check_size, footprint};
 
@@ -20,7 +20,7 @@ const TABLE: TableDefinition<'_, &[u8], &[u8]> = TableDefinition::new("entries")
 pub const REDB: Peer = Peer {
     name: NAME,
     kind: Kind::Other,
-    look: || version::of_crate("redb"),
+    look: || Ok(version::of_crate("redb")),
     open: |place| Ok(Box::new(Redb::create(place)?)),
     attach: None,
 };

@@ -55,8 +55,8 @@ fn failed(failure: rusqlite::Error) -> Error {
 fn connect(path: &Path, cap_bytes: u64, page_bytes: usize) -> rusqlite::Result<Connection> {
     let connection = Connection::open(path)?;
     // Of a file that is there already, its page size and journal mode stay as they are.
-    connection.pragma_update(None, "page_size", page_bytes)?;
-    connection.pragma_update_and_check(None, "mmap_size", cap_bytes * 2, |_| Ok(()))?;
+    connection.pragma_update(None, "page_size", page_bytes as i64)?;
+    connection.pragma_update_and_check(None, "mmap_size", cap_bytes as i64 * 2, |_| Ok(()))?;
     connection.pragma_update_and_check(None, "journal_mode", "WAL", |_| Ok(()))?;
     connection.pragma_update(None, "synchronous", "OFF")?;
     Ok(connection)

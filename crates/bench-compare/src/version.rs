@@ -1,19 +1,17 @@
 //! The versions of the libraries that the adapters are built with.
 
-use eyewall_bench::store::Found;
-
 /// What was built: cargo refuses to build what this file doesn't say.
 const LOCK: &str = include_str!("../../../Cargo.lock");
 
 /// A library's version as it was built; of several, the newest.
-pub(crate) fn of_crate(name: &str) -> Found {
+pub(crate) fn of_crate(name: &str) -> Option<String> {
     let named = format!("name = \"{name}\"");
     let mut lines = LOCK.lines();
     let mut found = None;
     while lines.any(|line| line == named) {
         found = lines.next().and_then(|line| line.strip_prefix("version = \"")?.strip_suffix('"'));
     }
-    Ok(found.map(str::to_owned))
+    found.map(str::to_owned)
 }
 
 #[cfg(test)]
@@ -22,8 +20,8 @@ mod tests {
 
     #[test]
     fn libraries_have_the_versions_of_the_lock_file() {
-        let moka = of_crate("moka").expect("it is here").expect("a version");
+        let moka = of_crate("moka").expect("a version");
         assert!(moka.starts_with("0.12."), "{moka}");
-        assert_eq!(of_crate("no-such-library"), Ok(None));
+        assert_eq!(of_crate("no-such-library"), None);
     }
 }

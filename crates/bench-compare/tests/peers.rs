@@ -87,7 +87,7 @@ fn what_was_overwritten_has_its_new_value_and_what_was_deleted_is_gone() {
         store.delete_one(b"deleted")?;
         store.put_one(b"deleted", b"again")?;
         assert_eq!(store.get_one(b"deleted")?.as_deref(), Some(&b"again"[..]), "{}", peer.name);
-        assert_eq!(store.get_one(b"never put")?, None, "{}", peer.name);
+        assert_eq!(store.get_one(b"never-put")?, None, "{}", peer.name);
         Ok(())
     });
 }

@@ -22,6 +22,9 @@ pub(crate) enum Error {
         /// What is wrong with it.
         what: String,
     },
+    /// A store could not be opened.
+    #[error("opening the store: {0}")]
+    Store(#[from] eyewall_bench::error::Error),
     /// Of a first answer: it isn't what was to be measured.
     #[error("the first answer on connection {connection} {what}, so there is nothing to measure")]
     FirstAnswer {

@@ -1,4 +1,4 @@
-//! What the three servers share: one thread, a port of the loopback, and hyper on each connection.
+//! What the servers share: one thread, a port of the loopback, and hyper on each connection.
 
 use std::convert::Infallible;
 use std::error::Error as StdError;

@@ -1,12 +1,14 @@
 //! `bench-http`: the server benchmark's own programs: a client, an origin, and the bare servers to compare with.
 //!
-//! `load` asks, over kept connections, and tells what it got as one line of JSON. `serve` is hyper with the answers of a
-//! cache's hits in memory, `proxy` is hyper before an origin, each with nothing else: what they cost is what hyper costs.
-//! `origin` is whom all contenders ask. The three servers have one thread, print their address on their first line, and
-//! end with their standard input. `scripts/speed` runs all of them; nothing of the product depends on this crate.
+//! `load` asks, and tells what it got as one line of JSON. `serve` is hyper with the answers of a cache's hits in memory,
+//! `proxy` is hyper before an origin, each with nothing else: what they cost is what hyper costs. `store` is a page cache on
+//! a store of the engine's benchmark. `origin` is whom all contenders ask. The four servers have one thread, print their
+//! address on their first line, and end with their standard input. `scripts/speed` runs all of them; nothing of the product
+//! depends on this crate.
 
 #![forbid(unsafe_code)]
 
+mod asked;
 mod error;
 mod listen;
 mod load;
@@ -14,6 +16,7 @@ mod objects;
 mod origin;
 mod proxy;
 mod serve;
+mod store;
 
 use std::process::ExitCode;
 
@@ -29,9 +32,11 @@ enum Command {
     Serve,
     /// Pass every request on to an origin, and its answer back
     Proxy(proxy::Arguments),
+    /// Cache pages in a store of the engine's benchmark
+    Store(store::Arguments),
     /// Be the origin of all contenders, and count what it is asked for
     Origin,
-    /// Ask for one object over kept connections, and print what came of it as JSON
+    /// Ask for one object or many, and print what came of it as JSON
     Load(load::Arguments),
 }
 
@@ -49,6 +54,7 @@ fn run(command: Command) -> Result<()> {
     match command {
         Command::Serve => serve::run(),
         Command::Proxy(arguments) => proxy::run(&arguments),
+        Command::Store(arguments) => store::run(&arguments),
         Command::Origin => origin::run(),
         Command::Load(arguments) => load::run(&arguments),
     }

@@ -6,6 +6,7 @@
 //! | /once/BYTES/NAME | the same, for names that nobody asks for twice: they are counted together |
 //! | /weak/BYTES/NAME | the same from a server that falls over: four at a time, 50 ms each, some wait, the rest gets 503 |
 //! | /asked/page/BYTES/NAME | how often that path was asked for, in digits; so for `weak`, and /asked/once for all of `once` |
+//! | /asked | how often anything was asked for |
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -57,8 +58,9 @@ impl Origin {
 
     async fn answer(&self, path: &str) -> Response<Full<Bytes>> {
         if let Some(path) = path.strip_prefix("/asked") {
-            let asked = self.asked.lock().unwrap_or_else(PoisonError::into_inner).get(path).copied();
-            return not_stored(StatusCode::OK, asked.unwrap_or(0).to_string());
+            let asked = self.asked.lock().unwrap_or_else(PoisonError::into_inner);
+            let count = if path.is_empty() { asked.values().sum() } else { asked.get(path).copied().unwrap_or(0) };
+            return not_stored(StatusCode::OK, count.to_string());
         }
         let (bytes, counted) = match Asked::by(path) {
             Some(Asked { kind: "page" | "weak", bytes }) => (bytes, path),

@@ -97,6 +97,48 @@ fn server_origin_and_proxy_give_the_same_bytes() {
 }
 
 #[test]
+fn a_page_cache_asks_the_origin_once_whatever_its_store() {
+    let origin = Server::start(&["origin"]);
+    let at = format!("http://{}", origin.address);
+    let (bare, _) = Server::start(&["serve"]).get("/page/9689/x");
+    for store in ["eyewall", "file-per-entry"] {
+        let directory = tempfile::tempdir().expect("a directory");
+        let path = directory.path().to_str().expect("UTF-8");
+        let pages = Server::start(&["store", "--store", store, "--directory", path, "--cap", "8", &at]);
+        let name = format!("/page/9689/{store}");
+        let (first, body) = pages.get(&name);
+        let (second, again) = pages.get(&name);
+        assert_eq!((body.len(), &body), (9689, &again));
+        assert_eq!(body, origin.get("/page/9689/y").1);
+        assert_eq!(origin.asked(&name), "1", "{store}");
+        // The same fields in a hit, in a miss and from the bare server, which has it cheapest.
+        let without_date =
+            |head: &str| head.lines().filter(|line| !line.starts_with("date: ")).collect::<Vec<_>>().join(" ");
+        assert_eq!(without_date(&first), without_date(&second));
+        assert_eq!(without_date(&first), without_date(&bare));
+        assert!(pages.get("/other").0.starts_with("http/1.1 404 "));
+        assert!(pages.get("/no/1/x").0.starts_with("http/1.1 404 "), "the origin's answer");
+    }
+}
+
+#[test]
+fn a_page_cache_says_what_is_wrong_with_its_origin_or_its_store() {
+    let directory = tempfile::tempdir().expect("a directory");
+    let path = directory.path().to_str().expect("UTF-8");
+    let origin = TcpListener::bind("127.0.0.1:0").expect("a port");
+    rustix::net::shutdown(&origin, rustix::net::Shutdown::Both).expect("a listener");
+    let at = format!("http://{}", origin.local_addr().expect("an address"));
+    let pages = Server::start(&["store", "--store", "file-per-entry", "--directory", path, &at]);
+    assert!(pages.get("/page/1/x").0.starts_with("http/1.1 502 "));
+    let too_long = format!("/page/1/{}", "x".repeat(200));
+    assert!(pages.get(&too_long).0.starts_with("http/1.1 500 "));
+    let arguments = ["store", "--store", "eyewall", "--directory", "no/such/directory", &at];
+    let output = Command::new(PROGRAM).args(arguments).output().expect("bench-http");
+    let said = String::from_utf8_lossy(&output.stderr).into_owned();
+    assert!(output.status.code() == Some(1) && said.contains("opening the store: "), "{said}");
+}
+
+#[test]
 fn the_origin_counts_what_it_was_asked_for() {
     let origin = Server::start(&["origin"]);
     assert_eq!(origin.asked("/page/1/x"), "0");
@@ -105,6 +147,7 @@ fn the_origin_counts_what_it_was_asked_for() {
     }
     let asked = ["/page/1/x", "/page/1/y", "/once", "/once/1/a", "/weak/1/x"].map(|path| origin.asked(path));
     assert_eq!(asked, ["2", "1", "2", "0", "1"]);
+    assert_eq!(origin.asked(""), "6");
 }
 
 #[test]

@@ -46,6 +46,10 @@ impl Handle for &Toy {
         self.map.lock().expect("no panic").insert(key.into(), value.into());
         Ok(())
     }
+
+    fn delete(&mut self, key: &[u8]) -> Result<bool> {
+        Ok(self.map.lock().expect("no panic").remove(key).is_some())
+    }
 }
 
 fn gets(touch: Touch) -> Gets {

@@ -26,7 +26,7 @@ const TIER_ENTRY_MOST: u64 = 1 << 20;
 const LOCK_DEADLINE_DEFAULT: Duration = Duration::from_secs(1);
 
 /// What becomes of a volume that was not left in order: the machine lost power or crashed, or the file is a copy. What
-/// survives what, in detail: `docs/operations.md`.
+/// survives what, in detail: `docs/operations-volume.md`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 #[non_exhaustive]
 pub enum Unclean {
@@ -199,7 +199,7 @@ impl Options {
     /// look there first; copied is what takes up to 1/256 of the tier, and 1 MiB.
     ///
     /// It takes memory as it is filled, and gives it back when the process's control group gets short of it (see
-    /// `docs/operations.md`). Its file is there from the first process that opens it to the last one that leaves. One that
+    /// `docs/operations-volume.md`). Its file is there from the first process that opens it to the last one that leaves. One that
     /// is in use has a fixed size: asking for another is an error. When the volume is resized, it gets a new tier of the
     /// same size; where that can't be had, it goes on without.
     ///

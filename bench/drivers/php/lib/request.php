@@ -47,7 +47,8 @@ function checked_measure(array $request): array
     in_array($values, ['binary', 'structured'], true)
         || refuse('case: values is ' . json_encode($values) . '; it may be binary or structured');
     $settings = $request['settings'];
-    $choices = ['size' => $settings[$values === 'binary' ? 'binary_bytes' : 'structured_fields'], 'configuration' => $settings['configurations']];
+    $sizes = $settings[$values === 'binary' ? 'binary_bytes' : 'structured_fields'];
+    $choices = ['size' => $sizes, 'configuration' => $settings['configurations']];
     foreach ($choices as $name => $known) {
         $request[$name] = $known[$case[$name] ?? ''] ?? refuse("case: $name is none of " . implode(', ', array_keys($known)));
     }

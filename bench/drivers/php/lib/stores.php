@@ -48,7 +48,9 @@ abstract class Store
 function stores(): array
 {
     static $stores = null;
-    return $stores ??= ['APCu' => new Apcu(), 'file-per-key (PHP)' => new FilePerKey(), 'array (PHP)' => new PlainArray(), 'serialize (PHP)' => new Serialized()];
+    return $stores ??= [
+        'APCu' => new Apcu(), 'file-per-key (PHP)' => new FilePerKey(), 'array (PHP)' => new PlainArray(), 'serialize (PHP)' => new Serialized(),
+    ];
 }
 
 /**

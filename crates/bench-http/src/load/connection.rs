@@ -1,7 +1,7 @@
 //! One connection, and how far the answer on it has come.
 //!
 //! ```text
-//! send -> Head, until the blank line -> Body, until Content-Length -> answered: send again
+//! begin -> opened: send -> Head, until the blank line -> Body, until Content-Length -> answered: send again
 //! ```
 
 use std::io::{self, Read, Write};
@@ -10,7 +10,7 @@ use std::os::fd::{AsFd, BorrowedFd};
 use std::time::{Duration, Instant};
 
 use rustix::io::Errno;
-use rustix::net::{RecvFlags, SendFlags, recv, send};
+use rustix::net::{AddressFamily, RecvFlags, SendFlags, SocketFlags, SocketType, connect, recv, send, socket_with};
 
 use super::head::{self, Head};
 use super::report::Kind;
@@ -39,7 +39,10 @@ impl Buffers {
 /// A connection with a request on its way.
 pub(crate) struct Connection {
     stream: TcpStream,
+    /// When the request was sent, or the connection begun for its first one.
     asked_at: Instant,
+    /// Whether the request waits for the connection to be there.
+    opens: bool,
     /// What has come of a head that isn't whole.
     begun: Vec<u8>,
     /// The head, once it is there.
@@ -101,7 +104,24 @@ impl Connection {
         let stream = TcpStream::connect_timeout(&peer, FIRST_SECONDS)?;
         stream.set_nodelay(true)?;
         stream.set_read_timeout(Some(FIRST_SECONDS))?;
-        Ok(Self { stream, asked_at: Instant::now(), begun: Vec::new(), head: None, rest: 0 })
+        Ok(Self::on(stream, Instant::now(), false))
+    }
+
+    /// One that doesn't block, and is there, or refused, when an event says so.
+    pub(crate) fn begin(peer: SocketAddr, now: Instant) -> io::Result<Self> {
+        let family = if peer.is_ipv4() { AddressFamily::INET } else { AddressFamily::INET6 };
+        let socket = socket_with(family, SocketType::STREAM, SocketFlags::NONBLOCK | SocketFlags::CLOEXEC, None)?;
+        match connect(&socket, &peer) {
+            Ok(()) | Err(Errno::INPROGRESS) => {}
+            Err(refused) => return Err(refused.into()),
+        }
+        let stream = TcpStream::from(socket);
+        stream.set_nodelay(true)?;
+        Ok(Self::on(stream, now, true))
+    }
+
+    fn on(stream: TcpStream, asked_at: Instant, opens: bool) -> Self {
+        Self { stream, asked_at, opens, begun: Vec::new(), head: None, rest: 0 }
     }
 
     pub(crate) fn no_longer_blocks(&self) -> io::Result<()> {
@@ -135,9 +155,20 @@ impl Connection {
         if body == reference { Ok(()) } else { Err(Unfit::Kind(Kind::Body)) }
     }
 
-    /// When the request was sent that has no whole answer yet.
+    /// When the time of the request began that has no whole answer yet.
     pub(crate) fn asked_at(&self) -> Instant {
         self.asked_at
+    }
+
+    /// Whether its first request waits for the connection to be there.
+    pub(crate) fn opens(&self) -> bool {
+        self.opens
+    }
+
+    /// Sends the first request of a connection that has come to be there; its time began with the connection.
+    pub(crate) fn send_first(&mut self, request: &[u8]) -> io::Result<()> {
+        self.opens = false;
+        self.send(request, self.asked_at)
     }
 
     /// Sends a request; `now` is when.

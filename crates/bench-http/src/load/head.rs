@@ -17,7 +17,8 @@ pub(crate) struct Head {
     pub(crate) closes: bool,
 }
 
-/// The head at the start of what was received, if it is whole: of a 200 whose `Content-Length` is `length`.
+/// The head at the start of what was received, if it is whole: of a 200 whose `Content-Length` is `length`, or whose body
+/// ends with its connection (RFC 9112, section 6.3) and so has the length that comes.
 pub(crate) fn parse(received: &[u8], length: u64) -> Result<Option<Head>, Kind> {
     let mut fields = [const { MaybeUninit::uninit() }; FIELDS_MAX];
     let mut response = httparse::Response::new(&mut []);
@@ -30,18 +31,22 @@ pub(crate) fn parse(received: &[u8], length: u64) -> Result<Option<Head>, Kind> 
     if response.code != Some(200) {
         return Err(Kind::Status);
     }
-    let (mut told, mut closes) = (None, response.version == Some(0));
+    let (mut told, mut is_framed, mut closes) = (None, false, response.version == Some(0));
     for field in response.headers {
         // Most names are told apart by their length.
         match field.name.len() {
-            14 if field.name.eq_ignore_ascii_case("content-length") => told = digits(field.value),
+            14 if field.name.eq_ignore_ascii_case("content-length") => {
+                (told, is_framed) = (digits(field.value), true);
+            }
+            17 if field.name.eq_ignore_ascii_case("transfer-encoding") => is_framed = true,
             10 if field.name.eq_ignore_ascii_case("connection") => {
                 closes = !field.value.eq_ignore_ascii_case(b"keep-alive");
             }
             _ => {}
         }
     }
-    if told == Some(length) { Ok(Some(Head { bytes, closes })) } else { Err(Kind::Length) }
+    let ends_with_connection = closes && !is_framed;
+    if told == Some(length) || ends_with_connection { Ok(Some(Head { bytes, closes })) } else { Err(Kind::Length) }
 }
 
 fn digits(value: &[u8]) -> Option<u64> {
@@ -81,6 +86,15 @@ mod tests {
         assert!(closes("1.1", "Connection: close\r\n"));
         assert!(closes("1.0", ""));
         assert!(!closes("1.0", "connection: Keep-Alive\r\n"));
+    }
+
+    #[test]
+    fn a_body_without_a_length_ends_with_its_connection() {
+        assert_eq!(head_of("HTTP/1.0 200 OK\r\n\r\nhello"), Ok(Some(Head { bytes: 19, closes: true })));
+        assert_eq!(head_of("HTTP/1.1 200 OK\r\n\r\nhello"), Err(Kind::Length));
+        assert_eq!(head_of("HTTP/1.0 200 OK\r\nContent-Length: five\r\n\r\n"), Err(Kind::Length));
+        let chunked = "HTTP/1.1 200 OK\r\nConnection: close\r\nTransfer-Encoding: chunked\r\n\r\n";
+        assert_eq!(head_of(chunked), Err(Kind::Length));
     }
 
     #[test]

@@ -1,7 +1,9 @@
-//! The client: a closed loop over kept connections, on one thread, at as little cost a request as can be.
+//! The client: a closed loop over kept connections, or with a connection for each request, on one thread, at as little cost
+//! a request as can be.
 //!
 //! It sends by one call, learns of answers by edge-triggered epoll, reads the head, and has the kernel drop the rest of the
-//! body without copying it. So the bytes of a body are looked at only once on each connection, before the clock starts.
+//! body without copying it. So the bytes of a body are looked at only once on each kept connection, before the clock starts;
+//! where each request has a connection of its own nothing comes before the clock, and only lengths are looked at.
 
 mod connection;
 mod head;
@@ -22,23 +24,33 @@ use self::report::{Kind, Tally};
 use self::request::Request;
 use crate::error::{Error, Result};
 
+/// Whoever is without an answer for less than this is slow, and no failure, however short the window is.
+const PATIENCE: Duration = Duration::from_secs(1);
+/// What is to be told of a connection.
+const WANTED: EventFlags = EventFlags::IN.union(EventFlags::OUT).union(EventFlags::RDHUP).union(EventFlags::ET);
 /// What an event says of a connection that the server has ended.
 const ENDED: EventFlags = EventFlags::RDHUP.union(EventFlags::HUP).union(EventFlags::ERR);
 
 #[derive(Debug, clap::Args)]
 pub(crate) struct Arguments {
-    /// What to ask for, as http://HOST:PORT/PATH; {} in the path stands for a number that is another in each request
+    /// What to ask for, as http://HOST:PORT/PATH; {} in the path stands for a number that grows with each request
     address: String,
+    /// How many numbers there are; then they begin again
+    #[arg(long, value_name = "N", default_value_t = u64::MAX, value_parser = clap::value_parser!(u64).range(1..))]
+    names: u64,
     /// A file with the body that every answer must have
     #[arg(long, value_name = "FILE")]
     reference: PathBuf,
-    /// How many connections are kept open, each with one request at a time
+    /// How many connections there are at a time, each with one request
     #[arg(long, value_name = "N", default_value_t = 50, value_parser = clap::value_parser!(u16).range(1..=10_000))]
     connections: u16,
     /// For how long
     #[arg(long, default_value = "5", value_parser = seconds)]
     seconds: Duration,
-    /// End earlier, after so many requests, failed ones included
+    /// Open a connection for each request, on its clock, and ask nothing before
+    #[arg(long)]
+    anew: bool,
+    /// Send so many requests only, failed ones included, and end when the last of them is over
     #[arg(long, value_name = "N", default_value_t = u64::MAX)]
     at_most: u64,
 }
@@ -52,53 +64,66 @@ fn seconds(text: &str) -> std::result::Result<Duration, String> {
 pub(crate) fn run(arguments: &Arguments) -> Result<()> {
     let reading = Error::io(format!("reading {}", arguments.reference.display()));
     let reference = std::fs::read(&arguments.reference).map_err(reading)?;
-    let (request, peer) = Request::to(&arguments.address)?;
-    let mut load = Load::open(peer, request, &reference, usize::from(arguments.connections))?;
-    let tally = load.measure(arguments.seconds, arguments.at_most)?;
+    let (request, peer) = Request::to(&arguments.address, arguments.names, arguments.anew)?;
+    let mut load = Load::new(peer, request, arguments, reference.len() as u64)?;
+    if !arguments.anew {
+        load.open(&reference)?;
+    }
+    let tally = load.measure(arguments.seconds)?;
     println!("{}", tally.as_line());
     Ok(())
 }
 
-/// Connections to one server, each of which has answered once.
+/// Connections to one server.
 struct Load {
     peer: SocketAddr,
     request: Request,
     /// Of each body.
     length: u64,
     epoll: OwnedFd,
-    /// One that was lost and could not be opened again is none.
+    /// One that could not be opened, or that has nothing more to ask, is none.
     connections: Vec<Option<Connection>>,
+    /// Whether each request has a connection of its own.
+    anew: bool,
+    /// How many requests may still be sent.
+    unsent: u64,
     buffers: Buffers,
 }
 
 impl Load {
-    fn open(peer: SocketAddr, mut request: Request, reference: &[u8], count: usize) -> Result<Self> {
+    fn new(peer: SocketAddr, request: Request, arguments: &Arguments, length: u64) -> Result<Self> {
         let epoll = epoll::create(epoll::CreateFlags::CLOEXEC).map_err(Error::io("epoll"))?;
-        let mut connections = Vec::with_capacity(count);
-        for number in 0..count {
-            let connecting = Error::io(format!("connecting to {peer}"));
-            let mut connection = Connection::open(peer).map_err(connecting)?;
-            connection.first_answer(request.next(), reference).map_err(|failure| failure.of(number + 1))?;
-            connection.no_longer_blocks().map_err(Error::io("a socket"))?;
-            watch(&epoll, &connection, number).map_err(Error::io("epoll"))?;
-            connections.push(Some(connection));
-        }
-        Ok(Self { peer, request, length: reference.len() as u64, epoll, connections, buffers: Buffers::new() })
+        let connections = (0..arguments.connections).map(|_| None).collect();
+        let (anew, unsent) = (arguments.anew, arguments.at_most);
+        Ok(Self { peer, request, length, epoll, connections, anew, unsent, buffers: Buffers::new() })
     }
 
-    /// A window of so long, or of `at_most` requests. A connection whose request is unanswered for the latter half of the
-    /// whole window counts as an error.
-    fn measure(&mut self, window: Duration, at_most: u64) -> Result<Tally> {
+    /// Opens all connections, each of which has answered once then.
+    fn open(&mut self, reference: &[u8]) -> Result<()> {
+        for number in 0..self.connections.len() {
+            let connecting = Error::io(format!("connecting to {}", self.peer));
+            let mut connection = Connection::open(self.peer).map_err(connecting)?;
+            connection.first_answer(self.request.next(), reference).map_err(|failure| failure.of(number + 1))?;
+            connection.no_longer_blocks().map_err(Error::io("a socket"))?;
+            watch(&self.epoll, &connection, number).map_err(Error::io("epoll"))?;
+            self.connections[number] = Some(connection);
+        }
+        Ok(())
+    }
+
+    /// A window of so long, or until the last request that may be sent is over. A connection whose request is unanswered for
+    /// the latter half of the whole window, and a second at least, counts as an error.
+    fn measure(&mut self, window: Duration) -> Result<Tally> {
         let cpu = cpu_time();
         let began = Instant::now();
         let mut tally = Tally::new();
         for number in 0..self.connections.len() {
-            self.send(number, began, &mut tally);
+            self.ask(number, Instant::now(), &mut tally);
         }
         let mut events = Vec::with_capacity(self.connections.len());
         let mut now = began;
         let end = began + window;
-        while now < end && tally.finished() < at_most && self.connections.iter().any(Option::is_some) {
+        while now < end && self.connections.iter().any(Option::is_some) {
             events.clear();
             let rest = end.duration_since(now);
             let timeout = Timespec { tv_sec: rest.as_secs() as i64, tv_nsec: i64::from(rest.subsec_nanos()) };
@@ -108,16 +133,34 @@ impl Load {
             }
             for event in &events {
                 let (flags, data) = (event.flags, event.data);
-                self.read(data.u64() as usize, flags.intersects(ENDED), &mut tally);
+                self.take(data.u64() as usize, flags, &mut tally);
             }
             now = Instant::now();
         }
         if now >= end {
-            let open = self.connections.iter().flatten();
-            tally.add(Kind::Timeout, open.filter(|open| open.asked_at() <= began + window / 2).count() as u64);
+            let unanswered = |open: &&Connection| open.asked_at() + PATIENCE.max(window / 2) <= end;
+            tally.add(Kind::Timeout, self.connections.iter().flatten().filter(unanswered).count() as u64);
         }
         tally.end(now - began, cpu_time().saturating_sub(cpu));
         Ok(tally)
+    }
+
+    /// Takes what has happened to a connection.
+    fn take(&mut self, number: usize, flags: EventFlags, tally: &mut Tally) {
+        let Some(connection) = &mut self.connections[number] else { return };
+        if !connection.opens() {
+            self.read(number, flags.intersects(ENDED), tally);
+        } else if flags.intersects(ENDED) {
+            tally.add(Kind::Connect, 1);
+            if self.anew {
+                self.open_again(number, Instant::now(), tally);
+            } else {
+                self.connections[number] = None;
+            }
+        } else if flags.contains(EventFlags::OUT) && connection.send_first(self.request.next()).is_err() {
+            tally.add(Kind::Write, 1);
+            self.open_again(number, Instant::now(), tally);
+        }
     }
 
     /// Takes what has come on a connection, and asks again where that was all of an answer.
@@ -127,33 +170,45 @@ impl Load {
             Progress::Waits => {}
             Progress::Failed(kind) => {
                 tally.add(kind, 1);
-                self.open_again(number, tally);
+                self.open_again(number, Instant::now(), tally);
             }
             Progress::Answered { bytes, closes } => {
                 let now = Instant::now();
                 tally.answered(bytes, now - connection.asked_at());
                 if closes {
-                    self.open_again(number, tally);
+                    self.open_again(number, now, tally);
                 } else {
-                    self.send(number, now, tally);
+                    self.ask(number, now, tally);
                 }
             }
         }
     }
 
-    fn send(&mut self, number: usize, now: Instant, tally: &mut Tally) {
-        let Some(connection) = &mut self.connections[number] else { return };
+    /// Asks on the connection, or on a new one where each request has its own.
+    fn ask(&mut self, number: usize, now: Instant, tally: &mut Tally) {
+        let Some(connection) = self.connections[number].as_mut().filter(|_| !self.anew) else {
+            return self.open_again(number, now, tally);
+        };
+        if self.unsent == 0 {
+            self.connections[number] = None;
+            return;
+        }
+        self.unsent -= 1;
         if connection.send(self.request.next(), now).is_err() {
             tally.add(Kind::Write, 1);
-            self.open_again(number, tally);
+            self.open_again(number, now, tally);
         }
     }
 
-    /// A new connection for one that is lost, its first request sent; none, for the rest of the window, if that fails.
-    fn open_again(&mut self, number: usize, tally: &mut Tally) {
-        let opened = Connection::open(self.peer).and_then(|mut connection| {
-            connection.no_longer_blocks()?;
-            connection.send(self.request.next(), Instant::now())?;
+    /// A new connection for one that is over, with a request; none, for the rest of the window, if the system refuses one or
+    /// nothing more may be asked.
+    fn open_again(&mut self, number: usize, now: Instant, tally: &mut Tally) {
+        self.connections[number] = None;
+        if self.unsent == 0 {
+            return;
+        }
+        self.unsent -= 1;
+        let opened = Connection::begin(self.peer, now).and_then(|connection| {
             watch(&self.epoll, &connection, number)?;
             Ok(connection)
         });
@@ -165,8 +220,7 @@ impl Load {
 }
 
 fn watch(epoll: &OwnedFd, connection: &Connection, number: usize) -> std::io::Result<()> {
-    let events = EventFlags::IN | EventFlags::RDHUP | EventFlags::ET;
-    Ok(epoll::add(epoll, connection, EventData::new_u64(number as u64), events)?)
+    Ok(epoll::add(epoll, connection, EventData::new_u64(number as u64), WANTED)?)
 }
 
 /// What this process has used of a processor.

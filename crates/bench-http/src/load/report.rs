@@ -6,6 +6,10 @@ use std::time::Duration;
 use hdrhistogram::Histogram;
 use serde::Serialize;
 
+/// Digits that count: of the percentiles, and of the buckets.
+const DIGITS: u8 = 3;
+const DIGITS_OF_BUCKETS: u8 = 2;
+
 /// How a request failed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 #[serde(rename_all = "lowercase")]
@@ -24,7 +28,7 @@ pub(crate) enum Kind {
     Length,
     /// Its body is another. Looked at in first answers only.
     Body,
-    /// There was no whole answer for half of the window.
+    /// There was no whole answer for half of the window, and a second at least.
     Timeout,
 }
 
@@ -48,14 +52,14 @@ struct Line {
     p50: f64,
     p99: f64,
     errors: BTreeMap<Kind, u64>,
+    /// All times: upper bounds in nanoseconds, inclusive, and how many lie in each. Two digits, of which a whole run's take
+    /// little room; the percentiles above have three.
+    buckets: Vec<(u64, u64)>,
 }
 
 impl Tally {
     pub(crate) fn new() -> Self {
-        #[expect(clippy::expect_used, reason = "the bounds are constants that the library takes")]
-        let mut latency_ns = Histogram::new_with_max(1 << 36, 3).expect("fit bounds");
-        latency_ns.auto(true);
-        Self { line: Line::default(), latency_ns }
+        Self { line: Line::default(), latency_ns: histogram(DIGITS) }
     }
 
     /// An answer of so many bytes, so long after its request.
@@ -63,11 +67,6 @@ impl Tally {
         self.line.requests += 1;
         self.line.bytes += bytes;
         self.latency_ns.saturating_record(time.as_nanos() as u64);
-    }
-
-    /// Requests that were answered or failed.
-    pub(crate) fn finished(&self) -> u64 {
-        self.line.requests + self.line.errors.values().sum::<u64>()
     }
 
     pub(crate) fn add(&mut self, kind: Kind, count: u64) {
@@ -82,6 +81,13 @@ impl Tally {
         self.line.cpu_micros = cpu.as_micros() as u64;
         self.line.p50 = self.micros_at(0.5);
         self.line.p99 = self.micros_at(0.99);
+        let mut coarse = histogram(DIGITS_OF_BUCKETS);
+        for value in self.latency_ns.iter_recorded() {
+            coarse.saturating_record_n(value.value_iterated_to(), value.count_since_last_iteration());
+        }
+        let buckets = coarse.iter_recorded();
+        self.line.buckets =
+            buckets.map(|value| (value.value_iterated_to(), value.count_since_last_iteration())).collect();
     }
 
     fn micros_at(&self, quantile: f64) -> f64 {
@@ -92,6 +98,13 @@ impl Tally {
         #[expect(clippy::expect_used, reason = "numbers under names that are text")]
         serde_json::to_string(&self.line).expect("plain data")
     }
+}
+
+fn histogram(digits: u8) -> Histogram<u64> {
+    #[expect(clippy::expect_used, reason = "the bounds are constants that the library takes")]
+    let mut empty = Histogram::new_with_max(1 << 36, digits).expect("fit bounds");
+    empty.auto(true);
+    empty
 }
 
 #[cfg(test)]
@@ -117,5 +130,10 @@ mod tests {
         let near =
             |value: &serde_json::Value, micros: f64| (value.as_f64().expect("a number") / micros - 1.0).abs() < 0.001;
         assert!(near(&line["p50"], 50.0) && near(&line["p99"], 99.0), "{line}");
+        let buckets: Vec<(u64, u64)> = serde_json::from_value(line["buckets"].clone()).expect("pairs");
+        assert_eq!(buckets.iter().map(|(_, count)| count).sum::<u64>(), 100);
+        assert!(buckets.is_sorted_by(|left, right| left.0 < right.0), "{buckets:?}");
+        let (longest, _) = buckets[buckets.len() - 1];
+        assert!((100_000..101_000).contains(&longest), "{longest}");
     }
 }

@@ -1,4 +1,4 @@
-//! What is sent: one request over and over, or one with a number that grows.
+//! What is sent: one request over and over, or one with a number that grows and begins again.
 
 use std::net::{SocketAddr, ToSocketAddrs};
 
@@ -18,12 +18,15 @@ pub(crate) struct Request {
     /// What follows the number.
     after: Option<Vec<u8>>,
     number: u64,
+    /// Where the numbers begin again.
+    names: u64,
     numbered: Vec<u8>,
 }
 
 impl Request {
-    /// The request, and whom to send it to.
-    pub(crate) fn to(address: &str) -> Result<(Self, SocketAddr)> {
+    /// The request, and whom to send it to; of numbers there are so many `names`. One that `closes` is of
+    /// HTTP/1.0, so that the end of its connection may be the end of the answer.
+    pub(crate) fn to(address: &str, names: u64, closes: bool) -> Result<(Self, SocketAddr)> {
         let wrong = |what: &str| Error::Address { given: address.to_owned(), what: what.to_owned() };
         // Braces are no characters of a URI.
         let uri: Uri = address.replacen(NUMBER, "0", 1).parse().map_err(|_| wrong("it is no URI"))?;
@@ -38,12 +41,13 @@ impl Request {
         if !path.starts_with('/') {
             return Err(wrong("it has no path"));
         }
-        let text = format!("GET {path} HTTP/1.1\r\nHost: {host}\r\n\r\n");
+        let version = if closes { "1.0" } else { "1.1" };
+        let text = format!("GET {path} HTTP/{version}\r\nHost: {host}\r\n\r\n");
         let (before, after) = match text.split_once(NUMBER) {
             Some((before, after)) => (before.into(), Some(after.into())),
             None => (text.into_bytes(), None),
         };
-        Ok((Self { before, after, number: 0, numbered: Vec::new() }, peer))
+        Ok((Self { before, after, number: 0, names, numbered: Vec::new() }, peer))
     }
 
     /// The bytes of the next request.
@@ -53,7 +57,7 @@ impl Request {
         self.numbered.extend_from_slice(&self.before);
         self.numbered.extend_from_slice(self.number.to_string().as_bytes());
         self.numbered.extend_from_slice(after);
-        self.number += 1;
+        self.number = (self.number + 1) % self.names;
         &self.numbered
     }
 }
@@ -64,7 +68,7 @@ mod tests {
 
     #[test]
     fn one_request_is_sent_over_and_over() -> Result<()> {
-        let (mut request, peer) = Request::to("http://127.0.0.1:81/a?b=c")?;
+        let (mut request, peer) = Request::to("http://127.0.0.1:81/a?b=c", 1, false)?;
         assert_eq!(peer, SocketAddr::from(([127, 0, 0, 1], 81)));
         for _ in 0..2 {
             assert_eq!(request.next(), b"GET /a?b=c HTTP/1.1\r\nHost: 127.0.0.1:81\r\n\r\n");
@@ -73,10 +77,12 @@ mod tests {
     }
 
     #[test]
-    fn or_one_with_a_number_that_grows() -> Result<()> {
-        let (mut request, _) = Request::to("http://127.0.0.1:81/a-{}/b")?;
-        assert_eq!(request.next(), b"GET /a-0/b HTTP/1.1\r\nHost: 127.0.0.1:81\r\n\r\n");
-        assert_eq!(request.next(), b"GET /a-1/b HTTP/1.1\r\nHost: 127.0.0.1:81\r\n\r\n");
+    fn or_one_with_a_number_that_grows_and_begins_again() -> Result<()> {
+        let (mut request, _) = Request::to("http://127.0.0.1:81/a-{}/b", 2, true)?;
+        for number in [0, 1, 0] {
+            let wanted = format!("GET /a-{number}/b HTTP/1.0\r\nHost: 127.0.0.1:81\r\n\r\n");
+            assert_eq!(request.next(), wanted.as_bytes());
+        }
         Ok(())
     }
 
@@ -91,7 +97,7 @@ mod tests {
             ("http://127.0.0.1:81/a b", "no URI"),
         ];
         for (address, why) in wrong {
-            let failure = Request::to(address).expect_err(address).to_string();
+            let failure = Request::to(address, 1, false).expect_err(address).to_string();
             assert!(failure.contains(why) && failure.contains("http://HOST:PORT"), "{failure}");
         }
     }

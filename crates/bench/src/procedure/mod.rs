@@ -4,6 +4,7 @@
 mod file_cache;
 mod flood;
 mod gets;
+mod modules;
 mod replay;
 mod sweep;
 mod traffic;
@@ -37,6 +38,7 @@ pub fn named(name: &str) -> Option<&'static dyn Procedure> {
         "file-pressure" => &file_cache::FilePressure,
         "flood" => &flood::Flood,
         "gets" => &gets::Gets,
+        "modules" => &modules::Modules,
         "misses" => &sweep::Misses,
         "overflow" => &sweep::Overflow,
         "replay" => &replay::Replay,

@@ -59,6 +59,9 @@ pub struct Parameter {
 pub struct Measure {
     /// The unit of all of its samples.
     pub unit: String,
+    /// `higher` or `lower`; none where neither is.
+    #[serde(default)]
+    pub better: Option<String>,
     #[serde(flatten)]
     rest: serde_json::Map<String, serde_json::Value>,
 }
@@ -211,9 +214,16 @@ impl Definition {
         &self.given_traces
     }
 
-    /// The definition as a record has it. Comparisons of what `is_measured` denies are left out; so is what a quick run
-    /// doesn't have of `first`.
-    pub fn recorded(&self, scale: Scale, is_measured: impl Fn(&Comparison) -> bool) -> Recorded<'_> {
+    /// The definition as a record has it. What a comparison says of stores of which `is_measured` knows no figure is left out,
+    /// and the comparison with it where nobody is left to compare.
+    pub fn recorded(&self, scale: Scale, is_measured: impl Fn(&str, &str, &Case) -> bool) -> Recorded<'_> {
+        let among_measured = |comparison: &Comparison| {
+            let Comparison { measure, case, of, to, to_case, .. } = comparison;
+            let other = to_case.as_ref().unwrap_or(case);
+            let left: Vec<String> = to.iter().filter(|store| is_measured(store, measure, other)).cloned().collect();
+            let is_left = is_measured(of, measure, case) && (to.is_empty() || !left.is_empty());
+            is_left.then(|| Comparison { to: left, ..comparison.clone() })
+        };
         Recorded {
             name: &self.name,
             title: &self.title,
@@ -223,7 +233,7 @@ impl Definition {
             parameters: &self.parameters,
             measures: &self.measures,
             views: &self.views,
-            comparisons: self.comparisons.iter().filter(|comparison| is_measured(comparison)).collect(),
+            comparisons: self.comparisons.iter().filter_map(among_measured).collect(),
             first: &self.first,
             skipped: None,
         }
@@ -286,7 +296,7 @@ pub struct Recorded<'a> {
     parameters: &'a IndexMap<String, Parameter>,
     measures: &'a IndexMap<String, Measure>,
     views: &'a [serde_json::Value],
-    comparisons: Vec<&'a Comparison>,
+    comparisons: Vec<Comparison>,
     first: &'a Case,
     /// Why it was not run.
     #[serde(skip_serializing_if = "Option::is_none")]

@@ -10,7 +10,7 @@ use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
 
-use super::definition::{Comparison, Scale};
+use super::definition::Scale;
 use super::value::Case;
 use crate::error::{Error, Result};
 use crate::store::Kind;
@@ -198,15 +198,11 @@ impl Recorder {
             || self.distributed.contains(&(workload.to_owned(), measure.to_owned()))
     }
 
-    /// Whether both sides of a comparison were measured; an absent store was not.
-    pub fn has_both(&self, workload: &str, comparison: &Comparison) -> bool {
-        let has = |store: &String, case: &Case| {
-            self.series.iter().any(|(of, measure, whole, name)| {
-                of == workload && *measure == comparison.measure && name == store && whole == case
-            })
-        };
-        let other = comparison.to_case.as_ref().unwrap_or(&comparison.case);
-        has(&comparison.of, &comparison.case) && comparison.to.iter().all(|store| has(store, other))
+    /// Whether a store has samples of a measure in a case.
+    pub fn has_series(&self, workload: &str, store: &str, measure: &str, case: &Case) -> bool {
+        self.series
+            .iter()
+            .any(|(of, what, whole, name)| of == workload && what == measure && name == store && whole == case)
     }
 }
 

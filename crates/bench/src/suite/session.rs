@@ -223,7 +223,9 @@ impl<'a> Session<'a> {
     fn write_head(&mut self, is_over: bool) -> Result<()> {
         let mut workloads = Vec::new();
         for definition in &self.definitions {
-            let is_measured = |comparison: &_| !is_over || self.recorder.has_both(&definition.name, comparison);
+            let is_measured = |store: &str, measure: &str, case: &Case| {
+                !is_over || self.recorder.has_series(&definition.name, store, measure, case)
+            };
             let mut recorded = definition.recorded(self.setting.scale, is_measured);
             recorded.skipped = self.skipped.get(&definition.name).cloned();
             workloads.push(

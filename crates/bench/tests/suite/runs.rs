@@ -55,6 +55,17 @@ fn a_store_that_fails_is_noted_and_the_others_go_on() {
 }
 
 #[test]
+fn a_comparison_goes_without_rivals_that_are_absent() {
+    let text = invented(&["eyewall", "file-per-entry", "unheard of"]);
+    let text = text.replace("to = [\"file-per-entry\"]", "to = [\"unheard of\", \"file-per-entry\"]");
+    let folder = Folder::new(&[("small", &text)]);
+    folder.run(PEERS).unwrap();
+    let head = recorder::read_head(&folder.record()).unwrap();
+    assert_eq!(head.workloads[0]["comparisons"][0]["to"], serde_json::json!(["file-per-entry"]));
+    folder.check();
+}
+
+#[test]
 fn a_store_that_nobody_has_is_absent() {
     let folder = Folder::new(&[("small", &invented(&["eyewall", "unheard of"]))]);
     folder.run(PEERS).unwrap();

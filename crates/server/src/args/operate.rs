@@ -1,4 +1,4 @@
-//! The command lines of the verbs by which an operator looks after a volume.
+//! The command lines of the verbs by which an operator makes a volume and looks after it.
 
 use std::ffi::OsString;
 use std::fmt;
@@ -9,11 +9,7 @@ use std::time::Duration;
 use clap::{ArgGroup, Args};
 use http::uri::Authority;
 
-use crate::units::{parse_duration, parse_size};
-
-pub(super) const GET_AFTER_HELP: &str = "\
-Exit codes: 0 a valid value, or with --stale a stale one; 1 nothing is there; 4 there is a stale value only (nothing is \
-written); 5 a negative entry says that there is nothing, and why (standard error gives its reason).";
+use crate::units::{parse_duration, parse_mode, parse_size};
 
 pub(super) const PURGE_AFTER_HELP: &str = "\
 A purge takes the time of a few stores, however many entries it means. What is being put meanwhile is purged, too, if the \
@@ -43,18 +39,24 @@ pub(super) const TOP_AFTER_HELP: &str = "\
 How long look-ups take is measured here, by looking hot keys up; that leaves no trace. Where other processes are attached it \
 joins them, as one of the users that it shows. Where the output is no terminal, one page is written.";
 
-pub(super) const CHECK_AFTER_HELP: &str = "\
-All that is wrong is told at once, each with its line and column. It looks for the folders and files that are named; it \
-resolves no host, opens no volume and listens nowhere.";
-
-/// `eyewall check`
+/// `eyewall create`
 #[derive(Debug, Args)]
-pub struct Check {
-    /// The configuration, in TOML
-    pub file: PathBuf,
-    /// One JSON object, with all defaults filled in
-    #[arg(long)]
-    pub json: bool,
+pub struct Create {
+    /// Size of the file, and the hard limit of all that is in it
+    #[arg(long, value_name = "SIZE", value_parser = parse_size)]
+    pub size: u64,
+    /// A typical entry, the median if sizes differ; sizes the index, more than 4K counts as 4K [default: 1K]
+    #[arg(long, value_name = "SIZE", value_parser = parse_hint)]
+    pub entry_size_hint: Option<u32>,
+    /// The largest entry to take, up to a quarter of the size [default: a sixteenth, at most 4M]
+    #[arg(long, value_name = "SIZE", value_parser = parse_size)]
+    pub entry_max: Option<u64>,
+    /// Permission bits of the file; who may write it is trusted [default: 0600]
+    #[arg(long, value_name = "OCTAL", value_parser = parse_mode)]
+    pub mode: Option<u32>,
+    /// Group of the file, so that several users can share it
+    #[arg(long, value_name = "GID")]
+    pub group: Option<u32>,
 }
 
 /// `eyewall purge`
@@ -163,7 +165,7 @@ pub struct Resize {
     #[arg(long, value_name = "SIZE", value_parser = parse_size, group = "shape")]
     pub size: Option<u64>,
     /// A typical entry, the median if sizes differ; sizes the index
-    #[arg(long, value_name = "SIZE", value_parser = super::parse_hint, group = "shape")]
+    #[arg(long, value_name = "SIZE", value_parser = parse_hint, group = "shape")]
     pub entry_size_hint: Option<u32>,
     /// The largest entry to take, up to a quarter of the size
     #[arg(long, value_name = "SIZE", value_parser = parse_size, group = "shape")]
@@ -198,26 +200,6 @@ pub struct Import {
     pub json: bool,
 }
 
-/// What `eyewall put` stores beside key and value.
-#[derive(Debug, Args)]
-pub struct PutBeside {
-    /// How long it may be used, such as 60s, 5m, 1h [default: for ever]
-    #[arg(long, value_name = "DURATION", value_parser = parse_duration)]
-    pub ttl: Option<Duration>,
-    /// How long after that it may still be used as a stale value
-    #[arg(long, value_name = "DURATION", value_parser = parse_duration, requires = "ttl")]
-    pub stale: Option<Duration>,
-    /// A label to purge it by; any number of times
-    #[arg(long, value_name = "TAG")]
-    pub tag: Vec<String>,
-    /// Store that there is nothing, and why: a number up to 65535, such as 404
-    #[arg(long, value_name = "REASON", conflicts_with = "file")]
-    pub negative: Option<u16>,
-    /// Small bytes of your own beside the value
-    #[arg(long, value_name = "BYTES")]
-    pub metadata: Option<OsString>,
-}
-
 /// `eyewall map`
 #[derive(Debug, Args)]
 pub struct Map {
@@ -225,6 +207,27 @@ pub struct Map {
     #[arg(long, value_name = "FILE")]
     pub svg: Option<PathBuf>,
     /// One JSON object, with every extent
+    #[arg(long)]
+    pub json: bool,
+}
+
+/// `eyewall stat`
+#[derive(Debug, Args)]
+#[expect(clippy::struct_excessive_bools, reason = "each is a flag of the command line")]
+pub struct Stat {
+    /// Each stripe, too: what its rings hold, how often they have turned, what was evicted
+    #[arg(long)]
+    pub stripes: bool,
+    /// Each process, too: since when it is there, what it holds, how often it has hit
+    #[arg(long)]
+    pub processes: bool,
+    /// The entries by size, too
+    #[arg(long)]
+    pub sizes: bool,
+    /// Where the volume's tier is looked for: copies in shared memory, of programs that open the volume with one
+    #[arg(long, value_name = "DIR", default_value = "/dev/shm")]
+    pub tier_folder: PathBuf,
+    /// One JSON object
     #[arg(long)]
     pub json: bool,
 }
@@ -244,4 +247,8 @@ pub struct Top {
     /// One JSON object a look
     #[arg(long)]
     pub json: bool,
+}
+
+fn parse_hint(text: &str) -> Result<u32, String> {
+    u32::try_from(parse_size(text)?).map_err(|_| "a typical entry can't have 4G or more".to_owned())
 }

@@ -11,8 +11,10 @@ use toml::Spanned;
 
 use super::check::file;
 use super::names::HostPattern;
+use super::origin::OriginSettings;
 use super::problem::Fault;
-use super::site::{OriginSettings, Rule, Site};
+use super::rule::Rule;
+use super::site::Site;
 use super::value::Period;
 use crate::rules::RULES_MAX;
 

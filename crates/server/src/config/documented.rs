@@ -6,9 +6,11 @@ use std::fmt;
 use serde::de::{Deserialize, Deserializer, Error, Visitor};
 use serde::forward_to_deserialize_any;
 
+use super::origin::{Health, OriginSettings, Tls};
 use super::presets::{Preset, TRACKERS};
+use super::rule::{RULE_KEYS, Rule};
 use super::settings::{AccessLog, Admin, Limits, Server, Settings, Volume};
-use super::site::{Health, Key, OriginSettings, RULE_KEYS, Rule, Site, SiteCache, Tls};
+use super::site::{Key, Site, SiteCache};
 
 const DOCUMENT: &str = include_str!("../../../../docs/configuration.md");
 

@@ -16,9 +16,11 @@
 mod check;
 mod check_site;
 pub mod names;
+pub mod origin;
 pub mod presets;
 mod problem;
 mod read;
+pub mod rule;
 pub mod settings;
 pub mod site;
 mod sites;
@@ -30,10 +32,10 @@ use serde::Serialize;
 use toml::Spanned;
 
 use crate::args;
+use origin::{OriginSettings, Tls};
 use problem::Fault;
 pub use problem::{Place, Problem};
 pub use settings::{Admin, Server, Settings, Volume};
-use site::{OriginSettings, Tls};
 pub use sites::{Site, Sites};
 use value::{Period, SizeWithin, Within};
 

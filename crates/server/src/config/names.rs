@@ -121,6 +121,14 @@ impl fmt::Display for HostHeader {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Network(pub IpNet);
 
+impl Network {
+    /// Whether an address is in one of these networks. One of IPv4 that is written as one of IPv6 is the former.
+    pub fn any_has(networks: &[Self], address: IpAddr) -> bool {
+        let address = address.to_canonical();
+        networks.iter().any(|network| network.0.contains(&address))
+    }
+}
+
 impl FromStr for Network {
     type Err = String;
 
@@ -325,6 +333,22 @@ mod tests {
         assert_eq!("192.0.2.7/24".parse::<Network>().unwrap().to_string(), "192.0.2.0/24");
         assert_eq!("::1".parse::<Network>().unwrap().to_string(), "::1");
         assert!("192.0.2.0/33".parse::<Network>().is_err() && "localhost".parse::<Network>().is_err());
+    }
+
+    #[test]
+    fn an_address_is_in_a_network_however_it_is_written() {
+        let networks: Vec<Network> = ["127.0.0.0/8", "2001:db8::/32"].map(|network| network.parse().unwrap()).into();
+        for (client, expected) in [
+            ("127.0.0.2", true),
+            ("::ffff:127.0.0.1", true),
+            ("2001:db8::7", true),
+            ("192.0.2.1", false),
+            ("::ffff:192.0.2.1", false),
+            ("::1", false),
+        ] {
+            assert_eq!(Network::any_has(&networks, client.parse().unwrap()), expected, "{client}");
+        }
+        assert!(!Network::any_has(&[], "127.0.0.1".parse().unwrap()));
     }
 
     #[test]

@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::site::Rule;
+use super::rule::Rule;
 
 /// A name for rules that many need.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize, Serialize)]

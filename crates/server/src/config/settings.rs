@@ -45,6 +45,8 @@ pub struct Server {
     pub admin: Option<Spanned<Admin>>,
     /// Who may send `PURGE`.
     pub purge_from: Vec<Network>,
+    /// Proxies that are believed what they say of their clients.
+    pub trusted_proxies: Vec<Network>,
 }
 
 impl Default for Server {
@@ -56,6 +58,7 @@ impl Default for Server {
             limits: Limits::default(),
             admin: None,
             purge_from: ["127.0.0.0/8", "::1"].into_iter().filter_map(|network| network.parse().ok()).collect(),
+            trusted_proxies: Vec::new(),
         }
     }
 }

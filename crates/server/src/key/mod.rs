@@ -323,6 +323,11 @@ impl CacheKey {
         self.text.as_bytes()
     }
 
+    /// By which the client asked.
+    pub fn scheme(&self) -> Scheme {
+        if self.text.starts_with("https:") { Scheme::Https } else { Scheme::Http }
+    }
+
     /// The key without its further parts: scheme, host, port, path and query.
     pub fn address(&self) -> &str {
         &self.text[..self.target_end]

@@ -8,7 +8,7 @@ use http::request::Parts;
 use http::{HeaderMap, HeaderName, Method, StatusCode};
 
 use crate::config::names::Glob;
-use crate::config::site::Rule;
+use crate::config::rule::Rule;
 use crate::config::value::Statuses;
 use crate::key::{CacheKey, cookies, decoded, decoded_parameter};
 
@@ -152,7 +152,7 @@ pub(super) struct ResponseMatcher {
 
 impl ResponseMatcher {
     pub(super) fn of(rule: &Rule) -> Self {
-        let types = |globs: &toml::Spanned<Vec<crate::config::site::MediaGlob>>| {
+        let types = |globs: &toml::Spanned<Vec<crate::config::rule::MediaGlob>>| {
             Glob::set(globs.get_ref().iter().map(|glob| glob.0.as_str()), true)
         };
         Self {

@@ -22,7 +22,8 @@ use std::time::Duration;
 use http::request::Parts;
 use http::{HeaderMap, HeaderName, StatusCode};
 
-use crate::config::site::{Rule, SiteCache, StatusKey};
+use crate::config::rule::Rule;
+use crate::config::site::{SiteCache, StatusKey};
 use crate::config::value::{Period, Window};
 use crate::key::CacheKey;
 use matcher::{RequestMatcher, ResponseMatcher, Seen};
@@ -199,6 +200,11 @@ impl Rules {
         decision.ignore_reload = overrides.ignore_reload.unwrap_or_default();
         decision
     }
+
+    /// The rules of a set, in order.
+    fn among(&self, set: RuleSet) -> impl Iterator<Item = &Compiled> {
+        self.compiled.iter().enumerate().filter(move |(number, _)| set.contains(*number)).map(|(_, rule)| rule)
+    }
 }
 
 /// What the rules say of a request.
@@ -213,6 +219,12 @@ pub struct Decision<'a> {
 }
 
 impl<'a> Decision<'a> {
+    /// Fields that are stripped of the response to it, or would be of one of another status or type: what can't be known of an
+    /// interim one, which has neither. One may come twice.
+    pub fn strippable(&self) -> impl Iterator<Item = &'a HeaderName> + use<'a> {
+        self.rules.strip_response.iter().chain(self.rules.among(self.matched).flat_map(|rule| &rule.strip_response))
+    }
+
     /// What they say of the response to it, which may be a stored one.
     pub fn of_response(&self, status: StatusCode, fields: &HeaderMap) -> Applied<'a> {
         let rules = self.rules;
@@ -261,13 +273,7 @@ impl<'a> Applied<'a> {
     }
 
     fn matching(&self) -> impl Iterator<Item = &'a Compiled> + use<'a> {
-        let matched = self.matched;
-        self.rules
-            .compiled
-            .iter()
-            .enumerate()
-            .filter(move |(number, _)| matched.contains(*number))
-            .map(|(_, rule)| rule)
+        self.rules.among(self.matched)
     }
 }
 

@@ -131,7 +131,7 @@ fn a_status_goes_before_its_class_and_a_rule_before_the_site() {
 fn fields_and_tags_of_all_rules_come_together() {
     let config = config(
         "[site.cache]\nstrip_response = [\"Server\"]\n[[site.rule]]\nname = \"a\"\ntags = [\"one\"]\nstrip_response = [\"X-A\"]\n\
-         [[site.rule]]\nstatus = [404]\ntags = [\"gone\"]\n[[site.rule]]\nname = \"c\"\nignore_reload = true\ntags = [\"two\"]\n",
+         [[site.rule]]\nstatus = [404]\ntags = [\"gone\"]\nstrip_response = [\"X-Gone\"]\n[[site.rule]]\nname = \"c\"\nignore_reload = true\ntags = [\"two\"]\n",
     );
     let request = Request::builder().uri("/").body(()).unwrap().into_parts().0;
     let site = config.sites.find("h").unwrap();
@@ -142,6 +142,7 @@ fn fields_and_tags_of_all_rules_come_together() {
     assert_eq!(applied.tags().collect::<Vec<_>>(), ["one", "two"]);
     assert_eq!(applied.stripped().collect::<Vec<_>>(), ["server", "x-a"]);
     assert_eq!(applied.names().collect::<Vec<_>>(), ["a", "c"]);
+    assert_eq!(decision.strippable().collect::<Vec<_>>(), ["server", "x-a", "x-gone"]);
 }
 
 #[test]

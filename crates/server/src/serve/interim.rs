@@ -8,7 +8,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::task::{Context, Waker};
 
 use eyewall_http::field::connection;
-use http::{HeaderMap, Request, StatusCode};
+use http::{HeaderMap, HeaderName, Request, StatusCode};
 
 /// What a client that doesn't read is kept; the rest it doesn't get.
 const WAITING_BYTES_MAX: usize = 64 << 10;
@@ -55,13 +55,16 @@ impl Interim {
         std::mem::take(&mut state.bytes)
     }
 
-    fn push(&self, status: StatusCode, fields: &HeaderMap) {
+    fn push(&self, status: StatusCode, fields: &HeaderMap, stripped: &[HeaderName]) {
         // The first is hyper's to send; the second ends the exchange.
         if matches!(status, StatusCode::CONTINUE | StatusCode::SWITCHING_PROTOCOLS) {
             return;
         }
         let mut fields = fields.clone();
         connection::drop_hop_by_hop(&mut fields);
+        for name in stripped {
+            fields.remove(name);
+        }
         let mut bytes =
             format!("HTTP/1.1 {} {}\r\n", status.as_str(), status.canonical_reason().unwrap_or_default()).into_bytes();
         for (name, value) in &fields {
@@ -87,8 +90,8 @@ pub(crate) fn telling<F: Future>(client: Option<&Opened>, answering: F) -> impl 
     CLIENT.scope(client.map(|opened| Arc::clone(&opened.0)), answering)
 }
 
-/// Has the client of this task told of what an origin says before its response to `request`.
-pub(crate) fn listen<B>(request: &mut Request<B>) {
+/// Has the client of this task told of what an origin says before its response to `request`, but for these fields.
+pub(crate) fn listen<B>(request: &mut Request<B>, stripped: Vec<HeaderName>) {
     let Ok(Some(client)) = CLIENT.try_with(Option::clone) else { return };
-    hyper::ext::on_informational(request, move |interim| client.push(interim.status(), interim.headers()));
+    hyper::ext::on_informational(request, move |interim| client.push(interim.status(), interim.headers(), &stripped));
 }

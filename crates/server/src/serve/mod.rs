@@ -3,6 +3,7 @@
 //! ```text
 //! listen/     sockets, workers, connections, the end of it all; what lies ready is answered here
 //!   plain     requests that ask for a page and nothing else
+//!   vouched   what trusted proxies say of their clients
 //!   service   one request in: its site, its key; one response out
 //!     purge/  PURGE, and what purges mean
 //!     files/  --root: what the folder has, what is known of it, loading
@@ -39,6 +40,7 @@ mod reply;
 mod service;
 mod shared;
 mod store;
+mod vouched;
 
 use std::fmt::Write as _;
 use std::io::{self, Write as _};

@@ -9,6 +9,8 @@ use std::mem::MaybeUninit;
 use http::{HeaderMap, HeaderName, HeaderValue};
 use httparse::{Header, Status};
 
+use crate::key::Scheme;
+
 /// Requests with more fields aren't plain. It is also what hyper takes by itself.
 pub(crate) const FIELDS_MAX: usize = 100;
 
@@ -42,6 +44,8 @@ pub(crate) struct Plain<'a> {
     /// Path and query; it begins with a slash.
     pub(crate) target: &'a str,
     pub(crate) host: &'a [u8],
+    /// By which the client asked.
+    pub(crate) scheme: Scheme,
     /// The client wants the connection to be closed after the response.
     pub(crate) is_last: bool,
     /// All fields, in the order and the spelling of the client.
@@ -99,7 +103,9 @@ pub(crate) fn read<'a>(bytes: &'a [u8], room: &'a mut Room<'a>) -> Seen<'a> {
         }
     }
     match host {
-        Some(host) if is_plain => Seen::Plain(Plain { target, host, is_last, fields }, head_bytes),
+        Some(host) if is_plain => {
+            Seen::Plain(Plain { target, host, scheme: Scheme::Http, is_last, fields }, head_bytes)
+        }
         _ => Seen::Other(extent(fields, head_bytes)),
     }
 }
@@ -127,7 +133,7 @@ fn extent(fields: &[Header<'_>], head_bytes: usize) -> Extent {
     (head_bytes as u64).checked_add(body_bytes.unwrap_or(0)).map_or(Extent::Unknown, Extent::Bytes)
 }
 
-impl Plain<'_> {
+impl<'a> Plain<'a> {
     /// How many fields it has.
     pub(crate) fn field_count(&self) -> usize {
         self.fields.len()
@@ -136,6 +142,16 @@ impl Plain<'_> {
     /// The value of the first field of this name, in lower case.
     pub(crate) fn field(&self, name: &str) -> Option<&[u8]> {
         self.fields.iter().find(|field| field.name.eq_ignore_ascii_case(name)).map(|field| field.value)
+    }
+
+    /// The value of the last field of this name, in lower case.
+    pub(crate) fn last_field(&self, name: &str) -> Option<&'a [u8]> {
+        self.values_from_the_last(name).next()
+    }
+
+    /// The values of all fields of this name, in lower case, the last first.
+    pub(crate) fn values_from_the_last(&self, name: &str) -> impl Iterator<Item = &'a [u8]> {
+        self.fields.iter().rev().filter(move |field| field.name.eq_ignore_ascii_case(name)).map(|field| field.value)
     }
 
     /// Those fields that have one of these names, as hyper would give them.

@@ -16,8 +16,10 @@ use super::plain::Plain;
 use super::proxy::Proxy;
 use super::proxy::ready::Ready;
 use super::shared::{Shared, SharedSite};
+use super::vouched::Vouched;
 use super::{fields, purge, reply};
 use crate::config::Sites;
+use crate::config::names::Network;
 use crate::key::{CacheKey, KeyError, RequestHost, Scheme};
 
 /// What all connections of a worker share.
@@ -58,7 +60,17 @@ impl Service {
         self.shared.pages.store.notice_loss(value);
     }
 
-    /// Answers a request of the client that has this address.
+    /// Whether this address is one of a proxy that is believed what it says of its clients.
+    pub(crate) fn trusts(&self, address: IpAddr) -> bool {
+        Network::any_has(self.trusted_proxies(), address)
+    }
+
+    /// Who are believed.
+    pub(crate) fn trusted_proxies(&self) -> &[Network] {
+        &self.shared.config.server.trusted_proxies
+    }
+
+    /// Answers a request of the client that has this address. What that vouches for, if it is a trusted proxy, is with it.
     pub(crate) async fn answer(&self, request: Request<Incoming>, client: IpAddr) -> Response<Body> {
         if request.method() == Method::CONNECT {
             return reply::error(StatusCode::METHOD_NOT_ALLOWED, "this server is no tunnel");
@@ -68,7 +80,8 @@ impl Service {
         }
         let (mut parts, body) = request.into_parts();
         if purge::method::is_purge(&parts.method) {
-            return purge::method::answer(&self.shared, &parts, client).await;
+            let asker = parts.extensions.get::<Vouched>().map_or(client, |vouched| vouched.asker);
+            return purge::method::answer(&self.shared, &parts, asker).await;
         }
         let host = match RequestHost::of(&parts) {
             Ok(host) => host,
@@ -82,7 +95,8 @@ impl Service {
             return reply::error(StatusCode::MISDIRECTED_REQUEST, "no site of this server has this host");
         };
         fields::receive(&mut parts.headers, &site.key);
-        let key = match CacheKey::of(site, &host, Scheme::Http, &parts) {
+        let scheme = parts.extensions.get::<Vouched>().map_or(Scheme::Http, |vouched| vouched.scheme);
+        let key = match CacheKey::of(site, &host, scheme, &parts) {
             Ok(key) => key,
             Err(error) => return refused(error),
         };

@@ -12,6 +12,7 @@ use http::StatusCode;
 
 use super::at_hand::AtHand;
 use super::head::Head;
+use super::promptness::Promptness;
 
 /// The smallest page of any kernel that Eyewall runs on.
 const PAGE_BYTES: usize = 4096;
@@ -93,6 +94,7 @@ pub(crate) enum Meant<'a> {
 pub(crate) struct Store {
     cache: Cache,
     at_hand: AtHand,
+    promptness: Promptness,
     /// Prefixes purged since the last sweep. Held while one is purged, so that no two come in for the last place.
     prefixes: Mutex<u32>,
     /// Whether a failure was told already: one line is news, one line a request is none. A race tells it twice.
@@ -106,6 +108,7 @@ impl Store {
         Self {
             cache,
             at_hand: AtHand::new(),
+            promptness: Promptness::new(),
             // Of those who used the volume before, nothing is known.
             prefixes: Mutex::new(PREFIXES_MAX),
             has_warned: AtomicBool::new(false),
@@ -135,6 +138,16 @@ impl Store {
             || self
                 .at_hand
                 .get_or_ask(key, || self.cache.is_resident(key).is_ok_and(|is_resident| is_resident != Some(false)))
+    }
+
+    /// Whether a thread that serves clients may write what is short by itself, through [`Store::promptly`].
+    pub(crate) fn is_prompt(&self) -> bool {
+        self.promptness.is_prompt()
+    }
+
+    /// Writes on a thread that serves clients, and takes note of whether it had to wait.
+    pub(crate) fn promptly<T>(&self, write: impl FnOnce() -> T) -> T {
+        self.promptness.time(write)
     }
 
     /// The entry of a key where it is fresh and `takes` accepts it; else the look-up counts for nothing.
@@ -229,7 +242,8 @@ impl Store {
     }
 
     /// Stores a response that was asked for at `begun`, in pieces; it can wait for other writers, so that it has no place on a
-    /// thread that serves clients, unless it is short and the volume prompt ([`Promptness`](super::promptness::Promptness)). The serial of its entry; `None` if it couldn't be stored, or was purged since.
+    /// thread that serves clients, unless it is short and the volume prompt ([`Store::promptly`]). The serial of its entry; `None` if it
+    /// couldn't be stored, or was purged since.
     pub(crate) fn keep(
         &self,
         key: &[u8],

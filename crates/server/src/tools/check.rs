@@ -9,7 +9,7 @@ use toml::Spanned;
 use crate::args::Check;
 use crate::config::settings::{CACHE_SIZE_DEFAULT, Limits, LogFormat};
 use crate::config::site::Symlinks;
-use crate::config::{Config, Problem, Site, Volume, load, site};
+use crate::config::{Config, Problem, Site, Volume, load, rule, site};
 use crate::{Error, Outcome, output, units};
 
 /// What programs get.
@@ -99,6 +99,9 @@ fn server(paper: &mut Paper, config: &Config) {
         let socket = admin.socket.as_ref().map(|path| path.get_ref().display().to_string());
         let listen = admin.listen.as_ref().map(|address| format!("http://{}, with a token", address.get_ref()));
         paper.line("admin", &list(socket.into_iter().chain(listen)));
+    }
+    if !server.trusted_proxies.is_empty() {
+        paper.line("proxies", &format!("{} are trusted", list(&server.trusted_proxies)));
     }
     let purgers = list(&server.purge_from);
     paper.line("PURGE", &if purgers.is_empty() { "from nowhere".to_owned() } else { format!("from {purgers}") });
@@ -213,12 +216,12 @@ fn times(paper: &mut Paper, cache: &site::SiteCache) {
 }
 
 /// As the file says it: the name, what has to match, and what is done then.
-fn rule_in_words(number: usize, rule: &site::Rule) -> String {
+fn rule_in_words(number: usize, rule: &rule::Rule) -> String {
     let mut words = rule.name.as_ref().map_or_else(|| format!("rule-{}", number + 1), ToString::to_string);
     let mut before = ':';
     // A rule is numbers, texts and lists, so that it always has a JSON form.
     let fields = serde_json::to_value(rule).unwrap_or_default();
-    for name in site::RULE_KEYS.iter().filter(|name| **name != "name") {
+    for name in rule::RULE_KEYS.iter().filter(|name| **name != "name") {
         let value = &fields[*name];
         let is_nothing = value.is_null()
             || value.as_array().is_some_and(Vec::is_empty)

@@ -39,6 +39,28 @@ fn a_hint_comes_before_the_response_is_made() {
 }
 
 #[test]
+fn what_the_site_strips_of_responses_it_strips_of_hints() {
+    let origin = Origin::raw(|_, stream| {
+        let hint = "HTTP/1.1 103 Early Hints\r\nX-Powered-By: PHP\r\nLink: </a.css>; rel=preload\r\nX-Page: 7\r\n\r\n";
+        stream.write_all(hint.as_bytes()).unwrap();
+        respond(stream, 200, "Cache-Control: no-store\r\nX-Powered-By: PHP\r\nX-Page: 7", 4, b"page");
+    });
+    // Of what type the page is, is not known before its head has come.
+    let site = "[site.cache]\nstrip_response = [\"X-Powered-By\"]\n\
+                [[site.rule]]\nprefix = [\"/p\"]\ncontent_type = [\"text/html\"]\nstrip_response = [\"X-Page\"]\n";
+    let server = Server::over_site(&origin.url(), site);
+    for method in ["GET", "POST"] {
+        let mut client = connect(server.address);
+        send(&mut client, method, "/page", &[]);
+        let mut bytes = Vec::new();
+        client.read_to_end(&mut bytes).unwrap();
+        let response = bytes.strip_prefix(TOLD).expect("the hint, and nothing else in it");
+        let reply = parse(response, false);
+        assert_eq!((reply.field("x-powered-by"), reply.field("x-page"), reply.text()), ("", "7", "page"));
+    }
+}
+
+#[test]
 fn who_would_not_understand_it_gets_none() {
     let origin = Origin::raw(|_, stream| {
         stream.write_all(HINT).unwrap();

@@ -52,4 +52,5 @@ mod tls_origin;
 mod too_large;
 mod tree_crawled;
 mod truncated_volume;
+mod trusted_proxies;
 mod volume_shared_with_tools;

@@ -122,6 +122,16 @@ fn prefixes_without_number_never_mean_more_than_they_say() {
 }
 
 #[test]
+fn tags_that_no_client_sees_are_tags() {
+    let origin = Origin::counting("Cache-Control: max-age=60\r\nSurrogate-Key: home");
+    let server = Server::over_site(&origin.url(), "[site.cache]\nstrip_response = [\"Surrogate-Key\"]\n");
+    store(&server, "/", &[]);
+    assert_eq!(server.get("/").field("surrogate-key"), "");
+    server.ask("PURGE", "/", &["Xkey: home"]);
+    assert!(!is_hit(&server, "/"));
+}
+
+#[test]
 fn tags_are_those_of_one_site() {
     let origin = Origin::counting("Cache-Control: max-age=60\r\nSurrogate-Key: home post-7\r\nCache-Groups: \"posts\"");
     let server = two_sites(&origin, "");

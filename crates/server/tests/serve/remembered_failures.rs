@@ -18,6 +18,16 @@ fn an_origin_that_is_not_there_is_not_asked_again_and_again() {
 }
 
 #[test]
+fn what_a_rule_forbids_to_store_is_not_remembered() {
+    let rule = "[[site.rule]]\nprefix = [\"/api/\"]\nno_store = true\n";
+    let server = Server::over_site(&format!("http://{}", nobody()), &format!("{NEGATIVE}{rule}"));
+    for (target, is_remembered) in [("/api/", false), ("/", true)] {
+        server.get(target);
+        assert_eq!(server.get(target).is_hit(), is_remembered, "{target}");
+    }
+}
+
+#[test]
 fn errors_are_remembered_with_their_body_or_in_a_few_bytes() {
     let origin = Origin::answering(|asked| match asked.target.as_str() {
         "/bare" => (404, "X-Own: yes".to_owned(), Vec::new()),

@@ -49,6 +49,7 @@ sub measure {
     for my $name (@{ $request->{stores} }) {
         Driver::Stores::named($name) // refuse("there is no store '$name' here; {\"do\":\"list\"} says which there are");
     }
+    refuse('repetitions count from 1') if grep { !/^[1-9]\d*$/ } @{ $request->{repetitions} };
     my $storage = $settings->{storage} // '';
     $request->{folder} = (ref $request->{scratch} eq 'HASH' ? $request->{scratch}{$storage} : undef) // '';
     refuse("\"scratch\" names no directory for the storage '$storage'") unless -d $request->{folder};

@@ -29,6 +29,7 @@ use crate::serve::interim::{self, Interim};
 use crate::serve::log::{self, Lines, Said};
 use crate::serve::plain::Plain;
 use crate::serve::service::Service;
+use crate::serve::vouched;
 
 /// So many fields hyper takes by itself, and without a list on the heap for each request.
 const FIELDS_MAX_OF_HYPER: usize = 100;
@@ -122,7 +123,12 @@ impl Common {
     }
 
     async fn answer(&self, mut request: Request<Incoming>, client: IpAddr, open: Open) -> Response<Sent> {
-        let mut entry = self.log.as_ref().map(|log| log.entry(&Said::of(&request), client, Instant::now().into_std()));
+        let asker = if self.service.trusts(client) {
+            vouched::believe(self.service.trusted_proxies(), client, &mut request)
+        } else {
+            client
+        };
+        let mut entry = self.log.as_ref().map(|log| log.entry(&Said::of(&request), asker, Instant::now().into_std()));
         // Pinned, so that the two ways to wait for it have one place for it.
         let answering = pin!(async {
             match gate::refuse(&mut request, &self.limits) {

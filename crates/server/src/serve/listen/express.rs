@@ -42,6 +42,7 @@ use crate::serve::interim::Interim;
 use crate::serve::log::{Entry, Said};
 use crate::serve::plain::{self, Extent, Seen};
 use crate::serve::service::Route;
+use crate::serve::vouched;
 
 /// A connection's stream as hyper sees it.
 pub(super) struct Express<S> {
@@ -50,6 +51,8 @@ pub(super) struct Express<S> {
     activity: Arc<Activity>,
     interim: Arc<Interim>,
     client: IpAddr,
+    /// Whether that is a proxy that is believed what it says of its clients.
+    is_trusted: bool,
     /// What came and was not given to anybody yet.
     input: Input,
     grant: Grant,
@@ -101,8 +104,9 @@ impl<S> Express<S> {
         interim: Arc<Interim>,
         client: IpAddr,
     ) -> Self {
+        let is_trusted = common.service.trusts(client);
         let (input, grant, unsent, unsent_interim, route) = (Input::default(), Grant::None, None, Vec::new(), None);
-        Self { stream, common, activity, interim, client, input, grant, unsent, unsent_interim, route }
+        Self { stream, common, activity, interim, client, is_trusted, input, grant, unsent, unsent_interim, route }
     }
 }
 
@@ -128,13 +132,13 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Express<S> {
 
     /// Answers the first of the requests that are there, or grants it. False: there is none yet.
     fn advance(&mut self, context: &mut Context<'_>) -> io::Result<bool> {
-        let Self { stream, common, activity, client, input, grant, unsent, route, .. } = self;
+        let Self { stream, common, activity, client, is_trusted, input, grant, unsent, route, .. } = self;
         if input.is_empty() {
             return Ok(false);
         }
         let started = common.log.as_ref().map(|_| Instant::now());
         let mut room = [const { MaybeUninit::uninit() }; plain::FIELDS_MAX];
-        let (request, head_bytes) = match plain::read(input.bytes(), &mut room) {
+        let (mut request, head_bytes) = match plain::read(input.bytes(), &mut room) {
             Seen::Part => return Ok(false),
             Seen::Other(extent) => {
                 // Hyper may not have seen a request yet, and would take it for the beginning of HTTP/2.
@@ -145,6 +149,11 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Express<S> {
             Seen::Plain(request, head_bytes) => (request, head_bytes),
         };
         let granted = Grant::of(Extent::Bytes(head_bytes as u64), activity);
+        let asker = if *is_trusted {
+            vouched::believe_plain(common.service.trusted_proxies(), *client, &mut request)
+        } else {
+            *client
+        };
         let mut head = input::spare_head();
         let ready =
             if common.takes(&request, head_bytes) { common.service.ready(&request, route, &mut head) } else { None };
@@ -166,7 +175,7 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Express<S> {
             Poll::Pending => Ok(0),
         };
         let entry = common.log.as_ref().zip(started).map(|(log, started)| {
-            let mut entry = log.entry(&Said::of_plain(&request), *client, started);
+            let mut entry = log.entry(&Said::of_plain(&request), asker, started);
             entry.answered_by_hit(page.status);
             entry.sent(written.as_ref().map_or(0, |written| written.saturating_sub(head.len())));
             entry

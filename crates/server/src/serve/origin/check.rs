@@ -45,8 +45,8 @@ impl Origins {
     }
 
     async fn check_one(&self, origin: usize, check: &Check, target: &Uri) {
-        let outgoing =
-            Outgoing { method: Method::GET, target, fields: HeaderMap::new(), body: RequestBody::empty(), peer: None };
+        let (fields, body) = (HeaderMap::new(), RequestBody::empty());
+        let outgoing = Outgoing { method: Method::GET, target, fields, body, peer: None, stripped: Vec::new() };
         let answer = match self.request(origin, outgoing) {
             Ok(request) => self.attempt(origin, request, check.timeout).await,
             Err(failure) => Err(failure),

@@ -3,21 +3,23 @@
 use std::net::IpAddr;
 
 use http::header::{FORWARDED, HOST};
-use http::{HeaderMap, HeaderName, HeaderValue};
+use http::{HeaderMap, HeaderValue};
 
 use crate::config;
-
-const X_FORWARDED_FOR: HeaderName = HeaderName::from_static("x-forwarded-for");
-const X_FORWARDED_HOST: HeaderName = HeaderName::from_static("x-forwarded-host");
-const X_FORWARDED_PROTO: HeaderName = HeaderName::from_static("x-forwarded-proto");
+use crate::key::Scheme;
+use crate::serve::vouched::{X_FORWARDED_FOR, X_FORWARDED_HOST, X_FORWARDED_PROTO};
 
 /// The client, as the origin may be told.
 #[derive(Debug, Clone)]
 pub(crate) struct Peer {
     pub(crate) address: IpAddr,
-    /// Whether it came by https.
-    pub(crate) is_secure: bool,
-    /// The host that it asked for, with its port if it named one: `Host`, or `:authority`.
+    /// Who asks in the end: another, where the client is a trusted proxy.
+    pub(crate) asker: IpAddr,
+    /// What a trusted proxy says of those for whom it asks: values of `X-Forwarded-For`.
+    pub(crate) chain: Option<HeaderValue>,
+    /// How the asker asked.
+    pub(crate) scheme: Scheme,
+    /// The host that was asked for, with its port if it named one: `Host`, or `:authority`.
     pub(crate) host: Option<HeaderValue>,
 }
 
@@ -62,23 +64,35 @@ impl HostHeader {
 pub(crate) fn write(fields: &mut HeaderMap, peer: Option<&Peer>) {
     let Some(peer) = peer else { return };
     // An address of version 4 on a socket of version 6 is one of version 4.
-    let address = peer.address.to_canonical();
-    let proto = if peer.is_secure { "https" } else { "http" };
-    let node = if address.is_ipv6() { format!("\"[{address}]\"") } else { address.to_string() };
-    let mut forwarded = format!("for={node};proto={proto}");
-    let mut told = vec![(X_FORWARDED_PROTO, HeaderValue::from_static(proto))];
-    if let Some(host) = &peer.host
-        && let Some(text) = host.to_str().ok().filter(|text| !text.contains(['"', '\\']))
-    {
-        forwarded = format!("{forwarded};host=\"{text}\"");
-        told.push((X_FORWARDED_HOST, host.clone()));
+    let mut addresses = peer.address.to_canonical().to_string().into_bytes();
+    if let Some(chain) = &peer.chain {
+        addresses = [chain.as_bytes(), b", ", &addresses].concat();
     }
-    // Made of what is valid in fields: always a valid value.
-    let texts = [(X_FORWARDED_FOR, address.to_string()), (FORWARDED, forwarded)];
-    told.extend(texts.into_iter().filter_map(|(name, text)| Some((name, HeaderValue::from_str(&text).ok()?))));
+    let host = peer.host.as_ref().filter(|host| host.to_str().is_ok_and(|text| !text.contains(['"', '\\'])));
+    let mut told = vec![(X_FORWARDED_PROTO, HeaderValue::from_static(peer.scheme.as_str()))];
+    told.extend(host.map(|host| (X_FORWARDED_HOST, host.clone())));
+    // Made of what is valid in fields: always valid values.
+    let texts = [(X_FORWARDED_FOR, addresses), (FORWARDED, forwarded(peer, host).into_bytes())];
+    told.extend(texts.into_iter().filter_map(|(name, text)| Some((name, HeaderValue::from_bytes(&text).ok()?))));
     for (name, value) in told {
         fields.entry(name).or_insert(value);
     }
+}
+
+/// `Forwarded` (RFC 7239): who asks in the end, and how, then the client, where that is another.
+fn forwarded(peer: &Peer, host: Option<&HeaderValue>) -> String {
+    let node = |address: IpAddr| match address.to_canonical() {
+        IpAddr::V6(address) => format!("\"[{address}]\""),
+        IpAddr::V4(address) => address.to_string(),
+    };
+    let mut text = format!("for={};proto={}", node(peer.asker), peer.scheme.as_str());
+    if let Some(host) = host.and_then(|host| host.to_str().ok()) {
+        text.extend([";host=\"", host, "\""]);
+    }
+    if peer.asker != peer.address {
+        text.extend([", for=", &node(peer.address)]);
+    }
+    text
 }
 
 #[cfg(test)]
@@ -86,7 +100,8 @@ mod tests {
     use super::*;
 
     fn peer(address: &str, host: Option<&'static str>) -> Peer {
-        Peer { address: address.parse().unwrap(), is_secure: false, host: host.map(HeaderValue::from_static) }
+        let (address, host) = (address.parse().unwrap(), host.map(HeaderValue::from_static));
+        Peer { address, asker: address, chain: None, scheme: Scheme::Http, host }
     }
 
     #[test]
@@ -95,7 +110,7 @@ mod tests {
             (peer("192.0.2.1", Some("a.example:81")), "192.0.2.1", "for=192.0.2.1;proto=http;host=\"a.example:81\""),
             (peer("::ffff:192.0.2.1", None), "192.0.2.1", "for=192.0.2.1;proto=http"),
             (peer("2001:db8::1", Some("a\"b")), "2001:db8::1", "for=\"[2001:db8::1]\";proto=http"),
-            (Peer { is_secure: true, ..peer("::1", None) }, "::1", "for=\"[::1]\";proto=https"),
+            (Peer { scheme: Scheme::Https, ..peer("::1", None) }, "::1", "for=\"[::1]\";proto=https"),
         ] {
             let mut fields = HeaderMap::new();
             write(&mut fields, Some(&peer));
@@ -104,6 +119,17 @@ mod tests {
                 (&told.parse().unwrap(), &forwarded.parse().unwrap())
             );
         }
+    }
+
+    #[test]
+    fn a_trusted_proxy_is_the_last_of_its_chain() {
+        let (asker, chain) = ("2001:db8::7".parse().unwrap(), HeaderValue::from_static("x, 2001:db8::7"));
+        let proxy = Peer { asker, chain: Some(chain), scheme: Scheme::Https, ..peer("10.0.0.1", Some("a")) };
+        let mut fields = HeaderMap::new();
+        write(&mut fields, Some(&proxy));
+        assert_eq!(fields[X_FORWARDED_FOR], "x, 2001:db8::7, 10.0.0.1");
+        assert_eq!(fields[X_FORWARDED_PROTO], "https");
+        assert_eq!(fields[FORWARDED], "for=\"[2001:db8::7]\";proto=https;host=\"a\", for=10.0.0.1");
     }
 
     #[test]

@@ -103,7 +103,7 @@ impl Origins {
     pub(super) fn request(&self, origin: usize, outgoing: Outgoing<'_>) -> Result<Request<RequestBody>, Failure> {
         let settings = &self.site.settings;
         let url = &settings.urls[origin];
-        let Outgoing { method, target, mut fields, body, peer } = outgoing;
+        let Outgoing { method, target, mut fields, body, peer, stripped } = outgoing;
         let target =
             url.target(target).ok_or_else(|| Failure::new(Fault::Outside, "the path leads out of the site"))?;
         forwarded::write(&mut fields, peer);
@@ -115,6 +115,7 @@ impl Origins {
         *request.method_mut() = method;
         *request.uri_mut() = target;
         *request.headers_mut() = fields;
+        interim::listen(&mut request, stripped);
         Ok(request)
     }
 
@@ -123,11 +124,10 @@ impl Origins {
     pub(super) async fn attempt(
         &self,
         origin: usize,
-        mut request: Request<RequestBody>,
+        request: Request<RequestBody>,
         time: Duration,
     ) -> Result<Response<Incoming>, Failure> {
         log::counted(async {
-            interim::listen(&mut request);
             let progress = request.body().progress();
             let mut response = pin!(self.clients[origin].request(request));
             loop {

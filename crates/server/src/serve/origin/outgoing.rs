@@ -9,7 +9,7 @@ use std::time::Duration;
 use bytes::{Bytes, BytesMut};
 use http::header::TRAILER;
 use http::request::Parts;
-use http::{HeaderMap, HeaderValue, Method, Uri};
+use http::{HeaderMap, HeaderName, HeaderValue, Method, Uri};
 use http_body::{Body, Frame, SizeHint};
 use http_body_util::BodyExt as _;
 use hyper::body::Incoming;
@@ -27,6 +27,8 @@ pub(crate) struct Outgoing<'a> {
     pub(crate) body: RequestBody,
     /// For whom, if the origin is to know.
     pub(crate) peer: Option<&'a Peer>,
+    /// Fields that the client doesn't get of interim responses; of the final one they are the caller's to drop.
+    pub(crate) stripped: Vec<HeaderName>,
 }
 
 impl Outgoing<'_> {
@@ -34,8 +36,8 @@ impl Outgoing<'_> {
     /// idempotent, and all of its body is at hand.
     pub(super) fn again(&self) -> Option<Self> {
         let body = self.body.again().filter(|_| self.method.is_idempotent())?;
-        let (method, fields) = (self.method.clone(), self.fields.clone());
-        Some(Self { method, target: self.target, fields, body, peer: self.peer })
+        let (method, fields, stripped) = (self.method.clone(), self.fields.clone(), self.stripped.clone());
+        Some(Self { method, target: self.target, fields, body, peer: self.peer, stripped })
     }
 }
 

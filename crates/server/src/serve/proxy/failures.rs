@@ -15,7 +15,7 @@ use http::{HeaderMap, Response, StatusCode};
 
 use super::Proxy;
 use super::inbound::Inbound;
-use super::purged::Mark;
+use super::purge_counts::Mark;
 use crate::serve::body::Body;
 use crate::serve::{NAME, reply};
 
@@ -30,7 +30,8 @@ pub(super) fn remembered(status: StatusCode, left: Duration) -> Response<Body> {
 impl Proxy {
     /// How long it is remembered that the origin gives no answer, but this status stands for it.
     pub(super) fn ttl_of_failure(inbound: Inbound<'_>, status: StatusCode) -> Option<Duration> {
-        inbound.decision.of_response(status, &HeaderMap::new()).overrides.negative_ttl
+        let overrides = inbound.decision.of_response(status, &HeaderMap::new()).overrides;
+        overrides.negative_ttl.filter(|_| overrides.no_store != Some(true))
     }
 
     /// How long an answer is remembered by its status alone: an error without a body, of which the origin says no time.
@@ -54,12 +55,12 @@ impl Proxy {
         let (pages, key) = (Arc::clone(&self.pages), inbound.key.as_bytes().to_vec());
         let remembering = move || {
             // Somebody else may have had an answer meanwhile.
-            if pages.purged.since(mark).is_some() || pages.store.has(&key, |_| true) {
+            if pages.purge_counts.since(mark).is_some() || pages.store.has(&key, |_| true) {
                 return;
             }
             let tags: Vec<&str> = tags.iter().map(String::as_str).collect();
             let kept = pages.store.keep_failure(&key, status, ttl, &tags, mark.epoch);
-            if let Some(serial) = kept.filter(|_| pages.purged.since(mark).is_some()) {
+            if let Some(serial) = kept.filter(|_| pages.purge_counts.since(mark).is_some()) {
                 pages.store.remove_version(&key, serial);
             }
         };

@@ -11,13 +11,13 @@ use eyewall_http::storing::NotStored;
 use eyewall_http::update::{self, HeadEffect};
 use eyewall_http::validation::{self, Candidate};
 use http::header::CONTENT_LENGTH;
-use http::{HeaderMap, Response, StatusCode};
+use http::{Extensions, HeaderMap, Response, StatusCode};
 use hyper::body::Incoming;
 
 use super::fragments::Unusable;
 use super::inbound::Inbound;
 use super::pages::Stored;
-use super::purged::Mark;
+use super::purge_counts::Mark;
 use super::storing::{Coming, Refused, is_about_the_request};
 use super::{Ask, Proxy, failed, finish, prepare, strip, tags};
 use crate::rules::Applied;
@@ -38,13 +38,13 @@ impl Proxy {
                 part.ask(&mut asked);
             }
             let requested = SystemTime::now();
-            let response = match self.origins.send(inbound.outgoing(&target, asked, &peer)).await {
+            let mut response = match self.origins.send(inbound.outgoing(&target, asked, &peer)).await {
                 Ok(response) => response,
                 Err(fault) => return self.without_origin(inbound, ask, &fault, mark).await,
             };
             let exchange = Exchange { requested, received: SystemTime::now() };
-            let (mut head, incoming) = response.into_parts();
-            let applied = prepare(inbound.decision, head.status, &mut head.headers);
+            let applied = prepare(inbound.decision, &mut response);
+            let (head, incoming) = response.into_parts();
             let told = message::Response { status: head.status, fields: &head.headers };
             let outcome = validation::interpret(told, &candidates(ask.stored.as_deref()));
             match (outcome, ask.stored.take()) {
@@ -132,7 +132,8 @@ impl Proxy {
     /// Gives a stored response other fields, and what follows from them, or removes it where it may no longer be kept.
     pub(super) fn renew(&self, inbound: Inbound<'_>, stored: &mut Stored, mut fields: HeaderMap, asked: Asked<'_>) {
         let status = stored.found.head.status;
-        let applied = strip(inbound.decision, status, &mut fields);
+        // Its tags are those of when its body came.
+        let applied = strip(inbound.decision, status, &mut fields, &mut Extensions::new());
         match self.judge(inbound, &applied, (status, &fields), asked.exchange) {
             Ok(storable) => return self.pages.renew(stored, fields, &storable, asked.mark),
             Err(why) if why.is_of_request() => {}
@@ -177,9 +178,9 @@ impl Proxy {
             Ok(_) if head.status == StatusCode::PARTIAL_CONTENT => Refused::Http(NotStored::Partial),
             Ok(_) if length.is_some_and(|length| length > bytes_max) => Refused::TooLarge,
             Ok(storable) => {
-                self.pages.passes.remove(key);
+                self.pages.unstorable.remove(key);
                 if let Some(ttl) = Self::ttl_of_bare(head.status, length, &storable) {
-                    let tags = tags::of_response(&self.site, inbound.key, &asked.applied, &head.headers);
+                    let tags = tags::of_response(&self.site, inbound.key, &asked.applied, &head);
                     self.remember(inbound, (head.status, ttl), tags, asked.mark).await;
                     finish(&mut head.headers, head.version, &status.stored(true).ttl(ttl.as_secs() as i64));
                     return arranged(inbound, head.status, head.headers, Body::empty(), asked.exchange);
@@ -193,7 +194,7 @@ impl Proxy {
         // An origin in trouble is helped by waiting, and will be storable again.
         let is_of_request = why_not.is_of_request() || is_about_the_request(head.status);
         if !head.status.is_server_error() && !is_of_request {
-            self.pages.passes.insert(key);
+            self.pages.unstorable.insert(key);
         }
         let is_replaced = !reuse::is_failure(head.status) && !is_of_request;
         if let Some(stored) = ask.stored.filter(|_| is_replaced) {

@@ -16,7 +16,7 @@ use super::flight::Ticket;
 use super::fragments::Keeping;
 use super::intake::{End, Intake};
 use super::pages::Pages;
-use super::purged::Mark;
+use super::purge_counts::Mark;
 use crate::serve::head::Kind;
 
 /// A body up to here is stored by the thread that serves its clients, where the volume is prompt and takes it at once.
@@ -101,9 +101,9 @@ impl Fill {
                 None => break,
             }
         }
-        let promptness = &self.pages.promptness;
-        if bytes <= SHORT_BYTES_MAX && self.answer.variant.is_none() && promptness.is_prompt() {
-            promptness.time(|| self.keep());
+        let store = &self.pages.store;
+        if bytes <= SHORT_BYTES_MAX && self.answer.variant.is_none() && store.is_prompt() {
+            store.promptly(|| self.keep());
             drop(self);
         } else {
             // A panic in there was told already by its thread.
@@ -132,7 +132,7 @@ impl Fill {
         loop {
             let has_readers = intake.room().await;
             if keeping.is_none() {
-                pages.passes.insert(&key);
+                pages.unstorable.insert(&key);
                 if !has_readers {
                     return End::Broken(io::ErrorKind::BrokenPipe, "all readers are gone".to_owned());
                 }

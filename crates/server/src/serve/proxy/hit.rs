@@ -1,19 +1,46 @@
-//! Answers out of the volume.
+//! Answers out of the volume, and what is written of each: how old it is, that it came through here, and what the cache did.
 
 use std::sync::Arc;
 use std::time::SystemTime;
 
 use eyewall_http::field::cache_status::CacheStatus;
 use eyewall_http::precondition::Role;
+use eyewall_http::terms::Terms;
 use http::header::AGE;
 use http::{HeaderValue, Response, Version};
+use itoa::Buffer;
 
 use super::fragments::{Told, Unusable};
 use super::inbound::Inbound;
 use super::pages::Stored;
 use super::{Proxy, finish};
 use crate::serve::body::Body;
-use crate::serve::reply;
+use crate::serve::{NAME, fields, reply};
+
+/// Where a stored response stands: what is written of it at the moment when it is sent.
+#[derive(Clone, Copy)]
+pub(super) struct Standing {
+    /// The seconds of `Age`.
+    age: u64,
+    /// For how many seconds it is fresh yet; less than none: it has been stale for so long.
+    left: i64,
+}
+
+impl Standing {
+    pub(super) fn of(terms: &Terms, now: SystemTime) -> Self {
+        let age = terms.age(now).as_secs();
+        Self { age, left: i64::from(terms.lifetime_seconds) - age as i64 }
+    }
+
+    /// The lines of HTTP/1 that a plain hit has beside its own: what the long way writes by [`finish`].
+    pub(super) fn write_lines(self, lines: &mut Vec<u8>) {
+        let (mut age, mut left) = (Buffer::new(), Buffer::new());
+        let of_cache = ["age: ", age.format(self.age), "\r\nvia: 1.1 ", fields::BY, "\r\ncache-status: ", NAME];
+        for piece in of_cache.into_iter().chain(["; hit; ttl=", left.format(self.left), "\r\n"]) {
+            lines.extend_from_slice(piece.as_bytes());
+        }
+    }
+}
 
 impl Proxy {
     /// A stored response, whole, in part, or 304 (RFC 9111, section 4.3.2).
@@ -23,8 +50,7 @@ impl Proxy {
         stored: Stored,
         status: CacheStatus,
     ) -> Result<Response<Body>, Unusable> {
-        let age = stored.terms.age(SystemTime::now()).as_secs();
-        let left = i64::from(stored.terms.lifetime_seconds) - age as i64;
+        let Standing { age, left } = Standing::of(&stored.terms, SystemTime::now());
         let received = stored.received();
         let mut fields = stored.found.head.fields.clone();
         fields.insert(AGE, HeaderValue::from(age));

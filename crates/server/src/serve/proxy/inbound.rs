@@ -5,13 +5,14 @@ use std::net::IpAddr;
 use bytes::Bytes;
 use eyewall_http::field::cache_control::RequestDirectives;
 use http::request::Parts;
-use http::{HeaderMap, HeaderValue, Method, Uri};
+use http::{HeaderMap, HeaderName, HeaderValue, Method, Uri};
 
 use crate::config::Site;
 use crate::key::CacheKey;
 use crate::rules::Decision;
 use crate::serve::fields;
 use crate::serve::origin::{Outgoing, Peer, RequestBody};
+use crate::serve::vouched::Vouched;
 
 /// What came, under which key its answer is, and what the site's rules say of it.
 #[derive(Clone, Copy)]
@@ -66,7 +67,14 @@ impl<'a> Inbound<'a> {
 
     /// The client as the origin is told of it: by the host that the key has.
     pub(super) fn peer(&self) -> Peer {
-        Peer { address: self.client, is_secure: false, host: HeaderValue::from_str(self.key.authority()).ok() }
+        let vouched = self.parts.extensions.get::<Vouched>();
+        Peer {
+            address: self.client,
+            asker: vouched.map_or(self.client, |vouched| vouched.asker),
+            chain: vouched.and_then(|vouched| vouched.chain.clone()),
+            scheme: self.key.scheme(),
+            host: HeaderValue::from_str(self.key.authority()).ok(),
+        }
     }
 
     /// The method by which the origin is asked for what may be stored.
@@ -77,7 +85,12 @@ impl<'a> Inbound<'a> {
     /// The request by which the origin is asked for it, with these fields.
     pub(super) fn outgoing<'o>(&self, target: &'o Uri, fields: HeaderMap, peer: &'o Peer) -> Outgoing<'o> {
         let body = self.content.map_or_else(RequestBody::empty, |content| RequestBody::whole(content.clone()));
-        Outgoing { method: self.method(), target, fields, body, peer: Some(peer) }
+        Outgoing { method: self.method(), target, fields, body, peer: Some(peer), stripped: self.stripped() }
+    }
+
+    /// Fields of interim responses that the client doesn't get.
+    pub(super) fn stripped(&self) -> Vec<HeaderName> {
+        self.decision.strippable().cloned().collect()
     }
 
     /// The fields as the origin gets them.

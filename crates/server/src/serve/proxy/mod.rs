@@ -24,14 +24,14 @@ mod fill;
 mod hit;
 mod inbound;
 mod pass;
-mod passes;
 mod policy;
 mod purge;
-mod purged;
+mod purge_counts;
 mod query;
 mod signpost;
 mod storing;
 pub(crate) mod tags;
+mod unstorable;
 
 use std::net::IpAddr;
 use std::sync::Arc;
@@ -42,7 +42,7 @@ use eyewall_http::field::connection;
 use eyewall_http::policy::Policy;
 use eyewall_http::reuse::{self, OnFailure, Reuse};
 use http::header::{DATE, RANGE};
-use http::{HeaderMap, HeaderName, HeaderValue, Method, Request, Response, StatusCode, Version};
+use http::{Extensions, HeaderMap, HeaderName, HeaderValue, Method, Request, Response, StatusCode, Version};
 use http_body::Body as _;
 use hyper::body::Incoming;
 
@@ -153,7 +153,7 @@ impl Proxy {
             return self.pass(inbound, CacheStatus::forwarded(ask.why).detail("head"), ask.stored).await;
         }
         if ask.stored.is_none() && inbound.fields().contains_key(RANGE) {
-            let may_be_part = inbound.parts.method == Method::GET && !self.pages.passes.contains(key);
+            let may_be_part = inbound.parts.method == Method::GET && !self.pages.unstorable.contains(key);
             ask.part = Part::of(inbound.fields(), &self.pages).filter(|_| may_be_part);
             if ask.part.is_none() {
                 return self.pass(inbound, CacheStatus::forwarded(ask.why).detail("range"), None).await;
@@ -207,7 +207,7 @@ impl Proxy {
         let directives = inbound.directives();
         let key = inbound.key.as_bytes();
         // Who wants an answer of his own doesn't take that of another.
-        if directives.no_cache || directives.no_store || self.pages.passes.contains(key) {
+        if directives.no_cache || directives.no_store || self.pages.unstorable.contains(key) {
             return self.fetch(inbound, ask).await;
         }
         let mut flight_key = ask.flight_key.clone();
@@ -247,7 +247,7 @@ impl Proxy {
                     if let Some(response) = self.stored_by_now(inbound).await {
                         return response;
                     }
-                    if self.pages.passes.contains(key) {
+                    if self.pages.unstorable.contains(key) {
                         break;
                     }
                 }
@@ -288,22 +288,28 @@ fn flight_key_of(key: &[u8], names: &[HeaderName], request: &HeaderMap) -> Vec<u
 
 /// Makes of what the origin said what is stored and passed on: without what concerned the connection only, or the rules
 /// strip, and with a date.
-fn prepare<'a>(decision: Decision<'a>, status: StatusCode, fields: &mut HeaderMap) -> Applied<'a> {
-    connection::drop_hop_by_hop(fields);
+fn prepare<'a, B>(decision: Decision<'a>, response: &mut Response<B>) -> Applied<'a> {
+    let mut fields = std::mem::take(response.headers_mut());
+    connection::drop_hop_by_hop(&mut fields);
     if !fields.contains_key(DATE)
         && let Ok(now) = HeaderValue::from_str(&httpdate::fmt_http_date(SystemTime::now()))
     {
         fields.insert(DATE, now);
     }
-    strip(decision, status, fields)
+    let applied = strip(decision, response.status(), &mut fields, response.extensions_mut());
+    *response.headers_mut() = fields;
+    applied
 }
 
-/// What the rules say of a response, from which the fields that they strip are gone.
-fn strip<'a>(decision: Decision<'a>, status: StatusCode, fields: &mut HeaderMap) -> Applied<'a> {
+/// What the rules say of a response, from which the fields that they strip are gone. What tags those name is in its extensions.
+fn strip<'a>(
+    decision: Decision<'a>,
+    status: StatusCode,
+    fields: &mut HeaderMap,
+    extensions: &mut Extensions,
+) -> Applied<'a> {
     let applied = decision.of_response(status, fields);
-    for name in applied.stripped() {
-        fields.remove(name);
-    }
+    tags::strip(applied.stripped(), fields, extensions);
     applied
 }
 

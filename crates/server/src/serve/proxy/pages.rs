@@ -19,11 +19,10 @@ use super::flight::{Flights, Joined};
 use super::fragments::Object;
 use super::fragments::layout::Layout;
 use super::fragments::run::Runs;
-use super::passes::Passes;
-use super::purged::{Mark, Purged};
+use super::purge_counts::{Mark, PurgeCounts};
 use super::signpost::Signpost;
+use super::unstorable::Unstorable;
 use crate::serve::head::{Head, Kind};
-use crate::serve::promptness::Promptness;
 use crate::serve::store::{Found, Looked, Store, Times};
 
 /// How long what can be validated is kept when it is stale: until it is evicted.
@@ -34,9 +33,8 @@ pub(crate) struct Pages {
     pub(crate) store: Arc<Store>,
     pub(crate) flights: Arc<Flights>,
     pub(crate) runs: Arc<Runs>,
-    pub(crate) passes: Passes,
-    pub(crate) purged: Purged,
-    pub(crate) promptness: Promptness,
+    pub(crate) unstorable: Unstorable,
+    pub(crate) purge_counts: PurgeCounts,
 }
 
 /// How the volume is asked.
@@ -64,7 +62,7 @@ pub(crate) enum Selection {
 impl Pages {
     pub(crate) fn new(store: Arc<Store>) -> Self {
         let (flights, runs) = (Arc::default(), Arc::default());
-        Self { store, flights, runs, passes: Passes::new(), purged: Purged::new(), promptness: Promptness::new() }
+        Self { store, flights, runs, unstorable: Unstorable::new(), purge_counts: PurgeCounts::new() }
     }
 
     /// A flight for a key, or the one that there is.
@@ -147,7 +145,7 @@ impl Pages {
         value: &[Bytes],
         mark: Mark,
     ) -> Option<Vec<u8>> {
-        if self.purged.since(mark) == Some(Purge::Hard) {
+        if self.purge_counts.since(mark) == Some(Purge::Hard) {
             return None;
         }
         let head = Head { kind, status: answer.status, fields: answer.fields.clone() };
@@ -191,7 +189,7 @@ impl Pages {
         let is_renewed = self.store.renew(&stored.key, &stored.found, times(&terms), mark.epoch);
         // What a hard purge of the address removes isn't renewed, or is removed behind it. What was stale already a soft one has
         // left as it was.
-        if is_renewed && self.purged.since(mark).is_some() {
+        if is_renewed && self.purge_counts.since(mark).is_some() {
             self.store.told(self.soften(&stored.key));
         }
     }

@@ -38,7 +38,7 @@ impl Proxy {
         let (requested, mark) = (SystemTime::now(), self.pages.mark(inbound.key.address()));
         match self.origins.send(Outgoing { method: method.clone(), ..inbound.outgoing(&target, fields, &peer) }).await {
             Ok(mut response) => {
-                let applied = prepare(inbound.decision, response.status(), response.headers_mut());
+                let applied = prepare(inbound.decision, &mut response);
                 if let Some(stored) = stored {
                     let exchange = Exchange { requested, received: SystemTime::now() };
                     self.heed(inbound, stored, &response, Asked { applied, exchange, mark });
@@ -66,8 +66,8 @@ impl Proxy {
             return ended_here(&parts.method);
         }
         let peer = inbound.peer();
-        let outgoing =
-            Outgoing { method: parts.method.clone(), target: &parts.uri, fields: asked, body, peer: Some(&peer) };
+        let (method, target, fields) = (parts.method.clone(), &parts.uri, asked);
+        let outgoing = Outgoing { method, target, fields, body, peer: Some(&peer), stripped: inbound.stripped() };
         let (requested, mark) = (SystemTime::now(), self.pages.mark(key.address()));
         let answered = match (protocol, on_upgrade) {
             (Some(protocol), Some(on_upgrade)) => self.origins.upgrade(outgoing, protocol, on_upgrade).await,
@@ -81,7 +81,7 @@ impl Proxy {
                 let is_first = !self.pages.may_be_purged_since(mark)
                     && groups::invalidated(&parts.method, response.headers()).is_empty();
                 self.invalidate(inbound, response.status(), response.headers());
-                let applied = prepare(inbound.decision, response.status(), response.headers_mut());
+                let applied = prepare(inbound.decision, &mut response);
                 let mark = self.pages.mark(key.address());
                 if is_first && inbound.decision.bypass.is_none() && self.is_answer_to_get(inbound, &response) {
                     let asked = Asked { applied, exchange: Exchange { requested, received: SystemTime::now() }, mark };
@@ -137,7 +137,8 @@ impl Proxy {
     /// The key of an address of this site.
     fn key_of(&self, uri: Uri) -> Option<CacheKey> {
         let host = RequestHost::parse(uri.authority()?.as_str()).ok()?;
-        CacheKey::of_address(&self.site, &host, Scheme::Http, uri).ok()
+        let scheme = if uri.scheme() == Some(&http::uri::Scheme::HTTPS) { Scheme::Https } else { Scheme::Http };
+        CacheKey::of_address(&self.site, &host, scheme, uri).ok()
     }
 }
 

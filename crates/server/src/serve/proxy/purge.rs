@@ -1,13 +1,13 @@
 //! Purging what is stored of the responses of origins, and what is on its way to there.
 //!
-//! An address: count ([`super::purged`]), let nobody join what is under way, then remove, or make stale. A request that comes behind
+//! An address: count ([`super::purge_counts`]), let nobody join what is under way, then remove, or make stale. A request that comes behind
 //! that finds nothing of before; a fill of before sees the count. All else the volume notes by itself, for fills
 //! and for those who would join them: by its epochs.
 
 use eyewall::Purge;
 
 use super::pages::Pages;
-use super::purged::Mark;
+use super::purge_counts::Mark;
 use super::signpost::Signpost;
 use crate::key::queries_of;
 use crate::serve::head::Kind;
@@ -24,7 +24,7 @@ impl Pages {
     /// Those of the engine. What was under way is not stored as if it were new all the same.
     pub(crate) fn purge_address(&self, address: &str, tag: Option<&str>, kind: Purge) -> eyewall::Result<bool> {
         let key = address.as_bytes();
-        self.purged.note(key, kind);
+        self.purge_counts.note(key, kind);
         self.flights.leave(key);
         let was_there = match kind {
             Purge::Hard => self.store.try_remove(key)?,
@@ -49,17 +49,17 @@ impl Pages {
 
     /// What was purged up to now.
     pub(crate) fn mark(&self, address: &str) -> Mark {
-        self.purged.mark(address.as_bytes(), self.store.epoch())
+        self.purge_counts.mark(address.as_bytes(), self.store.epoch())
     }
 
     /// Whether anything was purged since that may mean the address.
     pub(crate) fn may_be_purged_since(&self, mark: Mark) -> bool {
-        self.purged.since(mark).is_some() || self.store.epoch() != mark.epoch
+        self.purge_counts.since(mark).is_some() || self.store.epoch() != mark.epoch
     }
 
     /// What a purge of the address that came while an entry of it was stored makes of it. False: it is gone.
     pub(crate) fn catch_up(&self, key: &[u8], serial: u64, mark: Mark) -> bool {
-        match self.purged.since(mark) {
+        match self.purge_counts.since(mark) {
             None => true,
             Some(Purge::Hard) => {
                 self.store.remove_version(key, serial);

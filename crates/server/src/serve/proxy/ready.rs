@@ -14,11 +14,12 @@ use itoa::Buffer;
 
 use super::Proxy;
 use super::answer::Variant;
+use super::hit::Standing;
 use super::signpost::Signpost;
-use crate::key::{CacheKey, RequestHost, Scheme};
+use crate::key::{CacheKey, RequestHost};
+use crate::serve::fields;
 use crate::serve::head::{HeadView, Kind};
 use crate::serve::plain::Plain;
-use crate::serve::{NAME, fields};
 
 /// A response that lies ready.
 pub(crate) struct Ready<'a> {
@@ -41,7 +42,7 @@ impl Proxy {
         let (mut parts, ()) = Request::new(()).into_parts();
         parts.uri = plain.target.parse().ok()?;
         parts.headers = self.received(plain, &self.looked_at);
-        let key = CacheKey::of(&self.site, host, Scheme::Http, &parts).ok()?;
+        let key = CacheKey::of(&self.site, host, plain.scheme, &parts).ok()?;
         if self.site.rules.of_request(&key, &parts).bypass.is_some() {
             return None;
         }
@@ -115,17 +116,11 @@ fn write_head(hit: &Hit<'_>, now: SystemTime, is_last: bool, head: &mut Vec<u8>)
     let view = HeadView::of(hit.metadata())?;
     let Kind::Response(terms) = view.kind else { return None };
     let status = view.status;
-    let age = terms.age(now).as_secs();
-    let left = i64::from(terms.lifetime_seconds) - age as i64;
     head.clear();
     push(head, &["HTTP/1.1 ", status.as_str(), " ", status.canonical_reason()?, "\r\n"]);
     view.write_lines(head)?;
-    let (mut age_digits, mut left_digits, mut length_digits) = (Buffer::new(), Buffer::new(), Buffer::new());
-    push(
-        head,
-        &["age: ", age_digits.format(age), "\r\nvia: 1.1 ", fields::BY, "\r\ncache-status: ", NAME, "; hit; ttl="],
-    );
-    push(head, &[left_digits.format(left), "\r\ncontent-length: ", length_digits.format(hit.len()), "\r\n"]);
+    Standing::of(&terms, now).write_lines(head);
+    push(head, &["content-length: ", Buffer::new().format(hit.len()), "\r\n"]);
     push(head, &[if is_last { "connection: close\r\n\r\n" } else { "\r\n" }]);
     Some(status)
 }

@@ -153,10 +153,10 @@ impl Proxy {
         };
         if let Some((mut fields, length, range, skipped)) = came
             // The rules mean the whole response, of which this is a part.
-            && let applied = strip(inbound.decision, StatusCode::OK, &mut fields)
+            && let applied = strip(inbound.decision, StatusCode::OK, &mut fields, &mut head.extensions)
             && let Ok(storable) = self.judge(inbound, &applied, (StatusCode::OK, &fields), asked.exchange)
         {
-            self.pages.passes.remove(inbound.key.as_bytes());
+            self.pages.unstorable.remove(inbound.key.as_bytes());
             let forward_status = head.status;
             (head.status, head.headers) = (StatusCode::OK, fields);
             let asked = Asked { applied, ..asked };
@@ -164,7 +164,7 @@ impl Proxy {
             return self.store(inbound, ask, coming, asked).await;
         }
         // The next request for a range goes straight past the volume.
-        self.pages.passes.insert(inbound.key.as_bytes());
+        self.pages.unstorable.insert(inbound.key.as_bytes());
         let status = CacheStatus::forwarded(ask.why).detail("range");
         if is_asked_for(inbound.fields(), &head.headers) {
             finish(&mut head.headers, head.version, &status.forward_status(head.status));
@@ -183,7 +183,7 @@ impl Proxy {
         asked: Asked<'_>,
     ) -> Response<Body> {
         let key = inbound.key.as_bytes();
-        let tags = tags::of_response(&self.site, inbound.key, &asked.applied, &coming.head.headers);
+        let tags = tags::of_response(&self.site, inbound.key, &asked.applied, &coming.head);
         let fields = pages::without(coming.head.headers.clone(), &coming.storable.withheld);
         let (code, kind) = (coming.head.status, Kind::Response(coming.storable.terms));
         let entry_head = Head { kind, status: code, fields };

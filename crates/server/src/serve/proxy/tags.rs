@@ -11,7 +11,7 @@
 use std::borrow::Cow;
 
 use eyewall_http::field::groups;
-use http::{HeaderMap, HeaderName};
+use http::{Extensions, HeaderMap, HeaderName, response};
 use xxhash_rust::xxh3::xxh3_128;
 
 use crate::config::Site;
@@ -24,7 +24,7 @@ const TAGS_MAX: usize = 32;
 const TAG_BYTES_MAX: usize = 255;
 
 /// Fields in which origins name tags, separated by blanks or commas.
-const FIELDS: [HeaderName; 3] = [
+static FIELDS: [HeaderName; 3] = [
     HeaderName::from_static("surrogate-key"),
     HeaderName::from_static("cache-tag"), // tidy: word, since that is its name
     HeaderName::from_static("xkey"),
@@ -32,15 +32,42 @@ const FIELDS: [HeaderName; 3] = [
 /// What responses carry that have more tags than fit.
 const MANY: &str = "*";
 
+/// Fields of a response that name tags, and were stripped of it: an extension of its head.
+#[derive(Debug, Clone, Default)]
+struct Stripped(HeaderMap);
+
+/// Whether a field names tags.
+fn is_of_tags(name: &HeaderName) -> bool {
+    FIELDS.contains(name) || *name == groups::CACHE_GROUPS
+}
+
+/// Takes fields off a response. Those that name tags are kept beside it: that its clients don't see them takes no tag from it.
+pub(super) fn strip<'a>(
+    names: impl Iterator<Item = &'a HeaderName>,
+    fields: &mut HeaderMap,
+    extensions: &mut Extensions,
+) {
+    for name in names {
+        if is_of_tags(name) && fields.contains_key(name) {
+            let mut stripped = extensions.remove::<Stripped>().unwrap_or_default();
+            stripped.0.extend(fields.get_all(name).iter().map(|value| (name.clone(), value.clone())));
+            extensions.insert(stripped);
+        }
+        fields.remove(name);
+    }
+}
+
 /// The tags of a response that is stored for a site.
-pub(crate) fn of_response(site: &Site, key: &CacheKey, applied: &Applied<'_>, fields: &HeaderMap) -> Vec<String> {
+pub(crate) fn of_response(site: &Site, key: &CacheKey, applied: &Applied<'_>, head: &response::Parts) -> Vec<String> {
     let mut tags: Vec<String> = address(site, key).into_iter().collect();
     let mut push = |tag: String| {
         if !tags.contains(&tag) {
             tags.push(tag);
         }
     };
-    for value in FIELDS.iter().flat_map(|name| fields.get_all(name)) {
+    let stripped = head.extensions.get::<Stripped>().map(|stripped| &stripped.0);
+    let told = || [&head.headers].into_iter().chain(stripped);
+    for value in told().flat_map(|fields| FIELDS.iter().flat_map(|name| fields.get_all(name))) {
         let names = value.as_bytes().split(|byte| byte.is_ascii_whitespace() || *byte == b',');
         for tag in names.filter(|tag| !tag.is_empty()) {
             push(named(site, &String::from_utf8_lossy(tag)));
@@ -49,8 +76,8 @@ pub(crate) fn of_response(site: &Site, key: &CacheKey, applied: &Applied<'_>, fi
     for tag in applied.tags() {
         push(named(site, tag));
     }
-    for name in &groups::of(fields) {
-        push(group(key.host_prefix(), name));
+    for name in told().flat_map(groups::of) {
+        push(group(key.host_prefix(), &name));
     }
     if tags.len() > TAGS_MAX {
         tags.truncate(TAGS_MAX - 1);
@@ -85,7 +112,7 @@ pub(crate) fn group(origin: &str, group: &str) -> String {
 
 #[cfg(test)]
 mod tests {
-    use http::{HeaderValue, Request, StatusCode};
+    use http::{HeaderValue, Request, Response, StatusCode};
 
     use super::*;
     use crate::config::parse;
@@ -100,8 +127,11 @@ mod tests {
         let key = CacheKey::of(site, &host, Scheme::Http, &parts).unwrap();
         let fields =
             fields.iter().map(|(name, value)| (HeaderName::from_static(name), HeaderValue::from_str(value).unwrap()));
-        let fields: HeaderMap = fields.collect();
-        of_response(site, &key, &site.rules.of_request(&key, &parts).of_response(StatusCode::OK, &fields), &fields)
+        let mut head = Response::new(()).into_parts().0;
+        head.headers = fields.collect();
+        let applied = site.rules.of_request(&key, &parts).of_response(StatusCode::OK, &head.headers);
+        strip(applied.stripped(), &mut head.headers, &mut head.extensions);
+        of_response(site, &key, &applied, &head)
     }
 
     #[test]
@@ -110,6 +140,17 @@ mod tests {
         assert_eq!(tags("", &fields), ["a", "b", "c", "d"]);
         let of_rule = "hosts = [\"a.example\"]\n[[site.rule]]\ntags = [\"r\"]\n";
         assert_eq!(tags(of_rule, &fields[2..]), ["a.example:d", "a.example:r"]);
+    }
+
+    #[test]
+    fn those_of_fields_that_no_client_sees_count() {
+        let fields = [("surrogate-key", "a b"), ("xkey", "c"), ("cache-groups", "\"g\"")];
+        let stripped = "[site.cache]\nstrip_response = [\"Surrogate-Key\", \"Cache-Groups\"]\n\
+                        [[site.rule]]\nstrip_response = [\"Surrogate-Key\", \"xkey\"]\n";
+        let (mut seen, mut unseen) = (tags("", &fields), tags(stripped, &fields));
+        seen.sort();
+        unseen.sort();
+        assert_eq!((seen.len(), seen), (4, unseen));
     }
 
     #[test]

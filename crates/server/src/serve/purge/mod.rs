@@ -23,7 +23,7 @@ use serde::Serialize;
 
 use super::shared::Shared;
 use crate::key::KeyError;
-use steps::Step;
+use steps::{Scope, Step};
 
 /// What is to be purged, and how hard.
 #[derive(Debug)]
@@ -131,8 +131,9 @@ pub(crate) async fn purge(shared: &Arc<Shared>, demand: Demand) -> Result<Report
 
 impl Shared {
     fn purge(&self, demand: &Demand) -> Result<Report, PurgeError> {
+        let scope = Scope::of(&self.config);
         let steps: Vec<Step> =
-            demand.subjects.iter().map(|subject| Step::of(&self.config.sites, subject)).collect::<Result<_, _>>()?;
+            demand.subjects.iter().map(|subject| Step::of(&scope, subject)).collect::<Result<_, _>>()?;
         // Of a single key nothing is noted that could overflow, and the count has its price.
         let is_noted = steps.iter().any(Step::is_noted);
         let overflows = || if is_noted { self.pages.store.purge_overflows() } else { Ok(0) };

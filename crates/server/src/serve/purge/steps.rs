@@ -4,7 +4,7 @@ use eyewall::Purge as Kind;
 use http::Uri;
 
 use super::{Effect, PurgeError, Subject};
-use crate::config::{Site, Sites};
+use crate::config::{Config, Site, Sites};
 use crate::key::{CacheKey, KEY_BYTES_MAX, KeyError, RequestHost, Scheme, unescaped};
 use crate::serve::proxy::pages::Pages;
 use crate::serve::proxy::tags;
@@ -13,43 +13,79 @@ use crate::serve::store::Meant;
 /// What is to be done for a subject.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum Step {
-    /// An address, and the tag that its entries carry where it has several keys.
-    Address {
-        address: String,
-        tag: Option<String>,
-    },
+    /// An address, under each scheme.
+    Address(Vec<Address>),
     Tags(Vec<String>),
     Prefixes(Vec<String>),
     Everything,
 }
 
+/// As it stands in keys, and the tag that its entries carry where it has several keys.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) struct Address {
+    address: String,
+    tag: Option<String>,
+}
+
+/// What subjects are understood by.
+pub(super) struct Scope<'a> {
+    pub(super) sites: &'a Sites,
+    /// Those that keys begin with. A purge means all of them, whichever it names: who purges `https://` may come past the proxy
+    /// by which others come, and who edits a page means it however it is asked for.
+    pub(super) schemes: &'static [Scheme],
+}
+
+impl<'a> Scope<'a> {
+    /// Where no proxy is trusted, nothing comes by `https`.
+    pub(super) fn of(config: &'a Config) -> Self {
+        let has_https = !config.server.trusted_proxies.is_empty();
+        let schemes: &[Scheme] = if has_https { &[Scheme::Http, Scheme::Https] } else { &[Scheme::Http] };
+        Self { sites: &config.sites, schemes }
+    }
+
+    fn site(&self, host: &RequestHost) -> Result<&'a Site, PurgeError> {
+        self.sites.find(host.name()).map(AsRef::as_ref).ok_or_else(|| PurgeError::NoSite(host.name().to_owned()))
+    }
+
+    /// The keys of an address.
+    fn keys(&self, host: &RequestHost, target: &Uri, text: &str) -> Result<Vec<CacheKey>, PurgeError> {
+        let site = self.site(host)?;
+        let key = |scheme: &Scheme| CacheKey::of_address(site, host, *scheme, target.clone());
+        let wrong = |source| PurgeError::Key { text: text.to_owned(), source };
+        self.schemes.iter().map(|scheme| key(scheme).map_err(wrong)).collect()
+    }
+}
+
 impl Step {
     /// # Errors
     /// Those of [`PurgeError`] that the subject itself is to blame for.
-    pub(super) fn of(sites: &Sites, subject: &Subject) -> Result<Self, PurgeError> {
+    pub(super) fn of(scope: &Scope<'_>, subject: &Subject) -> Result<Self, PurgeError> {
         match subject {
-            Subject::Url(text) => of_url(sites, text),
-            Subject::Tag { tag, host } => of_tag(sites, tag, host.as_deref()),
-            Subject::Prefix(text) => of_prefix(sites, text),
-            Subject::Host(text) => of_host(sites, text),
+            Subject::Url(text) => of_url(scope, text),
+            Subject::Tag { tag, host } => of_tag(scope, tag, host.as_deref()),
+            Subject::Prefix(text) => of_prefix(scope, text),
+            Subject::Host(text) => of_host(scope, text),
             Subject::Everything => Ok(Self::Everything),
         }
     }
 
     /// Whether the volume has to remember it.
     pub(super) fn is_noted(&self) -> bool {
-        !matches!(self, Self::Address { tag: None, .. })
+        !matches!(self, Self::Address(keys) if keys.iter().all(|key| key.tag.is_none()))
     }
 
     pub(super) fn run(&self, pages: &Pages, kind: Kind) -> Result<Effect, PurgeError> {
         let many = match self {
-            Self::Address { address, tag } => {
-                let was_there = pages.purge_address(address, tag.as_deref(), kind)?;
-                return Ok(match tag {
-                    _ if was_there => Effect::Found,
+            Self::Address(keys) => {
+                let mut was_there = false;
+                for Address { address, tag } in keys {
+                    was_there |= pages.purge_address(address, tag.as_deref(), kind)?;
+                }
+                return Ok(match was_there {
+                    true => Effect::Found,
                     // There may be entries under other keys.
-                    Some(_) => Effect::Accepted,
-                    None => Effect::Absent,
+                    false if self.is_noted() => Effect::Accepted,
+                    false => Effect::Absent,
                 });
             }
             Self::Tags(tags) => pages.purge_many(tags.iter().map(|tag| Meant::Tag(tag)), kind),
@@ -59,28 +95,29 @@ impl Step {
         many.map(|()| Effect::Accepted).map_err(PurgeError::from)
     }
 
-    /// The address, or the one prefix, as it stands in keys.
+    /// The address, or the prefix, as it stands in the first key.
     pub(super) fn into_name(self) -> Option<String> {
         match self {
-            Self::Address { address, .. } => Some(address),
+            Self::Address(keys) => keys.into_iter().next().map(|key| key.address),
             Self::Prefixes(prefixes) => prefixes.into_iter().next(),
             Self::Tags(_) | Self::Everything => None,
         }
     }
 }
 
-fn of_url(sites: &Sites, text: &str) -> Result<Step, PurgeError> {
+fn of_url(scope: &Scope<'_>, text: &str) -> Result<Step, PurgeError> {
     let no_url = || PurgeError::Url(text.to_owned());
     let (host, target) = split(text).ok_or_else(no_url)?;
-    let site = site_of(sites, &host)?;
+    let site = scope.site(&host)?;
     // An address without a path has that of the root (RFC 9110, section 4.2.3).
     let target = if target.starts_with('/') { target.to_owned() } else { format!("/{target}") };
     let target: Uri = target.parse().map_err(|_| no_url())?;
-    let key = key_of(site, &host, target, text)?;
-    Ok(Step::Address { tag: tags::address(site, &key), address: key.address().to_owned() })
+    let keys = scope.keys(&host, &target, text)?;
+    let address = |key: CacheKey| Address { tag: tags::address(site, &key), address: key.address().to_owned() };
+    Ok(Step::Address(keys.into_iter().map(address).collect()))
 }
 
-fn of_tag(sites: &Sites, tag: &str, host: Option<&str>) -> Result<Step, PurgeError> {
+fn of_tag(scope: &Scope<'_>, tag: &str, host: Option<&str>) -> Result<Step, PurgeError> {
     if tag.is_empty() {
         return Err(PurgeError::EmptyTag);
     }
@@ -93,14 +130,15 @@ fn of_tag(sites: &Sites, tag: &str, host: Option<&str>) -> Result<Step, PurgeErr
     match host {
         Some(text) => {
             let host = host_of(text)?;
-            let site = site_of(sites, &host)?;
+            let site = scope.site(&host)?;
             push(tags::named(site, tag));
             push(tags::many(site));
-            let root = key_of(site, &host, Uri::from_static("/"), text)?;
-            push(tags::group(root.host_prefix(), tag));
+            for root in scope.keys(&host, &Uri::from_static("/"), text)? {
+                push(tags::group(root.host_prefix(), tag));
+            }
         }
         None => {
-            for site in sites {
+            for site in scope.sites {
                 push(tags::named(site, tag));
                 push(tags::many(site));
             }
@@ -109,48 +147,48 @@ fn of_tag(sites: &Sites, tag: &str, host: Option<&str>) -> Result<Step, PurgeErr
     Ok(Step::Tags(meant))
 }
 
-fn of_prefix(sites: &Sites, text: &str) -> Result<Step, PurgeError> {
+fn of_prefix(scope: &Scope<'_>, text: &str) -> Result<Step, PurgeError> {
     let no_prefix = || PurgeError::Prefix(text.to_owned());
     let (host, target) = split(text).ok_or_else(no_prefix)?;
     let is_printable = target.bytes().all(|byte| byte.is_ascii_graphic() && byte != b'#');
     if !target.starts_with('/') || !is_printable {
         return Err(no_prefix());
     }
-    let site = site_of(sites, &host)?;
     let (path, query) = target.split_once('?').map_or((target, None), |(path, query)| (path, Some(query)));
     // What is behind the last slash is the beginning of a name, which may look like a step but be none.
     let name_start = if query.is_some() { path.len() } else { path.rfind('/').map_or(0, |slash| slash + 1) };
     let (folder, name) = path.split_at(name_start);
-    let folder = key_of(site, &host, folder.parse().map_err(|_| no_prefix())?, text)?;
+    let folders = scope.keys(&host, &folder.parse().map_err(|_| no_prefix())?, text)?;
     let wrong = |source| PurgeError::Key { text: text.to_owned(), source };
-    let mut prefix = folder.address().to_owned();
-    prefix.push_str(&unescaped(name).map_err(wrong)?);
+    let mut rest = unescaped(name).map_err(wrong)?.into_owned();
     if let Some(query) = query {
-        prefix.extend(["?", query]);
+        rest.extend(["?", query]);
     }
-    if prefix.len() > KEY_BYTES_MAX {
+    let prefixes: Vec<String> = folders.iter().map(|folder| format!("{}{rest}", folder.address())).collect();
+    if prefixes.iter().any(|prefix| prefix.len() > KEY_BYTES_MAX) {
         return Err(wrong(KeyError::TooLong));
-    }
-    Ok(Step::Prefixes(vec![prefix]))
-}
-
-fn of_host(sites: &Sites, text: &str) -> Result<Step, PurgeError> {
-    let host = host_of(text)?;
-    let site = site_of(sites, &host)?;
-    let root = key_of(site, &host, Uri::from_static("/"), text)?;
-    let mut prefixes = vec![root.host_prefix().to_owned()];
-    if host.port().is_none() {
-        prefixes.push(format!("{}://{}:", Scheme::Http.as_str(), root.authority()));
     }
     Ok(Step::Prefixes(prefixes))
 }
 
-/// Host and the rest of an address. TLS ends before this server, if there is any: `https` means what came in as `http`.
+fn of_host(scope: &Scope<'_>, text: &str) -> Result<Step, PurgeError> {
+    let host = host_of(text)?;
+    let mut prefixes = Vec::new();
+    for root in scope.keys(&host, &Uri::from_static("/"), text)? {
+        prefixes.push(root.host_prefix().to_owned());
+        if host.port().is_none() {
+            prefixes.push(format!("{}://{}:", root.scheme().as_str(), root.authority()));
+        }
+    }
+    Ok(Step::Prefixes(prefixes))
+}
+
+/// Host and the rest of an address. Its scheme is of no account ([`Scope`]), but that each has a default port of its own.
 fn split(text: &str) -> Option<(RequestHost, &str)> {
     let (scheme, rest) = text.split_once("://")?;
     let (authority, target) = rest.split_at(rest.find(['/', '?', '#']).unwrap_or(rest.len()));
     let authority = match scheme.to_ascii_lowercase().as_str() {
-        "http" => authority,
+        "http" => authority.strip_suffix(":80").unwrap_or(authority),
         "https" => authority.strip_suffix(":443").unwrap_or(authority),
         _ => return None,
     };
@@ -159,15 +197,6 @@ fn split(text: &str) -> Option<(RequestHost, &str)> {
 
 fn host_of(text: &str) -> Result<RequestHost, PurgeError> {
     RequestHost::parse(text).map_err(|_| PurgeError::Host(text.to_owned()))
-}
-
-fn site_of<'a>(sites: &'a Sites, host: &RequestHost) -> Result<&'a Site, PurgeError> {
-    sites.find(host.name()).map(AsRef::as_ref).ok_or_else(|| PurgeError::NoSite(host.name().to_owned()))
-}
-
-fn key_of(site: &Site, host: &RequestHost, target: Uri, text: &str) -> Result<CacheKey, PurgeError> {
-    CacheKey::of_address(site, host, Scheme::Http, target)
-        .map_err(|source| PurgeError::Key { text: text.to_owned(), source })
 }
 
 #[cfg(test)]
@@ -187,7 +216,7 @@ mod tests {
     "#;
 
     fn step(subject: &Subject) -> Result<Step, PurgeError> {
-        Step::of(&config::parse(SITES).unwrap().sites, subject)
+        Step::of(&Scope::of(&config::parse(SITES).unwrap()), subject)
     }
 
     #[test]
@@ -199,8 +228,9 @@ mod tests {
             ("http://example.org:8080?q", "http://example.org:8080/?q"),
             ("http://a.shops.example/%7ea", "http://a.shops.example/~a"),
         ] {
-            let Ok(Step::Address { address, tag }) = step(&Subject::Url(text.to_owned())) else { panic!("{text}") };
-            assert_eq!((address.as_str(), tag.is_some()), (expected, expected.contains("example.org")), "{text}");
+            let Ok(Step::Address(keys)) = step(&Subject::Url(text.to_owned())) else { panic!("{text}") };
+            let found: Vec<_> = keys.iter().map(|key| (key.address.as_str(), key.tag.is_some())).collect();
+            assert_eq!(found, [(expected, expected.contains("example.org"))], "{text}");
         }
         for text in ["", "/a", "example.org/a", "ftp://example.org/a", "http://", "http:///a", "http://u@example.org/"]
         {
@@ -261,5 +291,24 @@ mod tests {
         assert_eq!(tags(Some("www.example.org")), Step::Tags(texts(&["example.org:post-7", "example.org:*", &group])));
         let empty = step(&Subject::Tag { tag: String::new(), host: None });
         assert!(matches!(empty, Err(PurgeError::EmptyTag)));
+    }
+
+    #[test]
+    fn where_a_proxy_may_say_https_a_purge_means_that_too() {
+        let config = config::parse(&format!("[server]\ntrusted_proxies = [\"::1\"]\n{SITES}")).unwrap();
+        let step = |subject: Subject| Step::of(&Scope::of(&config), &subject).unwrap();
+        let Step::Address(keys) = step(Subject::Url("https://a.shops.example/a".to_owned())) else { panic!("a step") };
+        let addresses: Vec<_> = keys.iter().map(|key| key.address.as_str()).collect();
+        assert_eq!(addresses, ["http://a.shops.example/a", "https://a.shops.example/a"]);
+        let prefixes = |texts: &[&str]| Step::Prefixes(texts.iter().map(|text| (*text).to_owned()).collect());
+        let prefix = step(Subject::Prefix("http://a.shops.example/a?b".to_owned()));
+        assert_eq!(prefix, prefixes(&["http://a.shops.example/a?b", "https://a.shops.example/a?b"]));
+        let host = step(Subject::Host("a.shops.example:81".to_owned()));
+        assert_eq!(host, prefixes(&["http://a.shops.example:81/", "https://a.shops.example:81/"]));
+        let tag = step(Subject::Tag { tag: "t".to_owned(), host: Some("a.shops.example".to_owned()) });
+        let Step::Tags(tags) = tag else { panic!("tags") };
+        for scheme in ["http", "https"] {
+            assert!(tags.contains(&tags::group(&format!("{scheme}://a.shops.example/"), "t")));
+        }
     }
 }

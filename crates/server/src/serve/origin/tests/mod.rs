@@ -27,7 +27,7 @@ use super::outgoing::{BodyLimit, Outgoing, RequestBody};
 use super::tunnel::asked_protocol;
 use super::{OriginSite, Origins, Settings};
 use crate::config::site::Key;
-use crate::key::KeyRules;
+use crate::key::{KeyRules, Scheme};
 use crate::serve::fields;
 
 #[expect(dead_code, reason = "it is shared with the tests of the binary, which use more of it")]
@@ -87,7 +87,8 @@ async fn pass(
         target: &head.uri,
         fields: fields::of_forwarded_request(&head.headers, head.version),
         body: RequestBody::streamed(incoming, &head),
-        peer: Some(&Peer { address: client.ip(), is_secure: false, host }),
+        peer: Some(&Peer { address: client.ip(), asker: client.ip(), chain: None, scheme: Scheme::Http, host }),
+        stripped: Vec::new(),
     };
     let answer = match upgrade {
         Some((protocol, client)) => origins.upgrade(outgoing, protocol, client).await,

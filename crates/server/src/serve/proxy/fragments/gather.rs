@@ -22,7 +22,7 @@ use crate::serve::proxy::fetch::Asked;
 use crate::serve::proxy::fill::Pieces;
 use crate::serve::proxy::inbound::{Inbound, Kept};
 use crate::serve::proxy::pages::Pages;
-use crate::serve::proxy::purged::Mark;
+use crate::serve::proxy::purge_counts::Mark;
 use crate::serve::proxy::{Proxy, prepare};
 use crate::serve::store::Store;
 
@@ -71,7 +71,7 @@ impl Proxy {
         let (target, peer) = (inbound.target(), inbound.peer());
         let requested = SystemTime::now();
         let mut response = self.origins.send(inbound.outgoing(&target, asked, &peer)).await.map_err(Lack::Fault)?;
-        let applied = prepare(inbound.decision, response.status(), response.headers_mut());
+        let applied = prepare(inbound.decision, &mut response);
         let exchange = Exchange { requested, received: SystemTime::now() };
         let (part, skipped) = fitting(object, lead, &response, exchange.received)?;
         self.renew_head(inbound, object, &part, Asked { applied, exchange, mark }).await;
@@ -163,7 +163,7 @@ impl Inflow {
 
     /// False if it isn't worth to go on: nobody reads any more, and what is left can be asked for when it is wanted.
     async fn fragment_is_here(&mut self, number: u64, left: u64) -> bool {
-        self.is_kept = self.is_kept && self.pages.purged.since(self.mark) != Some(Purge::Hard);
+        self.is_kept = self.is_kept && self.pages.purge_counts.since(self.mark) != Some(Purge::Hard);
         let pieces = self.lead.pieces();
         if self.is_kept && self.keep(number, pieces).await {
             self.lead.let_go();

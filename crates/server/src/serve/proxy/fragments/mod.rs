@@ -20,11 +20,21 @@
 //! A body with a strong validator and a known length has its head stored first, so that others may use what has come; it comes as
 //! fast as it can be stored, whatever its clients take. Another body is stored on its way to its clients, as fast as the slowest
 //! takes it, and its head last.
+//!
+//! ```text
+//! answer    what is sent of a body       sequence  ── fragment by fragment, from the volume or from a run
+//! part      a range of what isn't stored: what the origin is asked for
+//! opening   head first, then the body    gather    ── bytes that come, into fragments; what is missing, asked for
+//! keeping   body first, then the head    run       ── who asks for which bytes, and who reads along
+//! layout    which fragment has which bytes
+//! ```
 
 mod answer;
 mod gather;
 mod keeping;
 pub(crate) mod layout;
+mod opening;
+mod part;
 pub(crate) mod run;
 mod sequence;
 
@@ -45,9 +55,11 @@ use super::pages::Pages;
 use crate::serve::head::{Head, Kind};
 use crate::serve::origin::Fault;
 use crate::serve::store::{Store, Times};
-pub(super) use answer::{Came, Opening, Part, Told, Unusable, is_asked_for};
+pub(super) use answer::{Told, Unusable};
 pub(super) use keeping::Keeping;
 use layout::{Layout, key_of};
+pub(super) use opening::Opening;
+pub(super) use part::{Came, Part, is_asked_for};
 pub(crate) use sequence::Sequence;
 
 /// A volume's part that the longest body may take.

@@ -7,12 +7,12 @@ const SLOTS: usize = 4096;
 
 /// A small memory of their keys. Two keys that share a slot push each other out, which costs a wait and nothing else;
 /// for the same reason no order of memory is asked for.
-pub(crate) struct Passes {
+pub(crate) struct Unstorable {
     hasher: RandomState,
     slots: Box<[AtomicU64]>,
 }
 
-impl Passes {
+impl Unstorable {
     pub(crate) fn new() -> Self {
         Self { hasher: RandomState::new(), slots: (0..SLOTS).map(|_| AtomicU64::new(0)).collect() }
     }

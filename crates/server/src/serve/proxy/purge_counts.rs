@@ -17,7 +17,7 @@ const SLOTS: usize = 4096;
 const HARD: u64 = 1 << 32;
 
 /// How often addresses were purged. Those that share a slot are taken to be purged together, which costs a fill and no more.
-pub(crate) struct Purged {
+pub(crate) struct PurgeCounts {
     hasher: RandomState,
     slots: Box<[AtomicU64]>,
 }
@@ -31,7 +31,7 @@ pub(crate) struct Mark {
     pub(crate) epoch: Option<Epoch>,
 }
 
-impl Purged {
+impl PurgeCounts {
     pub(crate) fn new() -> Self {
         Self { hasher: RandomState::new(), slots: (0..SLOTS).map(|_| AtomicU64::new(0)).collect() }
     }
@@ -71,15 +71,15 @@ mod tests {
 
     #[test]
     fn the_hardest_purge_since_counts() {
-        let purged = Purged::new();
-        let mark = purged.mark(b"key", None);
-        assert_eq!(purged.since(mark), None);
-        purged.note(b"key", Purge::Soft);
-        assert_eq!(purged.since(mark), Some(Purge::Soft));
-        purged.note(b"key", Purge::Hard);
-        assert_eq!(purged.since(mark), Some(Purge::Hard));
-        let later = purged.mark(b"key", None);
-        purged.note(b"key", Purge::Soft);
-        assert_eq!(purged.since(later), Some(Purge::Soft));
+        let counts = PurgeCounts::new();
+        let mark = counts.mark(b"key", None);
+        assert_eq!(counts.since(mark), None);
+        counts.note(b"key", Purge::Soft);
+        assert_eq!(counts.since(mark), Some(Purge::Soft));
+        counts.note(b"key", Purge::Hard);
+        assert_eq!(counts.since(mark), Some(Purge::Hard));
+        let later = counts.mark(b"key", None);
+        counts.note(b"key", Purge::Soft);
+        assert_eq!(counts.since(later), Some(Purge::Soft));
     }
 }

@@ -1,0 +1,108 @@
+//! How the origins of a site are asked: `[site.origin]`, and the tables in it.
+
+use std::path::PathBuf;
+use std::time::Duration;
+
+use serde::{Deserialize, Serialize};
+use toml::Spanned;
+
+use super::names::{HostHeader, HostName, written_as_text};
+use super::value::{Period, Statuses, Within};
+
+/// `[site.origin]`
+#[derive(Debug, Clone, Deserialize, Serialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct OriginSettings {
+    /// Time to connect.
+    pub connect_timeout: Period,
+    /// Time for an answer to begin, and for each next piece of it.
+    pub timeout: Period,
+    /// How often a request of a safe method is tried again.
+    pub retries: Within<0, 10>,
+    /// Which `Host` it is asked for.
+    pub host_header: HostHeader,
+    /// How it is known to be well; without it, by the requests alone.
+    pub health: Option<Health>,
+    /// How `https` origins are known to be who they should be.
+    pub tls: Option<Spanned<Tls>>,
+}
+
+impl Default for OriginSettings {
+    fn default() -> Self {
+        Self {
+            connect_timeout: Period(Duration::from_secs(5)),
+            timeout: Period(Duration::from_secs(30)),
+            retries: Within(1),
+            host_header: HostHeader::Client,
+            health: None,
+            tls: None,
+        }
+    }
+}
+
+/// `[site.origin.health]`
+#[derive(Debug, Clone, Deserialize, Serialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct Health {
+    /// What is asked for.
+    pub path: TargetPath,
+    /// How often.
+    pub interval: Period,
+    /// How long an answer may take.
+    pub timeout: Period,
+    /// What a healthy origin answers.
+    pub status: Vec<Statuses>,
+    /// So many failures in a row make an origin unhealthy.
+    pub unhealthy_after: Within<1, 100>,
+    /// So many successes in a row make it healthy again.
+    pub healthy_after: Within<1, 100>,
+}
+
+impl Default for Health {
+    fn default() -> Self {
+        Self {
+            path: TargetPath("/".to_owned()),
+            interval: Period(Duration::from_secs(5)),
+            timeout: Period(Duration::from_secs(2)),
+            status: ["2xx", "3xx"].into_iter().filter_map(|statuses| statuses.parse().ok()).collect(),
+            unhealthy_after: Within(3),
+            healthy_after: Within(2),
+        }
+    }
+}
+
+/// A path with its query, as it is asked for.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct TargetPath(pub String);
+
+impl std::str::FromStr for TargetPath {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        if text.starts_with('/') && text.parse::<http::uri::PathAndQuery>().is_ok_and(|path| path.as_str() == text) {
+            Ok(Self(text.to_owned()))
+        } else {
+            Err(format!("`{text}` is no path to ask for; give one such as /health"))
+        }
+    }
+}
+
+impl std::fmt::Display for TargetPath {
+    fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        formatter.write_str(&self.0)
+    }
+}
+
+/// `[site.origin.tls]`
+#[derive(Debug, Clone, Default, Deserialize, Serialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct Tls {
+    /// Certificates to trust, in PEM; without it, those of the system.
+    pub ca_file: Option<Spanned<PathBuf>>,
+    /// The name to ask for and to expect; without it, the host of the address.
+    pub server_name: Option<HostName>,
+}
+
+written_as_text! {
+    TargetPath: "a path such as \"/health\"",
+}

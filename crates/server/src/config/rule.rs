@@ -1,0 +1,244 @@
+//! Exceptions of a site: `[[site.rule]]`, and the texts that are in it only.
+
+use std::collections::BTreeMap;
+
+use serde::{Deserialize, Serialize};
+use toml::Spanned;
+
+use super::names::{FieldName, Glob, MethodName, written_as_text};
+use super::site::StatusKey;
+use super::value::{Period, Statuses, Window};
+
+/// `[[site.rule]]`: what must hold, and what is done then. All rules that match apply, in order; later ones win.
+#[derive(Debug, Clone, Default, Deserialize, Serialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct Rule {
+    /// What the log and `Cache-Status` call it.
+    pub name: Option<RuleName>,
+
+    /// The path looks like one of these.
+    pub path: Option<Spanned<Vec<PathGlob>>>,
+    /// The path begins with one of these.
+    pub prefix: Option<Spanned<Vec<PathPrefix>>>,
+    /// The path's last name ends with a dot and one of these.
+    pub extension: Option<Spanned<Vec<Extension>>>,
+    /// A parameter of the query has one of these names; with `=`, also the value.
+    pub query: Option<Spanned<Vec<Glob>>>,
+    /// The method is one of these.
+    pub method: Option<Spanned<Vec<MethodName>>>,
+    /// A cookie has one of these names; with `=`, also the value.
+    pub cookie: Option<Spanned<Vec<Glob>>>,
+    /// Each of these fields of the request is there and looks so.
+    pub header: Option<Spanned<BTreeMap<FieldName, Glob>>>,
+    /// The response has one of these types.
+    pub content_type: Option<Spanned<Vec<MediaGlob>>>,
+    /// The response has one of these statuses.
+    pub status: Option<Spanned<Vec<Statuses>>>,
+
+    /// Neither answer from the cache nor store.
+    pub bypass: Option<Spanned<bool>>,
+    /// Don't store.
+    pub no_store: Option<bool>,
+    /// As in `[site.cache]`.
+    pub default_ttl: Option<Period>,
+    /// Time to live, whatever the origin gives.
+    pub force_ttl: Option<Period>,
+    /// As in `[site.cache]`.
+    pub ttl_min: Option<Spanned<Period>>,
+    /// As in `[site.cache]`.
+    pub ttl_max: Option<Spanned<Period>>,
+    /// As in `[site.cache]`.
+    pub heuristic: Option<bool>,
+    /// As in `[site.cache]`.
+    pub stale_while_revalidate: Option<Window>,
+    /// As in `[site.cache]`.
+    pub stale_if_error: Option<Window>,
+    /// As in `[site.cache]`, and before it.
+    pub negative_ttl: BTreeMap<StatusKey, Period>,
+    /// As in `[site.cache]`.
+    pub ignore_reload: Option<Spanned<bool>>,
+    /// As in `[site.cache]`.
+    pub store_set_cookie: Option<bool>,
+    /// Besides those of `[site.cache]`.
+    pub strip_response: Vec<FieldName>,
+    /// Tags that what is stored carries, besides those that the origin gives.
+    pub tags: Vec<Tag>,
+}
+
+/// The keys of a rule, in the order in which it is told.
+pub const RULE_KEYS: [&str; 24] = [
+    "name",
+    "path",
+    "prefix",
+    "extension",
+    "query",
+    "method",
+    "cookie",
+    "header",
+    "content_type",
+    "status",
+    "bypass",
+    "no_store",
+    "default_ttl",
+    "force_ttl",
+    "ttl_min",
+    "ttl_max",
+    "heuristic",
+    "stale_while_revalidate",
+    "stale_if_error",
+    "negative_ttl",
+    "ignore_reload",
+    "store_set_cookie",
+    "strip_response",
+    "tags",
+];
+
+/// The name of a rule: a token, so that it can stand in `Cache-Status`.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct RuleName(pub String);
+
+/// A pattern for paths as rules see them: escapes decoded, slashes in a row merged.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct PathGlob(pub Glob);
+
+/// The beginning of such a path.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct PathPrefix(pub String);
+
+/// An extension, in lower case and without its dot.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Extension(pub String);
+
+/// A pattern for media types, `image/*`; parameters such as a charset are not part of them.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct MediaGlob(pub Glob);
+
+/// A label for purging: 1 to 255 bytes without white space.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Tag(pub String);
+
+impl std::str::FromStr for RuleName {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        let is_token = text.starts_with(|letter: char| letter.is_ascii_alphabetic())
+            && text.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"-_.".contains(&byte));
+        if is_token && text.len() <= 64 {
+            Ok(Self(text.to_owned()))
+        } else {
+            Err(format!("`{text}` is no name of a rule; give a letter, then letters, digits, `-`, `_` or `.`"))
+        }
+    }
+}
+
+impl std::str::FromStr for PathGlob {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        if !text.starts_with(['/', '*', '?', '[', '{']) {
+            return Err(never(text, "paths begin with a slash"));
+        }
+        as_rules_see_it(text)?;
+        text.parse().map(Self)
+    }
+}
+
+impl std::str::FromStr for PathPrefix {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        if !text.starts_with('/') {
+            return Err(never(text, "paths begin with a slash"));
+        }
+        if text.contains('*') {
+            return Err(format!("`{text}` is taken as it is; give the beginning alone, or use `path` for a pattern"));
+        }
+        if text.contains('?') {
+            return Err(never(text, "a path has no query, for which there is `query`"));
+        }
+        as_rules_see_it(text)?;
+        Ok(Self(text.to_owned()))
+    }
+}
+
+/// Rules look at the path after it was decoded, its steps were taken, and its slashes were merged.
+fn as_rules_see_it(text: &str) -> Result<(), String> {
+    let is_escape = |rest: &str| rest.len() >= 2 && rest.as_bytes()[..2].iter().all(u8::is_ascii_hexdigit);
+    if text.contains("//") {
+        return Err(never(text, "slashes in a row are merged before"));
+    }
+    if text.split('%').skip(1).any(is_escape) {
+        return Err(never(text, "escapes are decoded before: write what they stand for"));
+    }
+    if text.split('/').any(|segment| segment == "." || segment == "..") {
+        return Err(never(text, "the steps `.` and `..` are taken before"));
+    }
+    Ok(())
+}
+
+fn never(text: &str, why: &str) -> String {
+    format!("`{text}` can never match; {why}")
+}
+
+impl std::str::FromStr for Extension {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        if let Some(bare) = text.strip_prefix('.') {
+            return Err(format!("`{text}` can never match; give it without the dot, `{bare}`"));
+        }
+        if text.is_empty() || text.contains(['/', '.', '*']) {
+            return Err(format!("`{text}` is no extension; give one such as css"));
+        }
+        Ok(Self(text.to_ascii_lowercase()))
+    }
+}
+
+impl std::str::FromStr for MediaGlob {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        if text.contains(';') {
+            return Err(never(text, "parameters such as a charset are not looked at"));
+        }
+        if !text.contains('/') && !text.contains(['*', '{']) {
+            return Err(never(text, "a type has two parts, such as text/html"));
+        }
+        text.parse().map(Self)
+    }
+}
+
+impl std::str::FromStr for Tag {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        if (1..=255).contains(&text.len())
+            && !text.contains(|letter: char| letter.is_whitespace() || letter.is_control())
+        {
+            Ok(Self(text.to_owned()))
+        } else {
+            Err(format!("`{text}` is no tag; give 1 to 255 bytes without white space"))
+        }
+    }
+}
+
+macro_rules! shown_as_inner {
+    ($($name:ty),+) => {$(
+        impl std::fmt::Display for $name {
+            fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+                self.0.fmt(formatter)
+            }
+        }
+    )+};
+}
+
+shown_as_inner!(RuleName, PathGlob, PathPrefix, Extension, MediaGlob, Tag);
+
+written_as_text! {
+    RuleName: "a name such as \"no-admin\"",
+    PathGlob: "a pattern such as \"/blog/*\"",
+    PathPrefix: "the beginning of a path, such as \"/admin/\"",
+    Extension: "an extension such as \"css\"",
+    MediaGlob: "a media type such as \"text/html\"",
+    Tag: "a tag",
+}

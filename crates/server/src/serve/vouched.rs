@@ -1,0 +1,166 @@
+//! What trusted proxies (`trusted_proxies`) say of the clients for whom they ask: `X-Forwarded-For`, `-Proto` and `-Host`.
+//!
+//! Of each of these fields the last value counts. The proxy itself has said or added that; what comes before may be an invention
+//! of its client. So who asks in the end is the last of the chain that is no trusted proxy.
+//!
+//! Who isn't trusted is not listened to: [`fields::receive`](super::fields::receive) drops what such a client says.
+
+use std::net::{IpAddr, SocketAddr};
+
+use http::header::HOST;
+use http::uri::PathAndQuery;
+use http::{HeaderMap, HeaderName, HeaderValue, Method, Request, Uri};
+
+use super::plain::Plain;
+use crate::config::names::Network;
+use crate::key::Scheme;
+
+pub(crate) const X_FORWARDED_FOR: HeaderName = HeaderName::from_static("x-forwarded-for");
+pub(crate) const X_FORWARDED_HOST: HeaderName = HeaderName::from_static("x-forwarded-host");
+pub(crate) const X_FORWARDED_PROTO: HeaderName = HeaderName::from_static("x-forwarded-proto");
+
+/// What a trusted proxy says of its client: an extension of the request.
+#[derive(Debug, Clone)]
+pub(crate) struct Vouched {
+    /// Who asks in the end.
+    pub(crate) asker: IpAddr,
+    /// How that one asked.
+    pub(crate) scheme: Scheme,
+    /// For whom the proxy asks, and for whom that one did: values of `X-Forwarded-For`, the client first.
+    pub(crate) chain: Option<HeaderValue>,
+}
+
+/// Takes a trusted proxy, which has this address, at its word: from now on the request is for the host that it names. What else it
+/// says is in the request's extensions. Returns who asks in the end.
+pub(crate) fn believe<B>(trusted: &[Network], proxy: IpAddr, request: &mut Request<B>) -> IpAddr {
+    let fields = request.headers();
+    let chain: Vec<&[u8]> = fields.get_all(X_FORWARDED_FOR).iter().map(HeaderValue::as_bytes).collect();
+    let asker = asker(trusted, proxy, chain.iter().rev().copied());
+    let chain = HeaderValue::from_bytes(&chain.join(&b", "[..])).ok().filter(|chain| !chain.is_empty());
+    let told = last_value(fields, &X_FORWARDED_PROTO).map(scheme_of);
+    let scheme =
+        told.unwrap_or_else(|| request.uri().scheme_str().map_or(Scheme::Http, |name| scheme_of(name.as_bytes())));
+    let named = last_value(fields, &X_FORWARDED_HOST).and_then(|host| HeaderValue::from_bytes(host).ok());
+    let authority = request.uri().authority().and_then(|authority| HeaderValue::from_str(authority.as_str()).ok());
+    if request.method() != Method::CONNECT
+        && let Some(host) = named.or(authority)
+    {
+        // Where the target has a host, that goes before the field (RFC 9112, section 3.2.2).
+        let target = request.uri().path_and_query().cloned().unwrap_or_else(|| PathAndQuery::from_static("/"));
+        *request.uri_mut() = Uri::from(target);
+        request.headers_mut().insert(HOST, host);
+    }
+    request.extensions_mut().insert(Vouched { asker, scheme, chain });
+    asker
+}
+
+/// The same for a plain request.
+pub(crate) fn believe_plain(trusted: &[Network], proxy: IpAddr, request: &mut Plain<'_>) -> IpAddr {
+    if let Some(host) = request.last_field(X_FORWARDED_HOST.as_str()).and_then(last_of) {
+        request.host = host;
+    }
+    request.scheme = request.last_field(X_FORWARDED_PROTO.as_str()).and_then(last_of).map_or(Scheme::Http, scheme_of);
+    asker(trusted, proxy, request.values_from_the_last(X_FORWARDED_FOR.as_str()))
+}
+
+/// `values` are those of `X-Forwarded-For`, the last first.
+fn asker<'a>(trusted: &[Network], proxy: IpAddr, values: impl Iterator<Item = &'a [u8]>) -> IpAddr {
+    let mut asker = proxy;
+    for name in values.flat_map(|value| value.rsplit(|byte| *byte == b',')) {
+        let Some(address) = address_of(name) else { break };
+        asker = address;
+        if !Network::any_has(trusted, address) {
+            break;
+        }
+    }
+    asker
+}
+
+/// An address of `X-Forwarded-For`, which some proxies write with its port, or in brackets.
+fn address_of(name: &[u8]) -> Option<IpAddr> {
+    let text = str::from_utf8(name).ok()?.trim();
+    let bare = text.strip_prefix('[').and_then(|text| text.strip_suffix(']')).unwrap_or(text);
+    bare.parse()
+        .or_else(|_| text.parse::<SocketAddr>().map(|address| address.ip()))
+        .ok()
+        .map(|address| address.to_canonical())
+}
+
+fn scheme_of(name: &[u8]) -> Scheme {
+    // Some proxies say so of WebSocket.
+    let is_secure = name.eq_ignore_ascii_case(b"https") || name.eq_ignore_ascii_case(b"wss");
+    if is_secure { Scheme::Https } else { Scheme::Http }
+}
+
+fn last_value<'a>(fields: &'a HeaderMap, name: &HeaderName) -> Option<&'a [u8]> {
+    fields.get_all(name).iter().next_back().and_then(|value| last_of(value.as_bytes()))
+}
+
+/// The last of a list; none where it is empty.
+fn last_of(list: &[u8]) -> Option<&[u8]> {
+    list.rsplit(|byte| *byte == b',').next().map(<[u8]>::trim_ascii).filter(|value| !value.is_empty())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const PROXY: &str = "10.0.0.1";
+
+    fn trusted() -> Vec<Network> {
+        ["10.0.0.0/8", "127.0.0.1"].map(|network| network.parse().unwrap()).into()
+    }
+
+    fn believed(target: &str, fields: &[(&str, &str)]) -> (Request<()>, Vouched) {
+        let request = Request::builder().uri(target).header("host", "proxy.example");
+        let request = fields.iter().fold(request, |request, (name, value)| request.header(*name, *value));
+        let mut request = request.body(()).unwrap();
+        let asker = believe(&trusted(), PROXY.parse().unwrap(), &mut request);
+        let vouched = request.extensions().get::<Vouched>().unwrap().clone();
+        assert_eq!(asker, vouched.asker);
+        (request, vouched)
+    }
+
+    #[test]
+    fn who_asks_is_the_last_of_the_chain_that_is_no_proxy() {
+        for (chain, asker) in [
+            (&[][..], PROXY),
+            (&["192.0.2.7"], "192.0.2.7"),
+            (&["203.0.113.9, 192.0.2.7"], "192.0.2.7"),
+            (&["203.0.113.9", "192.0.2.7, 10.2.3.4"], "192.0.2.7"),
+            (&["127.0.0.1,10.9.9.9"], "127.0.0.1"),
+            (&["192.0.2.7, unknown"], PROXY),
+            (&["192.0.2.7:4711"], "192.0.2.7"),
+            (&["[2001:db8::7]:4711"], "2001:db8::7"),
+            (&["[2001:db8::7]"], "2001:db8::7"),
+            (&["::ffff:192.0.2.7"], "192.0.2.7"),
+            (&["", "192.0.2.7, "], PROXY),
+        ] {
+            let fields: Vec<_> = chain.iter().map(|value| ("x-forwarded-for", *value)).collect();
+            let (_, vouched) = believed("/", &fields);
+            assert_eq!(vouched.asker, asker.parse::<IpAddr>().unwrap(), "{chain:?}");
+        }
+        let (_, vouched) = believed("/", &[("x-forwarded-for", "a"), ("x-forwarded-for", "b")]);
+        assert_eq!(vouched.chain.unwrap(), "a, b");
+        assert!(believed("/", &[]).1.chain.is_none());
+    }
+
+    #[test]
+    fn what_is_said_last_of_scheme_and_host_counts() {
+        for (target, fields, expected) in [
+            ("/a?b", &[][..], ("/a?b", "proxy.example", Scheme::Http)),
+            ("/a", &[("x-forwarded-proto", "https")], ("/a", "proxy.example", Scheme::Https)),
+            ("/a", &[("x-forwarded-proto", "https, HTTP")], ("/a", "proxy.example", Scheme::Http)),
+            ("/a", &[("x-forwarded-proto", "WSS")], ("/a", "proxy.example", Scheme::Https)),
+            ("/a", &[("x-forwarded-host", "evil.example , a.example")], ("/a", "a.example", Scheme::Http)),
+            ("/a", &[("x-forwarded-host", "b"), ("x-forwarded-host", "")], ("/a", "proxy.example", Scheme::Http)),
+            ("https://h2.example/a", &[], ("/a", "h2.example", Scheme::Https)),
+            ("http://h2.example", &[("x-forwarded-proto", "https")], ("/", "h2.example", Scheme::Https)),
+            ("http://h2.example/a", &[("x-forwarded-host", "a.example")], ("/a", "a.example", Scheme::Http)),
+        ] {
+            let (request, vouched) = believed(target, fields);
+            let host = request.headers()[HOST].to_str().unwrap();
+            assert_eq!((request.uri().to_string().as_str(), host, vouched.scheme), expected, "{target} {fields:?}");
+        }
+    }
+}
