@@ -5,6 +5,7 @@ mod file_cache;
 mod flood;
 mod gets;
 mod modules;
+mod oversized;
 mod replay;
 mod sweep;
 mod traffic;
@@ -41,6 +42,7 @@ pub fn named(name: &str) -> Option<&'static dyn Procedure> {
         "modules" => &modules::Modules,
         "misses" => &sweep::Misses,
         "overflow" => &sweep::Overflow,
+        "oversized" => &oversized::Oversized,
         "replay" => &replay::Replay,
         "sweep" => &sweep::Sweep,
         "traffic" => &traffic::Traffic,

@@ -4,6 +4,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
+use eyewall_bench::child;
 use eyewall_bench::error::Result;
 use eyewall_bench::store::Peer;
 use eyewall_bench::suite::definition::{self, Definition, Scale};
@@ -94,6 +95,7 @@ impl Folder {
         interrupt: Interrupt,
         resume: bool,
     ) -> Result<Ended> {
+        child::start_children_as(Path::new(env!("CARGO_BIN_EXE_bench-suite")));
         let setting = Setting {
             scale: Scale::Quick,
             folder: self.record(),
@@ -189,7 +191,7 @@ fn shrink(table: &mut Table, whole: &[&str]) {
             }
             match name.as_str() {
                 "milliseconds" => *value = Value::Integer(1),
-                "seconds" | "warm_up_seconds" => *value = Value::Float(0.02),
+                "seconds" | "warm_up_seconds" | "fill_seconds" => *value = Value::Float(0.02),
                 "objects" | "objects_max" | "keys" => *value = Value::Integer(500),
                 "batch" => *value = Value::Integer(100),
                 "small_files" => *value = Value::Integer(5),
