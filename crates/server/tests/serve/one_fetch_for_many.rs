@@ -1,6 +1,6 @@
 //! Many clients want the same page at the same time, and the cache has none: the origin makes it once.
 
-use std::io::{Read as _, Write as _};
+use std::io::{Read, Write as _};
 use std::sync::Mutex;
 use std::sync::mpsc::channel;
 use std::thread;
@@ -67,4 +67,47 @@ fn a_client_that_goes_away_does_not_stop_the_fill() {
     assert_eq!(second.text(), "one page");
     assert!(second.is_hit() || second.cache().contains("; collapsed"), "{}", second.cache());
     assert_eq!(origin.asked().len(), 1);
+}
+
+#[test]
+fn who_reads_along_is_told_what_the_first_is() {
+    let (release, wait_for_release) = channel::<()>();
+    let wait_for_release = Mutex::new(wait_for_release);
+    let origin = Origin::raw(move |_, stream| {
+        respond(stream, 200, "Cache-Control: max-age=60", 8, b"one ");
+        let _ = wait_for_release.lock().unwrap().recv();
+        let _ = stream.write_all(b"page");
+    });
+    let server = Server::over_origin(&origin.url());
+    let mut heads = Vec::new();
+    let mut clients = Vec::new();
+    for _ in 0..2 {
+        let mut client = connect(server.address);
+        send(&mut client, "GET", "/", &[]);
+        heads.push(read_head(&mut client));
+        clients.push(client);
+    }
+    release.send(()).unwrap();
+    assert!(heads[1].contains("; collapsed"), "{}", heads[1]);
+    for head in heads {
+        assert!(head.contains("\r\ncontent-length: 8\r\n") && head.contains("\r\nvia: 1.1 "), "{head}");
+        assert!(head.contains("; stored") && head.contains("; ttl="), "{head}");
+    }
+    for client in &mut clients {
+        let mut body = Vec::new();
+        client.read_to_end(&mut body).unwrap();
+        assert_eq!(body, b"one page");
+    }
+    assert_eq!(origin.asked().len(), 1);
+}
+
+/// What stands before a body that has not come to its end.
+fn read_head(client: &mut impl Read) -> String {
+    let mut head = Vec::new();
+    while !head.ends_with(b"\r\n\r\n") {
+        let mut byte = [0];
+        client.read_exact(&mut byte).unwrap();
+        head.push(byte[0]);
+    }
+    String::from_utf8(head).unwrap()
 }

@@ -24,7 +24,6 @@ use super::inbound::Inbound;
 use super::intake::{Intake, Reader};
 use super::{Ask, Proxy, failed, finish, pages, policy, strip, tags};
 use crate::rules::Applied;
-use crate::serve::NAME;
 use crate::serve::body::Body;
 use crate::serve::head::{Head, Kind};
 use crate::serve::origin::Fault;
@@ -294,16 +293,19 @@ impl Proxy {
         let now = SystemTime::now();
         let mut fields = answer.fields.clone();
         fields.insert(AGE, HeaderValue::from(answer.terms.age(now).as_secs()));
+        let left = answer.terms.fresh_for(now).as_secs() as i64;
         let status = CacheStatus::forwarded(why).forward_status(answer.status).stored(true).collapsed(true);
         match &answer.content {
-            Content::Whole { intake, .. } => {
+            Content::Whole { intake, length } => {
                 let reader = intake.reader()?;
-                status.append_to(&mut fields, NAME);
+                if let Some(length) = length {
+                    fields.insert(CONTENT_LENGTH, HeaderValue::from(*length));
+                }
+                finish(&mut fields, Version::HTTP_11, &status.ttl(left));
                 let exchange = Exchange { requested: now, received: now };
                 Some(shared(inbound, answer, fields, Some(reader), exchange).await)
             }
             Content::Fragments(object) => {
-                let left = answer.terms.fresh_for(now).as_secs() as i64;
                 let (code, version) = (answer.status, Version::HTTP_11);
                 let told = Told { code, fields, received: now, version, status, left };
                 Some(self.answer_on_its_way(inbound, Arc::clone(object), told, None))
