@@ -222,13 +222,13 @@ fn files_that_compete_for_a_cache_hit_it_at_times() {
 fn a_trace_of_ones_own_is_replayed() {
     let folder = Folder::tiny_one("replay", &["percent"]);
     // 400 objects of 10 KB, the lower the more popular; and a log.
-    let lines: String =
+    let lines: Vec<String> =
         (0..4_000_u64).map(|at| format!("/page/{} 10240\n", (at * at + at / 7) % (at % 400 + 1))).collect();
     let traces = [folder.path().join("mine.txt"), folder.path().join("access.log")];
-    fs::write(&traces[0], lines).unwrap();
-    let log: String =
+    fs::write(&traces[0], lines.concat()).unwrap();
+    let log: Vec<String> =
         (0..900).map(|at| format!("h - - [t] \"GET /{} HTTP/1.1\" 200 {}\n", at % 300, 30_000 + at % 3)).collect();
-    fs::write(&traces[1], log).unwrap();
+    fs::write(&traces[1], log.concat()).unwrap();
     assert_eq!(folder.run_traces(PEERS, &traces).unwrap(), Ended::Complete);
     let head = recorder::read_head(&folder.record()).unwrap();
     assert_eq!(head.notes.iter().filter(|note| note.contains("failed")).count(), 0, "{:?}", head.notes);
