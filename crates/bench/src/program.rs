@@ -72,7 +72,8 @@ struct Run {
     /// Go on with a run that was interrupted: its record's directory
     #[arg(long, value_name = "DIR", conflicts_with = "out")]
     resume: Option<PathBuf>,
-    /// A trace to replay beside those of the workload: lines of `key size`, or an access log, packed by gzip or not; may be repeated
+    /// A trace to replay beside those of the workload: lines of `key size`, or an access log, packed by gzip or not; may be repeated, and with
+    /// --resume has to be given again
     #[arg(long, value_name = "FILE")]
     trace: Vec<PathBuf>,
     /// A directory on the disk [default: beside this program]
