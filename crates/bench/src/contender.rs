@@ -19,7 +19,7 @@ use crate::replay::{self, Replayed};
 use crate::store::{Handle, Store};
 use crate::touch::{self, Touch};
 use crate::trace::Request;
-use crate::traffic::{self, Traffic, TrafficLap};
+use crate::traffic::{self, Positions, Traffic, TrafficLap};
 
 /// Gets between two looks at the clock.
 const GETS_BETWEEN_LOOKS: usize = 16;
@@ -79,7 +79,10 @@ pub trait Contender: Send + Sync {
     fn sweep(&self, sizes: &[usize], batch: usize) -> Result<Vec<f64>>;
 
     /// Gets, puts and deletes by several threads for a time.
-    fn traffic(&self, traffic: &Traffic, duration: Duration) -> Result<TrafficLap>;
+    fn traffic(&self, traffic: &Traffic, positions: &Positions, duration: Duration) -> Result<TrafficLap>;
+
+    /// Waits until the store has done what it does in the background, so that nobody else's turn pays for it.
+    fn settle(&self) -> Result<()>;
 
     /// Replays a trace by one thread: a miss puts the object.
     fn replay(&self, requests: &[Request]) -> Result<Replayed>;
@@ -125,7 +128,7 @@ impl<S: Store> Contender for S {
 
     fn put_one(&self, key: &[u8], value: &[u8]) -> Result<()> {
         self.handle().put(key, value)?;
-        self.settle()
+        Store::settle(self)
     }
 
     fn delete_one(&self, key: &[u8]) -> Result<bool> {
@@ -139,7 +142,7 @@ impl<S: Store> Contender for S {
             load::stamp(&mut value, index);
             handle.put(&random::key(index), &value)?;
         }
-        self.settle()
+        Store::settle(self)
     }
 
     fn complete(&self, population: Population) -> Result<()> {
@@ -152,7 +155,7 @@ impl<S: Store> Contender for S {
                 handle.put(&key, &value)?;
             }
         }
-        self.settle()
+        Store::settle(self)
     }
 
     fn check(&self, population: Population) -> Result<()> {
@@ -186,8 +189,12 @@ impl<S: Store> Contender for S {
         put_for(self, puts)
     }
 
-    fn traffic(&self, traffic: &Traffic, duration: Duration) -> Result<TrafficLap> {
-        traffic::run(self, traffic, duration)
+    fn traffic(&self, traffic: &Traffic, positions: &Positions, duration: Duration) -> Result<TrafficLap> {
+        traffic::run(self, traffic, positions, duration)
+    }
+
+    fn settle(&self) -> Result<()> {
+        Store::settle(self)
     }
 
     fn replay(&self, requests: &[Request]) -> Result<Replayed> {

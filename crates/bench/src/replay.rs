@@ -46,7 +46,7 @@ pub(crate) fn run<S: Store>(store: &S, requests: &[Request]) -> Result<Replayed>
             Err(failure) => return Err(failure),
         }
         let put_ns = now_ns();
-        store.keep_cap()?;
+        store.settle()?;
         untimed_ns += now_ns() - put_ns;
     }
     found.seconds = (now_ns() - begin_ns - untimed_ns) as f64 / 1e9;

@@ -44,11 +44,6 @@ pub trait Store: Send + Sync {
         Ok(())
     }
 
-    /// Does at once what is done once a second to keep within the cap, where a store works so.
-    fn keep_cap(&self) -> Result<()> {
-        Ok(())
-    }
-
     /// Makes room by itself. Others are given the same live set by overwriting entries they hold.
     fn evicts(&self) -> bool {
         true

@@ -1,6 +1,7 @@
 //! Gets, puts and deletes by several threads, as a web server's processes do them: a get that misses puts the object.
 
 use std::hint::black_box;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::thread;
 use std::time::Duration;
 
@@ -15,8 +16,8 @@ use crate::random::{self, Random};
 use crate::store::{Handle, Store};
 use crate::touch;
 
-/// Operations between two looks at the clock for the end, at least.
-const STEPS_OF_A_THREAD: usize = 1 << 17;
+/// Drawn beforehand for each thread, which begins anew after the last.
+const STEPS_OF_A_THREAD: usize = 1 << 19;
 
 /// What is done with an object.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -89,10 +90,22 @@ impl Traffic {
     }
 }
 
+/// How far each thread has come in its part, for one store: a lap goes on where the one before ended. Else a store that is too slow
+/// to come far would be asked, in each lap, for just what it has stored in the one before.
+#[derive(Debug)]
+pub struct Positions(Vec<AtomicUsize>);
+
+impl Positions {
+    /// At the beginning.
+    pub fn new(traffic: &Traffic) -> Self {
+        Self(traffic.steps.iter().map(|_| AtomicUsize::new(0)).collect())
+    }
+}
+
 /// What threads did.
 #[derive(Debug, Clone)]
 pub struct TrafficLap {
-    /// All operations: a get that misses is one, and its put another.
+    /// All operations; a get that misses and its put are one.
     pub lap: Lap,
     /// Gets.
     pub gets: u64,
@@ -106,7 +119,7 @@ pub struct TrafficLap {
     pub get_ns: Histogram<u64>,
     /// Of each put.
     pub put_ns: Histogram<u64>,
-    /// Of every operation.
+    /// Of every operation, with the put that follows a miss.
     pub all_ns: Histogram<u64>,
 }
 
@@ -146,16 +159,22 @@ impl TrafficLap {
 }
 
 /// Lets all threads work for a time.
-pub(crate) fn run<S: Store>(store: &S, traffic: &Traffic, duration: Duration) -> Result<TrafficLap> {
+pub(crate) fn run<S: Store>(
+    store: &S,
+    traffic: &Traffic,
+    positions: &Positions,
+    duration: Duration,
+) -> Result<TrafficLap> {
     let start = Start::new(traffic.steps.len(), duration);
     thread::scope(|scope| {
         let workers: Vec<_> = traffic
             .steps
             .iter()
+            .zip(&positions.0)
             .enumerate()
-            .map(|(thread, steps)| {
-                let start = &start;
-                scope.spawn(move || work(store, traffic, thread, steps, start))
+            .map(|(thread, (steps, position))| {
+                let (start, walk) = (&start, Walk { steps, position });
+                scope.spawn(move || work(store, traffic, thread, walk, start))
             })
             .collect();
         let mut whole: Option<TrafficLap> = None;
@@ -170,64 +189,94 @@ pub(crate) fn run<S: Store>(store: &S, traffic: &Traffic, duration: Duration) ->
     })
 }
 
-fn work<S: Store>(store: &S, traffic: &Traffic, thread: usize, steps: &[Step], start: &Start) -> Result<TrafficLap> {
+/// A thread's part of the traffic.
+#[derive(Debug, Clone, Copy)]
+struct Walk<'a> {
+    steps: &'a [Step],
+    position: &'a AtomicUsize,
+}
+
+fn work<S: Store>(store: &S, traffic: &Traffic, thread: usize, walk: Walk<'_>, start: &Start) -> Result<TrafficLap> {
     let mut handle = store.handle();
-    // Changed for each put, so that no two stored values share their bytes.
+    // Marked anew for each put, so that no two stored values share their bytes.
     let mut value = random::filler(thread as u64, traffic.bytes_max());
+    // Nobody else has this position.
+    let mut next = walk.position.load(Ordering::Relaxed);
     let (begin_ns, deadline_ns) = start.wait();
     let mut lap = TrafficLap::new(begin_ns)?;
     let mut last_ns = begin_ns;
-    'all: loop {
-        for Step { index, act } in steps {
-            if last_ns >= deadline_ns {
-                break 'all;
-            }
-            let key = random::key(u64::from(*index));
-            let mut act = *act;
-            if act == Act::Get {
-                let hit = handle.get(&key, |bytes| {
+    while last_ns < deadline_ns {
+        let Step { index, act } = walk.steps[next];
+        next = (next + 1) % walk.steps.len();
+        let key = random::key(u64::from(index));
+        let begin_ns = last_ns;
+        let mut is_put = act == Act::Put;
+        match act {
+            Act::Get => {
+                let is_hit = handle.get(&key, |bytes| {
                     black_box(touch::page(bytes));
                 })?;
-                let now = now_ns();
-                lap.count(&mut last_ns, now, Act::Get);
+                last_ns = now_ns();
+                lap.get_ns.saturating_record(last_ns - begin_ns);
                 lap.gets += 1;
-                lap.hits += u64::from(hit);
-                if hit {
-                    continue;
-                }
-                act = Act::Put;
+                lap.hits += u64::from(is_hit);
+                is_put = !is_hit;
             }
-            if act == Act::Put {
-                let bytes = traffic.sizes[*index as usize] as usize;
-                load::stamp(&mut value, u64::from(*index));
-                match handle.put(&key, &value[..bytes]) {
-                    Ok(()) => lap.put_bytes += bytes as u64,
-                    Err(Error::TooLarge { .. }) => lap.refused += 1,
-                    Err(failure) => return Err(failure),
-                }
-            } else {
+            Act::Delete => {
                 handle.delete(&key)?;
+                last_ns = now_ns();
+            }
+            Act::Put => {}
+        }
+        if is_put {
+            let bytes = traffic.sizes[index as usize] as usize;
+            load::stamp(&mut value, u64::from(index));
+            match handle.put(&key, &value[..bytes]) {
+                Ok(()) => lap.put_bytes += bytes as u64,
+                Err(Error::TooLarge { .. }) => lap.refused += 1,
+                Err(failure) => return Err(failure),
             }
             let now = now_ns();
-            lap.count(&mut last_ns, now, act);
+            lap.put_ns.saturating_record(now - last_ns);
+            last_ns = now;
         }
+        lap.lap.operations += 1;
+        lap.all_ns.saturating_record(last_ns - begin_ns);
     }
+    walk.position.store(next, Ordering::Relaxed);
     lap.lap.end_ns = last_ns;
     Ok(lap)
 }
 
-impl TrafficLap {
-    /// An operation that began when the one before had ended.
-    #[inline]
-    fn count(&mut self, last_ns: &mut u64, now: u64, act: Act) {
-        let took_ns = now - *last_ns;
-        self.lap.operations += 1;
-        self.all_ns.saturating_record(took_ns);
-        match act {
-            Act::Get => self.get_ns.saturating_record(took_ns),
-            Act::Put => self.put_ns.saturating_record(took_ns),
-            Act::Delete => {}
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::store::{FILES, Place};
+
+    #[test]
+    fn a_lap_goes_on_where_the_one_before_ended() -> Result<()> {
+        let shares = Shares { puts: 10, deletes: 5 };
+        let traffic = Traffic::new(vec![64; 1_000], 0.9, shares, 2, 7);
+        let positions = Positions::new(&traffic);
+        let directory = tempfile::tempdir().expect("a directory");
+        let place = Place {
+            directory: directory.path(),
+            cap_bytes: 8 << 20,
+            value_bytes: 64,
+            value_bytes_max: 0,
+            tier_bytes: 0,
+        };
+        let store = (FILES.open)(&place)?;
+        let mut done = 0;
+        for _ in 0..2 {
+            let lap = store.traffic(&traffic, &positions, Duration::from_millis(5))?;
+            assert!(lap.lap.operations > 0 && lap.hits <= lap.gets);
+            assert_eq!(lap.all_ns.len(), lap.lap.operations);
+            assert_eq!(lap.get_ns.len(), lap.gets);
+            done += lap.lap.operations as usize;
+            let at: usize = positions.0.iter().map(|position| position.load(Ordering::Relaxed)).sum();
+            assert_eq!(at, done % STEPS_OF_A_THREAD);
         }
-        *last_ns = now;
+        Ok(())
     }
 }

@@ -214,6 +214,13 @@ impl Named for Shelf {
             Self::Closed(closed) => Named::name(closed),
         }
     }
+
+    fn settle(&self) -> Result<()> {
+        match self {
+            Self::Open(entrant) => Named::settle(entrant),
+            Self::Closed(_) => Ok(()),
+        }
+    }
 }
 
 fn shelves(cell: &mut Cell<'_>, files: &[usize], others: u64, other_bytes: usize, is_cold: bool) -> Result<Vec<Shelf>> {

@@ -80,14 +80,16 @@ fn trace_file(name: &str) -> Option<PathBuf> {
 /// The requests of the cell's trace; none if there is no such trace, which is noted.
 fn requests(cell: &mut Cell<'_>, settings: &Settings) -> Result<Option<Vec<Request>>> {
     let name = cell.case().text("trace")?.to_owned();
-    if let Some(path) = cell.given_trace(&name) {
-        return trace::read_log(path).map(Some);
-    }
-    let Some(path) = trace_file(&name) else {
-        cell.note(format!("the trace {name} isn't there (EYEWALL_TRACES names the directory): not replayed"));
-        return Ok(None);
+    let mut requests = match cell.given_trace(&name) {
+        Some(path) => trace::read_log(path)?,
+        None => match trace_file(&name) {
+            Some(path) => trace::read(&path)?,
+            None => {
+                cell.note(format!("the trace {name} isn't there (EYEWALL_TRACES names the directory): not replayed"));
+                return Ok(None);
+            }
+        },
     };
-    let mut requests = trace::read(&path)?;
     // Such a trace says 1 for each size.
     if requests.iter().all(|request| request.bytes == 1) {
         for request in &mut requests {

@@ -1,5 +1,6 @@
 //! Realistic traffic on stores that are too small for it: throughput, hits, latencies, what is written, how much room is taken.
 
+use std::collections::HashMap;
 use std::time::Duration;
 
 use serde::Deserialize;
@@ -14,7 +15,7 @@ use crate::store::Peer;
 use crate::suite::cell::{Cell, Entrant, Room};
 use crate::suite::size::Bytes;
 use crate::suite::value::Case;
-use crate::traffic::{Shares, Traffic as Load, TrafficLap};
+use crate::traffic::{Positions, Shares, Traffic as Load, TrafficLap};
 
 /// Times that a footprint is looked at in a lap.
 const LOOKS: u32 = 25;
@@ -71,11 +72,14 @@ impl Procedure for Traffic {
         let settings: Settings = cell.settings()?;
         let sizes = settings.sizes.sizes().until((settings.cap.0 as f64 * settings.working_set) as u64);
         let traffic = Load::new(sizes, settings.skew, settings.shares, settings.workers, cell.seed());
-        let mut entrants = enter_all(cell, &settings, &traffic)?;
+        let positions: HashMap<&str, Positions> =
+            cell.peers().iter().map(|peer| (peer.name, Positions::new(&traffic))).collect();
+        let mut entrants = enter_all(cell, &settings, &traffic, &positions)?;
         let case = cell.case().clone();
         cell.show("footprints");
         for entrant in &entrants {
-            let looked = footprints(entrant, &traffic, settings.seconds);
+            let looked =
+                positions_of(&positions, entrant).and_then(|at| footprints(entrant, &traffic, at, settings.seconds));
             if let Some(looks) = cell.attempt(entrant.store.name(), looked)? {
                 record_footprints(cell, &case, entrant, &looks)?;
             }
@@ -85,15 +89,25 @@ impl Procedure for Traffic {
         cell.turns(&mut entrants, |cell, entrant, repetition| {
             cell.scratch().settle(cell.storage()?)?;
             let written = memory::written_to_storage();
-            let lap = entrant.store.traffic(&traffic, duration)?;
+            let lap = entrant.store.traffic(&traffic, positions_of(&positions, entrant)?, duration)?;
             let written = memory::written_to_storage().zip(written).map(|(now, before)| now - before);
             record(cell, &case, entrant.store.name(), repetition, &lap, written)
         })
     }
 }
 
+fn positions_of<'a>(positions: &'a HashMap<&str, Positions>, entrant: &Entrant) -> Result<&'a Positions> {
+    let name = entrant.store.name();
+    positions.get(name).ok_or_else(|| Error::Invalid(format!("{name} is called otherwise than its peer")))
+}
+
 /// Opens and warms up all stores: with the cap as it is told, or with one by which they take as much room as it says.
-fn enter_all(cell: &mut Cell<'_>, settings: &Settings, traffic: &Load) -> Result<Vec<Entrant>> {
+fn enter_all(
+    cell: &mut Cell<'_>,
+    settings: &Settings,
+    traffic: &Load,
+    positions: &HashMap<&str, Positions>,
+) -> Result<Vec<Entrant>> {
     let is_equal = match cell.case().text("footing")? {
         "as configured" => false,
         "equal footprint" => true,
@@ -101,12 +115,13 @@ fn enter_all(cell: &mut Cell<'_>, settings: &Settings, traffic: &Load) -> Result
     };
     let mut entrants = Vec::new();
     for peer in cell.peers() {
-        let entered = enter(cell, peer, settings, traffic, settings.cap.0).and_then(|entrant| {
-            let Some(cap_bytes) = (if is_equal { equal_cap(&entrant, settings, traffic)? } else { None }) else {
+        let at = &positions[peer.name];
+        let entered = enter(cell, peer, settings, (traffic, at), settings.cap.0).and_then(|entrant| {
+            let Some(cap_bytes) = (if is_equal { equal_cap(&entrant, settings, (traffic, at))? } else { None }) else {
                 return Ok(Some(entrant).filter(|_| !is_equal));
             };
             drop(entrant);
-            enter(cell, peer, settings, traffic, cap_bytes).map(Some)
+            enter(cell, peer, settings, (traffic, at), cap_bytes).map(Some)
         });
         match cell.attempt(peer.name, entered)? {
             Some(Some(entrant)) => entrants.push(entrant),
@@ -117,17 +132,24 @@ fn enter_all(cell: &mut Cell<'_>, settings: &Settings, traffic: &Load) -> Result
     Ok(entrants)
 }
 
-fn enter(cell: &Cell<'_>, peer: &Peer, settings: &Settings, traffic: &Load, cap_bytes: u64) -> Result<Entrant> {
+fn enter(
+    cell: &Cell<'_>,
+    peer: &Peer,
+    settings: &Settings,
+    (traffic, positions): (&Load, &Positions),
+    cap_bytes: u64,
+) -> Result<Entrant> {
     cell.show(&format!("{} is warmed up", peer.name));
     let room = Room { cap_bytes, value_bytes: traffic.mean_bytes(), value_bytes_max: 0, tier_bytes: settings.tier.0 };
     let entrant = cell.open(peer, room)?;
-    entrant.store.traffic(traffic, Duration::from_secs_f64(settings.warm_up_seconds))?;
+    entrant.store.traffic(traffic, positions, Duration::from_secs_f64(settings.warm_up_seconds))?;
+    entrant.store.settle()?;
     Ok(entrant)
 }
 
 /// The cap by which a store would take as much room, on average, as the cap of all says. `None`: it doesn't tell its room.
-fn equal_cap(entrant: &Entrant, settings: &Settings, traffic: &Load) -> Result<Option<u64>> {
-    let looks = footprints(entrant, traffic, settings.seconds)?;
+fn equal_cap(entrant: &Entrant, settings: &Settings, (traffic, positions): (&Load, &Positions)) -> Result<Option<u64>> {
+    let looks = footprints(entrant, traffic, positions, settings.seconds)?;
     if looks.is_empty() {
         return Ok(None);
     }
@@ -136,10 +158,10 @@ fn equal_cap(entrant: &Entrant, settings: &Settings, traffic: &Load) -> Result<O
 }
 
 /// What a store takes while there is traffic, which the looks slow down.
-fn footprints(entrant: &Entrant, traffic: &Load, seconds: f64) -> Result<Vec<Look>> {
+fn footprints(entrant: &Entrant, traffic: &Load, positions: &Positions, seconds: f64) -> Result<Vec<Look>> {
     let store = entrant.store.as_ref();
     let duration = Duration::from_secs_f64(seconds);
-    let (_, looks) = looks::while_looking(store, duration / LOOKS, || store.traffic(traffic, duration))?;
+    let (_, looks) = looks::while_looking(store, duration / LOOKS, || store.traffic(traffic, positions, duration))?;
     Ok(looks)
 }
 
@@ -178,8 +200,6 @@ fn record(
     cell.distribution(case, store, "operation", repetition, &lap.all_ns)?;
     cell.distribution(case, store, "get", repetition, &lap.get_ns)?;
     cell.distribution(case, store, "put_time", repetition, &lap.put_ns)?;
-    if lap.refused > 0 {
-        cell.note(format!("{store} refused objects as too large; they count as misses, and were asked for again"));
-    }
-    Ok(())
+    let puts = lap.put_ns.len().max(1);
+    cell.sample(case, store, "refused", repetition, 100.0 * lap.refused as f64 / puts as f64)
 }

@@ -136,7 +136,7 @@ impl Store for Files {
         FilesHandle { files: self, path: String::new(), buffer: vec![0; BUFFER_BYTES_FIRST] }
     }
 
-    fn keep_cap(&self) -> Result<()> {
+    fn settle(&self) -> Result<()> {
         self.clean().map(|_| ())
     }
 

@@ -120,11 +120,20 @@ impl Closed {
 pub trait Named {
     /// The store's name in records.
     fn name(&self) -> &str;
+
+    /// Waits until the store has done what it does in the background, if it is open in this process.
+    fn settle(&self) -> Result<()> {
+        Ok(())
+    }
 }
 
 impl Named for Entrant {
     fn name(&self) -> &str {
         self.store.name()
+    }
+
+    fn settle(&self) -> Result<()> {
+        self.store.settle()
     }
 }
 
@@ -288,7 +297,7 @@ impl<'a> Cell<'a> {
             let mut failed = Vec::new();
             for (number, entrant) in entrants.iter().enumerate() {
                 self.breathe()?;
-                let done = turn(self, entrant, repetition);
+                let done = turn(self, entrant, repetition).and_then(|()| entrant.settle());
                 if self.attempt(entrant.name(), done)?.is_none() {
                     failed.push(number);
                 }

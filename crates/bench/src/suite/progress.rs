@@ -12,12 +12,17 @@ pub struct Progress {
     /// Minutes that all cells take by their definitions; those that are done.
     expected: f64,
     done: f64,
+    /// When the last cell was done, and what the cells until then took of what was expected of them.
+    advanced: Instant,
+    pace: f64,
 }
 
 impl Progress {
     /// Of a run whose cells are expected to take so many minutes.
     pub fn begin(expected_minutes: f64) -> Self {
-        Self { began: Instant::now(), is_terminal: stderr().is_terminal(), expected: expected_minutes, done: 0.0 }
+        let now = Instant::now();
+        let is_terminal = stderr().is_terminal();
+        Self { began: now, is_terminal, expected: expected_minutes, done: 0.0, advanced: now, pace: 1.0 }
     }
 
     /// Says which cell is begun.
@@ -50,6 +55,10 @@ impl Progress {
     /// A cell that was to take so many minutes is done.
     pub fn advance(&mut self, minutes: f64) {
         self.done += minutes;
+        self.advanced = Instant::now();
+        if self.done > 0.0 {
+            self.pace = self.elapsed().as_secs_f64() / (self.done * 60.0);
+        }
     }
 
     /// Clears the line, so that something can be printed.
@@ -64,11 +73,10 @@ impl Progress {
         self.began.elapsed()
     }
 
-    /// By the definitions, corrected by how they were true until now.
+    /// By the definitions, corrected by how true they were of the cells that are done.
     fn left(&self) -> Duration {
-        let left = (self.expected - self.done).max(0.0) * 60.0;
-        let pace = if self.done > 0.0 { self.elapsed().as_secs_f64() / (self.done * 60.0) } else { 1.0 };
-        Duration::from_secs_f64(left * pace)
+        let left = (self.expected - self.done).max(0.0) * 60.0 * self.pace;
+        Duration::from_secs_f64(left).saturating_sub(self.advanced.elapsed())
     }
 }
 

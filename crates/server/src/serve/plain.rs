@@ -6,6 +6,7 @@
 
 use std::mem::MaybeUninit;
 
+use http::header::HOST;
 use http::{HeaderMap, HeaderName, HeaderValue};
 use httparse::{Header, Status};
 
@@ -163,7 +164,8 @@ impl<'a> Plain<'a> {
         for field in self.fields {
             let name = names.iter().find(|name| field.name.eq_ignore_ascii_case(name.as_str()));
             if let Some(name) = name
-                && let Ok(value) = HeaderValue::from_bytes(field.value)
+                // Whose host it is a trusted proxy may have said.
+                && let Ok(value) = HeaderValue::from_bytes(if *name == HOST { self.host } else { field.value })
             {
                 found.append(name.clone(), value);
             }

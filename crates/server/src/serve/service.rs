@@ -16,7 +16,7 @@ use super::plain::Plain;
 use super::proxy::Proxy;
 use super::proxy::ready::Ready;
 use super::shared::{Shared, SharedSite};
-use super::vouched::Vouched;
+use super::vouched::{Asker, Vouched};
 use super::{fields, purge, reply};
 use crate::config::Sites;
 use crate::config::names::Network;
@@ -80,7 +80,8 @@ impl Service {
         }
         let (mut parts, body) = request.into_parts();
         if purge::method::is_purge(&parts.method) {
-            let asker = parts.extensions.get::<Vouched>().map_or(client, |vouched| vouched.asker);
+            let itself = Asker { address: client, is_known: true };
+            let asker = parts.extensions.get::<Vouched>().map_or(itself, |vouched| vouched.asker);
             return purge::method::answer(&self.shared, &parts, asker).await;
         }
         let host = match RequestHost::of(&parts) {

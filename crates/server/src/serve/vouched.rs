@@ -23,11 +23,19 @@ pub(crate) const X_FORWARDED_PROTO: HeaderName = HeaderName::from_static("x-forw
 #[derive(Debug, Clone)]
 pub(crate) struct Vouched {
     /// Who asks in the end.
-    pub(crate) asker: IpAddr,
+    pub(crate) asker: Asker,
     /// How that one asked.
     pub(crate) scheme: Scheme,
     /// For whom the proxy asks, and for whom that one did: values of `X-Forwarded-For`, the client first.
     pub(crate) chain: Option<HeaderValue>,
+}
+
+/// Who asks in the end.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Asker {
+    pub(crate) address: IpAddr,
+    /// False: the proxies don't say it so that it could be believed, and the address is that of the last one who is known.
+    pub(crate) is_known: bool,
 }
 
 /// Takes a trusted proxy, which has this address, at its word: from now on the request is for the host that it names. What else it
@@ -42,7 +50,10 @@ pub(crate) fn believe<B>(trusted: &[Network], proxy: IpAddr, request: &mut Reque
         told.unwrap_or_else(|| request.uri().scheme_str().map_or(Scheme::Http, |name| scheme_of(name.as_bytes())));
     let named = last_value(fields, &X_FORWARDED_HOST).and_then(|host| HeaderValue::from_bytes(host).ok());
     let authority = request.uri().authority().and_then(|authority| HeaderValue::from_str(authority.as_str()).ok());
+    // Of two hosts neither is meant, and a target that is nothing but a host has no page: both are refused where they are read.
+    let is_clear = fields.get_all(HOST).iter().count() < 2 && request.uri().path_and_query().is_some();
     if request.method() != Method::CONNECT
+        && is_clear
         && let Some(host) = named.or(authority)
     {
         // Where the target has a host, that goes before the field (RFC 9112, section 3.2.2).
@@ -51,7 +62,7 @@ pub(crate) fn believe<B>(trusted: &[Network], proxy: IpAddr, request: &mut Reque
         request.headers_mut().insert(HOST, host);
     }
     request.extensions_mut().insert(Vouched { asker, scheme, chain });
-    asker
+    asker.address
 }
 
 /// The same for a plain request.
@@ -60,20 +71,24 @@ pub(crate) fn believe_plain(trusted: &[Network], proxy: IpAddr, request: &mut Pl
         request.host = host;
     }
     request.scheme = request.last_field(X_FORWARDED_PROTO.as_str()).and_then(last_of).map_or(Scheme::Http, scheme_of);
-    asker(trusted, proxy, request.values_from_the_last(X_FORWARDED_FOR.as_str()))
+    asker(trusted, proxy, request.values_from_the_last(X_FORWARDED_FOR.as_str())).address
 }
 
 /// `values` are those of `X-Forwarded-For`, the last first.
-fn asker<'a>(trusted: &[Network], proxy: IpAddr, values: impl Iterator<Item = &'a [u8]>) -> IpAddr {
-    let mut asker = proxy;
+fn asker<'a>(trusted: &[Network], proxy: IpAddr, values: impl Iterator<Item = &'a [u8]>) -> Asker {
+    let mut address = proxy;
     for name in values.flat_map(|value| value.rsplit(|byte| *byte == b',')) {
-        let Some(address) = address_of(name) else { break };
-        asker = address;
+        match address_of(name) {
+            // Nobody is asked from the loopback of another machine.
+            Some(named) if !named.is_loopback() || address.is_loopback() => address = named,
+            // `unknown`, the path of a socket, nothing at all.
+            _ => return Asker { address, is_known: false },
+        }
         if !Network::any_has(trusted, address) {
             break;
         }
     }
-    asker
+    Asker { address, is_known: true }
 }
 
 /// An address of `X-Forwarded-For`, which some proxies write with its port, or in brackets.
@@ -117,28 +132,34 @@ mod tests {
         let mut request = request.body(()).unwrap();
         let asker = believe(&trusted(), PROXY.parse().unwrap(), &mut request);
         let vouched = request.extensions().get::<Vouched>().unwrap().clone();
-        assert_eq!(asker, vouched.asker);
+        assert_eq!(asker, vouched.asker.address);
         (request, vouched)
     }
 
     #[test]
     fn who_asks_is_the_last_of_the_chain_that_is_no_proxy() {
-        for (chain, asker) in [
-            (&[][..], PROXY),
-            (&["192.0.2.7"], "192.0.2.7"),
-            (&["203.0.113.9, 192.0.2.7"], "192.0.2.7"),
-            (&["203.0.113.9", "192.0.2.7, 10.2.3.4"], "192.0.2.7"),
-            (&["127.0.0.1,10.9.9.9"], "127.0.0.1"),
-            (&["192.0.2.7, unknown"], PROXY),
-            (&["192.0.2.7:4711"], "192.0.2.7"),
-            (&["[2001:db8::7]:4711"], "2001:db8::7"),
-            (&["[2001:db8::7]"], "2001:db8::7"),
-            (&["::ffff:192.0.2.7"], "192.0.2.7"),
-            (&["", "192.0.2.7, "], PROXY),
+        for (chain, asker, is_known) in [
+            (&[][..], PROXY, true),
+            (&["192.0.2.7"], "192.0.2.7", true),
+            (&["203.0.113.9, 192.0.2.7"], "192.0.2.7", true),
+            (&["203.0.113.9", "192.0.2.7, 10.2.3.4"], "192.0.2.7", true),
+            (&["10.9.9.9"], "10.9.9.9", true),
+            (&["192.0.2.7:4711"], "192.0.2.7", true),
+            (&["[2001:db8::7]:4711"], "2001:db8::7", true),
+            (&["[2001:db8::7]"], "2001:db8::7", true),
+            (&["::ffff:192.0.2.7"], "192.0.2.7", true),
+            (&["127.0.0.1,10.9.9.9"], "10.9.9.9", false),
+            (&["127.0.0.1"], PROXY, false),
+            (&["192.0.2.7, unknown"], PROXY, false),
+            (&["192.0.2.7, unix:"], PROXY, false),
+            (&["fe80::1%eth0"], PROXY, false),
+            (&["unknown, 10.9.9.9"], "10.9.9.9", false),
+            (&["", "192.0.2.7, "], PROXY, false),
         ] {
             let fields: Vec<_> = chain.iter().map(|value| ("x-forwarded-for", *value)).collect();
             let (_, vouched) = believed("/", &fields);
-            assert_eq!(vouched.asker, asker.parse::<IpAddr>().unwrap(), "{chain:?}");
+            let address = asker.parse::<IpAddr>().unwrap();
+            assert_eq!(vouched.asker, Asker { address, is_known }, "{chain:?}");
         }
         let (_, vouched) = believed("/", &[("x-forwarded-for", "a"), ("x-forwarded-for", "b")]);
         assert_eq!(vouched.chain.unwrap(), "a, b");

@@ -115,6 +115,12 @@ fn a_purge_is_of_whom_it_asks_for_and_means_both_schemes() {
     fill();
     let refused = server.ask("PURGE", "/", &["X-Forwarded-For: 127.0.0.1, 192.0.2.7"]);
     assert_eq!((refused.status, server.get("/").is_hit()), (403, true));
+    // Who asks in the end is not to be known: whoever that is, it isn't the proxy.
+    for chain in ["203.0.113.9, unknown", "203.0.113.9, unix:", "fe80::1%eth0", "203.0.113.9,"] {
+        let chain = format!("X-Forwarded-For: {chain}");
+        assert_eq!(server.ask("PURGE", "/", &[&chain]).status, 403, "{chain}");
+    }
+    assert!(server.get("/").is_hit());
     for (target, fields) in [("/", &by_tls[..]), ("/", &[]), ("/.*", &[]), ("https://test/", &[])] {
         fill();
         assert_eq!(server.ask("PURGE", target, fields).status, 200);
@@ -172,4 +178,30 @@ fn a_check_tells_who_is_trusted_and_what_is_no_network() {
     assert!(code == 0 && text.contains("127.0.0.1, 10.0.0.0/8 are trusted"), "{text}");
     let (code, text) = check("\"localhost\"");
     assert!(code == 2 && text.contains("`localhost` is no network"), "{text}");
+}
+
+#[test]
+fn rules_see_the_host_that_it_names_by_either_way() {
+    let origin = Origin::counting("Cache-Control: max-age=60");
+    let site = "hosts = [\"shop.example\"]\naliases = [\"www.shop.example\"]\n\
+                [[site.rule]]\nheader = { Host = \"www.shop.example\" }\nbypass = true\n";
+    let server = behind_a_proxy(&origin, TRUSTED, site);
+    let plain = ["X-Forwarded-Host: shop.example"];
+    server.ask("GET", "/", &plain);
+    assert!(server.ask("GET", "/", &plain).is_hit());
+    for extra in [&[][..], &[LONG_WAY]] {
+        let named = [&["X-Forwarded-Host: www.shop.example"], extra].concat();
+        let reply = server.ask("GET", "/", &named);
+        assert!(reply.cache().contains("fwd=bypass"), "{named:?}: {}", reply.cache());
+    }
+}
+
+#[test]
+fn it_cannot_mend_what_is_no_request() {
+    let origin = Origin::counting("Cache-Control: max-age=60");
+    let server = behind_a_proxy(&origin, TRUSTED, "");
+    let named = "X-Forwarded-Host: test";
+    assert_eq!(server.ask("GET", "/", &["Host: other", named]).status, 400);
+    assert_eq!(server.ask("GET", "evil.example", &[named]).status, 400);
+    assert!(origin.asked().is_empty());
 }

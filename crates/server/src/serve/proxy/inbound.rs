@@ -70,7 +70,7 @@ impl<'a> Inbound<'a> {
         let vouched = self.parts.extensions.get::<Vouched>();
         Peer {
             address: self.client,
-            asker: vouched.map_or(self.client, |vouched| vouched.asker),
+            asker: vouched.map_or(self.client, |vouched| vouched.asker.address),
             chain: vouched.and_then(|vouched| vouched.chain.clone()),
             scheme: self.key.scheme(),
             host: HeaderValue::from_str(self.key.authority()).ok(),

@@ -10,7 +10,6 @@
 //! `X-Purge-Method`, and `/.*` for all of a host, is what plugins for blogs send, and they take nothing but 200 for success.
 //! So 200 it is, whether something was there or not.
 
-use std::net::IpAddr;
 use std::sync::Arc;
 
 use eyewall::Purge as Kind;
@@ -23,6 +22,7 @@ use crate::key::RequestHost;
 use crate::serve::body::Body;
 use crate::serve::reply;
 use crate::serve::shared::Shared;
+use crate::serve::vouched::Asker;
 
 /// Fields that name the tags to purge, separated by blanks or commas.
 const TAG_FIELDS: [&str; 3] = ["xkey", "surrogate-key", "x-cache-tags"]; // tidy: word, since that is its name
@@ -40,9 +40,9 @@ pub(crate) fn is_purge(method: &Method) -> bool {
 }
 
 /// Answers a `PURGE` of whom this address is: the one at the other end of the connection, unless that is a trusted proxy, which says
-/// for whom it asks.
-pub(crate) async fn answer(shared: &Arc<Shared>, request: &Parts, asker: IpAddr) -> Response<Body> {
-    if !Network::any_has(&shared.config.server.purge_from, asker) {
+/// for whom it asks. Where it doesn't say that so that it could be known, nobody may.
+pub(crate) async fn answer(shared: &Arc<Shared>, request: &Parts, asker: Asker) -> Response<Body> {
+    if !asker.is_known || !Network::any_has(&shared.config.server.purge_from, asker.address) {
         return reply::error(
             StatusCode::FORBIDDEN,
             "PURGE is not allowed from this address; `purge_from` of [server] names those from which it is",
