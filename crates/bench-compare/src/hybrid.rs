@@ -43,6 +43,7 @@ pub const HYBRID: Peer = Peer {
     kind: Kind::Other,
     look: || Ok(version::of_crate("foyer")),
     open: |place| Ok(Box::new(Hybrid::create(place)?)),
+    attach: None,
 };
 
 type Cache = HybridCache<Vec<u8>, Vec<u8>, RandomState>;

@@ -54,6 +54,7 @@ macro_rules! left_out {
             kind: eyewall_bench::store::Kind::Other,
             look: || Err(eyewall_bench::store::Absent(WHY.to_owned())),
             open: |_| Err(eyewall_bench::error::Error::Store { store: $name, what: WHY.to_owned() }),
+            attach: None,
         }
     }};
 }
@@ -79,8 +80,8 @@ pub const ROCKSDB_FIFO: Peer = left_out!("RocksDB, FIFO", "rocksdb");
 pub const SQLITE: Peer = left_out!("SQLite", "sqlite");
 
 /// Every store of ours and of others that can be opened by name; each name once.
-pub const ALL: [Peer; 18] = {
-    let [eyewall, copied, tier, tier_copied, files, memcached, redis, bare_copy] = store::PEERS;
+pub const ALL: [Peer; 19] = {
+    let [eyewall, copied, tier, tier_copied, files, memcached, redis, bare_copy, plain] = store::PEERS;
     [
         eyewall,
         copied,
@@ -100,5 +101,6 @@ pub const ALL: [Peer; 18] = {
         memcached,
         redis,
         bare_copy,
+        plain,
     ]
 };

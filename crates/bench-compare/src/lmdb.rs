@@ -28,7 +28,7 @@ pub const LMDB_WRITE_MAP: Peer = peer(NAME_WRITE_MAP, |place| open(NAME_WRITE_MA
 pub const LMDB_TO_READ: Peer = peer(NAME, |place| open(NAME, place, EnvFlags::WRITE_MAP));
 
 const fn peer(name: &'static str, open: fn(&Place<'_>) -> Result<Box<dyn Contender>>) -> Peer {
-    Peer { name, kind: Kind::Other, look: || Ok(Some(version())), open }
+    Peer { name, kind: Kind::Other, look: || Ok(Some(version())), open, attach: None }
 }
 
 fn version() -> String {

@@ -64,6 +64,7 @@ impl<S: Shelf> Held<S> {
         kind: Kind::Other,
         look: || Ok(version::of_crate(S::LIBRARY)),
         open: |place| Ok(Box::new(Self { shelf: S::new(place), cap_bytes: place.cap_bytes })),
+        attach: None,
     };
 }
 

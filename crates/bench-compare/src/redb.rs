@@ -22,6 +22,7 @@ pub const REDB: Peer = Peer {
     kind: Kind::Other,
     look: || Ok(version::of_crate("redb")),
     open: |place| Ok(Box::new(Redb::create(place)?)),
+    attach: None,
 };
 
 struct Redb {

@@ -30,11 +30,17 @@ const TABLE_BYTES_MIN: u64 = 1 << 20;
 const VERSION: &str = "RocksDB version: ";
 
 /// RocksDB, merging levels.
-pub const ROCKSDB: Peer = Peer { name: NAME, kind: Kind::Other, look, open: |place| open(NAME, place, &mut levels()) };
+pub const ROCKSDB: Peer =
+    Peer { name: NAME, kind: Kind::Other, look, open: |place| open(NAME, place, &mut levels()), attach: None };
 
 /// RocksDB, dropping the oldest files.
-pub const ROCKSDB_FIFO: Peer =
-    Peer { name: NAME_FIFO, kind: Kind::Other, look, open: |place| open(NAME_FIFO, place, &mut fifo(place)) };
+pub const ROCKSDB_FIFO: Peer = Peer {
+    name: NAME_FIFO,
+    kind: Kind::Other,
+    look,
+    open: |place| open(NAME_FIFO, place, &mut fifo(place)),
+    attach: None,
+};
 
 struct Rocks {
     name: &'static str,

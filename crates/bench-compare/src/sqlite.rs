@@ -37,6 +37,7 @@ pub const SQLITE: Peer = Peer {
     kind: Kind::Other,
     look: || Ok(Some(rusqlite::version().to_owned())),
     open: |place| Ok(Box::new(Sqlite::create(place)?)),
+    attach: None,
 };
 
 struct Sqlite {

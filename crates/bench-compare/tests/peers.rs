@@ -25,7 +25,7 @@ fn peers() -> Vec<Peer> {
 }
 
 fn place(directory: &Path, value_bytes: usize) -> Place<'_> {
-    Place { directory, cap_bytes: CAP_BYTES, value_bytes, tier_bytes: 4 << 20 }
+    Place { directory, cap_bytes: CAP_BYTES, value_bytes, value_bytes_max: 0, tier_bytes: 4 << 20 }
 }
 
 /// Does something with each store, in a directory of its own.

@@ -5,6 +5,7 @@
 use std::io::{BufRead, BufReader, Write};
 use std::path::{Path, PathBuf};
 use std::process::{Child, ChildStdin, ChildStdout, Command, ExitStatus, Stdio};
+use std::sync::OnceLock;
 use std::time::Duration;
 
 use clap::Subcommand;
@@ -127,6 +128,15 @@ pub(crate) fn hear() -> Result<bool> {
     Ok(bytes > 0)
 }
 
+/// What is started as a child, where it isn't this program.
+static PROGRAM: OnceLock<PathBuf> = OnceLock::new();
+
+/// Lets children be another program, which has to know their tasks: for tests, whose own program doesn't.
+pub fn start_children_as(program: &Path) {
+    // Whoever comes second says the same.
+    let _ = PROGRAM.set(program.to_owned());
+}
+
 /// A child at work. Killed when dropped.
 #[derive(Debug)]
 pub struct Worker {
@@ -138,7 +148,10 @@ pub struct Worker {
 impl Worker {
     /// Starts this program again with the arguments of a [`Task`].
     pub fn start(arguments: &[String]) -> Result<Self> {
-        let program = std::env::current_exe().map_err(Error::io("find this program"))?;
+        let program = match PROGRAM.get() {
+            Some(program) => program.clone(),
+            None => std::env::current_exe().map_err(Error::io("find this program"))?,
+        };
         let mut process = Command::new(program)
             .arg("child")
             .args(arguments)

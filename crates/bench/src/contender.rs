@@ -14,8 +14,11 @@ use crate::clock::{Lap, now_ns};
 use crate::error::{Error, Result};
 use crate::load::{self, Gets, Population, Puts};
 use crate::random::{self, KEY_BYTES, Random};
+use crate::reads::{self, ReadLap, Reads};
+use crate::replay::{self, Replayed};
 use crate::store::{Handle, Store};
 use crate::touch::{self, Touch};
+use crate::trace::Request;
 use crate::traffic::{self, Positions, Traffic, TrafficLap};
 
 /// Gets between two looks at the clock.
@@ -80,6 +83,12 @@ pub trait Contender: Send + Sync {
 
     /// Waits until the store has done what it does in the background, so that nobody else's turn pays for it.
     fn settle(&self) -> Result<()>;
+
+    /// Replays a trace by one thread: a miss puts the object.
+    fn replay(&self, requests: &[Request]) -> Result<Replayed>;
+
+    /// Stands before a directory of files for several readers.
+    fn serve_files(&self, reads: &Reads<'_>) -> Result<ReadLap>;
 }
 
 /// What a thread of puts did.
@@ -186,6 +195,18 @@ impl<S: Store> Contender for S {
 
     fn settle(&self) -> Result<()> {
         Store::settle(self)
+    }
+
+    fn replay(&self, requests: &[Request]) -> Result<Replayed> {
+        replay::run(self, requests)
+    }
+
+    fn serve_files(&self, reads: &Reads<'_>) -> Result<ReadLap> {
+        match reads.touch {
+            Touch::Pointer => reads::run(self, reads, touch::pointer),
+            Touch::Page => reads::run(self, reads, touch::page),
+            Touch::Every => reads::run(self, reads, touch::every),
+        }
     }
 
     fn sweep(&self, sizes: &[usize], batch: usize) -> Result<Vec<f64>> {

@@ -74,6 +74,10 @@ struct Run {
     /// Go on with a run that was interrupted: its record's directory
     #[arg(long, value_name = "DIR", conflicts_with = "out")]
     resume: Option<PathBuf>,
+    /// A trace to replay beside those of the workload: lines of `key size`, or an access log, packed by gzip or not; may be repeated, and with
+    /// --resume has to be given again
+    #[arg(long, value_name = "FILE")]
+    trace: Vec<PathBuf>,
     /// A directory on the disk [default: beside this program]
     #[arg(long, value_name = "DIR")]
     disk_dir: Option<PathBuf>,
@@ -106,7 +110,10 @@ fn run(run: Run, peers: &[Peer]) -> Result<()> {
         Some(head) => (head.kind, head.workload_names()),
         None => (if run.quick { Scale::Quick } else { Scale::Whole }, run.names),
     };
-    let definitions = definition::read_all(&run.definitions.workloads, &names, scale)?;
+    let mut definitions = definition::read_all(&run.definitions.workloads, &names, scale)?;
+    for definition in &mut definitions {
+        definition.give_traces(&run.trace)?;
+    }
     let interrupt = Interrupt::listen()?;
     let resume = run.resume.is_some();
     let disk = match run.disk_dir {

@@ -3,12 +3,14 @@
 mod copy;
 mod files;
 pub mod footprint;
+mod plain;
 mod servers;
 mod touched;
 mod volume;
 
 pub use copy::BareCopy;
 pub use files::Files;
+pub use plain::Plain;
 pub use servers::{MEMCACHED, REDIS};
 pub use volume::{Copied, Volume};
 
@@ -78,6 +80,8 @@ pub struct Place<'a> {
     pub cap_bytes: u64,
     /// Bytes of a typical value. Where stores limit what they take by default, they are told to take twice as much.
     pub value_bytes: usize,
+    /// Bytes of the largest value, where that is more than twice a typical one and has to be taken; else 0.
+    pub value_bytes_max: usize,
     /// Bytes of memory before the files, for stores that have such: a tier of Eyewall, foyer's memory. 0: none was decided on;
     /// stores that can't do without take an eighth of the cap.
     pub tier_bytes: u64,
@@ -125,25 +129,39 @@ pub struct Peer {
     /// Looks whether it can be had here. May start its program to ask for a version.
     pub look: fn() -> Found,
     /// Opens an empty store.
-    pub open: fn(&Place<'_>) -> Result<Box<dyn Contender>>,
+    pub open: Open,
+    /// Opens the store that lies at a place already, made by this process or by another, and in use there or closed. `None`:
+    /// it lives and dies with who opened it.
+    pub attach: Option<Open>,
 }
 
-const fn ours(name: &'static str, open: fn(&Place<'_>) -> Result<Box<dyn Contender>>) -> Peer {
-    Peer { name, kind: Kind::Ours, look: || Ok(Some(env!("CARGO_PKG_VERSION").to_owned())), open }
+/// A way to open a store.
+pub type Open = fn(&Place<'_>) -> Result<Box<dyn Contender>>;
+
+const fn ours(name: &'static str, open: Open, attach: Option<Open>) -> Peer {
+    Peer { name, kind: Kind::Ours, look: || Ok(Some(env!("CARGO_PKG_VERSION").to_owned())), open, attach }
 }
 
 /// The engine under test: a get shows the bytes of the volume.
-pub const EYEWALL: Peer = ours(Volume::NAME, |place| Ok(Box::new(Volume::create(place)?)));
+pub const EYEWALL: Peer = ours(
+    Volume::NAME,
+    |place| Ok(Box::new(Volume::create(place)?)),
+    Some(|place| Ok(Box::new(Volume::attach(place)?))),
+);
 
 /// The engine, each value copied into a buffer of the thread.
-pub const EYEWALL_COPIED: Peer = ours(Copied::NAME, |place| Ok(Box::new(Copied::from(Volume::create(place)?))));
+pub const EYEWALL_COPIED: Peer = ours(
+    Copied::NAME,
+    |place| Ok(Box::new(Copied::from(Volume::create(place)?))),
+    Some(|place| Ok(Box::new(Copied::from(Volume::attach(place)?)))),
+);
 
 /// The engine with a tier in shared memory.
-pub const EYEWALL_TIER: Peer = ours(Volume::NAME_TIER, |place| Ok(Box::new(Volume::create_with_tier(place)?)));
+pub const EYEWALL_TIER: Peer = ours(Volume::NAME_TIER, |place| Ok(Box::new(Volume::create_with_tier(place)?)), None);
 
 /// The engine with a tier, each value copied.
 pub const EYEWALL_TIER_COPIED: Peer =
-    ours(Copied::NAME_TIER, |place| Ok(Box::new(Copied::from(Volume::create_with_tier(place)?))));
+    ours(Copied::NAME_TIER, |place| Ok(Box::new(Copied::from(Volume::create_with_tier(place)?))), None);
 
 /// One file for each entry.
 pub const FILES: Peer = Peer {
@@ -151,6 +169,16 @@ pub const FILES: Peer = Peer {
     kind: Kind::Other,
     look: || Ok(None),
     open: |place| Ok(Box::new(Files::create(place.directory, place.cap_bytes)?)),
+    attach: Some(|place| Ok(Box::new(Files::attach(place.directory, place.cap_bytes)?))),
+};
+
+/// The files themselves, without a cache.
+pub const PLAIN: Peer = Peer {
+    name: Plain::NAME,
+    kind: Kind::Reference,
+    look: || Ok(None),
+    open: |place| Ok(Box::new(Plain::new(place.directory)?)),
+    attach: Some(|place| Ok(Box::new(Plain::new(place.directory)?))),
 };
 
 /// A copy of each value, and nothing else.
@@ -159,8 +187,9 @@ pub const BARE_COPY: Peer = Peer {
     kind: Kind::Reference,
     look: || Ok(None),
     open: |place| Ok(Box::new(BareCopy::new(place))),
+    attach: None,
 };
 
 /// All of these.
-pub const PEERS: [Peer; 8] =
-    [EYEWALL, EYEWALL_COPIED, EYEWALL_TIER, EYEWALL_TIER_COPIED, FILES, MEMCACHED, REDIS, BARE_COPY];
+pub const PEERS: [Peer; 9] =
+    [EYEWALL, EYEWALL_COPIED, EYEWALL_TIER, EYEWALL_TIER_COPIED, FILES, MEMCACHED, REDIS, BARE_COPY, PLAIN];

@@ -1,4 +1,11 @@
-//! Request traces: gzip text, one `key size` a line.
+//! Request traces: text, one `key size` a line, and access logs as `eyewall advise` reads them.
+
+// What `eyewall advise` reads of a log, by the same sources: the command is no library for others to depend on.
+#[path = "../../server/src/advise/json_line.rs"]
+mod json_line;
+#[expect(unreachable_pub, reason = "in the server it is a part of the command line")]
+#[path = "../../server/src/advise/line.rs"]
+mod line;
 
 use std::collections::HashMap;
 use std::fs::File;
@@ -7,7 +14,11 @@ use std::path::{Path, PathBuf};
 
 use flate2::read::MultiGzDecoder;
 
+use self::line::{Format, Line};
 use crate::error::{Error, Result};
+
+/// How gzip begins.
+const GZIP_MAGIC: [u8; 2] = [0x1f, 0x8b];
 
 /// One request of a trace.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -54,6 +65,38 @@ pub fn parse(path: &Path, text: impl Read) -> Result<Vec<Request>> {
         return Err(Error::Trace { path: path.to_owned(), line: 0, what: "the trace is empty".to_owned() });
     }
     Ok(requests)
+}
+
+/// Reads an access log, in NCSA's common or combined form or as JSON lines, or lines of `key size` with any key, packed by gzip or
+/// not. Requests that a cache can't answer and lines that are none are left out; an object is as large as its largest answer.
+pub fn read_log(path: &Path) -> Result<Vec<Request>> {
+    let mut text = Vec::new();
+    let raw = std::fs::read(path).map_err(Error::path("read", path))?;
+    if raw.starts_with(&GZIP_MAGIC) {
+        MultiGzDecoder::new(&raw[..]).read_to_end(&mut text).map_err(Error::path("unpack", path))?;
+    } else {
+        text = raw;
+    }
+    let wrong = |what: &str| Error::Invalid(format!("{}: {what}", path.display()));
+    let Some(format) = Format::detect(&text) else {
+        return Err(wrong("no line is one of an access log (NCSA, JSON) or of `key size`"));
+    };
+    let (mut numbers, mut sizes, mut keys) = (HashMap::new(), Vec::new(), Vec::new());
+    let mut scratch = Vec::new();
+    for line in line::lines(&text) {
+        if let Line::Request { key, bytes } = format.parse(line, &mut scratch) {
+            let number = *numbers.entry(key.to_vec()).or_insert(sizes.len());
+            if number == sizes.len() {
+                sizes.push(1);
+            }
+            sizes[number] = bytes.max(sizes[number]);
+            keys.push(number);
+        }
+    }
+    if keys.is_empty() {
+        return Err(wrong("it has no request that a cache could have answered"));
+    }
+    Ok(keys.into_iter().map(|number| Request { key: number as u64, bytes: sizes[number] }).collect())
 }
 
 fn parse_line(line: &str) -> std::result::Result<Request, String> {

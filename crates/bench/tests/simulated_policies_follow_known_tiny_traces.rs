@@ -1,6 +1,6 @@
 //! Each policy is walked through a trace short enough to be followed by hand.
 
-use eyewall_bench::simulate::{Hits, Lru, Policy, S3Fifo, S3FifoOptions, replay};
+use eyewall_bench::simulate::{Gdsf, Hits, Lru, Policy, REFERENCES, S3Fifo, S3FifoOptions, hits_of, offline, replay};
 use eyewall_bench::trace::Request;
 
 fn requests(keys: &[u64]) -> Vec<Request> {
@@ -74,4 +74,63 @@ fn sized_s3_fifo_asks_more_hits_of_larger_objects() {
         policy.request(Request { key, bytes: 1 });
     }
     assert!(!policy.request(large), "one hit does not keep an object of many times the mean");
+}
+
+#[test]
+fn gdsf_drops_the_large_before_the_small_and_the_old_before_the_new() {
+    let mut policy = Gdsf::new(10);
+    let mut ask = |key, bytes| policy.request(Request { key, bytes });
+    assert!(!ask(1, 2) && !ask(2, 8));
+    // 3 wants room: 2 has the fewest uses for each byte.
+    assert!(!ask(3, 4) && ask(1, 2) && ask(3, 4) && !ask(4, 11));
+    // What came later stands above the priority that was evicted last, so that old uses don't count for ever.
+    for key in 10..40 {
+        assert!(!ask(key, 4));
+    }
+    assert!(!ask(3, 4));
+    assert_eq!(policy.written_bytes(), 2 + 8 + 4 + 30 * 4 + 4);
+}
+
+#[test]
+fn min_keeps_what_is_asked_for_soonest() {
+    let percent = |keys: &[u64], cap| offline(cap, &requests(keys)).0;
+    // A loop over three with room for two: LRU would never hit.
+    assert!((percent(&[1, 2, 3, 1, 2, 3, 1, 2, 3], 2) - 100.0 * 4.0 / 9.0).abs() < 1e-9);
+    assert!((percent(&[1, 2, 3, 1, 2, 3, 1, 2, 3], 3) - 100.0 * 6.0 / 9.0).abs() < 1e-9);
+    assert!((percent(&[1, 2, 1, 2], 1) - 25.0).abs() < 1e-9);
+    assert!((percent(&[1, 2, 3, 4], 4)).abs() < 1e-9);
+}
+
+#[test]
+fn the_bound_for_sizes_takes_the_cheapest_hits() {
+    let sized =
+        |trace: &[(u64, u64)]| -> Vec<Request> { trace.iter().map(|&(key, bytes)| Request { key, bytes }).collect() };
+    // Room for 2 bytes over 6 requests, 12 in all. The small object costs 1 x 2 twice.
+    let trace = sized(&[(1, 1), (2, 2), (1, 1), (3, 9), (1, 1), (2, 2)]);
+    let (objects, bytes) = offline(2, &trace);
+    // The large one's interval is 4 long, and costs 8: all three fit into 12.
+    assert!((objects - 50.0).abs() < 1e-9 && (bytes - 100.0 * 4.0 / 16.0).abs() < 1e-9, "{objects} {bytes}");
+    // With room for 1 byte the large one can't be kept.
+    assert!((offline(1, &trace).0 - 100.0 * 2.0 / 6.0).abs() < 1e-9);
+}
+
+#[test]
+fn no_reference_is_above_the_offline_one() {
+    let mut random = eyewall_bench::random::Random::new(7);
+    for bytes_max in [1, 50] {
+        let trace: Vec<Request> = (0..2_000)
+            .map(|_| {
+                let key = random.below(10) * random.below(10);
+                Request { key, bytes: 1 + key * 7 % bytes_max }
+            })
+            .collect();
+        for cap in [5, 60, 200] {
+            let (objects, bytes) = hits_of(REFERENCES[3].name, cap, &trace).unwrap();
+            for peer in &REFERENCES[..3] {
+                let found = hits_of(peer.name, cap, &trace).unwrap();
+                assert!(found.0 <= objects + 1e-9 && found.1 <= bytes + 1e-9, "{}: {found:?}", peer.name);
+            }
+        }
+    }
+    assert_eq!(hits_of("eyewall", 1, &[]), None);
 }

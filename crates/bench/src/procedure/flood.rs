@@ -34,7 +34,7 @@ impl Procedure for Flood {
         let settings: Settings = cell.settings()?;
         let (case, wonders) = (cell.case().clone(), cell.case().count("wonders")?);
         let value_bytes = settings.value.0 as usize;
-        let room = Room { cap_bytes: settings.cap.0, value_bytes, tier_bytes: settings.tier.0 };
+        let room = Room { cap_bytes: settings.cap.0, value_bytes, value_bytes_max: 0, tier_bytes: settings.tier.0 };
         let hot = (settings.cap.0 / settings.value.0 * settings.hot_percent / 100).max(1);
         let seed = cell.seed();
         each_anew(cell, room, |cell, entrant, repetition| {

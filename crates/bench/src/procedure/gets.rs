@@ -64,7 +64,8 @@ fn fill(entrant: &Entrant, population: Population) -> Result<()> {
     entrant.store.check(population)
 }
 
-fn touch_of(case: &Case) -> Result<Touch> {
+/// What the parameter `consume` says.
+pub(super) fn touch_of(case: &Case) -> Result<Touch> {
     match case.text("consume")? {
         "pointer" => Ok(Touch::Pointer),
         "a byte a page" => Ok(Touch::Page),

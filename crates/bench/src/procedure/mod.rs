@@ -1,13 +1,17 @@
 //! What workloads are made of: each procedure does one kind of work, and a definition says with which sizes, on which stores, in
 //! which cases (bench/workloads/README.md).
 
+mod file_cache;
 mod flood;
 mod gets;
 mod modules;
+mod oversized;
+mod replay;
 mod sweep;
 mod traffic;
 
 use crate::error::{Error, Result};
+use crate::simulate;
 use crate::store::Peer;
 use crate::suite::cell::{Cell, Contestant, Entrant, Room};
 use crate::suite::definition::Definition;
@@ -31,11 +35,15 @@ pub trait Procedure: Sync {
 /// The procedure of that name; a driver may have others.
 pub fn named(name: &str) -> Option<&'static dyn Procedure> {
     Some(match name {
+        "file-cache" => &file_cache::FileCache,
+        "file-pressure" => &file_cache::FilePressure,
         "flood" => &flood::Flood,
         "gets" => &gets::Gets,
         "modules" => &modules::Modules,
         "misses" => &sweep::Misses,
         "overflow" => &sweep::Overflow,
+        "oversized" => &oversized::Oversized,
+        "replay" => &replay::Replay,
         "sweep" => &sweep::Sweep,
         "traffic" => &traffic::Traffic,
         _ => return None,
@@ -88,6 +96,7 @@ fn each_anew(
     mut turn: impl FnMut(&mut Cell<'_>, &Entrant, usize) -> Result<()>,
 ) -> Result<()> {
     let mut peers = cell.peers();
+    peers.retain(|peer| !simulate::is_reference(peer.name));
     for repetition in 1..=cell.repetitions() {
         let mut failed = Vec::new();
         for peer in &peers {

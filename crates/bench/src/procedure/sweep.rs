@@ -58,7 +58,7 @@ impl Procedure for Sweep {
 impl Settings {
     fn room(&self) -> Room {
         let value_bytes = usize::midpoint(self.smallest.0 as usize, self.largest.0 as usize);
-        Room { cap_bytes: self.cap.0, value_bytes, tier_bytes: 0 }
+        Room { cap_bytes: self.cap.0, value_bytes, value_bytes_max: 0, tier_bytes: 0 }
     }
 }
 
@@ -127,7 +127,7 @@ struct MissesSettings {
 impl Procedure for Misses {
     fn measure(&self, cell: &mut Cell<'_>) -> Result<()> {
         let settings: MissesSettings = cell.settings()?;
-        let room = Room { cap_bytes: settings.cap.0, value_bytes: MARK_BYTES, tier_bytes: 0 };
+        let room = Room { cap_bytes: settings.cap.0, value_bytes: MARK_BYTES, value_bytes_max: 0, tier_bytes: 0 };
         let marks = vec![MARK_BYTES; settings.keys];
         let case = cell.case().clone();
         each_anew(cell, room, |cell, entrant, repetition| {

@@ -42,9 +42,10 @@ struct Settings {
     seconds: f64,
 }
 
+/// Sizes with a heavy tail.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
-struct Body {
+pub(super) struct Body {
     median: Bytes,
     sigma: f64,
     tail_share: f64,
@@ -54,7 +55,7 @@ struct Body {
 }
 
 impl Body {
-    fn sizes(&self) -> Sizes {
+    pub(super) fn sizes(&self) -> Sizes {
         Sizes::HeavyTailed {
             median_bytes: self.median.0 as f64,
             sigma: self.sigma,
@@ -139,7 +140,7 @@ fn enter(
     cap_bytes: u64,
 ) -> Result<Entrant> {
     cell.show(&format!("{} is warmed up", peer.name));
-    let room = Room { cap_bytes, value_bytes: traffic.mean_bytes(), tier_bytes: settings.tier.0 };
+    let room = Room { cap_bytes, value_bytes: traffic.mean_bytes(), value_bytes_max: 0, tier_bytes: settings.tier.0 };
     let entrant = cell.open(peer, room)?;
     entrant.store.traffic(traffic, positions, Duration::from_secs_f64(settings.warm_up_seconds))?;
     entrant.store.settle()?;

@@ -53,28 +53,34 @@ impl Files {
 
     /// Makes the directories and starts the janitor.
     pub fn create(root: &Path, cap_bytes: u64) -> Result<Self> {
-        let prefix = root.to_str().ok_or_else(|| Error::Store {
-            store: Self::NAME,
-            what: format!("the directory's name is not UTF-8: {}", root.display()),
-        })?;
+        let mut files = Self::attach(root, cap_bytes)?;
         for directory in 0..=u8::MAX {
             let path = root.join(format!("{directory:02x}"));
             fs::create_dir_all(&path).map_err(Error::path("create", &path))?;
         }
-        let tally = Arc::new(Tally::new(cap_bytes));
-        let janitor = Janitor::new(root.to_owned(), Arc::clone(&tally));
+        let janitor = Janitor::new(root.to_owned(), Arc::clone(&files.tally));
         let janitor = std::thread::Builder::new()
             .name("janitor".to_owned())
             .spawn(move || janitor.run())
             .map_err(Error::io("start the janitor"))?;
+        files.janitor = Some(janitor);
+        Ok(files)
+    }
+
+    /// What was made already; whoever made it looks after its cap. Only one process may put at a time.
+    pub fn attach(root: &Path, cap_bytes: u64) -> Result<Self> {
+        let prefix = root.to_str().ok_or_else(|| Error::Store {
+            store: Self::NAME,
+            what: format!("the directory's name is not UTF-8: {}", root.display()),
+        })?;
         Ok(Self {
             root: root.to_owned(),
             prefix: prefix.to_owned(),
             started: Instant::now(),
             touched: Touched::new(),
             temporary: AtomicU64::new(0),
-            tally,
-            janitor: Some(janitor),
+            tally: Arc::new(Tally::new(cap_bytes)),
+            janitor: None,
         })
     }
 

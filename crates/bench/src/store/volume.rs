@@ -15,6 +15,9 @@ use crate::random::{self, KEY_BYTES};
 const ENTRY_PART_DEFAULT: u64 = 16;
 const ENTRY_BYTES_DEFAULT: u64 = 4 << 20;
 
+/// Room for an entry's header and key, more than they take.
+const ENTRY_HEAD_BYTES_MAX: u64 = 4096;
+
 /// The part of its size that a volume can be told to take as one entry.
 const ENTRY_PART_MOST: u64 = 4;
 
@@ -56,6 +59,11 @@ impl Volume {
     /// Opens a volume that exists.
     pub fn open(path: &Path) -> Result<Self> {
         Ok(Self::from(Options::new().create(false).open(path)?))
+    }
+
+    /// Opens the volume that is in a place already.
+    pub fn attach(place: &Place<'_>) -> Result<Self> {
+        Self::open(&place.directory.join(Self::FILE))
     }
 
     /// The engine's own handle.
@@ -105,10 +113,11 @@ fn options(place: &Place<'_>) -> Options {
     let entry_bytes = (place.value_bytes + KEY_BYTES) as u64;
     let options = Options::new().size(place.cap_bytes).entry_size_hint(entry_bytes as u32);
     let by_default = (place.cap_bytes / ENTRY_PART_DEFAULT).min(ENTRY_BYTES_DEFAULT);
-    if entry_bytes * 2 <= by_default {
+    let wanted = (entry_bytes * 2).max(place.value_bytes_max as u64 + ENTRY_HEAD_BYTES_MAX);
+    if wanted <= by_default {
         return options;
     }
-    options.entry_bytes_max((entry_bytes * 2).min(place.cap_bytes / ENTRY_PART_MOST))
+    options.entry_bytes_max(wanted.min(place.cap_bytes / ENTRY_PART_MOST))
 }
 
 impl From<Cache> for Volume {

@@ -19,7 +19,7 @@ use crate::contender::Contender;
 use crate::error::{Error, Result};
 use crate::load::Population;
 use crate::run::Storage;
-use crate::store::{Files, Peer, Place};
+use crate::store::{Files, Open, Peer, Place};
 
 /// Who takes part.
 #[derive(Debug, Clone)]
@@ -79,13 +79,67 @@ pub struct Entrant {
     /// The store.
     pub store: Box<dyn Contender>,
     path: PathBuf,
-    _directory: Option<TempDir>,
+    directory: Option<TempDir>,
 }
 
 impl Entrant {
     /// Where its files lie.
     pub fn path(&self) -> &Path {
         &self.path
+    }
+
+    /// Closes the store, and leaves its files.
+    pub fn close(self, attach: Open, room: Room) -> Closed {
+        Closed { name: self.store.name(), attach, room, path: self.path, _directory: self.directory }
+    }
+}
+
+/// A store that nobody has open, and that can be opened again.
+#[derive(Debug)]
+pub struct Closed {
+    name: &'static str,
+    attach: Open,
+    room: Room,
+    path: PathBuf,
+    _directory: Option<TempDir>,
+}
+
+impl Closed {
+    /// Where its files lie.
+    pub fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// Opens it again.
+    pub fn open(&self) -> Result<Box<dyn Contender>> {
+        (self.attach)(&self.room.at(&self.path))
+    }
+}
+
+/// Something that takes its turns under a name.
+pub trait Named {
+    /// The store's name in records.
+    fn name(&self) -> &str;
+
+    /// Waits until the store has done what it does in the background, if it is open in this process.
+    fn settle(&self) -> Result<()> {
+        Ok(())
+    }
+}
+
+impl Named for Entrant {
+    fn name(&self) -> &str {
+        self.store.name()
+    }
+
+    fn settle(&self) -> Result<()> {
+        self.store.settle()
+    }
+}
+
+impl Named for Closed {
+    fn name(&self) -> &str {
+        self.name
     }
 }
 
@@ -96,16 +150,24 @@ pub struct Room {
     pub cap_bytes: u64,
     /// Bytes of a typical value.
     pub value_bytes: usize,
+    /// Bytes of the largest value, where that is more than twice a typical one and has to be taken; else 0.
+    pub value_bytes_max: usize,
     /// Bytes of memory before its files, where it has such.
     pub tier_bytes: u64,
 }
 
 impl Room {
+    /// The room in a directory.
+    pub fn at(self, directory: &Path) -> Place<'_> {
+        let Self { cap_bytes, value_bytes, value_bytes_max, tier_bytes } = self;
+        Place { directory, cap_bytes, value_bytes, value_bytes_max, tier_bytes }
+    }
+
     /// Room for a whole population.
     pub fn for_all(peer: &Peer, population: Population) -> Self {
         let is_files = peer.name == Files::NAME;
         let cap_bytes = if is_files { population.cap_in_blocks() } else { population.cap_bytes() };
-        Self { cap_bytes, value_bytes: population.value_bytes, tier_bytes: 0 }
+        Self { cap_bytes, value_bytes: population.value_bytes, value_bytes_max: 0, tier_bytes: 0 }
     }
 }
 
@@ -133,6 +195,11 @@ impl<'a> Cell<'a> {
     /// The values of a parameter.
     pub fn values(&self, parameter: &str) -> &'a [Value] {
         self.definition.values(parameter)
+    }
+
+    /// The file of a trace that whoever runs this gave.
+    pub fn given_trace(&self, name: &str) -> Option<&'a Path> {
+        self.definition.given_traces().get(name).map(PathBuf::as_path)
     }
 
     /// The procedure's settings.
@@ -200,10 +267,8 @@ impl<'a> Cell<'a> {
             let directory = scratch.make(storage)?;
             (directory.path().to_owned(), Some(directory))
         };
-        let Room { cap_bytes, value_bytes, tier_bytes } = room;
-        let place = Place { directory: &path, cap_bytes, value_bytes, tier_bytes };
-        let store = (peer.open)(&place)?;
-        Ok(Entrant { store, path, _directory: directory })
+        let store = (peer.open)(&room.at(&path))?;
+        Ok(Entrant { store, path, directory })
     }
 
     /// Opens all of them and makes each ready. Who fails is noted, and takes no part.
@@ -223,17 +288,17 @@ impl<'a> Cell<'a> {
 
     /// Lets each store have a turn in each of the repetitions, counted from 1; before them, in repetition 0, one that isn't
     /// counted. Who fails is noted, and takes no further part.
-    pub fn turns(
+    pub fn turns<E: Named>(
         &mut self,
-        entrants: &mut Vec<Entrant>,
-        mut turn: impl FnMut(&mut Self, &Entrant, usize) -> Result<()>,
+        entrants: &mut Vec<E>,
+        mut turn: impl FnMut(&mut Self, &E, usize) -> Result<()>,
     ) -> Result<()> {
         for repetition in 0..=self.repetitions() {
             let mut failed = Vec::new();
             for (number, entrant) in entrants.iter().enumerate() {
                 self.breathe()?;
-                let done = turn(self, entrant, repetition).and_then(|()| entrant.store.settle());
-                if self.attempt(entrant.store.name(), done)?.is_none() {
+                let done = turn(self, entrant, repetition).and_then(|()| entrant.settle());
+                if self.attempt(entrant.name(), done)?.is_none() {
                     failed.push(number);
                 }
             }

@@ -1,7 +1,7 @@
 //! A workload as data: what `bench/workloads/NAME.toml` says (bench/workloads/README.md).
 
 use std::fs;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use indexmap::IndexMap;
 use serde::de::DeserializeOwned;
@@ -156,6 +156,9 @@ pub struct Definition {
     /// What is shown first.
     #[serde(default)]
     pub first: Case,
+    /// Traces of whoever runs it, by the names that they have as values of `trace`.
+    #[serde(skip)]
+    given_traces: IndexMap<String, PathBuf>,
 }
 
 impl Definition {
@@ -186,6 +189,29 @@ impl Definition {
     /// The values of a parameter; none if there is no such parameter.
     pub fn values(&self, name: &str) -> &[Value] {
         self.parameters.get(name).map_or(&[], |parameter| &parameter.values)
+    }
+
+    /// Replays these traces, too, where traces are replayed: each is a value of the parameter `trace`, named as its file is.
+    pub fn give_traces(&mut self, paths: &[PathBuf]) -> Result<()> {
+        let Some(parameter) = self.parameters.get_mut("trace").filter(|_| self.procedure == "replay") else {
+            return Ok(());
+        };
+        for path in paths {
+            let name = path.file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default();
+            let value = Value::Text(name.clone());
+            if !path.is_file() || parameter.values.contains(&value) {
+                let what = "is no file, or there is a trace of that name already; give it another name";
+                return Err(Error::Invalid(format!("the trace {} {what}", path.display())));
+            }
+            parameter.values.push(value);
+            self.given_traces.insert(name, path.clone());
+        }
+        Ok(())
+    }
+
+    /// The traces of whoever runs it.
+    pub fn given_traces(&self) -> &IndexMap<String, PathBuf> {
+        &self.given_traces
     }
 
     /// The definition as a record has it. What a comparison says of stores of which `is_measured` knows no figure is left out,

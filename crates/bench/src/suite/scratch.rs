@@ -1,9 +1,10 @@
 //! Where stores lie while they are measured.
 
 use std::cell::RefCell;
-use std::fs::File;
+use std::fs::{self, File};
 use std::path::{Path, PathBuf};
 
+use rustix::fs::Advice;
 use tempfile::TempDir;
 
 use crate::error::{Error, Result};
@@ -50,6 +51,12 @@ impl Scratch {
         Ok(path)
     }
 
+    /// Drops the pages of all files below a directory of the disk from memory, but for those that a process has mapped.
+    pub fn forget(&self, directory: &Path) -> Result<()> {
+        self.settle(Storage::Disk)?;
+        forget_below(directory)
+    }
+
     /// Bytes that may still be written.
     pub fn free_bytes(&self, storage: Storage) -> Result<u64> {
         machine::free_bytes(self.directory(storage))
@@ -65,4 +72,18 @@ impl Scratch {
             .and_then(|handle| Ok(rustix::fs::syncfs(handle)?))
             .map_err(Error::path("sync the file system of", directory))
     }
+}
+
+fn forget_below(directory: &Path) -> Result<()> {
+    for entry in fs::read_dir(directory).map_err(Error::path("list", directory))? {
+        let path = entry.map_err(Error::path("list", directory))?.path();
+        if path.is_dir() {
+            forget_below(&path)?;
+        } else if path.is_file() {
+            File::open(&path)
+                .and_then(|file| Ok(rustix::fs::fadvise(file, 0, None, Advice::DontNeed)?))
+                .map_err(Error::path("drop from memory", &path))?;
+        }
+    }
+    Ok(())
 }

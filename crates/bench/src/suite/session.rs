@@ -15,6 +15,7 @@ use super::value::{self, Case};
 use crate::error::{Error, Result};
 use crate::machine as host;
 use crate::procedure;
+use crate::simulate;
 use crate::store::{Kind, Peer};
 
 /// Load average (one minute) above which a machine was busy.
@@ -170,9 +171,14 @@ impl<'a> Session<'a> {
             if let Some((name, number)) = self.driven.get_key_value(name) {
                 return Some(Contestant::Driven(name, &self.drivers[*number]));
             }
-            self.peers.iter().find(|peer| peer.name == *name).map(Contestant::Peer)
+            self.all_peers().find(|peer| peer.name == *name).map(Contestant::Peer)
         };
         definition.stores.iter().filter_map(find).collect()
+    }
+
+    /// The stores of this program, and the policies that it simulates.
+    fn all_peers(&self) -> impl Iterator<Item = &'a Peer> + use<'a> {
+        self.peers.iter().chain(&simulate::REFERENCES)
     }
 
     /// Who of the stores that are named can be had.
@@ -196,7 +202,7 @@ impl<'a> Session<'a> {
                 self.drivers.push(driver);
             }
             for name in &definition.stores {
-                if let Some(peer) = self.peers.iter().find(|peer| peer.name == *name) {
+                if let Some(peer) = self.all_peers().find(|peer| peer.name == *name) {
                     found.entry(name.clone()).or_insert_with(|| facts_of(peer));
                 }
             }

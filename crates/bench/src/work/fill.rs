@@ -47,7 +47,13 @@ pub fn run(run: &mut Run) -> Result<()> {
     let keys = run.pick(20, 5);
     let directory = run.scratch(Storage::Disk)?;
     let shared = run.scratch(Storage::Shm)?;
-    let place = Place { directory: directory.path(), cap_bytes: 64 << 20, value_bytes: VALUE_BYTES, tier_bytes: 0 };
+    let place = Place {
+        directory: directory.path(),
+        cap_bytes: 64 << 20,
+        value_bytes: VALUE_BYTES,
+        value_bytes_max: 0,
+        tier_bytes: 0,
+    };
     let _volume = Volume::create(&place)?;
     let barrier_path = shared.path().join("barrier");
     let barrier = Barrier::open(&barrier_path)?;

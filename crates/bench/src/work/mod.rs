@@ -59,7 +59,8 @@ impl Opened {
             let directory = run.scratch(storage)?;
             (directory.path().to_owned(), Some(directory))
         };
-        let store = (peer.open)(&Place { directory: &path, cap_bytes, value_bytes, tier_bytes: 0 })?;
+        let store =
+            (peer.open)(&Place { directory: &path, cap_bytes, value_bytes, value_bytes_max: 0, tier_bytes: 0 })?;
         Ok(Self { store, path, _directory: directory })
     }
 

@@ -52,7 +52,8 @@ pub fn run(run: &mut Run) -> Result<()> {
 
 /// Creates the volume and puts a part of what it holds; the index of the next object.
 pub(super) fn create(run: &Run, directory: &Path) -> Result<u64> {
-    let place = Place { directory, cap_bytes: VOLUME_BYTES, value_bytes: VALUE_BYTES, tier_bytes: 0 };
+    let place =
+        Place { directory, cap_bytes: VOLUME_BYTES, value_bytes: VALUE_BYTES, value_bytes_max: 0, tier_bytes: 0 };
     let store = Volume::create(&place)?;
     let objects = run.pick(2 * GIB, GIB / 4) / VALUE_BYTES as u64;
     store.fill(Population { objects, value_bytes: VALUE_BYTES })?;

@@ -64,7 +64,13 @@ struct Found {
 
 fn overflow(run: &Run, storage: Storage, sizes: &[usize]) -> Result<Found> {
     let directory = run.scratch(storage)?;
-    let place = Place { directory: directory.path(), cap_bytes: CAP_BYTES, value_bytes: 50 * KIB, tier_bytes: 0 };
+    let place = Place {
+        directory: directory.path(),
+        cap_bytes: CAP_BYTES,
+        value_bytes: 50 * KIB,
+        value_bytes_max: 0,
+        tier_bytes: 0,
+    };
     let store = Volume::create(&place)?;
     let path = directory.path().join(Volume::FILE);
     let allocated_bytes_max = AtomicU64::new(0);

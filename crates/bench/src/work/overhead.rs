@@ -20,8 +20,13 @@ pub fn run(run: &mut Run) -> Result<()> {
     let mut headers = Vec::new();
     for _ in 0..run.repetitions() {
         let directory = run.scratch(Storage::Shm)?;
-        let place =
-            Place { directory: directory.path(), cap_bytes: cap_bytes as u64, value_bytes: VALUE_BYTES, tier_bytes: 0 };
+        let place = Place {
+            directory: directory.path(),
+            cap_bytes: cap_bytes as u64,
+            value_bytes: VALUE_BYTES,
+            value_bytes_max: 0,
+            tier_bytes: 0,
+        };
         let store = Volume::create(&place)?;
         let objects = (3 * cap_bytes / entry_bytes) as u64;
         store.fill(Population { objects, value_bytes: VALUE_BYTES })?;

@@ -54,6 +54,7 @@ pub fn run(run: &mut Run) -> Result<()> {
                 directory: directory.path(),
                 cap_bytes,
                 value_bytes: VALUE_BYTES,
+                value_bytes_max: 0,
                 tier_bytes: 0,
             })?;
             store.put_all(KEPT..population.objects, VALUE_BYTES, &PutOptions::new().tags(&[PURGED_TAG]))?;

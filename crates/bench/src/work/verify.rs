@@ -29,8 +29,13 @@ pub fn run(run: &mut Run) -> Result<()> {
         return Ok(());
     }
     let directory = run.scratch(Storage::Shm)?;
-    let store =
-        Volume::create(&Place { directory: directory.path(), cap_bytes, value_bytes: VALUE_BYTES, tier_bytes: 0 })?;
+    let store = Volume::create(&Place {
+        directory: directory.path(),
+        cap_bytes,
+        value_bytes: VALUE_BYTES,
+        value_bytes_max: 0,
+        tier_bytes: 0,
+    })?;
     store.fill(Population { objects: 2 * cap_bytes / VALUE_BYTES as u64, value_bytes: VALUE_BYTES })?;
     store.cache().populate()?;
     let path = directory.path().join(Volume::FILE);

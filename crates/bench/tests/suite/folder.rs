@@ -4,6 +4,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
+use eyewall_bench::child;
 use eyewall_bench::error::Result;
 use eyewall_bench::store::Peer;
 use eyewall_bench::suite::definition::{self, Definition, Scale};
@@ -39,12 +40,20 @@ impl Folder {
             }
             let mut table: Table = toml::from_str(&fs::read_to_string(&path).unwrap()).unwrap();
             if !table.contains_key("drivers") {
-                shrink(&mut table);
+                shrink(&mut table, &[]);
                 tiny.push((path.file_stem().unwrap().to_str().unwrap().to_owned(), table.to_string()));
             }
         }
         let tiny: Vec<(&str, &str)> = tiny.iter().map(|(name, text)| (name.as_str(), text.as_str())).collect();
         Self::new(&tiny)
+    }
+
+    /// With one of the suite's own, as small as it can be but for all values of these parameters.
+    pub(crate) fn tiny_one(name: &str, whole: &[&str]) -> Self {
+        let path = Path::new(env!("CARGO_MANIFEST_DIR")).join(format!("../../bench/workloads/{name}.toml"));
+        let mut table: Table = toml::from_str(&fs::read_to_string(path).unwrap()).unwrap();
+        shrink(&mut table, whole);
+        Self::new(&[(name, &table.to_string())])
     }
 
     pub(crate) fn path(&self) -> &Path {
@@ -68,7 +77,25 @@ impl Folder {
     }
 
     pub(crate) fn run_with(&self, peers: &[Peer], interrupt: Interrupt, resume: bool) -> Result<Ended> {
-        let definitions: Vec<Definition> = definition::read_all(&self.workloads(), &[], Scale::Quick)?;
+        let definitions = definition::read_all(&self.workloads(), &[], Scale::Quick)?;
+        self.run_these(definitions, peers, interrupt, resume)
+    }
+
+    /// Replays these traces, too.
+    pub(crate) fn run_traces(&self, peers: &[Peer], traces: &[PathBuf]) -> Result<Ended> {
+        let mut definitions = definition::read_all(&self.workloads(), &[], Scale::Quick)?;
+        definitions.iter_mut().try_for_each(|definition| definition.give_traces(traces))?;
+        self.run_these(definitions, peers, Interrupt::default(), false)
+    }
+
+    fn run_these(
+        &self,
+        definitions: Vec<Definition>,
+        peers: &[Peer],
+        interrupt: Interrupt,
+        resume: bool,
+    ) -> Result<Ended> {
+        child::start_children_as(Path::new(env!("CARGO_BIN_EXE_bench-suite")));
         let setting = Setting {
             scale: Scale::Quick,
             folder: self.record(),
@@ -137,8 +164,8 @@ x = "readers"
     )
 }
 
-/// One repetition of one case, for as short as it goes.
-fn shrink(table: &mut Table) {
+/// One repetition of one case, or of those that some parameters make, for as short as it goes.
+fn shrink(table: &mut Table, whole: &[&str]) {
     let one = |value: i64| {
         Value::Table(
             [("whole", value), ("quick", value)]
@@ -150,10 +177,12 @@ fn shrink(table: &mut Table) {
     table.insert("repetitions".to_owned(), one(1));
     table.remove("comparisons");
     table.remove("first");
-    for (_, parameter) in table.get_mut("parameters").and_then(Value::as_table_mut).into_iter().flatten() {
+    for (name, parameter) in table.get_mut("parameters").and_then(Value::as_table_mut).into_iter().flatten() {
         let parameter = parameter.as_table_mut().unwrap();
         parameter.remove("quick");
-        parameter.get_mut("values").unwrap().as_array_mut().unwrap().truncate(1);
+        if !whole.contains(&name.as_str()) {
+            parameter.get_mut("values").unwrap().as_array_mut().unwrap().truncate(1);
+        }
     }
     if let Some(settings) = table.get_mut("settings").and_then(Value::as_table_mut) {
         for (name, value) in settings.iter_mut() {
@@ -162,9 +191,11 @@ fn shrink(table: &mut Table) {
             }
             match name.as_str() {
                 "milliseconds" => *value = Value::Integer(1),
-                "seconds" | "warm_up_seconds" => *value = Value::Float(0.02),
+                "seconds" | "warm_up_seconds" | "fill_seconds" => *value = Value::Float(0.02),
                 "objects" | "objects_max" | "keys" => *value = Value::Integer(500),
                 "batch" => *value = Value::Integer(100),
+                "small_files" => *value = Value::Integer(5),
+                "file" => *value = Value::String("1 MB".to_owned()),
                 "cap" | "set" => *value = Value::String("8 MB".to_owned()),
                 _ => {}
             }

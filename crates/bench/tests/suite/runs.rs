@@ -4,7 +4,7 @@ use std::fs;
 
 use crate::folder::{Folder, invented};
 use eyewall_bench::error::Error;
-use eyewall_bench::store::{BARE_COPY, EYEWALL, FILES, Peer};
+use eyewall_bench::store::{BARE_COPY, EYEWALL, EYEWALL_COPIED, EYEWALL_TIER, FILES, PLAIN, Peer};
 use eyewall_bench::suite::Ended;
 use eyewall_bench::suite::compare::compare;
 use eyewall_bench::suite::definition::{self, Scale};
@@ -14,7 +14,7 @@ use eyewall_bench::suite::recorder::{self, Distribution, Sample};
 /// A store that nobody can open.
 const BROKEN: Peer = Peer { name: "broken", open: |_| Err(Error::Invalid("it never opens".to_owned())), ..EYEWALL };
 
-const PEERS: &[Peer] = &[EYEWALL, FILES, BARE_COPY, BROKEN];
+const PEERS: &[Peer] = &[EYEWALL, EYEWALL_COPIED, EYEWALL_TIER, FILES, BARE_COPY, PLAIN, BROKEN];
 
 #[test]
 fn what_is_defined_is_measured() {
@@ -184,4 +184,81 @@ fn every_definition_of_the_suite_works_at_a_tiny_size() {
     folder.check();
     let distributions: Vec<Distribution> = recorder::read_lines(&folder.record().join("histograms.jsonl")).unwrap();
     assert!(distributions.iter().any(|one| one.workload == "traffic" && one.measure == "get"));
+}
+
+#[test]
+fn files_are_cached_warm_and_cold_alone_and_among_others() {
+    let folder = Folder::tiny_one("file-cache", &["storage", "page_cache", "others"]);
+    assert_eq!(folder.run(PEERS).unwrap(), Ended::Finished);
+    let head = recorder::read_head(&folder.record()).unwrap();
+    assert!(head.complete, "{:?}", head.notes);
+    assert_eq!(head.notes.iter().filter(|note| note.contains("failed")).count(), 0, "{:?}", head.notes);
+    assert!(head.notes.iter().any(|note| note.contains("nothing is cold")), "{:?}", head.notes);
+    let samples: Vec<Sample> = recorder::read_lines(&folder.record().join("samples.jsonl")).unwrap();
+    let count = |store: &str, measure: &str, page_cache: &str| {
+        let is_it = |sample: &&Sample| {
+            sample.store == store && sample.measure == measure && sample.case.text("page_cache").unwrap() == page_cache
+        };
+        samples.iter().filter(is_it).count()
+    };
+    // With and without others; warm on two storages.
+    for store in ["eyewall", "eyewall, copied", "file-per-entry", "plain read"] {
+        for measure in ["get", "miss", "first_store"] {
+            assert_eq!([count(store, measure, "cold"), count(store, measure, "warm")], [2, 4], "{measure} of {store}");
+        }
+    }
+    folder.check();
+}
+
+#[test]
+fn files_that_compete_for_a_cache_hit_it_at_times() {
+    let folder = Folder::tiny_one("file-pressure", &[]);
+    folder.run(PEERS).unwrap();
+    let samples: Vec<Sample> = recorder::read_lines(&folder.record().join("samples.jsonl")).unwrap();
+    let hits: Vec<f64> = samples.iter().filter(|sample| sample.measure == "hits").map(|sample| sample.value).collect();
+    // Eight files of 1 MB in 8 MB: of who has a cache, none is without hits.
+    assert!(hits.len() == 3 && hits.iter().all(|percent| *percent > 0.0), "{hits:?}");
+    assert!(samples.iter().any(|sample| sample.measure == "time" && sample.store == "plain read"));
+}
+
+#[test]
+fn a_trace_of_ones_own_is_replayed() {
+    let folder = Folder::tiny_one("replay", &["percent"]);
+    // 400 objects of 10 KB, the lower the more popular; and a log.
+    let lines: Vec<String> =
+        (0..4_000_u64).map(|at| format!("/page/{} 10240\n", (at * at + at / 7) % (at % 400 + 1))).collect();
+    let traces = [folder.path().join("mine.txt"), folder.path().join("access.log")];
+    fs::write(&traces[0], lines.concat()).unwrap();
+    let log: Vec<String> =
+        (0..900).map(|at| format!("h - - [t] \"GET /{} HTTP/1.1\" 200 {}\n", at % 300, 30_000 + at % 3)).collect();
+    fs::write(&traces[1], log.concat()).unwrap();
+    assert_eq!(folder.run_traces(PEERS, &traces).unwrap(), Ended::Finished);
+    let head = recorder::read_head(&folder.record()).unwrap();
+    assert_eq!(head.notes.iter().filter(|note| note.contains("failed")).count(), 0, "{:?}", head.notes);
+    folder.check();
+    let samples: Vec<Sample> = recorder::read_lines(&folder.record().join("samples.jsonl")).unwrap();
+    let hits = |trace: &str, percent: i64, store: &str| -> Vec<f64> {
+        let is_it = |sample: &&Sample| {
+            let case = &sample.case;
+            sample.store == store
+                && sample.measure == "hits"
+                && case.text("trace").unwrap() == trace
+                && case.count("percent").unwrap() as i64 == percent
+        };
+        samples.iter().filter(is_it).map(|sample| sample.value).collect()
+    };
+    for store in ["eyewall", "file-per-entry"] {
+        let found = hits("mine.txt", 30, store);
+        let best = hits("mine.txt", 30, "offline optimum");
+        assert!(
+            found.len() == 1 && best.len() == 1 && found[0] > 5.0 && found[0] <= best[0],
+            "{store}: {found:?} {best:?}"
+        );
+    }
+    // A loop: whoever drops what was used longest ago never hits; who knows the future does.
+    assert_eq!(hits("access.log", 30, "LRU, simulated"), [0.0]);
+    assert!(hits("access.log", 30, "offline optimum")[0] > 10.0);
+
+    let refused = folder.run_traces(PEERS, &[folder.path().join("none.log")]).unwrap_err().to_string();
+    assert!(refused.contains("none.log"), "{refused}");
 }

@@ -57,8 +57,13 @@ struct Served<P> {
 }
 
 impl<P: Protocol> Served<P> {
-    const PEER: Peer =
-        Peer { name: P::NAME, kind: Kind::Other, look: Self::look, open: |place| Ok(Box::new(Self::start(place)?)) };
+    const PEER: Peer = Peer {
+        name: P::NAME,
+        kind: Kind::Other,
+        look: Self::look,
+        open: |place| Ok(Box::new(Self::start(place)?)),
+        attach: None,
+    };
 
     fn look() -> Found {
         let Some(program) = process::find(P::NAME) else {
@@ -143,7 +148,7 @@ mod tests {
     const CAP_BYTES: u64 = 16 << 20;
 
     fn place(directory: &Path) -> Place<'_> {
-        Place { directory, cap_bytes: CAP_BYTES, value_bytes: 1000, tier_bytes: 0 }
+        Place { directory, cap_bytes: CAP_BYTES, value_bytes: 1000, value_bytes_max: 0, tier_bytes: 0 }
     }
 
     fn is_absent(peer: &Peer) -> bool {

@@ -5,13 +5,13 @@ mod process;
 
 pub use process::Task;
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use clap::ValueEnum as _;
 use tempfile::TempDir;
 
-use self::group::Group;
-use self::process::Kind;
+pub(crate) use self::group::Group;
+pub(crate) use self::process::Kind;
 use super::MIB;
 use crate::child::Worker;
 use crate::error::Result;
@@ -133,22 +133,16 @@ impl Started {
             }
         };
         let tier_directory = run.scratch(Storage::Shm)?;
-        let kind = case.kind.to_possible_value().map_or_else(String::new, |value| value.get_name().to_owned());
-        let arguments = [
-            "paging".to_owned(),
-            group.path().display().to_string(),
-            path.display().to_string(),
-            tier_directory.path().display().to_string(),
-            kind,
-            (limit_bytes * case.cap_percent / 100).to_string(),
-            (limit_bytes * TIER_PERCENT / 100).to_string(),
-            (limit_bytes / MIB as u64 * OBJECTS_A_MIB).to_string(),
-            THREADS.to_string(),
-            run.pick("12000", "1500").to_owned(),
-            run.pick("1500", "150").to_owned(),
-        ];
+        let plan = Plan {
+            cap_bytes: limit_bytes * case.cap_percent / 100,
+            tier_bytes: limit_bytes * TIER_PERCENT / 100,
+            objects: limit_bytes / MIB as u64 * OBJECTS_A_MIB,
+            threads: THREADS,
+            fill_ms_max: run.pick(12_000, 1_500),
+            duration_ms: run.pick(1_500, 150),
+        };
         Ok(Self {
-            worker: Worker::start(&arguments)?,
+            worker: plan.start(case.kind, &group, &path, tier_directory.path())?,
             _group: group,
             _directory: directory,
             _tier_directory: tier_directory,
@@ -156,16 +150,44 @@ impl Started {
     }
 }
 
+/// What a process is to do with its store.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Plan {
+    pub(crate) cap_bytes: u64,
+    /// Memory of the tier, where the store has one.
+    pub(crate) tier_bytes: u64,
+    pub(crate) objects: u64,
+    pub(crate) threads: u64,
+    /// How long the store is filled, at most, and how long each lap takes.
+    pub(crate) fill_ms_max: u64,
+    pub(crate) duration_ms: u64,
+}
+
+impl Plan {
+    /// Starts the process in its group. It says a line when its store is filled, and then the numbers of a lap whenever it is told.
+    pub(crate) fn start(self, kind: Kind, group: &Group, directory: &Path, tier_directory: &Path) -> Result<Worker> {
+        let kind = kind.to_possible_value().map_or_else(String::new, |value| value.get_name().to_owned());
+        let Self { cap_bytes, tier_bytes, objects, threads, fill_ms_max, duration_ms } = self;
+        let paths = [group.path(), directory, tier_directory].map(|path| path.display().to_string());
+        let numbers =
+            [cap_bytes, tier_bytes, objects, threads, fill_ms_max, duration_ms].map(|number| number.to_string());
+        let arguments: Vec<String> =
+            ["paging".to_owned()].into_iter().chain(paths).chain([kind]).chain(numbers).collect();
+        Worker::start(&arguments)
+    }
+}
+
 /// What a process said of a lap.
-struct Lap {
-    kilo_per_second: f64,
-    hit_percent: f64,
-    hit_p99_us: f64,
-    read_mb: f64,
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Lap {
+    pub(crate) kilo_per_second: f64,
+    pub(crate) hit_percent: f64,
+    pub(crate) hit_p99_us: f64,
+    pub(crate) read_mb: f64,
 }
 
 impl Lap {
-    fn of([operations, took_ns, gets, hits, p99_ns, read_bytes]: [u64; 6]) -> Self {
+    pub(crate) fn of([operations, took_ns, gets, hits, p99_ns, read_bytes]: [u64; 6]) -> Self {
         let seconds = took_ns.max(1) as f64 / 1e9;
         Self {
             kilo_per_second: operations as f64 / seconds / 1e3,

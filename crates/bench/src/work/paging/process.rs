@@ -40,7 +40,7 @@ const SKEW: f64 = 0.9;
 
 /// A store to page.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-pub(super) enum Kind {
+pub(crate) enum Kind {
     Eyewall,
     /// With a tier before it.
     Tiered,

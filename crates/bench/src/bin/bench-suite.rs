@@ -1,0 +1,11 @@
+//! The suite with the stores that cost nothing to build: for a first look, and for the tests, whose children it is.
+
+#![forbid(unsafe_code)]
+
+use std::process::ExitCode;
+
+use eyewall_bench::{program, store};
+
+fn main() -> ExitCode {
+    program::main(&store::PEERS)
+}

@@ -1,0 +1,131 @@
+//! Caches larger than the memory there is, each in a process and a control group of its own.
+
+use std::path::PathBuf;
+
+use serde::Deserialize;
+use tempfile::TempDir;
+
+use super::Procedure;
+use crate::child::Worker;
+use crate::error::{Error, Result};
+use crate::run::Storage;
+use crate::store::{EYEWALL, EYEWALL_TIER, FILES, Peer};
+use crate::suite::cell::{Cell, Named};
+use crate::suite::definition::Definition;
+use crate::suite::size::Bytes;
+use crate::suite::value::Case;
+use crate::work::paging::{Group, Kind, Lap, Plan};
+
+/// A group that is only to show whether one can be made.
+const PROBE_BYTES: u64 = 64 << 20;
+
+/// `cap`, in memories, is gone through with all processes up.
+pub(super) struct Oversized;
+
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Settings {
+    /// Memory of each group.
+    memory: Bytes,
+    /// Of a tier, in percent of the memory.
+    tier_percent: u64,
+    /// Objects for each MB of the memory; they have some 10 KB, on average.
+    objects_a_mb: u64,
+    threads: u64,
+    /// How long each store is filled at most, and how long its turn is.
+    fill_seconds: f64,
+    seconds: f64,
+}
+
+impl Procedure for Oversized {
+    fn within(&self) -> &'static [&'static str] {
+        &["cap"]
+    }
+
+    fn skip(&self, _definition: &Definition) -> Option<String> {
+        Group::create("probe", PROBE_BYTES).err()
+    }
+
+    fn measure(&self, cell: &mut Cell<'_>) -> Result<()> {
+        let settings: Settings = cell.settings()?;
+        let mut started = Vec::new();
+        for case in cell.cases(self.within()) {
+            for peer in cell.peers() {
+                cell.show(&format!("{} is filled, cap {} x", peer.name, case.number("cap")?));
+                let begun = Started::new(cell, &settings, &case, peer, started.len());
+                started.extend(cell.attempt(peer.name, begun)?);
+            }
+        }
+        cell.show("turns");
+        cell.turns(&mut started, |cell, started, repetition| {
+            cell.scratch().settle(Storage::Disk)?;
+            let mut worker = started.worker.borrow_mut();
+            worker.go()?;
+            let lap = Lap::of(worker.numbers()?);
+            let (case, name) = (&started.case, started.name);
+            cell.sample(case, name, "operations", repetition, lap.kilo_per_second * 1e3)?;
+            cell.sample(case, name, "hits", repetition, lap.hit_percent)?;
+            cell.sample(case, name, "hit_p99", repetition, lap.hit_p99_us / 1e6)?;
+            cell.sample(case, name, "read", repetition, lap.read_mb * f64::from(1 << 20))
+        })
+    }
+}
+
+/// A process at work. Its parts go in this order: the process before its group.
+struct Started {
+    worker: std::cell::RefCell<Worker>,
+    name: &'static str,
+    case: Case,
+    _group: Group,
+    _directory: Option<TempDir>,
+    /// Of its tier: a process that is ended by the worker's drop leaves it there.
+    _tier_directory: TempDir,
+}
+
+impl Started {
+    /// A process whose store is filled.
+    fn new(cell: &Cell<'_>, settings: &Settings, case: &Case, peer: &Peer, number: usize) -> Result<Self> {
+        cell.breathe()?;
+        let kind = kind_of(peer)?;
+        let scratch = cell.scratch();
+        let (path, directory): (PathBuf, _) = if kind == Kind::Files {
+            (scratch.make_until_end(Storage::Disk)?, None)
+        } else {
+            let directory = scratch.make(Storage::Disk)?;
+            (directory.path().to_owned(), Some(directory))
+        };
+        let tier_directory = scratch.make(Storage::Shm)?;
+        let group = Group::create(&number.to_string(), settings.memory.0).map_err(Error::Invalid)?;
+        let milliseconds = |seconds: f64| (seconds * 1e3) as u64;
+        let plan = Plan {
+            cap_bytes: (settings.memory.0 as f64 * case.number("cap")?) as u64,
+            tier_bytes: settings.memory.0 * settings.tier_percent / 100,
+            objects: (settings.memory.0 >> 20) * settings.objects_a_mb,
+            threads: settings.threads,
+            fill_ms_max: milliseconds(settings.fill_seconds),
+            duration_ms: milliseconds(settings.seconds),
+        };
+        let mut worker = plan.start(kind, &group, &path, tier_directory.path())?;
+        worker.line()?;
+        Ok(Self {
+            worker: worker.into(),
+            name: peer.name,
+            case: case.clone(),
+            _group: group,
+            _directory: directory,
+            _tier_directory: tier_directory,
+        })
+    }
+}
+
+impl Named for Started {
+    fn name(&self) -> &str {
+        self.name
+    }
+}
+
+fn kind_of(peer: &Peer) -> Result<Kind> {
+    let kinds = [(EYEWALL, Kind::Eyewall), (EYEWALL_TIER, Kind::Tiered), (FILES, Kind::Files)];
+    let found = kinds.iter().find(|(known, _)| known.name == peer.name);
+    found.map(|(_, kind)| *kind).ok_or_else(|| Error::Invalid(format!("{} has no process of its own here", peer.name)))
+}

@@ -1,0 +1,98 @@
+//! Real requests, replayed through stores that are too small for them, beside policies that are only simulated.
+
+use std::path::PathBuf;
+
+use serde::Deserialize;
+
+use super::{Procedure, each_anew};
+use crate::error::Result;
+use crate::simulate;
+use crate::suite::cell::{Cell, Room};
+use crate::suite::definition::Definition;
+use crate::suite::size::Bytes;
+use crate::suite::value::Value;
+use crate::trace::{self, Footprint, Request};
+
+/// The smallest volume.
+const CAP_BYTES_MIN: u64 = 512 << 10;
+
+/// `trace` and `percent` make cells.
+pub(super) struct Replay;
+
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Settings {
+    /// Of each object, where a trace says no sizes.
+    value: Bytes,
+}
+
+impl Procedure for Replay {
+    fn skip(&self, definition: &Definition) -> Option<String> {
+        let is_there = |name: &Value| trace_file(&name.to_string()).is_some();
+        let has_none = definition.given_traces().is_empty() && !definition.values("trace").iter().any(is_there);
+        has_none.then(|| {
+            "there are no traces: name their directory in EYEWALL_TRACES, or an access log of yours by --trace"
+                .to_owned()
+        })
+    }
+
+    fn measure(&self, cell: &mut Cell<'_>) -> Result<()> {
+        let settings: Settings = cell.settings()?;
+        let Some(requests) = requests(cell, &settings)? else {
+            return Ok(());
+        };
+        let Footprint { objects, bytes } = Footprint::of(&requests);
+        let cap_bytes = bytes * cell.case().count("percent")? as u64 / 100;
+        let case = cell.case().clone();
+        if cap_bytes < CAP_BYTES_MIN {
+            cell.note(format!("{case}: a cap of {cap_bytes} bytes is below the smallest volume: not replayed"));
+            return Ok(());
+        }
+        for peer in cell.peers() {
+            cell.show(&format!("{case}, {}", peer.name));
+            if let Some((objects, bytes)) = simulate::hits_of(peer.name, cap_bytes, &requests) {
+                cell.sample(&case, peer.name, "hits", 1, objects)?;
+                cell.sample(&case, peer.name, "byte_hits", 1, bytes)?;
+            }
+        }
+        let room =
+            Room { cap_bytes, value_bytes: (bytes / objects.max(1)) as usize, value_bytes_max: 0, tier_bytes: 0 };
+        each_anew(cell, room, |cell, entrant, repetition| {
+            let name = entrant.store.name();
+            let replayed = entrant.store.replay(&requests)?;
+            cell.sample(&case, name, "hits", repetition, replayed.hits.object_percent())?;
+            cell.sample(&case, name, "byte_hits", repetition, replayed.hits.byte_percent())?;
+            cell.sample(&case, name, "requests", repetition, requests.len() as f64 / replayed.seconds)?;
+            match entrant.store.footprint_bytes()? {
+                Some(bytes) => cell.sample(&case, name, "of_cap", repetition, 100.0 * bytes as f64 / cap_bytes as f64),
+                None => Ok(()),
+            }
+        })
+    }
+}
+
+/// The file of a trace of the workload's, if it is there.
+fn trace_file(name: &str) -> Option<PathBuf> {
+    let path = trace::directory()?.join(format!("{name}.txt.gz"));
+    path.is_file().then_some(path)
+}
+
+/// The requests of the cell's trace; none if there is no such trace, which is noted.
+fn requests(cell: &mut Cell<'_>, settings: &Settings) -> Result<Option<Vec<Request>>> {
+    let name = cell.case().text("trace")?.to_owned();
+    let mut requests = if let Some(path) = cell.given_trace(&name) {
+        trace::read_log(path)?
+    } else if let Some(path) = trace_file(&name) {
+        trace::read(&path)?
+    } else {
+        cell.note(format!("the trace {name} isn't there (EYEWALL_TRACES names the directory): not replayed"));
+        return Ok(None);
+    };
+    // Such a trace says 1 for each size.
+    if requests.iter().all(|request| request.bytes == 1) {
+        for request in &mut requests {
+            request.bytes = settings.value.0;
+        }
+    }
+    Ok(Some(requests))
+}

@@ -1,0 +1,77 @@
+//! Greedy-Dual-Size-Frequency under a byte cap (Cherkasova, 1998): hits for each byte count, and what wasn't used ages.
+
+use std::collections::{BTreeSet, HashMap};
+
+use super::Policy;
+use crate::trace::Request;
+
+#[derive(Debug, Clone, Copy)]
+struct Object {
+    bytes: u64,
+    hits: u64,
+    priority: u64,
+}
+
+/// Evicts whose priority is lowest: its uses for each byte, on top of the priority that was evicted last when it was used.
+/// Refuses what is larger than the cap.
+#[derive(Debug)]
+pub struct Gdsf {
+    cap_bytes: u64,
+    used_bytes: u64,
+    /// Priorities are numbers from 0 up, kept by their bits, which have the same order.
+    age: f64,
+    objects: HashMap<u64, Object>,
+    by_priority: BTreeSet<(u64, u64)>,
+    written_bytes: u64,
+}
+
+impl Gdsf {
+    /// An empty cache of `cap_bytes`.
+    pub fn new(cap_bytes: u64) -> Self {
+        let (objects, by_priority) = (HashMap::new(), BTreeSet::new());
+        Self { cap_bytes, used_bytes: 0, age: 0.0, objects, by_priority, written_bytes: 0 }
+    }
+
+    fn priority(&self, hits: u64, bytes: u64) -> u64 {
+        (self.age + hits as f64 / bytes.max(1) as f64).to_bits()
+    }
+
+    fn evict_until_fits(&mut self, bytes: u64) {
+        while self.used_bytes + bytes > self.cap_bytes {
+            let Some((priority, key)) = self.by_priority.pop_first() else {
+                return;
+            };
+            self.age = f64::from_bits(priority);
+            if let Some(evicted) = self.objects.remove(&key) {
+                self.used_bytes -= evicted.bytes;
+            }
+        }
+    }
+}
+
+impl Policy for Gdsf {
+    fn request(&mut self, request: Request) -> bool {
+        let Request { key, bytes } = request;
+        if let Some(mut object) = self.objects.get(&key).copied() {
+            self.by_priority.remove(&(object.priority, key));
+            object.hits += 1;
+            object.priority = self.priority(object.hits, object.bytes);
+            self.by_priority.insert((object.priority, key));
+            self.objects.insert(key, object);
+            return true;
+        }
+        if bytes <= self.cap_bytes {
+            self.evict_until_fits(bytes);
+            let priority = self.priority(1, bytes);
+            self.objects.insert(key, Object { bytes, hits: 1, priority });
+            self.by_priority.insert((priority, key));
+            self.used_bytes += bytes;
+            self.written_bytes += bytes;
+        }
+        false
+    }
+
+    fn written_bytes(&self) -> u64 {
+        self.written_bytes
+    }
+}
