@@ -49,7 +49,7 @@ enum Kind {
 pub(crate) fn run(arguments: &Arguments) -> Result<()> {
     let origin = Origin::at(&arguments.origin)?;
     let (cap_bytes, value_bytes) = (arguments.cap << 20, arguments.typical);
-    let place = Place { directory: &arguments.directory, cap_bytes, value_bytes, value_bytes_max: 0, tier_bytes: 0 };
+    let place = Place::new(&arguments.directory, cap_bytes, value_bytes);
     match arguments.store {
         Kind::Eyewall => serve(Volume::NAME, until_the_end(Volume::create(&place)?).handle(), origin),
         Kind::FilePerEntry => {

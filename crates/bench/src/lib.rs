@@ -31,6 +31,7 @@ pub mod record;
 pub mod replay;
 pub mod report;
 pub mod run;
+pub mod scratch;
 pub mod simulate;
 pub mod store;
 pub mod suite;

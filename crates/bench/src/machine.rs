@@ -106,6 +106,15 @@ pub fn load() -> f64 {
     text.split(' ').next().and_then(|word| word.parse().ok()).unwrap_or(0.0)
 }
 
+/// Load average (one minute) up to which a machine counts as idle.
+const LOAD_IDLE_MAX: f64 = 0.5;
+
+/// What a reader of a record has to know of a machine that does other things, too; `None` where it is idle.
+pub fn busy() -> Option<String> {
+    let load = load();
+    (load > LOAD_IDLE_MAX).then(|| format!("The machine was busy when the run began: load {load:.1}."))
+}
+
 /// Now in UTC as `YYYY-MM-DDTHH:MM:SSZ`.
 pub fn now_in_utc() -> String {
     let seconds = SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |since| since.as_secs());

@@ -9,6 +9,7 @@ use clap::{Args, Parser, Subcommand};
 use crate::child;
 use crate::error::{Error, Result};
 use crate::machine;
+use crate::scratch::{Scratch, Storage};
 use crate::store::Peer;
 use crate::suite::compare;
 use crate::suite::definition::{self, Definition, Scale};
@@ -116,15 +117,12 @@ fn run(run: Run, peers: &[Peer]) -> Result<()> {
     }
     let interrupt = Interrupt::listen()?;
     let resume = run.resume.is_some();
-    let disk = match run.disk_dir {
-        Some(disk) => disk,
-        None => beside_program()?,
-    };
+    let scratch = Scratch::new(run.disk_dir, run.shm_dir)?;
     let folder = match run.resume.or(run.out) {
         Some(folder) => folder,
-        None => usual_folder(&disk, &run.shm_dir, scale)?,
+        None => usual_folder(&scratch, scale)?,
     };
-    let setting = Setting { scale, folder, resume, disk, shm: run.shm_dir, commit: commit() };
+    let setting = Setting { scale, folder, resume, scratch, commit: commit() };
     let mut session = Session::begin(definitions, peers, setting, interrupt)?;
     let ended = session.run()?;
     let folder = session.folder().display();
@@ -153,19 +151,14 @@ fn print(text: &str) -> Result<()> {
 }
 
 /// A directory that is no record yet, named by day, machine and scale.
-fn usual_folder(disk: &std::path::Path, shm: &std::path::Path, scale: Scale) -> Result<PathBuf> {
-    let kind = machine::Machine::look(disk, shm)?.kind();
+fn usual_folder(scratch: &Scratch, scale: Scale) -> Result<PathBuf> {
+    let kind = machine::Machine::look(scratch.directory(Storage::Disk), scratch.directory(Storage::Shm))?.kind();
     let quick = if scale == Scale::Quick { "-quick" } else { "" };
     let stem = format!("suite-{}-{kind}{quick}", machine::today());
     let below = PathBuf::from("target/bench");
     let named = |number: usize| below.join(if number == 1 { stem.clone() } else { format!("{stem}-{number}") });
     let free = (1..1_000).map(named).find(|folder| !folder.exists());
     free.ok_or_else(|| Error::Invalid("no name is free for a record".to_owned()))
-}
-
-fn beside_program() -> Result<PathBuf> {
-    let program = std::env::current_exe().map_err(Error::io("find this program"))?;
-    Ok(program.parent().map_or_else(|| PathBuf::from("."), std::path::Path::to_owned))
 }
 
 /// The commit of the sources in the current directory, with `+changes` if they differ from it; where git knows it.

@@ -1,6 +1,5 @@
 //! One run of the benchmark: its settings, its record, where it is written.
 
-use std::cell::RefCell;
 use std::fs;
 use std::path::{Path, PathBuf};
 
@@ -11,12 +10,10 @@ use crate::error::{Error, Result};
 use crate::machine::{self, Machine};
 use crate::record::{RECORD_SCHEMA, Record, Row};
 use crate::report;
+use crate::scratch::{Scratch, Storage};
 
 /// The seed of every workload.
 pub const SEED: u64 = 20_261_121;
-
-/// Load average (one minute) up to which a machine counts as idle.
-const LOAD_IDLE_MAX: f64 = 0.5;
 
 /// What every part of the benchmark can be told.
 #[derive(Debug, Clone, Args)]
@@ -35,48 +32,34 @@ pub struct Settings {
     pub shm_dir: PathBuf,
 }
 
-/// Where a store's files lie.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Storage {
-    /// The disk directory.
-    Disk,
-    /// The shared-memory directory.
-    Shm,
-}
-
 /// A run in progress.
 #[derive(Debug)]
 pub struct Run {
     settings: Settings,
-    disk: PathBuf,
+    scratch: Scratch,
     record: Record,
-    kept: RefCell<Vec<TempDir>>,
 }
 
 impl Run {
     /// Looks at the machine and starts an empty record.
     pub fn start(settings: Settings) -> Result<Self> {
-        let disk = match &settings.disk_dir {
-            Some(path) => path.clone(),
-            None => beside_program()?,
-        };
+        let scratch = Scratch::new(settings.disk_dir.clone(), settings.shm_dir.clone())?;
         let record = Record {
             schema: RECORD_SCHEMA,
             date: machine::today(),
-            machine: Machine::look(&disk, &settings.shm_dir)?,
+            machine: Machine::look(scratch.directory(Storage::Disk), &settings.shm_dir)?,
             quick: settings.quick,
             repetitions: if settings.quick { 3 } else { 5 },
             seed: SEED,
             rows: Vec::new(),
             notes: Vec::new(),
         };
-        let mut run = Self { settings, disk, record, kept: RefCell::new(Vec::new()) };
+        let mut run = Self { settings, scratch, record };
         if !run.record.machine.optimised {
             run.note("This was not a release build: the figures mean nothing.");
         }
-        let load = machine::load();
-        if load > LOAD_IDLE_MAX {
-            run.note(format!("The machine was busy when the run began: load {load:.1}."));
+        if let Some(busy) = machine::busy() {
+            run.note(busy);
         }
         Ok(run)
     }
@@ -103,10 +86,7 @@ impl Run {
 
     /// The directory behind a storage.
     pub fn directory(&self, storage: Storage) -> &Path {
-        match storage {
-            Storage::Disk => &self.disk,
-            Storage::Shm => &self.settings.shm_dir,
-        }
+        self.scratch.directory(storage)
     }
 
     /// The file system's name behind a storage.
@@ -119,40 +99,26 @@ impl Run {
 
     /// A directory that is gone when it is dropped.
     pub fn scratch(&self, storage: Storage) -> Result<TempDir> {
-        let directory = self.directory(storage);
-        tempfile::Builder::new()
-            .prefix("eyewall-bench-")
-            .tempdir_in(directory)
-            .map_err(Error::path("create a scratch directory in", directory))
+        self.scratch.make(storage)
     }
 
-    /// A directory that stays until the run ends. ext4 shuns inodes freed within the last minutes and searches past
-    /// them, so files that one repetition removed would slow those that the next one creates.
+    /// A directory that stays until the run ends ([`Scratch::make_until_end`]).
     pub fn scratch_until_end(&self, storage: Storage) -> Result<PathBuf> {
-        let directory = self.scratch(storage)?;
-        let path = directory.path().to_owned();
-        self.kept.borrow_mut().push(directory);
-        Ok(path)
+        self.scratch.make_until_end(storage)
     }
 
     /// Whether a storage has less than `bytes` free; what is skipped for it is noted.
     pub fn lacks_space(&mut self, storage: Storage, bytes: u64, what: &str) -> Result<bool> {
-        let free = machine::free_bytes(self.directory(storage))?;
+        let free = self.scratch.free_bytes(storage)?;
         if free < bytes {
             self.note(format!("{what} skipped: {} MiB are free, {} MiB are needed", free >> 20, bytes >> 20));
         }
         Ok(free < bytes)
     }
 
-    /// Lets the disk write what is dirty, so that one store's backlog is not measured as another's.
+    /// Lets the disk write what is dirty ([`Scratch::settle`]).
     pub fn settle(&self, storage: Storage) -> Result<()> {
-        if storage == Storage::Shm {
-            return Ok(());
-        }
-        let directory = self.directory(storage);
-        fs::File::open(directory)
-            .and_then(|handle| Ok(rustix::fs::syncfs(handle)?))
-            .map_err(Error::path("sync the file system of", directory))
+        self.scratch.settle(storage)
     }
 
     /// Records a row and shows it.
@@ -189,9 +155,4 @@ impl Run {
         println!("bars met: {met} of {judged}");
         Ok(())
     }
-}
-
-fn beside_program() -> Result<PathBuf> {
-    let program = std::env::current_exe().map_err(Error::io("find this program"))?;
-    Ok(program.parent().map_or_else(|| PathBuf::from("."), Path::to_owned))
 }

@@ -87,6 +87,13 @@ pub struct Place<'a> {
     pub tier_bytes: u64,
 }
 
+impl<'a> Place<'a> {
+    /// For values that are all near the typical one, without a decision on memory.
+    pub fn new(directory: &'a Path, cap_bytes: u64, value_bytes: usize) -> Self {
+        Self { directory, cap_bytes, value_bytes, value_bytes_max: 0, tier_bytes: 0 }
+    }
+}
+
 /// Refuses a value that is larger than the whole cap, which a store without a limit of its own would take or lose.
 ///
 /// # Errors

@@ -259,13 +259,7 @@ mod tests {
         let traffic = Traffic::new(vec![64; 1_000], 0.9, shares, 2, 7);
         let positions = Positions::new(&traffic);
         let directory = tempfile::tempdir().expect("a directory");
-        let place = Place {
-            directory: directory.path(),
-            cap_bytes: 8 << 20,
-            value_bytes: 64,
-            value_bytes_max: 0,
-            tier_bytes: 0,
-        };
+        let place = Place::new(directory.path(), 8 << 20, 64);
         let store = (FILES.open)(&place)?;
         let mut done = 0;
         for _ in 0..2 {

@@ -3,7 +3,8 @@
 use eyewall_bench::machine::Machine;
 use eyewall_bench::record::{Ask, RECORD_SCHEMA, Record, Row, Spread};
 use eyewall_bench::report;
-use eyewall_bench::run::{Run, Settings, Storage};
+use eyewall_bench::run::{Run, Settings};
+use eyewall_bench::scratch::Storage;
 
 fn record() -> Record {
     let row = Row::new("get", "100 B, 8 threads", "M/s")

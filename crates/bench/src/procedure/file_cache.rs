@@ -13,7 +13,7 @@ use crate::error::{Error, Result};
 use crate::load;
 use crate::random::{self, Random};
 use crate::reads::{Act, ReadLap, Reads};
-use crate::run::Storage;
+use crate::scratch::Storage;
 use crate::store::{Handle as _, Open, Peer, Plain, Store as _};
 use crate::suite::cell::{Cell, Closed, Entrant, Named, Room};
 use crate::suite::size::Bytes;

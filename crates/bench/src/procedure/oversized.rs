@@ -8,7 +8,7 @@ use tempfile::TempDir;
 use super::Procedure;
 use crate::child::Worker;
 use crate::error::{Error, Result};
-use crate::run::Storage;
+use crate::scratch::Storage;
 use crate::store::{EYEWALL, EYEWALL_TIER, FILES, Peer};
 use crate::suite::cell::{Cell, Named};
 use crate::suite::definition::Definition;

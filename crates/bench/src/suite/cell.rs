@@ -13,12 +13,12 @@ use super::driver::{Answer, Driver, Measure, Places, Request};
 use super::interrupt::Interrupt;
 use super::progress::Progress;
 use super::recorder::{Distribution, Sample};
-use super::scratch::Scratch;
 use super::value::{self, Case, Value};
 use crate::contender::Contender;
 use crate::error::{Error, Result};
 use crate::load::Population;
-use crate::run::Storage;
+use crate::scratch::Scratch;
+use crate::scratch::Storage;
 use crate::store::{Files, Open, Peer, Place};
 
 /// Who takes part.

@@ -10,9 +10,9 @@ use crate::error::Result;
 use crate::machine::{self, Machine};
 use crate::random::Random;
 use crate::record::Spread;
-use crate::run::Storage;
+use crate::scratch::Storage;
 
-use super::scratch::Scratch;
+use crate::scratch::Scratch;
 
 /// Loops of the noise probe, and steps of each: some 20 ms.
 const PROBES: usize = 21;

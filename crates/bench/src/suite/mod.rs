@@ -12,7 +12,6 @@ pub mod interrupt;
 pub mod machine;
 pub mod progress;
 pub mod recorder;
-pub mod scratch;
 mod session;
 pub mod size;
 pub mod value;

@@ -10,19 +10,16 @@ use super::interrupt::Interrupt;
 use super::machine;
 use super::progress::{Progress, spoken};
 use super::recorder::{FORMAT, Head, Recorder, StoreFacts};
-use super::scratch::Scratch;
 use super::value::{self, Case};
 use crate::error::{Error, Result};
 use crate::machine as host;
 use crate::procedure;
+use crate::scratch::Scratch;
 use crate::simulate;
 use crate::store::{Kind, Peer};
 
-/// Load average (one minute) above which a machine was busy.
-const LOAD_IDLE_MAX: f64 = 0.5;
-
 /// What a run is told.
-#[derive(Debug, Clone)]
+#[derive(Debug)]
 pub struct Setting {
     /// Whole or quick.
     pub scale: Scale,
@@ -30,10 +27,8 @@ pub struct Setting {
     pub folder: PathBuf,
     /// Whether to go on with what is there.
     pub resume: bool,
-    /// A directory on the disk.
-    pub disk: PathBuf,
-    /// A directory in shared memory.
-    pub shm: PathBuf,
+    /// Where stores lie.
+    pub scratch: Scratch,
     /// Of the sources.
     pub commit: Option<String>,
 }
@@ -54,7 +49,6 @@ pub struct Session<'a> {
     peers: &'a [Peer],
     setting: Setting,
     interrupt: Interrupt,
-    scratch: Scratch,
     recorder: Recorder,
     head: Head,
     /// Drivers, and whose driver each of their stores has.
@@ -72,18 +66,16 @@ impl<'a> Session<'a> {
         setting: Setting,
         interrupt: Interrupt,
     ) -> Result<Self> {
-        let scratch = Scratch::new(setting.disk.clone(), setting.shm.clone());
         let (recorder, head) = if setting.resume {
             let (recorder, head) = Recorder::resume(&setting.folder)?;
             check_same(&head, &setting, &definitions)?;
             (recorder, head)
         } else {
-            (Recorder::create(&setting.folder)?, new_head(&setting, &scratch)?)
+            (Recorder::create(&setting.folder)?, new_head(&setting)?)
         };
         let skipped = HashMap::new();
         let (drivers, driven) = (Vec::new(), HashMap::new());
-        let mut session =
-            Self { definitions, peers, setting, interrupt, scratch, recorder, head, drivers, driven, skipped };
+        let mut session = Self { definitions, peers, setting, interrupt, recorder, head, drivers, driven, skipped };
         session.find_stores()?;
         session.write_head(false)?;
         Ok(session)
@@ -141,7 +133,8 @@ impl<'a> Session<'a> {
 
     fn measure(&mut self, planned: &Planned, progress: &Progress) -> Result<()> {
         let definition = &self.definitions[planned.definition];
-        let bench = Bench { scale: self.setting.scale, scratch: &self.scratch, interrupt: &self.interrupt, progress };
+        let bench =
+            Bench { scale: self.setting.scale, scratch: &self.setting.scratch, interrupt: &self.interrupt, progress };
         let contestants = self.contestants(definition);
         let colon = if planned.case == Case::default() { "" } else { ": " };
         progress.begin_cell(&format!("{}{colon}{}", definition.name, planned.case));
@@ -281,17 +274,14 @@ fn facts_of(peer: &Peer) -> StoreFacts {
     StoreFacts { kind: peer.kind, version, absent }
 }
 
-fn new_head(setting: &Setting, scratch: &Scratch) -> Result<Head> {
+fn new_head(setting: &Setting) -> Result<Head> {
     let id = setting.folder.file_name().and_then(|name| name.to_str());
     let id = id.ok_or_else(|| Error::Invalid(format!("{} is no name for a record", setting.folder.display())))?;
     let mut notes = Vec::new();
     if cfg!(debug_assertions) {
         notes.push("This was not a release build: the figures mean nothing.".to_owned());
     }
-    let load = host::load();
-    if load > LOAD_IDLE_MAX {
-        notes.push(format!("The machine was busy when the run began: load {load:.1}."));
-    }
+    notes.extend(host::busy());
     Ok(Head {
         format: FORMAT,
         id: id.to_owned(),
@@ -299,7 +289,7 @@ fn new_head(setting: &Setting, scratch: &Scratch) -> Result<Head> {
         began: host::now_in_utc(),
         kind: setting.scale,
         complete: false,
-        machine: machine::look(scratch)?,
+        machine: machine::look(&setting.scratch)?,
         commit: setting.commit.clone(),
         seed: None,
         stores: BTreeMap::new(),

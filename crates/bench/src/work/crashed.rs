@@ -15,7 +15,8 @@ use crate::error::{Error, Result};
 use crate::memory;
 use crate::random;
 use crate::record::{Ask, Row};
-use crate::run::{Run, Storage};
+use crate::run::Run;
+use crate::scratch::Storage;
 use crate::store::Volume;
 
 /// Where the superblock keeps the boot in which the volume was attached last, and whether it was left in order.

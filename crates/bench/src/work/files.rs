@@ -7,7 +7,8 @@ use super::{KIB, MIB, Opened, population, size_name};
 use crate::error::Result;
 use crate::load::{Gets, Population, Sequences};
 use crate::record::{Ask, Row};
-use crate::run::{Run, SEED, Storage};
+use crate::run::{Run, SEED};
+use crate::scratch::Storage;
 use crate::store::{EYEWALL, FILES, Files, Volume};
 use crate::touch::Touch;
 

@@ -16,7 +16,8 @@ use crate::error::{Error, Result};
 use crate::load;
 use crate::random;
 use crate::record::{Ask, Row};
-use crate::run::{Run, Storage};
+use crate::run::Run;
+use crate::scratch::Storage;
 use crate::store::{Place, Volume};
 
 const PROCESSES: u64 = 64;
@@ -47,13 +48,7 @@ pub fn run(run: &mut Run) -> Result<()> {
     let keys = run.pick(20, 5);
     let directory = run.scratch(Storage::Disk)?;
     let shared = run.scratch(Storage::Shm)?;
-    let place = Place {
-        directory: directory.path(),
-        cap_bytes: 64 << 20,
-        value_bytes: VALUE_BYTES,
-        value_bytes_max: 0,
-        tier_bytes: 0,
-    };
+    let place = Place::new(directory.path(), 64 << 20, VALUE_BYTES);
     let _volume = Volume::create(&place)?;
     let barrier_path = shared.path().join("barrier");
     let barrier = Barrier::open(&barrier_path)?;

@@ -6,7 +6,8 @@ use super::{MIB, Opened, population, size_name};
 use crate::error::Result;
 use crate::load::{Gets, Sequences};
 use crate::record::{Ask, Row};
-use crate::run::{Run, SEED, Storage};
+use crate::run::{Run, SEED};
+use crate::scratch::Storage;
 use crate::store::{Peer, Volume};
 use crate::touch::Touch;
 

@@ -24,7 +24,8 @@ use tempfile::TempDir;
 use crate::contender::Contender;
 use crate::error::Result;
 use crate::load::Population;
-use crate::run::{Run, Storage};
+use crate::run::Run;
+use crate::scratch::Storage;
 use crate::store::{Files, Peer, Place};
 
 const KIB: usize = 1024;
@@ -59,8 +60,7 @@ impl Opened {
             let directory = run.scratch(storage)?;
             (directory.path().to_owned(), Some(directory))
         };
-        let store =
-            (peer.open)(&Place { directory: &path, cap_bytes, value_bytes, value_bytes_max: 0, tier_bytes: 0 })?;
+        let store = (peer.open)(&Place::new(&path, cap_bytes, value_bytes))?;
         Ok(Self { store, path, _directory: directory })
     }
 

@@ -10,7 +10,8 @@ use crate::contender::Contender as _;
 use crate::error::{Error, Result};
 use crate::load::Population;
 use crate::record::{Ask, Row};
-use crate::run::{Run, Storage};
+use crate::run::Run;
+use crate::scratch::Storage;
 use crate::store::{Place, Volume};
 
 const GIB: u64 = 1 << 30;
@@ -52,8 +53,7 @@ pub fn run(run: &mut Run) -> Result<()> {
 
 /// Creates the volume and puts a part of what it holds; the index of the next object.
 pub(super) fn create(run: &Run, directory: &Path) -> Result<u64> {
-    let place =
-        Place { directory, cap_bytes: VOLUME_BYTES, value_bytes: VALUE_BYTES, value_bytes_max: 0, tier_bytes: 0 };
+    let place = Place::new(directory, VOLUME_BYTES, VALUE_BYTES);
     let store = Volume::create(&place)?;
     let objects = run.pick(2 * GIB, GIB / 4) / VALUE_BYTES as u64;
     store.fill(Population { objects, value_bytes: VALUE_BYTES })?;

@@ -9,7 +9,8 @@ use super::{KIB, MIB, sweep};
 use crate::contender::Contender as _;
 use crate::error::{Error, Result};
 use crate::record::{Ask, Row};
-use crate::run::{Run, Storage};
+use crate::run::Run;
+use crate::scratch::Storage;
 use crate::store::{Place, Volume, footprint};
 
 const CAP_BYTES: u64 = 16 * MIB as u64;
@@ -64,13 +65,7 @@ struct Found {
 
 fn overflow(run: &Run, storage: Storage, sizes: &[usize]) -> Result<Found> {
     let directory = run.scratch(storage)?;
-    let place = Place {
-        directory: directory.path(),
-        cap_bytes: CAP_BYTES,
-        value_bytes: 50 * KIB,
-        value_bytes_max: 0,
-        tier_bytes: 0,
-    };
+    let place = Place::new(directory.path(), CAP_BYTES, 50 * KIB);
     let store = Volume::create(&place)?;
     let path = directory.path().join(Volume::FILE);
     let allocated_bytes_max = AtomicU64::new(0);

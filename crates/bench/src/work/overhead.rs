@@ -6,7 +6,8 @@ use crate::error::Result;
 use crate::load::Population;
 use crate::random::KEY_BYTES;
 use crate::record::{Ask, Row};
-use crate::run::{Run, Storage};
+use crate::run::Run;
+use crate::scratch::Storage;
 use crate::store::{Place, Volume};
 
 const VALUE_BYTES: usize = 100;
@@ -20,13 +21,7 @@ pub fn run(run: &mut Run) -> Result<()> {
     let mut headers = Vec::new();
     for _ in 0..run.repetitions() {
         let directory = run.scratch(Storage::Shm)?;
-        let place = Place {
-            directory: directory.path(),
-            cap_bytes: cap_bytes as u64,
-            value_bytes: VALUE_BYTES,
-            value_bytes_max: 0,
-            tier_bytes: 0,
-        };
+        let place = Place::new(directory.path(), cap_bytes as u64, VALUE_BYTES);
         let store = Volume::create(&place)?;
         let objects = (3 * cap_bytes / entry_bytes) as u64;
         store.fill(Population { objects, value_bytes: VALUE_BYTES })?;

@@ -7,7 +7,8 @@ use crate::clock::Lap;
 use crate::error::{Error, Result};
 use crate::load::Population;
 use crate::record::{Ask, Row};
-use crate::run::{Run, SEED, Storage};
+use crate::run::{Run, SEED};
+use crate::scratch::Storage;
 use crate::store::{EYEWALL, Volume};
 
 /// Threads of one process, or processes of one thread.

@@ -15,7 +15,8 @@ use crate::load::Population;
 use crate::random::{self, Random};
 use crate::record::{Ask, Row};
 use crate::report::figure;
-use crate::run::{Run, SEED, Storage};
+use crate::run::{Run, SEED};
+use crate::scratch::Storage;
 use crate::store::{Place, Volume};
 use crate::touch;
 use crate::windows::{Windows, noise};
@@ -50,13 +51,7 @@ pub fn run(run: &mut Run) -> Result<()> {
         let mut samples = Vec::new();
         for _ in 0..run.repetitions() {
             let directory = run.scratch(storage)?;
-            let store = Volume::create(&Place {
-                directory: directory.path(),
-                cap_bytes,
-                value_bytes: VALUE_BYTES,
-                value_bytes_max: 0,
-                tier_bytes: 0,
-            })?;
+            let store = Volume::create(&Place::new(directory.path(), cap_bytes, VALUE_BYTES))?;
             store.put_all(KEPT..population.objects, VALUE_BYTES, &PutOptions::new().tags(&[PURGED_TAG]))?;
             store.put_all(0..KEPT, VALUE_BYTES, &PutOptions::new().tags(&[KEPT_TAG]))?;
             run.settle(storage)?;

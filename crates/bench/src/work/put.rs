@@ -11,7 +11,8 @@ use crate::error::Result;
 use crate::load::{Population, Puts};
 use crate::random::KEY_BYTES;
 use crate::record::{Ask, Row, Spread};
-use crate::run::{Run, Storage};
+use crate::run::Run;
+use crate::scratch::Storage;
 use crate::store::{BareCopy, Files, Peer, Volume};
 
 /// The cap of each store.

@@ -14,7 +14,8 @@ use crate::load;
 use crate::memory::Resident;
 use crate::random;
 use crate::record::{Ask, Row};
-use crate::run::{Run, Storage};
+use crate::run::Run;
+use crate::scratch::Storage;
 use crate::store::Volume;
 
 const VALUE_BYTES: usize = 10 * MIB;

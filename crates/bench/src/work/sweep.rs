@@ -4,7 +4,8 @@ use super::{KIB, MIB, Opened};
 use crate::error::Result;
 use crate::random::Random;
 use crate::record::{Ask, Row, Spread};
-use crate::run::{Run, SEED, Storage};
+use crate::run::{Run, SEED};
+use crate::scratch::Storage;
 use crate::store::{BARE_COPY, BareCopy, EYEWALL, FILES, Files, Peer, Volume};
 
 const OBJECTS: usize = 100_000;

@@ -12,7 +12,8 @@ use crate::error::{Error, Result};
 use crate::load::{Gets, Population, Sequences};
 use crate::random::Random;
 use crate::record::{Ask, Row};
-use crate::run::{Run, SEED, Storage};
+use crate::run::{Run, SEED};
+use crate::scratch::Storage;
 use crate::store::Volume;
 use crate::touch::Touch;
 

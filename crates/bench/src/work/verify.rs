@@ -11,7 +11,8 @@ use crate::contender::Contender as _;
 use crate::error::{Error, Result};
 use crate::load::Population;
 use crate::record::{Ask, Row};
-use crate::run::{Run, Storage};
+use crate::run::Run;
+use crate::scratch::Storage;
 use crate::store::{Place, Volume};
 use crate::touch;
 
@@ -29,13 +30,7 @@ pub fn run(run: &mut Run) -> Result<()> {
         return Ok(());
     }
     let directory = run.scratch(Storage::Shm)?;
-    let store = Volume::create(&Place {
-        directory: directory.path(),
-        cap_bytes,
-        value_bytes: VALUE_BYTES,
-        value_bytes_max: 0,
-        tier_bytes: 0,
-    })?;
+    let store = Volume::create(&Place::new(directory.path(), cap_bytes, VALUE_BYTES))?;
     store.fill(Population { objects: 2 * cap_bytes / VALUE_BYTES as u64, value_bytes: VALUE_BYTES })?;
     store.cache().populate()?;
     let path = directory.path().join(Volume::FILE);

@@ -6,6 +6,7 @@ use std::process::Command;
 
 use eyewall_bench::child;
 use eyewall_bench::error::Result;
+use eyewall_bench::scratch::Scratch;
 use eyewall_bench::store::Peer;
 use eyewall_bench::suite::definition::{self, Definition, Scale};
 use eyewall_bench::suite::interrupt::Interrupt;
@@ -100,8 +101,7 @@ impl Folder {
             scale: Scale::Quick,
             folder: self.record(),
             resume,
-            disk: self.scratch(),
-            shm: self.scratch(),
+            scratch: Scratch::new(Some(self.scratch()), self.scratch())?,
             commit: None,
         };
         Session::begin(definitions, peers, setting, interrupt)?.run()

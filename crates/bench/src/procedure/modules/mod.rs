@@ -12,7 +12,7 @@ use self::values::{Act, Amounts, Record, Values};
 use super::{Once, Procedure, take_turns};
 use crate::clock::now_ns;
 use crate::error::{Error, Result};
-use crate::run::Storage;
+use crate::scratch::Storage;
 use crate::store::{EYEWALL, Peer, Volume};
 use crate::suite::cell::Cell;
 

@@ -148,7 +148,7 @@ mod tests {
     const CAP_BYTES: u64 = 16 << 20;
 
     fn place(directory: &Path) -> Place<'_> {
-        Place { directory, cap_bytes: CAP_BYTES, value_bytes: 1000, value_bytes_max: 0, tier_bytes: 0 }
+        Place::new(directory, CAP_BYTES, 1000)
     }
 
     fn is_absent(peer: &Peer) -> bool {

@@ -17,7 +17,8 @@ use crate::child::Worker;
 use crate::error::Result;
 use crate::machine;
 use crate::record::{Ask, Row};
-use crate::run::{Run, Storage};
+use crate::run::Run;
+use crate::scratch::Storage;
 
 /// Memory of each group.
 const LIMIT_BYTES: u64 = 256 * MIB as u64;

@@ -9,7 +9,15 @@ use tempfile::TempDir;
 
 use crate::error::{Error, Result};
 use crate::machine;
-use crate::run::Storage;
+
+/// Where a store's files lie.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Storage {
+    /// The disk directory.
+    Disk,
+    /// The shared-memory directory.
+    Shm,
+}
 
 /// A directory on the disk and one in shared memory, and what was made in them.
 #[derive(Debug)]
@@ -20,9 +28,13 @@ pub struct Scratch {
 }
 
 impl Scratch {
-    /// Below these directories, which exist.
-    pub fn new(disk: PathBuf, shm: PathBuf) -> Self {
-        Self { disk, shm, kept: RefCell::new(Vec::new()) }
+    /// Below these directories, which exist; on the disk, beside this program unless told otherwise.
+    pub fn new(disk: Option<PathBuf>, shm: PathBuf) -> Result<Self> {
+        let disk = match disk {
+            Some(disk) => disk,
+            None => beside_program()?,
+        };
+        Ok(Self { disk, shm, kept: RefCell::new(Vec::new()) })
     }
 
     /// The directory behind a storage.
@@ -86,4 +98,9 @@ fn forget_below(directory: &Path) -> Result<()> {
         }
     }
     Ok(())
+}
+
+fn beside_program() -> Result<PathBuf> {
+    let program = std::env::current_exe().map_err(Error::io("find this program"))?;
+    Ok(program.parent().map_or_else(|| PathBuf::from("."), Path::to_owned))
 }
