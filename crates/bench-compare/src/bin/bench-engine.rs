@@ -15,7 +15,7 @@ use eyewall_bench::work::{
     crashed, files, fill, get, open, overflow, overhead, paging, processes, purge, put, replay, stream, sweep, tagged,
     verify,
 };
-use eyewall_bench_compare::{FOYER, LMDB, LMDB_TO_READ, LMDB_WRITE_MAP, MOKA, QUICK_CACHE};
+use eyewall_bench_compare::{ALL, FOYER, LMDB, LMDB_TO_READ, LMDB_WRITE_MAP, MOKA, QUICK_CACHE};
 
 /// Measures the engine; the record goes to `--out`.
 #[derive(Debug, Parser)]
@@ -89,7 +89,7 @@ fn main() -> ExitCode {
 
 fn measure() -> Result<()> {
     if std::env::args_os().nth(1).is_some_and(|word| word == "child") {
-        return child::run(&ChildArguments::parse_from(std::env::args_os().skip(1)).task);
+        return child::run(&ChildArguments::parse_from(std::env::args_os().skip(1)).task, &ALL);
     }
     let Arguments { part, settings, with } = Arguments::parse();
     if with.name().is_some() && part != Part::Replay {

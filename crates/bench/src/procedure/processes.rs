@@ -1,0 +1,107 @@
+//! Gets that hit, by processes that share a store. What lives in one process can't take part.
+
+use std::cell::RefCell;
+
+use super::Procedure;
+use super::gets::{Settings, fill, touch_of};
+use crate::error::{Error, Result};
+use crate::load::Population;
+use crate::readers::{Readers, Task};
+use crate::store::Peer;
+use crate::suite::cell::{Cell, Entrant, Named, Room};
+use crate::suite::value::Case;
+
+/// A volume has places for as many processes as it has 256 KiB: here for 128.
+const CAP_BYTES_MIN: u64 = 32 << 20;
+
+/// `readers` and `consume` are gone through with the stores open, `readers` with the processes up; `size` and `storage` make cells.
+pub(super) struct GetsByProcesses;
+
+impl Procedure for GetsByProcesses {
+    fn within(&self) -> &'static [&'static str] {
+        &["readers", "consume"]
+    }
+
+    fn measure(&self, cell: &mut Cell<'_>) -> Result<()> {
+        let settings: Settings = cell.settings()?;
+        let population = settings.population(cell.case())?;
+        let mut entrants = cell.open_all(|peer| room(peer, population), |entrant| fill(entrant, population))?;
+        for case in cell.cases(&["readers"]) {
+            let mut shared = start(cell, &entrants, &settings, population, &case)?;
+            for consume in cell.values("consume") {
+                let case = case.clone().with("consume", consume.clone());
+                let touch = touch_of(&case)?;
+                cell.show(&case.to_string());
+                cell.turns(&mut shared, |cell, shared, repetition| {
+                    let lap = shared.readers.borrow_mut().lap(touch, settings.turn())?;
+                    cell.sample(&case, shared.name(), "gets", repetition, lap.per_second())
+                })?;
+            }
+            let mut left = Vec::new();
+            for Shared { entrant, readers } in shared {
+                let ended = readers.into_inner().end();
+                left.extend(cell.attempt(entrant.name(), ended)?.map(|()| entrant.path().to_owned()));
+            }
+            // Who failed takes no further part.
+            entrants.retain(|entrant| left.iter().any(|path| path == entrant.path()));
+        }
+        Ok(())
+    }
+}
+
+/// A store that this process has open, and the processes that have it open beside it.
+struct Shared<'a> {
+    entrant: &'a Entrant,
+    readers: RefCell<Readers>,
+}
+
+impl Named for Shared<'_> {
+    fn name(&self) -> &str {
+        self.entrant.name()
+    }
+
+    fn settle(&self) -> Result<()> {
+        self.entrant.settle()
+    }
+}
+
+fn room(peer: &Peer, population: Population) -> Room {
+    let room = Room::for_all(peer, population);
+    Room { cap_bytes: room.cap_bytes.max(CAP_BYTES_MIN), ..room }
+}
+
+/// The case's processes for each store. Who can't have them is noted, and takes no part.
+fn start<'a>(
+    cell: &mut Cell<'_>,
+    entrants: &'a [Entrant],
+    settings: &Settings,
+    population: Population,
+    case: &Case,
+) -> Result<Vec<Shared<'a>>> {
+    let peers = cell.peers();
+    let mut shared = Vec::new();
+    for entrant in entrants {
+        cell.breathe()?;
+        cell.show(&format!("{} is attached to, {case}", entrant.name()));
+        let processes = case.count("readers")? as u64;
+        let task = |peer: &&Peer| Task {
+            store: peer.name.to_owned(),
+            directory: entrant.path().to_owned(),
+            cap_bytes: room(peer, population).cap_bytes,
+            objects: population.objects,
+            value_bytes: population.value_bytes,
+            processes,
+            process: 0,
+            threads: 1,
+            keys: settings.keys,
+            seed: cell.seed(),
+        };
+        let peer = peers.iter().find(|peer| peer.name == entrant.name());
+        let begun = peer
+            .ok_or_else(|| Error::Invalid("it goes by another name here than where it was opened".to_owned()))
+            .and_then(|peer| Readers::start(&task(peer)));
+        let begun = cell.attempt(entrant.name(), begun)?;
+        shared.extend(begun.map(|readers| Shared { entrant, readers: readers.into() }));
+    }
+    Ok(shared)
+}
