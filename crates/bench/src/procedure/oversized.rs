@@ -10,9 +10,10 @@ use crate::child::Worker;
 use crate::error::{Error, Result};
 use crate::scratch::Storage;
 use crate::store::{EYEWALL, EYEWALL_TIER, FILES, Peer};
-use crate::suite::cell::{Cell, Named};
+use crate::suite::cell::Cell;
 use crate::suite::definition::Definition;
 use crate::suite::size::Bytes;
+use crate::suite::turns::Named;
 use crate::suite::value::Case;
 use crate::work::paging::{Group, Kind, Lap, Plan};
 

@@ -8,7 +8,9 @@ use crate::error::{Error, Result};
 use crate::load::Population;
 use crate::readers::{Readers, Task};
 use crate::store::Peer;
-use crate::suite::cell::{Cell, Entrant, Named, Room};
+use crate::suite::cell::Cell;
+use crate::suite::entrant::{Entrant, Room};
+use crate::suite::turns::Named;
 use crate::suite::value::Case;
 
 /// A volume has places for as many processes as it has 256 KiB: here for 128.

@@ -85,7 +85,7 @@ fn overflow(run: &Run, storage: Storage, sizes: &[usize]) -> Result<Found> {
         let swept = store.sweep(sizes, sizes.len());
         done.store(true, Ordering::Relaxed);
         let sampling = sampler.join().map_err(|_| Error::Invalid("the sampler panicked".to_owned()))?;
-        swept.and(sampling)
+        swept.map(|_| ()).and(sampling)
     })?;
     fs::File::open(&path).and_then(|file| file.sync_all()).map_err(Error::path("sync", &path))?;
     sample()?;

@@ -36,7 +36,7 @@ pub fn run(run: &mut Run) -> Result<()> {
             for (peer, sweeps) in PEERS.iter().zip(&mut sweeps) {
                 let opened = Opened::new(run, peer, storage, CAP_BYTES, 50 * KIB)?;
                 run.settle(storage)?;
-                sweeps.push(Sweep::of(&opened.store.sweep(&sizes, BATCH)?));
+                sweeps.push(Sweep::of(&opened.store.sweep(&sizes, BATCH)?.seconds));
             }
         }
         record(run, storage, &sweeps);
