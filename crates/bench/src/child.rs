@@ -4,7 +4,7 @@
 
 use std::io::{BufRead, BufReader, ErrorKind, Write};
 use std::path::{Path, PathBuf};
-use std::process::{Child, ChildStdin, ChildStdout, Command, ExitStatus, Stdio};
+use std::process::{Child, ChildStdin, ChildStdout, Command, ExitCode, ExitStatus, Stdio};
 use std::sync::OnceLock;
 
 use clap::Subcommand;
@@ -47,14 +47,16 @@ pub enum Task {
     Paging(paging::Task),
 }
 
-/// Does the work of a child, on one of these stores where it is told which.
-pub fn run(task: &Task, peers: &[Peer]) -> Result<()> {
-    let done = work(task, peers);
-    if let Err(failure) = &done {
-        // A parent that is gone doesn't miss it.
-        let _ = say(&format!("{FAILED}{failure}"));
+/// Does the work of a child, on one of these stores where it is told which. Why it can't, it says to its parent alone.
+pub fn run(task: &Task, peers: &[Peer]) -> ExitCode {
+    match work(task, peers) {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(failure) => {
+            // A parent that is gone doesn't miss it.
+            let _ = say(&format!("{FAILED}{failure}"));
+            ExitCode::FAILURE
+        }
     }
-    done
 }
 
 fn work(task: &Task, peers: &[Peer]) -> Result<()> {
@@ -200,7 +202,10 @@ impl Worker {
         if status.success() {
             return Ok(());
         }
-        Err(Error::Child(format!("it ended by {status}")))
+        // Its last line says why, or its status.
+        loop {
+            self.line()?;
+        }
     }
 
     /// Kills the child by SIGKILL and reaps it.

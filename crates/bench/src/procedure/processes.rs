@@ -27,9 +27,31 @@ impl Procedure for GetsByProcesses {
     fn measure(&self, cell: &mut Cell<'_>) -> Result<()> {
         let settings: Settings = cell.settings()?;
         let population = settings.population(cell.case())?;
-        let mut entrants = cell.open_all(|peer| room(peer, population), |entrant| fill(entrant, population))?;
-        for case in cell.cases(&["readers"]) {
-            let mut shared = start(cell, &entrants, &settings, population, &case)?;
+        let cases = cell.cases(&["readers"]);
+        let readers = cases.iter().map(|case| Ok(case.count("readers")? as u64)).collect::<Result<Vec<_>>>()?;
+        let readers_most = readers.iter().copied().max().unwrap_or(0);
+        let room = |peer: &Peer| room(peer, population, readers_most);
+        let mut entrants = cell.open_all(room, |entrant| fill(entrant, population))?;
+        for (case, processes) in cases.into_iter().zip(readers) {
+            let task = |entrant: &Entrant, cell: &Cell<'_>| -> Result<Task> {
+                // What it is opened by again in a child.
+                let peer = cell.peers().into_iter().find(|peer| peer.name == entrant.name());
+                let peer =
+                    peer.ok_or_else(|| Error::Invalid("its name is not the one that it was opened by".to_owned()))?;
+                Ok(Task {
+                    store: peer.name.to_owned(),
+                    directory: entrant.path().to_owned(),
+                    cap_bytes: room(peer).cap_bytes,
+                    objects: population.objects,
+                    value_bytes: population.value_bytes,
+                    processes,
+                    process: 0,
+                    threads: 1,
+                    keys: settings.keys,
+                    seed: cell.seed(),
+                })
+            };
+            let mut shared = start(cell, &entrants, &case, task)?;
             for consume in cell.values("consume") {
                 let case = case.clone().with("consume", consume.clone());
                 let touch = touch_of(&case)?;
@@ -67,41 +89,25 @@ impl Named for Shared<'_> {
     }
 }
 
-fn room(peer: &Peer, population: Population) -> Room {
+/// Room for all objects, and for an answer to each reader: what a server has in its buffers may count against its cap.
+fn room(peer: &Peer, population: Population, readers_most: u64) -> Room {
     let room = Room::for_all(peer, population);
-    Room { cap_bytes: room.cap_bytes.max(CAP_BYTES_MIN), ..room }
+    let cap_bytes = room.cap_bytes + readers_most * population.value_bytes as u64;
+    Room { cap_bytes: cap_bytes.max(CAP_BYTES_MIN), ..room }
 }
 
 /// The case's processes for each store. Who can't have them is noted, and takes no part.
 fn start<'a>(
     cell: &mut Cell<'_>,
     entrants: &'a [Entrant],
-    settings: &Settings,
-    population: Population,
     case: &Case,
+    task: impl Fn(&Entrant, &Cell<'_>) -> Result<Task>,
 ) -> Result<Vec<Shared<'a>>> {
-    let peers = cell.peers();
     let mut shared = Vec::new();
     for entrant in entrants {
         cell.breathe()?;
-        cell.show(&format!("{} is attached to, {case}", entrant.name()));
-        let processes = case.count("readers")? as u64;
-        let task = |peer: &&Peer| Task {
-            store: peer.name.to_owned(),
-            directory: entrant.path().to_owned(),
-            cap_bytes: room(peer, population).cap_bytes,
-            objects: population.objects,
-            value_bytes: population.value_bytes,
-            processes,
-            process: 0,
-            threads: 1,
-            keys: settings.keys,
-            seed: cell.seed(),
-        };
-        let peer = peers.iter().find(|peer| peer.name == entrant.name());
-        let begun = peer
-            .ok_or_else(|| Error::Invalid("it goes by another name here than where it was opened".to_owned()))
-            .and_then(|peer| Readers::start(&task(peer)));
+        cell.show(&format!("processes attach to {}, {case}", entrant.name()));
+        let begun = task(entrant, cell).and_then(|task| Readers::start(&task));
         let begun = cell.attempt(entrant.name(), begun)?;
         shared.extend(begun.map(|readers| Shared { entrant, readers: readers.into() }));
     }
