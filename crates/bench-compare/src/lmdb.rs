@@ -4,31 +4,42 @@
 //! bound to threads (no `NO_TLS`), which is LMDB's faster way to begin a read. A get is a read transaction of its own,
 //! its value read in place. A put is a write transaction of its own, and so is a delete. LMDB does not evict: it is given a live set.
 
+use std::hint::black_box;
 use std::path::{Path, PathBuf};
 
 use eyewall_bench::contender::Contender;
 use eyewall_bench::error::{Error, Result};
-use eyewall_bench::store::{Handle, Kind, Peer, Place, Store, check_size, footprint};
+use eyewall_bench::store::{Attach, Handle, Kind, Open, Peer, Place, Store, check_size, footprint};
+use eyewall_bench::touch;
 use heed::types::Bytes;
 use heed::{Database, Env, EnvFlags, EnvOpenOptions};
 
 const NAME: &str = "LMDB";
 const NAME_WRITE_MAP: &str = "LMDB, write map";
 
+/// The file that an environment is.
+const FILE: &str = "data.mdb";
+
 /// Reader slots: more than the threads of any workload.
 const READERS_MAX: u32 = 512;
 
 /// Writes pages with `pwrite`.
-pub const LMDB: Peer = peer(NAME, |place| open(NAME, place, EnvFlags::empty()));
+pub const LMDB: Peer =
+    peer(NAME, |place| create(NAME, place, EnvFlags::empty()), |place| attach(NAME, place, EnvFlags::empty()));
 
 /// Writes pages through its map.
-pub const LMDB_WRITE_MAP: Peer = peer(NAME_WRITE_MAP, |place| open(NAME_WRITE_MAP, place, EnvFlags::WRITE_MAP));
+pub const LMDB_WRITE_MAP: Peer = peer(
+    NAME_WRITE_MAP,
+    |place| create(NAME_WRITE_MAP, place, EnvFlags::WRITE_MAP),
+    |place| attach(NAME_WRITE_MAP, place, EnvFlags::WRITE_MAP),
+);
 
 /// For reads, which are the same either way: it is filled sooner through its map.
-pub const LMDB_TO_READ: Peer = peer(NAME, |place| open(NAME, place, EnvFlags::WRITE_MAP));
+pub const LMDB_TO_READ: Peer =
+    peer(NAME, |place| create(NAME, place, EnvFlags::WRITE_MAP), |place| attach(NAME, place, EnvFlags::WRITE_MAP));
 
-const fn peer(name: &'static str, open: fn(&Place<'_>) -> Result<Box<dyn Contender>>) -> Peer {
-    Peer { name, kind: Kind::Other, look: || Ok(Some(version())), open, attach: None }
+const fn peer(name: &'static str, open: Open, attach: Open) -> Peer {
+    Peer { name, kind: Kind::Other, look: || Ok(Some(version())), open, attach: Some(Attach::Lasting(attach)) }
 }
 
 fn version() -> String {
@@ -44,30 +55,55 @@ struct Lmdb {
     database: Database<Bytes, Bytes>,
 }
 
-fn open(name: &'static str, place: &Place<'_>, flags: EnvFlags) -> Result<Box<dyn Contender>> {
+fn create(name: &'static str, place: &Place<'_>, flags: EnvFlags) -> Result<Box<dyn Contender>> {
+    open(name, place, flags, |environment| {
+        let mut transaction = environment.write_txn()?;
+        let database = environment.create_database(&mut transaction, None)?;
+        transaction.commit()?;
+        Ok(Some(database))
+    })
+}
+
+/// Of a process there is one environment at a place at most: who has it open already is refused.
+fn attach(name: &'static str, place: &Place<'_>, flags: EnvFlags) -> Result<Box<dyn Contender>> {
+    if !place.directory.join(FILE).is_file() {
+        return Err(missing(name, place.directory));
+    }
+    open(name, place, flags, |environment| {
+        let transaction = environment.read_txn()?;
+        let database = environment.open_database(&transaction, None)?;
+        transaction.commit()?;
+        Ok(database)
+    })
+}
+
+fn open(
+    name: &'static str,
+    place: &Place<'_>,
+    flags: EnvFlags,
+    database: impl FnOnce(&Env) -> heed::Result<Option<Database<Bytes, Bytes>>>,
+) -> Result<Box<dyn Contender>> {
     // The map is address space, not a cap: room for the live set, its B+tree and the pages that a commit replaces.
     let map_bytes = (place.cap_bytes as usize * 4).next_multiple_of(1 << 20);
     let flags = EnvFlags::NO_SYNC | EnvFlags::NO_META_SYNC | flags;
-    let (environment, database) = create(place.directory, map_bytes, flags).map_err(failed)?;
+    let environment = environment(place.directory, map_bytes, flags).map_err(failed)?;
+    let database = database(&environment).map_err(failed)?.ok_or_else(|| missing(name, place.directory))?;
     let directory = place.directory.to_owned();
     Ok(Box::new(Lmdb { name, cap_bytes: place.cap_bytes, directory, environment, database }))
 }
 
-fn create(directory: &Path, map_bytes: usize, flags: EnvFlags) -> heed::Result<(Env, Database<Bytes, Bytes>)> {
-    let environment = environment(directory, map_bytes, flags)?;
-    let mut transaction = environment.write_txn()?;
-    let database = environment.create_database(&mut transaction, None)?;
-    transaction.commit()?;
-    Ok((environment, database))
+fn missing(store: &'static str, directory: &Path) -> Error {
+    Error::Store { store, what: format!("there is no environment in {} to attach to", directory.display()) }
 }
 
 #[expect(unsafe_code, reason = "heed maps a file that others could change; this one is private to the run")]
 fn environment(directory: &Path, map_bytes: usize, flags: EnvFlags) -> heed::Result<Env> {
     let mut options = EnvOpenOptions::new();
     options.map_size(map_bytes).max_readers(READERS_MAX);
-    // SAFETY: the directory is a fresh temporary one that only this process knows, and the environment is opened once,
-    // so nobody changes or truncates the mapped file. What the flags give up is durability after a power loss, which a
-    // scratch store does not need.
+    // SAFETY: the directory is a fresh temporary one that only this run's processes know, so whoever maps the file changes it
+    // through LMDB alone, by the same flags and under the locks of LMDB's lock file, which none of them omit; heed refuses a
+    // second environment of one process. Nobody truncates the file. What the flags give up is durability after a power loss,
+    // which a scratch store does not need.
     unsafe {
         options.flags(flags);
         options.open(directory)
@@ -88,6 +124,16 @@ impl Store for Lmdb {
 
     fn handle(&self) -> &Self {
         self
+    }
+
+    /// A look at each value: LMDB has no call for it.
+    fn populate(&self) -> Result<()> {
+        let transaction = self.environment.read_txn().map_err(failed)?;
+        for entry in self.database.iter(&transaction).map_err(failed)? {
+            let (_, value) = entry.map_err(failed)?;
+            black_box(touch::page(value));
+        }
+        Ok(())
     }
 
     fn evicts(&self) -> bool {

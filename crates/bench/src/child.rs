@@ -1,45 +1,28 @@
 //! What this program does when it starts itself: measurements that need a process of their own.
 //!
-//! Talk goes over the pipes: the child says `ready`, the parent `go`, the child its result.
+//! Talk goes over the pipes: the child says `ready`, the parent `go`, the child its result; or why it can't, as its last line.
 
-use std::io::{BufRead, BufReader, Write};
+use std::io::{BufRead, BufReader, ErrorKind, Write};
 use std::path::{Path, PathBuf};
-use std::process::{Child, ChildStdin, ChildStdout, Command, ExitStatus, Stdio};
+use std::process::{Child, ChildStdin, ChildStdout, Command, ExitCode, ExitStatus, Stdio};
 use std::sync::OnceLock;
-use std::time::Duration;
 
 use clap::Subcommand;
 use eyewall::Options;
 
 use crate::clock::{Lap, now_ns};
-use crate::contender::Contender as _;
 use crate::error::{Error, Result};
-use crate::load::{self, Gets, Population, Sequences};
+use crate::load;
 use crate::random;
-use crate::store::Volume;
-use crate::touch::Touch;
+use crate::readers;
+use crate::store::{Peer, Volume};
 use crate::work::{crashed, fill, paging, stream};
 
 /// The work of a child.
 #[derive(Debug, Clone, Subcommand)]
 pub enum Task {
-    /// Gets by some threads of a process
-    Gets {
-        /// The volume
-        volume: PathBuf,
-        /// Objects in it
-        objects: u64,
-        /// Bytes of each
-        value_bytes: usize,
-        /// Threads
-        threads: usize,
-        /// Keys of all threads
-        keys_total: usize,
-        /// Seed of the keys
-        seed: u64,
-        /// For how long
-        duration_ms: u64,
-    },
+    /// Gets from a store that other processes have open, too
+    Gets(readers::Task),
     /// Opens a volume
     Open {
         /// The volume
@@ -64,18 +47,21 @@ pub enum Task {
     Paging(paging::Task),
 }
 
-/// Does the work of a child.
-pub fn run(task: &Task) -> Result<()> {
-    match task {
-        Task::Gets { volume, objects, value_bytes, threads, keys_total, seed, duration_ms } => {
-            let population = Population { objects: *objects, value_bytes: *value_bytes };
-            let gets = Gets {
-                sequences: Sequences::random(population, *threads, *keys_total, *seed),
-                touch: Touch::Page,
-                duration: Duration::from_millis(*duration_ms),
-            };
-            gets_when_told(volume, population, &gets)
+/// Does the work of a child, on one of these stores where it is told which. Why it can't, it says to its parent alone.
+pub fn run(task: &Task, peers: &[Peer]) -> ExitCode {
+    match work(task, peers) {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(failure) => {
+            // A parent that is gone doesn't miss it.
+            let _ = say(&format!("{FAILED}{failure}"));
+            ExitCode::FAILURE
         }
+    }
+}
+
+fn work(task: &Task, peers: &[Peer]) -> Result<()> {
+    match task {
+        Task::Gets(task) => task.run(peers),
         Task::Open { volume } => open(volume),
         Task::Puts { volume, value_bytes, first } => puts_until_killed(volume, *value_bytes, *first),
         Task::Fill(task) => task.run(),
@@ -83,17 +69,6 @@ pub fn run(task: &Task) -> Result<()> {
         Task::Crashed(task) => task.run(),
         Task::Paging(task) => task.run(),
     }
-}
-
-fn gets_when_told(volume: &Path, population: Population, gets: &Gets) -> Result<()> {
-    let store = Volume::open(volume)?;
-    store.check(population)?;
-    // Uncounted: the pages of a shared file are mapped anew when they are first written to, by raising a frequency.
-    store.gets(gets)?;
-    say("ready")?;
-    hear()?;
-    let lap = store.gets(gets)?;
-    say(&format!("{} {} {}", lap.operations, lap.begin_ns, lap.end_ns))
 }
 
 fn open(volume: &Path) -> Result<()> {
@@ -123,10 +98,18 @@ pub(crate) fn say(line: &str) -> Result<()> {
 
 /// Waits for the parent's word; false: there will be none any more.
 pub(crate) fn hear() -> Result<bool> {
+    hear_words().map(|words| words.is_some())
+}
+
+/// Waits for a line of the parent's; `None`: there will be none any more.
+pub(crate) fn hear_words() -> Result<Option<String>> {
     let mut line = String::new();
     let bytes = std::io::stdin().read_line(&mut line).map_err(Error::io("wait for the parent's word"))?;
-    Ok(bytes > 0)
+    Ok((bytes > 0).then(|| line.trim_end().to_owned()))
 }
+
+/// What the last line of a child begins with that failed.
+const FAILED: &str = "failed: ";
 
 /// What is started as a child, where it isn't this program.
 static PROGRAM: OnceLock<PathBuf> = OnceLock::new();
@@ -141,7 +124,8 @@ pub fn start_children_as(program: &Path) {
 #[derive(Debug)]
 pub struct Worker {
     process: Child,
-    to: ChildStdin,
+    /// `None`: it was told that there is nothing more to do.
+    to: Option<ChildStdin>,
     from: BufReader<ChildStdout>,
 }
 
@@ -162,23 +146,40 @@ impl Worker {
         let (Some(to), Some(from)) = (process.stdin.take(), process.stdout.take()) else {
             return Err(Error::Invalid("a child has no pipes".to_owned()));
         };
-        Ok(Self { process, to, from: BufReader::new(from) })
+        Ok(Self { process, to: Some(to), from: BufReader::new(from) })
     }
 
-    /// The child's next line; an error if it ended instead.
+    /// The child's next line; an error if it failed or ended instead.
     pub fn line(&mut self) -> Result<String> {
         let mut line = String::new();
         let bytes = self.from.read_line(&mut line).map_err(Error::io("listen to a child"))?;
         if bytes == 0 {
             let status = self.process.wait().map_err(Error::io("wait for a child"))?;
-            return Err(Error::Invalid(format!("a child ended early: {status}")));
+            return Err(Error::Child(format!("it ended early, by {status}")));
         }
-        Ok(line.trim_end().to_owned())
+        match line.trim_end() {
+            line if line.starts_with(FAILED) => Err(Error::Child(line[FAILED.len()..].to_owned())),
+            line => Ok(line.to_owned()),
+        }
     }
 
     /// Tells the child to start.
     pub fn go(&mut self) -> Result<()> {
-        self.to.write_all(b"go\n").map_err(Error::io("start a child's work"))
+        self.tell("go")
+    }
+
+    /// Tells the child these words.
+    pub fn tell(&mut self, words: &str) -> Result<()> {
+        let Some(to) = &mut self.to else {
+            return Err(Error::Child(format!("it was told to end before {words:?}")));
+        };
+        match to.write_all(format!("{words}\n").as_bytes()) {
+            // It has ended; its last line or its status says why.
+            Err(failure) if failure.kind() == ErrorKind::BrokenPipe => {
+                self.line().and_then(|line| Err(Error::Child(format!("it said {line:?} and ended"))))
+            }
+            told => told.map_err(Error::io("tell a child what to do")),
+        }
     }
 
     /// The numbers of the child's last line.
@@ -194,13 +195,17 @@ impl Worker {
         Ok(Lap { operations, begin_ns, end_ns })
     }
 
-    /// Waits for the child to end by itself.
+    /// Lets the child end by itself: it hears that there is nothing more to do.
     pub fn end(&mut self) -> Result<()> {
+        drop(self.to.take());
         let status = self.process.wait().map_err(Error::io("wait for a child"))?;
         if status.success() {
             return Ok(());
         }
-        Err(Error::Invalid(format!("a child failed: {status}")))
+        // Its last line says why, or its status.
+        loop {
+            self.line()?;
+        }
     }
 
     /// Kills the child by SIGKILL and reaps it.

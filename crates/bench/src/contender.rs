@@ -67,10 +67,18 @@ pub trait Contender: Send + Sync {
 
     /// Reads every object of a population once, touching each page, and checks that it is the object's own value.
     /// Populates this process's map of the store.
-    fn check(&self, population: Population) -> Result<()>;
+    fn check(&self, population: Population) -> Result<()> {
+        self.check_part(population, 0, 1)
+    }
+
+    /// As [`Contender::check`], but reads one of `parts` of the objects; the map is populated as a whole.
+    fn check_part(&self, population: Population, part: u64, parts: u64) -> Result<()>;
 
     /// Gets by several threads, which must hit.
     fn gets(&self, gets: &Gets) -> Result<Lap>;
+
+    /// The same from a moment of the machine's clock on, for processes that begin together. Who is late ends with the others.
+    fn gets_from(&self, gets: &Gets, begin_ns: u64) -> Result<Lap>;
 
     /// Puts by one thread: new objects, or random old ones where the store does not evict.
     fn puts(&self, puts: &Puts) -> Result<PutLap>;
@@ -179,11 +187,11 @@ impl<S: Store> Contender for S {
         Store::settle(self)
     }
 
-    fn check(&self, population: Population) -> Result<()> {
+    fn check_part(&self, population: Population, part: u64, parts: u64) -> Result<()> {
         self.populate()?;
         let mut handle = self.handle();
         let mut missing = 0;
-        for index in 0..population.objects {
+        for index in (part..population.objects).step_by(parts as usize) {
             let mut sound = false;
             let found = handle.get(&random::key(index), |value| {
                 black_box(touch::page(value));
@@ -195,15 +203,15 @@ impl<S: Store> Contender for S {
             }
             missing += u64::from(!found);
         }
-        allow_misses(Store::name(self), missing, population.objects)
+        allow_misses(Store::name(self), missing, population.objects.div_ceil(parts))
     }
 
     fn gets(&self, gets: &Gets) -> Result<Lap> {
-        match gets.touch {
-            Touch::Pointer => get_by_threads(self, gets, touch::pointer),
-            Touch::Page => get_by_threads(self, gets, touch::page),
-            Touch::Every => get_by_threads(self, gets, touch::every),
-        }
+        get_as_told(self, gets, &Start::new(gets.sequences.threads(), gets.duration))
+    }
+
+    fn gets_from(&self, gets: &Gets, begin_ns: u64) -> Result<Lap> {
+        get_as_told(self, gets, &Start::at(gets.sequences.threads(), begin_ns, gets.duration))
     }
 
     fn puts(&self, puts: &Puts) -> Result<PutLap> {
@@ -260,14 +268,24 @@ impl<S: Store> Contender for S {
     }
 }
 
-fn get_by_threads<S: Store>(store: &S, gets: &Gets, touch: impl Fn(&[u8]) -> u64 + Copy + Send) -> Result<Lap> {
-    let threads = gets.sequences.threads();
-    let start = Start::new(threads, gets.duration);
+fn get_as_told<S: Store>(store: &S, gets: &Gets, start: &Start) -> Result<Lap> {
+    match gets.touch {
+        Touch::Pointer => get_by_threads(store, gets, start, touch::pointer),
+        Touch::Page => get_by_threads(store, gets, start, touch::page),
+        Touch::Every => get_by_threads(store, gets, start, touch::every),
+    }
+}
+
+fn get_by_threads<S: Store>(
+    store: &S,
+    gets: &Gets,
+    start: &Start,
+    touch: impl Fn(&[u8]) -> u64 + Copy + Send,
+) -> Result<Lap> {
     thread::scope(|scope| {
-        let workers: Vec<_> = (0..threads)
+        let workers: Vec<_> = (0..gets.sequences.threads())
             .map(|thread| {
                 let keys = gets.sequences.of_thread(thread);
-                let start = &start;
                 scope.spawn(move || get_until_deadline(store, keys, touch, start))
             })
             .collect();
@@ -281,10 +299,12 @@ fn get_by_threads<S: Store>(store: &S, gets: &Gets, touch: impl Fn(&[u8]) -> u64
     })
 }
 
-/// Lets threads start together and stop at one time. The first to start sets the deadline; each looks at the clock for
-/// itself, for a supervisor would wait long for a core among 64 busy threads.
+/// Lets threads start together and stop at one time. The first to start sets the deadline, unless it was said beforehand; each
+/// looks at the clock for itself, for a supervisor would wait long for a core among 64 busy threads.
 pub(crate) struct Start {
     ready: Barrier,
+    /// Nobody begins before.
+    begin_ns: u64,
     /// 0: not set. The word stands for nothing but itself: relaxed.
     deadline_ns: AtomicU64,
     duration: Duration,
@@ -292,12 +312,19 @@ pub(crate) struct Start {
 
 impl Start {
     pub(crate) fn new(threads: usize, duration: Duration) -> Self {
-        Self { ready: Barrier::new(threads), deadline_ns: AtomicU64::new(0), duration }
+        Self { ready: Barrier::new(threads), begin_ns: 0, deadline_ns: AtomicU64::new(0), duration }
+    }
+
+    /// At a moment that others know, too.
+    pub(crate) fn at(threads: usize, begin_ns: u64, duration: Duration) -> Self {
+        let deadline_ns = AtomicU64::new(begin_ns + duration.as_nanos() as u64);
+        Self { begin_ns, deadline_ns, ..Self::new(threads, duration) }
     }
 
     /// Waits for all; when this thread began and when it is to end.
     pub(crate) fn wait(&self) -> (u64, u64) {
         self.ready.wait();
+        thread::sleep(Duration::from_nanos(self.begin_ns.saturating_sub(now_ns())));
         let begin_ns = now_ns();
         let mine_ns = begin_ns + self.duration.as_nanos() as u64;
         let set = self.deadline_ns.compare_exchange(0, mine_ns, Ordering::Relaxed, Ordering::Relaxed);

@@ -64,6 +64,9 @@ pub enum Error {
         /// What happened.
         what: String,
     },
+    /// What this program started itself for could not be done.
+    #[error("a process started for it failed: {0}")]
+    Child(String),
     /// Ctrl-C.
     #[error("interrupted")]
     Interrupted,

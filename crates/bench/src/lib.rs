@@ -26,6 +26,7 @@ pub mod mix;
 pub mod procedure;
 pub mod program;
 pub mod random;
+pub mod readers;
 pub mod reads;
 pub mod record;
 pub mod replay;

@@ -93,7 +93,7 @@ pub fn main(peers: &[Peer]) -> ExitCode {
         Task::Run(run) => self::run(run, peers),
         Task::List { definitions } => list(&definitions),
         Task::Compare { old, new, least } => compare::compare(&old, &new, least).and_then(|found| print(&found.text())),
-        Task::Child { task } => child::run(&task),
+        Task::Child { task } => return child::run(&task, peers),
     };
     match done {
         Ok(()) => ExitCode::SUCCESS,

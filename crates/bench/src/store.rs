@@ -137,15 +137,47 @@ pub struct Peer {
     pub look: fn() -> Found,
     /// Opens an empty store.
     pub open: Open,
-    /// Opens the store that lies at a place already, made by this process or by another, and in use there or closed. `None`:
-    /// it lives and dies with who opened it.
-    pub attach: Option<Open>,
+    /// How another process comes to a store that lies at a place already. `None`: only who opened it has it.
+    pub attach: Option<Attach>,
+}
+
+impl Peer {
+    /// Opens the store that another process has made at a place, and keeps open there.
+    ///
+    /// # Errors
+    /// Where the store can't be shared by processes, or lies somewhere else.
+    pub fn attach(&self, place: &Place<'_>) -> Result<Box<dyn Contender>> {
+        match self.attach {
+            Some(Attach::Lasting(open) | Attach::WhileOpen(open)) => open(place),
+            None => {
+                let what = "processes can't share it: it is in the memory of the one that opened it".to_owned();
+                Err(Error::Store { store: self.name, what })
+            }
+        }
+    }
+
+    /// How the store is opened again when everybody has closed it, if there is anything left then.
+    pub fn reopen(&self) -> Option<Open> {
+        match self.attach {
+            Some(Attach::Lasting(open)) => Some(open),
+            Some(Attach::WhileOpen(_)) | None => None,
+        }
+    }
 }
 
 /// A way to open a store.
 pub type Open = fn(&Place<'_>) -> Result<Box<dyn Contender>>;
 
-const fn ours(name: &'static str, open: Open, attach: Option<Open>) -> Peer {
+/// A way to open a store that lies at a place already. Who came by it leaves the store there when it closes it.
+#[derive(Debug, Clone, Copy)]
+pub enum Attach {
+    /// Made by this process or by another, and in use there or closed.
+    Lasting(Open),
+    /// As long as whoever made it has it open.
+    WhileOpen(Open),
+}
+
+const fn ours(name: &'static str, open: Open, attach: Option<Attach>) -> Peer {
     Peer { name, kind: Kind::Ours, look: || Ok(Some(env!("CARGO_PKG_VERSION").to_owned())), open, attach }
 }
 
@@ -153,14 +185,14 @@ const fn ours(name: &'static str, open: Open, attach: Option<Open>) -> Peer {
 pub const EYEWALL: Peer = ours(
     Volume::NAME,
     |place| Ok(Box::new(Volume::create(place)?)),
-    Some(|place| Ok(Box::new(Volume::attach(place)?))),
+    Some(Attach::Lasting(|place| Ok(Box::new(Volume::attach(place)?)))),
 );
 
 /// The engine, each value copied into a buffer of the thread.
 pub const EYEWALL_COPIED: Peer = ours(
     Copied::NAME,
     |place| Ok(Box::new(Copied::from(Volume::create(place)?))),
-    Some(|place| Ok(Box::new(Copied::from(Volume::attach(place)?)))),
+    Some(Attach::Lasting(|place| Ok(Box::new(Copied::from(Volume::attach(place)?))))),
 );
 
 /// The engine with a tier in shared memory.
@@ -176,7 +208,7 @@ pub const FILES: Peer = Peer {
     kind: Kind::Other,
     look: || Ok(None),
     open: |place| Ok(Box::new(Files::create(place.directory, place.cap_bytes)?)),
-    attach: Some(|place| Ok(Box::new(Files::attach(place.directory, place.cap_bytes)?))),
+    attach: Some(Attach::Lasting(|place| Ok(Box::new(Files::attach(place.directory, place.cap_bytes)?)))),
 };
 
 /// The files themselves, without a cache.
@@ -185,7 +217,7 @@ pub const PLAIN: Peer = Peer {
     kind: Kind::Reference,
     look: || Ok(None),
     open: |place| Ok(Box::new(Plain::new(place.directory)?)),
-    attach: Some(|place| Ok(Box::new(Plain::new(place.directory)?))),
+    attach: Some(Attach::Lasting(|place| Ok(Box::new(Plain::new(place.directory)?)))),
 };
 
 /// A copy of each value, and nothing else.

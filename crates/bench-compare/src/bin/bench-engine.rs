@@ -15,7 +15,7 @@ use eyewall_bench::work::{
     crashed, files, fill, get, open, overflow, overhead, paging, processes, purge, put, replay, stream, sweep, tagged,
     verify,
 };
-use eyewall_bench_compare::{FOYER, LMDB, LMDB_TO_READ, LMDB_WRITE_MAP, MOKA, QUICK_CACHE};
+use eyewall_bench_compare::{ALL, FOYER, LMDB, LMDB_TO_READ, LMDB_WRITE_MAP, MOKA, QUICK_CACHE};
 
 /// Measures the engine; the record goes to `--out`.
 #[derive(Debug, Parser)]
@@ -78,6 +78,9 @@ struct ChildArguments {
 }
 
 fn main() -> ExitCode {
+    if std::env::args_os().nth(1).is_some_and(|word| word == "child") {
+        return child::run(&ChildArguments::parse_from(std::env::args_os().skip(1)).task, &ALL);
+    }
     match measure() {
         Ok(()) => ExitCode::SUCCESS,
         Err(failure) => {
@@ -88,9 +91,6 @@ fn main() -> ExitCode {
 }
 
 fn measure() -> Result<()> {
-    if std::env::args_os().nth(1).is_some_and(|word| word == "child") {
-        return child::run(&ChildArguments::parse_from(std::env::args_os().skip(1)).task);
-    }
     let Arguments { part, settings, with } = Arguments::parse();
     if with.name().is_some() && part != Part::Replay {
         return Err(Error::Invalid("--with says what goes with the entries of `replay`: name that part".to_owned()));

@@ -229,12 +229,12 @@ fn shelves(cell: &mut Cell<'_>, files: &[usize], others: u64, other_bytes: usize
     let room = room(files, others, other_bytes);
     let entrants = cell.open_all(|_| room, |entrant| fill(entrant, files, others, other_bytes))?;
     let peers = cell.peers();
-    let attach = |entrant: &Entrant| -> Option<Open> {
+    let reopen = |entrant: &Entrant| -> Option<Open> {
         let peer: Option<&&Peer> = peers.iter().find(|peer| peer.name == entrant.store.name());
-        peer.and_then(|peer| peer.attach)
+        peer.and_then(|peer| peer.reopen())
     };
-    let shelve = |entrant: Entrant| match attach(&entrant) {
-        Some(attach) if is_cold => Shelf::Closed(entrant.close(attach, room)),
+    let shelve = |entrant: Entrant| match reopen(&entrant) {
+        Some(reopen) if is_cold => Shelf::Closed(entrant.close(reopen, room)),
         _ => Shelf::Open(entrant),
     };
     Ok(entrants.into_iter().map(shelve).collect())

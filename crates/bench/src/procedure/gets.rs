@@ -1,4 +1,4 @@
-//! Gets that hit, by threads or by processes, consumed in one of three ways.
+//! Gets that hit, by threads, consumed in one of three ways.
 
 use std::time::Duration;
 
@@ -18,15 +18,29 @@ pub(super) struct Gets;
 
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
-struct Settings {
+pub(super) struct Settings {
     /// Of all values.
     set: Bytes,
     /// Objects at most, of small values: each is a file somewhere.
     objects_max: u64,
     /// Keys that are asked for before the order repeats, over all readers.
-    keys: usize,
+    pub(super) keys: usize,
     /// How long each store has its turn.
     milliseconds: u64,
+}
+
+impl Settings {
+    /// The objects of the cell's size.
+    pub(super) fn population(&self, case: &Case) -> Result<Population> {
+        let value_bytes = case.bytes("size")? as usize;
+        let objects = (self.set.0 / value_bytes as u64).min(self.objects_max);
+        Ok(Population { objects, value_bytes })
+    }
+
+    /// How long each store has its turn.
+    pub(super) fn turn(&self) -> Duration {
+        Duration::from_millis(self.milliseconds)
+    }
 }
 
 impl Procedure for Gets {
@@ -36,9 +50,7 @@ impl Procedure for Gets {
 
     fn measure(&self, cell: &mut Cell<'_>) -> Result<()> {
         let settings: Settings = cell.settings()?;
-        let value_bytes = cell.case().bytes("size")? as usize;
-        let objects = (settings.set.0 / value_bytes as u64).min(settings.objects_max);
-        let population = Population { objects, value_bytes };
+        let population = settings.population(cell.case())?;
         let mut entrants =
             cell.open_all(|peer| Room::for_all(peer, population), |entrant| fill(entrant, population))?;
         for case in cell.cases(self.within()) {
@@ -46,7 +58,7 @@ impl Procedure for Gets {
             let gets = load::Gets {
                 sequences: Sequences::random(population, readers, settings.keys.max(readers), cell.seed()),
                 touch: touch_of(&case)?,
-                duration: Duration::from_millis(settings.milliseconds),
+                duration: settings.turn(),
             };
             cell.show(&case.to_string());
             cell.turns(&mut entrants, |cell, entrant, repetition| {
@@ -59,7 +71,7 @@ impl Procedure for Gets {
 }
 
 /// Filled and checked, which populates this process's map.
-fn fill(entrant: &Entrant, population: Population) -> Result<()> {
+pub(super) fn fill(entrant: &Entrant, population: Population) -> Result<()> {
     entrant.store.fill(population)?;
     entrant.store.complete(population)?;
     entrant.store.check(population)

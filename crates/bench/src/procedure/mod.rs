@@ -6,6 +6,7 @@ mod flood;
 mod gets;
 mod modules;
 mod oversized;
+mod processes;
 mod replay;
 mod sweep;
 mod traffic;
@@ -37,6 +38,7 @@ pub fn named(name: &str) -> Option<&'static dyn Procedure> {
         "file-pressure" => &file_cache::FilePressure,
         "flood" => &flood::Flood,
         "gets" => &gets::Gets,
+        "gets-by-processes" => &processes::GetsByProcesses,
         "modules" => &modules::Modules,
         "misses" => &sweep::Misses,
         "overflow" => &sweep::Overflow,

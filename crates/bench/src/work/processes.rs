@@ -1,15 +1,17 @@
 //! The same gets by 8 processes and by 8 threads of one.
 
+use std::time::Duration;
+
 use super::get::{KEYS_TOTAL, SET_BYTES, VALUE_BYTES};
 use super::{Opened, population, size_name};
-use crate::child::Worker;
-use crate::clock::Lap;
-use crate::error::{Error, Result};
+use crate::error::Result;
 use crate::load::Population;
+use crate::readers::{Readers, Task};
 use crate::record::{Ask, Row};
 use crate::run::{Run, SEED};
 use crate::scratch::Storage;
-use crate::store::{EYEWALL, Volume};
+use crate::store::EYEWALL;
+use crate::touch::Touch;
 
 /// Threads of one process, or processes of one thread.
 const READERS: usize = 8;
@@ -19,15 +21,23 @@ const THREADS: &str = "eyewall, 8 threads";
 
 /// Both ways run in children, so that they differ in nothing else.
 pub fn run(run: &mut Run) -> Result<()> {
+    let duration = Duration::from_millis(run.pick(400, 60));
     for value_bytes in VALUE_BYTES {
         let population = population(value_bytes, run.pick(SET_BYTES, SET_BYTES / 4));
         let opened = Opened::filled(run, &EYEWALL, Storage::Disk, population.cap_bytes(), population)?;
-        let mut processes = Vec::new();
-        let mut threads = Vec::new();
-        for _ in 0..run.repetitions() {
-            processes.push(measure(run, &opened, population, READERS, 1)?.per_second() / 1e6);
-            threads.push(measure(run, &opened, population, 1, READERS)?.per_second() / 1e6);
+        let mut ways = [start(&opened, population, READERS, 1)?, start(&opened, population, 1, READERS)?];
+        let mut samples = [Vec::new(), Vec::new()];
+        // The first isn't counted: pages of a shared file are mapped anew when they are first written to, by raising a frequency.
+        for repetition in 0..=run.repetitions() {
+            for (way, samples) in ways.iter_mut().zip(&mut samples) {
+                let lap = way.lap(Touch::Page, duration)?;
+                if repetition > 0 {
+                    samples.push(lap.per_second() / 1e6);
+                }
+            }
         }
+        ways.into_iter().try_for_each(Readers::end)?;
+        let [processes, threads] = samples;
         let row = Row::new("processes", size_name(value_bytes), "M/s")
             .series(PROCESSES, &processes)
             .series(THREADS, &threads)
@@ -37,32 +47,17 @@ pub fn run(run: &mut Run) -> Result<()> {
     Ok(())
 }
 
-fn measure(run: &Run, opened: &Opened, population: Population, processes: usize, threads: usize) -> Result<Lap> {
-    let volume = opened.path().join(Volume::FILE);
-    let mut workers = Vec::new();
-    for process in 0..processes as u64 {
-        let arguments = [
-            "gets".to_owned(),
-            volume.display().to_string(),
-            population.objects.to_string(),
-            population.value_bytes.to_string(),
-            threads.to_string(),
-            (KEYS_TOTAL / processes).to_string(),
-            (SEED + process).to_string(),
-            run.pick("400", "60").to_owned(),
-        ];
-        workers.push(Worker::start(&arguments)?);
-    }
-    for worker in &mut workers {
-        worker.line()?;
-    }
-    for worker in &mut workers {
-        worker.go()?;
-    }
-    let mut whole: Option<Lap> = None;
-    for worker in &mut workers {
-        let lap = worker.lap()?;
-        whole = Some(whole.map_or(lap, |whole| whole.join(lap)));
-    }
-    whole.ok_or_else(|| Error::Invalid("no process".to_owned()))
+fn start(opened: &Opened, population: Population, processes: usize, threads: usize) -> Result<Readers> {
+    Readers::start(&Task {
+        store: EYEWALL.name.to_owned(),
+        directory: opened.path().to_owned(),
+        cap_bytes: population.cap_bytes(),
+        objects: population.objects,
+        value_bytes: population.value_bytes,
+        processes: processes as u64,
+        process: 0,
+        threads,
+        keys: KEYS_TOTAL,
+        seed: SEED,
+    })
 }

@@ -4,4 +4,5 @@
 
 mod drivers;
 mod folder;
+mod processes;
 mod runs;

@@ -10,9 +10,9 @@ mod redis;
 
 use self::connection::Connection;
 use self::memcached::Memcached;
-use self::process::Server;
+use self::process::{Address, Server};
 use self::redis::Redis;
-use super::{Absent, Found, Handle, Kind, Peer, Place, Store, check_size};
+use super::{Absent, Attach, Found, Handle, Kind, Peer, Place, Store, check_size};
 use crate::error::{Error, Result};
 
 /// memcached, its cap that of its items' memory.
@@ -49,9 +49,11 @@ trait Protocol: Send + Sync + 'static {
     fn memory_bytes(connection: &mut Connection) -> Result<u64>;
 }
 
-/// A server with nothing in it, stopped when this is dropped.
+/// A server at its address.
 struct Served<P> {
-    server: Server,
+    address: Address,
+    /// Stopped when this is dropped, by who started it; others have none.
+    _server: Option<Server>,
     cap_bytes: u64,
     protocol: std::marker::PhantomData<P>,
 }
@@ -62,7 +64,7 @@ impl<P: Protocol> Served<P> {
         kind: Kind::Other,
         look: Self::look,
         open: |place| Ok(Box::new(Self::start(place)?)),
-        attach: None,
+        attach: Some(Attach::WhileOpen(|place| Ok(Box::new(Self::attach(place)?)))),
     };
 
     fn look() -> Found {
@@ -74,9 +76,25 @@ impl<P: Protocol> Served<P> {
         Ok(P::version(&printed).map(str::to_owned))
     }
 
+    /// A new server, with nothing in it.
     fn start(place: &Place<'_>) -> Result<Self> {
-        let server = Server::start(P::NAME, P::PACKAGE, &P::arguments(place), place.directory)?;
-        Ok(Self { server, cap_bytes: place.cap_bytes, protocol: std::marker::PhantomData })
+        let address = Address::of(P::NAME, place.directory)?;
+        let server = Server::start(P::NAME, P::PACKAGE, &P::arguments(place), place.directory, &address)?;
+        Ok(Self::at(address, Some(server), place))
+    }
+
+    /// The server that another has started in a place.
+    ///
+    /// # Errors
+    /// Where nobody listens there.
+    fn attach(place: &Place<'_>) -> Result<Self> {
+        let address = Address::of(P::NAME, place.directory)?;
+        address.connect()?;
+        Ok(Self::at(address, None, place))
+    }
+
+    fn at(address: Address, server: Option<Server>, place: &Place<'_>) -> Self {
+        Self { address, _server: server, cap_bytes: place.cap_bytes, protocol: std::marker::PhantomData }
     }
 }
 
@@ -89,14 +107,14 @@ impl<P: Protocol> Store for Served<P> {
 
     fn handle(&self) -> ServedHandle<P> {
         ServedHandle {
-            connection: self.server.connect().map_err(|failure| failure.to_string()),
+            connection: self.address.connect().map_err(|failure| failure.to_string()),
             cap_bytes: self.cap_bytes,
             protocol: self.protocol,
         }
     }
 
     fn footprint_bytes(&self) -> Result<Option<u64>> {
-        P::memory_bytes(&mut self.server.connect()?).map(Some)
+        P::memory_bytes(&mut self.address.connect()?).map(Some)
     }
 }
 
@@ -178,7 +196,7 @@ mod tests {
         assert!(!handle.get(b"key", |_| panic!("it is gone"))?);
         assert!(Store::footprint_bytes(&store)?.is_some_and(|bytes| bytes > 0));
 
-        let mut other = store.server.connect()?;
+        let mut other = store.address.connect()?;
         drop(store);
         assert!(P::get(&mut other, b"key", |_| {}).is_err(), "the server is gone");
         assert!(matches!(handle.put(b"key", b"value"), Err(Error::Io { .. })));
@@ -193,6 +211,31 @@ mod tests {
     #[test]
     fn redis_serves_until_it_is_dropped() -> Result<()> {
         serves_and_ends::<Redis>()
+    }
+
+    #[test]
+    fn who_attaches_shares_the_server_and_leaves_it_running() -> Result<()> {
+        let scratch = tempfile::tempdir().expect("a directory");
+        for peer in [MEMCACHED, REDIS] {
+            if is_absent(&peer) {
+                continue;
+            }
+            let directory = scratch.path().join(peer.name);
+            std::fs::create_dir(&directory).expect("a directory");
+            let place = place(&directory);
+            assert!(peer.attach(&place).is_err(), "nobody listens yet");
+            let store = (peer.open)(&place)?;
+            let attached = peer.attach(&place)?;
+            store.put_one(b"key", b"value")?;
+            assert_eq!(attached.get_one(b"key")?.as_deref(), Some(&b"value"[..]), "{}", peer.name);
+            drop(attached);
+            assert_eq!(store.get_one(b"key")?.as_deref(), Some(&b"value"[..]), "{}", peer.name);
+            drop(store);
+            let refused = peer.attach(&place).err().expect("the server is gone").to_string();
+            assert!(refused.starts_with(&format!("connect to {}", peer.name)), "{refused}");
+            assert!(peer.reopen().is_none());
+        }
+        Ok(())
     }
 
     #[test]

@@ -1,4 +1,5 @@
-//! A server's process: started in a store's directory, gone with the store, and with this program however it ends.
+//! A server's process: started in a store's directory, gone with the store, and with this program however it ends. And its address,
+//! by which others come to it.
 
 use std::fs::{self, File};
 use std::io::{self, Read as _};
@@ -53,21 +54,50 @@ pub(super) fn printed_version(program: &Path) -> io::Result<String> {
     Ok(String::from_utf8_lossy(&output.stdout).into_owned())
 }
 
-/// A running server.
+/// Where a server listens, or is going to.
 #[derive(Debug)]
-pub(super) struct Server {
+pub(super) struct Address {
     store: &'static str,
-    child: Child,
     /// Held open for the socket's short name: one of a Unix socket has 107 bytes at most, whatever the directory's is.
     directory: File,
 }
 
+impl Address {
+    /// The socket in a store's directory.
+    pub(super) fn of(store: &'static str, directory: &Path) -> Result<Self> {
+        let directory = File::open(directory).map_err(Error::path("open", directory))?;
+        Ok(Self { store, directory })
+    }
+
+    fn stream(&self) -> io::Result<UnixStream> {
+        UnixStream::connect(format!("/proc/self/fd/{}/{SOCKET}", self.directory.as_raw_fd()))
+    }
+
+    /// A new connection.
+    pub(super) fn connect(&self) -> Result<Connection> {
+        let stream = self.stream().map_err(Error::io(format!("connect to {}", self.store)))?;
+        Ok(Connection::new(self.store, stream))
+    }
+}
+
+/// A running server.
+#[derive(Debug)]
+pub(super) struct Server {
+    child: Child,
+}
+
 impl Server {
-    /// Starts `program` in `directory`, and waits until it listens.
+    /// Starts `program` in `directory`, and waits until it listens at that directory's address.
     ///
     /// # Errors
     /// Where it isn't installed, ends at once or doesn't listen; with the last line of what it printed.
-    pub(super) fn start(program: &'static str, package: &str, arguments: &[String], directory: &Path) -> Result<Self> {
+    pub(super) fn start(
+        program: &'static str,
+        package: &str,
+        arguments: &[String],
+        directory: &Path,
+        address: &Address,
+    ) -> Result<Self> {
         let failed = |what: String| Error::Store { store: program, what };
         let path =
             find(program).ok_or_else(|| failed(format!("it isn't installed; on Debian: apt install {package}")))?;
@@ -84,15 +114,14 @@ impl Server {
             .process_group(0)
             .spawn()
             .map_err(Error::io(format!("start {program}")))?;
-        let directory = File::open(directory).map_err(Error::path("open", directory))?;
-        let mut server = Self { store: program, child, directory };
-        server.wait_until_it_listens().map_err(|what| failed(format!("{what}{}", last_line(&log))))?;
+        let mut server = Self { child };
+        server.wait_until_it_listens(address).map_err(|what| failed(format!("{what}{}", last_line(&log))))?;
         Ok(server)
     }
 
-    fn wait_until_it_listens(&mut self) -> std::result::Result<(), String> {
+    fn wait_until_it_listens(&mut self, address: &Address) -> std::result::Result<(), String> {
         let begin = Instant::now();
-        while self.stream().is_err() {
+        while address.stream().is_err() {
             if self.has_ended() {
                 let status = self.stop().map_err(|failure| failure.to_string())?;
                 return Err(format!("it ended at once with {status}"));
@@ -121,16 +150,6 @@ impl Server {
         }
         self.child.wait()
     }
-
-    fn stream(&self) -> io::Result<UnixStream> {
-        UnixStream::connect(format!("/proc/self/fd/{}/{SOCKET}", self.directory.as_raw_fd()))
-    }
-
-    /// A new connection.
-    pub(super) fn connect(&self) -> Result<Connection> {
-        let stream = self.stream().map_err(Error::io(format!("connect to {}", self.store)))?;
-        Ok(Connection::new(self.store, stream))
-    }
 }
 
 impl Drop for Server {
@@ -149,14 +168,16 @@ fn last_line(log: &Path) -> String {
 
 #[cfg(test)]
 mod tests {
-    use super::Server;
+    use super::{Address, Server};
 
     #[test]
     fn a_server_that_is_missing_or_fails_says_so() {
         let directory = tempfile::tempdir().expect("a directory");
         let start = |program, arguments: &[&str]| {
             let arguments: Vec<String> = arguments.iter().map(|&argument| argument.to_owned()).collect();
-            Server::start(program, "a-package", &arguments, directory.path()).expect_err("no server").to_string()
+            let address = Address::of(program, directory.path()).expect("a directory");
+            let started = Server::start(program, "a-package", &arguments, directory.path(), &address);
+            started.expect_err("no server").to_string()
         };
         assert_eq!(
             start("no-such-server", &[]),
