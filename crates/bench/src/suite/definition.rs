@@ -168,6 +168,9 @@ pub struct Definition {
     /// Who interleaves.
     #[serde(default)]
     pub turns: Turns,
+    /// Where the driver does, the parameters of which each choice is asked for by itself; it goes through the others.
+    #[serde(default)]
+    pub cells: Vec<String>,
     /// Of keys, sizes and orders.
     pub seed: u64,
     /// How often each figure is taken.
@@ -317,6 +320,12 @@ impl Definition {
                     return Err(format!("a comparison's case has {name} {value}, which no parameter says"));
                 }
             }
+        }
+        if let Some(name) = self.cells.iter().find(|name| !self.parameters.contains_key(*name)) {
+            return Err(format!("cells names {name}, which is no parameter"));
+        }
+        if !self.cells.is_empty() && self.turns == Turns::Suite {
+            return Err("cells is for workloads whose driver lets the stores take their turns".to_owned());
         }
         if self.turns == Turns::Driver && self.drivers.len() != 1 {
             return Err("where the driver lets the stores take their turns, there is one driver".to_owned());

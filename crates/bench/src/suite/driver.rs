@@ -6,7 +6,7 @@ use std::path::PathBuf;
 use std::process::{Child, ChildStdout, Command, Stdio};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, channel};
 use std::thread;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use rustix::process::{Pid, Signal, kill_process};
 use serde::{Deserialize, Serialize};
@@ -20,10 +20,14 @@ use crate::store::Kind;
 /// How often a driver that is silent is looked at, for a Ctrl-C.
 const LOOK_EVERY: Duration = Duration::from_millis(100);
 
+/// How long a driver may say nothing at all.
+const SILENT_MAX: Duration = Duration::from_secs(600);
+
 /// A program and its arguments.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Driver {
     command: Vec<String>,
+    silent_max: Duration,
 }
 
 /// What a driver is asked.
@@ -132,7 +136,12 @@ impl Driver {
         if command.is_empty() {
             return Err(Error::Invalid("a driver without a command".to_owned()));
         }
-        Ok(Self { command: command.to_vec() })
+        Ok(Self { command: command.to_vec(), silent_max: SILENT_MAX })
+    }
+
+    /// One that may say nothing for so long, and not for ten minutes.
+    pub fn with_patience(self, silent_max: Duration) -> Self {
+        Self { silent_max, ..self }
     }
 
     /// For people.
@@ -177,9 +186,17 @@ impl Driver {
         let Some(lines) = lines else {
             return Err(Error::Invalid(format!("{} has no output", self.name())));
         };
+        let mut heard = Instant::now();
         loop {
             match lines.recv_timeout(LOOK_EVERY) {
-                Ok(line) => take(self.parse(&line?)?)?,
+                Ok(line) => {
+                    take(self.parse(&line?)?)?;
+                    heard = Instant::now();
+                }
+                Err(RecvTimeoutError::Timeout) if heard.elapsed() >= self.silent_max => {
+                    let what = format!("it has said nothing for {} s, and was told to end", self.silent_max.as_secs());
+                    return Err(Error::Driver { driver: self.name(), what });
+                }
                 Err(RecvTimeoutError::Timeout) => interrupt.check()?,
                 Err(RecvTimeoutError::Disconnected) => break,
             }

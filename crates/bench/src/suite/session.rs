@@ -131,8 +131,10 @@ impl<'a> Session<'a> {
             }
             let procedure = procedure::named(&definition.procedure);
             let within = match (procedure, definition.turns) {
-                // The driver goes through all of the parameters.
-                (_, Turns::Driver) => definition.parameters.keys().map(String::as_str).collect(),
+                (_, Turns::Driver) => {
+                    let is_within = |name: &&str| !definition.cells.iter().any(|cell| cell == name);
+                    definition.parameters.keys().map(String::as_str).filter(is_within).collect()
+                }
                 (Some(procedure), Turns::Suite) => procedure.within().to_vec(),
                 (None, Turns::Suite) => Vec::new(),
             };

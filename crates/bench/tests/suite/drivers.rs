@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 use std::fs;
 use std::os::unix::fs::PermissionsExt as _;
 use std::path::Path;
+use std::time::Duration;
 
 use crate::folder::Folder;
 use eyewall_bench::store::EYEWALL;
@@ -100,6 +101,42 @@ fn a_driver_that_lets_its_stores_take_turns_is_asked_once() {
     let head = recorder::read_head(&folder.record()).unwrap();
     assert!(head.notes.iter().any(|note| note.contains("a note of its own")), "{:?}", head.notes);
     folder.check();
+}
+
+#[test]
+fn a_driver_is_asked_for_one_cell_at_a_time_where_the_workload_says_so() {
+    let measure = r#"size=${asked##*'"case":{"size":"'}; size=${size%%'"'*}
+        for repetition in 1 2; do
+            echo '{"sample":{"store":"one","measure":"counts","repetition":'$repetition',"value":1}}'
+        done; echo '{"note":"asked for '$size'"}'"#;
+    let folder = Folder::new(&[]);
+    let command = script(folder.path(), "driver", LIST, measure);
+    let text = driven(&command, "driver").replace("seed = 7", "seed = 7\ncells = [\"size\"]");
+    fs::write(folder.workloads().join("driven.toml"), text).unwrap();
+    folder.run(&[EYEWALL]).unwrap();
+    let samples: Vec<Sample> = recorder::read_lines(&folder.record().join("samples.jsonl")).unwrap();
+    let sizes: Vec<String> = samples.iter().map(|sample| sample.case.to_string()).collect();
+    assert_eq!(sizes, ["size 100 B", "size 100 B", "size 1 KB", "size 1 KB"]);
+    let notes = recorder::read_head(&folder.record()).unwrap().notes.join("\n");
+    assert!(notes.contains("asked for 100 B") && notes.contains("asked for 1 KB"), "{notes}");
+    for (wrong, said) in [("cells = [\"colour\"]", "colour"), ("cells = [\"size\"]\nturns = \"suite\"", "cells is for")]
+    {
+        let text = driven(&command, "driver").replace("turns = \"driver\"", "");
+        let turns = if wrong.contains("turns") { "" } else { "\nturns = \"driver\"" };
+        let text = text.replace("seed = 7", &format!("seed = 7\n{wrong}{turns}"));
+        fs::write(folder.workloads().join("driven.toml"), text).unwrap();
+        let refused = folder.run(&[EYEWALL]).unwrap_err().to_string();
+        assert!(refused.contains(said), "{refused}");
+    }
+}
+
+#[test]
+fn a_driver_that_says_nothing_is_not_waited_for() {
+    let folder = Folder::new(&[]);
+    let list = "exec sleep 600";
+    let driver = Driver::new(&script(folder.path(), "driver", list, "true")).unwrap();
+    let failed = driver.with_patience(Duration::from_millis(500)).list(&Interrupt::default()).unwrap_err().to_string();
+    assert!(failed.contains("said nothing"), "{failed}");
 }
 
 #[test]

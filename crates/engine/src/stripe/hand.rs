@@ -190,6 +190,10 @@ impl<'a> Stripe<'a> {
         }
         // Behind others it is looked at again, when their bytes are free to copy it to.
         if let (Some((slot, end)), true) = (stays, at == tail) {
+            // What is free before it is lost for a lap once it is skipped: as long as puts fit there, they go there.
+            if ring.has_room(bytes, 0) {
+                return Ok(());
+            }
             store_slot(slot, |word| {
                 let slot = Slot(word);
                 slot.with_frequency(policy::after_survival(slot.frequency())).0
@@ -334,13 +338,15 @@ impl<'a> Stripe<'a> {
     }
 
     /// Small to main, while main has room: a cold entry is better than none. Main has room, too, where
-    /// entries were removed from its middle; the hand presses it together then.
+    /// entries were removed from its middle; the hand presses it together then, but not for one that is larger than what this
+    /// put may still copy: to make so much room, it would have to skip more than it frees.
     fn move_while_roomy(&mut self, entry: &Candidate<'a>, seen: &Seen<'a>, work: &mut Work) -> bool {
         let main = self.ring(RingId::Main);
         let at = match main.has_room(seen.bytes, ahead(&main)) {
             true => self.fit(&main, seen.bytes),
             // Pressing reads and writes main for it: too much where both wait for storage.
-            false if self.is_sparse() && !paging::has_waited(self.volume) => {
+            false if self.is_sparse() && seen.bytes <= work.copy_budget && !paging::has_waited(self.volume) => {
+                work.copy_budget -= seen.bytes;
                 self.make_room(RingId::Main, seen.bytes, work).ok()
             }
             false => None,
