@@ -1,4 +1,5 @@
 //! Room that overwriting, removing and large entries leave: it is used again soon, and not lost to fillers.
+#![cfg(test)]
 
 use std::collections::HashMap;
 
@@ -28,7 +29,7 @@ fn sizes() -> Vec<usize> {
 
 /// Traffic of a web server: of a hundred operations `puts` overwrite, `removes` remove, the others get, and put what misses. How many
 /// percent of the gets hit in the second half.
-fn traffic(cache: &Cache, puts: f64, removes: f64) -> f64 {
+fn traffic(cache: &Cache, puts: f64, removes: f64) -> eyewall::Result<f64> {
     let mut random = Random(0x9e37_79b9_7f4a_7c15);
     let mut weights: Vec<f64> = Vec::new();
     for rank in 1..=OBJECTS {
@@ -43,13 +44,13 @@ fn traffic(cache: &Cache, puts: f64, removes: f64) -> f64 {
         let (key, value) = (object.to_le_bytes(), &value[..sizes[object]]);
         let act = 100.0 * random.unit();
         if act < puts {
-            cache.put(key, value).unwrap();
+            cache.put(key, value)?;
         } else if act < puts + removes {
-            cache.remove(key).unwrap();
+            cache.remove(key)?;
         } else {
-            let is_hit = cache.get(key).unwrap().is_some();
+            let is_hit = cache.get(key)?.is_some();
             if !is_hit {
-                cache.put(key, value).unwrap();
+                cache.put(key, value)?;
             }
             if operation > operations / 2 {
                 gets += 1;
@@ -57,7 +58,7 @@ fn traffic(cache: &Cache, puts: f64, removes: f64) -> f64 {
             }
         }
     }
-    100.0 * f64::from(hits) / f64::from(gets)
+    Ok(100.0 * f64::from(hits) / f64::from(gets))
 }
 
 #[test]
@@ -65,7 +66,7 @@ fn fillers_stay_few_whatever_is_overwritten_and_removed() {
     let mut hits = HashMap::new();
     for (puts, removes) in [(0, 0), (0, 2), (8, 0), (8, 2)] {
         let cache = Options::new().size(CAP).entry_bytes_max(2 << 20).heap().unwrap();
-        let percent = traffic(&cache, f64::from(puts), f64::from(removes));
+        let percent = traffic(&cache, f64::from(puts), f64::from(removes)).unwrap();
         let stats = cache.stats().unwrap();
         assert!(cache.verify().unwrap().is_sound());
         println!("{puts} {removes}: {percent:.1} % hit, fillers {} of {} bytes", stats.filler_bytes, stats.data_bytes);
