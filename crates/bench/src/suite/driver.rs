@@ -21,7 +21,7 @@ use crate::store::Kind;
 const LOOK_EVERY: Duration = Duration::from_millis(100);
 
 /// How long a driver may say nothing at all.
-const SILENT_MAX: Duration = Duration::from_secs(600);
+const SILENT_MAX: Duration = Duration::from_mins(10);
 
 /// A program and its arguments.
 #[derive(Debug, Clone, PartialEq, Eq)]
