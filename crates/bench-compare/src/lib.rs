@@ -80,13 +80,14 @@ pub const ROCKSDB_FIFO: Peer = left_out!("RocksDB, FIFO", "rocksdb");
 pub const SQLITE: Peer = left_out!("SQLite", "sqlite");
 
 /// Every store of ours and of others that can be opened by name; each name once.
-pub const ALL: [Peer; 19] = {
-    let [eyewall, copied, tier, tier_copied, files, memcached, redis, bare_copy, plain] = store::PEERS;
+pub const ALL: [Peer; 20] = {
+    let [eyewall, copied, tier, tier_copied, tagged, files, memcached, redis, bare_copy, plain] = store::PEERS;
     [
         eyewall,
         copied,
         tier,
         tier_copied,
+        tagged,
         files,
         QUICK_CACHE,
         MOKA,
