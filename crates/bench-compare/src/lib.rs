@@ -31,7 +31,7 @@ use eyewall_bench::store::{self, Peer};
 
 #[cfg(feature = "foyer-hybrid")]
 pub use self::hybrid::HYBRID;
-pub use self::lmdb::{LMDB, LMDB_TO_READ, LMDB_WRITE_MAP};
+pub use self::lmdb::{LMDB, LMDB_WRITE_MAP};
 pub use self::memory::{FOYER, MOKA, QUICK_CACHE};
 #[cfg(feature = "redb")]
 pub use self::redb::REDB;

@@ -24,9 +24,6 @@ pub const LMDB: Peer = peer(NAME, |place| open(NAME, place, EnvFlags::empty()));
 /// Writes pages through its map.
 pub const LMDB_WRITE_MAP: Peer = peer(NAME_WRITE_MAP, |place| open(NAME_WRITE_MAP, place, EnvFlags::WRITE_MAP));
 
-/// For reads, which are the same either way: it is filled sooner through its map.
-pub const LMDB_TO_READ: Peer = peer(NAME, |place| open(NAME, place, EnvFlags::WRITE_MAP));
-
 const fn peer(name: &'static str, open: fn(&Place<'_>) -> Result<Box<dyn Contender>>) -> Peer {
     Peer { name, kind: Kind::Other, look: || Ok(Some(version())), open, attach: None }
 }

@@ -15,10 +15,11 @@ use crate::clock::{Lap, now_ns};
 use crate::contender::Contender as _;
 use crate::error::{Error, Result};
 use crate::load::{self, Gets, Population, Sequences};
+use crate::procedure::oversized;
 use crate::random;
 use crate::store::Volume;
 use crate::touch::Touch;
-use crate::work::{crashed, fill, paging, stream};
+use crate::work::{crashed, fill, stream};
 
 /// The work of a child.
 #[derive(Debug, Clone, Subcommand)]
@@ -61,7 +62,7 @@ pub enum Task {
     /// Opens a volume after power loss
     Crashed(crashed::Task),
     /// Does a mix with little memory
-    Paging(paging::Task),
+    Oversized(oversized::Task),
 }
 
 /// Does the work of a child.
@@ -81,7 +82,7 @@ pub fn run(task: &Task) -> Result<()> {
         Task::Fill(task) => task.run(),
         Task::Stream(task) => task.run(),
         Task::Crashed(task) => task.run(),
-        Task::Paging(task) => task.run(),
+        Task::Oversized(task) => task.run(),
     }
 }
 

@@ -18,9 +18,6 @@ use crate::trace::Request;
 pub trait Policy {
     /// Asks for an object and, on a miss, takes it in; true for a hit.
     fn request(&mut self, request: Request) -> bool;
-
-    /// Bytes a log would have written so far: objects taken in, and objects moved to stay.
-    fn written_bytes(&self) -> u64;
 }
 
 /// Hits of a replay, in objects and in bytes.

@@ -1,7 +1,6 @@
 //! The same gets by 8 processes and by 8 threads of one.
 
-use super::get::{KEYS_TOTAL, SET_BYTES, VALUE_BYTES};
-use super::{Opened, population, size_name};
+use super::{KEYS_TOTAL, KIB, Opened, SET_BYTES, population, size_name};
 use crate::child::Worker;
 use crate::clock::Lap;
 use crate::error::{Error, Result};
@@ -10,6 +9,9 @@ use crate::record::{Ask, Row};
 use crate::run::{Run, SEED};
 use crate::scratch::Storage;
 use crate::store::{EYEWALL, Volume};
+
+/// Bytes of each value.
+const VALUE_BYTES: [usize; 2] = [100, 10 * KIB];
 
 /// Threads of one process, or processes of one thread.
 const READERS: usize = 8;
