@@ -118,7 +118,8 @@ impl Store for Hybrid {
     }
 
     fn footprint_bytes(&self) -> Result<Option<u64>> {
-        Ok(Some(footprint::below(&self.directory)?.bytes))
+        // Both parts hold entries; those on their way from one to the other are in memory, too, and not told.
+        Ok(Some(footprint::below(&self.directory)?.bytes + self.cache.memory().usage() as u64))
     }
 }
 

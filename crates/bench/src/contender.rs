@@ -78,8 +78,11 @@ pub trait Contender: Send + Sync {
     /// Puts by one thread: new objects, or random old ones where the store does not evict.
     fn puts(&self, puts: &Puts) -> Result<PutLap>;
 
-    /// Puts distinct objects of the given sizes; the seconds of each batch.
-    fn sweep(&self, sizes: &[usize], batch: usize) -> Result<Vec<f64>>;
+    /// Puts distinct objects of the given sizes.
+    fn sweep(&self, sizes: &[usize], batch: usize) -> Result<Swept>;
+
+    /// Puts the most popular objects of some traffic, as many as make up so many bytes, by as many threads as the traffic has.
+    fn fill_for(&self, traffic: &Traffic, bytes: u64) -> Result<()>;
 
     /// Gets, puts and deletes by several threads for a time.
     fn traffic(&self, traffic: &Traffic, positions: &Positions, duration: Duration) -> Result<TrafficLap>;
@@ -103,6 +106,24 @@ pub struct PutLap {
     pub next: u64,
     /// Nanoseconds of each put, from one clock reading to the next.
     pub latency_ns: Histogram<u64>,
+}
+
+/// What a sweep did.
+#[derive(Debug, Clone, Default)]
+pub struct Swept {
+    /// The seconds of each batch.
+    pub seconds: Vec<f64>,
+    /// Objects that the store refused as too large; the others are in it, or were.
+    pub refused: usize,
+    /// Their bytes.
+    pub refused_bytes: usize,
+}
+
+impl Swept {
+    /// The seconds of all batches.
+    pub fn all_seconds(&self) -> f64 {
+        self.seconds.iter().sum()
+    }
 }
 
 /// An empty histogram of nanoseconds.
@@ -196,6 +217,11 @@ impl<S: Store> Contender for S {
         put_for(self, puts)
     }
 
+    fn fill_for(&self, traffic: &Traffic, bytes: u64) -> Result<()> {
+        traffic::fill(self, traffic, bytes)?;
+        Store::settle(self)
+    }
+
     fn traffic(&self, traffic: &Traffic, positions: &Positions, duration: Duration) -> Result<TrafficLap> {
         traffic::run(self, traffic, positions, duration)
     }
@@ -216,21 +242,28 @@ impl<S: Store> Contender for S {
         }
     }
 
-    fn sweep(&self, sizes: &[usize], batch: usize) -> Result<Vec<f64>> {
+    fn sweep(&self, sizes: &[usize], batch: usize) -> Result<Swept> {
         let mut handle = self.handle();
         let mut value = random::filler(4, sizes.iter().copied().max().unwrap_or(8));
         let mut index = 0;
-        let mut seconds = Vec::with_capacity(sizes.len() / batch + 1);
+        let mut swept = Swept::default();
         for sizes in sizes.chunks(batch) {
             let begin = now_ns();
             for &bytes in sizes {
                 load::stamp(&mut value, index);
-                handle.put(&random::key(index), &value[..bytes])?;
+                match handle.put(&random::key(index), &value[..bytes]) {
+                    Ok(()) => {}
+                    Err(Error::TooLarge { .. }) => {
+                        swept.refused += 1;
+                        swept.refused_bytes += bytes;
+                    }
+                    Err(failure) => return Err(failure),
+                }
                 index += 1;
             }
-            seconds.push((now_ns() - begin) as f64 / 1e9);
+            swept.seconds.push((now_ns() - begin) as f64 / 1e9);
         }
-        Ok(seconds)
+        Ok(swept)
     }
 }
 

@@ -9,6 +9,9 @@ use crate::touch::Touch;
 /// What files take their space by.
 const BLOCK_BYTES: usize = 4096;
 
+/// What the parts of a store together may get more than evenly, where it has as many as caches usually have.
+const UNEVEN_OBJECTS: u64 = 32;
+
 /// Objects with the indexes from 0 to `objects`, all of `value_bytes`.
 #[derive(Debug, Clone, Copy)]
 pub struct Population {
@@ -24,10 +27,10 @@ impl Population {
         random::filler(3, self.value_bytes)
     }
 
-    /// Room for all of them in a store that packs its entries: headers, index, an uneven spread and some to spare.
+    /// Room for all of them in a store that packs its entries: headers, index, and parts among which few objects spread unevenly.
     pub fn cap_bytes(&self) -> u64 {
         let entry_bytes = self.value_bytes as u64 + 96;
-        (self.objects * entry_bytes * 3 / 2).max(16 << 20)
+        (self.objects * entry_bytes * 3 / 2 + UNEVEN_OBJECTS * entry_bytes).max(16 << 20)
     }
 
     /// Room for all of them in files, which take whole blocks.

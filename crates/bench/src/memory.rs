@@ -1,4 +1,4 @@
-//! What this process has in memory, as the kernel counts it.
+//! What this process has in memory, and what there still is, as the kernel counts it.
 
 use std::fs;
 
@@ -55,6 +55,13 @@ pub fn written_to_storage() -> Option<u64> {
     of_storage("write_bytes: ")
 }
 
+/// Bytes of memory that programs can still take without swapping, as the kernel estimates; `None` where it doesn't say.
+pub fn available() -> Option<u64> {
+    let text = fs::read_to_string("/proc/meminfo").ok()?;
+    let line = text.lines().find_map(|line| line.strip_prefix("MemAvailable:"))?;
+    Some(line.trim().strip_suffix(" kB")?.parse::<u64>().ok()? * 1024)
+}
+
 fn of_storage(name: &str) -> Option<u64> {
     let text = fs::read_to_string("/proc/self/io").ok()?;
     text.lines().find_map(|line| line.strip_prefix(name))?.parse().ok()
@@ -78,5 +85,6 @@ mod tests {
     fn this_process_is_in_memory() {
         let now = Resident::look().unwrap();
         assert!(now.bytes > 0 && now.peak_bytes >= now.bytes);
+        assert!(available().unwrap() > 0);
     }
 }

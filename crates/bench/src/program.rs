@@ -131,6 +131,9 @@ fn run(run: Run, peers: &[Peer]) -> Result<()> {
         eprintln!("eyewall-bench: interrupted; what was measured is kept, --resume {folder} goes on");
         return Err(Error::Interrupted);
     }
+    if ended == Ended::Incomplete {
+        return Err(Error::Invalid(format!("not all could be measured; the notes of {folder}/record.json say why")));
+    }
     if stdout().is_terminal() {
         eprintln!("look at it: EYEWALL_RECORDS={folder} make explorer");
     }

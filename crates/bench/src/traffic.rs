@@ -88,6 +88,16 @@ impl Traffic {
     pub fn objects(&self) -> usize {
         self.sizes.len()
     }
+
+    /// How many of the most popular objects make up so many bytes.
+    fn objects_within(&self, bytes: u64) -> usize {
+        let mut sum = 0;
+        let is_within = |size: &&u32| {
+            sum += u64::from(**size);
+            sum <= bytes
+        };
+        self.sizes.iter().take_while(is_within).count()
+    }
 }
 
 /// How far each thread has come in its part, for one store: a lap goes on where the one before ended. Else a store that is too slow
@@ -156,6 +166,38 @@ impl TrafficLap {
     pub fn hit_percent(&self) -> f64 {
         100.0 * self.hits as f64 / self.gets.max(1) as f64
     }
+}
+
+/// Puts the most popular objects, as many as make up so many bytes, the least popular of them first: what a store is full of before
+/// anything is counted.
+pub(crate) fn fill<S: Store>(store: &S, traffic: &Traffic, bytes: u64) -> Result<()> {
+    let left = AtomicUsize::new(traffic.objects_within(bytes));
+    thread::scope(|scope| {
+        let workers: Vec<_> = (0..traffic.steps.len())
+            .map(|thread| {
+                let left = &left;
+                scope.spawn(move || put_down_to_none(store, traffic, thread, left))
+            })
+            .collect();
+        workers.into_iter().try_for_each(|worker| {
+            worker.join().map_err(|_| Error::Invalid("a thread that filled a store panicked".to_owned()))?
+        })
+    })
+}
+
+fn put_down_to_none<S: Store>(store: &S, traffic: &Traffic, thread: usize, left: &AtomicUsize) -> Result<()> {
+    let mut handle = store.handle();
+    let mut value = random::filler(thread as u64, traffic.bytes_max());
+    // The counter stands for nothing but itself.
+    while let Ok(before) = left.fetch_update(Ordering::Relaxed, Ordering::Relaxed, |left| left.checked_sub(1)) {
+        let index = before - 1;
+        load::stamp(&mut value, index as u64);
+        match handle.put(&random::key(index as u64), &value[..traffic.sizes[index] as usize]) {
+            Ok(()) | Err(Error::TooLarge { .. }) => {}
+            Err(failure) => return Err(failure),
+        }
+    }
+    Ok(())
 }
 
 /// Lets all threads work for a time.
@@ -271,6 +313,18 @@ mod tests {
             let at: usize = positions.0.iter().map(|position| position.load(Ordering::Relaxed)).sum();
             assert_eq!(at, done % STEPS_OF_A_THREAD);
         }
+        Ok(())
+    }
+
+    #[test]
+    fn a_store_is_filled_with_what_is_popular() -> Result<()> {
+        let traffic = Traffic::new(vec![1_000; 100], 0.9, Shares { puts: 10, deletes: 5 }, 3, 7);
+        let directory = tempfile::tempdir().expect("a directory");
+        let store = (FILES.open)(&Place::new(directory.path(), 8 << 20, 1_000))?;
+        store.fill_for(&traffic, 10_500)?;
+        let held: Vec<u64> =
+            (0..100).filter(|index| store.get_one(&random::key(*index)).is_ok_and(|value| value.is_some())).collect();
+        assert_eq!(held, (0..10).collect::<Vec<u64>>());
         Ok(())
     }
 }

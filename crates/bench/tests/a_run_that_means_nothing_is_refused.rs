@@ -7,12 +7,15 @@ use std::sync::Mutex;
 use std::time::Duration;
 
 use eyewall_bench::contender::Contender;
-use eyewall_bench::error::Result;
+use eyewall_bench::error::{Error, Result};
 use eyewall_bench::load::{Gets, Population, Puts, Sequences};
 use eyewall_bench::store::{Handle, Store};
 use eyewall_bench::touch::Touch;
 
 const POPULATION: Population = Population { objects: 50, value_bytes: 5_000 };
+
+/// What the map refuses is larger.
+const VALUE_BYTES_MAX: usize = 10_000;
 
 /// A map that can be made to forget.
 #[derive(Default)]
@@ -43,6 +46,9 @@ impl Handle for &Toy {
     }
 
     fn put(&mut self, key: &[u8], value: &[u8]) -> Result<()> {
+        if value.len() > VALUE_BYTES_MAX {
+            return Err(Error::TooLarge { store: "toy", value_bytes: value.len() });
+        }
         self.map.lock().expect("no panic").insert(key.into(), value.into());
         Ok(())
     }
@@ -113,10 +119,12 @@ fn puts_are_new_objects_where_the_store_evicts_and_old_ones_where_not() -> Resul
 #[test]
 fn a_sweep_times_each_batch() -> Result<()> {
     let toy = Toy { evicts: true, ..Toy::default() };
-    let seconds = toy.sweep(&[8, 100, 9, 70, 8], 2)?;
-    assert_eq!(seconds.len(), 3);
+    let swept = toy.sweep(&[8, 100, VALUE_BYTES_MAX + 1, 70, 8], 2)?;
+    assert_eq!(swept.seconds.len(), 3);
+    // One that is refused ends nothing.
+    assert_eq!((swept.refused, swept.refused_bytes), (1, VALUE_BYTES_MAX + 1));
     let mut sizes: Vec<usize> = toy.map.lock().expect("no panic").values().map(Vec::len).collect();
     sizes.sort_unstable();
-    assert_eq!(sizes, [8, 8, 9, 70, 100]);
+    assert_eq!(sizes, [8, 8, 70, 100]);
     Ok(())
 }

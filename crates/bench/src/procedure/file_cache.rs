@@ -15,8 +15,10 @@ use crate::random::{self, Random};
 use crate::reads::{Act, ReadLap, Reads};
 use crate::scratch::Storage;
 use crate::store::{Handle as _, Open, Peer, Plain, Store as _};
-use crate::suite::cell::{Cell, Closed, Entrant, Named, Room};
+use crate::suite::cell::Cell;
+use crate::suite::entrant::{Closed, Entrant, Room};
 use crate::suite::size::Bytes;
+use crate::suite::turns::Named;
 use crate::suite::value::Case;
 use crate::touch::Touch;
 

@@ -2,12 +2,13 @@
 
 use serde::Deserialize;
 
-use super::{Procedure, each_anew};
+use super::Procedure;
 use crate::contender::Contender;
 use crate::error::Result;
 use crate::load;
 use crate::random::{self, Random};
-use crate::suite::cell::{Cell, Room};
+use crate::suite::cell::Cell;
+use crate::suite::entrant::Room;
 use crate::suite::size::Bytes;
 
 /// Keys from here on are the flood's.
@@ -37,7 +38,7 @@ impl Procedure for Flood {
         let room = Room { cap_bytes: settings.cap.0, value_bytes, value_bytes_max: 0, tier_bytes: settings.tier.0 };
         let hot = (settings.cap.0 / settings.value.0 * settings.hot_percent / 100).max(1);
         let seed = cell.seed();
-        each_anew(cell, room, |cell, entrant, repetition| {
+        cell.turns_anew(room, |cell, entrant, repetition| {
             let mut order = Random::new(random::mix(seed ^ repetition as u64));
             let store: &dyn Contender = entrant.store.as_ref();
             let mut value = random::filler(11, value_bytes);

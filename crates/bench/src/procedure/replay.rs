@@ -4,11 +4,12 @@ use std::path::PathBuf;
 
 use serde::Deserialize;
 
-use super::{Procedure, each_anew};
+use super::Procedure;
 use crate::error::Result;
 use crate::simulate;
-use crate::suite::cell::{Cell, Room};
+use crate::suite::cell::Cell;
 use crate::suite::definition::Definition;
+use crate::suite::entrant::Room;
 use crate::suite::size::Bytes;
 use crate::suite::value::Value;
 use crate::trace::{self, Footprint, Request};
@@ -59,7 +60,7 @@ impl Procedure for Replay {
         }
         let tier_bytes = (cap_bytes * settings.tier_percent / 100).max(CAP_BYTES_MIN);
         let room = Room { cap_bytes, value_bytes: (bytes / objects.max(1)) as usize, value_bytes_max: 0, tier_bytes };
-        each_anew(cell, room, |cell, entrant, repetition| {
+        cell.turns_anew(room, |cell, entrant, repetition| {
             let name = entrant.store.name();
             let replayed = entrant.store.replay(&requests)?;
             cell.sample(&case, name, "hits", repetition, replayed.hits.object_percent())?;

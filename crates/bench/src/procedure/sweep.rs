@@ -2,13 +2,14 @@
 
 use serde::Deserialize;
 
-use super::{Procedure, each_anew};
-use crate::contender::Contender;
+use super::Procedure;
+use crate::contender::{Contender, Swept};
 use crate::error::Result;
 use crate::looks::{self, Look};
 use crate::random::Random;
 use crate::store::footprint;
-use crate::suite::cell::{Cell, Room};
+use crate::suite::cell::Cell;
+use crate::suite::entrant::Room;
 use crate::suite::size::Bytes;
 use crate::suite::value::Case;
 
@@ -38,16 +39,16 @@ impl Procedure for Sweep {
         let settings: Settings = cell.settings()?;
         let sizes = sizes(&settings, cell.seed());
         let (case, room) = (cell.case().clone(), settings.room());
-        each_anew(cell, room, |cell, entrant, repetition| {
+        cell.turns_anew(room, |cell, entrant, repetition| {
             let name = entrant.store.name();
-            let batches = entrant.store.sweep(&sizes, settings.batch)?;
-            let seconds: f64 = batches.iter().sum();
-            for (number, seconds) in batches.iter().enumerate() {
+            let swept = sweep(cell, entrant.store.as_ref(), &sizes, settings.batch)?;
+            for (number, seconds) in swept.seconds.iter().enumerate() {
                 let rate = settings.batch as f64 / seconds;
                 cell.sample_along(&case, name, "batch_rate", repetition, rate, Some((number + 1) as f64))?;
             }
-            cell.sample(&case, name, "rate", repetition, sizes.len() as f64 / seconds)?;
-            let mut sorted = batches;
+            let rate = (sizes.len() - swept.refused) as f64 / swept.all_seconds();
+            cell.sample(&case, name, "rate", repetition, rate)?;
+            let mut sorted = swept.seconds;
             sorted.sort_by(f64::total_cmp);
             let p95 = sorted[(sorted.len() * 95).div_ceil(100) - 1];
             cell.sample(&case, name, "unsteadiness", repetition, p95 / sorted[sorted.len() / 2])
@@ -68,6 +69,16 @@ fn sizes(settings: &Settings, seed: u64) -> Vec<usize> {
     (0..settings.objects).map(|_| random.between(settings.smallest.0, settings.largest.0) as usize).collect()
 }
 
+/// Puts all of them; what was refused is noted, for the rate is of the others.
+fn sweep(cell: &mut Cell<'_>, store: &dyn Contender, sizes: &[usize], batch: usize) -> Result<Swept> {
+    let swept = store.sweep(sizes, batch)?;
+    if swept.refused > 0 {
+        let (name, all) = (store.name(), sizes.len());
+        cell.note(format!("{name} refused {} of {all} puts as too large ({})", swept.refused, cell.case()));
+    }
+    Ok(swept)
+}
+
 /// Whether a cap holds: as a sweep, with the footprint looked at.
 pub(super) struct Overflow;
 
@@ -76,13 +87,13 @@ impl Procedure for Overflow {
         let settings: Settings = cell.settings()?;
         let sizes = sizes(&settings, cell.seed());
         let (case, room) = (cell.case().clone(), settings.room());
-        each_anew(cell, room, |cell, entrant, repetition| {
-            let seconds: f64 = entrant.store.sweep(&sizes, settings.batch)?.iter().sum();
-            let bytes: usize = sizes.iter().sum();
-            cell.sample(&case, entrant.store.name(), "rate", repetition, bytes as f64 / seconds)
+        cell.turns_anew(room, |cell, entrant, repetition| {
+            let swept = sweep(cell, entrant.store.as_ref(), &sizes, settings.batch)?;
+            let bytes = sizes.iter().sum::<usize>() - swept.refused_bytes;
+            cell.sample(&case, entrant.store.name(), "rate", repetition, bytes as f64 / swept.all_seconds())
         })?;
         // Apart, since to look at many files takes time from who writes them.
-        each_anew(cell, room, |cell, entrant, repetition| {
+        cell.turns_anew(room, |cell, entrant, repetition| {
             let store: &dyn Contender = entrant.store.as_ref();
             let (_, looks) = looks::while_looking(store, PAUSE, || store.sweep(&sizes, settings.batch))?;
             record_looks(cell, &case, store.name(), repetition, &looks, settings.cap)?;
@@ -137,9 +148,9 @@ impl Procedure for Misses {
         let room = Room { cap_bytes: settings.cap.0, value_bytes: MARK_BYTES, value_bytes_max: 0, tier_bytes: 0 };
         let marks = vec![MARK_BYTES; settings.keys];
         let case = cell.case().clone();
-        each_anew(cell, room, |cell, entrant, repetition| {
+        cell.turns_anew(room, |cell, entrant, repetition| {
             let name = entrant.store.name();
-            let seconds: f64 = entrant.store.sweep(&marks, marks.len())?.iter().sum();
+            let seconds = sweep(cell, entrant.store.as_ref(), &marks, marks.len())?.all_seconds();
             cell.sample(&case, name, "time", repetition, seconds)?;
             cell.sample(&case, name, "inodes", repetition, footprint::below(entrant.path())?.inodes as f64)?;
             match entrant.store.footprint_bytes()? {

@@ -6,19 +6,30 @@ use std::time::Duration;
 use serde::Deserialize;
 
 use super::Procedure;
+use crate::contender::Contender;
 use crate::error::{Error, Result};
 use crate::looks::{self, Look};
 use crate::memory;
 use crate::mix::Sizes;
 use crate::record::Spread;
 use crate::store::Peer;
-use crate::suite::cell::{Cell, Entrant, Room};
+use crate::suite::cell::Cell;
+use crate::suite::entrant::{Entrant, Room};
 use crate::suite::size::Bytes;
 use crate::suite::value::Case;
 use crate::traffic::{Positions, Shares, Traffic as Load, TrafficLap};
 
 /// Times that a footprint is looked at in a lap.
 const LOOKS: u32 = 25;
+
+/// Before its warm-up a store is given so many times what it may hold, so that it is full whatever the speed of its puts.
+const FILL: f64 = 1.25;
+
+/// Footprints that differ by this share at most count as equal.
+const EQUAL_WITHIN: f64 = 0.03;
+
+/// How many caps a store is tried with until its footprint is what it is to be.
+const CAPS_TRIED_MAX: usize = 4;
 
 /// `storage` and `footing` make cells; the others are settings.
 pub(super) struct Traffic;
@@ -74,15 +85,16 @@ impl Procedure for Traffic {
         let traffic = Load::new(sizes, settings.skew, settings.shares, settings.workers, cell.seed());
         let positions: HashMap<&str, Positions> =
             cell.peers().iter().map(|peer| (peer.name, Positions::new(&traffic))).collect();
-        let mut entrants = enter_all(cell, &settings, &traffic, &positions)?;
         let case = cell.case().clone();
-        cell.show("footprints");
-        for entrant in &entrants {
-            let looked =
-                positions_of(&positions, entrant).and_then(|at| footprints(entrant, &traffic, at, settings.seconds));
-            if let Some(looks) = cell.attempt(entrant.store.name(), looked)? {
-                record_footprints(cell, &case, entrant, &looks)?;
-            }
+        let mut entrants = Vec::new();
+        for peer in cell.peers() {
+            let entered = enter(cell, peer, &settings, &traffic, &positions[peer.name]);
+            let Some(Some(Entered { entrant, looks, cap_bytes })) = cell.attempt(peer.name, entered)? else {
+                continue;
+            };
+            record_footprints(cell, &case, peer.name, &looks)?;
+            cell.sample(&case, peer.name, "cap", 1, cap_bytes as f64)?;
+            entrants.push(entrant);
         }
         let duration = Duration::from_secs_f64(settings.seconds);
         cell.show(&format!("{} objects, {} workers", traffic.objects(), settings.workers));
@@ -101,80 +113,89 @@ fn positions_of<'a>(positions: &'a HashMap<&str, Positions>, entrant: &Entrant) 
     positions.get(name).ok_or_else(|| Error::Invalid(format!("{name} is called otherwise than its peer")))
 }
 
-/// Opens and warms up all stores: with the cap as it is told, or with one by which they take as much room as it says.
-fn enter_all(
+/// A store that is full and warmed up, and what it took meanwhile.
+struct Entered {
+    entrant: Entrant,
+    looks: Vec<Look>,
+    cap_bytes: u64,
+}
+
+/// Opens and warms up a store: with the cap as it is told, or with one by which it takes as much room, on average, as that says.
+/// `None`: nobody can tell its room, which was to be equal; that is noted.
+fn enter(
     cell: &mut Cell<'_>,
+    peer: &Peer,
     settings: &Settings,
     traffic: &Load,
-    positions: &HashMap<&str, Positions>,
-) -> Result<Vec<Entrant>> {
+    positions: &Positions,
+) -> Result<Option<Entered>> {
     let is_equal = match cell.case().text("footing")? {
         "as configured" => false,
         "equal footprint" => true,
         _ => return Err(Error::parameter("footing", cell.case().get("footing"), "as configured, or equal footprint")),
     };
-    let mut entrants = Vec::new();
-    for peer in cell.peers() {
-        let at = &positions[peer.name];
-        let entered = enter(cell, peer, settings, (traffic, at), settings.cap.0).and_then(|entrant| {
-            let Some(cap_bytes) = (if is_equal { equal_cap(&entrant, settings, (traffic, at))? } else { None }) else {
-                return Ok(Some(entrant).filter(|_| !is_equal));
-            };
-            drop(entrant);
-            enter(cell, peer, settings, (traffic, at), cap_bytes).map(Some)
-        });
-        match cell.attempt(peer.name, entered)? {
-            Some(Some(entrant)) => entrants.push(entrant),
-            Some(None) => cell.note(format!("{}: nobody can tell its footprint: not at equal ones", peer.name)),
-            None => {}
+    let mut cap_bytes = settings.cap.0;
+    for tried in 1.. {
+        let entered = warm_up(cell, peer, settings, (traffic, positions), cap_bytes)?;
+        if !is_equal {
+            return Ok(Some(entered));
         }
+        let Some(part) = mean_bytes(&entered.looks).map(|bytes| bytes / settings.cap.0 as f64) else {
+            cell.note(format!("{}: nobody can tell its footprint: not at equal ones", peer.name));
+            break;
+        };
+        if (part - 1.0).abs() <= EQUAL_WITHIN {
+            return Ok(Some(entered));
+        }
+        if tried == CAPS_TRIED_MAX {
+            let percent = 100.0 * part;
+            cell.note(format!("{}: at equal footprint it took {percent:.0} % of what it was to take", peer.name));
+            return Ok(Some(entered));
+        }
+        cap_bytes = (cap_bytes as f64 / part) as u64;
     }
-    Ok(entrants)
+    Ok(None)
 }
 
-fn enter(
+fn warm_up(
     cell: &Cell<'_>,
     peer: &Peer,
     settings: &Settings,
     (traffic, positions): (&Load, &Positions),
     cap_bytes: u64,
-) -> Result<Entrant> {
-    cell.show(&format!("{} is warmed up", peer.name));
+) -> Result<Entered> {
+    cell.show(&format!("{} is filled and warmed up", peer.name));
     let room = Room { cap_bytes, value_bytes: traffic.mean_bytes(), value_bytes_max: 0, tier_bytes: settings.tier.0 };
     let entrant = cell.open(peer, room)?;
+    entrant.store.fill_for(traffic, (cap_bytes as f64 * FILL) as u64)?;
+    cell.breathe()?;
     entrant.store.traffic(traffic, positions, Duration::from_secs_f64(settings.warm_up_seconds))?;
     entrant.store.settle()?;
-    Ok(entrant)
-}
-
-/// The cap by which a store would take as much room, on average, as the cap of all says. `None`: it doesn't tell its room.
-fn equal_cap(entrant: &Entrant, settings: &Settings, (traffic, positions): (&Load, &Positions)) -> Result<Option<u64>> {
-    let looks = footprints(entrant, traffic, positions, settings.seconds)?;
-    if looks.is_empty() {
-        return Ok(None);
-    }
-    let mean = looks.iter().map(|look| look.bytes as f64).sum::<f64>() / looks.len() as f64;
-    Ok(Some((settings.cap.0 as f64 * settings.cap.0 as f64 / mean) as u64))
+    let looks = footprints(entrant.store.as_ref(), traffic, positions, settings.seconds)?;
+    Ok(Entered { entrant, looks, cap_bytes })
 }
 
 /// What a store takes while there is traffic, which the looks slow down.
-fn footprints(entrant: &Entrant, traffic: &Load, positions: &Positions, seconds: f64) -> Result<Vec<Look>> {
-    let store = entrant.store.as_ref();
+fn footprints(store: &dyn Contender, traffic: &Load, positions: &Positions, seconds: f64) -> Result<Vec<Look>> {
     let duration = Duration::from_secs_f64(seconds);
     let (_, looks) = looks::while_looking(store, duration / LOOKS, || store.traffic(traffic, positions, duration))?;
     Ok(looks)
 }
 
-fn record_footprints(cell: &mut Cell<'_>, case: &Case, entrant: &Entrant, looks: &[Look]) -> Result<()> {
-    let name = entrant.store.name();
+fn mean_bytes(looks: &[Look]) -> Option<f64> {
+    let sum: f64 = looks.iter().map(|look| look.bytes as f64).sum();
+    (!looks.is_empty()).then(|| sum / looks.len() as f64)
+}
+
+fn record_footprints(cell: &mut Cell<'_>, case: &Case, store: &str, looks: &[Look]) -> Result<()> {
     for Look { seconds, bytes } in looks {
-        cell.sample_along(case, name, "footprint", 1, *bytes as f64, Some(*seconds))?;
+        cell.sample_along(case, store, "footprint", 1, *bytes as f64, Some(*seconds))?;
     }
     if looks.is_empty() {
         return Ok(());
     }
     let all: Vec<f64> = looks.iter().map(|look| look.bytes as f64).collect();
-    cell.sample(case, name, "footprint_max", 1, Spread::of(&all).max)
+    cell.sample(case, store, "footprint_max", 1, Spread::of(&all).max)
 }
 
 fn record(

@@ -6,20 +6,17 @@ use std::path::{Path, PathBuf};
 
 use hdrhistogram::Histogram;
 use serde::de::DeserializeOwned;
-use tempfile::TempDir;
 
 use super::definition::{Definition, Scale};
 use super::driver::{Answer, Driver, Measure, Places, Request};
+use super::entrant::{Entrant, Room};
 use super::interrupt::Interrupt;
 use super::progress::Progress;
 use super::recorder::{Distribution, Sample};
 use super::value::{self, Case, Value};
-use crate::contender::Contender;
 use crate::error::{Error, Result};
-use crate::load::Population;
-use crate::scratch::Scratch;
-use crate::scratch::Storage;
-use crate::store::{Files, Open, Peer, Place};
+use crate::scratch::{Scratch, Storage};
+use crate::store::Peer;
 
 /// Who takes part.
 #[derive(Debug, Clone)]
@@ -72,103 +69,6 @@ pub struct Cell<'a> {
     contestants: Vec<Contestant<'a>>,
     bench: Bench<'a>,
     found: Found,
-}
-
-/// A store in a scratch directory of its own, which goes with it or, full of files on a disk, at the end of the run.
-pub struct Entrant {
-    /// The store.
-    pub store: Box<dyn Contender>,
-    path: PathBuf,
-    directory: Option<TempDir>,
-}
-
-impl Entrant {
-    /// Where its files lie.
-    pub fn path(&self) -> &Path {
-        &self.path
-    }
-
-    /// Closes the store, and leaves its files.
-    pub fn close(self, attach: Open, room: Room) -> Closed {
-        Closed { name: self.store.name(), attach, room, path: self.path, _directory: self.directory }
-    }
-}
-
-/// A store that nobody has open, and that can be opened again.
-#[derive(Debug)]
-pub struct Closed {
-    name: &'static str,
-    attach: Open,
-    room: Room,
-    path: PathBuf,
-    _directory: Option<TempDir>,
-}
-
-impl Closed {
-    /// Where its files lie.
-    pub fn path(&self) -> &Path {
-        &self.path
-    }
-
-    /// Opens it again.
-    pub fn open(&self) -> Result<Box<dyn Contender>> {
-        (self.attach)(&self.room.at(&self.path))
-    }
-}
-
-/// Something that takes its turns under a name.
-pub trait Named {
-    /// The store's name in records.
-    fn name(&self) -> &str;
-
-    /// Waits until the store has done what it does in the background, if it is open in this process.
-    fn settle(&self) -> Result<()> {
-        Ok(())
-    }
-}
-
-impl Named for Entrant {
-    fn name(&self) -> &str {
-        self.store.name()
-    }
-
-    fn settle(&self) -> Result<()> {
-        self.store.settle()
-    }
-}
-
-impl Named for Closed {
-    fn name(&self) -> &str {
-        self.name
-    }
-}
-
-/// What a store is given.
-#[derive(Debug, Clone, Copy)]
-pub struct Room {
-    /// Bytes that it may hold.
-    pub cap_bytes: u64,
-    /// Bytes of a typical value.
-    pub value_bytes: usize,
-    /// Bytes of the largest value, where that is more than twice a typical one and has to be taken; else 0.
-    pub value_bytes_max: usize,
-    /// Bytes of memory before its files, where it has such.
-    pub tier_bytes: u64,
-}
-
-impl Room {
-    /// The room in a directory.
-    pub fn at(self, directory: &Path) -> Place<'_> {
-        let Self { cap_bytes, value_bytes, value_bytes_max, tier_bytes } = self;
-        Place { directory, cap_bytes, value_bytes, value_bytes_max, tier_bytes }
-    }
-
-    /// Room for a whole population.
-    pub fn for_all(peer: &Peer, population: Population) -> Self {
-        let is_files = peer.name == Files::NAME;
-        let cap_bytes = if is_files { population.cap_in_blocks() } else { population.cap_bytes() };
-        Self { cap_bytes, value_bytes: population.value_bytes, value_bytes_max: 0, tier_bytes: 0 }
-    }
 }
 
 impl<'a> Cell<'a> {
@@ -259,16 +159,7 @@ impl<'a> Cell<'a> {
     /// Opens an empty store.
     pub fn open(&self, peer: &Peer, room: Room) -> Result<Entrant> {
         self.breathe()?;
-        let storage = self.storage()?;
-        let scratch = self.bench.scratch;
-        let (path, directory) = if peer.name == Files::NAME && storage == Storage::Disk {
-            (scratch.make_until_end(storage)?, None)
-        } else {
-            let directory = scratch.make(storage)?;
-            (directory.path().to_owned(), Some(directory))
-        };
-        let store = (peer.open)(&room.at(&path))?;
-        Ok(Entrant { store, path, directory })
+        Entrant::open(peer, room, self.bench.scratch, self.storage()?)
     }
 
     /// Opens all of them and makes each ready. Who fails is noted, and takes no part.
@@ -286,29 +177,6 @@ impl<'a> Cell<'a> {
         Ok(entrants)
     }
 
-    /// Lets each store have a turn in each of the repetitions, counted from 1; before them, in repetition 0, one that isn't
-    /// counted. Who fails is noted, and takes no further part.
-    pub fn turns<E: Named>(
-        &mut self,
-        entrants: &mut Vec<E>,
-        mut turn: impl FnMut(&mut Self, &E, usize) -> Result<()>,
-    ) -> Result<()> {
-        for repetition in 0..=self.repetitions() {
-            let mut failed = Vec::new();
-            for (number, entrant) in entrants.iter().enumerate() {
-                self.breathe()?;
-                let done = turn(self, entrant, repetition).and_then(|()| entrant.settle());
-                if self.attempt(entrant.name(), done)?.is_none() {
-                    failed.push(number);
-                }
-            }
-            for number in failed.into_iter().rev() {
-                entrants.remove(number);
-            }
-        }
-        Ok(())
-    }
-
     /// What a store made of something: where it failed, that is noted, and there is nothing. An interruption is an error.
     pub fn attempt<T>(&mut self, store: &str, made: Result<T>) -> Result<Option<T>> {
         match made {
@@ -321,11 +189,6 @@ impl<'a> Cell<'a> {
                 Ok(None)
             }
         }
-    }
-
-    /// What came of the whole cell: where it could not be measured, that is noted.
-    pub fn attempt_all(&mut self, made: Result<()>) -> Result<()> {
-        self.attempt("the cell", made).map(|_| ())
     }
 
     /// Records a figure of a counted repetition; of repetition 0 none is kept.
@@ -455,11 +318,5 @@ impl<'a> Cell<'a> {
     fn named_case(&self) -> String {
         let case = self.case.to_string();
         if case.is_empty() { "its only case".to_owned() } else { case }
-    }
-}
-
-impl std::fmt::Debug for Entrant {
-    fn fmt(&self, out: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        out.debug_struct("Entrant").field("store", &self.store.name()).field("path", &self.path).finish_non_exhaustive()
     }
 }

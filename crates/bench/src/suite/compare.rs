@@ -130,6 +130,17 @@ fn warnings(old: &Head, new: &Head) -> Vec<String> {
     if old.kind != new.kind {
         warnings.push("one of them is a quick run, which is too short to be quoted".to_owned());
     }
+    for name in new.workload_names() {
+        // Words may be other ones; what is done may not.
+        let done = |head: &Head| {
+            let workload =
+                head.workloads.as_array()?.iter().find(|workload| workload["name"] == name.as_str())?.clone();
+            Some((workload["seed"].clone(), workload["settings"].clone()))
+        };
+        if done(old).is_some_and(|before| Some(before) != done(new)) {
+            warnings.push(format!("the settings of {name} differ: its figures are of different work"));
+        }
+    }
     for head in [old, new] {
         if !head.complete {
             warnings.push(format!("{} is not complete", head.id));

@@ -7,8 +7,11 @@ use indexmap::IndexMap;
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 
+use super::size::Bytes;
 use super::value::{Case, Value};
 use crate::error::{Error, Result};
+use crate::memory;
+use crate::scratch::{Scratch, Storage};
 
 /// How much is measured.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
@@ -111,6 +114,39 @@ pub enum Turns {
     Driver,
 }
 
+/// Room that a run takes, all of its stores together. Where a machine has less, the workload is skipped.
+#[derive(Debug, Clone, Copy, Default, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Needs {
+    /// Of main memory, shared memory included.
+    memory: Option<Scaled<Bytes>>,
+    /// Of the disk.
+    disk: Option<Scaled<Bytes>>,
+    /// Of shared memory.
+    shm: Option<Scaled<Bytes>>,
+}
+
+impl Needs {
+    /// What this machine lacks of it, for people; `None`: nothing.
+    pub fn lacking(&self, scale: Scale, scratch: &Scratch) -> Result<Option<String>> {
+        let disk = scratch.free_bytes(Storage::Disk)?;
+        let shm = scratch.free_bytes(Storage::Shm)?;
+        // Where nobody can tell, there is enough.
+        let memory = memory::available().unwrap_or(u64::MAX);
+        let wanted = [
+            (self.memory, memory, "memory is available"),
+            (self.disk, disk, "the disk directory is free; --disk-dir names another"),
+            (self.shm, shm, "the shared-memory directory is free; --shm-dir names another"),
+        ];
+        let lacking = wanted.into_iter().find_map(|(wanted, there, place)| {
+            let Bytes(wanted) = wanted?.at(scale);
+            let mib = |bytes: u64| bytes >> 20;
+            (wanted > there).then(|| format!("it needs {} MB, and {} MB of {place}", mib(wanted), mib(there)))
+        });
+        Ok(lacking)
+    }
+}
+
 /// What a definition's file says.
 #[derive(Debug, Clone, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -140,6 +176,9 @@ pub struct Definition {
     pub minutes: Scaled<f64>,
     /// Who takes part, in the order of their turns.
     pub stores: Vec<String>,
+    /// What a run of it takes.
+    #[serde(default)]
+    pub needs: Needs,
     /// The procedure's own.
     #[serde(default)]
     settings: toml::Table,

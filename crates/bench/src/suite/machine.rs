@@ -10,9 +10,7 @@ use crate::error::Result;
 use crate::machine::{self, Machine};
 use crate::random::Random;
 use crate::record::Spread;
-use crate::scratch::Storage;
-
-use crate::scratch::Scratch;
+use crate::scratch::{Scratch, Storage};
 
 /// Loops of the noise probe, and steps of each: some 20 ms.
 const PROBES: usize = 21;

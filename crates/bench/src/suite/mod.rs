@@ -1,19 +1,22 @@
 //! The suite: workloads that are data, measured by procedures, written to a record (bench/METHODOLOGY.md, bench/RECORD.md).
 //!
 //! A [`definition::Definition`] names a procedure of [`crate::procedure`], its settings, and parameters whose values make cases.
-//! A procedure measures a [`cell::Cell`] at a time; a [`Session`] goes through the cells, and the [`recorder::Recorder`] keeps
+//! A procedure measures a [`cell::Cell`] at a time, with stores
+//! that it opens as [`entrant`]s and that take [`turns`]; a [`Session`] goes through the cells, and the [`recorder::Recorder`] keeps
 //! what each found as soon as it is done.
 
 pub mod cell;
 pub mod compare;
 pub mod definition;
 pub mod driver;
+pub mod entrant;
 pub mod interrupt;
 pub mod machine;
 pub mod progress;
 pub mod recorder;
 mod session;
 pub mod size;
+pub mod turns;
 pub mod value;
 
 pub use session::{Ended, Session, Setting};

@@ -60,7 +60,7 @@ pub struct Distribution {
 }
 
 /// What the programs and libraries are.
-#[derive(Debug, Clone, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct StoreFacts {
     /// Whose it is.
     pub kind: Kind,

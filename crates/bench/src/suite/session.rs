@@ -1,6 +1,6 @@
 //! A run of the suite: its cells in their order, and the record that comes of them.
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::{BTreeMap, HashMap, HashSet};
 use std::path::{Path, PathBuf};
 
 use super::cell::{Bench, Cell, Contestant};
@@ -36,8 +36,10 @@ pub struct Setting {
 /// How a run ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Ended {
-    /// It came to its end; what could not be measured is noted.
+    /// It came to its end, and all was measured; a store that failed somewhere is noted.
     Finished,
+    /// It came to its end, but of some workload's measures or cells there is nothing; the record's notes say why.
+    Incomplete,
     /// A Ctrl-C: what was measured until then is there.
     Interrupted,
 }
@@ -56,6 +58,8 @@ pub struct Session<'a> {
     driven: HashMap<String, usize>,
     /// Why a workload was not run.
     skipped: HashMap<String, String>,
+    /// Workloads with a cell that failed as a whole.
+    failed: HashSet<String>,
 }
 
 impl<'a> Session<'a> {
@@ -71,11 +75,21 @@ impl<'a> Session<'a> {
             check_same(&head, &setting, &definitions)?;
             (recorder, head)
         } else {
-            (Recorder::create(&setting.folder)?, new_head(&setting)?)
+            let head = new_head(&setting)?;
+            (Recorder::create(&setting.folder)?, head)
         };
-        let skipped = HashMap::new();
-        let (drivers, driven) = (Vec::new(), HashMap::new());
-        let mut session = Self { definitions, peers, setting, interrupt, recorder, head, drivers, driven, skipped };
+        let mut session = Self {
+            definitions,
+            peers,
+            setting,
+            interrupt,
+            recorder,
+            head,
+            drivers: Vec::new(),
+            driven: HashMap::new(),
+            skipped: HashMap::new(),
+            failed: HashSet::new(),
+        };
         session.find_stores()?;
         session.write_head(false)?;
         Ok(session)
@@ -83,7 +97,7 @@ impl<'a> Session<'a> {
 
     /// Measures what isn't there yet.
     pub fn run(&mut self) -> Result<Ended> {
-        let cells = self.cells();
+        let cells = self.cells()?;
         let expected = cells.iter().map(|planned| planned.minutes).sum();
         let mut progress = Progress::begin(expected);
         for planned in cells {
@@ -99,7 +113,7 @@ impl<'a> Session<'a> {
         progress.clear();
         eprintln!("measured for {}", spoken(progress.elapsed()));
         self.write_head(true)?;
-        Ok(Ended::Finished)
+        Ok(if self.head.complete { Ended::Finished } else { Ended::Incomplete })
     }
 
     /// The record's directory.
@@ -108,14 +122,14 @@ impl<'a> Session<'a> {
     }
 
     /// The cells that are to be measured, each with its part of its workload's time.
-    fn cells(&mut self) -> Vec<Planned> {
+    fn cells(&mut self) -> Result<Vec<Planned>> {
         let mut cells = Vec::new();
         for (number, definition) in self.definitions.iter().enumerate() {
-            let procedure = procedure::named(&definition.procedure);
-            if let Some(reason) = procedure.and_then(|procedure| procedure.skip(definition)) {
+            if let Some(reason) = self.reason_to_skip(definition)? {
                 self.skipped.insert(definition.name.clone(), reason);
                 continue;
             }
+            let procedure = procedure::named(&definition.procedure);
             let within = match (procedure, definition.turns) {
                 // The driver goes through all of the parameters.
                 (_, Turns::Driver) => definition.parameters.keys().map(String::as_str).collect(),
@@ -128,7 +142,20 @@ impl<'a> Session<'a> {
             let is_left = |case: &Case| !self.recorder.has_any(&definition.name, case);
             cells.extend(cases.into_iter().filter(is_left).map(|case| Planned { definition: number, case, minutes }));
         }
-        cells
+        Ok(cells)
+    }
+
+    /// Why a workload can't be run here, with what to do about it.
+    fn reason_to_skip(&self, definition: &Definition) -> Result<Option<String>> {
+        let absent = |name: &String| Some(format!("{name}: {}", self.head.stores.get(name)?.absent.as_ref()?));
+        let reasons: Vec<String> = definition.stores.iter().filter_map(absent).collect();
+        if reasons.len() == definition.stores.len() {
+            return Ok(Some(format!("none of its stores can be had: {}", reasons.join("; "))));
+        }
+        if let Some(lacking) = definition.needs.lacking(self.setting.scale, &self.setting.scratch)? {
+            return Ok(Some(lacking));
+        }
+        Ok(procedure::named(&definition.procedure).and_then(|procedure| procedure.skip(definition)))
     }
 
     fn measure(&mut self, planned: &Planned, progress: &Progress) -> Result<()> {
@@ -140,12 +167,17 @@ impl<'a> Session<'a> {
         progress.begin_cell(&format!("{}{colon}{}", definition.name, planned.case));
         let mut cell = Cell::new(definition, planned.case.clone(), contestants, bench);
         let measured = match (procedure::named(&definition.procedure), definition.turns) {
-            (_, Turns::Driver) => drive_all(&mut cell),
+            (_, Turns::Driver) => cell.turns_of_driver(),
             (Some(procedure), Turns::Suite) => procedure.measure(&mut cell),
-            (None, Turns::Suite) => procedure::take_turns(&mut cell, &procedure::NoPeers),
+            (None, Turns::Suite) => {
+                cell.turns_of_all(|_, peer, _| Err(Error::Invalid(format!("{}: only drivers do this", peer.name))))
+            }
         };
-        cell.attempt_all(measured)?;
-        let found = cell.into_found();
+        let is_measured = cell.attempt("the cell", measured)?.is_some();
+        let (name, found) = (definition.name.clone(), cell.into_found());
+        if !is_measured {
+            self.failed.insert(name);
+        }
         progress.clear();
         for note in found.notes {
             self.head.notes.push(note.clone());
@@ -208,7 +240,10 @@ impl<'a> Session<'a> {
                 absent: Some("neither this program nor a driver of the workload has it".to_owned()),
             };
             let facts = found.get(name).cloned().unwrap_or_else(unknown);
-            self.head.stores.insert(name.clone(), facts);
+            match self.head.stores.get(name) {
+                Some(begun) if *begun != facts => return Err(changed(name, begun, &facts)),
+                _ => self.head.stores.insert(name.clone(), facts),
+            };
         }
         Ok(())
     }
@@ -232,7 +267,8 @@ impl<'a> Session<'a> {
         self.head.workloads = serde_json::Value::Array(workloads);
         let is_there = |definition: &Definition| {
             self.skipped.contains_key(&definition.name)
-                || definition.measures.keys().all(|measure| self.recorder.has_measure(&definition.name, measure))
+                || !self.failed.contains(&definition.name)
+                    && definition.measures.keys().all(|measure| self.recorder.has_measure(&definition.name, measure))
         };
         self.head.complete = is_over && self.definitions.iter().all(is_there);
         if is_over && !self.head.complete {
@@ -252,20 +288,6 @@ struct Planned {
     minutes: f64,
 }
 
-fn drive_all(cell: &mut Cell<'_>) -> Result<()> {
-    let repetitions: Vec<usize> = (1..=cell.repetitions()).collect();
-    let contestants = cell.contestants();
-    let stores: Vec<&str> = contestants.iter().map(Contestant::name).collect();
-    let driver = contestants.iter().find_map(|contestant| match contestant {
-        Contestant::Driven(_, driver) => Some(*driver),
-        Contestant::Peer(_) => None,
-    });
-    match driver {
-        Some(driver) => cell.drive(driver, &stores, &repetitions),
-        None => Err(Error::Invalid("its driver has none of its stores".to_owned())),
-    }
-}
-
 fn facts_of(peer: &Peer) -> StoreFacts {
     let (version, absent) = match (peer.look)() {
         Ok(version) => (version, None),
@@ -274,9 +296,27 @@ fn facts_of(peer: &Peer) -> StoreFacts {
     StoreFacts { kind: peer.kind, version, absent }
 }
 
+/// Between the beginning of a run and its going on.
+fn changed(name: &str, begun: &StoreFacts, now: &StoreFacts) -> Error {
+    let words = |facts: &StoreFacts| match (&facts.absent, &facts.version) {
+        (Some(_), _) => "absent".to_owned(),
+        (None, Some(version)) => version.clone(),
+        (None, None) => "there".to_owned(),
+    };
+    let (begun, now) = (words(begun), words(now));
+    Error::Invalid(format!("the run began with {name} {begun}, and it is {now} now: figures of two don't mix"))
+}
+
 fn new_head(setting: &Setting) -> Result<Head> {
     let id = setting.folder.file_name().and_then(|name| name.to_str());
-    let id = id.ok_or_else(|| Error::Invalid(format!("{} is no name for a record", setting.folder.display())))?;
+    let is_plain = |id: &&str| {
+        let is_small = |byte: u8| byte.is_ascii_lowercase() || byte.is_ascii_digit();
+        id.bytes().next().is_some_and(is_small) && id.bytes().all(|byte| is_small(byte) || b"._-".contains(&byte))
+    };
+    let id = id.filter(is_plain).ok_or_else(|| {
+        let folder = setting.folder.display();
+        Error::Invalid(format!("{folder} is no name for a record, which has small letters, digits, `.`, `_` and `-`"))
+    })?;
     let mut notes = Vec::new();
     if cfg!(debug_assertions) {
         notes.push("This was not a release build: the figures mean nothing.".to_owned());

@@ -72,11 +72,16 @@ fn stores_of_a_driver_take_turns() {
     let (folder, samples) = run(LIST, measure, "suite");
     let turns: Vec<(&str, usize, String)> =
         samples.iter().map(|one| (one.store.as_str(), one.repetition, one.case.to_string())).collect();
-    let of = |size: &str| ["one", "two"].map(|store| (store, size.to_owned()));
+    let of = |size: &str, repetition| {
+        let stores = if repetition == 1 { ["one", "two"] } else { ["two", "one"] };
+        stores.map(|store| (store, size.to_owned()))
+    };
     let wanted: Vec<(&str, usize, String)> = ["100 B", "1 KB"]
         .iter()
         .flat_map(|size| [1, 2].map(|repetition| (size, repetition)))
-        .flat_map(|(size, repetition)| of(size).map(|(store, size)| (store, repetition, format!("size {size}"))))
+        .flat_map(|(size, repetition)| {
+            of(size, repetition).map(|(store, size)| (store, repetition, format!("size {size}")))
+        })
         .collect();
     assert_eq!(turns, wanted);
     let head = recorder::read_head(&folder.record()).unwrap();

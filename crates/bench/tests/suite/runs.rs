@@ -26,10 +26,10 @@ fn what_is_defined_is_measured() {
     // Sizes, readers, stores, repetitions.
     assert_eq!(samples.len(), 2 * 2 * 2 * 2);
     assert!(samples.iter().all(|sample| sample.value > 0.0 && sample.unit == "1/s"));
-    // Stores take turns: A B A B.
+    // Stores take turns, to and fro.
     let turns: Vec<(&str, usize)> =
         samples.iter().take(4).map(|sample| (sample.store.as_str(), sample.repetition)).collect();
-    assert_eq!(turns, [("eyewall", 1), ("file-per-entry", 1), ("eyewall", 2), ("file-per-entry", 2)]);
+    assert_eq!(turns, [("eyewall", 1), ("file-per-entry", 1), ("file-per-entry", 2), ("eyewall", 2)]);
     folder.check();
 }
 
@@ -84,7 +84,9 @@ fn an_interrupted_run_goes_on_where_it_was() {
     let stops = Peer {
         name: "stops",
         open: |place| {
-            if place.value_bytes > 100 && !place.directory.with_file_name("resumed").exists() {
+            if place.value_bytes > 100
+                && !place.directory.ancestors().nth(2).is_some_and(|scratch| scratch.join("resumed").exists())
+            {
                 return Err(Error::Interrupted);
             }
             (EYEWALL.open)(place)
@@ -108,6 +110,53 @@ fn an_interrupted_run_goes_on_where_it_was() {
     folder.check();
     let refused = folder.run_with(&peers, Interrupt::default(), true).unwrap_err().to_string();
     assert!(refused.contains("complete"), "{refused}");
+}
+
+#[test]
+fn a_run_does_not_go_on_with_another_version() {
+    let folder = Folder::new(&[("small", &invented(&["eyewall"]))]);
+    let interrupt = Interrupt::default();
+    interrupt.raise();
+    assert_eq!(folder.run_with(&[EYEWALL], interrupt, false).unwrap(), Ended::Interrupted);
+    let newer = Peer { look: || Ok(Some("99.1".to_owned())), ..EYEWALL };
+    let refused = folder.run_with(&[newer], Interrupt::default(), true).unwrap_err().to_string();
+    assert!(refused.contains("eyewall") && refused.contains("99.1"), "{refused}");
+}
+
+#[test]
+fn a_workload_for_which_there_is_no_room_is_skipped() {
+    for (needs, said) in [
+        ("memory = { whole = \"1 B\", quick = \"9,999,999 GB\" }", "MB of memory"),
+        ("disk = { whole = \"1 B\", quick = \"9,999,999 GB\" }", "--disk-dir"),
+        ("shm = { whole = \"1 B\", quick = \"9,999,999 GB\" }", "--shm-dir"),
+    ] {
+        let text = format!("{}\n[needs]\n{needs}\n", invented(&["eyewall"]));
+        let folder = Folder::new(&[("small", &text)]);
+        assert_eq!(folder.run(PEERS).unwrap(), Ended::Finished);
+        let head = recorder::read_head(&folder.record()).unwrap();
+        let skipped = head.workloads[0]["skipped"].as_str().unwrap();
+        assert!(skipped.contains(said), "{skipped}");
+        folder.check();
+    }
+}
+
+#[test]
+fn a_workload_of_which_there_is_no_store_is_skipped() {
+    let folder = Folder::new(&[(
+        "small",
+        &invented(&["unheard of", "never seen"]).replace("of = \"eyewall\"", "of = \"never seen\""),
+    )]);
+    folder.run(PEERS).unwrap();
+    let head = recorder::read_head(&folder.record()).unwrap();
+    let skipped = head.workloads[0]["skipped"].as_str().unwrap();
+    assert!(head.complete && skipped.contains("unheard of") && skipped.contains("never seen"), "{skipped}");
+}
+
+#[test]
+fn a_run_in_which_a_cell_failed_is_incomplete() {
+    let folder = Folder::new(&[("small", &invented(&["eyewall"]).replace("set = ", "unknown = 1\nset = "))]);
+    assert_eq!(folder.run(PEERS).unwrap(), Ended::Incomplete);
+    assert!(!recorder::read_head(&folder.record()).unwrap().complete);
 }
 
 #[test]
@@ -169,6 +218,12 @@ fn two_records_are_compared_beyond_their_noise() {
     fs::write(worse.join("samples.jsonl"), lines.concat()).unwrap();
     let compared = compare(&folder.record(), &worse, 3.0).unwrap();
     assert_eq!((compared.changes.len(), compared.changes[0].is_better), (1, Some(false)));
+    assert!(compared.warnings.is_empty(), "{:?}", compared.warnings);
+    // Of other work.
+    let head = fs::read_to_string(worse.join("record.json")).unwrap().replace("64 KB", "65 KB");
+    fs::write(worse.join("record.json"), head).unwrap();
+    let warned = compare(&folder.record(), &worse, 3.0).unwrap().warnings;
+    assert!(warned.len() == 1 && warned[0].contains("settings of small"), "{warned:?}");
     let text = compared.text();
     assert!(text.contains("worse") && text.contains("gets of eyewall") && text.contains("1 of 4"), "{text}");
 }

@@ -9,7 +9,7 @@ use eyewall::{Cache, Options, PutOptions};
 use serde::Deserialize;
 
 use self::values::{Act, Amounts, Record, Values};
-use super::{Once, Procedure, take_turns};
+use super::Procedure;
 use crate::clock::now_ns;
 use crate::error::{Error, Result};
 use crate::scratch::Storage;
@@ -39,31 +39,29 @@ struct Configuration {
 
 impl Procedure for Modules {
     fn measure(&self, cell: &mut Cell<'_>) -> Result<()> {
-        take_turns(cell, self)
+        cell.turns_of_all(measure_ours)
     }
 }
 
-impl Once for Modules {
-    fn measure(&self, cell: &mut Cell<'_>, peer: &Peer, repetition: usize) -> Result<()> {
-        if peer.name != EYEWALL.name {
-            return Err(Error::Invalid("its rows are the drivers'".to_owned()));
-        }
-        let settings: Settings = cell.settings()?;
-        let case = cell.case().clone();
-        let name = case.text("configuration")?;
-        let configuration = settings.configurations.get(name).copied().ok_or_else(|| {
-            Error::parameter("configuration", case.get("configuration"), "one of the settings' configurations")
-        })?;
-        let values = Values::of(&case, &settings.amounts, cell.seed())?;
-        let directory = cell.scratch().make(Storage::Shm)?;
-        let cache = Options::new().size(configuration.bytes / 4096 * 4096).open(directory.path().join(Volume::FILE))?;
-        let expiry = configuration.expiry_seconds.map(Duration::from_secs);
-        let store = Module::new(cache, expiry, &values, &settings.amounts, cell.seed());
-        for (measure, value) in store.figures(&settings)? {
-            cell.sample(&case, peer.name, measure, repetition, value)?;
-        }
-        Ok(())
+fn measure_ours(cell: &mut Cell<'_>, peer: &Peer, repetition: usize) -> Result<()> {
+    if peer.name != EYEWALL.name {
+        return Err(Error::Invalid("its rows are the drivers'".to_owned()));
     }
+    let settings: Settings = cell.settings()?;
+    let case = cell.case().clone();
+    let name = case.text("configuration")?;
+    let configuration = settings.configurations.get(name).copied().ok_or_else(|| {
+        Error::parameter("configuration", case.get("configuration"), "one of the settings' configurations")
+    })?;
+    let values = Values::of(&case, &settings.amounts, cell.seed())?;
+    let directory = cell.scratch().make(Storage::Shm)?;
+    let cache = Options::new().size(configuration.bytes / 4096 * 4096).open(directory.path().join(Volume::FILE))?;
+    let expiry = configuration.expiry_seconds.map(Duration::from_secs);
+    let store = Module::new(cache, expiry, &values, &settings.amounts, cell.seed());
+    for (measure, value) in store.figures(&settings)? {
+        cell.sample(&case, peer.name, measure, repetition, value)?;
+    }
+    Ok(())
 }
 
 /// A volume under the comparison's keys.

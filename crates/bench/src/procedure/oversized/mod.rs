@@ -19,9 +19,10 @@ use crate::error::{Error, Result};
 use crate::machine;
 use crate::scratch::Storage;
 use crate::store::{EYEWALL, EYEWALL_TIER, FILES, Peer};
-use crate::suite::cell::{Cell, Named};
+use crate::suite::cell::Cell;
 use crate::suite::definition::Definition;
 use crate::suite::size::Bytes;
+use crate::suite::turns::Named;
 use crate::suite::value::Case;
 
 /// A group that is only to show whether one can be made.
@@ -56,7 +57,6 @@ impl Procedure for Oversized {
 
     fn measure(&self, cell: &mut Cell<'_>) -> Result<()> {
         let settings: Settings = cell.settings()?;
-        require_room(cell, &settings)?;
         if let Some(kib) = machine::read_ahead_kib(cell.scratch().directory(Storage::Disk)) {
             cell.note(format!(
                 "the kernel reads {kib} KiB ahead from this disk, for maps that ask for nothing else, too"
@@ -86,22 +86,6 @@ impl Procedure for Oversized {
             cell.sample(case, name, "read", repetition, read_bytes / seconds)
         })
     }
-}
-
-/// Fails unless all stores fit on the disk at once; files take more blocks than their cap says.
-fn require_room(cell: &Cell<'_>, settings: &Settings) -> Result<()> {
-    let caps: Result<Vec<f64>> = cell.cases(&["cap"]).iter().map(|case| case.number("cap")).collect();
-    let memories = caps?.iter().sum::<f64>() * cell.peers().len() as f64;
-    let (free, needed) =
-        (cell.scratch().free_bytes(Storage::Disk)?, (2.0 * memories * settings.memory.0 as f64) as u64);
-    if free < needed {
-        return Err(Error::Invalid(format!(
-            "{} MiB are free on the disk, {} MiB are needed",
-            free >> 20,
-            needed >> 20
-        )));
-    }
-    Ok(())
 }
 
 /// A process at work. Its parts go in this order: the process before its group.

@@ -60,8 +60,10 @@ impl Protocol for Memcached {
         let line = connection.ask(&[b"ms ", key, format!(" {}\r\n", value.len()).as_bytes(), value])?;
         match connection.bytes(line.clone()) {
             b"HD" => Ok(()),
-            // The second: it found no room for a value of this size, having looked only so far for what to evict.
-            b"SERVER_ERROR object too large for cache" | b"SERVER_ERROR out of memory storing object" => {
+            // The others: it found no room for a value of this size, or for its rest, having looked only so far for what to evict.
+            b"SERVER_ERROR object too large for cache"
+            | b"SERVER_ERROR out of memory storing object"
+            | b"SERVER_ERROR Out of memory during read" => {
                 Err(Error::TooLarge { store: Self::NAME, value_bytes: value.len() })
             }
             _ => Err(connection.unexpected(line)),

@@ -1,0 +1,106 @@
+//! Stores that are opened for a cell, and the room that each is given.
+
+use std::path::{Path, PathBuf};
+
+use tempfile::TempDir;
+
+use super::turns::Named;
+use crate::contender::Contender;
+use crate::error::Result;
+use crate::load::Population;
+use crate::scratch::{Scratch, Storage};
+use crate::store::{Files, Open, Peer, Place};
+
+/// A store in a scratch directory of its own, which goes with it or, full of files on a disk, at the end of the run.
+pub struct Entrant {
+    /// The store.
+    pub store: Box<dyn Contender>,
+    path: PathBuf,
+    directory: Option<TempDir>,
+}
+
+impl Entrant {
+    /// An empty store, in a new directory.
+    pub fn open(peer: &Peer, room: Room, scratch: &Scratch, storage: Storage) -> Result<Self> {
+        let (path, directory) = if peer.name == Files::NAME && storage == Storage::Disk {
+            (scratch.make_until_end(storage)?, None)
+        } else {
+            let directory = scratch.make(storage)?;
+            (directory.path().to_owned(), Some(directory))
+        };
+        let store = (peer.open)(&room.at(&path))?;
+        Ok(Self { store, path, directory })
+    }
+
+    /// Where its files lie.
+    pub fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// Closes the store, and leaves its files.
+    pub fn close(self, attach: Open, room: Room) -> Closed {
+        Closed { name: self.store.name(), attach, room, path: self.path, _directory: self.directory }
+    }
+}
+
+/// A store that nobody has open, and that can be opened again.
+#[derive(Debug)]
+pub struct Closed {
+    name: &'static str,
+    attach: Open,
+    room: Room,
+    path: PathBuf,
+    _directory: Option<TempDir>,
+}
+
+impl Closed {
+    /// Where its files lie.
+    pub fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// Opens it again.
+    pub fn open(&self) -> Result<Box<dyn Contender>> {
+        (self.attach)(&self.room.at(&self.path))
+    }
+}
+
+impl Named for Closed {
+    fn name(&self) -> &str {
+        self.name
+    }
+}
+
+/// What a store is given.
+#[derive(Debug, Clone, Copy)]
+pub struct Room {
+    /// Bytes that it may hold.
+    pub cap_bytes: u64,
+    /// Bytes of a typical value.
+    pub value_bytes: usize,
+    /// Bytes of the largest value, where that is more than twice a typical one and has to be taken; else 0.
+    pub value_bytes_max: usize,
+    /// Bytes of memory before its files, where it has such.
+    pub tier_bytes: u64,
+}
+
+impl Room {
+    /// The room in a directory.
+    pub fn at(self, directory: &Path) -> Place<'_> {
+        let Self { cap_bytes, value_bytes, value_bytes_max, tier_bytes } = self;
+        Place { directory, cap_bytes, value_bytes, value_bytes_max, tier_bytes }
+    }
+
+    /// Room for a whole population.
+    pub fn for_all(peer: &Peer, population: Population) -> Self {
+        let is_files = peer.name == Files::NAME;
+        let cap_bytes = if is_files { population.cap_in_blocks() } else { population.cap_bytes() };
+        Self { cap_bytes, value_bytes: population.value_bytes, value_bytes_max: 0, tier_bytes: 0 }
+    }
+}
+
+impl std::fmt::Debug for Entrant {
+    fn fmt(&self, out: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        out.debug_struct("Entrant").field("store", &self.store.name()).field("path", &self.path).finish_non_exhaustive()
+    }
+}
