@@ -87,7 +87,7 @@ bench: ## measure all workloads (bench/workloads) on all stores into a record fo
 	@scripts/bench $(if $(QUICK),--quick) $(ARGS)
 
 .PHONY: bench-engine
-bench-engine: ## measure the engine against others, and record it; ARGS=--quick for a first look
+bench-engine: ## measure what only the engine has, and puts, and record it; ARGS=--quick for a first look
 	cargo run $(LOCKED) --release -p eyewall-bench-compare --bin bench-engine -- $(ARGS)
 
 .PHONY: bench-serve
