@@ -13,7 +13,7 @@ CACHE ?=
 SIZE ?= 64M
 # make bench: a first look in ten minutes, too short to be quoted.
 QUICK ?=
-# make bench, bench-engine, bench-serve, cache-tests, explorer-test, drivers-test: arguments, for instance ARGS=--quick, ARGS=--update.
+# make bench, bench-engine, cache-tests, explorer-test, drivers-test: arguments, for instance ARGS=--quick, ARGS=--update.
 ARGS ?=
 # make soak: which of the long tests, all of them if empty; the seconds that the mixed storm goes, and each fuzz target gets.
 PARTS ?=
@@ -87,12 +87,8 @@ bench: ## measure all workloads (bench/workloads) on all stores into a record fo
 	@scripts/bench $(if $(QUICK),--quick) $(ARGS)
 
 .PHONY: bench-engine
-bench-engine: ## measure the engine against others, and record it; ARGS=--quick for a first look
+bench-engine: ## measure what only the engine has, and puts, and record it; ARGS=--quick for a first look
 	cargo run $(LOCKED) --release -p eyewall-bench-compare --bin bench-engine -- $(ARGS)
-
-.PHONY: bench-serve
-bench-serve: ## measure the server against nginx, Varnish, Apache, Traffic Server and bare hyper, and record it; ARGS=--quick
-	@scripts/speed $(ARGS)
 
 .PHONY: explorer
 explorer: ## collect the benchmarks' records for the page explorer/index.html, which any browser opens

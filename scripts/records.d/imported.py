@@ -1,11 +1,10 @@
-"""Records out of the results that the engine's and the server's benchmarks write today (bench/results/*.json)."""
+"""Records out of results in the form of bench-engine, which the server's benchmark had, too (bench/results/*.json)."""
 import json
 import math
 import re
 import statistics
 
 from form import FORMAT, Unfit
-from machine import name_of
 
 # What a word of a case says, in the order of asking; what none of them knows is the parameter `case`.
 WORDS = (
@@ -55,6 +54,12 @@ def record_of(path):
     return run, samples
 
 
+def _name_of(cpu, cores):
+    """What records of one machine have in common, fit for a file's name."""
+    words = re.sub(r"\(R\)|\(TM\)|processor|cpu|@.*", " ", cpu, flags=re.IGNORECASE).lower()
+    return "-".join([*re.findall(r"[a-z0-9]+", words), f"{cores}cores"])
+
+
 def _run(path, old, stores, notes):
     machine = old["machine"]
     versions = old.get("versions", {})
@@ -67,7 +72,7 @@ def _run(path, old, stores, notes):
         "format": FORMAT, "id": path.stem.lower(), "title": f"{kind.capitalize()} benchmark, {path.stem}", "began": old["date"],
         "kind": "quick" if old["quick"] else "whole", "complete": True,
         "machine": {
-            "name": name_of(machine["cpu"], machine["cores"]), "cpu": machine["cpu"], "cores": machine["cores"],
+            "name": _name_of(machine["cpu"], machine["cores"]), "cpu": machine["cpu"], "cores": machine["cores"],
             "memory_mib": machine["memory_mib"], "kernel": machine["kernel"], "storage": storage,
             "governor": None, "load_at_start": machine.get("load_at_start"), "noise": None,
         },

@@ -143,7 +143,7 @@ def slow(stage):
     wanted = stage.settings["slow_clients"] + DESCRIPTORS_BESIDE
     if wanted > stage.descriptors:
         raise Failed(f"so many slow clients want {wanted} descriptors, and {stage.descriptors} are allowed (ulimit -Hn); "
-                     "--setting slow_clients=N takes fewer")
+                     "a smaller slow_clients among the settings of the workload takes fewer")
     bytes_, slow_bytes = stage.settings["page_bytes"], stage.settings["slow_bytes"]
     fast_path, slow_path = f"/page/{bytes_}/fast", f"/page/{slow_bytes}/slow"
     connections = stage.settings["connections"]

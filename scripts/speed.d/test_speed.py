@@ -1,4 +1,4 @@
-"""`scripts/speed`, as it is called by hand and as eyewall-bench calls it, on tiny sizes. BENCH_HTTP_PROGRAM names a program to test."""
+"""`scripts/speed`, asked as eyewall-bench asks it, on tiny sizes. BENCH_HTTP_PROGRAM names a program to test."""
 import json
 import os
 import pathlib
@@ -6,33 +6,34 @@ import signal
 import subprocess
 import sys
 import tempfile
-import time
+import tomllib
 import unittest
 import unittest.mock
 import uuid
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent.parent
 sys.dont_write_bytecode = True
-sys.path[:0] = [str(ROOT / part) for part in ("scripts/speed.d", "scripts/records.d", "scripts/common.d")]
+sys.path[:0] = [str(ROOT / part) for part in ("scripts/speed.d", "scripts/common.d")]
 import contenders  # noqa: E402
-import definitions  # noqa: E402
-import form  # noqa: E402
 import procedures  # noqa: E402
-from recorder import Recorder  # noqa: E402
-from servers import Failed  # noqa: E402
 
 SPEED = [sys.executable, str(ROOT / "scripts/speed")]
 # A window ends by its requests, however slow the machine is.
-TINY = [f"--setting={name}" for name in ("requests=12", "concurrency=3", "connections=2", "seconds=60", "at_most=20")]
+TINY = {"requests": 12, "concurrency": 3, "connections": 2, "seconds": 60, "at_most": 20}
 # What is waited for comes soon, or never.
 PATIENCE_SECONDS = 120
+
+
+def defined():
+    """The definitions whose driver this is, by name."""
+    known = {path.stem: tomllib.loads(path.read_text(encoding="utf-8")) for path in (ROOT / "bench/workloads").glob("*.toml")}
+    return {name: told for name, told in known.items() if any("scripts/speed" in command for command in told.get("drivers", []))}
 
 
 class Speed(unittest.TestCase):
     def setUp(self):
         folder = tempfile.TemporaryDirectory(prefix="eyewall-speed-test.")
         self.addCleanup(folder.cleanup)
-        self.out = pathlib.Path(folder.name) / "out"
         self.scratch = pathlib.Path(folder.name) / "scratch"
         self.scratch.mkdir()
         # Whoever it starts has the mark, too.
@@ -40,22 +41,25 @@ class Speed(unittest.TestCase):
         name, value = self.mark.split("=")
         self.environment = os.environ | {name: value, "TMPDIR": str(self.scratch), "EYEWALL_PROGRAM": "/no/such/eyewall"}
 
-    def speed(self, *arguments, given=None):
+    def speed(self, given, *arguments):
         """What it says on both channels, and its exit code."""
-        done = subprocess.run([*SPEED, *map(str, arguments)], input=given, capture_output=True, text=True, check=False,
-                              env=self.environment)
+        done = subprocess.run([*SPEED, *arguments], input=given, capture_output=True, text=True, check=False, env=self.environment)
         return done.returncode, done.stdout, done.stderr
 
     def asked(self, **request):
         """The answer to a request, line by line."""
-        code, said, complained = self.speed("--driver", given=json.dumps(request))  # tidy: word, the library's
+        code, said, complained = self.speed(json.dumps(request))  # tidy: word, the library's
         self.assertEqual(code, 0, complained)
         return [json.loads(line) for line in said.splitlines()]
 
-    def the_record(self):
-        """The one that was made, which is sound."""
-        made, = self.out.iterdir()
-        return form.read(made)
+    def tiny(self, name, stores, **settings):
+        """A request for a workload as it is defined, in its first case."""
+        told = defined()[name]
+        chosen = {name: value["quick"] if isinstance(value, dict) else value for name, value in told["settings"].items()}
+        return {
+            "do": "measure", "workload": name, "procedure": told["procedure"], "case": {}, "stores": stores, "repetitions": [1, 2],
+            "parameters": {name: parameter["values"][:1] for name, parameter in told.get("parameters", {}).items()},
+            "settings": {**chosen, **TINY, **settings}, "scratch": {"disk": str(self.scratch), "shm": "/dev/shm"}, "quick": True}
 
     def expect_nothing_left(self):
         self.assertEqual(list(self.scratch.iterdir()), [])
@@ -68,57 +72,41 @@ class Speed(unittest.TestCase):
                 pass
         self.assertEqual(left, [])
 
-    def test_a_tiny_run_writes_a_sound_record_and_prints_it(self):
-        code, said, complained = self.speed("http", "http-miss", "--quick", "--only", "no cache", "--only", "bare-proxy",
-                                            "--only", "eyewall serve", *TINY, "--out", self.out)
-        self.assertEqual(code, 0, complained)
-        record = self.the_record()
-        self.assertEqual((record.run["complete"], record.run["kind"]), (True, "quick"))
-        for store, reference in (("no cache", "http"), ("bare-proxy", "http-miss")):
-            self.assertNotIn("absent", record.run["stores"][store])
-            measured = {key[1] for key in record.samples if key[0] == reference and key[3] == store}
-            wanted = next(one for one in record.run["workloads"] if one["name"] == reference)["measures"]
-            distributions = {key[1] for key in record.histograms if key[0] == reference and key[3] == store}
-            self.assertEqual(measured | distributions, set(wanted))
-        # The origin alone has to do all of a burst itself.
-        at_origin = [samples for key, samples in record.samples.items() if key[1] == "at_origin"]
-        self.assertTrue(all(value == 12 for samples in at_origin for (value, _), in samples.values()), at_origin)
-        self.assertTrue(all(sum(count for _, count in buckets) <= 12 for key, repetitions in record.histograms.items()
-                            for buckets in repetitions.values() if key[1] == "burst"))
-        for words in ("## HTTP\n", "eyewall serve is absent: /no/such/eyewall is no program", "The setting requests was 12", "| p999 |"):
-            self.assertIn(words, said)
+    def test_all_that_is_defined_is_measured(self):
+        for name, store in (("http", "no cache"), ("http-miss", "bare-proxy")):
+            lines = self.asked(**self.tiny(name, [store]))
+            figures = [line[kind] for line in lines for kind in ("sample", "histogram") if kind in line]
+            self.assertEqual({one["measure"] for one in figures}, set(defined()[name]["measures"]), lines)
+            self.assertEqual({one["store"] for one in figures}, {store})
+            if name == "http":
+                # The origin alone has to do all of a burst itself.
+                self.assertEqual([one["value"] for one in figures if one["measure"] == "at_origin"], [12, 12])
+                bursts = [one["buckets"] for one in figures if one["measure"] == "burst"]
+                self.assertTrue(all(sum(count for _, count in buckets) <= 12 for buckets in bursts), bursts)
         self.expect_nothing_left()
 
     def test_a_server_that_is_missing_is_absent_with_its_reason(self):
-        self.speed("http", "--quick", "--only", "eyewall serve", *TINY, "--out", self.out)
-        run = self.the_record().run
-        self.assertEqual(run["stores"]["eyewall serve"]["absent"], "/no/such/eyewall is no program")
-        self.assertEqual(run["workloads"][0]["skipped"], "none of its stores could be measured")
+        lines = self.asked(**self.tiny("http", ["eyewall serve"]))
+        self.assertEqual(lines, [{"store": "eyewall serve", "absent": "/no/such/eyewall is no program"}])
         lost = contenders.Contender("other", None, "no-such-server", "-v")
         with unittest.mock.patch.dict(contenders.PACKAGES, {"no-such-server": "a-package"}):
             self.assertEqual(lost.as_store(None)["absent"], "no-such-server is missing (apt-get install a-package)")
 
-    def test_an_interrupted_run_leaves_a_sound_record_and_no_process(self):
+    def test_an_interrupted_run_leaves_nothing(self):
         for number, code in ((signal.SIGINT, 130), (signal.SIGTERM, 143)):
             # The burst gives the first samples; the loop behind it would go on for an hour.
-            arguments = ["http", "--quick", "--only", "no cache", *TINY[:3], "--setting=seconds=3600", "--out", self.out / number.name]
-            process = subprocess.Popen([*SPEED, *map(str, arguments)], env=self.environment,
-                                       stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True)
-            self.wait_for_a_sample(self.out / number.name, process)
+            request = self.tiny("http", ["no cache"], seconds=3600, at_most=None)
+            process = subprocess.Popen(SPEED, env=self.environment, stdin=subprocess.PIPE, stdout=subprocess.PIPE,
+                                       stderr=subprocess.PIPE, text=True)
+            process.stdin.write(json.dumps(request))  # tidy: word, the library's
+            process.stdin.close()
+            process.stdin = None
+            said = next((line for line in process.stdout if "sample" in line), None)
+            self.assertIsNotNone(said, "it ended before it measured")
             process.send_signal(number)
             _, complained = process.communicate(timeout=PATIENCE_SECONDS)
             self.assertEqual(process.returncode, code, complained)
-            made, = (self.out / number.name).iterdir()
-            record = form.read(made)
-            self.assertEqual((record.run["complete"], bool(record.samples)), (False, True))
             self.expect_nothing_left()
-
-    def wait_for_a_sample(self, out, process):
-        deadline = time.monotonic() + PATIENCE_SECONDS
-        while not any(path.stat().st_size for path in out.glob("*/samples.jsonl")):
-            self.assertIsNone(process.poll(), "it ended before it measured")
-            self.assertLess(time.monotonic(), deadline)
-            time.sleep(0.01)
 
     def test_a_request_is_answered_line_by_line(self):
         both = {"eyewall (HTTP)", "file-per-entry (HTTP)"}
@@ -156,16 +144,12 @@ class Speed(unittest.TestCase):
                  (json.dumps({**sound, "procedure": "x"}), "no procedure x; there are http,"),  # tidy: word, the library's
                  (json.dumps({**sound, "stores": ["x"]}), "no store x for http; there are eyewall serve,"))  # tidy: word, the library's
         for given, words in wrong:
-            code, said, complained = self.speed("--driver", given=given)
+            code, said, complained = self.speed(given)
             self.assertEqual((code, said, words in complained), (2, "", True), complained)
 
-    def test_what_is_not_there_is_told(self):
-        wrong = ((("nothing",), 3, "no workload nothing; there are http,"), (("http", "--only", "x"), 3, "no store x in http"),
-                 (("http", "--setting=x=1"), 3, "no setting x in http"), (("--setting=x",), 2, "NAME=VALUE with a number"))
-        for arguments, code, words in wrong:
-            found, _, complained = self.speed(*arguments, "--out", self.out)
-            self.assertEqual((found, words in complained), (code, True), complained)
-        self.assertFalse(self.out.exists())
+    def test_arguments_are_refused_with_what_to_call_instead(self):
+        code, said, complained = self.speed("", "http")
+        self.assertEqual((code, said, "make bench ARGS=http" in complained), (2, "", True), complained)
 
     def test_all_stores_are_listed_and_nothing_is_built(self):
         del self.environment["EYEWALL_PROGRAM"]
@@ -175,30 +159,10 @@ class Speed(unittest.TestCase):
         for line in listed.values():
             self.assertTrue("absent" in line or line["kind"] in ("ours", "other", "reference"), line)
 
-    def test_every_definition_is_sound_whole_and_quick(self):
-        class Options:
-            scratch = self.scratch
-
-        for Options.quick in (False, True):
-            known = definitions.read(ROOT / "bench/workloads", Options.quick)
-            stores = {store: {"kind": contenders.ALL[store].kind, "version": None}
-                      for definition in known.values() for store in definition.stores}
-            recorder = Recorder(self.out, Options, [definition.workload(stores) for definition in known.values()], stores)
-            recorder.end(False)
-            run = form.read(recorder.folder).run
-            self.assertEqual([workload["name"] for workload in run["workloads"]], list(known))
-            for definition in known.values():
-                self.assertEqual(set(definition.stores) - set(procedures.ALL[definition.procedure][0]), set(), definition.name)
-                if not Options.quick:
-                    self.assertEqual(len(definition.workload(stores)["comparisons"]), len(definition.told["comparisons"]))
-
-    def test_a_definition_that_lacks_something_says_so(self):
-        folder = self.out
-        folder.mkdir()
-        for text, words in (("order = ", "Invalid value"), ("order = 1\nprocedure = 'x'", "stores is missing")):
-            (folder / "x.toml").write_text(text)
-            with self.assertRaisesRegex(Failed, f"x.toml.*{words}"):
-                definitions.read(folder, False)
+    def test_every_definition_names_what_there_is(self):
+        self.assertEqual({told["procedure"] for told in defined().values()}, set(procedures.ALL))
+        for name, told in defined().items():
+            self.assertEqual(set(told["stores"]) - set(procedures.ALL[told["procedure"]][0]), set(), name)
 
 
 if __name__ == "__main__":

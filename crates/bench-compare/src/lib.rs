@@ -31,7 +31,7 @@ use eyewall_bench::store::{self, Peer};
 
 #[cfg(feature = "foyer-hybrid")]
 pub use self::hybrid::HYBRID;
-pub use self::lmdb::{LMDB, LMDB_TO_READ, LMDB_WRITE_MAP};
+pub use self::lmdb::{LMDB, LMDB_WRITE_MAP};
 pub use self::memory::{FOYER, MOKA, QUICK_CACHE};
 #[cfg(feature = "redb")]
 pub use self::redb::REDB;
@@ -80,13 +80,14 @@ pub const ROCKSDB_FIFO: Peer = left_out!("RocksDB, FIFO", "rocksdb");
 pub const SQLITE: Peer = left_out!("SQLite", "sqlite");
 
 /// Every store of ours and of others that can be opened by name; each name once.
-pub const ALL: [Peer; 19] = {
-    let [eyewall, copied, tier, tier_copied, files, memcached, redis, bare_copy, plain] = store::PEERS;
+pub const ALL: [Peer; 20] = {
+    let [eyewall, copied, tier, tier_copied, tagged, files, memcached, redis, bare_copy, plain] = store::PEERS;
     [
         eyewall,
         copied,
         tier,
         tier_copied,
+        tagged,
         files,
         QUICK_CACHE,
         MOKA,

@@ -34,10 +34,6 @@ pub const LMDB_WRITE_MAP: Peer = peer(
     |place| attach(NAME_WRITE_MAP, place, EnvFlags::WRITE_MAP),
 );
 
-/// For reads, which are the same either way: it is filled sooner through its map.
-pub const LMDB_TO_READ: Peer =
-    peer(NAME, |place| create(NAME, place, EnvFlags::WRITE_MAP), |place| attach(NAME, place, EnvFlags::WRITE_MAP));
-
 const fn peer(name: &'static str, open: Open, attach: Open) -> Peer {
     Peer { name, kind: Kind::Other, look: || Ok(Some(version())), open, attach: Some(Attach::Lasting(attach)) }
 }

@@ -14,13 +14,13 @@ use eyewall_bench::load::{Gets, Population, Puts, Sequences};
 use eyewall_bench::random;
 use eyewall_bench::store::{BARE_COPY, FILES, Kind, PLAIN, Peer, Place};
 use eyewall_bench::touch::Touch;
-use eyewall_bench_compare::{ALL, LMDB_TO_READ};
+use eyewall_bench_compare::ALL;
 
 const CAP_BYTES: u64 = 16 << 20;
 
 /// All of which something can be read again, and that can be had.
 fn peers() -> Vec<Peer> {
-    let found = ALL.into_iter().chain([LMDB_TO_READ]).filter(|peer| peer.name != BARE_COPY.name);
+    let found = ALL.into_iter().filter(|peer| peer.name != BARE_COPY.name);
     found.filter(|peer| (peer.look)().inspect_err(|why| eprintln!("{} skipped: {why}", peer.name)).is_ok()).collect()
 }
 

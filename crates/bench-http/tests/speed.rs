@@ -1,5 +1,5 @@
-//! `scripts/speed`, which drives this crate's program, keeps its promises on tiny sizes: a run writes a sound record, a server
-//! that is missing is absent with its reason, and an interrupted run leaves a sound record and no process behind.
+//! `scripts/speed`, which drives this crate's program, keeps its promises on tiny sizes: all that is defined is measured, a server
+//! that is missing is absent with its reason, and an interrupted run leaves no file and no process behind.
 
 #![cfg(test)]
 

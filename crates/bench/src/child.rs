@@ -13,10 +13,11 @@ use eyewall::Options;
 use crate::clock::{Lap, now_ns};
 use crate::error::{Error, Result};
 use crate::load;
+use crate::procedure::oversized;
 use crate::random;
 use crate::readers;
 use crate::store::{Peer, Volume};
-use crate::work::{crashed, fill, paging, stream};
+use crate::work::{crashed, fill, stream};
 
 /// The work of a child.
 #[derive(Debug, Clone, Subcommand)]
@@ -44,7 +45,7 @@ pub enum Task {
     /// Opens a volume after power loss
     Crashed(crashed::Task),
     /// Does a mix with little memory
-    Paging(paging::Task),
+    Oversized(oversized::Task),
 }
 
 /// Does the work of a child, on one of these stores where it is told which. Why it can't, it says to its parent alone.
@@ -67,7 +68,7 @@ fn work(task: &Task, peers: &[Peer]) -> Result<()> {
         Task::Fill(task) => task.run(),
         Task::Stream(task) => task.run(),
         Task::Crashed(task) => task.run(),
-        Task::Paging(task) => task.run(),
+        Task::Oversized(task) => task.run(),
     }
 }
 

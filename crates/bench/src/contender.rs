@@ -49,6 +49,9 @@ pub trait Contender: Send + Sync {
     /// Bytes that it takes now, where somebody can tell.
     fn footprint_bytes(&self) -> Result<Option<u64>>;
 
+    /// Bytes of the entries that can be got, headers included, where the store tells.
+    fn live_bytes(&self) -> Result<Option<u64>>;
+
     /// The value of a key, by a handle of its own: not for what is timed.
     fn get_one(&self, key: &[u8]) -> Result<Option<Vec<u8>>>;
 
@@ -147,6 +150,10 @@ impl<S: Store> Contender for S {
 
     fn footprint_bytes(&self) -> Result<Option<u64>> {
         Store::footprint_bytes(self)
+    }
+
+    fn live_bytes(&self) -> Result<Option<u64>> {
+        Store::live_bytes(self)
     }
 
     fn get_one(&self, key: &[u8]) -> Result<Option<Vec<u8>>> {

@@ -6,7 +6,7 @@
 //!
 //! - `eyewall-bench`, which is [`program`]: the [`suite`] goes through the workloads that `bench/workloads` defines, lets a
 //!   [`procedure`] measure each of their cells, and writes a record for the explorer.
-//! - `bench-engine`: what the engine promises, part by part. The modules of [`work`] say what is done and against which bar; a
+//! - `bench-engine`: what only the engine has, and puts. The modules of [`work`] say what is done and against which bar; a
 //!   [`run::Run`] collects their rows.
 //!
 //! No figure is asserted by a test.

@@ -135,7 +135,7 @@ fn run(run: Run, peers: &[Peer]) -> Result<()> {
         return Err(Error::Invalid(format!("not all could be measured; the notes of {folder}/record.json say why")));
     }
     if stdout().is_terminal() {
-        eprintln!("look at it: EYEWALL_RECORDS={folder} make explorer");
+        eprintln!("look at it: EYEWALL_RECORDS={folder} make explorer; its bars: scripts/records table {folder}");
     }
     Ok(())
 }

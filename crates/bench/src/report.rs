@@ -16,16 +16,6 @@ pub fn line(row: &Row) -> String {
     text
 }
 
-/// One row on one line: the first store's figure and what it was held to.
-pub fn short(row: &Row) -> String {
-    let figures = row.series.first().map_or_else(String::new, |series| spread(&series.spread));
-    let mut text = format!("{:<66} {figures:>22} {}", row.case, row.unit);
-    for judgement in &row.judgements {
-        let _ = write!(text, " | {}", judged(judgement));
-    }
-    text
-}
-
 /// The whole record as a Markdown document.
 pub fn markdown(record: &Record) -> String {
     let machine = &record.machine;

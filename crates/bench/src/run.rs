@@ -1,7 +1,7 @@
 //! One run of the benchmark: its settings, its record, where it is written.
 
 use std::fs;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 use clap::Args;
 use tempfile::TempDir;
@@ -77,16 +77,6 @@ impl Run {
     /// Repetitions behind each median.
     pub fn repetitions(&self) -> usize {
         self.record.repetitions
-    }
-
-    /// What has been found so far.
-    pub fn record(&self) -> &Record {
-        &self.record
-    }
-
-    /// The directory behind a storage.
-    pub fn directory(&self, storage: Storage) -> &Path {
-        self.scratch.directory(storage)
     }
 
     /// The file system's name behind a storage.

@@ -5,6 +5,7 @@ mod files;
 pub mod footprint;
 mod plain;
 mod servers;
+mod tagged;
 mod touched;
 mod volume;
 
@@ -12,6 +13,7 @@ pub use copy::BareCopy;
 pub use files::Files;
 pub use plain::Plain;
 pub use servers::{MEMCACHED, REDIS};
+pub use tagged::Tagged;
 pub use volume::{Copied, Volume};
 
 use std::path::Path;
@@ -52,6 +54,11 @@ pub trait Store: Send + Sync {
     /// Bytes that it takes now: blocks of its files, or what its server says of its memory. `None`: nobody can tell, as of
     /// what lies on this process's heap. May take as long as a walk over all files.
     fn footprint_bytes(&self) -> Result<Option<u64>> {
+        Ok(None)
+    }
+
+    /// Bytes of the entries that can be got, headers included. `None`: the store doesn't tell.
+    fn live_bytes(&self) -> Result<Option<u64>> {
         Ok(None)
     }
 }
@@ -202,6 +209,13 @@ pub const EYEWALL_TIER: Peer = ours(Volume::NAME_TIER, |place| Ok(Box::new(Volum
 pub const EYEWALL_TIER_COPIED: Peer =
     ours(Copied::NAME_TIER, |place| Ok(Box::new(Copied::from(Volume::create_with_tier(place)?))), None);
 
+/// The engine, each entry with tags and a time to live.
+pub const EYEWALL_TAGGED: Peer = ours(
+    Tagged::NAME,
+    |place| Ok(Box::new(Tagged::create(place)?)),
+    Some(Attach::Lasting(|place| Ok(Box::new(Tagged::attach(place)?)))),
+);
+
 /// One file for each entry.
 pub const FILES: Peer = Peer {
     name: Files::NAME,
@@ -230,5 +244,15 @@ pub const BARE_COPY: Peer = Peer {
 };
 
 /// All of these.
-pub const PEERS: [Peer; 9] =
-    [EYEWALL, EYEWALL_COPIED, EYEWALL_TIER, EYEWALL_TIER_COPIED, FILES, MEMCACHED, REDIS, BARE_COPY, PLAIN];
+pub const PEERS: [Peer; 10] = [
+    EYEWALL,
+    EYEWALL_COPIED,
+    EYEWALL_TIER,
+    EYEWALL_TIER_COPIED,
+    EYEWALL_TAGGED,
+    FILES,
+    MEMCACHED,
+    REDIS,
+    BARE_COPY,
+    PLAIN,
+];

@@ -1,20 +1,13 @@
 //! Request traces: text, one `key size` a line, and access logs as `eyewall advise` reads them.
 
-// What `eyewall advise` reads of a log, by the same sources: the command is no library for others to depend on.
-#[path = "../../server/src/advise/json_line.rs"]
-mod json_line;
-#[expect(unreachable_pub, reason = "in the server it is a part of the command line")]
-#[path = "../../server/src/advise/line.rs"]
-mod line;
-
 use std::collections::HashMap;
 use std::fs::File;
 use std::io::{BufRead, BufReader, Read};
 use std::path::{Path, PathBuf};
 
+use eyewall_access_log::{Format, Line, lines};
 use flate2::read::MultiGzDecoder;
 
-use self::line::{Format, Line};
 use crate::error::{Error, Result};
 
 /// How gzip begins.
@@ -83,7 +76,7 @@ pub fn read_log(path: &Path) -> Result<Vec<Request>> {
     };
     let (mut numbers, mut sizes, mut keys) = (HashMap::new(), Vec::new(), Vec::new());
     let mut scratch = Vec::new();
-    for line in line::lines(&text) {
+    for line in lines(&text) {
         if let Line::Request { key, bytes } = format.parse(line, &mut scratch) {
             let number = *numbers.entry(key.to_vec()).or_insert(sizes.len());
             if number == sizes.len() {

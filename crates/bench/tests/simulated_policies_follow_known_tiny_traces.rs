@@ -15,7 +15,6 @@ fn hits(policy: &mut impl Policy, keys: &[u64]) -> Vec<bool> {
 fn lru_evicts_what_was_used_longest_ago() {
     let mut lru = Lru::new(2);
     assert_eq!(hits(&mut lru, &[1, 2, 1, 3, 1, 2]), [false, false, true, false, true, false]);
-    assert_eq!(lru.written_bytes(), 4);
 }
 
 #[test]
@@ -88,7 +87,6 @@ fn gdsf_drops_the_large_before_the_small_and_the_old_before_the_new() {
         assert!(!ask(key, 4));
     }
     assert!(!ask(3, 4));
-    assert_eq!(policy.written_bytes(), 2 + 8 + 4 + 30 * 4 + 4);
 }
 
 #[test]
@@ -125,8 +123,9 @@ fn no_reference_is_above_the_offline_one() {
             })
             .collect();
         for cap in [5, 60, 200] {
-            let (objects, bytes) = hits_of(REFERENCES[3].name, cap, &trace).unwrap();
-            for peer in &REFERENCES[..3] {
+            let [policies @ .., best] = &REFERENCES;
+            let (objects, bytes) = hits_of(best.name, cap, &trace).unwrap();
+            for peer in policies {
                 let found = hits_of(peer.name, cap, &trace).unwrap();
                 assert!(found.0 <= objects + 1e-9 && found.1 <= bytes + 1e-9, "{}: {found:?}", peer.name);
             }

@@ -1,6 +1,6 @@
-//! `bench-engine`: the engine's benchmark against what people use today.
+//! `bench-engine`: what the engine promises and no other store can be asked for, part by part; and puts, by size.
 //!
-//! The workloads, the recorder and the cheap peers are in `eyewall-bench`, the others in this crate's library.
+//! The parts are in `eyewall_bench::work`. What can be compared, the suite measures: `eyewall-bench`.
 
 #![forbid(unsafe_code)]
 
@@ -8,14 +8,11 @@ use std::process::ExitCode;
 
 use clap::{Parser, ValueEnum};
 use eyewall_bench::child::{self, Task};
-use eyewall_bench::error::{Error, Result};
+use eyewall_bench::error::Result;
 use eyewall_bench::run::{Run, Settings};
 use eyewall_bench::store::{BARE_COPY, EYEWALL, FILES};
-use eyewall_bench::work::{
-    crashed, files, fill, get, open, overflow, overhead, paging, processes, purge, put, replay, stream, sweep, tagged,
-    verify,
-};
-use eyewall_bench_compare::{ALL, FOYER, LMDB, LMDB_TO_READ, LMDB_WRITE_MAP, MOKA, QUICK_CACHE};
+use eyewall_bench::work::{crashed, fill, open, overhead, processes, purge, put, stream, tagged, verify};
+use eyewall_bench_compare::{ALL, LMDB, LMDB_WRITE_MAP};
 
 /// Measures the engine; the record goes to `--out`.
 #[derive(Debug, Parser)]
@@ -26,28 +23,16 @@ struct Arguments {
     part: Part,
     #[command(flatten)]
     settings: Settings,
-    #[command(flatten)]
-    with: replay::With,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 enum Part {
     /// Everything below
     All,
-    /// Gets that hit, against caches in one process and LMDB
-    Get,
-    /// Gets against one file for each entry
-    Files,
     /// Gets by processes instead of threads
     Processes,
     /// Puts into a full store
     Put,
-    /// The eviction sweep
-    Sweep,
-    /// Many times the cap, written
-    Overflow,
-    /// Hit ratios of real traces
-    Replay,
     /// Opening a large volume
     Open,
     /// Bytes beyond key and value
@@ -64,10 +49,6 @@ enum Part {
     Crashed,
     /// Checking a full volume
     Verify,
-    /// Caches larger than memory
-    Paging,
-    /// The same at a range of sizes, for the sizing guide; not among all
-    Sizes,
 }
 
 /// What this program is started with by itself.
@@ -91,23 +72,20 @@ fn main() -> ExitCode {
 }
 
 fn measure() -> Result<()> {
-    let Arguments { part, settings, with } = Arguments::parse();
-    if with.name().is_some() && part != Part::Replay {
-        return Err(Error::Invalid("--with says what goes with the entries of `replay`: name that part".to_owned()));
-    }
+    let Arguments { part, settings } = Arguments::parse();
     let mut run = Run::start(settings)?;
-    let all = Part::value_variants().iter().copied().filter(|part| !matches!(part, Part::All | Part::Sizes));
+    let all = Part::value_variants().iter().copied().filter(|part| *part != Part::All);
     let parts = if part == Part::All { all.collect() } else { vec![part] };
     let mut failed = None;
     for part in parts {
         // What the others have found is recorded all the same.
-        if let Err(failure) = measure_part(&mut run, part, &with) {
+        if let Err(failure) = measure_part(&mut run, part) {
             run.note(format!("{} is missing: {failure}", name_of(part)));
             failed = Some(failure);
         }
     }
-    let name: Vec<String> = [name_of(part)].into_iter().chain(with.name()).collect();
-    run.finish((part != Part::All).then_some(name.join("-").as_str()))?;
+    let name = name_of(part);
+    run.finish((part != Part::All).then_some(name.as_str()))?;
     failed.map_or(Ok(()), Err)
 }
 
@@ -115,16 +93,11 @@ fn name_of(part: Part) -> String {
     part.to_possible_value().map_or_else(String::new, |value| value.get_name().to_owned())
 }
 
-fn measure_part(run: &mut Run, part: Part, with: &replay::With) -> Result<()> {
+fn measure_part(run: &mut Run, part: Part) -> Result<()> {
     match part {
         Part::All => Ok(()),
-        Part::Get => get::run(run, &[EYEWALL, QUICK_CACHE, MOKA, FOYER, LMDB_TO_READ]),
-        Part::Files => files::run(run),
         Part::Processes => processes::run(run),
         Part::Put => put::run(run, &[EYEWALL, FILES, LMDB, LMDB_WRITE_MAP, BARE_COPY]),
-        Part::Sweep => sweep::run(run),
-        Part::Overflow => overflow::run(run),
-        Part::Replay => replay::run(run, with),
         Part::Open => open::run(run),
         Part::Overhead => overhead::run(run),
         Part::Fill => fill::run(run),
@@ -133,7 +106,5 @@ fn measure_part(run: &mut Run, part: Part, with: &replay::With) -> Result<()> {
         Part::Stream => stream::run(run),
         Part::Crashed => crashed::run(run),
         Part::Verify => verify::run(run),
-        Part::Paging => paging::run(run),
-        Part::Sizes => paging::run_sizes(run),
     }
 }

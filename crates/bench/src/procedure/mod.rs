@@ -5,7 +5,7 @@ mod file_cache;
 mod flood;
 mod gets;
 mod modules;
-mod oversized;
+pub mod oversized;
 mod processes;
 mod replay;
 mod sweep;

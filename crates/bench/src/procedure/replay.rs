@@ -14,7 +14,7 @@ use crate::suite::size::Bytes;
 use crate::suite::value::Value;
 use crate::trace::{self, Footprint, Request};
 
-/// The smallest volume.
+/// The smallest volume, and the smallest tier.
 const CAP_BYTES_MIN: u64 = 512 << 10;
 
 /// `trace` and `percent` make cells.
@@ -25,6 +25,8 @@ pub(super) struct Replay;
 struct Settings {
     /// Of each object, where a trace says no sizes.
     value: Bytes,
+    /// Of the cap, what a tier has beside it.
+    tier_percent: u64,
 }
 
 impl Procedure for Replay {
@@ -56,8 +58,8 @@ impl Procedure for Replay {
                 cell.sample(&case, peer.name, "byte_hits", 1, bytes)?;
             }
         }
-        let room =
-            Room { cap_bytes, value_bytes: (bytes / objects.max(1)) as usize, value_bytes_max: 0, tier_bytes: 0 };
+        let tier_bytes = (cap_bytes * settings.tier_percent / 100).max(CAP_BYTES_MIN);
+        let room = Room { cap_bytes, value_bytes: (bytes / objects.max(1)) as usize, value_bytes_max: 0, tier_bytes };
         cell.turns_anew(room, |cell, entrant, repetition| {
             let name = entrant.store.name();
             let replayed = entrant.store.replay(&requests)?;

@@ -96,7 +96,14 @@ impl Procedure for Overflow {
         cell.turns_anew(room, |cell, entrant, repetition| {
             let store: &dyn Contender = entrant.store.as_ref();
             let (_, looks) = looks::while_looking(store, PAUSE, || store.sweep(&sizes, settings.batch))?;
-            record_looks(cell, &case, store.name(), repetition, &looks, settings.cap)
+            record_looks(cell, &case, store.name(), repetition, &looks, settings.cap)?;
+            match store.live_bytes()? {
+                Some(bytes) => {
+                    let percent = 100.0 * bytes as f64 / settings.cap.0 as f64;
+                    cell.sample(&case, store.name(), "live", repetition, percent)
+                }
+                None => Ok(()),
+            }
         })
     }
 }

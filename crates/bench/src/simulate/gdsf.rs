@@ -22,14 +22,13 @@ pub struct Gdsf {
     age: f64,
     objects: HashMap<u64, Object>,
     by_priority: BTreeSet<(u64, u64)>,
-    written_bytes: u64,
 }
 
 impl Gdsf {
     /// An empty cache of `cap_bytes`.
     pub fn new(cap_bytes: u64) -> Self {
         let (objects, by_priority) = (HashMap::new(), BTreeSet::new());
-        Self { cap_bytes, used_bytes: 0, age: 0.0, objects, by_priority, written_bytes: 0 }
+        Self { cap_bytes, used_bytes: 0, age: 0.0, objects, by_priority }
     }
 
     fn priority(&self, hits: u64, bytes: u64) -> u64 {
@@ -66,12 +65,7 @@ impl Policy for Gdsf {
             self.objects.insert(key, Object { bytes, hits: 1, priority });
             self.by_priority.insert((priority, key));
             self.used_bytes += bytes;
-            self.written_bytes += bytes;
         }
         false
-    }
-
-    fn written_bytes(&self) -> u64 {
-        self.written_bytes
     }
 }

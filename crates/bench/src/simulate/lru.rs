@@ -13,13 +13,12 @@ pub struct Lru {
     clock: u64,
     objects: HashMap<u64, (u64, u64)>,
     by_use: BTreeMap<u64, u64>,
-    written_bytes: u64,
 }
 
 impl Lru {
     /// An empty cache of `cap_bytes`.
     pub fn new(cap_bytes: u64) -> Self {
-        Self { cap_bytes, used_bytes: 0, clock: 0, objects: HashMap::new(), by_use: BTreeMap::new(), written_bytes: 0 }
+        Self { cap_bytes, used_bytes: 0, clock: 0, objects: HashMap::new(), by_use: BTreeMap::new() }
     }
 
     fn evict_until_fits(&mut self, bytes: u64) {
@@ -48,12 +47,7 @@ impl Policy for Lru {
             self.objects.insert(request.key, (self.clock, request.bytes));
             self.by_use.insert(self.clock, request.key);
             self.used_bytes += request.bytes;
-            self.written_bytes += request.bytes;
         }
         false
-    }
-
-    fn written_bytes(&self) -> u64 {
-        self.written_bytes
     }
 }

@@ -18,9 +18,6 @@ use crate::trace::Request;
 pub trait Policy {
     /// Asks for an object and, on a miss, takes it in; true for a hit.
     fn request(&mut self, request: Request) -> bool;
-
-    /// Bytes a log would have written so far: objects taken in, and objects moved to stay.
-    fn written_bytes(&self) -> u64;
 }
 
 /// Hits of a replay, in objects and in bytes.
@@ -79,10 +76,12 @@ const fn reference(name: &'static str) -> Peer {
 }
 
 /// What a replay is held against; [`hits_of`] computes it.
-pub const REFERENCES: [Peer; 4] = [reference(LRU), reference(S3_FIFO), reference(GDSF), reference(OFFLINE)];
+pub const REFERENCES: [Peer; 5] =
+    [reference(LRU), reference(S3_FIFO), reference(S3_FIFO_SIZED), reference(GDSF), reference(OFFLINE)];
 
 const LRU: &str = "LRU, simulated";
 const S3_FIFO: &str = "S3-FIFO, simulated";
+const S3_FIFO_SIZED: &str = "S3-FIFO by size, simulated";
 const GDSF: &str = "GDSF, simulated";
 const OFFLINE: &str = "offline optimum";
 
@@ -96,6 +95,7 @@ pub fn hits_of(name: &str, cap_bytes: u64, requests: &[Request]) -> Option<(f64,
     let hits = match name {
         LRU => replay(&mut Lru::new(cap_bytes), requests),
         S3_FIFO => replay(&mut S3Fifo::new(S3FifoOptions::plain(cap_bytes)), requests),
+        S3_FIFO_SIZED => replay(&mut S3Fifo::new(S3FifoOptions::sized(cap_bytes)), requests),
         GDSF => replay(&mut Gdsf::new(cap_bytes), requests),
         OFFLINE => return Some(offline(cap_bytes, requests)),
         _ => return None,

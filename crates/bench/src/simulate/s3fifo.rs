@@ -50,7 +50,6 @@ pub struct S3Fifo {
     ghosts: HashMap<u64, u64>,
     ghost_order: VecDeque<(u64, u64)>,
     ghost_stamp: u64,
-    written_bytes: u64,
 }
 
 impl S3Fifo {
@@ -66,7 +65,6 @@ impl S3Fifo {
             ghosts: HashMap::new(),
             ghost_order: VecDeque::new(),
             ghost_stamp: 0,
-            written_bytes: 0,
         }
     }
 
@@ -122,7 +120,6 @@ impl S3Fifo {
         let needed = self.hits_needed(bytes);
         if hits >= needed {
             self.main.push_back(key);
-            self.written_bytes += bytes;
             if let Some(object) = self.objects.get_mut(&key) {
                 object.hits -= needed;
             }
@@ -135,7 +132,6 @@ impl S3Fifo {
     fn enter_main(&mut self, key: u64, bytes: u64) {
         self.main.push_back(key);
         self.main_bytes += bytes;
-        self.written_bytes += bytes;
         self.objects.insert(key, Object { bytes, hits: 0 });
     }
 
@@ -172,14 +168,9 @@ impl Policy for S3Fifo {
         } else {
             self.small.push_back(request.key);
             self.small_bytes += request.bytes;
-            self.written_bytes += request.bytes;
             let object = Object { bytes: request.bytes, hits: 0 };
             self.objects.insert(request.key, object);
         }
         false
-    }
-
-    fn written_bytes(&self) -> u64 {
-        self.written_bytes
     }
 }

@@ -147,6 +147,22 @@ impl Store for Volume {
         let blocks: Result<u64> = files.map(footprint::blocks_of).sum();
         blocks.map(Some)
     }
+
+    fn live_bytes(&self) -> Result<Option<u64>> {
+        Ok(Some(self.cache.stats()?.live_bytes))
+    }
+}
+
+/// What came of a put, in the words of all stores.
+#[inline]
+pub(super) fn stored(put: eyewall::Result<u64>, value: &[u8]) -> Result<()> {
+    match put {
+        Ok(_) => Ok(()),
+        Err(eyewall::Error::EntryTooLarge { .. }) => {
+            Err(Error::TooLarge { store: Volume::NAME, value_bytes: value.len() })
+        }
+        Err(other) => Err(Error::Engine(other)),
+    }
 }
 
 impl Handle for &Cache {
@@ -161,13 +177,7 @@ impl Handle for &Cache {
 
     #[inline]
     fn put(&mut self, key: &[u8], value: &[u8]) -> Result<()> {
-        match Cache::put(self, key, value) {
-            Ok(_) => Ok(()),
-            Err(eyewall::Error::EntryTooLarge { .. }) => {
-                Err(Error::TooLarge { store: Volume::NAME, value_bytes: value.len() })
-            }
-            Err(other) => Err(Error::Engine(other)),
-        }
+        stored(Cache::put(self, key, value), value)
     }
 
     #[inline]
@@ -211,6 +221,10 @@ impl Store for Copied {
 
     fn footprint_bytes(&self) -> Result<Option<u64>> {
         self.0.footprint_bytes()
+    }
+
+    fn live_bytes(&self) -> Result<Option<u64>> {
+        self.0.live_bytes()
     }
 }
 

@@ -1,19 +1,13 @@
-//! The workloads. Each measures one part of the benchmark and records its rows.
+//! What `bench-engine` measures. Each part records its rows.
 
 pub mod crashed;
-pub mod files;
 pub mod fill;
-pub mod get;
 pub mod open;
-pub mod overflow;
 pub mod overhead;
-pub mod paging;
 pub mod processes;
 pub mod purge;
 pub mod put;
-pub mod replay;
 pub mod stream;
-pub mod sweep;
 pub mod tagged;
 pub mod verify;
 
@@ -30,6 +24,12 @@ use crate::store::{Files, Peer, Place};
 
 const KIB: usize = 1024;
 const MIB: usize = 1024 * KIB;
+
+/// Keys asked for before the sequences of gets repeat, over all readers: more than the objects.
+const KEYS_TOTAL: usize = 1 << 20;
+
+/// Bytes of all values of gets: far more than any L2 cache.
+const SET_BYTES: usize = 64 * MIB;
 
 /// `100 B`, `10 KB`, `1 MB`: with 1024s, as sizes are named everywhere here.
 fn size_name(bytes: usize) -> String {

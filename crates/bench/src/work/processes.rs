@@ -2,8 +2,7 @@
 
 use std::time::Duration;
 
-use super::get::{KEYS_TOTAL, SET_BYTES, VALUE_BYTES};
-use super::{Opened, population, size_name};
+use super::{KEYS_TOTAL, KIB, Opened, SET_BYTES, population, size_name};
 use crate::error::Result;
 use crate::load::Population;
 use crate::readers::{Readers, Task};
@@ -12,6 +11,9 @@ use crate::run::{Run, SEED};
 use crate::scratch::Storage;
 use crate::store::EYEWALL;
 use crate::touch::Touch;
+
+/// Bytes of each value.
+const VALUE_BYTES: [usize; 2] = [100, 10 * KIB];
 
 /// Threads of one process, or processes of one thread.
 const READERS: usize = 8;

@@ -5,8 +5,7 @@ use std::time::Duration;
 use eyewall::{Options, Purge, PutOptions};
 use tempfile::TempDir;
 
-use super::get::{KEYS_TOTAL, SET_BYTES};
-use super::{MIB, population};
+use super::{KEYS_TOTAL, MIB, SET_BYTES, population};
 use crate::contender::{Contender as _, allow_misses};
 use crate::error::{Error, Result};
 use crate::load::{Gets, Population, Sequences};

@@ -4,7 +4,7 @@ use std::fs;
 
 use crate::folder::{Folder, invented};
 use eyewall_bench::error::Error;
-use eyewall_bench::store::{BARE_COPY, EYEWALL, EYEWALL_COPIED, EYEWALL_TIER, FILES, PLAIN, Peer};
+use eyewall_bench::store::{BARE_COPY, EYEWALL, EYEWALL_COPIED, EYEWALL_TAGGED, EYEWALL_TIER, FILES, PLAIN, Peer};
 use eyewall_bench::suite::Ended;
 use eyewall_bench::suite::compare::compare;
 use eyewall_bench::suite::definition::{self, Scale};
@@ -14,7 +14,7 @@ use eyewall_bench::suite::recorder::{self, Distribution, Sample};
 /// A store that nobody can open.
 const BROKEN: Peer = Peer { name: "broken", open: |_| Err(Error::Invalid("it never opens".to_owned())), ..EYEWALL };
 
-const PEERS: &[Peer] = &[EYEWALL, EYEWALL_COPIED, EYEWALL_TIER, FILES, BARE_COPY, PLAIN, BROKEN];
+const PEERS: &[Peer] = &[EYEWALL, EYEWALL_COPIED, EYEWALL_TIER, EYEWALL_TAGGED, FILES, BARE_COPY, PLAIN, BROKEN];
 
 #[test]
 fn what_is_defined_is_measured() {
@@ -302,7 +302,7 @@ fn a_trace_of_ones_own_is_replayed() {
         };
         samples.iter().filter(is_it).map(|sample| sample.value).collect()
     };
-    for store in ["eyewall", "file-per-entry"] {
+    for store in ["eyewall", "eyewall, tier", "eyewall, tags", "file-per-entry"] {
         let found = hits("mine.txt", 30, store);
         let best = hits("mine.txt", 30, "offline optimum");
         assert!(

@@ -92,8 +92,9 @@ impl<R: Read> Read for Watched<'_, R> {
 
 #[cfg(test)]
 mod tests {
+    use eyewall_access_log::lines;
+
     use super::*;
-    use crate::advise::line::lines;
 
     /// The lengths of all lines that arrive, and how many were too long.
     fn read(text: &[u8]) -> (Vec<usize>, u64) {

@@ -2,7 +2,7 @@
 //!
 //! ```text
 //! input    bytes of the logs, in blocks of whole lines: one thread
-//!   line   what a line says                              json_line
+//!   eyewall-access-log   what a line says: a crate of its own
 //!     trace  its requests, thinned by key until they fit into memory
 //!       sizes   which sizes are tried, and with how many of the keys
 //!         replay  each through a volume of the engine: two threads
@@ -19,8 +19,6 @@
 mod advice;
 mod estimate;
 mod input;
-mod json_line;
-mod line;
 mod plot;
 mod progress;
 mod replay;
@@ -34,9 +32,8 @@ use std::thread;
 
 use advice::{Advice, More};
 use estimate::{Point, Tally};
+use eyewall_access_log::{Format, Line, lines};
 use input::Block;
-pub use line::Format;
-use line::Line;
 use progress::Progress;
 use trace::{Collector, Trace};
 
@@ -105,7 +102,7 @@ fn parse(
         collector.totals.lines += block.overlong;
         collector.totals.bad_lines += block.overlong;
         format = format.or_else(|| Format::detect(&block.text));
-        for line in line::lines(&block.text) {
+        for line in lines(&block.text) {
             collector.totals.lines += 1;
             let said = format.map_or(Line::Bad, |format| format.parse(line, &mut scratch));
             match said {

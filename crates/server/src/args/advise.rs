@@ -4,8 +4,8 @@ use std::path::PathBuf;
 
 use clap::Args;
 
-use crate::advise::Format;
 use crate::units::parse_size;
+use eyewall_access_log::Format;
 
 pub(super) const ADVISE_AFTER_HELP: &str = "\
 Each size is tried with a volume of that size: the requests are replayed through the cache itself, in the order of the log. \

@@ -2,7 +2,7 @@
 
 use memchr::{memchr, memchr_iter, memrchr};
 
-use super::json_line;
+use crate::json_line;
 
 /// The longest key that a volume takes.
 const KEY_BYTES_MAX: usize = 65_535;
@@ -23,7 +23,7 @@ pub enum Format {
 
 /// What a line says.
 #[derive(Debug, PartialEq, Eq)]
-pub(crate) enum Line<'a> {
+pub enum Line<'a> {
     /// A successful GET.
     Request {
         /// Target with query, after the host where the line names one.
@@ -33,7 +33,7 @@ pub(crate) enum Line<'a> {
     },
     /// Another method than GET.
     OtherMethod,
-    /// A status that is not one of [`counts`].
+    /// A status by which no cache could have answered.
     OtherStatus,
     /// It is not of the format.
     Bad,
@@ -43,8 +43,8 @@ impl Format {
     /// All, the strictest first.
     const ALL: [Self; 3] = [Self::Ncsa, Self::Json, Self::Plain];
 
-    /// The format that most of these lines have; none if no line has any.
-    pub(crate) fn detect(text: &[u8]) -> Option<Self> {
+    /// The format that most of the first thousand lines have; none if no line has any.
+    pub fn detect(text: &[u8]) -> Option<Self> {
         const LINES_MAX: usize = 1000;
         let mut scratch = Vec::new();
         let mut best = (0, None);
@@ -57,8 +57,9 @@ impl Format {
         best.1
     }
 
-    /// Reads one line. `scratch` is room for a key that does not lie in the line as one piece.
-    pub(crate) fn parse<'a>(self, line: &'a [u8], scratch: &'a mut Vec<u8>) -> Line<'a> {
+    /// Reads one line. `scratch` is room for a key that does not lie in the line as one piece. A key of over 65,535 bytes, which no
+    /// volume takes, makes it a bad one; of more than 2^48 bytes an answer counts as one of that many.
+    pub fn parse<'a>(self, line: &'a [u8], scratch: &'a mut Vec<u8>) -> Line<'a> {
         match self {
             Self::Ncsa => ncsa(line),
             Self::Json => json_line::parse(line, scratch),
@@ -68,7 +69,7 @@ impl Format {
 }
 
 /// The lines of a text that are not empty, without what ends them.
-pub(crate) fn lines(mut text: &[u8]) -> impl Iterator<Item = &[u8]> {
+pub fn lines(mut text: &[u8]) -> impl Iterator<Item = &[u8]> {
     std::iter::from_fn(move || {
         if text.is_empty() {
             return None;

@@ -6,7 +6,7 @@ use std::fmt;
 
 use serde::de::{Deserialize, Deserializer, IgnoredAny, MapAccess, SeqAccess, Visitor};
 
-use super::line::{Line, judge, method_and_target, number};
+use crate::line::{Line, judge, method_and_target, number};
 
 /// Where a line has several of these, the first counts.
 const TARGETS: [&str; 7] = ["request_uri", "uri", "target", "url", "path", "request_path", "key"];

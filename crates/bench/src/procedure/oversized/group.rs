@@ -12,13 +12,13 @@ const MOUNT_2: &str = "/sys/fs/cgroup";
 
 /// A group of this run, below that of this process. Removed when it is dropped; its processes must have ended by then.
 #[derive(Debug)]
-pub(crate) struct Group {
+pub(super) struct Group {
     path: PathBuf,
 }
 
 impl Group {
     /// Makes a group of that name that may have so much memory. Else the reason why it can't, for people.
-    pub(crate) fn create(name: &str, limit_bytes: u64) -> std::result::Result<Self, String> {
+    pub(super) fn create(name: &str, limit_bytes: u64) -> std::result::Result<Self, String> {
         let text =
             fs::read_to_string("/proc/self/cgroup").map_err(|failure| format!("/proc/self/cgroup: {failure}"))?;
         let own = Own::parse(&text);

@@ -18,7 +18,6 @@ use crate::load;
 use crate::memory;
 use crate::mix::{Sizes, Zipf};
 use crate::random::{self, Random};
-use crate::run::SEED;
 use crate::store::{Files, Handle as _, Store, Volume};
 use crate::touch;
 
@@ -38,23 +37,13 @@ const BYTES_MAX: f64 = 1_048_576.0;
 /// The exponent of popularity.
 const SKEW: f64 = 0.9;
 
-/// A store to page.
+/// A store that can be measured so.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-pub(crate) enum Kind {
+pub(super) enum Kind {
     Eyewall,
     /// With a tier before it.
     Tiered,
     Files,
-}
-
-impl Kind {
-    pub(super) fn name(self) -> &'static str {
-        match self {
-            Self::Eyewall => "eyewall",
-            Self::Tiered => "eyewall with a tier",
-            Self::Files => "file-per-entry",
-        }
-    }
 }
 
 /// What a process is to do.
@@ -81,6 +70,8 @@ pub struct Task {
     fill_ms_max: u64,
     /// How long each lap takes
     duration_ms: u64,
+    /// Of keys and operations
+    seed: u64,
 }
 
 impl Task {
@@ -129,7 +120,7 @@ impl Task {
         thread::scope(|scope| {
             let workers: Vec<_> = (0..self.threads)
                 .map(|thread| {
-                    let random = Random::new(random::mix(SEED ^ (number << 32) ^ thread));
+                    let random = Random::new(random::mix(self.seed ^ (number << 32) ^ thread));
                     scope.spawn(move || mix(store, zipf, random, origin, until))
                 })
                 .collect();

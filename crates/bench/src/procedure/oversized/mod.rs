@@ -1,13 +1,22 @@
 //! Caches larger than the memory there is, each in a process and a control group of its own.
 
-use std::path::PathBuf;
+mod group;
+mod process;
 
+pub use process::Task;
+
+use std::path::{Path, PathBuf};
+
+use clap::ValueEnum as _;
 use serde::Deserialize;
 use tempfile::TempDir;
 
+use self::group::Group;
+use self::process::Kind;
 use super::Procedure;
 use crate::child::Worker;
 use crate::error::{Error, Result};
+use crate::machine;
 use crate::scratch::Storage;
 use crate::store::{EYEWALL, EYEWALL_TIER, FILES, Peer};
 use crate::suite::cell::Cell;
@@ -15,7 +24,6 @@ use crate::suite::definition::Definition;
 use crate::suite::size::Bytes;
 use crate::suite::turns::Named;
 use crate::suite::value::Case;
-use crate::work::paging::{Group, Kind, Lap, Plan};
 
 /// A group that is only to show whether one can be made.
 const PROBE_BYTES: u64 = 64 << 20;
@@ -49,6 +57,11 @@ impl Procedure for Oversized {
 
     fn measure(&self, cell: &mut Cell<'_>) -> Result<()> {
         let settings: Settings = cell.settings()?;
+        if let Some(kib) = machine::read_ahead_kib(cell.scratch().directory(Storage::Disk)) {
+            cell.note(format!(
+                "the kernel reads {kib} KiB ahead from this disk, for maps that ask for nothing else, too"
+            ));
+        }
         let mut started = Vec::new();
         for case in cell.cases(self.within()) {
             for peer in cell.peers() {
@@ -62,12 +75,15 @@ impl Procedure for Oversized {
             cell.scratch().settle(Storage::Disk)?;
             let mut worker = started.worker.borrow_mut();
             worker.go()?;
-            let lap = Lap::of(worker.numbers()?);
+            // In the order in which the process says them.
+            let [operations, took_ns, gets, hits, p99_ns, read_bytes] =
+                worker.numbers()?.map(|number: u64| number as f64);
+            let seconds = took_ns.max(1.0) / 1e9;
             let (case, name) = (&started.case, started.name);
-            cell.sample(case, name, "operations", repetition, lap.kilo_per_second * 1e3)?;
-            cell.sample(case, name, "hits", repetition, lap.hit_percent)?;
-            cell.sample(case, name, "hit_p99", repetition, lap.hit_p99_us / 1e6)?;
-            cell.sample(case, name, "read", repetition, lap.read_mb * f64::from(1 << 20))
+            cell.sample(case, name, "operations", repetition, operations / seconds)?;
+            cell.sample(case, name, "hits", repetition, 100.0 * hits / gets.max(1.0))?;
+            cell.sample(case, name, "hit_p99", repetition, p99_ns / 1e9)?;
+            cell.sample(case, name, "read", repetition, read_bytes / seconds)
         })
     }
 }
@@ -105,6 +121,7 @@ impl Started {
             threads: settings.threads,
             fill_ms_max: milliseconds(settings.fill_seconds),
             duration_ms: milliseconds(settings.seconds),
+            seed: cell.seed(),
         };
         let mut worker = plan.start(kind, &group, &path, tier_directory.path())?;
         worker.line()?;
@@ -116,6 +133,34 @@ impl Started {
             _directory: directory,
             _tier_directory: tier_directory,
         })
+    }
+}
+
+/// What a process is to do with its store.
+#[derive(Debug, Clone, Copy)]
+struct Plan {
+    cap_bytes: u64,
+    /// Memory of the tier, where the store has one.
+    tier_bytes: u64,
+    objects: u64,
+    threads: u64,
+    /// How long the store is filled, at most, and how long each lap takes.
+    fill_ms_max: u64,
+    duration_ms: u64,
+    seed: u64,
+}
+
+impl Plan {
+    /// Starts the process in its group. It says a line when its store is filled, and then the numbers of a lap whenever it is told.
+    fn start(self, kind: Kind, group: &Group, directory: &Path, tier_directory: &Path) -> Result<Worker> {
+        let kind = kind.to_possible_value().map_or_else(String::new, |value| value.get_name().to_owned());
+        let Self { cap_bytes, tier_bytes, objects, threads, fill_ms_max, duration_ms, seed } = self;
+        let paths = [group.path(), directory, tier_directory].map(|path| path.display().to_string());
+        let numbers =
+            [cap_bytes, tier_bytes, objects, threads, fill_ms_max, duration_ms, seed].map(|number| number.to_string());
+        let arguments: Vec<String> =
+            ["oversized".to_owned()].into_iter().chain(paths).chain([kind]).chain(numbers).collect();
+        Worker::start(&arguments)
     }
 }
 
