@@ -133,6 +133,28 @@ class Records(unittest.TestCase):
             self.assertEqual(records("index", folder / "out", folder)[0], 1)
             self.assertFalse((folder / "out").exists())
 
+    def test_a_published_record_is_packed_and_says_the_same(self):
+        made, published = self.invented(), self.folder / "published"
+        code, said = records("publish", made, "--to", published)
+        self.assertEqual(code, 0, said)
+        folder = published / made.name
+        self.assertEqual({path.name for path in folder.iterdir()}, {"record.json", "samples.jsonl", "histograms.jsonl.gz"})
+        told = [records("table", one)[1] for one in (made, folder)]
+        self.assertEqual(told[0], told[1])
+        packed = folder / "histograms.jsonl.gz"
+        code, said = records("publish", made, "--to", published)
+        self.assertEqual((code, "stays as it is" in said), (1, True), said)
+        packed.write_bytes(packed.read_bytes()[:40])
+        code, said = records("check", folder)
+        self.assertEqual((code, "histograms.jsonl" in said), (1, True), said)
+
+    def test_a_quick_run_is_not_published(self):
+        made = self.invented()
+        path = made / "record.json"
+        path.write_text(path.read_text().replace('"kind": "whole"', '"kind": "quick"'))
+        code, said = records("publish", made, "--to", self.folder / "published")
+        self.assertEqual((code, "too short" in said, (self.folder / "published").exists()), (1, True, False), said)
+
     def test_a_run_that_was_interrupted_may_lack_samples(self):
         made = self.invented()
         path = made / "record.json"

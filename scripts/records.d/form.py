@@ -1,5 +1,6 @@
 """The form of a record, as bench/RECORD.md has it: reading one, and what is wrong with it."""
 import collections
+import gzip
 import json
 import math
 import re
@@ -40,6 +41,20 @@ VIEWS = {
     "table": ({"measures": list}, {"columns": str}),
     "comparisons": ({}, {}),
 }
+
+
+def _text(path):
+    """What a file holds, or the one beside it that is packed."""
+    packed = packed_path(path)
+    if path.exists() or not packed.exists():
+        return path.read_text(encoding="utf-8")
+    with gzip.open(packed, "rt", encoding="utf-8") as file:
+        return file.read()
+
+
+def packed_path(path):
+    """Where a file's packed form lies."""
+    return path.with_name(f"{path.name}.gz")
 
 
 class Unfit(Exception):
@@ -225,12 +240,12 @@ class Checker:
         """What the lines of a file hold, by series."""
         path, series = self.folder / name, {}
         try:
-            text = path.read_text(encoding="utf-8")
+            text = _text(path)
         except FileNotFoundError:
             if is_needed:
                 self.say(path, "is missing; a run without samples has an empty one")
             return series
-        except (OSError, ValueError) as error:
+        except (OSError, EOFError, ValueError) as error:
             self.say(path, error)
             return series
         for number, line in enumerate(text.splitlines(), 1):
