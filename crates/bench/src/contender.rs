@@ -19,7 +19,7 @@ use crate::replay::{self, Replayed};
 use crate::store::{Handle, Store};
 use crate::touch::{self, Touch};
 use crate::trace::Request;
-use crate::traffic::{self, Positions, Traffic, TrafficLap};
+use crate::traffic::{self, Length, Positions, Traffic, TrafficLap};
 
 /// Gets between two looks at the clock.
 const GETS_BETWEEN_LOOKS: usize = 16;
@@ -92,8 +92,8 @@ pub trait Contender: Send + Sync {
     /// Puts the most popular objects of some traffic, as many as make up so many bytes, by as many threads as the traffic has.
     fn fill_for(&self, traffic: &Traffic, bytes: u64) -> Result<()>;
 
-    /// Gets, puts and deletes by several threads for a time.
-    fn traffic(&self, traffic: &Traffic, positions: &Positions, duration: Duration) -> Result<TrafficLap>;
+    /// Gets, puts and deletes by several threads.
+    fn traffic(&self, traffic: &Traffic, positions: &Positions, length: Length) -> Result<TrafficLap>;
 
     /// Waits until the store has done what it does in the background, so that nobody else's turn pays for it.
     fn settle(&self) -> Result<()>;
@@ -230,8 +230,8 @@ impl<S: Store> Contender for S {
         Store::settle(self)
     }
 
-    fn traffic(&self, traffic: &Traffic, positions: &Positions, duration: Duration) -> Result<TrafficLap> {
-        traffic::run(self, traffic, positions, duration)
+    fn traffic(&self, traffic: &Traffic, positions: &Positions, length: Length) -> Result<TrafficLap> {
+        traffic::run(self, traffic, positions, length)
     }
 
     fn settle(&self) -> Result<()> {

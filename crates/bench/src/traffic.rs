@@ -100,6 +100,35 @@ impl Traffic {
     }
 }
 
+/// How long a lap is.
+#[derive(Debug, Clone, Copy)]
+pub enum Length {
+    /// So long.
+    Time(Duration),
+    /// So many operations, over all threads.
+    Operations(u64),
+}
+
+/// A lap by operations ends after so long, whatever is done by then.
+const LAP_MAX: Duration = Duration::from_mins(5);
+
+impl Length {
+    fn time(self) -> Duration {
+        match self {
+            Self::Time(time) => time,
+            Self::Operations(_) => LAP_MAX,
+        }
+    }
+
+    /// What each of so many threads does at most.
+    fn operations_each(self, threads: usize) -> u64 {
+        match self {
+            Self::Time(_) => u64::MAX,
+            Self::Operations(operations) => operations.div_ceil(threads as u64),
+        }
+    }
+}
+
 /// How far each thread has come in its part, for one store: a lap goes on where the one before ended. Else a store that is too slow
 /// to come far would be asked, in each lap, for just what it has stored in the one before.
 #[derive(Debug)]
@@ -200,14 +229,15 @@ fn put_down_to_none<S: Store>(store: &S, traffic: &Traffic, thread: usize, left:
     Ok(())
 }
 
-/// Lets all threads work for a time.
+/// Lets all threads work for a lap.
 pub(crate) fn run<S: Store>(
     store: &S,
     traffic: &Traffic,
     positions: &Positions,
-    duration: Duration,
+    length: Length,
 ) -> Result<TrafficLap> {
-    let start = Start::new(traffic.steps.len(), duration);
+    let start = Start::new(traffic.steps.len(), length.time());
+    let operations = length.operations_each(traffic.steps.len());
     thread::scope(|scope| {
         let workers: Vec<_> = traffic
             .steps
@@ -215,7 +245,7 @@ pub(crate) fn run<S: Store>(
             .zip(&positions.0)
             .enumerate()
             .map(|(thread, (steps, position))| {
-                let (start, walk) = (&start, Walk { steps, position });
+                let (start, walk) = (&start, Walk { steps, position, operations });
                 scope.spawn(move || work(store, traffic, thread, walk, start))
             })
             .collect();
@@ -236,6 +266,8 @@ pub(crate) fn run<S: Store>(
 struct Walk<'a> {
     steps: &'a [Step],
     position: &'a AtomicUsize,
+    /// At most.
+    operations: u64,
 }
 
 fn work<S: Store>(store: &S, traffic: &Traffic, thread: usize, walk: Walk<'_>, start: &Start) -> Result<TrafficLap> {
@@ -247,7 +279,7 @@ fn work<S: Store>(store: &S, traffic: &Traffic, thread: usize, walk: Walk<'_>, s
     let (begin_ns, deadline_ns) = start.wait();
     let mut lap = TrafficLap::new(begin_ns)?;
     let mut last_ns = begin_ns;
-    while last_ns < deadline_ns {
+    while last_ns < deadline_ns && lap.lap.operations < walk.operations {
         let Step { index, act } = walk.steps[next];
         next = (next + 1) % walk.steps.len();
         let key = random::key(u64::from(index));
@@ -305,7 +337,7 @@ mod tests {
         let store = (FILES.open)(&place)?;
         let mut done = 0;
         for _ in 0..2 {
-            let lap = store.traffic(&traffic, &positions, Duration::from_millis(5))?;
+            let lap = store.traffic(&traffic, &positions, Length::Time(Duration::from_millis(5)))?;
             assert!(lap.lap.operations > 0 && lap.hits <= lap.gets);
             assert_eq!(lap.all_ns.len(), lap.lap.operations);
             assert_eq!(lap.get_ns.len(), lap.gets);
@@ -313,6 +345,16 @@ mod tests {
             let at: usize = positions.0.iter().map(|position| position.load(Ordering::Relaxed)).sum();
             assert_eq!(at, done % STEPS_OF_A_THREAD);
         }
+        Ok(())
+    }
+
+    #[test]
+    fn a_lap_may_be_of_so_many_operations() -> Result<()> {
+        let traffic = Traffic::new(vec![64; 100], 0.9, Shares { puts: 10, deletes: 5 }, 3, 7);
+        let directory = tempfile::tempdir().expect("a directory");
+        let store = (FILES.open)(&Place::new(directory.path(), 8 << 20, 64))?;
+        let lap = store.traffic(&traffic, &Positions::new(&traffic), Length::Operations(300))?;
+        assert_eq!(lap.lap.operations, 300);
         Ok(())
     }
 

@@ -17,7 +17,7 @@ use crate::suite::cell::Cell;
 use crate::suite::entrant::{Entrant, Room};
 use crate::suite::size::Bytes;
 use crate::suite::value::Case;
-use crate::traffic::{Positions, Shares, Traffic as Load, TrafficLap};
+use crate::traffic::{Length, Positions, Shares, Traffic as Load, TrafficLap};
 
 /// Times that a footprint is looked at in a lap.
 const LOOKS: u32 = 25;
@@ -48,8 +48,9 @@ struct Settings {
     shares: Shares,
     sizes: Body,
     workers: usize,
-    /// How long each store is warmed up, and has its turn.
-    warm_up_seconds: f64,
+    /// Operations of each store's warm-up: as many for who is slow as for who is fast, so that their hits can be compared.
+    warm_up_operations: u64,
+    /// How long each store has its turn.
     seconds: f64,
 }
 
@@ -96,12 +97,12 @@ impl Procedure for Traffic {
             cell.sample(&case, peer.name, "cap", 1, cap_bytes as f64)?;
             entrants.push(entrant);
         }
-        let duration = Duration::from_secs_f64(settings.seconds);
+        let length = Length::Time(Duration::from_secs_f64(settings.seconds));
         cell.show(&format!("{} objects, {} workers", traffic.objects(), settings.workers));
         cell.turns(&mut entrants, |cell, entrant, repetition| {
             cell.scratch().settle(cell.storage()?)?;
             let written = memory::written_to_storage();
-            let lap = entrant.store.traffic(&traffic, positions_of(&positions, entrant)?, duration)?;
+            let lap = entrant.store.traffic(&traffic, positions_of(&positions, entrant)?, length)?;
             let written = memory::written_to_storage().zip(written).map(|(now, before)| now - before);
             record(cell, &case, entrant.store.name(), repetition, &lap, written)
         })
@@ -169,7 +170,7 @@ fn warm_up(
     let entrant = cell.open(peer, room)?;
     entrant.store.fill_for(traffic, (cap_bytes as f64 * FILL) as u64)?;
     cell.breathe()?;
-    entrant.store.traffic(traffic, positions, Duration::from_secs_f64(settings.warm_up_seconds))?;
+    entrant.store.traffic(traffic, positions, Length::Operations(settings.warm_up_operations))?;
     entrant.store.settle()?;
     let looks = footprints(entrant.store.as_ref(), traffic, positions, settings.seconds)?;
     Ok(Entered { entrant, looks, cap_bytes })
@@ -178,7 +179,8 @@ fn warm_up(
 /// What a store takes while there is traffic, which the looks slow down.
 fn footprints(store: &dyn Contender, traffic: &Load, positions: &Positions, seconds: f64) -> Result<Vec<Look>> {
     let duration = Duration::from_secs_f64(seconds);
-    let (_, looks) = looks::while_looking(store, duration / LOOKS, || store.traffic(traffic, positions, duration))?;
+    let (_, looks) =
+        looks::while_looking(store, duration / LOOKS, || store.traffic(traffic, positions, Length::Time(duration)))?;
     Ok(looks)
 }
 

@@ -231,6 +231,8 @@ const ACCESSED_NOW: Timestamps = Timestamps {
 
 #[cfg(test)]
 mod tests {
+    use std::thread;
+
     use super::Files;
     use crate::error::Result;
     use crate::load::Population;
@@ -252,6 +254,24 @@ mod tests {
         let directories = 257 * 4096;
         let footprint = Store::footprint_bytes(&files)?;
         assert!(footprint.is_some_and(|bytes| bytes <= CAP_BYTES + directories), "{footprint:?}");
+        Ok(())
+    }
+
+    #[test]
+    fn several_who_clean_at_once_remove_as_much_as_one() -> Result<()> {
+        let directory = tempfile::tempdir().expect("a directory");
+        let files = Files::create(directory.path(), CAP_BYTES)?;
+        let mut handle = files.handle();
+        let population = Population { objects: 2 * CAP_BYTES / 4096, value_bytes: 4096 };
+        for index in 0..population.objects {
+            handle.put(&random::key(index), &population.value())?;
+        }
+        thread::scope(|scope| {
+            let cleaning: Vec<_> = (0..8).map(|_| scope.spawn(|| files.clean())).collect();
+            cleaning.into_iter().try_for_each(|one| one.join().expect("it doesn't panic").map(drop))
+        })?;
+        let left = Store::footprint_bytes(&files)?.expect("files tell");
+        assert!(left >= CAP_BYTES / 4 * 3 - 4096, "{left}");
         Ok(())
     }
 

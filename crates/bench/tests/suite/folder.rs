@@ -191,7 +191,8 @@ fn shrink(table: &mut Table, whole: &[&str]) {
             }
             match name.as_str() {
                 "milliseconds" => *value = Value::Integer(1),
-                "seconds" | "warm_up_seconds" | "fill_seconds" => *value = Value::Float(0.02),
+                "warm_up_operations" => *value = Value::Integer(400),
+                "seconds" | "fill_seconds" => *value = Value::Float(0.02),
                 "objects" | "objects_max" | "keys" => *value = Value::Integer(500),
                 "batch" => *value = Value::Integer(100),
                 "small_files" => *value = Value::Integer(5),

@@ -1,6 +1,7 @@
 //! Keeps a directory of files near its cap, a second late.
 
 use std::fs::{self, DirEntry};
+use std::io::ErrorKind;
 use std::os::unix::fs::MetadataExt;
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicI64, Ordering};
@@ -25,13 +26,21 @@ const STAT_BLOCK_BYTES: u64 = 512;
 pub(super) struct Tally {
     cap_bytes: u64,
     used_bytes: AtomicI64,
+    /// Held by who cleans. Two at once would each remove what brings the files that it saw down to what is to remain.
+    cleaning: Mutex<()>,
     stopped: Mutex<bool>,
     changed: Condvar,
 }
 
 impl Tally {
     pub(super) fn new(cap_bytes: u64) -> Self {
-        Self { cap_bytes, used_bytes: AtomicI64::new(0), stopped: Mutex::new(false), changed: Condvar::new() }
+        Self {
+            cap_bytes,
+            used_bytes: AtomicI64::new(0),
+            cleaning: Mutex::new(()),
+            stopped: Mutex::new(false),
+            changed: Condvar::new(),
+        }
     }
 
     pub(super) fn cap_bytes(&self) -> u64 {
@@ -88,6 +97,7 @@ impl Janitor {
 
     /// Cleans if the cap is exceeded; the bytes that remain, as far as known.
     pub(super) fn check(&self) -> Result<u64> {
+        let _alone = self.tally.cleaning.lock().unwrap_or_else(PoisonError::into_inner);
         let used = self.tally.used_bytes.load(Ordering::Relaxed);
         if used <= self.tally.cap_bytes as i64 {
             return Ok(used.max(0) as u64);
@@ -109,8 +119,10 @@ impl Janitor {
             if total <= target {
                 break;
             }
-            if fs::remove_file(&file.path).is_ok() {
-                total -= file.bytes;
+            match fs::remove_file(&file.path) {
+                // Deleted meanwhile: it takes no room any more.
+                Err(failure) if failure.kind() != ErrorKind::NotFound => {}
+                _ => total -= file.bytes,
             }
         }
         Ok(total)
