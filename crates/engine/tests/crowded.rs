@@ -70,10 +70,10 @@ fn fillers_stay_few_whatever_is_overwritten_and_removed() {
         let stats = cache.stats().unwrap();
         assert!(cache.verify().unwrap().is_sound());
         println!("{puts} {removes}: {percent:.1} % hit, fillers {} of {} bytes", stats.filler_bytes, stats.data_bytes);
-        // Seen: 2 to 10 %. Where the hand skips as soon as it finds something that has to stay, it is 42 %.
-        assert!(stats.filler_bytes < stats.data_bytes / 4, "{puts} {removes}: {stats:?}");
+        // Seen: 1 to 4 %. Where the hand skips as soon as it finds something that has to stay, it is 42 %.
+        assert!(stats.filler_bytes < stats.data_bytes / 10, "{puts} {removes}: {stats:?}");
         hits.insert((puts, removes), percent);
     }
     // What is overwritten stays popular: room for copies that are dead costs some hits, but not many.
-    assert!(hits[&(8, 0)] > hits[&(0, 0)] - 6.0, "{hits:?}");
+    assert!(hits[&(8, 0)] > hits[&(0, 0)] - 2.0, "{hits:?}");
 }

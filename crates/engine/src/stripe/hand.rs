@@ -5,7 +5,7 @@
 //! slots are cleared, one scan of the pins follows, and what no reader holds is freed.
 //!
 //! Entries earn their stay by hits: hot ones of the small ring move to main, hot ones of main are copied to
-//! its head. What can't be copied stays in place ([`Stripe::skip`]).
+//! its head. What is too large to be copied stays in place ([`Stripe::skip`]).
 
 use std::sync::atomic::AtomicU64;
 use std::sync::atomic::Ordering::Relaxed;
@@ -67,7 +67,7 @@ enum Step<'a> {
     Free,
     /// Somebody needs it where it is.
     Held,
-    /// It is hot, and can't be copied anywhere: not enough room, or this put has copied enough.
+    /// It is hot, and there isn't enough room to copy it to.
     Stays(&'a AtomicU64),
 }
 
@@ -300,7 +300,8 @@ impl<'a> Stripe<'a> {
         if kept {
             return Step::Free;
         }
-        if hot && work.stayed < ring.size {
+        // Where it would fit, this put has copied enough, and a skip would give up more room than the entry takes.
+        if hot && work.stayed < ring.size && ring.free() < seen.bytes {
             return Step::Stays(slot);
         }
         let memory = match ring.id {
