@@ -230,12 +230,7 @@ fn put_down_to_none<S: Store>(store: &S, traffic: &Traffic, thread: usize, left:
 }
 
 /// Lets all threads work for a lap.
-pub(crate) fn run<S: Store>(
-    store: &S,
-    traffic: &Traffic,
-    positions: &Positions,
-    length: Length,
-) -> Result<TrafficLap> {
+pub(crate) fn run<S: Store>(store: &S, traffic: &Traffic, positions: &Positions, length: Length) -> Result<TrafficLap> {
     let start = Start::new(traffic.steps.len(), length.time());
     let operations = length.operations_each(traffic.steps.len());
     thread::scope(|scope| {

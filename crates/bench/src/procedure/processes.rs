@@ -29,8 +29,7 @@ impl Procedure for GetsByProcesses {
         let population = settings.population(cell.case())?;
         let cases = cell.cases(&["readers"]);
         let readers = cases.iter().map(|case| Ok(case.count("readers")? as u64)).collect::<Result<Vec<_>>>()?;
-        let readers_most = readers.iter().copied().max().unwrap_or(0);
-        let room = |peer: &Peer| room(peer, population, readers_most);
+        let room = |peer: &Peer| room(peer, population);
         let mut entrants = cell.open_all(room, |entrant| fill(entrant, population))?;
         for (case, processes) in cases.into_iter().zip(readers) {
             let task = |entrant: &Entrant, cell: &Cell<'_>| -> Result<Task> {
@@ -89,11 +88,10 @@ impl Named for Shared<'_> {
     }
 }
 
-/// Room for all objects, and for an answer to each reader: what a server has in its buffers may count against its cap.
-fn room(peer: &Peer, population: Population, readers_most: u64) -> Room {
+/// Room for all objects, and for all processes.
+fn room(peer: &Peer, population: Population) -> Room {
     let room = Room::for_all(peer, population);
-    let cap_bytes = room.cap_bytes + readers_most * population.value_bytes as u64;
-    Room { cap_bytes: cap_bytes.max(CAP_BYTES_MIN), ..room }
+    Room { cap_bytes: room.cap_bytes.max(CAP_BYTES_MIN), ..room }
 }
 
 /// The case's processes for each store. Who can't have them is noted, and takes no part.
