@@ -231,6 +231,7 @@ const ACCESSED_NOW: Timestamps = Timestamps {
 
 #[cfg(test)]
 mod tests {
+    use std::path::Path;
     use std::thread;
 
     use super::Files;
@@ -241,15 +242,21 @@ mod tests {
 
     const CAP_BYTES: u64 = 4 << 20;
 
-    #[test]
-    fn after_a_cleaning_the_files_are_within_the_cap() -> Result<()> {
-        let directory = tempfile::tempdir().expect("a directory");
-        let files = Files::create(directory.path(), CAP_BYTES)?;
+    fn twice_its_cap(directory: &Path) -> Result<Files> {
+        let files = Files::create(directory, CAP_BYTES)?;
         let mut handle = files.handle();
         let population = Population { objects: 2 * CAP_BYTES / 4096, value_bytes: 4096 };
         for index in 0..population.objects {
             handle.put(&random::key(index), &population.value())?;
         }
+        drop(handle);
+        Ok(files)
+    }
+
+    #[test]
+    fn after_a_cleaning_the_files_are_within_the_cap() -> Result<()> {
+        let directory = tempfile::tempdir().expect("a directory");
+        let files = twice_its_cap(directory.path())?;
         assert!(files.clean()? <= CAP_BYTES);
         let directories = 257 * 4096;
         let footprint = Store::footprint_bytes(&files)?;
@@ -260,12 +267,7 @@ mod tests {
     #[test]
     fn several_who_clean_at_once_remove_as_much_as_one() -> Result<()> {
         let directory = tempfile::tempdir().expect("a directory");
-        let files = Files::create(directory.path(), CAP_BYTES)?;
-        let mut handle = files.handle();
-        let population = Population { objects: 2 * CAP_BYTES / 4096, value_bytes: 4096 };
-        for index in 0..population.objects {
-            handle.put(&random::key(index), &population.value())?;
-        }
+        let files = twice_its_cap(directory.path())?;
         thread::scope(|scope| {
             let cleaning: Vec<_> = (0..8).map(|_| scope.spawn(|| files.clean())).collect();
             cleaning.into_iter().try_for_each(|one| one.join().expect("it doesn't panic").map(drop))

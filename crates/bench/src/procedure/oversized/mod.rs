@@ -5,9 +5,8 @@ mod process;
 
 pub use process::Task;
 
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
-use clap::ValueEnum as _;
 use serde::Deserialize;
 use tempfile::TempDir;
 
@@ -114,7 +113,11 @@ impl Started {
         let tier_directory = scratch.make(Storage::Shm)?;
         let group = Group::create(&number.to_string(), settings.memory.0).map_err(Error::Invalid)?;
         let milliseconds = |seconds: f64| (seconds * 1e3) as u64;
-        let plan = Plan {
+        let mut worker = Task {
+            group: group.path().to_owned(),
+            directory: path,
+            tier_directory: tier_directory.path().to_owned(),
+            kind,
             cap_bytes: (settings.memory.0 as f64 * case.number("cap")?) as u64,
             tier_bytes: settings.memory.0 * settings.tier_percent / 100,
             objects: (settings.memory.0 >> 20) * settings.objects_a_mb,
@@ -122,8 +125,8 @@ impl Started {
             fill_ms_max: milliseconds(settings.fill_seconds),
             duration_ms: milliseconds(settings.seconds),
             seed: cell.seed(),
-        };
-        let mut worker = plan.start(kind, &group, &path, tier_directory.path())?;
+        }
+        .start()?;
         worker.line()?;
         Ok(Self {
             worker: worker.into(),
@@ -133,34 +136,6 @@ impl Started {
             _directory: directory,
             _tier_directory: tier_directory,
         })
-    }
-}
-
-/// What a process is to do with its store.
-#[derive(Debug, Clone, Copy)]
-struct Plan {
-    cap_bytes: u64,
-    /// Memory of the tier, where the store has one.
-    tier_bytes: u64,
-    objects: u64,
-    threads: u64,
-    /// How long the store is filled, at most, and how long each lap takes.
-    fill_ms_max: u64,
-    duration_ms: u64,
-    seed: u64,
-}
-
-impl Plan {
-    /// Starts the process in its group. It says a line when its store is filled, and then the numbers of a lap whenever it is told.
-    fn start(self, kind: Kind, group: &Group, directory: &Path, tier_directory: &Path) -> Result<Worker> {
-        let kind = kind.to_possible_value().map_or_else(String::new, |value| value.get_name().to_owned());
-        let Self { cap_bytes, tier_bytes, objects, threads, fill_ms_max, duration_ms, seed } = self;
-        let paths = [group.path(), directory, tier_directory].map(|path| path.display().to_string());
-        let numbers =
-            [cap_bytes, tier_bytes, objects, threads, fill_ms_max, duration_ms, seed].map(|number| number.to_string());
-        let arguments: Vec<String> =
-            ["oversized".to_owned()].into_iter().chain(paths).chain([kind]).chain(numbers).collect();
-        Worker::start(&arguments)
     }
 }
 

@@ -10,7 +10,7 @@ use eyewall::Options;
 use hdrhistogram::Histogram;
 
 use super::group;
-use crate::child::{hear, say};
+use crate::child::{Worker, hear, say};
 use crate::clock::now_ns;
 use crate::contender::histogram;
 use crate::error::{Error, Result};
@@ -50,31 +50,44 @@ pub(super) enum Kind {
 #[derive(Debug, Clone, Args)]
 pub struct Task {
     /// The control group to join
-    group: PathBuf,
+    pub(super) group: PathBuf,
     /// Where the store's files are to lie
-    directory: PathBuf,
+    pub(super) directory: PathBuf,
     /// Where its tier's is to lie
-    tier_directory: PathBuf,
+    pub(super) tier_directory: PathBuf,
     /// Which store
     #[arg(value_enum)]
-    kind: Kind,
+    pub(super) kind: Kind,
     /// Its cap
-    cap_bytes: u64,
+    pub(super) cap_bytes: u64,
     /// Memory of the tier, where the store has one
-    tier_bytes: u64,
+    pub(super) tier_bytes: u64,
     /// How many objects there are
-    objects: u64,
+    pub(super) objects: u64,
     /// Threads
-    threads: u64,
+    pub(super) threads: u64,
     /// How long the store is filled, at most
-    fill_ms_max: u64,
+    pub(super) fill_ms_max: u64,
     /// How long each lap takes
-    duration_ms: u64,
+    pub(super) duration_ms: u64,
     /// Of keys and operations
-    seed: u64,
+    pub(super) seed: u64,
 }
 
 impl Task {
+    /// Starts a process with this to do. It says a line when its store is filled, and then the numbers of a lap whenever it is told.
+    pub(super) fn start(&self) -> Result<Worker> {
+        let Self { group, directory, tier_directory, kind, .. } = self;
+        let Self { cap_bytes, tier_bytes, objects, threads, fill_ms_max, duration_ms, seed, .. } = *self;
+        let kind = kind.to_possible_value().map_or_else(String::new, |value| value.get_name().to_owned());
+        let paths = [group, directory, tier_directory].map(|path| path.display().to_string());
+        let numbers =
+            [cap_bytes, tier_bytes, objects, threads, fill_ms_max, duration_ms, seed].map(|number| number.to_string());
+        let words: Vec<String> =
+            ["oversized".to_owned()].into_iter().chain(paths).chain([kind]).chain(numbers).collect();
+        Worker::start(&words)
+    }
+
     /// A process: fills its store, and does a lap whenever it is told to, until nobody tells it any more.
     pub fn run(&self) -> Result<()> {
         // First of all: what it has in memory from now on counts.

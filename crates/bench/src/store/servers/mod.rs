@@ -215,14 +215,9 @@ mod tests {
 
     #[test]
     fn who_attaches_shares_the_server_and_leaves_it_running() -> Result<()> {
-        let scratch = tempfile::tempdir().expect("a directory");
-        for peer in [MEMCACHED, REDIS] {
-            if is_absent(&peer) {
-                continue;
-            }
-            let directory = scratch.path().join(peer.name);
-            std::fs::create_dir(&directory).expect("a directory");
-            let place = place(&directory);
+        for peer in [MEMCACHED, REDIS].into_iter().filter(|peer| !is_absent(peer)) {
+            let scratch = tempfile::tempdir().expect("a directory");
+            let place = place(scratch.path());
             assert!(peer.attach(&place).is_err(), "nobody listens yet");
             let store = (peer.open)(&place)?;
             let attached = peer.attach(&place)?;
@@ -240,14 +235,9 @@ mod tests {
 
     #[test]
     fn a_server_that_is_asked_for_what_it_refuses_serves_on() -> Result<()> {
-        let scratch = tempfile::tempdir().expect("a directory");
-        for peer in [MEMCACHED, REDIS] {
-            if is_absent(&peer) {
-                continue;
-            }
-            let directory = scratch.path().join(peer.name);
-            std::fs::create_dir(&directory).expect("a directory");
-            let store = (peer.open)(&place(&directory))?;
+        for peer in [MEMCACHED, REDIS].into_iter().filter(|peer| !is_absent(peer)) {
+            let scratch = tempfile::tempdir().expect("a directory");
+            let store = (peer.open)(&place(scratch.path()))?;
             let large = vec![1; CAP_BYTES as usize + 1];
             assert!(matches!(store.put_one(b"large", &large), Err(Error::TooLarge { .. })), "{}", peer.name);
             store.put_one(b"key", b"value")?;
