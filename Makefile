@@ -19,6 +19,8 @@ ARGS ?=
 PARTS ?=
 MIXED_SECONDS ?= 3600
 FUZZ_SECONDS ?= 60
+# make install: where to.
+PREFIX ?= /usr/local
 # A directory of real request traces, for the tests and benchmarks that replay them; they say so where there is none.
 EYEWALL_TRACES ?= $(abspath $(firstword $(wildcard ../*/traces)))
 export ROOT ORIGIN LISTEN CACHE SIZE MIXED_SECONDS FUZZ_SECONDS
@@ -101,6 +103,18 @@ explorer-test: ## the records and the explorer, in headless Chromium
 .PHONY: drivers-test
 drivers-test: ## the benchmark's drivers in Perl, PHP and Python, in the tiniest form
 	@scripts/drivers-test $(ARGS)
+
+.PHONY: header
+header: ## generate eyewall.h from the sources of the C library
+	@scripts/header
+
+.PHONY: install
+install: ## build the program and the C library, and put them below PREFIX, with DESTDIR before it; PREFIX=/usr/local
+	@scripts/install "$(PREFIX)"
+
+.PHONY: test-c
+test-c: ## the C library, installed: by several compilers, under valgrind and AddressSanitizer; and the cases of all languages
+	@scripts/test-c
 
 .PHONY: soak
 soak: ## the long tests, sanitizers, fuzzers, real sites; or PARTS="storms mixed asan valgrind fuzz miri sites"; MIXED_SECONDS=3600
