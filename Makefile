@@ -56,7 +56,7 @@ run: ## serve the demo origin through the cache; or ROOT=dir, or ORIGIN=url; LIS
 	@scripts/run
 
 .PHONY: test
-test: lint unit models instructions ## lints, every test but the long ones, and the counts of instructions
+test: lint unit models instructions test-c ## lints, every test but the long ones, the bindings, and the counts of instructions
 	@echo "make test: all passed"
 
 .PHONY: unit
@@ -73,12 +73,13 @@ instructions: ## the instructions of single operations, held against bench/instr
 	cargo run $(LOCKED) --release --quiet -p eyewall-bench --bin bench-count -- $(if $(ARGS),$(ARGS),check) bench/instructions.json
 
 .PHONY: lint
-lint: ## rustfmt, tidy, Clippy, rustdoc, cargo-deny
+lint: ## rustfmt, tidy, Clippy, rustdoc, cargo-deny, the C header
 	for manifest in $(WORKSPACES); do cargo fmt --all --check --manifest-path $$manifest; done
 	cargo run $(LOCKED) --quiet -p eyewall-tidy
 	cargo clippy $(LOCKED) --workspace --all-targets -- -D warnings
 	RUSTDOCFLAGS="-D warnings" cargo doc $(LOCKED) --workspace --no-deps --quiet
 	"$$(scripts/tool $(CARGO_DENY))" deny $(LOCKED) check bans licenses sources
+	scripts/header --check
 
 .PHONY: fmt
 fmt: ## put the sources into form
