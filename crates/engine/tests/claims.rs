@@ -9,7 +9,9 @@ use std::time::Duration;
 use common::{Child, fast_folder, listen, play, say};
 use eyewall::{Cache, Error, FillOptions, Filled, Filling, Flight, Lookup, NotStored, Options, Purge, PutOptions, Updated};
 
-const PLAIN: fn() -> PutOptions<'static> = PutOptions::new;
+fn plain() -> PutOptions<'static> {
+    PutOptions::new()
+}
 
 #[test]
 fn child() {
@@ -33,7 +35,7 @@ fn a_claimed_entry_is_put_removed_or_left() {
     let cache = cache();
     let claimed = cache.claim("key").unwrap();
     assert!(claimed.entry().is_none() && claimed.key() == b"key");
-    assert!(matches!(claimed.put("1", &PLAIN().metadata(b"m")).unwrap(), Updated::Stored(_)));
+    assert!(matches!(claimed.put("1", &plain().metadata(b"m")).unwrap(), Updated::Stored(_)));
 
     let claimed = cache.claim("key").unwrap();
     assert_eq!(claimed.entry().map(|entry| (entry.value(), entry.metadata())), Some((&b"1"[..], &b"m"[..])));
@@ -52,7 +54,7 @@ fn an_entry_that_was_taken_out_outlives_its_claim() {
     let mut claimed = cache.claim("key").unwrap();
     let entry = claimed.take_entry().unwrap();
     assert!(claimed.entry().is_none());
-    claimed.put("after", &PLAIN()).unwrap();
+    claimed.put("after", &plain()).unwrap();
     assert_eq!(&*entry, b"before");
     assert_eq!(&*cache.get("key").unwrap().unwrap(), b"after");
 }
@@ -66,7 +68,7 @@ fn a_second_claim_waits_in_vain_for_the_first() {
         cache.begin_fill("key", Duration::ZERO, &FillOptions::new()),
         Err(Error::Busy { .. })
     ));
-    cache.claim("another").unwrap().put("1", &PLAIN()).unwrap();
+    cache.claim("another").unwrap().put("1", &plain()).unwrap();
     drop(claimed);
     cache.claim("key").unwrap();
 }
@@ -85,7 +87,7 @@ fn who_puts_removes_or_purges_meanwhile_supersedes_a_claim() {
         let claimed = cache.claim("key").unwrap();
         somebody();
         let left = cache.get("key").unwrap().map(|hit| hit.to_vec());
-        assert_eq!(claimed.put("after", &PLAIN()).unwrap(), Updated::Superseded);
+        assert_eq!(claimed.put("after", &plain()).unwrap(), Updated::Superseded);
         assert_eq!(cache.get("key").unwrap().map(|hit| hit.to_vec()), left);
     }
 }
@@ -100,10 +102,10 @@ fn a_claim_ends_in_the_volume_that_took_the_place_of_its_own() {
     let claimed = cache.claim("key").unwrap();
     let absent = cache.claim("absent").unwrap();
     other.resize(&Options::new().size(4 << 20)).unwrap();
-    assert!(matches!(claimed.put("2", &PLAIN()).unwrap(), Updated::Stored(_)));
+    assert!(matches!(claimed.put("2", &plain()).unwrap(), Updated::Stored(_)));
     assert_eq!(&*other.get("key").unwrap().unwrap(), b"2");
     other.put("absent", "by somebody else").unwrap();
-    assert_eq!(absent.put("lost", &PLAIN()).unwrap(), Updated::Superseded);
+    assert_eq!(absent.put("lost", &plain()).unwrap(), Updated::Superseded);
 
     let claimed = cache.claim("key").unwrap();
     other.resize(&Options::new().size(1 << 20)).unwrap();
@@ -116,7 +118,7 @@ fn a_flight_stores_remembers_or_gives_up() {
     let cache = cache();
     drop(flight(&cache, "key"));
     assert_eq!(flight(&cache, "key").key(), b"key");
-    let serial = flight(&cache, "key").store("made", &PLAIN().metadata(b"m")).unwrap();
+    let serial = flight(&cache, "key").store("made", &plain().metadata(b"m")).unwrap();
     let Filling::Found(Filled::Hit(hit)) = cache.begin_fill("key", Duration::ZERO, &FillOptions::new()).unwrap() else {
         panic!("it was stored")
     };
@@ -134,9 +136,9 @@ fn what_a_flight_has_made_is_refused_or_superseded() {
     let cache = cache();
     let late = flight(&cache, "key");
     cache.put("key", "meanwhile").unwrap();
-    assert!(matches!(late.store("late", &PLAIN()), Err(NotStored::Superseded)));
+    assert!(matches!(late.store("late", &plain()), Err(NotStored::Superseded)));
     assert_eq!(&*cache.get("key").unwrap().unwrap(), b"meanwhile");
-    let refused = flight(&cache, "large").store(vec![0; 4 << 20], &PLAIN());
+    let refused = flight(&cache, "large").store(vec![0; 4 << 20], &plain());
     assert!(matches!(refused, Err(NotStored::Refused(Error::EntryTooLarge { .. }))));
     drop(flight(&cache, "large"));
 }
@@ -144,7 +146,7 @@ fn what_a_flight_has_made_is_refused_or_superseded() {
 #[test]
 fn while_one_fills_anew_others_may_have_what_is_stale() {
     let cache = cache();
-    let options = PLAIN().ttl(Duration::from_mins(1)).stale(Duration::from_mins(1));
+    let options = plain().ttl(Duration::from_mins(1)).stale(Duration::from_mins(1));
     cache.put_with("key", "old", &options).unwrap();
     cache.purge_all(Purge::Soft).unwrap();
     let ours = flight(&cache, "key");
@@ -155,8 +157,8 @@ fn while_one_fills_anew_others_may_have_what_is_stale() {
     assert_eq!(&*cache.get("key").unwrap().unwrap(), b"new");
 }
 
-fn hold_until_killed(arguments: &[String]) {
-    let cache = Cache::open(&arguments[0]).unwrap();
+fn hold_until_killed(arguments: &[&str]) {
+    let cache = Cache::open(arguments[0]).unwrap();
     let _claimed = cache.claim("claimed").unwrap();
     let _flight = flight(&cache, "filled");
     say("held");
@@ -175,7 +177,7 @@ fn the_death_of_their_process_ends_both() {
     let claimed = cache.claim("claimed").unwrap();
     assert_eq!(claimed.entry().map(|entry| entry.value()), Some(&b"before"[..]));
     drop(claimed);
-    flight(&cache, "filled").store("after all", &PLAIN()).unwrap();
+    flight(&cache, "filled").store("after all", &plain()).unwrap();
 }
 
 #[test]
@@ -183,7 +185,7 @@ fn a_hit_says_where_its_value_lies_in_the_file() {
     let folder = fast_folder();
     let path = folder.path().join("volume");
     let cache = Options::new().size(1 << 20).open(&path).unwrap();
-    cache.put_with("key", "the value", &PLAIN().metadata(b"metadata").tags(&["tag"])).unwrap();
+    cache.put_with("key", "the value", &plain().metadata(b"metadata").tags(&["tag"])).unwrap();
     let hit = cache.get("key").unwrap().unwrap();
     let range = hit.file_range().unwrap();
     let file = std::fs::read(&path).unwrap();
