@@ -13,7 +13,6 @@ use crate::read::{self, Use, Wanted};
 use crate::resize::{self, Resized};
 use crate::stats::{self, FoundTier, Stats};
 use crate::tier::{self, Tier, Tiers};
-use crate::update::Update;
 use crate::verify::{self, Check, Report};
 use crate::volume::Volume;
 use crate::write::{self, Condition, Draft, Outcome};
@@ -267,8 +266,9 @@ impl Cache {
     where
         F: FnOnce(Option<&Hit<'_>>) -> Change,
     {
-        let mut update = Update::new(key.as_ref(), options, change);
-        self.vouched(|volume| update.run(volume))
+        let claimed = self.claim(key)?;
+        let change = change(claimed.entry());
+        claimed.change(change, options)
     }
 
     /// Adds `by` to the counter of `key`, in one step over all processes; returns what it is then. A counter is an entry whose

@@ -1,7 +1,7 @@
 //! Hits: an entry's bytes, held in place for as long as somebody looks at them.
 
 use std::fmt;
-use std::ops::Deref;
+use std::ops::{Deref, Range};
 use std::ptr::NonNull;
 use std::sync::atomic::AtomicU64;
 use std::sync::atomic::Ordering::Relaxed;
@@ -291,6 +291,18 @@ impl<'a> Hit<'a> {
     pub(crate) fn span(&self) -> Option<(usize, usize)> {
         let Held::Pinned { record, .. } = &self.held else { return None };
         Some((record.body(), self.key_bytes as usize + self.metadata_bytes() as usize + self.value_bytes as usize))
+    }
+
+    /// Where the value lies in the volume's file ([`crate::Cache::path`]), for who reads it by a descriptor of his own. `None`
+    /// for a copy, and where there is no such file: a volume without a name, or a tier's.
+    ///
+    /// The bytes are the value's only while the hit lives. **`sendfile` and `splice` return before they are read**: the hit must
+    /// live until the other side has received them, which a socket doesn't tell.
+    pub fn file_range(&self) -> Option<Range<u64>> {
+        let (start, bytes) = self.span().filter(|_| self.volume.front_of.is_none())?;
+        self.volume.membership.path()?;
+        let end = (start + bytes) as u64;
+        Some(end - u64::from(self.value_bytes)..end)
     }
 
     pub(crate) fn volume(&self) -> &Volume {

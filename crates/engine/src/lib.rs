@@ -105,7 +105,7 @@ pub use cache::Cache;
 pub use details::{Details, Hot, ProcessDetails, RingDetails, SizeClass, StripeDetails};
 pub use error::{Error, Result};
 pub use extents::{Extent, ExtentKind, RingKind};
-pub use fill::{Committed, Fill, FillError, FillOptions, Filled, Follower, NotStored, Writer};
+pub use fill::{Committed, Fill, FillError, FillOptions, Filled, Filling, Flight, Follower, NotStored, Writer};
 pub use hit::{Hit, Info, Lookup, OwnedHit};
 pub use iter::Iter;
 pub use options::{Options, Unclean};
@@ -114,6 +114,7 @@ pub use put::{Change, Counter, PutOptions, Touch, Updated};
 pub use resize::Resized;
 pub use stats::{FoundTier, Stats, TierStats};
 pub use transfer::{Broken, Exported, Import, ImportError, Imported};
+pub use update::Claimed;
 pub use verify::{Check, Repairs, Report};
 
 /// Seams for tests: kill points, a stopped reader, a clock that moves.

@@ -1,5 +1,8 @@
 //! Reading, changing and writing an entry under its key's claim.
 
+use std::fmt;
+
+use crate::cache::Cache;
 use crate::claim::Claim;
 use crate::error::Result;
 use crate::hit::Hit;
@@ -8,74 +11,130 @@ use crate::read::{self, Use, Wanted};
 use crate::volume::Volume;
 use crate::write::{self, Condition, Draft, Outcome};
 
-/// An update under way, which may have to go on in another volume when its own is resized.
-pub(crate) struct Update<'u, F> {
-    key: &'u [u8],
-    options: &'u PutOptions<'u>,
-    /// Until it has run.
-    change: Option<F>,
-    decided: Option<Decided>,
-}
-
-/// What the closure wants, and what it was shown.
-struct Decided {
-    change: Change,
+/// The right to change one key, for as long as it lives ([`Cache::claim`]). Dropped, it leaves the entry as it is; so does
+/// the death of its process.
+pub struct Claimed<'a> {
+    cache: &'a Cache,
+    volume: &'a Volume,
+    key: Box<[u8]>,
+    claim: Claim<'a>,
+    entry: Option<Hit<'a>>,
+    /// Of the entry.
     serial: Option<u64>,
+    /// The purge epoch in which the entry was looked at.
     epoch: u32,
 }
 
-impl<'u, F> Update<'u, F>
-where
-    F: FnOnce(Option<&Hit<'_>>) -> Change,
-{
-    pub(crate) fn new(key: &'u [u8], options: &'u PutOptions<'u>, change: F) -> Self {
-        Self { key, options, change: Some(change), decided: None }
-    }
-
-    /// Runs the update in `volume`; or ends it there, where the closure has run before its volume was resized.
-    pub(crate) fn run(&mut self, volume: &Volume) -> Result<Updated> {
-        write::check_key(volume, self.key)?;
+impl<'a> Claimed<'a> {
+    fn begin(cache: &'a Cache, volume: &'a Volume, key: &[u8]) -> Result<Self> {
+        write::check_key(volume, key)?;
         volume.check_writable()?;
-        let claim = Claim::acquire(volume, &volume.place(self.key))?;
-        if self.decided.is_none() {
-            self.decide(volume, &claim)?;
-            return self.store(volume, Condition::Claimed(claim.line()));
-        }
-        // The claim of the other volume is gone. What tells whether anybody came in between is the entry.
-        let serial = self.decided.as_ref().and_then(|decided| decided.serial);
-        self.store(volume, serial.map_or(Condition::Absent, Condition::Serial))
-    }
-
-    fn decide(&mut self, volume: &Volume, claim: &Claim<'_>) -> Result<()> {
+        let claim = Claim::acquire(volume, &volume.place(key))?;
         let epoch = volume.purges().epoch() as u32;
-        let mut entry = read::get(volume, self.key, Use::Counts, Wanted::Fresh)?;
+        let mut entry = read::get(volume, key, Use::Counts, Wanted::Fresh)?;
         while claim.renew() {
-            entry = read::get(volume, self.key, Use::Peeks, Wanted::Fresh)?;
+            entry = read::get(volume, key, Use::Peeks, Wanted::Fresh)?;
         }
         volume.check_intact()?;
         // Of a volume that was resized meanwhile, absence means nothing.
         volume.check_present()?;
-        let Some(change) = self.change.take() else { unreachable!("it runs once") };
         let serial = entry.as_ref().map(Hit::serial);
-        self.decided = Some(Decided { change: change(entry.as_ref()), serial, epoch });
-        Ok(())
+        Ok(Self { cache, volume, key: key.into(), claim, entry, serial, epoch })
     }
 
-    fn store(&self, volume: &Volume, condition: Condition) -> Result<Updated> {
-        let Some(decided) = &self.decided else { unreachable!("decided before") };
-        Ok(match &decided.change {
-            Change::Keep => Updated::Kept,
-            Change::Put(value) => {
-                let draft = Draft::new(volume, self.key, value, self.options)?.begun_in(decided.epoch);
-                match write::put(volume, &draft, condition)? {
-                    Outcome::Stored(serial) => Updated::Stored(serial),
-                    Outcome::Superseded(_) | Outcome::Unmet => Updated::Superseded,
-                }
-            }
-            Change::Remove => match write::remove(volume, self.key, condition)? {
-                Some(_) => Updated::Removed,
-                None => Updated::Superseded,
-            },
+    /// The key.
+    pub fn key(&self) -> &[u8] {
+        &self.key
+    }
+
+    /// The valid entry, as it was when the key was claimed.
+    pub fn entry(&self) -> Option<&Hit<'a>> {
+        self.entry.as_ref()
+    }
+
+    /// The same, to be held for longer than the claim.
+    pub fn take_entry(&mut self) -> Option<Hit<'a>> {
+        self.entry.take()
+    }
+
+    /// Stores this value, and gives the claim back.
+    ///
+    /// # Errors
+    /// Those of [`Cache::put_with`].
+    pub fn put(mut self, value: impl AsRef<[u8]>, options: &PutOptions<'_>) -> Result<Updated> {
+        // So that room can be made of its own.
+        self.entry = None;
+        self.cache.vouched(|volume| {
+            let draft = Draft::new(volume, &self.key, value.as_ref(), options)?.begun_in(self.epoch);
+            Ok(match write::put(volume, &draft, self.condition(volume))? {
+                Outcome::Stored(serial) => Updated::Stored(serial),
+                Outcome::Superseded(_) | Outcome::Unmet => Updated::Superseded,
+            })
         })
+    }
+
+    /// Removes the entry, and gives the claim back.
+    ///
+    /// # Errors
+    /// Those of [`Cache::remove`].
+    pub fn remove(mut self) -> Result<Updated> {
+        self.entry = None;
+        self.cache.vouched(|volume| {
+            let removed = write::remove(volume, &self.key, self.condition(volume))?;
+            Ok(if removed.is_some() { Updated::Removed } else { Updated::Superseded })
+        })
+    }
+
+    /// Does what a closure has decided.
+    pub(crate) fn change(self, change: Change, options: &PutOptions<'_>) -> Result<Updated> {
+        match change {
+            Change::Keep => Ok(Updated::Kept),
+            Change::Put(value) => self.put(value, options),
+            Change::Remove => self.remove(),
+        }
+    }
+
+    /// In a volume that took the place of the claim's own there is no claim: what tells whether anybody came in between is the
+    /// entry.
+    fn condition(&self, volume: &Volume) -> Condition {
+        if std::ptr::eq(volume, self.volume) {
+            Condition::Claimed(self.claim.line())
+        } else {
+            self.serial.map_or(Condition::Absent, Condition::Serial)
+        }
+    }
+}
+
+impl fmt::Debug for Claimed<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Claimed").field("key", &self.key).field("entry", &self.entry).finish_non_exhaustive()
+    }
+}
+
+impl Cache {
+    /// Claims `key`, to look at its entry and change it: one claim on a key at a time, over all processes.
+    ///
+    /// What [`Cache::update`] does around a closure, for callers that can't have one. As long as the [`Claimed`] lives, other
+    /// claims, updates, writers and fills of the key wait for it, up to their deadlines; if this process dies, they go on.
+    /// Plain puts and removes don't wait; see [`Updated::Superseded`].
+    ///
+    /// ```
+    /// use eyewall::{Options, PutOptions};
+    ///
+    /// let cache = Options::new().heap()?;
+    /// cache.put("greeting", "hello")?;
+    /// let claimed = cache.claim("greeting")?;
+    /// let loud = claimed.entry().map_or_else(Vec::new, |entry| entry.to_ascii_uppercase());
+    /// claimed.put(loud, &PutOptions::new())?;
+    /// assert_eq!(&*cache.get("greeting")?.unwrap(), b"HELLO");
+    /// # Ok::<(), eyewall::Error>(())
+    /// ```
+    ///
+    /// # Errors
+    /// The key's errors, [`ReadOnly`](crate::Error::ReadOnly). [`Busy`](crate::Error::Busy) when another claim on the key, or
+    /// claims on many other keys, last longer than the lock deadline; so does a claim on a key that this thread has claimed.
+    pub fn claim(&self, key: impl AsRef<[u8]>) -> Result<Claimed<'_>> {
+        let key = key.as_ref();
+        self.vouched(|volume| Claimed::begin(self, volume, key))
     }
 }

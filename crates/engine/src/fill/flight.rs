@@ -13,9 +13,10 @@
 //!
 //! Those that wait sleep on the claim's word, all wake at once, and look up without a lock: they don't queue for the entry.
 
+use std::fmt;
 use std::time::{Duration, Instant};
 
-use super::{FillOptions, Filled, NotStored};
+use super::{Filled, NotStored};
 use crate::cache::Cache;
 use crate::claim::{Attempt, Claim};
 use crate::error::{Error, Result};
@@ -25,46 +26,52 @@ use crate::read::{self, Use, Wanted};
 use crate::volume::Volume;
 use crate::write::{self, Condition, Draft, Outcome};
 
-/// The right to fill a key; over when it is dropped.
-pub(crate) struct Flight<'a, 'k> {
+/// The right to fill one key, for as long as it lives ([`Cache::begin_fill`]). Dropped without a value, it lets one of those that
+/// wait be the next to fill; so does the death of its process.
+pub struct Flight<'a> {
+    cache: &'a Cache,
     volume: &'a Volume,
-    key: &'k [u8],
+    key: Box<[u8]>,
     claim: Claim<'a>,
     /// The purge epoch in which the fill begins.
     epoch: u32,
 }
 
-/// What a caller is to do.
-pub(crate) enum Way<'a, 'k> {
+/// What whoever asks for an entry is to do ([`Cache::begin_fill`]).
+#[derive(Debug)]
+pub enum Filling<'a> {
+    /// Nothing: here it is. Never [`Filled::Stored`] or [`Filled::NotStored`].
     Found(Filled<'a>),
-    Ours(Flight<'a, 'k>),
+    /// To make the value, and to store it by this.
+    Ours(Flight<'a>),
 }
 
-impl<'a, 'k> Flight<'a, 'k> {
+impl<'a> Flight<'a> {
     /// Finds the entry, or waits for it, or becomes the one that fills it.
-    pub(crate) fn join(
+    pub(super) fn join(
+        cache: &'a Cache,
         volume: &'a Volume,
-        key: &'k [u8],
+        key: &[u8],
         (start, deadline): (Instant, Duration),
-        options: &FillOptions<'_>,
-    ) -> Result<Way<'a, 'k>> {
+        use_stale: bool,
+    ) -> Result<Filling<'a>> {
         write::check_key(volume, key)?;
         let place = volume.place(key);
         if let Some(found) = look_up(volume, key, Use::Counts)?.fresh() {
-            return Ok(Way::Found(found));
+            return Ok(Filling::Found(found));
         }
         volume.check_present()?;
         volume.check_writable()?;
         loop {
             let attempt = match Claim::attempt(volume, &place)? {
-                Attempt::Got(claim) => return Self::begin(volume, key, claim),
+                Attempt::Got(claim) => return Self::begin(cache, volume, key, claim),
                 other => other,
             };
             // As long as the claim is taken, nobody needs the stripe's lock.
             loop {
                 match look_up(volume, key, Use::Peeks)? {
-                    Seen::Fresh(found) => return Ok(Way::Found(found)),
-                    Seen::Stale(found) if options.use_stale => return Ok(Way::Found(found)),
+                    Seen::Fresh(found) => return Ok(Filling::Found(found)),
+                    Seen::Stale(found) if use_stale => return Ok(Filling::Found(found)),
                     Seen::Stale(_) | Seen::Nothing => {}
                 }
                 volume.check_intact()?;
@@ -80,48 +87,63 @@ impl<'a, 'k> Flight<'a, 'k> {
                 }
             }
             if let Some(found) = look_up(volume, key, Use::Peeks)?.fresh() {
-                return Ok(Way::Found(found));
+                return Ok(Filling::Found(found));
             }
         }
     }
 
-    fn begin(volume: &'a Volume, key: &'k [u8], claim: Claim<'a>) -> Result<Way<'a, 'k>> {
+    fn begin(cache: &'a Cache, volume: &'a Volume, key: &[u8], claim: Claim<'a>) -> Result<Filling<'a>> {
         let epoch = volume.purges().epoch() as u32;
         loop {
             // Somebody may have filled it between our look and our claim.
             if let Some(found) = look_up(volume, key, Use::Peeks)?.fresh() {
-                return Ok(Way::Found(found));
+                return Ok(Filling::Found(found));
             }
             if !claim.renew() {
-                return Ok(Way::Ours(Self { volume, key, claim, epoch }));
+                return Ok(Filling::Ours(Self { cache, volume, key: key.into(), claim, epoch }));
             }
         }
     }
 
-    /// Stores what was made, unless somebody else has changed the entry meanwhile.
-    pub(crate) fn store(self, cache: &Cache, value: Vec<u8>, options: &PutOptions<'_>) -> Filled<'a> {
-        match self.put(cache, |volume| Draft::new(volume, self.key, &value, options)) {
-            Ok(Outcome::Stored(serial)) => Filled::Stored { value, serial },
-            Ok(Outcome::Superseded(_) | Outcome::Unmet) => Filled::NotStored { value, why: NotStored::Superseded },
-            Err(error) => Filled::NotStored { value, why: NotStored::Refused(error) },
+    /// The key.
+    pub fn key(&self) -> &[u8] {
+        &self.key
+    }
+
+    /// Stores what was made, unless somebody else has changed the entry meanwhile; returns the entry's serial.
+    ///
+    /// # Errors
+    /// [`NotStored`]: who waits for the key fills it.
+    pub fn store(self, value: impl AsRef<[u8]>, options: &PutOptions<'_>) -> std::result::Result<u64, NotStored> {
+        match self.put(|volume| Draft::new(volume, &self.key, value.as_ref(), options)) {
+            Ok(Outcome::Stored(serial)) => Ok(serial),
+            Ok(Outcome::Superseded(_) | Outcome::Unmet) => Err(NotStored::Superseded),
+            Err(error) => Err(NotStored::Refused(error)),
         }
     }
 
-    /// Notes that there is nothing. If that can't be stored, it isn't known: the next one asks again.
-    pub(crate) fn remember(self, cache: &Cache, reason: u16, ttl: Duration) {
+    /// Notes that there is nothing, for so long ([`Cache::put_negative`]). If that can't be stored, it isn't known: the next
+    /// one asks again.
+    pub fn remember(self, reason: u16, ttl: Duration) {
         let value = reason.to_le_bytes();
         let options = PutOptions::new().ttl(ttl);
-        let _ = self.put(cache, |volume| Ok(Draft::new(volume, self.key, &value, &options)?.negative()));
+        let _ = self.put(|volume| Ok(Draft::new(volume, &self.key, &value, &options)?.negative()));
     }
 
     /// Stores a draft in the volume that it was made for, or in the one that took its place meanwhile. There is no claim
     /// there: what tells whether anybody came in between is the entry.
-    fn put<'d>(&self, cache: &Cache, draft: impl Fn(&Volume) -> Result<Draft<'d>>) -> Result<Outcome> {
-        cache.vouched(|volume| {
+    fn put<'d>(&self, draft: impl Fn(&Volume) -> Result<Draft<'d>>) -> Result<Outcome> {
+        self.cache.vouched(|volume| {
             let same = std::ptr::eq(volume, self.volume);
             let condition = if same { Condition::Claimed(self.claim.line()) } else { Condition::Absent };
             write::put(volume, &draft(volume)?.begun_in(self.epoch), condition)
         })
+    }
+}
+
+impl fmt::Debug for Flight<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Flight").field("key", &self.key).finish_non_exhaustive()
     }
 }
 

@@ -16,6 +16,7 @@ mod writer;
 
 use std::time::{Duration, Instant};
 
+pub use flight::{Filling, Flight};
 pub use follower::Follower;
 pub use writer::{Committed, Writer};
 
@@ -23,7 +24,6 @@ use crate::cache::Cache;
 use crate::error::{Error, Result};
 use crate::hit::Hit;
 use crate::put::PutOptions;
-use flight::{Flight, Way};
 
 /// What the closure of [`Cache::get_or_fill`] has found.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -228,24 +228,58 @@ impl Cache {
     where
         F: FnOnce() -> std::result::Result<Fill, E>,
     {
-        let key = key.as_ref();
-        let start = Instant::now();
-        let flight = match self.vouched(|volume| Flight::join(volume, key, (start, deadline), options))? {
-            Way::Found(filled) => return Ok(filled),
-            Way::Ours(flight) => flight,
+        let flight = match self.begin_fill(key, deadline, options)? {
+            Filling::Found(filled) => return Ok(filled),
+            Filling::Ours(flight) => flight,
         };
         match fill() {
-            Ok(Fill::Value(value)) => Ok(flight.store(self, value, &options.put)),
+            Ok(Fill::Value(value)) => Ok(match flight.store(&value, &options.put) {
+                Ok(serial) => Filled::Stored { value, serial },
+                Err(why) => Filled::NotStored { value, why },
+            }),
             Ok(Fill::Nothing { reason, ttl }) => {
-                flight.remember(self, reason, ttl);
+                flight.remember(reason, ttl);
                 Ok(Filled::Negative(reason))
             }
             Err(error) => {
                 if let Some((reason, ttl)) = options.failure {
-                    flight.remember(self, reason, ttl);
+                    flight.remember(reason, ttl);
                 }
                 Err(FillError::Failed(error))
             }
         }
+    }
+
+    /// What [`Cache::get_or_fill`] does around its closure, for callers that can't have one: the entry of `key`; or, where there
+    /// is none, the right to fill it, which one caller over all threads and processes has at a time, while the others wait.
+    ///
+    /// Of the options, whether a stale value will do counts; the others go with [`Flight::store`].
+    ///
+    /// ```
+    /// use std::time::Duration;
+    /// use eyewall::{FillOptions, Filling, Options, PutOptions};
+    ///
+    /// let cache = Options::new().heap()?;
+    /// match cache.begin_fill("/", Duration::from_secs(5), &FillOptions::new())? {
+    ///     Filling::Found(found) => println!("{:?}", found.value()),
+    ///     Filling::Ours(flight) => {
+    ///         flight.store("<h1>Hello</h1>", &PutOptions::new()).unwrap();
+    ///     }
+    /// }
+    /// assert!(cache.contains("/")?);
+    /// # Ok::<(), eyewall::Error>(())
+    /// ```
+    ///
+    /// # Errors
+    /// [`Busy`](Error::Busy): the deadline came. [`ReadOnly`](Error::ReadOnly), where there is nothing to be found; those of
+    /// [`Cache::get`].
+    pub fn begin_fill(
+        &self,
+        key: impl AsRef<[u8]>,
+        deadline: Duration,
+        options: &FillOptions<'_>,
+    ) -> Result<Filling<'_>> {
+        let (key, start) = (key.as_ref(), Instant::now());
+        self.vouched(|volume| Flight::join(self, volume, key, (start, deadline), options.use_stale))
     }
 }

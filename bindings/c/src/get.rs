@@ -1,0 +1,184 @@
+//! Look-ups.
+
+use std::ffi::c_void;
+use std::mem::MaybeUninit;
+
+use eyewall::Lookup;
+
+use crate::hit::Hit;
+use crate::open::Cache;
+use crate::pointers::{Bytes, bytes, give, needed, objects};
+use crate::status::{Failure, Outcome, Status, guard};
+
+/// Fills a hit, or empties it.
+#[inline]
+fn found(hit: &mut MaybeUninit<Hit>, entry: Option<eyewall::Hit<'_>>) -> Status {
+    match entry {
+        Some(entry) => {
+            Hit::fill(hit, entry);
+            Status::Ok
+        }
+        None => Status::Miss,
+    }
+}
+
+/// The valid entry of a key, held where it lies: EYEWALL_OK, and it has to be released; or EYEWALL_MISS. Takes no lock and makes no
+/// system call, but for a thread's first, and for volumes on a disk one in some 256.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn eyewall_get(
+    cache: Option<&Cache>,
+    key: *const c_void,
+    key_length: usize,
+    hit: Option<&mut MaybeUninit<Hit>>,
+) -> Status {
+    guard(|| {
+        let hit = needed(hit)?;
+        Hit::empty(hit);
+        // SAFETY: the header says what keys are.
+        let key = unsafe { bytes(key, key_length) }?;
+        Ok(found(hit, needed(cache)?.0.get(key)?))
+    })
+}
+
+/// As eyewall_get, but it doesn't count as use, nor in the numbers.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn eyewall_peek(
+    cache: Option<&Cache>,
+    key: *const c_void,
+    key_length: usize,
+    hit: Option<&mut MaybeUninit<Hit>>,
+) -> Status {
+    guard(|| {
+        let hit = needed(hit)?;
+        Hit::empty(hit);
+        // SAFETY: the header says what keys are.
+        let key = unsafe { bytes(key, key_length) }?;
+        Ok(found(hit, needed(cache)?.0.peek(key)?))
+    })
+}
+
+/// Everything that is known about a key: EYEWALL_OK, EYEWALL_STALE and EYEWALL_NEGATIVE give an entry that has to be released.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn eyewall_lookup(
+    cache: Option<&Cache>,
+    key: *const c_void,
+    key_length: usize,
+    hit: Option<&mut MaybeUninit<Hit>>,
+) -> Status {
+    guard(|| {
+        let hit = needed(hit)?;
+        Hit::empty(hit);
+        // SAFETY: the header says what keys are.
+        let key = unsafe { bytes(key, key_length) }?;
+        let (entry, status) = match needed(cache)?.0.lookup(key)? {
+            Lookup::Fresh(entry) => (entry, Status::Ok),
+            Lookup::Stale(entry) => (entry, Status::Stale),
+            Lookup::Negative(entry) => (entry, Status::Negative),
+            Lookup::Miss => return Ok(Status::Miss),
+        };
+        Hit::fill(hit, entry);
+        Ok(status)
+    })
+}
+
+/// EYEWALL_OK: there is a valid entry; EYEWALL_MISS: there is none. Doesn't count as use.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn eyewall_contains(cache: Option<&Cache>, key: *const c_void, key_length: usize) -> Status {
+    guard(|| {
+        // SAFETY: the header says what keys are.
+        let key = unsafe { bytes(key, key_length) }?;
+        Ok(if needed(cache)?.0.contains(key)? { Status::Ok } else { Status::Miss })
+    })
+}
+
+/// Copies the value of a key to memory of the caller's; nothing has to be released. EYEWALL_TOO_SMALL: nothing was copied, and
+/// `length` says how many bytes there are.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn eyewall_get_copy(
+    cache: Option<&Cache>,
+    key: *const c_void,
+    key_length: usize,
+    buffer: *mut c_void,
+    capacity: usize,
+    length: Option<&mut MaybeUninit<usize>>,
+) -> Status {
+    guard(|| {
+        let length = needed(length)?;
+        length.write(0);
+        if buffer.is_null() && capacity != 0 {
+            return Err(Failure::Argument("the buffer is NULL"));
+        }
+        // SAFETY: the header says what keys are.
+        let key = unsafe { bytes(key, key_length) }?;
+        let Some(entry) = needed(cache)?.0.get(key)? else { return Ok(Status::Miss) };
+        length.write(entry.len());
+        if entry.len() > capacity {
+            return Ok(Status::TooSmall);
+        }
+        // SAFETY: the buffer is the caller's, so large at least, and no part of the volume.
+        unsafe { std::ptr::copy_nonoverlapping(entry.as_ptr(), buffer.cast::<u8>(), entry.len()) };
+        Ok(Status::Ok)
+    })
+}
+
+/// Looks up `count` keys at once, which is faster than one by one; `hits` has room for as many. One that isn't found has the
+/// value NULL. Each of the others has to be released.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn eyewall_get_many(
+    cache: Option<&Cache>,
+    keys: *const Bytes,
+    count: usize,
+    hits: *mut MaybeUninit<Hit>,
+) -> Status {
+    guard(|| {
+        // SAFETY: the header says what arrays are.
+        let keys = unsafe { objects(keys, count) }?;
+        // SAFETY: as above; and memory that isn't filled yet may be written.
+        unsafe { objects(hits.cast_const(), count) }?;
+        let hit = |number: usize| {
+            // SAFETY: there are so many, and nobody else looks at them now.
+            unsafe { &mut *hits.add(number) }
+        };
+        (0..count).for_each(|number| Hit::empty(hit(number)));
+        get_many(needed(cache)?, keys, hit)
+    })
+}
+
+fn get_many<'h>(cache: &Cache, keys: &[Bytes], hit: impl Fn(usize) -> &'h mut MaybeUninit<Hit>) -> Outcome {
+    // SAFETY: the header says what keys are.
+    let keys = keys.iter().map(|key| unsafe { key.read() }).collect::<Result<Vec<_>, _>>()?;
+    for (number, entry) in cache.0.get_many(&keys)?.into_iter().enumerate() {
+        if let Some(entry) = entry {
+            Hit::fill(hit(number), entry);
+        }
+    }
+    Ok(Status::Ok)
+}
+
+/// Whether getting a key, and reading all of its value, would find everything in memory: EYEWALL_OK, and `resident` says it; or
+/// EYEWALL_MISS. For threads that mustn't wait for storage.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn eyewall_is_resident(
+    cache: Option<&Cache>,
+    key: *const c_void,
+    key_length: usize,
+    resident: Option<&mut MaybeUninit<bool>>,
+) -> Status {
+    guard(|| {
+        // SAFETY: the header says what keys are.
+        let key = unsafe { bytes(key, key_length) }?;
+        let answer = needed(cache)?.0.is_resident(key)?;
+        give(resident, answer.unwrap_or_default());
+        Ok(if answer.is_some() { Status::Ok } else { Status::Miss })
+    })
+}
+
+/// Reads the entry of a key into memory as far as it isn't there; waits for storage.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn eyewall_prefault(cache: Option<&Cache>, key: *const c_void, key_length: usize) -> Status {
+    guard(|| {
+        // SAFETY: the header says what keys are.
+        let key = unsafe { bytes(key, key_length) }?;
+        Ok(if needed(cache)?.0.prefault(key)? { Status::Ok } else { Status::Miss })
+    })
+}

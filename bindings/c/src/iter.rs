@@ -1,0 +1,49 @@
+//! All entries.
+
+use std::mem::MaybeUninit;
+
+use crate::hit::Hit;
+use crate::open::Cache;
+use crate::pointers::{give_boxed, needed, take_boxed};
+use crate::status::{Status, guard, guard_or};
+
+/// A walk over all entries.
+pub struct Iter(eyewall::Iter<'static>);
+
+/// Begins a walk over all valid entries, in no order; with `all`, over stale and negative ones, too. What is put or evicted
+/// meanwhile may be met or not; what stays is met once.
+#[unsafe(no_mangle)]
+pub extern "C" fn eyewall_iter_begin(
+    cache: Option<&Cache>,
+    all: bool,
+    iter: Option<&mut MaybeUninit<*mut Iter>>,
+) -> Status {
+    guard(|| {
+        let iter = needed(iter)?;
+        iter.write(std::ptr::null_mut());
+        let cache = &needed(cache)?.0;
+        let begun = if all { cache.iter_all() } else { cache.iter() };
+        // SAFETY: the lifetime is that of the cache, which the caller closes last.
+        give_boxed(iter, Iter(unsafe { std::mem::transmute::<eyewall::Iter<'_>, eyewall::Iter<'static>>(begun) }));
+        Ok(Status::Ok)
+    })
+}
+
+/// The next entry, which has to be released; EYEWALL_END: there are no more.
+#[unsafe(no_mangle)]
+pub extern "C" fn eyewall_iter_next(iter: Option<&mut Iter>, hit: Option<&mut MaybeUninit<Hit>>) -> Status {
+    guard(|| {
+        let hit = needed(hit)?;
+        Hit::empty(hit);
+        let Some(entry) = needed(iter)?.0.next() else { return Ok(Status::End) };
+        Hit::fill(hit, entry);
+        Ok(Status::Ok)
+    })
+}
+
+/// Ends a walk, wherever it is.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn eyewall_iter_end(iter: *mut Iter) {
+    // SAFETY: an iterator of the caller's, who ends it.
+    guard_or((), || drop(unsafe { take_boxed(iter) }));
+}

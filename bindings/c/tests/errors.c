@@ -1,0 +1,93 @@
+/* What is refused, and in which words. */
+#include "test.h"
+#include <pthread.h>
+#include <sys/stat.h>
+
+static bool says(const char *words) {
+    return strstr(eyewall_error_message(), words) != NULL;
+}
+
+static void of_opening(void) {
+    eyewall_cache *cache = (eyewall_cache *)1;
+    CHECK(eyewall_open(path, &(eyewall_open_options){.flags = EYEWALL_MUST_EXIST}, &cache) == EYEWALL_ERROR_NOT_FOUND);
+    CHECK(cache == NULL && says(path));
+    CHECK(eyewall_open(NULL, NULL, &cache) == EYEWALL_ERROR_ARGUMENT && cache == NULL);
+    CHECK(eyewall_open("", NULL, &cache) == EYEWALL_ERROR_ARGUMENT && says("empty"));
+    CHECK(eyewall_open(path, NULL, NULL) == EYEWALL_ERROR_ARGUMENT);
+    CHECK(eyewall_open(path, &(eyewall_open_options){.size = 1}, &cache) == EYEWALL_ERROR_OUT_OF_RANGE);
+    CHECK(eyewall_open("/dev/null/volume", NULL, &cache) == EYEWALL_ERROR_IO);
+
+    FILE *file = fopen(path, "w");
+    CHECK(file != NULL && fputs("Something else, and nobody wants to lose it.", file) >= 0 && fclose(file) == 0);
+    CHECK(eyewall_open(path, NULL, &cache) == EYEWALL_ERROR_FOREIGN && says("left as it is"));
+    CHECK(unlink(path) == 0);
+
+    cache = open_volume();
+    eyewall_cache *other;
+    CHECK(eyewall_open(path, &(eyewall_open_options){.size = 8 << 20}, &other) == EYEWALL_ERROR_OPTIONS_DIFFER);
+    struct stat about;
+    CHECK(stat(path, &about) == 0 && (about.st_mode & 0777) == 0600);
+    CHECK(eyewall_open(path, &(eyewall_open_options){.flags = EYEWALL_READ_ONLY}, &other) == EYEWALL_OK);
+    CHECK(eyewall_put(other, STR("k"), STR("v"), NULL, NULL) == EYEWALL_ERROR_READ_ONLY);
+    eyewall_close(other);
+    eyewall_close(cache);
+    eyewall_close(NULL);
+}
+
+static void of_arguments(eyewall_cache *cache) {
+    eyewall_hit hit;
+    static char large[1 << 20];
+    CHECK(eyewall_get(cache, "", 0, &hit) == EYEWALL_ERROR_KEY_EMPTY && hit.value == NULL);
+    CHECK(eyewall_get(cache, NULL, 3, &hit) == EYEWALL_ERROR_ARGUMENT);
+    CHECK(eyewall_get(cache, STR("k"), NULL) == EYEWALL_ERROR_ARGUMENT);
+    CHECK(eyewall_get(NULL, STR("k"), &hit) == EYEWALL_ERROR_ARGUMENT && says("NULL"));
+    CHECK(eyewall_put(cache, large, 1 << 17, STR("v"), NULL, NULL) == EYEWALL_ERROR_KEY_TOO_LONG);
+    CHECK(eyewall_put(cache, STR("k"), large, sizeof large, NULL, NULL) == EYEWALL_ERROR_ENTRY_TOO_LARGE);
+    CHECK(says("limit of this volume"));
+    CHECK(eyewall_put(cache, STR("k"), NULL, 5, NULL, NULL) == EYEWALL_ERROR_ARGUMENT);
+
+    eyewall_put_options options = {.metadata = large, .metadata_length = 70000};
+    CHECK(eyewall_put(cache, STR("k"), STR("v"), &options, NULL) == EYEWALL_ERROR_METADATA_TOO_LONG);
+    eyewall_bytes tags[33];
+    for (int i = 0; i < 33; i++)
+        tags[i] = (eyewall_bytes){STR("tag")};
+    options = (eyewall_put_options){.tags = tags, .tags_count = 33};
+    CHECK(eyewall_put(cache, STR("k"), STR("v"), &options, NULL) == EYEWALL_ERROR_TOO_MANY_TAGS);
+    tags[0].length = 0;
+    options.tags_count = 1;
+    CHECK(eyewall_put(cache, STR("k"), STR("v"), &options, NULL) == EYEWALL_ERROR_TAG_LENGTH);
+    tags[0] = (eyewall_bytes){STR("\xff")};
+    CHECK(eyewall_put(cache, STR("k"), STR("v"), &options, NULL) == EYEWALL_ERROR_ARGUMENT && says("UTF-8"));
+    CHECK(eyewall_purge_all(cache, 7) == EYEWALL_ERROR_ARGUMENT && says("EYEWALL_PURGE"));
+    CHECK(eyewall_purge_tag(cache, STR("\xff"), EYEWALL_PURGE_HARD) == EYEWALL_ERROR_ARGUMENT);
+    CHECK(eyewall_stats_read(cache, NULL, 8) == EYEWALL_ERROR_ARGUMENT);
+
+    memset(&hit, 0, sizeof hit);
+    eyewall_info info;
+    CHECK(eyewall_hit_info(&hit, &info) == EYEWALL_ERROR_ARGUMENT && says("holds nothing"));
+    CHECK(eyewall_hit_key(&hit).data == NULL && eyewall_hit_metadata(NULL).data == NULL);
+    CHECK(eyewall_size(NULL) == 0);
+    CHECK(has(cache, "k", NULL));
+}
+
+static void *of_another_thread(void *cache) {
+    CHECK(strcmp(eyewall_error_message(), "") == 0);
+    CHECK(eyewall_get_copy(cache, "", 0, NULL, 0, &(size_t){0}) == EYEWALL_ERROR_KEY_EMPTY);
+    return NULL;
+}
+
+int main(void) {
+    make_folder();
+    of_opening();
+    eyewall_cache *cache = open_volume();
+    of_arguments(cache);
+
+    /* Each thread has an error of its own. */
+    pthread_t thread;
+    CHECK(eyewall_purge_all(cache, 7) == EYEWALL_ERROR_ARGUMENT);
+    CHECK(pthread_create(&thread, NULL, of_another_thread, cache) == 0 && pthread_join(thread, NULL) == 0);
+    CHECK(says("EYEWALL_PURGE"));
+    eyewall_close(cache);
+    remove_folder();
+    return 0;
+}
