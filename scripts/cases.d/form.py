@@ -29,6 +29,8 @@ class Block:
     steps: list
     times: int = 1
     together: bool = False
+    # The answers of steps that are done together, in whatever order.
+    answers: list | None = None
 
 
 @dataclasses.dataclass
@@ -94,10 +96,12 @@ def read(file: pathlib.Path) -> list[Case]:
             cases.append(Case(file, match[1], int(match[2] or SIZE), open_blocks[0]))
         elif not open_blocks:
             raise Mistake(f"{file}:{line}: a step outside of a case")
-        elif text == "end":
+        elif match := re.fullmatch(r"end(?: (.+))?", text):
             if len(open_blocks) < 2:
                 raise Mistake(f"{file}:{line}: nothing is to end here")
-            open_blocks.pop()
+            block = open_blocks.pop()
+            if match[1]:
+                block.answers = sorted([encoded(decoded(word)) for word in answer.split()] for answer in match[1].split(";"))
         elif text == "together" or (match := re.fullmatch(r"repeat (\d+)", text)):
             block = Block([], together=True) if text == "together" else Block([], times=int(match[1]))
             open_blocks[-1].steps.append(block)

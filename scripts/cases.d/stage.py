@@ -2,10 +2,13 @@
 import pathlib
 import subprocess
 import tempfile
+import threading
 
 from form import Block, Case, Step, encoded
 
 ANY = [b"*"]
+# Who hasn't answered by then is taken to hang.
+PATIENCE_SECONDS = 120
 
 
 class Failed(Exception):
@@ -21,7 +24,8 @@ class Actor:
 
     def __init__(self, language: str, command: list[str]):
         self.language = language
-        self.process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+        self.words = tempfile.TemporaryFile()
+        self.process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=self.words)
 
     def ask(self, words: list[bytes]) -> None:
         try:
@@ -31,14 +35,18 @@ class Actor:
             self.fail("has ended")
 
     def answer(self) -> list[bytes]:
+        patience = threading.Timer(PATIENCE_SECONDS, self.process.kill)
+        patience.start()
         line = self.process.stdout.readline()
+        patience.cancel()
         if not line.endswith(b"\n"):
-            self.fail("has ended without an answer")
+            self.fail("has ended, or was killed for its silence, without an answer")
         return line.rstrip(b"\n").split(b"\t")
 
     def fail(self, what: str) -> None:
         self.process.kill()
-        raise Failed(f"the actor of {self.language} {what}: {self.process.stderr.read().decode(errors='replace').strip()}")
+        self.words.seek(0)
+        raise Failed(f"the actor of {self.language} {what}: {self.words.read().decode(errors='replace').strip()}")
 
     def kill(self) -> None:
         self.process.kill()
@@ -48,7 +56,7 @@ class Actor:
         self.process.stdin.close()
         self.process.wait()
         self.process.stdout.close()
-        self.process.stderr.close()
+        self.words.close()
 
 
 class Play:
@@ -81,7 +89,7 @@ class Play:
     def block(self, block: Block) -> None:
         for _ in range(block.times):
             if block.together:
-                self.together(block.steps)
+                self.together(block)
                 continue
             for step in block.steps:
                 if isinstance(step, Block):
@@ -99,11 +107,14 @@ class Play:
             if step.answer is not None:
                 self.compare(step, self.answer(step))
 
-    def together(self, steps: list[Step]) -> None:
-        for step in steps:
+    def together(self, block: Block) -> None:
+        for step in block.steps:
             self.ask(step)
-        for step, answer in [(step, self.answer(step)) for step in steps]:
+        answers = [self.answer(step) for step in block.steps]
+        for step, answer in zip(block.steps, answers):
             self.compare(step, answer)
+        if block.answers is not None and sorted(answers) != block.answers:
+            raise Failed(f"line {block.steps[0].line}: together they answer {', '.join(shown(answer) for answer in answers)}")
 
     def ask(self, step: Step) -> None:
         self.actors[step.actor].ask(step.words)

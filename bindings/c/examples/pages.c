@@ -7,9 +7,10 @@
 #include <stdio.h>
 #include <string.h>
 
-/* What takes its time in a real program. */
+/* What takes its time in a real program. The page's length, or -1: it can't be made. */
 static int make_page(const char *address, char *page, size_t capacity) {
-    return snprintf(page, capacity, "<h1>%s</h1>", address);
+    int length = snprintf(page, capacity, "<h1>%s</h1>", address);
+    return length < 0 || (size_t)length >= capacity ? -1 : length;
 }
 
 static int show(eyewall_cache *cache, const char *address) {
@@ -25,6 +26,12 @@ static int show(eyewall_cache *cache, const char *address) {
     case EYEWALL_FILL: {
         char page[256];
         int length = make_page(address, page, sizeof page);
+        if (length < 0) {
+            /* One of those that wait for the page is the next to make it. */
+            eyewall_flight_end(flight);
+            fprintf(stderr, "%s: can't be made\n", address);
+            return 1;
+        }
         eyewall_bytes tag = {"pages", 5};
         eyewall_put_options options = {.ttl_ms = 60000, .stale_ms = 10000, .tags = &tag, .tags_count = 1};
         if (eyewall_flight_store(flight, page, length, &options, NULL) < EYEWALL_OK)

@@ -8,10 +8,17 @@
  * An eyewall_hit is memory of the caller's, which a call fills in, and eyewall_hit_release gives up what it holds. All of
  * these have to be ended and released before their cache is closed.
  *
+ * HOLDING. What is held can't be evicted, so hold it for as long as you read. Of one thread's hits seven are held in place at a time; more
+ * are copies in this process's heap (eyewall_info.is_copy), as all are of a volume that is open for reading only, and of threads beyond the
+ * volume's table. Copies take up to 64 MiB of a process.
+ *
+ * LATER VERSIONS of this library have more fields in place of the reserved ones, which are zero: set structs to zero before their fields, as
+ * an initialiser does.
+ *
  * THREADS. A cache may be used by any number of threads at once. Everything else may go from thread to thread, and is used by
  * one at a time.
  *
- * FORK. A child may use the cache that its parent has opened. What else the parent held (hits, claims, writers) isn't the
+ * FORK. A child may use the cache that its parent has opened. What else the parent held (hits, claims, flights, writers ...) isn't the
  * child's: ending and releasing it there has no effect, and its bytes must not be read.
  *
  * ERRORS. Calls return an eyewall_status: from 0 on it is an answer, below 0 an error, and eyewall_error_message says in words
@@ -106,7 +113,7 @@ enum eyewall_status
   EYEWALL_ERROR_NOT_A_COUNTER = -7,
   // The entry is larger than the volume's limit (entry_bytes_max).
   EYEWALL_ERROR_ENTRY_TOO_LARGE = -8,
-  // Readers hold too much of the cache to make room; release hits, and try again.
+  // Readers hold too much of the cache to make room; release hits, and try again (a claim or flight that was ended by it begins anew).
   EYEWALL_ERROR_PINNED = -9,
   // Another process or thread held what was needed until the deadline; try again.
   EYEWALL_ERROR_BUSY = -10,
@@ -192,7 +199,7 @@ typedef struct eyewall_epoch {
 typedef struct eyewall_put_options {
   // Valid for so long. 0: until it is evicted.
   uint64_t ttl_ms;
-  // Usable for so long after that (eyewall_lookup).
+  // Usable for so long after that (eyewall_lookup). Without a ttl_ms it says nothing: a soft purge makes such an entry absent.
   uint64_t stale_ms;
   // Up to 65,535 bytes of the caller's own, stored before the value.
   const void *metadata;
@@ -202,8 +209,11 @@ typedef struct eyewall_put_options {
   const struct eyewall_bytes *tags;
   // How many.
   size_t tags_count;
-  // That the value was begun to be made at this moment: a purge since then counts. NULL: when the call begins.
+  // That the value was begun to be made at this moment: a purge since then counts, and the value isn't found then, though the
+  // call answers EYEWALL_OK. NULL: when the call begins.
   const struct eyewall_epoch *begun_in;
+  // For later versions; zero.
+  uint64_t reserved[4];
 } eyewall_put_options;
 
 // What is known of an entry beside its bytes.
@@ -226,6 +236,8 @@ typedef struct eyewall_info {
   bool is_copy;
   // With EYEWALL_SURVIVE_SIGBUS: whether what was read of it until now is what was put.
   bool is_intact;
+  // For later versions.
+  uint64_t reserved[4];
 } eyewall_info;
 
 // How a volume is opened or created. Zero is the default of each, so that `{ .size = 1 << 30 }` will do.
@@ -252,6 +264,8 @@ typedef struct eyewall_open_options {
   uint64_t tier_bytes;
   // The folder of the tier's file. NULL: /dev/shm.
   const char *tier_folder;
+  // For later versions; zero.
+  uint64_t reserved[4];
 } eyewall_open_options;
 
 // An entry's new times and metadata. Zero leaves things as they are.
@@ -272,6 +286,10 @@ typedef struct eyewall_touch_options {
   size_t metadata_length;
   // See if_serial.
   uint64_t serial;
+  // That what the touch says was learnt at this moment: what a purge since then has made of the entry, it stays. NULL: now.
+  const struct eyewall_epoch *begun_in;
+  // For later versions; zero.
+  uint64_t reserved[4];
 } eyewall_touch_options;
 
 // How eyewall_increment counts.
@@ -286,6 +304,8 @@ typedef struct eyewall_counter_options {
   int64_t max;
   // Of a new counter; one that is there keeps its own. May be NULL.
   const struct eyewall_put_options *put;
+  // For later versions; zero.
+  uint64_t reserved[4];
 } eyewall_counter_options;
 
 // Numbers about a volume: sizes now, and counts since it was created, over all processes. Bytes count whole records.
@@ -389,21 +409,23 @@ extern "C" {
 // EYEWALL_MISS: there is none. With both, `claim` is the caller's to end.
 //
 // As long as it isn't ended, other claims, writers and fills of the key wait for it, up to the lock deadline; if this process
-// dies, they go on. Plain puts and removes don't wait: they supersede what is stored by the claim.
+// dies, they go on. Plain puts and removes don't wait: they supersede what is stored by the claim. Release the entry before the claim
+// stores: what is held can't make room.
 eyewall_status eyewall_claim_begin(const struct eyewall_cache *cache,
                                    const void *key,
                                    size_t key_length,
                                    struct eyewall_claim **claim,
                                    struct eyewall_hit *hit);
 
-// Stores a value, and ends the claim. EYEWALL_SUPERSEDED: somebody else has changed the entry since. `serial` may be NULL.
+// Stores a value, and ends the claim, after errors, too: to try again, claim again. EYEWALL_SUPERSEDED: somebody else has changed the
+// entry since. `serial` may be NULL.
 eyewall_status eyewall_claim_put(struct eyewall_claim *claim,
                                  const void *value,
                                  size_t value_length,
                                  const struct eyewall_put_options *options,
                                  uint64_t *serial);
 
-// Removes the entry, and ends the claim.
+// Removes the entry, if there is one, and ends the claim. EYEWALL_SUPERSEDED: somebody else has changed the entry since.
 eyewall_status eyewall_claim_remove(struct eyewall_claim *claim);
 
 // Ends the claim, and leaves the entry as it is.
@@ -424,7 +446,7 @@ eyewall_status eyewall_fill_begin(const struct eyewall_cache *cache,
                                   uint16_t *reason,
                                   struct eyewall_flight **flight);
 
-// Stores the value that was made, and ends the flight. EYEWALL_SUPERSEDED: somebody else has changed the entry since. `serial`
+// Stores the value that was made, and ends the flight, after errors, too. EYEWALL_SUPERSEDED: somebody else has changed the entry since. `serial`
 // may be NULL.
 eyewall_status eyewall_flight_store(struct eyewall_flight *flight,
                                     const void *value,
@@ -432,8 +454,11 @@ eyewall_status eyewall_flight_store(struct eyewall_flight *flight,
                                     const struct eyewall_put_options *options,
                                     uint64_t *serial);
 
-// Notes that there is nothing, for so long (0: until it is evicted), so that nobody tries again; and ends the flight.
-eyewall_status eyewall_flight_remember(struct eyewall_flight *flight, uint16_t reason, uint64_t ttl_ms);
+// Notes that there is nothing, for so long (0: until it is evicted), so that nobody tries again; and ends the flight. Where that can't
+// be stored, it isn't known: the next one asks again.
+eyewall_status eyewall_flight_remember(struct eyewall_flight *flight,
+                                       uint16_t reason,
+                                       uint64_t ttl_ms);
 
 // Ends the flight without an entry: one of those that wait is the next to make it.
 void eyewall_flight_end(struct eyewall_flight *flight);
@@ -516,7 +541,7 @@ eyewall_status eyewall_iter_begin(const struct eyewall_cache *cache,
                                   bool all,
                                   struct eyewall_iter **iter);
 
-// The next entry, which has to be released; EYEWALL_END: there are no more.
+// The next entry, which has to be released; EYEWALL_END: there are no more, or the volume has failed or was resized.
 eyewall_status eyewall_iter_next(struct eyewall_iter *iter, struct eyewall_hit *hit);
 
 // Ends a walk, wherever it is.
@@ -531,7 +556,8 @@ eyewall_status eyewall_open(const char *path,
 // A volume in shared memory that has no name: this process shares it with those that it forks.
 eyewall_status eyewall_open_anonymous(const struct eyewall_open_options *options, struct eyewall_cache **cache);
 
-// Leaves the volume. The last process that leaves writes it to storage, which may take seconds, and marks it as in order; one
+// Leaves the volume; what was got from the cache has to be ended before. A forked child that closes its parent's cache leaves the
+// parent's as it is; one that ends by _exit needn't. The last process that leaves writes it to storage, which may take seconds, and marks it as in order; one
 // that ends without leaves what has reached storage until then.
 void eyewall_close(struct eyewall_cache *cache);
 
@@ -669,7 +695,7 @@ eyewall_status eyewall_writer_commit(struct eyewall_writer *writer, uint64_t *se
 void eyewall_writer_abort(struct eyewall_writer *writer);
 
 // Reads what a writer, of this process or another, is writing to a key, from its first byte on: EYEWALL_OK, or EYEWALL_MISS where
-// nobody writes it. The bytes come before their writer has vouched for them.
+// nobody writes it, or this thread can hold no more in place. The bytes come before their writer has vouched for them.
 eyewall_status eyewall_follow(const struct eyewall_cache *cache,
                               const void *key,
                               size_t key_length,

@@ -7,7 +7,7 @@ use eyewall::{Claimed, Updated};
 
 use crate::hit::Hit;
 use crate::open::Cache;
-use crate::pointers::{bytes, give, give_boxed, needed, take_boxed};
+use crate::pointers::{bytes, cleared, cleared_box, give, give_boxed, needed, take_boxed};
 use crate::put::PutOptions;
 use crate::status::{Status, guard, guard_or};
 
@@ -18,7 +18,8 @@ pub struct Claim(Claimed<'static>);
 /// EYEWALL_MISS: there is none. With both, `claim` is the caller's to end.
 ///
 /// As long as it isn't ended, other claims, writers and fills of the key wait for it, up to the lock deadline; if this process
-/// dies, they go on. Plain puts and removes don't wait: they supersede what is stored by the claim.
+/// dies, they go on. Plain puts and removes don't wait: they supersede what is stored by the claim. Release the entry before the claim
+/// stores: what is held can't make room.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn eyewall_claim_begin(
     cache: Option<&Cache>,
@@ -28,9 +29,8 @@ pub unsafe extern "C" fn eyewall_claim_begin(
     hit: Option<&mut MaybeUninit<Hit>>,
 ) -> Status {
     guard(|| {
+        let (claim, hit) = (cleared_box(claim), Hit::cleared(hit));
         let (claim, hit) = (needed(claim)?, needed(hit)?);
-        claim.write(std::ptr::null_mut());
-        Hit::empty(hit);
         // SAFETY: the header says what keys are.
         let key = unsafe { bytes(key, key_length) }?;
         let mut claimed = needed(cache)?.0.claim(key)?;
@@ -43,7 +43,8 @@ pub unsafe extern "C" fn eyewall_claim_begin(
     })
 }
 
-/// Stores a value, and ends the claim. EYEWALL_SUPERSEDED: somebody else has changed the entry since. `serial` may be NULL.
+/// Stores a value, and ends the claim, after errors, too: to try again, claim again. EYEWALL_SUPERSEDED: somebody else has changed the
+/// entry since. `serial` may be NULL.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn eyewall_claim_put(
     claim: *mut Claim,
@@ -53,6 +54,7 @@ pub unsafe extern "C" fn eyewall_claim_put(
     serial: Option<&mut MaybeUninit<u64>>,
 ) -> Status {
     guard(|| {
+        let serial = cleared(serial);
         // SAFETY: a claim of the caller's, who ends it.
         let claim = needed(unsafe { take_boxed(claim) })?;
         // SAFETY: the header says what values and options are.
@@ -66,7 +68,7 @@ pub unsafe extern "C" fn eyewall_claim_put(
     })
 }
 
-/// Removes the entry, and ends the claim.
+/// Removes the entry, if there is one, and ends the claim. EYEWALL_SUPERSEDED: somebody else has changed the entry since.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn eyewall_claim_remove(claim: *mut Claim) -> Status {
     guard(|| {

@@ -8,7 +8,7 @@ use eyewall::{FillOptions, Filled, Filling, NotStored};
 
 use crate::hit::Hit;
 use crate::open::Cache;
-use crate::pointers::{bytes, give, give_boxed, needed, take_boxed};
+use crate::pointers::{bytes, cleared, cleared_box, give, give_boxed, needed, take_boxed};
 use crate::put::PutOptions;
 use crate::status::{Failure, Status, guard, guard_or};
 
@@ -33,9 +33,8 @@ pub unsafe extern "C" fn eyewall_fill_begin(
     flight: Option<&mut MaybeUninit<*mut Flight>>,
 ) -> Status {
     guard(|| {
+        let (hit, reason, flight) = (Hit::cleared(hit), cleared(reason), cleared_box(flight));
         let (hit, flight) = (needed(hit)?, needed(flight)?);
-        Hit::empty(hit);
-        flight.write(std::ptr::null_mut());
         // SAFETY: the header says what keys are.
         let key = unsafe { bytes(key, key_length) }?;
         let options = FillOptions::new().use_stale(use_stale);
@@ -64,7 +63,7 @@ pub unsafe extern "C" fn eyewall_fill_begin(
     })
 }
 
-/// Stores the value that was made, and ends the flight. EYEWALL_SUPERSEDED: somebody else has changed the entry since. `serial`
+/// Stores the value that was made, and ends the flight, after errors, too. EYEWALL_SUPERSEDED: somebody else has changed the entry since. `serial`
 /// may be NULL.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn eyewall_flight_store(
@@ -75,6 +74,7 @@ pub unsafe extern "C" fn eyewall_flight_store(
     serial: Option<&mut MaybeUninit<u64>>,
 ) -> Status {
     guard(|| {
+        let serial = cleared(serial);
         // SAFETY: a flight of the caller's, who ends it.
         let flight = needed(unsafe { take_boxed(flight) })?;
         // SAFETY: the header says what values and options are.
@@ -91,7 +91,8 @@ pub unsafe extern "C" fn eyewall_flight_store(
     })
 }
 
-/// Notes that there is nothing, for so long (0: until it is evicted), so that nobody tries again; and ends the flight.
+/// Notes that there is nothing, for so long (0: until it is evicted), so that nobody tries again; and ends the flight. Where that can't
+/// be stored, it isn't known: the next one asks again.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn eyewall_flight_remember(flight: *mut Flight, reason: u16, ttl_ms: u64) -> Status {
     guard(|| {

@@ -7,7 +7,7 @@ use eyewall::Lookup;
 
 use crate::hit::Hit;
 use crate::open::Cache;
-use crate::pointers::{Bytes, bytes, give, needed, objects};
+use crate::pointers::{Bytes, bytes, cleared, give, needed, objects};
 use crate::status::{Failure, Outcome, Status, guard};
 
 /// Fills a hit, or empties it.
@@ -32,8 +32,7 @@ pub unsafe extern "C" fn eyewall_get(
     hit: Option<&mut MaybeUninit<Hit>>,
 ) -> Status {
     guard(|| {
-        let hit = needed(hit)?;
-        Hit::empty(hit);
+        let hit = needed(Hit::cleared(hit))?;
         // SAFETY: the header says what keys are.
         let key = unsafe { bytes(key, key_length) }?;
         Ok(found(hit, needed(cache)?.0.get(key)?))
@@ -49,8 +48,7 @@ pub unsafe extern "C" fn eyewall_peek(
     hit: Option<&mut MaybeUninit<Hit>>,
 ) -> Status {
     guard(|| {
-        let hit = needed(hit)?;
-        Hit::empty(hit);
+        let hit = needed(Hit::cleared(hit))?;
         // SAFETY: the header says what keys are.
         let key = unsafe { bytes(key, key_length) }?;
         Ok(found(hit, needed(cache)?.0.peek(key)?))
@@ -66,8 +64,7 @@ pub unsafe extern "C" fn eyewall_lookup(
     hit: Option<&mut MaybeUninit<Hit>>,
 ) -> Status {
     guard(|| {
-        let hit = needed(hit)?;
-        Hit::empty(hit);
+        let hit = needed(Hit::cleared(hit))?;
         // SAFETY: the header says what keys are.
         let key = unsafe { bytes(key, key_length) }?;
         let (entry, status) = match needed(cache)?.0.lookup(key)? {
@@ -103,8 +100,7 @@ pub unsafe extern "C" fn eyewall_get_copy(
     length: Option<&mut MaybeUninit<usize>>,
 ) -> Status {
     guard(|| {
-        let length = needed(length)?;
-        length.write(0);
+        let length = needed(cleared(length))?;
         if buffer.is_null() && capacity != 0 {
             return Err(Failure::Argument("the buffer is NULL"));
         }
@@ -131,15 +127,15 @@ pub unsafe extern "C" fn eyewall_get_many(
     hits: *mut MaybeUninit<Hit>,
 ) -> Status {
     guard(|| {
-        // SAFETY: the header says what arrays are.
-        let keys = unsafe { objects(keys, count) }?;
-        // SAFETY: as above; and memory that isn't filled yet may be written.
+        // SAFETY: the header says what arrays are; and memory that isn't filled yet may be written.
         unsafe { objects(hits.cast_const(), count) }?;
         let hit = |number: usize| {
             // SAFETY: there are so many, and nobody else looks at them now.
             unsafe { &mut *hits.add(number) }
         };
         (0..count).for_each(|number| Hit::empty(hit(number)));
+        // SAFETY: as above.
+        let keys = unsafe { objects(keys, count) }?;
         get_many(needed(cache)?, keys, hit)
     })
 }
@@ -165,6 +161,7 @@ pub unsafe extern "C" fn eyewall_is_resident(
     resident: Option<&mut MaybeUninit<bool>>,
 ) -> Status {
     guard(|| {
+        let resident = cleared(resident);
         // SAFETY: the header says what keys are.
         let key = unsafe { bytes(key, key_length) }?;
         let answer = needed(cache)?.0.is_resident(key)?;

@@ -3,7 +3,7 @@
 use std::ffi::c_void;
 use std::mem::{ManuallyDrop, MaybeUninit};
 
-use crate::pointers::{Bytes, give, milliseconds, needed};
+use crate::pointers::{Bytes, cleared, give, milliseconds, needed};
 use crate::status::{Failure, Status, guard, guard_or};
 
 type Found = eyewall::Hit<'static>;
@@ -26,7 +26,7 @@ pub struct Hit {
 
 /// What is known of an entry beside its bytes.
 #[repr(C)]
-#[derive(Clone, Copy)]
+#[derive(Clone, Copy, Default)]
 pub struct Info {
     /// Names this version of the entry: grows with every put, within one key.
     pub serial: u64,
@@ -46,6 +46,8 @@ pub struct Info {
     pub is_copy: bool,
     /// With EYEWALL_SURVIVE_SIGBUS: whether what was read of it until now is what was put.
     pub is_intact: bool,
+    /// For later versions.
+    pub reserved: [u64; 4],
 }
 
 impl Hit {
@@ -68,13 +70,26 @@ impl Hit {
         to.write(Self::NOTHING);
     }
 
+    /// Empties memory of the caller's, if there is any.
+    #[inline]
+    pub(crate) fn cleared(mut to: Option<&mut MaybeUninit<Self>>) -> Option<&mut MaybeUninit<Self>> {
+        if let Some(to) = &mut to {
+            Self::empty(to);
+        }
+        to
+    }
+
+    /// What it holds, if this process may read it.
     fn found(&self) -> Option<&Found> {
         // SAFETY: where there is a value, `fill` has written it.
-        (!self.value.is_null()).then(|| unsafe { &*self.held.as_ptr().cast::<Found>() })
+        let found = (!self.value.is_null()).then(|| unsafe { &*self.held.as_ptr().cast::<Found>() });
+        found.filter(|found| !found.is_inherited())
     }
 
     fn needed(hit: Option<&Self>) -> Result<&Found, Failure> {
-        needed(hit)?.found().ok_or(Failure::Argument("the hit holds nothing"))
+        needed(hit)?
+            .found()
+            .ok_or(Failure::Argument("the hit holds nothing, or was held by the process that this one was forked from"))
     }
 }
 
@@ -113,10 +128,11 @@ pub extern "C" fn eyewall_hit_tag(hit: Option<&Hit>, number: usize) -> Bytes {
 #[unsafe(no_mangle)]
 pub extern "C" fn eyewall_hit_info(hit: Option<&Hit>, info: Option<&mut MaybeUninit<Info>>) -> Status {
     guard(|| {
+        let info = needed(cleared(info))?;
         let found = Hit::needed(hit)?;
         let known = found.info();
         let created = known.created.duration_since(std::time::UNIX_EPOCH).ok();
-        needed(info)?.write(Info {
+        info.write(Info {
             serial: known.serial,
             created_ms: created.map_or(0, |since| milliseconds(Some(since))),
             ttl_left_ms: milliseconds(known.ttl_left),
@@ -126,6 +142,7 @@ pub extern "C" fn eyewall_hit_info(hit: Option<&Hit>, info: Option<&mut MaybeUni
             is_stale: known.stale,
             is_copy: found.is_copy(),
             is_intact: found.is_intact(),
+            reserved: [0; 4],
         });
         Ok(Status::Ok)
     })
@@ -143,6 +160,7 @@ pub extern "C" fn eyewall_hit_file_range(
     length: Option<&mut MaybeUninit<u64>>,
 ) -> Status {
     guard(|| {
+        let (offset, length) = (cleared(offset), cleared(length));
         let range = Hit::needed(hit)?.file_range();
         give(offset, range.as_ref().map_or(0, |range| range.start));
         give(length, range.as_ref().map_or(0, |range| range.end - range.start));

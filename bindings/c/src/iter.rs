@@ -4,7 +4,7 @@ use std::mem::MaybeUninit;
 
 use crate::hit::Hit;
 use crate::open::Cache;
-use crate::pointers::{give_boxed, needed, take_boxed};
+use crate::pointers::{cleared_box, give_boxed, needed, take_boxed};
 use crate::status::{Status, guard, guard_or};
 
 /// A walk over all entries.
@@ -19,8 +19,7 @@ pub extern "C" fn eyewall_iter_begin(
     iter: Option<&mut MaybeUninit<*mut Iter>>,
 ) -> Status {
     guard(|| {
-        let iter = needed(iter)?;
-        iter.write(std::ptr::null_mut());
+        let iter = needed(cleared_box(iter))?;
         let cache = &needed(cache)?.0;
         let begun = if all { cache.iter_all() } else { cache.iter() };
         // SAFETY: the lifetime is that of the cache, which the caller closes last.
@@ -29,12 +28,11 @@ pub extern "C" fn eyewall_iter_begin(
     })
 }
 
-/// The next entry, which has to be released; EYEWALL_END: there are no more.
+/// The next entry, which has to be released; EYEWALL_END: there are no more, or the volume has failed or was resized.
 #[unsafe(no_mangle)]
 pub extern "C" fn eyewall_iter_next(iter: Option<&mut Iter>, hit: Option<&mut MaybeUninit<Hit>>) -> Status {
     guard(|| {
-        let hit = needed(hit)?;
-        Hit::empty(hit);
+        let hit = needed(Hit::cleared(hit))?;
         let Some(entry) = needed(iter)?.0.next() else { return Ok(Status::End) };
         Hit::fill(hit, entry);
         Ok(Status::Ok)

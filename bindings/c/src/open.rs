@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use eyewall::{Options, Unclean};
 
-use crate::pointers::{give_boxed, needed, take_boxed};
+use crate::pointers::{cleared_box, give_boxed, needed, take_boxed};
 use crate::status::{Failure, Status, guard, guard_or};
 
 /// An open volume.
@@ -26,6 +26,13 @@ pub const EYEWALL_SURVIVE_SIGBUS: u32 = 8;
 pub const EYEWALL_CLEAR_UNCLEAN: u32 = 16;
 /// eyewall_open_options.group counts.
 pub const EYEWALL_SET_GROUP: u32 = 32;
+
+const FLAGS: u32 = EYEWALL_MUST_EXIST
+    | EYEWALL_READ_ONLY
+    | EYEWALL_SECURE_ERASE
+    | EYEWALL_SURVIVE_SIGBUS
+    | EYEWALL_CLEAR_UNCLEAN
+    | EYEWALL_SET_GROUP;
 
 /// How a volume is opened or created. Zero is the default of each, so that `{ .size = 1 << 30 }` will do.
 ///
@@ -52,13 +59,20 @@ pub struct OpenOptions {
     pub tier_bytes: u64,
     /// The folder of the tier's file. NULL: /dev/shm.
     pub tier_folder: *const c_char,
+    /// For later versions; zero.
+    pub reserved: [u64; 4],
 }
 
 impl OpenOptions {
     /// # Safety
     /// The folder is null or ends with a zero.
-    unsafe fn read(options: Option<&Self>) -> Options {
-        let Some(this) = options else { return Options::new() };
+    unsafe fn read(options: Option<&Self>) -> Result<Options, Failure> {
+        let Some(this) = options else { return Ok(Options::new()) };
+        if this.flags & !FLAGS != 0 || this.reserved != [0; 4] {
+            return Err(Failure::Argument(
+                "the options say what this library doesn't know; set what isn't named to zero",
+            ));
+        }
         let has = |flag: u32| this.flags & flag != 0;
         let mut read = Options::new()
             .create(!has(EYEWALL_MUST_EXIST))
@@ -91,7 +105,7 @@ impl OpenOptions {
         if let Some(folder) = unsafe { path(this.tier_folder) } {
             read = read.tier_folder(folder);
         }
-        read
+        Ok(read)
     }
 }
 
@@ -111,15 +125,14 @@ pub unsafe extern "C" fn eyewall_open(
     cache: Option<&mut MaybeUninit<*mut Cache>>,
 ) -> Status {
     guard(|| {
-        let cache = needed(cache)?;
-        cache.write(std::ptr::null_mut());
+        let cache = needed(cleared_box(cache))?;
         // SAFETY: the header says what paths are.
         let path = needed(unsafe { self::path(path) })?;
         if path.as_os_str().is_empty() {
             return Err(Failure::Argument("the volume's path is empty"));
         }
         // SAFETY: as above.
-        give_boxed(cache, Cache(unsafe { OpenOptions::read(options) }.open(path)?));
+        give_boxed(cache, Cache(unsafe { OpenOptions::read(options) }?.open(path)?));
         Ok(Status::Ok)
     })
 }
@@ -131,15 +144,15 @@ pub unsafe extern "C" fn eyewall_open_anonymous(
     cache: Option<&mut MaybeUninit<*mut Cache>>,
 ) -> Status {
     guard(|| {
-        let cache = needed(cache)?;
-        cache.write(std::ptr::null_mut());
+        let cache = needed(cleared_box(cache))?;
         // SAFETY: the header says what paths are.
-        give_boxed(cache, Cache(unsafe { OpenOptions::read(options) }.anonymous()?));
+        give_boxed(cache, Cache(unsafe { OpenOptions::read(options) }?.anonymous()?));
         Ok(Status::Ok)
     })
 }
 
-/// Leaves the volume. The last process that leaves writes it to storage, which may take seconds, and marks it as in order; one
+/// Leaves the volume; what was got from the cache has to be ended before. A forked child that closes its parent's cache leaves the
+/// parent's as it is; one that ends by _exit needn't. The last process that leaves writes it to storage, which may take seconds, and marks it as in order; one
 /// that ends without leaves what has reached storage until then.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn eyewall_close(cache: *mut Cache) {

@@ -65,6 +65,23 @@ pub(crate) fn needed<T>(pointer: Option<T>) -> Result<T, Failure> {
     pointer.ok_or(Failure::Argument("a pointer is NULL that must not be"))
 }
 
+/// Somewhere for a result, which is nothing until it is given: also where the call fails.
+#[inline]
+pub(crate) fn cleared<T: Default>(mut to: Option<&mut MaybeUninit<T>>) -> Option<&mut MaybeUninit<T>> {
+    if let Some(to) = &mut to {
+        to.write(T::default());
+    }
+    to
+}
+
+/// As [`cleared`], of a boxed result.
+pub(crate) fn cleared_box<T>(mut to: Option<&mut MaybeUninit<*mut T>>) -> Option<&mut MaybeUninit<*mut T>> {
+    if let Some(to) = &mut to {
+        to.write(std::ptr::null_mut());
+    }
+    to
+}
+
 /// Gives a result to whoever wants it.
 #[inline]
 pub(crate) fn give<T>(to: Option<&mut MaybeUninit<T>>, result: T) {

@@ -4,7 +4,7 @@ use std::ffi::c_void;
 use std::mem::MaybeUninit;
 
 use crate::open::Cache;
-use crate::pointers::{bytes, give, needed};
+use crate::pointers::{bytes, cleared, give, needed};
 use crate::status::{Failure, Outcome, Status, guard};
 
 /// What becomes of entries that are purged.
@@ -21,7 +21,7 @@ pub enum Purge {
 #[repr(C)]
 pub struct Epoch {
     /// The library's.
-    pub words: [u64; 2],
+    pub words: MaybeUninit<[u64; 2]>,
 }
 
 const _: () = assert!(size_of::<eyewall::Epoch>() <= 16 && align_of::<eyewall::Epoch>() <= 8);
@@ -29,7 +29,7 @@ const _: () = assert!(size_of::<eyewall::Epoch>() <= 16 && align_of::<eyewall::E
 impl Epoch {
     pub(crate) fn read(&self) -> eyewall::Epoch {
         // SAFETY: any words are an epoch, of some cache or of none.
-        unsafe { std::ptr::from_ref(self).cast::<eyewall::Epoch>().read() }
+        unsafe { self.words.as_ptr().cast::<eyewall::Epoch>().read() }
     }
 }
 
@@ -89,10 +89,10 @@ pub extern "C" fn eyewall_purge_all(cache: Option<&Cache>, purge: i32) -> Status
 #[unsafe(no_mangle)]
 pub extern "C" fn eyewall_now(cache: Option<&Cache>, epoch: Option<&mut MaybeUninit<Epoch>>) -> Status {
     guard(|| {
+        let to = needed(epoch)?.write(Epoch { words: MaybeUninit::zeroed() });
         let now = needed(cache)?.0.epoch()?;
-        let to = needed(epoch)?.write(Epoch { words: [0; 2] });
         // SAFETY: checked above for size and alignment.
-        unsafe { std::ptr::from_mut(to).cast::<eyewall::Epoch>().write(now) };
+        unsafe { to.words.as_mut_ptr().cast::<eyewall::Epoch>().write(now) };
         Ok(Status::Ok)
     })
 }
@@ -102,6 +102,7 @@ pub extern "C" fn eyewall_now(cache: Option<&Cache>, epoch: Option<&mut MaybeUni
 #[unsafe(no_mangle)]
 pub extern "C" fn eyewall_sweep(cache: Option<&Cache>, dropped: Option<&mut MaybeUninit<u64>>) -> Status {
     guard(|| {
+        let dropped = cleared(dropped);
         give(dropped, needed(cache)?.0.sweep()?);
         Ok(Status::Ok)
     })

@@ -7,7 +7,7 @@ use std::time::Duration;
 use eyewall::{Counter, PutOptions as EnginePut, Touch};
 
 use crate::open::Cache;
-use crate::pointers::{Bytes, bytes, give, needed, objects};
+use crate::pointers::{Bytes, bytes, cleared, give, needed, objects};
 use crate::purge::Epoch;
 use crate::status::{Failure, Status, guard};
 
@@ -16,7 +16,7 @@ use crate::status::{Failure, Status, guard};
 pub struct PutOptions {
     /// Valid for so long. 0: until it is evicted.
     pub ttl_ms: u64,
-    /// Usable for so long after that (eyewall_lookup).
+    /// Usable for so long after that (eyewall_lookup). Without a ttl_ms it says nothing: a soft purge makes such an entry absent.
     pub stale_ms: u64,
     /// Up to 65,535 bytes of the caller's own, stored before the value.
     pub metadata: *const c_void,
@@ -26,8 +26,11 @@ pub struct PutOptions {
     pub tags: *const Bytes,
     /// How many.
     pub tags_count: usize,
-    /// That the value was begun to be made at this moment: a purge since then counts. NULL: when the call begins.
+    /// That the value was begun to be made at this moment: a purge since then counts, and the value isn't found then, though the
+    /// call answers EYEWALL_OK. NULL: when the call begins.
     pub begun_in: *const Epoch,
+    /// For later versions; zero.
+    pub reserved: [u64; 4],
 }
 
 impl PutOptions {
@@ -80,6 +83,10 @@ pub struct TouchOptions {
     pub metadata_length: usize,
     /// See if_serial.
     pub serial: u64,
+    /// That what the touch says was learnt at this moment: what a purge since then has made of the entry, it stays. NULL: now.
+    pub begun_in: *const Epoch,
+    /// For later versions; zero.
+    pub reserved: [u64; 4],
 }
 
 /// How eyewall_increment counts.
@@ -95,6 +102,8 @@ pub struct CounterOptions {
     pub max: i64,
     /// Of a new counter; one that is there keeps its own. May be NULL.
     pub put: *const PutOptions,
+    /// For later versions; zero.
+    pub reserved: [u64; 4],
 }
 
 /// What became of a put with a condition.
@@ -115,6 +124,7 @@ pub unsafe extern "C" fn eyewall_put(
     serial: Option<&mut MaybeUninit<u64>>,
 ) -> Status {
     guard(|| {
+        let serial = cleared(serial);
         // SAFETY: the header says what keys, values and options are.
         let (key, value) = unsafe { (bytes(key, key_length)?, bytes(value, value_length)?) };
         let cache = needed(cache)?;
@@ -136,6 +146,7 @@ pub unsafe extern "C" fn eyewall_put_negative(
     serial: Option<&mut MaybeUninit<u64>>,
 ) -> Status {
     guard(|| {
+        let serial = cleared(serial);
         // SAFETY: the header says what keys and options are.
         let key = unsafe { bytes(key, key_length) }?;
         let cache = needed(cache)?;
@@ -158,6 +169,7 @@ pub unsafe extern "C" fn eyewall_add(
     serial: Option<&mut MaybeUninit<u64>>,
 ) -> Status {
     guard(|| {
+        let serial = cleared(serial);
         // SAFETY: the header says what keys, values and options are.
         let (key, value) = unsafe { (bytes(key, key_length)?, bytes(value, value_length)?) };
         let cache = needed(cache)?;
@@ -180,6 +192,7 @@ pub unsafe extern "C" fn eyewall_replace_if(
     serial: Option<&mut MaybeUninit<u64>>,
 ) -> Status {
     guard(|| {
+        let serial = cleared(serial);
         // SAFETY: the header says what keys, values and options are.
         let (key, value) = unsafe { (bytes(key, key_length)?, bytes(value, value_length)?) };
         let cache = needed(cache)?;
@@ -218,6 +231,7 @@ pub unsafe extern "C" fn eyewall_remove_if(
 #[unsafe(no_mangle)]
 pub extern "C" fn eyewall_clear(cache: Option<&Cache>, removed: Option<&mut MaybeUninit<u64>>) -> Status {
     guard(|| {
+        let removed = cleared(removed);
         give(removed, needed(cache)?.0.clear()?);
         Ok(Status::Ok)
     })
@@ -248,6 +262,10 @@ pub unsafe extern "C" fn eyewall_touch(
             if options.if_serial {
                 touch = touch.if_serial(options.serial);
             }
+            // SAFETY: as above.
+            if let Some(epoch) = unsafe { options.begun_in.as_ref() } {
+                touch = touch.begun_in(epoch.read());
+            }
         }
         Ok(if needed(cache)?.0.touch(key, &touch)? { Status::Ok } else { Status::Miss })
     })
@@ -265,6 +283,7 @@ pub unsafe extern "C" fn eyewall_increment(
     sum: Option<&mut MaybeUninit<i64>>,
 ) -> Status {
     guard(|| {
+        let sum = cleared(sum);
         // SAFETY: the header says what keys are.
         let key = unsafe { bytes(key, key_length) }?;
         let cache = needed(cache)?;

@@ -160,11 +160,12 @@ pub unsafe extern "C" fn eyewall_stats_read(cache: Option<&Cache>, stats: *mut S
         if stats.is_null() || !stats_size.is_multiple_of(size_of::<u64>()) {
             return Err(Failure::Argument("the numbers have no place, or its size isn't that of an eyewall_stats"));
         }
+        // SAFETY: the caller's memory has so many bytes.
+        unsafe { stats.cast::<c_void>().write_bytes(0, stats_size) };
         let read = Stats::of(&needed(cache)?.0.stats()?);
         let known = stats_size.min(size_of::<Stats>());
-        // SAFETY: the caller's memory has so many bytes; those that this library has no numbers for are zero.
+        // SAFETY: as above; of those that this library has no numbers for nothing is written.
         unsafe {
-            stats.cast::<c_void>().write_bytes(0, stats_size);
             std::ptr::copy_nonoverlapping(std::ptr::from_ref(&read).cast::<u8>(), stats.cast::<u8>(), known);
         }
         Ok(Status::Ok)

@@ -46,7 +46,7 @@ pub enum Status {
     ErrorNotACounter = -7,
     /// The entry is larger than the volume's limit (entry_bytes_max).
     ErrorEntryTooLarge = -8,
-    /// Readers hold too much of the cache to make room; release hits, and try again.
+    /// Readers hold too much of the cache to make room; release hits, and try again (a claim or flight that was ended by it begins anew).
     ErrorPinned = -9,
     /// Another process or thread held what was needed until the deadline; try again.
     ErrorBusy = -10,
@@ -153,6 +153,19 @@ pub(crate) fn guard(work: impl FnOnce() -> Outcome) -> Status {
         }
     }
 }
+
+/// What may go from thread to thread, as the header says.
+const fn moves_between_threads<T: Send>() {}
+const _: () = {
+    moves_between_threads::<eyewall::Hit<'static>>();
+    moves_between_threads::<eyewall::Claimed<'static>>();
+    moves_between_threads::<eyewall::Flight<'static>>();
+    moves_between_threads::<eyewall::Iter<'static>>();
+    moves_between_threads::<eyewall::Writer>();
+    moves_between_threads::<eyewall::Follower>();
+    // A cache is used by several threads at once.
+    moves_between_threads::<&'static eyewall::Cache>();
+};
 
 /// As [`guard`], of what gives no status.
 pub(crate) fn guard_or<T>(otherwise: T, work: impl FnOnce() -> T) -> T {

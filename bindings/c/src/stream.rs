@@ -8,7 +8,7 @@ use std::time::Duration;
 use eyewall::{Committed, Error};
 
 use crate::open::Cache;
-use crate::pointers::{Bytes, bytes, give, give_boxed, needed, take_boxed};
+use crate::pointers::{Bytes, bytes, cleared, cleared_box, give, give_boxed, needed, take_boxed};
 use crate::put::PutOptions;
 use crate::status::{Failure, Status, guard, guard_or};
 
@@ -34,8 +34,7 @@ pub unsafe extern "C" fn eyewall_writer_begin(
     writer: Option<&mut MaybeUninit<*mut Writer>>,
 ) -> Status {
     guard(|| {
-        let writer = needed(writer)?;
-        writer.write(std::ptr::null_mut());
+        let writer = needed(cleared_box(writer))?;
         // SAFETY: the header says what keys are.
         let key = unsafe { bytes(key, key_length) }?;
         let cache = needed(cache)?;
@@ -76,6 +75,7 @@ fn of_writing(error: io::Error) -> Failure {
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn eyewall_writer_commit(writer: *mut Writer, serial: Option<&mut MaybeUninit<u64>>) -> Status {
     guard(|| {
+        let serial = cleared(serial);
         // SAFETY: a writer of the caller's, who ends it.
         let writer = needed(unsafe { take_boxed(writer) })?;
         let stored = match writer.0.commit()? {
@@ -95,7 +95,7 @@ pub unsafe extern "C" fn eyewall_writer_abort(writer: *mut Writer) {
 }
 
 /// Reads what a writer, of this process or another, is writing to a key, from its first byte on: EYEWALL_OK, or EYEWALL_MISS where
-/// nobody writes it. The bytes come before their writer has vouched for them.
+/// nobody writes it, or this thread can hold no more in place. The bytes come before their writer has vouched for them.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn eyewall_follow(
     cache: Option<&Cache>,
@@ -104,8 +104,7 @@ pub unsafe extern "C" fn eyewall_follow(
     follower: Option<&mut MaybeUninit<*mut Follower>>,
 ) -> Status {
     guard(|| {
-        let follower = needed(follower)?;
-        follower.write(std::ptr::null_mut());
+        let follower = needed(cleared_box(follower))?;
         // SAFETY: the header says what keys are.
         let key = unsafe { bytes(key, key_length) }?;
         let Some(followed) = needed(cache)?.0.follow(key)? else { return Ok(Status::Miss) };
@@ -125,8 +124,7 @@ pub unsafe extern "C" fn eyewall_follower_read(
     length: Option<&mut MaybeUninit<usize>>,
 ) -> Status {
     guard(|| {
-        let length = needed(length)?;
-        length.write(0);
+        let length = needed(cleared(length))?;
         if buffer.is_null() || capacity == 0 || capacity > isize::MAX as usize {
             return Err(Failure::Argument("the buffer is NULL, or has no bytes"));
         }

@@ -66,12 +66,16 @@ static void no_claimed_update_is_lost(void) {
 }
 
 static int made;
+static pthread_barrier_t all_ask;
 
 static void *ask(void *unused) {
     eyewall_hit hit;
     eyewall_flight *flight;
+    pthread_barrier_wait(&all_ask);
     eyewall_status status = eyewall_fill_begin(cache, STR("page"), 10000, false, &hit, NULL, &flight);
     if (status == EYEWALL_FILL) {
+        /* So that the others have to wait. */
+        usleep(20000);
         __atomic_add_fetch(&made, 1, __ATOMIC_SEQ_CST);
         CHECK(eyewall_flight_store(flight, STR("made once"), NULL, NULL) == EYEWALL_OK);
     } else {
@@ -83,6 +87,7 @@ static void *ask(void *unused) {
 
 static void what_many_ask_for_is_made_once(void) {
     pthread_t threads[THREADS];
+    CHECK(pthread_barrier_init(&all_ask, NULL, THREADS) == 0);
     for (int i = 0; i < THREADS; i++)
         CHECK(pthread_create(&threads[i], NULL, ask, NULL) == 0);
     for (int i = 0; i < THREADS; i++)

@@ -45,6 +45,21 @@ static void of_arguments(eyewall_cache *cache) {
     CHECK(eyewall_put(cache, STR("k"), large, sizeof large, NULL, NULL) == EYEWALL_ERROR_ENTRY_TOO_LARGE);
     CHECK(says("limit of this volume"));
     CHECK(eyewall_put(cache, STR("k"), NULL, 5, NULL, NULL) == EYEWALL_ERROR_ARGUMENT);
+    CHECK(eyewall_open(path, &(eyewall_open_options){.flags = 1u << 31}, &(eyewall_cache *){NULL}) == EYEWALL_ERROR_ARGUMENT);
+
+    /* After an error nothing is left as it was before. */
+    uint64_t serial = 7, offset = 7;
+    int64_t sum = 7;
+    bool resident = true;
+    size_t count = 7;
+    eyewall_hit hits[2];
+    CHECK(eyewall_put(cache, "", 0, STR("v"), NULL, &serial) == EYEWALL_ERROR_KEY_EMPTY && serial == 0);
+    CHECK(eyewall_increment(cache, "", 0, 1, NULL, &sum) == EYEWALL_ERROR_KEY_EMPTY && sum == 0);
+    CHECK(eyewall_is_resident(cache, "", 0, &resident) == EYEWALL_ERROR_KEY_EMPTY && !resident);
+    CHECK(eyewall_get_copy(NULL, STR("k"), NULL, 0, &count) == EYEWALL_ERROR_ARGUMENT && count == 0);
+    CHECK(eyewall_hit_file_range(NULL, &offset, NULL) == EYEWALL_ERROR_ARGUMENT && offset == 0);
+    memset(hits, 255, sizeof hits);
+    CHECK(eyewall_get_many(cache, NULL, 2, hits) == EYEWALL_ERROR_ARGUMENT && hits[1].value == NULL);
 
     eyewall_put_options options = {.metadata = large, .metadata_length = 70000};
     CHECK(eyewall_put(cache, STR("k"), STR("v"), &options, NULL) == EYEWALL_ERROR_METADATA_TOO_LONG);

@@ -174,7 +174,7 @@ impl<'a> Hit<'a> {
 
     #[inline]
     fn part(&self, start: u32, bytes: u32) -> &[u8] {
-        assert!(self.fork == fork::generation(), "a hit was inherited through fork; get it again");
+        assert!(!self.is_inherited(), "a hit was inherited through fork; get it again");
         // SAFETY: the parts were inside the body when the hit was made, and what it holds keeps the body as
         // it is: the pin, or the copy.
         unsafe { std::slice::from_raw_parts(self.body.as_ptr().add(start as usize), bytes as usize) }
@@ -278,6 +278,11 @@ impl<'a> Hit<'a> {
     /// in place (read-only, or more threads than the volume has slots).
     pub fn is_copy(&self) -> bool {
         matches!(self.held, Held::Copied(_))
+    }
+
+    /// Whether it was held by the process that this one was forked from: then it must not be read here.
+    pub fn is_inherited(&self) -> bool {
+        self.fork != fork::generation()
     }
 
     /// Whether what was read of the hit until now is what was put. False once bytes of the volume were lost

@@ -65,8 +65,9 @@ impl<'a> Claimed<'a> {
         // So that room can be made of its own.
         self.entry = None;
         self.cache.vouched(|volume| {
+            let Some((condition, _again)) = self.condition(volume)? else { return Ok(Updated::Superseded) };
             let draft = Draft::new(volume, &self.key, value.as_ref(), options)?.begun_in(self.epoch);
-            Ok(match write::put(volume, &draft, self.condition(volume))? {
+            Ok(match write::put(volume, &draft, condition)? {
                 Outcome::Stored(serial) => Updated::Stored(serial),
                 Outcome::Superseded(_) | Outcome::Unmet => Updated::Superseded,
             })
@@ -80,7 +81,8 @@ impl<'a> Claimed<'a> {
     pub fn remove(mut self) -> Result<Updated> {
         self.entry = None;
         self.cache.vouched(|volume| {
-            let removed = write::remove(volume, &self.key, self.condition(volume))?;
+            let Some((condition, _again)) = self.condition(volume)? else { return Ok(Updated::Superseded) };
+            let removed = write::remove(volume, &self.key, condition)?;
             Ok(if removed.is_some() { Updated::Removed } else { Updated::Superseded })
         })
     }
@@ -88,20 +90,25 @@ impl<'a> Claimed<'a> {
     /// Does what a closure has decided.
     pub(crate) fn change(self, change: Change, options: &PutOptions<'_>) -> Result<Updated> {
         match change {
-            Change::Keep => Ok(Updated::Kept),
+            Change::Keep => self.cache.vouched(|_| Ok(Updated::Kept)),
             Change::Put(value) => self.put(value, options),
             Change::Remove => self.remove(),
         }
     }
 
-    /// In a volume that took the place of the claim's own there is no claim: what tells whether anybody came in between is the
-    /// entry.
-    fn condition(&self, volume: &Volume) -> Condition {
-        if std::ptr::eq(volume, self.volume) {
-            Condition::Claimed(self.claim.line())
-        } else {
-            self.serial.map_or(Condition::Absent, Condition::Serial)
+    /// On what the change depends; `None`: it is a forked child's, and its parent's to make.
+    ///
+    /// In a volume that took the place of the claim's own, the key is claimed again, so that nobody's claim there is voided. What
+    /// tells whether anybody came in between is the entry.
+    fn condition<'v>(&self, volume: &'v Volume) -> Result<Option<(Condition, Option<Claim<'v>>)>> {
+        if !self.claim.line().is_own() {
+            return Ok(None);
         }
+        if std::ptr::eq(volume, self.volume) {
+            return Ok(Some((Condition::Claimed(self.claim.line()), None)));
+        }
+        let again = Claim::acquire(volume, &volume.place(&self.key))?;
+        Ok(Some((self.serial.map_or(Condition::Absent, Condition::Serial), Some(again))))
     }
 }
 

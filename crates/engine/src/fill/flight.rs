@@ -133,6 +133,10 @@ impl<'a> Flight<'a> {
     /// Stores a draft in the volume that it was made for, or in the one that took its place meanwhile. There is no claim
     /// there: what tells whether anybody came in between is the entry.
     fn put<'d>(&self, draft: impl Fn(&Volume) -> Result<Draft<'d>>) -> Result<Outcome> {
+        // Else it is its parent's to store.
+        if !self.claim.line().is_own() {
+            return Ok(Outcome::Unmet);
+        }
         self.cache.vouched(|volume| {
             let same = std::ptr::eq(volume, self.volume);
             let condition = if same { Condition::Claimed(self.claim.line()) } else { Condition::Absent };
