@@ -19,6 +19,8 @@ ARGS ?=
 PARTS ?=
 MIXED_SECONDS ?= 3600
 FUZZ_SECONDS ?= 60
+# make install: where to.
+PREFIX ?= /usr/local
 # A directory of real request traces, for the tests and benchmarks that replay them; they say so where there is none.
 EYEWALL_TRACES ?= $(abspath $(firstword $(wildcard ../*/traces)))
 export ROOT ORIGIN LISTEN CACHE SIZE MIXED_SECONDS FUZZ_SECONDS
@@ -54,7 +56,7 @@ run: ## serve the demo origin through the cache; or ROOT=dir, or ORIGIN=url; LIS
 	@scripts/run
 
 .PHONY: test
-test: lint unit models instructions ## lints, every test but the long ones, and the counts of instructions
+test: lint unit models instructions test-c ## lints, every test but the long ones, the bindings, and the counts of instructions
 	@echo "make test: all passed"
 
 .PHONY: unit
@@ -71,12 +73,13 @@ instructions: ## the instructions of single operations, held against bench/instr
 	cargo run $(LOCKED) --release --quiet -p eyewall-bench --bin bench-count -- $(if $(ARGS),$(ARGS),check) bench/instructions.json
 
 .PHONY: lint
-lint: ## rustfmt, tidy, Clippy, rustdoc, cargo-deny
+lint: ## rustfmt, tidy, Clippy, rustdoc, cargo-deny, the C header
 	for manifest in $(WORKSPACES); do cargo fmt --all --check --manifest-path $$manifest; done
 	cargo run $(LOCKED) --quiet -p eyewall-tidy
 	cargo clippy $(LOCKED) --workspace --all-targets -- -D warnings
 	RUSTDOCFLAGS="-D warnings" cargo doc $(LOCKED) --workspace --no-deps --quiet
 	"$$(scripts/tool $(CARGO_DENY))" deny $(LOCKED) check bans licenses sources
+	scripts/header --check
 
 .PHONY: fmt
 fmt: ## put the sources into form
@@ -101,6 +104,18 @@ explorer-test: ## the records and the explorer, in headless Chromium
 .PHONY: drivers-test
 drivers-test: ## the benchmark's drivers in Perl, PHP and Python, in the tiniest form
 	@scripts/drivers-test $(ARGS)
+
+.PHONY: header
+header: ## generate eyewall.h from the sources of the C library
+	@scripts/header
+
+.PHONY: install
+install: ## build the program and the C library, and put them below PREFIX, with DESTDIR before it; PREFIX=/usr/local
+	@scripts/install "$(PREFIX)"
+
+.PHONY: test-c
+test-c: ## the C library, installed: by several compilers, under valgrind and AddressSanitizer; and the cases of all languages
+	@scripts/test-c
 
 .PHONY: soak
 soak: ## the long tests, sanitizers, fuzzers, real sites; or PARTS="storms mixed asan valgrind fuzz miri sites"; MIXED_SECONDS=3600

@@ -1,0 +1,224 @@
+/* The actor of C: does what the lines on its standard input ask for (bindings/cases/README.md). */
+#define _GNU_SOURCE
+#include <eyewall.h>
+
+#include "words.h"
+
+static eyewall_cache *cache;
+/* What `replace` compares with: the serial that the last `get` gave. */
+static uint64_t serial;
+static eyewall_claim *claim;
+
+/* The names of statuses from -1 downwards. */
+static const char *const errors[] = {
+    "argument",      "key_empty",     "key_too_long",  "metadata_too_long", "too_many_tags", "tag_length",
+    "not_a_counter", "entry_too_large", "pinned",      "busy",              "interrupted",   "read_only",
+    "not_found",     "foreign",       "version",       "corrupt",           "options_differ", "out_of_range",
+    "no_tier",       "no_space",      "too_many_processes", "failed",       "io",            "internal",
+};
+
+static void answer_status(eyewall_status status) {
+    size_t number = (size_t)-(status + 1);
+    switch (status) {
+    case EYEWALL_OK:
+        return answer("ok");
+    case EYEWALL_MISS:
+        return answer("miss");
+    case EYEWALL_UNMET:
+        return answer("unmet");
+    case EYEWALL_SUPERSEDED:
+        return answer("superseded");
+    default:
+        fprintf(stderr, "%s\n", eyewall_error_message());
+        printf("error\t%s\n", number < sizeof errors / sizeof *errors ? errors[number] : "unknown");
+        fflush(stdout);
+    }
+}
+
+static void answer_hit(eyewall_hit *hit) {
+    answer_bytes("value", hit->value, hit->value_length);
+    eyewall_hit_release(hit);
+}
+
+/* The value of an option, NULL if it isn't there. */
+static char *option(struct word *words, int count, const char *name) {
+    size_t length = strlen(name);
+    for (int i = 0; i < count; i++)
+        if (strncmp(words[i].bytes, name, length) == 0 && words[i].bytes[length] == '=')
+            return words[i].bytes + length + 1;
+    return NULL;
+}
+
+static eyewall_put_options put_options(struct word *words, int count, eyewall_bytes *tags) {
+    eyewall_put_options options = {.tags = tags};
+    char *ttl = option(words, count, "ttl"), *names = option(words, count, "tags");
+    if (ttl != NULL)
+        options.ttl_ms = strtoull(ttl, NULL, 10);
+    for (char *name = names ? strtok(names, ",") : NULL; name != NULL && options.tags_count < TAGS_MAX; name = strtok(NULL, ","))
+        tags[options.tags_count++] = (eyewall_bytes){name, strlen(name)};
+    return options;
+}
+
+static void put(struct word *words, int count) {
+    eyewall_bytes tags[TAGS_MAX];
+    struct word key = words[1], value = words[2];
+    eyewall_put_options options = put_options(words + 3, count - 3, tags);
+    bool adds = strcmp(words[0].bytes, "add") == 0;
+    answer_status((adds ? eyewall_add : eyewall_put)(cache, key.bytes, key.length, value.bytes, value.length, &options, NULL));
+}
+
+static void get(struct word key) {
+    eyewall_hit hit;
+    eyewall_info info;
+    eyewall_status status = eyewall_get(cache, key.bytes, key.length, &hit);
+    if (status != EYEWALL_OK)
+        return answer_status(status);
+    if (eyewall_hit_info(&hit, &info) == EYEWALL_OK)
+        serial = info.serial;
+    answer_hit(&hit);
+}
+
+static void append(struct word key, struct word bytes) {
+    eyewall_hit hit;
+    eyewall_claim *own;
+    eyewall_status status = eyewall_claim_begin(cache, key.bytes, key.length, &own, &hit);
+    if (status < EYEWALL_OK)
+        return answer_status(status);
+    size_t length = hit.value_length + bytes.length;
+    char *value = malloc(length + 1);
+    if (value == NULL)
+        abort();
+    if (hit.value_length > 0)
+        memcpy(value, hit.value, hit.value_length);
+    memcpy(value + hit.value_length, bytes.bytes, bytes.length);
+    eyewall_hit_release(&hit);
+    status = eyewall_claim_put(own, value, length, NULL, NULL);
+    if (status == EYEWALL_OK)
+        answer_bytes("value", value, length);
+    else
+        answer_status(status);
+    free(value);
+}
+
+static void take_claim(struct word key) {
+    eyewall_hit hit;
+    eyewall_status status = eyewall_claim_begin(cache, key.bytes, key.length, &claim, &hit);
+    if (status == EYEWALL_OK)
+        answer_hit(&hit);
+    else if (status == EYEWALL_MISS)
+        answer("none");
+    else
+        answer_status(status);
+}
+
+static void store(struct word value) {
+    answer_status(eyewall_claim_put(claim, value.bytes, value.length, NULL, NULL));
+    claim = NULL;
+}
+
+static void fill(struct word key, struct word value) {
+    eyewall_hit hit;
+    eyewall_flight *flight;
+    eyewall_status status = eyewall_fill_begin(cache, key.bytes, key.length, 10000, false, &hit, NULL, &flight);
+    if (status == EYEWALL_OK)
+        return answer_hit(&hit);
+    if (status == EYEWALL_FILL)
+        status = eyewall_flight_store(flight, value.bytes, value.length, NULL, NULL);
+    if (status == EYEWALL_OK)
+        answer_bytes("made", value.bytes, value.length);
+    else
+        answer_status(status);
+}
+
+static void purge(struct word what, struct word which) {
+    if (strcmp(what.bytes, "tag") == 0)
+        answer_status(eyewall_purge_tag(cache, which.bytes, which.length, EYEWALL_PURGE_HARD));
+    else if (strcmp(what.bytes, "prefix") == 0)
+        answer_status(eyewall_purge_prefix(cache, which.bytes, which.length, EYEWALL_PURGE_HARD));
+    else
+        answer_status(eyewall_purge_all(cache, EYEWALL_PURGE_HARD));
+}
+
+static void count_entries(void) {
+    eyewall_iter *iter;
+    eyewall_hit hit;
+    long long met = 0;
+    eyewall_status status = eyewall_iter_begin(cache, false, &iter);
+    if (status != EYEWALL_OK)
+        return answer_status(status);
+    for (; eyewall_iter_next(iter, &hit) == EYEWALL_OK; met++)
+        eyewall_hit_release(&hit);
+    eyewall_iter_end(iter);
+    answer_number("count", met);
+}
+
+static void increment(struct word key, struct word by) {
+    int64_t sum;
+    eyewall_status status = eyewall_increment(cache, key.bytes, key.length, strtoll(by.bytes, NULL, 10), NULL, &sum);
+    if (status == EYEWALL_OK)
+        answer_number("sum", sum);
+    else
+        answer_status(status);
+}
+
+static void open_volume(struct word path, struct word size) {
+    eyewall_open_options options = {.size = strtoull(size.bytes, NULL, 10)};
+    answer_status(eyewall_open(path.bytes, &options, &cache));
+}
+
+/* `words` has room for more than `count`; those behind are empty. */
+static void act(struct word *words, int count) {
+    struct word key = words[1], value = words[2];
+    const char *question = words[0].bytes;
+    if (strcmp(question, "open") == 0)
+        open_volume(key, value);
+    else if (strcmp(question, "put") == 0 || strcmp(question, "add") == 0)
+        put(words, count);
+    else if (strcmp(question, "get") == 0)
+        get(key);
+    else if (strcmp(question, "replace") == 0)
+        answer_status(eyewall_replace_if(cache, key.bytes, key.length, serial, value.bytes, value.length, NULL, NULL));
+    else if (strcmp(question, "remove") == 0)
+        answer_status(eyewall_remove(cache, key.bytes, key.length));
+    else if (strcmp(question, "contains") == 0)
+        answer(eyewall_contains(cache, key.bytes, key.length) == EYEWALL_OK ? "yes" : "no");
+    else if (strcmp(question, "touch") == 0) {
+        char *ttl = option(words + 2, count - 2, "ttl");
+        eyewall_touch_options touch = {.set_times = true, .ttl_ms = ttl ? strtoull(ttl, NULL, 10) : 0};
+        answer_status(eyewall_touch(cache, key.bytes, key.length, &touch));
+    } else if (strcmp(question, "increment") == 0)
+        increment(key, value);
+    else if (strcmp(question, "append") == 0)
+        append(key, value);
+    else if (strcmp(question, "claim") == 0)
+        take_claim(key);
+    else if (strcmp(question, "store") == 0)
+        store(key);
+    else if (strcmp(question, "fill") == 0)
+        fill(key, value);
+    else if (strcmp(question, "purge") == 0)
+        purge(key, value);
+    else if (strcmp(question, "clear") == 0)
+        answer_status(eyewall_clear(cache, NULL));
+    else if (strcmp(question, "count") == 0)
+        count_entries();
+    else
+        answer("cannot");
+}
+
+int main(void) {
+    char *line = NULL;
+    size_t capacity = 0;
+    while (getline(&line, &capacity, stdin) > 0) {
+        static char nothing[1];
+        struct word words[WORDS_MAX];
+        int count = split(line, words);
+        for (int i = count; i < WORDS_MAX; i++)
+            words[i] = (struct word){nothing, 0};
+        act(words, count);
+    }
+    free(line);
+    eyewall_claim_end(claim);
+    eyewall_close(cache);
+    return 0;
+}

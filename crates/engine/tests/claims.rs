@@ -1,0 +1,199 @@
+//! The right to change a key, and the right to fill one, as things that are held instead of closures that run.
+
+#![cfg(test)]
+
+mod common;
+
+use std::time::Duration;
+
+use common::{Child, fast_folder, listen, play, say};
+use eyewall::{Cache, Error, FillOptions, Filled, Filling, Flight, Lookup, NotStored, Options, Purge, PutOptions, Updated};
+
+fn plain() -> PutOptions<'static> {
+    PutOptions::new()
+}
+
+#[test]
+fn child() {
+    play(&[("holder", hold_until_killed)]);
+}
+
+fn cache() -> Cache {
+    Options::new().size(8 << 20).lock_deadline(Duration::from_millis(50)).heap().unwrap()
+}
+
+/// The flight of a key that nobody has.
+fn flight<'a>(cache: &'a Cache, key: &str) -> Flight<'a> {
+    match cache.begin_fill(key, Duration::ZERO, &FillOptions::new()).unwrap() {
+        Filling::Ours(flight) => flight,
+        Filling::Found(found) => panic!("it is there: {found:?}"),
+    }
+}
+
+#[test]
+fn a_claimed_entry_is_put_removed_or_left() {
+    let cache = cache();
+    let claimed = cache.claim("key").unwrap();
+    assert!(claimed.entry().is_none() && claimed.key() == b"key");
+    assert!(matches!(claimed.put("1", &plain().metadata(b"m")).unwrap(), Updated::Stored(_)));
+
+    let claimed = cache.claim("key").unwrap();
+    assert_eq!(claimed.entry().map(|entry| (entry.value(), entry.metadata())), Some((&b"1"[..], &b"m"[..])));
+    drop(claimed);
+    assert_eq!(&*cache.get("key").unwrap().unwrap(), b"1");
+
+    assert_eq!(cache.claim("key").unwrap().remove().unwrap(), Updated::Removed);
+    assert!(cache.get("key").unwrap().is_none());
+    assert!(matches!(cache.claim(""), Err(Error::KeyEmpty)));
+}
+
+#[test]
+fn an_entry_that_was_taken_out_outlives_its_claim() {
+    let cache = cache();
+    cache.put("key", "before").unwrap();
+    let mut claimed = cache.claim("key").unwrap();
+    let entry = claimed.take_entry().unwrap();
+    assert!(claimed.entry().is_none());
+    claimed.put("after", &plain()).unwrap();
+    assert_eq!(&*entry, b"before");
+    assert_eq!(&*cache.get("key").unwrap().unwrap(), b"after");
+}
+
+#[test]
+fn a_second_claim_waits_in_vain_for_the_first() {
+    let cache = cache();
+    let claimed = cache.claim("key").unwrap();
+    assert!(matches!(cache.claim("key"), Err(Error::Busy { .. })));
+    assert!(matches!(
+        cache.begin_fill("key", Duration::ZERO, &FillOptions::new()),
+        Err(Error::Busy { .. })
+    ));
+    cache.claim("another").unwrap().put("1", &plain()).unwrap();
+    drop(claimed);
+    cache.claim("key").unwrap();
+}
+
+#[test]
+fn who_puts_removes_or_purges_meanwhile_supersedes_a_claim() {
+    let cache = cache();
+    let meanwhile: [&dyn Fn(); 4] = [
+        &|| drop(cache.put("key", "meanwhile").unwrap()),
+        &|| drop(cache.remove("key").unwrap()),
+        &|| cache.purge_prefix("k", Purge::Hard).unwrap(),
+        &|| drop(cache.clear().unwrap()),
+    ];
+    for somebody in meanwhile {
+        cache.put("key", "before").unwrap();
+        let claimed = cache.claim("key").unwrap();
+        somebody();
+        let left = cache.get("key").unwrap().map(|hit| hit.to_vec());
+        assert_eq!(claimed.put("after", &plain()).unwrap(), Updated::Superseded);
+        assert_eq!(cache.get("key").unwrap().map(|hit| hit.to_vec()), left);
+    }
+}
+
+#[test]
+fn a_claim_ends_in_the_volume_that_took_the_place_of_its_own() {
+    let folder = fast_folder();
+    let path = folder.path().join("volume");
+    let cache = Options::new().size(1 << 20).open(&path).unwrap();
+    let other = Cache::open(&path).unwrap();
+    cache.put("key", "1").unwrap();
+    let claimed = cache.claim("key").unwrap();
+    let absent = cache.claim("absent").unwrap();
+    other.resize(&Options::new().size(4 << 20)).unwrap();
+    assert!(matches!(claimed.put("2", &plain()).unwrap(), Updated::Stored(_)));
+    assert_eq!(&*other.get("key").unwrap().unwrap(), b"2");
+    other.put("absent", "by somebody else").unwrap();
+    assert_eq!(absent.put("lost", &plain()).unwrap(), Updated::Superseded);
+
+    let claimed = cache.claim("key").unwrap();
+    other.resize(&Options::new().size(1 << 20)).unwrap();
+    assert_eq!(claimed.remove().unwrap(), Updated::Removed);
+    assert!(other.get("key").unwrap().is_none());
+}
+
+#[test]
+fn a_flight_stores_remembers_or_gives_up() {
+    let cache = cache();
+    drop(flight(&cache, "key"));
+    assert_eq!(flight(&cache, "key").key(), b"key");
+    let serial = flight(&cache, "key").store("made", &plain().metadata(b"m")).unwrap();
+    let Filling::Found(Filled::Hit(hit)) = cache.begin_fill("key", Duration::ZERO, &FillOptions::new()).unwrap() else {
+        panic!("it was stored")
+    };
+    assert_eq!((hit.serial(), hit.metadata()), (serial, &b"m"[..]));
+    drop(hit);
+
+    flight(&cache, "gone").remember(404, Duration::from_mins(1));
+    assert!(matches!(cache.lookup("gone").unwrap(), Lookup::Negative(hit) if hit.reason() == Some(404)));
+    let found = cache.begin_fill("gone", Duration::ZERO, &FillOptions::new()).unwrap();
+    assert!(matches!(found, Filling::Found(Filled::Negative(404))));
+}
+
+#[test]
+fn what_a_flight_has_made_is_refused_or_superseded() {
+    let cache = cache();
+    let late = flight(&cache, "key");
+    cache.put("key", "meanwhile").unwrap();
+    assert!(matches!(late.store("late", &plain()), Err(NotStored::Superseded)));
+    assert_eq!(&*cache.get("key").unwrap().unwrap(), b"meanwhile");
+    let refused = flight(&cache, "large").store(vec![0; 4 << 20], &plain());
+    assert!(matches!(refused, Err(NotStored::Refused(Error::EntryTooLarge { .. }))));
+    drop(flight(&cache, "large"));
+}
+
+#[test]
+fn while_one_fills_anew_others_may_have_what_is_stale() {
+    let cache = cache();
+    let options = plain().ttl(Duration::from_mins(1)).stale(Duration::from_mins(1));
+    cache.put_with("key", "old", &options).unwrap();
+    cache.purge_all(Purge::Soft).unwrap();
+    let ours = flight(&cache, "key");
+    let stale = FillOptions::new().use_stale(true);
+    let found = cache.begin_fill("key", Duration::ZERO, &stale).unwrap();
+    assert!(matches!(found, Filling::Found(Filled::Stale(hit)) if &*hit == b"old"));
+    ours.store("new", &options).unwrap();
+    assert_eq!(&*cache.get("key").unwrap().unwrap(), b"new");
+}
+
+fn hold_until_killed(arguments: &[&str]) {
+    let cache = Cache::open(arguments[0]).unwrap();
+    let _claimed = cache.claim("claimed").unwrap();
+    let _flight = flight(&cache, "filled");
+    say("held");
+    listen();
+}
+
+#[test]
+fn the_death_of_their_process_ends_both() {
+    let folder = fast_folder();
+    let path = folder.path().join("volume");
+    let cache = Options::new().size(1 << 20).open(&path).unwrap();
+    cache.put("claimed", "before").unwrap();
+    let mut holder = Child::start("holder", &[path.to_str().unwrap()]);
+    holder.expect("held");
+    holder.kill();
+    let claimed = cache.claim("claimed").unwrap();
+    assert_eq!(claimed.entry().map(|entry| entry.value()), Some(&b"before"[..]));
+    drop(claimed);
+    flight(&cache, "filled").store("after all", &plain()).unwrap();
+}
+
+#[test]
+fn a_hit_says_where_its_value_lies_in_the_file() {
+    let folder = fast_folder();
+    let path = folder.path().join("volume");
+    let cache = Options::new().size(1 << 20).open(&path).unwrap();
+    cache.put_with("key", "the value", &plain().metadata(b"metadata").tags(&["tag"])).unwrap();
+    let hit = cache.get("key").unwrap().unwrap();
+    let range = hit.file_range().unwrap();
+    let file = std::fs::read(&path).unwrap();
+    assert_eq!(&file[range.start as usize..range.end as usize], b"the value");
+
+    let reader = Options::new().read_only(true).open(&path).unwrap();
+    assert_eq!(reader.get("key").unwrap().unwrap().file_range(), None, "a copy");
+    let nameless = Options::new().size(1 << 20).anonymous().unwrap();
+    nameless.put("key", "the value").unwrap();
+    assert_eq!(nameless.get("key").unwrap().unwrap().file_range(), None);
+}

@@ -1,0 +1,113 @@
+"""Cases as they are written (bindings/cases/README.md), read into steps."""
+import dataclasses
+import pathlib
+import re
+
+SIZE = 4 << 20
+PLAIN = re.compile(rb"[A-Za-z0-9_./-]")
+
+
+class Mistake(Exception):
+    """A case that isn't written as the README says."""
+
+
+@dataclasses.dataclass
+class Step:
+    """One question to an actor, and the answer that has to come (None: nobody waits for it); or `kill` or `start`."""
+
+    line: int
+    actor: str
+    words: list[bytes]
+    answer: list[bytes] | None
+    does: str = "ask"
+
+
+@dataclasses.dataclass
+class Block:
+    """Steps that are done together, or so many times."""
+
+    steps: list
+    times: int = 1
+    together: bool = False
+
+
+@dataclasses.dataclass
+class Case:
+    file: pathlib.Path
+    name: str
+    size: int
+    block: Block
+
+    def actors(self) -> list[str]:
+        """Those that are there from the beginning, in the order in which they come."""
+        started, found = set(), []
+        for step in steps_of(self.block):
+            if step.does == "start":
+                started.add(step.actor)
+            elif step.actor not in found and step.actor not in started:
+                found.append(step.actor)
+        return found
+
+
+def steps_of(block: Block):
+    for step in block.steps:
+        yield from steps_of(step) if isinstance(step, Block) else [step]
+
+
+def decoded(word: str) -> bytes:
+    """The bytes of a word: `%20`, `%`, `@x*100`."""
+    if word == "%":
+        return b""
+    if match := re.fullmatch(r"@(.+)\*(\d+)", word):
+        return decoded(match[1]) * int(match[2])
+    return re.sub(rb"%([0-9a-fA-F]{2})", lambda match: bytes([int(match[1], 16)]), word.encode())
+
+
+def encoded(word: bytes) -> bytes:
+    """As an actor gets it."""
+    if not word:
+        return b"%"
+    return b"".join(byte if PLAIN.match(byte) else b"%%%02x" % byte[0] for byte in (word[i : i + 1] for i in range(len(word))))
+
+
+def step_of(text: str, line: int) -> Step:
+    question, arrow, answer = text.partition(" -> ")
+    actor, *words = question.split()
+    if actor in ("kill", "start"):
+        if len(words) != 1 or arrow:
+            raise Mistake(f"line {line}: `{actor}` wants the name of an actor, and nothing else")
+        return Step(line, words[0], [], None, actor)
+    if not words or arrow and not answer.strip():
+        raise Mistake(f"line {line}: a step is `ACTOR QUESTION... -> ANSWER...`, or without an answer")
+    return Step(line, actor, [decoded(word) for word in words], [decoded(word) for word in answer.split()] if arrow else None)
+
+
+def read(file: pathlib.Path) -> list[Case]:
+    cases, open_blocks = [], []
+    for line, text in enumerate(file.read_text().splitlines(), 1):
+        text = text.split("#")[0].strip()
+        if not text:
+            continue
+        if match := re.fullmatch(r"case (.+?)(?: \(size=(\d+)\))?", text):
+            if len(open_blocks) > 1:
+                raise Mistake(f"{file}:{line}: a block has no end")
+            open_blocks = [Block([])]
+            cases.append(Case(file, match[1], int(match[2] or SIZE), open_blocks[0]))
+        elif not open_blocks:
+            raise Mistake(f"{file}:{line}: a step outside of a case")
+        elif text == "end":
+            if len(open_blocks) < 2:
+                raise Mistake(f"{file}:{line}: nothing is to end here")
+            open_blocks.pop()
+        elif text == "together" or (match := re.fullmatch(r"repeat (\d+)", text)):
+            block = Block([], together=True) if text == "together" else Block([], times=int(match[1]))
+            open_blocks[-1].steps.append(block)
+            open_blocks.append(block)
+        else:
+            try:
+                open_blocks[-1].steps.append(step_of(text, line))
+            except Mistake as mistake:
+                raise Mistake(f"{file}: {mistake}") from None
+    if len(open_blocks) > 1:
+        raise Mistake(f"{file}: a block has no end")
+    return cases
