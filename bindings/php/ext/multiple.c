@@ -86,9 +86,12 @@ PHP_METHOD(Eyewall_Cache, setMultiple)
         if (!is_done) {
             break;
         }
-        ZVAL_DEREF(value);
+        /* Serializing may run code that changes what is referred to. */
+        zval held;
+        ZVAL_COPY_DEREF(&held, value);
         zend_string *key = name != NULL ? zend_string_copy(name) : zend_long_to_str((zend_long)number);
-        is_done = php_eyewall_put_value(this, key, value, &put, PHP_EYEWALL_ALWAYS);
+        is_done = php_eyewall_put_value(this, key, &held, &put, PHP_EYEWALL_ALWAYS);
+        zval_ptr_dtor(&held);
         zend_string_release(key);
     } ZEND_HASH_FOREACH_END();
     php_eyewall_put_end(&put);

@@ -36,10 +36,12 @@ bool php_eyewall_duration(const char *name, double seconds, uint64_t *millisecon
 
 static bool read_tags(php_eyewall_put *put, HashTable *tags)
 {
-    if (tags == NULL || zend_hash_num_elements(tags) == 0) {
+    uint32_t count = tags == NULL ? 0 : zend_hash_num_elements(tags);
+    if (count == 0) {
         return true;
     }
-    put->tags = safe_emalloc(zend_hash_num_elements(tags), sizeof *put->tags, 0);
+    put->tags = safe_emalloc(count, sizeof *put->tags, 0);
+    put->names = safe_emalloc(count, sizeof *put->names, 0);
     put->options.tags = put->tags;
     zval *tag;
     ZEND_HASH_FOREACH_VAL(tags, tag) {
@@ -48,7 +50,9 @@ static bool read_tags(php_eyewall_put *put, HashTable *tags)
             zend_type_error("A tag has to be a string, not %s", zend_zval_type_name(tag));
             return false;
         }
-        put->tags[put->options.tags_count++] = (eyewall_bytes){Z_STRVAL_P(tag), Z_STRLEN_P(tag)};
+        size_t number = put->options.tags_count++;
+        put->names[number] = zend_string_copy(Z_STR_P(tag));
+        put->tags[number] = (eyewall_bytes){Z_STRVAL_P(tag), Z_STRLEN_P(tag)};
     } ZEND_HASH_FOREACH_END();
     return true;
 }
@@ -62,7 +66,11 @@ bool php_eyewall_put_begin(php_eyewall_put *put, const php_eyewall_terms *terms)
 
 void php_eyewall_put_end(php_eyewall_put *put)
 {
+    for (size_t number = 0; number < put->options.tags_count; number++) {
+        zend_string_release(put->names[number]);
+    }
     if (put->tags != NULL) {
+        efree(put->names);
         efree(put->tags);
     }
 }

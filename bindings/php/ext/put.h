@@ -24,6 +24,8 @@ typedef struct {
 typedef struct {
     eyewall_put_options options;
     eyewall_bytes *tags;
+    /* The strings that the tags are of: code of PHP that runs before they are used may change what held them. */
+    zend_string **names;
 } php_eyewall_put;
 
 /* False: an exception was thrown. Ended by php_eyewall_put_end in any case. */
