@@ -4,6 +4,7 @@
  */
 #include "php_eyewall.h"
 #include <errno.h>
+#include <fopen_wrappers.h>
 #include <grp.h>
 #include <math.h>
 

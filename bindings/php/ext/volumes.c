@@ -4,6 +4,7 @@
  * may use what its parent has opened all the same.
  */
 #include "php_eyewall.h"
+#include <fopen_wrappers.h>
 #include <zend_smart_str.h>
 
 static void close_if_unused(php_eyewall_volume *volume)
