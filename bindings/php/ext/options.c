@@ -204,9 +204,18 @@ static const struct {
 
 enum { OPTIONS = sizeof options / sizeof *options };
 
-static bool read_ini(php_eyewall_settings *settings)
+static bool is_given(HashTable *given, const char *name)
+{
+    zval *value = given == NULL ? NULL : zend_hash_str_find_deref(given, name, strlen(name));
+    return value != NULL && Z_TYPE_P(value) != IS_NULL;
+}
+
+static bool read_ini(php_eyewall_settings *settings, HashTable *given)
 {
     for (size_t i = 0; i < OPTIONS; i++) {
+        if (is_given(given, options[i].name)) {
+            continue;
+        }
         const char *text = zend_ini_string((char *)options[i].ini, strlen(options[i].ini), 0);
         if (text == NULL || *text == '\0') {
             continue;
@@ -246,7 +255,7 @@ bool php_eyewall_settings_begin(php_eyewall_settings *settings, HashTable *given
 {
     /* All of it, since volumes are told apart by these bytes. */
     memset(settings, 0, sizeof *settings);
-    if (!read_ini(settings)) {
+    if (!read_ini(settings, given)) {
         return false;
     }
     zend_string *name;

@@ -41,19 +41,25 @@ check(str_contains(thrown(fn () => (new Cache())->set('a', [])), 'without a seri
 check((new Cache(null, ['serializer' => 'php']))->set('a', []));
 ini_set('eyewall.must_exist', '1');
 refused(Eyewall\Exception::NOT_FOUND, '', fn () => new Cache(folder() . '/another'));
+check((new Cache(folder() . '/another', ['must_exist' => false])) instanceof Cache);
 ini_set('eyewall.size', 'many');
 same('ValueError 0: The ini setting eyewall.size has to be a number of bytes, or text as "64M"', thrown(fn () => new Cache()));
 
+check((new Cache(null, ['size' => '1M'])) instanceof Cache);
+ini_set('eyewall.size', '');
+ini_set('eyewall.must_exist', '');
+
 // A path is of the moment.
-ini_restore('eyewall.size');
-ini_restore('eyewall.must_exist');
 chdir(folder());
 (new Cache('from-ini', ['size' => '1M']))->set('relative', 1);
 chdir('/');
 same(1, (new Cache(folder() . '/from-ini', ['size' => '1M']))->get('relative'));
-ini_set('open_basedir', '/usr');
-check(str_contains(thrown(fn () => @new Cache(folder() . '/closed')), 'is not one that may be used'));
-check(str_contains(thrown(fn () => @new Cache('/usr/x', ['tier_folder' => '/dev/shm'])), 'tier_folder'));
+// What PHP may not open, we don't either.
+$closed = new Process('ini_set("open_basedir", "/usr");
+    echo thrown(fn () => @new Eyewall\Cache($argv[1])), "\n", thrown(fn () => @new Eyewall\Cache("/usr/x", ["tier_folder" => "/dev/shm"]));', folder() . '/closed');
+same('ValueError 0: The volume\'s path ' . folder() . '/closed is not one that may be used', $closed->line());
+same('ValueError 0: The option tier_folder has to be the path of a folder that may be used', $closed->line());
+$closed->rest();
 echo "done\n";
 --EXPECT--
 done

@@ -8,7 +8,7 @@ require __DIR__ . "/helpers.inc";
 $cache = volume(['lock_deadline' => 0.02]);
 $path = folder() . '/volume';
 $script = '$cache = new Eyewall\Cache($argv[1]);
-    echo "value: ", $cache->fetchOrCompute("key", function () { echo "computing\n"; fgets(STDIN); return "theirs"; }), "\n";';
+    $value = $cache->fetchOrCompute("key", function () { echo "computing\n"; fgets(STDIN); return "theirs"; }); echo "value: $value\n";';
 
 // The other one computes, and we wait for too short a time: we compute ourselves, and that is stored.
 $child = new Process($script, $path);
