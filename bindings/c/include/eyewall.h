@@ -171,7 +171,7 @@ typedef struct eyewall_hit {
   // The value's bytes.
   size_t value_length;
   // The library's.
-  uint64_t held[WORDS];
+  uint64_t held[8];
 } eyewall_hit;
 
 // Bytes that lie somewhere; not ended by a zero.

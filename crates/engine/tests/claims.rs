@@ -76,10 +76,16 @@ fn a_second_claim_waits_in_vain_for_the_first() {
 fn who_puts_removes_or_purges_meanwhile_supersedes_a_claim() {
     let cache = cache();
     let meanwhile: [&dyn Fn(); 4] = [
-        &|| drop(cache.put("key", "meanwhile").unwrap()),
-        &|| drop(cache.remove("key").unwrap()),
+        &|| {
+            cache.put("key", "meanwhile").unwrap();
+        },
+        &|| {
+            cache.remove("key").unwrap();
+        },
         &|| cache.purge_prefix("k", Purge::Hard).unwrap(),
-        &|| drop(cache.clear().unwrap()),
+        &|| {
+            cache.clear().unwrap();
+        },
     ];
     for somebody in meanwhile {
         cache.put("key", "before").unwrap();
