@@ -25,9 +25,17 @@ enum {
 typedef int (*igbinary_serialize_function)(uint8_t **bytes, size_t *length, zval *value);
 typedef int (*igbinary_unserialize_function)(const uint8_t *bytes, size_t length, zval *value);
 
-static void *igbinary(const char *function)
+/* Found once in a process, since that takes as long as serializing does. Threads that look at the same time find the same. */
+static igbinary_serialize_function igbinary_serialize;
+static igbinary_unserialize_function igbinary_unserialize;
+
+static bool has_igbinary(void)
 {
-    return zend_hash_str_exists(&module_registry, ZEND_STRL("igbinary")) ? dlsym(RTLD_DEFAULT, function) : NULL;
+    if (igbinary_unserialize == NULL && zend_hash_str_exists(&module_registry, ZEND_STRL("igbinary"))) {
+        igbinary_serialize = (igbinary_serialize_function)dlsym(RTLD_DEFAULT, "igbinary_serialize");
+        igbinary_unserialize = (igbinary_unserialize_function)dlsym(RTLD_DEFAULT, "igbinary_unserialize");
+    }
+    return igbinary_serialize != NULL && igbinary_unserialize != NULL;
 }
 
 static void write_little_endian(char *to, uint64_t number)
@@ -48,9 +56,8 @@ static uint64_t read_little_endian(const char *from)
 
 static bool encode_igbinary(php_eyewall_encoded *encoded, zval *value)
 {
-    igbinary_serialize_function serialize = (igbinary_serialize_function)igbinary("igbinary_serialize");
     size_t length;
-    if (serialize == NULL || serialize(&encoded->packed, &length, value) != 0) {
+    if (!has_igbinary() || igbinary_serialize(&encoded->packed, &length, value) != 0) {
         if (!EG(exception)) {
             zend_throw_exception(php_eyewall_ce_Exception, "igbinary can't serialize the value", EYEWALL_ERROR_ARGUMENT);
         }
@@ -89,7 +96,7 @@ static bool encode_structure(php_eyewall_encoded *encoded, php_eyewall_serialize
     case PHP_EYEWALL_IGBINARY:
         return encode_igbinary(encoded, value);
     default:
-        return igbinary("igbinary_serialize") != NULL ? encode_igbinary(encoded, value) : encode_php(encoded, value);
+        return has_igbinary() ? encode_igbinary(encoded, value) : encode_php(encoded, value);
     }
 }
 
@@ -162,13 +169,12 @@ static bool decode_php(const zend_string *bytes, zval *value)
 
 static bool decode_igbinary(const zend_string *bytes, zval *value)
 {
-    igbinary_unserialize_function unserialize = (igbinary_unserialize_function)igbinary("igbinary_unserialize");
-    if (unserialize == NULL) {
+    if (!has_igbinary()) {
         zend_throw_exception(php_eyewall_ce_Exception,
             "The value was stored by igbinary, and that extension isn't loaded here", EYEWALL_ERROR_ARGUMENT);
         return false;
     }
-    return unserialize((const uint8_t *)ZSTR_VAL(bytes), ZSTR_LEN(bytes), value) == 0;
+    return igbinary_unserialize((const uint8_t *)ZSTR_VAL(bytes), ZSTR_LEN(bytes), value) == 0;
 }
 
 /* What takes more than a look. */
