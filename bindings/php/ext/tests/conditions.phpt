@@ -41,21 +41,21 @@ same(1, $cache->increment('tagged', 1, 100, ['t']));
 $cache->purgeTag('t');
 same(null, $cache->get('tagged'));
 
-// Times: what has lived its time is gone, and what is touched isn't.
+// Times: what has lived its time is gone; a touch sets it anew.
 $cache->set('short', 1, 0.001);
-$cache->set('kept', 1, 0.05);
-check($cache->touch('kept', 3600));
-while ($cache->has('short')) {
+$cache->set('touched', 1, 3600);
+check($cache->touch('touched', 0.001));
+while ($cache->has('short') || $cache->has('touched')) {
     usleep(1000);
 }
-same(null, $cache->get('short'));
-$cache->set('forever', 1, 0.05);
-check($cache->touch('forever'));
-$cache->set('last', 1, 0.06);
-while ($cache->has('last')) {
-    usleep(1000);
+same([null, null], [$cache->get('short'), $cache->get('touched')]);
+foreach ([[100], [100, 10], []] as $times) {
+    $cache->set('stale', 1, 3600, ['t'], 3600);
+    $cache->purgeTag('t', soft: true);
+    same(false, $cache->has('stale'));
+    check($cache->touch('stale', ...$times));
+    same(1, $cache->get('stale'));
 }
-same([1, 1], [$cache->get('kept'), $cache->get('forever')]);
 foreach ([0, -1, NAN] as $ttl) {
     foreach ([fn () => $cache->set('a', 1, $ttl), fn () => $cache->touch('a', $ttl), fn () => $cache->increment('a', 1, $ttl)] as $work) {
         same('ValueError 0: The ttl has to be more than 0 seconds, or null: until the entry is evicted', thrown($work));
