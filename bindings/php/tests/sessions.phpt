@@ -2,6 +2,7 @@
 Sessions: what a request reads is what it changes
 --EXTENSIONS--
 eyewall
+posix
 session
 --FILE--
 <?php

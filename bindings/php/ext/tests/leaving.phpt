@@ -2,6 +2,7 @@
 exit(), fatal errors and death in a callback: others go on at once
 --EXTENSIONS--
 eyewall
+posix
 --FILE--
 <?php
 require __DIR__ . "/helpers.inc";

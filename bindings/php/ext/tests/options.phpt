@@ -2,6 +2,7 @@
 Options, and the ini settings that stand in for them
 --EXTENSIONS--
 eyewall
+posix
 --FILE--
 <?php
 require __DIR__ . "/helpers.inc";

@@ -21,10 +21,13 @@ same(1, $after['processes']);
 foreach ($after as $name => $number) {
     check(is_int($number) && $number >= 0, $name);
 }
-// Every number of the header is here.
-preg_match('/struct eyewall_stats \{(.*?)\}/s', (string) @file_get_contents((string) getenv('EYEWALL_HEADER')), $struct);
-preg_match_all('/uint64_t (\w+);/', $struct[1] ?? '', $names);
-check(getenv('EYEWALL_HEADER') === false || $names[1] === array_keys($after), implode(' ', array_diff($names[1], array_keys($after))));
+// Every number of the header is here, where the test is told which header.
+$header = getenv('EYEWALL_HEADER');
+if ($header !== false) {
+    preg_match('/struct eyewall_stats \{(.*?)\}/s', file_get_contents($header), $struct);
+    preg_match_all('/uint64_t (\w+);/', $struct[1], $names);
+    same($names[1], array_keys($after));
+}
 $cache->sync();
 echo "done\n";
 --EXPECT--
