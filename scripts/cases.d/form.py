@@ -69,7 +69,8 @@ def encoded(word: bytes) -> bytes:
 
 
 def step_of(text: str, line: int) -> Step:
-    question, arrow, answer = text.partition(" -> ")
+    question, *arrow = text.split(" -> ", 1)
+    answer = arrow[0] if arrow else ""
     actor, *words = question.split()
     if actor in ("kill", "start"):
         if len(words) != 1 or arrow:

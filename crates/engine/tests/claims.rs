@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use common::{Child, fast_folder, listen, play, say};
 use eyewall::{
-    Cache, Error, FillOptions, Filled, Filling, Flight, Lookup, NotStored, Options, Purge, PutOptions, Updated,
+    Cache, Error, FillOptions, Filled, Filling, Flight, Hit, Lookup, NotStored, Options, Purge, PutOptions, Updated,
 };
 
 fn plain() -> PutOptions<'static> {
@@ -180,7 +180,7 @@ fn the_death_of_their_process_ends_both() {
     holder.expect("held");
     holder.kill();
     let claimed = cache.claim("claimed").unwrap();
-    assert_eq!(claimed.entry().map(|entry| entry.value()), Some(&b"before"[..]));
+    assert_eq!(claimed.entry().map(Hit::value), Some(&b"before"[..]));
     drop(claimed);
     flight(&cache, "filled").store("after all", &plain()).unwrap();
 }
