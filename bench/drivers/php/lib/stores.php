@@ -50,7 +50,7 @@ function stores(): array
     static $stores = null;
     return $stores ??= [
         'eyewall (PHP)' => new EyewallVolume(), 'APCu' => new Apcu(), 'file-per-key (PHP)' => new FilePerKey(), 'array (PHP)' => new PlainArray(),
-        'serialize (PHP)' => new Serialized(),
+        'memcached (PHP)' => new MemcachedOfOurs(), 'serialize (PHP)' => new Serialized(),
     ];
 }
 
