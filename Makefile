@@ -13,7 +13,7 @@ CACHE ?=
 SIZE ?= 64M
 # make bench: a first look in ten minutes, too short to be quoted.
 QUICK ?=
-# make bench, bench-engine, cache-tests, explorer-test, drivers-test: arguments, for instance ARGS=--quick, ARGS=--update.
+# make bench, bench-engine, cache-tests, explorer-test, drivers-test, test-php: arguments, for instance ARGS=--quick, ARGS=--update.
 ARGS ?=
 # make soak: which of the long tests, all of them if empty; the seconds that the mixed storm goes, and each fuzz target gets.
 PARTS ?=
@@ -56,7 +56,7 @@ run: ## serve the demo origin through the cache; or ROOT=dir, or ORIGIN=url; LIS
 	@scripts/run
 
 .PHONY: test
-test: lint unit models instructions test-c ## lints, every test but the long ones, the bindings, and the counts of instructions
+test: lint unit models instructions test-c test-php ## lints, every test but the long ones, the bindings, and the counts of instructions
 	@echo "make test: all passed"
 
 .PHONY: unit
@@ -116,6 +116,10 @@ install: ## build the program and the C library, and put them below PREFIX, with
 .PHONY: test-c
 test-c: ## the C library, installed: by several compilers, under valgrind and AddressSanitizer; and the cases of all languages
 	@scripts/test-c
+
+.PHONY: test-php
+test-php: ## the extension of PHP and its packages, built in a copy; ARGS=ext/tests/fetch.phpt runs one test
+	@scripts/test-php $(ARGS)
 
 .PHONY: soak
 soak: ## the long tests, sanitizers, fuzzers, real sites; or PARTS="storms mixed asan valgrind fuzz miri sites"; MIXED_SECONDS=3600

@@ -19,7 +19,7 @@ LONG = {**MODULES["settings"], "seconds": 600, "keys": 200_000, "operations": 20
 class Ends(stage.OnScratch):
     def test_a_signal_leaves_neither_file_nor_process(self):
         for driver, name in ((PERL, "Cache::FastMmap"), (PERL, "memcached (Cache::Memcached::Fast)"), (PERL, "Cache::SharedMemoryCache"),
-                             (PHP, "file-per-key (PHP)"), (PYTHON, "diskcache")):
+                             (PHP, "file-per-key (PHP)"), (PHP, "memcached (PHP)"), (PYTHON, "diskcache")):
             if "absent" in stage.listed(driver)[name]:
                 continue
             case = {"values": "binary", "size": "medium", "configuration": "all fits"}

@@ -5,6 +5,7 @@ declare(strict_types=1);
 require __DIR__ . '/lib/protocol.php';
 require __DIR__ . '/lib/values.php';
 require __DIR__ . '/lib/stores.php';
+require __DIR__ . '/lib/memcached.php';
 require __DIR__ . '/lib/work.php';
 require __DIR__ . '/lib/request.php';
 

@@ -1,4 +1,4 @@
-"""Apache with mod_php on the site: one server for each storage, with and without the opcode cache, and ab that asks them."""
+"""Apache with mod_php on the site: one server for each store and storage, with and without the opcode cache, and ab that asks them."""
 import os
 import pathlib
 import pwd
@@ -42,27 +42,30 @@ class Site:
 
 
 def start(ground, folders, chosen, stack):
-    """The servers, by storage and opcode cache; stopped with the stack. Missing where there can be none."""
+    """The servers, by store, storage and opcode cache; stopped with the stack. Missing where there can be none."""
     module = _module()
     is_root = os.geteuid() == 0
     if is_root:
         _open_way(folders.values())
     sites = {}
-    for storage in chosen["storage"]:
+    for place in ground.caches:
+        if place[1] not in chosen["storage"]:
+            continue
         for opcode_cache in chosen["opcode_cache"]:
-            name = f"apache-{storage}-{opcode_cache}"
-            folder, cache = ground.disk / name, folders[storage] / f"cache-{name}"
+            name = f"apache-{loads.store_word(place[0])}-{place[1]}-{opcode_cache}"
+            folder, cache = ground.disk / name, folders[place[1]] / f"cache-{name}"
             folder.mkdir()
             loads.make_cache(cache)
             if is_root:
                 for path in (cache, *cache.iterdir()):
                     shutil.chown(path, USER, USER)
             values = {"module": module, "modules": MODULES, "site": ground.site, "folder": folder, "cache": cache,
-                      "opcache": 1 if opcode_cache == "on" else 0, "user": USER}
+                      "opcache": 1 if opcode_cache == "on" else 0, "user": USER, "store": loads.store_word(place[0]),
+                      "extension": f"extension = {loads.EXTENSION}" if place[0] == loads.OURS else ""}
             site = Site(_started(name, folder, values))
             stack.callback(site.server.stop)
             site.rate(WARM_UPS)
-            sites[storage, opcode_cache] = site
+            sites[*place, opcode_cache] = site
     return sites
 
 

@@ -1,4 +1,4 @@
-"""Pages loaded and caches rebuilt by PHP's command line."""
+"""Pages loaded and caches rebuilt by PHP's command line. A place is a store and a storage: what keeps, and on what."""
 import os
 import shutil
 import signal
@@ -12,21 +12,29 @@ from servers import Failed, program
 # Pages of the site that take turns; of the first half of its templates, which include others.
 PAGES = 10
 WARM_UPS = 2
+FILES = "files"
+OURS = "eyewall (PHP)"
+# A path, or a name in the folder that PHP has for extensions.
+EXTENSION = os.environ.get("EYEWALL_PHP_EXTENSION", "eyewall")
 
 
 class Ground:
-    """The site, and where its caches lie: everything that it writes is below one folder."""
+    """The site, and where its caches lie: everything that it writes is below one folder for each place."""
 
-    def __init__(self, site, folders):
+    def __init__(self, site, folders, stores):
         self.site, self.disk = site, folders["disk"]
-        self.caches = {storage: folder / "cache" for storage, folder in folders.items()}
+        self.caches = {(store, storage): folder / f"cache-of-{number}" for storage, folder in folders.items()
+                       for number, store in enumerate(stores)}
         self.php = program("php")
         for cache in self.caches.values():
             make_cache(cache)
 
-    def command(self, cache, opcode_cache, *script):
+    def command(self, place, opcode_cache, *script):
         """PHP without the machine's own settings."""
+        cache = self.caches[place]
         settings = {"sys_temp_dir": f"{cache}/temporary", "display_errors": "stderr"}
+        if place[0] == OURS:
+            settings["extension"] = EXTENSION
         if opcode_cache == "on":
             # Processes of the command line share no memory: what they share is the file form of the opcode cache.
             settings |= {"zend_extension": "opcache", "opcache.enable_cli": 1, "opcache.file_cache": f"{cache}/opcodes",
@@ -40,71 +48,81 @@ def make_cache(cache):
         (cache / name).mkdir(parents=True, exist_ok=True)
 
 
+def store_word(store):
+    """What the site calls a store."""
+    return "eyewall" if store == OURS else "files"
+
+
+def has_extension():
+    """Whether PHP takes the extension."""
+    command = [program("php"), "-n", "-d", f"extension={EXTENSION}", "-r", "exit((int) !extension_loaded(\"eyewall\"));"]
+    return subprocess.run(command, capture_output=True, check=False).returncode == 0
+
+
 def version():
     told = subprocess.run([program("php"), "-n", "-v"], capture_output=True, text=True, check=False).stdout.split()
     return " ".join(told[:2])
 
 
 def prepare(ground):
-    """Builds the caches, sees to it that the site gives the same page on both storages, and warms what is warm."""
+    """Builds the caches, sees to it that the site gives the same page in all places, and warms what is warm."""
     said = set()
-    for storage, cache in ground.caches.items():
-        rebuilds(ground, storage, "write and rename", 1)
+    for place in ground.caches:
+        rebuilds(ground, place, "write and rename", 1)
         for opcode_cache in ("off", "on"):
             for page in range(PAGES):
-                done = subprocess.run(ground.command(cache, opcode_cache, ground.site / "page.php", page), text=True,
-                                      env=_environment(cache), capture_output=True, check=False)
+                done = subprocess.run(ground.command(place, opcode_cache, ground.site / "page.php", page), text=True,
+                                      env=_environment(ground, place), capture_output=True, check=False)
                 if done.returncode != 0 or done.stderr:
                     raise Failed(f"the site's page failed: {done.stderr.strip() or done.stdout.strip()[:500]}")
                 if page == 0:
                     said.add(done.stdout)
     if len(said) != 1 or not said.pop().rstrip().endswith("</section>"):
-        raise Failed("the site's first page is not the same, or not whole, on both storages")
+        raise Failed("the site's first page is not the same, or not whole, in all places")
 
 
-def pages(ground, storage, opcode_cache, page_cache, runs):
+def pages(ground, place, opcode_cache, page_cache, runs):
     """The median of the seconds of page loads, from PHP's start to its end."""
-    cache = ground.caches[storage]
+    cache = ground.caches[place]
     if page_cache == "warm":
         for page in range(WARM_UPS):
-            _seconds(ground, cache, opcode_cache, page)
+            _seconds(ground, place, opcode_cache, page)
     taken = []
     for run in range(runs):
         if page_cache == "cold":
             page_cache_of.drop(ground.site, cache)
-        taken.append(_seconds(ground, cache, opcode_cache, run % PAGES))
+        taken.append(_seconds(ground, place, opcode_cache, run % PAGES))
     return statistics.median(taken)
 
 
-def rebuilds(ground, storage, way, runs):
+def rebuilds(ground, place, way, runs):
     """The median of the seconds of rebuilds, of which one before them is not counted."""
-    cache = ground.caches[storage]
-    done = subprocess.run(ground.command(cache, "off", ground.site / "rebuild.php", way, runs + 1), env=_environment(cache),
+    done = subprocess.run(ground.command(place, "off", ground.site / "rebuild.php", way, runs + 1), env=_environment(ground, place),
                           capture_output=True, text=True, check=False)
     if done.returncode != 0 or done.stderr:
         raise Failed(f"the rebuild failed: {done.stderr.strip() or done.returncode}")
     return statistics.median(int(line) / 1e9 for line in done.stdout.split()[1:])
 
 
-def after_restart(ground, storage):
+def after_restart(ground, place):
     """The seconds of the first page after a restart: no file is in memory, and a cache in shared memory is gone."""
-    cache = ground.caches[storage]
-    if storage == "shm":
+    cache = ground.caches[place]
+    if place[1] == "shm":
         shutil.rmtree(cache)
         make_cache(cache)
     page_cache_of.drop(ground.site, cache)
-    return _seconds(ground, cache, "off", 0)
+    return _seconds(ground, place, "off", 0)
 
 
-def _environment(cache):
-    return {"SITE_CACHE": str(cache), "PATH": os.environ.get("PATH", "")}
+def _environment(ground, place):
+    return {"SITE_CACHE": str(ground.caches[place]), "SITE_STORE": store_word(place[0]), "PATH": os.environ.get("PATH", "")}
 
 
-def _seconds(ground, cache, opcode_cache, page):
-    command = ground.command(cache, opcode_cache, ground.site / "page.php", page)
+def _seconds(ground, place, opcode_cache, page):
+    command = ground.command(place, opcode_cache, ground.site / "page.php", page)
     nowhere = [(os.POSIX_SPAWN_OPEN, 1, os.devnull, os.O_WRONLY, 0)]
     start = time.perf_counter()
-    process = os.posix_spawn(command[0], command, _environment(cache), file_actions=nowhere)
+    process = os.posix_spawn(command[0], command, _environment(ground, place), file_actions=nowhere)
     try:
         _, status = os.waitpid(process, 0)
     except BaseException:

@@ -19,14 +19,15 @@ import neighbour  # noqa: E402
 import pages  # noqa: E402
 import protocol  # noqa: E402
 import site_of_php  # noqa: E402
+from loads import FILES, OURS  # noqa: E402
 from protocol import answer, refuse  # noqa: E402
 from servers import Failed  # noqa: E402
 
-FILES = "files"
-OURS = "eyewall (PHP)"
+# The way of putting one thing in the place of another that a volume has, too: whole, and at once.
+RENAME = "write and rename"
 PARAMETERS = {
     "storage": ("disk", "shm"), "page_cache": ("warm", "cold"), "neighbour": ("quiet", "busy"), "opcode_cache": ("off", "on"),
-    "way": ("truncate", "delete and write", "write and rename"),
+    "way": ("truncate", "delete and write", RENAME),
 }
 SETTINGS = ("blocks", "loads_warm", "loads_cold", "loads_busy", "requests_quiet", "requests_busy",
             "rebuilds_quiet", "rebuilds_busy")
@@ -34,9 +35,11 @@ SETTINGS = ("blocks", "loads_warm", "loads_cold", "loads_busy", "requests_quiet"
 
 def absences():
     """Why stores can't be had here, by name."""
-    found = {OURS: "eyewall has no binding for PHP yet; there is nothing to install"}
+    found = {}
     if shutil.which("php") is None:
-        found[FILES] = "php is missing (apt install php-cli)"
+        found[FILES] = found[OURS] = "php is missing (apt install php-cli)"
+    elif not loads.has_extension():
+        found[OURS] = f"PHP has no extension {loads.EXTENSION} (bindings/php/README.md; EYEWALL_PHP_EXTENSION is its path)"
     return found
 
 
@@ -68,9 +71,9 @@ def check(request):
 class Measuring:
     """All that one request is about."""
 
-    def __init__(self, request, chosen, ground, servers):
+    def __init__(self, request, chosen, ground, servers, stores):
         self.settings, self.repetitions, self.asked = request["settings"], request["repetitions"], request.get("case", {})
-        self.chosen, self.ground, self.servers = chosen, ground, servers
+        self.chosen, self.ground, self.servers, self.stores = chosen, ground, servers, stores
         self.is_cold_possible = "cold" not in chosen["page_cache"] or self._can_be_cold()
         self.failed = set()
 
@@ -91,40 +94,41 @@ class Measuring:
                         self.block(repetition, condition, self.turns(repetition + block))
 
     def turns(self, number):
-        """The storages, each the first in every second block."""
-        storages = self.chosen["storage"]
-        return storages if number % 2 == 0 else storages[::-1]
+        """The places, each storage and each store the first in every second block."""
+        places = [(store, storage) for storage in self.chosen["storage"] for store in self.stores]
+        return places if number % 2 == 0 else places[::-1]
 
-    def block(self, repetition, condition, storages):
+    def block(self, repetition, condition, places):
         kind = "busy" if condition == "busy" else "quiet"
         for opcode_cache in self.chosen["opcode_cache"]:
             for page_cache in self.chosen["page_cache"]:
-                for storage in storages if page_cache == "warm" or self.is_cold_possible else ():
-                    case = {"storage": storage, "page_cache": page_cache, "neighbour": condition, "opcode_cache": opcode_cache}
+                for place in places if page_cache == "warm" or self.is_cold_possible else ():
+                    case = {"storage": place[1], "page_cache": page_cache, "neighbour": condition, "opcode_cache": opcode_cache}
                     runs = self.settings["loads_busy" if kind == "busy" else f"loads_{page_cache}"]
-                    self.sample("load", repetition, case, loads.pages, self.ground, storage, opcode_cache, page_cache, runs)
-            for storage in storages if self.servers else ():
-                case = {"storage": storage, "neighbour": condition, "opcode_cache": opcode_cache}
-                self.sample("requests", repetition, case, self.servers[storage, opcode_cache].rate, self.settings[f"requests_{kind}"])
+                    self.sample("load", repetition, place, case, loads.pages, self.ground, place, opcode_cache, page_cache, runs)
+            for place in places if self.servers else ():
+                case = {"storage": place[1], "neighbour": condition, "opcode_cache": opcode_cache}
+                self.sample("requests", repetition, place, case, self.servers[*place, opcode_cache].rate, self.settings[f"requests_{kind}"])
         for way in self.chosen["way"]:
-            for storage in storages:
-                case = {"storage": storage, "neighbour": condition, "way": way}
-                self.sample("rebuild", repetition, case, loads.rebuilds, self.ground, storage, way, self.settings[f"rebuilds_{kind}"])
-        for storage in storages if self.is_cold_possible else ():
-            self.sample("restart", repetition, {"storage": storage, "neighbour": condition}, loads.after_restart, self.ground, storage)
+            for place in places if way == RENAME else [place for place in places if place[0] == FILES]:
+                case = {"storage": place[1], "neighbour": condition, "way": way}
+                self.sample("rebuild", repetition, place, case, loads.rebuilds, self.ground, place, way, self.settings[f"rebuilds_{kind}"])
+        for place in places if self.is_cold_possible else ():
+            case = {"storage": place[1], "neighbour": condition}
+            self.sample("restart", repetition, place, case, loads.after_restart, self.ground, place)
 
-    def sample(self, measure, repetition, case, take, *given):
+    def sample(self, measure, repetition, place, case, take, *given):
         try:
             value = take(*given)
         except Failed as failure:
             # Once for each case: what fails in one block fails in the next.
-            key = (measure, *case.values())
+            key = (place[0], measure, *case.values())
             if key not in self.failed:
-                answer({"note": f"{measure}, {', '.join(map(str, case.values()))}: {failure}"})
+                answer({"note": f"{', '.join(map(str, key))}: {failure}"})
             self.failed.add(key)
             return
         added = {name: of for name, of in case.items() if name not in self.asked}
-        answer({"sample": {"store": FILES, "measure": measure, "repetition": repetition, "value": value, "case": added}})
+        answer({"sample": {"store": place[0], "measure": measure, "repetition": repetition, "value": value, "case": added}})
 
 
 def measure(request):
@@ -132,7 +136,8 @@ def measure(request):
     for name in request["stores"]:
         if name in absent:
             answer({"store": name, "absent": absent[name]})
-    if FILES not in request["stores"] or FILES in absent:
+    stores = [name for name in request["stores"] if name not in absent]
+    if not stores:
         return
     with contextlib.ExitStack() as stack:
         folders = {}
@@ -140,12 +145,12 @@ def measure(request):
             parent = protocol.scratch(request, storage)
             folders[storage] = pathlib.Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="storage-", dir=parent)))
         site = site_of_php.write(folders["disk"] / "site", request["seed"])
-        ground = loads.Ground(site, folders)
+        ground = loads.Ground(site, folders, stores)
         try:
             loads.prepare(ground)
-            Measuring(request, chosen, ground, servers_of(ground, folders, chosen, stack)).all()
+            Measuring(request, chosen, ground, servers_of(ground, folders, chosen, stack), stores).all()
         except (Failed, OSError) as failure:
-            answer({"note": f"{FILES}: {failure}"})
+            answer({"note": f"{stores[0]}: {failure}"})
 
 
 def servers_of(ground, folders, chosen, stack):

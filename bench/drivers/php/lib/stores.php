@@ -49,7 +49,8 @@ function stores(): array
 {
     static $stores = null;
     return $stores ??= [
-        'APCu' => new Apcu(), 'file-per-key (PHP)' => new FilePerKey(), 'array (PHP)' => new PlainArray(), 'serialize (PHP)' => new Serialized(),
+        'eyewall (PHP)' => new EyewallVolume(), 'APCu' => new Apcu(), 'file-per-key (PHP)' => new FilePerKey(), 'array (PHP)' => new PlainArray(),
+        'memcached (PHP)' => new MemcachedOfOurs(), 'serialize (PHP)' => new Serialized(),
     ];
 }
 
@@ -99,6 +100,49 @@ final class Apcu extends Store
     {
         $value = apcu_fetch($key, $is_there);
         return $is_there ? $value : null;
+    }
+}
+
+/** The extension of bindings/php: a volume of the cap's size. It serialises by itself. */
+final class EyewallVolume extends Store
+{
+    private ?Eyewall\Cache $cache = null;
+    private ?float $ttl = null;
+
+    public function absent(): ?string
+    {
+        return extension_loaded('eyewall') ? null : 'the extension eyewall is missing (bindings/php/README.md; PHP_INI_SCAN_DIR=:FOLDER adds a folder with its ini file)';
+    }
+
+    public function version(): string
+    {
+        return phpversion('eyewall') . ', PHP ' . PHP_VERSION;
+    }
+
+    public function fits(array $request): bool
+    {
+        return true;
+    }
+
+    public function open(array $request, string $folder): void
+    {
+        $this->cache = new Eyewall\Cache("$folder/volume", ['size' => $request['configuration']['bytes']]);
+        $this->ttl = $request['configuration']['expiry_seconds'] ?? null;
+    }
+
+    public function set(string $key, mixed $value): void
+    {
+        $this->cache->set($key, $value, $this->ttl);
+    }
+
+    public function get(string $key): mixed
+    {
+        return $this->cache->get($key);
+    }
+
+    public function close(): void
+    {
+        $this->cache = null;
     }
 }
 

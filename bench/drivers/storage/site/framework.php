@@ -1,40 +1,27 @@
 <?php
 // The small framework of the generated site: a manifest of classes, templates that are compiled, fragments of pages that are kept, and
-// temporary files. Whatever it writes lies below one directory, the site's only setting that is measured.
+// temporary files. What it keeps and where is the site's only setting that is measured.
 declare(strict_types=1);
 
-/** A whole file in the place of another, in one of three ways. */
-enum Way: string
-{
-    case Truncate = 'truncate';
-    case Delete = 'delete and write';
-    case Rename = 'write and rename';
-
-    public function write(string $path, string $bytes): void
-    {
-        $target = $this === self::Rename ? "$path.new" : $path;
-        if (file_put_contents($target, $bytes) !== strlen($bytes) || ($target !== $path && !rename($target, $path))) {
-            throw new RuntimeException("$path can't be written");
-        }
-    }
-}
+require __DIR__ . '/kept.php';
 
 final class Site
 {
     private array $manifest = [];
 
-    public function __construct(private readonly string $root, private readonly string $cache)
+    public function __construct(private readonly string $root, private readonly Kept $kept)
     {
     }
 
-    /** Gets what a page needs from the cache, and makes it first where it is empty, as after a restart. */
+    /** Gets what a page needs, and builds it first where there is nothing, as after a restart. */
     public function start(): void
     {
-        $manifest = "$this->cache/manifest.php";
-        if (!is_file($manifest)) {
-            $this->rebuild(Way::Rename);
+        $manifest = $this->kept->manifest();
+        if ($manifest === null) {
+            $this->rebuild();
+            $manifest = $this->kept->manifest();
         }
-        $this->manifest = require $manifest;
+        $this->manifest = $manifest;
         spl_autoload_register(function (string $class): void {
             if (isset($this->manifest[$class])) {
                 require $this->root . $this->manifest[$class]['file'];
@@ -42,42 +29,27 @@ final class Site
         });
     }
 
-    /** Finds all classes, compiles all templates, and writes both anew. */
-    public function rebuild(Way $way): void
+    /** Finds all classes, compiles all templates, and keeps both anew. */
+    public function rebuild(): void
     {
-        if ($way === Way::Delete) {
-            foreach ([...glob("$this->cache/templates/*"), ...glob("$this->cache/manifest.php")] as $file) {
-                unlink($file);
-            }
-        }
-        foreach (['templates', 'fragments', 'temporary'] as $folder) {
-            is_dir("$this->cache/$folder") || mkdir("$this->cache/$folder", 0750, true);
-        }
-        $way->write("$this->cache/manifest.php", '<?php return ' . var_export($this->classes(), true) . ";\n");
+        $templates = [];
         foreach (glob("$this->root/templates/*.html") as $file) {
-            $way->write("$this->cache/templates/" . basename($file, '.html') . '.php', self::compiled(file_get_contents($file)));
+            $templates[basename($file, '.html')] = self::compiled(file_get_contents($file));
         }
+        $this->kept->replace($this->classes(), $templates);
     }
 
     public function render(string $template, array $data): string
     {
-        $site = $this;
         ob_start();
-        require "$this->cache/templates/$template.php";
+        $this->kept->run($template, $this, $data);
         return ob_get_clean();
     }
 
-    /** A part of a page, from the cache or made. */
+    /** A part of a page, as it was kept, or made. */
     public function fragment(string $name, callable $make): array
     {
-        $path = "$this->cache/fragments/$name";
-        $kept = @file_get_contents($path);
-        if ($kept !== false) {
-            return unserialize($kept);
-        }
-        $made = $make();
-        Way::Rename->write($path, serialize($made));
-        return $made;
+        return $this->kept->fragment($name, $make);
     }
 
     /** A temporary file, as uploads and pictures need one. */

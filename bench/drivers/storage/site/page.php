@@ -8,7 +8,7 @@ const USED = 50;
 const FRAGMENTS = 20;
 
 $number = (int) ($_GET['page'] ?? $argv[1] ?? 0);
-$site = new Site(__DIR__, getenv('SITE_CACHE') ?: throw new RuntimeException('SITE_CACHE is not set'));
+$site = new Site(__DIR__, kept(Way::Rename));
 $site->start();
 
 $sum = 0;

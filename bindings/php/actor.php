@@ -1,0 +1,154 @@
+<?php
+// The actor of PHP: does what the lines on its standard input ask for (bindings/cases/README.md).
+declare(strict_types=1);
+
+use Eyewall\Cache;
+use Eyewall\Claim;
+
+final class Actor
+{
+    private Cache $cache;
+    /** What `replace` compares with: the serial that the last `get` gave. */
+    private int $serial = 0;
+    private ?Claim $claim = null;
+
+    /** @param list<string> $words @return list<string> */
+    public function act(array $words): array
+    {
+        $question = array_shift($words);
+        $options = $this->options($words);
+        [$first, $second] = $words + ['', ''];
+        return match ($question) {
+            'open' => $this->open($first, (int) $second),
+            'put' => $this->done($this->cache->set($first, $second, $options['ttl'], $options['tags'])),
+            'add' => $this->done($this->cache->add($first, $second, $options['ttl'], $options['tags']), 'unmet'),
+            'get' => $this->get($first),
+            'replace' => $this->done($this->cache->cas($first, $this->serial, $second), 'unmet'),
+            'remove' => $this->done($this->cache->delete($first), 'miss'),
+            'contains' => [$this->cache->has($first) ? 'yes' : 'no'],
+            'touch' => $this->done($this->cache->touch($first, $options['ttl']), 'miss'),
+            'increment' => ['sum', (string) $this->cache->increment($first, (int) $second)],
+            'append' => $this->append($first, $second),
+            'claim' => $this->claim($first),
+            'store' => $this->store($first),
+            'fill' => $this->fill($first, $second),
+            'purge' => $this->purge($first, $second),
+            'clear' => $this->clear(),
+            'count' => ['count', (string) iterator_count($this->cache->keys())],
+            default => ['cannot'],
+        };
+    }
+
+    /**
+     * Takes the options off the end of a question.
+     *
+     * @return array{ttl: ?float, tags: list<string>}
+     */
+    private function options(array &$words): array
+    {
+        $options = ['ttl' => null, 'tags' => []];
+        while (preg_match('/^(ttl|tags)=(.*)$/s', (string) end($words), $parts)) {
+            $options[$parts[1]] = $parts[1] === 'ttl' ? $parts[2] / 1000 : explode(',', $parts[2]);
+            array_pop($words);
+        }
+        return $options;
+    }
+
+    private function done(bool $isDone, string $otherwise = 'refused'): array
+    {
+        return [$isDone ? 'ok' : $otherwise];
+    }
+
+    private function open(string $path, int $size): array
+    {
+        $this->cache = new Cache($path, ['size' => $size]);
+        return ['ok'];
+    }
+
+    private function get(string $key): array
+    {
+        $found = $this->cache->getWithSerial($key);
+        if ($found === null) {
+            return ['miss'];
+        }
+        $this->serial = $found[1];
+        return ['value', (string) $found[0]];
+    }
+
+    private function append(string $key, string $bytes): array
+    {
+        $made = '';
+        $isStored = $this->cache->update($key, function (string $key, ?string $value) use ($bytes, &$made): string {
+            return $made = $value . $bytes;
+        });
+        return $isStored ? ['value', $made] : ['superseded'];
+    }
+
+    private function claim(string $key): array
+    {
+        $this->claim = $this->cache->claim($key);
+        return $this->claim->isHit() ? ['value', $this->claim->get()] : ['none'];
+    }
+
+    private function store(string $value): array
+    {
+        $isStored = $this->claim->set($value);
+        $this->claim = null;
+        return [$isStored ? 'ok' : 'superseded'];
+    }
+
+    private function fill(string $key, string $value): array
+    {
+        $isMade = false;
+        $found = $this->cache->fetchOrCompute($key, function () use ($value, &$isMade): string {
+            $isMade = true;
+            return $value;
+        }, wait: 10);
+        return [$isMade ? 'made' : 'value', $found];
+    }
+
+    private function purge(string $what, string $which): array
+    {
+        match ($what) {
+            'tag' => $this->cache->purgeTag($which),
+            'prefix' => $this->cache->purgePrefix($which),
+            'all' => $this->cache->purgeAll(),
+        };
+        return ['ok'];
+    }
+
+    private function clear(): array
+    {
+        $this->cache->clear();
+        return ['ok'];
+    }
+}
+
+function decoded(string $word): string
+{
+    return $word === '%' ? '' : rawurldecode($word);
+}
+
+function encoded(string $word): string
+{
+    return $word === '' ? '%' : preg_replace_callback('~[^A-Za-z0-9_./-]~', fn ($byte) => sprintf('%%%02x', ord($byte[0])), $word);
+}
+
+/** The name of a status, as the cases have it. */
+function error_name(int $code): string
+{
+    $names = array_flip((new ReflectionClass(Eyewall\Exception::class))->getConstants());
+    return strtolower($names[$code] ?? 'unknown');
+}
+
+$actor = new Actor();
+while (($line = fgets(STDIN)) !== false) {
+    try {
+        $answer = $actor->act(array_map(decoded(...), explode("\t", rtrim($line, "\n"))));
+    } catch (Eyewall\Exception $error) {
+        fwrite(STDERR, $error->getMessage() . "\n");
+        $answer = ['error', error_name($error->getCode())];
+    }
+    // One write, and no buffer behind it.
+    fwrite(STDOUT, implode("\t", array_map(encoded(...), $answer)) . "\n");
+}

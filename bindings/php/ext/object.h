@@ -1,0 +1,34 @@
+/* From an object of PHP to ours. */
+#ifndef PHP_EYEWALL_OBJECT_H
+#define PHP_EYEWALL_OBJECT_H
+
+#include "php_eyewall.h"
+
+static inline php_eyewall_object *php_eyewall_object_of(zend_object *object)
+{
+    return (php_eyewall_object *)((char *)object - offsetof(php_eyewall_object, std));
+}
+
+/* The object of a method; NULL: an exception was thrown, since it was never opened. */
+static inline php_eyewall_object *php_eyewall_this(zval *object)
+{
+    php_eyewall_object *this = php_eyewall_object_of(Z_OBJ_P(object));
+    if (EXPECTED(this->volume != NULL)) {
+        return this;
+    }
+    zend_throw_error(NULL, "The cache isn't open: its constructor wasn't called, or has failed");
+    return NULL;
+}
+
+/* Where a hit is put whose bytes are copied next. */
+static inline eyewall_hit *php_eyewall_held(void)
+{
+    eyewall_hit *held = &EYEWALL_G(held);
+    /* Memory ran out at the last copy, and this is what is done by shutdown functions. */
+    if (UNEXPECTED(held->value != NULL)) {
+        eyewall_hit_release(held);
+    }
+    return held;
+}
+
+#endif

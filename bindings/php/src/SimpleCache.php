@@ -1,0 +1,132 @@
+<?php
+
+declare(strict_types=1);
+
+namespace Eyewall;
+
+use Psr\SimpleCache\CacheInterface;
+
+/**
+ * PSR-16 on a volume, valid for all three versions of its interface.
+ *
+ * Arguments are without types, since version 1 has none: what isn't allowed is refused by an InvalidKey. What the volume refuses
+ * (a value that is too large, a busy key) is false for who stores, and a miss for who reads, as PSR-16 wants it.
+ */
+final class SimpleCache implements CacheInterface
+{
+    private readonly ?int $ttl;
+
+    /**
+     * @param string $prefix goes before each key, so that several may share a volume; clear() removes what begins so
+     * @param null|int|\DateInterval $ttl of what is stored without one
+     */
+    public function __construct(private readonly Cache $cache, private readonly string $prefix = '', null|int|\DateInterval $ttl = null)
+    {
+        $this->ttl = Lifetime::seconds($ttl);
+    }
+
+    public function get($key, $default = null): mixed
+    {
+        $name = $this->name($key);
+        try {
+            return $this->cache->get($name, $default);
+        } catch (Exception) {
+            return $default;
+        }
+    }
+
+    public function set($key, $value, $ttl = null): bool
+    {
+        return $this->store([$this->name($key) => $value], $ttl);
+    }
+
+    public function delete($key): bool
+    {
+        return $this->remove([$this->name($key)]);
+    }
+
+    public function clear(): bool
+    {
+        try {
+            $this->prefix === '' ? $this->cache->purgeAll() : $this->cache->purgePrefix($this->prefix);
+            return true;
+        } catch (Exception) {
+            return false;
+        }
+    }
+
+    public function getMultiple($keys, $default = null): iterable
+    {
+        $values = [];
+        foreach ($this->each($keys) as $key) {
+            $values[$key] = $this->get($key, $default);
+        }
+        return $values;
+    }
+
+    public function setMultiple($values, $ttl = null): bool
+    {
+        $named = [];
+        foreach ($this->each($values) as $key => $value) {
+            // PHP makes integers of such keys of arrays.
+            $named[$this->name(is_int($key) ? (string) $key : $key)] = $value;
+        }
+        return $this->store($named, $ttl);
+    }
+
+    public function deleteMultiple($keys): bool
+    {
+        $names = [];
+        foreach ($this->each($keys) as $key) {
+            $names[] = $this->name($key);
+        }
+        return $this->remove($names);
+    }
+
+    public function has($key): bool
+    {
+        $name = $this->name($key);
+        try {
+            return $this->cache->has($name);
+        } catch (Exception) {
+            return false;
+        }
+    }
+
+    private function name(mixed $key): string
+    {
+        $fault = KeyRules::fault($key);
+        return $fault === null ? $this->prefix . $key : throw new InvalidKey($fault);
+    }
+
+    private function each(mixed $keys): iterable
+    {
+        return is_iterable($keys) ? $keys : throw new InvalidKey('Many keys are an array or a Traversable, not ' . get_debug_type($keys));
+    }
+
+    private function store(array $values, mixed $ttl): bool
+    {
+        if ($ttl !== null && !is_int($ttl) && !$ttl instanceof \DateInterval) {
+            throw new InvalidKey('A lifetime is null, an integer or a DateInterval, not ' . get_debug_type($ttl));
+        }
+        $seconds = $ttl === null ? $this->ttl : Lifetime::seconds($ttl);
+        if ($seconds !== null && $seconds <= 0) {
+            return $this->remove(array_keys($values));
+        }
+        try {
+            return $this->cache->setMultiple($values, $seconds);
+        } catch (Exception) {
+            return false;
+        }
+    }
+
+    private function remove(array $names): bool
+    {
+        try {
+            $this->cache->deleteMultiple($names);
+            return true;
+        } catch (Exception) {
+            return false;
+        }
+    }
+}
