@@ -56,7 +56,7 @@ run: ## serve the demo origin through the cache; or ROOT=dir, or ORIGIN=url; LIS
 	@scripts/run
 
 .PHONY: test
-test: lint unit models instructions test-c test-php ## lints, every test but the long ones, the bindings, and the counts of instructions
+test: lint unit models instructions bindings ## lints, every test but the long ones, the bindings, and the counts of instructions
 	@echo "make test: all passed"
 
 .PHONY: unit
@@ -112,6 +112,10 @@ header: ## generate eyewall.h from the sources of the C library
 .PHONY: install
 install: ## build the program and the C library, and put them below PREFIX, with DESTDIR before it; PREFIX=/usr/local
 	@scripts/install "$(PREFIX)"
+
+.PHONY: bindings
+bindings: ## the tests of all languages' bindings; a language whose packages aren't there, and can't be installed, is left out
+	@scripts/bindings
 
 .PHONY: test-c
 test-c: ## the C library, installed: by several compilers, under valgrind and AddressSanitizer; and the cases of all languages
