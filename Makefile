@@ -56,7 +56,7 @@ run: ## serve the demo origin through the cache; or ROOT=dir, or ORIGIN=url; LIS
 	@scripts/run
 
 .PHONY: test
-test: lint unit models instructions test-c ## lints, every test but the long ones, the bindings, and the counts of instructions
+test: lint unit models instructions test-c test-perl ## lints, every test but the long ones, the bindings, and the counts of instructions
 	@echo "make test: all passed"
 
 .PHONY: unit
@@ -116,6 +116,10 @@ install: ## build the program and the C library, and put them below PREFIX, with
 .PHONY: test-c
 test-c: ## the C library, installed: by several compilers, under valgrind and AddressSanitizer; and the cases of all languages
 	@scripts/test-c
+
+.PHONY: test-perl
+test-perl: ## the Perl binding, built and installed into an empty folder: its tests, and the cases
+	@scripts/test-perl
 
 .PHONY: soak
 soak: ## the long tests, sanitizers, fuzzers, real sites; or PARTS="storms mixed asan valgrind fuzz miri sites"; MIXED_SECONDS=3600

@@ -1,0 +1,234 @@
+ # What Cache::Eyewall::FastMmap is made of: keys and values with flags (flagged.h).
+
+MODULE = Cache::Eyewall    PACKAGE = Cache::Eyewall::FastMmap
+
+ # The value, and in `flags` 0, or the flags if it has to be decoded; or undef, and nothing in `flags`.
+
+SV *
+_fetch(SV *cache, SV *key, SV *flags, SV *page = NULL)
+  PREINIT:
+    eyewall_hit hit;
+    known_flags known;
+    unsigned ignored = 0;
+  CODE:
+    eyewall_cache *from = cache_of(aTHX_ cache);
+    eyewall_bytes name = stored_key(aTHX_ key, page, &ignored);
+    if (answered(aTHX_ eyewall_get(from, name.data, name.length, &hit)) == EYEWALL_MISS)
+        XSRETURN_UNDEF;
+    known = flags_of(&hit);
+    RETVAL = flagged_value(aTHX_ &hit, known.flags);
+    eyewall_hit_release(&hit);
+    sv_setiv(flags, known.flags & (FLAG_SERIALIZED | FLAG_COMPRESSED) ? known.flags : 0);
+  OUTPUT:
+    RETVAL
+
+ # Stores into a cache, by a claim, or by a flight, which end; whether it did (is_stored).
+
+bool
+_store(SV *into, SV *key, SV *value, UV flags, NV expire_on, SV *modseq = NULL, SV *page = NULL)
+  PREINIT:
+    MAGIC *magic;
+    flagged_room room;
+    const eyewall_put_options *options;
+    eyewall_bytes name;
+    STRLEN length = 0;
+    const char *bytes = NULL;
+    unsigned all_flags = flags;
+    eyewall_status status;
+  CODE:
+    name = stored_key(aTHX_ key, page, &all_flags);
+    SvGETMAGIC(value);
+    if (SvOK(value)) {
+        bytes = SvPV_nomg_const(value, length);
+        if (SvUTF8(value) && has_high_bytes(bytes, length))
+            all_flags |= FLAG_UTF8;
+    } else
+        all_flags |= FLAG_UNDEFINED;
+    options = flagged_options(aTHX_ &room, all_flags, expire_on, modseq);
+    if ((magic = object_magic(into, &claim_kind)) != NULL)
+        status = eyewall_claim_put(claim_taken(aTHX_ (held_claim *)magic->mg_ptr), bytes, length, options, NULL);
+    else if ((magic = object_magic(into, &flight_kind)) != NULL)
+        status = eyewall_flight_store(flight_taken(aTHX_ (held_flight *)magic->mg_ptr), bytes, length, options, NULL);
+    else
+        status = eyewall_put(cache_of(aTHX_ into), name.data, name.length, bytes, length, options, NULL);
+    RETVAL = is_stored(aTHX_ status);
+  OUTPUT:
+    RETVAL
+
+const char *
+_message()
+  CODE:
+    RETVAL = eyewall_error_message();
+  OUTPUT:
+    RETVAL
+
+ # A claim, and behind it what push_known gives if there is a valid entry. No claim: others kept the key until the deadline.
+
+void
+_claim(SV *cache, SV *key)
+  PREINIT:
+    eyewall_claim *claim;
+    eyewall_hit hit;
+    eyewall_status status;
+    unsigned ignored = 0;
+  PPCODE:
+    volume *of = volume_of(aTHX_ cache);
+    eyewall_bytes name = stored_key(aTHX_ key, NULL, &ignored);
+    status = eyewall_claim_begin(of->cache, name.data, name.length, &claim, &hit);
+    if (status == EYEWALL_ERROR_BUSY)
+        XSRETURN_EMPTY;
+    answered(aTHX_ status);
+    EXTEND(SP, 1 + KNOWN_COUNT);
+    if (status == EYEWALL_OK) {
+        eyewall_hit found = hit;
+        hit.value = NULL;
+        PUSHs(claim_new(aTHX_ of, claim, &hit));
+        push_known(aTHX_ SP + 1, &found);
+        SP += KNOWN_COUNT;
+    } else
+        PUSHs(claim_new(aTHX_ of, claim, &hit));
+
+ # A flight; or undef, and behind it what push_known gives; or nothing: others kept the key until the deadline.
+
+void
+_fill(SV *cache, SV *key, UV deadline_ms)
+  PREINIT:
+    eyewall_flight *flight;
+    eyewall_hit hit;
+    eyewall_status status;
+    unsigned ignored = 0;
+  PPCODE:
+    volume *of = volume_of(aTHX_ cache);
+    eyewall_bytes name = stored_key(aTHX_ key, NULL, &ignored);
+    status = eyewall_fill_begin(of->cache, name.data, name.length, deadline_ms, FALSE, &hit, NULL, &flight);
+    if (status == EYEWALL_ERROR_BUSY || status == EYEWALL_NEGATIVE)
+        XSRETURN_EMPTY;
+    answered(aTHX_ status);
+    EXTEND(SP, 1 + KNOWN_COUNT);
+    if (status == EYEWALL_FILL)
+        PUSHs(flight_new(aTHX_ of, flight));
+    else {
+        PUSHs(&PL_sv_undef);
+        push_known(aTHX_ SP + 1, &hit);
+        SP += KNOWN_COUNT;
+    }
+
+ # "fresh", "stale" or "negative", and behind it what push_known gives; nothing: nothing is known.
+
+void
+_describe(SV *cache, SV *key)
+  PREINIT:
+    eyewall_hit hit;
+    eyewall_status status;
+    unsigned ignored = 0;
+  PPCODE:
+    eyewall_cache *from = cache_of(aTHX_ cache);
+    eyewall_bytes name = stored_key(aTHX_ key, NULL, &ignored);
+    status = answered(aTHX_ eyewall_lookup(from, name.data, name.length, &hit));
+    if (status == EYEWALL_MISS)
+        XSRETURN_EMPTY;
+    EXTEND(SP, 1 + KNOWN_COUNT);
+    mPUSHs(newSVpv(status == EYEWALL_OK ? "fresh" : status == EYEWALL_STALE ? "stale" : "negative", 0));
+    push_known(aTHX_ SP + 1, &hit);
+    SP += KNOWN_COUNT;
+
+ # Leaves a tombstone.
+
+void
+_leave_tombstone(SV *cache, SV *key, SV *modseq, NV expire_on)
+  PREINIT:
+    flagged_room room;
+    const eyewall_put_options *options;
+    unsigned flags = 0;
+  PPCODE:
+    eyewall_cache *into = cache_of(aTHX_ cache);
+    eyewall_bytes name = stored_key(aTHX_ key, NULL, &flags);
+    options = flagged_options(aTHX_ &room, flags, expire_on, modseq);
+    answered(aTHX_ eyewall_put_negative(into, name.data, name.length, 0, options, NULL));
+
+ # Notes that an entry was written back, if it is still the one of this serial. It goes on as a touched one: with `expire_on` as its time.
+
+bool
+_clean(SV *cache, SV *key, UV serial, UV flags, SV *modseq)
+  PREINIT:
+    eyewall_touch_options options;
+    flagged_room room;
+    const eyewall_put_options *clean;
+    unsigned ignored = 0;
+  CODE:
+    eyewall_cache *into = cache_of(aTHX_ cache);
+    eyewall_bytes name = stored_key(aTHX_ key, NULL, &ignored);
+    clean = flagged_options(aTHX_ &room, flags & ~FLAG_DIRTY & ~FLAG_MODSEQ, 0, modseq);
+    Zero(&options, 1, eyewall_touch_options);
+    options.set_metadata = true;
+    if (clean != NULL) {
+        options.metadata = clean->metadata;
+        options.metadata_length = clean->metadata_length;
+    }
+    options.if_serial = true;
+    options.serial = serial;
+    RETVAL = answered(aTHX_ eyewall_touch(into, name.data, name.length, &options)) == EYEWALL_OK;
+  OUTPUT:
+    RETVAL
+
+bool
+_remove(SV *cache, SV *key)
+  ALIAS:
+    _exists = 1
+  PREINIT:
+    unsigned ignored = 0;
+  CODE:
+    eyewall_cache *from = cache_of(aTHX_ cache);
+    eyewall_bytes name = stored_key(aTHX_ key, NULL, &ignored);
+    RETVAL = answered(aTHX_ ix == 0 ? eyewall_remove(from, name.data, name.length)
+                                    : eyewall_contains(from, name.data, name.length)) == EYEWALL_OK;
+  OUTPUT:
+    RETVAL
+
+ # Removes an entry if it is still the one of this serial.
+
+bool
+_remove_if(SV *cache, SV *key, UV serial)
+  PREINIT:
+    unsigned ignored = 0;
+  CODE:
+    eyewall_cache *from = cache_of(aTHX_ cache);
+    eyewall_bytes name = stored_key(aTHX_ key, NULL, &ignored);
+    RETVAL = answered(aTHX_ eyewall_remove_if(from, name.data, name.length, serial)) == EYEWALL_OK;
+  OUTPUT:
+    RETVAL
+
+ # Whether a value is a string and nothing else, so that its bytes and its UTF-8 flag are all of it.
+
+bool
+_is_string(SV *value)
+  CODE:
+    RETVAL = SvPOK(value) && !SvIOK(value) && !SvNOK(value) && !SvROK(value) && !SvGMAGICAL(value) && !SvVOK(value);
+  OUTPUT:
+    RETVAL
+
+ # The user's entries: as keys, or as hashes (listed); with `stale`, those that are past their time, too.
+
+void
+_entries(SV *cache, bool keys_only, bool stale)
+  PREINIT:
+    eyewall_iter *iter;
+    eyewall_hit hit;
+    walk *begun;
+    eyewall_status status;
+  PPCODE:
+    volume *of = volume_of(aTHX_ cache);
+    answered(aTHX_ eyewall_iter_begin(of->cache, stale, &iter));
+    Newx(begun, 1, walk);
+    begun->of = volume_keep(of);
+    begun->iter = iter;
+    (void)object_new(aTHX_ "Cache::Eyewall::Walk", &walk_kind, begun);
+    while ((status = answered(aTHX_ eyewall_iter_next(iter, &hit))) != EYEWALL_END) {
+        eyewall_info info;
+        SV *entry = NULL;
+        if (eyewall_hit_info(&hit, &info) == EYEWALL_OK && !info.is_negative)
+            entry = listed(aTHX_ &hit, keys_only);
+        eyewall_hit_release(&hit);
+        if (entry != NULL)
+            mXPUSHs(entry);
+    }
