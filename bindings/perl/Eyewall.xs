@@ -55,9 +55,8 @@ _open(SV *class, SV *path, UV size, UV entry_bytes_max, UV entry_size_hint, UV f
 
 void
 close(SV *self)
-  PREINIT:
-    MAGIC *magic = object_magic(self, &cache_kind);
   PPCODE:
+    MAGIC *magic = object_magic(self, &cache_kind);
     if (magic != NULL && magic->mg_ptr != NULL) {
         volume_leave((volume *)magic->mg_ptr);
         magic->mg_ptr = NULL;
@@ -438,9 +437,9 @@ MODULE = Cache::Eyewall    PACKAGE = Cache::Eyewall::Walk
 void
 next(SV *self)
   PREINIT:
-    MAGIC *magic = object_magic(self, &walk_kind);
     eyewall_hit hit;
   PPCODE:
+    MAGIC *magic = object_magic(self, &walk_kind);
     if (magic == NULL)
         fail_argument(aTHX_ "this isn't a Cache::Eyewall::Walk of this thread");
     if (answered(aTHX_ eyewall_iter_next(((walk *)magic->mg_ptr)->iter, &hit)) == EYEWALL_END)

@@ -33,9 +33,10 @@ _store(SV *into, SV *key, SV *value, UV flags, NV expire_on, SV *modseq = NULL, 
     eyewall_bytes name;
     STRLEN length = 0;
     const char *bytes = NULL;
-    unsigned all_flags = flags;
+    unsigned all_flags;
     eyewall_status status;
   CODE:
+    all_flags = flags;
     name = stored_key(aTHX_ key, page, &all_flags);
     SvGETMAGIC(value);
     if (SvOK(value)) {

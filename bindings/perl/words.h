@@ -158,7 +158,7 @@ static void touch_option(pTHX_ const char *name, SV *value, eyewall_touch_option
 }
 
 /* Of a purge: `soft => 1`, or nothing. */
-static eyewall_purge purge_kind(pTHX_ SV **given, I32 count) {
+static int32_t purge_kind(pTHX_ SV **given, I32 count) {
     SV *soft = only_option(aTHX_ given, count, "soft");
     return soft != NULL && SvTRUE(soft) ? EYEWALL_PURGE_SOFT : EYEWALL_PURGE_HARD;
 }

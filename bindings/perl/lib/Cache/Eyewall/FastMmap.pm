@@ -260,6 +260,7 @@ sub last_refusal { $_[0]{refusal} }
 # What a cache has to do while the program is still whole.
 sub _finish {
     my ($self) = @_;
+    return unless $self->{cache};
     if ($self->{empty_on_exit} && $self->{pid} == $$) {
         eval { $self->empty; 1 } or warn $@;
     }
@@ -272,9 +273,10 @@ sub DESTROY {
     my ($self) = @_;
     local ($@, $!, $?);
     CORE::delete $live{ refaddr $self };
-    my $cache = $self->{cache} or return;
     $self->_finish unless ${^GLOBAL_PHASE} eq 'DESTRUCT';
-    $cache->close;
+    # In global destruction, the volume may have been left before this is called.
+    my $cache = CORE::delete $self->{cache};
+    $cache->close if $cache;
     unlink $self->{file} if $self->{unlink_on_exit} && $self->{pid} == $$;
     return;
 }
