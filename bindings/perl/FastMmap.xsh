@@ -18,7 +18,7 @@ _fetch(SV *cache, SV *key, SV *flags, SV *page = NULL)
     known = flags_of(&hit);
     RETVAL = flagged_value(aTHX_ &hit, known.flags);
     eyewall_hit_release(&hit);
-    sv_setiv(flags, known.flags & (FLAG_SERIALIZED | FLAG_COMPRESSED) ? known.flags : 0);
+    sv_setiv(flags, decoding_flags(known.flags));
   OUTPUT:
     RETVAL
 
@@ -89,7 +89,7 @@ _claim(SV *cache, SV *key)
     } else
         PUSHs(claim_new(aTHX_ of, claim, &hit));
 
- # A flight; or undef, and behind it what push_known gives; or nothing: others kept the key until the deadline.
+ # A flight; or undef, and behind it the value and flags as _fetch has them; or nothing: others kept the key until the deadline.
 
 void
 _fill(SV *cache, SV *key, UV deadline_ms)
@@ -105,13 +105,15 @@ _fill(SV *cache, SV *key, UV deadline_ms)
     if (status == EYEWALL_ERROR_BUSY || status == EYEWALL_NEGATIVE)
         XSRETURN_EMPTY;
     answered(aTHX_ status);
-    EXTEND(SP, 1 + KNOWN_COUNT);
+    EXTEND(SP, 3);
     if (status == EYEWALL_FILL)
         PUSHs(flight_new(aTHX_ of, flight));
     else {
+        known_flags known = flags_of(&hit);
         PUSHs(&PL_sv_undef);
-        push_known(aTHX_ SP + 1, &hit);
-        SP += KNOWN_COUNT;
+        mPUSHs(flagged_value(aTHX_ &hit, known.flags));
+        eyewall_hit_release(&hit);
+        mPUSHu(decoding_flags(known.flags));
     }
 
  # "fresh", "stale" or "negative", and behind it what push_known gives; nothing: nothing is known.

@@ -60,11 +60,11 @@ static inline eyewall_bytes stored_key(pTHX_ SV *key, SV *page, unsigned *flags)
     return stored;
 }
 
-/* The key that the user knows it by; NULL: it's the class's own. */
+/* The key that the user knows it by, which is "page-key" under a page key; NULL: it's the class's own. */
 static SV *users_key(pTHX_ eyewall_bytes stored, unsigned flags) {
     const char *data = (const char *)stored.data;
     const char *end = data + stored.length;
-    SV *key;
+    SV *key, *page = NULL;
     if (stored.length >= 2 && data[0] == 0) {
         char kind = data[1];
         data += 2;
@@ -74,11 +74,14 @@ static SV *users_key(pTHX_ eyewall_bytes stored, unsigned flags) {
                 length = length * 10 + (*data - '0');
             if (data == end || length >= (UV)(end - data))
                 return NULL;
+            page = newSVpvn(data + 1, length);
+            sv_catpvs(page, "-");
             data += 1 + length;
         } else if (kind != 0)
             return NULL;
     }
-    key = newSVpvn(data, end - data);
+    key = page != NULL ? page : newSVpvn("", 0);
+    sv_catpvn(key, data, end - data);
     if (flags & FLAG_KEY_UTF8)
         SvUTF8_on(key);
     return key;
@@ -111,6 +114,11 @@ static inline SV *flagged_value(pTHX_ const eyewall_hit *hit, unsigned flags) {
     if (flags & FLAG_UTF8)
         SvUTF8_on(value);
     return value;
+}
+
+/* The flags, if the value has to be decoded by them; else 0. */
+static inline unsigned decoding_flags(unsigned flags) {
+    return flags & (FLAG_SERIALIZED | FLAG_COMPRESSED) ? flags : 0;
 }
 
 static int64_t wall_milliseconds(void) {

@@ -25,7 +25,7 @@ subtest 'a process that attaches after a writer was killed' => sub {
         waitpid $pid, 0;
         ok(reap(child(sub {
             my $cache = ours(@raw, share_file => $file);
-            for my $key ($cache->get_keys(0)) {
+            for my $key (grep { /^key/ } $cache->get_keys(0)) {
                 my $value = $cache->get($key) // next;
                 die "torn: $key" unless $value =~ /\A(.)\g1{4999}\z/;
             }

@@ -41,7 +41,7 @@ both('get_and_set that changes nothing', {@raw}, sub {
     my $s = $cache->get_and_set(k => sub { return });
     my @l = $cache->get_and_set(k => sub { return });
     return ($s, \@l, $cache->get('k'));
-}, [undef, [], 1]);
+}, [1, [1, 0], 1]);
 both('get_and_set to undef', {@raw}, sub {
     my ($cache) = @_;
     $cache->set(k => 1);
@@ -88,6 +88,9 @@ both('get_keys with mode 2', {}, sub {
     return map { [$_->{key}, $_->{value}, join ' ', sort keys %$_] } sort { $a->{key} cmp $b->{key} } $cache->get_keys(2);
 }, [map { [@$_, 'expire_on flags key last_access value'] } ['k', [1]], ['u', undef]]);
 both('get_keys of nothing', {@raw}, sub { ([$_[0]->get_keys(0)], [$_[0]->get_keys(2)]) }, [[], []]);
+both('get_and_remove of what is read', { @raw, read_cb => sub { "read $_[1]" } }, sub { [$_[0]->get_and_remove('k')] }, [['read k', 1]]);
+both('get_and_set of what is read, and not changed', { @raw, read_cb => sub { "read $_[1]" } },
+    sub { my $s = $_[0]->get_and_set(k => sub { return }); ($s, $_[0]->get_keys(0)) }, ['read k', 'k']);
 
 both('get_statistics', { @raw, enable_stats => 1 }, sub {
     my ($cache) = @_;
@@ -110,7 +113,7 @@ both('multi_set and multi_get', {@raw}, sub {
     $cache->multi_set(page => { a => 1, b => 2 });
     return (scalar $cache->multi_get(page => ['a', 'b', 'c']), [$cache->multi_get(page => ['c'])]);
 }, [{ a => 1, b => 2 }, [{}]]);
-both('keys of multi_set', {@raw}, sub { $_[0]->multi_set(page => { a => 1, '' => 2 }); sort $_[0]->get_keys(0) }, ['', 'a']);
+both('keys of multi_set', {@raw}, sub { $_[0]->multi_set(page => { a => 1, '' => 2 }); sort $_[0]->get_keys(0) }, ['page-', 'page-a']);
 both('multi_set of structures', {}, sub { $_[0]->multi_set(page => { a => [1] }, { expire_time => '1h' }); $_[0]->multi_get(page => ['a']) }, [{ a => [1] }]);
 
 both('clear', {@raw}, sub { $_[0]->set(k => 1); $_[0]->clear; ($_[0]->get('k'), [$_[0]->get_keys(0)]) }, [undef, []]);

@@ -66,6 +66,7 @@ sub new {
         is_write_back   => $write_action eq 'write_back' && defined $options{write_cb},
         dirty           => [],
         dirty_bytes     => 0,
+        dirty_of        => $$,
         busy            => {},
         map { $_ => $options{$_} } qw(context read_cb write_cb delete_cb cache_not_found allow_recursive empty_on_exit enable_stats),
     }, ref $class || $class;
@@ -98,11 +99,12 @@ sub _open {
 
 sub get {
     my ($self, $key, $options) = @_;
-    my $value = _fetch($self->{cache}, $key, my $flags);
-    if (defined $flags) {
-        $value = $self->_decoded($value, $flags) if $flags;
-    } elsif ($self->{read_cb}) {
+    my $value;
+    if ($self->{read_cb}) {
         $value = $self->_read($key);
+    } else {
+        $value = _fetch($self->{cache}, $key, my $flags);
+        $value = $self->_decoded($value, $flags) if $flags;
     }
     if (ref $options && ref $options->{modseq}) {
         my ($state, undef, undef, undef, $modseq) = _describe($self->{cache}, $key);
@@ -133,7 +135,7 @@ sub get_and_set {
     if (!@changed) {
         # What was read is kept, as by get.
         $self->_put($claim, $key, $value, $self->_expiry, 0) if !defined $flags && defined $value;
-        return;
+        return wantarray ? ($value, 0) : $value;
     }
     my ($new, $options) = @changed;
     my $is_stored = $self->_set_claimed($claim, $key, $new, $options);
@@ -151,7 +153,7 @@ sub get_and_remove {
         $value = $self->{read_cb}->($self->{context}, $key);
     }
     $self->_deleted($key);
-    my $was_there = defined $flags;
+    my $was_there = defined $flags || defined $value;
     $claim->remove;
     return wantarray ? ($value, $was_there ? 1 : 0) : $value;
 }
@@ -299,6 +301,7 @@ sub _expiry {
         return $options->{expire_on} || 0 if defined $options->{expire_on};
         $given = $options->{expire_time};
     }
+    return time if defined $given && $given eq 'now';
     my $seconds = defined $given ? Cache::Eyewall::FastMmap::Options::seconds($given, 'the expiry time') : $self->{expire_time};
     return $seconds && time + $seconds;
 }
@@ -310,12 +313,14 @@ sub _read {
     my ($self, $key) = @_;
     my $name = $key // '';
     if ($self->{busy}{$name}) {
+        my $value = _fetch($self->{cache}, $key, my $flags);
+        return $flags ? $self->_decoded($value, $flags) : $value if defined $flags;
         Cache::Eyewall::Error->throw(argument => 'a callback asks for the key that it was called for; allow_recursive lets it')
             unless $self->{allow_recursive};
         return scalar $self->{read_cb}->($self->{context}, $key);
     }
-    my ($flight, $flags, $bytes) = _fill($self->{cache}, $key, WAIT_MS);
-    return $self->_decoded($bytes, $flags) if defined $flags;
+    my ($flight, $bytes, $flags) = _fill($self->{cache}, $key, WAIT_MS);
+    return $flags ? $self->_decoded($bytes, $flags) : $bytes if defined $flags;
     # Without a flight, others have taken too long, or a tombstone lies there: the value is given and not kept.
     local $self->{busy}{$name} = 1;
     $self->_write_back_claimed($key) if $self->{is_write_back};
@@ -417,6 +422,8 @@ sub _deleted {
 
 sub _note_dirty {
     my ($self, $key, $bytes) = @_;
+    # What the parent has set before it forked this process is not for this one to write back.
+    @$self{qw(dirty dirty_bytes dirty_of)} = ([], 0, $$) if $self->{dirty_of} != $$;
     push @{ $self->{dirty} }, $key;
     $self->{dirty_bytes} += $bytes;
     $self->_write_back_own if @{ $self->{dirty} } >= DIRTY_MAX || $self->{dirty_bytes} >= $self->{dirty_bytes_max};
@@ -426,7 +433,7 @@ sub _note_dirty {
 # Writes back what this process has set. Not while it does so already: write_cb may set, too.
 sub _write_back_own {
     my ($self) = @_;
-    return if $self->{is_writing_back};
+    return if $self->{is_writing_back} || $self->{dirty_of} != $$;
     local $self->{is_writing_back} = 1;
     my $keys = $self->{dirty};
     @$self{qw(dirty dirty_bytes)} = ([], 0);
