@@ -22,7 +22,6 @@ pub struct Flight(eyewall::Flight<'static>);
 /// anew. EYEWALL_NEGATIVE: there is nothing, and `reason` (may be NULL) says why. EYEWALL_FILL: make it, and end the `flight`; if
 /// this process dies, one of those that wait is the next to make it. EYEWALL_ERROR_BUSY: the deadline came.
 #[unsafe(no_mangle)]
-#[expect(clippy::too_many_arguments, reason = "a key and a value are two arguments each in C")]
 pub unsafe extern "C" fn eyewall_fill_begin(
     cache: Option<&Cache>,
     key: *const c_void,

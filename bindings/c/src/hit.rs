@@ -8,8 +8,7 @@ use crate::status::{Failure, Status, guard, guard_or};
 
 type Found = eyewall::Hit<'static>;
 
-const WORDS: usize = 8;
-const _: () = assert!(size_of::<Found>() <= WORDS * 8 && align_of::<Found>() <= align_of::<u64>());
+const _: () = assert!(size_of::<Found>() <= 64 && align_of::<Found>() <= align_of::<u64>());
 
 /// An entry, held where it lies: as long as it isn't released, its bytes don't change, whatever is put, removed or evicted.
 ///
@@ -22,7 +21,7 @@ pub struct Hit {
     /// The value's bytes.
     pub value_length: usize,
     /// The library's.
-    pub held: MaybeUninit<[u64; WORDS]>,
+    pub held: MaybeUninit<[u64; 8]>,
 }
 
 /// What is known of an entry beside its bytes.

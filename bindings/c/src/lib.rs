@@ -8,21 +8,21 @@
 //! | `claim.rs`, `fill.rs`, `stream.rs` | changes that take their time: under a claim, once for all that ask, piece by piece |
 //! | `purge.rs`, `iter.rs`, `stats.rs` | purges, all entries, numbers |
 
+#![expect(clippy::doc_markdown, reason = "the comments go into a header of C, where names stand as they are")]
 #![expect(clippy::missing_safety_doc, reason = "the header says once, for all functions, what pointers must be")]
-#![expect(clippy::not_unsafe_ptr_arg_deref, reason = "the functions are called from C, where nothing is marked as unsafe")]
 
-mod claim;
-mod fill;
-mod get;
-mod hit;
-mod iter;
-mod open;
-mod pointers;
-mod purge;
-mod put;
-mod stats;
-mod status;
-mod stream;
+pub mod claim;
+pub mod fill;
+pub mod get;
+pub mod hit;
+pub mod iter;
+pub mod open;
+pub mod pointers;
+pub mod purge;
+pub mod put;
+pub mod stats;
+pub mod status;
+pub mod stream;
 
 /// A duration without an end, where a result is in milliseconds.
 pub const EYEWALL_FOREVER: u64 = u64::MAX;

@@ -169,7 +169,6 @@ pub unsafe extern "C" fn eyewall_add(
 
 /// Stores a value only if the entry still has the serial `expected`; EYEWALL_UNMET: it has another, has expired or is gone.
 #[unsafe(no_mangle)]
-#[expect(clippy::too_many_arguments, reason = "a key and a value are two arguments each in C")]
 pub unsafe extern "C" fn eyewall_replace_if(
     cache: Option<&Cache>,
     key: *const c_void,

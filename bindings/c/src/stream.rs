@@ -74,10 +74,7 @@ fn of_writing(error: io::Error) -> Failure {
 
 /// Makes what was written the entry, and ends the writer. EYEWALL_SUPERSEDED: somebody else has changed the entry since.
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn eyewall_writer_commit(
-    writer: *mut Writer,
-    serial: Option<&mut MaybeUninit<u64>>,
-) -> Status {
+pub unsafe extern "C" fn eyewall_writer_commit(writer: *mut Writer, serial: Option<&mut MaybeUninit<u64>>) -> Status {
     guard(|| {
         // SAFETY: a writer of the caller's, who ends it.
         let writer = needed(unsafe { take_boxed(writer) })?;

@@ -35,7 +35,7 @@ static void remove_folder(void) {
     CHECK(rmdir(folder) == 0);
 }
 
-static eyewall_cache *open_volume(void) {
+static inline eyewall_cache *open_volume(void) {
     eyewall_cache *cache;
     CHECK(eyewall_open(path, &(eyewall_open_options){.size = 4 << 20}, &cache) == EYEWALL_OK);
     return cache;

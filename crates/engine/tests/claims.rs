@@ -7,7 +7,9 @@ mod common;
 use std::time::Duration;
 
 use common::{Child, fast_folder, listen, play, say};
-use eyewall::{Cache, Error, FillOptions, Filled, Filling, Flight, Lookup, NotStored, Options, Purge, PutOptions, Updated};
+use eyewall::{
+    Cache, Error, FillOptions, Filled, Filling, Flight, Lookup, NotStored, Options, Purge, PutOptions, Updated,
+};
 
 fn plain() -> PutOptions<'static> {
     PutOptions::new()
@@ -64,10 +66,7 @@ fn a_second_claim_waits_in_vain_for_the_first() {
     let cache = cache();
     let claimed = cache.claim("key").unwrap();
     assert!(matches!(cache.claim("key"), Err(Error::Busy { .. })));
-    assert!(matches!(
-        cache.begin_fill("key", Duration::ZERO, &FillOptions::new()),
-        Err(Error::Busy { .. })
-    ));
+    assert!(matches!(cache.begin_fill("key", Duration::ZERO, &FillOptions::new()), Err(Error::Busy { .. })));
     cache.claim("another").unwrap().put("1", &plain()).unwrap();
     drop(claimed);
     cache.claim("key").unwrap();
