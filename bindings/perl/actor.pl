@@ -77,16 +77,16 @@ sub encoded {
     return $word =~ s{([^A-Za-z0-9_./-])}{sprintf '%%%02x', ord $1}ger;
 }
 
-# What a question's words come to, as the words of the answer. Options come last, as name=value.
+# How many words come before the options, which come last, as name=value.
+my %words = (put => 2, add => 2, touch => 1);
+
+# What a question's words come to, as the words of the answer.
 sub answered {
     my ($name, @words) = @_;
     my $work = $answer{$name} or return 'cannot';
-    my %options;
-    while (@words && $words[-1] =~ /\A(ttl|tags)=(.*)\z/s) {
-        $options{$1} = decoded($2);
-        pop @words;
-    }
-    my @answer = eval { $work->(\%options, map { decoded($_) } @words) };
+    @words = map { decoded($_) } @words;
+    my %options = map { split /=/, $_, 2 } splice @words, $words{$name} // @words;
+    my @answer = eval { $work->(\%options, @words) };
     return @answer unless $@;
     return ('error', $@->name) if ref $@ && $@->isa('Cache::Eyewall::Error');
     die $@;

@@ -27,7 +27,7 @@ asks('get empty', 'value %');
 asks('put %00%ff%0a %00%25', 'ok');
 asks('get %00%ff%0a', 'value %00%25');
 asks('add page 2', 'unmet');
-asks('add new 2 ttl=1000 tags=a', 'ok');
+asks('add new 2 ttl%3d1000 tags%3da', 'ok');
 asks('replace page 3', 'unmet');
 asks('get page', 'value %3ch1%3e');
 asks('replace page 3', 'ok');
