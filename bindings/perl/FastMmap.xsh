@@ -2,6 +2,76 @@
 
 MODULE = Cache::Eyewall    PACKAGE = Cache::Eyewall::FastMmap
 
+ # The methods get and set, as long as nothing but the value has to be looked at; else _get and _set, in Perl.
+
+void
+get(SV *self, SV *key, ...)
+  PREINIT:
+    eyewall_hit hit;
+    known_flags known;
+    SV *value;
+    unsigned ignored = 0;
+  PPCODE:
+    MAGIC *magic = object_magic(self, &shortcut_kind);
+    if (magic == NULL || items != 2 || !((shortcut *)magic->mg_ptr)->gets_plainly)
+        GO_TO("_get");
+    eyewall_bytes name = stored_key(aTHX_ key, NULL, &ignored);
+    if (answered(aTHX_ eyewall_get(((shortcut *)magic->mg_ptr)->of->cache, name.data, name.length, &hit)) == EYEWALL_MISS)
+        XSRETURN_UNDEF;
+    known = flags_of(&hit);
+    value = sv_2mortal(flagged_value(aTHX_ &hit, known.flags));
+    eyewall_hit_release(&hit);
+    if (decoding_flags(known.flags) == 0) {
+        PUSHs(value);
+        XSRETURN(1);
+    }
+    PUSHMARK(SP);
+    EXTEND(SP, 3);
+    PUSHs(self);
+    PUSHs(value);
+    mPUSHu(known.flags);
+    PUTBACK;
+    call_pv("Cache::Eyewall::FastMmap::_decoded", G_SCALAR);
+    return;
+
+void
+set(SV *self, SV *key, SV *value, ...)
+  PREINIT:
+    flagged_room room;
+    unsigned flags = 0;
+  PPCODE:
+    MAGIC *magic = object_magic(self, &shortcut_kind);
+    shortcut *known = magic == NULL ? NULL : (shortcut *)magic->mg_ptr;
+    if (known == NULL || items != 3 || !known->sets_plainly || !(known->keeps_all || (known->keeps_strings && is_string(value))))
+        GO_TO("_set");
+    eyewall_bytes name = stored_key(aTHX_ key, NULL, &flags);
+    eyewall_bytes bytes = flagged_bytes(aTHX_ value, &flags);
+    const eyewall_put_options *options =
+        flagged_options(aTHX_ &room, flags, known->expire_time == 0 ? 0 : (NV)(time(NULL) + known->expire_time), NULL);
+    if (!is_stored(aTHX_ eyewall_put(known->of->cache, name.data, name.length, bytes.data, bytes.length, options, NULL)))
+        GO_TO("_refused");
+    XSRETURN_IV(1);
+
+ # Says what get and set may do by themselves, once and whenever that changes.
+
+void
+_shorten(SV *self, SV *cache, bool gets_plainly, bool sets_plainly, bool keeps_strings, bool keeps_all, IV expire_time)
+  PPCODE:
+    MAGIC *magic = object_magic(self, &shortcut_kind);
+    shortcut *known;
+    if (magic == NULL) {
+        volume *of = volume_of(aTHX_ cache);
+        Newx(known, 1, shortcut);
+        known->of = volume_keep(of);
+        sv_magicext(SvRV(self), NULL, PERL_MAGIC_ext, &shortcut_kind, (const char *)known, 0);
+    } else
+        known = (shortcut *)magic->mg_ptr;
+    known->gets_plainly = gets_plainly;
+    known->sets_plainly = sets_plainly;
+    known->keeps_strings = keeps_strings;
+    known->keeps_all = keeps_all;
+    known->expire_time = expire_time;
+
  # The value, and in `flags` 0, or the flags if it has to be decoded; or undef, and nothing in `flags`.
 
 SV *
@@ -30,28 +100,20 @@ _store(SV *into, SV *key, SV *value, UV flags, NV expire_on, SV *modseq = NULL, 
     MAGIC *magic;
     flagged_room room;
     const eyewall_put_options *options;
-    eyewall_bytes name;
-    STRLEN length = 0;
-    const char *bytes = NULL;
+    eyewall_bytes name, bytes;
     unsigned all_flags;
     eyewall_status status;
   CODE:
     all_flags = flags;
     name = stored_key(aTHX_ key, page, &all_flags);
-    SvGETMAGIC(value);
-    if (SvOK(value)) {
-        bytes = SvPV_nomg_const(value, length);
-        if (SvUTF8(value) && has_high_bytes(bytes, length))
-            all_flags |= FLAG_UTF8;
-    } else
-        all_flags |= FLAG_UNDEFINED;
+    bytes = flagged_bytes(aTHX_ value, &all_flags);
     options = flagged_options(aTHX_ &room, all_flags, expire_on, modseq);
     if ((magic = object_magic(into, &claim_kind)) != NULL)
-        status = eyewall_claim_put(claim_taken(aTHX_ (held_claim *)magic->mg_ptr), bytes, length, options, NULL);
+        status = eyewall_claim_put(claim_taken(aTHX_ (held_claim *)magic->mg_ptr), bytes.data, bytes.length, options, NULL);
     else if ((magic = object_magic(into, &flight_kind)) != NULL)
-        status = eyewall_flight_store(flight_taken(aTHX_ (held_flight *)magic->mg_ptr), bytes, length, options, NULL);
+        status = eyewall_flight_store(flight_taken(aTHX_ (held_flight *)magic->mg_ptr), bytes.data, bytes.length, options, NULL);
     else
-        status = eyewall_put(cache_of(aTHX_ into), name.data, name.length, bytes, length, options, NULL);
+        status = eyewall_put(cache_of(aTHX_ into), name.data, name.length, bytes.data, bytes.length, options, NULL);
     RETVAL = is_stored(aTHX_ status);
   OUTPUT:
     RETVAL
@@ -201,12 +263,10 @@ _remove_if(SV *cache, SV *key, UV serial)
   OUTPUT:
     RETVAL
 
- # Whether a value is a string and nothing else, so that its bytes and its UTF-8 flag are all of it.
-
 bool
 _is_string(SV *value)
   CODE:
-    RETVAL = SvPOK(value) && !SvIOK(value) && !SvNOK(value) && !SvROK(value) && !SvGMAGICAL(value) && !SvVOK(value);
+    RETVAL = is_string(value);
   OUTPUT:
     RETVAL
 

@@ -194,6 +194,37 @@ static bool is_stored(pTHX_ eyewall_status status) {
     }
 }
 
+/* Whether a value is a string and nothing else, so that its bytes and its UTF-8 flag are all of it. */
+static inline bool is_string(SV *value) {
+    return SvPOK(value) && !SvIOK(value) && !SvNOK(value) && !SvROK(value) && !SvGMAGICAL(value) && !SvVOK(value);
+}
+
+/* The bytes of a value, or none for undef; `flags` gets FLAG_UTF8 or FLAG_UNDEFINED. */
+static inline eyewall_bytes flagged_bytes(pTHX_ SV *value, unsigned *flags) {
+    eyewall_bytes bytes = {NULL, 0};
+    STRLEN length;
+    SvGETMAGIC(value);
+    if (!SvOK(value)) {
+        *flags |= FLAG_UNDEFINED;
+        return bytes;
+    }
+    bytes.data = SvPV_nomg_const(value, length);
+    bytes.length = length;
+    if (SvUTF8(value) && has_high_bytes((const char *)bytes.data, length))
+        *flags |= FLAG_UTF8;
+    return bytes;
+}
+
+/* Calls a method in Perl with the arguments that this XSUB was given, and gives what that gives. */
+#define GO_TO(method)                                                                   \
+    do {                                                                                \
+        PUSHMARK(SP);                                                                   \
+        SP += items;                                                                    \
+        PUTBACK;                                                                        \
+        call_pv("Cache::Eyewall::FastMmap::" method, GIMME_V);                          \
+        return;                                                                         \
+    } while (0)
+
 /* Five elements: flags, value, expire_on, modseq, serial. The hit is released. */
 enum { KNOWN_COUNT = 5 };
 static void push_known(pTHX_ SV **to, eyewall_hit *hit) {

@@ -32,6 +32,19 @@ typedef struct {
     eyewall_iter *iter;
 } walk;
 
+/* What a Cache::Eyewall::FastMmap has beside its hash, so that a plain get or set runs no code of Perl. */
+typedef struct {
+    volume *of;
+    /* There is no read_cb; no write_cb, and no tombstone. */
+    bool gets_plainly;
+    bool sets_plainly;
+    /* Strings are stored as such; all values are strings. */
+    bool keeps_strings;
+    bool keeps_all;
+    /* Seconds; 0: for ever. */
+    IV expire_time;
+} shortcut;
+
 static volume *volume_keep(volume *this) {
     __atomic_add_fetch(&this->users, 1, __ATOMIC_RELAXED);
     return this;
@@ -96,12 +109,21 @@ static int free_walk(pTHX_ SV *sv, MAGIC *magic) {
     return 0;
 }
 
+static int free_shortcut(pTHX_ SV *sv, MAGIC *magic) {
+    shortcut *this = (shortcut *)magic->mg_ptr;
+    PERL_UNUSED_ARG(sv);
+    volume_leave(this->of);
+    Safefree(this);
+    return 0;
+}
+
 /* An object is a scalar with a magic of ours, which nobody can make in Perl; the addresses of these tell their kinds. */
 static const MGVTBL cache_kind = {.svt_free = free_cache};
 static const MGVTBL pin_kind = {.svt_free = free_pin, .svt_dup = share_pin};
 static const MGVTBL claim_kind = {.svt_free = free_claim};
 static const MGVTBL flight_kind = {.svt_free = free_flight};
 static const MGVTBL walk_kind = {.svt_free = free_walk};
+static const MGVTBL shortcut_kind = {.svt_free = free_shortcut};
 
 /* A new object, mortal, which owns what `held` points to. */
 static SV *object_new(pTHX_ const char *class, const MGVTBL *kind, void *held) {

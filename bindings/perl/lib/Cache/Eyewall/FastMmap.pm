@@ -70,9 +70,8 @@ sub new {
         busy            => {},
         map { $_ => $options{$_} } qw(context read_cb write_cb delete_cb cache_not_found allow_recursive empty_on_exit enable_stats),
     }, ref $class || $class;
-    # Nothing but the value has to be looked at.
-    $self->{sets_plainly} = !defined $self->{write_cb} && !$self->{has_tombstones};
     $self->_open(\%options);
+    $self->_note_shortcut;
     weaken($live{ refaddr $self } = $self) if $self->{empty_on_exit} || $self->{is_write_back};
     return $self;
 }
@@ -97,7 +96,17 @@ sub _open {
     return;
 }
 
-sub get {
+# What get and set may do without asking Perl (FastMmap.xsh).
+sub _note_shortcut {
+    my ($self) = @_;
+    my $codec = $self->{codec};
+    $self->_shorten($self->{cache}, !$self->{read_cb}, !$self->{write_cb} && !$self->{has_tombstones},
+        !$codec || $codec->keeps_strings, !$codec, $self->{expire_time});
+    return;
+}
+
+# The method get, where it is more than a look-up.
+sub _get {
     my ($self, $key, $options) = @_;
     my $value;
     if ($self->{read_cb}) {
@@ -111,14 +120,6 @@ sub get {
         ${ $options->{modseq} } = defined $state && $state eq 'fresh' ? $modseq : undef;
     }
     return $value;
-}
-
-sub set {
-    my ($self, $key, $value, $options) = @_;
-    return $self->_set($key, $value, $options) if defined $options || !$self->{sets_plainly};
-    my ($bytes, $flags) = $self->{codec} ? $self->{codec}->encode($value) : ($value, 0);
-    return 1 if _store($self->{cache}, $key, $bytes, $flags, $self->{expire_time} && time + $self->{expire_time});
-    return $self->_refused;
 }
 
 sub get_and_set {
@@ -350,13 +351,10 @@ sub _put {
     return $is_stored;
 }
 
-# A set that is more than a put of a value.
+# The method set, where it is more than a put of a string.
 sub _set {
     my ($self, $key, $value, $options) = @_;
-    if (ref $options && defined $options->{modseq}) {
-        $self->{has_tombstones} = 1;
-        $self->{sets_plainly}   = 0;
-    }
+    $self->_note_tombstones if ref $options && defined $options->{modseq};
     my $is_written_through = $self->{write_cb} && !$self->{is_write_back};
     if (!$is_written_through && !$self->{has_tombstones} || $self->{busy}{ $key // '' }) {
         return $self->_set_claimed($self->{cache}, $key, $value, $options);
@@ -395,14 +393,21 @@ sub _is_outdated {
 # Removes an entry, and leaves a tombstone: of the highest modseq that is known.
 sub _bury {
     my ($self, $key, $modseq) = @_;
-    $self->{has_tombstones} = 1;
-    $self->{sets_plainly}   = 0;
+    $self->_note_tombstones;
     my ($claim) = $self->_claimed($key);
     my ($state, undef, undef, undef, $known) = _describe($self->{cache}, $key);
     $state //= '';
     $modseq = $known if $state eq 'negative' && defined $known && $known > $modseq;
     _leave_tombstone($self->{cache}, $key, $modseq, $self->{tombstone_time} && time + $self->{tombstone_time});
     return $state eq 'fresh' ? 1 : 0;
+}
+
+sub _note_tombstones {
+    my ($self) = @_;
+    return if $self->{has_tombstones};
+    $self->{has_tombstones} = 1;
+    $self->_note_shortcut;
+    return;
 }
 
 # Callbacks that only tell of a change don't undo it by dying.

@@ -54,8 +54,14 @@ sub new {
     @self{qw(serialize deserialize)} = pair('serializer', $serializer, \%serializers) if $serializer;
     @self{qw(compress uncompress)}   = pair('compressor', $compressor, \%compressors) if $compressor;
     # Who gives subs of their own may want every value to go through them, for instance to encrypt it.
-    $self{keeps_strings} = !ref $serializer;
+    $self{bypasses_strings} = !ref $serializer;
     return bless \%self, $class;
+}
+
+# Whether a string is stored as it is.
+sub keeps_strings {
+    my ($self) = @_;
+    return $self->{bypasses_strings} && !$self->{compress};
 }
 
 sub pair {
@@ -74,7 +80,7 @@ sub encode {
     my ($self, $value) = @_;
     return (undef, 0) unless defined $value;
     my $flags = 0;
-    if ($self->{serialize} && !($self->{keeps_strings} && Cache::Eyewall::FastMmap::_is_string($value))) {
+    if ($self->{serialize} && !($self->{bypasses_strings} && Cache::Eyewall::FastMmap::_is_string($value))) {
         $value = $self->{serialize}->(\$value);
         $flags = SERIALIZED;
     }
@@ -128,6 +134,10 @@ Used by L<Cache::Eyewall::FastMmap>: its options C<serializer>, C<raw_values>, C
 =item new(OPTIONS)
 
 The codec of a constructor's options; undef where values are strings that are stored as they are.
+
+=item keeps_strings
+
+Whether a string is stored as it is.
 
 =item encode(VALUE)
 
