@@ -21,9 +21,16 @@ get(SV *self, SV *key, ...)
     known = flags_of(&hit);
     value = sv_2mortal(flagged_value(aTHX_ &hit, known.flags));
     eyewall_hit_release(&hit);
+    if (((shortcut *)magic->mg_ptr)->deserialize != NULL && (known.flags & (FLAG_SERIALIZED | FLAG_COMPRESSED)) == FLAG_SERIALIZED) {
+        PUTBACK;
+        value = deserialized(aTHX_ ((shortcut *)magic->mg_ptr)->deserialize, value);
+        SPAGAIN;
+        known.flags = 0;
+    }
     if (decoding_flags(known.flags) == 0) {
-        PUSHs(value);
-        XSRETURN(1);
+        XPUSHs(value);
+        PUTBACK;
+        return;
     }
     PUSHMARK(SP);
     EXTEND(SP, 3);
@@ -42,8 +49,24 @@ set(SV *self, SV *key, SV *value, ...)
   PPCODE:
     MAGIC *magic = object_magic(self, &shortcut_kind);
     shortcut *known = magic == NULL ? NULL : (shortcut *)magic->mg_ptr;
-    if (known == NULL || items != 3 || !known->sets_plainly || !(known->keeps_all || (known->keeps_strings && is_string(value))))
+    if (known == NULL || items != 3 || !known->sets_plainly)
         GO_TO("_set");
+    if (!known->keeps_all && !(known->keeps_strings && is_string(value))) {
+        if (known->serialize == NULL)
+            GO_TO("_set");
+        SvGETMAGIC(value);
+        if (SvOK(value)) {
+            SV *reference = sv_2mortal(newRV_inc(SvGMAGICAL(value) ? sv_mortalcopy(value) : value));
+            /* Whatever the sub does, the cache is there after it. The arguments stay on the stack, under those of the sub. */
+            sv_2mortal(SvREFCNT_inc(SvRV(self)));
+            SP += items;
+            PUTBACK;
+            value = called(aTHX_ known->serialize, reference);
+            SPAGAIN;
+            SP -= items;
+            flags = FLAG_SERIALIZED;
+        }
+    }
     eyewall_bytes name = stored_key(aTHX_ key, NULL, &flags);
     eyewall_bytes bytes = flagged_bytes(aTHX_ value, &flags);
     const eyewall_put_options *options =
@@ -55,7 +78,7 @@ set(SV *self, SV *key, SV *value, ...)
  # Says what get and set may do by themselves, once and whenever that changes.
 
 void
-_shorten(SV *self, SV *cache, bool gets_plainly, bool sets_plainly, bool keeps_strings, bool keeps_all, IV expire_time)
+_shorten(SV *self, SV *cache, bool gets_plainly, bool sets_plainly, bool keeps_strings, bool keeps_all, SV *serialize, SV *deserialize, IV expire_time)
   PPCODE:
     MAGIC *magic = object_magic(self, &shortcut_kind);
     shortcut *known;
@@ -63,6 +86,8 @@ _shorten(SV *self, SV *cache, bool gets_plainly, bool sets_plainly, bool keeps_s
         volume *of = volume_of(aTHX_ cache);
         Newx(known, 1, shortcut);
         known->of = volume_keep(of);
+        known->serialize = SvOK(serialize) ? newSVsv(serialize) : NULL;
+        known->deserialize = SvOK(deserialize) ? newSVsv(deserialize) : NULL;
         sv_magicext(SvRV(self), NULL, PERL_MAGIC_ext, &shortcut_kind, (const char *)known, 0);
     } else
         known = (shortcut *)magic->mg_ptr;

@@ -225,6 +225,28 @@ static inline eyewall_bytes flagged_bytes(pTHX_ SV *value, unsigned *flags) {
         return;                                                                         \
     } while (0)
 
+/* What a sub gives for one argument; mortal. */
+static SV *called(pTHX_ SV *sub, SV *argument) {
+    dSP;
+    SV *result;
+    PUSHMARK(SP);
+    XPUSHs(argument);
+    PUTBACK;
+    call_sv(sub, G_SCALAR);
+    SPAGAIN;
+    result = POPs;
+    PUTBACK;
+    return result;
+}
+
+/* A value that was serialized, and nothing else; mortal. */
+static SV *deserialized(pTHX_ SV *deserialize, SV *bytes) {
+    SV *reference = called(aTHX_ deserialize, bytes);
+    if (!SvROK(reference))
+        fail_argument(aTHX_ "the deserializer gave no reference: was the value stored with the same serializer?");
+    return sv_mortalcopy(SvRV(reference));
+}
+
 /* Five elements: flags, value, expire_on, modseq, serial. The hit is released. */
 enum { KNOWN_COUNT = 5 };
 static void push_known(pTHX_ SV **to, eyewall_hit *hit) {

@@ -41,6 +41,9 @@ typedef struct {
     /* Strings are stored as such; all values are strings. */
     bool keeps_strings;
     bool keeps_all;
+    /* Subs, or NULL where values aren't made bytes by the serializer alone. */
+    SV *serialize;
+    SV *deserialize;
     /* Seconds; 0: for ever. */
     IV expire_time;
 } shortcut;
@@ -112,6 +115,8 @@ static int free_walk(pTHX_ SV *sv, MAGIC *magic) {
 static int free_shortcut(pTHX_ SV *sv, MAGIC *magic) {
     shortcut *this = (shortcut *)magic->mg_ptr;
     PERL_UNUSED_ARG(sv);
+    SvREFCNT_dec(this->serialize);
+    SvREFCNT_dec(this->deserialize);
     volume_leave(this->of);
     Safefree(this);
     return 0;

@@ -100,8 +100,9 @@ sub _open {
 sub _note_shortcut {
     my ($self) = @_;
     my $codec = $self->{codec};
-    $self->_shorten($self->{cache}, !$self->{read_cb}, !$self->{write_cb} && !$self->{has_tombstones},
-        !$codec || $codec->keeps_strings, !$codec, $self->{expire_time});
+    $self->{sets_plainly} = !$self->{write_cb} && !$self->{has_tombstones};
+    $self->_shorten($self->{cache}, !$self->{read_cb}, $self->{sets_plainly}, !$codec || $codec->keeps_strings, !$codec,
+        $codec ? $codec->serializer_alone : (undef, undef), $self->{expire_time});
     return;
 }
 
@@ -354,6 +355,11 @@ sub _put {
 # The method set, where it is more than a put of a string.
 sub _set {
     my ($self, $key, $value, $options) = @_;
+    if ($self->{sets_plainly} && !defined $options) {
+        my ($bytes, $flags) = $self->{codec} ? $self->{codec}->encode($value) : ($value, 0);
+        return 1 if _store($self->{cache}, $key, $bytes, $flags, $self->{expire_time} && time + $self->{expire_time});
+        return $self->_refused;
+    }
     $self->_note_tombstones if ref $options && defined $options->{modseq};
     my $is_written_through = $self->{write_cb} && !$self->{is_write_back};
     if (!$is_written_through && !$self->{has_tombstones} || $self->{busy}{ $key // '' }) {

@@ -75,6 +75,12 @@ sub pair {
     return @subs;
 }
 
+# Both subs of the serializer, where nothing else is done with a value; else undef twice.
+sub serializer_alone {
+    my ($self) = @_;
+    return $self->{compress} ? (undef, undef) : @$self{qw(serialize deserialize)};
+}
+
 # Bytes and flags of a value.
 sub encode {
     my ($self, $value) = @_;
@@ -138,6 +144,10 @@ The codec of a constructor's options; undef where values are strings that are st
 =item keeps_strings
 
 Whether a string is stored as it is.
+
+=item serializer_alone
+
+Both subs of the serializer, where there is no compressor; else undef twice.
 
 =item encode(VALUE)
 
