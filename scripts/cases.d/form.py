@@ -4,7 +4,7 @@ import pathlib
 import re
 
 SIZE = 4 << 20
-PLAIN = re.compile(rb"[A-Za-z0-9_./-]")
+SPECIAL = re.compile(rb"[^A-Za-z0-9_./-]")
 
 
 class Mistake(Exception):
@@ -65,13 +65,12 @@ def decoded(word: str) -> bytes:
 
 def encoded(word: bytes) -> bytes:
     """As an actor gets it."""
-    if not word:
-        return b"%"
-    return b"".join(byte if PLAIN.match(byte) else b"%%%02x" % byte[0] for byte in (word[i : i + 1] for i in range(len(word))))
+    return SPECIAL.sub(lambda match: b"%%%02x" % match[0][0], word) if word else b"%"
 
 
 def step_of(text: str, line: int) -> Step:
-    question, arrow, answer = text.partition(" -> ")
+    question, *arrow = text.split(" -> ", 1)
+    answer = arrow[0] if arrow else ""
     actor, *words = question.split()
     if actor in ("kill", "start"):
         if len(words) != 1 or arrow:

@@ -21,13 +21,17 @@ static void answer_status(eyewall_status status) {
     size_t number = (size_t)-(status + 1);
     switch (status) {
     case EYEWALL_OK:
-        return answer("ok");
+        answer("ok");
+        break;
     case EYEWALL_MISS:
-        return answer("miss");
+        answer("miss");
+        break;
     case EYEWALL_UNMET:
-        return answer("unmet");
+        answer("unmet");
+        break;
     case EYEWALL_SUPERSEDED:
-        return answer("superseded");
+        answer("superseded");
+        break;
     default:
         fprintf(stderr, "%s\n", eyewall_error_message());
         printf("error\t%s\n", number < sizeof errors / sizeof *errors ? errors[number] : "unknown");
@@ -71,8 +75,10 @@ static void get(struct word key) {
     eyewall_hit hit;
     eyewall_info info;
     eyewall_status status = eyewall_get(cache, key.bytes, key.length, &hit);
-    if (status != EYEWALL_OK)
-        return answer_status(status);
+    if (status != EYEWALL_OK) {
+        answer_status(status);
+        return;
+    }
     if (eyewall_hit_info(&hit, &info) == EYEWALL_OK)
         serial = info.serial;
     answer_hit(&hit);
@@ -82,8 +88,10 @@ static void append(struct word key, struct word bytes) {
     eyewall_hit hit;
     eyewall_claim *own;
     eyewall_status status = eyewall_claim_begin(cache, key.bytes, key.length, &own, &hit);
-    if (status < EYEWALL_OK)
-        return answer_status(status);
+    if (status < EYEWALL_OK) {
+        answer_status(status);
+        return;
+    }
     size_t length = hit.value_length + bytes.length;
     char *value = malloc(length + 1);
     if (value == NULL)
@@ -120,8 +128,10 @@ static void fill(struct word key, struct word value) {
     eyewall_hit hit;
     eyewall_flight *flight;
     eyewall_status status = eyewall_fill_begin(cache, key.bytes, key.length, 10000, false, &hit, NULL, &flight);
-    if (status == EYEWALL_OK)
-        return answer_hit(&hit);
+    if (status == EYEWALL_OK) {
+        answer_hit(&hit);
+        return;
+    }
     if (status == EYEWALL_FILL)
         status = eyewall_flight_store(flight, value.bytes, value.length, NULL, NULL);
     if (status == EYEWALL_OK)
@@ -144,8 +154,10 @@ static void count_entries(void) {
     eyewall_hit hit;
     long long met = 0;
     eyewall_status status = eyewall_iter_begin(cache, false, &iter);
-    if (status != EYEWALL_OK)
-        return answer_status(status);
+    if (status != EYEWALL_OK) {
+        answer_status(status);
+        return;
+    }
     for (; eyewall_iter_next(iter, &hit) == EYEWALL_OK; met++)
         eyewall_hit_release(&hit);
     eyewall_iter_end(iter);

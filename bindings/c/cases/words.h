@@ -56,7 +56,7 @@ static void answer_bytes(const char *first, const void *bytes, size_t length) {
     if (length == 0)
         putchar('%');
     for (const unsigned char *at = bytes; length > 0; length--, at++) {
-        if (isalnum(*at) || strchr("-_./", *at) != NULL)
+        if (isalnum(*at) || (*at != 0 && strchr("-_./", *at) != NULL))
             putchar(*at);
         else
             printf("%%%02x", *at);

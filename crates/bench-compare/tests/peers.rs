@@ -102,7 +102,7 @@ fn a_value_that_is_too_large_is_refused_as_such_and_costs_nothing() {
         }
         store.put_one(b"kept", b"value")?;
         let refused = store.put_one(b"large", &large);
-        assert!(matches!(refused, Err(Error::TooLarge { .. })), "{}: {refused:?}", peer.name);
+        assert!(matches!(refused, Err(Error::Refused { .. })), "{}: {refused:?}", peer.name);
         assert_eq!(store.get_one(b"kept")?.as_deref(), Some(&b"value"[..]), "{}", peer.name);
         assert_eq!(store.get_one(b"large")?, None, "{}", peer.name);
         Ok(())

@@ -261,7 +261,7 @@ impl<S: Store> Contender for S {
                 load::stamp(&mut value, index);
                 match handle.put(&random::key(index), &value[..bytes]) {
                     Ok(()) => {}
-                    Err(Error::TooLarge { .. }) => {
+                    Err(Error::Refused { .. }) => {
                         swept.refused += 1;
                         swept.refused_bytes += bytes;
                     }

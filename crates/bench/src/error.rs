@@ -30,9 +30,9 @@ pub enum Error {
         /// Its message.
         what: String,
     },
-    /// A store doesn't take values of this size. What it holds is as it was.
+    /// A store doesn't take values of this size, or has no room for it now. What it holds is as it was.
     #[error("{store} refuses a value of {value_bytes} bytes; give it a larger cap, or smaller values")]
-    TooLarge {
+    Refused {
         /// Which store.
         store: &'static str,
         /// Bytes of the value.

@@ -189,7 +189,7 @@ impl<C: Handle, F: Handle> Reader<C, F> {
         let mut put = Ok(());
         self.source.get(name, |value| put = self.cache.put(key, value))?;
         match put {
-            Err(Error::TooLarge { .. }) => self.lap.refused += 1,
+            Err(Error::Refused { .. }) => self.lap.refused += 1,
             put => put?,
         }
         Ok(())

@@ -42,7 +42,7 @@ pub(crate) fn run<S: Store>(store: &S, requests: &[Request]) -> Result<Replayed>
         load::stamp(&mut value, request.key);
         match handle.put(&key, &value[..request.bytes.max(8) as usize]) {
             Ok(()) => {}
-            Err(Error::TooLarge { .. }) => found.refused += 1,
+            Err(Error::Refused { .. }) => found.refused += 1,
             Err(failure) => return Err(failure),
         }
         let put_ns = now_ns();

@@ -71,7 +71,7 @@ pub trait Handle {
     /// Stores a value.
     ///
     /// # Errors
-    /// [`Error::TooLarge`] for a value that the store refuses by its size: nothing was changed, and others may be put.
+    /// [`Error::Refused`] for a value that the store refuses by its size, or for want of room: nothing was changed, and others may be put.
     fn put(&mut self, key: &[u8], value: &[u8]) -> Result<()>;
 
     /// Removes an entry; false where there was none. A store that can't tell without looking says true.
@@ -104,11 +104,11 @@ impl<'a> Place<'a> {
 /// Refuses a value that is larger than the whole cap, which a store without a limit of its own would take or lose.
 ///
 /// # Errors
-/// [`Error::TooLarge`].
+/// [`Error::Refused`].
 #[inline]
 pub fn check_size(store: &'static str, value: &[u8], cap_bytes: u64) -> Result<()> {
     if value.len() as u64 > cap_bytes {
-        return Err(Error::TooLarge { store, value_bytes: value.len() });
+        return Err(Error::Refused { store, value_bytes: value.len() });
     }
     Ok(())
 }

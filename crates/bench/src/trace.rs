@@ -108,19 +108,22 @@ fn parse_line(line: &str) -> std::result::Result<Request, String> {
 /// What a trace asks for, summed over its distinct objects.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Footprint {
-    /// Distinct objects.
-    pub objects: u64,
-    /// Their bytes, each at its first size.
+    /// Bytes of the objects, each at its first size.
     pub bytes: u64,
+    /// Half of them have fewer bytes, or as many.
+    pub median_bytes: u64,
 }
 
 impl Footprint {
-    /// Counts the distinct objects of a trace.
+    /// Looks at the distinct objects of a trace.
     pub fn of(requests: &[Request]) -> Self {
         let mut sizes = HashMap::new();
         for request in requests {
             sizes.entry(request.key).or_insert(request.bytes);
         }
-        Self { objects: sizes.len() as u64, bytes: sizes.values().sum() }
+        let mut sizes: Vec<u64> = sizes.into_values().collect();
+        sizes.sort_unstable();
+        let median_bytes = sizes.get(sizes.len().saturating_sub(1) / 2).copied().unwrap_or_default();
+        Self { bytes: sizes.iter().sum(), median_bytes }
     }
 }

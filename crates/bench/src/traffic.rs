@@ -222,7 +222,7 @@ fn put_down_to_none<S: Store>(store: &S, traffic: &Traffic, thread: usize, left:
         let index = before - 1;
         load::stamp(&mut value, index as u64);
         match handle.put(&random::key(index as u64), &value[..traffic.sizes[index] as usize]) {
-            Ok(()) | Err(Error::TooLarge { .. }) => {}
+            Ok(()) | Err(Error::Refused { .. }) => {}
             Err(failure) => return Err(failure),
         }
     }
@@ -302,7 +302,7 @@ fn work<S: Store>(store: &S, traffic: &Traffic, thread: usize, walk: Walk<'_>, s
             load::stamp(&mut value, u64::from(index));
             match handle.put(&key, &value[..bytes]) {
                 Ok(()) => lap.put_bytes += bytes as u64,
-                Err(Error::TooLarge { .. }) => lap.refused += 1,
+                Err(Error::Refused { .. }) => lap.refused += 1,
                 Err(failure) => return Err(failure),
             }
             let now = now_ns();

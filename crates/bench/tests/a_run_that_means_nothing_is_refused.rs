@@ -47,7 +47,7 @@ impl Handle for &Toy {
 
     fn put(&mut self, key: &[u8], value: &[u8]) -> Result<()> {
         if value.len() > VALUE_BYTES_MAX {
-            return Err(Error::TooLarge { store: "toy", value_bytes: value.len() });
+            return Err(Error::Refused { store: "toy", value_bytes: value.len() });
         }
         self.map.lock().expect("no panic").insert(key.into(), value.into());
         Ok(())

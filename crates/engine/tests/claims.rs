@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use common::{Child, fast_folder, listen, play, say};
 use eyewall::{
-    Cache, Error, FillOptions, Filled, Filling, Flight, Lookup, NotStored, Options, Purge, PutOptions, Updated,
+    Cache, Error, FillOptions, Filled, Filling, Flight, Hit, Lookup, NotStored, Options, Purge, PutOptions, Updated,
 };
 
 fn plain() -> PutOptions<'static> {
@@ -76,10 +76,16 @@ fn a_second_claim_waits_in_vain_for_the_first() {
 fn who_puts_removes_or_purges_meanwhile_supersedes_a_claim() {
     let cache = cache();
     let meanwhile: [&dyn Fn(); 4] = [
-        &|| drop(cache.put("key", "meanwhile").unwrap()),
-        &|| drop(cache.remove("key").unwrap()),
+        &|| {
+            cache.put("key", "meanwhile").unwrap();
+        },
+        &|| {
+            cache.remove("key").unwrap();
+        },
         &|| cache.purge_prefix("k", Purge::Hard).unwrap(),
-        &|| drop(cache.clear().unwrap()),
+        &|| {
+            cache.clear().unwrap();
+        },
     ];
     for somebody in meanwhile {
         cache.put("key", "before").unwrap();
@@ -174,7 +180,7 @@ fn the_death_of_their_process_ends_both() {
     holder.expect("held");
     holder.kill();
     let claimed = cache.claim("claimed").unwrap();
-    assert_eq!(claimed.entry().map(|entry| entry.value()), Some(&b"before"[..]));
+    assert_eq!(claimed.entry().map(Hit::value), Some(&b"before"[..]));
     drop(claimed);
     flight(&cache, "filled").store("after all", &plain()).unwrap();
 }

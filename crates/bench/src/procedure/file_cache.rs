@@ -149,7 +149,7 @@ impl Procedure for FilePressure {
                     cell.sample(&case, name, "hits", repetition, lap.hit_percent())?;
                 }
                 if lap.refused > 0 {
-                    cell.note(format!("{name} refused files as too large; they count as misses"));
+                    cell.note(format!("{name} refused files, as too large or for want of room; they count as misses"));
                 }
                 Ok(())
             })?;

@@ -44,7 +44,7 @@ impl Procedure for Replay {
         let Some(requests) = requests(cell, &settings)? else {
             return Ok(());
         };
-        let Footprint { objects, bytes } = Footprint::of(&requests);
+        let Footprint { bytes, median_bytes } = Footprint::of(&requests);
         let cap_bytes = bytes * cell.case().count("percent")? as u64 / 100;
         let case = cell.case().clone();
         if cap_bytes < CAP_BYTES_MIN {
@@ -59,7 +59,9 @@ impl Procedure for Replay {
             }
         }
         let tier_bytes = (cap_bytes * settings.tier_percent / 100).max(CAP_BYTES_MIN);
-        let room = Room { cap_bytes, value_bytes: (bytes / objects.max(1)) as usize, value_bytes_max: 0, tier_bytes };
+        // The median, as who sets a cache up is told to: with the mean, which a few large ones make, volumes would take larger
+        // entries than they do unasked.
+        let room = Room { cap_bytes, value_bytes: median_bytes as usize, value_bytes_max: 0, tier_bytes };
         cell.turns_anew(room, |cell, entrant, repetition| {
             let name = entrant.store.name();
             let replayed = entrant.store.replay(&requests)?;

@@ -158,8 +158,9 @@ impl Store for Volume {
 pub(super) fn stored(put: eyewall::Result<u64>, value: &[u8]) -> Result<()> {
     match put {
         Ok(_) => Ok(()),
-        Err(eyewall::Error::EntryTooLarge { .. }) => {
-            Err(Error::TooLarge { store: Volume::NAME, value_bytes: value.len() })
+        // Readers hold what would have to go.
+        Err(eyewall::Error::EntryTooLarge { .. } | eyewall::Error::Pinned { .. }) => {
+            Err(Error::Refused { store: Volume::NAME, value_bytes: value.len() })
         }
         Err(other) => Err(Error::Engine(other)),
     }
@@ -252,5 +253,29 @@ impl Handle for CopiedHandle<'_> {
     #[inline]
     fn delete(&mut self, key: &[u8]) -> Result<bool> {
         Handle::delete(&mut self.cache, key)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::Volume;
+    use crate::contender::Contender as _;
+    use crate::error::{Error, Result};
+    use crate::store::Place;
+
+    #[test]
+    fn what_finds_no_room_because_readers_hold_it_is_refused() -> Result<()> {
+        const VALUE_BYTES: usize = 900_000;
+        let directory = tempfile::tempdir().expect("a directory");
+        let place = Place { value_bytes_max: VALUE_BYTES, ..Place::new(directory.path(), 4 << 20, VALUE_BYTES) };
+        let volume = Volume::create(&place)?;
+        let mut held = Vec::new();
+        let refused = (0..8_u8).find_map(|number| {
+            let put = volume.put_one(&[number], &vec![number; VALUE_BYTES]).err();
+            held.extend(volume.cache().get([number]).ok().flatten());
+            put
+        });
+        assert!(matches!(refused, Some(Error::Refused { .. })), "{refused:?}");
+        Ok(())
     }
 }

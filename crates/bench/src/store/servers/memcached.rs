@@ -64,7 +64,7 @@ impl Protocol for Memcached {
             b"SERVER_ERROR object too large for cache"
             | b"SERVER_ERROR out of memory storing object"
             | b"SERVER_ERROR Out of memory during read" => {
-                Err(Error::TooLarge { store: Self::NAME, value_bytes: value.len() })
+                Err(Error::Refused { store: Self::NAME, value_bytes: value.len() })
             }
             _ => Err(connection.unexpected(line)),
         }

@@ -239,7 +239,7 @@ mod tests {
             let scratch = tempfile::tempdir().expect("a directory");
             let store = (peer.open)(&place(scratch.path()))?;
             let large = vec![1; CAP_BYTES as usize + 1];
-            assert!(matches!(store.put_one(b"large", &large), Err(Error::TooLarge { .. })), "{}", peer.name);
+            assert!(matches!(store.put_one(b"large", &large), Err(Error::Refused { .. })), "{}", peer.name);
             store.put_one(b"key", b"value")?;
             assert_eq!(store.get_one(b"key")?.as_deref(), Some(&b"value"[..]));
         }
@@ -258,7 +258,7 @@ mod tests {
             assert!(refused.starts_with("memcached: a key has 1 to 250 bytes"), "{refused}");
         }
         let beyond_half = vec![1; CAP_BYTES as usize * 3 / 4];
-        assert!(matches!(store.put_one(b"key", &beyond_half), Err(Error::TooLarge { .. })));
+        assert!(matches!(store.put_one(b"key", &beyond_half), Err(Error::Refused { .. })));
         store.put_one(b"key", b"value")?;
         assert_eq!(store.get_one(b"key")?.as_deref(), Some(&b"value"[..]));
         Ok(())

@@ -50,7 +50,7 @@ impl Protocol for Redis {
         match connection.bytes(line.clone()) {
             b"+OK" => Ok(()),
             // What it would have to evict is not enough: connections count against its memory, too.
-            [b'-', b'O', b'O', b'M', ..] => Err(Error::TooLarge { store: Self::NAME, value_bytes: value.len() }),
+            [b'-', b'O', b'O', b'M', ..] => Err(Error::Refused { store: Self::NAME, value_bytes: value.len() }),
             _ => Err(connection.unexpected(line)),
         }
     }
