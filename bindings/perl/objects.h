@@ -35,7 +35,7 @@ typedef struct {
 /* What a Cache::Eyewall::FastMmap has beside its hash, so that a plain get or set runs no code of Perl. */
 typedef struct {
     volume *of;
-    /* There is no read_cb; no write_cb, and no tombstone. */
+    /* There is no read_cb; no write_cb, and no modseq was ever used. */
     bool gets_plainly;
     bool sets_plainly;
     /* Strings are stored as such; all values are strings. */

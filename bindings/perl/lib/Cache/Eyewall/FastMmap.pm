@@ -8,6 +8,7 @@ our $VERSION = '0.001';
 use constant INTERFACE => '1.63';
 
 use Cache::Eyewall;
+use parent 'Cache::Eyewall::FastMmap::Callbacks';
 use Cache::Eyewall::FastMmap::Codec;
 use Cache::Eyewall::FastMmap::Options;
 use File::Spec;
@@ -16,13 +17,8 @@ use Scalar::Util qw(refaddr weaken);
 use constant {
     # As in flagged.h.
     DIRTY => 16,
-    # What asks for a key waits so long for who makes or changes it, and looks again so often: a minute in all.
-    WAIT_MS => 10_000,
-    TRIES   => 60,
-    # What a process has to write back itself before it goes on: so many values, or this part of the volume. What is evicted
-    # before it was written back is lost.
-    DIRTY_MAX  => 1000,
-    DIRTY_PART => 1 / 64,
+    # So often a claim is tried for as long as the volume lets one wait, a second.
+    TRIES => 60,
     # Where get_statistics begins to count.
     COUNTED_FROM => "\0\2counted from",
 };
@@ -92,7 +88,7 @@ sub _open {
         $self->{cache} = Cache::Eyewall->open(@how);
     }
     $self->clear if $options->{init_file};
-    $self->{dirty_bytes_max} = $size * DIRTY_PART;
+    $self->{dirty_bytes_max} = $size * Cache::Eyewall::FastMmap::Callbacks::DIRTY_PART;
     return;
 }
 
@@ -258,7 +254,7 @@ sub multi_set {
     return $all;
 }
 
-# Why the last set of this cache object gave false; undef: none did.
+# Why the last set of this cache gave false; undef: none did.
 sub last_refusal { $_[0]{refusal} }
 
 # What a cache has to do while the program is still whole.
@@ -309,27 +305,6 @@ sub _expiry {
 }
 
 sub _is_over { $_[0] && $_[0] <= time }
-
-# What read_cb gives for a key that isn't there, which one process asks it at a time.
-sub _read {
-    my ($self, $key) = @_;
-    my $name = $key // '';
-    if ($self->{busy}{$name}) {
-        my $value = _fetch($self->{cache}, $key, my $flags);
-        return $flags ? $self->_decoded($value, $flags) : $value if defined $flags;
-        Cache::Eyewall::Error->throw(argument => 'a callback asks for the key that it was called for; allow_recursive lets it')
-            unless $self->{allow_recursive};
-        return scalar $self->{read_cb}->($self->{context}, $key);
-    }
-    my ($flight, $bytes, $flags) = _fill($self->{cache}, $key, WAIT_MS);
-    return $flags ? $self->_decoded($bytes, $flags) : $bytes if defined $flags;
-    # Without a flight, others have taken too long, or a tombstone lies there: the value is given and not kept.
-    local $self->{busy}{$name} = 1;
-    $self->_write_back_claimed($key) if $self->{is_write_back};
-    my $value = $self->{read_cb}->($self->{context}, $key);
-    $self->_put($flight, $key, $value, $self->_expiry, 0) if $flight && (defined $value || $self->{cache_not_found});
-    return $value;
-}
 
 # A claim, and what push_known (flagged.h) says of the entry.
 sub _claimed {
@@ -416,57 +391,6 @@ sub _note_tombstones {
     return;
 }
 
-# Callbacks that only tell of a change don't undo it by dying.
-sub _written {
-    my ($self, $key, $value, $expire_on) = @_;
-    return 1 if eval { $self->{write_cb}->($self->{context}, $key, $value, $expire_on); 1 };
-    warn "write_cb: $@";
-    return 0;
-}
-
-sub _deleted {
-    my ($self, $key) = @_;
-    return unless $self->{delete_cb};
-    eval { $self->{delete_cb}->($self->{context}, $key); 1 } or warn "delete_cb: $@";
-    return;
-}
-
-sub _note_dirty {
-    my ($self, $key, $bytes) = @_;
-    # What the parent has set before it forked this process is not for this one to write back.
-    @$self{qw(dirty dirty_bytes dirty_of)} = ([], 0, $$) if $self->{dirty_of} != $$;
-    push @{ $self->{dirty} }, $key;
-    $self->{dirty_bytes} += $bytes;
-    $self->_write_back_own if @{ $self->{dirty} } >= DIRTY_MAX || $self->{dirty_bytes} >= $self->{dirty_bytes_max};
-    return;
-}
-
-# Writes back what this process has set. Not while it does so already: write_cb may set, too.
-sub _write_back_own {
-    my ($self) = @_;
-    return if $self->{is_writing_back} || $self->{dirty_of} != $$;
-    local $self->{is_writing_back} = 1;
-    my $keys = $self->{dirty};
-    @$self{qw(dirty dirty_bytes)} = ([], 0);
-    $self->_write_back($_) for @$keys;
-    return;
-}
-
-# Writes an entry back, if it has to be and nobody else is at it; its serial after that, undef where it wasn't written back.
-sub _write_back {
-    my ($self, $key) = @_;
-    my ($claim) = _claim($self->{cache}, $key) or return;
-    return $self->_write_back_claimed($key);
-}
-
-sub _write_back_claimed {
-    my ($self, $key) = @_;
-    my ($state, $flags, $bytes, $expire_on, $modseq, $serial) = _describe($self->{cache}, $key);
-    return unless defined $state && $flags & DIRTY;
-    $self->_written($key, $self->_decoded($bytes, $flags), $expire_on) or return;
-    return _clean($self->{cache}, $key, $serial, $flags, $modseq) ? $serial : undef;
-}
-
 # Notes why a value isn't stored. What is too large is told once, since it will never be.
 sub _refused {
     my ($self) = @_;
@@ -541,7 +465,7 @@ The size is that of the file, all overhead included; 512 KiB at least.
 =item *
 
 C<write_back>: an entry that is evicted can't be written back. So a process writes back itself what it has set, after 1,000 values or a 64th of the cache,
-when C<empty> or C<expire> is called, and when its cache object ends. What a process that is killed has set is written back by whoever calls C<empty> next.
+when C<empty> or C<expire> is called, and when its cache ends. What a process that is killed has set is written back by whoever calls C<empty> next.
 
 =item *
 
@@ -549,19 +473,7 @@ A callback that was given a key can't ask for, or change, this key itself: that 
 
 =item *
 
-C<last_access> of C<get_keys> is when the value was set.
-
-=item *
-
-C<< $cache->get >> of an expired key that is yet to be written back: it's written back before C<read_cb> is called.
-
-=item *
-
-Options that are no time or no size are errors, as are a serializer or a C<write_action> that nobody knows.
-
-=item *
-
-Values that were stored by other languages are strings of bytes.
+Options that are no time or no size are errors, as are a serializer or a C<write_action> that nobody knows. Values that were stored by other languages are strings of bytes.
 
 =back
 
@@ -658,7 +570,7 @@ Several values under a page key, by references to an array of keys and to a hash
 
 =item get_keys(MODE)
 
-All keys; with mode 1 references to hashes with C<key>, C<last_access>, C<expire_on>, C<flags> (1: to be written back) and, where there is one, C<modseq>; with mode 2 also C<value>.
+All keys; with mode 1 references to hashes with C<key>, C<last_access> (when it was set), C<expire_on>, C<flags> (1: to be written back) and, where there is one, C<modseq>; with mode 2 also C<value>.
 
 =item get_statistics(CLEAR)
 
@@ -681,9 +593,5 @@ made older values invalid. C<< set($key, $value, { modseq => 11 }) >> then gives
 A value with a number isn't replaced by one with a lower one. C<< get($key, { modseq => \my $modseq }) >> tells the number.
 
 A process takes notice of tombstones if it was given C<tombstone_expire_time>, or has used a C<modseq>: give the option to all of them.
-
-=head1 WHAT ISN'T THERE
-
-Undocumented methods, such as those that begin with C<_>. The time can't be overridden.
 
 =cut
