@@ -100,6 +100,13 @@ subtest 'large values' => sub {
     is($warning, '', 'without a second warning');
 };
 
+subtest 'sizes' => sub {
+    for my $size ('1k', 524_289, '5.8m', 5_800_000, 1_000_001, '3m', 7_777_777) {
+        my $cache = Cache::Eyewall::FastMmap->new(share_file => path(), cache_size => $size);
+        ok($cache->set(k => 'v') && $cache->get('k') eq 'v', "a size of $size");
+    }
+};
+
 subtest 'files' => sub {
     my $file = path();
     open my $handle, '>', $file or die $!;

@@ -76,7 +76,7 @@ sub _open {
     my ($self, $options) = @_;
     my $size = Cache::Eyewall::FastMmap::Options::volume_bytes($options);
     my @how = (
-        path => $self->{file}, size => $size, entry_bytes_max => int $size / 4,
+        path => $self->{file}, size => $size, entry_bytes_max => Cache::Eyewall::FastMmap::Options::entry_bytes_max($size),
         (defined $options->{permissions} ? (mode => $options->{permissions}) : ()),
     );
     $self->{cache} = eval { Cache::Eyewall->open(@how) };

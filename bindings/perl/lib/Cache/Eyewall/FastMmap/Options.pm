@@ -44,6 +44,12 @@ sub volume_bytes {
     return $size < SIZE_MIN ? SIZE_MIN : $size;
 }
 
+# The most that a volume of so many bytes allows: a quarter, of whole pages of memory.
+sub entry_bytes_max {
+    my ($size) = @_;
+    return int($size / 4 / 4096) * 4096;
+}
+
 1;
 
 __END__
@@ -73,6 +79,10 @@ The seconds that a text like C<10m>, C<now> or C<never> says; 0 is never.
 =item volume_bytes(OPTIONS)
 
 How large the volume is, by C<cache_size>, or C<page_size> and C<num_pages>.
+
+=item entry_bytes_max(BYTES)
+
+The largest entry that a volume of so many bytes allows.
 
 =back
 
