@@ -176,7 +176,8 @@ _claim(SV *cache, SV *key)
     } else
         PUSHs(claim_new(aTHX_ of, claim, &hit));
 
- # A flight; or undef, and behind it the value and flags as _fetch has them; or nothing: others kept the key until the deadline.
+ # A flight; or undef, and behind it the value and flags as _fetch has them; or undef alone: a tombstone lies there; or nothing: others
+ # kept the key until the deadline.
 
 void
 _fill(SV *cache, SV *key, UV deadline_ms)
@@ -189,8 +190,10 @@ _fill(SV *cache, SV *key, UV deadline_ms)
     volume *of = volume_of(aTHX_ cache);
     eyewall_bytes name = stored_key(aTHX_ key, NULL, &ignored);
     status = eyewall_fill_begin(of->cache, name.data, name.length, deadline_ms, FALSE, &hit, NULL, &flight);
-    if (status == EYEWALL_ERROR_BUSY || status == EYEWALL_NEGATIVE)
+    if (status == EYEWALL_ERROR_BUSY)
         XSRETURN_EMPTY;
+    if (status == EYEWALL_NEGATIVE)
+        XSRETURN_UNDEF;
     answered(aTHX_ status);
     EXTEND(SP, 3);
     if (status == EYEWALL_FILL)

@@ -179,16 +179,34 @@ static const char *error_name(eyewall_status status) {
     }
 }
 
-/* Throws a Cache::Eyewall::Error, with the place in Perl that called. */
+/* The place in Perl that called, outside of these modules. */
+static const COP *place_of_call(pTHX) {
+    const COP *place = PL_curcop;
+    I32 depth;
+    for (depth = 0;; depth++) {
+        const PERL_CONTEXT *frame;
+        HV *stash = CopSTASH(place);
+        const char *package = stash == NULL ? NULL : HvNAME(stash);
+        if (package == NULL || strncmp(package, "Cache::Eyewall", strlen("Cache::Eyewall")) != 0)
+            return place;
+        frame = caller_cx(depth, NULL);
+        if (frame == NULL)
+            return place;
+        place = frame->blk_oldcop;
+    }
+}
+
+/* Throws a Cache::Eyewall::Error. */
 static void fail(pTHX_ eyewall_status status, SV *message) __attribute__((noreturn));
 static void fail(pTHX_ eyewall_status status, SV *message) {
     HV *error = newHV();
+    const COP *place = place_of_call(aTHX);
     SV *reference = sv_2mortal(newRV_noinc((SV *)error));
     (void)hv_stores(error, "name", newSVpv(error_name(status), 0));
     (void)hv_stores(error, "code", newSViv(status));
     (void)hv_stores(error, "message", SvREFCNT_inc_simple_NN(message));
-    (void)hv_stores(error, "file", newSVpv(CopFILE(PL_curcop) ? CopFILE(PL_curcop) : "", 0));
-    (void)hv_stores(error, "line", newSVuv(CopLINE(PL_curcop)));
+    (void)hv_stores(error, "file", newSVpv(CopFILE(place) ? CopFILE(place) : "", 0));
+    (void)hv_stores(error, "line", newSVuv(CopLINE(place)));
     croak_sv(sv_bless(reference, gv_stashpvs("Cache::Eyewall::Error", GV_ADD)));
 }
 

@@ -87,6 +87,18 @@ subtest 'what many ask for is made once' => sub {
     is($cache->increment('times', 0), 1, 'one has made it');
 };
 
+subtest 'a fill that waits in vain' => sub {
+    my (undef, $flight) = $hasty->fill_begin('slow');
+    is_error(sub { $hasty->fill(slow => sub { 1 }, deadline => 0.02) }, 'busy', 'says so');
+    ok(reap(child(sub {
+        local $SIG{ALRM} = sub { die "woken\n" };
+        alarm 1;
+        my (undef, $other) = $cache->fill_begin('long');
+        # Held by this process itself, so that nothing but the signal ends it.
+        return !eval { $cache->fill(long => sub { 1 }, deadline => 600); 1 } && $@ eq "woken\n";
+    })), 'and one that would wait long can be woken by a signal');
+};
+
 subtest 'who dies with a claim lets the others go on' => sub {
     pipe my $from, my $to or die $!;
     my $pid = child(sub {

@@ -18,6 +18,8 @@ subtest 'an error' => sub {
     ok(length $error->message, 'has a sentence');
     is($error->file, __FILE__, 'has the file');
     is($error->line, $line, 'and the line that called');
+    eval { $cache->fill('', sub { 1 }) };
+    is($@->line, __LINE__ - 1, 'also where there is Perl between');
     like("$error", qr/^\Q${\$error->message}\E at \Q${\__FILE__}\E line $line\.$/, 'is all of it as a string');
     ok($error, 'is true');
 };

@@ -12,6 +12,9 @@ XSLoader::load('Cache::Eyewall', $VERSION);
 my %flag = (must_exist => 1, read_only => 2, secure_erase => 4, survive_sigbus => 8, clear_unclean => 16);
 use constant SET_GROUP => 32;
 
+# Seconds that C waits at a time, after which Perl's handlers of signals may run.
+use constant WAIT => 1;
+
 my @options = (qw(path size entry_bytes_max entry_size_hint mode group lock_deadline tier_bytes tier_folder), sort CORE::keys %flag);
 
 # A thread that is started later has no part in the objects of this one; it opens the volume itself.
@@ -79,7 +82,13 @@ sub fill {
     my ($self, $key, $make, %given) = @_;
     my ($deadline, $use_stale) = (delete $given{deadline} // 10, delete $given{use_stale});
     Cache::Eyewall::Error->argument('no option ' . (sort CORE::keys %given)[0] . '; there are deadline, use_stale') if %given;
-    my ($state, $known) = $self->fill_begin($key, $deadline, $use_stale);
+    my ($state, $known);
+    while (1) {
+        my $left = $deadline - WAIT;
+        last if eval { ($state, $known) = $self->fill_begin($key, $left > 0 ? WAIT : $deadline, $use_stale); 1 };
+        die $@ unless $left > 0 && ref $@ && $@->name eq 'busy';
+        $deadline = $left;
+    }
     return $known if $state eq 'fresh' || $state eq 'stale';
     return undef  if $state eq 'negative';
     # The flight ends with its object, whatever happens in here.

@@ -9,8 +9,9 @@ use Cache::Eyewall::Error;
 use constant {
     # As in flagged.h.
     DIRTY => 16,
-    # What asks for a key waits so long for who makes it.
-    WAIT_MS => 10_000,
+    # What asks for a key waits so long for who makes it, so often. Perl's handlers of signals run between the waits.
+    WAIT_MS => 1000,
+    WAITS   => 10,
     # What a process has to write back itself before it goes on: so many values, or this part of the volume. What is evicted
     # before it was written back is lost.
     DIRTY_MAX  => 1000,
@@ -28,7 +29,11 @@ sub _read {
             unless $self->{allow_recursive};
         return scalar $self->{read_cb}->($self->{context}, $key);
     }
-    my ($flight, $bytes, $flags) = Cache::Eyewall::FastMmap::_fill($self->{cache}, $key, WAIT_MS);
+    my @known;
+    for (1 .. WAITS) {
+        last if @known = Cache::Eyewall::FastMmap::_fill($self->{cache}, $key, WAIT_MS);
+    }
+    my ($flight, $bytes, $flags) = @known;
     return $flags ? $self->_decoded($bytes, $flags) : $bytes if defined $flags;
     # Without a flight, others have taken too long, or a change is known that is newer: the value is given and not kept.
     local $self->{busy}{$name} = 1;
