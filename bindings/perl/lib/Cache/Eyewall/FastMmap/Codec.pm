@@ -17,8 +17,13 @@ my %serializers = (
     },
     json => sub {
         require JSON;
-        my $json = JSON->new->utf8->allow_nonref;
-        return (sub { $json->encode(${ $_[0] }) }, sub { \scalar $json->decode($_[0]) });
+        # Bytes, of any value: also of one that is no object and no array.
+        my $json = JSON->new;
+        $json->$_(1) for qw(utf8 allow_nonref);
+        return (
+            sub { my ($value) = @_; return $json->encode($$value) },
+            sub { my ($bytes) = @_; my $value = $json->decode($bytes); return \$value },
+        );
     },
     sereal => sub {
         require Sereal::Encoder;
@@ -32,7 +37,7 @@ my %serializers = (
 my %compressors = (
     zlib => sub {
         require Compress::Zlib;
-        return (sub { Compress::Zlib::memGzip($_[0]) }, sub { Compress::Zlib::memGunzip(my $copy = $_[0]) });
+        return (\&Compress::Zlib::memGzip, sub { my ($bytes) = @_; return Compress::Zlib::memGunzip($bytes) });
     },
     lz4 => sub {
         require Compress::LZ4;
