@@ -107,6 +107,7 @@ subtest 'who dies with a claim lets the others go on' => sub {
         syswrite $to, "holds\n";
         sleep 600;
     });
+    close $to;
     is(scalar <$from>, "holds\n", 'a child holds both');
     kill KILL => $pid;
     waitpid $pid, 0;

@@ -20,6 +20,7 @@ subtest 'a process that attaches after a writer was killed' => sub {
                 $cache->set('key ' . $i % 100 => chr(97 + $i % 26) x 5000);
             }
         });
+        close $to;
         <$from>;
         kill KILL => $pid;
         waitpid $pid, 0;

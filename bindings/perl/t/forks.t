@@ -61,6 +61,7 @@ subtest 'workers that are killed' => sub {
             }
         })
     } 1 .. 3;
+    close $to;
     <$from> for @workers;
     kill KILL => @workers;
     waitpid $_, 0 for @workers;

@@ -28,6 +28,9 @@ my $server = child(sub {
     1;
 });
 
+# However the test ends.
+END { kill TERM => $server if $server }
+
 # The body of an answer, by a connection of its own; undef where it broke off.
 sub ask {
     my ($address) = @_;
@@ -56,6 +59,7 @@ cmp_ok($cache->increment('requests', 0), '>=', 124, 'all have counted together')
 
 kill TERM => $server;
 waitpid $server, 0;
+undef $server;
 is($cache->get('key7'), 'value7', 'the cache outlives the server');
 
 done_testing;
