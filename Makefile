@@ -121,6 +121,10 @@ bindings: ## the tests of all languages' bindings; a language whose packages are
 test-c: ## the C library, installed: by several compilers, under valgrind and AddressSanitizer; and the cases of all languages
 	@scripts/test-c
 
+.PHONY: test-perl
+test-perl: ## the Perl binding, built and installed into an empty folder: its tests, and the cases
+	@scripts/test-perl
+
 .PHONY: test-php
 test-php: ## the extension of PHP and its packages, built in a copy; ARGS=ext/tests/fetch.phpt runs one test
 	@scripts/test-php $(ARGS)

@@ -6,11 +6,12 @@ package Driver::Stores;
 use v5.26;
 use warnings;
 use Driver::Store::Databases;
+use Driver::Store::Eyewall;
 use Driver::Store::Files;
 use Driver::Store::Memory;
 use Driver::Store::Pages;
 
-my @STORES = (@Driver::Store::Pages::STORES, @Driver::Store::Files::STORES, @Driver::Store::Databases::STORES,
+my @STORES = (@Driver::Store::Eyewall::STORES, @Driver::Store::Pages::STORES, @Driver::Store::Files::STORES, @Driver::Store::Databases::STORES,
     @Driver::Store::Memory::STORES);
 
 sub all { return @STORES }
@@ -26,7 +27,8 @@ sub absent {
     my ($store) = @_;
     return $store->{absent} if defined $store->{absent};
     for my $module (@{ $store->{modules} // [] }) {
-        return "$module is missing (apt install $store->{package})" unless eval "require $module; 1";
+        next if eval "require $module; 1";
+        return $store->{how} // "$module is missing (apt install $store->{package})";
     }
     my $program = $store->{program};
     return undef if !defined $program || grep { -x "$_/$program" } split(/:/, $ENV{PATH} // ''), '/usr/sbin';

@@ -1,0 +1,100 @@
+#!/usr/bin/env perl
+# The actor of bindings/cases for Perl: does what it is asked on standard input, a line at a time (bindings/cases/README.md).
+# Cache::Eyewall has to be in @INC, for instance by PERL5LIB=blib/lib:blib/arch.
+use v5.16;
+use warnings;
+use Cache::Eyewall;
+
+my ($cache, $claim);
+# The serial of the entry that this actor got last.
+my $serial = 0;
+
+# The options of a put, as Perl has them.
+sub put_options {
+    my ($given) = @_;
+    my %options;
+    $options{ttl}  = $given->{ttl} / 1000 if exists $given->{ttl};
+    $options{tags} = [split /,/, $given->{tags}] if exists $given->{tags};
+    return %options;
+}
+
+# The entry's value and a suffix, under its claim; again where a put beside it has superseded that.
+sub append {
+    my ($key, $bytes) = @_;
+    while (1) {
+        my $changed = $cache->claim($key);
+        my $value = ($changed->value // '') . $bytes;
+        return ('value', $value) if defined $changed->put($value);
+    }
+}
+
+sub purge {
+    my ($what, $which) = @_;
+    my $purge = { tag => 'purge_tag', prefix => 'purge_prefix', all => 'purge_all' }->{$what} or return 'cannot';
+    $cache->$purge(defined $which ? $which : ());
+    return 'ok';
+}
+
+my %answer = (
+    open => sub { $cache = Cache::Eyewall->open(path => $_[1], size => $_[2]); 'ok' },
+    put => sub { my ($given, $key, $value) = @_; $cache->put($key, $value, put_options($given)); 'ok' },
+    get => sub {
+        my (undef, $key) = @_;
+        my $entry = $cache->lookup($key);
+        return 'miss' unless $entry && $entry->{state} eq 'fresh';
+        $serial = $entry->{serial};
+        return ('value', $entry->{value});
+    },
+    add => sub { my ($given, $key, $value) = @_; defined $cache->add($key, $value, put_options($given)) ? 'ok' : 'unmet' },
+    replace => sub { my (undef, $key, $value) = @_; defined $cache->replace($key, $serial, $value) ? 'ok' : 'unmet' },
+    remove => sub { $cache->remove($_[1]) ? 'ok' : 'miss' },
+    contains => sub { $cache->contains($_[1]) ? 'yes' : 'no' },
+    touch => sub { my ($given, $key) = @_; $cache->touch($key, ttl => $given->{ttl} / 1000) ? 'ok' : 'miss' },
+    increment => sub { ('sum', $cache->increment($_[1], $_[2])) },
+    append => sub { append(@_[1, 2]) },
+    claim => sub { $claim = $cache->claim($_[1]); my $value = $claim->value; defined $value ? ('value', $value) : 'none' },
+    store => sub { my $held = $claim or return 'cannot'; undef $claim; defined $held->put($_[1]) ? 'ok' : 'superseded' },
+    fill => sub {
+        my (undef, $key, $made) = @_;
+        my $word = 'value';
+        my $value = $cache->fill($key, sub { $word = 'made'; $made });
+        return ($word, $value);
+    },
+    purge => sub { my (undef, @what) = @_; purge(@what) },
+    clear => sub { $cache->clear; 'ok' },
+    count => sub { ('count', scalar(() = $cache->keys)) },
+);
+
+sub decoded {
+    my ($word) = @_;
+    return '' if $word eq '%';
+    return $word =~ s/%([0-9a-fA-F]{2})/chr hex $1/ger;
+}
+
+sub encoded {
+    my ($word) = @_;
+    return '%' if $word eq '';
+    return $word =~ s{([^A-Za-z0-9_./-])}{sprintf '%%%02x', ord $1}ger;
+}
+
+# How many words come before the options, which come last, as name=value.
+my %words = (put => 2, add => 2, touch => 1);
+
+# What a question's words come to, as the words of the answer.
+sub answered {
+    my ($name, @words) = @_;
+    my $work = $answer{$name} or return 'cannot';
+    @words = map { decoded($_) } @words;
+    my %options = map { split /=/, $_, 2 } splice @words, $words{$name} // @words;
+    my @answer = eval { $work->(\%options, @words) };
+    return @answer unless $@;
+    return ('error', $@->name) if ref $@ && $@->isa('Cache::Eyewall::Error');
+    die $@;
+}
+
+binmode $_ for *STDIN, *STDOUT;
+$| = 1;
+while (defined(my $line = <STDIN>)) {
+    chomp $line;
+    print join("\t", map { encoded($_) } answered(split /\t/, $line, -1)), "\n";
+}

@@ -1,0 +1,62 @@
+/* Entries, as Perl gets them. */
+
+/* A copy of the value; the hit is released. */
+static inline SV *value_taken(pTHX_ eyewall_hit *hit) {
+    SV *value = newSVpvn((const char *)hit->value, hit->value_length);
+    eyewall_hit_release(hit);
+    return value;
+}
+
+/* A reference to a scalar that can only be read, whose bytes are those of the volume. The hit is the scalar's now. */
+static SV *value_pinned(pTHX_ volume *of, const eyewall_hit *hit) {
+    SV *value = newSV_type(SVt_PVMG);
+    pin *this;
+    Newx(this, 1, pin);
+    this->of = volume_keep(of);
+    this->hit = *hit;
+    this->users = 1;
+    sv_magicext(value, NULL, PERL_MAGIC_ext, &pin_kind, (const char *)this, 0)->mg_flags |= MGf_DUP;
+    SvPV_set(value, (char *)hit->value);
+    SvCUR_set(value, hit->value_length);
+    /* Of no size: Perl neither frees nor reuses it. */
+    SvLEN_set(value, 0);
+    SvPOK_only(value);
+    SvREADONLY_on(value);
+    return newRV_noinc(value);
+}
+
+static SV *bytes_new(pTHX_ eyewall_bytes bytes) {
+    return newSVpvn(bytes.data == NULL ? "" : (const char *)bytes.data, bytes.length);
+}
+
+static SV *seconds_new(pTHX_ uint64_t milliseconds) {
+    return milliseconds == EYEWALL_FOREVER ? newSV(0) : newSVnv(milliseconds / 1000.0);
+}
+
+/* All that is known of an entry, as a mortal reference to a hash; the hit is released. */
+static SV *entry_taken(pTHX_ eyewall_hit *hit) {
+    HV *entry = newHV();
+    SV *reference = sv_2mortal(newRV_noinc((SV *)entry));
+    AV *tags = newAV();
+    eyewall_info info;
+    size_t i;
+    eyewall_status status = eyewall_hit_info(hit, &info);
+    (void)hv_stores(entry, "tags", newRV_noinc((SV *)tags));
+    (void)hv_stores(entry, "key", bytes_new(aTHX_ eyewall_hit_key(hit)));
+    (void)hv_stores(entry, "metadata", bytes_new(aTHX_ eyewall_hit_metadata(hit)));
+    for (i = 0;; i++) {
+        eyewall_bytes tag = eyewall_hit_tag(hit, i);
+        if (tag.data == NULL)
+            break;
+        av_push(tags, bytes_new(aTHX_ tag));
+    }
+    (void)hv_stores(entry, "value", value_taken(aTHX_ hit));
+    answered(aTHX_ status);
+    (void)hv_stores(entry, "state", newSVpv(info.is_negative ? "negative" : info.is_stale ? "stale" : "fresh", 0));
+    (void)hv_stores(entry, "serial", newSVuv(info.serial));
+    (void)hv_stores(entry, "created", seconds_new(aTHX_ info.created_ms));
+    (void)hv_stores(entry, "ttl_left", seconds_new(aTHX_ info.ttl_left_ms));
+    (void)hv_stores(entry, "usable_left", seconds_new(aTHX_ info.usable_left_ms));
+    (void)hv_stores(entry, "reason", info.is_negative ? newSVuv(info.reason) : newSV(0));
+    return reference;
+}

@@ -1,0 +1,597 @@
+package Cache::Eyewall::FastMmap;
+use v5.16;
+use warnings;
+
+our $VERSION = '0.001';
+
+# Whose documented interface this is.
+use constant INTERFACE => '1.63';
+
+use Cache::Eyewall;
+use parent 'Cache::Eyewall::FastMmap::Callbacks';
+use Cache::Eyewall::FastMmap::Codec;
+use Cache::Eyewall::FastMmap::Options;
+use File::Spec;
+use Scalar::Util qw(refaddr weaken);
+
+use constant {
+    # As in flagged.h.
+    DIRTY => 16,
+    # So often a claim is tried for as long as the volume lets one wait, a second.
+    TRIES => 60,
+    # Where get_statistics begins to count.
+    COUNTED_FROM => "\0\2counted from",
+};
+
+# Caches that have something to do before global destruction.
+my %live;
+
+sub CLONE_SKIP { 1 }
+
+# Gives Cache::FastMmap->new of code that can't be edited a cache of ours.
+sub import {
+    my ($class) = @_;
+    return if Cache::FastMmap->isa($class);
+    Cache::Eyewall::Error->argument('Cache::FastMmap is loaded already: load Cache::Eyewall::FastMmap before it, '
+            . 'for instance by perl -MCache::Eyewall::FastMmap') if $INC{'Cache/FastMmap.pm'};
+    $INC{'Cache/FastMmap.pm'} = __FILE__;
+    no warnings 'once';
+    @Cache::FastMmap::ISA     = ($class);
+    $Cache::FastMmap::VERSION = INTERFACE;
+    return;
+}
+
+sub new {
+    my $class = shift;
+    my %options = ref $_[0] eq 'HASH' ? %{ $_[0] } : @_;
+    my $file = $options{share_file};
+    Cache::Eyewall::Error->argument('share_file is a reference, and not the path of a file') if ref $file;
+    $file = File::Spec->catfile(File::Spec->tmpdir, join '-', 'sharefile', $$, time, int rand 1e9) unless defined $file && length $file;
+    my $write_action = $options{write_action} // 'write_through';
+    Cache::Eyewall::Error->argument("no write_action $write_action; there are write_through and write_back")
+        unless $write_action eq 'write_through' || $write_action eq 'write_back';
+
+    my $self = bless {
+        file            => $file,
+        pid             => $$,
+        unlink_on_exit  => $options{unlink_on_exit} // !-e $file,
+        codec           => Cache::Eyewall::FastMmap::Codec->new(\%options),
+        expire_time     => Cache::Eyewall::FastMmap::Options::seconds($options{expire_time}, 'expire_time'),
+        tombstone_time  => Cache::Eyewall::FastMmap::Options::seconds($options{tombstone_expire_time}, 'tombstone_expire_time'),
+        has_tombstones  => defined $options{tombstone_expire_time},
+        is_write_back   => $write_action eq 'write_back' && defined $options{write_cb},
+        dirty           => [],
+        dirty_bytes     => 0,
+        dirty_of        => $$,
+        busy            => {},
+        map { $_ => $options{$_} } qw(context read_cb write_cb delete_cb cache_not_found allow_recursive empty_on_exit enable_stats),
+    }, ref $class || $class;
+    $self->_open(\%options);
+    $self->_note_shortcut;
+    weaken($live{ refaddr $self } = $self) if $self->{empty_on_exit} || $self->{is_write_back};
+    return $self;
+}
+
+sub _open {
+    my ($self, $options) = @_;
+    my $size = Cache::Eyewall::FastMmap::Options::volume_bytes($options);
+    my @how = (
+        path => $self->{file}, size => $size, entry_bytes_max => Cache::Eyewall::FastMmap::Options::entry_bytes_max($size),
+        (defined $options->{permissions} ? (mode => $options->{permissions}) : ()),
+    );
+    $self->{cache} = eval { Cache::Eyewall->open(@how) };
+    if (!$self->{cache}) {
+        my $error = $@;
+        # What is there is to be made anew, whatever it is.
+        die $error unless $options->{init_file} && ref $error && $error->name =~ /^(?:foreign|version|corrupt|options_differ)\z/;
+        unlink $self->{file};
+        $self->{cache} = Cache::Eyewall->open(@how);
+    }
+    $self->clear if $options->{init_file};
+    $self->{dirty_bytes_max} = $size * Cache::Eyewall::FastMmap::Callbacks::DIRTY_PART;
+    return;
+}
+
+# What get and set may do without asking Perl (FastMmap.xsh).
+sub _note_shortcut {
+    my ($self) = @_;
+    my $codec = $self->{codec};
+    $self->{sets_plainly} = !$self->{write_cb} && !$self->{has_tombstones};
+    $self->_shorten($self->{cache}, !$self->{read_cb}, $self->{sets_plainly}, !$codec || $codec->keeps_strings, !$codec,
+        $codec ? $codec->serializer_alone : (undef, undef), $self->{expire_time});
+    return;
+}
+
+# The method get, where it is more than a look-up.
+sub _get {
+    my ($self, $key, $options) = @_;
+    my $value;
+    if ($self->{read_cb}) {
+        $value = $self->_read($key);
+    } else {
+        $value = _fetch($self->{cache}, $key, my $flags);
+        $value = $self->_decoded($value, $flags) if $flags;
+    }
+    if (ref $options && ref $options->{modseq}) {
+        my ($state, undef, undef, undef, $modseq) = _describe($self->{cache}, $key);
+        ${ $options->{modseq} } = defined $state && $state eq 'fresh' ? $modseq : undef;
+    }
+    return $value;
+}
+
+sub get_and_set {
+    my ($self, $key, $change) = @_;
+    my ($claim, $flags, $bytes, $expire_on) = $self->_claimed($key);
+    local $self->{busy}{ $key // '' } = 1;
+    my $value;
+    if (defined $flags) {
+        $value = $self->_decoded($bytes, $flags);
+    } elsif ($self->{read_cb}) {
+        $value = $self->{read_cb}->($self->{context}, $key);
+    }
+    my @changed = $change->($key, $value, { expire_on => $expire_on });
+    if (!@changed) {
+        # What was read is kept, as by get.
+        $self->_put($claim, $key, $value, $self->_expiry, 0) if !defined $flags && defined $value;
+        return wantarray ? ($value, 0) : $value;
+    }
+    my ($new, $options) = @changed;
+    my $is_stored = $self->_set_claimed($claim, $key, $new, $options);
+    return wantarray ? ($new, $is_stored) : $new;
+}
+
+sub get_and_remove {
+    my ($self, $key) = @_;
+    my ($claim, $flags, $bytes) = $self->_claimed($key);
+    local $self->{busy}{ $key // '' } = 1;
+    my $value;
+    if (defined $flags) {
+        $value = $self->_decoded($bytes, $flags);
+    } elsif ($self->{read_cb}) {
+        $value = $self->{read_cb}->($self->{context}, $key);
+    }
+    $self->_deleted($key);
+    my $was_there = defined $flags || defined $value;
+    $claim->remove;
+    return wantarray ? ($value, $was_there ? 1 : 0) : $value;
+}
+
+sub exists {    ## no critic (it is a method)
+    my ($self, $key) = @_;
+    return _exists($self->{cache}, $key) ? 1 : 0;
+}
+
+sub remove {
+    my ($self, $key, $options) = @_;
+    my $modseq = ref $options eq 'HASH' ? $options->{modseq} : undef;
+    $self->_deleted($key);
+    return _remove($self->{cache}, $key) ? 1 : 0 unless defined $modseq;
+    return $self->_bury($key, $modseq);
+}
+
+
+sub expire {
+    my ($self, $key) = @_;
+    $self->_write_back($key) if $self->{is_write_back};
+    return _remove($self->{cache}, $key) ? 1 : 0;
+}
+
+sub clear {
+    my ($self) = @_;
+    my $base = $self->{enable_stats} ? $self->{cache}->peek(COUNTED_FROM) : undef;
+    $self->{cache}->clear;
+    $self->{cache}->put(COUNTED_FROM, $base) if defined $base;
+    @$self{qw(dirty dirty_bytes)} = ([], 0);
+    return;
+}
+
+sub purge {
+    my ($self) = @_;
+    $self->{cache}->sweep;
+    return;
+}
+
+sub empty {
+    my ($self, $only_expired) = @_;
+    if (!$self->{is_write_back}) {
+        $only_expired ? $self->purge : $self->clear;
+        return;
+    }
+    for my $entry (_entries($self->{cache}, 0, 1)) {
+        next if $only_expired && !$entry->{is_stale};
+        my $serial = $entry->{serial};
+        $serial = $self->_write_back($entry->{key}) if $entry->{bits} & DIRTY;
+        # What somebody has set meanwhile stays.
+        _remove_if($self->{cache}, $entry->{key}, $serial) if defined $serial;
+    }
+    return;
+}
+
+sub get_keys {
+    my ($self, $mode) = @_;
+    $mode ||= 0;
+    return _entries($self->{cache}, 1, 0) if $mode == 0;
+    my @entries = _entries($self->{cache}, 0, 0);
+    for my $entry (@entries) {
+        my ($bits, $value) = CORE::delete @$entry{qw(bits value)};
+        CORE::delete @$entry{qw(serial is_stale)};
+        $entry->{flags} = $bits & DIRTY ? 1 : 0;
+        $entry->{value} = $self->_decoded($value, $bits) if $mode == 2;
+    }
+    return @entries;
+}
+
+sub get_statistics {
+    my ($self, $clears) = @_;
+    return (0, 0) unless $self->{enable_stats};
+    my $stats = $self->{cache}->stats;
+    my @now = ($stats->{hits} + $stats->{misses}, $stats->{hits});
+    my $base = $self->{cache}->peek(COUNTED_FROM);
+    my @base = defined $base ? unpack "QQ", $base : (0, 0);
+    $self->{cache}->put(COUNTED_FROM, pack 'QQ', @now) if $clears;
+    return ($now[0] - $base[0], $now[1] - $base[1]);
+}
+
+sub multi_get {
+    my ($self, $page, $keys) = @_;
+    my %found;
+    for my $key (@$keys) {
+        my $value = _fetch($self->{cache}, $key, my $flags, $page);
+        next unless defined $flags;
+        $found{$key} = $flags ? $self->_decoded($value, $flags) : $value;
+    }
+    return \%found;
+}
+
+sub multi_set {
+    my ($self, $page, $values, $options) = @_;
+    my $expire_on = $self->_expiry($options);
+    my $all = 1;
+    for my $key (keys %$values) {
+        my ($bytes, $flags) = $self->{codec} ? $self->{codec}->encode($values->{$key}) : ($values->{$key}, 0);
+        $all = $self->_refused unless _store($self->{cache}, $key, $bytes, $flags, $expire_on, undef, $page);
+    }
+    return $all;
+}
+
+# Why the last set of this cache gave false; undef: none did.
+sub last_refusal { $_[0]{refusal} }
+
+# What a cache has to do while the program is still whole.
+sub _finish {
+    my ($self) = @_;
+    return unless $self->{cache};
+    if ($self->{empty_on_exit} && $self->{pid} == $$) {
+        eval { $self->empty; 1 } or warn $@;
+    }
+    # A child writes back what it has set itself.
+    $self->_write_back_own if $self->{is_write_back};
+    return;
+}
+
+sub DESTROY {
+    my ($self) = @_;
+    local ($@, $!, $?);
+    CORE::delete $live{ refaddr $self };
+    $self->_finish unless ${^GLOBAL_PHASE} eq 'DESTRUCT';
+    # In global destruction, the volume may have been left before this is called.
+    my $cache = CORE::delete $self->{cache};
+    $cache->close if $cache;
+    unlink $self->{file} if $self->{unlink_on_exit} && $self->{pid} == $$;
+    return;
+}
+
+END {
+    $_ and $_->_finish for values %live;
+}
+
+# What was got under a claim or by a look-up.
+sub _decoded {
+    my ($self, $bytes, $flags) = @_;
+    return Cache::Eyewall::FastMmap::Codec::decode($self->{codec}, $bytes, $flags);
+}
+
+# When a value expires, by the options of a set; 0: never.
+sub _expiry {
+    my ($self, $options) = @_;
+    my $given = $options;
+    if (ref $options) {
+        return $options->{expire_on} || 0 if defined $options->{expire_on};
+        $given = $options->{expire_time};
+    }
+    return time if defined $given && $given eq 'now';
+    my $seconds = defined $given ? Cache::Eyewall::FastMmap::Options::seconds($given, 'the expiry time') : $self->{expire_time};
+    return $seconds && time + $seconds;
+}
+
+sub _is_over { $_[0] && $_[0] <= time }
+
+# A claim, and what push_known (flagged.h) says of the entry.
+sub _claimed {
+    my ($self, $key) = @_;
+    Cache::Eyewall::Error->throw(argument => 'a callback changes the key that it was called for: let it give the new value instead')
+        if $self->{busy}{ $key // '' };
+    for (1 .. TRIES) {
+        my @claimed = _claim($self->{cache}, $key);
+        return @claimed if @claimed;
+    }
+    Cache::Eyewall::Error->throw(busy => 'another process has kept this key for a minute: ' . _message());
+}
+
+# Stores a value into the cache, by a claim or by a flight.
+sub _put {
+    my ($self, $into, $key, $value, $expire_on, $flags, $modseq) = @_;
+    my ($bytes, $codec_flags) = $self->{codec} ? $self->{codec}->encode($value) : ($value, 0);
+    my $is_stored = _store($into, $key, $bytes, $flags | $codec_flags, $expire_on, $modseq) ? 1 : $self->_refused;
+    $self->_note_dirty($key, length($bytes // '')) if $is_stored && $flags & DIRTY;
+    return $is_stored;
+}
+
+# The method set, where it is more than a put of a string.
+sub _set {
+    my ($self, $key, $value, $options) = @_;
+    if ($self->{sets_plainly} && !defined $options) {
+        my ($bytes, $flags) = $self->{codec} ? $self->{codec}->encode($value) : ($value, 0);
+        return 1 if _store($self->{cache}, $key, $bytes, $flags, $self->{expire_time} && time + $self->{expire_time});
+        return $self->_refused;
+    }
+    $self->_note_tombstones if ref $options && defined $options->{modseq};
+    my $is_written_through = $self->{write_cb} && !$self->{is_write_back};
+    if (!$is_written_through && !$self->{has_tombstones} || $self->{busy}{ $key // '' }) {
+        return $self->_set_claimed($self->{cache}, $key, $value, $options);
+    }
+    my ($claim) = $self->_claimed($key);
+    local $self->{busy}{ $key // '' } = 1;
+    return $self->_set_claimed($claim, $key, $value, $options);
+}
+
+# The same, by a claim; or into the cache, where nobody else has to wait for it.
+sub _set_claimed {
+    my ($self, $into, $key, $value, $options) = @_;
+    my $expire_on = $self->_expiry($options);
+    my $modseq    = ref $options ? $options->{modseq} : undef;
+    return 0 if $self->{has_tombstones} && $self->_is_outdated($key, $modseq);
+    my $is_over = _is_over($expire_on);
+    if ($self->{write_cb} && (!$self->{is_write_back} || $is_over)) {
+        $self->_written($key, $value, $expire_on);
+    }
+    if ($is_over) {
+        _remove($self->{cache}, $key);
+        return 1;
+    }
+    return $self->_put($into, $key, $value, $expire_on, $self->{is_write_back} ? DIRTY : 0, $modseq);
+}
+
+# Whether a value is older than what is known of its key. Without a modseq, any tombstone is newer, and any value older.
+sub _is_outdated {
+    my ($self, $key, $modseq) = @_;
+    my ($state, undef, undef, undef, $known) = _describe($self->{cache}, $key);
+    return 0 if !defined $state || $state eq 'stale';
+    return $state eq 'negative' unless defined $modseq;
+    return defined $known && $modseq < $known;
+}
+
+# Removes an entry, and leaves a tombstone: of the highest modseq that is known.
+sub _bury {
+    my ($self, $key, $modseq) = @_;
+    $self->_note_tombstones;
+    my ($claim) = $self->_claimed($key);
+    my ($state, undef, undef, undef, $known) = _describe($self->{cache}, $key);
+    $state //= '';
+    $modseq = $known if $state eq 'negative' && defined $known && $known > $modseq;
+    _leave_tombstone($self->{cache}, $key, $modseq, $self->{tombstone_time} && time + $self->{tombstone_time});
+    return $state eq 'fresh' ? 1 : 0;
+}
+
+sub _note_tombstones {
+    my ($self) = @_;
+    return if $self->{has_tombstones};
+    $self->{has_tombstones} = 1;
+    $self->_note_shortcut;
+    return;
+}
+
+# Notes why a value isn't stored. What is too large is told once, since it will never be.
+sub _refused {
+    my ($self) = @_;
+    $self->{refusal} = _message();
+    require Carp;
+    Carp::carp("not stored: $self->{refusal}") unless $self->{has_told}++;
+    return 0;
+}
+
+1;
+
+__END__
+
+=encoding utf8
+
+=head1 NAME
+
+Cache::Eyewall::FastMmap - Cache::Eyewall with the interface of Cache::FastMmap
+
+=head1 SYNOPSIS
+
+    use Cache::Eyewall::FastMmap;
+
+    my $cache = Cache::Eyewall::FastMmap->new(share_file => '/dev/shm/people', cache_size => '64m', expire_time => '10m');
+    $cache->set(ann => { name => 'Ann', age => 7 });
+    my $ann = $cache->get('ann');
+    $cache->get_and_set(visits => sub { my ($key, $count) = @_; return ($count // 0) + 1 });
+
+Where the code can't be edited:
+
+    perl -MCache::Eyewall::FastMmap server.pl
+
+=head1 DESCRIPTION
+
+The documented methods and options of L<Cache::FastMmap> 1.63, on a volume that other languages share. C<use Cache::Eyewall::FastMmap> also
+takes the name: from then on C<< Cache::FastMmap->new >> gives a cache of this class. C<use Cache::Eyewall::FastMmap ()> doesn't.
+
+What is better:
+
+=over 4
+
+=item *
+
+Look-ups take no lock, and no lock is held while your code runs: C<get_and_set> and C<read_cb> keep one key, not a page of them. Callbacks may use the cache.
+
+=item *
+
+A value may be as large as a quarter of the cache.
+
+=item *
+
+Any number of processes may open the file at once, and be killed whenever; the others go on, with all that is in it.
+
+=item *
+
+What is asked for often stays: hits are more than an LRU's.
+
+=back
+
+What is different:
+
+=over 4
+
+=item *
+
+A file of Cache::FastMmap is refused, and so is one of another size: remove it, or give C<init_file>.
+
+=item *
+
+The size is that of the file, all overhead included; 512 KiB at least.
+
+=item *
+
+C<write_back>: an entry that is evicted can't be written back. So a process writes back itself what it has set, after 1,000 values or a 64th of the cache,
+when C<empty> or C<expire> is called, and when its cache ends. What a process that is killed has set is written back by whoever calls C<empty> next.
+
+=item *
+
+A callback that was given a key can't ask for, or change, this key itself: that is an error, and not a deadlock. With C<allow_recursive>, it may ask.
+
+=item *
+
+Options that are no time or no size are errors, as are a serializer or a C<write_action> that nobody knows. Values that were stored by other languages are strings of bytes.
+
+=back
+
+=head1 OPTIONS OF new
+
+In pairs, or as a reference to a hash. What isn't listed is ignored.
+
+=over 4
+
+=item share_file
+
+The volume's path. A new name in the temporary directory, if it isn't said.
+
+=item init_file
+
+Removes all entries; and makes the file anew where it isn't a volume, or one of another shape.
+
+=item cache_size; page_size, num_pages
+
+The size, in bytes or as in C<64m>; or as that of so many pages. 89 pages of 64 KiB, if nothing is said.
+
+=item permissions
+
+Permission bits of a new file. 0600, if nothing is said.
+
+=item expire_time
+
+For how long values are valid: seconds, C<10m>, C<2h>, C<1d>, C<never>. Seconds are whole, as everywhere here.
+
+=item serializer
+
+C<storable>, which it is if nothing is said; C<json>; C<sereal>; a reference to an array of two subs, of a reference to the value to bytes and back; or C<''>: values are strings.
+Strings are stored as such with all but the subs.
+
+=item compressor
+
+C<zlib>, C<lz4>, C<snappy>, or a reference to an array of two subs, of bytes to bytes.
+
+=item raw_values, compress
+
+Older words for C<< serializer => '' >> and C<< compressor => 'zlib' >>.
+
+=item enable_stats
+
+For C<get_statistics>. Costs nothing.
+
+=item context, read_cb, write_cb, delete_cb, cache_not_found, write_action, allow_recursive
+
+Callbacks to what lies behind the cache. All get the context first and the key second, C<write_cb> the value and when it expires, too. If C<write_cb> or C<delete_cb> die, that is a
+warning; if C<read_cb> dies, C<get> does.
+
+=item empty_on_exit, unlink_on_exit
+
+What to do when the object ends in the process that made it. C<unlink_on_exit> is true where the file wasn't there before.
+
+=item tombstone_expire_time
+
+For how long a tombstone is kept; for ever, as far as there is room, if it isn't said. See L</TOMBSTONES AND MODSEQS>.
+
+=item catch_deadlocks
+
+Has no meaning: there is nothing to catch.
+
+=back
+
+=head1 METHODS
+
+=over 4
+
+=item get(KEY, [OPTIONS])
+
+The value, or undef.
+
+=item set(KEY, VALUE, [OPTIONS])
+
+Whether it was stored. The third argument is an expiry time as C<10m>, or a reference to a hash with C<expire_time>, C<expire_on> (seconds since 1970; 0: never) or C<modseq>.
+
+=item get_and_set(KEY, CODE)
+
+Calls CODE once, with the key, its value and a hash with C<expire_on>, while this key is kept from others that change it in this way, and stores what it gives: a value, and
+options as those of C<set>; nothing, if it gives an empty list. A plain C<set> by somebody else meanwhile counts as done after it. Gives the new value; in list context, also whether it was stored.
+
+=item get_and_remove(KEY)
+
+Gives the value that was removed.
+
+=item exists(KEY), remove(KEY, [OPTIONS]), expire(KEY)
+
+True if there was one. C<remove> calls C<delete_cb>, C<expire> doesn't.
+
+=item multi_get(PAGE_KEY, KEYS), multi_set(PAGE_KEY, VALUES, [OPTIONS])
+
+Several values under a page key, by references to an array of keys and to a hash. A key has another value under each page key, and none outside.
+
+=item get_keys(MODE)
+
+All keys; with mode 1 references to hashes with C<key>, C<last_access> (when it was set), C<expire_on>, C<flags> (1: to be written back) and, where there is one, C<modseq>; with mode 2 also C<value>.
+
+=item get_statistics(CLEAR)
+
+How many reads there were, and how many found something, over all processes.
+
+=item clear, purge, empty(ONLY_EXPIRED)
+
+Removes all; what has expired; all, or what has expired, after it was written back.
+
+=item last_refusal
+
+Why a C<set> gave false, in a sentence. The first time that is also a warning.
+
+=back
+
+=head1 TOMBSTONES AND MODSEQS
+
+For caches of a store whose values have numbers that grow with each change. C<< remove($key, { modseq => 12 }) >> leaves a tombstone: a note that change 12 has
+made older values invalid. C<< set($key, $value, { modseq => 11 }) >> then gives false, and so does a C<set> without a number; one of 12 or above is stored.
+A value with a number isn't replaced by one with a lower one. C<< get($key, { modseq => \my $modseq }) >> tells the number.
+
+A process takes notice of tombstones if it was given C<tombstone_expire_time>, or has used a C<modseq>: give the option to all of them.
+
+=cut

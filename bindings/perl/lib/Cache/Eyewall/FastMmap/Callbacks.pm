@@ -1,0 +1,111 @@
+package Cache::Eyewall::FastMmap::Callbacks;
+use v5.16;
+use warnings;
+
+our $VERSION = '0.001';
+
+use Cache::Eyewall::Error;
+
+use constant {
+    # As in flagged.h.
+    DIRTY => 16,
+    # What asks for a key waits so long for who makes it, so often. Perl's handlers of signals run between the waits.
+    WAIT_MS => 1000,
+    WAITS   => 10,
+    # What a process has to write back itself before it goes on: so many values, or this part of the volume. What is evicted
+    # before it was written back is lost.
+    DIRTY_MAX  => 1000,
+    DIRTY_PART => 1 / 64,
+};
+
+# What read_cb gives for a key that isn't there, which one process asks it at a time.
+sub _read {
+    my ($self, $key) = @_;
+    my $name = $key // '';
+    if ($self->{busy}{$name}) {
+        my $value = Cache::Eyewall::FastMmap::_fetch($self->{cache}, $key, my $flags);
+        return $flags ? $self->_decoded($value, $flags) : $value if defined $flags;
+        Cache::Eyewall::Error->throw(argument => 'a callback asks for the key that it was called for; allow_recursive lets it')
+            unless $self->{allow_recursive};
+        return scalar $self->{read_cb}->($self->{context}, $key);
+    }
+    my @known;
+    for (1 .. WAITS) {
+        last if @known = Cache::Eyewall::FastMmap::_fill($self->{cache}, $key, WAIT_MS);
+    }
+    my ($flight, $bytes, $flags) = @known;
+    return $flags ? $self->_decoded($bytes, $flags) : $bytes if defined $flags;
+    # Without a flight, others have taken too long, or a change is known that is newer: the value is given and not kept.
+    local $self->{busy}{$name} = 1;
+    $self->_write_back_claimed($key) if $self->{is_write_back};
+    my $value = $self->{read_cb}->($self->{context}, $key);
+    $self->_put($flight, $key, $value, $self->_expiry, 0) if $flight && (defined $value || $self->{cache_not_found});
+    return $value;
+}
+
+# Callbacks that only tell of a change don't undo it by dying.
+sub _written {
+    my ($self, $key, $value, $expire_on) = @_;
+    return 1 if eval { $self->{write_cb}->($self->{context}, $key, $value, $expire_on); 1 };
+    warn "write_cb: $@";
+    return 0;
+}
+
+sub _deleted {
+    my ($self, $key) = @_;
+    return unless $self->{delete_cb};
+    eval { $self->{delete_cb}->($self->{context}, $key); 1 } or warn "delete_cb: $@";
+    return;
+}
+
+sub _note_dirty {
+    my ($self, $key, $bytes) = @_;
+    # What the parent has set before it forked this process is not for this one to write back.
+    @$self{qw(dirty dirty_bytes dirty_of)} = ([], 0, $$) if $self->{dirty_of} != $$;
+    push @{ $self->{dirty} }, $key;
+    $self->{dirty_bytes} += $bytes;
+    $self->_write_back_own if @{ $self->{dirty} } >= DIRTY_MAX || $self->{dirty_bytes} >= $self->{dirty_bytes_max};
+    return;
+}
+
+# Writes back what this process has set. Not while it does so already: write_cb may set, too.
+sub _write_back_own {
+    my ($self) = @_;
+    return if $self->{is_writing_back} || $self->{dirty_of} != $$;
+    local $self->{is_writing_back} = 1;
+    my $keys = $self->{dirty};
+    @$self{qw(dirty dirty_bytes)} = ([], 0);
+    $self->_write_back($_) for @$keys;
+    return;
+}
+
+# Writes an entry back, if it has to be and nobody else is at it; its serial after that, undef where it wasn't written back.
+sub _write_back {
+    my ($self, $key) = @_;
+    my ($claim) = Cache::Eyewall::FastMmap::_claim($self->{cache}, $key) or return;
+    return $self->_write_back_claimed($key);
+}
+
+sub _write_back_claimed {
+    my ($self, $key) = @_;
+    my ($state, $flags, $bytes, $expire_on, $modseq, $serial) = Cache::Eyewall::FastMmap::_describe($self->{cache}, $key);
+    return unless defined $state && $flags & DIRTY;
+    $self->_written($key, $self->_decoded($bytes, $flags), $expire_on) or return;
+    return Cache::Eyewall::FastMmap::_clean($self->{cache}, $key, $serial, $flags, $modseq) ? $serial : undef;
+}
+
+1;
+
+__END__
+
+=encoding utf8
+
+=head1 NAME
+
+Cache::Eyewall::FastMmap::Callbacks - what Cache::Eyewall::FastMmap asks and tells the store behind it
+
+=head1 DESCRIPTION
+
+Used by L<Cache::Eyewall::FastMmap>, which it is a base of: reading through, writing through and writing back. It has no methods for others.
+
+=cut

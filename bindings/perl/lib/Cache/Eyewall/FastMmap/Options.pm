@@ -1,0 +1,89 @@
+package Cache::Eyewall::FastMmap::Options;
+use v5.16;
+use warnings;
+
+our $VERSION = '0.001';
+
+use Cache::Eyewall::Error;
+
+use constant {
+    PAGE_SIZE => 65536,
+    NUM_PAGES => 89,
+    SIZE_MIN  => 512 * 1024,
+    # One second, as in Cache::FastMmap: a value that is set for `now` can be got at once.
+    NOW => 1,
+};
+
+my %bytes   = ('' => 1, k => 1 << 10, m => 1 << 20, g => 1 << 30);
+my %seconds = ('' => 1, s => 1, m => 60, h => 3600, d => 86_400, w => 7 * 86_400);
+
+# Bytes, of 5000, '64k', '10m', '1g'.
+sub bytes {
+    my ($given, $name) = @_;
+    my ($number, $unit) = $given =~ /^\s*([0-9]+(?:\.[0-9]+)?)\s*([kmg]?)b?\s*\z/i
+        or Cache::Eyewall::Error->argument("$name is no size: $given; give bytes, or as in 512k, 10m, 1g");
+    return int $number * $bytes{ lc $unit };
+}
+
+# Seconds, of 600, '10m', '10 minutes', 'now', 'never'; 0 is never.
+sub seconds {
+    my ($given, $name) = @_;
+    return 0 if !defined $given || $given eq '' || $given eq 'never';
+    return NOW if $given eq 'now';
+    my ($number, $unit) = $given =~ /^\s*([0-9]+)(?:\.[0-9]*)?\s*([smhdw]?)[a-z]*\s*\z/i
+        or Cache::Eyewall::Error->argument("$name is no time: $given; give seconds, or as in 30s, 10m, 2h, 1d, 1w, now, never");
+    return $number * $seconds{ lc $unit };
+}
+
+# The volume's bytes, of what the options say about them.
+sub volume_bytes {
+    my ($options) = @_;
+    my $size = $options->{cache_size}
+        ? bytes($options->{cache_size}, 'cache_size')
+        : bytes($options->{page_size} || PAGE_SIZE, 'page_size') * ($options->{num_pages} || NUM_PAGES);
+    return $size < SIZE_MIN ? SIZE_MIN : $size;
+}
+
+# The most that a volume of so many bytes allows: a quarter, of whole pages of memory.
+sub entry_bytes_max {
+    my ($size) = @_;
+    return int($size / 4 / 4096) * 4096;
+}
+
+1;
+
+__END__
+
+=encoding utf8
+
+=head1 NAME
+
+Cache::Eyewall::FastMmap::Options - sizes and times as Cache::FastMmap has them
+
+=head1 DESCRIPTION
+
+Used by L<Cache::Eyewall::FastMmap>.
+
+=head1 FUNCTIONS
+
+=over 4
+
+=item bytes(TEXT, NAME)
+
+The bytes that a text like C<10m> says; NAME is the option's, for the error.
+
+=item seconds(TEXT, NAME)
+
+The seconds that a text like C<10m>, C<now> or C<never> says; 0 is never.
+
+=item volume_bytes(OPTIONS)
+
+How large the volume is, by C<cache_size>, or C<page_size> and C<num_pages>.
+
+=item entry_bytes_max(BYTES)
+
+The largest entry that a volume of so many bytes allows.
+
+=back
+
+=cut

@@ -1,0 +1,74 @@
+# The documentation is well formed, names every method, and what it shows works.
+use v5.16;
+use warnings;
+use Test::More;
+use lib 't/lib';
+use EyewallTest;
+use Cache::Eyewall;
+use Cache::Eyewall::FastMmap ();
+use Pod::Checker ();
+
+my @modules = sort map { s{^lib/}{}r =~ s{/}{::}gr =~ s{\.pm$}{}r } grep { /^lib/ } split /\n/, read_file('MANIFEST');
+cmp_ok(scalar @modules, '>=', 5, 'modules');
+
+sub read_file {
+    my ($name) = @_;
+    open my $file, '<:encoding(UTF-8)', $name or die "$name: $!";
+    local $/;
+    return <$file>;
+}
+
+# What is shown is done with a volume of the test.
+sub runs {
+    my ($code, $name) = @_;
+    state $count = 0;
+    my $folder = path();
+    mkdir $folder or die $!;
+    $code =~ s{/(?:dev/shm|run|var/cache)/}{$folder/}g;
+    my $printed = '';
+    open my $out, '>', \$printed or die $!;
+    my $old = select $out;
+    my $is_well = eval 'package Shown' . $count++ . "; use strict; use warnings; no warnings 'redefine';\n$code\n;1";
+    select $old;
+    ok($is_well, $name) or diag "$@\n$code";
+}
+
+for my $module (@modules) {
+    my $file = 'lib/' . $module =~ s{::}{/}gr . '.pm';
+    my $pod = read_file($file);
+    my $checker = Pod::Checker->new(-warnings => 1);
+    open my $nowhere, '>', \my $said or die $!;
+    $checker->parse_from_file($file, $nowhere);
+    is($checker->num_errors + $checker->num_warnings, 0, "$module: the POD is well formed") or diag $said;
+    my ($text) = $pod =~ /^__END__\n(.*)/ms;
+    # A method begins at the left, and is public unless its name begins with an underscore or it serves another one.
+    my %inner = map { $_ => 1 } qw(import new opened number group pair needed);
+    my @methods = grep { !$inner{$_} } $pod =~ /^sub ([a-z]\w*)/mg;
+    my @missing = grep { $text !~ /^=(?:item|head2) [^\n]*\b\Q$_\E\b/m } @methods;
+    is("@missing", '', "$module: all methods are there");
+}
+my @of_c = read_file('Eyewall.xs') =~ /^([a-z]\w*)\((?:SV \*self|\.\.\.)/mg;
+my $reference = read_file('lib/Cache/Eyewall.pm');
+is(join(' ', grep { $reference !~ /\b\Q$_\E\b[(,\s>]/ } @of_c), '', 'Cache::Eyewall: those in C, too');
+
+for my $name (@modules) {
+    my $pod = read_file('lib/' . $name =~ s{::}{/}gr . '.pm') =~ s/.*^__END__\n//msr;
+    my ($synopsis) = $pod =~ /^=head1 SYNOPSIS\n+((?:    [^\n]*\n|\n)+)/m or next;
+    if ($name eq 'CHI::Driver::Eyewall' && !eval { require CHI; 1 }) {
+        diag('CHI is not installed: its synopsis is not run');
+        next;
+    }
+    runs($synopsis, "$name: the synopsis runs");
+}
+
+my $shown = 0;
+my $before = q{use Cache::Eyewall; my $cache = Cache::Eyewall->anonymous(size => 1 << 20); $cache->put('/about', 'about');};
+my $body = $reference =~ s/.*^=head1 DESCRIPTION//msr;
+runs("$before\n$_", 'Cache::Eyewall: what is shown, ' . ++$shown) for $body =~ /\n\n((?:    [^\n]*\n)+)/g;
+cmp_ok($shown, '>', 2, 'several things are shown');
+
+$shown = 0;
+runs($_, 'README.md: what is shown, ' . ++$shown) for read_file('README.md') =~ /^```perl\n(.*?)^```$/msg;
+cmp_ok($shown, '>', 1, 'several things are shown');
+
+done_testing;

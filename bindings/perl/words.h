@@ -1,0 +1,164 @@
+/* What Perl gives, as the library takes it: bytes, times, and options in pairs. */
+
+/* So long is as good as for ever, and can be added to a time of day. */
+#define MILLISECONDS_MAX 4e15
+
+/* The bytes of a string. Characters up to 255 are bytes; above there is no saying what was meant. */
+static inline eyewall_bytes bytes_of(pTHX_ SV *sv, const char *what) {
+    eyewall_bytes bytes;
+    STRLEN length;
+    SvGETMAGIC(sv);
+    if (!SvOK(sv))
+        fail_argument(aTHX_ "%s is undefined", what);
+    if (SvROK(sv) && !SvAMAGIC(sv))
+        fail_argument(aTHX_ "%s is a reference: serialize it, as by Storable::freeze", what);
+    bytes.data = SvPV_nomg_const(sv, length);
+    bytes.length = length;
+    if (UNLIKELY(SvUTF8(sv))) {
+        bool is_utf8 = TRUE;
+        U8 *narrowed = bytes_from_utf8((const U8 *)bytes.data, &length, &is_utf8);
+        if (is_utf8)
+            fail_argument(aTHX_ "%s has characters above 255: encode it, as by Encode::encode_utf8", what);
+        if (narrowed != (const U8 *)bytes.data)
+            SAVEFREEPV(narrowed);
+        bytes.data = narrowed;
+        bytes.length = length;
+    }
+    return bytes;
+}
+
+/* Seconds, as milliseconds of which there is one at least; for ever is 0. */
+static uint64_t milliseconds_of(pTHX_ SV *seconds, const char *what) {
+    NV milliseconds;
+    if (!SvOK(seconds))
+        return 0;
+    if (!looks_like_number(seconds))
+        fail_argument(aTHX_ "%s is not a number of seconds: %" SVf, what, SVfARG(seconds));
+    milliseconds = SvNV(seconds) * 1000;
+    if (!(milliseconds > 0))
+        fail_argument(aTHX_ "%s is not above 0; leave it out for an entry that stays until it is evicted", what);
+    if (milliseconds >= MILLISECONDS_MAX)
+        return 0;
+    return milliseconds < 1 ? 1 : (uint64_t)milliseconds;
+}
+
+/* Seconds to wait, which may be none. */
+static uint64_t patience_of(pTHX_ SV *seconds, const char *what) {
+    NV milliseconds = SvNV(seconds) * 1000;
+    if (!(milliseconds >= 0))
+        fail_argument(aTHX_ "%s is not a number of seconds from 0 on: %" SVf, what, SVfARG(seconds));
+    return milliseconds >= MILLISECONDS_MAX ? (uint64_t)MILLISECONDS_MAX : (uint64_t)milliseconds;
+}
+
+/* Options for a put, and what they point to beside what Perl holds. */
+typedef struct {
+    eyewall_put_options options;
+    eyewall_epoch epoch;
+} put_room;
+
+/* Options that only some calls take. */
+typedef struct {
+    SV *start;
+    SV *min;
+    SV *max;
+} counter_words;
+
+static void put_tags(pTHX_ SV *given, eyewall_put_options *options) {
+    AV *tags;
+    SSize_t count, i;
+    eyewall_bytes *room;
+    if (!SvROK(given) || SvTYPE(SvRV(given)) != SVt_PVAV)
+        fail_argument(aTHX_ "tags is not a reference to an array");
+    tags = (AV *)SvRV(given);
+    count = av_len(tags) + 1;
+    if (count == 0)
+        return;
+    room = (eyewall_bytes *)SvPVX(sv_2mortal(newSV(count * sizeof *room)));
+    for (i = 0; i < count; i++) {
+        SV **tag = av_fetch(tags, i, 0);
+        room[i] = bytes_of(aTHX_ tag == NULL ? &PL_sv_undef : *tag, "a tag");
+    }
+    options->tags = room;
+    options->tags_count = count;
+}
+
+static void put_option(pTHX_ const char *name, SV *value, put_room *room, counter_words *counter) {
+    if (strEQ(name, "ttl"))
+        room->options.ttl_ms = milliseconds_of(aTHX_ value, "ttl");
+    else if (strEQ(name, "stale"))
+        room->options.stale_ms = milliseconds_of(aTHX_ value, "stale");
+    else if (strEQ(name, "metadata")) {
+        eyewall_bytes metadata = bytes_of(aTHX_ value, "metadata");
+        room->options.metadata = metadata.data;
+        room->options.metadata_length = metadata.length;
+    } else if (strEQ(name, "tags"))
+        put_tags(aTHX_ value, &room->options);
+    else if (strEQ(name, "begun_in")) {
+        eyewall_bytes epoch = bytes_of(aTHX_ value, "begun_in");
+        if (epoch.length != sizeof room->epoch)
+            fail_argument(aTHX_ "begun_in is not what the method now gave");
+        memcpy(&room->epoch, epoch.data, sizeof room->epoch);
+        room->options.begun_in = &room->epoch;
+    } else if (counter != NULL && strEQ(name, "start"))
+        counter->start = value;
+    else if (counter != NULL && strEQ(name, "min"))
+        counter->min = value;
+    else if (counter != NULL && strEQ(name, "max"))
+        counter->max = value;
+    else
+        fail_argument(aTHX_ "no option %s; there are ttl, stale, metadata, tags, begun_in%s", name,
+                      counter == NULL ? "" : ", start, min, max");
+}
+
+/* The pairs from `given` on; NULL: there are none. */
+static const eyewall_put_options *put_options(pTHX_ SV **given, I32 count, put_room *room, counter_words *counter) {
+    I32 i;
+    if (count <= 0)
+        return NULL;
+    if (count % 2 != 0)
+        fail_argument(aTHX_ "options come in pairs, as in: ttl => 60, tags => ['news']");
+    Zero(room, 1, put_room);
+    for (i = 0; i < count; i += 2)
+        put_option(aTHX_ SvPV_nolen(given[i]), given[i + 1], room, counter);
+    return &room->options;
+}
+
+/* Of the options of a look-up: the value of the only one that there is; NULL: it isn't given. */
+static SV *only_option(pTHX_ SV **given, I32 count, const char *known) {
+    SV *value = NULL;
+    I32 i;
+    if (count % 2 != 0)
+        fail_argument(aTHX_ "options come in pairs, as in: %s => 1", known);
+    for (i = 0; i < count; i += 2) {
+        const char *name = SvPV_nolen(given[i]);
+        if (strNE(name, known))
+            fail_argument(aTHX_ "no option %s; there is %s", name, known);
+        value = given[i + 1];
+    }
+    return value;
+}
+
+static void touch_option(pTHX_ const char *name, SV *value, eyewall_touch_options *options) {
+    if (strEQ(name, "ttl")) {
+        options->set_times = true;
+        options->ttl_ms = milliseconds_of(aTHX_ value, "ttl");
+    } else if (strEQ(name, "stale")) {
+        options->set_times = true;
+        options->stale_ms = milliseconds_of(aTHX_ value, "stale");
+    } else if (strEQ(name, "metadata")) {
+        eyewall_bytes metadata = bytes_of(aTHX_ value, "metadata");
+        options->set_metadata = true;
+        options->metadata = metadata.data;
+        options->metadata_length = metadata.length;
+    } else if (strEQ(name, "if_serial")) {
+        options->if_serial = true;
+        options->serial = SvUV(value);
+    } else
+        fail_argument(aTHX_ "no option %s; there are ttl, stale, metadata, if_serial", name);
+}
+
+/* Of a purge: `soft => 1`, or nothing. */
+static int32_t purge_kind(pTHX_ SV **given, I32 count) {
+    SV *soft = only_option(aTHX_ given, count, "soft");
+    return soft != NULL && SvTRUE(soft) ? EYEWALL_PURGE_SOFT : EYEWALL_PURGE_HARD;
+}
