@@ -28,12 +28,19 @@ static void a_claim_changes_an_entry(void) {
     eyewall_hit_release(&hit);
     CHECK(eyewall_claim_remove(claim) == EYEWALL_OK && has(cache, "claimed", NULL));
 
-    CHECK(eyewall_claim_begin(cache, STR("claimed"), &claim, &hit) == EYEWALL_MISS);
-    eyewall_claim *second;
-    CHECK(eyewall_claim_begin(cache, STR("claimed"), &second, &hit) == EYEWALL_ERROR_BUSY && second == NULL);
-    eyewall_claim_end(claim);
     eyewall_claim_end(NULL);
     CHECK(eyewall_claim_put(NULL, STR("4"), NULL, NULL) == EYEWALL_ERROR_ARGUMENT);
+}
+
+static void a_second_claim_waits_in_vain(void) {
+    eyewall_cache *impatient;
+    eyewall_claim *claim, *second;
+    eyewall_hit hit;
+    CHECK(eyewall_open_anonymous(&(eyewall_open_options){.size = 4 << 20, .lock_deadline_ms = 50}, &impatient) == EYEWALL_OK);
+    CHECK(eyewall_claim_begin(impatient, STR("claimed"), &claim, &hit) == EYEWALL_MISS);
+    CHECK(eyewall_claim_begin(impatient, STR("claimed"), &second, &hit) == EYEWALL_ERROR_BUSY && second == NULL);
+    eyewall_claim_end(claim);
+    eyewall_close(impatient);
 }
 
 enum { THREADS = 4, ROUNDS = 500 };
@@ -169,8 +176,9 @@ static void a_writer_is_followed(void) {
 
 int main(void) {
     make_folder();
-    CHECK(eyewall_open(path, &(eyewall_open_options){.size = 4 << 20, .lock_deadline_ms = 200}, &cache) == EYEWALL_OK);
+    CHECK(eyewall_open(path, &(eyewall_open_options){.size = 4 << 20, .lock_deadline_ms = 60000}, &cache) == EYEWALL_OK);
     a_claim_changes_an_entry();
+    a_second_claim_waits_in_vain();
     no_claimed_update_is_lost();
     what_many_ask_for_is_made_once();
     a_flight_has_four_ends();

@@ -88,7 +88,7 @@ static void a_child_ends_in_vain_what_its_parent_began(eyewall_cache *cache) {
 int main(void) {
     make_folder();
     eyewall_cache *cache;
-    CHECK(eyewall_open(path, &(eyewall_open_options){.size = 4 << 20, .lock_deadline_ms = 200}, &cache) == EYEWALL_OK);
+    CHECK(eyewall_open(path, &(eyewall_open_options){.size = 4 << 20, .lock_deadline_ms = 1000}, &cache) == EYEWALL_OK);
     a_child_uses_its_parents_cache(cache);
     a_childs_death_ends_its_claim(cache);
     a_child_ends_in_vain_what_its_parent_began(cache);
