@@ -6,6 +6,7 @@
  */
 #include "value.h"
 #include <dlfcn.h>
+#include <ext/standard/basic_functions.h>
 #include <ext/standard/php_var.h>
 #include <zend_exceptions.h>
 
@@ -72,9 +73,12 @@ static bool encode_igbinary(php_eyewall_encoded *encoded, zval *value)
 static bool encode_php(php_eyewall_encoded *encoded, zval *value)
 {
     php_serialize_data_t data;
+    /* Within a serialization of somebody else's this is one of its own, and so is what is unserialized. */
+    BG(serialize_lock)++;
     PHP_VAR_SERIALIZE_INIT(data);
     php_var_serialize(&encoded->serialized, value, &data);
     PHP_VAR_SERIALIZE_DESTROY(data);
+    BG(serialize_lock)--;
     if (EG(exception) || encoded->serialized.s == NULL) {
         return false;
     }
@@ -161,9 +165,11 @@ static bool decode_php(const zend_string *bytes, zval *value)
 {
     const unsigned char *at = (const unsigned char *)ZSTR_VAL(bytes);
     php_unserialize_data_t data;
+    BG(serialize_lock)++;
     PHP_VAR_UNSERIALIZE_INIT(data);
     bool is_done = php_var_unserialize(value, &at, at + ZSTR_LEN(bytes), &data);
     PHP_VAR_UNSERIALIZE_DESTROY(data);
+    BG(serialize_lock)--;
     return is_done;
 }
 

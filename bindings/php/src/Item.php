@@ -25,7 +25,7 @@ final class Item implements CacheItemInterface
 
     public function get(): mixed
     {
-        return $this->isHit ? $this->value : null;
+        return $this->value;
     }
 
     public function isHit(): bool
@@ -98,6 +98,9 @@ final class Item implements CacheItemInterface
         $saved = clone $this;
         $ttl = $this->ttl();
         $saved->isHit = $ttl === null || $ttl > 0;
+        if (!$saved->isHit) {
+            $saved->value = null;
+        }
         return $saved;
     }
 }

@@ -12,7 +12,8 @@ namespace Eyewall;
  *         Page::end();
  *     }
  *
- * One process makes a page at a time, the others wait for it. Pages may lie within pages. Header fields aren't stored.
+ * One process makes a page at a time, the others wait for it. Pages may lie within pages. Header fields aren't stored: send them before
+ * start(). Code that throws between start() and end() has to be caught there, and ended by skip().
  */
 final class Page
 {
@@ -45,7 +46,8 @@ final class Page
             echo $page;
             return true;
         }
-        ob_start();
+        // What is flushed in the middle of it waits for the end: else that would be missing in what is stored.
+        ob_start(null, 0, PHP_OUTPUT_HANDLER_STDFLAGS ^ PHP_OUTPUT_HANDLER_FLUSHABLE);
         self::$begun[] = ['claim' => $claim, 'ttl' => $ttl, 'tags' => $tags, 'level' => ob_get_level()];
         return false;
     }
@@ -66,11 +68,19 @@ final class Page
 
     private static function finish(\Closure $done): void
     {
-        $begun = array_pop(self::$begun) ?? throw new \LogicException('Page::end() without a Page::start() that has returned false');
+        $begun = end(self::$begun) ?: throw new \LogicException('Page::end() without a Page::start() that has returned false');
         if (ob_get_level() !== $begun['level']) {
             throw new \LogicException('Between Page::start() and Page::end() an output buffer was begun or ended, and not the other');
         }
-        $done($begun['claim'], (string) ob_get_flush(), $begun['ttl'], $begun['tags']);
+        array_pop(self::$begun);
+        // Stored before it is sent, so that nobody waits for a slow client.
+        try {
+            $done($begun['claim'], (string) ob_get_contents(), $begun['ttl'], $begun['tags']);
+        } catch (Exception $error) {
+            trigger_error('A page was not stored: ' . $error->getMessage(), E_USER_WARNING);
+        } finally {
+            ob_end_flush();
+        }
     }
 
     /** Null: another process takes too long; we make the page without storing it. */
