@@ -139,4 +139,4 @@ cache-tests: ## the public suite of HTTP cache tests against the server; ARGS=--
 
 .PHONY: packages
 packages: ## install the Debian packages that all targets want; without root, print them
-	@if [ "$$(id -u)" = 0 ]; then scripts/packages build soak cache-tests sites; else scripts/packages --list build soak cache-tests sites; fi
+	@if [ "$$(id -u)" = 0 ]; then scripts/packages build soak c perl php cache-tests sites; else scripts/packages --list build soak c perl php cache-tests sites; fi
