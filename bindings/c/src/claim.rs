@@ -7,8 +7,8 @@ use eyewall::{Claimed, Updated};
 
 use crate::hit::Hit;
 use crate::open::Cache;
-use crate::pointers::{bytes, cleared, cleared_box, give, give_boxed, needed, take_boxed};
-use crate::put::PutOptions;
+use crate::pointers::{bytes, cleared_box, give_boxed, needed, take_boxed};
+use crate::put::{self, PutOptions};
 use crate::status::{Status, guard, guard_or};
 
 /// The right to change one key, one at a time over all processes.
@@ -53,19 +53,14 @@ pub unsafe extern "C" fn eyewall_claim_put(
     options: Option<&PutOptions>,
     serial: Option<&mut MaybeUninit<u64>>,
 ) -> Status {
-    guard(|| {
-        let serial = cleared(serial);
-        // SAFETY: a claim of the caller's, who ends it.
-        let claim = needed(unsafe { take_boxed(claim) })?;
-        // SAFETY: the header says what values and options are.
-        let updated = unsafe {
-            let value = bytes(value, value_length)?;
-            PutOptions::with(options, |options| Ok(claim.0.put(value, options)?))
-        }?;
-        let stored = if let Updated::Stored(serial) = updated { Some(serial) } else { None };
-        give(serial, stored.unwrap_or_default());
-        Ok(if stored.is_some() { Status::Ok } else { Status::Superseded })
-    })
+    // SAFETY: a claim of the caller's, who ends it; the header says what values and options are.
+    unsafe {
+        let claim = take_boxed(claim);
+        put::store(options, serial, Status::Superseded, |options| {
+            let updated = needed(claim)?.0.put(bytes(value, value_length)?, options)?;
+            Ok(if let Updated::Stored(serial) = updated { Some(serial) } else { None })
+        })
+    }
 }
 
 /// Removes the entry, if there is one, and ends the claim. EYEWALL_SUPERSEDED: somebody else has changed the entry since.

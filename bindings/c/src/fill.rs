@@ -9,7 +9,7 @@ use eyewall::{FillOptions, Filled, Filling, NotStored};
 use crate::hit::Hit;
 use crate::open::Cache;
 use crate::pointers::{bytes, cleared, cleared_box, give, give_boxed, needed, take_boxed};
-use crate::put::PutOptions;
+use crate::put::{self, PutOptions};
 use crate::status::{Failure, Status, guard, guard_or};
 
 /// The right, and the duty, to make one entry that others wait for.
@@ -73,22 +73,17 @@ pub unsafe extern "C" fn eyewall_flight_store(
     options: Option<&PutOptions>,
     serial: Option<&mut MaybeUninit<u64>>,
 ) -> Status {
-    guard(|| {
-        let serial = cleared(serial);
-        // SAFETY: a flight of the caller's, who ends it.
-        let flight = needed(unsafe { take_boxed(flight) })?;
-        // SAFETY: the header says what values and options are.
-        let stored = unsafe {
-            let value = bytes(value, value_length)?;
-            PutOptions::with(options, |options| match flight.0.store(value, options) {
+    // SAFETY: a flight of the caller's, who ends it; the header says what values and options are.
+    unsafe {
+        let flight = take_boxed(flight);
+        put::store(options, serial, Status::Superseded, |options| {
+            match needed(flight)?.0.store(bytes(value, value_length)?, options) {
                 Ok(serial) => Ok(Some(serial)),
                 Err(NotStored::Superseded) => Ok(None),
                 Err(NotStored::Refused(error)) => Err(Failure::Engine(error)),
-            })
-        }?;
-        give(serial, stored.unwrap_or_default());
-        Ok(if stored.is_some() { Status::Ok } else { Status::Superseded })
-    })
+            }
+        })
+    }
 }
 
 /// Notes that there is nothing, for so long (0: until it is evicted), so that nobody tries again; and ends the flight. Where that can't

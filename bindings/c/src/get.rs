@@ -10,15 +10,39 @@ use crate::open::Cache;
 use crate::pointers::{Bytes, bytes, cleared, give, needed, objects};
 use crate::status::{Failure, Outcome, Status, guard};
 
-/// Fills a hit, or empties it.
+type Entry<'a> = eyewall::Hit<'a>;
+
+/// Has a key looked up, and fills the hit with what is found.
+///
+/// # Safety
+/// The key is what the header says.
 #[inline]
-fn found(hit: &mut MaybeUninit<Hit>, entry: Option<eyewall::Hit<'_>>) -> Status {
-    match entry {
-        Some(entry) => {
-            Hit::fill(hit, entry);
-            Status::Ok
-        }
-        None => Status::Miss,
+unsafe fn look<'a>(
+    cache: Option<&'a Cache>,
+    (key, key_length): (*const c_void, usize),
+    hit: Option<&mut MaybeUninit<Hit>>,
+    work: impl FnOnce(&'a eyewall::Cache, &[u8]) -> eyewall::Result<Option<(Entry<'a>, Status)>>,
+) -> Status {
+    guard(|| {
+        let hit = needed(Hit::cleared(hit))?;
+        // SAFETY: the caller's promise.
+        let key = unsafe { bytes(key, key_length) }?;
+        let Some((entry, status)) = work(&needed(cache)?.0, key)? else { return Ok(Status::Miss) };
+        Hit::fill(hit, entry);
+        Ok(status)
+    })
+}
+
+fn valid(entry: Entry<'_>) -> (Entry<'_>, Status) {
+    (entry, Status::Ok)
+}
+
+fn known(found: Lookup<'_>) -> Option<(Entry<'_>, Status)> {
+    match found {
+        Lookup::Fresh(entry) => Some((entry, Status::Ok)),
+        Lookup::Stale(entry) => Some((entry, Status::Stale)),
+        Lookup::Negative(entry) => Some((entry, Status::Negative)),
+        Lookup::Miss => None,
     }
 }
 
@@ -31,12 +55,8 @@ pub unsafe extern "C" fn eyewall_get(
     key_length: usize,
     hit: Option<&mut MaybeUninit<Hit>>,
 ) -> Status {
-    guard(|| {
-        let hit = needed(Hit::cleared(hit))?;
-        // SAFETY: the header says what keys are.
-        let key = unsafe { bytes(key, key_length) }?;
-        Ok(found(hit, needed(cache)?.0.get(key)?))
-    })
+    // SAFETY: the header says what keys are.
+    unsafe { look(cache, (key, key_length), hit, |cache, key| Ok(cache.get(key)?.map(valid))) }
 }
 
 /// As eyewall_get, but it doesn't count as use, nor in the numbers.
@@ -47,12 +67,8 @@ pub unsafe extern "C" fn eyewall_peek(
     key_length: usize,
     hit: Option<&mut MaybeUninit<Hit>>,
 ) -> Status {
-    guard(|| {
-        let hit = needed(Hit::cleared(hit))?;
-        // SAFETY: the header says what keys are.
-        let key = unsafe { bytes(key, key_length) }?;
-        Ok(found(hit, needed(cache)?.0.peek(key)?))
-    })
+    // SAFETY: the header says what keys are.
+    unsafe { look(cache, (key, key_length), hit, |cache, key| Ok(cache.peek(key)?.map(valid))) }
 }
 
 /// Everything that is known about a key: EYEWALL_OK, EYEWALL_STALE and EYEWALL_NEGATIVE give an entry that has to be released.
@@ -63,19 +79,8 @@ pub unsafe extern "C" fn eyewall_lookup(
     key_length: usize,
     hit: Option<&mut MaybeUninit<Hit>>,
 ) -> Status {
-    guard(|| {
-        let hit = needed(Hit::cleared(hit))?;
-        // SAFETY: the header says what keys are.
-        let key = unsafe { bytes(key, key_length) }?;
-        let (entry, status) = match needed(cache)?.0.lookup(key)? {
-            Lookup::Fresh(entry) => (entry, Status::Ok),
-            Lookup::Stale(entry) => (entry, Status::Stale),
-            Lookup::Negative(entry) => (entry, Status::Negative),
-            Lookup::Miss => return Ok(Status::Miss),
-        };
-        Hit::fill(hit, entry);
-        Ok(status)
-    })
+    // SAFETY: the header says what keys are.
+    unsafe { look(cache, (key, key_length), hit, |cache, key| Ok(known(cache.lookup(key)?))) }
 }
 
 /// EYEWALL_OK: there is a valid entry; EYEWALL_MISS: there is none. Doesn't count as use.

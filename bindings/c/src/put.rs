@@ -106,10 +106,24 @@ pub struct CounterOptions {
     pub reserved: [u64; 4],
 }
 
-/// What became of a put with a condition.
-fn conditioned(serial: Option<&mut MaybeUninit<u64>>, stored: Option<u64>) -> Status {
-    give(serial, stored.unwrap_or_default());
-    if stored.is_some() { Status::Ok } else { Status::Unmet }
+/// Has something stored with these options, and gives its serial; `otherwise` is the answer where it wasn't stored.
+///
+/// # Safety
+/// Pointers of the options are null, or to what the header says.
+#[inline]
+pub(crate) unsafe fn store(
+    options: Option<&PutOptions>,
+    serial: Option<&mut MaybeUninit<u64>>,
+    otherwise: Status,
+    work: impl FnOnce(&EnginePut<'_>) -> Result<Option<u64>, Failure>,
+) -> Status {
+    guard(|| {
+        let serial = cleared(serial);
+        // SAFETY: the caller's promise.
+        let stored = unsafe { PutOptions::with(options, work) }?;
+        give(serial, stored.unwrap_or_default());
+        Ok(if stored.is_some() { Status::Ok } else { otherwise })
+    })
 }
 
 /// Stores a value in place of any former entry; whatever must go to make room is evicted now. `serial` may be NULL.
@@ -123,16 +137,13 @@ pub unsafe extern "C" fn eyewall_put(
     options: Option<&PutOptions>,
     serial: Option<&mut MaybeUninit<u64>>,
 ) -> Status {
-    guard(|| {
-        let serial = cleared(serial);
-        // SAFETY: the header says what keys, values and options are.
-        let (key, value) = unsafe { (bytes(key, key_length)?, bytes(value, value_length)?) };
-        let cache = needed(cache)?;
-        // SAFETY: as above.
-        let stored = unsafe { PutOptions::with(options, |options| Ok(cache.0.put_with(key, value, options)?)) }?;
-        give(serial, stored);
-        Ok(Status::Ok)
-    })
+    // SAFETY: the header says what keys, values and options are.
+    unsafe {
+        store(options, serial, Status::Unmet, |options| {
+            let (key, value) = (bytes(key, key_length)?, bytes(value, value_length)?);
+            Ok(Some(needed(cache)?.0.put_with(key, value, options)?))
+        })
+    }
 }
 
 /// Notes that there is nothing under a key, and why: eyewall_lookup gives it as EYEWALL_NEGATIVE, eyewall_get misses.
@@ -145,16 +156,13 @@ pub unsafe extern "C" fn eyewall_put_negative(
     options: Option<&PutOptions>,
     serial: Option<&mut MaybeUninit<u64>>,
 ) -> Status {
-    guard(|| {
-        let serial = cleared(serial);
-        // SAFETY: the header says what keys and options are.
-        let key = unsafe { bytes(key, key_length) }?;
-        let cache = needed(cache)?;
-        // SAFETY: as above.
-        let stored = unsafe { PutOptions::with(options, |options| Ok(cache.0.put_negative(key, reason, options)?)) }?;
-        give(serial, stored);
-        Ok(Status::Ok)
-    })
+    // SAFETY: the header says what keys and options are.
+    unsafe {
+        store(options, serial, Status::Unmet, |options| {
+            let key = bytes(key, key_length)?;
+            Ok(Some(needed(cache)?.0.put_negative(key, reason, options)?))
+        })
+    }
 }
 
 /// Stores a value only if there is no valid entry; EYEWALL_UNMET: there was one.
@@ -168,15 +176,13 @@ pub unsafe extern "C" fn eyewall_add(
     options: Option<&PutOptions>,
     serial: Option<&mut MaybeUninit<u64>>,
 ) -> Status {
-    guard(|| {
-        let serial = cleared(serial);
-        // SAFETY: the header says what keys, values and options are.
-        let (key, value) = unsafe { (bytes(key, key_length)?, bytes(value, value_length)?) };
-        let cache = needed(cache)?;
-        // SAFETY: as above.
-        let stored = unsafe { PutOptions::with(options, |options| Ok(cache.0.add(key, value, options)?)) }?;
-        Ok(conditioned(serial, stored))
-    })
+    // SAFETY: the header says what keys, values and options are.
+    unsafe {
+        store(options, serial, Status::Unmet, |options| {
+            let (key, value) = (bytes(key, key_length)?, bytes(value, value_length)?);
+            Ok(needed(cache)?.0.add(key, value, options)?)
+        })
+    }
 }
 
 /// Stores a value only if the entry still has the serial `expected`; EYEWALL_UNMET: it has another, has expired or is gone.
@@ -191,15 +197,13 @@ pub unsafe extern "C" fn eyewall_replace_if(
     options: Option<&PutOptions>,
     serial: Option<&mut MaybeUninit<u64>>,
 ) -> Status {
-    guard(|| {
-        let serial = cleared(serial);
-        // SAFETY: the header says what keys, values and options are.
-        let (key, value) = unsafe { (bytes(key, key_length)?, bytes(value, value_length)?) };
-        let cache = needed(cache)?;
-        let replace = |options: &EnginePut<'_>| Ok(cache.0.replace_if(key, expected, value, options)?);
-        // SAFETY: as above.
-        Ok(conditioned(serial, unsafe { PutOptions::with(options, replace) }?))
-    })
+    // SAFETY: the header says what keys, values and options are.
+    unsafe {
+        store(options, serial, Status::Unmet, |options| {
+            let (key, value) = (bytes(key, key_length)?, bytes(value, value_length)?);
+            Ok(needed(cache)?.0.replace_if(key, expected, value, options)?)
+        })
+    }
 }
 
 /// Removes an entry; EYEWALL_MISS: there was no valid one.
