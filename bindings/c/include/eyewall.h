@@ -526,6 +526,11 @@ struct eyewall_bytes eyewall_hit_tag(const struct eyewall_hit *hit, size_t numbe
 // All else that is known of it.
 eyewall_status eyewall_hit_info(const struct eyewall_hit *hit, struct eyewall_info *info);
 
+// EYEWALL_OK if what was read of it until now is what was put. EYEWALL_ERROR_FAILED: bytes of the volume were lost under its map
+// (EYEWALL_SURVIVE_SIGBUS), and any of the entry's may read as zeros since. So it is asked behind the reads. It costs next to
+// nothing.
+eyewall_status eyewall_hit_check(const struct eyewall_hit *hit);
+
 // Where the value lies in the volume's file, for who reads it by a descriptor of their own. EYEWALL_MISS: nowhere; it is a copy,
 // or the volume has no file.
 //

@@ -118,6 +118,7 @@ pub unsafe extern "C" fn eyewall_get_copy(
         }
         // SAFETY: the buffer is the caller's, so large at least, and no part of the volume.
         unsafe { std::ptr::copy_nonoverlapping(entry.as_ptr(), buffer.cast::<u8>(), entry.len()) };
+        entry.check_intact()?;
         Ok(Status::Ok)
     })
 }

@@ -148,6 +148,17 @@ pub extern "C" fn eyewall_hit_info(hit: Option<&Hit>, info: Option<&mut MaybeUni
     })
 }
 
+/// EYEWALL_OK if what was read of it until now is what was put. EYEWALL_ERROR_FAILED: bytes of the volume were lost under its map
+/// (EYEWALL_SURVIVE_SIGBUS), and any of the entry's may read as zeros since. So it is asked behind the reads. It costs next to
+/// nothing.
+#[unsafe(no_mangle)]
+pub extern "C" fn eyewall_hit_check(hit: Option<&Hit>) -> Status {
+    guard(|| {
+        Hit::needed(hit)?.check_intact()?;
+        Ok(Status::Ok)
+    })
+}
+
 /// Where the value lies in the volume's file, for who reads it by a descriptor of their own. EYEWALL_MISS: nowhere; it is a copy,
 /// or the volume has no file.
 ///

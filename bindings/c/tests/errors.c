@@ -85,6 +85,28 @@ static void of_arguments(eyewall_cache *cache) {
     CHECK(has(cache, "k", NULL));
 }
 
+/* The file is cut off under the map while an entry is held. */
+static void of_lost_bytes(void) {
+    eyewall_cache *cache;
+    eyewall_hit hit, copy;
+    char buffer[8];
+    size_t length;
+    unlink(path);
+    eyewall_open_options options = {.size = 4 << 20, .flags = EYEWALL_SURVIVE_SIGBUS};
+    CHECK(eyewall_open(path, &options, &cache) == EYEWALL_OK);
+    put(cache, "key", "value");
+    CHECK(eyewall_get(cache, STR("key"), &hit) == EYEWALL_OK && eyewall_hit_check(&hit) == EYEWALL_OK);
+    CHECK(memcmp(hit.value, "value", 5) == 0);
+    CHECK(truncate(path, 0) == 0);
+    CHECK(memcmp(hit.value, "\0\0\0\0", 5) == 0);
+    CHECK(eyewall_hit_check(&hit) == EYEWALL_ERROR_FAILED && says(path));
+    eyewall_hit_release(&hit);
+    CHECK(eyewall_get_copy(cache, STR("key"), buffer, sizeof buffer, &length) == EYEWALL_ERROR_FAILED);
+    CHECK(eyewall_get(cache, STR("key"), &copy) == EYEWALL_ERROR_FAILED && copy.value == NULL);
+    CHECK(eyewall_hit_check(&copy) == EYEWALL_ERROR_ARGUMENT && says("holds nothing"));
+    eyewall_close(cache);
+}
+
 static void *of_another_thread(void *cache) {
     CHECK(strcmp(eyewall_error_message(), "") == 0);
     CHECK(eyewall_get_copy(cache, "", 0, NULL, 0, &(size_t){0}) == EYEWALL_ERROR_KEY_EMPTY);
@@ -103,6 +125,7 @@ int main(void) {
     CHECK(pthread_create(&thread, NULL, of_another_thread, cache) == 0 && pthread_join(thread, NULL) == 0);
     CHECK(says("EYEWALL_PURGE"));
     eyewall_close(cache);
+    of_lost_bytes();
     remove_folder();
     return 0;
 }

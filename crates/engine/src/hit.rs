@@ -10,6 +10,7 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use eyewall_region::{clock, fork};
 
+use crate::error::Result;
 use crate::format::origin::Origin;
 use crate::format::record::{Flags, Header, Lengths, Record};
 use crate::format::tags::Tags;
@@ -281,6 +282,7 @@ impl<'a> Hit<'a> {
     }
 
     /// Whether it was held by the process that this one was forked from: then it must not be read here.
+    #[inline]
     pub fn is_inherited(&self) -> bool {
         self.fork != fork::generation()
     }
@@ -290,6 +292,15 @@ impl<'a> Hit<'a> {
     /// copy stays intact.
     pub fn is_intact(&self) -> bool {
         self.is_copy() || !self.volume.has_failed()
+    }
+
+    /// The same, as an error.
+    ///
+    /// # Errors
+    /// [`Failed`](crate::Error::Failed), unless it is intact.
+    #[inline]
+    pub fn check_intact(&self) -> Result<()> {
+        if self.is_copy() { Ok(()) } else { self.volume.check_intact() }
     }
 
     /// Where the bytes lie in the region, and how many they are; `None` for a copy.
