@@ -199,7 +199,8 @@ typedef struct eyewall_epoch {
 typedef struct eyewall_put_options {
   // Valid for so long. 0: until it is evicted.
   uint64_t ttl_ms;
-  // Usable for so long after that (eyewall_lookup). Without a ttl_ms it says nothing: a soft purge makes such an entry absent.
+  // Usable for so long after that (eyewall_lookup). Without a ttl_ms it says nothing: a soft purge makes such an entry stale until
+  // it is evicted.
   uint64_t stale_ms;
   // Up to 65,535 bytes of the caller's own, stored before the value.
   const void *metadata;
