@@ -6,9 +6,10 @@ import asyncio
 import os
 from collections.abc import Awaitable, Callable
 from concurrent.futures import ThreadPoolExecutor
-from typing import Any, TypeVar
+from typing import Any, ParamSpec, TypeVar
 from weakref import WeakKeyDictionary
 
+P = ParamSpec("P")
 T = TypeVar("T")
 
 # Threads that wait for other processes: apart from the loop's own, so that who waits doesn't keep others from storing.
@@ -36,8 +37,9 @@ class Flights:
             task.add_done_callback(lambda done: _landed(flights, key, done))
         return await asyncio.shield(task)
 
-    # What is done in a thread of the loop's own: it waits for storage at most.
-    aside = staticmethod(asyncio.to_thread)
+    async def aside(self, work: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
+        """Has something done in a thread of the loop's own: it waits for storage at most."""
+        return await asyncio.to_thread(work, *args, **kwargs)
 
     async def wait(self, work: Callable[..., T], *arguments: Any) -> T:
         """Has something done that may wait for other processes. Where its task is cancelled, what comes of it is dropped."""
