@@ -37,7 +37,7 @@ class Django(CacheCase):
             return [1]
 
         for number in range(10):
-            key = f"key {number}"
+            key = f"key-{number}"
             children = [self.forked(lambda: self.assertEqual(backend.get_or_set(key, make), [1])) for _ in range(3)]
             for child in children:
                 self.assert_ends_well(child)

@@ -10,7 +10,7 @@ Arguments are those of `eyewall.Cache`, and `ttl`: after so many seconds an entr
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 from dogpile.cache.api import NO_VALUE, BytesBackend, CacheMutex
@@ -71,9 +71,10 @@ class EyewallBackend(BytesBackend):
     def get_serialized(self, key: str) -> Any:
         return self.volume.get(key, NO_VALUE)
 
-    def get_serialized_multi(self, keys: Sequence[str]) -> list[Any]:
-        found = self.volume.get_many(keys)
-        return [found.get(key, NO_VALUE) for key in keys]
+    def get_serialized_multi(self, keys: Iterable[str]) -> list[Any]:
+        wanted = list(keys)
+        found = self.volume.get_many(wanted)
+        return [found.get(key, NO_VALUE) for key in wanted]
 
     def set_serialized(self, key: str, value: bytes) -> None:
         self.volume.put(key, value, ttl=self._ttl)
@@ -84,6 +85,6 @@ class EyewallBackend(BytesBackend):
     def delete(self, key: str) -> None:
         self.volume.remove(key)
 
-    def delete_multi(self, keys: Sequence[str]) -> None:
+    def delete_multi(self, keys: Iterable[str]) -> None:
         for key in keys:
             self.volume.remove(key)
