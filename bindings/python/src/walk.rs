@@ -1,9 +1,10 @@
 //! All entries, one after the other.
 
-use std::sync::{Mutex, PoisonError};
+use std::sync::{Mutex, TryLockError};
 
 use eyewall::Iter;
 use pyo3::IntoPyObjectExt;
+use pyo3::exceptions::PyRuntimeError;
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyString};
 use self_cell::self_cell;
@@ -45,8 +46,14 @@ impl Walk {
 
     /// Key and value of the next entry; None: that was all.
     fn step<'py>(&self, py: Python<'py>) -> PyResult<Option<(Bound<'py, PyAny>, Option<Stored<'py>>)>> {
-        // Under the lock no code of Python runs.
-        let mut owned = self.owned.lock().unwrap_or_else(PoisonError::into_inner);
+        // Nobody waits for the lock, so that who has it may run code of Python, as an exception that is made can.
+        let mut owned = match self.owned.try_lock() {
+            Ok(owned) => owned,
+            Err(TryLockError::Poisoned(owned)) => owned.into_inner(),
+            Err(TryLockError::WouldBlock) => {
+                return Err(PyRuntimeError::new_err("another thread steps this walk; begin one for each"));
+            }
+        };
         let next = owned.with_dependent_mut(|_, walk| {
             let hit = walk.next()?;
             let key = match std::str::from_utf8(hit.key()) {

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import os
+import threading
 import unittest
 
 import eyewall
@@ -16,6 +17,23 @@ class Loop(CacheCase, unittest.IsolatedAsyncioTestCase):
         await self.cache.aput("a", "1", ttl=60)
         self.assertEqual(await self.cache.aget("a"), "1")
         self.assertEqual(await self.cache.aget("absent", 2), 2)
+
+    async def test_a_cold_page_is_read_in_a_thread(self) -> None:
+        readers: list[int] = []
+
+        class Cold(eyewall.Cache):
+            def is_resident(self, key: str | bytes) -> bool | None:
+                return False
+
+            def prefault(self, key: str | bytes) -> bool:
+                readers.append(threading.get_ident())
+                return super().prefault(key)
+
+        with Cold(self.path) as cache:
+            cache["a"] = 1
+            self.assertEqual(await cache.aget("a"), 1)
+        self.assertEqual(len(readers), 1)
+        self.assertNotIn(threading.get_ident(), readers)
 
     async def test_tasks_wait_for_one(self) -> None:
         calls = 0
