@@ -15,7 +15,7 @@ static bool call_and_encode(php_eyewall_callback *callback)
     ZVAL_NULL(&arguments[1]);
     bool is_done = true;
     if (callback->has_held) {
-        is_done = php_eyewall_take_held(&arguments[1]);
+        is_done = php_eyewall_take_held(callback->this, &arguments[1]);
     }
     if (is_done) {
         callback->call->params = arguments;
@@ -105,7 +105,7 @@ static void fetch_or_compute(php_eyewall_callback *callback, php_eyewall_put *pu
     switch (status) {
     case EYEWALL_OK:
     case EYEWALL_STALE:
-        php_eyewall_take_held(return_value);
+        php_eyewall_take_held(callback->this, return_value);
         return;
     case EYEWALL_NEGATIVE:
         return;

@@ -17,7 +17,7 @@ PHP_METHOD(Eyewall_Cache, get)
     }
     eyewall_status status = eyewall_get(this->volume->cache, ZSTR_VAL(key), ZSTR_LEN(key), php_eyewall_held());
     if (EXPECTED(status == EYEWALL_OK)) {
-        php_eyewall_take_held(return_value);
+        php_eyewall_take_held(this, return_value);
     } else if (status == EYEWALL_MISS) {
         if (otherwise != NULL) {
             RETURN_COPY(otherwise);
@@ -45,7 +45,7 @@ PHP_METHOD(Eyewall_Cache, getWithSerial)
     eyewall_info info;
     eyewall_hit_info(held, &info);
     zval value;
-    if (!php_eyewall_take_held(&value)) {
+    if (!php_eyewall_take_held(this, &value)) {
         RETURN_THROWS();
     }
     array_init_size(return_value, 2);
