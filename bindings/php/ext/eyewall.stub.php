@@ -85,6 +85,20 @@ final class Cache
     /** The value of a key and its serial, for cas, as `[$value, $serial]`; null: there is none. */
     public function getWithSerial(string $key): ?array {}
 
+    /**
+     * Everything that is known of a key; null: there is nothing.
+     *
+     * `state` is fresh, stale (its time is over, or it was softly purged, and it may still be used) or negative (somebody has noted
+     * that there is nothing, and `reason` why; `value` is null). `serial` is for cas, which replaces a negative entry, too. `created`
+     * is a time as microtime(true) has it; `ttl` and `usable` say for how many seconds more the entry is fresh, and fresh or
+     * stale; null: until it is evicted. `metadata` is what was stored beside the value: one byte of PHP's for what isn't a string,
+     * and what another language has put.
+     *
+     * @return array{state: string, value: mixed, reason: ?int, serial: int, created: float, ttl: ?float, usable: ?float,
+     *     tags: list<string>, metadata: string}|null
+     */
+    public function lookup(string $key): ?array {}
+
     /** The values of many keys, by key, `$default` for those that aren't there. */
     public function getMultiple(array $keys, mixed $default = null): array {}
 
@@ -102,6 +116,14 @@ final class Cache
 
     /** Stores a value only if the entry still has the serial; false: it has another, or is gone. */
     public function cas(string $key, int $serial, mixed $value, ?float $ttl = null, array $tags = [], float $stale = 0.0): bool {}
+
+    /**
+     * Notes that there is nothing under a key, and why, in place of any entry: a miss for get, null for fetchOrCompute, which doesn't
+     * compute then, and negative for lookup. What reasons mean is the caller's; true.
+     *
+     * @param int $reason 0 to 65535
+     */
+    public function setNegative(string $key, int $reason, ?float $ttl = null, array $tags = []): bool {}
 
     /** Removes an entry; false: there was none. */
     public function delete(string $key): bool {}

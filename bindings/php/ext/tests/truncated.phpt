@@ -24,6 +24,7 @@ $seen = null;
 foreach ([
     'get' => fn ($cache) => $cache->get('long'),
     'getWithSerial' => fn ($cache) => $cache->getWithSerial('long')[0],
+    'lookup' => fn ($cache) => $cache->lookup('long')['value'],
     'getMultiple' => fn ($cache) => $cache->getMultiple(['long'])['long'],
     'claim' => fn ($cache) => $cache->claim('long')->get(),
     'fetchOrCompute' => fn ($cache) => $cache->fetchOrCompute('long', fn () => 'not called'),
