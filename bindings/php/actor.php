@@ -128,7 +128,7 @@ final class Actor
             $isMade = true;
             return $value;
         }, wait: 10);
-        return [$isMade ? 'made' : 'value', $found];
+        return [$isMade ? 'made' : 'value', (string) $found];
     }
 
     private function purge(string $what, string $which, bool $isSoft): array
