@@ -73,10 +73,6 @@ static void step(keys_object *object)
         }
     } else {
         end_walk(object);
-        /* A volume that has failed ends walks, too; a look-up says so. */
-        if (status == EYEWALL_END) {
-            status = eyewall_contains(object->volume->cache, "?", 1);
-        }
         php_eyewall_is_done(object->volume, status);
     }
 }
