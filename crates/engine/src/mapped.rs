@@ -4,6 +4,7 @@
 //! order: so the pages around its head are mapped a window at a time, by one system call, which takes two thirds of what
 //! its faults would, and comes once in many puts.
 
+use std::ops::Range;
 use std::sync::atomic::Ordering::Relaxed;
 use std::sync::atomic::{AtomicU32, AtomicU64};
 
@@ -31,6 +32,20 @@ impl Mapped {
         }
     }
 
+    /// All of the region is mapped.
+    pub(crate) fn know_all(&self) {
+        self.begin();
+        self.windows.iter().for_each(|word| word.store(u64::MAX, Relaxed));
+    }
+
+    /// Forgets what was true of a parent.
+    fn begin(&self) {
+        let generation = fork::generation();
+        if self.fork.swap(generation, Relaxed) != generation {
+            self.windows.iter().for_each(|word| word.store(0, Relaxed));
+        }
+    }
+
     /// Before `bytes` bytes at `offset` are written. Offsets of a damaged log may be any.
     #[inline]
     pub(crate) fn map(&self, region: &Region, offset: usize, bytes: usize) {
@@ -46,11 +61,9 @@ impl Mapped {
     }
 
     #[cold]
-    fn map_windows(&self, region: &Region, windows: std::ops::Range<usize>) {
-        let generation = fork::generation();
-        if self.fork.swap(generation, Relaxed) != generation {
-            self.windows.iter().for_each(|word| word.store(0, Relaxed));
-        }
+    fn map_windows(&self, region: &Region, mut windows: Range<usize>) {
+        self.begin();
+        windows.start = windows.clone().find(|window| !self.has(*window)).unwrap_or(windows.end);
         for window in windows.clone() {
             self.windows[window / 64].fetch_or(1 << (window % 64), Relaxed);
         }
@@ -83,6 +96,14 @@ mod tests {
         assert_eq!(mapped(&seen), 2);
         seen.map(&region, 70 * WINDOW_BYTES, 10 * WINDOW_BYTES + 4096);
         assert_eq!(mapped(&seen), 13);
+    }
+
+    #[test]
+    fn of_a_region_that_is_mapped_all_is_known() {
+        let region = Region::heap(REGION_BYTES);
+        let seen = Mapped::none_of(&region);
+        seen.know_all();
+        assert_eq!(mapped(&seen), 81);
     }
 
     #[test]
