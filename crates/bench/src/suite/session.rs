@@ -196,8 +196,9 @@ impl<'a> Session<'a> {
                 return None;
             }
             let is_its = |driver: &&Driver| definition.drivers.iter().any(|command| command == driver.command());
-            let numbers = self.driven.get(name).into_iter().flatten();
-            if let Some(driver) = numbers.map(|number| &self.drivers[*number]).find(is_its) {
+            if let Some((name, numbers)) = self.driven.get_key_value(name)
+                && let Some(driver) = numbers.iter().map(|number| &self.drivers[*number]).find(is_its)
+            {
                 return Some(Contestant::Driven(name, driver));
             }
             self.all_peers().find(|peer| peer.name == *name).map(Contestant::Peer)

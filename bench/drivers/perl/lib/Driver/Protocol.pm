@@ -37,7 +37,7 @@ sub refuse {
 sub one_line {
     my ($words) = @_;
     $words =~ s/\s+/ /g;
-    $words =~ s/ at \S+ line \d+\.? ?$//;
+    $words =~ s/(?: at \S+ line \d+\.?)? ?$//;
     return $words;
 }
 

@@ -4,6 +4,7 @@ package Driver::Procedure::Stream;
 use v5.26;
 use warnings;
 use Time::HiRes qw(clock_gettime CLOCK_MONOTONIC);
+use Driver::Protocol;
 use Driver::Request;
 use Driver::Values;
 
@@ -15,6 +16,8 @@ sub check_settings {
     my ($class, $request) = @_;
     Driver::Request::numbers($request, qw(keys smallest largest skew operations));
     Driver::Request::objects($request, 'configurations');
+    my ($smallest, $largest) = @{ $request->{settings} }{qw(smallest largest)};
+    refuse("settings: largest has to be from smallest to @{[Driver::Values::POOL_BYTES]}") if $largest < $smallest || $largest > Driver::Values::POOL_BYTES;
 }
 
 sub check_case {
