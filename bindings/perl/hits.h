@@ -1,9 +1,20 @@
 /* Entries, as Perl gets them. */
 
+/* Releases a hit of which everything was read. What the calls that read it came to, or that bytes of the volume were lost meanwhile. */
+static inline eyewall_status hit_read(eyewall_hit *hit, eyewall_status so_far) {
+    eyewall_status intact = eyewall_hit_check(hit);
+    eyewall_hit_release(hit);
+    return intact < EYEWALL_OK ? intact : so_far;
+}
+
 /* A copy of the value; the hit is released. */
 static inline SV *value_taken(pTHX_ eyewall_hit *hit) {
     SV *value = newSVpvn((const char *)hit->value, hit->value_length);
-    eyewall_hit_release(hit);
+    eyewall_status status = hit_read(hit, EYEWALL_OK);
+    if (UNLIKELY(status < EYEWALL_OK)) {
+        SvREFCNT_dec(value);
+        fail_status(aTHX_ status);
+    }
     return value;
 }
 
@@ -50,8 +61,8 @@ static SV *entry_taken(pTHX_ eyewall_hit *hit) {
             break;
         av_push(tags, bytes_new(aTHX_ tag));
     }
-    (void)hv_stores(entry, "value", value_taken(aTHX_ hit));
-    answered(aTHX_ status);
+    (void)hv_stores(entry, "value", newSVpvn((const char *)hit->value, hit->value_length));
+    answered(aTHX_ hit_read(hit, status));
     (void)hv_stores(entry, "state", newSVpv(info.is_negative ? "negative" : info.is_stale ? "stale" : "fresh", 0));
     (void)hv_stores(entry, "serial", newSVuv(info.serial));
     (void)hv_stores(entry, "created", seconds_new(aTHX_ info.created_ms));
@@ -59,4 +70,13 @@ static SV *entry_taken(pTHX_ eyewall_hit *hit) {
     (void)hv_stores(entry, "usable_left", seconds_new(aTHX_ info.usable_left_ms));
     (void)hv_stores(entry, "reason", info.is_negative ? newSVuv(info.reason) : newSV(0));
     return reference;
+}
+
+/* The next entry of a walk, which has to be released; false: that was all. The library ends a walk and says nothing where bytes of the
+ * volume were lost, and any look-up says that. */
+static bool walk_next(pTHX_ walk *this, eyewall_hit *hit) {
+    if (answered(aTHX_ eyewall_iter_next(this->iter, hit)) != EYEWALL_END)
+        return TRUE;
+    answered(aTHX_ eyewall_contains(this->of->cache, "any", strlen("any")));
+    return FALSE;
 }

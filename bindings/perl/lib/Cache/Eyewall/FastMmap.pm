@@ -77,7 +77,7 @@ sub _open {
     my $size = Cache::Eyewall::FastMmap::Options::volume_bytes($options);
     my @how = (
         path => $self->{file}, size => $size, entry_bytes_max => Cache::Eyewall::FastMmap::Options::entry_bytes_max($size),
-        (defined $options->{permissions} ? (mode => $options->{permissions}) : ()),
+        (defined $options->{permissions} ? (mode => $options->{permissions}) : ()), survive_sigbus => $options->{survive_sigbus},
     );
     $self->{cache} = eval { Cache::Eyewall->open(@how) };
     if (!$self->{cache}) {
@@ -532,6 +532,10 @@ What to do when the object ends in the process that made it. C<unlink_on_exit> i
 =item tombstone_expire_time
 
 For how long a tombstone is kept; for ever, as far as there is room, if it isn't said. See L</TOMBSTONES AND MODSEQS>.
+
+=item survive_sigbus
+
+An option of ours: where the file is truncated, or its storage fails, calls throw the error C<failed> instead of the process being killed.
 
 =item catch_deadlocks
 
