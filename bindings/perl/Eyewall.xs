@@ -4,6 +4,7 @@
  *   words.h     what Perl gives: bytes, times, options
  *   hits.h      what Perl gets: entries
  *   flagged.h   values with flags, as Cache::Eyewall::FastMmap keeps them
+ *   streams.h   entries that are written piece by piece
  *
  * No code of Perl ever runs inside a call of the library: values are made between two calls.
  */
@@ -17,6 +18,7 @@
 #include "words.h"
 #include "hits.h"
 #include "flagged.h"
+#include "streams.h"
 
 /* Numbers as they stand in eyewall_stats. */
 #define STATISTIC(name) (void)hv_stores(numbers, #name, newSVuv(stats.name))
@@ -247,12 +249,13 @@ IV
 increment(SV *self, SV *key, SV *by = NULL, ...)
   PREINIT:
     put_room room;
-    counter_words words;
+    own_words words;
     eyewall_counter_options options;
     int64_t sum;
   CODE:
     IV summand = by == NULL ? 1 : integer_of(aTHX_ by, "what is added");
-    Zero(&words, 1, counter_words);
+    Zero(&words, 1, own_words);
+    words.is_counter = TRUE;
     Zero(&options, 1, eyewall_counter_options);
     options.put = put_options(aTHX_ &ST(3), items - 3, &room, &words);
     options.start = words.start == NULL ? 0 : integer_of(aTHX_ words.start, "start");
@@ -529,5 +532,7 @@ end(SV *self)
     held_flight *this = flight_of(aTHX_ self);
     eyewall_flight_end(this->flight);
     this->flight = NULL;
+
+INCLUDE: Streams.xsh
 
 INCLUDE: FastMmap.xsh

@@ -106,12 +106,14 @@ typedef struct {
     eyewall_epoch epoch;
 } put_room;
 
-/* Options that only some calls take. */
+/* Options that only some puts take: those of a counter, or that of a writer. */
 typedef struct {
+    bool is_counter;
     SV *start;
     SV *min;
     SV *max;
-} counter_words;
+    SV *length;
+} own_words;
 
 static void put_tags(pTHX_ SV *given, eyewall_put_options *options) {
     AV *tags;
@@ -133,7 +135,7 @@ static void put_tags(pTHX_ SV *given, eyewall_put_options *options) {
     options->tags_count = count;
 }
 
-static void put_option(pTHX_ const char *name, SV *value, put_room *room, counter_words *counter) {
+static void put_option(pTHX_ const char *name, SV *value, put_room *room, own_words *own) {
     if (strEQ(name, "ttl"))
         room->options.ttl_ms = milliseconds_of(aTHX_ value, "ttl");
     else if (strEQ(name, "stale"))
@@ -150,19 +152,21 @@ static void put_option(pTHX_ const char *name, SV *value, put_room *room, counte
             fail_argument(aTHX_ "begun_in is not what the method now gave");
         memcpy(&room->epoch, epoch.data, sizeof room->epoch);
         room->options.begun_in = &room->epoch;
-    } else if (counter != NULL && strEQ(name, "start"))
-        counter->start = value;
-    else if (counter != NULL && strEQ(name, "min"))
-        counter->min = value;
-    else if (counter != NULL && strEQ(name, "max"))
-        counter->max = value;
+    } else if (own != NULL && own->is_counter && strEQ(name, "start"))
+        own->start = value;
+    else if (own != NULL && own->is_counter && strEQ(name, "min"))
+        own->min = value;
+    else if (own != NULL && own->is_counter && strEQ(name, "max"))
+        own->max = value;
+    else if (own != NULL && !own->is_counter && strEQ(name, "length"))
+        own->length = value;
     else
         fail_argument(aTHX_ "no option %s; there are ttl, stale, metadata, tags, begun_in%s", name,
-                      counter == NULL ? "" : ", start, min, max");
+                      own == NULL ? "" : own->is_counter ? ", start, min, max" : ", length");
 }
 
 /* The pairs from `given` on; NULL: there are none. */
-static const eyewall_put_options *put_options(pTHX_ SV **given, I32 count, put_room *room, counter_words *counter) {
+static const eyewall_put_options *put_options(pTHX_ SV **given, I32 count, put_room *room, own_words *own) {
     I32 i;
     if (count <= 0)
         return NULL;
@@ -170,7 +174,7 @@ static const eyewall_put_options *put_options(pTHX_ SV **given, I32 count, put_r
         fail_argument(aTHX_ "options come in pairs, as in: ttl => 60, tags => ['news']");
     Zero(room, 1, put_room);
     for (i = 0; i < count; i += 2)
-        put_option(aTHX_ SvPV_nolen(given[i]), given[i + 1], room, counter);
+        put_option(aTHX_ SvPV_nolen(given[i]), given[i + 1], room, own);
     return &room->options;
 }
 

@@ -19,9 +19,11 @@ my @options = (qw(path size entry_bytes_max entry_size_hint mode group lock_dead
 
 # A thread that is started later has no part in the objects of this one; it opens the volume itself.
 sub CLONE_SKIP { 1 }
-sub Cache::Eyewall::Claim::CLONE_SKIP  { 1 }
-sub Cache::Eyewall::Flight::CLONE_SKIP { 1 }
-sub Cache::Eyewall::Walk::CLONE_SKIP   { 1 }
+sub Cache::Eyewall::Claim::CLONE_SKIP    { 1 }
+sub Cache::Eyewall::Flight::CLONE_SKIP   { 1 }
+sub Cache::Eyewall::Walk::CLONE_SKIP     { 1 }
+sub Cache::Eyewall::Writer::CLONE_SKIP   { 1 }
+sub Cache::Eyewall::Follower::CLONE_SKIP { 1 }
 
 sub open {    ## no critic (it is a method)
     my ($class, %given) = @_;
@@ -145,7 +147,7 @@ Errors are thrown as L<Cache::Eyewall::Error>. A miss isn't one.
 =head2 Processes and threads
 
 A child that is forked goes on to use the cache that its parent has opened. What the parent held then, the scalars of C<get_pinned>,
-claims and flights, isn't the child's: it must not read such scalars, and its claims and flights do nothing.
+claims, flights, writers and followers, isn't the child's: it must not read such scalars, and what else it has of them does nothing.
 
 Under ithreads, a thread opens the volume itself: the objects of another thread are undefined in it. Scalars of C<get_pinned> are shared.
 
@@ -213,7 +215,8 @@ The same, but it counts neither as use nor in the numbers.
 
 A reference to a scalar whose bytes are those in the volume, not a copy; or undef. It can only be read. The bytes don't change, and can't be
 evicted, as long as the scalar is there, so don't keep it for long. An assignment (C<< my $copy = $$page >>) copies; C<print $$page>,
-C<length $$page> and C<< for ($$page) { ... } >> don't.
+C<length $$page> and C<< for ($$page) { ... } >> don't. With C<survive_sigbus>, bytes that are lost while it is there read as zeros; any call of the cache
+says so then.
 
     my $page = $cache->get_pinned('/about');
     print length $$page if $page;
@@ -343,10 +346,42 @@ said, and then the error C<busy>; with C<use_stale> a stale value is given while
 
     my $page = $cache->fill('/news', sub { return "news of $_[0]", ttl => 60, stale => 600 }, use_stale => 1);
 
+If CODE dies, so does C<fill>, and nothing is kept.
+
 =head2 fill_begin(KEY, DEADLINE, USE_STALE)
 
 The same in two steps. Gives a state and what goes with it: C<fresh> or C<stale> and the value; C<negative> and the reason; C<ours> and an
 object, which has to make the entry by C<store(VALUE, ...)>, C<remember(REASON, TTL)>: there is nothing, or C<end>.
+
+=head1 PIECE BY PIECE
+
+=head2 writer(KEY, ...)
+
+Begins an entry whose value comes piece by piece, and gives an object. Nobody finds it before it is committed. It keeps the key as a claim does. The
+options are those of a put, and C<length>: how many bytes will come, if that is known. If it is right, nothing is copied twice.
+
+    my $writer = $cache->writer('/report', ttl => 3600, tags => ['reports']);
+    $writer->write("line $_\n") for 1 .. 1000;
+    defined $writer->commit or warn 'somebody has put another report meanwhile';
+
+C<write(BYTES)> takes all of them, or dies. After the errors C<busy> and C<pinned> the same piece may be written again; after others nothing comes of
+the entry. C<commit> makes it the entry, and gives its serial; undef: somebody has put, removed or purged the entry since, and nothing was stored. C<abort>
+gives up; so does the end of the object, as when code dies. What isn't committed leaves the former entry as it was. In a forked child of the process that began
+it, C<write> and C<commit> fail with the error C<interrupted>, and its end does nothing.
+
+=head2 follow(KEY)
+
+Reads what somebody is writing, whatever process it is, from its first byte on: an object; undef: nobody writes this key just now.
+
+C<< read(deadline => SECONDS) >> gives the next bytes, up to 65,536; undef: that was all, and the entry was stored. It waits for up to 10 seconds, if C<deadline>
+doesn't say otherwise, and then dies of C<busy>, after which it may be called again. The error C<interrupted> says that nothing will come of the entry: what was
+read then is part of none. C<metadata> is what the entry will have, and C<end> reads no further.
+
+    if (my $follower = $cache->follow('/report')) {
+        while (defined(my $bytes = $follower->read(deadline => 30))) {
+            print $bytes;
+        }
+    }
 
 =head1 NUMBERS
 
