@@ -113,6 +113,10 @@ header: ## generate eyewall.h from the sources of the C library
 install: ## build the program and the C library, and put them below PREFIX, with DESTDIR before it; PREFIX=/usr/local
 	@scripts/install "$(PREFIX)"
 
+.PHONY: reference
+reference: ## pages of the interfaces, each by its language's own tool, into target/reference
+	@scripts/reference
+
 .PHONY: bindings
 bindings: ## the tests of all languages' bindings; a language whose packages aren't there, and can't be installed, is left out
 	@scripts/bindings

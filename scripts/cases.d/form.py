@@ -13,13 +13,15 @@ class Mistake(Exception):
 
 @dataclasses.dataclass
 class Step:
-    """One question to an actor, and the answer that has to come (None: nobody waits for it); or `kill` or `start`."""
+    """One question to an actor, and the answer that has to come (None: nobody waits for it); or `kill`, `died`, `answered` or `start`."""
 
     line: int
     actor: str
     words: list[bytes]
     answer: list[bytes] | None
     does: str = "ask"
+    # Whether it is asked again until the answer comes.
+    is_repeated: bool = False
 
 
 @dataclasses.dataclass
@@ -74,13 +76,21 @@ def step_of(text: str, line: int) -> Step:
     question, *arrow = text.split(" -> ", 1)
     answer = arrow[0] if arrow else ""
     actor, *words = question.split()
-    if actor in ("kill", "start"):
+    if actor in ("kill", "died", "start"):
         if len(words) != 1 or arrow:
             raise Mistake(f"line {line}: `{actor}` wants the name of an actor, and nothing else")
         return Step(line, words[0], [], None, actor)
-    if not words or arrow and not answer.strip():
+    if actor == "answered":
+        if len(words) != 1 or not arrow:
+            raise Mistake(f"line {line}: `answered` wants the name of an actor, and an answer")
+        return Step(line, words[0], [], [decoded(word) for word in answer.split()], actor)
+    is_repeated = actor == "until"
+    if is_repeated:
+        actor, *words = words or [""]
+    if not words or arrow and not answer.strip() or is_repeated and not arrow:
         raise Mistake(f"line {line}: a step is `ACTOR QUESTION... -> ANSWER...`, or without an answer")
-    return Step(line, actor, [decoded(word) for word in words], [decoded(word) for word in answer.split()] if arrow else None)
+    answers = [decoded(word) for word in answer.split()] if arrow else None
+    return Step(line, actor, [decoded(word) for word in words], answers, is_repeated=is_repeated)
 
 
 def read(file: pathlib.Path) -> list[Case]:

@@ -1,8 +1,10 @@
 """Actors, and cases played by them."""
 import pathlib
+import signal
 import subprocess
 import tempfile
 import threading
+import time
 
 from form import Block, Case, Step, encoded
 
@@ -17,6 +19,10 @@ class Failed(Exception):
 
 class Skipped(Exception):
     """A question that a binding has no way for."""
+
+    def __init__(self, language: str, question: str):
+        super().__init__(f"{language} has no way to {question}")
+        self.language = language
 
 
 class Actor:
@@ -50,6 +56,15 @@ class Actor:
 
     def kill(self) -> None:
         self.process.kill()
+        self.end()
+
+    def died(self) -> None:
+        try:
+            status = self.process.wait(PATIENCE_SECONDS)
+        except subprocess.TimeoutExpired:
+            self.fail("has not ended itself")
+        if status != -signal.SIGKILL:
+            self.fail(f"has ended by {status}, not by SIGKILL")
         self.end()
 
     def end(self) -> None:
@@ -102,10 +117,27 @@ class Play:
             self.start(step.actor)
         elif step.does == "kill":
             self.actors.pop(step.actor).kill()
+        elif step.does == "died":
+            self.actors.pop(step.actor).died()
+        elif step.does == "answered":
+            self.compare(step, self.answer(step))
+        elif step.is_repeated:
+            self.until(step)
         else:
             self.ask(step)
             if step.answer is not None:
                 self.compare(step, self.answer(step))
+
+    def until(self, step: Step) -> None:
+        end = time.monotonic() + PATIENCE_SECONDS
+        while True:
+            self.ask(step)
+            answer = self.answer(step)
+            try:
+                return self.compare(step, answer)
+            except Failed:
+                if time.monotonic() > end:
+                    raise
 
     def together(self, block: Block) -> None:
         for step in block.steps:
@@ -122,7 +154,7 @@ class Play:
     def answer(self, step: Step) -> list[bytes]:
         answer = self.actors[step.actor].answer()
         if answer == [b"cannot"]:
-            raise Skipped(f"{self.actors[step.actor].language} has no way to {step.words[0].decode()}")
+            raise Skipped(self.actors[step.actor].language, step.words[0].decode())
         return answer
 
     def compare(self, step: Step, answer: list[bytes]) -> None:

@@ -1,6 +1,7 @@
 /* The actor of C: does what the lines on its standard input ask for (bindings/cases/README.md). */
 #define _GNU_SOURCE
 #include <eyewall.h>
+#include <signal.h>
 
 #include "words.h"
 
@@ -8,6 +9,7 @@ static eyewall_cache *cache;
 /* What `replace` compares with: the serial that the last `get` gave. */
 static uint64_t serial;
 static eyewall_claim *claim;
+static eyewall_writer *writer;
 
 /* The names of statuses from -1 downwards. */
 static const char *const errors[] = {
@@ -44,7 +46,7 @@ static void answer_hit(eyewall_hit *hit) {
     eyewall_hit_release(hit);
 }
 
-/* The value of an option, NULL if it isn't there. */
+/* The value of an option, NULL if it isn't there. Those of a question come last. */
 static char *option(struct word *words, int count, const char *name) {
     size_t length = strlen(name);
     for (int i = 0; i < count; i++)
@@ -53,11 +55,15 @@ static char *option(struct word *words, int count, const char *name) {
     return NULL;
 }
 
+static uint64_t milliseconds(struct word *words, int count, const char *name) {
+    char *given = option(words, count, name);
+    return given ? strtoull(given, NULL, 10) : 0;
+}
+
 static eyewall_put_options put_options(struct word *words, int count, eyewall_bytes *tags) {
-    eyewall_put_options options = {.tags = tags};
-    char *ttl = option(words, count, "ttl"), *names = option(words, count, "tags");
-    if (ttl != NULL)
-        options.ttl_ms = strtoull(ttl, NULL, 10);
+    eyewall_put_options options = {
+        .ttl_ms = milliseconds(words, count, "ttl"), .stale_ms = milliseconds(words, count, "stale"), .tags = tags};
+    char *names = option(words, count, "tags");
     for (char *name = names ? strtok(names, ",") : NULL; name != NULL && options.tags_count < TAGS_MAX; name = strtok(NULL, ","))
         tags[options.tags_count++] = (eyewall_bytes){name, strlen(name)};
     return options;
@@ -69,6 +75,26 @@ static void put(struct word *words, int count) {
     eyewall_put_options options = put_options(words + 3, count - 3, tags);
     bool adds = strcmp(words[0].bytes, "add") == 0;
     answer_status((adds ? eyewall_add : eyewall_put)(cache, key.bytes, key.length, value.bytes, value.length, &options, NULL));
+}
+
+static void negative(struct word *words, int count) {
+    eyewall_bytes tags[TAGS_MAX];
+    eyewall_put_options options = put_options(words + 3, count - 3, tags);
+    uint16_t reason = (uint16_t)strtoul(words[2].bytes, NULL, 10);
+    answer_status(eyewall_put_negative(cache, words[1].bytes, words[1].length, reason, &options, NULL));
+}
+
+static void lookup(struct word key) {
+    eyewall_hit hit;
+    eyewall_info info;
+    eyewall_status status = eyewall_lookup(cache, key.bytes, key.length, &hit);
+    if (status == EYEWALL_NEGATIVE && eyewall_hit_info(&hit, &info) == EYEWALL_OK)
+        answer_number("negative", info.reason);
+    else if (status == EYEWALL_OK || status == EYEWALL_STALE)
+        answer_bytes(status == EYEWALL_OK ? "fresh" : "stale", hit.value, hit.value_length);
+    else
+        answer_status(status);
+    eyewall_hit_release(&hit);
 }
 
 static void get(struct word key) {
@@ -124,7 +150,8 @@ static void store(struct word value) {
     claim = NULL;
 }
 
-static void fill(struct word key, struct word value) {
+static void fill(struct word *words, int count) {
+    struct word key = words[1], value = words[2];
     eyewall_hit hit;
     eyewall_flight *flight;
     eyewall_status status = eyewall_fill_begin(cache, key.bytes, key.length, 10000, false, &hit, NULL, &flight);
@@ -132,6 +159,8 @@ static void fill(struct word key, struct word value) {
         answer_hit(&hit);
         return;
     }
+    if (status == EYEWALL_FILL && option(words + 3, count - 3, "then") != NULL)
+        raise(SIGKILL);
     if (status == EYEWALL_FILL)
         status = eyewall_flight_store(flight, value.bytes, value.length, NULL, NULL);
     if (status == EYEWALL_OK)
@@ -140,13 +169,33 @@ static void fill(struct word key, struct word value) {
         answer_status(status);
 }
 
-static void purge(struct word what, struct word which) {
+static void purge(struct word *words, int count) {
+    struct word what = words[1], which = words[2];
+    eyewall_purge how = option(words + 2, count - 2, "mode") != NULL ? EYEWALL_PURGE_SOFT : EYEWALL_PURGE_HARD;
     if (strcmp(what.bytes, "tag") == 0)
-        answer_status(eyewall_purge_tag(cache, which.bytes, which.length, EYEWALL_PURGE_HARD));
+        answer_status(eyewall_purge_tag(cache, which.bytes, which.length, how));
     else if (strcmp(what.bytes, "prefix") == 0)
-        answer_status(eyewall_purge_prefix(cache, which.bytes, which.length, EYEWALL_PURGE_HARD));
+        answer_status(eyewall_purge_prefix(cache, which.bytes, which.length, how));
     else
-        answer_status(eyewall_purge_all(cache, EYEWALL_PURGE_HARD));
+        answer_status(eyewall_purge_all(cache, how));
+}
+
+static void begin(struct word *words, int count) {
+    eyewall_bytes tags[TAGS_MAX];
+    eyewall_put_options options = put_options(words + 2, count - 2, tags);
+    answer_status(
+        eyewall_writer_begin(cache, words[1].bytes, words[1].length, EYEWALL_LENGTH_UNKNOWN, &options, &writer));
+}
+
+static void commit(void) {
+    answer_status(eyewall_writer_commit(writer, NULL));
+    writer = NULL;
+}
+
+static void give_up(void) {
+    eyewall_writer_abort(writer);
+    writer = NULL;
+    answer("ok");
 }
 
 static void count_entries(void) {
@@ -178,16 +227,17 @@ static void open_volume(struct word path, struct word size) {
     answer_status(eyewall_open(path.bytes, &options, &cache));
 }
 
-/* `words` has room for more than `count`; those behind are empty. */
-static void act(struct word *words, int count) {
+/* What a question does; `words` has room for more than `count`, and those behind are empty. */
+static void values(const char *question, struct word *words, int count) {
     struct word key = words[1], value = words[2];
-    const char *question = words[0].bytes;
-    if (strcmp(question, "open") == 0)
-        open_volume(key, value);
-    else if (strcmp(question, "put") == 0 || strcmp(question, "add") == 0)
+    if (strcmp(question, "put") == 0 || strcmp(question, "add") == 0)
         put(words, count);
+    else if (strcmp(question, "negative") == 0)
+        negative(words, count);
     else if (strcmp(question, "get") == 0)
         get(key);
+    else if (strcmp(question, "lookup") == 0)
+        lookup(key);
     else if (strcmp(question, "replace") == 0)
         answer_status(eyewall_replace_if(cache, key.bytes, key.length, serial, value.bytes, value.length, NULL, NULL));
     else if (strcmp(question, "remove") == 0)
@@ -195,11 +245,27 @@ static void act(struct word *words, int count) {
     else if (strcmp(question, "contains") == 0)
         answer(eyewall_contains(cache, key.bytes, key.length) == EYEWALL_OK ? "yes" : "no");
     else if (strcmp(question, "touch") == 0) {
-        char *ttl = option(words + 2, count - 2, "ttl");
-        eyewall_touch_options touch = {.set_times = true, .ttl_ms = ttl ? strtoull(ttl, NULL, 10) : 0};
+        eyewall_touch_options touch = {.set_times = true,
+                                       .ttl_ms = milliseconds(words + 2, count - 2, "ttl"),
+                                       .stale_ms = milliseconds(words + 2, count - 2, "stale")};
         answer_status(eyewall_touch(cache, key.bytes, key.length, &touch));
     } else if (strcmp(question, "increment") == 0)
         increment(key, value);
+    else if (strcmp(question, "purge") == 0)
+        purge(words, count);
+    else if (strcmp(question, "clear") == 0)
+        answer_status(eyewall_clear(cache, NULL));
+    else if (strcmp(question, "count") == 0)
+        count_entries();
+    else
+        answer("cannot");
+}
+
+static void act(struct word *words, int count) {
+    struct word key = words[1], value = words[2];
+    const char *question = words[0].bytes;
+    if (strcmp(question, "open") == 0)
+        open_volume(key, value);
     else if (strcmp(question, "append") == 0)
         append(key, value);
     else if (strcmp(question, "claim") == 0)
@@ -207,15 +273,17 @@ static void act(struct word *words, int count) {
     else if (strcmp(question, "store") == 0)
         store(key);
     else if (strcmp(question, "fill") == 0)
-        fill(key, value);
-    else if (strcmp(question, "purge") == 0)
-        purge(key, value);
-    else if (strcmp(question, "clear") == 0)
-        answer_status(eyewall_clear(cache, NULL));
-    else if (strcmp(question, "count") == 0)
-        count_entries();
+        fill(words, count);
+    else if (strcmp(question, "begin") == 0)
+        begin(words, count);
+    else if (strcmp(question, "write") == 0)
+        answer_status(eyewall_writer_write(writer, key.bytes, key.length));
+    else if (strcmp(question, "commit") == 0)
+        commit();
+    else if (strcmp(question, "abort") == 0)
+        give_up();
     else
-        answer("cannot");
+        values(question, words, count);
 }
 
 int main(void) {
@@ -231,6 +299,7 @@ int main(void) {
     }
     free(line);
     eyewall_claim_end(claim);
+    eyewall_writer_abort(writer);
     eyewall_close(cache);
     return 0;
 }

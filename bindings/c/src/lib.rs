@@ -6,7 +6,7 @@
 //! | `pointers.rs` | what comes through pointers, looked at |
 //! | `open.rs`, `get.rs`, `hit.rs`, `put.rs` | a cache, look-ups, entries that are held, changes |
 //! | `claim.rs`, `fill.rs`, `stream.rs` | changes that take their time: under a claim, once for all that ask, piece by piece |
-//! | `purge.rs`, `iter.rs`, `stats.rs` | purges, all entries, numbers |
+//! | `purge.rs`, `iter.rs`, `stats.rs`, `volume.rs` | purges, all entries, numbers, the volume as a whole |
 
 #![expect(clippy::doc_markdown, reason = "the comments go into a header of C, where names stand as they are")]
 #![expect(clippy::missing_safety_doc, reason = "the header says once, for all functions, what pointers must be")]
@@ -23,6 +23,7 @@ pub mod put;
 pub mod stats;
 pub mod status;
 pub mod stream;
+pub mod volume;
 
 /// A duration without an end, where a result is in milliseconds.
 pub const EYEWALL_FOREVER: u64 = u64::MAX;

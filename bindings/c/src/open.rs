@@ -159,15 +159,3 @@ pub unsafe extern "C" fn eyewall_close(cache: *mut Cache) {
     // SAFETY: a cache of the caller's, who ends it.
     guard_or((), || drop(unsafe { take_boxed(cache) }));
 }
-
-/// Bytes of the volume, all overhead included.
-#[unsafe(no_mangle)]
-pub extern "C" fn eyewall_size(cache: Option<&Cache>) -> u64 {
-    guard_or(0, || cache.map_or(0, |cache| cache.0.size()))
-}
-
-/// The largest entry that the volume takes: 48 bytes, key, metadata and value.
-#[unsafe(no_mangle)]
-pub extern "C" fn eyewall_entry_bytes_max(cache: Option<&Cache>) -> u64 {
-    guard_or(0, || cache.map_or(0, |cache| cache.0.entry_bytes_max()))
-}

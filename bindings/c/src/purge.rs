@@ -1,11 +1,11 @@
-//! Purges, moments, storage.
+//! Purges, and the moments between them.
 
 use std::ffi::c_void;
 use std::mem::MaybeUninit;
 
 use crate::open::Cache;
-use crate::pointers::{bytes, cleared, give, needed};
-use crate::status::{Failure, Outcome, Status, guard};
+use crate::pointers::{bytes, needed};
+use crate::status::{Failure, Status, done, guard};
 
 /// What becomes of entries that are purged.
 #[repr(i32)]
@@ -40,10 +40,6 @@ fn kind(kind: i32) -> Result<eyewall::Purge, Failure> {
         1 => Ok(eyewall::Purge::Soft),
         _ => Err(Failure::Argument("a purge is EYEWALL_PURGE_HARD or EYEWALL_PURGE_SOFT")),
     }
-}
-
-fn done(work: Result<(), eyewall::Error>) -> Outcome {
-    Ok(work.map(|()| Status::Ok)?)
 }
 
 /// Purges all entries with this tag, stored until now by whomever; `purge` is an eyewall_purge. It takes microseconds, however many
@@ -95,21 +91,4 @@ pub extern "C" fn eyewall_now(cache: Option<&Cache>, epoch: Option<&mut MaybeUni
         unsafe { to.words.as_mut_ptr().cast::<eyewall::Epoch>().write(now) };
         Ok(Status::Ok)
     })
-}
-
-/// Drops what is purged or has lived its time, now, and brings the volume to storage if there was any. Nobody has to call it.
-/// `dropped` may be NULL.
-#[unsafe(no_mangle)]
-pub extern "C" fn eyewall_sweep(cache: Option<&Cache>, dropped: Option<&mut MaybeUninit<u64>>) -> Status {
-    guard(|| {
-        let dropped = cleared(dropped);
-        give(dropped, needed(cache)?.0.sweep()?);
-        Ok(Status::Ok)
-    })
-}
-
-/// Brings everything that was stored, removed and purged before this call to storage, and waits for it.
-#[unsafe(no_mangle)]
-pub extern "C" fn eyewall_sync(cache: Option<&Cache>) -> Status {
-    guard(|| done(needed(cache)?.0.sync()))
 }

@@ -16,7 +16,8 @@ use crate::status::{Failure, Status, guard};
 pub struct PutOptions {
     /// Valid for so long. 0: until it is evicted.
     pub ttl_ms: u64,
-    /// Usable for so long after that (eyewall_lookup). Without a ttl_ms it says nothing: a soft purge makes such an entry absent.
+    /// Usable for so long after that (eyewall_lookup). Without a ttl_ms it says nothing: a soft purge makes such an entry stale until
+    /// it is evicted.
     pub stale_ms: u64,
     /// Up to 65,535 bytes of the caller's own, stored before the value.
     pub metadata: *const c_void,

@@ -94,6 +94,11 @@ impl From<Error> for Failure {
 
 pub(crate) type Outcome = Result<Status, Failure>;
 
+/// The answer of a call that has none but errors.
+pub(crate) fn done(work: Result<(), eyewall::Error>) -> Outcome {
+    Ok(work.map(|()| Status::Ok)?)
+}
+
 thread_local! {
     static MESSAGE: RefCell<CString> = RefCell::new(CString::default());
 }

@@ -29,6 +29,7 @@ static void of_opening(void) {
     CHECK(stat(path, &about) == 0 && (about.st_mode & 0777) == 0600);
     CHECK(eyewall_open(path, &(eyewall_open_options){.flags = EYEWALL_READ_ONLY}, &other) == EYEWALL_OK);
     CHECK(eyewall_put(other, STR("k"), STR("v"), NULL, NULL) == EYEWALL_ERROR_READ_ONLY);
+    CHECK(eyewall_is_read_only(other) && !eyewall_is_read_only(NULL));
     eyewall_close(other);
     eyewall_close(cache);
     eyewall_close(NULL);
@@ -96,6 +97,7 @@ static void of_lost_bytes(void) {
     CHECK(eyewall_open(path, &options, &cache) == EYEWALL_OK);
     put(cache, "key", "value");
     CHECK(eyewall_get(cache, STR("key"), &hit) == EYEWALL_OK && eyewall_hit_check(&hit) == EYEWALL_OK);
+    CHECK(!eyewall_is_failed(cache) && !eyewall_is_failed(NULL));
     CHECK(memcmp(hit.value, "value", 5) == 0);
     CHECK(truncate(path, 0) == 0);
     CHECK(memcmp(hit.value, "\0\0\0\0", 5) == 0);
@@ -104,6 +106,7 @@ static void of_lost_bytes(void) {
     CHECK(eyewall_get_copy(cache, STR("key"), buffer, sizeof buffer, &length) == EYEWALL_ERROR_FAILED);
     CHECK(eyewall_get(cache, STR("key"), &copy) == EYEWALL_ERROR_FAILED && copy.value == NULL);
     CHECK(eyewall_hit_check(&copy) == EYEWALL_ERROR_ARGUMENT && says("holds nothing"));
+    CHECK(eyewall_is_failed(cache) && eyewall_populate(cache) == EYEWALL_ERROR_FAILED);
     eyewall_close(cache);
 }
 

@@ -150,6 +150,12 @@ static void purges(eyewall_cache *cache) {
 
     uint64_t dropped;
     CHECK(eyewall_sweep(cache, &dropped) == EYEWALL_OK && dropped > 0);
+    /* Older kernels can't. */
+    eyewall_status populated = eyewall_populate(cache);
+    CHECK(populated == EYEWALL_OK || populated == EYEWALL_ERROR_IO);
+    CHECK(eyewall_populate(NULL) == EYEWALL_ERROR_ARGUMENT && !eyewall_is_read_only(cache));
+    eyewall_bytes warning = eyewall_storage_warning(cache);
+    CHECK((warning.data == NULL) == (warning.length == 0) && eyewall_storage_warning(NULL).data == NULL);
     CHECK(eyewall_sync(cache) == EYEWALL_OK);
     put(cache, "cleared", "1");
     CHECK(eyewall_clear(cache, &dropped) == EYEWALL_OK && dropped == 1 && has(cache, "cleared", NULL));
