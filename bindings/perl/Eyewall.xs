@@ -120,7 +120,7 @@ get_many(SV *self, ...)
         ST(i) = &PL_sv_undef;
         if (hits[i].value == NULL)
             continue;
-        ST(i) = sv_2mortal(newSVpvn((const char *)hits[i].value, hits[i].value_length));
+        ST(i) = sv_2mortal(bytes_new(aTHX_ hits[i].value, hits[i].value_length));
         status = hit_read(&hits[i], status);
     }
     answered(aTHX_ status);

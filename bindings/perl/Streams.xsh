@@ -71,14 +71,15 @@ read(SV *self, ...)
     room = sv_2mortal(newSV(FOLLOWED_AT_ONCE));
     if (followed(aTHX_ self, SvPVX(room), patience, &length) == EYEWALL_END)
         XSRETURN_UNDEF;
-    RETVAL = newSVpvn(SvPVX(room), length);
+    RETVAL = bytes_new(aTHX_ SvPVX(room), length);
   OUTPUT:
     RETVAL
 
 SV *
 metadata(SV *self)
   CODE:
-    RETVAL = bytes_new(aTHX_ eyewall_follower_metadata(follower_going_on(aTHX_ self)));
+    eyewall_bytes bytes = eyewall_follower_metadata(follower_going_on(aTHX_ self));
+    RETVAL = bytes_new(aTHX_ bytes.data, bytes.length);
   OUTPUT:
     RETVAL
 

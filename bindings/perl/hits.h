@@ -7,9 +7,16 @@ static inline eyewall_status hit_read(eyewall_hit *hit, eyewall_status so_far) {
     return intact < EYEWALL_OK ? intact : so_far;
 }
 
+/* Bytes that come from outside, as Perl sees it. */
+static inline SV *bytes_new(pTHX_ const void *data, size_t length) {
+    SV *bytes = newSVpvn(data == NULL ? "" : (const char *)data, length);
+    SvTAINTED_on(bytes);
+    return bytes;
+}
+
 /* A copy of the value; the hit is released. */
 static inline SV *value_taken(pTHX_ eyewall_hit *hit) {
-    SV *value = newSVpvn((const char *)hit->value, hit->value_length);
+    SV *value = bytes_new(aTHX_ hit->value, hit->value_length);
     eyewall_status status = hit_read(hit, EYEWALL_OK);
     if (UNLIKELY(status < EYEWALL_OK)) {
         SvREFCNT_dec(value);
@@ -32,12 +39,9 @@ static SV *value_pinned(pTHX_ volume *of, const eyewall_hit *hit) {
     /* Of no size: Perl neither frees nor reuses it. */
     SvLEN_set(value, 0);
     SvPOK_only(value);
+    SvTAINTED_on(value);
     SvREADONLY_on(value);
     return newRV_noinc(value);
-}
-
-static SV *bytes_new(pTHX_ eyewall_bytes bytes) {
-    return newSVpvn(bytes.data == NULL ? "" : (const char *)bytes.data, bytes.length);
 }
 
 static SV *seconds_new(pTHX_ uint64_t milliseconds) {
@@ -50,18 +54,21 @@ static SV *entry_taken(pTHX_ eyewall_hit *hit) {
     SV *reference = sv_2mortal(newRV_noinc((SV *)entry));
     AV *tags = newAV();
     eyewall_info info;
+    eyewall_bytes part;
     size_t i;
     eyewall_status status = eyewall_hit_info(hit, &info);
     (void)hv_stores(entry, "tags", newRV_noinc((SV *)tags));
-    (void)hv_stores(entry, "key", bytes_new(aTHX_ eyewall_hit_key(hit)));
-    (void)hv_stores(entry, "metadata", bytes_new(aTHX_ eyewall_hit_metadata(hit)));
+    part = eyewall_hit_key(hit);
+    (void)hv_stores(entry, "key", bytes_new(aTHX_ part.data, part.length));
+    part = eyewall_hit_metadata(hit);
+    (void)hv_stores(entry, "metadata", bytes_new(aTHX_ part.data, part.length));
     for (i = 0;; i++) {
-        eyewall_bytes tag = eyewall_hit_tag(hit, i);
-        if (tag.data == NULL)
+        part = eyewall_hit_tag(hit, i);
+        if (part.data == NULL)
             break;
-        av_push(tags, bytes_new(aTHX_ tag));
+        av_push(tags, bytes_new(aTHX_ part.data, part.length));
     }
-    (void)hv_stores(entry, "value", newSVpvn((const char *)hit->value, hit->value_length));
+    (void)hv_stores(entry, "value", bytes_new(aTHX_ hit->value, hit->value_length));
     answered(aTHX_ hit_read(hit, status));
     (void)hv_stores(entry, "state", newSVpv(info.is_negative ? "negative" : info.is_stale ? "stale" : "fresh", 0));
     (void)hv_stores(entry, "serial", newSVuv(info.serial));

@@ -184,6 +184,12 @@ static const char *error_name(eyewall_status status) {
     }
 }
 
+static bool is_ours(const char *package) {
+    const char *name = "Cache::Eyewall";
+    size_t length = strlen(name);
+    return strncmp(package, name, length) == 0 && (package[length] == 0 || package[length] == ':');
+}
+
 /* The place in Perl that called, outside of these modules. */
 static const COP *place_of_call(pTHX) {
     const COP *place = PL_curcop;
@@ -192,7 +198,7 @@ static const COP *place_of_call(pTHX) {
         const PERL_CONTEXT *frame;
         HV *stash = CopSTASH(place);
         const char *package = stash == NULL ? NULL : HvNAME(stash);
-        if (package == NULL || strncmp(package, "Cache::Eyewall", strlen("Cache::Eyewall")) != 0)
+        if (package == NULL || !is_ours(package))
             return place;
         frame = caller_cx(depth, NULL);
         if (frame == NULL)

@@ -76,7 +76,9 @@ static uint64_t duration_of(pTHX_ SV *seconds, const char *what) {
 /* A mortal scalar that is a number of 64 bits (SvIOK): nothing that Perl would have to cut or to round. */
 static SV *whole_number(pTHX_ SV *number, const char *what) {
     SV *plain = sv_mortalcopy(settled(aTHX_ number));
-    if (SvOK(plain) && !SvROK(plain) && looks_like_number(plain)) {
+    if (!SvOK(plain))
+        fail_argument(aTHX_ "%s is undefined", what);
+    if (!SvROK(plain) && looks_like_number(plain)) {
         (void)SvIV_nomg(plain);
         if (SvIOK(plain))
             return plain;

@@ -5,12 +5,14 @@ use warnings;
 our $VERSION = '0.001';
 
 use Cache::Eyewall::Error;
+use Scalar::Util ();
 require XSLoader;
 XSLoader::load('Cache::Eyewall', $VERSION);
 
 # Of eyewall.h.
 my %flag = (must_exist => 1, read_only => 2, secure_erase => 4, survive_sigbus => 8, clear_unclean => 16);
 use constant SET_GROUP => 32;
+use constant UINT32_MAX => 0xffff_ffff;
 
 # Seconds that C waits at a time, after which Perl's handlers of signals may run.
 use constant WAIT => 1;
@@ -41,6 +43,7 @@ sub anonymous {
 
 sub opened {
     my ($class, %given) = @_;
+    $class = ref $class || $class;
     my %known = map { $_ => 1 } @options;
     for my $name (sort CORE::keys %given) {
         Cache::Eyewall::Error->argument("no option $name; there are " . join ', ', @options) unless $known{$name};
@@ -48,26 +51,38 @@ sub opened {
     my $flags = 0;
     $given{$_} and $flags |= $flag{$_} for CORE::keys %flag;
     $flags |= SET_GROUP if defined $given{group};
+    # As an octal number that stands in quotes it would be another mode.
+    Cache::Eyewall::Error->argument("mode is a string that begins with 0: give a number, as in: mode => 0660")
+        if ($given{mode} // '') =~ /^0[0-9]/;
+    Cache::Eyewall::Error->argument('tier_folder has a zero byte in it') if ($given{tier_folder} // '') =~ /\0/;
     return $class->_open(
-        $given{path}, number(\%given, 'size'), number(\%given, 'entry_bytes_max'), number(\%given, 'entry_size_hint'), $flags,
-        number(\%given, 'mode'), group($given{group}), int(1000 * number(\%given, 'lock_deadline')), number(\%given, 'tier_bytes'),
-        $given{tier_folder},
+        $given{path}, number(\%given, 'size'), number(\%given, 'entry_bytes_max'), number(\%given, 'entry_size_hint', UINT32_MAX), $flags,
+        number(\%given, 'mode', 07777), group($given{group}), milliseconds(number(\%given, 'lock_deadline', 1e9)),
+        number(\%given, 'tier_bytes'), $given{tier_folder},
     );
 }
 
 sub number {
-    my ($given, $name) = @_;
+    my ($given, $name, $max) = @_;
     my $number = $given->{$name} // 0;
     Cache::Eyewall::Error->argument("$name is not a number from 0 on: $number") unless $number =~ /^[0-9]+(?:\.[0-9]+)?\z/;
+    Cache::Eyewall::Error->argument("$name is above $max: $number") if defined $max && $number > $max;
     return $number;
+}
+
+# At least one, where there is a part of one: none is the default.
+sub milliseconds {
+    my ($seconds) = @_;
+    return $seconds > 0 && $seconds < 0.001 ? 1 : int(1000 * $seconds);
 }
 
 # A group, by its name or its number.
 sub group {
     my ($group) = @_;
     return 0 unless defined $group;
-    return $group if $group =~ /^[0-9]+\z/;
-    return getgrnam($group) // Cache::Eyewall::Error->argument("there is no group $group");
+    my $number = $group =~ /^[0-9]+\z/ ? $group : getgrnam($group);
+    return $number if defined $number && $number < UINT32_MAX;
+    Cache::Eyewall::Error->argument("there is no group $group");
 }
 
 sub keys {    ## no critic (it is a method)
@@ -84,19 +99,28 @@ sub fill {
     my ($self, $key, $make, %given) = @_;
     my ($deadline, $use_stale) = (delete $given{deadline} // 10, delete $given{use_stale});
     Cache::Eyewall::Error->argument('no option ' . (sort CORE::keys %given)[0] . '; there are deadline, use_stale') if %given;
-    my ($state, $known);
-    while (1) {
-        my $left = $deadline - WAIT;
-        last if eval { ($state, $known) = $self->fill_begin($key, $left > 0 ? WAIT : $deadline, $use_stale); 1 };
-        die $@ unless $left > 0 && ref $@ && $@->name eq 'busy';
-        $deadline = $left;
-    }
+    my ($state, $known) = begun($self, $key, $deadline, $use_stale);
     return $known if $state eq 'fresh' || $state eq 'stale';
     return undef  if $state eq 'negative';
     # The flight ends with its object, whatever happens in here.
     my ($value, %options) = $make->($key);
     $known->store($value, %options) if defined $value;
     return $value;
+}
+
+# What fill_begin gives, within a deadline.
+sub begun {
+    my ($self, $key, $deadline, $use_stale) = @_;
+    # What the caller's own eval has left there stays.
+    local $@;
+    while (1) {
+        my $left = Scalar::Util::looks_like_number($deadline) ? $deadline - WAIT : 0;
+        my @begun = eval { $self->fill_begin($key, $left > 0 ? WAIT : $deadline, $use_stale) };
+        return @begun if @begun;
+        # A handler of a signal may have died of anything.
+        die $@ unless $left > 0 && Scalar::Util::blessed($@) && $@->isa('Cache::Eyewall::Error') && $@->name eq 'busy';
+        $deadline = $left;
+    }
 }
 
 1;
@@ -134,11 +158,14 @@ Coming from L<Cache::FastMmap>: L<Cache::Eyewall::FastMmap> has its methods and 
 
 Keys, values, metadata and tags are strings of bytes. A string with characters above 255 is refused: encode it, as by
 C<Encode::encode_utf8>. Of other strings it makes no difference whether Perl's UTF-8 flag is on: C<"\xe9"> is one byte. A reference
-is refused: serialize it.
+is refused: serialize it. What an object says that it is as a string (L<overload>) is its string.
+
+Under C<-T>, what comes out of a volume is tainted, as what is read from a file.
 
 =head2 Times
 
-All times are in seconds, and may have a fraction; they count in milliseconds.
+All times are in seconds, and may have a fraction; they count in milliseconds. More than 126,000 years is for ever. Other numbers are whole ones, of 64 bits
+at most; what isn't is refused.
 
 =head2 Errors
 
@@ -178,7 +205,8 @@ trusted by all who read it.
 
 =item lock_deadline
 
-For how long a call waits for a process that is stopped, or for another's claim. One second, if it isn't said.
+For how long a call waits for a process that is stopped, or for another's claim. One second, if it isn't said. Perl's handlers of signals run after
+the wait.
 
 =item tier_bytes, tier_folder
 
@@ -259,7 +287,7 @@ Valid for so long. Without it, until it is evicted.
 
 =item stale
 
-Usable for so long after that, by C<lookup> and C<fill>.
+Usable for so long after that, by C<lookup> and C<fill>. 0, which it is without it: not at all.
 
 =item metadata
 

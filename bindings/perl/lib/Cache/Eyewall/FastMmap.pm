@@ -12,7 +12,7 @@ use parent 'Cache::Eyewall::FastMmap::Callbacks';
 use Cache::Eyewall::FastMmap::Codec;
 use Cache::Eyewall::FastMmap::Options;
 use File::Spec;
-use Scalar::Util qw(refaddr weaken);
+use Scalar::Util qw(blessed refaddr weaken);
 
 use constant {
     # As in flagged.h.
@@ -79,11 +79,13 @@ sub _open {
         path => $self->{file}, size => $size, entry_bytes_max => Cache::Eyewall::FastMmap::Options::entry_bytes_max($size),
         (defined $options->{permissions} ? (mode => $options->{permissions}) : ()), survive_sigbus => $options->{survive_sigbus},
     );
+    # What the caller's own eval has left there stays.
+    local $@;
     $self->{cache} = eval { Cache::Eyewall->open(@how) };
     if (!$self->{cache}) {
-        my $error = $@;
         # What is there is to be made anew, whatever it is.
-        die $error unless $options->{init_file} && ref $error && $error->name =~ /^(?:foreign|version|corrupt|options_differ)\z/;
+        die $@ unless $options->{init_file} && blessed $@ && $@->isa('Cache::Eyewall::Error')
+            && $@->name =~ /^(?:foreign|version|corrupt|options_differ)\z/;
         unlink $self->{file};
         $self->{cache} = Cache::Eyewall->open(@how);
     }

@@ -110,11 +110,14 @@ sub encode {
 sub decode {
     my ($self, $value, $flags) = @_;
     if ($flags & COMPRESSED) {
-        $value = needed($self, 'uncompress', 'compressor')->($value);
+        $value = needed($self, 'uncompress', 'compressor')->($value)
+            // Cache::Eyewall::Error->argument("the compressor gave nothing: was the value stored with the same one?");
         utf8::decode($value) if $flags & TEXT;
     }
     return $value unless $flags & SERIALIZED;
-    return ${ needed($self, 'deserialize', 'serializer')->($value) };
+    my $reference = needed($self, 'deserialize', 'serializer')->($value);
+    Cache::Eyewall::Error->argument("the deserializer gave no reference: was the value stored with the same serializer?") unless ref $reference;
+    return $$reference;
 }
 
 # `self` may be undef: of a cache whose values are strings.

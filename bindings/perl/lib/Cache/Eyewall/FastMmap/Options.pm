@@ -40,7 +40,7 @@ sub volume_bytes {
     my ($options) = @_;
     my $size = $options->{cache_size}
         ? bytes($options->{cache_size}, 'cache_size')
-        : bytes($options->{page_size} || PAGE_SIZE, 'page_size') * ($options->{num_pages} || NUM_PAGES);
+        : bytes($options->{page_size} || PAGE_SIZE, 'page_size') * bytes($options->{num_pages} || NUM_PAGES, 'num_pages');
     return $size < SIZE_MIN ? SIZE_MIN : $size;
 }
 
