@@ -68,7 +68,7 @@ set(SV *self, SV *key, SV *value, ...)
     eyewall_bytes name = stored_key(aTHX_ key, NULL, &flags);
     eyewall_bytes bytes = flagged_bytes(aTHX_ value, &flags);
     const eyewall_put_options *options =
-        flagged_options(aTHX_ &room, flags, known->expire_time == 0 ? 0 : (NV)time(NULL) + known->expire_time, NULL);
+        flagged_options(aTHX_ &room, flags, known->expire_time == 0 ? 0 : time(NULL) + known->expire_time, NULL);
     if (!is_stored(aTHX_ eyewall_put(known->of->cache, name.data, name.length, bytes.data, bytes.length, options, NULL)))
         GO_TO("_refused");
     XSRETURN_IV(1);
@@ -76,7 +76,7 @@ set(SV *self, SV *key, SV *value, ...)
  # Says what get and set may do by themselves, once and whenever that changes.
 
 void
-_shorten(SV *self, SV *cache, bool gets_plainly, bool sets_plainly, bool keeps_strings, bool keeps_all, SV *serialize, SV *deserialize, IV expire_time)
+_shorten(SV *self, SV *cache, bool gets_plainly, bool sets_plainly, bool keeps_strings, bool keeps_all, SV *serialize, SV *deserialize, NV expire_time)
   PPCODE:
     MAGIC *magic = object_magic(self, &shortcut_kind);
     shortcut *known;

@@ -45,8 +45,8 @@ typedef struct {
     /* Subs, or NULL where values aren't made bytes by the serializer alone. */
     SV *serialize;
     SV *deserialize;
-    /* Seconds; 0: for ever. */
-    IV expire_time;
+    /* Seconds; 0: for ever. May be more than an integer holds. */
+    NV expire_time;
 } shortcut;
 
 static volume *volume_keep(volume *this) {

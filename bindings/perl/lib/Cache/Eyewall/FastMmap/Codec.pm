@@ -75,6 +75,7 @@ sub pair {
     my $load = $known->{$given}
         or Cache::Eyewall::Error->argument(
             "no $what $given; there are " . join(', ', sort keys %$known) . ', and a reference to an array of two subs');
+    local $@;
     my @subs = eval { $load->() };
     Cache::Eyewall::Error->argument("the $what $given can't be loaded: $@") unless @subs;
     return @subs;
