@@ -20,6 +20,9 @@
 #include "flagged.h"
 #include "streams.h"
 
+/* So many entries get_many holds. */
+#define LOOKED_UP_AT_ONCE 64
+
 /* Numbers as they stand in eyewall_stats. */
 #define STATISTIC(name) (void)hv_stores(numbers, #name, newSVuv(stats.name))
 
@@ -106,24 +109,26 @@ get_pinned(SV *self, SV *key)
 void
 get_many(SV *self, ...)
   PREINIT:
-    eyewall_bytes *keys;
-    eyewall_hit *hits;
-    I32 count = items - 1, i;
+    eyewall_bytes keys[LOOKED_UP_AT_ONCE];
+    eyewall_hit hits[LOOKED_UP_AT_ONCE];
+    I32 count = items - 1, first, some, i;
     eyewall_status status = EYEWALL_OK;
   PPCODE:
-    keys = (eyewall_bytes *)SvPVX(sv_2mortal(newSV(count * sizeof *keys + 1)));
-    hits = (eyewall_hit *)SvPVX(sv_2mortal(newSV(count * sizeof *hits + 1)));
-    for (i = 0; i < count; i++)
-        keys[i] = bytes_of(aTHX_ ST(i + 1), "a key");
-    answered(aTHX_ eyewall_get_many(cache_of(aTHX_ self), keys, count, hits));
-    for (i = 0; i < count; i++) {
-        ST(i) = &PL_sv_undef;
-        if (hits[i].value == NULL)
-            continue;
-        ST(i) = sv_2mortal(bytes_new(aTHX_ hits[i].value, hits[i].value_length));
-        status = hit_read(&hits[i], status);
+    /* What all of them have, held at once, may be more than can be held. A value takes the place of the key before the last one read. */
+    for (first = 0; first < count; first += some) {
+        some = count - first < LOOKED_UP_AT_ONCE ? count - first : LOOKED_UP_AT_ONCE;
+        for (i = 0; i < some; i++)
+            keys[i] = bytes_of(aTHX_ ST(first + i + 1), "a key");
+        answered(aTHX_ eyewall_get_many(cache_of(aTHX_ self), keys, some, hits));
+        for (i = 0; i < some; i++) {
+            ST(first + i) = &PL_sv_undef;
+            if (hits[i].value == NULL)
+                continue;
+            ST(first + i) = sv_2mortal(bytes_new(aTHX_ hits[i].value, hits[i].value_length));
+            status = hit_read(&hits[i], status);
+        }
+        answered(aTHX_ status);
     }
-    answered(aTHX_ status);
     XSRETURN(count);
 
 void

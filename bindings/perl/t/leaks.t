@@ -7,7 +7,8 @@ use lib 't/lib';
 use EyewallTest;
 use Cache::Eyewall;
 use Cache::Eyewall::FastMmap ();
-use constant { TIMES => 10_000, PAGE => 4096, LEAST => 40 };
+use POSIX ();
+use constant { TIMES => 10_000, PAGE => POSIX::sysconf(POSIX::_SC_PAGESIZE()), LEAST => 40 };
 
 my $cache = Cache::Eyewall->anonymous(size => 1 << 20, lock_deadline => 0.001);
 my $shared = Cache::Eyewall::FastMmap->new(share_file => path(), cache_size => '1m');

@@ -99,6 +99,7 @@ sub fill {
     my ($self, $key, $make, %given) = @_;
     my ($deadline, $use_stale) = (delete $given{deadline} // 10, delete $given{use_stale});
     Cache::Eyewall::Error->argument('no option ' . (sort CORE::keys %given)[0] . '; there are deadline, use_stale') if %given;
+    Cache::Eyewall::Error->argument('fill is given no reference to a sub that makes the value') unless ref $make;
     my ($state, $known) = begun($self, $key, $deadline, $use_stale);
     return $known if $state eq 'fresh' || $state eq 'stale';
     return undef  if $state eq 'negative';

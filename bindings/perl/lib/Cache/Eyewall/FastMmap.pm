@@ -123,6 +123,7 @@ sub _get {
 
 sub get_and_set {
     my ($self, $key, $change) = @_;
+    Cache::Eyewall::Error->argument('get_and_set is given no reference to a sub that changes the value') unless ref $change;
     my ($claim, $flags, $bytes, $expire_on) = $self->_claimed($key);
     local $self->{busy}{ $key // '' } = 1;
     my $value;
@@ -298,7 +299,7 @@ sub _expiry {
     my ($self, $options) = @_;
     my $given = $options;
     if (ref $options) {
-        return $options->{expire_on} || 0 if defined $options->{expire_on};
+        return Cache::Eyewall::FastMmap::Options::second($options->{expire_on}) if defined $options->{expire_on};
         $given = $options->{expire_time};
     }
     return time if defined $given && $given eq 'now';
