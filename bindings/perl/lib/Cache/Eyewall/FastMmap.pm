@@ -126,12 +126,7 @@ sub get_and_set {
     Cache::Eyewall::Error->argument('get_and_set is given no reference to a sub that changes the value') unless ref $change;
     my ($claim, $flags, $bytes, $expire_on) = $self->_claimed($key);
     local $self->{busy}{ $key // '' } = 1;
-    my $value;
-    if (defined $flags) {
-        $value = $self->_decoded($bytes, $flags);
-    } elsif ($self->{read_cb}) {
-        $value = $self->{read_cb}->($self->{context}, $key);
-    }
+    my $value = defined $flags ? $self->_decoded($bytes, $flags) : $self->{read_cb} ? $self->{read_cb}->($self->{context}, $key) : undef;
     my @changed = $change->($key, $value, { expire_on => $expire_on });
     if (!@changed) {
         # What was read is kept, as by get.
@@ -147,12 +142,7 @@ sub get_and_remove {
     my ($self, $key) = @_;
     my ($claim, $flags, $bytes) = $self->_claimed($key);
     local $self->{busy}{ $key // '' } = 1;
-    my $value;
-    if (defined $flags) {
-        $value = $self->_decoded($bytes, $flags);
-    } elsif ($self->{read_cb}) {
-        $value = $self->{read_cb}->($self->{context}, $key);
-    }
+    my $value = defined $flags ? $self->_decoded($bytes, $flags) : $self->{read_cb} ? $self->{read_cb}->($self->{context}, $key) : undef;
     $self->_deleted($key);
     my $was_there = defined $flags || defined $value;
     $claim->remove;
@@ -171,7 +161,6 @@ sub remove {
     return _remove($self->{cache}, $key) ? 1 : 0 unless defined $modseq;
     return $self->_bury($key, $modseq);
 }
-
 
 sub expire {
     my ($self, $key) = @_;
