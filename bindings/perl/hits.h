@@ -79,11 +79,7 @@ static SV *entry_taken(pTHX_ eyewall_hit *hit) {
     return reference;
 }
 
-/* The next entry of a walk, which has to be released; false: that was all. The library ends a walk and says nothing where bytes of the
- * volume were lost, and any look-up says that. */
+/* The next entry of a walk, which has to be released; false: that was all. */
 static bool walk_next(pTHX_ walk *this, eyewall_hit *hit) {
-    if (answered(aTHX_ eyewall_iter_next(this->iter, hit)) != EYEWALL_END)
-        return TRUE;
-    answered(aTHX_ eyewall_contains(this->of->cache, "any", strlen("any")));
-    return FALSE;
+    return answered(aTHX_ eyewall_iter_next(this->iter, hit)) != EYEWALL_END;
 }

@@ -122,22 +122,25 @@ subtest 'a follower' => sub {
 
 subtest 'a process follows another' => sub {
     pipe my $from, my $to or die $!;
+    pipe my $committed, my $commits or die $!;
     my $writer = $cache->writer('across');
     $writer->write('one, ');
     my $reader = child(sub {
+        close $commits;
         my $follower = $cache->follow('across') or die 'nobody writes';
-        my $read = $follower->read;
-        syswrite $to, "reads\n";
-        while (defined(my $bytes = $follower->read(deadline => 60))) {
-            $read .= $bytes;
-        }
-        die "it read $read" unless $read eq 'one, two';
+        syswrite $to, $follower->read . "\n";
+        # This waits for the writer.
+        syswrite $to, $follower->read(deadline => 60) . "\n";
+        sysread $committed, my $end, 1;
+        return !defined $follower->read;
     });
-    close $to;
-    is(scalar <$from>, "reads\n", 'from the first byte on');
+    close $_ for $to, $committed;
+    is(scalar <$from>, "one, \n", 'from the first byte on');
     $writer->write('two');
+    is(scalar <$from>, "two\n", 'as it comes');
     ok($writer->commit, 'the writer goes on');
-    ok(reap($reader), 'and all of it was read');
+    close $commits;
+    ok(reap($reader), 'and the other one knows that it was all');
 };
 
 subtest 'a wait can be woken by a signal' => sub {
