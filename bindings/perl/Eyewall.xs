@@ -4,6 +4,7 @@
  *   words.h     what Perl gives: bytes, times, options
  *   hits.h      what Perl gets: entries
  *   flagged.h   values with flags, as Cache::Eyewall::FastMmap keeps them
+ *   streams.h   entries that are written piece by piece
  *
  * No code of Perl ever runs inside a call of the library: values are made between two calls.
  */
@@ -17,6 +18,10 @@
 #include "words.h"
 #include "hits.h"
 #include "flagged.h"
+#include "streams.h"
+
+/* So many entries get_many holds. */
+#define LOOKED_UP_AT_ONCE 64
 
 /* Numbers as they stand in eyewall_stats. */
 #define STATISTIC(name) (void)hv_stores(numbers, #name, newSVuv(stats.name))
@@ -67,8 +72,8 @@ get(SV *self, SV *key)
   PREINIT:
     eyewall_hit hit;
   CODE:
-    eyewall_cache *cache = cache_of(aTHX_ self);
     eyewall_bytes wanted = bytes_of(aTHX_ key, "the key");
+    eyewall_cache *cache = cache_of(aTHX_ self);
     if (answered(aTHX_ eyewall_get(cache, wanted.data, wanted.length, &hit)) == EYEWALL_MISS)
         XSRETURN_UNDEF;
     RETVAL = value_taken(aTHX_ &hit);
@@ -80,8 +85,8 @@ peek(SV *self, SV *key)
   PREINIT:
     eyewall_hit hit;
   CODE:
-    eyewall_cache *cache = cache_of(aTHX_ self);
     eyewall_bytes wanted = bytes_of(aTHX_ key, "the key");
+    eyewall_cache *cache = cache_of(aTHX_ self);
     if (answered(aTHX_ eyewall_peek(cache, wanted.data, wanted.length, &hit)) == EYEWALL_MISS)
         XSRETURN_UNDEF;
     RETVAL = value_taken(aTHX_ &hit);
@@ -93,8 +98,8 @@ get_pinned(SV *self, SV *key)
   PREINIT:
     eyewall_hit hit;
   CODE:
-    volume *of = volume_of(aTHX_ self);
     eyewall_bytes wanted = bytes_of(aTHX_ key, "the key");
+    volume *of = volume_of(aTHX_ self);
     if (answered(aTHX_ eyewall_get(of->cache, wanted.data, wanted.length, &hit)) == EYEWALL_MISS)
         XSRETURN_UNDEF;
     RETVAL = value_pinned(aTHX_ of, &hit);
@@ -104,18 +109,26 @@ get_pinned(SV *self, SV *key)
 void
 get_many(SV *self, ...)
   PREINIT:
-    eyewall_bytes *keys;
-    eyewall_hit *hits;
-    I32 count = items - 1, i;
+    eyewall_bytes keys[LOOKED_UP_AT_ONCE];
+    eyewall_hit hits[LOOKED_UP_AT_ONCE];
+    I32 count = items - 1, first, some, i;
+    eyewall_status status = EYEWALL_OK;
   PPCODE:
-    eyewall_cache *cache = cache_of(aTHX_ self);
-    keys = (eyewall_bytes *)SvPVX(sv_2mortal(newSV(count * sizeof *keys + 1)));
-    hits = (eyewall_hit *)SvPVX(sv_2mortal(newSV(count * sizeof *hits + 1)));
-    for (i = 0; i < count; i++)
-        keys[i] = bytes_of(aTHX_ ST(i + 1), "a key");
-    answered(aTHX_ eyewall_get_many(cache, keys, count, hits));
-    for (i = 0; i < count; i++)
-        ST(i) = hits[i].value == NULL ? &PL_sv_undef : sv_2mortal(value_taken(aTHX_ &hits[i]));
+    /* What all of them have, held at once, may be more than can be held. A value takes the place of the key before the last one read. */
+    for (first = 0; first < count; first += some) {
+        some = count - first < LOOKED_UP_AT_ONCE ? count - first : LOOKED_UP_AT_ONCE;
+        for (i = 0; i < some; i++)
+            keys[i] = bytes_of(aTHX_ ST(first + i + 1), "a key");
+        answered(aTHX_ eyewall_get_many(cache_of(aTHX_ self), keys, some, hits));
+        for (i = 0; i < some; i++) {
+            ST(first + i) = &PL_sv_undef;
+            if (hits[i].value == NULL)
+                continue;
+            ST(first + i) = sv_2mortal(bytes_new(aTHX_ hits[i].value, hits[i].value_length));
+            status = hit_read(&hits[i], status);
+        }
+        answered(aTHX_ status);
+    }
     XSRETURN(count);
 
 void
@@ -123,8 +136,8 @@ lookup(SV *self, SV *key)
   PREINIT:
     eyewall_hit hit;
   PPCODE:
-    eyewall_cache *cache = cache_of(aTHX_ self);
     eyewall_bytes wanted = bytes_of(aTHX_ key, "the key");
+    eyewall_cache *cache = cache_of(aTHX_ self);
     if (answered(aTHX_ eyewall_lookup(cache, wanted.data, wanted.length, &hit)) == EYEWALL_MISS)
         XSRETURN_UNDEF;
     PUSHs(entry_taken(aTHX_ &hit));
@@ -132,8 +145,8 @@ lookup(SV *self, SV *key)
 bool
 contains(SV *self, SV *key)
   CODE:
-    eyewall_cache *cache = cache_of(aTHX_ self);
     eyewall_bytes wanted = bytes_of(aTHX_ key, "the key");
+    eyewall_cache *cache = cache_of(aTHX_ self);
     RETVAL = answered(aTHX_ eyewall_contains(cache, wanted.data, wanted.length)) == EYEWALL_OK;
   OUTPUT:
     RETVAL
@@ -147,10 +160,10 @@ put(SV *self, SV *key, SV *value, ...)
     uint64_t serial;
     eyewall_status status;
   PPCODE:
-    eyewall_cache *cache = cache_of(aTHX_ self);
     const eyewall_put_options *options = put_options(aTHX_ &ST(3), items - 3, &room, NULL);
     eyewall_bytes name = bytes_of(aTHX_ key, "the key");
     eyewall_bytes bytes = bytes_of(aTHX_ value, "the value");
+    eyewall_cache *cache = cache_of(aTHX_ self);
     if (ix == 0)
         status = eyewall_put(cache, name.data, name.length, bytes.data, bytes.length, options, &serial);
     else
@@ -160,32 +173,33 @@ put(SV *self, SV *key, SV *value, ...)
     XSRETURN_UV(serial);
 
 void
-replace(SV *self, SV *key, UV expected, SV *value, ...)
+replace(SV *self, SV *key, SV *serial_known, SV *value, ...)
   PREINIT:
+    UV expected;
     put_room room;
     uint64_t serial;
   PPCODE:
-    eyewall_cache *cache = cache_of(aTHX_ self);
     const eyewall_put_options *options = put_options(aTHX_ &ST(4), items - 4, &room, NULL);
+    expected = unsigned_of(aTHX_ serial_known, "the serial", UV_MAX);
     eyewall_bytes name = bytes_of(aTHX_ key, "the key");
     eyewall_bytes bytes = bytes_of(aTHX_ value, "the value");
+    eyewall_cache *cache = cache_of(aTHX_ self);
     if (answered(aTHX_ eyewall_replace_if(cache, name.data, name.length, expected, bytes.data, bytes.length, options,
                                           &serial)) == EYEWALL_UNMET)
         XSRETURN_UNDEF;
     XSRETURN_UV(serial);
 
 UV
-put_negative(SV *self, SV *key, UV reason, ...)
+put_negative(SV *self, SV *key, SV *reason, ...)
   PREINIT:
     put_room room;
     uint64_t serial;
   CODE:
-    eyewall_cache *cache = cache_of(aTHX_ self);
     const eyewall_put_options *options = put_options(aTHX_ &ST(3), items - 3, &room, NULL);
+    uint16_t number = unsigned_of(aTHX_ reason, "the reason", UINT16_MAX);
     eyewall_bytes name = bytes_of(aTHX_ key, "the key");
-    if (reason > 65535)
-        fail_argument(aTHX_ "a reason is a number up to 65,535");
-    answered(aTHX_ eyewall_put_negative(cache, name.data, name.length, reason, options, &serial));
+    eyewall_cache *cache = cache_of(aTHX_ self);
+    answered(aTHX_ eyewall_put_negative(cache, name.data, name.length, number, options, &serial));
     RETVAL = serial;
   OUTPUT:
     RETVAL
@@ -193,18 +207,19 @@ put_negative(SV *self, SV *key, UV reason, ...)
 bool
 remove(SV *self, SV *key)
   CODE:
-    eyewall_cache *cache = cache_of(aTHX_ self);
     eyewall_bytes name = bytes_of(aTHX_ key, "the key");
+    eyewall_cache *cache = cache_of(aTHX_ self);
     RETVAL = answered(aTHX_ eyewall_remove(cache, name.data, name.length)) == EYEWALL_OK;
   OUTPUT:
     RETVAL
 
 bool
-remove_if(SV *self, SV *key, UV serial)
+remove_if(SV *self, SV *key, SV *serial)
   CODE:
-    eyewall_cache *cache = cache_of(aTHX_ self);
+    UV expected = unsigned_of(aTHX_ serial, "the serial", UV_MAX);
     eyewall_bytes name = bytes_of(aTHX_ key, "the key");
-    RETVAL = answered(aTHX_ eyewall_remove_if(cache, name.data, name.length, serial)) == EYEWALL_OK;
+    eyewall_cache *cache = cache_of(aTHX_ self);
+    RETVAL = answered(aTHX_ eyewall_remove_if(cache, name.data, name.length, expected)) == EYEWALL_OK;
   OUTPUT:
     RETVAL
 
@@ -224,35 +239,37 @@ touch(SV *self, SV *key, ...)
     eyewall_touch_options options;
     I32 i;
   CODE:
-    eyewall_cache *cache = cache_of(aTHX_ self);
-    eyewall_bytes name = bytes_of(aTHX_ key, "the key");
     if (items % 2 != 0)
         fail_argument(aTHX_ "options come in pairs, as in: ttl => 60");
     Zero(&options, 1, eyewall_touch_options);
     for (i = 2; i < items; i += 2)
         touch_option(aTHX_ SvPV_nolen(ST(i)), ST(i + 1), &options);
+    eyewall_bytes name = bytes_of(aTHX_ key, "the key");
+    eyewall_cache *cache = cache_of(aTHX_ self);
     RETVAL = answered(aTHX_ eyewall_touch(cache, name.data, name.length, &options)) == EYEWALL_OK;
   OUTPUT:
     RETVAL
 
 IV
-increment(SV *self, SV *key, IV by = 1, ...)
+increment(SV *self, SV *key, SV *by = NULL, ...)
   PREINIT:
     put_room room;
-    counter_words words;
+    own_words words;
     eyewall_counter_options options;
     int64_t sum;
   CODE:
-    eyewall_cache *cache = cache_of(aTHX_ self);
-    eyewall_bytes name = bytes_of(aTHX_ key, "the key");
-    Zero(&words, 1, counter_words);
+    IV summand = by == NULL ? 1 : integer_of(aTHX_ by, "what is added");
+    Zero(&words, 1, own_words);
+    words.is_counter = TRUE;
     Zero(&options, 1, eyewall_counter_options);
     options.put = put_options(aTHX_ &ST(3), items - 3, &room, &words);
-    options.start = words.start == NULL ? 0 : SvIV(words.start);
+    options.start = words.start == NULL ? 0 : integer_of(aTHX_ words.start, "start");
     options.has_bounds = words.min != NULL || words.max != NULL;
-    options.min = words.min == NULL ? INT64_MIN : SvIV(words.min);
-    options.max = words.max == NULL ? INT64_MAX : SvIV(words.max);
-    answered(aTHX_ eyewall_increment(cache, name.data, name.length, by, &options, &sum));
+    options.min = words.min == NULL ? INT64_MIN : integer_of(aTHX_ words.min, "min");
+    options.max = words.max == NULL ? INT64_MAX : integer_of(aTHX_ words.max, "max");
+    eyewall_bytes name = bytes_of(aTHX_ key, "the key");
+    eyewall_cache *cache = cache_of(aTHX_ self);
+    answered(aTHX_ eyewall_increment(cache, name.data, name.length, summand, &options, &sum));
     RETVAL = sum;
   OUTPUT:
     RETVAL
@@ -260,21 +277,22 @@ increment(SV *self, SV *key, IV by = 1, ...)
 void
 purge_tag(SV *self, SV *tag, ...)
   PPCODE:
-    eyewall_cache *cache = cache_of(aTHX_ self);
+    int32_t kind = purge_kind(aTHX_ &ST(2), items - 2);
     eyewall_bytes name = bytes_of(aTHX_ tag, "the tag");
-    answered(aTHX_ eyewall_purge_tag(cache, name.data, name.length, purge_kind(aTHX_ &ST(2), items - 2)));
+    answered(aTHX_ eyewall_purge_tag(cache_of(aTHX_ self), name.data, name.length, kind));
 
 void
 purge_prefix(SV *self, SV *prefix, ...)
   PPCODE:
-    eyewall_cache *cache = cache_of(aTHX_ self);
+    int32_t kind = purge_kind(aTHX_ &ST(2), items - 2);
     eyewall_bytes name = bytes_of(aTHX_ prefix, "the prefix");
-    answered(aTHX_ eyewall_purge_prefix(cache, name.data, name.length, purge_kind(aTHX_ &ST(2), items - 2)));
+    answered(aTHX_ eyewall_purge_prefix(cache_of(aTHX_ self), name.data, name.length, kind));
 
 void
 purge_all(SV *self, ...)
   PPCODE:
-    answered(aTHX_ eyewall_purge_all(cache_of(aTHX_ self), purge_kind(aTHX_ &ST(1), items - 1)));
+    int32_t kind = purge_kind(aTHX_ &ST(1), items - 1);
+    answered(aTHX_ eyewall_purge_all(cache_of(aTHX_ self), kind));
 
 SV *
 now(SV *self)
@@ -381,11 +399,17 @@ claim(SV *self, SV *key)
   PREINIT:
     eyewall_claim *claim;
     eyewall_hit hit;
+    eyewall_status status;
+    held_claim *held;
+    SV *object;
   PPCODE:
-    volume *of = volume_of(aTHX_ self);
     eyewall_bytes name = bytes_of(aTHX_ key, "the key");
-    answered(aTHX_ eyewall_claim_begin(of->cache, name.data, name.length, &claim, &hit));
-    PUSHs(claim_new(aTHX_ of, claim, &hit));
+    volume *of = volume_of(aTHX_ self);
+    status = answered(aTHX_ eyewall_claim_begin(of->cache, name.data, name.length, &claim, &hit));
+    held = claim_new(aTHX_ of, claim, &object);
+    if (status == EYEWALL_OK)
+        held->value = value_taken(aTHX_ &hit);
+    PUSHs(object);
 
 void
 fill_begin(SV *self, SV *key, SV *deadline = NULL, bool use_stale = FALSE)
@@ -395,9 +419,9 @@ fill_begin(SV *self, SV *key, SV *deadline = NULL, bool use_stale = FALSE)
     uint16_t reason;
     uint64_t patience;
   PPCODE:
-    volume *of = volume_of(aTHX_ self);
+    patience = deadline == NULL ? 10000 : duration_of(aTHX_ deadline, "the deadline");
     eyewall_bytes name = bytes_of(aTHX_ key, "the key");
-    patience = deadline == NULL ? 10000 : patience_of(aTHX_ deadline, "the deadline");
+    volume *of = volume_of(aTHX_ self);
     EXTEND(SP, 2);
     switch (answered(aTHX_ eyewall_fill_begin(of->cache, name.data, name.length, patience, use_stale, &hit, &reason, &flight))) {
     case EYEWALL_FILL:
@@ -421,12 +445,14 @@ void
 walk(SV *self, ...)
   PREINIT:
     SV *all;
+    bool is_all;
     walk *begun;
     eyewall_iter *iter;
   PPCODE:
-    volume *of = volume_of(aTHX_ self);
     all = only_option(aTHX_ &ST(1), items - 1, "all");
-    answered(aTHX_ eyewall_iter_begin(of->cache, all != NULL && SvTRUE(all), &iter));
+    is_all = all != NULL && SvTRUE(all);
+    volume *of = volume_of(aTHX_ self);
+    answered(aTHX_ eyewall_iter_begin(of->cache, is_all, &iter));
     Newx(begun, 1, walk);
     begun->of = volume_keep(of);
     begun->iter = iter;
@@ -442,7 +468,7 @@ next(SV *self)
     MAGIC *magic = object_magic(self, &walk_kind);
     if (magic == NULL)
         fail_argument(aTHX_ "this isn't a Cache::Eyewall::Walk of this thread");
-    if (answered(aTHX_ eyewall_iter_next(((walk *)magic->mg_ptr)->iter, &hit)) == EYEWALL_END)
+    if (!walk_next(aTHX_ (walk *)magic->mg_ptr, &hit))
         XSRETURN_UNDEF;
     PUSHs(entry_taken(aTHX_ &hit));
 
@@ -452,9 +478,7 @@ SV *
 value(SV *self)
   CODE:
     held_claim *this = claim_of(aTHX_ self);
-    if (this->hit.value == NULL)
-        XSRETURN_UNDEF;
-    RETVAL = newSVpvn((const char *)this->hit.value, this->hit.value_length);
+    RETVAL = this->value == NULL ? newSV(0) : newSVsv(this->value);
   OUTPUT:
     RETVAL
 
@@ -464,11 +488,10 @@ put(SV *self, SV *value, ...)
     put_room room;
     uint64_t serial;
   PPCODE:
-    held_claim *this = claim_of(aTHX_ self);
     const eyewall_put_options *options = put_options(aTHX_ &ST(2), items - 2, &room, NULL);
     eyewall_bytes bytes = bytes_of(aTHX_ value, "the value");
-    if (answered(aTHX_ eyewall_claim_put(claim_taken(aTHX_ this), bytes.data, bytes.length, options, &serial)) ==
-        EYEWALL_SUPERSEDED)
+    eyewall_claim *claim = claim_taken(aTHX_ claim_of(aTHX_ self));
+    if (answered(aTHX_ eyewall_claim_put(claim, bytes.data, bytes.length, options, &serial)) == EYEWALL_SUPERSEDED)
         XSRETURN_UNDEF;
     XSRETURN_UV(serial);
 
@@ -483,7 +506,6 @@ void
 end(SV *self)
   PPCODE:
     held_claim *this = claim_of(aTHX_ self);
-    eyewall_hit_release(&this->hit);
     eyewall_claim_end(this->claim);
     this->claim = NULL;
 
@@ -495,23 +517,19 @@ store(SV *self, SV *value, ...)
     put_room room;
     uint64_t serial;
   PPCODE:
-    held_flight *this = flight_of(aTHX_ self);
     const eyewall_put_options *options = put_options(aTHX_ &ST(2), items - 2, &room, NULL);
     eyewall_bytes bytes = bytes_of(aTHX_ value, "the value");
-    if (answered(aTHX_ eyewall_flight_store(flight_taken(aTHX_ this), bytes.data, bytes.length, options, &serial)) ==
-        EYEWALL_SUPERSEDED)
+    eyewall_flight *flight = flight_taken(aTHX_ flight_of(aTHX_ self));
+    if (answered(aTHX_ eyewall_flight_store(flight, bytes.data, bytes.length, options, &serial)) == EYEWALL_SUPERSEDED)
         XSRETURN_UNDEF;
     XSRETURN_UV(serial);
 
 void
-remember(SV *self, UV reason, SV *ttl = &PL_sv_undef)
-  PREINIT:
-    uint64_t ttl_ms;
+remember(SV *self, SV *reason, SV *ttl = &PL_sv_undef)
   PPCODE:
-    if (reason > 65535)
-        fail_argument(aTHX_ "a reason is a number up to 65,535");
-    ttl_ms = milliseconds_of(aTHX_ ttl, "ttl");
-    answered(aTHX_ eyewall_flight_remember(flight_taken(aTHX_ flight_of(aTHX_ self)), reason, ttl_ms));
+    uint16_t number = unsigned_of(aTHX_ reason, "the reason", UINT16_MAX);
+    uint64_t ttl_ms = milliseconds_of(aTHX_ ttl, "ttl");
+    answered(aTHX_ eyewall_flight_remember(flight_taken(aTHX_ flight_of(aTHX_ self)), number, ttl_ms));
 
 void
 end(SV *self)
@@ -519,5 +537,7 @@ end(SV *self)
     held_flight *this = flight_of(aTHX_ self);
     eyewall_flight_end(this->flight);
     this->flight = NULL;
+
+INCLUDE: Streams.xsh
 
 INCLUDE: FastMmap.xsh

@@ -18,9 +18,7 @@ get(SV *self, SV *key, ...)
     eyewall_bytes name = stored_key(aTHX_ key, NULL, &ignored);
     if (answered(aTHX_ eyewall_get(((shortcut *)magic->mg_ptr)->of->cache, name.data, name.length, &hit)) == EYEWALL_MISS)
         XSRETURN_UNDEF;
-    known = flags_of(&hit);
-    value = sv_2mortal(flagged_value(aTHX_ &hit, known.flags));
-    eyewall_hit_release(&hit);
+    value = sv_2mortal(flagged_taken(aTHX_ &hit, &known));
     if (((shortcut *)magic->mg_ptr)->deserialize != NULL && (known.flags & (FLAG_SERIALIZED | FLAG_COMPRESSED)) == FLAG_SERIALIZED) {
         PUTBACK;
         value = deserialized(aTHX_ ((shortcut *)magic->mg_ptr)->deserialize, value);
@@ -56,7 +54,7 @@ set(SV *self, SV *key, SV *value, ...)
             GO_TO("_set");
         SvGETMAGIC(value);
         if (SvOK(value)) {
-            SV *reference = sv_2mortal(newRV_inc(SvGMAGICAL(value) ? sv_mortalcopy(value) : value));
+            SV *reference = sv_2mortal(newRV_inc(SvGMAGICAL(value) ? mortal_copy_got(aTHX_ value) : value));
             /* Whatever the sub does, the cache is there after it. The arguments stay on the stack, under those of the sub. */
             sv_2mortal(SvREFCNT_inc(SvRV(self)));
             SP += items;
@@ -70,7 +68,7 @@ set(SV *self, SV *key, SV *value, ...)
     eyewall_bytes name = stored_key(aTHX_ key, NULL, &flags);
     eyewall_bytes bytes = flagged_bytes(aTHX_ value, &flags);
     const eyewall_put_options *options =
-        flagged_options(aTHX_ &room, flags, known->expire_time == 0 ? 0 : (NV)(time(NULL) + known->expire_time), NULL);
+        flagged_options(aTHX_ &room, flags, known->expire_time == 0 ? 0 : time(NULL) + known->expire_time, NULL);
     if (!is_stored(aTHX_ eyewall_put(known->of->cache, name.data, name.length, bytes.data, bytes.length, options, NULL)))
         GO_TO("_refused");
     XSRETURN_IV(1);
@@ -78,7 +76,7 @@ set(SV *self, SV *key, SV *value, ...)
  # Says what get and set may do by themselves, once and whenever that changes.
 
 void
-_shorten(SV *self, SV *cache, bool gets_plainly, bool sets_plainly, bool keeps_strings, bool keeps_all, SV *serialize, SV *deserialize, IV expire_time)
+_shorten(SV *self, SV *cache, bool gets_plainly, bool sets_plainly, bool keeps_strings, bool keeps_all, SV *serialize, SV *deserialize, NV expire_time)
   PPCODE:
     MAGIC *magic = object_magic(self, &shortcut_kind);
     shortcut *known;
@@ -106,13 +104,11 @@ _fetch(SV *cache, SV *key, SV *flags, SV *page = NULL)
     known_flags known;
     unsigned ignored = 0;
   CODE:
-    eyewall_cache *from = cache_of(aTHX_ cache);
     eyewall_bytes name = stored_key(aTHX_ key, page, &ignored);
+    eyewall_cache *from = cache_of(aTHX_ cache);
     if (answered(aTHX_ eyewall_get(from, name.data, name.length, &hit)) == EYEWALL_MISS)
         XSRETURN_UNDEF;
-    known = flags_of(&hit);
-    RETVAL = flagged_value(aTHX_ &hit, known.flags);
-    eyewall_hit_release(&hit);
+    RETVAL = flagged_taken(aTHX_ &hit, &known);
     sv_setiv(flags, decoding_flags(known.flags));
   OUTPUT:
     RETVAL
@@ -159,22 +155,21 @@ _claim(SV *cache, SV *key)
     eyewall_hit hit;
     eyewall_status status;
     unsigned ignored = 0;
+    SV *object;
   PPCODE:
-    volume *of = volume_of(aTHX_ cache);
     eyewall_bytes name = stored_key(aTHX_ key, NULL, &ignored);
+    volume *of = volume_of(aTHX_ cache);
     status = eyewall_claim_begin(of->cache, name.data, name.length, &claim, &hit);
     if (status == EYEWALL_ERROR_BUSY)
         XSRETURN_EMPTY;
     answered(aTHX_ status);
+    (void)claim_new(aTHX_ of, claim, &object);
     EXTEND(SP, 1 + KNOWN_COUNT);
+    PUSHs(object);
     if (status == EYEWALL_OK) {
-        eyewall_hit found = hit;
-        hit.value = NULL;
-        PUSHs(claim_new(aTHX_ of, claim, &hit));
-        push_known(aTHX_ SP + 1, &found);
+        push_known(aTHX_ SP + 1, &hit);
         SP += KNOWN_COUNT;
-    } else
-        PUSHs(claim_new(aTHX_ of, claim, &hit));
+    }
 
  # A flight; or undef, and behind it the value and flags as _fetch has them; or undef alone: a tombstone lies there; or nothing: others
  # kept the key until the deadline.
@@ -187,8 +182,8 @@ _fill(SV *cache, SV *key, UV deadline_ms)
     eyewall_status status;
     unsigned ignored = 0;
   PPCODE:
-    volume *of = volume_of(aTHX_ cache);
     eyewall_bytes name = stored_key(aTHX_ key, NULL, &ignored);
+    volume *of = volume_of(aTHX_ cache);
     status = eyewall_fill_begin(of->cache, name.data, name.length, deadline_ms, FALSE, &hit, NULL, &flight);
     if (status == EYEWALL_ERROR_BUSY)
         XSRETURN_EMPTY;
@@ -199,10 +194,9 @@ _fill(SV *cache, SV *key, UV deadline_ms)
     if (status == EYEWALL_FILL)
         PUSHs(flight_new(aTHX_ of, flight));
     else {
-        known_flags known = flags_of(&hit);
+        known_flags known;
         PUSHs(&PL_sv_undef);
-        mPUSHs(flagged_value(aTHX_ &hit, known.flags));
-        eyewall_hit_release(&hit);
+        mPUSHs(flagged_taken(aTHX_ &hit, &known));
         mPUSHu(decoding_flags(known.flags));
     }
 
@@ -215,8 +209,8 @@ _describe(SV *cache, SV *key)
     eyewall_status status;
     unsigned ignored = 0;
   PPCODE:
-    eyewall_cache *from = cache_of(aTHX_ cache);
     eyewall_bytes name = stored_key(aTHX_ key, NULL, &ignored);
+    eyewall_cache *from = cache_of(aTHX_ cache);
     status = answered(aTHX_ eyewall_lookup(from, name.data, name.length, &hit));
     if (status == EYEWALL_MISS)
         XSRETURN_EMPTY;
@@ -234,8 +228,8 @@ _leave_tombstone(SV *cache, SV *key, SV *modseq, NV expire_on)
     const eyewall_put_options *options;
     unsigned flags = 0;
   PPCODE:
-    eyewall_cache *into = cache_of(aTHX_ cache);
     eyewall_bytes name = stored_key(aTHX_ key, NULL, &flags);
+    eyewall_cache *into = cache_of(aTHX_ cache);
     options = flagged_options(aTHX_ &room, flags, expire_on, modseq);
     answered(aTHX_ eyewall_put_negative(into, name.data, name.length, 0, options, NULL));
 
@@ -249,8 +243,8 @@ _clean(SV *cache, SV *key, UV serial, UV flags, SV *modseq)
     const eyewall_put_options *clean;
     unsigned ignored = 0;
   CODE:
-    eyewall_cache *into = cache_of(aTHX_ cache);
     eyewall_bytes name = stored_key(aTHX_ key, NULL, &ignored);
+    eyewall_cache *into = cache_of(aTHX_ cache);
     clean = flagged_options(aTHX_ &room, flags & ~FLAG_DIRTY & ~FLAG_MODSEQ, 0, modseq);
     Zero(&options, 1, eyewall_touch_options);
     options.set_metadata = true;
@@ -271,8 +265,8 @@ _remove(SV *cache, SV *key)
   PREINIT:
     unsigned ignored = 0;
   CODE:
-    eyewall_cache *from = cache_of(aTHX_ cache);
     eyewall_bytes name = stored_key(aTHX_ key, NULL, &ignored);
+    eyewall_cache *from = cache_of(aTHX_ cache);
     RETVAL = answered(aTHX_ ix == 0 ? eyewall_remove(from, name.data, name.length)
                                     : eyewall_contains(from, name.data, name.length)) == EYEWALL_OK;
   OUTPUT:
@@ -285,8 +279,8 @@ _remove_if(SV *cache, SV *key, UV serial)
   PREINIT:
     unsigned ignored = 0;
   CODE:
-    eyewall_cache *from = cache_of(aTHX_ cache);
     eyewall_bytes name = stored_key(aTHX_ key, NULL, &ignored);
+    eyewall_cache *from = cache_of(aTHX_ cache);
     RETVAL = answered(aTHX_ eyewall_remove_if(from, name.data, name.length, serial)) == EYEWALL_OK;
   OUTPUT:
     RETVAL
@@ -306,7 +300,6 @@ _entries(SV *cache, bool keys_only, bool stale)
     eyewall_iter *iter;
     eyewall_hit hit;
     walk *begun;
-    eyewall_status status;
   PPCODE:
     volume *of = volume_of(aTHX_ cache);
     answered(aTHX_ eyewall_iter_begin(of->cache, stale, &iter));
@@ -314,12 +307,13 @@ _entries(SV *cache, bool keys_only, bool stale)
     begun->of = volume_keep(of);
     begun->iter = iter;
     (void)object_new(aTHX_ "Cache::Eyewall::Walk", &walk_kind, begun);
-    while ((status = answered(aTHX_ eyewall_iter_next(iter, &hit))) != EYEWALL_END) {
+    while (walk_next(aTHX_ begun, &hit)) {
         eyewall_info info;
         SV *entry = NULL;
-        if (eyewall_hit_info(&hit, &info) == EYEWALL_OK && !info.is_negative)
+        eyewall_status status = eyewall_hit_info(&hit, &info);
+        if (status == EYEWALL_OK && !info.is_negative)
             entry = listed(aTHX_ &hit, keys_only);
-        eyewall_hit_release(&hit);
         if (entry != NULL)
             mXPUSHs(entry);
+        answered(aTHX_ hit_read(&hit, status));
     }

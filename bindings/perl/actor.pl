@@ -5,17 +5,19 @@ use v5.16;
 use warnings;
 use Cache::Eyewall;
 
-my ($cache, $claim);
+my ($cache, $claim, $writer);
 # The serial of the entry that this actor got last.
 my $serial = 0;
 
-# The options of a put, as Perl has them.
+# The times of a put or a touch, as Perl has them.
+sub times_of {
+    my ($given) = @_;
+    return map { exists $given->{$_} ? ($_ => $given->{$_} / 1000) : () } qw(ttl stale);
+}
+
 sub put_options {
     my ($given) = @_;
-    my %options;
-    $options{ttl}  = $given->{ttl} / 1000 if exists $given->{ttl};
-    $options{tags} = [split /,/, $given->{tags}] if exists $given->{tags};
-    return %options;
+    return (times_of($given), exists $given->{tags} ? (tags => [split /,/, $given->{tags}]) : ());
 }
 
 # The entry's value and a suffix, under its claim; again where a put beside it has superseded that.
@@ -29,10 +31,23 @@ sub append {
 }
 
 sub purge {
-    my ($what, $which) = @_;
+    my ($given, $what, @which) = @_;
     my $purge = { tag => 'purge_tag', prefix => 'purge_prefix', all => 'purge_all' }->{$what} or return 'cannot';
-    $cache->$purge(defined $which ? $which : ());
+    my $mode = $given->{mode} // 'hard';
+    return 'cannot' unless $mode eq 'hard' || $mode eq 'soft';
+    $cache->$purge(@which, soft => $mode eq 'soft');
     return 'ok';
+}
+
+sub fill {
+    my ($given, $key, $made) = @_;
+    my $word = 'value';
+    my $value = $cache->fill($key, sub {
+        kill KILL => $$ if ($given->{then} // '') eq 'die';
+        $word = 'made';
+        return $made;
+    });
+    return ($word, $value);
 }
 
 my %answer = (
@@ -45,22 +60,26 @@ my %answer = (
         $serial = $entry->{serial};
         return ('value', $entry->{value});
     },
+    negative => sub { my ($given, $key, $reason) = @_; $cache->put_negative($key, $reason, put_options($given)); 'ok' },
+    lookup => sub {
+        my $entry = $cache->lookup($_[1]) or return 'miss';
+        return ($entry->{state}, $entry->{state} eq 'negative' ? $entry->{reason} : $entry->{value});
+    },
     add => sub { my ($given, $key, $value) = @_; defined $cache->add($key, $value, put_options($given)) ? 'ok' : 'unmet' },
     replace => sub { my (undef, $key, $value) = @_; defined $cache->replace($key, $serial, $value) ? 'ok' : 'unmet' },
     remove => sub { $cache->remove($_[1]) ? 'ok' : 'miss' },
     contains => sub { $cache->contains($_[1]) ? 'yes' : 'no' },
-    touch => sub { my ($given, $key) = @_; $cache->touch($key, ttl => $given->{ttl} / 1000) ? 'ok' : 'miss' },
+    touch => sub { my ($given, $key) = @_; $cache->touch($key, times_of($given)) ? 'ok' : 'miss' },
     increment => sub { ('sum', $cache->increment($_[1], $_[2])) },
     append => sub { append(@_[1, 2]) },
     claim => sub { $claim = $cache->claim($_[1]); my $value = $claim->value; defined $value ? ('value', $value) : 'none' },
     store => sub { my $held = $claim or return 'cannot'; undef $claim; defined $held->put($_[1]) ? 'ok' : 'superseded' },
-    fill => sub {
-        my (undef, $key, $made) = @_;
-        my $word = 'value';
-        my $value = $cache->fill($key, sub { $word = 'made'; $made });
-        return ($word, $value);
-    },
-    purge => sub { my (undef, @what) = @_; purge(@what) },
+    fill => \&fill,
+    begin => sub { my ($given, $key) = @_; $writer = $cache->writer($key, put_options($given)); 'ok' },
+    write => sub { return 'cannot' unless $writer; $writer->write($_[1]); 'ok' },
+    commit => sub { my $written = $writer or return 'cannot'; undef $writer; defined $written->commit ? 'ok' : 'superseded' },
+    abort => sub { my $written = $writer or return 'cannot'; undef $writer; $written->abort; 'ok' },
+    purge => \&purge,
     clear => sub { $cache->clear; 'ok' },
     count => sub { ('count', scalar(() = $cache->keys)) },
 );
@@ -77,15 +96,17 @@ sub encoded {
     return $word =~ s{([^A-Za-z0-9_./-])}{sprintf '%%%02x', ord $1}ger;
 }
 
-# How many words come before the options, which come last, as name=value.
-my %words = (put => 2, add => 2, touch => 1);
+# How many words come before the options, which come last, as name=value; of a purge of everything one less.
+my %words = (put => 2, add => 2, touch => 1, negative => 2, fill => 2, begin => 1, purge => 2);
 
 # What a question's words come to, as the words of the answer.
 sub answered {
     my ($name, @words) = @_;
     my $work = $answer{$name} or return 'cannot';
     @words = map { decoded($_) } @words;
-    my %options = map { split /=/, $_, 2 } splice @words, $words{$name} // @words;
+    my $count = $words{$name} // @words;
+    $count = 1 if $name eq 'purge' && @words && $words[0] eq 'all';
+    my %options = map { split /=/, $_, 2 } @words > $count ? splice @words, $count : ();
     my @answer = eval { $work->(\%options, @words) };
     return @answer unless $@;
     return ('error', $@->name) if ref $@ && $@->isa('Cache::Eyewall::Error');

@@ -39,7 +39,9 @@ static bool has_high_bytes(const char *data, STRLEN length) {
 static inline eyewall_bytes stored_key(pTHX_ SV *key, SV *page, unsigned *flags) {
     eyewall_bytes stored;
     STRLEN length;
-    const char *data = SvPV_const(key, length);
+    const char *data;
+    key = settled(aTHX_ key);
+    data = SvPV_const(key, length);
     if (SvUTF8(key) && has_high_bytes(data, length))
         *flags |= FLAG_KEY_UTF8;
     if (page != NULL && SvOK(page)) {
@@ -105,7 +107,7 @@ static inline known_flags flags_of(const eyewall_hit *hit) {
     return known;
 }
 
-/* The bytes as they were stored; a whole value unless it is serialized or compressed. */
+/* The bytes as they were stored: a whole value unless it is serialized or compressed. The hit stays as it is. */
 static inline SV *flagged_value(pTHX_ const eyewall_hit *hit, unsigned flags) {
     SV *value;
     if (flags & FLAG_UNDEFINED)
@@ -113,6 +115,20 @@ static inline SV *flagged_value(pTHX_ const eyewall_hit *hit, unsigned flags) {
     value = newSVpvn((const char *)hit->value, hit->value_length);
     if (flags & FLAG_UTF8)
         SvUTF8_on(value);
+    return value;
+}
+
+/* The same, and its flags; the hit is released. */
+static inline SV *flagged_taken(pTHX_ eyewall_hit *hit, known_flags *known) {
+    SV *value;
+    eyewall_status status;
+    *known = flags_of(hit);
+    value = flagged_value(aTHX_ hit, known->flags);
+    status = hit_read(hit, EYEWALL_OK);
+    if (UNLIKELY(status < EYEWALL_OK)) {
+        SvREFCNT_dec(value);
+        fail_status(aTHX_ status);
+    }
     return value;
 }
 
@@ -128,10 +144,10 @@ static int64_t wall_milliseconds(void) {
 }
 
 /* How long from now to a second since 1970. Half a second is added, so that the second can be told from the time that is left
- * although clocks don't agree to the millisecond. */
+ * although clocks don't agree to the millisecond. What is no number is over. */
 static uint64_t ttl_until(NV second) {
     NV left = second * 1000 + 500 - (NV)wall_milliseconds();
-    return left < 1 ? 1 : left > MILLISECONDS_MAX ? (uint64_t)MILLISECONDS_MAX : (uint64_t)left;
+    return !(left >= 1) ? 1 : left > MILLISECONDS_MAX ? (uint64_t)MILLISECONDS_MAX : (uint64_t)left;
 }
 
 /* When an entry expires, in seconds since 1970, from `info` of it; 0: never. */
@@ -169,7 +185,7 @@ static const eyewall_put_options *flagged_options(pTHX_ flagged_room *room, unsi
             room->options.stale_ms = STALE_MS;
     }
     if (has_modseq)
-        put_modseq(room, &flags, SvUV(modseq));
+        put_modseq(room, &flags, unsigned_of(aTHX_ modseq, "modseq", UV_MAX));
     if (flags != 0) {
         room->metadata[0] = 'P';
         room->metadata[1] = (unsigned char)flags;
@@ -203,7 +219,7 @@ static inline bool is_string(SV *value) {
 static inline eyewall_bytes flagged_bytes(pTHX_ SV *value, unsigned *flags) {
     eyewall_bytes bytes = {NULL, 0};
     STRLEN length;
-    SvGETMAGIC(value);
+    value = settled(aTHX_ value);
     if (!SvOK(value)) {
         *flags |= FLAG_UNDEFINED;
         return bytes;
@@ -224,6 +240,13 @@ static inline eyewall_bytes flagged_bytes(pTHX_ SV *value, unsigned *flags) {
         call_pv("Cache::Eyewall::FastMmap::" method, GIMME_V);                          \
         return;                                                                         \
     } while (0)
+
+/* A mortal copy of what is tied, and was fetched just now. */
+static SV *mortal_copy_got(pTHX_ SV *tied) {
+    SV *copy = sv_newmortal();
+    sv_setsv_nomg(copy, tied);
+    return copy;
+}
 
 /* What a sub gives for one argument; mortal. */
 static SV *called(pTHX_ SV *sub, SV *argument) {
@@ -255,8 +278,7 @@ static void push_known(pTHX_ SV **to, eyewall_hit *hit) {
     eyewall_status status = eyewall_hit_info(hit, &info);
     to[0] = sv_2mortal(newSVuv(known.flags));
     to[1] = sv_2mortal(flagged_value(aTHX_ hit, known.flags));
-    eyewall_hit_release(hit);
-    answered(aTHX_ status);
+    answered(aTHX_ hit_read(hit, status));
     to[2] = sv_2mortal(newSViv(expires_on(&info)));
     to[3] = known.flags & FLAG_MODSEQ ? sv_2mortal(newSVuv(known.modseq)) : &PL_sv_undef;
     to[4] = sv_2mortal(newSVuv(info.serial));

@@ -1,9 +1,27 @@
 /* Entries, as Perl gets them. */
 
+/* Releases a hit of which everything was read. What the calls that read it came to, or that bytes of the volume were lost meanwhile. */
+static inline eyewall_status hit_read(eyewall_hit *hit, eyewall_status so_far) {
+    eyewall_status intact = eyewall_hit_check(hit);
+    eyewall_hit_release(hit);
+    return intact < EYEWALL_OK ? intact : so_far;
+}
+
+/* Bytes that come from outside, as Perl sees it. */
+static inline SV *bytes_new(pTHX_ const void *data, size_t length) {
+    SV *bytes = newSVpvn(data == NULL ? "" : (const char *)data, length);
+    SvTAINTED_on(bytes);
+    return bytes;
+}
+
 /* A copy of the value; the hit is released. */
 static inline SV *value_taken(pTHX_ eyewall_hit *hit) {
-    SV *value = newSVpvn((const char *)hit->value, hit->value_length);
-    eyewall_hit_release(hit);
+    SV *value = bytes_new(aTHX_ hit->value, hit->value_length);
+    eyewall_status status = hit_read(hit, EYEWALL_OK);
+    if (UNLIKELY(status < EYEWALL_OK)) {
+        SvREFCNT_dec(value);
+        fail_status(aTHX_ status);
+    }
     return value;
 }
 
@@ -21,12 +39,9 @@ static SV *value_pinned(pTHX_ volume *of, const eyewall_hit *hit) {
     /* Of no size: Perl neither frees nor reuses it. */
     SvLEN_set(value, 0);
     SvPOK_only(value);
+    SvTAINTED_on(value);
     SvREADONLY_on(value);
     return newRV_noinc(value);
-}
-
-static SV *bytes_new(pTHX_ eyewall_bytes bytes) {
-    return newSVpvn(bytes.data == NULL ? "" : (const char *)bytes.data, bytes.length);
 }
 
 static SV *seconds_new(pTHX_ uint64_t milliseconds) {
@@ -39,19 +54,22 @@ static SV *entry_taken(pTHX_ eyewall_hit *hit) {
     SV *reference = sv_2mortal(newRV_noinc((SV *)entry));
     AV *tags = newAV();
     eyewall_info info;
+    eyewall_bytes part;
     size_t i;
     eyewall_status status = eyewall_hit_info(hit, &info);
     (void)hv_stores(entry, "tags", newRV_noinc((SV *)tags));
-    (void)hv_stores(entry, "key", bytes_new(aTHX_ eyewall_hit_key(hit)));
-    (void)hv_stores(entry, "metadata", bytes_new(aTHX_ eyewall_hit_metadata(hit)));
+    part = eyewall_hit_key(hit);
+    (void)hv_stores(entry, "key", bytes_new(aTHX_ part.data, part.length));
+    part = eyewall_hit_metadata(hit);
+    (void)hv_stores(entry, "metadata", bytes_new(aTHX_ part.data, part.length));
     for (i = 0;; i++) {
-        eyewall_bytes tag = eyewall_hit_tag(hit, i);
-        if (tag.data == NULL)
+        part = eyewall_hit_tag(hit, i);
+        if (part.data == NULL)
             break;
-        av_push(tags, bytes_new(aTHX_ tag));
+        av_push(tags, bytes_new(aTHX_ part.data, part.length));
     }
-    (void)hv_stores(entry, "value", value_taken(aTHX_ hit));
-    answered(aTHX_ status);
+    (void)hv_stores(entry, "value", bytes_new(aTHX_ hit->value, hit->value_length));
+    answered(aTHX_ hit_read(hit, status));
     (void)hv_stores(entry, "state", newSVpv(info.is_negative ? "negative" : info.is_stale ? "stale" : "fresh", 0));
     (void)hv_stores(entry, "serial", newSVuv(info.serial));
     (void)hv_stores(entry, "created", seconds_new(aTHX_ info.created_ms));
@@ -59,4 +77,9 @@ static SV *entry_taken(pTHX_ eyewall_hit *hit) {
     (void)hv_stores(entry, "usable_left", seconds_new(aTHX_ info.usable_left_ms));
     (void)hv_stores(entry, "reason", info.is_negative ? newSVuv(info.reason) : newSV(0));
     return reference;
+}
+
+/* The next entry of a walk, which has to be released; false: that was all. */
+static bool walk_next(pTHX_ walk *this, eyewall_hit *hit) {
+    return answered(aTHX_ eyewall_iter_next(this->iter, hit)) != EYEWALL_END;
 }

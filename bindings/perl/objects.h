@@ -14,11 +14,12 @@ typedef struct {
     size_t users;
 } pin;
 
-/* The right to change a key, with the entry as it was found; `claim` is NULL when it has ended. */
+/* The right to change a key, with a copy of the value that was found, or NULL: an entry that was held for as long as code of Perl runs
+ * would be in the way of what is put. `claim` is NULL when it has ended. */
 typedef struct {
     volume *of;
     eyewall_claim *claim;
-    eyewall_hit hit;
+    SV *value;
 } held_claim;
 
 /* The duty to make an entry; `flight` is NULL when it has ended. */
@@ -44,8 +45,8 @@ typedef struct {
     /* Subs, or NULL where values aren't made bytes by the serializer alone. */
     SV *serialize;
     SV *deserialize;
-    /* Seconds; 0: for ever. */
-    IV expire_time;
+    /* Seconds; 0: for ever. May be more than an integer holds. */
+    NV expire_time;
 } shortcut;
 
 static volume *volume_keep(volume *this) {
@@ -60,10 +61,18 @@ static void volume_leave(volume *this) {
     Safefree(this);
 }
 
+/* Perl frees things wherever a scope ends, also between a call that fails and the look at $!. */
+#define KEEPING_ERRNO(work)                                                             \
+    do {                                                                                \
+        dSAVE_ERRNO;                                                                    \
+        work;                                                                           \
+        RESTORE_ERRNO;                                                                  \
+    } while (0)
+
 static int free_cache(pTHX_ SV *sv, MAGIC *magic) {
     PERL_UNUSED_ARG(sv);
     if (magic->mg_ptr != NULL)
-        volume_leave((volume *)magic->mg_ptr);
+        KEEPING_ERRNO(volume_leave((volume *)magic->mg_ptr));
     return 0;
 }
 
@@ -72,8 +81,7 @@ static int free_pin(pTHX_ SV *sv, MAGIC *magic) {
     PERL_UNUSED_ARG(sv);
     if (__atomic_sub_fetch(&this->users, 1, __ATOMIC_ACQ_REL) != 0)
         return 0;
-    eyewall_hit_release(&this->hit);
-    volume_leave(this->of);
+    KEEPING_ERRNO(eyewall_hit_release(&this->hit); volume_leave(this->of));
     Safefree(this);
     return 0;
 }
@@ -87,9 +95,8 @@ static int share_pin(pTHX_ MAGIC *magic, CLONE_PARAMS *unused) {
 static int free_claim(pTHX_ SV *sv, MAGIC *magic) {
     held_claim *this = (held_claim *)magic->mg_ptr;
     PERL_UNUSED_ARG(sv);
-    eyewall_hit_release(&this->hit);
-    eyewall_claim_end(this->claim);
-    volume_leave(this->of);
+    SvREFCNT_dec(this->value);
+    KEEPING_ERRNO(eyewall_claim_end(this->claim); volume_leave(this->of));
     Safefree(this);
     return 0;
 }
@@ -97,8 +104,7 @@ static int free_claim(pTHX_ SV *sv, MAGIC *magic) {
 static int free_flight(pTHX_ SV *sv, MAGIC *magic) {
     held_flight *this = (held_flight *)magic->mg_ptr;
     PERL_UNUSED_ARG(sv);
-    eyewall_flight_end(this->flight);
-    volume_leave(this->of);
+    KEEPING_ERRNO(eyewall_flight_end(this->flight); volume_leave(this->of));
     Safefree(this);
     return 0;
 }
@@ -106,8 +112,7 @@ static int free_flight(pTHX_ SV *sv, MAGIC *magic) {
 static int free_walk(pTHX_ SV *sv, MAGIC *magic) {
     walk *this = (walk *)magic->mg_ptr;
     PERL_UNUSED_ARG(sv);
-    eyewall_iter_end(this->iter);
-    volume_leave(this->of);
+    KEEPING_ERRNO(eyewall_iter_end(this->iter); volume_leave(this->of));
     Safefree(this);
     return 0;
 }
@@ -117,7 +122,7 @@ static int free_shortcut(pTHX_ SV *sv, MAGIC *magic) {
     PERL_UNUSED_ARG(sv);
     SvREFCNT_dec(this->serialize);
     SvREFCNT_dec(this->deserialize);
-    volume_leave(this->of);
+    KEEPING_ERRNO(volume_leave(this->of));
     Safefree(this);
     return 0;
 }
@@ -179,6 +184,12 @@ static const char *error_name(eyewall_status status) {
     }
 }
 
+static bool is_ours(const char *package) {
+    const char *name = "Cache::Eyewall";
+    size_t length = strlen(name);
+    return strncmp(package, name, length) == 0 && (package[length] == 0 || package[length] == ':');
+}
+
 /* The place in Perl that called, outside of these modules. */
 static const COP *place_of_call(pTHX) {
     const COP *place = PL_curcop;
@@ -187,7 +198,7 @@ static const COP *place_of_call(pTHX) {
         const PERL_CONTEXT *frame;
         HV *stash = CopSTASH(place);
         const char *package = stash == NULL ? NULL : HvNAME(stash);
-        if (package == NULL || strncmp(package, "Cache::Eyewall", strlen("Cache::Eyewall")) != 0)
+        if (package == NULL || !is_ours(package))
             return place;
         frame = caller_cx(depth, NULL);
         if (frame == NULL)
@@ -279,14 +290,15 @@ static eyewall_flight *flight_taken(pTHX_ held_flight *this) {
     return flight;
 }
 
-/* A mortal claim object, of what eyewall_claim_begin gave. */
-static SV *claim_new(pTHX_ volume *of, eyewall_claim *claim, const eyewall_hit *hit) {
+/* A claim, whose object is the mortal `object`; without a value. */
+static held_claim *claim_new(pTHX_ volume *of, eyewall_claim *claim, SV **object) {
     held_claim *this;
     Newx(this, 1, held_claim);
     this->of = volume_keep(of);
     this->claim = claim;
-    this->hit = *hit;
-    return object_new(aTHX_ "Cache::Eyewall::Claim", &claim_kind, this);
+    this->value = NULL;
+    *object = object_new(aTHX_ "Cache::Eyewall::Claim", &claim_kind, this);
+    return this;
 }
 
 static SV *flight_new(pTHX_ volume *of, eyewall_flight *flight) {

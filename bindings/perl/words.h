@@ -3,14 +3,30 @@
 /* So long is as good as for ever, and can be added to a time of day. */
 #define MILLISECONDS_MAX 4e15
 
+static SV *settled_slowly(pTHX_ SV *sv) {
+    SV *plain = sv_mortalcopy(sv);
+    if (SvAMAGIC(plain)) {
+        SV *text = AMG_CALLunary(plain, string_amg);
+        if (text != NULL && !SvROK(text))
+            return sv_mortalcopy(text);
+    }
+    return plain;
+}
+
+/* What is tied, or an object that says what it is as a string, as a plain scalar of its own: the same one may be given twice, and be
+ * another string the second time. This runs code of Perl, so that what belongs to the library is looked for behind it. */
+static inline SV *settled(pTHX_ SV *sv) {
+    return UNLIKELY(SvGMAGICAL(sv) || SvAMAGIC(sv)) ? settled_slowly(aTHX_ sv) : sv;
+}
+
 /* The bytes of a string. Characters up to 255 are bytes; above there is no saying what was meant. */
 static inline eyewall_bytes bytes_of(pTHX_ SV *sv, const char *what) {
     eyewall_bytes bytes;
     STRLEN length;
-    SvGETMAGIC(sv);
+    sv = settled(aTHX_ sv);
     if (!SvOK(sv))
         fail_argument(aTHX_ "%s is undefined", what);
-    if (SvROK(sv) && !SvAMAGIC(sv))
+    if (SvROK(sv))
         fail_argument(aTHX_ "%s is a reference: serialize it, as by Storable::freeze", what);
     bytes.data = SvPV_nomg_const(sv, length);
     bytes.length = length;
@@ -27,9 +43,10 @@ static inline eyewall_bytes bytes_of(pTHX_ SV *sv, const char *what) {
     return bytes;
 }
 
-/* Seconds, as milliseconds of which there is one at least; for ever is 0. */
+/* Seconds to live, as milliseconds of which there is one at least; undef, and what is as good as for ever, is 0. */
 static uint64_t milliseconds_of(pTHX_ SV *seconds, const char *what) {
     NV milliseconds;
+    seconds = settled(aTHX_ seconds);
     if (!SvOK(seconds))
         return 0;
     if (!looks_like_number(seconds))
@@ -42,12 +59,47 @@ static uint64_t milliseconds_of(pTHX_ SV *seconds, const char *what) {
     return milliseconds < 1 ? 1 : (uint64_t)milliseconds;
 }
 
-/* Seconds to wait, which may be none. */
-static uint64_t patience_of(pTHX_ SV *seconds, const char *what) {
-    NV milliseconds = SvNV(seconds) * 1000;
+/* Seconds that something goes on, or is waited for, as milliseconds: there may be none. */
+static uint64_t duration_of(pTHX_ SV *seconds, const char *what) {
+    NV milliseconds;
+    seconds = settled(aTHX_ seconds);
+    if (!SvOK(seconds))
+        return 0;
+    milliseconds = looks_like_number(seconds) ? SvNV(seconds) * 1000 : -1;
     if (!(milliseconds >= 0))
         fail_argument(aTHX_ "%s is not a number of seconds from 0 on: %" SVf, what, SVfARG(seconds));
-    return milliseconds >= MILLISECONDS_MAX ? (uint64_t)MILLISECONDS_MAX : (uint64_t)milliseconds;
+    if (milliseconds >= MILLISECONDS_MAX)
+        return (uint64_t)MILLISECONDS_MAX;
+    return milliseconds > 0 && milliseconds < 1 ? 1 : (uint64_t)milliseconds;
+}
+
+/* A mortal scalar that is a number of 64 bits (SvIOK): nothing that Perl would have to cut or to round. */
+static SV *whole_number(pTHX_ SV *number, const char *what) {
+    SV *plain = sv_mortalcopy(settled(aTHX_ number));
+    if (!SvOK(plain))
+        fail_argument(aTHX_ "%s is undefined", what);
+    if (!SvROK(plain) && looks_like_number(plain)) {
+        (void)SvIV_nomg(plain);
+        if (SvIOK(plain))
+            return plain;
+    }
+    fail_argument(aTHX_ "%s is not a whole number of 64 bits: %" SVf, what, SVfARG(plain));
+}
+
+/* A whole number from 0 on. */
+static UV unsigned_of(pTHX_ SV *number, const char *what, UV max) {
+    SV *whole = whole_number(aTHX_ number, what);
+    if ((!SvIsUV(whole) && SvIVX(whole) < 0) || SvUVX(whole) > max)
+        fail_argument(aTHX_ "%s is not a number from 0 to %" UVuf ": %" SVf, what, max, SVfARG(whole));
+    return SvUVX(whole);
+}
+
+/* A whole number of either sign. */
+static IV integer_of(pTHX_ SV *number, const char *what) {
+    SV *whole = whole_number(aTHX_ number, what);
+    if (SvIsUV(whole) && SvUVX(whole) > (UV)IV_MAX)
+        fail_argument(aTHX_ "%s is above %" IVdf ": %" SVf, what, IV_MAX, SVfARG(whole));
+    return SvIVX(whole);
 }
 
 /* Options for a put, and what they point to beside what Perl holds. */
@@ -56,17 +108,20 @@ typedef struct {
     eyewall_epoch epoch;
 } put_room;
 
-/* Options that only some calls take. */
+/* Options that only some puts take: those of a counter, or that of a writer. */
 typedef struct {
+    bool is_counter;
     SV *start;
     SV *min;
     SV *max;
-} counter_words;
+    SV *length;
+} own_words;
 
 static void put_tags(pTHX_ SV *given, eyewall_put_options *options) {
     AV *tags;
     SSize_t count, i;
     eyewall_bytes *room;
+    SvGETMAGIC(given);
     if (!SvROK(given) || SvTYPE(SvRV(given)) != SVt_PVAV)
         fail_argument(aTHX_ "tags is not a reference to an array");
     tags = (AV *)SvRV(given);
@@ -82,11 +137,11 @@ static void put_tags(pTHX_ SV *given, eyewall_put_options *options) {
     options->tags_count = count;
 }
 
-static void put_option(pTHX_ const char *name, SV *value, put_room *room, counter_words *counter) {
+static void put_option(pTHX_ const char *name, SV *value, put_room *room, own_words *own) {
     if (strEQ(name, "ttl"))
         room->options.ttl_ms = milliseconds_of(aTHX_ value, "ttl");
     else if (strEQ(name, "stale"))
-        room->options.stale_ms = milliseconds_of(aTHX_ value, "stale");
+        room->options.stale_ms = duration_of(aTHX_ value, "stale");
     else if (strEQ(name, "metadata")) {
         eyewall_bytes metadata = bytes_of(aTHX_ value, "metadata");
         room->options.metadata = metadata.data;
@@ -99,19 +154,21 @@ static void put_option(pTHX_ const char *name, SV *value, put_room *room, counte
             fail_argument(aTHX_ "begun_in is not what the method now gave");
         memcpy(&room->epoch, epoch.data, sizeof room->epoch);
         room->options.begun_in = &room->epoch;
-    } else if (counter != NULL && strEQ(name, "start"))
-        counter->start = value;
-    else if (counter != NULL && strEQ(name, "min"))
-        counter->min = value;
-    else if (counter != NULL && strEQ(name, "max"))
-        counter->max = value;
+    } else if (own != NULL && own->is_counter && strEQ(name, "start"))
+        own->start = value;
+    else if (own != NULL && own->is_counter && strEQ(name, "min"))
+        own->min = value;
+    else if (own != NULL && own->is_counter && strEQ(name, "max"))
+        own->max = value;
+    else if (own != NULL && !own->is_counter && strEQ(name, "length"))
+        own->length = value;
     else
         fail_argument(aTHX_ "no option %s; there are ttl, stale, metadata, tags, begun_in%s", name,
-                      counter == NULL ? "" : ", start, min, max");
+                      own == NULL ? "" : own->is_counter ? ", start, min, max" : ", length");
 }
 
 /* The pairs from `given` on; NULL: there are none. */
-static const eyewall_put_options *put_options(pTHX_ SV **given, I32 count, put_room *room, counter_words *counter) {
+static const eyewall_put_options *put_options(pTHX_ SV **given, I32 count, put_room *room, own_words *own) {
     I32 i;
     if (count <= 0)
         return NULL;
@@ -119,7 +176,7 @@ static const eyewall_put_options *put_options(pTHX_ SV **given, I32 count, put_r
         fail_argument(aTHX_ "options come in pairs, as in: ttl => 60, tags => ['news']");
     Zero(room, 1, put_room);
     for (i = 0; i < count; i += 2)
-        put_option(aTHX_ SvPV_nolen(given[i]), given[i + 1], room, counter);
+        put_option(aTHX_ SvPV_nolen(given[i]), given[i + 1], room, own);
     return &room->options;
 }
 
@@ -144,7 +201,7 @@ static void touch_option(pTHX_ const char *name, SV *value, eyewall_touch_option
         options->ttl_ms = milliseconds_of(aTHX_ value, "ttl");
     } else if (strEQ(name, "stale")) {
         options->set_times = true;
-        options->stale_ms = milliseconds_of(aTHX_ value, "stale");
+        options->stale_ms = duration_of(aTHX_ value, "stale");
     } else if (strEQ(name, "metadata")) {
         eyewall_bytes metadata = bytes_of(aTHX_ value, "metadata");
         options->set_metadata = true;
@@ -152,7 +209,7 @@ static void touch_option(pTHX_ const char *name, SV *value, eyewall_touch_option
         options->metadata_length = metadata.length;
     } else if (strEQ(name, "if_serial")) {
         options->if_serial = true;
-        options->serial = SvUV(value);
+        options->serial = unsigned_of(aTHX_ value, "if_serial", UV_MAX);
     } else
         fail_argument(aTHX_ "no option %s; there are ttl, stale, metadata, if_serial", name);
 }

@@ -20,21 +20,24 @@ final class Actor
         [$first, $second] = $words + ['', ''];
         return match ($question) {
             'open' => $this->open($first, (int) $second),
-            'put' => $this->done($this->cache->set($first, $second, $options['ttl'], $options['tags'])),
+            'put' => $this->done($this->cache->set($first, $second, $options['ttl'], $options['tags'], $options['stale'])),
+            'negative' => $this->done($this->cache->setNegative($first, (int) $second, $options['ttl'], $options['tags'])),
+            'lookup' => $this->lookup($first),
             'add' => $this->done($this->cache->add($first, $second, $options['ttl'], $options['tags']), 'unmet'),
             'get' => $this->get($first),
             'replace' => $this->done($this->cache->cas($first, $this->serial, $second), 'unmet'),
             'remove' => $this->done($this->cache->delete($first), 'miss'),
             'contains' => [$this->cache->has($first) ? 'yes' : 'no'],
-            'touch' => $this->done($this->cache->touch($first, $options['ttl']), 'miss'),
+            'touch' => $this->done($this->cache->touch($first, $options['ttl'], $options['stale']), 'miss'),
             'increment' => ['sum', (string) $this->cache->increment($first, (int) $second)],
             'append' => $this->append($first, $second),
             'claim' => $this->claim($first),
             'store' => $this->store($first),
-            'fill' => $this->fill($first, $second),
-            'purge' => $this->purge($first, $second),
+            'fill' => $this->fill($first, $second, $options['then'] === 'die'),
+            'purge' => $this->purge($first, $second, $options['mode'] === 'soft'),
             'clear' => $this->clear(),
             'count' => ['count', (string) iterator_count($this->cache->keys())],
+            // Values are whole strings here: begin, write, commit, abort.
             default => ['cannot'],
         };
     }
@@ -42,13 +45,18 @@ final class Actor
     /**
      * Takes the options off the end of a question.
      *
-     * @return array{ttl: ?float, tags: list<string>}
+     * @return array{ttl: ?float, stale: float, tags: list<string>, then: string, mode: string}
      */
     private function options(array &$words): array
     {
-        $options = ['ttl' => null, 'tags' => []];
-        while (preg_match('/^(ttl|tags)=(.*)$/s', (string) end($words), $parts)) {
-            $options[$parts[1]] = $parts[1] === 'ttl' ? $parts[2] / 1000 : explode(',', $parts[2]);
+        $options = ['ttl' => null, 'stale' => 0.0, 'tags' => [], 'then' => '', 'mode' => ''];
+        while (preg_match('/^(ttl|stale|tags|then|mode)=(.*)$/s', (string) end($words), $parts)) {
+            [, $name, $text] = $parts;
+            $options[$name] = match ($name) {
+                'ttl', 'stale' => $text / 1000,
+                'tags' => explode(',', $text),
+                default => $text,
+            };
             array_pop($words);
         }
         return $options;
@@ -75,6 +83,16 @@ final class Actor
         return ['value', (string) $found[0]];
     }
 
+    private function lookup(string $key): array
+    {
+        $entry = $this->cache->lookup($key);
+        return match ($entry['state'] ?? 'miss') {
+            'miss' => ['miss'],
+            'negative' => ['negative', (string) $entry['reason']],
+            default => [$entry['state'], (string) $entry['value']],
+        };
+    }
+
     private function append(string $key, string $bytes): array
     {
         $made = '';
@@ -97,22 +115,28 @@ final class Actor
         return [$isStored ? 'ok' : 'superseded'];
     }
 
-    private function fill(string $key, string $value): array
+    private function fill(string $key, string $value, bool $dies): array
     {
+        if ($dies && !function_exists('posix_kill')) {
+            return ['cannot'];
+        }
         $isMade = false;
-        $found = $this->cache->fetchOrCompute($key, function () use ($value, &$isMade): string {
+        $found = $this->cache->fetchOrCompute($key, function () use ($value, $dies, &$isMade): string {
+            if ($dies) {
+                posix_kill(getmypid(), 9);
+            }
             $isMade = true;
             return $value;
         }, wait: 10);
-        return [$isMade ? 'made' : 'value', $found];
+        return [$isMade ? 'made' : 'value', (string) $found];
     }
 
-    private function purge(string $what, string $which): array
+    private function purge(string $what, string $which, bool $isSoft): array
     {
         match ($what) {
-            'tag' => $this->cache->purgeTag($which),
-            'prefix' => $this->cache->purgePrefix($which),
-            'all' => $this->cache->purgeAll(),
+            'tag' => $this->cache->purgeTag($which, $isSoft),
+            'prefix' => $this->cache->purgePrefix($which, $isSoft),
+            'all' => $this->cache->purgeAll($isSoft),
         };
         return ['ok'];
     }

@@ -2,12 +2,14 @@
 import json
 import pathlib
 import tempfile
+import time
 import unittest
 
 import asked
 import form
 
 OURS_ELSEWHERE = "eyewall"
+PATIENCE_SECONDS = 60
 MACHINE = {"name": "drivers-test", "cpu": "any", "cores": 1, "memory_mib": 1, "kernel": "any", "storage": [], "governor": None,
            "load_at_start": None, "noise": None}
 
@@ -37,6 +39,20 @@ class OnScratch(unittest.TestCase):
 def listed(driver):
     """The stores of a driver, by name."""
     return {line["store"]: line for line in asked.ask(driver, {"do": "list"}).lines}
+
+
+def facts_of(line):
+    """What a record says of a store that was listed by this line."""
+    absent = {"absent": line["absent"]} if "absent" in line else {}
+    return {"kind": line.get("kind", "other"), "version": line.get("version"), **absent}
+
+
+def wait_until(test, is_so):
+    """Fails the test where that doesn't come."""
+    deadline = time.monotonic() + PATIENCE_SECONDS
+    while not is_so():
+        test.assertLess(time.monotonic(), deadline, "the driver did not come to work")
+        time.sleep(0.02)
 
 
 def write_record(folder, workload, name, stores, lines):

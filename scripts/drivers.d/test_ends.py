@@ -4,12 +4,10 @@ import os
 import pathlib
 import signal
 import subprocess
-import time
 
 import asked
 import stage
 
-PATIENCE_SECONDS = 60
 MODULES, STORAGE = asked.definition("modules", is_quick=False), asked.definition("storage", is_quick=False)
 PERL, PHP, PYTHON = MODULES["drivers"]
 # Long enough for the signal to come first, whatever the machine does meanwhile.
@@ -29,6 +27,17 @@ class Ends(stage.OnScratch):
                 with self.subTest(store=name, signals=[number.name for number in signals]):
                     self.expect_an_end(driver, request, signals, self.has_opened_a_store)
 
+    def test_a_signal_ends_the_processes_that_share_a_store(self):
+        workers = asked.definition("workers")
+        for name in ("Hash::SharedMem", "memcached (Cache::Memcached::Fast)"):
+            if "absent" in stage.listed(workers["drivers"][0])[name]:
+                continue
+            settings = {**workers["settings"], "seconds": 600}
+            request = asked.request({**workers, "settings": settings}, "workers", self.scratch, case={"keys": "all"}, stores=[name])
+            for signals in ([signal.SIGTERM], [signal.SIGINT, signal.SIGTERM]):
+                with self.subTest(store=name, signals=[number.name for number in signals]):
+                    self.expect_an_end(workers["drivers"][0], request, signals, self.has_opened_a_store)
+
     def test_a_signal_stops_apache_and_the_neighbour(self):
         if "absent" in stage.listed(STORAGE["drivers"][0])["files"]:
             self.skipTest("php is missing")
@@ -41,23 +50,19 @@ class Ends(stage.OnScratch):
         return any(self.scratch["shm"].glob("*/*")) or segments_of(process)
 
     def expect_an_end(self, driver, request, signals, is_under_way):
-        process = subprocess.Popen(driver, stdin=subprocess.PIPE, stdout=subprocess.DEVNULL, cwd=asked.ROOT)
+        process = subprocess.Popen(driver, stdin=subprocess.PIPE, stdout=subprocess.DEVNULL, cwd=asked.ROOT, process_group=0)
         self.addCleanup(process.kill)
         process.stdin.write(json.dumps(request).encode())  # tidy: word, the library's
         process.stdin.close()
-        self.wait_until(lambda: is_under_way(process.pid))
+        group = os.getpgid(process.pid)
+        stage.wait_until(self, lambda: is_under_way(process.pid))
         for number in signals:
             process.send_signal(number)
-        self.assertIn(process.wait(PATIENCE_SECONDS), [128 + number for number in signals])
+        self.assertIn(process.wait(stage.PATIENCE_SECONDS), [128 + number for number in signals])
         self.expect_nothing_left()
         self.assertEqual([], processes_of(self.scratch))
         self.assertEqual([], segments_of(process.pid))
-
-    def wait_until(self, is_so):
-        deadline = time.monotonic() + PATIENCE_SECONDS
-        while not is_so():
-            self.assertLess(time.monotonic(), deadline, "the driver did not come to work")
-            time.sleep(0.02)
+        self.assertEqual([], others_of(group))
 
 
 def processes_of(scratch):
@@ -71,6 +76,20 @@ def processes_of(scratch):
                 continue
             if any(str(folder) in line for folder in scratch.values()):
                 found.append(line)
+    return found
+
+
+def others_of(group):
+    """The processes of a group, but for those that have ended and are still listed."""
+    found = []
+    for entry in pathlib.Path("/proc").iterdir():
+        if entry.name.isdigit():
+            try:
+                state, _, its_group = (entry / "stat").read_text().rpartition(")")[2].split()[:3]
+            except OSError:
+                continue
+            if int(its_group) == group and state != "Z":
+                found.append(entry.name)
     return found
 
 

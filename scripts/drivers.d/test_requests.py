@@ -4,7 +4,7 @@ import copy
 import asked
 import stage
 
-MODULES, STORAGE = asked.definition("modules"), asked.definition("storage")
+MODULES, WORKERS, STREAM, STORAGE = map(asked.definition, ("modules", "workers", "stream", "storage"))
 ANY_STORE = dict(zip(map(tuple, MODULES["drivers"]), ("hash (Perl)", "array (PHP)", "dict (Python)")))
 
 
@@ -17,7 +17,7 @@ class Requests(stage.OnScratch):
             self.assertEqual(1, len(answer.words.splitlines()), answer.words)
 
     def test_what_is_no_request_is_refused(self):
-        for driver in (*MODULES["drivers"], *STORAGE["drivers"]):
+        for driver in (*MODULES["drivers"], *WORKERS["drivers"], *STREAM["drivers"], *STORAGE["drivers"]):
             self.expect_refused(driver, "", "no JSON")
             self.expect_refused(driver, "{", "no JSON")
             self.expect_refused(driver, "[1]", "no object")
@@ -38,6 +38,31 @@ class Requests(stage.OnScratch):
                 (("scratch",), {}, "scratch"), (("scratch", "shm"), "/nowhere", "scratch"),
             ):
                 self.expect_refused(driver, changed(good, path, value), words)
+
+    def test_a_request_of_workers_that_lacks_something_is_refused(self):
+        good = asked.request(WORKERS, "workers", self.scratch, case={"keys": "all"}, stores=["BerkeleyDB"])
+        for path, value, words in (
+            (("procedure",), "modules", "procedure"), (("seed",), -1, "seed"), (("settings",), None, "workers.toml"),
+            (("settings", "keys"), 0, "keys"), (("settings", "value_bytes"), "large", "value_bytes"),
+            (("settings", "seconds"), None, "seconds"), (("settings", "rounds"), 0, "rounds"),
+            (("settings", "configuration"), [], "configuration"), (("case",), [], "case"), (("case", "keys"), "some", "some"),
+            (("parameters",), None, "processes"), (("parameters", "processes"), [], "processes"),
+            (("parameters", "processes"), [0], "processes"), (("stores",), ["none"], "none"), (("repetitions",), [], "repetitions"),
+            (("scratch", "shm"), "/nowhere", "scratch"),
+        ):
+            self.expect_refused(WORKERS["drivers"][0], changed(good, path, value), words)
+
+    def test_a_request_of_stream_that_lacks_something_is_refused(self):
+        good = asked.request(STREAM, "stream", self.scratch, case={"cap": "5.8 MB"}, stores=["LRU (Perl)"])
+        for path, value, words in (
+            (("procedure",), "workers", "procedure"), (("seed",), "any", "seed"), (("settings",), [], "stream.toml"),
+            (("settings", "keys"), 0, "keys"), (("settings", "smallest"), 0, "smallest"), (("settings", "largest"), 199, "largest"),
+            (("settings", "largest"), 16385, "largest"), (("settings", "skew"), "steep", "skew"),
+            (("settings", "operations"), None, "operations"), (("settings", "configurations"), None, "configurations"),
+            (("case",), None, "case"), (("case", "cap"), "1 TB", "5.8 MB"), (("stores",), [], "stores"),
+            (("repetitions",), [0], "repetitions"), (("scratch",), None, "scratch"),
+        ):
+            self.expect_refused(STREAM["drivers"][0], changed(good, path, value), words)
 
     def test_a_request_of_storage_that_lacks_something_is_refused(self):
         good = asked.request(STORAGE, "storage", self.scratch, stores=["files"])

@@ -905,9 +905,10 @@ eyewall_status eyewall_iter_begin(const struct eyewall_cache *cache,
                                   struct eyewall_iter **iter);
 
 /**
- * The next entry, which has to be released; EYEWALL_END: there are no more, or the volume has failed or was resized.
+ * The next entry, which has to be released; EYEWALL_END: there are no more, or the volume was resized since the walk began.
  */
-eyewall_status eyewall_iter_next(struct eyewall_iter *iter, struct eyewall_hit *hit);
+eyewall_status eyewall_iter_next(struct eyewall_iter *iter,
+                                 struct eyewall_hit *hit);
 
 /**
  * Ends a walk, wherever it is.

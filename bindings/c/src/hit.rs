@@ -153,6 +153,10 @@ pub extern "C" fn eyewall_hit_info(hit: Option<&Hit>, info: Option<&mut MaybeUni
 /// nothing.
 #[unsafe(no_mangle)]
 pub extern "C" fn eyewall_hit_check(hit: Option<&Hit>) -> Status {
+    // Asked behind every get, and hardly ever in vain.
+    if hit.and_then(Hit::found).is_some_and(eyewall::Hit::is_intact) {
+        return Status::Ok;
+    }
     guard(|| {
         Hit::needed(hit)?.check_intact()?;
         Ok(Status::Ok)

@@ -8,7 +8,10 @@ use crate::pointers::{cleared_box, give_boxed, needed, take_boxed};
 use crate::status::{Status, guard, guard_or};
 
 /// A walk over all entries.
-pub struct Iter(eyewall::Iter<'static>);
+pub struct Iter {
+    walk: eyewall::Iter<'static>,
+    cache: &'static eyewall::Cache,
+}
 
 /// Begins a walk over all valid entries, in no order; with `all`, over stale and negative ones, too. What is put or evicted
 /// meanwhile may be met or not; what stays is met once.
@@ -20,20 +23,24 @@ pub extern "C" fn eyewall_iter_begin(
 ) -> Status {
     guard(|| {
         let iter = needed(cleared_box(iter))?;
-        let cache = &needed(cache)?.0;
-        let begun = if all { cache.iter_all() } else { cache.iter() };
         // SAFETY: the lifetime is that of the cache, which the caller closes last.
-        give_boxed(iter, Iter(unsafe { std::mem::transmute::<eyewall::Iter<'_>, eyewall::Iter<'static>>(begun) }));
+        let cache = unsafe { &*std::ptr::from_ref(&needed(cache)?.0) };
+        give_boxed(iter, Iter { walk: if all { cache.iter_all() } else { cache.iter() }, cache });
         Ok(Status::Ok)
     })
 }
 
-/// The next entry, which has to be released; EYEWALL_END: there are no more, or the volume has failed or was resized.
+/// The next entry, which has to be released; EYEWALL_END: there are no more, or the volume was resized since the walk began.
 #[unsafe(no_mangle)]
 pub extern "C" fn eyewall_iter_next(iter: Option<&mut Iter>, hit: Option<&mut MaybeUninit<Hit>>) -> Status {
     guard(|| {
         let hit = needed(Hit::cleared(hit))?;
-        let Some(entry) = needed(iter)?.0.next() else { return Ok(Status::End) };
+        let iter = needed(iter)?;
+        let Some(entry) = iter.walk.next() else {
+            // A volume that has failed ends walks, and has every call say so.
+            iter.cache.epoch()?;
+            return Ok(Status::End);
+        };
         Hit::fill(hit, entry);
         Ok(Status::Ok)
     })

@@ -99,6 +99,8 @@ static void of_lost_bytes(void) {
     CHECK(eyewall_get(cache, STR("key"), &hit) == EYEWALL_OK && eyewall_hit_check(&hit) == EYEWALL_OK);
     CHECK(!eyewall_is_failed(cache) && !eyewall_is_failed(NULL));
     CHECK(memcmp(hit.value, "value", 5) == 0);
+    eyewall_iter *walk;
+    CHECK(eyewall_iter_begin(cache, true, &walk) == EYEWALL_OK);
     CHECK(truncate(path, 0) == 0);
     CHECK(memcmp(hit.value, "\0\0\0\0", 5) == 0);
     CHECK(eyewall_hit_check(&hit) == EYEWALL_ERROR_FAILED && says(path));
@@ -106,6 +108,8 @@ static void of_lost_bytes(void) {
     CHECK(eyewall_get_copy(cache, STR("key"), buffer, sizeof buffer, &length) == EYEWALL_ERROR_FAILED);
     CHECK(eyewall_get(cache, STR("key"), &copy) == EYEWALL_ERROR_FAILED && copy.value == NULL);
     CHECK(eyewall_hit_check(&copy) == EYEWALL_ERROR_ARGUMENT && says("holds nothing"));
+    CHECK(eyewall_iter_next(walk, &copy) == EYEWALL_ERROR_FAILED && copy.value == NULL);
+    eyewall_iter_end(walk);
     CHECK(eyewall_is_failed(cache) && eyewall_populate(cache) == EYEWALL_ERROR_FAILED);
     eyewall_close(cache);
 }

@@ -6,7 +6,9 @@ use lib 't/lib';
 use EyewallTest;
 use IPC::Open2 ();
 
-my $pid = IPC::Open2::open2(my $from, my $to, $^X, (map { "-I$_" } @INC), 'actor.pl');
+sub actor { my $pid = IPC::Open2::open2(my $from, my $to, $^X, (map { "-I$_" } @INC), 'actor.pl'); return ($pid, $from, $to) }
+
+my ($pid, $from, $to) = actor();
 
 sub asks {
     my ($question, $answer) = @_;
@@ -52,14 +54,59 @@ asks('get new', 'miss');
 asks('purge prefix ma', 'ok');
 asks('get made', 'miss');
 asks('put % value', 'error key_empty');
+asks('put old 1 ttl=3600000 stale=3600000 tags=o', 'ok');
+asks('lookup old', 'fresh 1');
+asks('purge tag o mode=soft', 'ok');
+asks('lookup old', 'stale 1');
+asks('get old', 'miss');
+asks('touch old ttl=3600000 stale=1000', 'ok');
+asks('lookup old', 'fresh 1');
+asks('purge all mode=soft', 'ok');
+asks('lookup old', 'stale 1');
+asks('purge all mode=gentle', 'cannot');
+asks('negative none 404 ttl=3600000 tags=n', 'ok');
+asks('lookup none', 'negative 404');
+asks('get none', 'miss');
+asks('purge prefix no', 'ok');
+asks('lookup none', 'miss');
+asks('negative none many', 'error argument');
+asks('remove old', 'miss');
+asks('write 1', 'cannot');
+asks('commit', 'cannot');
+asks('abort', 'cannot');
+asks('begin piece ttl=3600000 tags=p', 'ok');
+asks('write 1', 'ok');
+asks('write %202', 'ok');
+asks('get piece', 'miss');
+asks('commit', 'ok');
+asks('get piece', 'value 1%202');
+asks('begin piece', 'ok');
+asks('write 3', 'ok');
+asks('purge all', 'ok');
+asks('commit', 'superseded');
+asks('begin piece', 'ok');
+asks('write 4', 'ok');
+asks('abort', 'ok');
+asks('get piece', 'miss');
+asks('put absent 1', 'ok');
 asks('dance', 'cannot');
-asks('count', 'count 5');
-asks('remove page', 'ok');
-asks('remove page', 'miss');
+asks('count', 'count 1');
+asks('remove absent', 'ok');
+asks('remove absent', 'miss');
 asks('purge all', 'ok');
 asks('clear', 'ok');
 asks('count', 'count 0');
 close $to;
 ok(reap($pid), 'it ends with its input');
+
+($pid, $from, $to) = actor();
+asks("open $path 4194304", 'ok');
+asks('put known 1', 'ok');
+asks('fill known 2 then=die', 'value 1');
+print {$to} "fill\tunknown\t2\tthen=die\n";
+$to->flush;
+is(scalar <$from>, undef, 'one that dies gives no answer');
+waitpid $pid, 0;
+is($? & 127, 9, 'and does die');
 
 done_testing;

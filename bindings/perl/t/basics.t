@@ -36,6 +36,8 @@ subtest 'values' => sub {
     is($cache->peek('page') . ($cache->peek('other') // '!'), '<h1>Hello</h1>!', 'peek');
     is_deeply([$cache->get_many('page', 'other', 'empty')], ['<h1>Hello</h1>', undef, ''], 'many at once');
     is_deeply([$cache->get_many], [], 'none at once');
+    $cache->put("many $_" => $_) for 1 .. 200;
+    is_deeply([$cache->get_many(map { "many $_" } 0 .. 200)], [undef, 1 .. 200], 'hundreds at once');
     ok($cache->remove('page') && !$cache->remove('page'), 'remove says whether there was one');
     is($cache->get('page'), undef, 'it is gone');
 };

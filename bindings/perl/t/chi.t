@@ -19,5 +19,16 @@ sub new_cache_options {
     return ($self->SUPER::new_cache_options, path => $path, size => 16 << 20);
 }
 
+# Keys that other programs have put without a namespace.
+sub test_keys_of_others : Tests {
+    my ($self) = @_;
+    my $cache = $self->new_cleared_cache;
+    $cache->set(mine => 1);
+    $cache->cache->put('no namespace' => 1);
+    Test::More::is(scalar(grep { $_ eq 'no namespace' } $cache->get_namespaces), 0, 'are of none');
+    Test::More::is_deeply([$cache->get_keys], ['mine'], 'and not listed');
+    return;
+}
+
 package main;
 EyewallDriver->runtests;

@@ -42,14 +42,49 @@ for my $module (@modules) {
     is($checker->num_errors + $checker->num_warnings, 0, "$module: the POD is well formed") or diag $said;
     my ($text) = $pod =~ /^__END__\n(.*)/ms;
     # A method begins at the left, and is public unless its name begins with an underscore or it serves another one.
-    my %inner = map { $_ => 1 } qw(import new opened number group pair needed);
+    my %inner = map { $_ => 1 } qw(import new opened number milliseconds group begun pair needed);
     my @methods = grep { !$inner{$_} } $pod =~ /^sub ([a-z]\w*)/mg;
     my @missing = grep { $text !~ /^=(?:item|head2) [^\n]*\b\Q$_\E\b/m } @methods;
     is("@missing", '', "$module: all methods are there");
 }
-my @of_c = read_file('Eyewall.xs') =~ /^([a-z]\w*)\((?:SV \*self|\.\.\.)/mg;
 my $reference = read_file('lib/Cache/Eyewall.pm');
-is(join(' ', grep { $reference !~ /\b\Q$_\E\b[(,\s>]/ } @of_c), '', 'Cache::Eyewall: those in C, too');
+
+# The public methods in C: by package, their names.
+sub methods_in_c {
+    my ($package, %methods);
+    for my $line (map { split /\n/, read_file($_) } qw(Eyewall.xs Streams.xsh FastMmap.xsh)) {
+        $package = $1 if $line =~ /^MODULE = \S+\s+PACKAGE = (\S+)/;
+        push @{ $methods{$package} }, $1 if $line =~ /^([a-z]\w*)\((?:SV \*self|\.\.\.)/ || $line =~ /^    ([a-z]\w*) = \d+$/;
+    }
+    return %methods;
+}
+
+# What of these names the documentation doesn't have: as a heading or an item, or, of what a method gives, in a sentence about it.
+sub undocumented {
+    my ($form, $text, @names) = @_;
+    return join ' ', grep { my $name = qr/\b\Q$_\E\b/; $text !~ ($form eq 'heading' ? qr/^=(?:head2|item) [^\n]*$name/m : qr/C<+ ?$name[(>]/) } @names;
+}
+
+my %of_c = methods_in_c();
+is_deeply([sort keys %of_c], [map { "Cache::Eyewall$_" } '', qw(::Claim ::FastMmap ::Flight ::Follower ::Walk ::Writer)], 'packages in C');
+for my $package (sort keys %of_c) {
+    my $is_module = grep { $_ eq $package } @modules;
+    my $text = $is_module ? read_file('lib/' . $package =~ s{::}{/}gr . '.pm') : $reference;
+    cmp_ok(scalar @{ $of_c{$package} }, '>', 0, "$package: methods in C");
+    is(undocumented($is_module ? 'heading' : 'sentence', $text, @{ $of_c{$package} }), '', "$package: all of them are there");
+}
+is(undocumented('heading', $reference, 'get', 'frobnicate'), 'frobnicate', 'a method that is not there would be missed');
+is(undocumented('sentence', $reference, 'commit', 'commits'), 'commits', 'in a sentence, too');
+
+# And the other way round.
+my @headings = map { /\b([a-z_]+)(?=\(|,|$)/g } grep { /^[a-z]/ } map { s/\([^)]*\)/(/gr } $reference =~ /^=head2 (.+)$/mg;
+cmp_ok(scalar @headings, '>', 30, 'headings are methods');
+is(join(' ', grep { !Cache::Eyewall->can($_) } @headings), '', 'which there are');
+
+my @errors = read_file('objects.h') =~ /case EYEWALL_ERROR_\w+: return "(\w+)"/g;
+cmp_ok(scalar @errors, '>', 20, 'errors');
+my $of_errors = read_file('lib/Cache/Eyewall/Error.pm');
+is(join(' ', grep { $of_errors !~ /C<$_>/ } @errors, 'internal'), '', 'all of them are named');
 
 for my $name (@modules) {
     my $pod = read_file('lib/' . $name =~ s{::}{/}gr . '.pm') =~ s/.*^__END__\n//msr;

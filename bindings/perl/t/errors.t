@@ -66,6 +66,7 @@ subtest 'keys, values and options' => sub {
     is_error(sub { $cache->purge_tag('a', hard => 1) }, 'argument', 'a kind of purge that there is not');
     is_error(sub { $cache->purge_all('soft') }, 'argument', 'half a pair for a purge');
     is_error(sub { $cache->put_negative(a => 70_000) }, 'argument', 'a large reason');
+    is_error(sub { $cache->fill('a') }, 'argument', 'a fill without a sub');
     is_error(sub { $cache->fill(a => sub { 1 }, dead_line => 1) }, 'argument', 'an option of fill that there is not');
     is_error(sub { $cache->fill_begin('a', -1) }, 'argument', 'a deadline that is over');
     is($cache->get('a'), undef, 'nothing of it was stored');

@@ -52,6 +52,10 @@ subtest 'only ours' => sub {
     is($cache->get('zero'), 1, '0 is none for a set, too, as the documentation has it and 1.57 has not');
     is_error(sub { $cache->set(k => 1, 'soon') }, 'argument', 'a time that is none');
     is_error(sub { $cache->set(k => 1, { expire_time => -5 }) }, 'argument', 'a time before now');
+    is_error(sub { $cache->set(k => 1, { expire_on => $_ }) }, 'argument', "expire_on of $_") for 'soon', -sin(9**9**9);
+    is_error(sub { $cache->get_and_set('k') }, 'argument', 'get_and_set without a sub');
+    ok($cache->set(k => 1, { expire_on => '' }) && $cache->set(k => 2, { expire_on => 1e300 }), 'expire_on of nothing, and far away');
+    is($cache->get('k'), 2, 'are stored');
 };
 
 done_testing;

@@ -2,7 +2,8 @@
  *
  * The library never calls PHP. It is asked for the right to make an entry (a flight, a claim), then PHP's function is called with
  * nothing of the library on the stack, then the result is handed in. PHP leaves C functions by jumps, too (a fatal error, memory
- * or time that has run out); the right is given up before the jump goes on.
+ * or time that has run out); the right is given up before the jump goes on. A fiber that is suspended in a callback isn't even
+ * jumped out of after a fatal error: what it has is found in a list, and is given up when the request ends.
  */
 #include "callbacks.h"
 #include <time.h>
@@ -15,7 +16,7 @@ static bool call_and_encode(php_eyewall_callback *callback)
     ZVAL_NULL(&arguments[1]);
     bool is_done = true;
     if (callback->has_held) {
-        is_done = php_eyewall_take_held(&arguments[1]);
+        is_done = php_eyewall_take_held(callback->this, &arguments[1]);
     }
     if (is_done) {
         callback->call->params = arguments;
@@ -34,8 +35,48 @@ static bool call_and_encode(php_eyewall_callback *callback)
     return php_eyewall_encode(&callback->encoded, callback->this->serializer, &callback->result);
 }
 
+static void enter_right(php_eyewall_right *right)
+{
+    right->next = EYEWALL_G(rights);
+    if (right->next != NULL) {
+        right->next->previous = right;
+    }
+    EYEWALL_G(rights) = right;
+}
+
+/* Fibers end in any order. */
+static void leave_right(php_eyewall_right *right)
+{
+    if (right->next != NULL) {
+        right->next->previous = right->previous;
+    }
+    if (right->previous != NULL) {
+        right->previous->next = right->next;
+    } else {
+        EYEWALL_G(rights) = right->next;
+    }
+}
+
+static void end_right(php_eyewall_right *right)
+{
+    eyewall_claim_end(right->claim);
+    eyewall_flight_end(right->flight);
+    right->claim = NULL;
+    right->flight = NULL;
+}
+
+void php_eyewall_end_rights(void)
+{
+    for (php_eyewall_right *right = EYEWALL_G(rights); right != NULL; right = right->next) {
+        end_right(right);
+    }
+    EYEWALL_G(rights) = NULL;
+}
+
 bool php_eyewall_call(php_eyewall_callback *callback, eyewall_claim *claim, eyewall_flight *flight)
 {
+    php_eyewall_right right = {.claim = claim, .flight = flight};
+    enter_right(&right);
     /* Written between the jump's ends. */
     volatile bool is_done = false, is_left = false;
     zend_try {
@@ -43,9 +84,9 @@ bool php_eyewall_call(php_eyewall_callback *callback, eyewall_claim *claim, eyew
     } zend_catch {
         is_left = true;
     } zend_end_try();
+    leave_right(&right);
     if (!is_done) {
-        eyewall_claim_end(claim);
-        eyewall_flight_end(flight);
+        end_right(&right);
     }
     if (is_left) {
         zend_bailout();
@@ -105,7 +146,7 @@ static void fetch_or_compute(php_eyewall_callback *callback, php_eyewall_put *pu
     switch (status) {
     case EYEWALL_OK:
     case EYEWALL_STALE:
-        php_eyewall_take_held(return_value);
+        php_eyewall_take_held(callback->this, return_value);
         return;
     case EYEWALL_NEGATIVE:
         return;

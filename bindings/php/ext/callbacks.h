@@ -20,9 +20,9 @@ typedef struct {
     php_eyewall_encoded encoded;
 } php_eyewall_callback;
 
-/* Calls, and encodes what comes back. If that fails, by whatever a script can do (throw, exit, run out of memory or time), the
- * claim and the flight are ended, either of which may be NULL; false then, and an exception is thrown. What is encoded has to be
- * freed in any case. */
+/* Calls, and encodes what comes back. If that fails, by whatever a script can do (throw, exit, run out of memory or time, suspend a
+ * fiber for good), the claim and the flight are ended, either of which may be NULL; false then, and an exception is thrown. What is
+ * encoded has to be freed in any case. */
 bool php_eyewall_call(php_eyewall_callback *callback, eyewall_claim *claim, eyewall_flight *flight);
 
 /* Claims a key, and waits for it: for so many seconds at least, in steps of the lock deadline. */

@@ -86,6 +86,34 @@ PHP_METHOD(Eyewall_Cache, cas)
     put_by_terms(ZEND_THIS, key, value, &terms, PHP_EYEWALL_IF_SERIAL(serial), return_value);
 }
 
+PHP_METHOD(Eyewall_Cache, setNegative)
+{
+    zend_string *key;
+    zend_long reason;
+    php_eyewall_terms terms = PHP_EYEWALL_TERMS;
+    ZEND_PARSE_PARAMETERS_START(2, 4)
+        Z_PARAM_STR(key)
+        Z_PARAM_LONG(reason)
+        Z_PARAM_OPTIONAL
+        Z_PARAM_DOUBLE_OR_NULL(terms.ttl, terms.is_forever)
+        Z_PARAM_ARRAY_HT(terms.tags)
+    ZEND_PARSE_PARAMETERS_END();
+    php_eyewall_object *this = php_eyewall_this(ZEND_THIS);
+    if (this == NULL) {
+        RETURN_THROWS();
+    }
+    if (reason < 0 || reason > UINT16_MAX) {
+        zend_argument_value_error(2, "must be between 0 and %d", UINT16_MAX);
+        RETURN_THROWS();
+    }
+    php_eyewall_put put;
+    bool is_stored = php_eyewall_put_begin(&put, &terms)
+        && php_eyewall_is_done(this->volume, eyewall_put_negative(this->volume->cache, ZSTR_VAL(key), ZSTR_LEN(key), (uint16_t)reason,
+            &put.options, NULL));
+    php_eyewall_put_end(&put);
+    RETURN_BOOL(is_stored);
+}
+
 PHP_METHOD(Eyewall_Cache, delete)
 {
     zend_string *key;

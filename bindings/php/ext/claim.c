@@ -70,9 +70,10 @@ PHP_METHOD(Eyewall_Cache, claim)
     object->serializer = this->serializer;
     eyewall_status status = php_eyewall_claim_key(this->volume, key, wait_ms, &object->claim, php_eyewall_held());
     if (status == EYEWALL_OK) {
-        object->entry = php_eyewall_copy_held();
+        php_eyewall_copy_held(this->volume, &object->entry);
+    } else {
+        php_eyewall_is_done(this->volume, status);
     }
-    php_eyewall_is_done(this->volume, status);
 }
 
 /* The claim, taken out of its object, for a call that ends it; NULL: an exception was thrown. */
@@ -104,10 +105,11 @@ PHP_METHOD(Eyewall_Claim, get)
         Z_PARAM_OPTIONAL
         Z_PARAM_ZVAL(otherwise)
     ZEND_PARSE_PARAMETERS_END();
-    php_eyewall_stored entry = claim_of(Z_OBJ_P(ZEND_THIS))->entry;
+    const claim_object *object = claim_of(Z_OBJ_P(ZEND_THIS));
+    php_eyewall_stored entry = object->entry;
     if (entry.bytes != NULL) {
         zend_string_addref(entry.bytes);
-        php_eyewall_decode(entry, return_value);
+        php_eyewall_decode(entry, object->serializer, return_value);
     } else if (otherwise != NULL) {
         RETURN_COPY(otherwise);
     }

@@ -63,6 +63,7 @@ static PHP_RINIT_FUNCTION(eyewall)
 static PHP_RSHUTDOWN_FUNCTION(eyewall)
 {
     eyewall_hit_release(&EYEWALL_G(held));
+    php_eyewall_end_rights();
     return SUCCESS;
 }
 

@@ -5,7 +5,6 @@
  * Times are seconds. Wherever `$ttl` is asked for, null means: until the entry is evicted. `$tags` are labels by which entries
  * are purged together, up to 32 of 1 to 255 bytes of UTF-8. `$stale` is for how long an entry may still be used when its time is
  * over. What fails throws an Eyewall\Exception; that there is nothing isn't a failure.
- *
  */
 namespace Eyewall;
 
@@ -65,8 +64,12 @@ class Exception extends \RuntimeException
 /**
  * A volume that all processes share which open it. A process opens it once, and keeps it over requests.
  *
- * Strings are stored as they are, and are strings for other languages, as theirs are here; integers are counters. All else is
- * stored by igbinary, where that extension is loaded, or by serialize().
+ * Strings are stored as they are, and are strings for other languages, as theirs are here; integers are counters, and of other
+ * types one byte beside the value says what it is. Structures are stored by igbinary, where that extension is loaded, or by
+ * serialize(); reading one runs code of the classes that its bytes name, so that whoever may write the volume is trusted. With the
+ * option serializer => 'none' none is stored, and reading one that somebody else has stored is an Exception ARGUMENT.
+ *
+ * With survive_sigbus, what is returned is what was put: that bytes were lost, even while they were copied, is an Exception FAILED.
  */
 final class Cache
 {
@@ -84,6 +87,20 @@ final class Cache
 
     /** The value of a key and its serial, for cas, as `[$value, $serial]`; null: there is none. */
     public function getWithSerial(string $key): ?array {}
+
+    /**
+     * Everything that is known of a key; null: there is nothing.
+     *
+     * `state` is fresh, stale (its time is over, or it was softly purged, and it may still be used) or negative (somebody has noted
+     * that there is nothing, and `reason` why; `value` is null). `serial` is for cas, which replaces a negative entry, too. `created`
+     * is a time as microtime(true) has it; `ttl` and `usable` say for how many seconds more the entry is fresh, and fresh or
+     * stale; null: until it is evicted. `metadata` is what was stored beside the value: one byte of PHP's for what isn't a string,
+     * and what another language has put.
+     *
+     * @return array{state: string, value: mixed, reason: ?int, serial: int, created: float, ttl: ?float, usable: ?float,
+     *     tags: list<string>, metadata: string}|null
+     */
+    public function lookup(string $key): ?array {}
 
     /** The values of many keys, by key, `$default` for those that aren't there. */
     public function getMultiple(array $keys, mixed $default = null): array {}
@@ -103,6 +120,14 @@ final class Cache
     /** Stores a value only if the entry still has the serial; false: it has another, or is gone. */
     public function cas(string $key, int $serial, mixed $value, ?float $ttl = null, array $tags = [], float $stale = 0.0): bool {}
 
+    /**
+     * Notes that there is nothing under a key, and why, in place of any entry: a miss for get, null for fetchOrCompute, which doesn't
+     * compute then, and negative for lookup. What reasons mean is the caller's; true.
+     *
+     * @param int $reason 0 to 65535
+     */
+    public function setNegative(string $key, int $reason, ?float $ttl = null, array $tags = []): bool {}
+
     /** Removes an entry; false: there was none. */
     public function delete(string $key): bool {}
 
@@ -112,25 +137,39 @@ final class Cache
     /** Gives an entry, fresh or stale, new times, from now on; false: there is none. */
     public function touch(string $key, ?float $ttl = null, float $stale = 0.0): bool {}
 
-    /** Adds to an integer, in one step over all processes, and gives the sum. An absent one is taken for `$start`; ttl and tags are a new one's. */
+    /**
+     * Adds to an integer, in one step over all processes, and gives the sum. An absent one is taken for `$start`; ttl and tags are a
+     * new one's.
+     *
+     * A counter is an entry of eight bytes, in every language, and so is a string of eight bytes. One that PHP has made is an integer
+     * for get; one that another language has made stays what it was there, and get gives its eight bytes: unpack('P', $bytes)[1] is
+     * its number, as is increment($key, 0) of one that is there.
+     */
     public function increment(string $key, int $by = 1, ?float $ttl = null, array $tags = [], int $start = 0): int {}
 
     /**
      * The value of a key; where there is none, what `$compute($key)` returns, which is stored.
      *
-     * Over all processes one computes; the others wait for it, for up to `$wait` seconds, and then compute themselves; or have
-     * the old value, where `$stale` is more than 0 and there is one that is stale. What can't be stored is returned with a
-     * warning. An exception passes through, and nothing is stored.
+     * Over all processes one computes; the others wait for it, for up to `$wait` seconds, to the millisecond, and then compute
+     * themselves; or have the old value, where `$stale` is more than 0 and there is one that is stale. What can't be stored is
+     * returned with a warning. An exception passes through, and nothing is stored. A negative entry is null.
      */
     public function fetchOrCompute(string $key, callable $compute, ?float $ttl = null, array $tags = [], float $stale = 0.0, float $wait = 5.0): mixed {}
 
     /**
      * Stores what `$change($key, $value)` returns, `$value` being null where there is nothing. It is called once; other claims,
      * updates and computations of the key wait meanwhile. False: a plain set, delete or purge has come between, which counts as later.
+     * `$wait` is for the right to the key, as claim has it: whole lock deadlines, and one at least.
      */
     public function update(string $key, callable $change, ?float $ttl = null, array $tags = [], float $stale = 0.0, float $wait = 5.0): bool {}
 
-    /** The right to change a key, one at a time over all processes; waits for it for up to `$wait` seconds, in steps of the lock deadline. */
+    /**
+     * The right to change a key, one at a time over all processes. An Exception BUSY: somebody else had it for all the time.
+     *
+     * The library waits for a key in whole lock deadlines (the option lock_deadline, one second), and so `$wait` is rounded up to the
+     * next multiple of that, and to one at least: 0 waits for up to a second. Whoever wants to give up earlier makes a Cache of the same
+     * volume with a shorter lock_deadline for it.
+     */
     public function claim(string $key, float $wait = 5.0): Claim {}
 
     /** Purges all entries with a tag; softly, they are stale afterwards. */
@@ -139,7 +178,7 @@ final class Cache
     /** Purges all entries with any of these tags. */
     public function purgeTags(array $tags, bool $soft = false): void {}
 
-    /** Purges all entries whose keys begin so. */
+    /** Purges all entries whose keys begin so; no bytes are an error, since they are the beginning of all. */
     public function purgePrefix(string $prefix, bool $soft = false): void {}
 
     /** Purges all entries. */
@@ -184,13 +223,18 @@ final class Keys implements \Iterator
 {
     private function __construct() {}
 
+    /** The key that the walk is at; null: it is over. */
     public function current(): ?string {}
 
+    /** How many keys there were before it. */
     public function key(): int {}
 
+    /** Goes on to the next one. An Exception FAILED: the walk isn't over, but the volume can't be read on. */
     public function next(): void {}
 
+    /** Begins anew, at the first key. */
     public function rewind(): void {}
 
+    /** Whether there is a key; false: the walk is over. */
     public function valid(): bool {}
 }

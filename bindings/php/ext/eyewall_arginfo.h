@@ -20,7 +20,8 @@ ZEND_BEGIN_ARG_WITH_RETURN_TYPE_INFO_EX(arginfo_Cache_get, 0, 1, IS_MIXED, 0)
     ZEND_ARG_TYPE_INFO_WITH_DEFAULT_VALUE(0, default, IS_MIXED, 0, "null")
 ZEND_END_ARG_INFO()
 
-ZEND_BEGIN_ARG_WITH_RETURN_TYPE_INFO_EX(arginfo_Cache_getWithSerial, 0, 1, IS_ARRAY, 1)
+/* getWithSerial, lookup */
+ZEND_BEGIN_ARG_WITH_RETURN_TYPE_INFO_EX(arginfo_Cache_array_of_key, 0, 1, IS_ARRAY, 1)
     ZEND_ARG_TYPE_INFO(0, key, IS_STRING, 0)
 ZEND_END_ARG_INFO()
 
@@ -51,6 +52,13 @@ ZEND_BEGIN_ARG_WITH_RETURN_TYPE_INFO_EX(arginfo_Cache_cas, 0, 3, _IS_BOOL, 0)
     ZEND_ARG_TYPE_INFO(0, serial, IS_LONG, 0)
     ZEND_ARG_TYPE_INFO(0, value, IS_MIXED, 0)
     TERMS
+ZEND_END_ARG_INFO()
+
+ZEND_BEGIN_ARG_WITH_RETURN_TYPE_INFO_EX(arginfo_Cache_setNegative, 0, 2, _IS_BOOL, 0)
+    ZEND_ARG_TYPE_INFO(0, key, IS_STRING, 0)
+    ZEND_ARG_TYPE_INFO(0, reason, IS_LONG, 0)
+    ZEND_ARG_TYPE_INFO_WITH_DEFAULT_VALUE(0, ttl, IS_DOUBLE, 1, "null")
+    ZEND_ARG_TYPE_INFO_WITH_DEFAULT_VALUE(0, tags, IS_ARRAY, 0, "[]")
 ZEND_END_ARG_INFO()
 
 ZEND_BEGIN_ARG_WITH_RETURN_TYPE_INFO_EX(arginfo_Cache_deleteMultiple, 0, 1, IS_LONG, 0)
@@ -145,12 +153,14 @@ ZEND_END_ARG_INFO()
 ZEND_METHOD(Eyewall_Cache, __construct);
 ZEND_METHOD(Eyewall_Cache, get);
 ZEND_METHOD(Eyewall_Cache, getWithSerial);
+ZEND_METHOD(Eyewall_Cache, lookup);
 ZEND_METHOD(Eyewall_Cache, getMultiple);
 ZEND_METHOD(Eyewall_Cache, has);
 ZEND_METHOD(Eyewall_Cache, set);
 ZEND_METHOD(Eyewall_Cache, setMultiple);
 ZEND_METHOD(Eyewall_Cache, add);
 ZEND_METHOD(Eyewall_Cache, cas);
+ZEND_METHOD(Eyewall_Cache, setNegative);
 ZEND_METHOD(Eyewall_Cache, delete);
 ZEND_METHOD(Eyewall_Cache, deleteMultiple);
 ZEND_METHOD(Eyewall_Cache, touch);
@@ -182,13 +192,15 @@ ZEND_METHOD(Eyewall_Keys, valid);
 static const zend_function_entry cache_methods[] = {
     ZEND_ME(Eyewall_Cache, __construct, arginfo_Cache___construct, ZEND_ACC_PUBLIC)
     ZEND_ME(Eyewall_Cache, get, arginfo_Cache_get, ZEND_ACC_PUBLIC)
-    ZEND_ME(Eyewall_Cache, getWithSerial, arginfo_Cache_getWithSerial, ZEND_ACC_PUBLIC)
+    ZEND_ME(Eyewall_Cache, getWithSerial, arginfo_Cache_array_of_key, ZEND_ACC_PUBLIC)
+    ZEND_ME(Eyewall_Cache, lookup, arginfo_Cache_array_of_key, ZEND_ACC_PUBLIC)
     ZEND_ME(Eyewall_Cache, getMultiple, arginfo_Cache_getMultiple, ZEND_ACC_PUBLIC)
     ZEND_ME(Eyewall_Cache, has, arginfo_Cache_of_key, ZEND_ACC_PUBLIC)
     ZEND_ME(Eyewall_Cache, set, arginfo_Cache_set, ZEND_ACC_PUBLIC)
     ZEND_ME(Eyewall_Cache, setMultiple, arginfo_Cache_setMultiple, ZEND_ACC_PUBLIC)
     ZEND_ME(Eyewall_Cache, add, arginfo_Cache_set, ZEND_ACC_PUBLIC)
     ZEND_ME(Eyewall_Cache, cas, arginfo_Cache_cas, ZEND_ACC_PUBLIC)
+    ZEND_ME(Eyewall_Cache, setNegative, arginfo_Cache_setNegative, ZEND_ACC_PUBLIC)
     ZEND_ME(Eyewall_Cache, delete, arginfo_Cache_of_key, ZEND_ACC_PUBLIC)
     ZEND_ME(Eyewall_Cache, deleteMultiple, arginfo_Cache_deleteMultiple, ZEND_ACC_PUBLIC)
     ZEND_ME(Eyewall_Cache, touch, arginfo_Cache_touch, ZEND_ACC_PUBLIC)

@@ -1,5 +1,6 @@
 /* Eyewall\Keys: a walk over the keys of all valid entries. Between two steps it holds no entry. */
 #include "object.h"
+#include "value.h"
 #include <zend_interfaces.h>
 
 zend_class_entry *php_eyewall_ce_Keys;
@@ -67,7 +68,9 @@ static void step(keys_object *object)
     if (status == EYEWALL_OK) {
         eyewall_bytes key = eyewall_hit_key(held);
         object->key = zend_string_init(key.data, key.length, 0);
-        eyewall_hit_release(held);
+        if (!php_eyewall_release_held(object->volume)) {
+            end_walk(object);
+        }
     } else {
         end_walk(object);
         php_eyewall_is_done(object->volume, status);

@@ -17,11 +17,11 @@ static zend_string *key_of(zval *element)
 }
 
 /* False: an exception was thrown. */
-static bool get_into(zval *array, php_eyewall_volume *volume, zend_string *key, zval *otherwise)
+static bool get_into(zval *array, php_eyewall_object *this, zend_string *key, zval *otherwise)
 {
     zval value;
-    eyewall_status status = eyewall_get(volume->cache, ZSTR_VAL(key), ZSTR_LEN(key), php_eyewall_held());
-    if (!php_eyewall_is_done(volume, status)) {
+    eyewall_status status = eyewall_get(this->volume->cache, ZSTR_VAL(key), ZSTR_LEN(key), php_eyewall_held());
+    if (!php_eyewall_is_done(this->volume, status)) {
         return false;
     }
     if (status == EYEWALL_MISS) {
@@ -30,7 +30,7 @@ static bool get_into(zval *array, php_eyewall_volume *volume, zend_string *key, 
         } else {
             ZVAL_COPY(&value, otherwise);
         }
-    } else if (!php_eyewall_take_held(&value)) {
+    } else if (!php_eyewall_take_held(this, &value)) {
         return false;
     }
     zend_symtable_update(Z_ARRVAL_P(array), key, &value);
@@ -54,7 +54,7 @@ PHP_METHOD(Eyewall_Cache, getMultiple)
     zval *element;
     ZEND_HASH_FOREACH_VAL(keys, element) {
         zend_string *key = key_of(element);
-        bool is_done = key != NULL && get_into(return_value, this->volume, key, otherwise);
+        bool is_done = key != NULL && get_into(return_value, this, key, otherwise);
         if (key != NULL) {
             zend_string_release(key);
         }

@@ -14,12 +14,21 @@
 extern zend_module_entry eyewall_module_entry;
 #define phpext_eyewall_ptr &eyewall_module_entry
 
+/* What a callback has on the volume while it runs: a claim or a flight, or neither. It lies on the stack of the method that calls. */
+typedef struct php_eyewall_right {
+    eyewall_claim *claim;
+    eyewall_flight *flight;
+    struct php_eyewall_right *previous, *next;
+} php_eyewall_right;
+
 ZEND_BEGIN_MODULE_GLOBALS(eyewall)
     /* Open volumes, kept over requests. */
     HashTable volumes;
     /* The entry whose bytes are being copied. Memory may run out in the middle of that, and PHP leaves by a jump then; the end of
      * the request releases what is found here. */
     eyewall_hit held;
+    /* Rights of callbacks that are running, or belong to fibers that are suspended; the end of the request ends what is left. */
+    php_eyewall_right *rights;
 ZEND_END_MODULE_GLOBALS(eyewall)
 
 ZEND_EXTERN_MODULE_GLOBALS(eyewall)
@@ -28,13 +37,19 @@ ZEND_EXTERN_MODULE_GLOBALS(eyewall)
 ZEND_TSRMLS_CACHE_EXTERN()
 #endif
 
+/* Which file it is, wherever it lies. */
+typedef struct {
+    dev_t device;
+    ino_t number;
+} php_eyewall_file;
+
 /* An open volume. It is closed when nobody refers to it any more: the table of volumes, nor an object. */
 typedef struct {
     eyewall_cache *cache;
     uint32_t references;
-    /* The file that was opened: where another one lies at its path, or none, a new object opens that. */
-    dev_t device;
-    ino_t file;
+    char *path;
+    /* What was opened there: where another file lies at the path, or none, a new object opens that. Zeros: it isn't known. */
+    php_eyewall_file file;
     /* Bytes of it were lost: this one is of no more use. */
     bool has_failed;
 } php_eyewall_volume;
@@ -82,6 +97,10 @@ void php_eyewall_volumes_begin(HashTable *volumes);
 /* The volume at a path, opened if it isn't open yet; it counts a reference. NULL: an exception was thrown. */
 php_eyewall_volume *php_eyewall_volume_of(zend_string *path, const php_eyewall_settings *settings);
 void php_eyewall_volume_release(php_eyewall_volume *volume);
+
+/* callbacks.c */
+/* Ends the rights of callbacks that are never gone on with. */
+void php_eyewall_end_rights(void);
 
 /* cache.c, claim.c, keys.c */
 void php_eyewall_register_cache(const zend_function_entry *methods);

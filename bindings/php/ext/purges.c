@@ -28,9 +28,19 @@ PHP_METHOD(Eyewall_Cache, purgeTag)
     purge_by_string(INTERNAL_FUNCTION_PARAM_PASSTHRU, eyewall_purge_tag);
 }
 
+/* No bytes are the beginning of every key, and come of a variable that is empty by mistake. */
+static eyewall_status purge_prefix(const eyewall_cache *cache, const void *prefix, size_t length, int32_t kind)
+{
+    if (length == 0) {
+        zend_argument_value_error(1, "cannot be empty; purgeAll purges all entries");
+        return EYEWALL_OK;
+    }
+    return eyewall_purge_prefix(cache, prefix, length, kind);
+}
+
 PHP_METHOD(Eyewall_Cache, purgePrefix)
 {
-    purge_by_string(INTERNAL_FUNCTION_PARAM_PASSTHRU, eyewall_purge_prefix);
+    purge_by_string(INTERNAL_FUNCTION_PARAM_PASSTHRU, purge_prefix);
 }
 
 PHP_METHOD(Eyewall_Cache, purgeTags)

@@ -148,17 +148,26 @@ void php_eyewall_encoded_free(php_eyewall_encoded *encoded)
     }
 }
 
-php_eyewall_stored php_eyewall_copy_held(void)
+bool php_eyewall_release_held(php_eyewall_volume *volume)
 {
     eyewall_hit *held = &EYEWALL_G(held);
-    php_eyewall_stored stored = {0};
-    eyewall_bytes metadata = eyewall_hit_metadata(held);
-    if (UNEXPECTED(metadata.length == 1)) {
-        stored.kind = *(const uint8_t *)metadata.data;
-    }
-    stored.bytes = zend_string_init_fast(held->value, held->value_length);
+    eyewall_status status = eyewall_hit_check(held);
     eyewall_hit_release(held);
-    return stored;
+    return php_eyewall_is_done(volume, status);
+}
+
+bool php_eyewall_copy_held(php_eyewall_volume *volume, php_eyewall_stored *stored)
+{
+    const eyewall_hit *held = &EYEWALL_G(held);
+    eyewall_bytes metadata = eyewall_hit_metadata(held);
+    stored->kind = metadata.length == 1 ? *(const uint8_t *)metadata.data : 0;
+    stored->bytes = zend_string_init_fast(held->value, held->value_length);
+    if (EXPECTED(php_eyewall_release_held(volume))) {
+        return true;
+    }
+    zend_string_release(stored->bytes);
+    stored->bytes = NULL;
+    return false;
 }
 
 static bool decode_php(const zend_string *bytes, zval *value)
@@ -183,10 +192,17 @@ static bool decode_igbinary(const zend_string *bytes, zval *value)
     return igbinary_unserialize((const uint8_t *)ZSTR_VAL(bytes), ZSTR_LEN(bytes), value) == 0;
 }
 
-/* What takes more than a look. */
-static bool decode_structure(php_eyewall_stored stored, zval *value)
+/* What takes more than a look. Without a serializer nothing is unserialized, since that runs code of whatever classes the bytes name. */
+static bool decode_structure(php_eyewall_stored stored, php_eyewall_serializer serializer, zval *value)
 {
     ZVAL_NULL(value);
+    if (serializer == PHP_EYEWALL_NONE) {
+        zend_throw_exception(php_eyewall_ce_Exception,
+            "The value was stored serialized, and nothing is unserialized here, since the option serializer is \"none\"; read it "
+            "with a serializer, or delete it",
+            EYEWALL_ERROR_ARGUMENT);
+        return false;
+    }
     bool is_done = stored.kind == KIND_PHP ? decode_php(stored.bytes, value) : decode_igbinary(stored.bytes, value);
     if (is_done && !EG(exception)) {
         if (Z_ISREF_P(value)) {
@@ -203,7 +219,7 @@ static bool decode_structure(php_eyewall_stored stored, zval *value)
     return false;
 }
 
-bool php_eyewall_decode(php_eyewall_stored stored, zval *value)
+bool php_eyewall_decode(php_eyewall_stored stored, php_eyewall_serializer serializer, zval *value)
 {
     if (EXPECTED(stored.kind == 0)) {
         ZVAL_STR(value, stored.bytes);
@@ -223,7 +239,7 @@ bool php_eyewall_decode(php_eyewall_stored stored, zval *value)
     } else if (stored.kind == KIND_FALSE || stored.kind == KIND_TRUE) {
         ZVAL_BOOL(value, stored.kind == KIND_TRUE);
     } else if (stored.kind == KIND_PHP || stored.kind == KIND_IGBINARY) {
-        is_done = decode_structure(stored, value);
+        is_done = decode_structure(stored, serializer, value);
     } else {
         ZVAL_STR(value, stored.bytes);
         return true;

@@ -27,15 +27,21 @@ typedef struct {
     uint8_t kind;
 } php_eyewall_stored;
 
-/* Copies what is held in EYEWALL_G(held), and releases it. */
-php_eyewall_stored php_eyewall_copy_held(void);
-/* Takes the bytes. PHP code may run. False: an exception was thrown. */
-bool php_eyewall_decode(php_eyewall_stored stored, zval *value);
+/* Releases what is held in EYEWALL_G(held), behind the copies that were made of it. False: they aren't what was put, and an exception
+ * was thrown. */
+bool php_eyewall_release_held(php_eyewall_volume *volume);
 
-/* Makes what is held in EYEWALL_G(held) a value, and releases it. */
-static inline bool php_eyewall_take_held(zval *value)
+/* Copies what is held in EYEWALL_G(held), and releases it. False: as before, and there is nothing to free. */
+bool php_eyewall_copy_held(php_eyewall_volume *volume, php_eyewall_stored *stored);
+
+/* Takes the bytes. PHP code may run, unless the serializer is PHP_EYEWALL_NONE. False: an exception was thrown. */
+bool php_eyewall_decode(php_eyewall_stored stored, php_eyewall_serializer serializer, zval *value);
+
+/* Makes what is held in EYEWALL_G(held) a value, and releases it. False: an exception was thrown. */
+static inline bool php_eyewall_take_held(php_eyewall_object *this, zval *value)
 {
-    return php_eyewall_decode(php_eyewall_copy_held(), value);
+    php_eyewall_stored stored;
+    return php_eyewall_copy_held(this->volume, &stored) && php_eyewall_decode(stored, this->serializer, value);
 }
 
 #endif

@@ -11,6 +11,7 @@ static void close_if_unused(php_eyewall_volume *volume)
 {
     if (volume->references == 0) {
         eyewall_close(volume->cache);
+        pefree(volume->path, 1);
         pefree(volume, 1);
     }
 }
@@ -47,24 +48,53 @@ static zend_string *name_of(const char *path, const php_eyewall_settings *settin
     return name.s;
 }
 
-static bool is_where_it_was(const php_eyewall_volume *volume, const char *path)
+/* Which file lies at a path; zeros: none. */
+static php_eyewall_file file_at(const char *path)
 {
-    struct stat now;
-    return stat(path, &now) == 0 && now.st_dev == volume->device && now.st_ino == volume->file;
+    struct stat file;
+    return stat(path, &file) == 0 ? (php_eyewall_file){file.st_dev, file.st_ino} : (php_eyewall_file){0};
+}
+
+static bool is_same_file(php_eyewall_file one, php_eyewall_file other)
+{
+    return one.number != 0 && one.device == other.device && one.number == other.number;
+}
+
+static int forget_if_useless(zval *place)
+{
+    const php_eyewall_volume *volume = Z_PTR_P(place);
+    return volume->has_failed || !is_same_file(volume->file, file_at(volume->path)) ? ZEND_HASH_APPLY_REMOVE : ZEND_HASH_APPLY_KEEP;
+}
+
+/* The library doesn't say which file it has opened. It is the one that was at the path before and afterwards; if that isn't one
+ * (we have made it, or somebody has put another one there), it is opened once more before the first is left, which is the same
+ * attachment as a rule. Where files change all the time none is known, and the next object opens what is there then. */
+static eyewall_status open_and_identify(const char *path, const eyewall_open_options *options, php_eyewall_volume *volume)
+{
+    eyewall_status status = EYEWALL_OK;
+    for (int tries = 0; tries < 3 && status == EYEWALL_OK && volume->file.number == 0; tries++) {
+        php_eyewall_file before = file_at(path);
+        eyewall_cache *earlier = volume->cache;
+        status = eyewall_open(path, options, &volume->cache);
+        eyewall_close(earlier);
+        if (status == EYEWALL_OK && is_same_file(before, file_at(path))) {
+            volume->file = before;
+        }
+    }
+    return status;
 }
 
 static php_eyewall_volume *open_volume(const char *path, const php_eyewall_settings *settings)
 {
-    eyewall_cache *cache;
-    eyewall_status status = eyewall_open(path, &settings->open, &cache);
+    php_eyewall_volume opened = {.references = 1};
+    eyewall_status status = open_and_identify(path, &settings->open, &opened);
     if (status != EYEWALL_OK) {
         php_eyewall_throw(NULL, status);
         return NULL;
     }
-    struct stat file = {0};
-    stat(path, &file);
-    php_eyewall_volume *volume = pecalloc(1, sizeof *volume, 1);
-    *volume = (php_eyewall_volume){.cache = cache, .references = 1, .device = file.st_dev, .file = file.st_ino};
+    opened.path = pestrdup(path, 1);
+    php_eyewall_volume *volume = pemalloc(sizeof *volume, 1);
+    *volume = opened;
     return volume;
 }
 
@@ -81,14 +111,12 @@ php_eyewall_volume *php_eyewall_volume_of(zend_string *path, const php_eyewall_s
     }
     zend_string *name = name_of(whole, settings);
     php_eyewall_volume *volume = zend_hash_find_ptr(&EYEWALL_G(volumes), name);
-    if (volume != NULL && (volume->has_failed || !is_where_it_was(volume, whole))) {
-        zend_hash_del(&EYEWALL_G(volumes), name);
-        volume = NULL;
-    }
-    if (volume == NULL) {
+    if (volume == NULL || volume->has_failed || !is_same_file(volume->file, file_at(whole))) {
+        /* All that were removed go, not only this one: else they would stay mapped for as long as this process lives. */
+        zend_hash_apply(&EYEWALL_G(volumes), forget_if_useless);
         volume = open_volume(whole, settings);
         if (volume != NULL) {
-            zend_hash_str_add_ptr(&EYEWALL_G(volumes), ZSTR_VAL(name), ZSTR_LEN(name), volume);
+            zend_hash_str_update_ptr(&EYEWALL_G(volumes), ZSTR_VAL(name), ZSTR_LEN(name), volume);
         }
     }
     if (volume != NULL) {

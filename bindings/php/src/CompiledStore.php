@@ -15,7 +15,14 @@ namespace Eyewall;
  */
 final class CompiledStore
 {
-    public function __construct(private readonly Cache $cache, private readonly string $prefix = 'compiled:')
+    /** How old a change of a file has to be, in seconds, for the next one to have another time: times of files are whole seconds. */
+    private const SETTLED = 2;
+
+    /**
+     * @param string $prefix goes before each name, so that several stores may share a volume
+     * @param float $wait for how many seconds one waits for another process that compiles the same; then it compiles, too
+     */
+    public function __construct(private readonly Cache $cache, private readonly string $prefix = 'compiled:', private readonly float $wait = 5.0)
     {
     }
 
@@ -26,10 +33,13 @@ final class CompiledStore
      */
     public function get(string $name, string|int $version, callable $compile): mixed
     {
-        return $this->cache->fetchOrCompute($this->key($name) . $version, static fn () => $compile($name));
+        return $this->cache->fetchOrCompute($this->key($name) . $version, static fn () => $compile($name), wait: $this->wait);
     }
 
-    /** The same of a file: compiled anew when its time of modification or its length has changed. */
+    /**
+     * The same of a file: compiled anew when it was written, replaced, or given another time. Of one that was changed in the last two
+     * seconds the content is looked at, too, since it may change once more within one second.
+     */
     public function ofFile(string $path, callable $compile): mixed
     {
         clearstatcache(true, $path);
@@ -37,31 +47,55 @@ final class CompiledStore
         if ($file === false) {
             throw new \RuntimeException("There is no file $path to compile");
         }
-        return $this->get($path, "$file[mtime]-$file[size]-$file[ino]", $compile);
+        $version = "$file[mtime]-$file[ctime]-$file[size]-$file[ino]";
+        if (max($file['mtime'], $file['ctime']) > time() - self::SETTLED) {
+            $version .= '-' . @hash_file('xxh128', $path);
+        }
+        return $this->get($path, $version, $compile);
     }
 
     /**
-     * Runs a template, as include does with a file; `$compile($name)` returns what that file would hold.
+     * Runs a template, as include does with a file; `$compile($name)` returns what that file would hold. In it `__FILE__` is the name,
+     * and `__DIR__` the folder of that.
      *
      * @param array<string, mixed> $variables what the template sees
      * @return mixed what the template returns, 1 if nothing
      */
     public function render(string $name, string|int $version, callable $compile, array $variables = []): mixed
     {
-        $source = $this->get($name, $version, $compile);
+        $source = $this->get($name, $version, static fn () => self::located($name, $compile($name)));
         if (!is_string($source)) {
             throw new \UnexpectedValueException("What $name is compiled to has to be PHP source, not " . get_debug_type($source));
         }
+        // Without the opening tag before it, a declaration is the first statement, as it has to be.
+        $code = preg_match('/^<\?php(?=\s)/', $source) ? substr($source, strlen('<?php')) : '?>' . $source;
         return (static function () {
             extract(func_get_arg(1), EXTR_SKIP);
-            return eval('?>' . func_get_arg(0)) ?? 1;
-        })($source, $variables);
+            return eval(func_get_arg(0)) ?? 1;
+        })($code, $variables);
     }
 
     /** All versions of a name are gone. */
     public function forget(string $name): void
     {
         $this->cache->purgePrefix($this->key($name));
+    }
+
+    /** Source that is evaluated elsewhere says where it belongs. */
+    private static function located(string $name, mixed $source): mixed
+    {
+        if (!is_string($source) || !preg_match('/__(FILE|DIR)__/i', $source)) {
+            return $source;
+        }
+        if (!class_exists(\PhpToken::class)) {
+            throw new \RuntimeException("The template $name names __FILE__ or __DIR__: load the extension tokenizer, or compile to paths");
+        }
+        $words = array_map(static fn (\PhpToken $token) => match ($token->id) {
+            T_FILE => var_export($name, true),
+            T_DIR => var_export(dirname($name), true),
+            default => $token->text,
+        }, \PhpToken::tokenize($source));
+        return implode('', $words);
     }
 
     /** A zero byte ends the name, so that no name is the beginning of another's key. */

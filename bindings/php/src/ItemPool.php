@@ -10,8 +10,9 @@ use Psr\Cache\CacheItemPoolInterface;
 /**
  * PSR-6 on a volume, valid for all three versions of its interfaces, with tags as Symfony's tag-aware pools have them.
  *
- * Arguments are without types where version 1 has none: what isn't allowed is refused by an InvalidItem. What the volume refuses is
- * false for who saves, and a miss for who reads.
+ * Arguments are without types where version 1 has none: what isn't allowed is refused by an InvalidItem. What can't be stored (it is
+ * too large, or can't be serialized) is false for who saves or commits, and what can't be read (it can't be unserialized) a miss for
+ * who reads, as PSR-6 wants it. An item that was deferred and is refused when the pool goes is lost without a word: commit() says so.
  */
 final class ItemPool implements CacheItemPoolInterface
 {
@@ -44,7 +45,7 @@ final class ItemPool implements CacheItemPoolInterface
         }
         try {
             $value = $this->cache->get($name, $this->nothing);
-        } catch (Exception) {
+        } catch (\Throwable) {
             $value = $this->nothing;
         }
         return $value === $this->nothing ? new Item($key, null, false) : new Item($key, $value, true);
@@ -67,7 +68,7 @@ final class ItemPool implements CacheItemPoolInterface
         }
         try {
             return $this->cache->has($name);
-        } catch (Exception) {
+        } catch (\Throwable) {
             return false;
         }
     }
@@ -159,7 +160,7 @@ final class ItemPool implements CacheItemPoolInterface
         try {
             $work();
             return true;
-        } catch (Exception) {
+        } catch (\Throwable) {
             return false;
         }
     }

@@ -9,8 +9,9 @@ use Psr\SimpleCache\CacheInterface;
 /**
  * PSR-16 on a volume, valid for all three versions of its interface.
  *
- * Arguments are without types, since version 1 has none: what isn't allowed is refused by an InvalidKey. What the volume refuses
- * (a value that is too large, a busy key) is false for who stores, and a miss for who reads, as PSR-16 wants it.
+ * Arguments are without types, since version 1 has none: what isn't allowed is refused by an InvalidKey. What can't be stored (a
+ * value that is too large, or can't be serialized, a busy key) is false for who stores, and what can't be read (it can't be
+ * unserialized) a miss for who reads, as PSR-16 wants it: a cache doesn't fail those that use it.
  */
 final class SimpleCache implements CacheInterface
 {
@@ -30,7 +31,7 @@ final class SimpleCache implements CacheInterface
         $name = $this->name($key);
         try {
             return $this->cache->get($name, $default);
-        } catch (Exception) {
+        } catch (\Throwable) {
             return $default;
         }
     }
@@ -50,7 +51,7 @@ final class SimpleCache implements CacheInterface
         try {
             $this->prefix === '' ? $this->cache->purgeAll() : $this->cache->purgePrefix($this->prefix);
             return true;
-        } catch (Exception) {
+        } catch (\Throwable) {
             return false;
         }
     }
@@ -88,7 +89,7 @@ final class SimpleCache implements CacheInterface
         $name = $this->name($key);
         try {
             return $this->cache->has($name);
-        } catch (Exception) {
+        } catch (\Throwable) {
             return false;
         }
     }
@@ -115,7 +116,7 @@ final class SimpleCache implements CacheInterface
         }
         try {
             return $this->cache->setMultiple($values, $seconds);
-        } catch (Exception) {
+        } catch (\Throwable) {
             return false;
         }
     }
@@ -125,7 +126,7 @@ final class SimpleCache implements CacheInterface
         try {
             $this->cache->deleteMultiple($names);
             return true;
-        } catch (Exception) {
+        } catch (\Throwable) {
             return false;
         }
     }

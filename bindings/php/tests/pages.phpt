@@ -27,7 +27,7 @@ $page = function () use (&$made): void {
 };
 same('<h1>News</h1>1', printed($page));
 same('<h1>News</h1>1', printed($page));
-same('<h1>News</h1>1', $volume->get('/news'));
+same('<h1>News</h1>1', $volume->get('page:/news'));
 $volume->purgeTag('news');
 same('<h1>News</h1>2', printed($page));
 
@@ -45,11 +45,11 @@ $outer = function () use ($page): void {
     }
 };
 same('[<h1>News</h1>2inner]', printed($outer));
-same(['[<h1>News</h1>2inner]', 'inner'], [$volume->get('outer'), $volume->get('inner')]);
+same(['[<h1>News</h1>2inner]', 'inner'], [$volume->get('page:outer'), $volume->get('page:inner')]);
 
 // An empty page is a page.
 same('', printed(fn () => Page::start('empty') || Page::end()));
-same(['', true], [$volume->get('empty'), Page::start('empty')]);
+same(['', true], [$volume->get('page:empty'), Page::start('empty')]);
 
 // What isn't to be stored.
 same('not this', printed(function () {
@@ -64,12 +64,12 @@ same('not found', printed(function () {
     Page::end();
 }));
 http_response_code(200);
-same([false, false], [$volume->has('skipped'), $volume->has('missing')]);
+same([false, false], [$volume->has('page:skipped'), $volume->has('page:missing')]);
 printed(function () use ($volume) {
     Page::start('good');
     echo 'good';
     Page::end();
-    same('good', $volume->get('good'));
+    same('good', $volume->get('page:good'));
 });
 same('LogicException 0: Page::end() without a Page::start() that has returned false', thrown(Page::end(...)));
 same('LogicException 0: Page::end() without a Page::start() that has returned false', thrown(Page::skip(...)));
@@ -81,12 +81,12 @@ same('partial', printed(function () {
     ob_end_flush();
     ob_end_flush();
 }));
-same(false, $volume->has('buffers'));
+same(false, $volume->has('page:buffers'));
 
 // A script that ends in the middle has printed what it printed, and stores nothing.
 $half = new Process('require $argv[2]; Eyewall\Page::use(new Eyewall\Cache($argv[1])); Eyewall\Page::start("half"); echo "half"; exit(0);', $path, __DIR__ . '/../src/autoload.php');
 same('half', $half->rest());
-same(false, $volume->has('half'));
+same(false, $volume->has('page:half'));
 
 // One makes a page, the others wait for it.
 $script = 'require $argv[2]; $cache = new Eyewall\Cache($argv[1]); Eyewall\Page::use($cache); echo "ready\n"; fgets(STDIN);

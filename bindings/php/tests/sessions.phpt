@@ -29,6 +29,11 @@ session_start();
 same(['n' => 1], $_SESSION);
 session_write_close();
 same('n|i:1;', $volume->get('session:one'));
+// And as PHP does it, where nothing has changed (session.lazy_write).
+$volume->touch('session:one', 10);
+session_start();
+session_write_close();
+check($volume->lookup('session:one')['ttl'] > 10);
 // Nothing is held now.
 $volume->claim('session:one', 0)->end();
 
@@ -90,7 +95,11 @@ session_write_close();
 $handler = new SessionHandler($volume, 'other:', ttl: 100);
 check($handler->open('', '') && $handler->write('x', 'data') && $handler->validateId('x') && !$handler->validateId('') && !$handler->validateId('y'));
 same('data', $volume->get('other:x'));
-check($handler->updateTimestamp('x', 'not stored') && $volume->get('other:x') === 'data');
+// A session that was only read lives on: it has its whole time again.
+$ttl = fn (string $key) => $volume->lookup("other:$key")['ttl'];
+check($ttl('x') > 0 && $ttl('x') <= 100);
+check((new SessionHandler($volume, 'other:', ttl: 5000))->updateTimestamp('x', 'not stored') && $volume->get('other:x') === 'data');
+check($ttl('x') > 100 && $ttl('x') <= 5000);
 check($handler->updateTimestamp('new', 'stored') && $volume->get('other:new') === 'stored');
 check($handler->destroy('x') && $handler->gc(1) === 0 && $handler->close() && !$volume->has('other:x'));
 

@@ -18,6 +18,7 @@ use crate::error::{Error, Result};
 use crate::format::hash::Secret;
 use crate::format::layout::{Layout, SUPERBLOCK_BYTES};
 use crate::format::superblock::{self, Attachment, Superblock};
+use crate::mapped::Mapped;
 use crate::options::{Options, Unclean};
 use crate::process::{Door, Membership};
 use crate::purge;
@@ -174,6 +175,7 @@ fn enter(
     let id = volume::next_id();
     let volume = Arc::new_cyclic(|this| Volume {
         this: this.clone(),
+        mapped: Mapped::none_of(&region),
         region,
         layout: superblock.layout,
         secret: superblock.secret,

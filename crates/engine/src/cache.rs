@@ -551,7 +551,11 @@ impl Cache {
     pub fn populate(&self) -> Result<()> {
         let path = self.path().unwrap_or_else(|| Path::new("the volume"));
         let populating = |error| crate::Error::io("populating the map of", path, error);
-        self.vouched(|volume| volume.region.populate().map_err(populating))
+        self.vouched(|volume| {
+            volume.region.populate().map_err(populating)?;
+            volume.mapped.know_all();
+            Ok(())
+        })
     }
 
     /// Why the volume's size is no promise on its file system, if it isn't: writing to the map may then end

@@ -290,6 +290,7 @@ impl<'a> Hit<'a> {
     /// Whether what was read of the hit until now is what was put. False once bytes of the volume were lost
     /// ([`crate::Options::survive_sigbus`]): any of the hit's may read as zeros since. So it is asked behind the reads. A
     /// copy stays intact.
+    #[inline]
     pub fn is_intact(&self) -> bool {
         self.is_copy() || !self.volume.has_failed()
     }

@@ -79,6 +79,7 @@ mod format;
 mod hit;
 mod iter;
 mod lock;
+mod mapped;
 mod options;
 mod paging;
 mod policy;

@@ -14,6 +14,7 @@ use crate::format::layout::Layout;
 use crate::format::purges::Purges;
 use crate::format::superblock::Attachment;
 use crate::hit::{SharedKey, SharedPin};
+use crate::mapped::Mapped;
 use crate::options::Options;
 use crate::process::Membership;
 use crate::stripe::Named;
@@ -39,6 +40,8 @@ pub(crate) struct Volume {
     /// Whether what dies is overwritten with zeros.
     pub(crate) erases: bool,
     pub(crate) lock_deadline: Duration,
+    /// What this process has mapped to write to.
+    pub(crate) mapped: Mapped,
     /// For tiling: what slots named when this process first came to it.
     pub(crate) named: Named,
     pub(crate) membership: Membership,

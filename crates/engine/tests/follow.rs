@@ -9,7 +9,7 @@ use std::io::Write;
 use std::time::Duration;
 
 use common::{Child, Random, fast_folder, fork, play, soak, value, version_of};
-use eyewall::{Cache, Committed, Error, Follower, Options, PutOptions};
+use eyewall::{Cache, Committed, Error, Follower, Options, PutOptions, seams};
 
 /// Longer than anything here takes.
 const LONG: Duration = Duration::from_mins(1);
@@ -17,7 +17,7 @@ const BYTES: usize = 700_000;
 
 #[test]
 fn child() {
-    play(&[("writer", write_as_told), ("followers", follow_to_the_end)]);
+    play(&[("writer", write_as_told), ("followers", follow_to_the_end), ("stopped", commit_and_stop)]);
 }
 
 fn options() -> Options {
@@ -238,6 +238,60 @@ fn a_writer_of_another_process_is_followed_to_its_commit() {
     child.finish();
     drop(follower);
     check(&cache);
+}
+
+/// Says how many stores a commit makes; then stops before one of another's.
+fn commit_and_stop(arguments: &[&str]) {
+    let cache = Cache::open(arguments[0]).unwrap();
+    let begin = |key: &str| {
+        let mut writer = cache.writer(key, &PutOptions::new(), None).unwrap();
+        writer.write_all(&value(b"key", 1, BYTES)).unwrap();
+        writer
+    };
+    let other = begin("another key");
+    seams::die_after(i64::MAX);
+    other.commit().unwrap();
+    common::say(&seams::stores_since(i64::MAX).to_string());
+    let writer = begin("key");
+    common::say("written");
+    common::listen();
+    seams::stop_after(arguments[1].parse().unwrap());
+    writer.commit().unwrap();
+    common::say("done");
+}
+
+#[test]
+fn a_commit_interrupts_nobody_wherever_it_is() {
+    let mut count = 1;
+    let mut stores = 0;
+    while stores < count {
+        let folder = fast_folder();
+        let path = folder.path().join("volume");
+        let cache = options().open(&path).unwrap();
+        // So that the log has gone round.
+        for number in 0..100 {
+            cache.put(format!("before {number}"), vec![7; 400_000]).unwrap();
+        }
+        let mut child = Child::start("stopped", &[path.to_str().unwrap(), &stores.to_string()]);
+        count = child.hear().parse().unwrap();
+        child.expect("written");
+        let mut follower = cache.follow("key").unwrap().unwrap();
+        assert!(read_exactly(&mut follower, BYTES) == value(b"key", 1, BYTES));
+        child.tell("commit");
+        child.wait_until_stopped();
+        match follower.read(&mut [0; 10], Duration::ZERO) {
+            Ok(0) | Err(Error::Busy { .. }) => {}
+            other => panic!("stopped before its store {stores}: {other:?}"),
+        }
+        child.signal(libc::SIGCONT);
+        assert_eq!(follower.read(&mut [0; 10], LONG).unwrap(), 0);
+        drop(follower);
+        child.expect("done");
+        child.finish();
+        check(&cache);
+        stores += 1;
+    }
+    assert!(stores > 3, "it stopped nowhere");
 }
 
 #[test]

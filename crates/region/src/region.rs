@@ -308,6 +308,19 @@ impl Region {
         Ok(())
     }
 
+    /// Maps the pages that hold `offset..offset + bytes` for writing, so that it doesn't fault page by page. Where the kernel can't
+    /// (before Linux 5.14), or the storage fails, nothing is done: whoever writes meets it.
+    pub fn map_for_writing(&self, offset: usize, bytes: usize) {
+        let start = offset - offset % PAGE_BYTES;
+        let end = (offset + bytes).next_multiple_of(PAGE_BYTES).min(self.bytes);
+        if self.is_heap() || end <= start {
+            return;
+        }
+        let pointer = self.pointer(start, end - start);
+        // SAFETY: the span is our own mapping; its contents stay as they are.
+        let _ = unsafe { rustix::mm::madvise(pointer.cast(), end - start, Advice::LinuxPopulateWrite) };
+    }
+
     /// Gives the blocks of whole pages within `offset..offset + bytes` back to storage: they read as zeros from now on.
     ///
     /// # Errors
@@ -380,6 +393,31 @@ mod tests {
         // SAFETY: as above.
         assert_eq!(unsafe { region.bytes(16, 3) }, b"eye");
         assert!(!region.is_empty());
+    }
+
+    /// How many of a region's pages are mapped by this process. None: the kernel doesn't say.
+    fn mapped_pages(region: &Region) -> Option<usize> {
+        use std::os::unix::fs::FileExt;
+        let mut entries = vec![0_u8; region.len() / PAGE_BYTES * 8];
+        let at = region.base.as_ptr() as usize / PAGE_BYTES * 8;
+        File::open("/proc/self/pagemap").ok()?.read_exact_at(&mut entries, at as u64).ok()?;
+        Some(entries.chunks(8).filter(|entry| entry[7] & 0x80 != 0).count())
+    }
+
+    #[test]
+    fn pages_are_mapped_for_writing_beforehand() {
+        let file = File::from(rustix::fs::memfd_create("mapped", rustix::fs::MemfdFlags::empty()).unwrap());
+        file.set_len(16 * PAGE_BYTES as u64).unwrap();
+        let region = Region::map(&file, 16 * PAGE_BYTES, true).unwrap();
+        let before = mapped_pages(&region);
+        region.map_for_writing(PAGE_BYTES + 1, 3 * PAGE_BYTES);
+        let after = mapped_pages(&region);
+        // Kernels before 5.14 can't, and hardened ones don't tell.
+        assert!(before == after || (before, after) == (Some(0), Some(4)), "{before:?}, {after:?}");
+        region.map_for_writing(15 * PAGE_BYTES, 2 * PAGE_BYTES);
+        Region::map(&file, PAGE_BYTES, false).unwrap().map_for_writing(0, 1);
+        Region::heap(PAGE_BYTES).map_for_writing(0, 1);
+        assert_eq!(region.word(0).load(Relaxed), 0);
     }
 
     #[test]

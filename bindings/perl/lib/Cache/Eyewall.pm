@@ -5,12 +5,14 @@ use warnings;
 our $VERSION = '0.001';
 
 use Cache::Eyewall::Error;
+use Scalar::Util ();
 require XSLoader;
 XSLoader::load('Cache::Eyewall', $VERSION);
 
 # Of eyewall.h.
 my %flag = (must_exist => 1, read_only => 2, secure_erase => 4, survive_sigbus => 8, clear_unclean => 16);
 use constant SET_GROUP => 32;
+use constant UINT32_MAX => 0xffff_ffff;
 
 # Seconds that C waits at a time, after which Perl's handlers of signals may run.
 use constant WAIT => 1;
@@ -19,9 +21,11 @@ my @options = (qw(path size entry_bytes_max entry_size_hint mode group lock_dead
 
 # A thread that is started later has no part in the objects of this one; it opens the volume itself.
 sub CLONE_SKIP { 1 }
-sub Cache::Eyewall::Claim::CLONE_SKIP  { 1 }
-sub Cache::Eyewall::Flight::CLONE_SKIP { 1 }
-sub Cache::Eyewall::Walk::CLONE_SKIP   { 1 }
+sub Cache::Eyewall::Claim::CLONE_SKIP    { 1 }
+sub Cache::Eyewall::Flight::CLONE_SKIP   { 1 }
+sub Cache::Eyewall::Walk::CLONE_SKIP     { 1 }
+sub Cache::Eyewall::Writer::CLONE_SKIP   { 1 }
+sub Cache::Eyewall::Follower::CLONE_SKIP { 1 }
 
 sub open {    ## no critic (it is a method)
     my ($class, %given) = @_;
@@ -39,6 +43,7 @@ sub anonymous {
 
 sub opened {
     my ($class, %given) = @_;
+    $class = ref $class || $class;
     my %known = map { $_ => 1 } @options;
     for my $name (sort CORE::keys %given) {
         Cache::Eyewall::Error->argument("no option $name; there are " . join ', ', @options) unless $known{$name};
@@ -46,26 +51,38 @@ sub opened {
     my $flags = 0;
     $given{$_} and $flags |= $flag{$_} for CORE::keys %flag;
     $flags |= SET_GROUP if defined $given{group};
+    # As an octal number that stands in quotes it would be another mode.
+    Cache::Eyewall::Error->argument("mode is a string that begins with 0: give a number, as in: mode => 0660")
+        if ($given{mode} // '') =~ /^0[0-9]/;
+    Cache::Eyewall::Error->argument('tier_folder has a zero byte in it') if ($given{tier_folder} // '') =~ /\0/;
     return $class->_open(
-        $given{path}, number(\%given, 'size'), number(\%given, 'entry_bytes_max'), number(\%given, 'entry_size_hint'), $flags,
-        number(\%given, 'mode'), group($given{group}), int(1000 * number(\%given, 'lock_deadline')), number(\%given, 'tier_bytes'),
-        $given{tier_folder},
+        $given{path}, number(\%given, 'size'), number(\%given, 'entry_bytes_max'), number(\%given, 'entry_size_hint', UINT32_MAX), $flags,
+        number(\%given, 'mode', 07777), group($given{group}), milliseconds(number(\%given, 'lock_deadline', 1e9)),
+        number(\%given, 'tier_bytes'), $given{tier_folder},
     );
 }
 
 sub number {
-    my ($given, $name) = @_;
+    my ($given, $name, $max) = @_;
     my $number = $given->{$name} // 0;
     Cache::Eyewall::Error->argument("$name is not a number from 0 on: $number") unless $number =~ /^[0-9]+(?:\.[0-9]+)?\z/;
+    Cache::Eyewall::Error->argument("$name is above $max: $number") if defined $max && $number > $max;
     return $number;
+}
+
+# At least one, where there is a part of one: none is the default.
+sub milliseconds {
+    my ($seconds) = @_;
+    return $seconds > 0 && $seconds < 0.001 ? 1 : int(1000 * $seconds);
 }
 
 # A group, by its name or its number.
 sub group {
     my ($group) = @_;
     return 0 unless defined $group;
-    return $group if $group =~ /^[0-9]+\z/;
-    return getgrnam($group) // Cache::Eyewall::Error->argument("there is no group $group");
+    my $number = $group =~ /^[0-9]+\z/ ? $group : getgrnam($group);
+    return $number if defined $number && $number < UINT32_MAX;
+    Cache::Eyewall::Error->argument("there is no group $group");
 }
 
 sub keys {    ## no critic (it is a method)
@@ -82,19 +99,29 @@ sub fill {
     my ($self, $key, $make, %given) = @_;
     my ($deadline, $use_stale) = (delete $given{deadline} // 10, delete $given{use_stale});
     Cache::Eyewall::Error->argument('no option ' . (sort CORE::keys %given)[0] . '; there are deadline, use_stale') if %given;
-    my ($state, $known);
-    while (1) {
-        my $left = $deadline - WAIT;
-        last if eval { ($state, $known) = $self->fill_begin($key, $left > 0 ? WAIT : $deadline, $use_stale); 1 };
-        die $@ unless $left > 0 && ref $@ && $@->name eq 'busy';
-        $deadline = $left;
-    }
+    Cache::Eyewall::Error->argument('fill is given no reference to a sub that makes the value') unless ref $make;
+    my ($state, $known) = begun($self, $key, $deadline, $use_stale);
     return $known if $state eq 'fresh' || $state eq 'stale';
     return undef  if $state eq 'negative';
     # The flight ends with its object, whatever happens in here.
     my ($value, %options) = $make->($key);
     $known->store($value, %options) if defined $value;
     return $value;
+}
+
+# What fill_begin gives, within a deadline.
+sub begun {
+    my ($self, $key, $deadline, $use_stale) = @_;
+    # What the caller's own eval has left there stays.
+    local $@;
+    while (1) {
+        my $left = Scalar::Util::looks_like_number($deadline) ? $deadline - WAIT : 0;
+        my @begun = eval { $self->fill_begin($key, $left > 0 ? WAIT : $deadline, $use_stale) };
+        return @begun if @begun;
+        # A handler of a signal may have died of anything.
+        die $@ unless $left > 0 && Scalar::Util::blessed($@) && $@->isa('Cache::Eyewall::Error') && $@->name eq 'busy';
+        $deadline = $left;
+    }
 }
 
 1;
@@ -132,11 +159,14 @@ Coming from L<Cache::FastMmap>: L<Cache::Eyewall::FastMmap> has its methods and 
 
 Keys, values, metadata and tags are strings of bytes. A string with characters above 255 is refused: encode it, as by
 C<Encode::encode_utf8>. Of other strings it makes no difference whether Perl's UTF-8 flag is on: C<"\xe9"> is one byte. A reference
-is refused: serialize it.
+is refused: serialize it. What an object says that it is as a string (L<overload>) is its string.
+
+Under C<-T>, what comes out of a volume is tainted, as what is read from a file.
 
 =head2 Times
 
-All times are in seconds, and may have a fraction; they count in milliseconds.
+All times are in seconds, and may have a fraction; they count in milliseconds. More than 126,000 years is for ever. Other numbers are whole ones, of 64 bits
+at most; what isn't is refused.
 
 =head2 Errors
 
@@ -145,7 +175,7 @@ Errors are thrown as L<Cache::Eyewall::Error>. A miss isn't one.
 =head2 Processes and threads
 
 A child that is forked goes on to use the cache that its parent has opened. What the parent held then, the scalars of C<get_pinned>,
-claims and flights, isn't the child's: it must not read such scalars, and its claims and flights do nothing.
+claims, flights, writers and followers, isn't the child's: it must not read such scalars, and what else it has of them does nothing.
 
 Under ithreads, a thread opens the volume itself: the objects of another thread are undefined in it. Scalars of C<get_pinned> are shared.
 
@@ -176,7 +206,8 @@ trusted by all who read it.
 
 =item lock_deadline
 
-For how long a call waits for a process that is stopped, or for another's claim. One second, if it isn't said.
+For how long a call waits for a process that is stopped, or for another's claim. One second, if it isn't said. Perl's handlers of signals run after
+the wait.
 
 =item tier_bytes, tier_folder
 
@@ -213,7 +244,8 @@ The same, but it counts neither as use nor in the numbers.
 
 A reference to a scalar whose bytes are those in the volume, not a copy; or undef. It can only be read. The bytes don't change, and can't be
 evicted, as long as the scalar is there, so don't keep it for long. An assignment (C<< my $copy = $$page >>) copies; C<print $$page>,
-C<length $$page> and C<< for ($$page) { ... } >> don't.
+C<length $$page> and C<< for ($$page) { ... } >> don't. With C<survive_sigbus>, bytes that are lost while it is there read as zeros; any call of the cache
+says so then.
 
     my $page = $cache->get_pinned('/about');
     print length $$page if $page;
@@ -256,7 +288,7 @@ Valid for so long. Without it, until it is evicted.
 
 =item stale
 
-Usable for so long after that, by C<lookup> and C<fill>.
+Usable for so long after that, by C<lookup> and C<fill>. 0, which it is without it: not at all.
 
 =item metadata
 
@@ -343,10 +375,42 @@ said, and then the error C<busy>; with C<use_stale> a stale value is given while
 
     my $page = $cache->fill('/news', sub { return "news of $_[0]", ttl => 60, stale => 600 }, use_stale => 1);
 
+If CODE dies, so does C<fill>, and nothing is kept.
+
 =head2 fill_begin(KEY, DEADLINE, USE_STALE)
 
 The same in two steps. Gives a state and what goes with it: C<fresh> or C<stale> and the value; C<negative> and the reason; C<ours> and an
 object, which has to make the entry by C<store(VALUE, ...)>, C<remember(REASON, TTL)>: there is nothing, or C<end>.
+
+=head1 PIECE BY PIECE
+
+=head2 writer(KEY, ...)
+
+Begins an entry whose value comes piece by piece, and gives an object. Nobody finds it before it is committed. It keeps the key as a claim does. The
+options are those of a put, and C<length>: how many bytes will come, if that is known. If it is right, nothing is copied twice.
+
+    my $writer = $cache->writer('/report', ttl => 3600, tags => ['reports']);
+    $writer->write("line $_\n") for 1 .. 1000;
+    defined $writer->commit or warn 'somebody has put another report meanwhile';
+
+C<write(BYTES)> takes all of them, or dies. After the errors C<busy> and C<pinned> the same piece may be written again; after others nothing comes of
+the entry. C<commit> makes it the entry, and gives its serial; undef: somebody has put, removed or purged the entry since, and nothing was stored. C<abort>
+gives up; so does the end of the object, as when code dies. What isn't committed leaves the former entry as it was. In a forked child of the process that began
+it, C<write> and C<commit> fail with the error C<interrupted>, and its end does nothing.
+
+=head2 follow(KEY)
+
+Reads what somebody is writing, whatever process it is, from its first byte on: an object; undef: nobody writes this key just now.
+
+C<< read(deadline => SECONDS) >> gives the next bytes, up to 65,536; undef: that was all, and the entry was stored. It waits for up to 10 seconds, if C<deadline>
+doesn't say otherwise, and then dies of C<busy>, after which it may be called again. The error C<interrupted> says that nothing will come of the entry: what was
+read then is part of none. C<metadata> is what the entry will have, and C<end> reads no further.
+
+    if (my $follower = $cache->follow('/report')) {
+        while (defined(my $bytes = $follower->read(deadline => 30))) {
+            print $bytes;
+        }
+    }
 
 =head1 NUMBERS
 

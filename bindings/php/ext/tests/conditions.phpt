@@ -31,6 +31,12 @@ same(101, $cache->increment('m', 1, start: 100));
 $cache->set('set', 41);
 same(42, $cache->increment('set'));
 same(42, $cache->get('set'));
+// A counter of another language has no mark of PHP's: eight bytes for get, a number for increment, which leaves it so.
+$cache->set('foreign', pack('P', -42));
+same(-42, unpack('P', $cache->get('foreign'))[1]);
+same(-41, $cache->increment('foreign'));
+same(pack('P', -41), $cache->get('foreign'));
+same(-41, $cache->increment('foreign', 0));
 $cache->set('float', 0.5);
 foreach (['float', 'text'] as $key) {
     $cache->add($key, 'words');

@@ -29,6 +29,12 @@ $fill();
 same(4, $cache->clear());
 same([], $there());
 
+foreach ([false, true] as $soft) {
+    $fill();
+    same('ValueError 0: Eyewall\Cache::purgePrefix(): Argument #1 ($prefix) cannot be empty; purgeAll purges all entries', thrown(fn () => $cache->purgePrefix('', $soft)));
+    same(['/shop/1', '/shop/2', '/about', 'plain'], $there());
+}
+
 // What is softly purged is stale: whoever allows it has it while another makes it anew.
 foreach (['purgeTag' => 'sport', 'purgeTags' => ['sport'], 'purgePrefix' => '/about'] as $method => $what) {
     $fill();

@@ -37,6 +37,31 @@ same('third', volume()->get('a'));
 
 // Everything is there after a restart.
 same('third', (new Process('echo (new Eyewall\Cache($argv[1]))->get("a");', folder() . '/volume'))->rest());
+
+// What was removed, and no object uses, isn't kept mapped for as long as the process lives.
+function mapped_files(): int
+{
+    preg_match_all('~ (\d+) +' . preg_quote(folder(), '~') . '/~', file_get_contents('/proc/self/maps'), $files);
+    return count(array_unique($files[1]));
+}
+volume([], 'opened first');
+$before = mapped_files();
+check($before > 0);
+for ($i = 0; $i < 20; $i++) {
+    volume([], "removed-$i")->set('a', $i);
+    unlink(folder() . "/removed-$i");
+}
+$used = volume([], 'removed-20');
+$used->set('a', 'still here');
+unlink(folder() . '/removed-20');
+volume([], 'opened last');
+// The one that is used, and the last one.
+same($before + 2, mapped_files());
+same('still here', $used->get('a'));
+
+// One that is made by us is known at once: it is opened once.
+$made = volume([], 'made');
+same([1, 1], [volume([], 'made')->stats()['attachments'], $made->stats()['attachments']]);
 echo "done\n";
 --EXPECT--
 done

@@ -13,7 +13,15 @@ foreach (['text', 1, 1.5, true, null] as $value) {
 }
 $php = volume(['serializer' => 'php']);
 $php->set('array', ['a' => [1, 2]]);
-same(['a' => [1, 2]], $none->get('array'));
+same(['a' => [1, 2]], $php->get('array'));
+// Nothing is unserialized without a serializer, by whatever method it is read.
+foreach ([
+    fn () => $none->get('array'), fn () => $none->getMultiple(['array']), fn () => $none->getWithSerial('array'),
+    fn () => $none->fetchOrCompute('array', fn () => 1), fn () => $none->update('array', fn () => 1), fn () => $none->claim('array')->get(),
+] as $read) {
+    refused(Eyewall\Exception::ARGUMENT, 'nothing is unserialized here, since the option serializer is "none"', $read);
+}
+check($none->delete('array'));
 same('Exception 0: Serialization of \'Closure\' is not allowed', thrown(fn () => $php->set('closure', fn () => 1)));
 same(false, $php->has('closure'));
 
@@ -54,7 +62,8 @@ same(0, $php->stats()['pins']);
 if (extension_loaded('igbinary')) {
     $igbinary = volume(['serializer' => 'igbinary']);
     $igbinary->set('packed', ['a' => [1, 2], 'b' => new Waking()]);
-    same([1, 2], $none->get('packed')['a']);
+    same([1, 2], $php->get('packed')['a']);
+    refused(Eyewall\Exception::ARGUMENT, 'nothing is unserialized here', fn () => $none->get('packed'));
     same(7, $php->get('packed')['b']->number);
     check(thrown(fn () => $igbinary->set('closure', fn () => 1)) !== 'nothing was thrown');
 } else {

@@ -40,6 +40,16 @@ sort($options);
 $names = ["path", ...$names[1]];
 sort($names);
 same($names, $options);
+// The stub is the reference: all that is public in it is described.
+function undescribed(ReflectionClass $class): array
+{
+    $of = fn (array $parts) => array_filter($parts, fn ($part) => $part->getDeclaringClass()->name === $class->name && $part->isPublic());
+    $parts = [$class, ...$of($class->getMethods()), ...$of($class->getReflectionConstants())];
+    return array_map(fn ($part) => $part->getName(), array_values(array_filter($parts, fn ($part) => strlen((string) $part->getDocComment()) < 20)));
+}
+foreach (['Cache', 'Claim', 'Keys', 'Exception'] as $class) {
+    same([], undescribed(new ReflectionClass("Stub\\$class")), $class);
+}
 ob_start();
 $extension->info();
 check(str_contains(ob_get_clean(), 'Version of libeyewall => '));

@@ -144,6 +144,11 @@ impl Driver {
         Self { silent_max, ..self }
     }
 
+    /// Its command line.
+    pub fn command(&self) -> &[String] {
+        &self.command
+    }
+
     /// For people.
     pub fn name(&self) -> String {
         self.command.join(" ")

@@ -53,9 +53,9 @@ pub struct Session<'a> {
     interrupt: Interrupt,
     recorder: Recorder,
     head: Head,
-    /// Drivers, and whose driver each of their stores has.
+    /// Drivers, and which of them have a store; of workloads with drivers of their own several may.
     drivers: Vec<Driver>,
-    driven: HashMap<String, usize>,
+    driven: HashMap<String, Vec<usize>>,
     /// Why a workload was not run.
     skipped: HashMap<String, String>,
     /// Workloads with a cell that failed as a whole.
@@ -195,8 +195,11 @@ impl<'a> Session<'a> {
             if facts.absent.is_some() {
                 return None;
             }
-            if let Some((name, number)) = self.driven.get_key_value(name) {
-                return Some(Contestant::Driven(name, &self.drivers[*number]));
+            let is_its = |driver: &&Driver| definition.drivers.iter().any(|command| command == driver.command());
+            if let Some((name, numbers)) = self.driven.get_key_value(name)
+                && let Some(driver) = numbers.iter().map(|number| &self.drivers[*number]).find(is_its)
+            {
+                return Some(Contestant::Driven(name, driver));
             }
             self.all_peers().find(|peer| peer.name == *name).map(Contestant::Peer)
         };
@@ -220,7 +223,9 @@ impl<'a> Session<'a> {
                 let number = self.drivers.len();
                 match driver.list(&self.interrupt) {
                     Ok(stores) => {
-                        self.driven.extend(stores.keys().map(|name| (name.clone(), number)));
+                        for name in stores.keys() {
+                            self.driven.entry(name.clone()).or_default().push(number);
+                        }
                         found.extend(stores);
                     }
                     Err(Error::Interrupted) => return Err(Error::Interrupted),

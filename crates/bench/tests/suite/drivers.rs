@@ -92,6 +92,23 @@ fn stores_of_a_driver_take_turns() {
 }
 
 #[test]
+fn a_store_that_several_drivers_have_is_measured_by_the_workloads_own() {
+    let folder = Folder::new(&[]);
+    for (name, value) in [("driven", 1), ("guided", 2)] {
+        let sample = format!(
+            r#"echo '{{"sample":{{"store":"one","measure":"counts","case":{{"size":"100 B"}},"repetition":1,"value":{value}}}}}'"#
+        );
+        let text = driven(&script(folder.path(), name, LIST, &sample), "driver");
+        fs::write(folder.workloads().join(format!("{name}.toml")), text.replace("\"1 KB\"", "")).unwrap();
+    }
+    folder.run(&[EYEWALL]).unwrap();
+    let samples: Vec<Sample> = recorder::read_lines(&folder.record().join("samples.jsonl")).unwrap();
+    let values: Vec<(&str, f64)> = samples.iter().map(|sample| (sample.workload.as_str(), sample.value)).collect();
+    assert_eq!(values, [("driven", 1.0), ("guided", 2.0)]);
+    folder.check();
+}
+
+#[test]
 fn a_driver_that_lets_its_stores_take_turns_is_asked_once() {
     let measure = r#"for repetition in 1 2; do for size in '100 B' '1 KB'; do
         echo '{"sample":{"store":"one","measure":"counts","case":{"size":"'$size'"},"repetition":'$repetition',"value":1}}'

@@ -208,9 +208,14 @@ impl Follower {
         let lengths = Lengths { value, ..self.lengths };
         match record.head() {
             Some(Head::Room(bytes)) if bytes <= room && lengths.record_bytes() <= bytes => State::Filling(value),
-            Some(head) if head.word() == self.promise => self.complete(record, room),
+            Some(head) if self.is_promised(head) => self.complete(record, room),
             _ => State::Over(CONTRADICTION),
         }
+    }
+
+    /// Whether it is the entry that was promised. In which lap that would be written was open then.
+    fn is_promised(&self, head: Head) -> bool {
+        matches!(head, Head::Entry(serial, flags) if Head::Entry(serial, flags.with_lap(0)).word() == self.promise)
     }
 
     fn complete(&self, record: Record<'_>, room: u64) -> State {
@@ -223,7 +228,7 @@ impl Follower {
     fn end(&mut self) -> State {
         if let Some(held) = self.held
             && let Some((record, room)) = locate(&self.volume, &self.place, held.word)
-            && record.head().is_some_and(|head| head.word() == self.promise)
+            && record.head().is_some_and(|head| self.is_promised(head))
         {
             return self.complete(record, room);
         }

@@ -253,13 +253,16 @@ impl<'a> Stripe<'a> {
         if self.volume.has_failed() {
             return None;
         }
-        if bytes <= to_end {
+        let at = if bytes <= to_end {
             self.renew_pages(ring, head, bytes);
-            return Some(head);
-        }
-        self.fill(ring, head, head + to_end);
-        ring.set_head(head + to_end);
-        Some(head + to_end)
+            head
+        } else {
+            self.fill(ring, head, head + to_end);
+            ring.set_head(head + to_end);
+            head + to_end
+        };
+        self.volume.mapped.map(&self.volume.region, self.offset_of(ring, at), bytes as usize);
+        Some(at)
     }
 
     /// Takes the `bytes` bytes at `at` (from [`Stripe::fit`]) into the log; their record's header must

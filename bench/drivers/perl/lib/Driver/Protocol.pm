@@ -4,6 +4,7 @@ package Driver::Protocol;
 use v5.26;
 use warnings;
 use Exporter 'import';
+use FindBin;
 use JSON::PP ();
 
 our @EXPORT = qw(answer one_line parsed refuse);
@@ -29,14 +30,14 @@ sub parsed {
 # Ends the driver: the request itself was wrong.
 sub refuse {
     my ($words) = @_;
-    print STDERR "modules.pl: $words\n";
+    print STDERR "$FindBin::Script: $words\n";
     exit 2;
 }
 
 sub one_line {
     my ($words) = @_;
     $words =~ s/\s+/ /g;
-    $words =~ s/ at \S+ line \d+\.? ?$//;
+    $words =~ s/(?: at \S+ line \d+\.?)? ?$//;
     return $words;
 }
 

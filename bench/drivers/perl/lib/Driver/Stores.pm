@@ -1,18 +1,21 @@
 package Driver::Stores;
 
 # The stores of Perl: what each is called, where it is had from, which configurations it has, and how it is opened.
-# `open` is given the request and an empty folder, and gives back closures: `set` of a key and a value, `get` of a key, which is
-# undef for a miss. What they hold is let go with them.
+# `open` is given the request and a folder, empty for whoever comes first, and gives back closures: `set` of a key and a value, `get`
+# of a key, which is undef for a miss. What they hold is let go with them. Another process that opens it in the same folder has the same
+# store, where processes can share it. `serve`, where there is one, is given the same before, and gives back what serves all who open.
+# One that `is_simulated` is measured once, and its time says nothing.
 use v5.26;
 use warnings;
 use Driver::Store::Databases;
 use Driver::Store::Eyewall;
 use Driver::Store::Files;
+use Driver::Store::Ideal;
 use Driver::Store::Memory;
 use Driver::Store::Pages;
 
 my @STORES = (@Driver::Store::Eyewall::STORES, @Driver::Store::Pages::STORES, @Driver::Store::Files::STORES, @Driver::Store::Databases::STORES,
-    @Driver::Store::Memory::STORES);
+    @Driver::Store::Memory::STORES, @Driver::Store::Ideal::STORES);
 
 sub all { return @STORES }
 
@@ -46,7 +49,7 @@ sub version {
 # Whether a store can be measured in the request's case. Without a cap it can where all fits, and only there.
 sub fits {
     my ($store, $request) = @_;
-    return 0 if $store->{is_for_structured_only} && $request->{case}{values} ne 'structured';
+    return 0 if $store->{is_for_structured_only} && !$request->{is_structured};
     return $store->{is_capped} || $request->{configuration}{is_roomy};
 }
 

@@ -4,6 +4,7 @@ package Driver::Values;
 use v5.26;
 use warnings;
 use Digest::SHA qw(sha256_hex);
+use Driver::Zipf;
 
 use constant WORD => 0xffff_ffff;
 use constant POOL_BYTES => 16_384;
@@ -11,13 +12,13 @@ use constant DISTINCT => 256;
 my @LETTERS = ('A' .. 'Z', 'a' .. 'z', 0 .. 9, '-', '_');
 
 # Streams of random numbers, each with a number of its own.
-use constant { POOL => 1, VALUES => 2, GETS => 3, MIX => 4 };
+# Of orders each process has one.
+use constant { POOL => 1, VALUES => 2, GETS => 3, MIX => 4, OBJECTS => 5, ZIPF => 6, ORDER => 16 };
 
 sub new {
     my ($class, $request) = @_;
     my $self = bless { %{ $request->{settings} }, seed => $request->{seed} & WORD }, $class;
-    $self->{is_structured} = ($request->{case}{values} // '') eq 'structured';
-    $self->{size} = $request->{size};
+    @$self{qw(is_structured size)} = @$request{qw(is_structured size)};
     return $self;
 }
 
@@ -120,6 +121,35 @@ sub mix {
     my $stream = $self->stream(MIX);
     my $share = $self->{set_percent};
     return [map { below($stream, 100) < $share ? -1 - below($stream, $stored) : below($stream, $stored) } 1 .. $self->{operations}];
+}
+
+# The objects of the stream, each with a value of its own: as many as keys are stored.
+sub objects {
+    my ($self) = @_;
+    my ($pool, $stream) = ($self->pool, $self->stream(OBJECTS));
+    my ($smallest, $largest) = @$self{qw(smallest largest)};
+    return [map {
+        my $length = $smallest + below($stream, $largest - $smallest + 1);
+        substr $pool, below($stream, POOL_BYTES - $length), $length;
+    } 1 .. $self->{keys}];
+}
+
+# Which object each operation of the stream is for.
+sub zipf {
+    my ($self) = @_;
+    return Driver::Zipf->new($self->{keys}, $self->{skew}, $self->stream(ZIPF));
+}
+
+# In which order a process asks for so many keys, by index.
+sub order {
+    my ($self, $process, $count) = @_;
+    my $stream = $self->stream(ORDER + $process);
+    my @order = 0 .. $count - 1;
+    for my $last (reverse 1 .. $count - 1) {
+        my $chosen = below($stream, $last + 1);
+        @order[$chosen, $last] = @order[$last, $chosen];
+    }
+    return @order;
 }
 
 # A value as text, the same in every language.

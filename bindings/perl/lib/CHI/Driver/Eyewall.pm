@@ -70,7 +70,8 @@ sub get_keys {
 
 sub get_namespaces {
     my ($self) = @_;
-    my %namespaces = map { (split /\0/, $_, 2)[0] => 1 } $self->cache->keys;
+    # What others have put may have no namespace.
+    my %namespaces = map { (split /\0/, $_, 2)[0] => 1 } grep { index($_, SEPARATOR) >= 0 } $self->cache->keys;
     return keys %namespaces;
 }
 

@@ -12,7 +12,7 @@ use parent 'Cache::Eyewall::FastMmap::Callbacks';
 use Cache::Eyewall::FastMmap::Codec;
 use Cache::Eyewall::FastMmap::Options;
 use File::Spec;
-use Scalar::Util qw(refaddr weaken);
+use Scalar::Util qw(blessed refaddr weaken);
 
 use constant {
     # As in flagged.h.
@@ -77,13 +77,15 @@ sub _open {
     my $size = Cache::Eyewall::FastMmap::Options::volume_bytes($options);
     my @how = (
         path => $self->{file}, size => $size, entry_bytes_max => Cache::Eyewall::FastMmap::Options::entry_bytes_max($size),
-        (defined $options->{permissions} ? (mode => $options->{permissions}) : ()),
+        (defined $options->{permissions} ? (mode => $options->{permissions}) : ()), survive_sigbus => $options->{survive_sigbus},
     );
+    # What the caller's own eval has left there stays.
+    local $@;
     $self->{cache} = eval { Cache::Eyewall->open(@how) };
     if (!$self->{cache}) {
-        my $error = $@;
         # What is there is to be made anew, whatever it is.
-        die $error unless $options->{init_file} && ref $error && $error->name =~ /^(?:foreign|version|corrupt|options_differ)\z/;
+        die $@ unless $options->{init_file} && blessed $@ && $@->isa('Cache::Eyewall::Error')
+            && $@->name =~ /^(?:foreign|version|corrupt|options_differ)\z/;
         unlink $self->{file};
         $self->{cache} = Cache::Eyewall->open(@how);
     }
@@ -121,14 +123,10 @@ sub _get {
 
 sub get_and_set {
     my ($self, $key, $change) = @_;
+    Cache::Eyewall::Error->argument('get_and_set is given no reference to a sub that changes the value') unless ref $change;
     my ($claim, $flags, $bytes, $expire_on) = $self->_claimed($key);
     local $self->{busy}{ $key // '' } = 1;
-    my $value;
-    if (defined $flags) {
-        $value = $self->_decoded($bytes, $flags);
-    } elsif ($self->{read_cb}) {
-        $value = $self->{read_cb}->($self->{context}, $key);
-    }
+    my $value = defined $flags ? $self->_decoded($bytes, $flags) : $self->{read_cb} ? $self->{read_cb}->($self->{context}, $key) : undef;
     my @changed = $change->($key, $value, { expire_on => $expire_on });
     if (!@changed) {
         # What was read is kept, as by get.
@@ -144,12 +142,7 @@ sub get_and_remove {
     my ($self, $key) = @_;
     my ($claim, $flags, $bytes) = $self->_claimed($key);
     local $self->{busy}{ $key // '' } = 1;
-    my $value;
-    if (defined $flags) {
-        $value = $self->_decoded($bytes, $flags);
-    } elsif ($self->{read_cb}) {
-        $value = $self->{read_cb}->($self->{context}, $key);
-    }
+    my $value = defined $flags ? $self->_decoded($bytes, $flags) : $self->{read_cb} ? $self->{read_cb}->($self->{context}, $key) : undef;
     $self->_deleted($key);
     my $was_there = defined $flags || defined $value;
     $claim->remove;
@@ -168,7 +161,6 @@ sub remove {
     return _remove($self->{cache}, $key) ? 1 : 0 unless defined $modseq;
     return $self->_bury($key, $modseq);
 }
-
 
 sub expire {
     my ($self, $key) = @_;
@@ -296,7 +288,7 @@ sub _expiry {
     my ($self, $options) = @_;
     my $given = $options;
     if (ref $options) {
-        return $options->{expire_on} || 0 if defined $options->{expire_on};
+        return Cache::Eyewall::FastMmap::Options::second($options->{expire_on}) if defined $options->{expire_on};
         $given = $options->{expire_time};
     }
     return time if defined $given && $given eq 'now';
@@ -532,6 +524,10 @@ What to do when the object ends in the process that made it. C<unlink_on_exit> i
 =item tombstone_expire_time
 
 For how long a tombstone is kept; for ever, as far as there is room, if it isn't said. See L</TOMBSTONES AND MODSEQS>.
+
+=item survive_sigbus
+
+An option of ours: where the file is truncated, or its storage fails, calls throw the error C<failed> instead of the process being killed.
 
 =item catch_deadlocks
 

@@ -84,7 +84,7 @@ our @STORES = (
 
 sub serialised {
     my ($request, $set, $get) = @_;
-    return { set => $set, get => $get } if $request->{case}{values} eq 'binary';
+    return { set => $set, get => $get } unless $request->{is_structured};
     return {
         set => sub { $set->($_[0], freeze($_[1])) },
         get => sub { my $frozen = $get->($_[0]); return defined $frozen ? thaw($frozen) : undef },

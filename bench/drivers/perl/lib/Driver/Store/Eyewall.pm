@@ -16,7 +16,7 @@ our @STORES = (
             my $cache = Cache::Eyewall->open(path => "$folder/volume", size => $configuration->{bytes});
             my @options = $configuration->{expiry_seconds} ? (ttl => $configuration->{expiry_seconds}) : ();
             return { set => sub { $cache->put($_[0], $_[1], @options) }, get => sub { $cache->get($_[0]) } }
-                if $request->{case}{values} eq 'binary';
+                unless $request->{is_structured};
             return {
                 set => sub { $cache->put($_[0], freeze($_[1]), @options) },
                 get => sub { my $frozen = $cache->get($_[0]); return defined $frozen ? thaw($frozen) : undef },
@@ -31,7 +31,7 @@ our @STORES = (
             my $cache = Cache::Eyewall::FastMmap->new(
                 share_file => "$folder/share", cache_size => $configuration->{bytes},
                 expire_time => $configuration->{expiry_seconds} // 0,
-                serializer => $request->{case}{values} eq 'binary' ? '' : 'storable',
+                serializer => $request->{is_structured} ? 'storable' : '',
             );
             return { set => sub { $cache->set($_[0], $_[1]) }, get => sub { $cache->get($_[0]) } };
         },

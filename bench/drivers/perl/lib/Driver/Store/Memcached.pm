@@ -16,9 +16,11 @@ sub version {
     return "memcached $words";
 }
 
+sub socket_in { return "$_[0]/socket" }
+
 sub start {
     my ($class, $folder, $bytes) = @_;
-    my $socket = "$folder/socket";
+    my $socket = socket_in($folder);
     my $megabytes = int($bytes / (1 << 20)) + 1;
     my $user = getpwuid $>;
     my $process = fork // die "fork: $!\n";
@@ -26,7 +28,7 @@ sub start {
         open STDOUT, '>', '/dev/null';
         exec program(), '-s', $socket, '-a', '0700', '-m', $megabytes, '-t', 1, '-u', $user or _exit(1);
     }
-    my $self = bless { socket => $socket, process => $process, owner => $$ }, $class;
+    my $self = bless { process => $process, owner => $$ }, $class;
     for (1 .. PATIENCE_SECONDS * 100) {
         return $self if IO::Socket::UNIX->new(Peer => $socket);
         die "memcached ended while it started\n" if waitpid($process, WNOHANG) == $process;

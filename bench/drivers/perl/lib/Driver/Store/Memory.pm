@@ -24,14 +24,15 @@ our @STORES = (
         name => 'memcached (Cache::Memcached::Fast)', modules => ['Cache::Memcached::Fast'],
         package => 'libcache-memcached-fast-perl', program => 'memcached',
         version => sub { Driver::Store::Memcached::version() . ", Cache::Memcached::Fast $_[0]" },
+        serve => sub {
+            my ($request, $folder) = @_;
+            return Driver::Store::Memcached->start($folder, $request->{configuration}{bytes});
+        },
         open => sub {
             my ($request, $folder) = @_;
-            my $server = Driver::Store::Memcached->start($folder, $request->{configuration}{bytes});
-            my $client = Cache::Memcached::Fast->new({ servers => [$server->{socket}], compress_threshold => -1 });
-            return {
-                set => sub { $client->set($_[0], $_[1]) or die "memcached refused a value\n" }, get => sub { $client->get($_[0]) },
-                server => $server,
-            };
+            my $socket = Driver::Store::Memcached::socket_in($folder);
+            my $client = Cache::Memcached::Fast->new({ servers => [$socket], compress_threshold => -1 });
+            return { set => sub { $client->set($_[0], $_[1]) or die "memcached refused a value\n" }, get => sub { $client->get($_[0]) } };
         },
     },
     {

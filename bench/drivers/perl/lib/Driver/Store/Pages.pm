@@ -11,11 +11,11 @@ our @STORES = (
             my ($request, $folder) = @_;
             my $configuration = $request->{configuration};
             my $cache = Cache::FastMmap->new(
-                share_file => "$folder/share", init_file => 1, unlink_on_exit => 1,
+                share_file => "$folder/share", unlink_on_exit => 0,
                 num_pages => $configuration->{pages}, page_size => $configuration->{page_bytes},
                 expire_time => $configuration->{expiry_seconds} // 0,
                 # Bytes as they are; all else by its default, Storable.
-                serializer => $request->{case}{values} eq 'binary' ? '' : 'storable',
+                serializer => $request->{is_structured} ? 'storable' : '',
             );
             return { set => sub { $cache->set($_[0], $_[1]) }, get => sub { $cache->get($_[0]) } };
         },
@@ -26,8 +26,9 @@ our @STORES = (
             my ($request, $folder) = @_;
             my $configuration = $request->{configuration};
             my $cache = Cache::Mmap->new("$folder/share", {
-                buckets => $configuration->{pages}, bucketsize => $configuration->{page_bytes}, pagesize => 4096,
-                strings => $request->{case}{values} eq 'binary' ? 1 : 0, expiry => $configuration->{expiry_seconds} // 0,
+                buckets => $configuration->{buckets} // $configuration->{pages},
+                bucketsize => $configuration->{bucket_bytes} // $configuration->{page_bytes}, pagesize => 4096,
+                strings => $request->{is_structured} ? 0 : 1, expiry => $configuration->{expiry_seconds} // 0,
             });
             return { set => sub { $cache->write($_[0], $_[1]) }, get => sub { scalar $cache->read($_[0]) } };
         },

@@ -46,6 +46,7 @@ sub _read {
 # Callbacks that only tell of a change don't undo it by dying.
 sub _written {
     my ($self, $key, $value, $expire_on) = @_;
+    local $@;
     return 1 if eval { $self->{write_cb}->($self->{context}, $key, $value, $expire_on); 1 };
     warn "write_cb: $@";
     return 0;
@@ -54,6 +55,7 @@ sub _written {
 sub _deleted {
     my ($self, $key) = @_;
     return unless $self->{delete_cb};
+    local $@;
     eval { $self->{delete_cb}->($self->{context}, $key); 1 } or warn "delete_cb: $@";
     return;
 }

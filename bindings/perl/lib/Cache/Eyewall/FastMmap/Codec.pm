@@ -75,6 +75,7 @@ sub pair {
     my $load = $known->{$given}
         or Cache::Eyewall::Error->argument(
             "no $what $given; there are " . join(', ', sort keys %$known) . ', and a reference to an array of two subs');
+    local $@;
     my @subs = eval { $load->() };
     Cache::Eyewall::Error->argument("the $what $given can't be loaded: $@") unless @subs;
     return @subs;
@@ -110,11 +111,14 @@ sub encode {
 sub decode {
     my ($self, $value, $flags) = @_;
     if ($flags & COMPRESSED) {
-        $value = needed($self, 'uncompress', 'compressor')->($value);
+        $value = needed($self, 'uncompress', 'compressor')->($value)
+            // Cache::Eyewall::Error->argument("the compressor gave nothing: was the value stored with the same one?");
         utf8::decode($value) if $flags & TEXT;
     }
     return $value unless $flags & SERIALIZED;
-    return ${ needed($self, 'deserialize', 'serializer')->($value) };
+    my $reference = needed($self, 'deserialize', 'serializer')->($value);
+    Cache::Eyewall::Error->argument("the deserializer gave no reference: was the value stored with the same serializer?") unless ref $reference;
+    return $$reference;
 }
 
 # `self` may be undef: of a cache whose values are strings.

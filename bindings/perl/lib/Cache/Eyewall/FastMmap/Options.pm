@@ -5,6 +5,7 @@ use warnings;
 our $VERSION = '0.001';
 
 use Cache::Eyewall::Error;
+use Scalar::Util 'looks_like_number';
 
 use constant {
     PAGE_SIZE => 65536,
@@ -35,12 +36,20 @@ sub seconds {
     return $number * $seconds{ lc $unit };
 }
 
+# A second since 1970, of a number; 0, and what says nothing, is never.
+sub second {
+    my ($given) = @_;
+    return 0 if $given eq '';
+    return $given if looks_like_number($given) && $given == $given;
+    return Cache::Eyewall::Error->argument("expire_on is no number of seconds since 1970: $given");
+}
+
 # The volume's bytes, of what the options say about them.
 sub volume_bytes {
     my ($options) = @_;
     my $size = $options->{cache_size}
         ? bytes($options->{cache_size}, 'cache_size')
-        : bytes($options->{page_size} || PAGE_SIZE, 'page_size') * ($options->{num_pages} || NUM_PAGES);
+        : bytes($options->{page_size} || PAGE_SIZE, 'page_size') * bytes($options->{num_pages} || NUM_PAGES, 'num_pages');
     return $size < SIZE_MIN ? SIZE_MIN : $size;
 }
 
@@ -75,6 +84,10 @@ The bytes that a text like C<10m> says; NAME is the option's, for the error.
 =item seconds(TEXT, NAME)
 
 The seconds that a text like C<10m>, C<now> or C<never> says; 0 is never.
+
+=item second(NUMBER)
+
+A second since 1970, for C<expire_on>; 0 is never.
 
 =item volume_bytes(OPTIONS)
 

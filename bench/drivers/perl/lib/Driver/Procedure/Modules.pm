@@ -1,17 +1,50 @@
-package Driver::Work;
+package Driver::Procedure::Modules;
 
-# What is done with a store, and how long it takes.
+# Sets, gets and a mix of both, by one process: how long they take, and what they find.
 use v5.26;
 use warnings;
 use Time::HiRes qw(clock_gettime CLOCK_MONOTONIC);
+use Driver::Protocol;
+use Driver::Request;
 use Driver::Values;
 
 use constant CHECKED => 64;
 
-# The figures of one repetition, by measure. Dies if the store gives what it wasn't given.
+sub name { return 'modules' }
+
+sub check_settings {
+    my ($class, $request) = @_;
+    Driver::Request::numbers($request, qw(keys operations seconds stored_percent set_percent));
+    Driver::Request::objects($request, qw(binary_bytes structured_fields configurations));
+}
+
+sub check_case {
+    my ($class, $request) = @_;
+    my $settings = $request->{settings};
+    my $values = $request->{case}{values} // '';
+    refuse("case: values is '$values'; it may be binary or structured") unless $values =~ /^(?:binary|structured)$/;
+    $request->{is_structured} = $values eq 'structured';
+    $request->{size} = Driver::Request::chosen($request, size => $settings->{ $values eq 'binary' ? 'binary_bytes' : 'structured_fields' });
+    $request->{configuration} = Driver::Request::chosen($request, configuration => $settings->{configurations});
+}
+
+sub vectors {
+    my ($class, $request) = @_;
+    return Driver::Values->new($request)->vectors;
+}
+
+sub new {
+    my ($class, $request) = @_;
+    my $data = Driver::Values->new($request);
+    return bless { data => $data, keys => $data->keys, values => $data->values }, $class;
+}
+
+# Dies if the store gives what it wasn't given.
 sub figures {
-    my ($opened, $data, $request) = @_;
-    my ($keys, $values, $limit) = ($data->keys, $data->values, $request->{settings}{seconds});
+    my ($self, $store, $request, $folder) = @_;
+    my $opened = $store->{open}->($request, $folder);
+    my ($data, $keys, $values) = @$self{qw(data keys values)};
+    my $limit = $request->{settings}{seconds};
     my ($set, $get) = @$opened{qw(set get)};
     my %figures;
 
@@ -44,7 +77,7 @@ sub figures {
     });
     $figures{mix} = $done / $seconds;
     $figures{mix_hits} = 100 * $hits / $gets if $gets;
-    return \%figures;
+    return map { { measure => $_, value => $figures{$_} } } sort keys %figures;
 }
 
 # Does `count` operations by `work`, until they are done or the time is up; how many were done, and the seconds that they took.

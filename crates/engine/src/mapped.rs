@@ -1,0 +1,127 @@
+//! Which pages of a volume this process has mapped to write to.
+//!
+//! The first write to a page faults, in each process anew, which takes longer than to store a small entry. A log is written in
+//! order: so the pages around its head are mapped a window at a time, by one system call, which takes two thirds of what
+//! its faults would, and comes once in many puts.
+
+use std::ops::Range;
+use std::sync::atomic::Ordering::Relaxed;
+use std::sync::atomic::{AtomicU32, AtomicU64};
+
+use eyewall_region::fork;
+use eyewall_region::region::Region;
+
+/// What is mapped at once. More of it would be faster by little, and make one put wait for it.
+const WINDOW_BYTES: usize = 64 << 10;
+
+/// A bit for each window of a region, set once this process has had it mapped. Whatever the kernel does with its pages later, they fault
+/// one by one, as without this.
+#[derive(Debug)]
+pub(crate) struct Mapped {
+    /// The fork generation that the bits are true in: a child has mapped nothing.
+    fork: AtomicU32,
+    windows: Box<[AtomicU64]>,
+}
+
+impl Mapped {
+    pub(crate) fn none_of(region: &Region) -> Self {
+        let words = region.len().div_ceil(WINDOW_BYTES).div_ceil(64);
+        Self {
+            fork: AtomicU32::new(fork::generation()),
+            windows: std::iter::repeat_with(AtomicU64::default).take(words).collect(),
+        }
+    }
+
+    /// All of the region is mapped.
+    pub(crate) fn know_all(&self) {
+        self.begin();
+        self.windows.iter().for_each(|word| word.store(u64::MAX, Relaxed));
+    }
+
+    /// Forgets what was true of a parent.
+    fn begin(&self) {
+        let generation = fork::generation();
+        if self.fork.swap(generation, Relaxed) != generation {
+            self.windows.iter().for_each(|word| word.store(0, Relaxed));
+        }
+    }
+
+    /// Before `bytes` bytes at `offset` are written. Offsets of a damaged log may be any.
+    #[inline]
+    pub(crate) fn map(&self, region: &Region, offset: usize, bytes: usize) {
+        let windows = offset / WINDOW_BYTES..(offset + bytes).min(region.len()).div_ceil(WINDOW_BYTES);
+        if self.fork.load(Relaxed) != fork::generation() || windows.clone().any(|window| !self.has(window)) {
+            self.map_windows(region, windows);
+        }
+    }
+
+    #[inline]
+    fn has(&self, window: usize) -> bool {
+        self.windows[window / 64].load(Relaxed) & (1 << (window % 64)) != 0
+    }
+
+    #[cold]
+    fn map_windows(&self, region: &Region, mut windows: Range<usize>) {
+        self.begin();
+        windows.start = windows.clone().find(|window| !self.has(*window)).unwrap_or(windows.end);
+        for window in windows.clone() {
+            self.windows[window / 64].fetch_or(1 << (window % 64), Relaxed);
+        }
+        let start = windows.start * WINDOW_BYTES;
+        let bytes = (windows.end * WINDOW_BYTES).min(region.len()).saturating_sub(start);
+        // What isn't in memory would be read, and only to be written over.
+        if !region.is_stored() || region.is_resident(start, bytes).unwrap_or(false) {
+            region.map_for_writing(start, bytes);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const REGION_BYTES: usize = 80 * WINDOW_BYTES + 4096;
+
+    fn mapped(mapped: &Mapped) -> usize {
+        (0..REGION_BYTES.div_ceil(WINDOW_BYTES)).filter(|window| mapped.has(*window)).count()
+    }
+
+    #[test]
+    fn a_window_is_mapped_once_and_whole() {
+        let region = Region::heap(REGION_BYTES);
+        let seen = Mapped::none_of(&region);
+        seen.map(&region, 100, 50);
+        assert_eq!(mapped(&seen), 1);
+        seen.map(&region, WINDOW_BYTES - 1, 2);
+        assert_eq!(mapped(&seen), 2);
+        seen.map(&region, 70 * WINDOW_BYTES, 10 * WINDOW_BYTES + 4096);
+        assert_eq!(mapped(&seen), 13);
+    }
+
+    #[test]
+    fn of_a_region_that_is_mapped_all_is_known() {
+        let region = Region::heap(REGION_BYTES);
+        let seen = Mapped::none_of(&region);
+        seen.know_all();
+        assert_eq!(mapped(&seen), 81);
+    }
+
+    #[test]
+    fn beyond_the_region_nothing_is_mapped() {
+        let region = Region::heap(REGION_BYTES);
+        let seen = Mapped::none_of(&region);
+        seen.map(&region, REGION_BYTES - 10, 1 << 30);
+        seen.map(&region, REGION_BYTES + WINDOW_BYTES, 10);
+        assert_eq!(mapped(&seen), 1);
+    }
+
+    #[test]
+    fn a_child_has_mapped_nothing() {
+        let region = Region::heap(REGION_BYTES);
+        let seen = Mapped::none_of(&region);
+        seen.map(&region, 0, 10 * WINDOW_BYTES);
+        seen.fork.store(fork::generation() + 1, Relaxed);
+        seen.map(&region, 0, 1);
+        assert_eq!(mapped(&seen), 1);
+    }
+}
