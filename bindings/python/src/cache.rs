@@ -117,6 +117,7 @@ impl Cache {
         self.codec.traverse(&visit)
     }
 
+    /// Leaves the volume; the last process to leave writes it to storage. Views, claims and writers live on.
     fn close(&self, py: Python<'_>) -> PyResult<()> {
         let left = match self.open.try_write() {
             Ok(mut open) => open.take(),
@@ -135,6 +136,7 @@ impl Cache {
         self.open.read().unwrap_or_else(PoisonError::into_inner).is_none()
     }
 
+    /// The value of a key, copied; `default` where there is none. Keeps the interpreter's lock: it takes less than a microsecond.
     #[pyo3(signature = (key, default=None))]
     fn get<'py>(
         &self,
@@ -164,6 +166,7 @@ impl Cache {
         self.with(py, |open| open.contains(key.0).or_raise(py))
     }
 
+    /// The values of those keys that have one. Faster than one by one.
     #[pyo3(signature = (keys, /))]
     fn get_many<'py>(&self, py: Python<'py>, keys: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyDict>> {
         let keys = keys.try_iter()?.collect::<PyResult<Vec<_>>>()?;
@@ -184,6 +187,10 @@ impl Cache {
         Ok(values)
     }
 
+    /// The bytes of a value where they lie, for reading only; None where there is none.
+    ///
+    /// They stay as they are, and can't be evicted, until the last view of them is gone: hold it for as long as you read. A
+    /// forked child must not read what its parent holds: a new view of it there is refused by a `BufferError`.
     fn get_view<'py>(&self, py: Python<'py>, key: Key<'_>) -> PyResult<Option<Bound<'py, PyMemoryView>>> {
         let held = self.with(py, |open| {
             let hit = open.get(key.0).or_raise(py)?;
@@ -197,6 +204,7 @@ impl Cache {
         PyMemoryView::from(view.as_any()).map(Some)
     }
 
+    /// All that is known about a key: fresh, stale, or negative; None: nothing.
     fn lookup(&self, py: Python<'_>, key: Key<'_>) -> PyResult<Option<Entry>> {
         let found = self.with(py, |open| match open.lookup(key.0).or_raise(py)? {
             Lookup::Fresh(hit) | Lookup::Stale(hit) | Lookup::Negative(hit) => Found::of(py, &hit).map(Some),
@@ -205,6 +213,7 @@ impl Cache {
         found.map(|found| found.decoded(&self.codec)).transpose()
     }
 
+    /// Stores a value for `ttl` seconds (None: until it is evicted), usable as a stale one for `stale` after that; its serial.
     #[pyo3(signature = (key, value, *, ttl=None, stale=None, tags=None))]
     fn put(
         &self,
@@ -217,6 +226,7 @@ impl Cache {
         self.store(value, &Beside::new(ttl, stale, tags), |open, bytes, options| open.put_with(key.0, bytes, options))
     }
 
+    /// Stores a value if there is none; its serial, or None: there is one.
     #[pyo3(signature = (key, value, *, ttl=None, stale=None, tags=None))]
     fn add(
         &self,
@@ -229,6 +239,7 @@ impl Cache {
         self.store(value, &Beside::new(ttl, stale, tags), |open, bytes, options| open.add(key.0, bytes, options))
     }
 
+    /// Stores a value if the entry still has this serial; None: it has another, has expired or is gone.
     #[pyo3(signature = (key, serial, value, *, ttl=None, stale=None, tags=None))]
     fn replace(
         &self,
@@ -243,6 +254,7 @@ impl Cache {
         self.store(value, &beside, |open, bytes, options| open.replace_if(key.0, serial, bytes, options))
     }
 
+    /// Notes that there is nothing, and why: a number from 0 to 65535. `lookup` gives it, `get` misses.
     #[pyo3(signature = (key, reason, *, ttl=None, tags=None))]
     fn put_negative(
         &self,
@@ -256,6 +268,7 @@ impl Cache {
         self.with(py, |open| beside.with(&[], |options| open.put_negative(key.0, reason, options)).or_raise(py))
     }
 
+    /// Removes an entry, of this serial only if one is given; False: there was none.
     #[pyo3(signature = (key, *, serial=None))]
     fn remove(&self, py: Python<'_>, key: Key<'_>, serial: Option<u64>) -> PyResult<bool> {
         self.with(py, |open| {
@@ -267,6 +280,7 @@ impl Cache {
         })
     }
 
+    /// From now on the entry is valid for `ttl` (None: until it is evicted); False: there is none.
     #[pyo3(signature = (key, ttl=None, *, stale=None))]
     fn touch(&self, py: Python<'_>, key: Key<'_>, ttl: Option<Seconds>, stale: Option<Seconds>) -> PyResult<bool> {
         let stale = stale.map_or(Duration::ZERO, |stale| stale.0);
@@ -274,6 +288,7 @@ impl Cache {
         self.with(py, |open| open.touch(key.0, &touch).or_raise(py))
     }
 
+    /// Adds to an integer, in one step over all processes and languages; what it is then. An absent one begins at `start`.
     #[expect(clippy::too_many_arguments, reason = "they are keywords where it is called")]
     #[pyo3(signature = (key, by=1, *, start=0, min=i64::MIN, max=i64::MAX, ttl=None, tags=None))]
     fn increment(
@@ -294,45 +309,55 @@ impl Cache {
         })
     }
 
+    /// Purges all entries with this tag; softly: makes them stale.
     #[pyo3(signature = (tag, *, soft=false))]
     fn purge_tag(&self, py: Python<'_>, tag: &str, soft: bool) -> PyResult<()> {
         self.detached(py, |open| open.purge_tag(tag, kind(soft)))
     }
 
+    /// Purges all entries whose key begins so.
     #[pyo3(signature = (prefix, *, soft=false))]
     fn purge_prefix(&self, py: Python<'_>, prefix: Key<'_>, soft: bool) -> PyResult<()> {
         self.detached(py, |open| open.purge_prefix(prefix.0, kind(soft)))
     }
 
+    /// Purges everything, in the time of a few stores.
     #[pyo3(signature = (*, soft=false))]
     fn purge_all(&self, py: Python<'_>, soft: bool) -> PyResult<()> {
         self.detached(py, |open| open.purge_all(kind(soft)))
     }
 
+    /// Removes all entries, one by one; how many.
     fn clear(&self, py: Python<'_>) -> PyResult<u64> {
         self.detached(py, eyewall::Cache::clear)
     }
 
+    /// Drops what is purged or over; how many. Nobody needs to call it.
     fn sweep(&self, py: Python<'_>) -> PyResult<u64> {
         self.detached(py, eyewall::Cache::sweep)
     }
 
+    /// Brings everything to storage, and waits for it.
     fn sync(&self, py: Python<'_>) -> PyResult<()> {
         self.detached(py, eyewall::Cache::sync)
     }
 
+    /// Maps every page now, so that no later read faults.
     fn populate(&self, py: Python<'_>) -> PyResult<()> {
         self.detached(py, eyewall::Cache::populate)
     }
 
+    /// Whether reading the value would find it in memory; None: there is none.
     fn is_resident(&self, py: Python<'_>, key: Key<'_>) -> PyResult<Option<bool>> {
         self.with(py, |open| open.is_resident(key.0).or_raise(py))
     }
 
+    /// Reads the entry into memory; False: there is none.
     fn prefault(&self, py: Python<'_>, key: Key<'_>) -> PyResult<bool> {
         self.detached(py, |open| open.prefault(key.0))
     }
 
+    /// Claims a key, to look at its entry and change it: one at a time over all processes. Plain puts don't wait for it.
     fn claim(slf: &Bound<'_, Self>, key: Key<'_>) -> PyResult<Claim> {
         Claim::begin(slf, key.0)
     }
@@ -352,6 +377,7 @@ impl Cache {
         })
     }
 
+    /// Begins to write a value of bytes piece by piece; `length` is its length if it is known.
     #[pyo3(signature = (key, *, length=None, ttl=None, stale=None, tags=None))]
     fn writer(
         &self,
@@ -370,6 +396,7 @@ impl Cache {
         Walk::begin(slf, Wanted::Keys)
     }
 
+    /// All keys, in no order: `str` where they are UTF-8, else `bytes`.
     fn keys(slf: &Bound<'_, Self>) -> PyResult<Walk> {
         Walk::begin(slf, Wanted::Keys)
     }
@@ -382,6 +409,7 @@ impl Cache {
         Walk::begin(slf, Wanted::Items)
     }
 
+    /// Numbers about the volume, over all processes. Looks at the whole index.
     fn stats<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
         let stats = self.detached(py, eyewall::Cache::stats)?;
         let json = serde_json::to_string(&stats).map_err(|error| PyRuntimeError::new_err(error.to_string()))?;
@@ -408,11 +436,13 @@ impl Cache {
         self.with(py, |open| Ok(open.is_read_only()))
     }
 
+    /// Whether bytes of the volume were lost under its map (`survive_sigbus`).
     #[getter]
     fn is_failed(&self, py: Python<'_>) -> PyResult<bool> {
         self.with(py, |open| Ok(open.is_failed()))
     }
 
+    /// Why the volume's size is no promise on its file system, if it isn't.
     #[getter]
     fn storage_warning(&self, py: Python<'_>) -> PyResult<Option<&'static str>> {
         self.with(py, |open| Ok(open.storage_warning()))

@@ -40,7 +40,7 @@ class Cache:
         """The bytes of a value where they lie, for reading only; None where there is none.
 
         They stay as they are, and can't be evicted, until the last view of them is gone: hold it for as long as you read. A
-        forked child must not read what its parent holds: a new view of it there is refused by a BufferError.
+        forked child must not read what its parent holds: a new view of it there is refused by a `BufferError`.
         """
     def lookup(self, key: _Key) -> Entry | None:
         """All that is known about a key: fresh, stale, or negative; None: nothing."""
