@@ -4,7 +4,7 @@ import os
 from collections.abc import Callable, Iterable, Iterator
 from datetime import timedelta
 from types import TracebackType
-from typing import Any, Generic, Literal, Self, TypeVar
+from typing import Any, Generic, Literal, Self, TypeVar, final
 
 _Key = str | bytes
 _Seconds = float | timedelta
@@ -136,6 +136,7 @@ class Cache:
     def storage_warning(self) -> str | None:
         """Why the volume's size is no promise on its file system, if it isn't."""
 
+@final
 class Claim:
     @property
     def key(self) -> bytes: ...
@@ -151,6 +152,7 @@ class Claim:
     def __enter__(self) -> Self: ...
     def __exit__(self, *raised: object) -> None: ...
 
+@final
 class Entry:
     @property
     def state(self) -> Literal["fresh", "stale", "negative"]: ...
@@ -169,6 +171,7 @@ class Entry:
     @property
     def ttl_left(self) -> float | None: ...
 
+@final
 class Flight:
     def store(
         self, value: Any, *, ttl: _Seconds | None = None, stale: _Seconds | None = None, tags: _Tags | None = None
@@ -178,12 +181,15 @@ class Flight:
     def __enter__(self) -> Self: ...
     def __exit__(self, *raised: object) -> None: ...
 
+@final
 class View:
     def check_intact(self) -> None: ...
 
+@final
 class Walk(Iterator[_T], Generic[_T]):
     def __next__(self) -> _T: ...
 
+@final
 class Writer:
     def write(self, piece: bytes | bytearray | memoryview) -> int: ...
     def commit(self) -> int | None: ...
