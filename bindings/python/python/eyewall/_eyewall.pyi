@@ -3,6 +3,7 @@
 import os
 from collections.abc import Callable, Iterable, Iterator
 from datetime import timedelta
+from pathlib import Path
 from types import TracebackType
 from typing import Any, Generic, Literal, Self, TypeVar, final
 
@@ -122,7 +123,7 @@ class Cache:
     def stats(self) -> dict[str, Any]:
         """Numbers about the volume, over all processes. Looks at the whole index."""
     @property
-    def path(self) -> os.PathLike[str] | None: ...
+    def path(self) -> Path | None: ...
     @property
     def size(self) -> int: ...
     @property
