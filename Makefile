@@ -13,7 +13,7 @@ CACHE ?=
 SIZE ?= 64M
 # make bench: a first look in ten minutes, too short to be quoted.
 QUICK ?=
-# make bench, bench-engine, cache-tests, explorer-test, drivers-test, test-php: arguments, for instance ARGS=--quick, ARGS=--update.
+# make bench, bench-engine, cache-tests, explorer-test, drivers-test, test-php, test-python: arguments, for instance ARGS=--quick, ARGS=--update.
 ARGS ?=
 # make soak: which of the long tests, all of them if empty; the seconds that the mixed storm goes, and each fuzz target gets.
 PARTS ?=
@@ -133,6 +133,10 @@ test-perl: ## the Perl binding, built and installed into an empty folder: its te
 test-php: ## the extension of PHP and its packages, built in a copy; ARGS=ext/tests/fetch.phpt runs one test
 	@scripts/test-php $(ARGS)
 
+.PHONY: test-python
+test-python: ## the package of Python, built by maturin and installed into an empty folder: its tests, its types, and the cases; ARGS=tests.test_flights runs one test
+	@scripts/test-python $(ARGS)
+
 .PHONY: soak
 soak: ## the long tests, sanitizers, fuzzers, real sites; or PARTS="storms mixed asan valgrind fuzz miri sites"; MIXED_SECONDS=3600
 	@scripts/soak $(PARTS)
@@ -143,4 +147,4 @@ cache-tests: ## the public suite of HTTP cache tests against the server; ARGS=--
 
 .PHONY: packages
 packages: ## install the Debian packages that all targets want; without root, print them
-	@if [ "$$(id -u)" = 0 ]; then scripts/packages build soak c perl php cache-tests sites; else scripts/packages --list build soak c perl php cache-tests sites; fi
+	@if [ "$$(id -u)" = 0 ]; then scripts/packages build soak c perl php python cache-tests sites; else scripts/packages --list build soak c perl php python cache-tests sites; fi

@@ -24,7 +24,8 @@ class Store:
         """Why it can't be had here, and what to do; None if it can."""
         if self.module is None or importlib.util.find_spec(self.module):
             return None
-        return f"the module {self.module} is missing for {sys.executable} (apt install {self.package})"
+        how = f"apt install {self.package}" if self.package else "bindings/python/README.md; PYTHONPATH=FOLDER adds a folder with it"
+        return f"the module {self.module} is missing for {sys.executable} ({how})"
 
     def listed(self):
         absent = self.absent()
@@ -46,6 +47,16 @@ class Store:
 
 def named(name):
     return next(store for store in ALL if store.name == name)
+
+
+def _open_eyewall(request, folder):
+    import eyewall
+    configuration = request["configuration"]
+    serializer = None if request["case"]["values"] == "binary" else "pickle"
+    cache = eyewall.Cache(folder / "volume", size=configuration["bytes"], serializer=serializer)
+    expiry = configuration.get("expiry_seconds")
+    put = cache.put if expiry is None else lambda key, value: cache.put(key, value, ttl=expiry)
+    return Opened(put, cache.get, cache.close)
 
 
 def _open_lmdb(request, folder):
@@ -116,6 +127,7 @@ def _open_pickle(_request, _folder):
 
 
 ALL = (
+    Store("eyewall (Python)", _open_eyewall, "eyewall", is_capped=True),
     Store("lmdb (Python)", _open_lmdb, "lmdb", "python3-lmdb"),
     Store("diskcache", _open_diskcache, "diskcache", "python3-diskcache", is_capped=True),
     Store("Django files", _django("filebased.FileBasedCache"), "django", "python3-django", is_capped=True),

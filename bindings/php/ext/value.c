@@ -20,6 +20,7 @@ enum {
     KIND_TRUE = 0xF7,
     KIND_PHP = 0xF8,
     KIND_IGBINARY = 0xF9,
+    /* From 0xFA on: Python's (bindings/python/src/value.rs), strings here. */
 };
 
 /* Of igbinary's igbinary.h. It is looked for when it is needed, so that it need not be there, not even when we are compiled. */

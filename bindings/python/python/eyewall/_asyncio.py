@@ -1,0 +1,60 @@
+"""What the tasks of an event loop wait for."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+from collections.abc import Awaitable, Callable
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any, ParamSpec, TypeVar
+from weakref import WeakKeyDictionary
+
+P = ParamSpec("P")
+T = TypeVar("T")
+
+# Threads that wait for other processes: apart from the loop's own, so that who waits doesn't keep others from storing.
+_WAITING_AT_ONCE = 32
+
+
+class Flights:
+    """The flights of a cache's loops: one for each key."""
+
+    def __init__(self) -> None:
+        self._loops: WeakKeyDictionary[asyncio.AbstractEventLoop, dict[bytes, asyncio.Task[Any]]] = WeakKeyDictionary()
+        self._threads: ThreadPoolExecutor | None = None
+        self._process = 0
+
+    def has(self, key: bytes) -> bool:
+        """Whether a task of this loop makes the entry."""
+        return key in self._loops.get(asyncio.get_running_loop(), ())
+
+    async def join(self, key: bytes, fly: Callable[[], Awaitable[T]]) -> T:
+        """The result of the flight of a key, which is begun if there is none. Who is cancelled doesn't end it."""
+        flights = self._loops.setdefault(asyncio.get_running_loop(), {})
+        task = flights.get(key)
+        if task is None:
+            task = flights[key] = asyncio.ensure_future(_task(fly))
+            task.add_done_callback(lambda done: _landed(flights, key, done))
+        return await asyncio.shield(task)
+
+    async def aside(self, work: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
+        """Has something done in a thread of the loop's own: it waits for storage at most."""
+        return await asyncio.to_thread(work, *args, **kwargs)
+
+    async def wait(self, work: Callable[..., T], *arguments: Any) -> T:
+        """Has something done that may wait for other processes. Where its task is cancelled, what comes of it is dropped."""
+        # Threads are not inherited by a forked child.
+        if self._threads is None or self._process != os.getpid():
+            self._threads, self._process = ThreadPoolExecutor(_WAITING_AT_ONCE, "eyewall"), os.getpid()
+        return await asyncio.get_running_loop().run_in_executor(self._threads, work, *arguments)
+
+
+async def _task(fly: Callable[[], Awaitable[T]]) -> T:
+    return await fly()
+
+
+def _landed(flights: dict[bytes, asyncio.Task[Any]], key: bytes, task: asyncio.Task[Any]) -> None:
+    del flights[key]
+    # It has been told to all that wait; where nobody does, it isn't to be reported as forgotten.
+    if not task.cancelled():
+        task.exception()

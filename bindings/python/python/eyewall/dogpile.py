@@ -1,0 +1,90 @@
+"""A backend of dogpile.cache, which stores the bytes that its region makes of values, with a mutex over all processes.
+
+    region = make_region().configure(
+        "eyewall", expiration_time=3600, arguments={"path": "/var/cache/eyewall/region", "size": "256M"}
+    )
+
+Arguments are those of `eyewall.Cache`, and `ttl`: after so many seconds an entry may go, whatever the region's expiration time;
+`distributed_lock` (true): whether a value is made once over all processes, or over the threads of each.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+from dogpile.cache.api import NO_VALUE, BytesBackend, CacheMutex
+
+from ._cache import Cache
+from ._errors import BusyError
+from ._eyewall import Flight
+from ._volumes import volume
+
+# No key of a region, which are text, begins so.
+_MUTEX = b"\0mutex\0"
+_LONG_SECONDS = 3600.0
+
+
+class Mutex(CacheMutex):
+    """A lock over all processes, which ends with the process that holds it: the right to make an entry that nobody makes."""
+
+    def __init__(self, cache: Cache, key: str) -> None:
+        self._cache, self._key = cache, _MUTEX + key.encode()
+        self._flight: Flight | None = None
+
+    def acquire(self, wait: bool = True) -> bool:
+        while True:
+            try:
+                _, flight = self._cache._begin_fill(self._key, _LONG_SECONDS if wait else 0, False)
+            except BusyError:
+                if wait:
+                    continue
+                return False
+            self._flight = flight
+            return True
+
+    def release(self) -> None:
+        if self._flight is not None:
+            self._flight.end()
+            self._flight = None
+
+    def locked(self) -> bool:
+        if self._flight is not None:
+            return True
+        is_free = self.acquire(wait=False)
+        self.release()
+        return not is_free
+
+
+class EyewallBackend(BytesBackend):
+    """The backend `eyewall`."""
+
+    def __init__(self, arguments: Mapping[str, Any]) -> None:
+        options = dict(arguments)
+        self._is_locking = options.pop("distributed_lock", True)
+        self._ttl = options.pop("ttl", None)
+        self.volume: Cache = volume(options.pop("path"), options)
+
+    def get_mutex(self, key: str) -> Mutex | None:
+        return Mutex(self.volume, key) if self._is_locking else None
+
+    def get_serialized(self, key: str) -> Any:
+        return self.volume.get(key, NO_VALUE)
+
+    def get_serialized_multi(self, keys: Iterable[str]) -> list[Any]:
+        wanted = list(keys)
+        found = self.volume.get_many(wanted)
+        return [found.get(key, NO_VALUE) for key in wanted]
+
+    def set_serialized(self, key: str, value: bytes) -> None:
+        self.volume.put(key, value, ttl=self._ttl)
+
+    def set_serialized_multi(self, mapping: Mapping[str, bytes]) -> None:
+        self.volume.put_many(mapping, ttl=self._ttl)  # type: ignore[arg-type]
+
+    def delete(self, key: str) -> None:
+        self.volume.remove(key)
+
+    def delete_multi(self, keys: Iterable[str]) -> None:
+        for key in keys:
+            self.volume.remove(key)

@@ -1,0 +1,136 @@
+//! Entries that are made once for all that ask.
+
+use std::sync::{Mutex, PoisonError};
+use std::time::{Duration, Instant};
+
+use eyewall::{Error, FillOptions, Filled, Filling, NotStored};
+use pyo3::prelude::*;
+use self_cell::self_cell;
+
+use crate::arguments::{Beside, Seconds, Tags};
+use crate::cache::Cache;
+use crate::errors::{OrRaise, ended, raised};
+use crate::value::Stored;
+
+/// After so long a wait it is looked whether a signal wants something done, such as to interrupt it.
+const SIGNALS_EVERY: Duration = Duration::from_secs(1);
+
+type Begun<'a> = Option<Filling<'a>>;
+
+self_cell!(
+    /// What whoever asked is to do, and the cache that it is about.
+    struct Owned {
+        owner: eyewall::Cache,
+        #[not_covariant]
+        dependent: Begun,
+    }
+);
+
+/// The right, and the duty, to make one entry that others wait for. It ends with `store`, `remember`, `end` or this process.
+#[pyclass(frozen, module = "eyewall")]
+pub(crate) struct Flight {
+    cache: Py<Cache>,
+    /// None: it has ended.
+    owned: Mutex<Option<Owned>>,
+}
+
+/// What there is, or the right to make it.
+pub(crate) enum Answer<'py> {
+    Found(Stored<'py>),
+    Negative(u16),
+    Ours(Flight),
+}
+
+/// Finds the entry of a key, or waits for it, or gives the right to make it.
+pub(crate) fn begin<'py>(
+    cache: &Bound<'py, Cache>,
+    key: &[u8],
+    wait: Duration,
+    use_stale: bool,
+) -> PyResult<Answer<'py>> {
+    let py = cache.py();
+    let open = cache.get().shared(py)?;
+    if let Some(hit) = open.get_if(key, |_| true).or_raise(py)? {
+        return Stored::of(py, &hit).map(Answer::Found);
+    }
+    let start = Instant::now();
+    let mut owned = loop {
+        let left = wait.saturating_sub(start.elapsed());
+        let options = FillOptions::new().use_stale(use_stale);
+        let open = open.clone();
+        let begun = py
+            .detach(|| Owned::try_new(open, |open| open.begin_fill(key, left.min(SIGNALS_EVERY), &options).map(Some)));
+        match begun {
+            Err(Error::Busy { .. }) if left > SIGNALS_EVERY => py.check_signals()?,
+            begun => break begun.or_raise(py)?,
+        }
+    };
+    let known = owned.with_dependent_mut(|_, begun| match begun.as_ref() {
+        Some(Filling::Found(Filled::Hit(hit) | Filled::Stale(hit))) => {
+            Stored::of(py, hit).map(|it| Some(Answer::Found(it)))
+        }
+        Some(Filling::Found(Filled::Negative(reason))) => Ok(Some(Answer::Negative(*reason))),
+        _ => Ok(None),
+    })?;
+    Ok(known.unwrap_or_else(|| Answer::Ours(Flight { cache: cache.clone().unbind(), owned: Mutex::new(Some(owned)) })))
+}
+
+impl Flight {
+    fn take(&self) -> Option<Owned> {
+        self.owned.lock().unwrap_or_else(PoisonError::into_inner).take()
+    }
+
+    /// Ends it by some last work.
+    fn last<T: Send>(&self, py: Python<'_>, work: impl FnOnce(eyewall::Flight<'_>) -> T + Send) -> PyResult<T> {
+        let mut owned = self.take().ok_or_else(|| ended(py, "flight"))?;
+        let done = py.detach(|| {
+            owned.with_dependent_mut(|_, begun| match begun.take() {
+                Some(Filling::Ours(flight)) => Some(work(flight)),
+                _ => None,
+            })
+        });
+        done.ok_or_else(|| ended(py, "flight"))
+    }
+}
+
+#[pymethods]
+impl Flight {
+    /// Stores what was made, and ends the flight; its serial, or None: somebody else has changed the entry since.
+    #[pyo3(signature = (value, *, ttl=None, stale=None, tags=None))]
+    fn store(
+        &self,
+        py: Python<'_>,
+        value: &Bound<'_, PyAny>,
+        ttl: Option<Seconds>,
+        stale: Option<Seconds>,
+        tags: Option<Tags>,
+    ) -> PyResult<Option<u64>> {
+        let encoded = self.cache.get().codec().encode(value)?;
+        let (bytes, metadata, beside) = (encoded.bytes()?, encoded.metadata(), Beside::new(ttl, stale, tags));
+        match self.last(py, |flight| beside.with(metadata, |options| flight.store(bytes, options)))? {
+            Ok(serial) => Ok(Some(serial)),
+            Err(NotStored::Superseded) => Ok(None),
+            Err(NotStored::Refused(error)) => Err(raised(py, &error)),
+        }
+    }
+
+    /// Notes that there is nothing, and why, for so long (None: until it is evicted); ends the flight.
+    #[pyo3(signature = (reason, *, ttl=None))]
+    fn remember(&self, py: Python<'_>, reason: u16, ttl: Option<Seconds>) -> PyResult<()> {
+        self.last(py, |flight| flight.remember(reason, ttl.map_or(Duration::MAX, |ttl| ttl.0)))
+    }
+
+    /// Ends the flight without an entry: one of those that wait is the next to make it.
+    fn end(&self) {
+        drop(self.take());
+    }
+
+    fn __enter__(slf: Py<Self>) -> Py<Self> {
+        slf
+    }
+
+    #[pyo3(signature = (*_raised))]
+    fn __exit__(&self, _raised: &Bound<'_, PyAny>) {
+        self.end();
+    }
+}

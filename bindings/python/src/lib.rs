@@ -1,0 +1,57 @@
+//! Eyewall for Python: the module `eyewall._eyewall`, on which the package `eyewall` in `python/eyewall` stands.
+//!
+//! Look-ups and small puts keep the interpreter's lock, since they take less time than giving it back does; whatever waits or
+//! moves many bytes releases it.
+//!
+//! | file | what it holds |
+//! |---|---|
+//! | `cache.rs` | the class of a volume: all that is asked of it |
+//! | `open.rs` | how a volume is opened |
+//! | `arguments.rs` | keys, times and tags, as Python has them |
+//! | `value.rs` | values of Python as bytes of the volume |
+//! | `entry.rs`, `view.rs` | what is found: copied, and held where it lies |
+//! | `claim.rs`, `fill.rs`, `writer.rs` | changes that take their time |
+//! | `walk.rs` | all entries, one after the other |
+//! | `errors.rs` | errors as exceptions |
+
+#![deny(unsafe_op_in_unsafe_fn)]
+
+mod arguments;
+mod cache;
+mod claim;
+mod entry;
+mod errors;
+mod fill;
+mod open;
+mod value;
+mod view;
+mod walk;
+mod writer;
+
+use pyo3::prelude::*;
+
+/// What the package stands on; nothing of it is for its users but by the names that the package gives.
+#[pymodule]
+mod _eyewall {
+    use pyo3::prelude::*;
+
+    #[pymodule_export]
+    use crate::cache::Cache;
+    #[pymodule_export]
+    use crate::claim::Claim;
+    #[pymodule_export]
+    use crate::entry::Entry;
+    #[pymodule_export]
+    use crate::fill::Flight;
+    #[pymodule_export]
+    use crate::view::View;
+    #[pymodule_export]
+    use crate::walk::Walk;
+    #[pymodule_export]
+    use crate::writer::Writer;
+
+    #[pymodule_init]
+    fn init(module: &Bound<'_, PyModule>) -> PyResult<()> {
+        module.add("__version__", env!("CARGO_PKG_VERSION"))
+    }
+}

@@ -1,0 +1,200 @@
+//! Values of Python as bytes of the volume.
+//!
+//! `bytes` are stored as they are, without metadata: what other languages store as bytes or strings is `bytes` here, and theirs
+//! are these. Of all else, one byte of metadata says what it is. None of these bytes begins UTF-8, or an ASCII word that another
+//! program would use; what has other metadata is `bytes`. Those before `SERIALIZED` are the same in PHP (`bindings/php/ext/value.c`).
+
+use eyewall::Hit;
+use pyo3::exceptions::{PyOverflowError, PyTypeError};
+use pyo3::gc::PyVisit;
+use pyo3::prelude::*;
+use pyo3::types::{PyBool, PyBytes, PyFloat, PyInt, PyString};
+use pyo3::{IntoPyObjectExt, PyTraverseError, intern};
+
+use crate::errors::{OrRaise, exception};
+
+/// Eight bytes, little-endian: what counters are, in every language.
+pub(crate) const INTEGER: u8 = 0xC0;
+/// A zero byte, and eight of a double, little-endian. Nine, so that nobody takes it for a counter.
+const FLOAT: u8 = 0xC1;
+const NONE: u8 = 0xF5;
+const FALSE: u8 = 0xF6;
+const TRUE: u8 = 0xF7;
+/// From here (PHP's own two, JSON, pickle, msgpack, an application's) to the next, functions in Python make the value.
+const SERIALIZED: u8 = 0xF8;
+const SERIALIZED_LAST: u8 = 0xFD;
+/// UTF-8, of a `str`.
+const TEXT: u8 = 0xFE;
+/// Integers beyond 64 bits, as decimal digits.
+const LARGE_INTEGER: u8 = 0xFF;
+
+/// How a cache serializes what has no form of its own; `eyewall/_serializers.py` chooses it.
+pub(crate) struct Codec {
+    pub(crate) kind: u8,
+    /// Value to bytes; `None`: such values are refused.
+    pub(crate) dumps: Option<Py<PyAny>>,
+    /// Bytes of `kind` to the value.
+    pub(crate) loads: Option<Py<PyAny>>,
+    /// Kind and bytes to the value, for all other kinds.
+    pub(crate) loads_other: Py<PyAny>,
+}
+
+impl Codec {
+    pub(crate) fn traverse(&self, visit: &PyVisit<'_>) -> Result<(), PyTraverseError> {
+        visit.call(&self.dumps)?;
+        visit.call(&self.loads)?;
+        visit.call(&self.loads_other)
+    }
+
+    /// The value as it is to be stored.
+    #[inline]
+    pub(crate) fn encode<'py>(&self, value: &Bound<'py, PyAny>) -> PyResult<Encoded<'py>> {
+        if let Ok(bytes) = value.cast_exact::<PyBytes>() {
+            return Ok(Encoded { body: Body::Bytes(bytes.clone()), metadata: None });
+        }
+        if let Ok(text) = value.cast_exact::<PyString>() {
+            return Ok(Encoded { body: Body::Text(text.clone()), metadata: Some(TEXT) });
+        }
+        match Encoded::scalar(value)? {
+            Some(encoded) => Ok(encoded),
+            None => self.encode_structure(value),
+        }
+    }
+
+    fn encode_structure<'py>(&self, value: &Bound<'py, PyAny>) -> PyResult<Encoded<'py>> {
+        let py = value.py();
+        let Some(dumps) = &self.dumps else { return Encoded::plain(value) };
+        let bytes = dumps.bind(py).call1((value,))?;
+        let Ok(bytes) = bytes.cast_into::<PyBytes>() else {
+            return Err(PyTypeError::new_err("the serializer gave something other than bytes"));
+        };
+        Ok(Encoded { body: Body::Bytes(bytes), metadata: Some(self.kind) })
+    }
+}
+
+/// A value that is to be stored.
+pub(crate) struct Encoded<'py> {
+    body: Body<'py>,
+    metadata: Option<u8>,
+}
+
+enum Body<'py> {
+    Bytes(Bound<'py, PyBytes>),
+    Text(Bound<'py, PyString>),
+    Number([u8; 9], usize),
+}
+
+impl<'py> Encoded<'py> {
+    /// Numbers and constants; `None`: it is none of these.
+    fn scalar(value: &Bound<'py, PyAny>) -> PyResult<Option<Self>> {
+        let constant = |kind| Some(Self { body: Body::Number([0; 9], 0), metadata: Some(kind) });
+        if value.is_none() {
+            return Ok(constant(NONE));
+        }
+        if let Ok(truth) = value.cast_exact::<PyBool>() {
+            return Ok(constant(if truth.is_true() { TRUE } else { FALSE }));
+        }
+        let mut number = [0; 9];
+        if let Ok(float) = value.cast_exact::<PyFloat>() {
+            number[1..].copy_from_slice(&float.value().to_le_bytes());
+            return Ok(Some(Self { body: Body::Number(number, 9), metadata: Some(FLOAT) }));
+        }
+        if value.cast_exact::<PyInt>().is_err() {
+            return Ok(None);
+        }
+        match value.extract::<i64>() {
+            Ok(integer) => {
+                number[..8].copy_from_slice(&integer.to_le_bytes());
+                Ok(Some(Self { body: Body::Number(number, 8), metadata: Some(INTEGER) }))
+            }
+            Err(error) if error.is_instance_of::<PyOverflowError>(value.py()) => {
+                Ok(Some(Self { body: Body::Text(value.str()?), metadata: Some(LARGE_INTEGER) }))
+            }
+            Err(error) => Err(error),
+        }
+    }
+
+    /// Where there is no serializer: what is bytes or text in a wider sense.
+    fn plain(value: &Bound<'py, PyAny>) -> PyResult<Self> {
+        let py = value.py();
+        if let Ok(text) = value.cast::<PyString>() {
+            return Ok(Self { body: Body::Text(text.clone()), metadata: Some(TEXT) });
+        }
+        // Anything with a buffer.
+        if let Ok(view) = pyo3::types::PyMemoryView::from(value) {
+            let bytes = view.call_method0(intern!(py, "tobytes"))?.cast_into::<PyBytes>()?;
+            return Ok(Self { body: Body::Bytes(bytes), metadata: None });
+        }
+        let class = value.get_type().name()?;
+        let words = format!(
+            "a value of type {class} needs a serializer; open the cache with serializer=\"json\", \"msgpack\" or \"pickle\", \
+             or make bytes or str of it"
+        );
+        Err(exception(py, "SerializerError", &words))
+    }
+
+    pub(crate) fn bytes(&self) -> PyResult<&[u8]> {
+        match &self.body {
+            Body::Bytes(bytes) => Ok(bytes.as_bytes()),
+            Body::Text(text) => text.to_str().map(str::as_bytes),
+            Body::Number(number, length) => Ok(&number[..*length]),
+        }
+    }
+
+    pub(crate) fn metadata(&self) -> &[u8] {
+        self.metadata.as_slice()
+    }
+}
+
+/// What a hit held, copied; the hit is gone.
+pub(crate) enum Stored<'py> {
+    Value(Bound<'py, PyAny>),
+    Serialized(u8, Bound<'py, PyBytes>),
+}
+
+impl<'py> Stored<'py> {
+    /// Copies what is held. No code of Python runs.
+    #[inline]
+    pub(crate) fn of(py: Python<'py>, hit: &Hit<'_>) -> PyResult<Self> {
+        let copied = match hit.metadata() {
+            [kind] => Self::of_kind(py, *kind, hit),
+            _ => Ok(Self::bytes(py, hit)),
+        };
+        // Bytes that were lost meanwhile may be text no more; that isn't what to complain of.
+        hit.check_intact().or_raise(py)?;
+        copied
+    }
+
+    fn bytes(py: Python<'py>, value: &[u8]) -> Self {
+        Self::Value(PyBytes::new(py, value).into_any())
+    }
+
+    fn of_kind(py: Python<'py>, kind: u8, value: &[u8]) -> PyResult<Self> {
+        let number = || value.last_chunk::<8>().copied().unwrap_or_default();
+        Ok(Self::Value(match (kind, value.len()) {
+            (TEXT, _) => PyString::from_bytes(py, value)?.into_any(),
+            (INTEGER, 8) => i64::from_le_bytes(number()).into_bound_py_any(py)?,
+            (LARGE_INTEGER, _) => py.get_type::<PyInt>().call1((PyString::from_bytes(py, value)?,))?,
+            (FLOAT, 9) => PyFloat::new(py, f64::from_le_bytes(number())).into_any(),
+            (NONE, _) => py.None().into_bound(py),
+            (FALSE | TRUE, _) => PyBool::new(py, kind == TRUE).to_owned().into_any(),
+            (SERIALIZED..=SERIALIZED_LAST, _) => return Ok(Self::Serialized(kind, PyBytes::new(py, value))),
+            _ => return Ok(Self::bytes(py, value)),
+        }))
+    }
+
+    /// The value. Code of Python may run.
+    #[inline]
+    pub(crate) fn decoded(self, codec: &Codec) -> PyResult<Bound<'py, PyAny>> {
+        match self {
+            Self::Value(value) => Ok(value),
+            Self::Serialized(kind, bytes) => {
+                let py = bytes.py();
+                match &codec.loads {
+                    Some(loads) if kind == codec.kind => loads.bind(py).call1((bytes,)),
+                    _ => codec.loads_other.bind(py).call1((kind, bytes)),
+                }
+            }
+        }
+    }
+}

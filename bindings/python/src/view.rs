@@ -1,0 +1,41 @@
+//! Values that are held where they lie.
+
+use std::ffi::c_int;
+
+use eyewall::OwnedHit;
+use pyo3::exceptions::PyBufferError;
+use pyo3::ffi;
+use pyo3::prelude::*;
+
+use crate::errors::OrRaise;
+
+/// What a memoryview of a value stands on: it holds the pin until the last view of it is gone.
+#[pyclass(frozen, module = "eyewall")]
+pub(crate) struct View(pub(crate) OwnedHit);
+
+#[pymethods]
+impl View {
+    /// Gives the value's bytes, for reading only.
+    ///
+    /// # Safety
+    /// The interpreter calls it, with a buffer that it may fill.
+    unsafe fn __getbuffer__(slf: &Bound<'_, Self>, buffer: *mut ffi::Py_buffer, flags: c_int) -> PyResult<()> {
+        let hit = &slf.get().0;
+        if buffer.is_null() || hit.is_inherited() {
+            return Err(PyBufferError::new_err(
+                "the view is that of the process that this one was forked from; get it again here",
+            ));
+        }
+        let value = hit.value();
+        let start = value.as_ptr().cast_mut().cast();
+        // SAFETY: the buffer is the interpreter's. The bytes stay as they are for as long as the hit lives, which this object
+        // holds, and the buffer holds the object. They are given for reading only (the 1), so nobody writes through the pointer.
+        let filled = unsafe { ffi::PyBuffer_FillInfo(buffer, slf.as_ptr(), start, value.len() as isize, 1, flags) };
+        if filled == 0 { Ok(()) } else { Err(PyErr::fetch(slf.py())) }
+    }
+
+    /// Whether what was read until now is what was put (`survive_sigbus`); raises `FailedError` unless it is.
+    fn check_intact(&self, py: Python<'_>) -> PyResult<()> {
+        self.0.check_intact().or_raise(py)
+    }
+}

@@ -1,0 +1,85 @@
+//! All entries, one after the other.
+
+use std::sync::{Mutex, TryLockError};
+
+use eyewall::Iter;
+use pyo3::IntoPyObjectExt;
+use pyo3::exceptions::PyRuntimeError;
+use pyo3::prelude::*;
+use pyo3::types::{PyBytes, PyString};
+use self_cell::self_cell;
+
+use crate::cache::Cache;
+use crate::errors::{OrRaise, exception};
+use crate::value::Stored;
+
+self_cell!(
+    /// A walk, and the cache that it walks.
+    struct Owned {
+        owner: eyewall::Cache,
+        #[not_covariant]
+        dependent: Iter,
+    }
+);
+
+/// What a walk gives of each entry.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Wanted {
+    Keys,
+    Values,
+    Items,
+}
+
+/// An iterator over all valid entries, in no order. Nothing is held between its steps.
+#[pyclass(frozen, module = "eyewall")]
+pub(crate) struct Walk {
+    cache: Py<Cache>,
+    wanted: Wanted,
+    owned: Mutex<Owned>,
+}
+
+impl Walk {
+    pub(crate) fn begin(cache: &Bound<'_, Cache>, wanted: Wanted) -> PyResult<Self> {
+        let owned = Owned::new(cache.get().shared(cache.py())?, eyewall::Cache::iter);
+        Ok(Self { cache: cache.clone().unbind(), wanted, owned: Mutex::new(owned) })
+    }
+
+    /// Key and value of the next entry; None: that was all.
+    fn step<'py>(&self, py: Python<'py>) -> PyResult<Option<(Bound<'py, PyAny>, Option<Stored<'py>>)>> {
+        // Nobody waits for the lock, so that who has it may run code of Python, as an exception that is made can.
+        let mut owned = match self.owned.try_lock() {
+            Ok(owned) => owned,
+            Err(TryLockError::Poisoned(owned)) => owned.into_inner(),
+            Err(TryLockError::WouldBlock) => {
+                return Err(PyRuntimeError::new_err("another thread steps this walk; begin one for each"));
+            }
+        };
+        let next = owned.with_dependent_mut(|_, walk| {
+            let hit = walk.next()?;
+            let key = match std::str::from_utf8(hit.key()) {
+                Ok(text) => PyString::new(py, text).into_any(),
+                Err(_) => PyBytes::new(py, hit.key()).into_any(),
+            };
+            let value = (self.wanted != Wanted::Keys).then(|| Stored::of(py, &hit)).transpose();
+            Some(hit.check_intact().or_raise(py).and(value).map(|value| (key, value)))
+        });
+        if next.is_none() && owned.borrow_owner().is_failed() {
+            return Err(exception(py, "FailedError", "the volume failed under the walk; close it, and open it again"));
+        }
+        next.transpose()
+    }
+}
+
+#[pymethods]
+impl Walk {
+    fn __iter__(slf: Py<Self>) -> Py<Self> {
+        slf
+    }
+
+    fn __next__<'py>(&self, py: Python<'py>) -> PyResult<Option<Bound<'py, PyAny>>> {
+        let Some((key, value)) = self.step(py)? else { return Ok(None) };
+        let Some(value) = value else { return Ok(Some(key)) };
+        let value = value.decoded(self.cache.get().codec())?;
+        Ok(Some(if self.wanted == Wanted::Items { (key, value).into_bound_py_any(py)? } else { value }))
+    }
+}

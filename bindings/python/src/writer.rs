@@ -1,0 +1,81 @@
+//! Values that are written piece by piece.
+
+use std::io::Write;
+use std::sync::{Mutex, PoisonError};
+
+use eyewall::{Committed, Error};
+use pyo3::prelude::*;
+use pyo3::types::{PyBytes, PyType};
+
+use crate::errors::{OrRaise, ended, raised};
+
+/// Writes a value of bytes piece by piece; nobody finds it before it is committed. As a context manager it commits, unless the block raises.
+#[pyclass(frozen, module = "eyewall")]
+pub(crate) struct Writer {
+    /// None: it has ended.
+    writer: Mutex<Option<eyewall::Writer>>,
+}
+
+impl Writer {
+    pub(crate) fn new(writer: eyewall::Writer) -> Self {
+        Self { writer: Mutex::new(Some(writer)) }
+    }
+
+    fn take(&self) -> Option<eyewall::Writer> {
+        self.writer.lock().unwrap_or_else(PoisonError::into_inner).take()
+    }
+
+    fn put_back(&self, writer: eyewall::Writer) {
+        *self.writer.lock().unwrap_or_else(PoisonError::into_inner) = Some(writer);
+    }
+}
+
+#[pymethods]
+impl Writer {
+    /// Writes the next piece, all of it or nothing; returns its length.
+    fn write(&self, piece: &Bound<'_, PyAny>) -> PyResult<usize> {
+        let py = piece.py();
+        let piece = match piece.cast::<PyBytes>() {
+            Ok(bytes) => bytes.clone(),
+            Err(_) => pyo3::types::PyMemoryView::from(piece)?.call_method0("tobytes")?.cast_into::<PyBytes>()?,
+        };
+        let bytes = piece.as_bytes();
+        // Taken for the time, so that no lock is held while the interpreter's is given back.
+        let mut writer = self.take().ok_or_else(|| ended(py, "writer"))?;
+        let written = py.detach(|| writer.write_all(bytes));
+        self.put_back(writer);
+        match written.map_err(std::io::Error::downcast::<Error>) {
+            Ok(()) => Ok(bytes.len()),
+            Err(Ok(error)) => Err(raised(py, &error)),
+            Err(Err(error)) => Err(error.into()),
+        }
+    }
+
+    /// Makes what was written the entry; its serial, or None: somebody else has changed the entry since.
+    fn commit(&self, py: Python<'_>) -> PyResult<Option<u64>> {
+        let writer = self.take().ok_or_else(|| ended(py, "writer"))?;
+        Ok(match py.detach(|| writer.commit()).or_raise(py)? {
+            Committed::Stored(serial) => Some(serial),
+            Committed::Superseded => None,
+        })
+    }
+
+    /// Gives up: nothing is stored.
+    fn abort(&self) {
+        drop(self.take());
+    }
+
+    fn __enter__(slf: Py<Self>) -> Py<Self> {
+        slf
+    }
+
+    #[pyo3(signature = (raised=None, *_more))]
+    fn __exit__(&self, py: Python<'_>, raised: Option<&Bound<'_, PyType>>, _more: &Bound<'_, PyAny>) -> PyResult<()> {
+        // It may have been ended inside the block.
+        let Some(writer) = self.take() else { return Ok(()) };
+        if raised.is_none() {
+            py.detach(|| writer.commit()).or_raise(py)?;
+        }
+        Ok(())
+    }
+}

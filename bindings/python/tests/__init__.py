@@ -1,0 +1,1 @@
+"""The package, from outside: by what its users call."""

@@ -1,0 +1,41 @@
+"""What the tests share."""
+
+from __future__ import annotations
+
+import os
+import tempfile
+import traceback
+import unittest
+from collections.abc import Callable
+
+import eyewall
+
+
+class CacheCase(unittest.TestCase):
+    """A test with a volume of its own."""
+
+    def setUp(self) -> None:
+        folder = tempfile.TemporaryDirectory(prefix="eyewall-python-")
+        self.addCleanup(folder.cleanup)
+        self.folder = folder.name
+        self.path = f"{self.folder}/volume"
+        self.cache = eyewall.Cache(self.path, size="4M")
+        self.addCleanup(self.cache.close)
+
+    def forked(self, work: Callable[[], None]) -> int:
+        """Does something in a forked child; what it raises is printed and fails the child."""
+        child = os.fork()
+        if child == 0:
+            status = 1
+            try:
+                work()
+                status = 0
+            except BaseException:
+                traceback.print_exc()
+            finally:
+                os._exit(status)
+        return child
+
+    def assert_ends_well(self, child: int) -> None:
+        _, status = os.waitpid(child, 0)
+        self.assertEqual(os.waitstatus_to_exitcode(status), 0)
