@@ -92,7 +92,7 @@ enum eyewall_purge
   EYEWALL_PURGE_SOFT = 1,
 };
 #ifndef __cplusplus
-/** An enum eyewall_purge. */
+/** One of enum eyewall_purge. */
 typedef int32_t eyewall_purge;
 #endif // __cplusplus
 
@@ -239,7 +239,7 @@ enum eyewall_status
   EYEWALL_ERROR_INTERNAL = -24,
 };
 #ifndef __cplusplus
-/** An enum eyewall_status. */
+/** One of enum eyewall_status. */
 typedef int32_t eyewall_status;
 #endif // __cplusplus
 

@@ -553,7 +553,7 @@ impl Cache {
         let populating = |error| crate::Error::io("populating the map of", path, error);
         self.vouched(|volume| {
             volume.region.populate().map_err(populating)?;
-            volume.mapped.know_all();
+            volume.mapped.all_is_read(&volume.region);
             Ok(())
         })
     }

@@ -32,8 +32,11 @@ impl Mapped {
         }
     }
 
-    /// All of the region is mapped.
-    pub(crate) fn know_all(&self) {
+    /// All of the region was mapped to read. In memory that is to write, too; pages of storage fault again when they are written.
+    pub(crate) fn all_is_read(&self, region: &Region) {
+        if region.is_stored() {
+            return;
+        }
         self.begin();
         self.windows.iter().for_each(|word| word.store(u64::MAX, Relaxed));
     }
@@ -49,7 +52,7 @@ impl Mapped {
     /// Before `bytes` bytes at `offset` are written. Offsets of a damaged log may be any.
     #[inline]
     pub(crate) fn map(&self, region: &Region, offset: usize, bytes: usize) {
-        let windows = offset / WINDOW_BYTES..(offset + bytes).min(region.len()).div_ceil(WINDOW_BYTES);
+        let windows = offset / WINDOW_BYTES..offset.saturating_add(bytes).min(region.len()).div_ceil(WINDOW_BYTES);
         if self.fork.load(Relaxed) != fork::generation() || windows.clone().any(|window| !self.has(window)) {
             self.map_windows(region, windows);
         }
@@ -99,10 +102,10 @@ mod tests {
     }
 
     #[test]
-    fn of_a_region_that_is_mapped_all_is_known() {
+    fn what_is_mapped_to_read_in_memory_is_to_write() {
         let region = Region::heap(REGION_BYTES);
         let seen = Mapped::none_of(&region);
-        seen.know_all();
+        seen.all_is_read(&region);
         assert_eq!(mapped(&seen), 81);
     }
 

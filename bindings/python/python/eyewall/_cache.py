@@ -153,18 +153,6 @@ class Cache(_eyewall.Cache):
     def __exit__(self, *raised: object) -> None:
         self.close()
 
-    def set(
-        self,
-        key: Key,
-        value: Any,
-        *,
-        ttl: Seconds | None = None,
-        stale: Seconds | None = None,
-        tags: str | Iterable[str] | None = None,
-    ) -> int:
-        """The same as `put`."""
-        return self.put(key, value, ttl=ttl, stale=stale, tags=tags)
-
     def put_many(
         self,
         entries: Mapping[Key, Any] | Iterable[tuple[Key, Any]],

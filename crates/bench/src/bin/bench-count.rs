@@ -169,7 +169,7 @@ impl Operation {
         let cache = filled(self, value_bytes)?;
         let mut value = random::filler(1, value_bytes);
         // Both runs make all keys, so that none counts.
-        let keys: Vec<_> = (0..ENTRIES + LONG).map(key).collect();
+        let keys: Vec<_> = (0..ENTRIES + times.max(LONG)).map(key).collect();
         let (old_keys, new_keys) = keys.split_at(ENTRIES as usize);
         let mut sum = 0_usize;
         for (number, (old, new)) in (0..times).zip(old_keys.iter().cycle().zip(new_keys)) {
