@@ -11,7 +11,7 @@ use eyewall_http::update::{self, HeadEffect};
 use http::header::CONTENT_TYPE;
 use http::{HeaderMap, Request, Response, StatusCode, Uri};
 
-use super::ask::Asked;
+use super::ask::{self, Asked};
 use super::body::{CachedBody, RequestBody};
 use super::fill::Content;
 use super::inner::Inner;
@@ -25,9 +25,10 @@ impl<S: Inner<B>, B: Content> Visit<S, B> {
     pub(super) async fn pass(&mut self, status: CacheStatus, stored: Option<Box<Stored>>) -> Answered<S, B> {
         let (requested, mark) = (self.now(), self.pages.mark(self.address.as_bytes()));
         let request = self.request(self.parts.method.clone(), self.parts.headers.clone());
-        let response = self.inner.clone().ask(request).await?;
+        let mut response = self.inner.clone().ask(request).await?;
         if let Some(stored) = stored {
             let asked = Asked { exchange: Exchange { requested, received: self.now() }, mark };
+            ask::date(response.headers_mut(), asked.exchange);
             self.heed(stored, &response, asked);
         }
         Ok(self.passed(response, status))
