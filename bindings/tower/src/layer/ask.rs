@@ -88,7 +88,7 @@ impl<S: Inner<B>, B: Content> Visit<S, B> {
     pub(super) fn renew(&self, stored: &mut Stored, fields: HeaderMap, asked: Asked) {
         let status = stored.found.head.status;
         match self.judge(status, &fields, asked.exchange) {
-            Ok(storable) => return self.pages.renew(stored, fields, &storable, asked.mark, self.now()),
+            Ok(storable) => return self.pages.renew(stored, fields, &storable, asked.mark, &self.settings),
             Err(why) if why.is_of_request() => {}
             Err(_) => self.pages.store.remove_found(&stored.key, &stored.found),
         }

@@ -17,6 +17,7 @@ use super::fill::Content;
 use super::inner::Inner;
 use super::pages::{Pages, Stored};
 use super::settings::Settings;
+use super::store;
 use super::tags;
 use super::visit::{Answered, Visit};
 
@@ -92,12 +93,12 @@ fn invalidate(settings: &Settings, pages: &Pages, target: &Uri, uris: &[Uri], gr
     let tags: Vec<String> = groups.iter().filter_map(|name| tags::group(target, name)).collect();
     let many = (!tags.is_empty()).then(|| tags::many(settings));
     for tag in tags.iter().chain(&many) {
-        pages.store.told(pages.store.purge_tag(tag, Purge::Hard));
+        store::told(pages.store.purge_tag(tag, Purge::Hard));
     }
     for uri in uris {
         let address = settings.address(uri);
         let tag = settings.key.address_tag(&address);
-        pages.store.told(pages.purge_address(&address, tag.as_deref(), Purge::Hard));
+        store::told(pages.purge_address(&address, tag.as_deref(), Purge::Hard));
     }
 }
 

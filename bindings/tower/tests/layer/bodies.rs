@@ -49,8 +49,8 @@ fn sending(
     (site, sender)
 }
 
-fn piece(text: &'static str) -> Piece {
-    Ok(Frame::data(Bytes::from_static(text.as_bytes())))
+fn piece(text: &'static str) -> Frame<Bytes> {
+    Frame::data(Bytes::from_static(text.as_bytes()))
 }
 
 async fn settle() {
@@ -62,12 +62,12 @@ async fn settle() {
 #[tokio::test]
 async fn a_body_goes_to_all_who_ask_as_it_comes() {
     let (site, sender) = sending(None, |layer| layer);
-    sender.send(piece("one ")).unwrap();
+    sender.send(Ok(piece("one "))).unwrap();
     let mut first = site.start(request(Method::GET, "/", &[], Body::empty())).await.unwrap().into_body();
     assert_eq!(first.frame().await.unwrap().unwrap().into_data().unwrap(), "one ");
     let mut late = site.start(request(Method::GET, "/", &[], Body::empty())).await.unwrap().into_body();
     assert_eq!(late.frame().await.unwrap().unwrap().into_data().unwrap(), "one ");
-    sender.send(piece("two")).unwrap();
+    sender.send(Ok(piece("two"))).unwrap();
     drop(sender);
     assert_eq!(first.collect().await.unwrap().to_bytes(), "two");
     assert_eq!(late.collect().await.unwrap().to_bytes(), "two");
@@ -80,7 +80,7 @@ async fn a_length_that_is_known_is_told() {
     let (site, sender) = sending(Some(7), |layer| layer);
     let body = site.start(request(Method::GET, "/", &[], Body::empty())).await.unwrap().into_body();
     assert_eq!(body.size_hint().exact(), Some(7));
-    sender.send(piece("one two")).unwrap();
+    sender.send(Ok(piece("one two"))).unwrap();
     drop(sender);
     assert_eq!(body.collect().await.unwrap().to_bytes(), "one two");
 }
@@ -88,7 +88,7 @@ async fn a_length_that_is_known_is_told() {
 #[tokio::test]
 async fn a_body_that_is_cut_off_is_an_error_to_its_clients_and_not_stored() {
     let (site, sender) = sending(None, |layer| layer);
-    sender.send(piece("one ")).unwrap();
+    sender.send(Ok(piece("one "))).unwrap();
     sender.send(Err(io::Error::other("no database"))).unwrap();
     let body = site.start(request(Method::GET, "/", &[], Body::empty())).await.unwrap().into_body();
     let error = body.collect().await.unwrap_err();
@@ -99,10 +99,10 @@ async fn a_body_that_is_cut_off_is_an_error_to_its_clients_and_not_stored() {
 #[tokio::test]
 async fn a_client_that_leaves_early_leaves_what_has_an_end_to_be_stored() {
     let (site, sender) = sending(Some(7), |layer| layer);
-    sender.send(piece("one ")).unwrap();
+    sender.send(Ok(piece("one "))).unwrap();
     drop(site.start(request(Method::GET, "/", &[], Body::empty())).await.unwrap());
     settle().await;
-    sender.send(piece("two")).unwrap();
+    sender.send(Ok(piece("two"))).unwrap();
     drop(sender);
     settle().await;
     let stored = site.get("/").await;
@@ -112,7 +112,7 @@ async fn a_client_that_leaves_early_leaves_what_has_an_end_to_be_stored() {
 #[tokio::test]
 async fn what_may_have_no_end_is_given_up_when_its_last_client_leaves() {
     let (site, sender) = sending(None, |layer| layer);
-    sender.send(piece("one ")).unwrap();
+    sender.send(Ok(piece("one "))).unwrap();
     drop(site.start(request(Method::GET, "/", &[], Body::empty())).await.unwrap());
     sender.closed().await;
     assert_eq!(site.get("/").await.text(), "another");
@@ -121,7 +121,7 @@ async fn what_may_have_no_end_is_given_up_when_its_last_client_leaves() {
 #[tokio::test]
 async fn what_is_too_large_passes() {
     let (site, sender) = sending(Some(9), |layer| layer.body_bytes_max(8));
-    sender.send(piece("123456789")).unwrap();
+    sender.send(Ok(piece("123456789"))).unwrap();
     drop(sender);
     let reply = site.get("/").await;
     assert_eq!((reply.text(), reply.told()), ("123456789", "Eyewall; fwd=uri-miss; fwd-status=200; detail=too-large"));
@@ -133,7 +133,7 @@ async fn what_turns_out_too_large_is_sent_to_its_end_and_not_stored() {
     let (site, sender) = sending(None, |layer| layer.body_bytes_max(8));
     let body = site.start(request(Method::GET, "/", &[], Body::empty())).await.unwrap().into_body();
     for _ in 0..5 {
-        sender.send(piece("12345")).unwrap();
+        sender.send(Ok(piece("12345"))).unwrap();
     }
     drop(sender);
     assert_eq!(body.collect().await.unwrap().to_bytes().len(), 25);
@@ -155,7 +155,7 @@ async fn what_the_volume_does_not_take_is_not_stored() {
 #[tokio::test]
 async fn trailers_are_stored_and_sent_with_the_whole() {
     let (site, sender) = sending(None, |layer| layer);
-    sender.send(piece("body")).unwrap();
+    sender.send(Ok(piece("body"))).unwrap();
     let mut trailers = HeaderMap::new();
     trailers.insert("x-sum", "1".parse().unwrap());
     sender.send(Ok(Frame::trailers(trailers.clone()))).unwrap();
@@ -212,5 +212,32 @@ async fn a_volume_that_cannot_be_written_stores_nothing_and_answers_all_the_same
     for _ in 0..2 {
         let reply = site.get("/").await;
         assert!(reply.text() == "page" && !reply.is_hit());
+    }
+}
+
+#[tokio::test]
+async fn a_body_that_is_not_as_long_as_it_says_is_cut_off() {
+    let site = site(|parts, _| {
+        let is_first = !parts.headers.contains_key("x-again");
+        respond(
+            &[("cache-control", "max-age=60"), ("content-length", if is_first { "9" } else { "4" })],
+            Body::new(Unsized(Some("body"))),
+        )
+    });
+    let body = site.start(request(Method::GET, "/", &[], Body::empty())).await.unwrap().into_body();
+    let error = body.collect().await.unwrap_err();
+    assert_eq!(error.to_string(), "the response was cut off: it is not as long as it says");
+    assert_eq!(site.get_with("/", &[("x-again", "1")]).await.text(), "body");
+}
+
+/// A body that doesn't know how long it is.
+struct Unsized(Option<&'static str>);
+
+impl http_body::Body for Unsized {
+    type Data = Bytes;
+    type Error = io::Error;
+
+    fn poll_frame(mut self: Pin<&mut Self>, _: &mut Context<'_>) -> Poll<Option<Piece>> {
+        Poll::Ready(self.0.take().map(piece).map(Ok))
     }
 }

@@ -18,7 +18,7 @@ fn gated(answer: impl Fn(usize) -> io::Result<Response<Body>> + Send + Sync + 's
     let (permits, answer) = (Arc::clone(&gate), Arc::new(answer));
     let site = Site::over(
         volume(),
-        |layer| layer.patience(Duration::from_secs(600)),
+        |layer| layer.patience(Duration::from_mins(10)),
         move |_, _| {
             let (permits, answer) = (Arc::clone(&permits), Arc::clone(&answer));
             let number = count.fetch_add(1, Ordering::SeqCst) + 1;

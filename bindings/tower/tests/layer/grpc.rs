@@ -137,8 +137,8 @@ impl Running {
         let (greeter, clock) = (Greeter::default(), Clock::default());
         let time = clock.clone();
         let layer = CacheLayer::new(volume())
-            .cache_grpc([GREET, COUNT], Duration::from_secs(60))
-            .default_ttl(Duration::from_secs(60))
+            .cache_grpc([GREET, COUNT], Duration::from_mins(1))
+            .default_ttl(Duration::from_mins(1))
             .clock(move || time.now());
         let purger = layer.purger();
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
@@ -256,7 +256,7 @@ async fn a_method_is_purged_by_its_name() {
 #[tokio::test]
 async fn what_is_no_single_message_passes_as_it_came() {
     let site = crate::support::Site::new(
-        |layer| layer.cache_grpc([GREET], Duration::from_secs(60)),
+        |layer| layer.cache_grpc([GREET], Duration::from_mins(1)),
         |_, content| crate::support::respond(&[("content-type", "application/grpc")], content),
     );
     for content in ["", "\0\0\0\0\u{5}four", "\0\0\0\0\u{1}a\0\0\0\0\u{1}b"] {

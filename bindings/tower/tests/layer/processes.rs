@@ -2,6 +2,7 @@
 //!
 //! Two caches that opened the same file stand for two processes: what they share is the volume alone.
 
+use std::future::{Ready, ready};
 use std::io;
 use std::path::Path;
 use std::sync::Arc;
@@ -21,8 +22,8 @@ where
     Site::over(cache, |layer| layer.across_processes(true), move |_, _| answer())
 }
 
-async fn page(text: &'static str) -> io::Result<Response<Body>> {
-    Ok(respond(&[("cache-control", "max-age=60")], text))
+fn page(text: &'static str) -> Ready<io::Result<Response<Body>>> {
+    ready(Ok(respond(&[("cache-control", "max-age=60")], text)))
 }
 
 #[tokio::test]

@@ -94,7 +94,7 @@ async fn a_head_is_answered_by_what_was_stored_for_a_get() {
 
 #[tokio::test]
 async fn a_ttl_can_be_set_for_what_says_nothing() {
-    let ttl = std::time::Duration::from_secs(60);
+    let ttl = std::time::Duration::from_mins(1);
     let site = Site::new(|layer| layer.default_ttl(ttl), counted(&[]));
     site.get("/").await;
     assert_eq!(site.get("/").await.told(), "Eyewall; hit; ttl=60");
