@@ -7,3 +7,8 @@ pub mod layer;
 pub use layer::{
     BoxError, CacheLayer, CacheService, CachedBody, KeyParts, PurgeError, Purger, RequestBody, ResponseFuture, Tags,
 };
+
+/// Its snippets are tests.
+#[cfg(doctest)]
+#[doc = include_str!("../README.md")]
+struct Readme;
