@@ -18,7 +18,7 @@ use crate::file::{Answer, CachedFile, is_changed};
 use crate::folder::{FolderOptions, Found, LOOKS_MAX, Look, Tree};
 use crate::fragment;
 use crate::path::FilePath;
-use crate::root::{Root, Symlinks};
+use crate::root::{Root, Symlinks, is_absence};
 use crate::statistics::{Counters, FileStatistics, Statistics};
 use crate::store::Store;
 
@@ -210,16 +210,18 @@ impl FileCache {
     }
 
     fn look(&self, path: &Path) -> io::Result<Look> {
-        let plain = FilePath::of_absolute(&without_steps_up(path)?).ok_or(io::ErrorKind::InvalidInput)?;
+        let resolved = match without_steps_up(path) {
+            Err(error) if is_absence(&error) => return Err(no_file_at(path)),
+            other => other?,
+        };
+        let plain = FilePath::of_absolute(&resolved).ok_or(io::ErrorKind::InvalidInput)?;
         self.everything.look(&plain, SystemTime::now(), &self.store.counters)
     }
 
     fn file(&self, look: Look, path: &Path) -> io::Result<CachedFile> {
         match look.found(&self.store, &self.everything) {
             Found::File(file) => Ok(file),
-            Found::Folder | Found::Nothing => {
-                Err(io::Error::new(io::ErrorKind::NotFound, format!("there is no file at {}", path.display())))
-            }
+            Found::Folder | Found::Nothing => Err(no_file_at(path)),
         }
     }
 
@@ -277,6 +279,10 @@ impl FileCache {
     pub fn file_statistics(&self, path: impl AsRef<Path>) -> Option<FileStatistics> {
         self.store.counters.file_statistics(&name_of(path.as_ref()))
     }
+}
+
+fn no_file_at(path: &Path) -> io::Error {
+    io::Error::new(io::ErrorKind::NotFound, format!("there is no file at {}", path.display()))
 }
 
 /// The file of a path, and the packed ones beside it, whether they are there or not.

