@@ -42,7 +42,7 @@ async fn where_clients_hold_all_of_the_volume_files_are_sent_past_it() {
         sources.push(file.is_cached());
         held.push((number, piece));
     }
-    assert!(sources.contains(&true) && sources.contains(&false), "the volume has no room for all");
+    assert!(sources.contains(&true) && sources.contains(&false), "the volume has no room for all: {sources:?} {:?}", ground.files.cache().stats().unwrap().pins);
     for (number, piece) in &held {
         assert!(*piece == of(*number), "{number}");
     }
