@@ -4,7 +4,7 @@ use std::fmt;
 use std::fs::File;
 use std::io;
 use std::path::Path;
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use bytes::Bytes;
@@ -19,6 +19,7 @@ use crate::body::Body;
 use crate::coding;
 use crate::folder::Tree;
 use crate::form::{Form, Named};
+use crate::root::is_absence;
 use crate::stamp::Stamp;
 use crate::store::{Changed, From, Store};
 
@@ -34,21 +35,28 @@ pub struct CachedFile {
 pub(crate) struct Opened {
     pub(crate) form: Arc<Form>,
     tree: Arc<Tree>,
-    /// None where the form was known without a look.
-    file: Option<Arc<File>>,
+    /// Empty where the form was known without a look, until it is read from: who replaces the file by another doesn't cut off who is
+    /// being sent this one.
+    file: OnceLock<Arc<File>>,
 }
 
 impl Opened {
     /// The file with the form's stamp. Waits.
+    ///
+    /// # Errors
+    /// The system's; [`Changed`] also where nothing is there any more.
     pub(crate) fn file(&self) -> io::Result<Arc<File>> {
-        if let Some(file) = &self.file {
+        if let Some(file) = self.file.get() {
             return Ok(Arc::clone(file));
         }
-        let file = self.tree.open(&self.form.below)?;
+        let file = match self.tree.open(&self.form.below) {
+            Err(error) if is_absence(&error) => return Err(io::Error::other(Changed)),
+            other => other?,
+        };
         if Stamp::of(&file.metadata()?) != self.form.stamp {
             return Err(io::Error::other(Changed));
         }
-        Ok(Arc::new(file))
+        Ok(Arc::clone(self.file.get_or_init(|| Arc::new(file))))
     }
 }
 
@@ -93,7 +101,8 @@ impl CachedFile {
         let mut files = files.into_iter().map(Arc::new);
         let opened = forms
             .iter()
-            .map(|form| Arc::new(Opened { form: Arc::clone(form), tree: Arc::clone(tree), file: files.next() }));
+            .map(|form| (form, files.next().map(OnceLock::from).unwrap_or_default()))
+            .map(|(form, file)| Arc::new(Opened { form: Arc::clone(form), tree: Arc::clone(tree), file }));
         Some(Self { store: Arc::clone(store), forms: opened.collect() })
     }
 
@@ -228,7 +237,7 @@ impl CachedFile {
     }
 
     fn head_alone(&self, opened: &Opened, head: Head) -> Answer {
-        let is_there = self.store.has(&opened.form, 0);
+        let is_there = self.store.has_at_hand(&opened.form, 0);
         let source = if is_there { Source::Volume } else { Source::File("head") };
         Answer { status: head.status, fields: head.fields, body: Body::empty(), source }
     }
