@@ -191,6 +191,26 @@ fn numbers_begin_again() {
 }
 
 #[test]
+fn each_number_may_have_a_body_of_its_own() {
+    let folder = tempfile::tempdir().expect("a folder");
+    for (number, body) in ["hello", "hi"].iter().enumerate() {
+        std::fs::write(folder.path().join(format!("{number}.txt")), body).expect("a file");
+    }
+    let hi = "HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nhi";
+    let ask = |answers: &[&str]| {
+        let server = Scripted::start(answers);
+        let mut command = Command::new(env!("CARGO_BIN_EXE_bench-http"));
+        command.args(["load", "--names", "2", "--connections", "1", "--seconds", "60", "--at-most", "3"]);
+        command.arg("--reference").arg(folder.path().join("{}.txt"));
+        command.arg(format!("http://{}/{{}}.txt", server.address)).output().expect("bench-http")
+    };
+    let right = line(&ask(&[GOOD, hi, GOOD, hi]));
+    assert_eq!((&right["requests"], &right["bytes"]), (&Value::from(3), &Value::from(GOOD.len() + 2 * hi.len())));
+    assert_eq!(line(&ask(&[GOOD, hi, hi, GOOD]))["errors"], serde_json::json!({"length": 2}));
+    assert!(refusal(&ask(&[hi])).contains("another length"));
+}
+
+#[test]
 fn a_server_that_closes_after_an_answer_is_asked_on_another_connection() {
     let closing = GOOD.replace("\r\n\r\n", "\r\nConnection: close\r\n\r\n");
     // A new connection begins with the good answer again.
