@@ -7,9 +7,12 @@ use std::io::{Read, Write};
 use std::net::{SocketAddr, TcpListener, TcpStream};
 use std::process::{Command, Output};
 use std::sync::{Arc, Mutex};
+use std::time::Duration;
 
 use serde_json::Value;
 
+/// Longer than the shortest of windows.
+const LATE: Duration = Duration::from_millis(20);
 const BODY: &[u8] = b"hello";
 const GOOD: &str = "HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\nhello";
 
@@ -238,6 +241,29 @@ fn an_answer_that_never_becomes_whole_is_a_failure() {
     let server = Scripted::start(&[GOOD, "HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\nhell"]);
     let line = line(&load(server.address, "/", &["--connections", "1", "--seconds", "2"]));
     assert_eq!(line["errors"], serde_json::json!({"timeout": 1}));
+}
+
+#[test]
+fn answers_that_are_on_their_way_when_the_time_is_over_count_where_they_are_waited_for() {
+    // The server answers the second request when the client has long been without time.
+    let listener = TcpListener::bind("127.0.0.1:0").expect("a port");
+    let address = listener.local_addr().expect("an address");
+    let server = std::thread::spawn(move || {
+        let (mut stream, _) = listener.accept().expect("a connection");
+        let mut asked = 0;
+        while request(&mut stream).is_some() {
+            asked += 1;
+            if asked > 1 {
+                std::thread::sleep(LATE);
+            }
+            stream.write_all(GOOD.as_bytes()).expect("an answer");
+        }
+        asked
+    });
+    let line = line(&load(address, "/", &["--connections", "1", "--seconds", "0.001", "--finish", "60"]));
+    assert_eq!((&line["requests"], &line["errors"]), (&Value::from(1), &serde_json::json!({})));
+    assert!(line["micros"].as_u64().is_some_and(|micros| micros >= LATE.as_micros() as u64), "{line}");
+    assert_eq!(server.join().expect("no panic"), 2);
 }
 
 #[test]

@@ -48,6 +48,9 @@ pub(crate) struct Arguments {
     /// For how long
     #[arg(long, default_value = "5", value_parser = seconds)]
     seconds: Duration,
+    /// When the time is over ask nothing more, and wait so many seconds for the answers that are on their way, which count
+    #[arg(long, value_name = "SECONDS", default_value = "0", value_parser = seconds_or_none)]
+    finish: Duration,
     /// Open a connection for each request, on its clock, and ask nothing before
     #[arg(long)]
     anew: bool,
@@ -57,8 +60,13 @@ pub(crate) struct Arguments {
 }
 
 fn seconds(text: &str) -> std::result::Result<Duration, String> {
-    let seconds = text.parse().ok().and_then(|seconds| Duration::try_from_secs_f64(seconds).ok());
+    let seconds = seconds_or_none(text).ok();
     seconds.filter(|time| !time.is_zero()).ok_or_else(|| "a number above 0 is wanted, as 5 or 0.5".to_owned())
+}
+
+fn seconds_or_none(text: &str) -> std::result::Result<Duration, String> {
+    let seconds = text.parse().ok().and_then(|seconds| Duration::try_from_secs_f64(seconds).ok());
+    seconds.ok_or_else(|| "a number is wanted, as 5 or 0.5".to_owned())
 }
 
 /// Measures, and prints the line.
@@ -69,7 +77,7 @@ pub(crate) fn run(arguments: &Arguments) -> Result<()> {
     if !arguments.anew {
         load.open()?;
     }
-    let tally = load.measure(arguments.seconds)?;
+    let tally = load.measure(arguments.seconds, arguments.finish)?;
     println!("{}", tally.as_line());
     Ok(())
 }
@@ -112,9 +120,9 @@ impl Load {
         Ok(())
     }
 
-    /// A window of so long, or until the last request that may be sent is over. A connection whose request is unanswered for
-    /// the latter half of the whole window, and a second at least, counts as an error.
-    fn measure(&mut self, window: Duration) -> Result<Tally> {
+    /// A window of so long, or until the last request that may be sent is over; then so long for what is on its way. A connection
+    /// whose request is unanswered at the end of that, for half of the window and a second at least, counts as an error.
+    fn measure(&mut self, window: Duration, finish: Duration) -> Result<Tally> {
         let cpu = cpu_time();
         let began = Instant::now();
         let mut tally = Tally::new();
@@ -123,7 +131,8 @@ impl Load {
         }
         let mut events = Vec::with_capacity(self.connections.len());
         let mut now = began;
-        let end = began + window;
+        let last_ask = began + window;
+        let end = last_ask + finish;
         while now < end && self.connections.iter().any(Option::is_some) {
             events.clear();
             let rest = end.duration_since(now);
@@ -131,6 +140,9 @@ impl Load {
             match epoll::wait(&self.epoll, rustix::buffer::spare_capacity(&mut events), Some(&timeout)) {
                 Ok(_) | Err(Errno::INTR) => {}
                 Err(failure) => return Err(Error::io("epoll")(failure)),
+            }
+            if !finish.is_zero() && Instant::now() >= last_ask {
+                self.unsent = 0;
             }
             for event in &events {
                 let (flags, data) = (event.flags, event.data);
