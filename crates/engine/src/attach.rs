@@ -193,6 +193,7 @@ fn enter(
         marked_unclean: AtomicBool::new(false),
         copied_bytes: AtomicU64::new(0),
         shared_pins: std::sync::Mutex::default(),
+        at_hand: std::sync::OnceLock::new(),
         front_of: front_of.map(Arc::clone),
     });
     if volume.region.is_stored() {

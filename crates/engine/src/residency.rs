@@ -2,6 +2,7 @@
 
 use std::path::Path;
 
+use crate::at_hand::AtHand;
 use crate::cache::Cache;
 use crate::error::{Error, Result};
 use crate::format::hash::Place;
@@ -74,6 +75,21 @@ impl Cache {
                 Look::Warm => Ok(read::get(volume, key, Use::Peeks, Wanted::Any)?.map(|_| true)),
             }
         })
+    }
+
+    /// [`Cache::is_resident`] for each request of an event loop: what was in memory less than a second ago is taken to be there yet,
+    /// without asking the kernel, which takes pages that were just used last of all. True also where there is no entry, and where
+    /// the kernel doesn't say.
+    ///
+    /// The first call takes 128 KiB to remember keys by.
+    pub fn is_at_hand(&self, key: impl AsRef<[u8]>) -> bool {
+        let key = key.as_ref();
+        !self.is_on_storage()
+            || self
+                .volume()
+                .at_hand
+                .get_or_init(AtHand::default)
+                .get_or_ask(key, || self.is_resident(key).is_ok_and(|is_resident| is_resident != Some(false)))
     }
 
     /// Whether reading from this volume may wait for storage: it is a file, and not one of a file system in memory (tmpfs, ramfs,

@@ -8,6 +8,7 @@ use std::time::Duration;
 
 use eyewall_region::{Region, clock, fork};
 
+use crate::at_hand::AtHand;
 use crate::error::{Error, Result};
 use crate::format::hash::{self, Place, Secret};
 use crate::format::layout::Layout;
@@ -55,6 +56,8 @@ pub(crate) struct Volume {
     pub(crate) copied_bytes: AtomicU64,
     /// Pins held by owned hits, so that holders of one entry share one. Locked only with the fork gate held.
     pub(crate) shared_pins: Mutex<HashMap<SharedKey, Weak<SharedPin>>>,
+    /// Made when it is first asked, which few do.
+    pub(crate) at_hand: OnceLock<AtHand>,
     /// Of a tier: the volume that it stands in front of, which stays open as long as the tier does.
     pub(crate) front_of: Option<Arc<Self>>,
 }

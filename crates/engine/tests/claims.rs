@@ -4,11 +4,13 @@
 
 mod common;
 
+use std::io::Write as _;
 use std::time::Duration;
 
-use common::{Child, fast_folder, listen, play, say};
+use common::{Child, fast_folder, fork, listen, play, say};
 use eyewall::{
-    Cache, Error, FillOptions, Filled, Filling, Flight, Hit, Lookup, NotStored, Options, Purge, PutOptions, Updated,
+    Cache, Committed, Error, FillOptions, Filled, Filling, Flight, Hit, Lookup, NotStored, Options, Purge, PutOptions,
+    Updated,
 };
 
 fn plain() -> PutOptions<'static> {
@@ -201,4 +203,66 @@ fn a_hit_says_where_its_value_lies_in_the_file() {
     let nameless = Options::new().size(1 << 20).anonymous().unwrap();
     nameless.put("key", "the value").unwrap();
     assert_eq!(nameless.get("key").unwrap().unwrap().file_range(), None);
+}
+
+#[test]
+fn a_flight_is_written_piece_by_piece_while_others_wait() {
+    let cache = cache();
+    let mut writer = flight(&cache, "key").into_writer(&plain().metadata(b"m"), Some(10)).unwrap();
+    writer.write_all(b"01234").unwrap();
+    assert!(matches!(cache.begin_fill("key", Duration::ZERO, &FillOptions::new()), Err(Error::Busy { .. })));
+    writer.write_all(b"56789").unwrap();
+    assert!(matches!(writer.commit().unwrap(), Committed::Stored(_)));
+    let hit = cache.get("key").unwrap().unwrap();
+    assert_eq!((hit.value(), hit.metadata()), (&b"0123456789"[..], &b"m"[..]));
+}
+
+#[test]
+fn a_flight_whose_writer_is_given_up_or_never_begins_is_the_next_ones() {
+    let cache = cache();
+    flight(&cache, "key").into_writer(&plain(), None).unwrap().abort();
+    let refused = flight(&cache, "key").into_writer(&plain(), Some(1 << 30));
+    assert!(matches!(refused, Err(Error::EntryTooLarge { .. })));
+    flight(&cache, "key").store("1", &plain()).unwrap();
+    assert_eq!(cache.stats().unwrap().pins, 0);
+}
+
+#[test]
+fn what_was_purged_or_put_since_a_flight_began_wins_over_its_writer() {
+    let cache = cache();
+    let tagged = plain().tags(&["t"]);
+    let filling = flight(&cache, "key");
+    cache.purge_tag("t", Purge::Hard).unwrap();
+    let writer = filling.into_writer(&tagged, None).unwrap();
+    writer.commit().unwrap();
+    assert!(cache.get("key").unwrap().is_none(), "it was asked for before the purge");
+
+    let filling = flight(&cache, "key");
+    cache.put("key", "newer").unwrap();
+    let mut writer = filling.into_writer(&plain(), None).unwrap();
+    writer.write_all(b"older").unwrap();
+    assert_eq!(writer.commit().unwrap(), Committed::Superseded);
+    assert_eq!(&*cache.get("key").unwrap().unwrap(), b"newer");
+}
+
+#[test]
+fn a_flight_of_a_volume_that_was_resized_since_is_not_written() {
+    let folder = fast_folder();
+    let cache = Options::new().size(8 << 20).open(folder.path().join("volume")).unwrap();
+    let filling = flight(&cache, "key");
+    cache.clone().resize(&Options::new().size(16 << 20)).unwrap();
+    assert!(matches!(filling.into_writer(&plain(), None), Err(Error::Interrupted { .. })));
+    flight(&cache, "key").store("1", &plain()).unwrap();
+}
+
+#[test]
+fn a_flight_is_not_written_by_a_forked_child() {
+    let cache = cache();
+    let mut kept = Some(flight(&cache, "key"));
+    fork(|| {
+        let inherited = kept.take().unwrap();
+        assert!(matches!(inherited.into_writer(&plain(), None), Err(Error::Interrupted { .. })));
+    })
+    .finish();
+    kept.unwrap().store("1", &plain()).unwrap();
 }

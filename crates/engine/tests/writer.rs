@@ -336,3 +336,68 @@ fn a_resize_ends_what_is_being_written_and_what_is_followed() {
     drop(follower);
     check(&cache);
 }
+
+/// Gives its bytes in pieces of odd lengths, is interrupted before each, and fails at the end where it has to.
+struct Source<'a> {
+    left: &'a [u8],
+    calls: usize,
+    fails: bool,
+}
+
+impl io::Read for Source<'_> {
+    fn read(&mut self, bytes: &mut [u8]) -> io::Result<usize> {
+        self.calls += 1;
+        match self.left.len() {
+            _ if self.calls % 2 == 1 => Err(io::ErrorKind::Interrupted.into()),
+            0 if self.fails => Err(io::Error::other("the source is broken")),
+            _ => self.left.read(&mut bytes[..self.calls.min(10_000)]),
+        }
+    }
+}
+
+#[test]
+fn a_source_is_read_to_its_end_or_as_far_as_it_is_wanted() {
+    let cache = cache();
+    let bytes = value(b"key", 1, 300_001);
+    for length in [None, Some(300_001)] {
+        let mut source = &bytes[..];
+        let mut whole = writer(&cache, "key", length);
+        assert_eq!(whole.read_from(&mut source, 5).unwrap(), 5);
+        assert_eq!(whole.read_from(&mut source, u64::MAX).unwrap(), 299_996);
+        assert_eq!(whole.read_from(&mut source, u64::MAX).unwrap(), 0, "it has ended");
+        whole.commit().unwrap();
+        check_value(&cache, "key", 1, bytes.len());
+    }
+    let mut pieces = writer(&cache, "key", None);
+    let mut source = Source { left: &bytes, calls: 0, fails: false };
+    assert_eq!(pieces.read_from(&mut source, u64::MAX).unwrap(), 300_001);
+    pieces.commit().unwrap();
+    check_value(&cache, "key", 1, bytes.len());
+    check(&cache);
+}
+
+#[test]
+fn what_a_source_gave_before_it_failed_counts_as_written() {
+    let cache = cache();
+    let bytes = value(b"key", 1, 30_000);
+    let mut writer = writer(&cache, "key", None);
+    let mut source = Source { left: &bytes[..20_000], calls: 0, fails: true };
+    assert_eq!(writer.read_from(&mut source, u64::MAX).unwrap_err().to_string(), "the source is broken");
+    assert_eq!(writer.written(), 20_000);
+    writer.write_all(&bytes[20_000..]).unwrap();
+    writer.commit().unwrap();
+    check_value(&cache, "key", 1, bytes.len());
+    check(&cache);
+}
+
+#[test]
+fn a_source_that_gives_too_much_ends_its_writer() {
+    let cache = cache();
+    let mut writer = writer(&cache, "key", None);
+    let refused = writer.read_from(&mut io::repeat(7), u64::MAX).unwrap_err();
+    assert!(matches!(error(&refused), Error::EntryTooLarge { .. }));
+    assert!(matches!(error(&writer.read_from(&mut io::repeat(7), 1).unwrap_err()), Error::Interrupted { .. }));
+    drop(writer);
+    assert!(cache.get("key").unwrap().is_none());
+    check(&cache);
+}

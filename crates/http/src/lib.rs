@@ -55,6 +55,7 @@
 //! | RFC 9111, 4.3 | asking whether it is still right | [`validation`] |
 //! | RFC 9111, 5.2; 5.4 | directives of requests and responses, `Pragma` | [`field::cache_control`] |
 //! | RFC 9213 | directives for this cache alone | [`field::targeted`] |
+//! | RFC 9110, 13 to 15 | what a request gets of a representation: all, ranges, a head, 304, 412 or 416 | [`answer`], [`precondition`], [`ranges`] |
 //! | RFC 9110, 12.4.2; 12.5.3; 12.5.4; RFC 4647 | preferences with weights | [`field::quality`] |
 //! | RFC 10008, 2.7 | what tells requests with content apart | [`query`] |
 //! | | what an operator may set | [`policy`] |
@@ -73,6 +74,7 @@
 #![forbid(unsafe_code)]
 
 pub mod age;
+pub mod answer;
 pub mod field;
 pub mod freshness;
 pub mod invalidation;

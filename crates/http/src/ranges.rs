@@ -109,6 +109,11 @@ impl Boundary {
             && text.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"-_".contains(&byte));
         if is_sound { Ok(Self(text)) } else { Err(InvalidBoundary) }
     }
+
+    /// Makes one of random bits.
+    pub fn of_bits(bits: u128) -> Self {
+        Self(format!("{bits:032x}"))
+    }
 }
 
 /// A body of type `multipart/byteranges` (section 14.6), all of it but the bytes of the representation.

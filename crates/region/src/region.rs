@@ -261,6 +261,20 @@ impl Region {
         unsafe { ptr::copy_nonoverlapping(from.as_ptr(), to, from.len()) }
     }
 
+    /// Has `fill` fill the `bytes` bytes at `offset`, where they lie. What they were before is what it sees.
+    ///
+    /// # Safety
+    /// As for [`Region::store`].
+    ///
+    /// # Panics
+    /// If they lie outside the region: a bug of the caller.
+    #[inline]
+    pub unsafe fn fill<R>(&self, offset: usize, bytes: usize, fill: impl FnOnce(&mut [u8]) -> R) -> R {
+        let to = self.pointer(offset, bytes);
+        // SAFETY: in bounds; mapped bytes are always initialized; the caller vouches that nobody else touches them.
+        fill(unsafe { std::slice::from_raw_parts_mut(to, bytes) })
+    }
+
     /// Stores `bytes` zeros at `offset`.
     ///
     /// # Safety

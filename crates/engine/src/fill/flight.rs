@@ -16,7 +16,7 @@
 use std::fmt;
 use std::time::{Duration, Instant};
 
-use super::{Filled, NotStored};
+use super::{Filled, NotStored, Writer};
 use crate::cache::Cache;
 use crate::claim::{Attempt, Claim};
 use crate::error::{Error, Result};
@@ -120,6 +120,24 @@ impl<'a> Flight<'a> {
             Ok(Outcome::Superseded(_) | Outcome::Unmet) => Err(NotStored::Superseded),
             Err(error) => Err(NotStored::Refused(error)),
         }
+    }
+
+    /// Writes the value piece by piece. Whoever waits for the key goes on waiting until the writer is committed or dropped.
+    /// `length` is that of the value, where it is known; see [`Cache::writer`].
+    ///
+    /// # Errors
+    /// Those of [`Cache::writer`], but for a claim of somebody else's: this is the claim.
+    /// [`Interrupted`](Error::Interrupted): this is a forked child, or the volume was resized. Who waits for the key fills it
+    /// then.
+    pub fn into_writer(self, options: &PutOptions<'_>, length: Option<u64>) -> Result<Writer> {
+        let Self { volume, key, claim, epoch, .. } = self;
+        if !claim.line().is_own() {
+            return Err(Error::Interrupted { why: "the flight is that of the process that this one was forked from" });
+        }
+        Writer::begin_by(volume, &key, options, length, |_| Ok((claim, epoch))).map_err(|error| match error {
+            Error::Moved { .. } => Error::Interrupted { why: "the volume was resized" },
+            error => error,
+        })
     }
 
     /// Notes that there is nothing, for so long ([`Cache::put_negative`]). If that can't be stored, it isn't known: the next

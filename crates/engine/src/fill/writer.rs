@@ -11,7 +11,7 @@
 //! A death at any point leaves room that a dead process pins, and its claim.
 
 use std::fmt;
-use std::io::{self, Write};
+use std::io::{self, Read, Write};
 use std::sync::Arc;
 use std::sync::atomic::Ordering::Release;
 use std::sync::atomic::{AtomicU32, AtomicU64};
@@ -36,6 +36,8 @@ use crate::write::{self, Condition, Draft, Outcome, Spot, Stage};
 
 /// Room for a value of unknown length begins with so many bytes.
 const UNKNOWN_BYTES: u64 = 64 << 10;
+/// So many bytes are read at once: few enough that they are in the processor's cache when their checksum is made.
+const READ_BYTES: u64 = 64 << 10;
 
 /// What became of a value that was written.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -76,6 +78,21 @@ pub struct Writer {
 
 impl Writer {
     pub(super) fn begin(volume: &Volume, key: &[u8], options: &PutOptions<'_>, length: Option<u64>) -> Result<Self> {
+        Self::begin_by(volume, key, options, length, |place| {
+            let claim = Claim::acquire(volume, place)?;
+            // What is purged from now on means the entry.
+            Ok((claim, volume.purges().epoch() as u32))
+        })
+    }
+
+    /// `claim` takes the key's claim, or has it; with the purge epoch in which what is written counts as asked for.
+    pub(super) fn begin_by<'v>(
+        volume: &'v Volume,
+        key: &[u8],
+        options: &PutOptions<'_>,
+        length: Option<u64>,
+        claim: impl FnOnce(&Place) -> Result<(Claim<'v>, u32)>,
+    ) -> Result<Self> {
         let draft = Draft::new(volume, key, &[], options)?;
         let value = length.unwrap_or(UNKNOWN_BYTES);
         let max = volume.layout.entry_bytes_max;
@@ -89,9 +106,8 @@ impl Writer {
         volume.check_writable()?;
         volume.mark_unclean()?;
         let place = volume.place(key);
-        let claim = Claim::acquire(volume, &place)?;
-        // What is purged from now on means the entry.
-        let draft = draft.begun_in(volume.purges().epoch() as u32);
+        let (claim, epoch) = claim(&place)?;
+        let draft = draft.begun_in(epoch);
         let pin = PinAt::for_room(volume, bytes)?;
         let mut stripe = Stripe::lock(volume, place.stripe)?;
         let serial = stripe.next_serial();
@@ -128,6 +144,46 @@ impl Writer {
     /// How many bytes of the value were written so far.
     pub fn written(&self) -> u64 {
         self.lengths.value
+    }
+
+    /// Reads up to `bytes` bytes of `source`, until it ends, straight to where they will lie: without the copy through a buffer
+    /// that [`Write`] needs. Returns how many there were.
+    ///
+    /// # Errors
+    /// Those of the source, and those that a write has. What was read before the error counts as written; that can be less
+    /// than the source has given, where it gives bytes together with an error.
+    ///
+    /// ```
+    /// use eyewall::{Options, PutOptions};
+    ///
+    /// let cache = Options::new().heap()?;
+    /// let mut file = std::fs::File::open("/proc/self/status")?; // any source, a socket, say
+    /// let mut writer = cache.writer("status", &PutOptions::new(), None)?;
+    /// let bytes = writer.read_from(&mut file, u64::MAX)?;
+    /// writer.commit()?;
+    /// assert_eq!(cache.get("status")?.unwrap().len() as u64, bytes);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn read_from(&mut self, source: &mut (impl Read + ?Sized), bytes: u64) -> io::Result<u64> {
+        let mut left = bytes;
+        while left > 0 {
+            let asked = left.min(READ_BYTES) as usize;
+            let at = self.make_room(asked).map_err(io::Error::other)?;
+            // SAFETY: as in `append`.
+            let read = unsafe { self.volume.region.fill(at, asked, |room| source.read(room)) };
+            match read {
+                Ok(0) => break,
+                Ok(read) => {
+                    // A source that says more than it was asked for is wrong about the rest.
+                    let read = read.min(asked);
+                    self.take(at, read);
+                    left -= read as u64;
+                }
+                Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+                Err(error) => return Err(error),
+            }
+        }
+        Ok(bytes - left)
     }
 
     /// Makes what was written the entry of its key, in place of any former one. Its times count from now.
@@ -181,8 +237,18 @@ impl Writer {
 
     /// Takes all of `bytes`, or nothing.
     fn append(&mut self, bytes: &[u8]) -> Result<()> {
+        let at = self.make_room(bytes.len())?;
+        // SAFETY: the room is this writer's, pinned, and long enough; who follows reads below the progress only, which lies
+        // before these bytes.
+        unsafe { self.volume.region.store(at, bytes) };
+        self.take(at, bytes.len());
+        Ok(())
+    }
+
+    /// Where the next `bytes` bytes of the value are to lie.
+    fn make_room(&mut self, bytes: usize) -> Result<usize> {
         let mut room = self.room()?;
-        let lengths = Lengths { value: self.lengths.value + bytes.len() as u64, ..self.lengths };
+        let lengths = Lengths { value: self.lengths.value + bytes as u64, ..self.lengths };
         let (needed, max) = (lengths.record_bytes(), self.volume.layout.entry_bytes_max);
         if needed > max {
             self.give_up();
@@ -191,15 +257,16 @@ impl Writer {
         if needed > room.bytes {
             room = self.grow(room, needed)?;
         }
-        let record = room.record(&self.volume, &self.place);
-        // SAFETY: the room is this writer's, pinned, and long enough; who follows reads below the progress only, which lies
-        // before these bytes.
-        unsafe { self.volume.region.store(self.end_of(record.body()), bytes) };
-        self.checksum.update(bytes);
-        self.lengths = lengths;
-        self.fill().bytes.store(lengths.value, Release);
+        Ok(self.end_of(room.record(&self.volume, &self.place).body()))
+    }
+
+    /// Counts bytes that lie there now to the value.
+    fn take(&mut self, at: usize, bytes: usize) {
+        // SAFETY: this writer has written them; nobody else does while it has the room.
+        self.checksum.update(unsafe { self.volume.region.bytes(at, bytes) });
+        self.lengths.value += bytes as u64;
+        self.fill().bytes.store(self.lengths.value, Release);
         self.wake();
-        Ok(())
     }
 
     /// Behind what is written in a record of this body.

@@ -8,7 +8,7 @@
 //!     purge/  PURGE, and what purges mean
 //!     files/  --root: what the folder has, what is known of it, loading
 //!     proxy/  --origin: select, decide, ask, fill               origin/
-//!       store the volume: stored responses in and out           head, at_hand, promptness
+//!       store the volume: stored responses in and out           head, promptness
 //! admin/      purges and status, for who looks after the server
 //! ```
 //! `log/` writes a line for each request, from where a connection has its head until its response has left.
@@ -23,7 +23,6 @@
 //! the volume.
 
 mod admin;
-mod at_hand;
 mod body;
 mod fields;
 mod files;

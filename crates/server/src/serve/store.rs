@@ -10,7 +10,6 @@ use bytes::Bytes;
 use eyewall::{Cache, Change, Committed, Epoch, Hit, Lookup, OwnedHit, Purge, PutOptions, Touch};
 use http::StatusCode;
 
-use super::at_hand::AtHand;
 use super::head::Head;
 use super::promptness::Promptness;
 
@@ -93,7 +92,6 @@ pub(crate) enum Meant<'a> {
 /// The volume as the server uses it.
 pub(crate) struct Store {
     cache: Cache,
-    at_hand: AtHand,
     promptness: Promptness,
     /// Prefixes purged since the last sweep. Held while one is purged, so that no two come in for the last place.
     prefixes: Mutex<u32>,
@@ -107,7 +105,6 @@ impl Store {
     pub(crate) fn new(cache: Cache) -> Self {
         Self {
             cache,
-            at_hand: AtHand::new(),
             promptness: Promptness::new(),
             // Of those who used the volume before, nothing is known.
             prefixes: Mutex::new(PREFIXES_MAX),
@@ -131,13 +128,9 @@ impl Store {
         self.cache.size()
     }
 
-    /// Whether a look-up of this key doesn't wait for storage. Where there is storage, the kernel is asked, by some system calls,
-    /// unless it was a moment ago.
+    /// Whether a look-up of this key doesn't wait for storage.
     pub(crate) fn is_at_hand(&self, key: &[u8]) -> bool {
-        !self.cache.is_on_storage()
-            || self
-                .at_hand
-                .get_or_ask(key, || self.cache.is_resident(key).is_ok_and(|is_resident| is_resident != Some(false)))
+        self.cache.is_at_hand(key)
     }
 
     /// Whether a thread that serves clients may write what is short by itself, through [`Store::promptly`].

@@ -16,6 +16,7 @@ const TIME_MASK: u64 = (1 << TIME_BITS) - 1;
 ///
 /// Nothing is ordered by its words, and whatever is wrong in them costs one question too many. Only equal hashes (of 48 bits, by
 /// a secret) or a wait of 12 days to the millisecond make it take a key for another, which costs one wait for storage.
+#[derive(Debug)]
 pub(crate) struct AtHand {
     began: Instant,
     hashes: RandomState,
@@ -23,12 +24,14 @@ pub(crate) struct AtHand {
     places: Box<[AtomicU64]>,
 }
 
-impl AtHand {
-    pub(crate) fn new() -> Self {
+impl Default for AtHand {
+    fn default() -> Self {
         let places = (0..1 << PLACE_BITS).map(|_| AtomicU64::new(u64::MAX)).collect();
         Self { began: Instant::now(), hashes: RandomState::new(), places }
     }
+}
 
+impl AtHand {
     /// Whether the entry of a key is in memory: because it was a moment ago, or because `ask` says so.
     pub(crate) fn get_or_ask(&self, key: &[u8], ask: impl FnOnce() -> bool) -> bool {
         let hash = self.hashes.hash_one(key);
@@ -55,7 +58,7 @@ mod tests {
 
     #[test]
     fn what_was_there_a_moment_ago_is_not_asked_for_again() {
-        let at_hand = AtHand::new();
+        let at_hand = AtHand::default();
         let asked = Cell::new(0);
         let ask = |key: &str, says| {
             at_hand.get_or_ask(key.as_bytes(), || {
@@ -72,7 +75,7 @@ mod tests {
 
     #[test]
     fn what_was_there_long_ago_is_asked_for() {
-        let mut at_hand = AtHand::new();
+        let mut at_hand = AtHand::default();
         assert!(at_hand.get_or_ask(b"a", || true));
         at_hand.began -= MOMENT;
         assert!(!at_hand.get_or_ask(b"a", || false));
