@@ -18,7 +18,9 @@ fn every_server_that_is_defined_is_measured() {
     // The client is another crate's, and lies beside this one where all crates are tested.
     let client = program.with_file_name("bench-http");
     if !can_run() || !client.is_file() {
-        eprintln!("skipped: it wants python3 (3.11 or later), two cores, and bench-http, which cargo builds with the workspace's tests");
+        eprintln!(
+            "skipped: it wants python3 (3.11 or later), two cores, and bench-http, which cargo builds with the workspace's tests"
+        );
         return;
     }
     let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../scripts/drivers-test");
