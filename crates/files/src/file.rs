@@ -176,7 +176,8 @@ impl CachedFile {
         let source = match from {
             From::Volume => Source::Volume,
             From::Stored => Source::Stored,
-            From::File => Source::File(why_not.unwrap_or("not-stored")),
+            // The volume may just have failed.
+            From::File => Source::File(why_not.or_else(|| self.store.why_not(&opened.form)).unwrap_or("not-stored")),
         };
         Ok(self.with_body(opened, head, why_not.is_none(), Some((number, bytes)), source))
     }

@@ -92,12 +92,12 @@ impl Store {
             Some("volume-failed")
         } else if self.cache.is_read_only() {
             Some("read-only")
-        } else if form.is_unsettled {
-            Some("just-changed")
         } else if bytes < self.min_bytes {
             Some("too-small")
         } else if bytes > self.max_bytes || bytes > self.cache.size() {
             Some("too-large")
+        } else if form.is_unsettled {
+            Some("just-changed")
         } else if !(self.admission)(&Candidate { path: &form.path, bytes, asked: form.counters.asked() }) {
             Some("not-admitted")
         } else {
