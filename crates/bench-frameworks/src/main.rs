@@ -9,6 +9,8 @@
 mod actix;
 mod error;
 mod named_file;
+mod on_axum;
+mod on_rocket;
 mod serve_dir;
 mod serving;
 

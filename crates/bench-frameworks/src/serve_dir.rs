@@ -1,26 +1,14 @@
 //! axum with the `ServeDir` of tower-http, as both have it by default.
 
 use axum::Router;
-use axum::serve::ListenerExt as _;
 use tower_http::services::ServeDir;
 
-use crate::error::{Error, Result};
-use crate::serving::{Serving, ending, tell};
+use crate::error::Result;
+use crate::on_axum;
+use crate::serving::Serving;
 
 /// Serves until a signal comes.
 pub(crate) fn serve(serving: &Serving) -> Result<()> {
-    run(serving, "tower-http-servedir", Router::new().nest_service("/files", ServeDir::new(&serving.root)))
-}
-
-/// axum on a runtime of its own.
-fn run(serving: &Serving, name: &str, router: Router) -> Result<()> {
-    serving.runtime()?.block_on(async {
-        let listener = serving.bind().await?;
-        let address = listener.local_addr().map_err(Error::io("the port"))?;
-        let ending = ending()?;
-        tell(name, address)?;
-        // Rocket does it for its users. A connection that is gone already has nobody to be slow for.
-        let listener = listener.tap_io(|stream| drop(stream.set_nodelay(true)));
-        axum::serve(listener, router).with_graceful_shutdown(ending).await.map_err(Error::io("serving"))
-    })
+    let router = Router::new().nest_service("/files", ServeDir::new(&serving.root));
+    on_axum::serve(serving, "tower-http-servedir", router)
 }
