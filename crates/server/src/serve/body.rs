@@ -10,21 +10,10 @@ use std::time::Duration;
 use bytes::Bytes;
 use http_body::{Body as _, Frame, SizeHint};
 use hyper::body::Incoming;
-use tokio::sync::mpsc::{Receiver, Sender, channel};
 use tokio::time::{Sleep, sleep};
 
 use super::proxy::fragments::Sequence;
 use super::proxy::intake::Reader;
-
-/// Pieces in flight to a client of [`Body::pumped`].
-const PUMPED_PARTS_MAX: usize = 8;
-
-/// What a sender puts into a body. Without `End` or `Failed` the body was cut off, and the client is told so.
-pub(crate) enum Part {
-    Piece(Bytes),
-    End,
-    Failed(io::Error),
-}
 
 /// The body of a response.
 pub(crate) struct Body(State);
@@ -33,12 +22,12 @@ enum State {
     Ended,
     /// All that is left: of an error's text, or of a value that is pinned in the volume.
     Pieces(VecDeque<Bytes>),
-    /// Pieces as fast as this client takes them.
-    Pumped(Receiver<Part>),
     /// What the origin sends to this client alone.
     Passed(Box<Passed>),
     /// What the origin sends to all who asked for the same.
     Shared(Reader),
+    /// A file of a folder.
+    File(eyewall_files::Body),
     /// Fragments, each looked up when the client has taken what was before it.
     Drawn(Sequence),
 }
@@ -64,12 +53,6 @@ impl Body {
         Self(State::Pieces(pieces))
     }
 
-    /// A body whose sender is held back by the client.
-    pub(crate) fn pumped() -> (Sender<Part>, Self) {
-        let (sender, receiver) = channel(PUMPED_PARTS_MAX);
-        (sender, Self(State::Pumped(receiver)))
-    }
-
     /// The origin's own, trailers included. It fails where no piece comes in `timeout`.
     pub(crate) fn passed(incoming: Incoming, timeout: Duration) -> Self {
         Self(State::Passed(Box::new(Passed { incoming, timeout, alarm: None })))
@@ -77,6 +60,10 @@ impl Body {
 
     pub(crate) fn shared(reader: Reader) -> Self {
         Self(State::Shared(reader))
+    }
+
+    pub(crate) fn file(body: eyewall_files::Body) -> Self {
+        Self(State::File(body))
     }
 
     pub(crate) fn drawn(sequence: Sequence) -> Self {
@@ -105,14 +92,9 @@ impl http_body::Body for Body {
         let next = match state {
             State::Ended => None,
             State::Pieces(pieces) => pieces.pop_front().map(|piece| Ok(Frame::data(piece))),
-            State::Pumped(receiver) => match ready!(receiver.poll_recv(context)) {
-                Some(Part::Piece(piece)) => Some(Ok(Frame::data(piece))),
-                Some(Part::End) => None,
-                Some(Part::Failed(error)) => Some(Err(error)),
-                None => Some(Err(io::ErrorKind::UnexpectedEof.into())),
-            },
             State::Passed(passed) => ready!(passed.poll_frame(context)),
             State::Shared(reader) => ready!(reader.poll_next(context)).map(|piece| piece.map(Frame::data)),
+            State::File(body) => ready!(body.poll_piece(context)).map(|piece| piece.map(Frame::data)),
             State::Drawn(sequence) => ready!(sequence.poll_next(context)).map(|piece| piece.map(Frame::data)),
         };
         if !matches!(next, Some(Ok(_))) {
@@ -126,7 +108,8 @@ impl http_body::Body for Body {
             State::Ended => true,
             State::Pieces(pieces) => pieces.iter().all(Bytes::is_empty),
             State::Passed(passed) => passed.incoming.is_end_stream(),
-            State::Pumped(_) | State::Shared(_) | State::Drawn(_) => false,
+            State::File(body) => body.bytes_left() == 0,
+            State::Shared(_) | State::Drawn(_) => false,
         }
     }
 
@@ -135,7 +118,8 @@ impl http_body::Body for Body {
             State::Ended => SizeHint::with_exact(0),
             State::Pieces(pieces) => SizeHint::with_exact(pieces.iter().map(|piece| piece.len() as u64).sum()),
             State::Passed(passed) => passed.incoming.size_hint(),
-            State::Pumped(_) | State::Shared(_) | State::Drawn(_) => SizeHint::default(),
+            State::File(body) => SizeHint::with_exact(body.bytes_left()),
+            State::Shared(_) | State::Drawn(_) => SizeHint::default(),
         }
     }
 }

@@ -2,11 +2,10 @@
 //!
 //! ```text
 //! byte 0   version, 3        another one: not ours to read, so a miss
-//! byte 1   kind              0 a response, 1 a signpost, 2 a file, 3 a response in fragments, 4 a fragment
+//! byte 1   kind              0 a response, 1 a signpost, 3 a response in fragments, 4 a fragment
 //! 2..4     status            little-endian, as all numbers here
 //! 4..40    kinds 0 and 3 only: the terms of its reuse (`eyewall_http::terms`)
 //! 40..60   kind 3 only: length of the body, generation, bytes of a fragment (`proxy/fragments/layout.rs`)
-//! 4..44    kind 2 only: device, inode, size, modified and changed in nanoseconds
 //! then the fields (`eyewall_http::stored_fields`)
 //! ```
 
@@ -15,7 +14,6 @@ use eyewall_http::terms::{TERMS_BYTES, Terms};
 use http::header::DATE;
 use http::{HeaderMap, StatusCode};
 
-use super::files::Stamp;
 use super::proxy::fragments::layout::Layout;
 
 const VERSION: u8 = 3;
@@ -37,8 +35,6 @@ pub(crate) enum Kind {
     Response(Terms),
     /// The value names the responses of which one is chosen by fields of the request (`eyewall_http::signpost`).
     Signpost,
-    /// The value is a file as it was when it had this stamp.
-    File(Stamp),
     /// The content of a response of the origin lies in entries of its own (`proxy/fragments`); there is no value.
     Fragmented(Terms, Layout),
     /// The value is a fragment of such a content.
@@ -53,7 +49,6 @@ impl Head {
         bytes.push(match self.kind {
             Kind::Response(_) => 0,
             Kind::Signpost => 1,
-            Kind::File(_) => 2,
             Kind::Fragmented(..) => 3,
             Kind::Fragment => 4,
         });
@@ -65,7 +60,6 @@ impl Head {
                 bytes.extend(layout.to_bytes());
             }
             Kind::Signpost | Kind::Fragment => {}
-            Kind::File(stamp) => bytes.extend(stamp.to_bytes()),
         }
         stored_fields::write(&self.fields, &mut bytes)?;
         Some(bytes)
@@ -98,7 +92,6 @@ impl<'a> HeadView<'a> {
         let kind = match kind {
             0 => Kind::Response(Terms::from_bytes(reader.array::<TERMS_BYTES>()?)?),
             1 => Kind::Signpost,
-            2 => Kind::File(Stamp::from_bytes(reader.array()?)),
             3 => Kind::Fragmented(
                 Terms::from_bytes(reader.array::<TERMS_BYTES>()?)?,
                 Layout::from_bytes(reader.array()?)?,
@@ -177,8 +170,7 @@ mod tests {
         fields.append("x-own", HeaderValue::from_static("1"));
         fields.append(LINK, HeaderValue::from_static("</a>; rel=next"));
         fields.append(LINK, HeaderValue::from_bytes(b"</\xe9>").unwrap());
-        let stamp = Stamp { device: 1, inode: 2, bytes: 3, modified_ns: -4, changed_ns: 5 };
-        Head { kind: Kind::File(stamp), status: StatusCode::NOT_FOUND, fields }
+        Head { kind: Kind::Signpost, status: StatusCode::NOT_FOUND, fields }
     }
 
     #[test]
@@ -187,7 +179,7 @@ mod tests {
         assert_eq!(Head::decode(&bytes), Some(head()));
         let terms = Terms::from_bytes([0; TERMS_BYTES]).unwrap();
         let layout = Layout { length: 1 << 40, generation: 7, fragment_bytes: 1 << 20 };
-        for kind in [Kind::Response(terms), Kind::Signpost, Kind::Fragmented(terms, layout), Kind::Fragment] {
+        for kind in [Kind::Response(terms), Kind::Fragmented(terms, layout), Kind::Fragment] {
             let head = Head { kind, ..head() };
             assert_eq!(Head::decode(&head.encode().unwrap()), Some(head));
         }

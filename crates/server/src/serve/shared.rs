@@ -5,9 +5,10 @@ use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
 use eyewall::Cache;
+use eyewall_files::FileCache;
 use toml::Spanned;
 
-use super::files::{Files, FilesSettings, Root};
+use super::files::{self, Files};
 use super::origin::{OriginSite, Settings};
 use super::proxy::pages::Pages;
 use super::store::Store;
@@ -36,16 +37,17 @@ impl Shared {
     /// [`Error::Root`], where a folder can't be served, and [`Error::Trust`].
     pub(crate) fn new(config: Config, cache: &Cache) -> Result<Self, Error> {
         let store = Arc::new(Store::new(cache.clone()));
-        let sites = config.sites.iter().map(|site| SharedSite::new(site, &store)).collect::<Result<_, _>>()?;
+        let files = FileCache::new(cache.clone());
+        let sites = config.sites.iter().map(|site| SharedSite::new(site, &files)).collect::<Result<_, _>>()?;
         Ok(Self { config, sites, pages: Arc::new(Pages::new(store)) })
     }
 }
 
 impl SharedSite {
-    fn new(site: &Arc<Site>, store: &Arc<Store>) -> Result<Self, Error> {
+    fn new(site: &Arc<Site>, cache: &FileCache) -> Result<Self, Error> {
         let files = site.settings.root.as_ref().map(Spanned::get_ref).map(|path| {
-            let root = Root::open(path).map_err(|source| Error::Root { path: path.clone(), source })?;
-            Ok::<_, Error>(Arc::new(Files::new(root, Arc::clone(store), FilesSettings::of(&site.settings))))
+            let files = Files::open(path, cache, files::options(&site.settings));
+            files.map(Arc::new).map_err(|source| Error::Root { path: path.clone(), source })
         });
         let origins = (!site.settings.origins.is_empty())
             .then(|| OriginSite::new(Settings::of(&site.settings)).map(Arc::new).map_err(Error::Trust));

@@ -4,7 +4,7 @@ use std::fs;
 
 use bytes::Bytes;
 use eyewall::Options;
-use http::Request;
+use http::{HeaderMap, Method, Request};
 use http_body_util::BodyExt as _;
 use tempfile::TempDir;
 
@@ -24,18 +24,18 @@ struct Answer {
 }
 
 impl Ground {
-    fn new(names: &[&str], settings: FilesSettings) -> Self {
+    fn new(names: &[&str], settings: FolderOptions) -> Self {
         let folder = tempfile::tempdir().unwrap();
         for name in names {
             // Each holds its name: so no two are alike.
             fs::write(folder.path().join(name), name).unwrap();
         }
-        let store = Arc::new(Store::new(Options::new().size(4 << 20).anonymous().unwrap()));
-        Self { files: Files::new(Root::open(folder.path()).unwrap(), store, settings), folder }
+        let cache = FileCache::new(Options::new().size(4 << 20).anonymous().unwrap());
+        Self { files: Files::open(folder.path(), &cache, settings).unwrap(), folder }
     }
 
     fn packed() -> Self {
-        let settings = FilesSettings { precompressed: true, ..FilesSettings::default() };
+        let settings = FolderOptions { precompressed: true, ..FolderOptions::default() };
         Self::new(&["page.html", "page.html.gz", "page.html.br", "other.html"], settings)
     }
 
@@ -149,11 +149,11 @@ async fn a_packed_file_that_is_made_anew_is_sent_anew() {
 
 #[tokio::test]
 async fn what_is_no_file_is_left_to_somebody_else() {
-    let ground = Ground::new(&["page.html", ".secret"], FilesSettings::default());
+    let ground = Ground::new(&["page.html", ".secret"], FolderOptions::default());
     for target in ["/none.html", "/", "/page.html/", "/.secret", "/.well-known/x", "/a%2fb", "/../page.html"] {
         assert!(ground.find(Method::GET, target, &[]).await.is_none(), "{target}");
     }
     assert!(ground.find(Method::GET, "/page.html", &[]).await.is_some());
-    let ground = Ground::new(&[".secret"], FilesSettings { dotfiles: true, ..FilesSettings::default() });
+    let ground = Ground::new(&[".secret"], FolderOptions { dotfiles: true, ..FolderOptions::default() });
     assert_eq!(&ground.get("/.secret", &[]).await.body[..], b".secret");
 }

@@ -201,7 +201,7 @@ impl Stored {
         let (terms, fragments) = match found.head.kind {
             Kind::Response(terms) => (terms, None),
             Kind::Fragmented(terms, layout) => (terms, Some((address.to_vec(), layout))),
-            Kind::Signpost | Kind::File(_) | Kind::Fragment => return None,
+            Kind::Signpost | Kind::Fragment => return None,
         };
         // A soft purge: it is stale from now on.
         let terms = if found.is_stale { stale(terms) } else { terms };

@@ -89,7 +89,7 @@ impl Pages {
                 }
                 Ok(was_there)
             }
-            Kind::File(_) | Kind::Fragment => Ok(false),
+            Kind::Fragment => Ok(false),
         }
     }
 }

@@ -76,7 +76,7 @@ impl Proxy {
                     has_plain_head(view.status)
                         && reuse::decide(&terms, &RequestDirectives::default(), now, &self.policy) == Reuse::Fresh
                 }
-                Kind::File(_) | Kind::Fragmented(..) | Kind::Fragment => false,
+                Kind::Fragmented(..) | Kind::Fragment => false,
             }
         })?;
         if HeadView::of(hit.metadata())?.kind == Kind::Signpost {

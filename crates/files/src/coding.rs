@@ -8,18 +8,21 @@ use http::{HeaderMap, HeaderValue};
 
 /// A content coding (RFC 9110, section 8.4.1; RFC 7932; RFC 8878).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Coding {
+pub enum Coding {
+    /// `br`: `name.br`.
     Brotli,
+    /// `zstd`: `name.zst`.
     Zstandard,
+    /// `gzip`: `name.gz`.
     Gzip,
 }
 
 impl Coding {
     /// All, the one that packs best first.
-    pub(super) const ALL: [Self; 3] = [Self::Brotli, Self::Zstandard, Self::Gzip];
+    pub(crate) const ALL: [Self; 3] = [Self::Brotli, Self::Zstandard, Self::Gzip];
 
     /// Its name in `Accept-Encoding` and `Content-Encoding`.
-    fn name(self) -> &'static str {
+    pub fn name(self) -> &'static str {
         match self {
             Self::Brotli => "br",
             Self::Zstandard => "zstd",
@@ -27,12 +30,12 @@ impl Coding {
         }
     }
 
-    pub(super) fn value(self) -> HeaderValue {
+    pub(crate) fn value(self) -> HeaderValue {
         HeaderValue::from_static(self.name())
     }
 
     /// What the name of a file so packed ends with, behind a dot.
-    pub(super) fn extension(self) -> &'static str {
+    pub(crate) fn extension(self) -> &'static str {
         match self {
             Self::Brotli => "br",
             Self::Zstandard => "zst",
@@ -41,7 +44,7 @@ impl Coding {
     }
 
     /// What its entity tags end with.
-    pub(super) fn tag_suffix(self) -> &'static str {
+    pub(crate) fn tag_suffix(self) -> &'static str {
         match self {
             Self::Brotli => "-br",
             Self::Zstandard => "-zst",
@@ -50,7 +53,7 @@ impl Coding {
     }
 
     /// The name of the packed file that belongs to a plain one.
-    pub(super) fn beside(self, plain: &Path) -> PathBuf {
+    pub(crate) fn beside(self, plain: &Path) -> PathBuf {
         let mut name = plain.as_os_str().to_owned();
         name.push(".");
         name.push(self.extension());
@@ -59,7 +62,7 @@ impl Coding {
 }
 
 /// Whether a file is packed by its name, so that nobody packs it again.
-pub(super) fn is_packed(path: &Path) -> bool {
+pub(crate) fn is_packed(path: &Path) -> bool {
     path.extension().is_some_and(|extension| Coding::ALL.iter().any(|coding| extension == coding.extension()))
 }
 
@@ -68,7 +71,7 @@ pub(super) fn is_packed(path: &Path) -> bool {
 ///
 /// A coding counts only if it is named: `*` is said by clients that decode nothing. Where the client wants none of all there are it
 /// gets the one without coding.
-pub(super) fn choose(
+pub(crate) fn choose(
     codings: impl DoubleEndedIterator<Item = Option<Coding>> + ExactSizeIterator,
     request: &HeaderMap,
 ) -> usize {

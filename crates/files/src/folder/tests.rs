@@ -4,24 +4,25 @@ use std::fs::{self, File, Permissions};
 use std::io::Write as _;
 use std::os::unix::fs::{PermissionsExt as _, symlink};
 use std::sync::atomic::AtomicU64;
+use std::time::Duration;
 
 use tempfile::TempDir;
 
 use super::*;
-use crate::config::site::Symlinks;
+use crate::root::Symlinks;
 
 /// `current`, a link to `site`, is the root.
 struct Ground {
     top: TempDir,
-    folder: Folder,
+    tree: Tree,
 }
 
 impl Ground {
     fn new() -> Self {
-        Self::with(FilesSettings { precompressed: true, ..FilesSettings::default() })
+        Self::with(FolderOptions { precompressed: true, ..FolderOptions::default() })
     }
 
-    fn with(settings: FilesSettings) -> Self {
+    fn with(settings: FolderOptions) -> Self {
         let top = tempfile::tempdir().unwrap();
         for folder in ["site/a", "site/b", "next/a", "elsewhere"] {
             fs::create_dir_all(top.path().join(folder)).unwrap();
@@ -32,7 +33,7 @@ impl Ground {
         symlink("../b/target.html", top.path().join("site/a/link.html")).unwrap();
         symlink("site", top.path().join("current")).unwrap();
         let root = Root::open(&top.path().join("current")).unwrap();
-        Self { folder: Folder::new(root, settings), top }
+        Self { tree: Tree::new(root, settings, Freshness::Watched), top }
     }
 
     fn at(&self, path: &str) -> PathBuf {
@@ -41,18 +42,18 @@ impl Ground {
 
     /// Looks when all that is there is old enough to be remembered.
     fn look(&self, target: &str) -> Look {
-        self.folder.look(&path(target), SystemTime::now() + Duration::from_hours(1)).unwrap()
+        self.tree.look(&path(target), SystemTime::now() + Duration::from_hours(1), &Counters::default()).unwrap()
     }
 
     fn is_known(&self, target: &str) -> bool {
-        self.folder.recall(&path(target)).is_some()
+        self.tree.recall(&path(target)).is_some()
     }
 
     /// The codings of the forms that there are; none where there is no file.
     fn codings(&self, target: &str) -> Vec<Option<Coding>> {
-        match &*self.look(target).found {
-            Found::File(forms) => forms.iter().map(|form| form.coding).collect(),
-            Found::Folder | Found::Nothing => Vec::new(),
+        match &*self.look(target).named {
+            Named::File(forms) => forms.iter().map(|form| form.coding).collect(),
+            Named::Folder | Named::Nothing => Vec::new(),
         }
     }
 
@@ -167,7 +168,7 @@ fn what_changes_beside_it_is_no_change() {
 #[test]
 fn what_has_only_just_changed_is_not_remembered() {
     let ground = Ground::new();
-    ground.folder.look(&path("/a/page.html"), SystemTime::now()).unwrap();
+    ground.tree.look(&path("/a/page.html"), SystemTime::now(), &Counters::default()).unwrap();
     assert!(!ground.is_known("/a/page.html"));
 }
 
@@ -191,8 +192,8 @@ fn who_asks_after_a_write_never_gets_what_was_before() {
                 let mut before = 0;
                 while before < WRITES {
                     before = written.load(Ordering::Acquire);
-                    let look = ground.folder.recall(&target).unwrap_or_else(|| ground.look("/grows"));
-                    let Found::File(forms) = &*look.found else { panic!("it is there") };
+                    let look = ground.tree.recall(&target).unwrap_or_else(|| ground.look("/grows"));
+                    let Named::File(forms) = &*look.named else { panic!("it is there") };
                     assert!(forms[0].stamp.bytes >= before, "{} of {before}", forms[0].stamp.bytes);
                 }
             });
@@ -203,7 +204,7 @@ fn who_asks_after_a_write_never_gets_what_was_before() {
 #[test]
 fn of_long_paths_nothing_is_kept() {
     let ground = Ground::new();
-    let kept = || ground.folder.memory.as_ref().unwrap().counts();
+    let kept = || ground.tree.memory.as_ref().unwrap().counts();
     let name = |bytes| "a".repeat(bytes);
     for long in [
         format!("/{}", name(60 << 10)),
@@ -213,7 +214,7 @@ fn of_long_paths_nothing_is_kept() {
         format!("/{}/{}/b", name(255), name(255)),
     ] {
         let look = ground.look(&long);
-        assert!(matches!(*look.found, Found::Nothing));
+        assert!(matches!(*look.named, Named::Nothing));
         assert!(!ground.is_known(&long));
         assert_eq!(kept(), (0, 0), "of {} bytes", long.len());
     }
@@ -230,7 +231,7 @@ fn of_long_paths_nothing_is_kept() {
 
 #[test]
 fn links_are_not_followed_where_none_are_wanted() {
-    let ground = Ground::with(FilesSettings { symlinks: Symlinks::None, ..FilesSettings::default() });
+    let ground = Ground::with(FolderOptions { symlinks: Symlinks::None, ..FolderOptions::default() });
     assert_eq!(ground.codings("/a/link.html"), []);
     assert_eq!(ground.codings("/a/page.html"), [None], "the root itself is a link");
     symlink("a", ground.at("site/e")).unwrap();
@@ -240,10 +241,10 @@ fn links_are_not_followed_where_none_are_wanted() {
 #[test]
 fn the_first_index_that_is_a_file_stands_for_its_folder() {
     let index = ["index.htm", "index.html"].map(str::to_owned).to_vec();
-    let ground = Ground::with(FilesSettings { index, ..FilesSettings::default() });
-    let shown = || match &*ground.look("/b/").found {
-        Found::File(forms) => forms[0].path.clone(),
-        Found::Folder | Found::Nothing => PathBuf::new(),
+    let ground = Ground::with(FolderOptions { index, ..FolderOptions::default() });
+    let shown = || match &*ground.look("/b/").named {
+        Named::File(forms) => forms[0].below.clone(),
+        Named::Folder | Named::Nothing => PathBuf::new(),
     };
     assert_eq!(shown(), Path::new("b/index.html"));
     fs::create_dir(ground.at("site/b/index.htm")).unwrap();
@@ -273,7 +274,7 @@ fn packed_files_count_while_they_are_not_older() {
     assert_eq!(ground.codings("/a/page.html"), [None, Some(Coding::Zstandard), Some(Coding::Gzip)]);
     assert_eq!(ground.codings("/a/page.html.gz"), [None], "what is packed is not packed again");
     assert_eq!(ground.codings("/a/lonely.html"), [], "without a plain file there is none");
-    let plain = Ground::with(FilesSettings::default());
+    let plain = Ground::with(FolderOptions::default());
     fs::write(plain.at("site/a/page.html.gz"), "").unwrap();
     assert_eq!(plain.codings("/a/page.html"), [None], "nobody asked for it");
 }

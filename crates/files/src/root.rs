@@ -7,19 +7,34 @@ use std::path::{Path, PathBuf};
 use rustix::fs::{CWD, Mode, OFlags, ResolveFlags};
 use rustix::io::Errno;
 
-use crate::config::site::Symlinks;
+/// Which symbolic links are followed on the way to a file.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub enum Symlinks {
+    /// None. The root itself may be one all the same.
+    None,
+    /// Those whose target lies below the root. Links with absolute targets are none of them.
+    #[default]
+    Below,
+    /// All: whoever may make links below the root can have any file sent that this process may read.
+    Anywhere,
+}
 
 /// How often a look-up is tried again that the kernel gave up because somebody moved folders meanwhile.
 const TRIES: usize = 8;
 
 /// A folder, by its path: it is opened anew for each look-up, so that a root that is a symbolic link can be switched to
 /// another folder while the server runs.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub(crate) struct Root {
     path: PathBuf,
 }
 
 impl Root {
+    /// The whole file system, for paths that are the program's own.
+    pub(crate) fn everything() -> Self {
+        Self { path: PathBuf::from("/") }
+    }
+
     /// Makes sure that the folder can be served.
     pub(crate) fn open(path: &Path) -> io::Result<Self> {
         // Absolute, since it is part of the keys, but not resolved: see the type.
@@ -39,18 +54,18 @@ impl Root {
     }
 
     /// Opens what lies at a path below the root. The kernel refuses each step that would leave the root, by `..` or by
-    /// a symbolic link (all links with absolute targets are refused), however the folders are moved meanwhile. With
-    /// [`Symlinks::None`] it refuses any link; the root itself may be one all the same.
+    /// a symbolic link (all links with absolute targets are refused), however the folders are moved meanwhile; unless
+    /// `symlinks` say otherwise.
     pub(crate) fn find(&self, relative: &Path, symlinks: Symlinks) -> io::Result<File> {
         let folder =
             rustix::fs::openat(CWD, &self.path, OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC, Mode::empty())?;
         // Nonblocking: a pipe that nobody writes to would hold the thread for ever.
         let flags = OFlags::RDONLY | OFlags::CLOEXEC | OFlags::NONBLOCK | OFlags::NOCTTY;
-        let resolve = ResolveFlags::BENEATH
-            | match symlinks {
-                Symlinks::None => ResolveFlags::NO_SYMLINKS,
-                Symlinks::Below => ResolveFlags::NO_MAGICLINKS,
-            };
+        let resolve = match symlinks {
+            Symlinks::None => ResolveFlags::BENEATH | ResolveFlags::NO_SYMLINKS,
+            Symlinks::Below => ResolveFlags::BENEATH | ResolveFlags::NO_MAGICLINKS,
+            Symlinks::Anywhere => ResolveFlags::empty(),
+        };
         for _ in 1..TRIES {
             match rustix::fs::openat2(&folder, relative, flags, Mode::empty(), resolve) {
                 Err(Errno::AGAIN) => {}

@@ -14,7 +14,7 @@ const TICK: Duration = Duration::from_millis(50);
 const SECOND_NS: i64 = 1_000_000_000;
 
 /// Bytes of a stored stamp.
-const STAMP_BYTES: usize = 40;
+pub(crate) const STAMP_BYTES: usize = 40;
 
 /// Device, inode, size and both times of a file: any change to its bytes changes one of them, two changes within one
 /// tick excepted ([`Stamp::may_still_change`]).
@@ -39,7 +39,7 @@ impl Stamp {
         }
     }
 
-    /// The five numbers one after the other, little-endian: part of the format of stored heads.
+    /// The five numbers one after the other, little-endian: part of the format of stored fragments.
     pub(crate) fn to_bytes(self) -> [u8; STAMP_BYTES] {
         let words = [self.device, self.inode, self.bytes, self.modified_ns as u64, self.changed_ns as u64];
         let mut bytes = [0; STAMP_BYTES];

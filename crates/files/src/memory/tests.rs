@@ -1,13 +1,13 @@
 use tempfile::TempDir;
 
 use super::*;
-use crate::serve::files::walk::Walk;
+use crate::walk::Walk;
 
 /// A file that is there, and the memory that it is known by.
 fn ground() -> (TempDir, Memory) {
     let folder = tempfile::tempdir().unwrap();
     std::fs::write(folder.path().join("page.html"), "hello").unwrap();
-    (folder, Memory::new().unwrap())
+    (folder, Memory::watching().unwrap())
 }
 
 fn path(name: &str) -> FilePath {
@@ -18,7 +18,7 @@ fn remember(memory: &Memory, folder: &TempDir, name: &str, since: Instant) {
     let mut walk = Walk::new(memory);
     walk.watch(&folder.path().join(path(name).relative()));
     let premises = walk.premises().unwrap();
-    memory.remember(&path(name), &Arc::new(Found::Nothing), premises, since);
+    memory.remember(&path(name), &Arc::new(Named::Nothing), premises, since);
 }
 
 #[test]
@@ -66,7 +66,7 @@ fn names_that_are_not_there_take_no_more_than_their_room() {
     assert!(memory.counts().1 > before.1);
     assert!(memory.recall(&path("/page.html"), since).is_some());
     drop(premises);
-    memory.change().sweep(&memory.inotify, since);
+    memory.sweep(&mut memory.change(), since);
     assert_eq!(memory.counts(), before);
     remember(&memory, &folder, "/other.html", since);
     assert!(memory.recall(&path("/other.html"), since).is_some(), "there is room again");
@@ -88,7 +88,7 @@ fn names_are_counted_until_the_kernel_tells_of_them() {
     std::fs::remove_dir_all(folder.path()).unwrap();
     assert!(memory.recall(&path("/page.html"), since).is_none());
     assert!(memory.counts().1 < names);
-    memory.change().watches.void_all(&memory.inotify);
+    memory.change().watches.void_all(memory.inotify.as_ref().unwrap());
     assert_eq!(memory.counts(), (0, 0));
 }
 
@@ -125,7 +125,7 @@ fn after_more_events_than_the_kernel_queues_everything_is_forgotten() {
 
 #[test]
 fn what_others_change_behind_the_kernels_back_is_not_known() {
-    let memory = Memory::new().unwrap();
+    let memory = Memory::watching().unwrap();
     let mut walk = Walk::new(&memory);
     walk.watch("/proc/self/status".as_ref());
     assert!(walk.premises().is_none());
@@ -137,6 +137,6 @@ fn watches_are_given_back() {
     let since = Instant::now();
     remember(&memory, &folder, "/page.html", since);
     assert!(memory.state.read().unwrap().watches.count() > 1);
-    memory.change().sweep(&memory.inotify, since + TRUST);
+    memory.sweep(&mut memory.change(), since + TRUST);
     assert_eq!(memory.state.read().unwrap().watches.count(), 0);
 }

@@ -49,22 +49,22 @@ const LOCAL: [u32; 14] = [
 /// Something about the file system that held when it was looked at: what a name stands for in a folder, or what a file or folder
 /// is by itself. Void once the kernel has told of a change, and never good again.
 ///
-/// Whoever hears the events writes it, under the lock of [`super::memory::Memory`]; whoever recalls something reads it, under the
+/// Whoever hears the events writes it, under the lock of [`crate::memory::Memory`]; whoever recalls something reads it, under the
 /// same lock.
 #[derive(Debug, Default)]
-pub(super) struct Premise {
+pub(crate) struct Premise {
     is_void: AtomicBool,
 }
 
 impl Premise {
-    pub(super) fn holds(&self) -> bool {
+    pub(crate) fn holds(&self) -> bool {
         !self.is_void.load(Ordering::Relaxed)
     }
 }
 
 /// What a premise is about.
 #[derive(Debug, Clone, Copy)]
-pub(super) enum About<'a> {
+pub(crate) enum About<'a> {
     /// A name in the folder.
     Name(&'a [u8]),
     /// The file or folder by itself.
@@ -80,7 +80,7 @@ struct Watch {
 
 /// All watches, by the kernel's numbers, which it doesn't use again.
 #[derive(Debug, Default)]
-pub(super) struct Watches {
+pub(crate) struct Watches {
     by_number: HashMap<i32, Watch>,
     /// How many names all of them have together.
     names_count: usize,
@@ -91,7 +91,7 @@ impl Watches {
     ///
     /// # Errors
     /// `NOTDIR` for a name in what is no folder; `NOSPC` where the kernel gives no more watches; `ACCES` for what we may not read.
-    pub(super) fn premise(
+    pub(crate) fn premise(
         &mut self,
         inotify: &OwnedFd,
         place: BorrowedFd<'_>,
@@ -121,7 +121,7 @@ impl Watches {
 
     /// Takes in what the kernel has to tell. False: it may have told less than all, so that no premise is good any more.
     #[must_use]
-    pub(super) fn hear(&mut self, inotify: &OwnedFd) -> bool {
+    pub(crate) fn hear(&mut self, inotify: &OwnedFd) -> bool {
         let mut buffer = [MaybeUninit::uninit(); EVENTS_BYTES];
         let mut events = Reader::new(inotify, &mut buffer);
         for _ in 0..EVENTS_MAX {
@@ -140,7 +140,7 @@ impl Watches {
     }
 
     /// Gives back the watches that nothing rests on, and the names.
-    pub(super) fn drop_unused(&mut self, inotify: &OwnedFd) {
+    pub(crate) fn drop_unused(&mut self, inotify: &OwnedFd) {
         let names_count = &mut self.names_count;
         *names_count = 0;
         self.by_number.retain(|number, watch| {
@@ -157,19 +157,19 @@ impl Watches {
     }
 
     /// Makes every premise void.
-    pub(super) fn void_all(&mut self, inotify: &OwnedFd) {
+    pub(crate) fn void_all(&mut self, inotify: &OwnedFd) {
         let numbers: Vec<i32> = self.by_number.keys().copied().collect();
         for number in numbers {
             self.void_watch(inotify, number);
         }
     }
 
-    pub(super) fn count(&self) -> usize {
+    pub(crate) fn count(&self) -> usize {
         self.by_number.len()
     }
 
     /// How many names are kept, also of those that nothing rests on any more.
-    pub(super) fn names_count(&self) -> usize {
+    pub(crate) fn names_count(&self) -> usize {
         self.names_count
     }
 
@@ -191,7 +191,7 @@ impl Watches {
 }
 
 /// Whether the kernel gets to know of all changes of what is open there.
-pub(super) fn is_local(place: impl AsFd) -> bool {
+pub(crate) fn is_local(place: impl AsFd) -> bool {
     // The field is wider on some machines, and signed.
     rustix::fs::fstatfs(place).is_ok_and(|system| LOCAL.contains(&(system.f_type as u32)))
 }

@@ -1,6 +1,6 @@
 //! The way to a file, step by step from `/`, with a watch at each step: the premises of a look.
 //!
-//! It finds out what to watch, and nothing else. What may be served is for [`super::root::Root::find`] to say, which looks after
+//! It finds out what to watch, and nothing else. What may be served is for [`crate::root::Root::find`] to say, which looks after
 //! the walk.
 
 use std::collections::VecDeque;
@@ -15,14 +15,14 @@ use std::sync::Arc;
 use rustix::fs::{CWD, Mode, OFlags};
 use rustix::io::Errno;
 
-use super::memory::{Memory, NAME_BYTES_MAX};
-use super::watches::{About, Premise, is_local};
+use crate::memory::{Memory, NAME_BYTES_MAX};
+use crate::watches::{About, Premise, is_local};
 
 /// After so many symbolic links the kernel gives up, too.
 const LINKS_MAX: usize = 40;
 
 /// The premises of one look, as they come together.
-pub(super) struct Walk<'a> {
+pub(crate) struct Walk<'a> {
     memory: &'a Memory,
     /// None once something can't be watched: then the look is good for one request.
     premises: Option<Vec<Arc<Premise>>>,
@@ -38,19 +38,19 @@ enum Step {
 }
 
 impl<'a> Walk<'a> {
-    pub(super) fn new(memory: &'a Memory) -> Self {
+    pub(crate) fn new(memory: &'a Memory) -> Self {
         Self { memory, premises: Some(Vec::new()), last: None }
     }
 
     /// Watches all that decides what an absolute path names: what is looked up there after this call.
-    pub(super) fn watch(&mut self, path: &Path) {
+    pub(crate) fn watch(&mut self, path: &Path) {
         if self.premises.is_some() && self.walk(path).is_err() {
             self.premises = None;
         }
     }
 
     /// The premises, if everything could be watched.
-    pub(super) fn premises(self) -> Option<Vec<Arc<Premise>>> {
+    pub(crate) fn premises(self) -> Option<Vec<Arc<Premise>>> {
         self.premises
     }
 

@@ -6,7 +6,7 @@
 //! To know what a path names is to have looked at some names in folders, and at some files. Of each of these *premises* the
 //! kernel is asked to tell, by inotify, **before** it is looked at:
 //!
-//! - each folder on the way from `/`, for the one name that is looked up in it, also by way of symbolic links ([`super::walk`]);
+//! - each folder on the way from `/`, for the one name that is looked up in it, also by way of symbolic links ([`crate::walk`]);
 //! - each file that was found, by its inode, for its bytes and its attributes;
 //! - the names that were looked for in vain.
 //!
@@ -23,7 +23,7 @@
 //!
 //! A mount over a folder; in some versions, what comes by `io_uring` or `splice`; bytes written through a map of a file, which
 //! not even a look can tell before the file has its new time. So nothing is known for longer than [`TRUST`]: then it is looked
-//! at again. Of file systems that others change, too, nothing is known at all ([`super::watches::is_local`]), nor of what the
+//! at again. Of file systems that others change, too, nothing is known at all ([`crate::watches::is_local`]), nor of what the
 //! kernel gives no watch for: there each request looks.
 //!
 //! # What strangers can make it keep
@@ -31,6 +31,11 @@
 //! Anybody can ask for names that aren't there, and each is a premise. So all that is kept is bounded, by constants: paths by
 //! [`KNOWN_MAX`] and [`PATH_BYTES_MAX`], names by [`NAMES_MAX`] and [`NAME_BYTES_MAX`], watches by [`WATCHES_MAX`]. For names that
 //! aren't there that is some 40 MB at most. What is longer, or comes while there is no room, is looked at each time.
+//!
+//! # Without the kernel
+//!
+//! Where the user has said for how long a look is good ([`crate::Freshness::Interval`]), nothing is watched, and what was found is
+//! known for so long, whatever happens.
 
 use std::collections::HashMap;
 use std::io;
@@ -41,12 +46,12 @@ use std::time::{Duration, Instant};
 use rustix::fs::inotify;
 use rustix::io::Errno;
 
-use super::folder::Found;
-use super::path::FilePath;
-use super::watches::{About, Premise, Watches};
+use crate::form::Named;
+use crate::path::FilePath;
+use crate::watches::{About, Premise, Watches};
 
 /// For so long something is known at most.
-pub(super) const TRUST: Duration = Duration::from_secs(1);
+pub(crate) const TRUST: Duration = Duration::from_secs(1);
 /// Of so many paths something is known at most.
 const KNOWN_MAX: usize = 16_384;
 /// So many watches are kept at most; each costs the kernel about a kilobyte.
@@ -56,12 +61,15 @@ const NAMES_MAX: usize = 4 * KNOWN_MAX;
 /// Longer paths are looked at each time.
 const PATH_BYTES_MAX: usize = 512;
 /// Longer names are looked at each time. Few file systems have any.
-pub(super) const NAME_BYTES_MAX: usize = 255;
+pub(crate) const NAME_BYTES_MAX: usize = 255;
 
 /// What is known, by path. All workers share it.
 #[derive(Debug)]
-pub(super) struct Memory {
-    inotify: OwnedFd,
+pub(crate) struct Memory {
+    /// None where nothing is watched.
+    inotify: Option<OwnedFd>,
+    /// For so long something is known at most.
+    trust: Duration,
     known_max: usize,
     names_max: usize,
     state: RwLock<State>,
@@ -77,7 +85,7 @@ struct State {
 
 #[derive(Debug)]
 struct Known {
-    found: Arc<Found>,
+    found: Arc<Named>,
     premises: Vec<Arc<Premise>>,
     /// When the look began.
     since: Instant,
@@ -86,37 +94,49 @@ struct Known {
 impl Memory {
     /// # Errors
     /// The system's, where it gives no inotify: a user may have some 128 of them.
-    pub(super) fn new() -> io::Result<Self> {
+    pub(crate) fn watching() -> io::Result<Self> {
         let inotify = inotify::init(inotify::CreateFlags::NONBLOCK | inotify::CreateFlags::CLOEXEC)?;
-        Ok(Self { inotify, known_max: KNOWN_MAX, names_max: NAMES_MAX, state: RwLock::default() })
+        Ok(Self { inotify: Some(inotify), ..Self::trusting(TRUST) })
+    }
+
+    /// One that watches nothing: what was found is known for so long.
+    pub(crate) fn trusting(trust: Duration) -> Self {
+        Self { inotify: None, trust, known_max: KNOWN_MAX, names_max: NAMES_MAX, state: RwLock::default() }
+    }
+
+    /// Whether what is to be known has to be watched.
+    pub(crate) fn is_watching(&self) -> bool {
+        self.inotify.is_some()
     }
 
     /// Whether a path may be known. Of others there is nothing to watch.
-    pub(super) fn keeps(path: &FilePath) -> bool {
+    pub(crate) fn keeps(path: &FilePath) -> bool {
         let path = path.relative();
         path.as_os_str().len() <= PATH_BYTES_MAX && path.iter().all(|name| name.len() <= NAME_BYTES_MAX)
     }
 
     /// What is known of a path; `now` is when the request came.
-    pub(super) fn recall(&self, path: &FilePath, now: Instant) -> Option<Arc<Found>> {
-        if !rustix::io::ioctl_fionread(&self.inotify).is_ok_and(|bytes| bytes == 0) {
+    pub(crate) fn recall(&self, path: &FilePath, now: Instant) -> Option<Arc<Named>> {
+        if let Some(inotify) = &self.inotify
+            && !rustix::io::ioctl_fionread(inotify).is_ok_and(|bytes| bytes == 0)
+        {
             let mut state = self.change();
-            if !state.watches.hear(&self.inotify) {
+            if !state.watches.hear(inotify) {
                 state.known.clear();
-                state.watches.void_all(&self.inotify);
+                state.watches.void_all(inotify);
             }
         }
         let state = self.state.read().unwrap_or_else(PoisonError::into_inner);
         let known = state.known.get(path)?;
-        known.holds(now).then(|| Arc::clone(&known.found))
+        known.holds(now, self.trust).then(|| Arc::clone(&known.found))
     }
 
     /// Keeps what was found of a path that [may be known](Self::keeps), by a look that began at `since`, after all of its premises
     /// were made.
-    pub(super) fn remember(&self, path: &FilePath, found: &Arc<Found>, premises: Vec<Arc<Premise>>, since: Instant) {
+    pub(crate) fn remember(&self, path: &FilePath, found: &Arc<Named>, premises: Vec<Arc<Premise>>, since: Instant) {
         let mut state = self.change();
         if state.known.len() >= self.known_max && !state.known.contains_key(path) {
-            state.sweep(&self.inotify, since);
+            self.sweep(&mut state, since);
             if state.known.len() >= self.known_max {
                 return;
             }
@@ -128,20 +148,34 @@ impl Memory {
     ///
     /// # Errors
     /// Those of [`Watches::premise`]; `NOSPC` also where as much is kept as may be.
-    pub(super) fn premise(&self, place: BorrowedFd<'_>, about: About<'_>) -> io::Result<Arc<Premise>> {
+    pub(crate) fn premise(&self, place: BorrowedFd<'_>, about: About<'_>) -> io::Result<Arc<Premise>> {
+        let inotify = self.inotify.as_ref().ok_or(io::ErrorKind::Unsupported)?;
         let mut state = self.change();
         if self.is_full(&state.watches) {
-            state.sweep(&self.inotify, Instant::now());
+            self.sweep(&mut state, Instant::now());
             if self.is_full(&state.watches) {
                 return Err(Errno::NOSPC.into());
             }
         }
-        match state.watches.premise(&self.inotify, place, about) {
+        match state.watches.premise(inotify, place, about) {
             Err(error) if error.raw_os_error() == Some(Errno::NOSPC.raw_os_error()) => {
-                state.sweep(&self.inotify, Instant::now());
-                state.watches.premise(&self.inotify, place, about)
+                self.sweep(&mut state, Instant::now());
+                state.watches.premise(inotify, place, about)
             }
             other => other,
+        }
+    }
+
+    /// Throws out what is known no longer, which includes all that nobody has asked for of late. Not more often than that can make
+    /// a difference: it looks at everything.
+    fn sweep(&self, state: &mut State, now: Instant) {
+        if state.swept.is_some_and(|swept| now.saturating_duration_since(swept) < self.trust) {
+            return;
+        }
+        state.swept = Some(now);
+        state.known.retain(|_, known| known.holds(now, self.trust));
+        if let Some(inotify) = &self.inotify {
+            state.watches.drop_unused(inotify);
         }
     }
 
@@ -151,7 +185,7 @@ impl Memory {
 
     /// How many watches and names are kept.
     #[cfg(test)]
-    pub(super) fn counts(&self) -> (usize, usize) {
+    pub(crate) fn counts(&self) -> (usize, usize) {
         let state = self.change();
         (state.watches.count(), state.watches.names_count())
     }
@@ -162,21 +196,8 @@ impl Memory {
 }
 
 impl Known {
-    fn holds(&self, now: Instant) -> bool {
-        now.saturating_duration_since(self.since) < TRUST && self.premises.iter().all(|premise| premise.holds())
-    }
-}
-
-impl State {
-    /// Throws out what is known no longer, which includes all that nobody has asked for of late. Not more often than that can make
-    /// a difference: it looks at everything.
-    fn sweep(&mut self, inotify: &OwnedFd, now: Instant) {
-        if self.swept.is_some_and(|swept| now.saturating_duration_since(swept) < TRUST) {
-            return;
-        }
-        self.swept = Some(now);
-        self.known.retain(|_, known| known.holds(now));
-        self.watches.drop_unused(inotify);
+    fn holds(&self, now: Instant, trust: Duration) -> bool {
+        now.saturating_duration_since(self.since) < trust && self.premises.iter().all(|premise| premise.holds())
     }
 }
 

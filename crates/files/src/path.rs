@@ -2,7 +2,7 @@
 
 use std::ffi::OsStr;
 use std::os::unix::ffi::OsStrExt as _;
-use std::path::{Path, PathBuf};
+use std::path::{Component, Path, PathBuf};
 
 use percent_encoding::{AsciiSet, CONTROLS, percent_decode_str, percent_encode};
 
@@ -10,27 +10,31 @@ use percent_encoding::{AsciiSet, CONTROLS, percent_decode_str, percent_encode};
 const SEGMENT: &AsciiSet =
     &CONTROLS.add(b' ').add(b'"').add(b'#').add(b'<').add(b'>').add(b'?').add(b'`').add(b'{').add(b'}').add(b'%');
 
-/// A path of plain names: none is empty, a dot, two dots, or holds a slash or NUL.
+/// A path of plain names, below a root: none is empty, a dot, two dots, or holds a slash or NUL.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
-pub(crate) struct FilePath {
+pub struct FilePath {
     relative: PathBuf,
-    /// Whether it ended with a slash, which asks for the folder's index.
-    pub(crate) is_folder: bool,
+    is_folder: bool,
 }
 
 /// Why a path is not looked up.
-#[derive(Debug, PartialEq, Eq)]
-pub(crate) enum Refusal {
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+pub enum Refusal {
     /// It can't be a path of ours: a broken escape, an escaped slash or NUL, a step upwards.
+    #[error("the path is malformed")]
     Malformed,
     /// A name that begins with a dot: not for the public, and not said to exist.
+    #[error("the path has a name that begins with a dot")]
     Hidden,
 }
 
 impl FilePath {
     /// Reads the path of a request target. Escapes are decoded once, after the path was split at its slashes. Names that begin
     /// with a dot are hidden, unless `dotfiles` are served.
-    pub(crate) fn parse(path: &str, dotfiles: bool) -> Result<Self, Refusal> {
+    ///
+    /// # Errors
+    /// [`Refusal`]: no file of ours can have that path.
+    pub fn parse(path: &str, dotfiles: bool) -> Result<Self, Refusal> {
         let segments = path.strip_prefix('/').ok_or(Refusal::Malformed)?;
         let mut relative = PathBuf::new();
         for segment in segments.split('/').filter(|segment| !segment.is_empty()) {
@@ -49,13 +53,31 @@ impl FilePath {
         Ok(Self { relative, is_folder: path.ends_with('/') })
     }
 
+    /// A path of the file system. None where it steps upwards: what it names isn't known without a look.
+    pub(crate) fn of_absolute(path: &Path) -> Option<Self> {
+        let mut relative = PathBuf::new();
+        for component in path.components() {
+            match component {
+                Component::Normal(name) => relative.push(name),
+                Component::ParentDir => return None,
+                Component::RootDir | Component::CurDir | Component::Prefix(_) => {}
+            }
+        }
+        Some(Self { relative, is_folder: false })
+    }
+
+    /// Whether it ended with a slash, which asks for the folder's index.
+    pub fn is_folder(&self) -> bool {
+        self.is_folder
+    }
+
     /// What it names, below the root; without the name of an index, where it [asks for one](Self::is_folder).
-    pub(crate) fn relative(&self) -> &Path {
+    pub fn relative(&self) -> &Path {
         &self.relative
     }
 
     /// The same path with a slash at its end, for a redirection. It begins with one slash only: two would name a host.
-    pub(crate) fn folder_location(&self) -> String {
+    pub fn folder_location(&self) -> String {
         let mut location = String::from("/");
         for name in &self.relative {
             location.extend(percent_encode(name.as_bytes(), SEGMENT));

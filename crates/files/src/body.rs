@@ -1,0 +1,191 @@
+//! The bytes of an answer, each piece found or read when what was before it is taken.
+
+use std::collections::VecDeque;
+use std::fmt;
+use std::io;
+use std::pin::Pin;
+use std::sync::Arc;
+use std::task::{Context, Poll, ready};
+
+use bytes::Bytes;
+use eyewall_http::ranges::Stretch;
+use http_body::{Frame, SizeHint};
+use tokio::task::{JoinHandle, spawn_blocking};
+
+use crate::file::Opened;
+use crate::fragment;
+use crate::store::{From, Store};
+
+/// The body of an answer, as pieces of a mebibyte at most: those of the volume are the volume's own bytes, which stay as they are
+/// until the piece is dropped. None is held before it is wanted.
+///
+/// An asynchronous one, for [`http_body::Body`] and [`Body::poll_piece`], which want a runtime of Tokio where a piece has to be read
+/// from storage; or an iterator, which waits where it is.
+///
+/// It ends with an error where the file can't be read, is shorter than it was, or has changed since its head was made: the length
+/// that was promised isn't reached, so that the client knows that it hasn't all.
+pub struct Body {
+    /// What is yet to come.
+    stretches: VecDeque<Stretch>,
+    /// None where there are no bytes of a file.
+    drawn: Option<Box<Drawn>>,
+}
+
+/// Where bytes of a file come from.
+struct Drawn {
+    store: Arc<Store>,
+    opened: Arc<Opened>,
+    /// Whether what isn't in the volume is put there.
+    is_kept: bool,
+    /// The fragment that was had last, with its number.
+    at_hand: Option<(u64, Bytes)>,
+    loading: Option<JoinHandle<io::Result<(Bytes, From)>>>,
+}
+
+/// What the next piece takes.
+enum Next {
+    Piece(Bytes),
+    /// The fragment of this number, which isn't at hand.
+    Fragment(u64),
+    End,
+}
+
+impl Body {
+    pub(crate) fn empty() -> Self {
+        Self { stretches: VecDeque::new(), drawn: None }
+    }
+
+    /// These stretches of a file. `at_hand` is a fragment that was found already.
+    pub(crate) fn of(
+        store: Arc<Store>,
+        opened: Arc<Opened>,
+        is_kept: bool,
+        stretches: Vec<Stretch>,
+        at_hand: Option<(u64, Bytes)>,
+    ) -> Self {
+        let drawn = Drawn { store, opened, is_kept, at_hand, loading: None };
+        let mut body = Self { stretches: stretches.into(), drawn: Some(Box::new(drawn)) };
+        body.drop_empty();
+        body
+    }
+
+    /// How many bytes are yet to come.
+    pub fn bytes_left(&self) -> u64 {
+        self.stretches.iter().map(Stretch::length).sum()
+    }
+
+    /// The next piece; none at the end, and after an error.
+    pub fn poll_piece(&mut self, context: &mut Context<'_>) -> Poll<Option<io::Result<Bytes>>> {
+        loop {
+            let number = match self.advance() {
+                Next::Piece(piece) => return Poll::Ready(Some(Ok(piece))),
+                Next::End => return Poll::Ready(None),
+                Next::Fragment(number) => number,
+            };
+            let Some(drawn) = &mut self.drawn else { return Poll::Ready(None) };
+            if let Some(loading) = &mut drawn.loading {
+                let loaded = ready!(Pin::new(loading).poll(context));
+                drawn.loading = None;
+                match loaded.unwrap_or_else(|_| Err(io::ErrorKind::Other.into())) {
+                    Ok((bytes, _)) => drawn.at_hand = Some((number, bytes)),
+                    Err(error) => return Poll::Ready(Some(Err(self.fail(error)))),
+                }
+            } else if let Ok(Some(found)) = drawn.store.find(&drawn.opened.form, number) {
+                drawn.at_hand = Some((number, found));
+            } else {
+                let (store, opened, is_kept) = (Arc::clone(&drawn.store), Arc::clone(&drawn.opened), drawn.is_kept);
+                drawn.loading =
+                    Some(spawn_blocking(move || store.load(&opened.form, number, is_kept, || opened.file())));
+            }
+        }
+    }
+
+    /// What comes next, taken out of the stretches where it is at hand.
+    fn advance(&mut self) -> Next {
+        let next = match self.stretches.front_mut() {
+            None => return Next::End,
+            Some(Stretch::Head(text)) => Next::Piece(std::mem::take(text).into()),
+            Some(Stretch::Bytes(range)) => {
+                let Some(drawn) = &mut self.drawn else { return Next::End };
+                let (store, form) = (&drawn.store, &drawn.opened.form);
+                let number = range.start / store.fragment_bytes;
+                let Some((_, bytes)) = drawn.at_hand.as_ref().filter(|(at_hand, _)| *at_hand == number) else {
+                    return Next::Fragment(number);
+                };
+                let whole = fragment::range(number, form.stamp.bytes, store.fragment_bytes);
+                let end = range.end.min(whole.end);
+                let piece = bytes.slice((range.start - whole.start) as usize..(end - whole.start) as usize);
+                range.start = end;
+                if end == whole.end {
+                    // Else it would be held for as long as the next one is waited for.
+                    drawn.at_hand = None;
+                }
+                Next::Piece(piece)
+            }
+        };
+        self.drop_empty();
+        next
+    }
+
+    fn drop_empty(&mut self) {
+        while self.stretches.front().is_some_and(|stretch| stretch.length() == 0) {
+            self.stretches.pop_front();
+        }
+        if self.stretches.is_empty() {
+            self.drawn = None;
+        }
+    }
+
+    /// Nothing comes after an error.
+    fn fail(&mut self, error: io::Error) -> io::Error {
+        self.stretches.clear();
+        self.drawn = None;
+        error
+    }
+}
+
+/// The pieces, for who may wait.
+impl Iterator for Body {
+    type Item = io::Result<Bytes>;
+
+    fn next(&mut self) -> Option<Self::Item> {
+        loop {
+            let number = match self.advance() {
+                Next::Piece(piece) => return Some(Ok(piece)),
+                Next::End => return None,
+                Next::Fragment(number) => number,
+            };
+            let drawn = self.drawn.as_mut()?;
+            // Who polled before, and iterates now: it would be taken for the next fragment by who polls again.
+            drawn.loading = None;
+            let opened = &drawn.opened;
+            match drawn.store.load(&opened.form, number, drawn.is_kept, || opened.file()) {
+                Ok((bytes, _)) => drawn.at_hand = Some((number, bytes)),
+                Err(error) => return Some(Err(self.fail(error))),
+            }
+        }
+    }
+}
+
+impl http_body::Body for Body {
+    type Data = Bytes;
+    type Error = io::Error;
+
+    fn poll_frame(self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Option<io::Result<Frame<Bytes>>>> {
+        self.get_mut().poll_piece(context).map_ok(Frame::data)
+    }
+
+    fn is_end_stream(&self) -> bool {
+        self.stretches.is_empty()
+    }
+
+    fn size_hint(&self) -> SizeHint {
+        SizeHint::with_exact(self.bytes_left())
+    }
+}
+
+impl fmt::Debug for Body {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Body").field("bytes_left", &self.bytes_left()).finish_non_exhaustive()
+    }
+}

@@ -1,0 +1,322 @@
+//! Files by the program's own paths, and what is set for all files of a volume.
+
+use std::fmt;
+use std::fs;
+use std::io;
+use std::path::{Component, Path, PathBuf};
+use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
+use std::time::{Duration, SystemTime};
+
+use eyewall::Cache;
+use eyewall_http::message::Request;
+use tokio::task::spawn_blocking;
+
+use crate::admission::{self, Admission, Candidate};
+use crate::coding::Coding;
+use crate::file::{Answer, CachedFile, is_changed};
+use crate::folder::{FolderOptions, Found, LOOKS_MAX, Look, Tree};
+use crate::fragment;
+use crate::path::FilePath;
+use crate::root::{Root, Symlinks, is_absence};
+use crate::statistics::{Counters, FileStatistics, Statistics};
+use crate::store::Store;
+
+/// Unless it is set, a file may take this part of the volume.
+const SHARE_OF_A_FILE: u64 = 4;
+
+/// How a changed file is noticed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Freshness {
+    /// The kernel tells (inotify), and a request that begins after the change gets what is new. What the kernel tells nobody of (mounts,
+    /// writes through a map), within a second. On file systems that others change, too (networks), each request looks.
+    Watched,
+    /// What was looked at is trusted for so long. A second after a change, or later, it is sent for so long yet; in the first second,
+    /// not at all, since times of files are too coarse.
+    Interval(Duration),
+}
+
+/// What is set for the files of a volume ([`FileCacheOptions::build`]).
+pub struct FileCacheOptions {
+    min_bytes: u64,
+    max_bytes: Option<u64>,
+    freshness: Freshness,
+    precompressed: bool,
+    admission: Admission,
+}
+
+impl FileCacheOptions {
+    /// Files of any size up to a quarter of the volume are kept, changes are noticed at once.
+    pub fn new() -> Self {
+        Self {
+            min_bytes: 0,
+            max_bytes: None,
+            freshness: Freshness::Watched,
+            precompressed: false,
+            admission: Box::new(admission::everything()),
+        }
+    }
+
+    /// Shorter files aren't kept.
+    pub fn min_bytes(mut self, bytes: u64) -> Self {
+        self.min_bytes = bytes;
+        self
+    }
+
+    /// Longer files aren't kept. A file may be longer than an entry: it is kept in fragments of a mebibyte, or of as much as the volume
+    /// takes. Unless it is set, a file may take a quarter of the volume.
+    pub fn max_bytes(mut self, bytes: u64) -> Self {
+        self.max_bytes = Some(bytes);
+        self
+    }
+
+    /// How changes are noticed.
+    pub fn freshness(mut self, freshness: Freshness) -> Self {
+        self.freshness = freshness;
+        self
+    }
+
+    /// Whether packed files beside those that [`FileCache::open`] opens are sent to who takes them; see
+    /// [`FolderOptions::precompressed`]. They aren't, unless it is set.
+    pub fn precompressed(mut self, yes: bool) -> Self {
+        self.precompressed = yes;
+        self
+    }
+
+    /// Which files are kept: a closure, or one of [`crate::admission`]. It must not wait.
+    pub fn admission(mut self, admits: impl Fn(&Candidate<'_>) -> bool + Send + Sync + 'static) -> Self {
+        self.admission = Box::new(admits);
+        self
+    }
+
+    /// The files of a volume, with what was set.
+    pub fn build(self, cache: Cache) -> FileCache {
+        let store = Store {
+            fragment_bytes: fragment::fragment_bytes(cache.entry_bytes_max()),
+            min_bytes: self.min_bytes,
+            max_bytes: self.max_bytes.unwrap_or(cache.size() / SHARE_OF_A_FILE),
+            admission: self.admission,
+            counters: Counters::default(),
+            has_warned: AtomicBool::new(false),
+            cache,
+        };
+        let options = FolderOptions {
+            index: Vec::new(),
+            symlinks: Symlinks::Anywhere,
+            dotfiles: true,
+            precompressed: self.precompressed,
+        };
+        let everything = Tree::new(Root::everything(), options, self.freshness);
+        FileCache { store: Arc::new(store), everything: Arc::new(everything), freshness: self.freshness }
+    }
+}
+
+impl Default for FileCacheOptions {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+impl fmt::Debug for FileCacheOptions {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("FileCacheOptions")
+            .field("min_bytes", &self.min_bytes)
+            .field("max_bytes", &self.max_bytes)
+            .field("freshness", &self.freshness)
+            .field("precompressed", &self.precompressed)
+            .finish_non_exhaustive()
+    }
+}
+
+/// The files of a volume. Clones are the same; other processes that open the volume share what is kept, and each watches for itself.
+#[derive(Clone)]
+pub struct FileCache {
+    store: Arc<Store>,
+    everything: Arc<Tree>,
+    freshness: Freshness,
+}
+
+impl FileCache {
+    /// With nothing set: [`FileCacheOptions::new`].
+    pub fn new(cache: Cache) -> Self {
+        FileCacheOptions::new().build(cache)
+    }
+
+    /// The volume.
+    pub fn cache(&self) -> &Cache {
+        &self.store.cache
+    }
+
+    pub(crate) fn store(&self) -> &Arc<Store> {
+        &self.store
+    }
+
+    pub(crate) fn freshness(&self) -> Freshness {
+        self.freshness
+    }
+
+    /// A file of the file system. The path is the program's own: symbolic links are followed wherever they lead, so that it must not be
+    /// made of what a client sends; that is what [`crate::Folder`] is for. Wants a runtime of Tokio.
+    ///
+    /// # Errors
+    /// The system's; `NotFound` also for what is no file.
+    pub async fn open(&self, path: impl AsRef<Path>) -> io::Result<CachedFile> {
+        let path = std::path::absolute(path)?;
+        match self.recall(&path) {
+            Some(known) => self.file(known, &path),
+            None => self.look_elsewhere(&path).await,
+        }
+    }
+
+    /// The same for who may wait.
+    ///
+    /// # Errors
+    /// As for [`FileCache::open`].
+    pub fn open_blocking(&self, path: impl AsRef<Path>) -> io::Result<CachedFile> {
+        let path = std::path::absolute(path)?;
+        let look = match self.recall(&path) {
+            Some(known) => known,
+            None => self.look(&path)?,
+        };
+        self.file(look, &path)
+    }
+
+    /// What a request for a file gets: [`FileCache::open`], and [`CachedFile::answer`]. A file that changes meanwhile is found again,
+    /// whatever is known of it.
+    ///
+    /// # Errors
+    /// As for [`FileCache::open`].
+    pub async fn answer(&self, path: impl AsRef<Path>, request: Request<'_>) -> io::Result<Answer> {
+        let path = std::path::absolute(path)?;
+        let mut file = self.open(&path).await?;
+        for _ in 1..LOOKS_MAX {
+            match file.answer(request).await {
+                Err(error) if is_changed(&error) => file = self.look_elsewhere(&path).await?,
+                other => return other,
+            }
+        }
+        file.answer(request).await
+    }
+
+    fn recall(&self, path: &Path) -> Option<Look> {
+        self.everything.recall(&FilePath::of_absolute(path)?)
+    }
+
+    async fn look_elsewhere(&self, path: &Path) -> io::Result<CachedFile> {
+        let (this, looked) = (self.clone(), path.to_owned());
+        let looking = spawn_blocking(move || this.look(&looked));
+        let look = looking.await.unwrap_or_else(|_| Err(io::ErrorKind::Other.into()))?;
+        self.file(look, path)
+    }
+
+    fn look(&self, path: &Path) -> io::Result<Look> {
+        let resolved = match without_steps_up(path) {
+            Err(error) if is_absence(&error) => return Err(no_file_at(path)),
+            other => other?,
+        };
+        let plain = FilePath::of_absolute(&resolved).ok_or(io::ErrorKind::InvalidInput)?;
+        self.everything.look(&plain, SystemTime::now(), &self.store.counters)
+    }
+
+    fn file(&self, look: Look, path: &Path) -> io::Result<CachedFile> {
+        match look.found(&self.store, &self.everything) {
+            Found::File(file) => Ok(file),
+            Found::Folder | Found::Nothing => Err(no_file_at(path)),
+        }
+    }
+
+    /// Looks at a file again and reads it into the volume anew, all of it, whatever is known of it. True: it is kept now; false: by
+    /// its size or by what the admission says, it isn't. It counts as a request. Waits.
+    ///
+    /// # Errors
+    /// As for [`FileCache::open`]; the system's, in reading.
+    pub fn refresh(&self, path: impl AsRef<Path>) -> io::Result<bool> {
+        let path = std::path::absolute(path)?;
+        self.remove(&path).map_err(io::Error::other)?;
+        let file = self.file(self.look(&path)?, &path)?;
+        for piece in file.content() {
+            piece?;
+        }
+        Ok(file.is_cached())
+    }
+
+    /// Removes what of a file is in the volume, and of the packed ones beside it. True: there was some. Waits for other writers.
+    ///
+    /// # Errors
+    /// Those of the engine.
+    pub fn remove(&self, path: impl AsRef<Path>) -> eyewall::Result<bool> {
+        let mut is_removed = false;
+        for path in names(path.as_ref()) {
+            let bytes = fs::metadata(&path).map_or(0, |metadata| metadata.len());
+            is_removed |= self.store.remove(&fragment::first_key(&path), bytes)?;
+        }
+        Ok(is_removed)
+    }
+
+    /// Whether all of a file, as it is now, lies in the volume. Waits.
+    ///
+    /// # Errors
+    /// As for [`FileCache::open`].
+    pub fn contains(&self, path: impl AsRef<Path>) -> io::Result<bool> {
+        Ok(self.open_blocking(path)?.is_cached())
+    }
+
+    /// How many bytes of files lie in the volume, those of other processes and old versions among them. It walks over all entries, so
+    /// that it takes as long as there are many: it isn't for each request.
+    pub fn used_bytes(&self) -> u64 {
+        let files = self.store.cache.iter_all().filter(|hit| hit.key().starts_with(fragment::PREFIX));
+        files.map(|hit| hit.value().len() as u64).sum()
+    }
+
+    /// What this process has sent since the cache was built.
+    pub fn statistics(&self) -> Statistics {
+        self.store.counters.statistics()
+    }
+
+    /// What this process has sent of one file; a packed one beside it is a file of its own. Waits for the file system where the path
+    /// steps upwards. None: it wasn't asked for, or that was forgotten, which it is where more than 16,384
+    /// files are asked for.
+    pub fn file_statistics(&self, path: impl AsRef<Path>) -> Option<FileStatistics> {
+        self.store.counters.file_statistics(&name_of(path.as_ref()))
+    }
+}
+
+fn no_file_at(path: &Path) -> io::Error {
+    io::Error::new(io::ErrorKind::NotFound, format!("there is no file at {}", path.display()))
+}
+
+/// The file of a path, and the packed ones beside it, whether they are there or not.
+fn names(path: &Path) -> impl Iterator<Item = PathBuf> {
+    let plain = name_of(path);
+    let packed = Coding::ALL.map(|coding| coding.beside(&plain));
+    std::iter::once(plain).chain(packed)
+}
+
+/// The path by which a file is kept and counted.
+fn name_of(path: &Path) -> PathBuf {
+    let path = std::path::absolute(path).unwrap_or_else(|_| path.to_owned());
+    let path = without_steps_up(&path).unwrap_or(path);
+    // Without what `components` leaves out: a slash at the end.
+    path.components().collect()
+}
+
+/// An absolute path as it is; or, where it steps upwards, which means what the links on the way make it mean, as the system resolves
+/// it.
+fn without_steps_up(path: &Path) -> io::Result<PathBuf> {
+    if path.components().all(|component| component != Component::ParentDir) {
+        return Ok(path.to_owned());
+    }
+    match (fs::canonicalize(path), path.parent(), path.file_name()) {
+        // The file is gone, and its folder is there.
+        (Err(error), Some(folder), Some(name)) if error.kind() == io::ErrorKind::NotFound => {
+            Ok(fs::canonicalize(folder)?.join(name))
+        }
+        (resolved, ..) => resolved,
+    }
+}
+
+impl fmt::Debug for FileCache {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("FileCache").field("volume", &self.store.cache.path()).finish_non_exhaustive()
+    }
+}

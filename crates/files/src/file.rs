@@ -1,0 +1,289 @@
+//! A file that was found, and what a request for it gets.
+
+use std::fmt;
+use std::fs::File;
+use std::io;
+use std::path::Path;
+use std::sync::{Arc, OnceLock};
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
+
+use bytes::Bytes;
+use eyewall_http::answer;
+use eyewall_http::message::Request;
+use eyewall_http::precondition::{self, Role};
+use eyewall_http::ranges::{Boundary, Stretch};
+use http::{HeaderMap, StatusCode};
+use tokio::task::spawn_blocking;
+
+use crate::body::Body;
+use crate::coding;
+use crate::folder::Tree;
+use crate::form::{Form, Named};
+use crate::root::is_absence;
+use crate::stamp::Stamp;
+use crate::store::{Changed, From, Store};
+
+/// A file as it was when it was found, with the packed ones beside it.
+#[derive(Clone)]
+pub struct CachedFile {
+    store: Arc<Store>,
+    /// The plain one first.
+    forms: Arc<[Arc<Opened>]>,
+}
+
+/// A form, and its file once that is open.
+pub(crate) struct Opened {
+    pub(crate) form: Arc<Form>,
+    tree: Arc<Tree>,
+    /// Empty where the form was known without a look, until it is read from: who replaces the file by another doesn't cut off who is
+    /// being sent this one.
+    file: OnceLock<Arc<File>>,
+}
+
+impl Opened {
+    /// The file with the form's stamp. Waits.
+    ///
+    /// # Errors
+    /// The system's; [`Changed`] also where nothing is there any more.
+    pub(crate) fn file(&self) -> io::Result<Arc<File>> {
+        if let Some(file) = self.file.get() {
+            return Ok(Arc::clone(file));
+        }
+        let file = match self.tree.open(&self.form.below) {
+            Err(error) if is_absence(&error) => return Err(io::Error::other(Changed)),
+            other => other?,
+        };
+        if Stamp::of(&file.metadata()?) != self.form.stamp {
+            return Err(io::Error::other(Changed));
+        }
+        Ok(Arc::clone(self.file.get_or_init(|| Arc::new(file))))
+    }
+}
+
+/// What a request for a file gets.
+#[derive(Debug)]
+pub struct Answer {
+    /// 200, 206, 304, 412 or 416.
+    pub status: StatusCode,
+    /// Its header fields, `Content-Length` included, but for `Date`.
+    pub fields: HeaderMap,
+    /// Its body.
+    pub body: Body,
+    /// Where the content is from.
+    pub source: Source,
+}
+
+/// Where the content of an answer is from: the first byte of it, since more may be read when it is sent.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Source {
+    /// There is none: 304, 412, 416.
+    None,
+    /// The volume.
+    Volume,
+    /// The file, and it is in the volume now.
+    Stored,
+    /// The file alone, for this reason: `head` (nothing was to be sent), `just-changed`, `too-small`, `too-large`, `not-admitted`,
+    /// `read-only`, `volume-failed`; or `not-stored`, where the volume couldn't take it.
+    File(&'static str),
+}
+
+/// A representation that is to be sent, but for its body.
+struct Head {
+    status: StatusCode,
+    fields: HeaderMap,
+    stretches: Vec<Stretch>,
+}
+
+impl CachedFile {
+    /// None where it is no file that was found.
+    pub(crate) fn new(store: &Arc<Store>, tree: &Arc<Tree>, named: &Named, files: Vec<File>) -> Option<Self> {
+        let Named::File(forms) = named else { return None };
+        let mut files = files.into_iter().map(Arc::new);
+        let opened = forms
+            .iter()
+            .map(|form| (form, files.next().map(OnceLock::from).unwrap_or_default()))
+            .map(|(form, file)| Arc::new(Opened { form: Arc::clone(form), tree: Arc::clone(tree), file }));
+        Some(Self { store: Arc::clone(store), forms: opened.collect() })
+    }
+
+    fn plain(&self) -> &Arc<Opened> {
+        &self.forms[0]
+    }
+
+    /// Where it lies: an absolute path.
+    pub fn path(&self) -> &Path {
+        &self.plain().form.path
+    }
+
+    /// How many bytes it has, without a coding.
+    pub fn bytes(&self) -> u64 {
+        self.plain().form.stamp.bytes
+    }
+
+    /// When it was last modified, by what the file system says.
+    pub fn modified(&self) -> SystemTime {
+        let modified_ns = self.plain().form.stamp.modified_ns;
+        let distance = Duration::from_nanos(modified_ns.unsigned_abs());
+        if modified_ns < 0 { UNIX_EPOCH - distance } else { UNIX_EPOCH + distance }
+    }
+
+    /// The fields of a 200 without a coding, but for its length: `Content-Type`, `Accept-Ranges`, `Vary` where it is also there packed,
+    /// `ETag` and `Last-Modified` once it is unchanged for long enough.
+    pub fn fields(&self) -> &HeaderMap {
+        &self.plain().form.fields
+    }
+
+    /// Whether all of it, without a coding, lies in the volume. May wait for storage.
+    pub fn is_cached(&self) -> bool {
+        self.store.contains(&self.plain().form)
+    }
+
+    /// All of it without a coding, for who may wait: `file.content().collect::<Result<Vec<_>, _>>()`. It counts as a request.
+    pub fn content(&self) -> Body {
+        let opened = self.plain();
+        let number_of_bytes = opened.form.stamp.bytes;
+        let is_kept = self.store.why_not(&opened.form).is_none();
+        let at_hand = self.store.find(&opened.form, 0).ok().flatten();
+        self.count(&opened.form, at_hand.is_some());
+        let stretches = vec![Stretch::Bytes(0..number_of_bytes)];
+        Body::of(Arc::clone(&self.store), Arc::clone(opened), is_kept, stretches, at_hand.map(|bytes| (0, bytes)))
+    }
+
+    /// Reads its first bytes into the volume, if they aren't there, so that [`CachedFile::answer_now`] has them.
+    ///
+    /// # Errors
+    /// As for [`CachedFile::answer`].
+    pub async fn prepare(&self) -> io::Result<()> {
+        let opened = self.plain();
+        let is_kept = self.store.why_not(&opened.form).is_none();
+        if is_kept && !matches!(self.store.find(&opened.form, 0), Ok(Some(_))) {
+            self.load(opened, 0, is_kept).await?;
+        }
+        Ok(())
+    }
+
+    /// What a request gets: by its method (GET, or HEAD), `Accept-Encoding`, conditions and ranges. Its first bytes are read before it is
+    /// answered, if they aren't in the volume. Wants a runtime of Tokio.
+    ///
+    /// # Errors
+    /// The system's. [`is_changed`] tells whether the file isn't any more what was found: then it is to be found again.
+    pub async fn answer(&self, request: Request<'_>) -> io::Result<Answer> {
+        let opened = self.choose(request.fields);
+        let head = match arrange(&opened.form, request) {
+            Ok(head) => head,
+            Err(answer) => return Ok(*answer),
+        };
+        let Some(number) = self.first_fragment(&head.stretches) else {
+            return Ok(self.head_alone(opened, head));
+        };
+        let why_not = self.store.why_not(&opened.form);
+        let (bytes, from) = match self.store.find(&opened.form, number) {
+            Ok(Some(bytes)) => (bytes, From::Volume),
+            _ => self.load(opened, number, why_not.is_none()).await?,
+        };
+        self.count(&opened.form, from == From::Volume);
+        let source = match from {
+            From::Volume => Source::Volume,
+            From::Stored => Source::Stored,
+            // The volume may just have failed.
+            From::File => Source::File(why_not.or_else(|| self.store.why_not(&opened.form)).unwrap_or("not-stored")),
+        };
+        Ok(self.with_body(opened, head, why_not.is_none(), Some((number, bytes)), source))
+    }
+
+    /// The same at once, without waiting for anything: what isn't in memory is read when the body is taken. So errors of reading are
+    /// the body's, and whether it will be stored isn't known.
+    pub fn answer_now(&self, request: Request<'_>) -> Answer {
+        let opened = self.choose(request.fields);
+        let head = match arrange(&opened.form, request) {
+            Ok(head) => head,
+            Err(answer) => return *answer,
+        };
+        let Some(number) = self.first_fragment(&head.stretches) else {
+            return self.head_alone(opened, head);
+        };
+        let why_not = self.store.why_not(&opened.form);
+        let found = self.store.find(&opened.form, number).ok().flatten();
+        self.count(&opened.form, found.is_some());
+        let source = if found.is_some() { Source::Volume } else { Source::File(why_not.unwrap_or("not-stored")) };
+        self.with_body(opened, head, why_not.is_none(), found.map(|bytes| (number, bytes)), source)
+    }
+
+    /// The form that the client wants most (RFC 9110, section 12.5.3).
+    fn choose(&self, request: &HeaderMap) -> &Arc<Opened> {
+        &self.forms[coding::choose(self.forms.iter().map(|opened| opened.form.coding), request)]
+    }
+
+    /// In which fragment the first byte lies that is to be sent. None where none is.
+    fn first_fragment(&self, stretches: &[Stretch]) -> Option<u64> {
+        stretches.iter().find_map(|stretch| match stretch {
+            Stretch::Bytes(range) => Some(range.start / self.store.fragment_bytes),
+            Stretch::Head(_) => None,
+        })
+    }
+
+    async fn load(&self, opened: &Arc<Opened>, number: u64, is_kept: bool) -> io::Result<(Bytes, From)> {
+        let (store, opened) = (Arc::clone(&self.store), Arc::clone(opened));
+        let loading = spawn_blocking(move || store.load(&opened.form, number, is_kept, || opened.file()));
+        loading.await.unwrap_or_else(|_| Err(io::ErrorKind::Other.into()))
+    }
+
+    fn count(&self, form: &Form, is_hit: bool) {
+        if is_hit {
+            self.store.counters.count_hit(&form.counters);
+        } else {
+            self.store.counters.count_miss(&form.counters);
+        }
+    }
+
+    fn head_alone(&self, opened: &Opened, head: Head) -> Answer {
+        let is_there = self.store.has_at_hand(&opened.form, 0);
+        let source = if is_there { Source::Volume } else { Source::File("head") };
+        Answer { status: head.status, fields: head.fields, body: Body::empty(), source }
+    }
+
+    fn with_body(
+        &self,
+        opened: &Arc<Opened>,
+        head: Head,
+        is_kept: bool,
+        at_hand: Option<(u64, Bytes)>,
+        source: Source,
+    ) -> Answer {
+        let body = Body::of(Arc::clone(&self.store), Arc::clone(opened), is_kept, head.stretches, at_hand);
+        Answer { status: head.status, fields: head.fields, body, source }
+    }
+}
+
+/// Whether an error says that a file isn't any more what was found.
+pub fn is_changed(error: &io::Error) -> bool {
+    Changed::is(error)
+}
+
+/// The head of what is to be sent; or the answer, where that is 304, 412 or 416.
+fn arrange(form: &Form, request: Request<'_>) -> Result<Head, Box<Answer>> {
+    let without = |status, fields| Err(Box::new(Answer { status, fields, body: Body::empty(), source: Source::None }));
+    let (now, bytes) = (SystemTime::now(), form.stamp.bytes);
+    match answer::arrange(Role::Origin, request, StatusCode::OK, form.fields.clone(), now, bytes, boundary) {
+        answer::Answer::NotModified(fields) => {
+            without(StatusCode::NOT_MODIFIED, precondition::fields_of_not_modified(&fields, &[]))
+        }
+        answer::Answer::PreconditionFailed => without(StatusCode::PRECONDITION_FAILED, HeaderMap::new()),
+        answer::Answer::RangeNotSatisfiable(fields) => without(StatusCode::RANGE_NOT_SATISFIABLE, fields),
+        answer::Answer::Head(status, fields) => Ok(Head { status, fields, stretches: Vec::new() }),
+        answer::Answer::Content(status, fields, stretches) => Ok(Head { status, fields, stretches }),
+    }
+}
+
+/// `None` only if the system has no randomness: then there are no multipart answers.
+fn boundary() -> Option<Boundary> {
+    let mut bits = [0; 16];
+    getrandom::fill(&mut bits).ok()?;
+    Some(Boundary::of_bits(u128::from_ne_bytes(bits)))
+}
+
+impl fmt::Debug for CachedFile {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("CachedFile").field("path", &self.path()).field("bytes", &self.bytes()).finish_non_exhaustive()
+    }
+}

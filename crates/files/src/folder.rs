@@ -1,0 +1,349 @@
+//! What a folder has for a path: by memory where that is sure, else by a look.
+
+use std::fmt;
+use std::fs::{File, Metadata};
+use std::io;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::{Instant, SystemTime};
+
+use eyewall_http::message::Request;
+use http::HeaderValue;
+use tokio::task::spawn_blocking;
+
+use crate::cache::{FileCache, Freshness};
+use crate::coding::{self, Coding};
+use crate::file::{Answer, CachedFile, is_changed};
+use crate::form::{self, Form, Named};
+use crate::fragment;
+use crate::memory::Memory;
+use crate::path::FilePath;
+use crate::root::{Root, Symlinks, is_absence};
+use crate::stamp::Stamp;
+use crate::statistics::Counters;
+use crate::store::Store;
+use crate::walk::Walk;
+
+/// Who finds that a file has changed looks again, so often: more than that, and somebody writes it all the time.
+pub(crate) const LOOKS_MAX: usize = 3;
+
+/// What of a folder is served.
+#[derive(Debug, Clone)]
+pub struct FolderOptions {
+    /// Names of the files that stand for their folder: the first that is there. `index.html`, unless it is set.
+    pub index: Vec<String>,
+    /// Which symbolic links below the root are followed. Those that stay below it, unless it is set.
+    pub symlinks: Symlinks,
+    /// Whether names that begin with a dot are served; [`FilePath::parse`] has to be told the same. They aren't, unless it is set.
+    pub dotfiles: bool,
+    /// Whether packed files (`name.br`, `name.zst`, `name.gz`) are sent in the place of those that they lie beside, where the client
+    /// takes them and they aren't older. They aren't, unless it is set.
+    pub precompressed: bool,
+}
+
+impl Default for FolderOptions {
+    fn default() -> Self {
+        Self { index: vec!["index.html".to_owned()], symlinks: Symlinks::Below, dotfiles: false, precompressed: false }
+    }
+}
+
+/// A folder with a volume in front of it. Its clones are the same folder.
+#[derive(Clone)]
+pub struct Folder {
+    store: Arc<Store>,
+    tree: Arc<Tree>,
+    freshness: Freshness,
+}
+
+/// What a path names.
+#[derive(Debug)]
+pub enum Found {
+    /// A file.
+    File(CachedFile),
+    /// A folder with an index, asked for without the slash at the end: [`FilePath::folder_location`] is where to send the client.
+    Folder,
+    /// Nothing that is served.
+    Nothing,
+}
+
+impl Found {
+    /// Whether it is a file.
+    pub fn is_file(&self) -> bool {
+        matches!(self, Self::File(_))
+    }
+}
+
+/// What a request for a path gets.
+#[derive(Debug)]
+pub enum Answered {
+    /// A file's answer.
+    File(Box<Answer>),
+    /// As [`Found::Folder`].
+    Folder,
+    /// As [`Found::Nothing`].
+    Nothing,
+}
+
+impl Folder {
+    /// A folder that is there. Its path isn't resolved: a root that is a symbolic link can be switched to another folder while files
+    /// are served from it.
+    ///
+    /// # Errors
+    /// The system's; `Unsupported` before Linux 5.6, which has no `openat2`.
+    pub fn open(root: impl AsRef<Path>, files: &FileCache, options: FolderOptions) -> io::Result<Self> {
+        let freshness = files.freshness();
+        let tree = Tree::new(Root::open(root.as_ref())?, options, freshness);
+        Ok(Self { store: Arc::clone(files.store()), tree: Arc::new(tree), freshness })
+    }
+
+    /// The same folder with other options. It knows nothing yet of what this one knows.
+    pub fn with_options(&self, options: FolderOptions) -> Self {
+        let tree = Tree::new(self.tree.root.clone(), options, self.freshness);
+        Self { store: Arc::clone(&self.store), tree: Arc::new(tree), freshness: self.freshness }
+    }
+
+    /// What of it is served.
+    pub fn options(&self) -> &FolderOptions {
+        &self.tree.options
+    }
+
+    /// The root, as an absolute path.
+    pub fn root(&self) -> &Path {
+        self.tree.root.path()
+    }
+
+    /// Whether names that begin with a dot are served.
+    pub fn serves_dotfiles(&self) -> bool {
+        self.tree.options.dotfiles
+    }
+
+    /// What a path names. Wants a runtime of Tokio.
+    ///
+    /// # Errors
+    /// The system's: what is there and can't be read. What isn't there, or can't be reached below the root, is
+    /// [`Found::Nothing`].
+    pub async fn find(&self, path: &FilePath) -> io::Result<Found> {
+        let look = match self.tree.recall(path) {
+            Some(known) => known,
+            None => self.look(path).await?,
+        };
+        Ok(look.found(&self.store, &self.tree))
+    }
+
+    /// What a request for a path gets ([`CachedFile::answer`]). A file that changes meanwhile is found again.
+    ///
+    /// # Errors
+    /// The system's, as for [`Folder::find`].
+    pub async fn answer(&self, path: &FilePath, request: Request<'_>) -> io::Result<Answered> {
+        let mut found = self.find(path).await?;
+        for looks in 1.. {
+            let file = match found {
+                Found::File(file) => file,
+                Found::Folder => return Ok(Answered::Folder),
+                Found::Nothing => return Ok(Answered::Nothing),
+            };
+            match file.answer(request).await {
+                Err(error) if is_changed(&error) && looks < LOOKS_MAX => {
+                    found = self.look(path).await?.found(&self.store, &self.tree);
+                }
+                other => return other.map(|answer| Answered::File(Box::new(answer))),
+            }
+        }
+        unreachable!("the last look's answer is returned")
+    }
+
+    async fn look(&self, path: &FilePath) -> io::Result<Look> {
+        let (store, tree, path) = (Arc::clone(&self.store), Arc::clone(&self.tree), path.clone());
+        let looking = spawn_blocking(move || tree.look(&path, SystemTime::now(), &store.counters));
+        looking.await.unwrap_or_else(|_| Err(io::ErrorKind::Other.into()))
+    }
+}
+
+impl fmt::Debug for Folder {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Folder").field("root", &self.root()).finish_non_exhaustive()
+    }
+}
+
+/// A folder with what is known of it.
+#[derive(Debug)]
+pub(crate) struct Tree {
+    root: Root,
+    options: FolderOptions,
+    /// None where the system gives no inotify.
+    memory: Option<Memory>,
+    /// Whether it was told that a packed file is left out. A race tells it twice.
+    has_told_of_old: AtomicBool,
+}
+
+/// What was found, and the files of its forms, in their order, unless it was known.
+pub(crate) struct Look {
+    pub(crate) named: Arc<Named>,
+    pub(crate) files: Vec<File>,
+}
+
+impl Look {
+    pub(crate) fn found(self, store: &Arc<Store>, tree: &Arc<Tree>) -> Found {
+        match *self.named {
+            Named::Folder => Found::Folder,
+            Named::File(_) | Named::Nothing => {
+                CachedFile::new(store, tree, &self.named, self.files).map_or(Found::Nothing, Found::File)
+            }
+        }
+    }
+}
+
+impl Tree {
+    pub(crate) fn new(root: Root, options: FolderOptions, freshness: Freshness) -> Self {
+        let memory = match freshness {
+            Freshness::Interval(trust) => Some(Memory::trusting(trust)),
+            Freshness::Watched => Memory::watching()
+                .inspect_err(|error| {
+                    tracing::warn!(%error, "the system gives no inotify; each request for a file looks at its folder");
+                })
+                .ok(),
+        };
+        Self { root, options, memory, has_told_of_old: AtomicBool::new(false) }
+    }
+
+    /// What is known of a path. It waits for nobody.
+    pub(crate) fn recall(&self, path: &FilePath) -> Option<Look> {
+        let named = self.memory.as_ref()?.recall(path, Instant::now())?;
+        Some(Look { named, files: Vec::new() })
+    }
+
+    /// Looks at what a path names. That can wait for storage, so that it has no place on a thread that serves clients. `now` is
+    /// not later than the look.
+    pub(crate) fn look(&self, path: &FilePath, now: SystemTime, counters: &Counters) -> io::Result<Look> {
+        counters.count_look();
+        let since = Instant::now();
+        let memory = self.memory.as_ref().filter(|_| Memory::keeps(path));
+        let mut walk = memory.filter(|memory| memory.is_watching()).map(Walk::new);
+        let is_watched = walk.is_some();
+        let (named, files) = self.find(path, now, counters, &mut walk)?;
+        let named = Arc::new(named);
+        let premises = if is_watched { walk.and_then(Walk::premises) } else { Some(Vec::new()) };
+        if let Some(memory) = memory
+            && let Some(premises) = premises
+            && named.is_settled(now)
+        {
+            memory.remember(path, &named, premises, since);
+        }
+        Ok(Look { named, files })
+    }
+
+    /// The file at a path below the root.
+    pub(crate) fn open(&self, path: &Path) -> io::Result<File> {
+        self.root.find(path, self.options.symlinks)
+    }
+
+    fn find(
+        &self,
+        path: &FilePath,
+        now: SystemTime,
+        counters: &Counters,
+        walk: &mut Option<Walk<'_>>,
+    ) -> io::Result<(Named, Vec<File>)> {
+        if path.is_folder() {
+            return match self.find_index(path.relative(), walk)? {
+                Some((index, file, metadata)) => Ok(self.forms(index, (file, &metadata), now, counters, walk)),
+                None => Ok((Named::Nothing, Vec::new())),
+            };
+        }
+        match self.open_watched(path.relative(), walk)? {
+            Some((file, metadata)) if metadata.is_file() => {
+                Ok(self.forms(path.relative().to_owned(), (file, &metadata), now, counters, walk))
+            }
+            Some((_, metadata)) if metadata.is_dir() && self.find_index(path.relative(), walk)?.is_some() => {
+                Ok((Named::Folder, Vec::new()))
+            }
+            _ => Ok((Named::Nothing, Vec::new())),
+        }
+    }
+
+    /// The first of the names of an index that is a file.
+    fn find_index(&self, folder: &Path, walk: &mut Option<Walk<'_>>) -> io::Result<Option<(PathBuf, File, Metadata)>> {
+        for name in &self.options.index {
+            let path = folder.join(name);
+            if let Some((file, metadata)) = self.open_watched(&path, walk)?
+                && metadata.is_file()
+            {
+                return Ok(Some((path, file, metadata)));
+            }
+        }
+        Ok(None)
+    }
+
+    /// The plain file and those beside it that are packed.
+    fn forms(
+        &self,
+        plain: PathBuf,
+        (file, metadata): (File, &Metadata),
+        now: SystemTime,
+        counters: &Counters,
+        walk: &mut Option<Walk<'_>>,
+    ) -> (Named, Vec<File>) {
+        let content_type = content_type(&plain);
+        let stamp = Stamp::of(metadata);
+        let is_packed = coding::is_packed(&plain);
+        let mut found = vec![(None, plain, stamp)];
+        let mut files = vec![file];
+        let codings = if self.options.precompressed && !is_packed { &Coding::ALL[..] } else { &[] };
+        for &coding in codings {
+            let path = coding.beside(&found[0].1);
+            // Those that can't be read don't keep the plain one from being served.
+            let Some((file, metadata)) = self.open_watched(&path, walk).ok().flatten() else { continue };
+            let packed = Stamp::of(&metadata);
+            if !metadata.is_file() || self.is_left_out(&packed, &stamp, &path) {
+                continue;
+            }
+            found.push((Some(coding), path, packed));
+            files.push(file);
+        }
+        let is_chosen = found.len() > 1;
+        let forms = found.into_iter().map(|(coding, below, stamp)| {
+            let path = self.root.path().join(&below);
+            let key = fragment::first_key(&path).into();
+            let fields = form::fields(coding, &content_type, is_chosen, &stamp, now);
+            let (is_unsettled, counters) = (stamp.may_still_change(now), counters.of(&path));
+            Arc::new(Form { coding, below, path, stamp, fields, key, is_unsettled, counters })
+        });
+        (Named::File(forms.collect()), files)
+    }
+
+    /// Whether a packed file may hold another version than the plain one: it is older.
+    fn is_left_out(&self, packed: &Stamp, plain: &Stamp, path: &Path) -> bool {
+        let is_old = packed.is_older_than(plain);
+        if is_old && !self.has_told_of_old.swap(true, Ordering::Relaxed) {
+            let path = path.display();
+            tracing::warn!(%path, "a packed file is older than the plain one, and is not served; pack it again (told once)");
+        }
+        is_old
+    }
+
+    /// Opens what lies at a path below the root, watched from before on. None if there is nothing.
+    fn open_watched(&self, path: &Path, walk: &mut Option<Walk<'_>>) -> io::Result<Option<(File, Metadata)>> {
+        if let Some(walk) = walk {
+            walk.watch(&self.root.path().join(path));
+        }
+        match self.open(path) {
+            Ok(file) => {
+                let metadata = file.metadata()?;
+                Ok(Some((file, metadata)))
+            }
+            Err(error) if is_absence(&error) => Ok(None),
+            Err(error) => Err(error),
+        }
+    }
+}
+
+/// By the name's extension; text is taken to be UTF-8.
+fn content_type(path: &Path) -> HeaderValue {
+    let guess = mime_guess::from_path(path).first_or_octet_stream();
+    let text = if guess.type_() == "text" { format!("{guess}; charset=utf-8") } else { guess.to_string() };
+    HeaderValue::from_str(&text).unwrap_or_else(|_| HeaderValue::from_static("application/octet-stream"))
+}
+
+#[cfg(test)]
+mod tests;

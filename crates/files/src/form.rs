@@ -1,0 +1,86 @@
+//! The forms in which a file can be sent: as it is, or packed, as those are that lie beside it.
+
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::time::{Duration, SystemTime};
+
+use eyewall_http::field::range;
+use http::header::{ACCEPT_ENCODING, ACCEPT_RANGES, CONTENT_ENCODING, CONTENT_TYPE, ETAG, LAST_MODIFIED, VARY};
+use http::{HeaderMap, HeaderValue};
+
+use crate::coding::Coding;
+use crate::stamp::Stamp;
+use crate::statistics::FileCounters;
+
+/// A second after its last change, a file has validators that tell it from the version before.
+const SECOND: Duration = Duration::from_secs(1);
+
+/// What a path names.
+#[derive(Debug)]
+pub(crate) enum Named {
+    /// A file, in its forms: the first one is the file of this name, packed ones follow.
+    File(Vec<Arc<Form>>),
+    /// A folder with an index, asked for without the slash at the end.
+    Folder,
+    Nothing,
+}
+
+impl Named {
+    /// Whether it stays as it is while nothing changes: validators come with time.
+    pub(crate) fn is_settled(&self, now: SystemTime) -> bool {
+        let before = now.checked_sub(SECOND).unwrap_or(now);
+        match self {
+            Self::File(forms) => !forms.iter().any(|form| form.stamp.may_still_change(before)),
+            Self::Folder | Self::Nothing => true,
+        }
+    }
+}
+
+/// A file that can be sent for a path.
+#[derive(Debug)]
+pub(crate) struct Form {
+    pub(crate) coding: Option<Coding>,
+    /// Its path below the root.
+    pub(crate) below: PathBuf,
+    /// The same from `/` on.
+    pub(crate) path: PathBuf,
+    pub(crate) stamp: Stamp,
+    /// The fields of a 200, all but its length.
+    pub(crate) fields: HeaderMap,
+    /// The key of its first fragment.
+    pub(crate) key: Box<[u8]>,
+    /// Whether it was changed so shortly before the look that it could change once more without a trace: such bytes aren't kept.
+    pub(crate) is_unsettled: bool,
+    pub(crate) counters: Arc<FileCounters>,
+}
+
+/// The fields of a 200. A file that has changed shortly before `now` has no validators yet: they could stand for two versions.
+pub(crate) fn fields(
+    coding: Option<Coding>,
+    content_type: &HeaderValue,
+    is_chosen: bool,
+    stamp: &Stamp,
+    now: SystemTime,
+) -> HeaderMap {
+    let mut fields = HeaderMap::new();
+    fields.insert(CONTENT_TYPE, content_type.clone());
+    fields.insert(ACCEPT_RANGES, range::BYTES);
+    if let Some(coding) = coding {
+        fields.insert(CONTENT_ENCODING, coding.value());
+    }
+    if is_chosen {
+        fields.insert(VARY, HeaderValue::from(ACCEPT_ENCODING));
+    }
+    if !stamp.may_still_change(now)
+        && let Some(tag) = stamp.etag(coding.map_or("", Coding::tag_suffix))
+    {
+        fields.insert(ETAG, tag);
+    }
+    // It has whole seconds: within its second, two versions would have the same one.
+    if !stamp.may_still_change(now.checked_sub(SECOND).unwrap_or(now))
+        && let Some(modified) = stamp.last_modified()
+    {
+        fields.insert(LAST_MODIFIED, modified);
+    }
+    fields
+}

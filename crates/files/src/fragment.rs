@@ -1,0 +1,106 @@
+//! How a file lies in the volume: as fragments, of which most files have one.
+//!
+//! ```text
+//! key        file: path                       the first fragment
+//!            file: path NUL number            the others; the number in hexadecimal digits
+//! metadata   0..40  stamp                     of the file that the bytes were read from
+//!            40..44 bytes of a fragment       little-endian; all but the last are so long
+//! value      bytes of the file
+//! ```
+//! No path has a NUL, so that no two files share a key. The length of fragments follows from the volume's shape; after a resize it is
+//! another one, and what was kept before doesn't fit any more.
+
+use std::ops::Range;
+use std::os::unix::ffi::OsStrExt as _;
+use std::path::Path;
+
+use crate::stamp::{STAMP_BYTES, Stamp};
+
+/// What the keys of all files begin with.
+pub(crate) const PREFIX: &[u8] = b"file:";
+/// Longer fragments save little: a look-up takes less than the copy of a page.
+const FRAGMENT_BYTES_MAX: u64 = 1 << 20;
+/// A fragment takes at most its share of an entry: key and metadata need room beside it. Keys have at most 64 KiB.
+const BESIDE_BYTES: u64 = 8 << 10;
+
+pub(crate) const METADATA_BYTES: usize = STAMP_BYTES + 4;
+
+/// How long fragments are where an entry may have so many bytes: a power of two.
+pub(crate) fn fragment_bytes(entry_bytes_max: u64) -> u64 {
+    let room = entry_bytes_max.saturating_sub(BESIDE_BYTES).clamp(1, FRAGMENT_BYTES_MAX);
+    1 << room.ilog2()
+}
+
+/// The key of a file's first fragment.
+pub(crate) fn first_key(path: &Path) -> Vec<u8> {
+    [PREFIX, path.as_os_str().as_bytes()].concat()
+}
+
+/// The key of a fragment, made of the first one's.
+pub(crate) fn key(first: &[u8], number: u64) -> Vec<u8> {
+    if number == 0 { first.to_vec() } else { [first, b"\0", format!("{number:x}").as_bytes()].concat() }
+}
+
+pub(crate) fn metadata(stamp: &Stamp, fragment_bytes: u64) -> [u8; METADATA_BYTES] {
+    let mut metadata = [0; METADATA_BYTES];
+    metadata[..STAMP_BYTES].copy_from_slice(&stamp.to_bytes());
+    metadata[STAMP_BYTES..].copy_from_slice(&(fragment_bytes as u32).to_le_bytes());
+    metadata
+}
+
+/// What the metadata of a fragment says: the stamp of its file, and how long fragments were when it was stored.
+pub(crate) fn of_metadata(metadata: &[u8]) -> Option<(Stamp, u64)> {
+    let metadata: &[u8; METADATA_BYTES] = metadata.try_into().ok()?;
+    let (stamp, fragment_bytes) = metadata.split_first_chunk()?;
+    let fragment_bytes = u32::from_le_bytes(fragment_bytes.try_into().ok()?);
+    (fragment_bytes > 0).then(|| (Stamp::from_bytes(*stamp), u64::from(fragment_bytes)))
+}
+
+/// How many fragments a file has. An empty one has one, too.
+pub(crate) fn count(bytes: u64, fragment_bytes: u64) -> u64 {
+    bytes.div_ceil(fragment_bytes).max(1)
+}
+
+/// Which bytes of a file a fragment holds.
+pub(crate) fn range(number: u64, bytes: u64, fragment_bytes: u64) -> Range<u64> {
+    let start = number.saturating_mul(fragment_bytes).min(bytes);
+    start..start.saturating_add(fragment_bytes).min(bytes)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn fragments_fit_into_an_entry_and_are_no_longer_than_a_mebibyte() {
+        for (entry_bytes_max, bytes) in
+            [(u64::MAX, 1 << 20), (2 << 20, 1 << 20), (1 << 20, 512 << 10), (64 << 10, 32 << 10), (100, 1), (0, 1)]
+        {
+            assert_eq!(fragment_bytes(entry_bytes_max), bytes, "{entry_bytes_max}");
+        }
+    }
+
+    #[test]
+    fn a_file_is_covered_by_its_fragments() {
+        for (bytes, count) in [(0, 1), (1, 1), (100, 1), (101, 2), (200, 2), (1000, 10)] {
+            assert_eq!(super::count(bytes, 100), count);
+            let mut at = 0;
+            for number in 0..count {
+                let range = range(number, bytes, 100);
+                assert_eq!(range.start, at);
+                at = range.end;
+            }
+            assert_eq!(at, bytes);
+        }
+    }
+
+    #[test]
+    fn what_is_stored_tells_its_file() {
+        let stamp = Stamp { device: 1, inode: 2, bytes: 3, modified_ns: -4, changed_ns: 5 };
+        assert_eq!(of_metadata(&metadata(&stamp, 1 << 20)), Some((stamp, 1 << 20)));
+        assert_eq!(of_metadata(&metadata(&stamp, 0)), None, "there are no such fragments");
+        assert_eq!(of_metadata(b"other"), None);
+        assert_eq!(key(&first_key(Path::new("/a b")), 0), b"file:/a b");
+        assert_eq!(key(&first_key(Path::new("/a")), 31), b"file:/a\x001f");
+    }
+}

@@ -1,0 +1,79 @@
+//! Files through a volume, for any web server: what a path names, whether it has changed, its bytes from the cache, and the answer
+//! that a request gets by the rules of HTTP. No sockets and no framework: `eyewall serve`, `eyewall-tower` and `eyewall-rocket` stand
+//! on it.
+//!
+//! # In one minute
+//!
+//! ```
+//! use eyewall::Options;
+//! use eyewall_files::{FileCache, FilePath, Folder, FolderOptions};
+//! use eyewall_http::message::Request;
+//! use http::{HeaderMap, Method};
+//!
+//! # #[tokio::main(flavor = "current_thread")]
+//! # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+//! # let site = tempfile::tempdir()?;
+//! # std::fs::write(site.path().join("index.html"), "<h1>Hello</h1>")?;
+//! # let site = site.path();
+//! // Or `.open("files.eyewall")?`, which all processes of the machine share.
+//! let files = FileCache::new(Options::new().size(64 << 20).anonymous()?);
+//!
+//! // A file that the program names.
+//! let page = files.open(site.join("index.html")).await?;
+//! let fields = HeaderMap::new();
+//! let answer = page.answer(Request { method: &Method::GET, fields: &fields }).await?;
+//! assert_eq!(answer.status, 200);
+//! assert_eq!(answer.fields["content-length"], "14");
+//!
+//! // What a client asks for, below a folder.
+//! let folder = Folder::open(site, &files, FolderOptions::default())?;
+//! let path = FilePath::parse("/index.html", folder.serves_dotfiles())?;
+//! assert!(folder.find(&path).await?.is_file());
+//! # Ok(())
+//! # }
+//! ```
+//!
+//! # The way of a request
+//!
+//! ```text
+//! path --> folder: what does it name?   memory: known, since nothing has changed      watches, walk
+//!                                       root: the kernel's answer, below the root     stamp
+//!      --> file: which form (coding), which bytes of it (eyewall_http::answer)
+//!      --> body, piece by piece --> store: from the volume, or read into it           fragment
+//! ```
+//!
+//! # What holds
+//!
+//! - Bytes come from the volume only if they were read from the file while it had exactly the stamp that it has (device, inode, size,
+//!   both times): a file that has changed is never sent stale, but for what [`Freshness`] says.
+//! - What is sent lies where it is in the volume, pinned until its last byte was taken.
+//! - No call of the file system, nor a page of the volume that isn't in memory, is waited for on a thread that serves clients.
+//! - A volume that fails or is full costs speed, and no answer.
+
+#![forbid(unsafe_code)]
+
+pub mod admission;
+mod body;
+mod cache;
+mod coding;
+mod file;
+mod folder;
+mod form;
+mod fragment;
+mod memory;
+mod path;
+mod root;
+mod stamp;
+mod statistics;
+mod store;
+mod walk;
+mod watches;
+
+pub use body::Body;
+pub use cache::{FileCache, FileCacheOptions, Freshness};
+pub use coding::Coding;
+pub use file::{Answer, CachedFile, Source, is_changed};
+pub use folder::{Answered, Folder, FolderOptions, Found};
+pub use path::{FilePath, Refusal};
+pub use root::Symlinks;
+pub use statistics::{FileStatistics, Statistics};

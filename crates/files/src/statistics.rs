@@ -1,0 +1,147 @@
+//! How often files were asked for, and what came of it: in this process, since it began.
+
+use std::collections::HashMap;
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::{Arc, PoisonError, RwLock};
+
+/// Of so many files is counted at most; what was asked for since there was last no room stays.
+const FILES_MAX: usize = 16_384;
+
+/// What a process has sent of one file.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct FileStatistics {
+    /// Requests that were answered with content from the volume: with their first byte, at least.
+    pub hits: u64,
+    /// Requests whose first byte had to be read from the file.
+    pub misses: u64,
+}
+
+/// What a process has sent of all files.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Statistics {
+    /// Requests that were answered with content from the volume: with their first byte, at least.
+    pub hits: u64,
+    /// Requests whose first byte had to be read from the file.
+    pub misses: u64,
+    /// Fragments of files that were read and stored.
+    pub stored: u64,
+    /// Fragments, or pieces of as much, that were read and not stored: by their size, by what the admission said, because they had
+    /// changed just before, or because the volume failed.
+    pub not_stored: u64,
+    /// How often the file system was asked what a path names.
+    pub looks: u64,
+}
+
+/// What is counted of one file. Nothing is ordered by it.
+#[derive(Debug, Default)]
+pub(crate) struct FileCounters {
+    hits: AtomicU64,
+    misses: AtomicU64,
+    /// Whether it was asked for since there was last no room for another.
+    is_recent: AtomicBool,
+}
+
+impl FileCounters {
+    pub(crate) fn asked(&self) -> u64 {
+        self.hits.load(Ordering::Relaxed) + self.misses.load(Ordering::Relaxed)
+    }
+}
+
+/// What is counted of all.
+#[derive(Debug, Default)]
+pub(crate) struct Counters {
+    hits: AtomicU64,
+    misses: AtomicU64,
+    stored: AtomicU64,
+    not_stored: AtomicU64,
+    looks: AtomicU64,
+    files: RwLock<HashMap<PathBuf, Arc<FileCounters>>>,
+}
+
+impl Counters {
+    /// Those of a file. Where there is no room, they are remembered by nobody but who has them.
+    pub(crate) fn of(&self, path: &Path) -> Arc<FileCounters> {
+        if let Some(known) = self.files.read().unwrap_or_else(PoisonError::into_inner).get(path) {
+            return Arc::clone(known);
+        }
+        let mut files = self.files.write().unwrap_or_else(PoisonError::into_inner);
+        if files.len() >= FILES_MAX {
+            files.retain(|_, file| file.is_recent.swap(false, Ordering::Relaxed));
+        }
+        if files.len() >= FILES_MAX {
+            return Arc::default();
+        }
+        Arc::clone(files.entry(path.to_owned()).or_default())
+    }
+
+    pub(crate) fn count_hit(&self, file: &FileCounters) {
+        self.hits.fetch_add(1, Ordering::Relaxed);
+        file.hits.fetch_add(1, Ordering::Relaxed);
+        file.is_recent.store(true, Ordering::Relaxed);
+    }
+
+    pub(crate) fn count_miss(&self, file: &FileCounters) {
+        self.misses.fetch_add(1, Ordering::Relaxed);
+        file.misses.fetch_add(1, Ordering::Relaxed);
+        file.is_recent.store(true, Ordering::Relaxed);
+    }
+
+    pub(crate) fn count_read(&self, is_stored: bool) {
+        let counter = if is_stored { &self.stored } else { &self.not_stored };
+        counter.fetch_add(1, Ordering::Relaxed);
+    }
+
+    pub(crate) fn count_look(&self) {
+        self.looks.fetch_add(1, Ordering::Relaxed);
+    }
+
+    pub(crate) fn statistics(&self) -> Statistics {
+        let count = |counter: &AtomicU64| counter.load(Ordering::Relaxed);
+        Statistics {
+            hits: count(&self.hits),
+            misses: count(&self.misses),
+            stored: count(&self.stored),
+            not_stored: count(&self.not_stored),
+            looks: count(&self.looks),
+        }
+    }
+
+    pub(crate) fn file_statistics(&self, path: &Path) -> Option<FileStatistics> {
+        let files = self.files.read().unwrap_or_else(PoisonError::into_inner);
+        let file = files.get(path)?;
+        Some(FileStatistics { hits: file.hits.load(Ordering::Relaxed), misses: file.misses.load(Ordering::Relaxed) })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn who_asks_for_many_files_makes_room_of_those_that_nobody_asks_for() {
+        let counters = Counters::default();
+        let path = |number: usize| PathBuf::from(format!("/{number}"));
+        for number in 0..FILES_MAX {
+            counters.of(&path(number));
+        }
+        counters.count_hit(&counters.of(&path(0)));
+        counters.count_miss(&counters.of(&path(FILES_MAX)));
+        assert_eq!(counters.file_statistics(&path(0)), Some(FileStatistics { hits: 1, misses: 0 }));
+        assert_eq!(counters.file_statistics(&path(FILES_MAX)), Some(FileStatistics { hits: 0, misses: 1 }));
+        assert_eq!(counters.file_statistics(&path(1)), None);
+    }
+
+    #[test]
+    fn where_all_are_asked_for_a_new_one_is_counted_for_itself() {
+        let counters = Counters::default();
+        let known: Vec<_> = (0..FILES_MAX).map(|number| counters.of(Path::new(&format!("/{number}")))).collect();
+        for file in &known {
+            counters.count_hit(file);
+        }
+        let late = counters.of(Path::new("/late"));
+        counters.count_hit(&late);
+        assert_eq!((late.asked(), counters.file_statistics(Path::new("/late"))), (1, None));
+        assert_eq!(counters.statistics().hits, FILES_MAX as u64 + 1);
+    }
+}

@@ -1,0 +1,303 @@
+//! What of files lies in the volume. The volume serves the files, not the other way round: where it fails, they are read all the same.
+
+use std::fmt;
+use std::fs::File;
+use std::io;
+use std::os::unix::fs::{FileExt as _, MetadataExt as _};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
+
+use bytes::Bytes;
+use eyewall::{Cache, Committed, FillOptions, Filled, Filling, Hit, OwnedHit, PutOptions};
+
+use crate::admission::{Admission, Candidate};
+use crate::form::Form;
+use crate::fragment;
+use crate::stamp::Stamp;
+use crate::statistics::Counters;
+
+/// For so long a fragment that somebody else reads in is waited for: longer than reading it oneself takes.
+const WAIT: Duration = Duration::from_secs(1);
+/// The smallest page of any kernel that Eyewall runs on.
+const PAGE_BYTES: usize = 4096;
+
+/// A volume, and what may come into it.
+pub(crate) struct Store {
+    pub(crate) cache: Cache,
+    /// How long fragments are.
+    pub(crate) fragment_bytes: u64,
+    pub(crate) min_bytes: u64,
+    pub(crate) max_bytes: u64,
+    pub(crate) admission: Admission,
+    pub(crate) counters: Counters,
+    /// Whether a failure was told already: one line is news, one line a request is none. A race tells it twice.
+    pub(crate) has_warned: AtomicBool,
+}
+
+impl Store {
+    /// A fragment of a form, if it lies in the volume. `Err`: that can't be said without waiting for storage.
+    pub(crate) fn find(&self, form: &Form, number: u64) -> Result<Option<Bytes>, WouldWait> {
+        let key = fragment::key(&form.key, number);
+        if !self.cache.is_at_hand(&key) {
+            return Err(WouldWait);
+        }
+        Ok(self.look(form, &key))
+    }
+
+    fn look(&self, form: &Form, key: &[u8]) -> Option<Bytes> {
+        match self.cache.get_if(key, |hit| self.is_of(form, hit)) {
+            Ok(hit) => self.sound(hit?.into_owned()),
+            Err(error) => {
+                self.tell(&error);
+                None
+            }
+        }
+    }
+
+    /// The bytes of a hit, of which none was lost. The kernel, which copies them to a socket, would cut the connection, and tell
+    /// nobody else.
+    fn sound(&self, hit: OwnedHit) -> Option<Bytes> {
+        let bytes = hit.value().iter().step_by(PAGE_BYTES).chain(hit.value().last());
+        std::hint::black_box(bytes.fold(0, |sum, byte| sum ^ byte));
+        match hit.check_intact() {
+            Ok(()) => Some(Bytes::from_owner(hit)),
+            Err(error) => {
+                self.tell(&error);
+                None
+            }
+        }
+    }
+
+    /// Whether an entry is a fragment of just this version of a file.
+    fn is_of(&self, form: &Form, hit: &Hit<'_>) -> bool {
+        hit.metadata() == fragment::metadata(&form.stamp, self.fragment_bytes)
+    }
+
+    /// Whether a fragment of a form lies in the volume, and in memory. Waits for nothing, and leaves no trace.
+    pub(crate) fn has_at_hand(&self, form: &Form, number: u64) -> bool {
+        self.cache.is_at_hand(fragment::key(&form.key, number)) && self.has(form, number)
+    }
+
+    /// Whether a fragment of a form lies in the volume. Leaves no trace. May wait for storage.
+    pub(crate) fn has(&self, form: &Form, number: u64) -> bool {
+        let found = self.cache.peek(fragment::key(&form.key, number));
+        found.is_ok_and(|hit| hit.is_some_and(|hit| self.is_of(form, &hit)))
+    }
+
+    /// Whether all of them do.
+    pub(crate) fn contains(&self, form: &Form) -> bool {
+        (0..fragment::count(form.stamp.bytes, self.fragment_bytes)).all(|number| self.has(form, number))
+    }
+
+    /// Why a form isn't to be kept, in a word for `Cache-Status`.
+    pub(crate) fn why_not(&self, form: &Form) -> Option<&'static str> {
+        let bytes = form.stamp.bytes;
+        // This time isn't counted before it is known what it came to.
+        let asked = form.counters.asked() + 1;
+        if self.cache.is_failed() {
+            Some("volume-failed")
+        } else if self.cache.is_read_only() {
+            Some("read-only")
+        } else if bytes < self.min_bytes {
+            Some("too-small")
+        } else if bytes > self.max_bytes || bytes > self.cache.size() {
+            Some("too-large")
+        } else if form.is_unsettled {
+            Some("just-changed")
+        } else if !(self.admission)(&Candidate { path: &form.path, bytes, asked }) {
+            Some("not-admitted")
+        } else {
+            None
+        }
+    }
+
+    /// Reads a fragment from storage: the volume's, or the file's, in which case it is stored where that is wanted. Waits.
+    ///
+    /// # Errors
+    /// The system's; [`Changed`] where the file is gone, shorter, or another, unless it had just changed before, so that nobody was told
+    /// a validator, and has the bytes.
+    pub(crate) fn load(
+        &self,
+        form: &Form,
+        number: u64,
+        is_kept: bool,
+        open: impl FnOnce() -> io::Result<Arc<File>>,
+    ) -> io::Result<(Bytes, From)> {
+        let key = fragment::key(&form.key, number);
+        if let Some(found) = self.look(form, &key) {
+            return Ok((found, From::Volume));
+        }
+        let file = open()?;
+        if is_kept {
+            match self.keep(form, &file, number, &key) {
+                Ok(Some(kept)) => return Ok(kept),
+                Ok(None) => {}
+                // Where the file is at fault, reading it says so.
+                Err(error) => self.tell_io(&error),
+            }
+        }
+        self.counters.count_read(false);
+        Ok((self.read(form, &file, number)?, From::File))
+    }
+
+    /// Reads a fragment into the volume. None: it isn't there afterwards, and who is at fault is for others to find out.
+    fn keep(&self, form: &Form, file: &File, number: u64, key: &[u8]) -> io::Result<Option<(Bytes, From)>> {
+        let range = fragment::range(number, form.stamp.bytes, self.fragment_bytes);
+        let metadata = fragment::metadata(&form.stamp, self.fragment_bytes);
+        let options = PutOptions::new().metadata(&metadata);
+        let length = range.end - range.start;
+        let mut filling = self.cache.begin_fill(key, WAIT, &FillOptions::new()).map_err(io::Error::other)?;
+        if let Filling::Found(Filled::Hit(hit)) = &filling
+            && !self.is_of(form, hit)
+        {
+            // Of an older version of the file: it makes way, so that of all who want the new one, one reads it.
+            let serial = hit.serial();
+            drop(filling);
+            self.cache.remove_if(key, serial).map_err(io::Error::other)?;
+            filling = self.cache.begin_fill(key, WAIT, &FillOptions::new()).map_err(io::Error::other)?;
+        }
+        let writer = match filling {
+            Filling::Found(Filled::Hit(hit)) if self.is_of(form, &hit) => {
+                return Ok(self.sound(hit.into_owned()).map(|bytes| (bytes, From::Volume)));
+            }
+            // Of another one again: somebody takes the file for what it was.
+            Filling::Found(found) => {
+                drop(found);
+                self.cache.writer(key, &options, Some(length))
+            }
+            Filling::Ours(flight) => flight.into_writer(&options, Some(length)),
+        };
+        let mut writer = writer.map_err(io::Error::other)?;
+        let mut source = At { file, place: range.start };
+        if writer.read_from(&mut source, length)? != length || Now::of(form, file)? != Now::Same {
+            return Ok(None);
+        }
+        let Committed::Stored(_) = writer.commit().map_err(io::Error::other)? else { return Ok(None) };
+        self.counters.count_read(true);
+        // Not another look-up: that would count as another use.
+        let stored = self.cache.peek(key).map_err(io::Error::other)?;
+        let stored = stored.filter(|hit| self.is_of(form, hit));
+        Ok(stored.and_then(|hit| self.sound(hit.into_owned())).map(|bytes| (bytes, From::Stored)))
+    }
+
+    /// Reads a fragment past the volume.
+    fn read(&self, form: &Form, file: &File, number: u64) -> io::Result<Bytes> {
+        let range = fragment::range(number, form.stamp.bytes, self.fragment_bytes);
+        let mut bytes = vec![0; (range.end - range.start) as usize];
+        match file.read_exact_at(&mut bytes, range.start) {
+            Err(error) if error.kind() == io::ErrorKind::UnexpectedEof => return Err(io::Error::other(Changed)),
+            other => other?,
+        }
+        // What a validator was sent of has to be that version; a file that somebody is just writing is sent as it comes.
+        if !form.is_unsettled && Now::of(form, file)? == Now::Changed {
+            return Err(io::Error::other(Changed));
+        }
+        Ok(bytes.into())
+    }
+
+    /// Removes the fragments of whatever version of a file lies in the volume. `bytes` is how long it is now: what is left of it
+    /// may be without its first fragment.
+    ///
+    /// # Errors
+    /// Those of the engine.
+    pub(crate) fn remove(&self, first_key: &[u8], bytes: u64) -> eyewall::Result<bool> {
+        let stored = self.cache.peek(first_key)?.and_then(|hit| fragment::of_metadata(hit.metadata()));
+        // Before a resize, fragments may have been shorter.
+        let of_stored = stored.map_or(0, |(stamp, fragment_bytes)| fragment::count(stamp.bytes, fragment_bytes));
+        let mut is_removed = self.cache.remove(first_key)?;
+        for number in 1..fragment::count(bytes, self.fragment_bytes).max(of_stored) {
+            is_removed |= self.cache.remove(fragment::key(first_key, number))?;
+        }
+        Ok(is_removed)
+    }
+
+    fn tell_io(&self, error: &io::Error) {
+        if let Some(error) = error.get_ref().and_then(|inner| inner.downcast_ref()) {
+            self.tell(error);
+        }
+    }
+
+    fn tell(&self, error: &eyewall::Error) {
+        if is_passing(error) || self.has_warned.swap(true, Ordering::Relaxed) {
+            tracing::debug!(%error, "a file was not read from the volume, or not stored");
+        } else {
+            tracing::warn!(%error, "the volume failed; files are read without it (told once)");
+        }
+    }
+}
+
+/// Whether an error is about this file or this moment, and not about the volume.
+fn is_passing(error: &eyewall::Error) -> bool {
+    use eyewall::Error::{Busy, EntryTooLarge, Interrupted, KeyTooLong, Pinned};
+    matches!(error, Busy { .. } | EntryTooLarge { .. } | Interrupted { .. } | KeyTooLong { .. } | Pinned { .. })
+}
+
+/// Looking would wait for storage: it is for another thread.
+#[derive(Debug)]
+pub(crate) struct WouldWait;
+
+/// Where bytes are from.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum From {
+    Volume,
+    /// From the file, and they are in the volume now.
+    Stored,
+    File,
+}
+
+/// The file has another stamp than it had when it was looked at, or is gone.
+#[derive(Debug)]
+pub(crate) struct Changed;
+
+impl Changed {
+    pub(crate) fn is(error: &io::Error) -> bool {
+        error.get_ref().and_then(|inner| inner.downcast_ref::<Self>()).is_some()
+    }
+}
+
+impl fmt::Display for Changed {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("the file has changed while it was sent")
+    }
+}
+
+impl std::error::Error for Changed {}
+
+/// A file from a place on.
+struct At<'a> {
+    file: &'a File,
+    place: u64,
+}
+
+impl io::Read for At<'_> {
+    fn read(&mut self, bytes: &mut [u8]) -> io::Result<usize> {
+        let read = self.file.read_at(bytes, self.place)?;
+        self.place += read as u64;
+        Ok(read)
+    }
+}
+
+/// What an open file is by now.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Now {
+    Same,
+    /// Its last name was taken from it, as by a rename over it, which its time of change tells; its bytes are what they were.
+    Unlinked,
+    Changed,
+}
+
+impl Now {
+    fn of(form: &Form, file: &File) -> io::Result<Self> {
+        let metadata = file.metadata()?;
+        let stamp = Stamp::of(&metadata);
+        let as_found = Stamp { changed_ns: form.stamp.changed_ns, ..stamp };
+        Ok(if stamp == form.stamp {
+            Self::Same
+        } else if metadata.nlink() == 0 && as_found == form.stamp {
+            Self::Unlinked
+        } else {
+            Self::Changed
+        })
+    }
+}
