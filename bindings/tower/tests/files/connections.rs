@@ -13,7 +13,7 @@ use tokio::net::{TcpListener, TcpSocket, TcpStream};
 use tokio::task::JoinSet;
 use tower_service::Service as _;
 
-use crate::support::{Site, bytes, get};
+use crate::support::{Site, bytes};
 
 /// As little as the kernel lets a socket have.
 const BUFFER_BYTES: u32 = 4096;

@@ -84,7 +84,7 @@ impl Taken {
 
 /// Bytes of which no two pieces are alike.
 pub(crate) fn bytes(length: u64) -> Vec<u8> {
-    (0..length).map(|at| (at ^ at >> 8 ^ (at >> 16) * 7) as u8).collect()
+    (0..length).map(|at| (at ^ (at >> 8) ^ (at >> 16).wrapping_mul(7)) as u8).collect()
 }
 
 pub(crate) fn request(method: Method, target: &str, fields: &[(&str, &str)]) -> Request<String> {
