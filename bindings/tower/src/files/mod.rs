@@ -48,8 +48,3 @@ pub use fallback::NoFallback;
 pub use future::ResponseFuture;
 pub use serve_dir::ServeDir;
 pub use serve_file::ServeFile;
-
-/// The README's examples, as tests.
-#[cfg(doctest)]
-#[doc = include_str!("../../README.md")]
-struct Readme;
