@@ -6,6 +6,7 @@
 mod common;
 
 use std::convert::Infallible;
+use std::sync::atomic::AtomicU32;
 use std::sync::atomic::Ordering::SeqCst;
 use std::time::{Duration, Instant};
 
@@ -265,6 +266,21 @@ fn a_fill_may_fill_other_keys_but_waits_in_vain_for_its_own() {
         let part = cache.get_or_fill("part", LONG, &options, || Ok::<_, Infallible>(Fill::Value(b"part".to_vec())));
         assert_eq!(part.unwrap().value(), Some(&b"part"[..]));
         assert!(is_busy(&cache.get_or_fill("key", Duration::from_millis(1), &options, || made(2))));
+        made(1)
+    });
+    assert_eq!(version(&filled.unwrap()), 1);
+}
+
+#[test]
+fn who_waits_is_asked_whether_to_go_on_and_counts_once() {
+    let cache = cache();
+    let filled = cache.get_or_fill("key", LONG, &FillOptions::new(), || {
+        let asks = AtomicU32::new(0);
+        let wanted = || asks.fetch_add(1, SeqCst) < 3;
+        assert!(is_busy(&cache.get_or_fill("key", LONG, &FillOptions::new().wait_while(&wanted), || made(2))));
+        assert_eq!(asks.load(SeqCst), 4);
+        let stats = cache.stats().unwrap();
+        assert_eq!((stats.busy, stats.misses), (0, 2), "one miss of each caller, and none gave up at the deadline");
         made(1)
     });
     assert_eq!(version(&filled.unwrap()), 1);

@@ -44,9 +44,10 @@ class Mutex(CacheMutex):
             return True
 
     def release(self) -> None:
-        if self._flight is not None:
-            self._flight.end()
-            self._flight = None
+        # Threads share it: the next one has it as soon as this flight ends, and what it is then is not to be touched.
+        flight, self._flight = self._flight, None
+        if flight is not None:
+            flight.end()
 
     def locked(self) -> bool:
         if self._flight is not None:

@@ -16,7 +16,7 @@
 use std::fmt;
 use std::time::{Duration, Instant};
 
-use super::{Filled, NotStored};
+use super::{FillOptions, Filled, NotStored};
 use crate::cache::Cache;
 use crate::claim::{Attempt, Claim};
 use crate::error::{Error, Result};
@@ -53,7 +53,7 @@ impl<'a> Flight<'a> {
         volume: &'a Volume,
         key: &[u8],
         (start, deadline): (Instant, Duration),
-        use_stale: bool,
+        options: &FillOptions<'_>,
     ) -> Result<Filling<'a>> {
         write::check_key(volume, key)?;
         let place = volume.place(key);
@@ -71,7 +71,7 @@ impl<'a> Flight<'a> {
             loop {
                 match look_up(volume, key, Use::Peeks)? {
                     Seen::Fresh(found) => return Ok(Filling::Found(found)),
-                    Seen::Stale(found) if use_stale => return Ok(Filling::Found(found)),
+                    Seen::Stale(found) if options.use_stale => return Ok(Filling::Found(found)),
                     Seen::Stale(_) | Seen::Nothing => {}
                 }
                 volume.check_intact()?;
@@ -81,6 +81,9 @@ impl<'a> Flight<'a> {
                     return Err(Error::Busy { what: "another fill of the same key", waited });
                 };
                 attempt.wait(volume, left);
+                if !options.is_wanted() {
+                    return Err(Error::Busy { what: "another fill of the same key", waited: start.elapsed() });
+                }
                 match attempt {
                     Attempt::Held(holder) if !holder.is_gone(volume) => {}
                     _ => break,
