@@ -76,6 +76,29 @@ class Regions(CacheCase):
         self.assertFalse(mutex.locked())
         self.assertEqual(list(self.cache), [], "a mutex is no entry")
 
+    def test_threads_that_share_a_mutex_do_not_end_one_anothers(self) -> None:
+        """A region gives all threads one mutex for each key."""
+        mutex = self.region().backend.get_mutex("a")
+
+        class Slow:
+            """A flight behind whose end another thread acquires the mutex."""
+
+            def __init__(self, flight: Any) -> None:
+                self.flight = flight
+
+            def end(self) -> None:
+                self.flight.end()
+                next_one = threading.Thread(target=mutex.acquire)
+                next_one.start()
+                next_one.join()
+
+        mutex.acquire()
+        mutex._flight = Slow(mutex._flight)
+        mutex.release()
+        self.assertFalse(self.region().backend.get_mutex("a").acquire(wait=False), "the other thread has it")
+        mutex.release()
+        self.assertFalse(mutex.locked())
+
     def test_who_dies_with_the_mutex_gives_it_back(self) -> None:
         backend = self.region().backend
         child = self.forked(lambda: self.assertTrue(backend.get_mutex("a").acquire()))

@@ -84,6 +84,28 @@ class Flights(CacheCase):
         self.assertEqual(self.cache.get_or_fill("a", make, tags="news"), "old news")
         self.assertNotIn("a", self.cache)
 
+    def test_who_waits_counts_once(self) -> None:
+        """However long it waits, and however often it looks whether to go on."""
+        asked = 0
+
+        def is_wanted() -> bool:
+            nonlocal asked
+            asked += 1
+            return asked < 3
+
+        with self.cache._begin_fill("a", 0, False)[1]:
+            with self.assertRaises(eyewall.BusyError):
+                self.cache._begin_fill("a", 3600, False, is_wanted)
+            stats = self.cache.stats()
+            self.assertEqual((asked, stats["busy"], stats["misses"]), (3, 0, 2))
+            with self.assertRaises(eyewall.BusyError):
+                self.cache._begin_fill("a", 0, False)
+            self.assertEqual(self.cache.stats()["busy"], 1)
+
+    def test_what_is_raised_while_it_waits_ends_the_wait(self) -> None:
+        with self.cache._begin_fill("a", 0, False)[1], self.assertRaises(ZeroDivisionError):
+            self.cache._begin_fill("a", 3600, False, lambda: 1 // 0)  # type: ignore[arg-type, return-value]
+
 
 if __name__ == "__main__":
     unittest.main()
