@@ -91,6 +91,14 @@ pub(crate) fn begin<'py>(
     Ok(known.unwrap_or_else(|| Answer::Ours(Flight { cache: cache.clone().unbind(), owned: Mutex::new(Some(owned)) })))
 }
 
+fn stored(py: Python<'_>, done: Result<u64, NotStored>) -> PyResult<Option<u64>> {
+    match done {
+        Ok(serial) => Ok(Some(serial)),
+        Err(NotStored::Superseded) => Ok(None),
+        Err(NotStored::Refused(error)) => Err(raised(py, &error)),
+    }
+}
+
 impl Flight {
     fn take(&self) -> Option<Owned> {
         self.owned.lock().unwrap_or_else(PoisonError::into_inner).take()
@@ -129,17 +137,17 @@ impl Flight {
         let encoded = self.cache.get().codec().encode(value)?;
         let beside = Beside::new(ttl, stale, tags).and(metadata, None);
         let (bytes, metadata) = (encoded.bytes()?, beside.metadata(py, encoded.metadata())?);
-        match self.last(py, |flight| beside.with(metadata, |options| flight.store(bytes, options)))? {
-            Ok(serial) => Ok(Some(serial)),
-            Err(NotStored::Superseded) => Ok(None),
-            Err(NotStored::Refused(error)) => Err(raised(py, &error)),
-        }
+        let done = self.last(py, |flight| beside.with(metadata, |options| flight.store(bytes, options)))?;
+        stored(py, done)
     }
 
-    /// Notes that there is nothing, and why, for so long (None: until it is evicted); ends the flight.
-    #[pyo3(signature = (reason, *, ttl=None))]
-    fn remember(&self, py: Python<'_>, reason: u16, ttl: Option<Seconds>) -> PyResult<()> {
-        self.last(py, |flight| flight.remember(reason, ttl.map_or(Duration::MAX, |ttl| ttl.0)))
+    /// Notes that there is nothing, and why, for so long (None: until it is evicted); ends the flight. Its serial, or None: somebody else has
+    /// changed the entry since.
+    #[pyo3(signature = (reason, *, ttl=None, tags=None))]
+    fn remember(&self, py: Python<'_>, reason: u16, ttl: Option<Seconds>, tags: Option<Tags>) -> PyResult<Option<u64>> {
+        let beside = Beside::new(ttl, None, tags);
+        let done = self.last(py, |flight| beside.with(&[], |options| flight.remember_with(reason, options)))?;
+        stored(py, done)
     }
 
     /// Ends the flight without an entry: one of those that wait is the next to make it.

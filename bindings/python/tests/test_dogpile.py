@@ -8,6 +8,8 @@ import threading
 import unittest
 from typing import Any
 
+import eyewall
+
 from .stage import CacheCase
 
 
@@ -41,6 +43,18 @@ class Regions(CacheCase):
         entry = self.cache.lookup("a")
         assert entry and entry.ttl_left
         self.assertEqual(round(entry.ttl_left), 60)
+
+    def test_what_is_too_large_is_given_and_not_stored(self) -> None:
+        region = self.region()
+        region.set("a", 1)
+        with self.assertWarnsRegex(eyewall.NotStoredWarning, "entry_bytes_max"):
+            region.set("a", bytes(3 << 20))
+        self.assertNotIn("a", self.cache)
+        with self.assertWarns(eyewall.NotStoredWarning):
+            self.assertEqual(len(region.get_or_create("b", lambda: bytes(3 << 20))), 3 << 20)
+        with self.assertWarns(eyewall.NotStoredWarning):
+            region.set_multi({"c": bytes(3 << 20), "d": 2})
+        self.assertEqual(region.get("d"), 2)
 
     def test_a_value_is_made_once_over_processes(self) -> None:
         calls, call = os.pipe()

@@ -51,6 +51,17 @@ class Flights(CacheCase):
         assert entry
         self.assertEqual(entry.reason, 404)
 
+    def test_that_there_is_nothing_is_kept_and_purged_as_a_value_would_be(self) -> None:
+        for ttl, own, left in ((60, None, 60), (60, 5, 5), (None, None, None)):
+            self.cache.get_or_fill("a", lambda: eyewall.Negative(404, ttl=own), ttl=ttl, tags=["product:7"])
+            entry = self.cache.lookup("a")
+            assert entry
+            self.assertEqual((entry.ttl_left and round(entry.ttl_left), entry.tags), (left, ["product:7"]))
+            self.cache.purge_tag("product:7")
+            self.assertIsNone(self.cache.lookup("a"))
+        with self.assertWarnsRegex(eyewall.NotStoredWarning, "tags"):
+            self.cache.get_or_fill("a", lambda: eyewall.Negative(404), tags=map(str, range(40)))
+
     def test_who_asks_for_stale_ones_does_not_wait(self) -> None:
         self.cache.put("a", "old", ttl=60, stale=60)
         self.cache.purge_all(soft=True)

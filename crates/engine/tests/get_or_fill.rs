@@ -12,7 +12,7 @@ use std::time::{Duration, Instant};
 
 use common::{Board, Child, fast_folder, listen, play, say, soak, value, version_of};
 use eyewall::{
-    Cache, Error, Fill, FillError, FillOptions, Filled, Lookup, NotStored, Options, Purge, PutOptions, seams,
+    Cache, Error, Fill, FillError, FillOptions, Filled, Filling, Lookup, NotStored, Options, Purge, PutOptions, seams,
 };
 
 /// Longer than anything here takes.
@@ -284,6 +284,27 @@ fn who_waits_is_asked_whether_to_go_on_and_counts_once() {
         made(1)
     });
     assert_eq!(version(&filled.unwrap()), 1);
+}
+
+#[test]
+fn that_there_is_nothing_is_purged_as_a_value_is() {
+    let cache = cache();
+    let Filling::Ours(flight) = cache.begin_fill("key", LONG, &FillOptions::new()).unwrap() else {
+        panic!("nothing is there")
+    };
+    let serial = flight.remember_with(404, &PutOptions::new().tags(&["t"])).unwrap();
+    let Lookup::Negative(found) = cache.lookup("key").unwrap() else { panic!("it is known") };
+    assert_eq!((found.reason(), found.serial()), (Some(404), serial));
+    drop(found);
+    cache.purge_tag("t", Purge::Hard).unwrap();
+    assert!(matches!(cache.lookup("key").unwrap(), Lookup::Miss));
+    let Filling::Ours(flight) = cache.begin_fill("key", LONG, &FillOptions::new()).unwrap() else {
+        panic!("it is known no more")
+    };
+    cache.purge_tag("t", Purge::Hard).unwrap();
+    let late = flight.remember_with(404, &PutOptions::new().tags(&["t"]));
+    assert!(matches!(late, Err(NotStored::Superseded)), "{late:?}");
+    assert!(matches!(cache.lookup("key").unwrap(), Lookup::Miss));
 }
 
 #[test]

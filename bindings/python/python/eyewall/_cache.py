@@ -26,7 +26,8 @@ _MISSING = object()
 
 
 class Negative:
-    """What a function that fills gives where there is nothing: a number that says why, and for how long nobody asks again."""
+    """What a function that fills gives where there is nothing: a number that says why, and for how long nobody asks again (None: for as long
+    as a value would be kept). It has the tags that a value would have."""
 
     __slots__ = ("reason", "ttl")
 
@@ -225,16 +226,17 @@ class Cache(_eyewall.Cache):
 
     def _filled(self, flight: _eyewall.Flight, made: T | Negative, options: dict[str, Any], default: Any) -> T:
         """Stores what was made, and gives it."""
-        if isinstance(made, Negative):
-            flight.remember(made.reason, ttl=made.ttl)
-            return default  # type: ignore[no-any-return]
         try:
+            if isinstance(made, Negative):
+                ttl = options["ttl"] if made.ttl is None else made.ttl
+                flight.remember(made.reason, ttl=ttl, tags=options["tags"])
+                return default  # type: ignore[no-any-return]
             flight.store(made, **options)
         except SerializerError:
             raise
         except Error as error:
             warnings.warn(f"a value was made and is not stored: {error}", NotStoredWarning, stacklevel=3)
-        return made
+        return default if isinstance(made, Negative) else made
 
     fill = get_or_fill
 

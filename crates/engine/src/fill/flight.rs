@@ -118,19 +118,31 @@ impl<'a> Flight<'a> {
     /// # Errors
     /// [`NotStored`]: who waits for the key fills it.
     pub fn store(self, value: impl AsRef<[u8]>, options: &PutOptions<'_>) -> std::result::Result<u64, NotStored> {
-        match self.put(|volume| Draft::new(volume, &self.key, value.as_ref(), options)) {
-            Ok(Outcome::Stored(serial)) => Ok(serial),
-            Ok(Outcome::Superseded(_) | Outcome::Unmet) => Err(NotStored::Superseded),
-            Err(error) => Err(NotStored::Refused(error)),
-        }
+        self.stored(|volume| Draft::new(volume, &self.key, value.as_ref(), options))
     }
 
     /// Notes that there is nothing, for so long ([`Cache::put_negative`]). If that can't be stored, it isn't known: the next
     /// one asks again.
     pub fn remember(self, reason: u16, ttl: Duration) {
+        // Not known, then.
+        let _ = self.remember_with(reason, &PutOptions::new().ttl(ttl));
+    }
+
+    /// The same with tags and all that goes with a put, so that it is purged as the value would be; returns the entry's serial.
+    ///
+    /// # Errors
+    /// [`NotStored`].
+    pub fn remember_with(self, reason: u16, options: &PutOptions<'_>) -> std::result::Result<u64, NotStored> {
         let value = reason.to_le_bytes();
-        let options = PutOptions::new().ttl(ttl);
-        let _ = self.put(|volume| Ok(Draft::new(volume, &self.key, &value, &options)?.negative()));
+        self.stored(|volume| Ok(Draft::new(volume, &self.key, &value, options)?.negative()))
+    }
+
+    fn stored<'d>(&self, draft: impl Fn(&Volume) -> Result<Draft<'d>>) -> std::result::Result<u64, NotStored> {
+        match self.put(draft) {
+            Ok(Outcome::Stored(serial)) => Ok(serial),
+            Ok(Outcome::Superseded(_) | Outcome::Unmet) => Err(NotStored::Superseded),
+            Err(error) => Err(NotStored::Refused(error)),
+        }
     }
 
     /// Stores a draft in the volume that it was made for, or in the one that took its place meanwhile. There is no claim
