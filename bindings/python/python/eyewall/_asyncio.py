@@ -14,7 +14,7 @@ P = ParamSpec("P")
 T = TypeVar("T")
 
 # Threads that wait for other processes: apart from the loop's own, so that who waits doesn't keep others from storing.
-_WAITING_AT_ONCE = 32
+_WAITING_AT_ONCE = 256
 
 
 class Flights:
