@@ -11,3 +11,8 @@ pub use files::{ServeDir, ServeFile};
 pub use layer::{
     BoxError, CacheLayer, CacheService, CachedBody, KeyParts, PurgeError, Purger, RequestBody, ResponseFuture, Tags,
 };
+
+/// Its snippets are tests.
+#[cfg(doctest)]
+#[doc = include_str!("../README.md")]
+struct Readme;

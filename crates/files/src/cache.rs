@@ -31,8 +31,8 @@ pub enum Freshness {
     /// The kernel tells (inotify), and a request that begins after the change gets what is new. What the kernel tells nobody of (mounts,
     /// writes through a map), within a second. On file systems that others change, too (networks), each request looks.
     Watched,
-    /// What was looked at is trusted for so long. A second after a change, or later, it is sent for so long yet; in the first second,
-    /// not at all, since times of files are too coarse.
+    /// What was looked at is trusted for so long, also where there was nothing. A second after a change, or later, it is sent for so
+    /// long yet; in the first second, not at all, since times of files are too coarse.
     Interval(Duration),
 }
 

@@ -23,7 +23,8 @@ use crate::root::is_absence;
 use crate::stamp::Stamp;
 use crate::store::{Changed, From, Store};
 
-/// A file as it was when it was found, with the packed ones beside it.
+/// A file as it was when it was found, with the packed ones beside it. It is good for the requests of that moment: to find it again for the
+/// next one costs little. One that was being written when it was found has no validators, and is sent as it comes.
 #[derive(Clone)]
 pub struct CachedFile {
     store: Arc<Store>,
@@ -149,7 +150,7 @@ impl CachedFile {
         Body::of(Arc::clone(&self.store), Arc::clone(opened), is_kept, stretches, at_hand.map(|bytes| (0, bytes)))
     }
 
-    /// Reads its first bytes into the volume, if they aren't there, so that [`CachedFile::answer_now`] has them.
+    /// Reads its first bytes, without a coding, into the volume, if they aren't there, so that [`CachedFile::answer_now`] has them.
     ///
     /// # Errors
     /// As for [`CachedFile::answer`].

@@ -209,8 +209,7 @@ where
                 }
             }
             let Ok(response) = fallback.call(Request::from_parts(parts, body)).await;
-            let mut response =
-                response.map(|body| Body::other(body.map_err(|error| io::Error::other(error)).boxed_unsync()));
+            let mut response = response.map(|body| Body::other(body.map_err(io::Error::other).boxed_unsync()));
             if is_not_found {
                 *response.status_mut() = StatusCode::NOT_FOUND;
             }

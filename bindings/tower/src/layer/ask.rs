@@ -35,6 +35,7 @@ impl<S: Inner<B>, B: Content> Visit<S, B> {
             };
             let asked = Asked { exchange: Exchange { requested, received: self.now() }, mark };
             let (mut head, body) = response.into_parts();
+            date(&mut head.headers, asked.exchange);
             let told = message::Response { status: head.status, fields: &head.headers };
             let outcome = validation::interpret(told, &candidates(ask.stored.as_deref()));
             match (outcome, ask.stored.take()) {
@@ -51,7 +52,6 @@ impl<S: Inner<B>, B: Content> Visit<S, B> {
                 }
                 (_, stored) => {
                     ask.stored = stored;
-                    date(&mut head.headers, asked.exchange);
                     return Ok(self.receive(ask, Response::from_parts(head, body), asked).await);
                 }
             }
@@ -88,7 +88,7 @@ impl<S: Inner<B>, B: Content> Visit<S, B> {
     pub(super) fn renew(&self, stored: &mut Stored, fields: HeaderMap, asked: Asked) {
         let status = stored.found.head.status;
         match self.judge(status, &fields, asked.exchange) {
-            Ok(storable) => return self.pages.renew(stored, fields, &storable, asked.mark, self.now()),
+            Ok(storable) => return self.pages.renew(stored, fields, &storable, asked.mark, &self.settings),
             Err(why) if why.is_of_request() => {}
             Err(_) => self.pages.store.remove_found(&stored.key, &stored.found),
         }
@@ -97,7 +97,7 @@ impl<S: Inner<B>, B: Content> Visit<S, B> {
 }
 
 /// What is stored has to say when it was made (RFC 9110, section 6.6.1).
-fn date(fields: &mut HeaderMap, exchange: Exchange) {
+pub(super) fn date(fields: &mut HeaderMap, exchange: Exchange) {
     if !fields.contains_key(DATE)
         && let Ok(now) = HeaderValue::from_str(&httpdate::fmt_http_date(exchange.received))
     {

@@ -68,6 +68,9 @@ impl Fill {
                 Next::Frame(frame) => bytes += push(&intake, frame, self.length, bytes),
                 Next::Failed(error) => return intake.finish(End::Broken(CutOff::new(error))),
                 Next::Deserted => return,
+                Next::End if self.length.is_some_and(|length| length != bytes) => {
+                    return intake.finish(End::Broken(CutOff::new("it is not as long as it says")));
+                }
                 Next::End => break,
             }
             if bytes > self.bytes_max && !is_too_long {
@@ -105,16 +108,17 @@ impl Fill {
 
     async fn keep(self, pieces: Vec<Bytes>, trailers: HeaderMap) {
         let bytes: usize = pieces.iter().map(Bytes::len).sum();
-        let (store, now) = (Arc::clone(&self.pages), self.settings.now());
+        let shared = Arc::clone(&self.pages);
+        let is_quick = bytes <= SHORT_BYTES_MAX && self.answer.variant.is_none() && shared.store.is_prompt();
         let keep = move || {
-            let is_kept = self.pages.keep(&self.key, &self.answer, trailers, &pieces, self.mark, now);
+            let is_kept = self.pages.keep(&self.key, &self.answer, trailers, &pieces, self.mark, &self.settings);
             if !is_kept {
                 // For its size, say. Whoever comes asks for himself, and doesn't wait in vain.
                 self.pages.unstorable.insert(&self.key);
             }
         };
-        if bytes <= SHORT_BYTES_MAX && store.store.is_prompt() {
-            store.store.promptly(keep);
+        if is_quick {
+            shared.store.promptly(keep);
         } else {
             // A panic in there was told already by its thread.
             let _ = tokio::task::spawn_blocking(keep).await;

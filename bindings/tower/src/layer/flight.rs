@@ -51,7 +51,7 @@ pub(crate) struct Ticket {
     key: Vec<u8>,
     flight: Arc<Flight>,
     /// The same right before other processes.
-    pub(crate) claim: Option<Writer>,
+    pub(crate) claim: Option<Box<Writer>>,
 }
 
 /// Somebody else's request.

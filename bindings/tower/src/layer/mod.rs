@@ -131,7 +131,7 @@ impl CacheLayer {
         self.set(|settings| settings.name = None)
     }
 
-    /// The fields of responses that name tags, separated by blanks or commas. Default: `Surrogate-Key`, `Cache-Tag`, `xkey`. // tidy: word
+    /// The fields of responses that name tags, separated by blanks or commas. Default: `Surrogate-Key`, `Cache-Tag`, `xkey`. <!-- tidy: word -->
     pub fn tag_fields(self, names: impl IntoIterator<Item = HeaderName>) -> Self {
         self.set(|settings| settings.tag_fields = names.into_iter().collect())
     }

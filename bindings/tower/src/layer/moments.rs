@@ -64,7 +64,7 @@ mod tests {
 
     #[test]
     fn what_was_noted_is_known_for_the_period_and_no_longer() {
-        let mut moments = Moments::new(Duration::from_secs(60));
+        let mut moments = Moments::new(Duration::from_mins(1));
         assert!(!moments.contains(b"a"));
         moments.insert(b"a");
         assert!(moments.contains(b"a") && !moments.contains(b"b"));

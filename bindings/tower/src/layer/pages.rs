@@ -19,7 +19,8 @@ use super::head::{Head, Kind};
 use super::incoming::Answer;
 use super::moments::Moments;
 use super::purge_counts::{Mark, PurgeCounts};
-use super::store::{Found, Store, Times};
+use super::settings::Settings;
+use super::store::{self, Found, Store, Times};
 
 /// How long what can be validated is kept when it is stale: until it is evicted.
 const VALIDATED_FOR: Duration = Duration::from_hours(365 * 24);
@@ -131,7 +132,7 @@ impl Pages {
         trailers: HeaderMap,
         value: &[Bytes],
         mark: Mark,
-        now: SystemTime,
+        settings: &Settings,
     ) -> bool {
         if self.purge_counts.since(mark) == Some(Purge::Hard) {
             return false;
@@ -144,7 +145,7 @@ impl Pages {
             Some(variant) => self.keep_signpost(key, answer, variant),
         };
         let Some(kept_key) = kept_key else { return false };
-        let kept = self.store.keep(&kept_key, &head, value, times(&answer.terms, now), &tags, mark.epoch);
+        let kept = self.store.keep(&kept_key, &head, value, times(&answer.terms, settings), &tags, mark.epoch);
         kept.is_some_and(|serial| self.catch_up(&kept_key, serial, mark))
     }
 
@@ -170,7 +171,7 @@ impl Pages {
                 false
             }
             Some(Purge::Soft) => {
-                self.store.told(self.soften(key));
+                store::told(self.soften(key));
                 true
             }
         }
@@ -184,18 +185,18 @@ impl Pages {
         fields: HeaderMap,
         storable: &Storable,
         mark: Mark,
-        now: SystemTime,
+        settings: &Settings,
     ) {
         stored.terms = storable.terms;
         stored.found.is_stale = false;
         let trailers = stored.trailers();
         stored.found.head.kind = Kind::Response(storable.terms, trailers);
         stored.found.head.fields = without(fields, &storable.withheld);
-        let is_renewed = self.store.renew(&stored.key, &stored.found, times(&storable.terms, now), mark.epoch);
+        let is_renewed = self.store.renew(&stored.key, &stored.found, times(&storable.terms, settings), mark.epoch);
         // What a hard purge of the address removes isn't renewed, or is removed behind it. What was stale already a soft one has
         // left as it was.
         if is_renewed && self.purge_counts.since(mark).is_some() {
-            self.store.told(self.soften(&stored.key));
+            store::told(self.soften(&stored.key));
         }
     }
 
@@ -293,11 +294,11 @@ pub(crate) fn variant(storable: &Storable, request: &HeaderMap) -> Option<Varian
     }
 }
 
-fn times(terms: &Terms, now: SystemTime) -> Times {
+fn times(terms: &Terms, settings: &Settings) -> Times {
     let window = terms.stale_while_revalidate_seconds.max(terms.stale_if_error_seconds);
-    let is_validated = terms.marks.contains(Marks::HAS_VALIDATOR);
-    let stale = if is_validated { VALIDATED_FOR } else { Duration::from_secs(window.into()) };
-    Times { fresh: Some(terms.fresh_for(now)), stale }
+    let window = Duration::from_secs(window.into()).max(settings.policy.stale_if_unreachable.unwrap_or_default());
+    let stale = if terms.marks.contains(Marks::HAS_VALIDATOR) { VALIDATED_FOR } else { window };
+    Times { fresh: Some(terms.fresh_for(settings.now())), stale }
 }
 
 /// Any number that no other signpost had.

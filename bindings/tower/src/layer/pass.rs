@@ -11,12 +11,13 @@ use eyewall_http::update::{self, HeadEffect};
 use http::header::CONTENT_TYPE;
 use http::{HeaderMap, Request, Response, StatusCode, Uri};
 
-use super::ask::Asked;
+use super::ask::{self, Asked};
 use super::body::{CachedBody, RequestBody};
 use super::fill::Content;
 use super::inner::Inner;
 use super::pages::{Pages, Stored};
 use super::settings::Settings;
+use super::store;
 use super::tags;
 use super::visit::{Answered, Visit};
 
@@ -25,9 +26,10 @@ impl<S: Inner<B>, B: Content> Visit<S, B> {
     pub(super) async fn pass(&mut self, status: CacheStatus, stored: Option<Box<Stored>>) -> Answered<S, B> {
         let (requested, mark) = (self.now(), self.pages.mark(self.address.as_bytes()));
         let request = self.request(self.parts.method.clone(), self.parts.headers.clone());
-        let response = self.inner.clone().ask(request).await?;
+        let mut response = self.inner.clone().ask(request).await?;
         if let Some(stored) = stored {
             let asked = Asked { exchange: Exchange { requested, received: self.now() }, mark };
+            ask::date(response.headers_mut(), asked.exchange);
             self.heed(stored, &response, asked);
         }
         Ok(self.passed(response, status))
@@ -91,12 +93,12 @@ fn invalidate(settings: &Settings, pages: &Pages, target: &Uri, uris: &[Uri], gr
     let tags: Vec<String> = groups.iter().filter_map(|name| tags::group(target, name)).collect();
     let many = (!tags.is_empty()).then(|| tags::many(settings));
     for tag in tags.iter().chain(&many) {
-        pages.store.told(pages.store.purge_tag(tag, Purge::Hard));
+        store::told(pages.store.purge_tag(tag, Purge::Hard));
     }
     for uri in uris {
         let address = settings.address(uri);
         let tag = settings.key.address_tag(&address);
-        pages.store.told(pages.purge_address(&address, tag.as_deref(), Purge::Hard));
+        store::told(pages.purge_address(&address, tag.as_deref(), Purge::Hard));
     }
 }
 

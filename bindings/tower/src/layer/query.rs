@@ -6,6 +6,7 @@
 //! ```
 //! So who removes the generation is rid of all of them: a new one leads to none of the old.
 
+use std::fmt::Write as _;
 use std::sync::Arc;
 
 use eyewall_http::field::cache_status::{CacheStatus, Forward};
@@ -72,5 +73,9 @@ impl Pages {
 }
 
 pub(super) fn hexadecimal(digest: &Digest) -> String {
-    digest.as_ref().iter().map(|byte| format!("{byte:02x}")).collect()
+    digest.as_ref().iter().fold(String::new(), |mut text, byte| {
+        // Writing to a string can't fail.
+        let _ = write!(text, "{byte:02x}");
+        text
+    })
 }

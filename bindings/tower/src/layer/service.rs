@@ -36,7 +36,9 @@ impl<S> CacheService<S> {
 }
 
 /// A response that is on its way.
-pub struct ResponseFuture<R, E>(Pin<Box<dyn Future<Output = Result<Response<CachedBody<R>>, E>> + Send>>);
+pub struct ResponseFuture<R, E>(Pin<Box<Answering<R, E>>>);
+
+type Answering<R, E> = dyn Future<Output = Result<Response<CachedBody<R>>, E>> + Send;
 
 impl<R, E> fmt::Debug for ResponseFuture<R, E> {
     fn fmt(&self, to: &mut fmt::Formatter<'_>) -> fmt::Result {

@@ -107,7 +107,7 @@ impl Store {
 
     /// What is there for a key, fresh or stale.
     pub(crate) fn look(&self, key: &[u8]) -> Option<Found> {
-        self.told(self.try_look(key)).flatten()
+        told(self.try_look(key)).flatten()
     }
 
     /// The same for who wants to know why there is nothing.
@@ -157,7 +157,7 @@ impl Store {
             _ => self.write(key, &options, pieces, length as u64),
         };
         // A put doesn't say that it lost to a purge.
-        self.told(written)?.filter(|_| self.epoch() == begun || self.has(key))
+        told(written)?.filter(|_| self.epoch() == begun || self.has(key))
     }
 
     fn has(&self, key: &[u8]) -> bool {
@@ -203,13 +203,13 @@ impl Store {
         let Some(metadata) = head.encode() else { return false };
         // A soft purge has meant it, too. What it says is right all the same.
         if self.cache.peek(key).is_ok_and(|hit| hit.is_none()) {
-            self.told(self.cache.touch(key, &Touch::new().ttl(None, Duration::ZERO)));
+            told(self.cache.touch(key, &Touch::new().ttl(None, Duration::ZERO)));
         }
         let changed = self.cache.update(key, &options(&metadata, Times::FOR_GOOD, tags), |hit| {
             let present = hit.filter(|hit| Head::decode(hit.metadata()).as_ref() == Some(&head));
-            Change::Put(change(present.map(|hit| hit.value())))
+            Change::Put(change(present.map(Hit::value)))
         });
-        self.told(changed).is_some()
+        told(changed).is_some()
     }
 
     /// Gives the entry that was found for a key the head that `found` has by now, and other times; its value stays. That they
@@ -217,7 +217,7 @@ impl Store {
     pub(crate) fn renew(&self, key: &[u8], found: &Found, times: Times, begun: Option<Epoch>) -> bool {
         let (Some(metadata), Some(begun)) = (found.head.encode(), begun) else { return false };
         let touch = Touch::new().metadata(&metadata).ttl(times.fresh, times.stale).if_serial(found.hit.serial());
-        self.told(self.cache.touch(key, &touch.begun_in(begun))).unwrap_or(false)
+        told(self.cache.touch(key, &touch.begun_in(begun))).unwrap_or(false)
     }
 
     /// Removes what was found for a key, and nothing that has taken its place.
@@ -227,7 +227,7 @@ impl Store {
 
     /// Removes the entry of this serial.
     pub(crate) fn remove_version(&self, key: &[u8], serial: u64) {
-        self.told(self.cache.remove_if(key, serial));
+        told(self.cache.remove_if(key, serial));
     }
 
     /// True: there was a usable one.
@@ -271,15 +271,15 @@ impl Store {
         *prefixes += 1;
         self.cache.purge_prefix(prefix, kind)
     }
+}
 
-    /// The outcome, without the error, which is told to who reads the log.
-    pub(crate) fn told<T>(&self, outcome: eyewall::Result<T>) -> Option<T> {
-        match outcome {
-            Ok(done) => Some(done),
-            Err(error) => {
-                tracing::debug!(%error, "the cache of responses did without its volume");
-                None
-            }
+/// The outcome, without the error, which is told to who reads the log.
+pub(crate) fn told<T>(outcome: eyewall::Result<T>) -> Option<T> {
+    match outcome {
+        Ok(done) => Some(done),
+        Err(error) => {
+            tracing::debug!(%error, "the cache of responses did without its volume");
+            None
         }
     }
 }

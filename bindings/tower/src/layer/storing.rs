@@ -95,8 +95,10 @@ impl<S: Inner<B>, B: Content> Visit<S, B> {
     /// Takes note of an answer that isn't stored.
     fn refuse(&self, ask: Ask, status: StatusCode, why_not: Refused) {
         let is_of_request = why_not.is_of_request() || is_about_the_request(status);
+        // What a client's own range or condition has made says nothing of the whole.
+        let is_whole = !matches!(status, StatusCode::PARTIAL_CONTENT | StatusCode::NOT_MODIFIED);
         // A service in trouble is helped by waiting, and its answers will be storable again.
-        if !status.is_server_error() && !is_of_request {
+        if is_whole && !status.is_server_error() && !is_of_request {
             self.pages.unstorable.insert(&self.key);
         }
         let is_replaced = !reuse::is_failure(status) && !is_of_request;

@@ -58,7 +58,7 @@ pub(super) struct Ask {
 
 /// What is to be done about a request.
 enum Plan<R> {
-    Answer(Response<CachedBody<R>>),
+    Answer(Box<Response<CachedBody<R>>>),
     Hit(Box<Stored>),
     Ask(Box<Ask>),
 }
@@ -135,7 +135,7 @@ impl<S: Inner<B>, B: Content> Visit<S, B> {
             return self.pass(status, None).await;
         }
         let mut ask = match self.plan().await {
-            Plan::Answer(response) => return Ok(response),
+            Plan::Answer(response) => return Ok(*response),
             Plan::Hit(stored) => return Ok(self.hit(*stored, CacheStatus::hit())),
             Plan::Ask(ask) => ask,
         };
@@ -160,7 +160,7 @@ impl<S: Inner<B>, B: Content> Visit<S, B> {
         let stored = match self.pages.select(&self.key, &self.parts.headers, now).await {
             Selection::Stored(stored) => stored,
             Selection::Nothing | Selection::OtherVariants(_) if reuse::is_timeout_without_stored(&directives) => {
-                return Plan::Answer(reply::only_if_cached(&self.settings));
+                return Plan::Answer(Box::new(reply::only_if_cached(&self.settings)));
             }
             Selection::Nothing => return ask(Forward::UriMiss, self.key.clone(), None, OnFailure::default()),
             Selection::OtherVariants(names) => {
@@ -176,7 +176,7 @@ impl<S: Inner<B>, B: Content> Visit<S, B> {
                 self.refresh(flight_key).await;
                 Plan::Hit(stored)
             }
-            Reuse::GatewayTimeout => Plan::Answer(reply::only_if_cached(&self.settings)),
+            Reuse::GatewayTimeout => Plan::Answer(Box::new(reply::only_if_cached(&self.settings))),
             Reuse::Validate { on_failure } => ask(why, flight_key, Some(stored), on_failure),
             Reuse::MustNotUse => ask(why, flight_key, None, OnFailure::default()),
         }
@@ -248,7 +248,7 @@ impl<S: Inner<B>, B: Content> Visit<S, B> {
             return None;
         }
         match self.plan().await {
-            Plan::Answer(response) => Some(response),
+            Plan::Answer(response) => Some(*response),
             Plan::Hit(stored) => Some(self.hit(*stored, CacheStatus::hit())),
             Plan::Ask(_) => None,
         }

@@ -1,6 +1,5 @@
 //! Many want the same at once, in one process and in several: it is read once.
 
-use std::fs;
 use std::sync::Arc;
 
 use eyewall::Options;
@@ -65,6 +64,10 @@ async fn what_one_process_has_read_another_has() {
     assert!(other.remove(ground.at("page")).unwrap() && !file.is_cached());
     // After a restart it is there yet.
     assert_eq!(content(&file), b"second");
-    drop((other, fs::metadata(ground.at("page")).unwrap()));
-    assert!(open().contains(ground.at("page")).unwrap());
+    let page = ground.at("page");
+    drop((other, theirs, taken, file));
+    let Ground { files, folder } = ground;
+    drop(files);
+    assert!(open().contains(page).unwrap());
+    drop(folder);
 }

@@ -13,7 +13,7 @@ use http::{HeaderMap, HeaderName, HeaderValue, Method, StatusCode};
 use tempfile::TempDir;
 
 pub(crate) struct Ground {
-    folder: TempDir,
+    pub(crate) folder: TempDir,
     pub(crate) files: FileCache,
 }
 
@@ -32,7 +32,7 @@ pub(crate) fn volume() -> Cache {
 
 /// Bytes of which no two pieces are alike.
 pub(crate) fn bytes(length: u64) -> Vec<u8> {
-    (0..length).map(|at| (at ^ at >> 8 ^ (at >> 16) * 7) as u8).collect()
+    (0..length).map(|at| (at ^ (at >> 8) ^ (at >> 16).wrapping_mul(7)) as u8).collect()
 }
 
 impl Ground {
