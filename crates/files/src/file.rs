@@ -4,7 +4,8 @@ use std::fmt;
 use std::fs::File;
 use std::io;
 use std::path::Path;
-use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, OnceLock};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use bytes::Bytes;
@@ -34,21 +35,23 @@ pub struct CachedFile {
 pub(crate) struct Opened {
     pub(crate) form: Arc<Form>,
     tree: Arc<Tree>,
-    /// None where the form was known without a look.
-    file: Option<Arc<File>>,
+    /// None yet where the form was known without a look.
+    file: OnceLock<Arc<File>>,
+    /// Whether its first bytes were read into the volume for the answer to come, which is no hit therefore.
+    is_fetched: AtomicBool,
 }
 
 impl Opened {
-    /// The file with the form's stamp. Waits.
+    /// The file with the form's stamp, open from then on. Waits.
     pub(crate) fn file(&self) -> io::Result<Arc<File>> {
-        if let Some(file) = &self.file {
+        if let Some(file) = self.file.get() {
             return Ok(Arc::clone(file));
         }
         let file = self.tree.open(&self.form.below)?;
         if Stamp::of(&file.metadata()?) != self.form.stamp {
             return Err(io::Error::other(Changed));
         }
-        Ok(Arc::new(file))
+        Ok(Arc::clone(self.file.get_or_init(|| Arc::new(file))))
     }
 }
 
@@ -91,9 +94,15 @@ impl CachedFile {
     pub(crate) fn new(store: &Arc<Store>, tree: &Arc<Tree>, named: &Named, files: Vec<File>) -> Option<Self> {
         let Named::File(forms) = named else { return None };
         let mut files = files.into_iter().map(Arc::new);
-        let opened = forms
-            .iter()
-            .map(|form| Arc::new(Opened { form: Arc::clone(form), tree: Arc::clone(tree), file: files.next() }));
+        let opened = forms.iter().map(|form| {
+            let file = files.next().map_or_else(OnceLock::new, OnceLock::from);
+            Arc::new(Opened {
+                form: Arc::clone(form),
+                tree: Arc::clone(tree),
+                file,
+                is_fetched: AtomicBool::new(false),
+            })
+        });
         Some(Self { store: Arc::clone(store), forms: opened.collect() })
     }
 
@@ -140,15 +149,29 @@ impl CachedFile {
         Body::of(Arc::clone(&self.store), Arc::clone(opened), is_kept, stretches, at_hand.map(|bytes| (0, bytes)))
     }
 
-    /// Reads its first bytes into the volume, if they aren't there, so that [`CachedFile::answer_now`] has them.
+    /// Makes sure that [`CachedFile::answer_now`] can answer: each form lies in the volume, or is opened and seen to be what was found. A
+    /// file that is there without a coding alone has its first bytes read into the volume. Wants a runtime of Tokio.
     ///
     /// # Errors
-    /// As for [`CachedFile::answer`].
+    /// As for [`CachedFile::answer`]. [`crate::FileCache::open_prepared`] finds a changed file again.
     pub async fn prepare(&self) -> io::Result<()> {
-        let opened = self.plain();
-        let is_kept = self.store.why_not(&opened.form).is_none();
-        if is_kept && !matches!(self.store.find(&opened.form, 0), Ok(Some(_))) {
-            self.load(opened, 0, is_kept).await?;
+        if self.forms.iter().all(|opened| self.store.is_at_hand(&opened.form)) {
+            return Ok(());
+        }
+        let this = self.clone();
+        let preparing = spawn_blocking(move || this.prepare_blocking());
+        preparing.await.unwrap_or_else(|_| Err(io::ErrorKind::Other.into()))
+    }
+
+    fn prepare_blocking(&self) -> io::Result<()> {
+        for opened in self.forms.iter().filter(|opened| !self.store.contains(&opened.form)) {
+            opened.file()?;
+        }
+        // Of several forms it isn't known yet which is wanted.
+        let [plain] = &*self.forms else { return Ok(()) };
+        if self.store.why_not(&plain.form).is_none() && !self.store.has(&plain.form, 0) {
+            let (_, from) = self.store.load(&plain.form, 0, true, || plain.file())?;
+            plain.is_fetched.store(from == From::Stored, Ordering::Relaxed);
         }
         Ok(())
     }
@@ -194,8 +217,12 @@ impl CachedFile {
         };
         let why_not = self.store.why_not(&opened.form);
         let found = self.store.find(&opened.form, number).ok().flatten();
-        self.count(&opened.form, found.is_some());
-        let source = if found.is_some() { Source::Volume } else { Source::File(why_not.unwrap_or("not-stored")) };
+        let source = match &found {
+            Some(_) if number == 0 && opened.is_fetched.swap(false, Ordering::Relaxed) => Source::Stored,
+            Some(_) => Source::Volume,
+            None => Source::File(why_not.unwrap_or("not-stored")),
+        };
+        self.count(&opened.form, source == Source::Volume);
         self.with_body(opened, head, why_not.is_none(), found.map(|bytes| (number, bytes)), source)
     }
 

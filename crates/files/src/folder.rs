@@ -26,7 +26,7 @@ use crate::store::Store;
 use crate::walk::Walk;
 
 /// Who finds that a file has changed looks again, so often: more than that, and somebody writes it all the time.
-const LOOKS_MAX: usize = 3;
+pub(crate) const LOOKS_MAX: usize = 3;
 
 /// What of a folder is served.
 #[derive(Debug, Clone)]
