@@ -66,8 +66,9 @@ def write_record(folder, workload, name, stores, lines):
         return all((comparison["measure"], store, form.case_key(case)) in cases for store, case in pairs)
 
     definition = {key: workload[key] for key in ("title", "about", "seed", "repetitions", "parameters", "measures", "views", "first")}
+    definition["measures"] = {measure: {"better": None, **told} for measure, told in workload["measures"].items()}
     definition["first"] = {key: value for key, value in workload["first"].items() if value in workload["parameters"][key]["values"]}
-    comparisons = [{"bar": None, "aim": None, **one} for one in workload["comparisons"] if is_measured(one)]
+    comparisons = [{"bar": None, "aim": None, **one} for one in workload.get("comparisons", []) if is_measured(one)]
     is_complete = {measure for measure, *_ in cases} == workload["measures"].keys()
     run = {"format": 1, "id": folder.name, "title": "Drivers", "began": "2026-11-22", "kind": "quick", "complete": is_complete,
            "machine": MACHINE, "commit": None, "seed": None, "stores": stores, "notes": [], "workloads": [{"name": name, **definition, "comparisons": comparisons}]}

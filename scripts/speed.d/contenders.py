@@ -4,11 +4,13 @@ import pathlib
 import shutil
 import string
 import subprocess
+import tomllib
 from typing import Callable, NamedTuple
 
 from servers import Failed, Server, free_port, program
 
 HERE = pathlib.Path(__file__).resolve().parent
+LOCK_FILE = HERE.parent.parent / "Cargo.lock"
 VOLUME_SIZE = "256M"
 # The programs of others, and the Debian packages that they come in.
 PACKAGES = {"nginx": "nginx", "varnishd": "varnish", "apache2": "apache2", "traffic_server": "trafficserver"}
@@ -17,9 +19,9 @@ PACKAGES = {"nginx": "nginx", "varnishd": "varnish", "apache2": "apache2", "traf
 class Ground:
     """What a server is started with, in a directory of its own."""
 
-    def __init__(self, scratch, core, origin, programs, descriptors):
+    def __init__(self, scratch, core, origin, programs, descriptors, files=None):
         self.scratch, self.core, self.origin = scratch, core, origin
-        self.programs, self.descriptors = programs, descriptors
+        self.programs, self.descriptors, self.files = programs, descriptors, files
 
     def template(self, file, port, **more):
         """A template of this folder, filled in; its path."""
@@ -110,12 +112,27 @@ def start_pages(kind):
     return start
 
 
+def start_nginx_files(ground):
+    port = free_port()
+    template = ground.template("nginx-files.conf", port, files=ground.files)
+    return ground.server("nginx", [program("nginx"), "-p", ground.scratch, "-c", template], port)
+
+
+def start_framework(name):
+    """A folder of files, served by a web framework; one worker, since there is one core."""
+    def start(ground):
+        return ground.server(name, [ground.programs.bench_frameworks(), "--server", name, "--root", ground.files, "--workers", 1])
+    return start
+
+
 class Contender(NamedTuple):
-    """A store of the records: what it is, how it is started, and which of others' programs says its version by which argument."""
+    """A store of the records: what it is, how it is started, and which of others' programs says its version by which argument, or
+    which crates it is made of."""
     kind: str
     start: Callable
     program: str = ""
     version: str = ""
+    crates: tuple = ()
 
     def missing(self, programs):
         """Why it can't be had here; None where it can."""
@@ -132,6 +149,8 @@ class Contender(NamedTuple):
         """What the program says that it is; None where there is nothing to ask."""
         if self.start is start_eyewall:
             return _first_line(programs.eyewall(), "--version")
+        if self.crates:
+            return ", ".join(f"{crate} {_locked(crate)}" for crate in self.crates)
         return _first_line(program(self.program), self.version) if self.program else None
 
     def as_store(self, programs):
@@ -145,6 +164,12 @@ class Contender(NamedTuple):
 def _first_line(*command):
     done = subprocess.run(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, check=False)
     return next((line.strip() for line in done.stdout.splitlines() if line.strip()), None)
+
+
+def _locked(crate):
+    """The version of a crate as it is built: cargo refuses to build what the lock file doesn't say. Of several, the newest."""
+    packages = tomllib.loads(LOCK_FILE.read_text(encoding="utf-8"))["package"]
+    return [package["version"] for package in packages if package["name"] == crate][-1]
 
 
 SERVERS = {
@@ -164,4 +189,11 @@ STORES = {
     "file-per-entry (HTTP)": Contender("other", start_pages("file-per-entry")),
     "bare": SERVERS["bare"],
 }
-ALL = {**STORES, **SERVERS}
+# Files below one folder.
+FRAMEWORKS = {
+    "rocket-namedfile": Contender("other", start_framework("rocket-namedfile"), crates=("rocket",)),
+    "tower-http-servedir": Contender("other", start_framework("tower-http-servedir"), crates=("tower-http", "axum")),
+    "actix-files": Contender("other", start_framework("actix-files"), crates=("actix-files", "actix-web")),
+    "nginx (files)": Contender("reference", start_nginx_files, "nginx", "-v"),
+}
+ALL = {**STORES, **SERVERS, **FRAMEWORKS}

@@ -17,7 +17,7 @@ class Misunderstood(Exception):
 def listed(programs):
     """All stores that this program can measure, as lines of an answer. Nothing is built for it."""
     for name, contender in contenders.ALL.items():
-        is_known = contender.kind != "ours" or programs.eyewall_is_named()
+        is_known = contender.kind != "ours" or contender.crates or programs.eyewall_is_named()
         told = contender.as_store(programs) if is_known else {"kind": contender.kind, "version": None}
         yield {"store": name, "absent": told["absent"]} if "absent" in told else {"store": name, **told}
 

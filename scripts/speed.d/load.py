@@ -28,10 +28,12 @@ class Client:
             raise Failed(f"the client gave up on {url}: {done.stderr.strip()[-500:]}")
         return json.loads(done.stdout)
 
-    def window(self, url, reference, seconds, connections, names=None, at_most=None):
-        """What some kept connections get in some seconds, or of so many requests; with {} in the path, of so many names in turn."""
+    def window(self, url, reference, seconds, connections, names=None, at_most=None, finishes=False):
+        """What some kept connections get in some seconds, or of so many requests; with {} in the path, of so many names in turn,
+        which may have bodies of their own; and, where it finishes, what is on its way when the time is over."""
         numbers = [] if names is None else ["--names", names]
         end = [] if at_most is None else ["--at-most", at_most]
+        end += ["--finish", PATIENCE_SECONDS] if finishes else []
         return self._ask(url, reference, "--connections", connections, "--seconds", seconds, *numbers, *end)
 
     def burst(self, url, reference, requests, concurrency):

@@ -5,6 +5,7 @@ import urllib.request
 
 import contenders
 import load
+import served
 from servers import Failed
 from stage import bytes_of
 
@@ -41,7 +42,7 @@ def _loop_after(stage, store, server, repetition, path, bytes_):
     connections = stage.settings["connections"]
     stage.fill(server, path, bytes_)
     if store == "no cache":
-        measured = stage.window(store, server, path, bytes_, connections)
+        measured = stage.window(server, path, stage.reference(bytes_), connections)
     else:
         measured = stage.hits(store, server, path, bytes_, connections)
     _rate(stage, store, repetition, measured)
@@ -112,7 +113,7 @@ def _word(store):
 def _answers(stage, store, server, path, bytes_, many):
     """A window whose requests all reach the origin, or hardly one does."""
     asked = stage.asked("")
-    measured = stage.window(store, server, path, bytes_, stage.settings["connections"], many)
+    measured = stage.window(server, path, stage.reference(bytes_), stage.settings["connections"], many)
     missed = stage.asked("") - asked
     stage.sound(store, path, measured)
     if path.startswith("/once/") and missed < measured["requests"]:
@@ -130,7 +131,7 @@ def miss(stage):
             with stage.its_turn(store):
                 path = f"/once/{bytes_}/{_word(store)}-{repetition}-{{}}"
                 asked = stage.asked("/once")
-                measured = stage.sound(store, path, stage.window(store, servers[store], path, bytes_, connections))
+                measured = stage.sound(store, path, stage.window(servers[store], path, stage.reference(bytes_), connections))
                 if stage.asked("/once") - asked < measured["requests"]:
                     raise Failed(f"{path}: not every request was a miss")
                 stage.sample(store, repetition, time_p50=measured["p50"] / 1e6)
@@ -173,6 +174,23 @@ def slow(stage):
                 stage.sample(store, repetition, lost=clients.lost)
 
 
+def served_files(stage):
+    """Files of a folder, asked for in turn over so many connections as there are readers."""
+    words, readers = stage.case["files"], stage.case["readers"]
+    files = served.Files(stage.scratch / "files", served.sizes_of(words, stage.settings, bytes_of), stage.seed)
+    stage.files = files.folder
+    with stage.all_started() as servers:
+        servers = stage.ready(servers, files.check)
+        for repetition, store in stage.turns(servers):
+            with stage.its_turn(store):
+                measured = stage.sound(store, files.path, stage.window(
+                    servers[store], files.path, files.reference, readers, len(files.sizes), stage.settings["seconds"][words], finishes=True))
+                _rate(stage, store, repetition, measured)
+                stage.sample(store, repetition, bytes=measured["bytes"] / measured["micros"] * 1e6, p50=measured["p50"] / 1e6,
+                             p99=measured["p99"] / 1e6)
+    stage.note_the_bound()
+
+
 # By the name of a definition's procedure: who can take part, and what is done.
 ALL = {
     "http": (contenders.SERVERS, http),
@@ -180,4 +198,5 @@ ALL = {
     "http-stores": (contenders.STORES, stores),
     "http-miss": (contenders.SERVERS, miss),
     "http-slow": (contenders.SERVERS, slow),
+    "served-files": (contenders.FRAMEWORKS, served_files),
 }

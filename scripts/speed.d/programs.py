@@ -10,7 +10,7 @@ ROOT = pathlib.Path(__file__).resolve().parent.parent.parent
 
 
 class Programs:
-    """EYEWALL_PROGRAM and BENCH_HTTP_PROGRAM name programs to measure instead of building them."""
+    """EYEWALL_PROGRAM, BENCH_HTTP_PROGRAM and BENCH_FRAMEWORKS_PROGRAM name programs to measure instead of building them."""
 
     def eyewall_is_named(self):
         return bool(os.environ.get("EYEWALL_PROGRAM"))
@@ -22,6 +22,10 @@ class Programs:
     @functools.cache
     def bench_http(self):
         return _named(os.environ.get("BENCH_HTTP_PROGRAM")) or _built("eyewall-bench-http", "bench-http")
+
+    @functools.cache
+    def bench_frameworks(self):
+        return _named(os.environ.get("BENCH_FRAMEWORKS_PROGRAM")) or _built("eyewall-bench-frameworks", "bench-frameworks")
 
 
 def _named(given):

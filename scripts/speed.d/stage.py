@@ -36,10 +36,13 @@ class Stage:
     def __init__(self, request, case, contenders, programs, tell):
         self.case, self.settings = case, request["settings"]
         self.repetitions, self.tell, self.programs = request["repetitions"], tell, programs
+        self.seed = request.get("seed")
         self.contenders = {name: contenders[name] for name in request["stores"]}
         self.scratch_parent = request["scratch"]["disk"]
         self.client_shares, self.noted = {}, set()
         self.running, self.folders = [], []
+        # What servers of files serve, once a procedure has made it.
+        self.files = None
         self.words = f"{request['workload']} {', '.join(map(str, self.case.values()))}".strip()
 
     def __enter__(self):
@@ -76,7 +79,7 @@ class Stage:
     def started(self, store):
         """A contender with nothing in its cache, gone with all its files afterwards."""
         scratch = self._scratch()
-        ground = Ground(scratch, self.server_core, self.origin.url, self.programs, self.descriptors)
+        ground = Ground(scratch, self.server_core, self.origin.url, self.programs, self.descriptors, self.files)
         try:
             server = self.contenders[store].start(ground)
             self.running.append(server)
@@ -159,11 +162,11 @@ class Stage:
             if self.fetch(server.url + path) != expected:
                 raise Failed(f"{path} is answered by other bytes than the origin's")
 
-    def window(self, store, server, path, bytes_, connections, names=None):
-        """What the client measured, with what the server used of its core."""
+    def window(self, server, path, reference, connections, names=None, seconds=None, finishes=False):
+        """What the client measured, with what the server used of its core; every answer must have the body of a file."""
         cpu = server.cpu_seconds()
-        measured = self.client.window(server.url + path, self.reference(bytes_), self.settings["seconds"], connections, names,
-                                      self.settings.get("at_most"))
+        measured = self.client.window(server.url + path, reference, seconds or self.settings["seconds"], connections, names,
+                                      self.settings.get("at_most"), finishes)
         measured["server_micros"] = (server.cpu_seconds() - cpu) * 1e6
         measured["failed"] = sum(measured["errors"].values())
         if measured["requests"] == 0:
@@ -182,7 +185,7 @@ class Stage:
     def hits(self, store, server, path, bytes_, connections):
         """A window in which nothing may reach the origin."""
         asked = self.asked(path)
-        measured = self.sound(store, path, self.window(store, server, path, bytes_, connections))
+        measured = self.sound(store, path, self.window(server, path, self.reference(bytes_), connections))
         if self.asked(path) != asked:
             raise Failed(f"{path}: not every request was a hit")
         return measured

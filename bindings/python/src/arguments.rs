@@ -5,8 +5,12 @@ use std::time::Duration;
 use eyewall::PutOptions;
 use pyo3::exceptions::{PyTypeError, PyValueError};
 use pyo3::prelude::*;
+use pyo3::pybacked::PyBackedBytes;
 use pyo3::pybacked::PyBackedStr;
 use pyo3::types::{PyBytes, PyFloat, PyInt, PyString};
+
+use crate::errors::exception;
+use crate::value;
 
 /// A key: `bytes`, or `str` as UTF-8.
 #[derive(Clone, Copy)]
@@ -67,11 +71,18 @@ impl<'a, 'py> FromPyObject<'a, 'py> for Tags {
     }
 }
 
+/// A moment, between two purges of a volume.
+#[pyclass(frozen, eq, module = "eyewall")]
+#[derive(PartialEq)]
+pub(crate) struct Epoch(pub(crate) eyewall::Epoch);
+
 /// What goes with a value.
 pub(crate) struct Beside {
     ttl: Option<Duration>,
     stale: Duration,
     tags: Vec<PyBackedStr>,
+    metadata: Option<PyBackedBytes>,
+    begun_in: Option<eyewall::Epoch>,
 }
 
 impl Beside {
@@ -80,7 +91,34 @@ impl Beside {
             ttl: ttl.map(|ttl| ttl.0).filter(|ttl| *ttl != Duration::MAX),
             stale: stale.map_or(Duration::ZERO, |stale| stale.0),
             tags: tags.unwrap_or_default().0,
+            metadata: None,
+            begun_in: None,
         }
+    }
+
+    /// With what the caller wants to find beside the value, and when the value was begun to be made.
+    pub(crate) fn and(self, metadata: Option<PyBackedBytes>, begun_in: Option<&Bound<'_, Epoch>>) -> Self {
+        let metadata = metadata.filter(|metadata| !metadata.is_empty());
+        Self { metadata, begun_in: begun_in.map(|epoch| epoch.get().0), ..self }
+    }
+
+    /// What is stored as metadata: the caller's own, or what says which kind of value it is.
+    #[inline]
+    pub(crate) fn metadata<'a>(&'a self, py: Python<'_>, kind: &'a [u8]) -> PyResult<&'a [u8]> {
+        let Some(own) = &self.metadata else { return Ok(kind) };
+        if !kind.is_empty() {
+            let words =
+                "metadata goes with a value of bytes; that of other values says what they are. Make bytes of it";
+            return Err(exception(py, "InvalidError", words));
+        }
+        if let [byte] = **own
+            && value::is_kind(byte)
+        {
+            let words =
+                format!("metadata of the one byte {byte:#04x} would be taken for a kind of value; add another byte");
+            return Err(exception(py, "InvalidError", &words));
+        }
+        Ok(own)
     }
 
     /// Does something with the options that the engine has for it.
@@ -89,6 +127,9 @@ impl Beside {
         let mut options = PutOptions::new().metadata(metadata);
         if let Some(ttl) = self.ttl {
             options = options.ttl(ttl).stale(self.stale);
+        }
+        if let Some(epoch) = self.begun_in {
+            options = options.begun_in(epoch);
         }
         if self.tags.is_empty() {
             return work(&options);

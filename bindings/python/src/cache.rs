@@ -8,14 +8,16 @@ use eyewall::{Counter, Lookup, Purge, Touch};
 use pyo3::exceptions::{PyKeyError, PyRuntimeError};
 use pyo3::gc::PyVisit;
 use pyo3::prelude::*;
+use pyo3::pybacked::PyBackedBytes;
 use pyo3::types::{PyDict, PyMemoryView};
 use pyo3::{IntoPyObjectExt, PyTraverseError, intern};
 
-use crate::arguments::{Beside, Key, Seconds, Tags};
+use crate::arguments::{Beside, Epoch, Key, Seconds, Tags};
 use crate::claim::Claim;
 use crate::entry::{Entry, Found};
 use crate::errors::{OrRaise, closed};
 use crate::fill::{self, Answer};
+use crate::follower::Follower;
 use crate::open::OpenOptions;
 use crate::value::{Codec, INTEGER, Stored};
 use crate::view::View;
@@ -84,7 +86,7 @@ impl Cache {
     ) -> PyResult<T> {
         let py = value.py();
         let encoded = self.codec.encode(value)?;
-        let (bytes, metadata) = (encoded.bytes()?, encoded.metadata());
+        let (bytes, metadata) = (encoded.bytes()?, beside.metadata(py, encoded.metadata())?);
         if bytes.len() > LARGE_BYTES {
             return self.detached(py, |open| beside.with(metadata, |options| work(open, bytes, options)));
         }
@@ -147,13 +149,29 @@ impl Cache {
         Ok(self.found(py, key)?.or(default))
     }
 
+    /// As `get`, but a miss isn't counted: for a short way, with a longer one behind it that looks again.
+    #[pyo3(signature = (key, default=None))]
+    fn _look<'py>(
+        &self,
+        py: Python<'py>,
+        key: Key<'_>,
+        default: Option<Bound<'py, PyAny>>,
+    ) -> PyResult<Option<Bound<'py, PyAny>>> {
+        let stored = self.with(py, |open| match open.get_if(key.0, |_| true).or_raise(py)? {
+            Some(hit) => Stored::of(py, &hit).map(Some),
+            None => Ok(None),
+        })?;
+        let found = stored.map(|stored| stored.decoded(&self.codec)).transpose()?;
+        Ok(found.or(default))
+    }
+
     fn __getitem__<'py>(&self, key: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyAny>> {
         let found = self.found(key.py(), key.extract()?)?;
         found.ok_or_else(|| PyKeyError::new_err(key.clone().unbind()))
     }
 
     fn __setitem__(&self, key: Key<'_>, value: &Bound<'_, PyAny>) -> PyResult<()> {
-        self.put(key, value, None, None, None)?;
+        self.put(key, value, None, None, None, None, None)?;
         Ok(())
     }
 
@@ -214,7 +232,8 @@ impl Cache {
     }
 
     /// Stores a value for `ttl` seconds (None: until it is evicted), usable as a stale one for `stale` after that; its serial.
-    #[pyo3(signature = (key, value, *, ttl=None, stale=None, tags=None))]
+    #[pyo3(signature = (key, value, *, ttl=None, stale=None, tags=None, metadata=None, begun_in=None))]
+    #[expect(clippy::too_many_arguments, reason = "they are keywords where it is called")]
     fn put(
         &self,
         key: Key<'_>,
@@ -222,12 +241,17 @@ impl Cache {
         ttl: Option<Seconds>,
         stale: Option<Seconds>,
         tags: Option<Tags>,
+        metadata: Option<PyBackedBytes>,
+        begun_in: Option<&Bound<'_, Epoch>>,
     ) -> PyResult<u64> {
-        self.store(value, &Beside::new(ttl, stale, tags), |open, bytes, options| open.put_with(key.0, bytes, options))
+        self.store(value, &Beside::new(ttl, stale, tags).and(metadata, begun_in), |open, bytes, options| {
+            open.put_with(key.0, bytes, options)
+        })
     }
 
     /// Stores a value if there is none; its serial, or None: there is one.
-    #[pyo3(signature = (key, value, *, ttl=None, stale=None, tags=None))]
+    #[pyo3(signature = (key, value, *, ttl=None, stale=None, tags=None, metadata=None, begun_in=None))]
+    #[expect(clippy::too_many_arguments, reason = "they are keywords where it is called")]
     fn add(
         &self,
         key: Key<'_>,
@@ -235,12 +259,17 @@ impl Cache {
         ttl: Option<Seconds>,
         stale: Option<Seconds>,
         tags: Option<Tags>,
+        metadata: Option<PyBackedBytes>,
+        begun_in: Option<&Bound<'_, Epoch>>,
     ) -> PyResult<Option<u64>> {
-        self.store(value, &Beside::new(ttl, stale, tags), |open, bytes, options| open.add(key.0, bytes, options))
+        self.store(value, &Beside::new(ttl, stale, tags).and(metadata, begun_in), |open, bytes, options| {
+            open.add(key.0, bytes, options)
+        })
     }
 
     /// Stores a value if the entry still has this serial; None: it has another, has expired or is gone.
-    #[pyo3(signature = (key, serial, value, *, ttl=None, stale=None, tags=None))]
+    #[pyo3(signature = (key, serial, value, *, ttl=None, stale=None, tags=None, metadata=None, begun_in=None))]
+    #[expect(clippy::too_many_arguments, reason = "they are keywords where it is called")]
     fn replace(
         &self,
         key: Key<'_>,
@@ -249,13 +278,15 @@ impl Cache {
         ttl: Option<Seconds>,
         stale: Option<Seconds>,
         tags: Option<Tags>,
+        metadata: Option<PyBackedBytes>,
+        begun_in: Option<&Bound<'_, Epoch>>,
     ) -> PyResult<Option<u64>> {
-        let beside = Beside::new(ttl, stale, tags);
+        let beside = Beside::new(ttl, stale, tags).and(metadata, begun_in);
         self.store(value, &beside, |open, bytes, options| open.replace_if(key.0, serial, bytes, options))
     }
 
     /// Notes that there is nothing, and why: a number from 0 to 65535. `lookup` gives it, `get` misses.
-    #[pyo3(signature = (key, reason, *, ttl=None, tags=None))]
+    #[pyo3(signature = (key, reason, *, ttl=None, tags=None, begun_in=None))]
     fn put_negative(
         &self,
         py: Python<'_>,
@@ -263,8 +294,9 @@ impl Cache {
         reason: u16,
         ttl: Option<Seconds>,
         tags: Option<Tags>,
+        begun_in: Option<&Bound<'_, Epoch>>,
     ) -> PyResult<u64> {
-        let beside = Beside::new(ttl, None, tags);
+        let beside = Beside::new(ttl, None, tags).and(None, begun_in);
         self.with(py, |open| beside.with(&[], |options| open.put_negative(key.0, reason, options)).or_raise(py))
     }
 
@@ -280,11 +312,25 @@ impl Cache {
         })
     }
 
-    /// From now on the entry is valid for `ttl` (None: until it is evicted); False: there is none.
-    #[pyo3(signature = (key, ttl=None, *, stale=None))]
-    fn touch(&self, py: Python<'_>, key: Key<'_>, ttl: Option<Seconds>, stale: Option<Seconds>) -> PyResult<bool> {
+    /// From now on the entry is valid for `ttl` (None: until it is evicted); False: there is none, or one of another `serial` than is given.
+    #[pyo3(signature = (key, ttl=None, *, stale=None, serial=None, begun_in=None))]
+    fn touch(
+        &self,
+        py: Python<'_>,
+        key: Key<'_>,
+        ttl: Option<Seconds>,
+        stale: Option<Seconds>,
+        serial: Option<u64>,
+        begun_in: Option<&Bound<'_, Epoch>>,
+    ) -> PyResult<bool> {
         let stale = stale.map_or(Duration::ZERO, |stale| stale.0);
-        let touch = Touch::new().ttl(ttl.map(|ttl| ttl.0).filter(|ttl| *ttl != Duration::MAX), stale);
+        let mut touch = Touch::new().ttl(ttl.map(|ttl| ttl.0).filter(|ttl| *ttl != Duration::MAX), stale);
+        if let Some(serial) = serial {
+            touch = touch.if_serial(serial);
+        }
+        if let Some(epoch) = begun_in {
+            touch = touch.begun_in(epoch.get().0);
+        }
         self.with(py, |open| open.touch(key.0, &touch).or_raise(py))
     }
 
@@ -362,15 +408,18 @@ impl Cache {
         Claim::begin(slf, key.0)
     }
 
-    /// The state of a key's entry, and what goes with it: the value, the reason, or a flight.
+    /// The state of a key's entry, and what goes with it: the value, the reason, or a flight. While it waits, it asks now and then whether that is
+    /// wanted still.
+    #[pyo3(signature = (key, wait, use_stale, is_wanted=None))]
     fn _begin_fill<'py>(
         slf: &Bound<'py, Self>,
         key: Key<'_>,
         wait: Seconds,
         use_stale: bool,
+        is_wanted: Option<&Bound<'py, PyAny>>,
     ) -> PyResult<(&'static str, Bound<'py, PyAny>)> {
         let py = slf.py();
-        Ok(match fill::begin(slf, key.0, wait.0, use_stale)? {
+        Ok(match fill::begin(slf, key.0, (wait.0, is_wanted), use_stale)? {
             Answer::Found(stored) => ("found", stored.decoded(slf.get().codec())?),
             Answer::Negative(reason) => ("negative", reason.into_bound_py_any(py)?),
             Answer::Ours(flight) => ("ours", Bound::new(py, flight)?.into_any()),
@@ -378,7 +427,8 @@ impl Cache {
     }
 
     /// Begins to write a value of bytes piece by piece; `length` is its length if it is known.
-    #[pyo3(signature = (key, *, length=None, ttl=None, stale=None, tags=None))]
+    #[pyo3(signature = (key, *, length=None, ttl=None, stale=None, tags=None, metadata=None, begun_in=None))]
+    #[expect(clippy::too_many_arguments, reason = "they are keywords where it is called")]
     fn writer(
         &self,
         py: Python<'_>,
@@ -387,9 +437,25 @@ impl Cache {
         ttl: Option<Seconds>,
         stale: Option<Seconds>,
         tags: Option<Tags>,
+        metadata: Option<PyBackedBytes>,
+        begun_in: Option<&Bound<'_, Epoch>>,
     ) -> PyResult<Writer> {
-        let beside = Beside::new(ttl, stale, tags);
-        self.detached(py, |open| beside.with(&[], |options| open.writer(key.0, options, length))).map(Writer::new)
+        let beside = Beside::new(ttl, stale, tags).and(metadata, begun_in);
+        let metadata = beside.metadata(py, &[])?;
+        self.detached(py, |open| beside.with(metadata, |options| open.writer(key.0, options, length))).map(Writer::new)
+    }
+
+    /// Reads what somebody is writing to a key, whatever process it is, from its first byte on; None: nobody is. Bytes come before their writer
+    /// has vouched for them: until the end was reached they may come to nothing.
+    fn follow(&self, py: Python<'_>, key: Key<'_>) -> PyResult<Option<Follower>> {
+        let found = self.with(py, |open| open.follow(key.0).or_raise(py))?;
+        Ok(found.map(|follower| Follower::new(py, follower)))
+    }
+
+    /// This moment, for `begun_in`: what is stored with it counts as stored now, so that what is purged from now on purges it, too. To be asked
+    /// for before whatever the value is made of is read.
+    fn now(&self, py: Python<'_>) -> PyResult<Epoch> {
+        self.with(py, |open| open.epoch().or_raise(py)).map(Epoch)
     }
 
     fn __iter__(slf: &Bound<'_, Self>) -> PyResult<Walk> {

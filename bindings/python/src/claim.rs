@@ -3,11 +3,14 @@
 use std::sync::{Mutex, PoisonError};
 
 use eyewall::{Claimed, Updated};
+use pyo3::PyTraverseError;
+use pyo3::gc::PyVisit;
 use pyo3::prelude::*;
+use pyo3::pybacked::PyBackedBytes;
 use pyo3::types::PyBytes;
 use self_cell::self_cell;
 
-use crate::arguments::{Beside, Seconds, Tags};
+use crate::arguments::{Beside, Epoch, Seconds, Tags};
 use crate::cache::Cache;
 use crate::errors::{OrRaise, ended};
 use crate::value::Stored;
@@ -77,8 +80,14 @@ impl Claim {
 
 #[pymethods]
 impl Claim {
+    fn __traverse__(&self, visit: PyVisit<'_>) -> Result<(), PyTraverseError> {
+        visit.call(&self.cache)?;
+        visit.call(&self.value)
+    }
+
     /// Stores a value and ends the claim; its serial, or None: somebody else has changed the entry since.
-    #[pyo3(signature = (value, *, ttl=None, stale=None, tags=None))]
+    #[pyo3(signature = (value, *, ttl=None, stale=None, tags=None, metadata=None, begun_in=None))]
+    #[expect(clippy::too_many_arguments, reason = "they are keywords where it is called")]
     fn put(
         &self,
         py: Python<'_>,
@@ -86,9 +95,12 @@ impl Claim {
         ttl: Option<Seconds>,
         stale: Option<Seconds>,
         tags: Option<Tags>,
+        metadata: Option<PyBackedBytes>,
+        begun_in: Option<&Bound<'_, Epoch>>,
     ) -> PyResult<Option<u64>> {
         let encoded = self.cache.get().codec().encode(value)?;
-        let (bytes, metadata, beside) = (encoded.bytes()?, encoded.metadata(), Beside::new(ttl, stale, tags));
+        let beside = Beside::new(ttl, stale, tags).and(metadata, begun_in);
+        let (bytes, metadata) = (encoded.bytes()?, beside.metadata(py, encoded.metadata())?);
         let done = self.last(py, |claimed| beside.with(metadata, |options| claimed.put(bytes, options)))?;
         Ok(if let Updated::Stored(serial) = done { Some(serial) } else { None })
     }

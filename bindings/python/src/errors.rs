@@ -3,6 +3,13 @@
 use eyewall::Error;
 use pyo3::prelude::*;
 
+/// What the engine's messages say of its own interface, and what that is called here.
+const WORDS: [(&str, &str); 3] = [
+    ("open with create(true)", "open it without must_exist"),
+    ("read_only(true)", "read_only=True"),
+    ("drop some hits", "release some views"),
+];
+
 /// Makes an exception of an error.
 pub(crate) trait OrRaise<T> {
     fn or_raise(self, py: Python<'_>) -> PyResult<T>;
@@ -17,7 +24,11 @@ impl<T> OrRaise<T> for eyewall::Result<T> {
 
 #[cold]
 pub(crate) fn raised(py: Python<'_>, error: &Error) -> PyErr {
-    exception(py, class_of(error), &error.to_string())
+    let mut words = error.to_string();
+    for (engine, python) in WORDS {
+        words = words.replace(engine, python);
+    }
+    exception(py, class_of(error), &words)
 }
 
 /// An exception of one of the package's classes.

@@ -1,10 +1,15 @@
 //! Entries that are made once for all that ask.
 
+use std::sync::atomic::AtomicU32;
+use std::sync::atomic::Ordering::Relaxed;
 use std::sync::{Mutex, PoisonError};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
-use eyewall::{Error, FillOptions, Filled, Filling, NotStored};
+use eyewall::{FillOptions, Filled, Filling, NotStored};
+use pyo3::PyTraverseError;
+use pyo3::gc::PyVisit;
 use pyo3::prelude::*;
+use pyo3::pybacked::PyBackedBytes;
 use self_cell::self_cell;
 
 use crate::arguments::{Beside, Seconds, Tags};
@@ -12,8 +17,9 @@ use crate::cache::Cache;
 use crate::errors::{OrRaise, ended, raised};
 use crate::value::Stored;
 
-/// After so long a wait it is looked whether a signal wants something done, such as to interrupt it.
-const SIGNALS_EVERY: Duration = Duration::from_secs(1);
+/// The engine asks every few milliseconds whether to wait any longer. Each so many times it is looked whether a signal wants something done,
+/// such as to interrupt it.
+const ASKS_APART: u32 = 20;
 
 type Begun<'a> = Option<Filling<'a>>;
 
@@ -45,7 +51,7 @@ pub(crate) enum Answer<'py> {
 pub(crate) fn begin<'py>(
     cache: &Bound<'py, Cache>,
     key: &[u8],
-    wait: Duration,
+    (wait, is_wanted): (Duration, Option<&Bound<'py, PyAny>>),
     use_stale: bool,
 ) -> PyResult<Answer<'py>> {
     let py = cache.py();
@@ -53,18 +59,28 @@ pub(crate) fn begin<'py>(
     if let Some(hit) = open.get_if(key, |_| true).or_raise(py)? {
         return Stored::of(py, &hit).map(Answer::Found);
     }
-    let start = Instant::now();
-    let mut owned = loop {
-        let left = wait.saturating_sub(start.elapsed());
-        let options = FillOptions::new().use_stale(use_stale);
-        let open = open.clone();
-        let begun = py
-            .detach(|| Owned::try_new(open, |open| open.begin_fill(key, left.min(SIGNALS_EVERY), &options).map(Some)));
-        match begun {
-            Err(Error::Busy { .. }) if left > SIGNALS_EVERY => py.check_signals()?,
-            begun => break begun.or_raise(py)?,
+    let is_wanted = is_wanted.map(|asked| asked.clone().unbind());
+    let (asks, raised) = (AtomicU32::new(1), Mutex::new(None));
+    let goes_on = || {
+        if asks.fetch_add(1, Relaxed) % ASKS_APART != 0 {
+            return true;
         }
+        let asked = Python::try_attach(|py| {
+            py.check_signals()?;
+            is_wanted.as_ref().map_or(Ok(true), |is_wanted| is_wanted.call0(py)?.is_truthy(py))
+        });
+        // Where the interpreter ends, nobody waits.
+        asked.unwrap_or(Ok(false)).unwrap_or_else(|error| {
+            *raised.lock().unwrap_or_else(PoisonError::into_inner) = Some(error);
+            false
+        })
     };
+    let options = FillOptions::new().use_stale(use_stale).wait_while(&goes_on);
+    let begun = py.detach(|| Owned::try_new(open, |open| open.begin_fill(key, wait, &options).map(Some)));
+    if let Some(error) = raised.lock().unwrap_or_else(PoisonError::into_inner).take() {
+        return Err(error);
+    }
+    let mut owned = begun.or_raise(py)?;
     let known = owned.with_dependent_mut(|_, begun| match begun.as_ref() {
         Some(Filling::Found(Filled::Hit(hit) | Filled::Stale(hit))) => {
             Stored::of(py, hit).map(|it| Some(Answer::Found(it)))
@@ -73,6 +89,14 @@ pub(crate) fn begin<'py>(
         _ => Ok(None),
     })?;
     Ok(known.unwrap_or_else(|| Answer::Ours(Flight { cache: cache.clone().unbind(), owned: Mutex::new(Some(owned)) })))
+}
+
+fn stored(py: Python<'_>, done: Result<u64, NotStored>) -> PyResult<Option<u64>> {
+    match done {
+        Ok(serial) => Ok(Some(serial)),
+        Err(NotStored::Superseded) => Ok(None),
+        Err(NotStored::Refused(error)) => Err(raised(py, &error)),
+    }
 }
 
 impl Flight {
@@ -95,8 +119,12 @@ impl Flight {
 
 #[pymethods]
 impl Flight {
+    fn __traverse__(&self, visit: PyVisit<'_>) -> Result<(), PyTraverseError> {
+        visit.call(&self.cache)
+    }
+
     /// Stores what was made, and ends the flight; its serial, or None: somebody else has changed the entry since.
-    #[pyo3(signature = (value, *, ttl=None, stale=None, tags=None))]
+    #[pyo3(signature = (value, *, ttl=None, stale=None, tags=None, metadata=None))]
     fn store(
         &self,
         py: Python<'_>,
@@ -104,20 +132,22 @@ impl Flight {
         ttl: Option<Seconds>,
         stale: Option<Seconds>,
         tags: Option<Tags>,
+        metadata: Option<PyBackedBytes>,
     ) -> PyResult<Option<u64>> {
         let encoded = self.cache.get().codec().encode(value)?;
-        let (bytes, metadata, beside) = (encoded.bytes()?, encoded.metadata(), Beside::new(ttl, stale, tags));
-        match self.last(py, |flight| beside.with(metadata, |options| flight.store(bytes, options)))? {
-            Ok(serial) => Ok(Some(serial)),
-            Err(NotStored::Superseded) => Ok(None),
-            Err(NotStored::Refused(error)) => Err(raised(py, &error)),
-        }
+        let beside = Beside::new(ttl, stale, tags).and(metadata, None);
+        let (bytes, metadata) = (encoded.bytes()?, beside.metadata(py, encoded.metadata())?);
+        let done = self.last(py, |flight| beside.with(metadata, |options| flight.store(bytes, options)))?;
+        stored(py, done)
     }
 
-    /// Notes that there is nothing, and why, for so long (None: until it is evicted); ends the flight.
-    #[pyo3(signature = (reason, *, ttl=None))]
-    fn remember(&self, py: Python<'_>, reason: u16, ttl: Option<Seconds>) -> PyResult<()> {
-        self.last(py, |flight| flight.remember(reason, ttl.map_or(Duration::MAX, |ttl| ttl.0)))
+    /// Notes that there is nothing, and why, for so long (None: until it is evicted); ends the flight. Its serial, or None: somebody else has
+    /// changed the entry since.
+    #[pyo3(signature = (reason, *, ttl=None, tags=None))]
+    fn remember(&self, py: Python<'_>, reason: u16, ttl: Option<Seconds>, tags: Option<Tags>) -> PyResult<Option<u64>> {
+        let beside = Beside::new(ttl, None, tags);
+        let done = self.last(py, |flight| beside.with(&[], |options| flight.remember_with(reason, options)))?;
+        stored(py, done)
     }
 
     /// Ends the flight without an entry: one of those that wait is the next to make it.

@@ -11,6 +11,8 @@
 //! | `value.rs` | values of Python as bytes of the volume |
 //! | `entry.rs`, `view.rs` | what is found: copied, and held where it lies |
 //! | `claim.rs`, `fill.rs`, `writer.rs` | changes that take their time |
+//! | `follower.rs` | what is read while somebody writes it |
+//! | `turns.rs` | what one thread uses at a time |
 //! | `walk.rs` | all entries, one after the other |
 //! | `errors.rs` | errors as exceptions |
 
@@ -22,7 +24,9 @@ mod claim;
 mod entry;
 mod errors;
 mod fill;
+mod follower;
 mod open;
+mod turns;
 mod value;
 mod view;
 mod walk;
@@ -36,6 +40,8 @@ mod _eyewall {
     use pyo3::prelude::*;
 
     #[pymodule_export]
+    use crate::arguments::Epoch;
+    #[pymodule_export]
     use crate::cache::Cache;
     #[pymodule_export]
     use crate::claim::Claim;
@@ -43,6 +49,8 @@ mod _eyewall {
     use crate::entry::Entry;
     #[pymodule_export]
     use crate::fill::Flight;
+    #[pymodule_export]
+    use crate::follower::Follower;
     #[pymodule_export]
     use crate::view::View;
     #[pymodule_export]

@@ -28,6 +28,11 @@ const TEXT: u8 = 0xFE;
 /// Integers beyond 64 bits, as decimal digits.
 const LARGE_INTEGER: u8 = 0xFF;
 
+/// Whether metadata of this one byte says what a value is.
+pub(crate) fn is_kind(byte: u8) -> bool {
+    matches!(byte, INTEGER | FLOAT | NONE..=LARGE_INTEGER)
+}
+
 /// How a cache serializes what has no form of its own; `eyewall/_serializers.py` chooses it.
 pub(crate) struct Codec {
     pub(crate) kind: u8,

@@ -6,8 +6,11 @@ use eyewall::OwnedHit;
 use pyo3::exceptions::PyBufferError;
 use pyo3::ffi;
 use pyo3::prelude::*;
+use pyo3::types::PyBytes;
 
 use crate::errors::OrRaise;
+
+const INHERITED: &str = "the view is that of the process that this one was forked from; get it again here";
 
 /// What a memoryview of a value stands on: it holds the pin until the last view of it is gone.
 #[pyclass(frozen, module = "eyewall")]
@@ -22,9 +25,7 @@ impl View {
     unsafe fn __getbuffer__(slf: &Bound<'_, Self>, buffer: *mut ffi::Py_buffer, flags: c_int) -> PyResult<()> {
         let hit = &slf.get().0;
         if buffer.is_null() || hit.is_inherited() {
-            return Err(PyBufferError::new_err(
-                "the view is that of the process that this one was forked from; get it again here",
-            ));
+            return Err(PyBufferError::new_err(INHERITED));
         }
         let value = hit.value();
         let start = value.as_ptr().cast_mut().cast();
@@ -32,6 +33,17 @@ impl View {
         // holds, and the buffer holds the object. They are given for reading only (the 1), so nobody writes through the pointer.
         let filled = unsafe { ffi::PyBuffer_FillInfo(buffer, slf.as_ptr(), start, value.len() as isize, 1, flags) };
         if filled == 0 { Ok(()) } else { Err(PyErr::fetch(slf.py())) }
+    }
+
+    /// The bytes that were stored beside the value.
+    #[getter]
+    fn metadata<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyBytes>> {
+        if self.0.is_inherited() {
+            return Err(PyBufferError::new_err(INHERITED));
+        }
+        let metadata = PyBytes::new(py, self.0.metadata());
+        self.0.check_intact().or_raise(py)?;
+        Ok(metadata)
     }
 
     /// Whether what was read until now is what was put (`survive_sigbus`); raises `FailedError` unless it is.

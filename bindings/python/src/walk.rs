@@ -3,10 +3,11 @@
 use std::sync::{Mutex, TryLockError};
 
 use eyewall::Iter;
-use pyo3::IntoPyObjectExt;
 use pyo3::exceptions::PyRuntimeError;
+use pyo3::gc::PyVisit;
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyString};
+use pyo3::{IntoPyObjectExt, PyTraverseError};
 use self_cell::self_cell;
 
 use crate::cache::Cache;
@@ -72,6 +73,10 @@ impl Walk {
 
 #[pymethods]
 impl Walk {
+    fn __traverse__(&self, visit: PyVisit<'_>) -> Result<(), PyTraverseError> {
+        visit.call(&self.cache)
+    }
+
     fn __iter__(slf: Py<Self>) -> Py<Self> {
         slf
     }

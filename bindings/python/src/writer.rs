@@ -1,32 +1,23 @@
 //! Values that are written piece by piece.
 
 use std::io::Write;
-use std::sync::{Mutex, PoisonError};
 
 use eyewall::{Committed, Error};
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyType};
 
-use crate::errors::{OrRaise, ended, raised};
+use crate::errors::{OrRaise, raised};
+use crate::turns::InTurns;
 
 /// Writes a value of bytes piece by piece; nobody finds it before it is committed. As a context manager it commits, unless the block raises.
 #[pyclass(frozen, module = "eyewall")]
 pub(crate) struct Writer {
-    /// None: it has ended.
-    writer: Mutex<Option<eyewall::Writer>>,
+    writer: InTurns<eyewall::Writer>,
 }
 
 impl Writer {
     pub(crate) fn new(writer: eyewall::Writer) -> Self {
-        Self { writer: Mutex::new(Some(writer)) }
-    }
-
-    fn take(&self) -> Option<eyewall::Writer> {
-        self.writer.lock().unwrap_or_else(PoisonError::into_inner).take()
-    }
-
-    fn put_back(&self, writer: eyewall::Writer) {
-        *self.writer.lock().unwrap_or_else(PoisonError::into_inner) = Some(writer);
+        Self { writer: InTurns::new("writer", writer) }
     }
 }
 
@@ -40,10 +31,7 @@ impl Writer {
             Err(_) => pyo3::types::PyMemoryView::from(piece)?.call_method0("tobytes")?.cast_into::<PyBytes>()?,
         };
         let bytes = piece.as_bytes();
-        // Taken for the time, so that no lock is held while the interpreter's is given back.
-        let mut writer = self.take().ok_or_else(|| ended(py, "writer"))?;
-        let written = py.detach(|| writer.write_all(bytes));
-        self.put_back(writer);
+        let written = self.writer.using(py, |writer| writer.write_all(bytes))?;
         match written.map_err(std::io::Error::downcast::<Error>) {
             Ok(()) => Ok(bytes.len()),
             Err(Ok(error)) => Err(raised(py, &error)),
@@ -53,7 +41,7 @@ impl Writer {
 
     /// Makes what was written the entry; its serial, or None: somebody else has changed the entry since.
     fn commit(&self, py: Python<'_>) -> PyResult<Option<u64>> {
-        let writer = self.take().ok_or_else(|| ended(py, "writer"))?;
+        let writer = self.writer.last(py)?;
         Ok(match py.detach(|| writer.commit()).or_raise(py)? {
             Committed::Stored(serial) => Some(serial),
             Committed::Superseded => None,
@@ -61,8 +49,8 @@ impl Writer {
     }
 
     /// Gives up: nothing is stored.
-    fn abort(&self) {
-        drop(self.take());
+    fn abort(&self) -> PyResult<()> {
+        self.writer.end().map(drop)
     }
 
     fn __enter__(slf: Py<Self>) -> Py<Self> {
@@ -72,7 +60,7 @@ impl Writer {
     #[pyo3(signature = (raised=None, *_more))]
     fn __exit__(&self, py: Python<'_>, raised: Option<&Bound<'_, PyType>>, _more: &Bound<'_, PyAny>) -> PyResult<()> {
         // It may have been ended inside the block.
-        let Some(writer) = self.take() else { return Ok(()) };
+        let Some(writer) = self.writer.end()? else { return Ok(()) };
         if raised.is_none() {
             py.detach(|| writer.commit()).or_raise(py)?;
         }

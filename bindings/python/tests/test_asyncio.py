@@ -6,6 +6,7 @@ import asyncio
 import os
 import threading
 import unittest
+from datetime import timedelta
 
 import eyewall
 
@@ -124,6 +125,102 @@ class Loop(CacheCase, unittest.IsolatedAsyncioTestCase):
 
         with self.cache._begin_fill("a", 0, False)[1]:
             self.assertEqual(await self.cache.aget_or_fill("a", own, wait=0), "own")
+
+    async def test_a_task_waits_for_another_as_long_as_it_says(self) -> None:
+        let_go = asyncio.Event()
+
+        async def long() -> str:
+            await let_go.wait()
+            return "long"
+
+        async def own() -> str:
+            return "own"
+
+        first = asyncio.create_task(self.cache.aget_or_fill("a", long))
+        await asyncio.sleep(0)
+        for wait in (0, 0.01, timedelta(milliseconds=10)):
+            self.assertEqual(await self.cache.aget_or_fill("a", own, wait=wait), "own")
+        let_go.set()
+        self.assertEqual(await first, "long")
+        self.assertEqual(self.cache["a"], "long")
+
+    async def test_who_asks_for_what_it_makes_itself_makes_it_alone(self) -> None:
+        async def inner() -> str:
+            return "inner"
+
+        async def outer() -> str:
+            return "outer of " + await self.cache.aget_or_fill("a", inner, wait=0.01)
+
+        self.assertEqual(await self.cache.aget_or_fill("a", outer), "outer of inner")
+
+    async def test_what_is_cancelled_from_within_is_made_by_another(self) -> None:
+        let_go = asyncio.Event()
+
+        async def cancelled() -> str:
+            await let_go.wait()
+            raise asyncio.CancelledError
+
+        async def make() -> str:
+            return "made"
+
+        first = asyncio.create_task(self.cache.aget_or_fill("a", cancelled))
+        await asyncio.sleep(0)
+        others = [asyncio.create_task(self.cache.aget_or_fill("a", make)) for _ in range(5)]
+        await asyncio.sleep(0)
+        let_go.set()
+        self.assertEqual(await asyncio.gather(*others), ["made"] * 5)
+        with self.assertRaises(asyncio.CancelledError):
+            await first
+
+    async def test_an_absent_key_is_one_miss(self) -> None:
+        async def make() -> str:
+            return "made"
+
+        await self.cache.aget_or_fill("a", make)
+        stats = self.cache.stats()
+        self.assertEqual((stats["misses"], stats["hits"]), (1, 0))
+        await self.cache.aget_or_fill("a", make)
+        stats = self.cache.stats()
+        self.assertEqual((stats["misses"], stats["hits"]), (1, 1))
+
+    async def test_a_loop_that_ends_leaves_no_thread_that_waits(self) -> None:
+        """Else the interpreter would wait for it."""
+        before = set(threading.enumerate())
+
+        def other_loop() -> None:
+            async def own() -> str:
+                return "own"
+
+            async def main() -> None:
+                waiting = asyncio.create_task(self.cache.aget_or_fill("a", own, wait=3600))
+                while not set(threading.enumerate()) - before - {thread}:
+                    await asyncio.sleep(0)
+                waiting.cancel()
+
+            asyncio.run(main())
+
+        with self.cache._begin_fill("a", 0, False)[1]:
+            thread = threading.Thread(target=other_loop)
+            thread.start()
+            while thread.is_alive():
+                await asyncio.sleep(0.01)
+            pool = self.cache._flights._threads
+            assert pool is not None
+            await asyncio.to_thread(pool.shutdown)
+
+    async def test_loops_of_several_threads_make_it_once(self) -> None:
+        calls: list[int] = []
+
+        async def make() -> int:
+            calls.append(threading.get_ident())
+            await asyncio.sleep(0.01)
+            return 1
+
+        async def many() -> None:
+            self.assertEqual(await asyncio.gather(*(self.cache.aget_or_fill("a", make) for _ in range(20))), [1] * 20)
+
+        await asyncio.gather(*(asyncio.to_thread(asyncio.run, many()) for _ in range(4)))
+        self.assertEqual(len(calls), 1)
 
 
 if __name__ == "__main__":

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib.util
 import unittest
+from datetime import timedelta
 from typing import TYPE_CHECKING, Any
 
 import eyewall
@@ -49,6 +50,18 @@ class Cachelib(CacheCase):
             entry = cache.volume.lookup("a")
             assert entry
             self.assertEqual(entry.ttl_left and round(entry.ttl_left), left)
+
+    def test_what_is_over_is_not_there(self) -> None:
+        """As of the other caches of cachelib, a timeout may lie in the past."""
+        for timeout in (-1, timedelta(seconds=-1)):
+            cache = self.opened()
+            self.assertTrue(cache.set("a", 1, 60))
+            self.assertTrue(cache.set("a", 2, timeout))
+            self.assertIsNone(cache.get("a"))
+            cache.set("b", 1, timedelta(0))
+            entry = cache.volume.lookup("b")
+            assert entry
+            self.assertIsNone(entry.ttl_left)
 
     def test_what_is_too_large_is_refused_and_removed(self) -> None:
         cache = self.opened()

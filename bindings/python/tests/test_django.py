@@ -78,6 +78,29 @@ class Django(CacheCase):
         asyncio.run(main())
         self.assertIn(backend.make_key("a"), backend.volume)
 
+    def test_coroutines_lose_no_count_and_make_a_value_once(self) -> None:
+        backend, calls = self.backend(), []
+
+        def make() -> int:
+            calls.append(None)
+            return 7
+
+        async def main() -> None:
+            await backend.aset("n", 0, timeout=1000)
+            await asyncio.gather(*(backend.aincr("n") for _ in range(50)), *(backend.adecr("n", 2) for _ in range(20)))
+            self.assertEqual(await backend.aget("n"), 10)
+            with self.assertRaises(ValueError):
+                await backend.aincr("absent")
+            self.assertEqual(await asyncio.gather(*(backend.aget_or_set("made", make) for _ in range(20))), [7] * 20)
+            self.assertEqual(await backend.aget_or_set("over", make, timeout=0), 7)
+            self.assertEqual(await backend.aget_or_set("given", 8), 8)
+
+        asyncio.run(main())
+        self.assertEqual(len(calls), 2)
+        entry = backend.volume.lookup(backend.make_key("n"))
+        assert entry and entry.ttl_left
+        self.assertGreater(entry.ttl_left, 900, "its time goes on")
+
     def test_others_that_may_write_and_other_options_are_refused(self) -> None:
         backend = self.backend()
         with self.assertRaisesRegex(ValueError, "open here with"):

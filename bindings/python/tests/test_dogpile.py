@@ -8,6 +8,8 @@ import threading
 import unittest
 from typing import Any
 
+import eyewall
+
 from .stage import CacheCase
 
 
@@ -42,6 +44,18 @@ class Regions(CacheCase):
         assert entry and entry.ttl_left
         self.assertEqual(round(entry.ttl_left), 60)
 
+    def test_what_is_too_large_is_given_and_not_stored(self) -> None:
+        region = self.region()
+        region.set("a", 1)
+        with self.assertWarnsRegex(eyewall.NotStoredWarning, "entry_bytes_max"):
+            region.set("a", bytes(3 << 20))
+        self.assertNotIn("a", self.cache)
+        with self.assertWarns(eyewall.NotStoredWarning):
+            self.assertEqual(len(region.get_or_create("b", lambda: bytes(3 << 20))), 3 << 20)
+        with self.assertWarns(eyewall.NotStoredWarning):
+            region.set_multi({"c": bytes(3 << 20), "d": 2})
+        self.assertEqual(region.get("d"), 2)
+
     def test_a_value_is_made_once_over_processes(self) -> None:
         calls, call = os.pipe()
         region = self.region()
@@ -75,6 +89,29 @@ class Regions(CacheCase):
         other.release()
         self.assertFalse(mutex.locked())
         self.assertEqual(list(self.cache), [], "a mutex is no entry")
+
+    def test_threads_that_share_a_mutex_do_not_end_one_anothers(self) -> None:
+        """A region gives all threads one mutex for each key."""
+        mutex = self.region().backend.get_mutex("a")
+
+        class Slow:
+            """A flight behind whose end another thread acquires the mutex."""
+
+            def __init__(self, flight: Any) -> None:
+                self.flight = flight
+
+            def end(self) -> None:
+                self.flight.end()
+                next_one = threading.Thread(target=mutex.acquire)
+                next_one.start()
+                next_one.join()
+
+        mutex.acquire()
+        mutex._flight = Slow(mutex._flight)
+        mutex.release()
+        self.assertFalse(self.region().backend.get_mutex("a").acquire(wait=False), "the other thread has it")
+        mutex.release()
+        self.assertFalse(mutex.locked())
 
     def test_who_dies_with_the_mutex_gives_it_back(self) -> None:
         backend = self.region().backend

@@ -41,6 +41,26 @@ class Errors(CacheCase):
         with self.assertRaisesRegex(ValueError, "unclean"):
             eyewall.Cache(self.path, unclean="drop")  # type: ignore[arg-type]
 
+    def test_advice_is_in_words_of_python(self) -> None:
+        with self.assertRaisesRegex(eyewall.NotFoundError, "open it without must_exist$"):
+            eyewall.Cache(f"{self.folder}/absent", must_exist=True)
+        # Views become copies before they hold too much; what is being written can't.
+        writers = []
+        with (
+            eyewall.Cache(size="4M", entry_bytes_max="1M") as cache,
+            self.assertRaisesRegex(eyewall.PinnedError, "release some views and retry"),
+        ):
+            for number in range(10):
+                writers.append(cache.writer(f"key {number}", length=900_000))
+        for writer in writers:
+            writer.abort()
+
+    @unittest.skipIf(os.getuid() == 0, "root may write everything")
+    def test_advice_for_who_may_not_write(self) -> None:
+        os.chmod(self.path, 0o400)
+        with self.assertRaisesRegex(eyewall.ReadOnlyError, "read_only=True"):
+            eyewall.Cache(self.path)
+
     def test_read_only(self) -> None:
         self.cache["a"] = 1
         with eyewall.Cache(self.path, read_only=True) as cache:

@@ -51,6 +51,17 @@ class Flights(CacheCase):
         assert entry
         self.assertEqual(entry.reason, 404)
 
+    def test_that_there_is_nothing_is_kept_and_purged_as_a_value_would_be(self) -> None:
+        for ttl, own, left in ((60, None, 60), (60, 5, 5), (None, None, None)):
+            self.cache.get_or_fill("a", lambda: eyewall.Negative(404, ttl=own), ttl=ttl, tags=["product:7"])
+            entry = self.cache.lookup("a")
+            assert entry
+            self.assertEqual((entry.ttl_left and round(entry.ttl_left), entry.tags), (left, ["product:7"]))
+            self.cache.purge_tag("product:7")
+            self.assertIsNone(self.cache.lookup("a"))
+        with self.assertWarnsRegex(eyewall.NotStoredWarning, "tags"):
+            self.cache.get_or_fill("a", lambda: eyewall.Negative(404), tags=map(str, range(40)))
+
     def test_who_asks_for_stale_ones_does_not_wait(self) -> None:
         self.cache.put("a", "old", ttl=60, stale=60)
         self.cache.purge_all(soft=True)
@@ -83,6 +94,28 @@ class Flights(CacheCase):
 
         self.assertEqual(self.cache.get_or_fill("a", make, tags="news"), "old news")
         self.assertNotIn("a", self.cache)
+
+    def test_who_waits_counts_once(self) -> None:
+        """However long it waits, and however often it looks whether to go on."""
+        asked = 0
+
+        def is_wanted() -> bool:
+            nonlocal asked
+            asked += 1
+            return asked < 3
+
+        with self.cache._begin_fill("a", 0, False)[1]:
+            with self.assertRaises(eyewall.BusyError):
+                self.cache._begin_fill("a", 3600, False, is_wanted)
+            stats = self.cache.stats()
+            self.assertEqual((asked, stats["busy"], stats["misses"]), (3, 0, 2))
+            with self.assertRaises(eyewall.BusyError):
+                self.cache._begin_fill("a", 0, False)
+            self.assertEqual(self.cache.stats()["busy"], 1)
+
+    def test_what_is_raised_while_it_waits_ends_the_wait(self) -> None:
+        with self.cache._begin_fill("a", 0, False)[1], self.assertRaises(ZeroDivisionError):
+            self.cache._begin_fill("a", 3600, False, lambda: 1 // 0)  # type: ignore[arg-type, return-value]
 
 
 if __name__ == "__main__":

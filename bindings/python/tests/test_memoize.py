@@ -92,6 +92,26 @@ class Memoize(CacheCase):
             self.assertEqual(Shop().price(7), 700)
         self.assertEqual(calls, [7])
 
+    def test_a_bound_method_is_forgotten_and_purged(self) -> None:
+        calls = self.calls
+
+        class Shop:
+            def __init__(self, name: str) -> None:
+                self.name = name
+
+            @self.cache.memoize(key=lambda shop, number: f"{shop.name} {number}")
+            def price(self, number: int) -> int:
+                calls.append(number)
+                return number
+
+        shop = Shop("a")
+        self.assertEqual([shop.price(1), shop.price(1)], [1, 1])
+        self.assertTrue(shop.price.forget(shop, 1))
+        shop.price(1)
+        shop.price.purge()
+        shop.price(1)
+        self.assertEqual(calls, [1, 1, 1])
+
     def test_coroutines(self) -> None:
         @self.cache.memoize(ttl=60)
         async def page(number: int) -> str:

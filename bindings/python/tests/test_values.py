@@ -93,6 +93,21 @@ class Values(CacheCase):
         os.chmod(self.folder, 0o1777)
         self.assertEqual(self.opened("pickle")["a"], (1,))
 
+    def test_a_sticky_file_is_one_that_others_may_write(self) -> None:
+        """The mark means something of folders alone."""
+        os.chmod(self.path, 0o1666)
+        with self.assertRaises(UntrustedError):
+            self.opened("pickle")
+
+    def test_pickle_is_refused_behind_a_link_into_a_folder_of_others(self) -> None:
+        os.mkdir(f"{self.folder}/own", 0o700)
+        link = f"{self.folder}/own/volume"
+        os.symlink(self.path, link)
+        eyewall.Cache(link, serializer="pickle").close()
+        os.chmod(self.folder, 0o777)
+        with self.assertRaises(UntrustedError):
+            eyewall.Cache(link, serializer="pickle")
+
     @unittest.skipUnless(importlib.util.find_spec("msgpack"), "msgpack isn't installed")
     def test_msgpack(self) -> None:
         cache = self.opened("msgpack")

@@ -70,8 +70,8 @@ impl Served {
         let folder = match self.root(request, files).await? {
             Root::Folder(folder) => folder,
             Root::File if below == "/" => {
-                let file = files.open_prepared(self.settings.root()).await?;
-                return Ok(Fate::Answer(Box::new(file.answer_now(asked))));
+                let answer = files.answer(self.settings.root(), asked).await?;
+                return Ok(Fate::Answer(Box::new(answer)));
             }
             Root::File => return Ok(Fate::Forward),
         };

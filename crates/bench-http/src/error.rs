@@ -22,6 +22,14 @@ pub(crate) enum Error {
         /// What is wrong with it.
         what: String,
     },
+    /// Bodies for each number, of too many numbers.
+    #[error("{file}: it has a file for each number; --names has to say how many there are, {most} at most")]
+    Names {
+        /// As it was given.
+        file: String,
+        /// How many there may be.
+        most: u64,
+    },
     /// A store could not be opened.
     #[error("opening the store: {0}")]
     Store(#[from] eyewall_bench::error::Error),

@@ -7,9 +7,12 @@ use std::io::{Read, Write};
 use std::net::{SocketAddr, TcpListener, TcpStream};
 use std::process::{Command, Output};
 use std::sync::{Arc, Mutex};
+use std::time::Duration;
 
 use serde_json::Value;
 
+/// Longer than the shortest of windows.
+const LATE: Duration = Duration::from_millis(20);
 const BODY: &[u8] = b"hello";
 const GOOD: &str = "HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\nhello";
 
@@ -191,6 +194,26 @@ fn numbers_begin_again() {
 }
 
 #[test]
+fn each_number_may_have_a_body_of_its_own() {
+    let folder = tempfile::tempdir().expect("a folder");
+    for (number, body) in ["hello", "hi"].iter().enumerate() {
+        std::fs::write(folder.path().join(format!("{number}.txt")), body).expect("a file");
+    }
+    let hi = "HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nhi";
+    let ask = |answers: &[&str]| {
+        let server = Scripted::start(answers);
+        let mut command = Command::new(env!("CARGO_BIN_EXE_bench-http"));
+        command.args(["load", "--names", "2", "--connections", "1", "--seconds", "60", "--at-most", "3"]);
+        command.arg("--reference").arg(folder.path().join("{}.txt"));
+        command.arg(format!("http://{}/{{}}.txt", server.address)).output().expect("bench-http")
+    };
+    let right = line(&ask(&[GOOD, hi, GOOD, hi]));
+    assert_eq!((&right["requests"], &right["bytes"]), (&Value::from(3), &Value::from(GOOD.len() + 2 * hi.len())));
+    assert_eq!(line(&ask(&[GOOD, hi, hi, GOOD]))["errors"], serde_json::json!({"length": 2}));
+    assert!(refusal(&ask(&[hi])).contains("another length"));
+}
+
+#[test]
 fn a_server_that_closes_after_an_answer_is_asked_on_another_connection() {
     let closing = GOOD.replace("\r\n\r\n", "\r\nConnection: close\r\n\r\n");
     // A new connection begins with the good answer again.
@@ -218,6 +241,29 @@ fn an_answer_that_never_becomes_whole_is_a_failure() {
     let server = Scripted::start(&[GOOD, "HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\nhell"]);
     let line = line(&load(server.address, "/", &["--connections", "1", "--seconds", "2"]));
     assert_eq!(line["errors"], serde_json::json!({"timeout": 1}));
+}
+
+#[test]
+fn answers_that_are_on_their_way_when_the_time_is_over_count_where_they_are_waited_for() {
+    // The server answers the second request when the client has long been without time.
+    let listener = TcpListener::bind("127.0.0.1:0").expect("a port");
+    let address = listener.local_addr().expect("an address");
+    let server = std::thread::spawn(move || {
+        let (mut stream, _) = listener.accept().expect("a connection");
+        let mut asked = 0;
+        while request(&mut stream).is_some() {
+            asked += 1;
+            if asked > 1 {
+                std::thread::sleep(LATE);
+            }
+            stream.write_all(GOOD.as_bytes()).expect("an answer");
+        }
+        asked
+    });
+    let line = line(&load(address, "/", &["--connections", "1", "--seconds", "0.001", "--finish", "60"]));
+    assert_eq!((&line["requests"], &line["errors"]), (&Value::from(1), &serde_json::json!({})));
+    assert!(line["micros"].as_u64().is_some_and(|micros| micros >= LATE.as_micros() as u64), "{line}");
+    assert_eq!(server.join().expect("no panic"), 2);
 }
 
 #[test]

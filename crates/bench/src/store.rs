@@ -11,7 +11,7 @@ mod volume;
 
 pub use copy::BareCopy;
 pub use files::Files;
-pub use plain::Plain;
+pub use plain::{Plain, PlainHandle};
 pub use servers::{MEMCACHED, REDIS};
 pub use tagged::Tagged;
 pub use volume::{Copied, Volume};

@@ -6,12 +6,13 @@
 mod common;
 
 use std::convert::Infallible;
+use std::sync::atomic::AtomicU32;
 use std::sync::atomic::Ordering::SeqCst;
 use std::time::{Duration, Instant};
 
 use common::{Board, Child, fast_folder, listen, play, say, soak, value, version_of};
 use eyewall::{
-    Cache, Error, Fill, FillError, FillOptions, Filled, Lookup, NotStored, Options, Purge, PutOptions, seams,
+    Cache, Error, Fill, FillError, FillOptions, Filled, Filling, Lookup, NotStored, Options, Purge, PutOptions, seams,
 };
 
 /// Longer than anything here takes.
@@ -268,6 +269,42 @@ fn a_fill_may_fill_other_keys_but_waits_in_vain_for_its_own() {
         made(1)
     });
     assert_eq!(version(&filled.unwrap()), 1);
+}
+
+#[test]
+fn who_waits_is_asked_whether_to_go_on_and_counts_once() {
+    let cache = cache();
+    let filled = cache.get_or_fill("key", LONG, &FillOptions::new(), || {
+        let asks = AtomicU32::new(0);
+        let wanted = || asks.fetch_add(1, SeqCst) < 3;
+        assert!(is_busy(&cache.get_or_fill("key", LONG, &FillOptions::new().wait_while(&wanted), || made(2))));
+        assert_eq!(asks.load(SeqCst), 4);
+        let stats = cache.stats().unwrap();
+        assert_eq!((stats.busy, stats.misses), (0, 2), "one miss of each caller, and none gave up at the deadline");
+        made(1)
+    });
+    assert_eq!(version(&filled.unwrap()), 1);
+}
+
+#[test]
+fn that_there_is_nothing_is_purged_as_a_value_is() {
+    let cache = cache();
+    let Filling::Ours(flight) = cache.begin_fill("key", LONG, &FillOptions::new()).unwrap() else {
+        panic!("nothing is there")
+    };
+    let serial = flight.remember_with(404, &PutOptions::new().tags(&["t"])).unwrap();
+    let Lookup::Negative(found) = cache.lookup("key").unwrap() else { panic!("it is known") };
+    assert_eq!((found.reason(), found.serial()), (Some(404), serial));
+    drop(found);
+    cache.purge_tag("t", Purge::Hard).unwrap();
+    assert!(matches!(cache.lookup("key").unwrap(), Lookup::Miss));
+    let Filling::Ours(flight) = cache.begin_fill("key", LONG, &FillOptions::new()).unwrap() else {
+        panic!("it is known no more")
+    };
+    cache.purge_tag("t", Purge::Hard).unwrap();
+    let late = flight.remember_with(404, &PutOptions::new().tags(&["t"]));
+    assert!(matches!(late, Err(NotStored::Superseded)), "{late:?}");
+    assert!(matches!(cache.lookup("key").unwrap(), Lookup::Miss));
 }
 
 #[test]

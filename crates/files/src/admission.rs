@@ -29,7 +29,8 @@ pub struct Candidate<'a> {
     pub asked: u64,
 }
 
-/// Says whether a file is to be kept. Asked each time that a file which isn't in the volume is sent; it must not wait.
+/// Says whether a file is to be kept. Asked each time that one is sent: the rest of what lies in the volume in part is kept if the
+/// answer is yes now. It must not wait.
 pub(crate) type Admission = Box<dyn Fn(&Candidate<'_>) -> bool + Send + Sync>;
 
 /// Everything: what is asked for once is kept, and is the first to go.

@@ -156,6 +156,8 @@ impl Iterator for Body {
                 Next::Fragment(number) => number,
             };
             let drawn = self.drawn.as_mut()?;
+            // Who polled before, and iterates now: it would be taken for the next fragment by who polls again.
+            drawn.loading = None;
             let opened = &drawn.opened;
             match drawn.store.load(&opened.form, number, drawn.is_kept, || opened.file()) {
                 Ok((bytes, _)) => drawn.at_hand = Some((number, bytes)),

@@ -3,21 +3,22 @@
 use std::fmt;
 use std::fs;
 use std::io;
-use std::path::{Path, PathBuf};
+use std::path::{Component, Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 use std::time::{Duration, SystemTime};
 
 use eyewall::Cache;
+use eyewall_http::message::Request;
 use tokio::task::spawn_blocking;
 
 use crate::admission::{self, Admission, Candidate};
 use crate::coding::Coding;
-use crate::file::{CachedFile, is_changed};
+use crate::file::{Answer, CachedFile, is_changed};
 use crate::folder::{FolderOptions, Found, LOOKS_MAX, Look, Tree};
 use crate::fragment;
 use crate::path::FilePath;
-use crate::root::{Root, Symlinks};
+use crate::root::{Root, Symlinks, is_absence};
 use crate::statistics::{Counters, FileStatistics, Statistics};
 use crate::store::Store;
 
@@ -30,8 +31,8 @@ pub enum Freshness {
     /// The kernel tells (inotify), and a request that begins after the change gets what is new. What the kernel tells nobody of (mounts,
     /// writes through a map), within a second. On file systems that others change, too (networks), each request looks.
     Watched,
-    /// What was looked at is trusted for so long. A second after a change, or later, it is sent for so long yet; in the first second,
-    /// not at all, since times of files are too coarse.
+    /// What was looked at is trusted for so long, also where there was nothing. A second after a change, or later, it is sent for so
+    /// long yet; in the first second, not at all, since times of files are too coarse.
     Interval(Duration),
 }
 
@@ -164,37 +165,10 @@ impl FileCache {
     /// The system's; `NotFound` also for what is no file.
     pub async fn open(&self, path: impl AsRef<Path>) -> io::Result<CachedFile> {
         let path = std::path::absolute(path)?;
-        if let Some(known) = self.recall(&path) {
-            return self.file(known, &path);
+        match self.recall(&path) {
+            Some(known) => self.file(known, &path),
+            None => self.look_elsewhere(&path).await,
         }
-        self.look_elsewhere(&path).await
-    }
-
-    /// The same, and [`CachedFile::prepare`]: for who has to answer without waiting. A file that has changed since it was last looked at
-    /// is found again.
-    ///
-    /// # Errors
-    /// As for [`FileCache::open`], and [`CachedFile::prepare`].
-    pub async fn open_prepared(&self, path: impl AsRef<Path>) -> io::Result<CachedFile> {
-        let path = std::path::absolute(path)?;
-        let mut file = self.open(&path).await?;
-        for _ in 1..LOOKS_MAX {
-            match file.prepare().await {
-                Err(error) if is_changed(&error) || error.kind() == io::ErrorKind::NotFound => {
-                    file = self.look_elsewhere(&path).await?;
-                }
-                other => return other.map(|()| file),
-            }
-        }
-        file.prepare().await.map(|()| file)
-    }
-
-    /// A look, by a thread that may wait.
-    async fn look_elsewhere(&self, path: &Path) -> io::Result<CachedFile> {
-        let (this, looked) = (self.clone(), path.to_owned());
-        let looking = spawn_blocking(move || this.look(&looked));
-        let look = looking.await.unwrap_or_else(|_| Err(io::ErrorKind::Other.into()))?;
-        self.file(look, path)
     }
 
     /// The same for who may wait.
@@ -210,31 +184,69 @@ impl FileCache {
         self.file(look, &path)
     }
 
+    /// What a request for a file gets: [`FileCache::open`], and [`CachedFile::answer`]. A file that changes meanwhile is found again,
+    /// whatever is known of it.
+    ///
+    /// # Errors
+    /// As for [`FileCache::open`].
+    pub async fn answer(&self, path: impl AsRef<Path>, request: Request<'_>) -> io::Result<Answer> {
+        let path = std::path::absolute(path)?;
+        let mut file = self.open(&path).await?;
+        for _ in 1..LOOKS_MAX {
+            match file.answer(request).await {
+                Err(error) if is_changed(&error) => file = self.look_elsewhere(&path).await?,
+                other => return other,
+            }
+        }
+        file.answer(request).await
+    }
+
+    /// [`FileCache::open`], and [`CachedFile::prepare`]: for who has to answer without waiting. A file that has changed since it was last
+    /// looked at is found again, whatever is known of it.
+    ///
+    /// # Errors
+    /// As for [`FileCache::open`].
+    pub async fn open_prepared(&self, path: impl AsRef<Path>) -> io::Result<CachedFile> {
+        let path = std::path::absolute(path)?;
+        let mut file = self.open(&path).await?;
+        for _ in 1..LOOKS_MAX {
+            match file.prepare().await {
+                Err(error) if is_changed(&error) => file = self.look_elsewhere(&path).await?,
+                other => return other.map(|()| file),
+            }
+        }
+        file.prepare().await.map(|()| file)
+    }
+
     fn recall(&self, path: &Path) -> Option<Look> {
         self.everything.recall(&FilePath::of_absolute(path)?)
     }
 
+    async fn look_elsewhere(&self, path: &Path) -> io::Result<CachedFile> {
+        let (this, looked) = (self.clone(), path.to_owned());
+        let looking = spawn_blocking(move || this.look(&looked));
+        let look = looking.await.unwrap_or_else(|_| Err(io::ErrorKind::Other.into()))?;
+        self.file(look, path)
+    }
+
     fn look(&self, path: &Path) -> io::Result<Look> {
-        let plain = match FilePath::of_absolute(path) {
-            Some(plain) => Some(plain),
-            // With a step upwards, which means what the links on the way make it mean.
-            None => FilePath::of_absolute(&fs::canonicalize(path)?),
+        let resolved = match without_steps_up(path) {
+            Err(error) if is_absence(&error) => return Err(no_file_at(path)),
+            other => other?,
         };
-        let plain = plain.ok_or(io::ErrorKind::InvalidInput)?;
+        let plain = FilePath::of_absolute(&resolved).ok_or(io::ErrorKind::InvalidInput)?;
         self.everything.look(&plain, SystemTime::now(), &self.store.counters)
     }
 
     fn file(&self, look: Look, path: &Path) -> io::Result<CachedFile> {
         match look.found(&self.store, &self.everything) {
             Found::File(file) => Ok(file),
-            Found::Folder | Found::Nothing => {
-                Err(io::Error::new(io::ErrorKind::NotFound, format!("there is no file at {}", path.display())))
-            }
+            Found::Folder | Found::Nothing => Err(no_file_at(path)),
         }
     }
 
     /// Looks at a file again and reads it into the volume anew, all of it, whatever is known of it. True: it is kept now; false: by
-    /// its size or by what the admission says, it isn't. Waits.
+    /// its size or by what the admission says, it isn't. It counts as a request. Waits.
     ///
     /// # Errors
     /// As for [`FileCache::open`]; the system's, in reading.
@@ -281,18 +293,46 @@ impl FileCache {
         self.store.counters.statistics()
     }
 
-    /// What this process has sent of one file. None: it wasn't asked for, or that was forgotten, which it is where more than 16,384
+    /// What this process has sent of one file; a packed one beside it is a file of its own. Waits for the file system where the path
+    /// steps upwards. None: it wasn't asked for, or that was forgotten, which it is where more than 16,384
     /// files are asked for.
     pub fn file_statistics(&self, path: impl AsRef<Path>) -> Option<FileStatistics> {
-        self.store.counters.file_statistics(&std::path::absolute(path).ok()?)
+        self.store.counters.file_statistics(&name_of(path.as_ref()))
     }
+}
+
+fn no_file_at(path: &Path) -> io::Error {
+    io::Error::new(io::ErrorKind::NotFound, format!("there is no file at {}", path.display()))
 }
 
 /// The file of a path, and the packed ones beside it, whether they are there or not.
 fn names(path: &Path) -> impl Iterator<Item = PathBuf> {
-    let plain = std::path::absolute(path).unwrap_or_else(|_| path.to_owned());
+    let plain = name_of(path);
     let packed = Coding::ALL.map(|coding| coding.beside(&plain));
     std::iter::once(plain).chain(packed)
+}
+
+/// The path by which a file is kept and counted.
+fn name_of(path: &Path) -> PathBuf {
+    let path = std::path::absolute(path).unwrap_or_else(|_| path.to_owned());
+    let path = without_steps_up(&path).unwrap_or(path);
+    // Without what `components` leaves out: a slash at the end.
+    path.components().collect()
+}
+
+/// An absolute path as it is; or, where it steps upwards, which means what the links on the way make it mean, as the system resolves
+/// it.
+fn without_steps_up(path: &Path) -> io::Result<PathBuf> {
+    if path.components().all(|component| component != Component::ParentDir) {
+        return Ok(path.to_owned());
+    }
+    match (fs::canonicalize(path), path.parent(), path.file_name()) {
+        // The file is gone, and its folder is there.
+        (Err(error), Some(folder), Some(name)) if error.kind() == io::ErrorKind::NotFound => {
+            Ok(fs::canonicalize(folder)?.join(name))
+        }
+        (resolved, ..) => resolved,
+    }
 }
 
 impl fmt::Debug for FileCache {

@@ -20,10 +20,12 @@ use crate::body::Body;
 use crate::coding;
 use crate::folder::Tree;
 use crate::form::{Form, Named};
+use crate::root::is_absence;
 use crate::stamp::Stamp;
 use crate::store::{Changed, From, Store};
 
-/// A file as it was when it was found, with the packed ones beside it.
+/// A file as it was when it was found, with the packed ones beside it. It is good for the requests of that moment: to find it again for the
+/// next one costs little. One that was being written when it was found has no validators, and is sent as it comes.
 #[derive(Clone)]
 pub struct CachedFile {
     store: Arc<Store>,
@@ -35,19 +37,26 @@ pub struct CachedFile {
 pub(crate) struct Opened {
     pub(crate) form: Arc<Form>,
     tree: Arc<Tree>,
-    /// None yet where the form was known without a look.
+    /// Empty where the form was known without a look, until it is read from: who replaces the file by another doesn't cut off who is
+    /// being sent this one.
     file: OnceLock<Arc<File>>,
     /// Whether its first bytes were read into the volume for the answer to come, which is no hit therefore.
     is_fetched: AtomicBool,
 }
 
 impl Opened {
-    /// The file with the form's stamp, open from then on. Waits.
+    /// The file with the form's stamp. Waits.
+    ///
+    /// # Errors
+    /// The system's; [`Changed`] also where nothing is there any more.
     pub(crate) fn file(&self) -> io::Result<Arc<File>> {
         if let Some(file) = self.file.get() {
             return Ok(Arc::clone(file));
         }
-        let file = self.tree.open(&self.form.below)?;
+        let file = match self.tree.open(&self.form.below) {
+            Err(error) if is_absence(&error) => return Err(io::Error::other(Changed)),
+            other => other?,
+        };
         if Stamp::of(&file.metadata()?) != self.form.stamp {
             return Err(io::Error::other(Changed));
         }
@@ -95,13 +104,8 @@ impl CachedFile {
         let Named::File(forms) = named else { return None };
         let mut files = files.into_iter().map(Arc::new);
         let opened = forms.iter().map(|form| {
-            let file = files.next().map_or_else(OnceLock::new, OnceLock::from);
-            Arc::new(Opened {
-                form: Arc::clone(form),
-                tree: Arc::clone(tree),
-                file,
-                is_fetched: AtomicBool::new(false),
-            })
+            let (file, is_fetched) = (files.next().map(OnceLock::from).unwrap_or_default(), AtomicBool::new(false));
+            Arc::new(Opened { form: Arc::clone(form), tree: Arc::clone(tree), file, is_fetched })
         });
         Some(Self { store: Arc::clone(store), forms: opened.collect() })
     }
@@ -199,7 +203,8 @@ impl CachedFile {
         let source = match from {
             From::Volume => Source::Volume,
             From::Stored => Source::Stored,
-            From::File => Source::File(why_not.unwrap_or("not-stored")),
+            // The volume may just have failed.
+            From::File => Source::File(why_not.or_else(|| self.store.why_not(&opened.form)).unwrap_or("not-stored")),
         };
         Ok(self.with_body(opened, head, why_not.is_none(), Some((number, bytes)), source))
     }
@@ -254,7 +259,7 @@ impl CachedFile {
     }
 
     fn head_alone(&self, opened: &Opened, head: Head) -> Answer {
-        let is_there = self.store.has(&opened.form, 0);
+        let is_there = self.store.has_at_hand(&opened.form, 0);
         let source = if is_there { Source::Volume } else { Source::File("head") };
         Answer { status: head.status, fields: head.fields, body: Body::empty(), source }
     }

@@ -53,6 +53,7 @@ impl Default for FolderOptions {
 pub struct Folder {
     store: Arc<Store>,
     tree: Arc<Tree>,
+    freshness: Freshness,
 }
 
 /// What a path names.
@@ -91,8 +92,20 @@ impl Folder {
     /// # Errors
     /// The system's; `Unsupported` before Linux 5.6, which has no `openat2`.
     pub fn open(root: impl AsRef<Path>, files: &FileCache, options: FolderOptions) -> io::Result<Self> {
-        let tree = Tree::new(Root::open(root.as_ref())?, options, files.freshness());
-        Ok(Self { store: Arc::clone(files.store()), tree: Arc::new(tree) })
+        let freshness = files.freshness();
+        let tree = Tree::new(Root::open(root.as_ref())?, options, freshness);
+        Ok(Self { store: Arc::clone(files.store()), tree: Arc::new(tree), freshness })
+    }
+
+    /// The same folder with other options. It knows nothing yet of what this one knows.
+    pub fn with_options(&self, options: FolderOptions) -> Self {
+        let tree = Tree::new(self.tree.root.clone(), options, self.freshness);
+        Self { store: Arc::clone(&self.store), tree: Arc::new(tree), freshness: self.freshness }
+    }
+
+    /// What of it is served.
+    pub fn options(&self) -> &FolderOptions {
+        &self.tree.options
     }
 
     /// The root, as an absolute path.

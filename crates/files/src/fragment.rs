@@ -48,10 +48,12 @@ pub(crate) fn metadata(stamp: &Stamp, fragment_bytes: u64) -> [u8; METADATA_BYTE
     metadata
 }
 
-/// The stamp of the file that a fragment is of, if this is the metadata of one.
-pub(crate) fn stamp_of(metadata: &[u8]) -> Option<Stamp> {
+/// What the metadata of a fragment says: the stamp of its file, and how long fragments were when it was stored.
+pub(crate) fn of_metadata(metadata: &[u8]) -> Option<(Stamp, u64)> {
     let metadata: &[u8; METADATA_BYTES] = metadata.try_into().ok()?;
-    metadata.first_chunk().map(|stamp| Stamp::from_bytes(*stamp))
+    let (stamp, fragment_bytes) = metadata.split_first_chunk()?;
+    let fragment_bytes = u32::from_le_bytes(fragment_bytes.try_into().ok()?);
+    (fragment_bytes > 0).then(|| (Stamp::from_bytes(*stamp), u64::from(fragment_bytes)))
 }
 
 /// How many fragments a file has. An empty one has one, too.
@@ -95,8 +97,9 @@ mod tests {
     #[test]
     fn what_is_stored_tells_its_file() {
         let stamp = Stamp { device: 1, inode: 2, bytes: 3, modified_ns: -4, changed_ns: 5 };
-        assert_eq!(stamp_of(&metadata(&stamp, 1 << 20)), Some(stamp));
-        assert_eq!(stamp_of(b"other"), None);
+        assert_eq!(of_metadata(&metadata(&stamp, 1 << 20)), Some((stamp, 1 << 20)));
+        assert_eq!(of_metadata(&metadata(&stamp, 0)), None, "there are no such fragments");
+        assert_eq!(of_metadata(b"other"), None);
         assert_eq!(key(&first_key(Path::new("/a b")), 0), b"file:/a b");
         assert_eq!(key(&first_key(Path::new("/a")), 31), b"file:/a\x001f");
     }

@@ -35,7 +35,7 @@
 //! # Without the kernel
 //!
 //! Where the user has said for how long a look is good ([`crate::Freshness::Interval`]), nothing is watched, and what was found is
-//! known for so long, whatever happens.
+//! known for so long, whatever happens. Where that gets too much, names that aren't there are forgotten first.
 
 use std::collections::HashMap;
 use std::io;
@@ -169,11 +169,15 @@ impl Memory {
     /// Throws out what is known no longer, which includes all that nobody has asked for of late. Not more often than that can make
     /// a difference: it looks at everything.
     fn sweep(&self, state: &mut State, now: Instant) {
-        if state.swept.is_some_and(|swept| now.saturating_duration_since(swept) < self.trust) {
+        if state.swept.is_some_and(|swept| now.saturating_duration_since(swept) < self.trust.min(TRUST)) {
             return;
         }
         state.swept = Some(now);
         state.known.retain(|_, known| known.holds(now, self.trust));
+        if self.inotify.is_none() && state.known.len() >= self.known_max {
+            // For hours, perhaps: strangers who ask for names that aren't there would keep out all that is there.
+            state.known.retain(|_, known| !matches!(*known.found, Named::Nothing));
+        }
         if let Some(inotify) = &self.inotify {
             state.watches.drop_unused(inotify);
         }

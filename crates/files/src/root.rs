@@ -24,7 +24,7 @@ const TRIES: usize = 8;
 
 /// A folder, by its path: it is opened anew for each look-up, so that a root that is a symbolic link can be switched to
 /// another folder while the server runs.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub(crate) struct Root {
     path: PathBuf,
 }

@@ -3,7 +3,7 @@
 use std::fmt;
 use std::fs::File;
 use std::io;
-use std::os::unix::fs::FileExt as _;
+use std::os::unix::fs::{FileExt as _, MetadataExt as _};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
@@ -74,7 +74,12 @@ impl Store {
         hit.metadata() == fragment::metadata(&form.stamp, self.fragment_bytes)
     }
 
-    /// Whether a fragment of a form lies in the volume. Leaves no trace.
+    /// Whether a fragment of a form lies in the volume, and in memory. Waits for nothing, and leaves no trace.
+    pub(crate) fn has_at_hand(&self, form: &Form, number: u64) -> bool {
+        self.cache.is_at_hand(fragment::key(&form.key, number)) && self.has(form, number)
+    }
+
+    /// Whether a fragment of a form lies in the volume. Leaves no trace. May wait for storage.
     pub(crate) fn has(&self, form: &Form, number: u64) -> bool {
         let found = self.cache.peek(fragment::key(&form.key, number));
         found.is_ok_and(|hit| hit.is_some_and(|hit| self.is_of(form, &hit)))
@@ -88,23 +93,25 @@ impl Store {
     /// The same for who may not wait: false also where that can't be said without waiting for storage.
     pub(crate) fn is_at_hand(&self, form: &Form) -> bool {
         let count = fragment::count(form.stamp.bytes, self.fragment_bytes);
-        (0..count).all(|number| self.cache.is_at_hand(fragment::key(&form.key, number)) && self.has(form, number))
+        (0..count).all(|number| self.has_at_hand(form, number))
     }
 
     /// Why a form isn't to be kept, in a word for `Cache-Status`.
     pub(crate) fn why_not(&self, form: &Form) -> Option<&'static str> {
         let bytes = form.stamp.bytes;
+        // This time isn't counted before it is known what it came to.
+        let asked = form.counters.asked() + 1;
         if self.cache.is_failed() {
             Some("volume-failed")
         } else if self.cache.is_read_only() {
             Some("read-only")
-        } else if form.is_unsettled {
-            Some("just-changed")
         } else if bytes < self.min_bytes {
             Some("too-small")
         } else if bytes > self.max_bytes || bytes > self.cache.size() {
             Some("too-large")
-        } else if !(self.admission)(&Candidate { path: &form.path, bytes, asked: form.counters.asked() }) {
+        } else if form.is_unsettled {
+            Some("just-changed")
+        } else if !(self.admission)(&Candidate { path: &form.path, bytes, asked }) {
             Some("not-admitted")
         } else {
             None
@@ -114,8 +121,8 @@ impl Store {
     /// Reads a fragment from storage: the volume's, or the file's, in which case it is stored where that is wanted. Waits.
     ///
     /// # Errors
-    /// The system's; `UnexpectedEof` where the file is shorter by now; where it was changed, one that says so, unless it had just
-    /// changed before, so that nobody was told a validator.
+    /// The system's; [`Changed`] where the file is gone, shorter, or another, unless it had just changed before, so that nobody was told
+    /// a validator, and has the bytes.
     pub(crate) fn load(
         &self,
         form: &Form,
@@ -146,12 +153,21 @@ impl Store {
         let metadata = fragment::metadata(&form.stamp, self.fragment_bytes);
         let options = PutOptions::new().metadata(&metadata);
         let length = range.end - range.start;
-        let filling = self.cache.begin_fill(key, WAIT, &FillOptions::new()).map_err(io::Error::other)?;
+        let mut filling = self.cache.begin_fill(key, WAIT, &FillOptions::new()).map_err(io::Error::other)?;
+        if let Filling::Found(Filled::Hit(hit)) = &filling
+            && !self.is_of(form, hit)
+        {
+            // Of an older version of the file: it makes way, so that of all who want the new one, one reads it.
+            let serial = hit.serial();
+            drop(filling);
+            self.cache.remove_if(key, serial).map_err(io::Error::other)?;
+            filling = self.cache.begin_fill(key, WAIT, &FillOptions::new()).map_err(io::Error::other)?;
+        }
         let writer = match filling {
             Filling::Found(Filled::Hit(hit)) if self.is_of(form, &hit) => {
                 return Ok(self.sound(hit.into_owned()).map(|bytes| (bytes, From::Volume)));
             }
-            // Of an older version of the file.
+            // Of another one again: somebody takes the file for what it was.
             Filling::Found(found) => {
                 drop(found);
                 self.cache.writer(key, &options, Some(length))
@@ -160,7 +176,7 @@ impl Store {
         };
         let mut writer = writer.map_err(io::Error::other)?;
         let mut source = At { file, place: range.start };
-        if writer.read_from(&mut source, length)? != length || !is_same(form, file)? {
+        if writer.read_from(&mut source, length)? != length || Now::of(form, file)? != Now::Same {
             return Ok(None);
         }
         let Committed::Stored(_) = writer.commit().map_err(io::Error::other)? else { return Ok(None) };
@@ -175,9 +191,12 @@ impl Store {
     fn read(&self, form: &Form, file: &File, number: u64) -> io::Result<Bytes> {
         let range = fragment::range(number, form.stamp.bytes, self.fragment_bytes);
         let mut bytes = vec![0; (range.end - range.start) as usize];
-        file.read_exact_at(&mut bytes, range.start)?;
+        match file.read_exact_at(&mut bytes, range.start) {
+            Err(error) if error.kind() == io::ErrorKind::UnexpectedEof => return Err(io::Error::other(Changed)),
+            other => other?,
+        }
         // What a validator was sent of has to be that version; a file that somebody is just writing is sent as it comes.
-        if !form.is_unsettled && !is_same(form, file)? {
+        if !form.is_unsettled && Now::of(form, file)? == Now::Changed {
             return Err(io::Error::other(Changed));
         }
         Ok(bytes.into())
@@ -189,10 +208,11 @@ impl Store {
     /// # Errors
     /// Those of the engine.
     pub(crate) fn remove(&self, first_key: &[u8], bytes: u64) -> eyewall::Result<bool> {
-        let stored = self.cache.peek(first_key)?.and_then(|hit| fragment::stamp_of(hit.metadata()));
-        let bytes = stored.map_or(bytes, |stamp| stamp.bytes.max(bytes));
+        let stored = self.cache.peek(first_key)?.and_then(|hit| fragment::of_metadata(hit.metadata()));
+        // Before a resize, fragments may have been shorter.
+        let of_stored = stored.map_or(0, |(stamp, fragment_bytes)| fragment::count(stamp.bytes, fragment_bytes));
         let mut is_removed = self.cache.remove(first_key)?;
-        for number in 1..fragment::count(bytes, self.fragment_bytes) {
+        for number in 1..fragment::count(bytes, self.fragment_bytes).max(of_stored) {
             is_removed |= self.cache.remove(fragment::key(first_key, number))?;
         }
         Ok(is_removed)
@@ -205,12 +225,18 @@ impl Store {
     }
 
     fn tell(&self, error: &eyewall::Error) {
-        if matches!(error, eyewall::Error::KeyTooLong { .. }) || self.has_warned.swap(true, Ordering::Relaxed) {
+        if is_passing(error) || self.has_warned.swap(true, Ordering::Relaxed) {
             tracing::debug!(%error, "a file was not read from the volume, or not stored");
         } else {
             tracing::warn!(%error, "the volume failed; files are read without it (told once)");
         }
     }
+}
+
+/// Whether an error is about this file or this moment, and not about the volume.
+fn is_passing(error: &eyewall::Error) -> bool {
+    use eyewall::Error::{Busy, EntryTooLarge, Interrupted, KeyTooLong, Pinned};
+    matches!(error, Busy { .. } | EntryTooLarge { .. } | Interrupted { .. } | KeyTooLong { .. } | Pinned { .. })
 }
 
 /// Looking would wait for storage: it is for another thread.
@@ -226,7 +252,7 @@ pub(crate) enum From {
     File,
 }
 
-/// The file has another stamp than it had when it was looked at.
+/// The file has another stamp than it had when it was looked at, or is gone.
 #[derive(Debug)]
 pub(crate) struct Changed;
 
@@ -258,6 +284,26 @@ impl io::Read for At<'_> {
     }
 }
 
-fn is_same(form: &Form, file: &File) -> io::Result<bool> {
-    Ok(Stamp::of(&file.metadata()?) == form.stamp)
+/// What an open file is by now.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Now {
+    Same,
+    /// Its last name was taken from it, as by a rename over it, which its time of change tells; its bytes are what they were.
+    Unlinked,
+    Changed,
+}
+
+impl Now {
+    fn of(form: &Form, file: &File) -> io::Result<Self> {
+        let metadata = file.metadata()?;
+        let stamp = Stamp::of(&metadata);
+        let as_found = Stamp { changed_ns: form.stamp.changed_ns, ..stamp };
+        Ok(if stamp == form.stamp {
+            Self::Same
+        } else if metadata.nlink() == 0 && as_found == form.stamp {
+            Self::Unlinked
+        } else {
+            Self::Changed
+        })
+    }
 }

@@ -59,6 +59,7 @@
 //! | RFC 9110, 12.4.2; 12.5.3; 12.5.4; RFC 4647 | preferences with weights | [`field::quality`] |
 //! | RFC 10008, 2.7 | what tells requests with content apart | [`query`] |
 //! | | what an operator may set | [`policy`] |
+//! | | what is stored of variants and fields, as bytes | [`signpost`], [`stored_fields`] |
 //!
 //! # What holds
 //!
@@ -86,6 +87,8 @@ pub mod query;
 pub mod ranges;
 pub mod reuse;
 pub mod selecting;
+pub mod signpost;
+pub mod stored_fields;
 pub mod storing;
 pub mod strong;
 pub mod terms;

@@ -41,7 +41,7 @@ from ._errors import (
     VersionError,
     VolumeError,
 )
-from ._eyewall import Claim, Entry, Flight, View, Walk, Writer, __version__
+from ._eyewall import Claim, Entry, Epoch, Flight, Follower, View, Walk, Writer, __version__
 from ._serializers import Serializer
 
 __all__ = [
@@ -53,9 +53,11 @@ __all__ = [
     "EndedError",
     "Entry",
     "EntryTooLargeError",
+    "Epoch",
     "Error",
     "FailedError",
     "Flight",
+    "Follower",
     "ForeignError",
     "InterruptedWriteError",
     "InvalidError",

@@ -26,7 +26,8 @@ _MISSING = object()
 
 
 class Negative:
-    """What a function that fills gives where there is nothing: a number that says why, and for how long nobody asks again."""
+    """What a function that fills gives where there is nothing: a number that says why, and for how long nobody asks again (None: for as long
+    as a value would be kept). It has the tags that a value would have."""
 
     __slots__ = ("reason", "ttl")
 
@@ -127,10 +128,14 @@ class Cache(_eyewall.Cache):
         return Flights()
 
     def _check_writers(self, path: str | os.PathLike[str]) -> None:
-        """Refuses a volume that others than this user and root may write."""
-        for what in (os.fspath(path), os.path.dirname(os.path.abspath(path))):
+        """Refuses a volume that others than this user and root may write, or put another in the place of."""
+        # A link's folder counts, and that of what it names.
+        folders = {os.path.dirname(os.path.abspath(path)), os.path.dirname(os.path.realpath(path))}
+        for what in (os.fspath(path), *folders):
             found = os.stat(what)
-            is_shared = found.st_mode & (stat.S_IWGRP | stat.S_IWOTH) and not found.st_mode & stat.S_ISVTX
+            # In a sticky folder, only the owner of a file may remove it.
+            is_sticky = stat.S_ISDIR(found.st_mode) and found.st_mode & stat.S_ISVTX
+            is_shared = found.st_mode & (stat.S_IWGRP | stat.S_IWOTH) and not is_sticky
             if is_shared or found.st_uid not in (0, os.geteuid()):
                 self.close()
                 raise UntrustedError(
@@ -160,10 +165,12 @@ class Cache(_eyewall.Cache):
         ttl: Seconds | None = None,
         stale: Seconds | None = None,
         tags: str | Iterable[str] | None = None,
+        begun_in: _eyewall.Epoch | None = None,
     ) -> None:
         """Stores several entries, one after the other; what fails ends it."""
+        tags = tags if tags is None or isinstance(tags, str) else tuple(tags)
         for key, value in entries.items() if isinstance(entries, Mapping) else entries:
-            self.put(key, value, ttl=ttl, stale=stale, tags=tags)
+            self.put(key, value, ttl=ttl, stale=stale, tags=tags, begun_in=begun_in)
 
     update = put_many
 
@@ -195,6 +202,7 @@ class Cache(_eyewall.Cache):
         ttl: Seconds | None = None,
         stale: Seconds | None = None,
         tags: str | Iterable[str] | None = None,
+        metadata: bytes | None = None,
         wait: Seconds = 30,
         default: Any = None,
     ) -> T:
@@ -213,36 +221,33 @@ class Cache(_eyewall.Cache):
         if state != "ours":
             return found if state == "found" else default  # type: ignore[no-any-return]
         with found:
-            return self._filled(found, make(), ttl, stale, tags, default)
+            options = {"ttl": ttl, "stale": stale, "tags": tags, "metadata": metadata}
+            return self._filled(found, make(), options, default)
 
-    def _filled(
-        self,
-        flight: _eyewall.Flight,
-        made: T | Negative,
-        ttl: Seconds | None,
-        stale: Seconds | None,
-        tags: str | Iterable[str] | None,
-        default: Any,
-    ) -> T:
+    def _filled(self, flight: _eyewall.Flight, made: T | Negative, options: dict[str, Any], default: Any) -> T:
         """Stores what was made, and gives it."""
-        if isinstance(made, Negative):
-            flight.remember(made.reason, ttl=made.ttl)
-            return default  # type: ignore[no-any-return]
         try:
-            flight.store(made, ttl=ttl, stale=stale, tags=tags)
+            if isinstance(made, Negative):
+                ttl = options["ttl"] if made.ttl is None else made.ttl
+                flight.remember(made.reason, ttl=ttl, tags=options["tags"])
+                return default  # type: ignore[no-any-return]
+            flight.store(made, **options)
         except SerializerError:
             raise
         except Error as error:
             warnings.warn(f"a value was made and is not stored: {error}", NotStoredWarning, stacklevel=3)
-        return made
+        return default if isinstance(made, Negative) else made
 
     fill = get_or_fill
 
     async def aget(self, key: Key, default: Any = None) -> Any:
         """As `get`; where the entry isn't in memory, a thread waits for storage, and not the loop."""
+        await self._warmed(key)
+        return self.get(key, default)
+
+    async def _warmed(self, key: Key) -> None:
         if self.is_resident(key) is False:
             await self._flights.aside(self.prefault, key)
-        return self.get(key, default)
 
     async def aput(
         self,
@@ -252,9 +257,13 @@ class Cache(_eyewall.Cache):
         ttl: Seconds | None = None,
         stale: Seconds | None = None,
         tags: str | Iterable[str] | None = None,
+        metadata: bytes | None = None,
+        begun_in: _eyewall.Epoch | None = None,
     ) -> int:
         """As `put`, in a thread."""
-        return await self._flights.aside(self.put, key, value, ttl=ttl, stale=stale, tags=tags)
+        return await self._flights.aside(
+            self.put, key, value, ttl=ttl, stale=stale, tags=tags, metadata=metadata, begun_in=begun_in
+        )
 
     async def aget_or_fill(
         self,
@@ -264,12 +273,15 @@ class Cache(_eyewall.Cache):
         ttl: Seconds | None = None,
         stale: Seconds | None = None,
         tags: str | Iterable[str] | None = None,
+        metadata: bytes | None = None,
         wait: Seconds = 30,
         default: Any = None,
     ) -> T:
         """As `get_or_fill`, by a coroutine function. A thread waits for other processes, one for each key; the tasks of this loop wait
-        for one another without any. What was begun is brought to its end, even if who asked for it is cancelled."""
-        value = await self.aget(key, _MISSING)
+        for one another without any, and what the one that makes it raises, all of them do. What was begun is brought to its end, even if
+        who asked for it is cancelled."""
+        await self._warmed(key)
+        value = self._look(key, _MISSING)
         if value is not _MISSING:
             return value  # type: ignore[no-any-return]
         name = key.encode() if isinstance(key, str) else key
@@ -277,20 +289,26 @@ class Cache(_eyewall.Cache):
             entry = self.lookup(key)
             if entry is not None and entry.state == "stale":
                 return entry.value  # type: ignore[no-any-return]
+        options = {"ttl": ttl, "stale": stale, "tags": tags, "metadata": metadata}
 
         async def fly() -> T:
             try:
                 state, found = await self._flights.wait(self._begin_fill, key, wait, bool(stale))
             except BusyError:
-                made = await make()
-                return default if isinstance(made, Negative) else made
+                return await alone()
             if state != "ours":
                 return found if state == "found" else default  # type: ignore[no-any-return]
             with found:
                 made = await make()
-                return await self._flights.aside(self._filled, found, made, ttl, stale, tags, default)
+                return await self._flights.aside(self._filled, found, made, options, default)
 
-        return await self._flights.join(name, fly)
+        async def alone() -> T:
+            made = await make()
+            return default if isinstance(made, Negative) else made
+
+        seconds = wait.total_seconds() if isinstance(wait, timedelta) else wait
+        task = await self._flights.join(name, fly, seconds)
+        return task.result() if task is not None else await alone()
 
     def memoize(
         self,

@@ -46,11 +46,27 @@ class Cache:
     def lookup(self, key: _Key) -> Entry | None:
         """All that is known about a key: fresh, stale, or negative; None: nothing."""
     def put(
-        self, key: _Key, value: Any, *, ttl: _Seconds | None = None, stale: _Seconds | None = None, tags: _Tags | None = None
+        self,
+        key: _Key,
+        value: Any,
+        *,
+        ttl: _Seconds | None = None,
+        stale: _Seconds | None = None,
+        tags: _Tags | None = None,
+        metadata: bytes | None = None,
+        begun_in: Epoch | None = None,
     ) -> int:
         """Stores a value for `ttl` seconds (None: until it is evicted), usable as a stale one for `stale` after that; its serial."""
     def add(
-        self, key: _Key, value: Any, *, ttl: _Seconds | None = None, stale: _Seconds | None = None, tags: _Tags | None = None
+        self,
+        key: _Key,
+        value: Any,
+        *,
+        ttl: _Seconds | None = None,
+        stale: _Seconds | None = None,
+        tags: _Tags | None = None,
+        metadata: bytes | None = None,
+        begun_in: Epoch | None = None,
     ) -> int | None:
         """Stores a value if there is none; its serial, or None: there is one."""
     def replace(
@@ -62,14 +78,26 @@ class Cache:
         ttl: _Seconds | None = None,
         stale: _Seconds | None = None,
         tags: _Tags | None = None,
+        metadata: bytes | None = None,
+        begun_in: Epoch | None = None,
     ) -> int | None:
         """Stores a value if the entry still has this serial; None: it has another, has expired or is gone."""
-    def put_negative(self, key: _Key, reason: int, *, ttl: _Seconds | None = None, tags: _Tags | None = None) -> int:
+    def put_negative(
+        self, key: _Key, reason: int, *, ttl: _Seconds | None = None, tags: _Tags | None = None, begun_in: Epoch | None = None
+    ) -> int:
         """Notes that there is nothing, and why: a number from 0 to 65535. `lookup` gives it, `get` misses."""
     def remove(self, key: _Key, *, serial: int | None = None) -> bool:
         """Removes an entry, of this serial only if one is given; False: there was none."""
-    def touch(self, key: _Key, ttl: _Seconds | None = None, *, stale: _Seconds | None = None) -> bool:
-        """From now on the entry is valid for `ttl` (None: until it is evicted); False: there is none."""
+    def touch(
+        self,
+        key: _Key,
+        ttl: _Seconds | None = None,
+        *,
+        stale: _Seconds | None = None,
+        serial: int | None = None,
+        begun_in: Epoch | None = None,
+    ) -> bool:
+        """From now on the entry is valid for `ttl` (None: until it is evicted); False: there is none, or one of another `serial` than is given."""
     def increment(
         self,
         key: _Key,
@@ -102,8 +130,9 @@ class Cache:
         """Reads the entry into memory; False: there is none."""
     def claim(self, key: _Key) -> Claim:
         """Claims a key, to look at its entry and change it: one at a time over all processes. Plain puts don't wait for it."""
+    def _look(self, key: _Key, default: Any = None) -> Any: ...
     def _begin_fill(
-        self, key: _Key, wait: _Seconds, use_stale: bool
+        self, key: _Key, wait: _Seconds, use_stale: bool, is_wanted: Callable[[], bool] | None = None
     ) -> tuple[Literal["found", "negative", "ours"], Any]: ...
     def writer(
         self,
@@ -113,8 +142,16 @@ class Cache:
         ttl: _Seconds | None = None,
         stale: _Seconds | None = None,
         tags: _Tags | None = None,
+        metadata: bytes | None = None,
+        begun_in: Epoch | None = None,
     ) -> Writer:
         """Begins to write a value of bytes piece by piece; `length` is its length if it is known."""
+    def follow(self, key: _Key) -> Follower | None:
+        """Reads what somebody is writing to a key, whatever process it is, from its first byte on; None: nobody is. Bytes come before their writer
+        has vouched for them: until the end was reached they may come to nothing."""
+    def now(self) -> Epoch:
+        """This moment, for `begun_in`: what is stored with it counts as stored now, so that what is purged from now on purges it, too. To be asked
+        for before whatever the value is made of is read."""
     def __iter__(self) -> Walk[_Key]: ...
     def keys(self) -> Walk[_Key]:
         """All keys, in no order: `str` where they are UTF-8, else `bytes`."""
@@ -146,7 +183,14 @@ class Claim:
     @property
     def found(self) -> bool: ...
     def put(
-        self, value: Any, *, ttl: _Seconds | None = None, stale: _Seconds | None = None, tags: _Tags | None = None
+        self,
+        value: Any,
+        *,
+        ttl: _Seconds | None = None,
+        stale: _Seconds | None = None,
+        tags: _Tags | None = None,
+        metadata: bytes | None = None,
+        begun_in: Epoch | None = None,
     ) -> int | None: ...
     def remove(self) -> bool: ...
     def end(self) -> None: ...
@@ -173,17 +217,43 @@ class Entry:
     def ttl_left(self) -> float | None: ...
 
 @final
+class Epoch: ...
+
+@final
 class Flight:
     def store(
-        self, value: Any, *, ttl: _Seconds | None = None, stale: _Seconds | None = None, tags: _Tags | None = None
+        self,
+        value: Any,
+        *,
+        ttl: _Seconds | None = None,
+        stale: _Seconds | None = None,
+        tags: _Tags | None = None,
+        metadata: bytes | None = None,
     ) -> int | None: ...
-    def remember(self, reason: int, *, ttl: _Seconds | None = None) -> None: ...
+    def remember(self, reason: int, *, ttl: _Seconds | None = None, tags: _Tags | None = None) -> int | None: ...
     def end(self) -> None: ...
     def __enter__(self) -> Self: ...
     def __exit__(self, *raised: object) -> None: ...
 
 @final
+class Follower(Iterator[bytes]):
+    def read(self, size: int = 65536, *, wait: _Seconds = 30) -> bytes:
+        """The next bytes, up to `size`; none (`b""`): that was all, and the entry was stored. Waits for them for up to `wait` seconds, and then
+        raises `BusyError`, after which it may be called again. `InterruptedWriteError`: nothing will come of the entry, and what was read is part of none."""
+    @property
+    def metadata(self) -> bytes: ...
+    @property
+    def serial(self) -> int: ...
+    def end(self) -> None:
+        """Reads no further."""
+    def __next__(self) -> bytes: ...
+    def __enter__(self) -> Self: ...
+    def __exit__(self, *raised: object) -> None: ...
+
+@final
 class View:
+    @property
+    def metadata(self) -> bytes: ...
     def check_intact(self) -> None: ...
 
 @final

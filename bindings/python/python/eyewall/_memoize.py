@@ -6,9 +6,10 @@ import functools
 import hashlib
 import inspect
 import sys
+import types
 from collections.abc import Callable, Iterable
 from datetime import timedelta
-from typing import TYPE_CHECKING, Any, Generic, ParamSpec, TypeVar, cast
+from typing import TYPE_CHECKING, Any, Generic, ParamSpec, TypeVar
 
 if TYPE_CHECKING:
     from ._cache import Cache
@@ -58,8 +59,8 @@ class Memoized(Generic[P, R]):
         return fill(key, make, **options)  # type: ignore[no-any-return]
 
     def __get__(self, instance: object, owner: type | None = None) -> Any:
-        """Of a method: the instance is its first argument, as of any function."""
-        return self if instance is None else functools.partial(cast(Callable[..., R], self), instance)
+        """Of a method: the instance is its first argument, as of any function, and has to be given to `forget` and `key`."""
+        return self if instance is None else types.MethodType(self, instance)
 
     def key(self, *args: P.args, **kwargs: P.kwargs) -> str:
         """The key of the result of these arguments."""

@@ -38,9 +38,11 @@ class EyewallCache(BaseCache):
         self.key_prefix = key_prefix
         self.volume: Cache = volume(path, {"serializer": "pickle", **options})
 
-    def _ttl(self, timeout: int | timedelta | None) -> int | timedelta | None:
+    def _ttl(self, timeout: int | timedelta | None) -> float | None:
+        """Seconds, or None: for ever. Below 0: it is over at once."""
         chosen = self.default_timeout if timeout is None else timeout
-        return chosen or None
+        seconds = chosen.total_seconds() if isinstance(chosen, timedelta) else chosen
+        return max(seconds, 0) if seconds else None
 
     def get(self, key: str) -> Any:
         return self.volume.get(self.key_prefix + key)

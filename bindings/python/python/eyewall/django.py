@@ -100,6 +100,21 @@ class EyewallCache(BaseCache):  # type: ignore[misc]
             return super().get_or_set(key, default, timeout=timeout, version=version)
         return self._cache.get_or_fill(self.make_and_validate_key(key, version=version), default, ttl=ttl)
 
+    async def aget_or_set(self, key: str, default: Any, timeout: Any = DEFAULT_TIMEOUT, version: int | None = None) -> Any:
+        """As `get_or_set`; other tasks of the loop go on while one waits. As in Django's own, the callable is no coroutine function."""
+        ttl = self._ttl(timeout)
+        if ttl == 0 or not callable(default):
+            return await super().aget_or_set(key, default, timeout=timeout, version=version)
+
+        async def make() -> Any:
+            return default()
+
+        return await self._cache.aget_or_fill(self.make_and_validate_key(key, version=version), make, ttl=ttl)
+
+    async def aincr(self, key: str, delta: int = 1, version: int | None = None) -> Any:
+        """As `incr`: in one step, too, and it takes no longer than a look-up and a store."""
+        return self.incr(key, delta, version)
+
     def incr(self, key: str, delta: int = 1, version: int | None = None) -> Any:
         """In one step over all processes; its time goes on."""
         key = self.make_and_validate_key(key, version=version)

@@ -10,13 +10,14 @@ Arguments are those of `eyewall.Cache`, and `ttl`: after so many seconds an entr
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Iterable, Mapping
 from typing import Any
 
 from dogpile.cache.api import NO_VALUE, BytesBackend, CacheMutex
 
 from ._cache import Cache
-from ._errors import BusyError
+from ._errors import BusyError, EntryTooLargeError, NotStoredWarning, RetryError
 from ._eyewall import Flight
 from ._volumes import volume
 
@@ -44,9 +45,10 @@ class Mutex(CacheMutex):
             return True
 
     def release(self) -> None:
-        if self._flight is not None:
-            self._flight.end()
-            self._flight = None
+        # Threads share it: the next one has it as soon as this flight ends, and what it is then is not to be touched.
+        flight, self._flight = self._flight, None
+        if flight is not None:
+            flight.end()
 
     def locked(self) -> bool:
         if self._flight is not None:
@@ -77,10 +79,17 @@ class EyewallBackend(BytesBackend):
         return [found.get(key, NO_VALUE) for key in wanted]
 
     def set_serialized(self, key: str, value: bytes) -> None:
-        self.volume.put(key, value, ttl=self._ttl)
+        """What can't be stored is removed, with a warning: the region has made it, and gives it all the same."""
+        try:
+            self.volume.put(key, value, ttl=self._ttl)
+        except (EntryTooLargeError, RetryError) as error:
+            # Else the old value would be taken for this one.
+            self.volume.remove(key)
+            warnings.warn(f"a value is not stored: {error}", NotStoredWarning, stacklevel=2)
 
     def set_serialized_multi(self, mapping: Mapping[str, bytes]) -> None:
-        self.volume.put_many(mapping, ttl=self._ttl)  # type: ignore[arg-type]
+        for key, value in mapping.items():
+            self.set_serialized(key, value)
 
     def delete(self, key: str) -> None:
         self.volume.remove(key)

@@ -43,6 +43,8 @@ pub(crate) struct Connection {
     asked_at: Instant,
     /// Whether the request waits for the connection to be there.
     opens: bool,
+    /// Of the body that the request is for.
+    length: u64,
     /// What has come of a head that isn't whole.
     begun: Vec<u8>,
     /// The head, once it is there.
@@ -121,7 +123,7 @@ impl Connection {
     }
 
     fn on(stream: TcpStream, asked_at: Instant, opens: bool) -> Self {
-        Self { stream, asked_at, opens, begun: Vec::new(), head: None, rest: 0 }
+        Self { stream, asked_at, opens, length: 0, begun: Vec::new(), head: None, rest: 0 }
     }
 
     pub(crate) fn no_longer_blocks(&self) -> io::Result<()> {
@@ -166,14 +168,14 @@ impl Connection {
     }
 
     /// Sends the first request of a connection that has come to be there; its time began with the connection.
-    pub(crate) fn send_first(&mut self, request: &[u8]) -> io::Result<()> {
+    pub(crate) fn send_first(&mut self, request: &[u8], length: u64) -> io::Result<()> {
         self.opens = false;
-        self.send(request, self.asked_at)
+        self.send(request, length, self.asked_at)
     }
 
-    /// Sends a request; `now` is when.
-    pub(crate) fn send(&mut self, request: &[u8], now: Instant) -> io::Result<()> {
-        self.asked_at = now;
+    /// Sends a request for a body of `length` bytes; `now` is when.
+    pub(crate) fn send(&mut self, request: &[u8], length: u64, now: Instant) -> io::Result<()> {
+        (self.asked_at, self.length) = (now, length);
         // A request is far smaller than the buffer of a connection on which nothing else is on its way.
         if send(&self.stream, request, SendFlags::NOSIGNAL)? == request.len() {
             Ok(())
@@ -182,22 +184,22 @@ impl Connection {
         }
     }
 
-    /// Takes what has come of an answer with a body of `length` bytes.
+    /// Takes what has come of an answer.
     ///
     /// Where less came than was asked for there is no more now, and the next byte is a new event; unless the server has
     /// `ended` the connection, which is told only once.
-    pub(crate) fn read(&mut self, buffers: &mut Buffers, length: u64, ended: bool) -> Progress {
-        match self.answer(buffers, length, ended) {
-            Ok(Some(head)) => Progress::Answered { bytes: head.bytes as u64 + length, closes: head.closes },
+    pub(crate) fn read(&mut self, buffers: &mut Buffers, ended: bool) -> Progress {
+        match self.answer(buffers, ended) {
+            Ok(Some(head)) => Progress::Answered { bytes: head.bytes as u64 + self.length, closes: head.closes },
             Ok(None) => Progress::Waits,
             Err(kind) => Progress::Failed(kind),
         }
     }
 
     /// The head, once the answer is whole.
-    fn answer(&mut self, buffers: &mut Buffers, length: u64, ended: bool) -> Result<Option<Head>, Kind> {
+    fn answer(&mut self, buffers: &mut Buffers, ended: bool) -> Result<Option<Head>, Kind> {
         if self.head.is_none() {
-            let there = self.read_head(&mut buffers.head, length)?;
+            let there = self.read_head(&mut buffers.head)?;
             if self.head.is_none() || (self.rest > 0 && there < HEAD_READ && !ended) {
                 return Ok(None);
             }
@@ -214,7 +216,7 @@ impl Connection {
     }
 
     /// Reads until the head is there or nothing more; how much the last call brought.
-    fn read_head(&mut self, buffer: &mut [u8], length: u64) -> Result<usize, Kind> {
+    fn read_head(&mut self, buffer: &mut [u8]) -> Result<usize, Kind> {
         loop {
             let Some(received) = receive(&self.stream, buffer, RecvFlags::empty())? else { return Ok(0) };
             let there = if self.begun.is_empty() {
@@ -223,10 +225,10 @@ impl Connection {
                 self.begun.extend_from_slice(&buffer[..received]);
                 &self.begun
             };
-            if let Some(head) = head::parse(there, length)? {
+            if let Some(head) = head::parse(there, self.length)? {
                 // What is there beyond the body is of no answer.
                 let of_body = (there.len() - head.bytes) as u64;
-                self.rest = length.checked_sub(of_body).ok_or(Kind::Length)?;
+                self.rest = self.length.checked_sub(of_body).ok_or(Kind::Length)?;
                 self.head = Some(head);
                 self.begun.clear();
                 return Ok(received);

@@ -7,11 +7,11 @@
 
 mod connection;
 mod head;
+mod references;
 mod report;
 mod request;
 
 use std::net::SocketAddr;
-use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
 use rustix::event::epoll::{self, EventData, EventFlags};
@@ -20,6 +20,7 @@ use rustix::io::Errno;
 use rustix::time::{ClockId, Timespec, clock_gettime};
 
 use self::connection::{Buffers, Connection, Progress};
+use self::references::References;
 use self::report::{Kind, Tally};
 use self::request::Request;
 use crate::error::{Error, Result};
@@ -38,15 +39,18 @@ pub(crate) struct Arguments {
     /// How many numbers there are; then they begin again
     #[arg(long, value_name = "N", default_value_t = u64::MAX, value_parser = clap::value_parser!(u64).range(1..))]
     names: u64,
-    /// A file with the body that every answer must have
+    /// A file with the body that every answer must have; {} in its name stands for the number of the path, where bodies differ
     #[arg(long, value_name = "FILE")]
-    reference: PathBuf,
+    reference: String,
     /// How many connections there are at a time, each with one request
     #[arg(long, value_name = "N", default_value_t = 50, value_parser = clap::value_parser!(u16).range(1..=10_000))]
     connections: u16,
     /// For how long
     #[arg(long, default_value = "5", value_parser = seconds)]
     seconds: Duration,
+    /// When the time is over ask nothing more, and wait so many seconds for the answers that are on their way, which count
+    #[arg(long, value_name = "SECONDS", default_value = "0", value_parser = seconds_or_none)]
+    finish: Duration,
     /// Open a connection for each request, on its clock, and ask nothing before
     #[arg(long)]
     anew: bool,
@@ -56,20 +60,24 @@ pub(crate) struct Arguments {
 }
 
 fn seconds(text: &str) -> std::result::Result<Duration, String> {
-    let seconds = text.parse().ok().and_then(|seconds| Duration::try_from_secs_f64(seconds).ok());
+    let seconds = seconds_or_none(text).ok();
     seconds.filter(|time| !time.is_zero()).ok_or_else(|| "a number above 0 is wanted, as 5 or 0.5".to_owned())
+}
+
+fn seconds_or_none(text: &str) -> std::result::Result<Duration, String> {
+    let seconds = text.parse().ok().and_then(|seconds| Duration::try_from_secs_f64(seconds).ok());
+    seconds.ok_or_else(|| "a number is wanted, as 5 or 0.5".to_owned())
 }
 
 /// Measures, and prints the line.
 pub(crate) fn run(arguments: &Arguments) -> Result<()> {
-    let reading = Error::io(format!("reading {}", arguments.reference.display()));
-    let reference = std::fs::read(&arguments.reference).map_err(reading)?;
+    let references = References::read(&arguments.reference, arguments.names)?;
     let (request, peer) = Request::to(&arguments.address, arguments.names, arguments.anew)?;
-    let mut load = Load::new(peer, request, arguments, reference.len() as u64)?;
+    let mut load = Load::new(peer, request, arguments, references)?;
     if !arguments.anew {
-        load.open(&reference)?;
+        load.open()?;
     }
-    let tally = load.measure(arguments.seconds)?;
+    let tally = load.measure(arguments.seconds, arguments.finish)?;
     println!("{}", tally.as_line());
     Ok(())
 }
@@ -78,8 +86,8 @@ pub(crate) fn run(arguments: &Arguments) -> Result<()> {
 struct Load {
     peer: SocketAddr,
     request: Request,
-    /// Of each body.
-    length: u64,
+    /// Of the bodies.
+    references: References,
     epoll: OwnedFd,
     /// One that could not be opened, or that has nothing more to ask, is none.
     connections: Vec<Option<Connection>>,
@@ -91,18 +99,19 @@ struct Load {
 }
 
 impl Load {
-    fn new(peer: SocketAddr, request: Request, arguments: &Arguments, length: u64) -> Result<Self> {
+    fn new(peer: SocketAddr, request: Request, arguments: &Arguments, references: References) -> Result<Self> {
         let epoll = epoll::create(epoll::CreateFlags::CLOEXEC).map_err(Error::io("epoll"))?;
         let connections = (0..arguments.connections).map(|_| None).collect();
         let (anew, unsent) = (arguments.anew, arguments.at_most);
-        Ok(Self { peer, request, length, epoll, connections, anew, unsent, buffers: Buffers::new() })
+        Ok(Self { peer, request, references, epoll, connections, anew, unsent, buffers: Buffers::new() })
     }
 
     /// Opens all connections, each of which has answered once then.
-    fn open(&mut self, reference: &[u8]) -> Result<()> {
+    fn open(&mut self) -> Result<()> {
         for number in 0..self.connections.len() {
             let connecting = Error::io(format!("connecting to {}", self.peer));
             let mut connection = Connection::open(self.peer).map_err(connecting)?;
+            let reference = self.references.body(self.request.number())?;
             connection.first_answer(self.request.next(), reference).map_err(|failure| failure.of(number + 1))?;
             connection.no_longer_blocks().map_err(Error::io("a socket"))?;
             watch(&self.epoll, &connection, number).map_err(Error::io("epoll"))?;
@@ -111,9 +120,9 @@ impl Load {
         Ok(())
     }
 
-    /// A window of so long, or until the last request that may be sent is over. A connection whose request is unanswered for
-    /// the latter half of the whole window, and a second at least, counts as an error.
-    fn measure(&mut self, window: Duration) -> Result<Tally> {
+    /// A window of so long, or until the last request that may be sent is over; then so long for what is on its way. A connection
+    /// whose request is unanswered at the end of that, for half of the window and a second at least, counts as an error.
+    fn measure(&mut self, window: Duration, finish: Duration) -> Result<Tally> {
         let cpu = cpu_time();
         let began = Instant::now();
         let mut tally = Tally::new();
@@ -122,7 +131,8 @@ impl Load {
         }
         let mut events = Vec::with_capacity(self.connections.len());
         let mut now = began;
-        let end = began + window;
+        let last_ask = began + window;
+        let end = last_ask + finish;
         while now < end && self.connections.iter().any(Option::is_some) {
             events.clear();
             let rest = end.duration_since(now);
@@ -130,6 +140,9 @@ impl Load {
             match epoll::wait(&self.epoll, rustix::buffer::spare_capacity(&mut events), Some(&timeout)) {
                 Ok(_) | Err(Errno::INTR) => {}
                 Err(failure) => return Err(Error::io("epoll")(failure)),
+            }
+            if !finish.is_zero() && Instant::now() >= last_ask {
+                self.unsent = 0;
             }
             for event in &events {
                 let (flags, data) = (event.flags, event.data);
@@ -157,16 +170,19 @@ impl Load {
             } else {
                 self.connections[number] = None;
             }
-        } else if flags.contains(EventFlags::OUT) && connection.send_first(self.request.next()).is_err() {
-            tally.add(Kind::Write, 1);
-            self.open_again(number, Instant::now(), tally);
+        } else if flags.contains(EventFlags::OUT) {
+            let length = self.references.length(self.request.number());
+            if connection.send_first(self.request.next(), length).is_err() {
+                tally.add(Kind::Write, 1);
+                self.open_again(number, Instant::now(), tally);
+            }
         }
     }
 
     /// Takes what has come on a connection, and asks again where that was all of an answer.
     fn read(&mut self, number: usize, ended: bool, tally: &mut Tally) {
         let Some(connection) = &mut self.connections[number] else { return };
-        match connection.read(&mut self.buffers, self.length, ended) {
+        match connection.read(&mut self.buffers, ended) {
             Progress::Waits => {}
             Progress::Failed(kind) => {
                 tally.add(kind, 1);
@@ -194,7 +210,8 @@ impl Load {
             return;
         }
         self.unsent -= 1;
-        if connection.send(self.request.next(), now).is_err() {
+        let length = self.references.length(self.request.number());
+        if connection.send(self.request.next(), length, now).is_err() {
             tally.add(Kind::Write, 1);
             self.open_again(number, now, tally);
         }

@@ -8,7 +8,7 @@ use hyper::http::uri::Scheme;
 use crate::error::{Error, Result};
 
 /// What stands for the number.
-const NUMBER: &str = "{}";
+pub(crate) const NUMBER: &str = "{}";
 
 /// A GET of an address.
 #[derive(Debug)]
@@ -50,6 +50,11 @@ impl Request {
         Ok((Self { before, after, number: 0, names, numbered: Vec::new() }, peer))
     }
 
+    /// The number that the next request has; 0 where there is none in its path.
+    pub(crate) fn number(&self) -> u64 {
+        self.number
+    }
+
     /// The bytes of the next request.
     pub(crate) fn next(&mut self) -> &[u8] {
         let Some(after) = &self.after else { return &self.before };
@@ -80,6 +85,7 @@ mod tests {
     fn or_one_with_a_number_that_grows_and_begins_again() -> Result<()> {
         let (mut request, _) = Request::to("http://127.0.0.1:81/a-{}/b", 2, true)?;
         for number in [0, 1, 0] {
+            assert_eq!(request.number(), number);
             let wanted = format!("GET /a-{number}/b HTTP/1.0\r\nHost: 127.0.0.1:81\r\n\r\n");
             assert_eq!(request.next(), wanted.as_bytes());
         }

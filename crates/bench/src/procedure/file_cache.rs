@@ -159,14 +159,14 @@ impl Procedure for FilePressure {
 }
 
 /// The files that are cached, in a scratch directory.
-struct Source {
-    plain: Plain,
+pub(super) struct Source {
+    pub(super) plain: Plain,
     _directory: TempDir,
 }
 
 impl Source {
     /// Files of these sizes.
-    fn make(cell: &Cell<'_>, files: &[usize]) -> Result<Self> {
+    pub(super) fn make(cell: &Cell<'_>, files: &[usize]) -> Result<Self> {
         cell.show("files are made");
         let directory = cell.scratch().make(cell.storage()?)?;
         let plain = Plain::new(directory.path())?;
@@ -178,7 +178,8 @@ impl Source {
     }
 }
 
-fn content(index: u64, bytes: usize) -> Vec<u8> {
+/// The bytes of a file.
+pub(super) fn content(index: u64, bytes: usize) -> Vec<u8> {
     let mut content = random::filler(index, bytes);
     load::stamp(&mut content, index);
     content

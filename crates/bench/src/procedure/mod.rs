@@ -2,6 +2,7 @@
 //! which cases (bench/workloads/README.md).
 
 mod file_cache;
+mod files_lookup;
 mod flood;
 mod gets;
 mod modules;
@@ -14,6 +15,7 @@ mod traffic;
 use crate::error::Result;
 use crate::suite::cell::Cell;
 use crate::suite::definition::Definition;
+pub(crate) use files_lookup::OPENERS;
 
 /// One kind of work.
 pub trait Procedure: Sync {
@@ -36,6 +38,7 @@ pub fn named(name: &str) -> Option<&'static dyn Procedure> {
     Some(match name {
         "file-cache" => &file_cache::FileCache,
         "file-pressure" => &file_cache::FilePressure,
+        "files-lookup" => &files_lookup::FilesLookup,
         "flood" => &flood::Flood,
         "gets" => &gets::Gets,
         "gets-by-processes" => &processes::GetsByProcesses,

@@ -206,9 +206,9 @@ impl<'a> Session<'a> {
         definition.stores.iter().filter_map(find).collect()
     }
 
-    /// The stores of this program, and the policies that it simulates.
+    /// The stores of this program, the policies that it simulates, and who opens files.
     fn all_peers(&self) -> impl Iterator<Item = &'a Peer> + use<'a> {
-        self.peers.iter().chain(&simulate::REFERENCES)
+        self.peers.iter().chain(&simulate::REFERENCES).chain(&procedure::OPENERS)
     }
 
     /// Who of the stores that are named can be had.

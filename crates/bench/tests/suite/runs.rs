@@ -266,6 +266,33 @@ fn files_are_cached_warm_and_cold_alone_and_among_others() {
 }
 
 #[test]
+fn files_are_opened_by_their_paths_whether_a_volume_has_them_or_not() {
+    let folder = Folder::tiny_one("files-lookup", &["storage", "consume"]);
+    assert_eq!(folder.run(PEERS).unwrap(), Ended::Finished);
+    let head = recorder::read_head(&folder.record()).unwrap();
+    assert!(head.complete && head.notes.iter().all(|note| !note.contains("failed")), "{:?}", head.notes);
+    let samples: Vec<Sample> = recorder::read_lines(&folder.record().join("samples.jsonl")).unwrap();
+    let count = |store: &str, measure: &str| {
+        samples.iter().filter(|sample| sample.store == store && sample.measure == measure && sample.value > 0.0).count()
+    };
+    // On two storages; of a hit three things are read.
+    for store in ["eyewall, files", "std::fs::read", "plain read"] {
+        assert_eq!([count(store, "hit"), count(store, "miss")], [6, 2], "{store}");
+    }
+    folder.check();
+}
+
+#[test]
+fn files_that_do_not_fit_are_not_said_to_be_hits() {
+    // One of 10 MB can't be kept in a volume of 8.
+    let folder = Folder::tiny_one("files-lookup", &["files"]);
+    assert_eq!(folder.run(PEERS).unwrap(), Ended::Finished);
+    let head = recorder::read_head(&folder.record()).unwrap();
+    let refused = head.notes.iter().filter(|note| note.contains("eyewall, files doesn't keep")).count();
+    assert_eq!(refused, 2, "{:?}", head.notes);
+}
+
+#[test]
 fn files_that_compete_for_a_cache_hit_it_at_times() {
     let folder = Folder::tiny_one("file-pressure", &[]);
     folder.run(PEERS).unwrap();

@@ -16,7 +16,7 @@
 use std::fmt;
 use std::time::{Duration, Instant};
 
-use super::{Filled, NotStored, Writer};
+use super::{FillOptions, Filled, NotStored, Writer};
 use crate::cache::Cache;
 use crate::claim::{Attempt, Claim};
 use crate::error::{Error, Result};
@@ -53,7 +53,7 @@ impl<'a> Flight<'a> {
         volume: &'a Volume,
         key: &[u8],
         (start, deadline): (Instant, Duration),
-        use_stale: bool,
+        options: &FillOptions<'_>,
     ) -> Result<Filling<'a>> {
         write::check_key(volume, key)?;
         let place = volume.place(key);
@@ -71,7 +71,7 @@ impl<'a> Flight<'a> {
             loop {
                 match look_up(volume, key, Use::Peeks)? {
                     Seen::Fresh(found) => return Ok(Filling::Found(found)),
-                    Seen::Stale(found) if use_stale => return Ok(Filling::Found(found)),
+                    Seen::Stale(found) if options.use_stale => return Ok(Filling::Found(found)),
                     Seen::Stale(_) | Seen::Nothing => {}
                 }
                 volume.check_intact()?;
@@ -81,6 +81,9 @@ impl<'a> Flight<'a> {
                     return Err(Error::Busy { what: "another fill of the same key", waited });
                 };
                 attempt.wait(volume, left);
+                if !options.is_wanted() {
+                    return Err(Error::Busy { what: "another fill of the same key", waited: start.elapsed() });
+                }
                 match attempt {
                     Attempt::Held(holder) if !holder.is_gone(volume) => {}
                     _ => break,
@@ -115,11 +118,7 @@ impl<'a> Flight<'a> {
     /// # Errors
     /// [`NotStored`]: who waits for the key fills it.
     pub fn store(self, value: impl AsRef<[u8]>, options: &PutOptions<'_>) -> std::result::Result<u64, NotStored> {
-        match self.put(|volume| Draft::new(volume, &self.key, value.as_ref(), options)) {
-            Ok(Outcome::Stored(serial)) => Ok(serial),
-            Ok(Outcome::Superseded(_) | Outcome::Unmet) => Err(NotStored::Superseded),
-            Err(error) => Err(NotStored::Refused(error)),
-        }
+        self.stored(|volume| Draft::new(volume, &self.key, value.as_ref(), options))
     }
 
     /// Writes the value piece by piece. Whoever waits for the key goes on waiting until the writer is committed or dropped.
@@ -143,9 +142,25 @@ impl<'a> Flight<'a> {
     /// Notes that there is nothing, for so long ([`Cache::put_negative`]). If that can't be stored, it isn't known: the next
     /// one asks again.
     pub fn remember(self, reason: u16, ttl: Duration) {
+        // Not known, then.
+        let _ = self.remember_with(reason, &PutOptions::new().ttl(ttl));
+    }
+
+    /// The same with tags and all that goes with a put, so that it is purged as the value would be; returns the entry's serial.
+    ///
+    /// # Errors
+    /// [`NotStored`].
+    pub fn remember_with(self, reason: u16, options: &PutOptions<'_>) -> std::result::Result<u64, NotStored> {
         let value = reason.to_le_bytes();
-        let options = PutOptions::new().ttl(ttl);
-        let _ = self.put(|volume| Ok(Draft::new(volume, &self.key, &value, &options)?.negative()));
+        self.stored(|volume| Ok(Draft::new(volume, &self.key, &value, options)?.negative()))
+    }
+
+    fn stored<'d>(&self, draft: impl Fn(&Volume) -> Result<Draft<'d>>) -> std::result::Result<u64, NotStored> {
+        match self.put(draft) {
+            Ok(Outcome::Stored(serial)) => Ok(serial),
+            Ok(Outcome::Superseded(_) | Outcome::Unmet) => Err(NotStored::Superseded),
+            Err(error) => Err(NotStored::Refused(error)),
+        }
     }
 
     /// Stores a draft in the volume that it was made for, or in the one that took its place meanwhile. There is no claim

@@ -14,6 +14,7 @@ mod pin;
 mod room;
 mod writer;
 
+use std::fmt;
 use std::time::{Duration, Instant};
 
 pub use flight::{Filling, Flight};
@@ -45,6 +46,17 @@ pub struct FillOptions<'a> {
     put: PutOptions<'a>,
     use_stale: bool,
     failure: Option<(u16, Duration)>,
+    wanted: Option<Asked<'a>>,
+}
+
+/// Whether to wait any longer.
+#[derive(Clone, Copy)]
+struct Asked<'a>(&'a (dyn Fn() -> bool + Sync));
+
+impl fmt::Debug for Asked<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("Asked")
+    }
 }
 
 impl<'a> FillOptions<'a> {
@@ -70,6 +82,17 @@ impl<'a> FillOptions<'a> {
     pub fn remember_failure(mut self, reason: u16, ttl: Duration) -> Self {
         self.failure = Some((reason, ttl));
         self
+    }
+
+    /// While it waits for somebody else, the call asks this every few milliseconds; false ends it as the deadline does, but for
+    /// that it doesn't count as [`busy`](crate::Stats::busy). For callers that are to hear of signals, say, and would else wait in steps, each of which counts.
+    pub fn wait_while(mut self, wanted: &'a (dyn Fn() -> bool + Sync)) -> Self {
+        self.wanted = Some(Asked(wanted));
+        self
+    }
+
+    fn is_wanted(&self) -> bool {
+        self.wanted.is_none_or(|asked| asked.0())
     }
 }
 
@@ -253,7 +276,7 @@ impl Cache {
     /// What [`Cache::get_or_fill`] does around its closure, for callers that can't have one: the entry of `key`; or, where there
     /// is none, the right to fill it, which one caller over all threads and processes has at a time, while the others wait.
     ///
-    /// Of the options, whether a stale value will do counts; the others go with [`Flight::store`].
+    /// Of the options, whether a stale value will do counts, and for how long it is waited; the others go with [`Flight::store`].
     ///
     /// ```
     /// use std::time::Duration;
@@ -280,6 +303,6 @@ impl Cache {
         options: &FillOptions<'_>,
     ) -> Result<Filling<'_>> {
         let (key, start) = (key.as_ref(), Instant::now());
-        self.vouched(|volume| Flight::join(self, volume, key, (start, deadline), options.use_stale))
+        self.vouched(|volume| Flight::join(self, volume, key, (start, deadline), options))
     }
 }

@@ -47,6 +47,22 @@ fn a_full_memory_makes_room_of_what_is_known_no_longer() {
 }
 
 #[test]
+fn where_looks_are_trusted_for_long_names_that_are_not_there_make_room() {
+    let memory = Memory { known_max: 2, ..Memory::trusting(Duration::from_hours(1)) };
+    let since = Instant::now();
+    let remember = |name: &str, found, at| memory.remember(&path(name), &Arc::new(found), Vec::new(), at);
+    let is_known = |name: &str, at| memory.recall(&path(name), at).is_some();
+    remember("/none", Named::Nothing, since);
+    remember("/folder", Named::Folder, since);
+    assert!(is_known("/none", since) && is_known("/folder", since));
+    remember("/other", Named::Folder, since);
+    assert!(!is_known("/none", since) && is_known("/folder", since) && is_known("/other", since));
+    let later = since + TRUST;
+    remember("/third", Named::Folder, later);
+    assert!(is_known("/folder", later) && is_known("/other", later) && !is_known("/third", later));
+}
+
+#[test]
 fn names_that_are_not_there_take_no_more_than_their_room() {
     const NAMES_MAX: usize = 64;
     let (folder, memory) = ground();

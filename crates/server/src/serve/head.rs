@@ -4,47 +4,19 @@
 //! byte 0   version, 3        another one: not ours to read, so a miss
 //! byte 1   kind              0 a response, 1 a signpost, 3 a response in fragments, 4 a fragment
 //! 2..4     status            little-endian, as all numbers here
-//! 4..36    kinds 0 and 3 only: the terms of its reuse (`eyewall_http::terms`)
-//! 36..56   kind 3 only: length of the body, generation, bytes of a fragment (`proxy/fragments/layout.rs`)
-//! then each field: name (1..=N an index into NAMES; else 0, a length byte, the name), two bytes of length, the value
+//! 4..40    kinds 0 and 3 only: the terms of its reuse (`eyewall_http::terms`)
+//! 40..60   kind 3 only: length of the body, generation, bytes of a fragment (`proxy/fragments/layout.rs`)
+//! then the fields (`eyewall_http::stored_fields`)
 //! ```
 
+use eyewall_http::stored_fields::{self, Name, StoredFields};
 use eyewall_http::terms::{TERMS_BYTES, Terms};
-use http::header::{
-    ACCEPT_RANGES, ACCESS_CONTROL_ALLOW_ORIGIN, CACHE_CONTROL, CONTENT_DISPOSITION, CONTENT_ENCODING, CONTENT_LANGUAGE,
-    CONTENT_LOCATION, CONTENT_SECURITY_POLICY, CONTENT_TYPE, DATE, ETAG, EXPIRES, LAST_MODIFIED, LINK, LOCATION,
-    REFERRER_POLICY, SERVER, STRICT_TRANSPORT_SECURITY, VARY, VIA, X_CONTENT_TYPE_OPTIONS, X_FRAME_OPTIONS,
-};
-use http::{HeaderMap, HeaderName, HeaderValue, StatusCode};
+use http::header::DATE;
+use http::{HeaderMap, StatusCode};
 
 use super::proxy::fragments::layout::Layout;
 
 const VERSION: u8 = 3;
-/// Names that cost one byte. Part of the format: a change here is a new version.
-static NAMES: [HeaderName; 22] = [
-    CONTENT_TYPE,
-    ETAG,
-    LAST_MODIFIED,
-    DATE,
-    CACHE_CONTROL,
-    EXPIRES,
-    VARY,
-    CONTENT_ENCODING,
-    SERVER,
-    VIA,
-    LOCATION,
-    LINK,
-    CONTENT_LANGUAGE,
-    CONTENT_LOCATION,
-    CONTENT_DISPOSITION,
-    ACCEPT_RANGES,
-    ACCESS_CONTROL_ALLOW_ORIGIN,
-    CONTENT_SECURITY_POLICY,
-    REFERRER_POLICY,
-    STRICT_TRANSPORT_SECURITY,
-    X_CONTENT_TYPE_OPTIONS,
-    X_FRAME_OPTIONS,
-];
 
 /// Fields of each response, which are never stored.
 const WRITTEN: [&[u8]; 5] = [b"age", b"cache-status", b"connection", b"content-length", b"transfer-encoding"];
@@ -61,7 +33,7 @@ pub(crate) struct Head {
 pub(crate) enum Kind {
     /// The value is the content of a response of the origin, which may be used again on these terms.
     Response(Terms),
-    /// The value names the responses of which one is chosen by fields of the request (`proxy/signpost.rs`).
+    /// The value names the responses of which one is chosen by fields of the request (`eyewall_http::signpost`).
     Signpost,
     /// The content of a response of the origin lies in entries of its own (`proxy/fragments`); there is no value.
     Fragmented(Terms, Layout),
@@ -89,32 +61,14 @@ impl Head {
             }
             Kind::Signpost | Kind::Fragment => {}
         }
-        for (name, value) in &self.fields {
-            if let Some(index) = NAMES.iter().position(|known| known == name) {
-                bytes.push(index as u8 + 1);
-            } else {
-                bytes.extend([0, u8::try_from(name.as_str().len()).ok()?]);
-                bytes.extend(name.as_str().as_bytes());
-            }
-            bytes.extend(u16::try_from(value.len()).ok()?.to_le_bytes());
-            bytes.extend(value.as_bytes());
-        }
+        stored_fields::write(&self.fields, &mut bytes)?;
         Some(bytes)
     }
 
     /// None for what this version did not write: other users of the volume may hold the same key.
     pub(crate) fn decode(bytes: &[u8]) -> Option<Self> {
-        let HeadView { kind, status, fields: mut reader } = HeadView::of(bytes)?;
-        let mut fields = HeaderMap::new();
-        while !reader.0.is_empty() {
-            let (name, value) = reader.field()?;
-            let name = match name {
-                Name::Known(name) => name.clone(),
-                Name::Own(name) => HeaderName::from_bytes(name).ok()?,
-            };
-            fields.try_append(name, HeaderValue::from_bytes(value).ok()?).ok()?;
-        }
-        Some(Self { kind, status, fields })
+        let HeadView { kind, status, fields } = HeadView::of(bytes)?;
+        Some(Self { kind, status, fields: stored_fields::read(fields)? })
     }
 }
 
@@ -122,7 +76,8 @@ impl Head {
 pub(crate) struct HeadView<'a> {
     pub(crate) kind: Kind,
     pub(crate) status: StatusCode,
-    fields: Reader<'a>,
+    /// As [`stored_fields`] has them.
+    fields: &'a [u8],
 }
 
 impl<'a> HeadView<'a> {
@@ -144,15 +99,16 @@ impl<'a> HeadView<'a> {
             4 => Kind::Fragment,
             _ => return None,
         };
-        Some(Self { kind, status, fields: reader })
+        Some(Self { kind, status, fields: reader.0 })
     }
 
     /// Appends the fields as lines of HTTP/1. None, and maybe some of them, where there is one that could be none, or no
     /// `Date`.
-    pub(crate) fn write_lines(mut self, lines: &mut Vec<u8>) -> Option<()> {
+    pub(crate) fn write_lines(self, lines: &mut Vec<u8>) -> Option<()> {
         let mut is_dated = false;
-        while !self.fields.0.is_empty() {
-            let (name, value) = self.fields.field()?;
+        let mut fields = StoredFields::new(self.fields);
+        while !fields.is_empty() {
+            let (name, value) = fields.take_field()?;
             let name = match name {
                 Name::Known(name) => {
                     is_dated |= *name == DATE;
@@ -186,12 +142,6 @@ fn is_of_value(byte: u8) -> bool {
     byte == b'\t' || (byte >= b' ' && byte != 0x7f)
 }
 
-/// The name of a field, as it stands there.
-enum Name<'a> {
-    Known(&'static HeaderName),
-    Own(&'a [u8]),
-}
-
 /// What is left to read of a head. The volume is a file that others can write, so that nothing is taken on trust.
 struct Reader<'a>(&'a [u8]);
 
@@ -205,22 +155,13 @@ impl<'a> Reader<'a> {
     fn array<const N: usize>(&mut self) -> Option<[u8; N]> {
         self.take(N)?.try_into().ok()
     }
-
-    fn field(&mut self) -> Option<(Name<'a>, &'a [u8])> {
-        let name = match self.array()? {
-            [0] => {
-                let [length] = self.array()?;
-                Name::Own(self.take(length.into())?)
-            }
-            [index] => Name::Known(NAMES.get(usize::from(index) - 1)?),
-        };
-        let length = u16::from_le_bytes(self.array()?);
-        Some((name, self.take(length.into())?))
-    }
 }
 
 #[cfg(test)]
 mod tests {
+    use http::HeaderValue;
+    use http::header::{CONTENT_TYPE, LINK};
+
     use super::*;
 
     fn head() -> Head {

@@ -6,7 +6,7 @@
 //!   vouched   what trusted proxies say of their clients
 //!   service   one request in: its site, its key; one response out
 //!     purge/  PURGE, and what purges mean
-//!     files/  --root: what the folder has, what is known of it, loading
+//!     files/  --root: what a folder has, by `eyewall-files`
 //!     proxy/  --origin: select, decide, ask, fill               origin/
 //!       store the volume: stored responses in and out           head, promptness
 //! admin/      purges and status, for who looks after the server

@@ -3,8 +3,9 @@
 use std::sync::Arc;
 
 use eyewall_http::selecting;
+use eyewall_http::signpost::Variant;
 use eyewall_http::terms::Terms;
-use http::{HeaderMap, HeaderName, StatusCode};
+use http::{HeaderMap, StatusCode};
 
 use super::fragments::Object;
 use super::intake::Intake;
@@ -29,22 +30,6 @@ pub(crate) enum Content {
     Whole { intake: Arc<Intake>, length: Option<u64> },
     /// It comes in fragments.
     Fragments(Arc<Object>),
-}
-
-/// By what a response was chosen among others of its address.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Variant {
-    /// The fields of requests that the response varies by.
-    pub(crate) names: Vec<HeaderName>,
-    /// What they were, in one spelling ([`selecting::key`]).
-    pub(crate) selecting_key: Vec<u8>,
-}
-
-impl Variant {
-    /// The one that a request chooses, where responses vary by these fields.
-    pub(crate) fn of(names: &[HeaderName], request: &HeaderMap) -> Self {
-        Self { names: names.to_vec(), selecting_key: selecting::key(names, request) }
-    }
 }
 
 impl Answer {

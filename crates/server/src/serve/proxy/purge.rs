@@ -5,10 +5,10 @@
 //! and for those who would join them: by its epochs.
 
 use eyewall::Purge;
+use eyewall_http::signpost::Signpost;
 
 use super::pages::Pages;
 use super::purge_counts::Mark;
-use super::signpost::Signpost;
 use crate::key::queries_of;
 use crate::serve::head::Kind;
 use crate::serve::store::Meant;

@@ -11,6 +11,7 @@ use std::sync::Arc;
 
 use eyewall_http::field::cache_status::{CacheStatus, Forward};
 use eyewall_http::query;
+use eyewall_http::signpost::Signpost;
 use http::request::Parts;
 use http::{HeaderMap, Request, Response, StatusCode};
 use ring::digest::{Context, SHA256};
@@ -18,7 +19,6 @@ use ring::digest::{Context, SHA256};
 use super::fill::generation;
 use super::inbound::Inbound;
 use super::pages::Pages;
-use super::signpost::Signpost;
 use super::{Proxy, failed};
 use crate::key::CacheKey;
 use crate::serve::body::Body;

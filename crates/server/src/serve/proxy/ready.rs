@@ -9,13 +9,12 @@ use std::time::SystemTime;
 use eyewall::Hit;
 use eyewall_http::field::cache_control::RequestDirectives;
 use eyewall_http::reuse::{self, Reuse};
+use eyewall_http::signpost::{Signpost, Variant};
 use http::{HeaderMap, Request, StatusCode};
 use itoa::Buffer;
 
 use super::Proxy;
-use super::answer::Variant;
 use super::hit::Standing;
-use super::signpost::Signpost;
 use crate::key::{CacheKey, RequestHost};
 use crate::serve::fields;
 use crate::serve::head::{HeadView, Kind};

@@ -7,35 +7,54 @@
 //! ```
 //! No key of an address has a blank. So removing the signpost purges all variants at once.
 
-use http::HeaderName;
+use http::{HeaderMap, HeaderName};
 
-use super::answer::Variant;
+use crate::selecting;
 
 /// So many variants an address has; the oldest is forgotten for a new one.
 const VARIANTS_MAX: usize = 64;
 
+/// By what a response was chosen among others of its address.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Variant {
+    /// The fields of requests that the response varies by.
+    pub names: Vec<HeaderName>,
+    /// What they were, in one spelling ([`selecting::key`]).
+    pub selecting_key: Vec<u8>,
+}
+
+impl Variant {
+    /// The one that a request chooses, where responses vary by these fields.
+    pub fn of(names: &[HeaderName], request: &HeaderMap) -> Self {
+        Self { names: names.to_vec(), selecting_key: selecting::key(names, request) }
+    }
+}
+
 /// The variants of an address.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Signpost {
+pub struct Signpost {
     generation: u64,
     variants: Vec<Variant>,
 }
 
 impl Signpost {
-    pub(crate) fn new(generation: u64) -> Self {
+    /// One without variants, of a generation that no other signpost has.
+    pub fn new(generation: u64) -> Self {
         Self { generation, variants: Vec::new() }
     }
 
-    pub(crate) fn generation(&self) -> u64 {
+    /// What its variants' keys have in them.
+    pub fn generation(&self) -> u64 {
         self.generation
     }
 
-    pub(crate) fn variants(&self) -> &[Variant] {
+    /// Its variants, the latest first.
+    pub fn variants(&self) -> &[Variant] {
         &self.variants
     }
 
     /// The lists of names by which variants were chosen, each once, the latest first.
-    pub(crate) fn name_lists(&self) -> impl Iterator<Item = &[HeaderName]> {
+    pub fn name_lists(&self) -> impl Iterator<Item = &[HeaderName]> {
         let is_first = |(number, variant): &(usize, &Variant)| {
             !self.variants[..*number].iter().any(|earlier| earlier.names == variant.names)
         };
@@ -43,19 +62,19 @@ impl Signpost {
     }
 
     /// The key of a variant of the address that has this key.
-    pub(crate) fn key_of(&self, key: &[u8], variant: &Variant) -> Vec<u8> {
+    pub fn key_of(&self, key: &[u8], variant: &Variant) -> Vec<u8> {
         [key, format!(" {:016x} ", self.generation).as_bytes(), &variant.selecting_key].concat()
     }
 
     /// Puts a variant first.
-    pub(crate) fn add(&mut self, variant: Variant) {
+    pub fn add(&mut self, variant: Variant) {
         self.variants.retain(|other| *other != variant);
         self.variants.insert(0, variant);
         self.variants.truncate(VARIANTS_MAX);
     }
 
     /// The value of the entry. A variant that is too long to be told is left out.
-    pub(crate) fn encode(&self) -> Vec<u8> {
+    pub fn encode(&self) -> Vec<u8> {
         let mut bytes = self.generation.to_le_bytes().to_vec();
         for variant in &self.variants {
             let names: Vec<&str> = variant.names.iter().map(HeaderName::as_str).collect();
@@ -72,7 +91,7 @@ impl Signpost {
     }
 
     /// `None` for what is no signpost: the volume is a file that others can write.
-    pub(crate) fn decode(bytes: &[u8]) -> Option<Self> {
+    pub fn decode(bytes: &[u8]) -> Option<Self> {
         let (generation, mut rest) = bytes.split_first_chunk()?;
         let mut signpost = Self::new(u64::from_le_bytes(*generation));
         while !rest.is_empty() {

@@ -1,0 +1,28 @@
+//! Who is asked for what is no file.
+
+use std::convert::Infallible;
+use std::future::Ready;
+use std::task::{Context, Poll};
+
+use http::{Request, Response};
+use tower_service::Service;
+
+use super::body::Body;
+
+/// The fallback of a [`ServeDir`](super::ServeDir) that has none: there is no value of it.
+#[derive(Debug, Clone, Copy)]
+pub enum NoFallback {}
+
+impl<B> Service<Request<B>> for NoFallback {
+    type Response = Response<Body>;
+    type Error = Infallible;
+    type Future = Ready<Result<Response<Body>, Infallible>>;
+
+    fn poll_ready(&mut self, _: &mut Context<'_>) -> Poll<Result<(), Infallible>> {
+        match *self {}
+    }
+
+    fn call(&mut self, _: Request<B>) -> Self::Future {
+        match *self {}
+    }
+}

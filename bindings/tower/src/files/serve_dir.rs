@@ -1,0 +1,219 @@
+//! A folder as a service.
+
+use std::convert::Infallible;
+use std::error::Error;
+use std::io;
+use std::mem;
+use std::path::Path;
+use std::sync::Arc;
+use std::task::{Context, Poll};
+
+use bytes::Bytes;
+use eyewall_files::{Answered, FileCache, FilePath, Folder, FolderOptions, Refusal, Symlinks};
+use eyewall_http::message;
+use http::header::{IF_MATCH, IF_MODIFIED_SINCE, IF_NONE_MATCH, IF_RANGE, IF_UNMODIFIED_SINCE, RANGE};
+use http::request::Parts;
+use http::{HeaderName, Request, Response, StatusCode};
+use http_body_util::BodyExt as _;
+use tower_service::Service;
+
+use super::body::Body;
+use super::fallback::NoFallback;
+use super::future::ResponseFuture;
+use super::reply;
+
+/// What a request wants of a representation that is there.
+const CONDITIONS: [HeaderName; 6] = [IF_MATCH, IF_NONE_MATCH, IF_MODIFIED_SINCE, IF_UNMODIFIED_SINCE, IF_RANGE, RANGE];
+
+/// A folder's files, by the paths of requests.
+///
+/// Made anew by each of its settings, so that these are for the start; its clones are the same, and share what is known of the folder.
+///
+/// Behind a router that takes a prefix off the path (axum's `nest_service`), what is left is the path below the root.
+///
+/// ```
+/// use eyewall::Options;
+/// use eyewall_tower::files::{FileCache, ServeDir, ServeFile, Symlinks};
+///
+/// # fn main() -> Result<(), Box<dyn std::error::Error>> {
+/// # let root = tempfile::tempdir()?;
+/// # let root = root.path();
+/// let files = FileCache::new(Options::new().size(64 << 20).anonymous()?);
+/// let site = ServeDir::new(root, &files)?
+///     .precompressed(true)
+///     .symlinks(Symlinks::None)
+///     .not_found_service(ServeFile::new(root.join("404.html"), &files));
+/// # let _ = site;
+/// # Ok(())
+/// # }
+/// ```
+#[derive(Debug, Clone)]
+pub struct ServeDir<F = NoFallback> {
+    serving: Serving,
+    fallback: Option<F>,
+    /// Whether what the fallback says is sent as 404.
+    is_not_found: bool,
+    falls_back_on_method: bool,
+}
+
+/// All of it but the fallback.
+#[derive(Debug, Clone)]
+struct Serving {
+    folder: Folder,
+    cache_name: Option<Arc<str>>,
+}
+
+/// What a request comes to.
+enum Outcome {
+    Response(Response<Body>),
+    /// There is no such file; and the response, where nobody else is to be asked.
+    Nothing(fn(&http::Method) -> Response<Body>),
+    /// Neither GET nor HEAD.
+    Method,
+}
+
+impl ServeDir {
+    /// A folder that is there. It is found by its path each time, so that a root that is a symbolic link can be switched to another
+    /// folder while it is served. A relative path is taken from what is the process's working directory now.
+    ///
+    /// # Errors
+    /// The system's: there is no such folder, or it can't be read; `Unsupported` before Linux 5.6, which has no `openat2`.
+    pub fn new(root: impl AsRef<Path>, files: &FileCache) -> io::Result<Self> {
+        let folder = Folder::open(root, files, FolderOptions::default())?;
+        let serving = Serving { folder, cache_name: None };
+        Ok(Self { serving, fallback: None, is_not_found: false, falls_back_on_method: false })
+    }
+}
+
+impl<F> ServeDir<F> {
+    /// Whether a folder, asked for with a slash at the end, is answered with its `index.html`; and without, with a redirection to there.
+    /// It is, unless it is set; where it isn't, folders are nothing.
+    pub fn append_index_html_on_directories(self, yes: bool) -> Self {
+        self.index_names(yes.then_some("index.html"))
+    }
+
+    /// The same for other names than `index.html`: the first that is there.
+    pub fn index_names(self, names: impl IntoIterator<Item = impl Into<String>>) -> Self {
+        self.with(|options| options.index = names.into_iter().map(Into::into).collect())
+    }
+
+    /// Whether packed files (`name.br`, `name.zst`, `name.gz`) are sent in the place of those that they lie beside, where the client takes
+    /// them and they aren't older. They aren't, unless it is set.
+    pub fn precompressed(self, yes: bool) -> Self {
+        self.with(|options| options.precompressed = yes)
+    }
+
+    /// Which symbolic links below the root are followed. Those that stay below it, unless it is set.
+    pub fn symlinks(self, followed: Symlinks) -> Self {
+        self.with(|options| options.symlinks = followed)
+    }
+
+    /// Whether names that begin with a dot are served. They aren't, unless it is set.
+    pub fn dotfiles(self, yes: bool) -> Self {
+        self.with(|options| options.dotfiles = yes)
+    }
+
+    /// Responses tell by the field `Cache-Status` (RFC 9211) what the cache did, under this name of it. They don't, unless it is set.
+    pub fn cache_status(mut self, name: impl Into<Arc<str>>) -> Self {
+        self.serving.cache_name = Some(name.into());
+        self
+    }
+
+    /// Who answers what is no file: it gets the request as it came. Also for paths that no file can have.
+    pub fn fallback<G>(self, fallback: G) -> ServeDir<G> {
+        let Self { serving, falls_back_on_method, .. } = self;
+        ServeDir { serving, fallback: Some(fallback), is_not_found: false, falls_back_on_method }
+    }
+
+    /// The same, but what it answers is sent as 404, whatever status it has. It doesn't get the request's conditions and ranges, which
+    /// count for what is there (RFC 9110, sections 13.2.1 and 14.2).
+    pub fn not_found_service<G>(self, service: G) -> ServeDir<G> {
+        ServeDir { is_not_found: true, ..self.fallback(service) }
+    }
+
+    /// Whether the fallback also gets the requests that are neither GET nor HEAD. It doesn't, unless it is set: they are answered 405.
+    pub fn call_fallback_on_method_not_allowed(self, yes: bool) -> Self {
+        Self { falls_back_on_method: yes, ..self }
+    }
+
+    fn with(mut self, set: impl FnOnce(&mut FolderOptions)) -> Self {
+        let mut options = self.serving.folder.options().clone();
+        set(&mut options);
+        self.serving.folder = self.serving.folder.with_options(options);
+        self
+    }
+}
+
+impl Serving {
+    async fn serve(&self, request: &Parts) -> Outcome {
+        let method = &request.method;
+        if !reply::is_answered(method) {
+            return Outcome::Method;
+        }
+        let path = match FilePath::parse(request.uri.path(), self.folder.serves_dotfiles()) {
+            Ok(path) => path,
+            Err(Refusal::Malformed) => return Outcome::Nothing(reply::malformed),
+            Err(Refusal::Hidden) => return Outcome::Nothing(reply::not_found),
+        };
+        let asked = message::Request { method, fields: &request.headers };
+        match self.folder.answer(&path, asked).await {
+            Ok(Answered::File(answer)) => Outcome::Response(reply::file(method, *answer, self.cache_name.as_deref())),
+            Ok(Answered::Folder) => {
+                let location = path.folder_location();
+                let name = location.trim_end_matches('/').rsplit('/').next().unwrap_or_default();
+                Outcome::Response(reply::to_folder(method, name, request.uri.query()))
+            }
+            Ok(Answered::Nothing) => Outcome::Nothing(reply::not_found),
+            Err(error) => Outcome::Response(reply::failed(method, &error)),
+        }
+    }
+}
+
+impl<F, B, G> Service<Request<B>> for ServeDir<F>
+where
+    F: Service<Request<B>, Response = Response<G>, Error = Infallible> + Clone + Send + 'static,
+    F::Future: Send,
+    B: Send + 'static,
+    G: http_body::Body<Data = Bytes> + Send + 'static,
+    G::Error: Into<Box<dyn Error + Send + Sync>>,
+{
+    type Response = Response<Body>;
+    type Error = Infallible;
+    type Future = ResponseFuture;
+
+    fn poll_ready(&mut self, context: &mut Context<'_>) -> Poll<Result<(), Infallible>> {
+        self.fallback.as_mut().map_or(Poll::Ready(Ok(())), |fallback| fallback.poll_ready(context))
+    }
+
+    fn call(&mut self, request: Request<B>) -> Self::Future {
+        // The one that is ready is taken; its clone may not be.
+        let fallback = self.fallback.as_mut().map(|ready| {
+            let clone = ready.clone();
+            mem::replace(ready, clone)
+        });
+        let (serving, falls_back_on_method, is_not_found) =
+            (self.serving.clone(), self.falls_back_on_method, self.is_not_found);
+        ResponseFuture::of(async move {
+            let (mut parts, body) = request.into_parts();
+            let alone = match serving.serve(&parts).await {
+                Outcome::Response(response) => return response,
+                Outcome::Method if !falls_back_on_method => return reply::method_not_allowed(&parts.method),
+                Outcome::Method => reply::method_not_allowed,
+                Outcome::Nothing(alone) => alone,
+            };
+            let Some(mut fallback) = fallback else { return alone(&parts.method) };
+            if is_not_found {
+                for name in &CONDITIONS {
+                    // All of its lines.
+                    parts.headers.remove(name);
+                }
+            }
+            let Ok(response) = fallback.call(Request::from_parts(parts, body)).await;
+            let mut response = response.map(|body| Body::other(body.map_err(io::Error::other).boxed_unsync()));
+            if is_not_found {
+                *response.status_mut() = StatusCode::NOT_FOUND;
+            }
+            response
+        })
+    }
+}

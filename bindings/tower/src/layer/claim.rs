@@ -1,0 +1,36 @@
+//! Single flight over processes: the claim of a key in the volume, which no entry is stored under.
+//!
+//! ```text
+//! FLIGHT_KEY fill      claimed for as long as somebody asks for what has this flight key
+//! ```
+//! Those that wait in other processes wait on a thread that may: one for each key, whoever waits there for that in turn.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use eyewall::{Error, Writer};
+
+use super::pages::Pages;
+use super::store;
+
+/// What came of a try.
+pub(super) struct Claimed {
+    /// None: another process has it still, or the volume has no place for it.
+    pub(super) claim: Option<Box<Writer>>,
+    /// Another process had it meanwhile.
+    pub(super) has_waited: bool,
+}
+
+pub(super) async fn claim(pages: &Arc<Pages>, flight_key: &[u8], patience: Duration) -> Claimed {
+    let key = [flight_key, b" fill"].concat();
+    let pages = Arc::clone(pages);
+    let claiming = move || match pages.store.claim(&key, Duration::ZERO) {
+        Err(Error::Busy { .. }) => {
+            let claim = store::told(pages.store.claim(&key, patience)).flatten().map(Box::new);
+            Claimed { claim, has_waited: true }
+        }
+        outcome => Claimed { claim: store::told(outcome).flatten().map(Box::new), has_waited: false },
+    };
+    // A panic in there was told already by its thread.
+    tokio::task::spawn_blocking(claiming).await.unwrap_or(Claimed { claim: None, has_waited: false })
+}

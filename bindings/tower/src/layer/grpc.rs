@@ -1,0 +1,188 @@
+//! Unary calls of gRPC whose answers are stored, because the user of the layer says that their methods only read.
+//!
+//! ```text
+//! ADDRESS grpc DIGEST      of the message, its coding and the codings that the client takes
+//! ```
+//! HTTP's own rules say nothing of these answers: each is a POST's, and tells by its trailers how it went.
+
+use std::collections::VecDeque;
+use std::sync::Arc;
+use std::time::{Duration, SystemTime};
+
+use eyewall_http::field::cache_status::{CacheStatus, Forward};
+use eyewall_http::message::Exchange;
+use eyewall_http::terms::{Marks, Terms};
+use http::header::{AUTHORIZATION, CONTENT_TYPE};
+use http::{HeaderName, Method, Request, Response, StatusCode, response};
+use http_body::Body as _;
+use ring::digest::{Context, SHA256};
+
+use super::ask::Asked;
+use super::body::{CachedBody, RequestBody};
+use super::fill::{Content, Fill, collected};
+use super::flight::{Joined, Landing, Ticket};
+use super::incoming::{Answer, Intake};
+use super::inner::Inner;
+use super::pages::{self, Stored};
+use super::query::{CONTENT_BYTES_MAX, hexadecimal};
+use super::store::Store;
+use super::visit::{Answered, Visit};
+use super::{pass, reply, tags};
+
+const STATUS: HeaderName = HeaderName::from_static("grpc-status");
+/// What of a request's metadata its answer may differ by, for all methods.
+const OF_THE_CODING: [HeaderName; 3] =
+    [CONTENT_TYPE, HeaderName::from_static("grpc-encoding"), HeaderName::from_static("grpc-accept-encoding")];
+/// Whether it is packed, and its length.
+const MESSAGE_HEAD_BYTES: usize = 5;
+
+impl<S, B> Visit<S, B> {
+    /// For how long the answer to a call is fresh; None: it isn't one whose answers are stored.
+    pub(super) fn cached_grpc(&self) -> Option<Duration> {
+        let Self { parts, settings, .. } = self;
+        let is_call = parts.method == Method::POST && pass::is_grpc(&parts.headers) && self.target.is_some();
+        let is_for_all = is_call && !parts.headers.contains_key(AUTHORIZATION);
+        settings.grpc.get(parts.uri.path()).copied().filter(|_| is_for_all && !self.pages.store.has_failed())
+    }
+}
+
+impl<S: Inner<B>, B: Content> Visit<S, B> {
+    pub(super) async fn answer_grpc(&mut self, body: B, ttl: Duration) -> Answered<S, B> {
+        let passing = CacheStatus::forwarded(Forward::Method);
+        let content = match collected(body, CONTENT_BYTES_MAX).await {
+            Ok(content) => content,
+            Err(body) => return self.forward(body, passing).await,
+        };
+        let Some(message) = content.whole().filter(|message| is_one_message(message)) else {
+            return self.forward(content.rejoined(), passing).await;
+        };
+        let mut digest = Context::new(&SHA256);
+        for value in OF_THE_CODING.iter().flat_map(|name| [self.parts.headers.get(name)]) {
+            digest.update(value.map_or(b"", |value| value.as_bytes()));
+            digest.update(b"\n");
+        }
+        digest.update(&message);
+        self.key = format!("{} grpc {}", self.address, hexadecimal(&digest.finish())).into_bytes();
+        self.content = Some(message);
+        let ticket = match self.found_or_coming().await {
+            Ok(response) => return Ok(response),
+            Err(ticket) => ticket,
+        };
+        self.call(ticket, ttl).await
+    }
+
+    /// The answer that is stored, or comes; else the right to ask for it, or nothing, to ask for this call alone.
+    async fn found_or_coming(&mut self) -> Result<Response<CachedBody<S::Content>>, Option<Ticket>> {
+        // One that waits, and then takes the place of who gave up.
+        for _ in 0..2 {
+            if let Some(stored) = self.stored_call().await {
+                let (trailers, head) = (stored.trailers(), stored.found.head.clone());
+                let body = CachedBody::pieces(VecDeque::from([stored.found.value()]), trailers);
+                return Ok(reply::response(head.status, head.fields, body));
+            }
+            if self.pages.unstorable.contains(&self.key) {
+                return Err(None);
+            }
+            let waiting = match self.pages.join(&self.key) {
+                Joined::Lead(ticket) => return Err(Some(ticket)),
+                Joined::Follow(waiting) => waiting,
+            };
+            match waiting.landing(self.settings.patience).await {
+                Landing::Answered(answer) => {
+                    let Some(reader) = answer.intake.reader() else { return Err(None) };
+                    let body = CachedBody::shared(reader);
+                    return Ok(reply::response(answer.status, answer.fields.clone(), body));
+                }
+                Landing::Over => {}
+                Landing::Alone | Landing::Late => return Err(None),
+            }
+        }
+        Err(None)
+    }
+
+    async fn stored_call(&mut self) -> Option<Stored> {
+        let found = self.pages.look(Store::look, &self.key).await?;
+        let stored = Stored::new(self.key.clone(), found, self.now())?;
+        (!stored.terms.fresh_for(self.now()).is_zero()).then_some(stored)
+    }
+
+    async fn call(&mut self, ticket: Option<Ticket>, ttl: Duration) -> Answered<S, B> {
+        let (requested, mark) = (self.now(), self.pages.mark(self.address.as_bytes()));
+        let body = self.content.clone().map_or_else(RequestBody::empty, RequestBody::whole);
+        let request = Request::from_parts(self.parts.clone(), body);
+        let response = self.inner.clone().ask(request).await?;
+        let asked = Asked { exchange: Exchange { requested, received: self.now() }, mark };
+        // One that has its status among its fields failed before it began.
+        if response.status() != StatusCode::OK || response.headers().contains_key(STATUS) {
+            if let Some(ticket) = ticket {
+                ticket.alone();
+            }
+            return Ok(response.map(CachedBody::passed));
+        }
+        let (head, body) = response.into_parts();
+        let answer = self.answer_to_call(&head, ttl, asked);
+        let bytes_max = self.bytes_max(&answer);
+        let length = body.size_hint().exact();
+        if length.is_some_and(|length| length > bytes_max) {
+            if let Some(ticket) = ticket {
+                ticket.alone();
+            }
+            return Ok(Response::from_parts(head, CachedBody::passed(body)));
+        }
+        let answer = Arc::new(answer);
+        let reader = answer.intake.reader();
+        if let Some(ticket) = &ticket {
+            ticket.answered(&answer);
+        }
+        let fill = Fill {
+            pages: Arc::clone(&self.pages),
+            settings: Arc::clone(&self.settings),
+            key: self.key.clone(),
+            answer,
+            length,
+            bytes_max,
+            is_patient: false,
+            takes: |trailers| trailers.get(STATUS).is_some_and(|status| status == "0"),
+            mark: asked.mark,
+            ticket,
+        };
+        fill.start(body).await;
+        Ok(Response::from_parts(head, reader.map_or_else(CachedBody::empty, CachedBody::shared)))
+    }
+
+    /// It carries its method as a tag.
+    fn answer_to_call(&self, head: &response::Parts, ttl: Duration, asked: Asked) -> Answer {
+        let mut tags = vec![tags::named(&self.settings, self.parts.uri.path())];
+        if let Some(target) = &self.target {
+            tags.extend(tags::of_response(&self.settings, target, None, head));
+            tags.truncate(tags::TAGS_MAX);
+        }
+        let received = asked.exchange.received.duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default();
+        let terms = Terms {
+            received_ms: received.as_millis() as u64,
+            initial_age_ms: 0,
+            lifetime_seconds: ttl.as_secs().min(u32::MAX.into()) as u32,
+            overdue_seconds: 0,
+            stale_while_revalidate_seconds: 0,
+            stale_if_error_seconds: 0,
+            marks: Marks::NONE,
+        };
+        Answer {
+            status: head.status,
+            fields: pages::without(head.headers.clone(), &[]),
+            terms,
+            variant: None,
+            tags,
+            address_tag: None,
+            intake: Arc::new(Intake::new(None)),
+        }
+    }
+}
+
+/// Whether the content of a request is a single message: else it is a stream of them, or broken.
+fn is_one_message(content: &[u8]) -> bool {
+    content.split_first_chunk::<MESSAGE_HEAD_BYTES>().is_some_and(|(head, message)| {
+        let [_, length @ ..] = *head;
+        u32::from_be_bytes(length) as usize == message.len()
+    })
+}

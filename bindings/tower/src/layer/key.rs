@@ -1,0 +1,234 @@
+//! Under which key the answer to a request is stored.
+//!
+//! ```text
+//! tower:NAMESPACE:https://example.org/path?query                 an address, also a signpost to its variants
+//! ADDRESS +MORE                                                  where a closure makes more parts
+//! ADDRESS query                                                  where the answers to QUERY begin
+//! ```
+//! No address has a blank, so that none is the beginning of another one's keys.
+
+use std::borrow::Cow;
+use std::fmt;
+use std::sync::Arc;
+
+use http::header::HOST;
+use http::request::Parts;
+use http::uri::{Authority, PathAndQuery, Scheme};
+use http::{HeaderMap, Uri};
+use xxhash_rust::xxh3::xxh3_128;
+
+/// The host of requests that name none.
+const NO_HOST: &str = "localhost";
+
+type More = dyn Fn(&Parts) -> String + Send + Sync;
+
+/// What the key of a response is made of: by default scheme, host, path and query of its request.
+///
+/// Whatever else of a request the inner service looks at has to be named by the `Vary` of its responses, or made part of the key.
+#[derive(Clone)]
+pub struct KeyParts {
+    scheme: Option<Scheme>,
+    has_scheme: bool,
+    has_host: bool,
+    query: Query,
+    more: Option<Arc<More>>,
+}
+
+#[derive(Clone, Debug)]
+enum Query {
+    All,
+    Nothing,
+    Only(Vec<String>),
+}
+
+impl Default for KeyParts {
+    fn default() -> Self {
+        Self { scheme: None, has_scheme: true, has_host: true, query: Query::All, more: None }
+    }
+}
+
+impl fmt::Debug for KeyParts {
+    fn fmt(&self, to: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { scheme, has_scheme, has_host, query, more } = self;
+        let mut form = to.debug_struct("KeyParts");
+        form.field("scheme", scheme).field("has_scheme", has_scheme).field("has_host", has_host).field("query", query);
+        form.field("has_more", &more.is_some()).finish()
+    }
+}
+
+impl KeyParts {
+    /// Scheme, host, path and query.
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// Takes this scheme for that of all requests. Default: that of the request's target, and `http` where it has none, as over
+    /// HTTP/1.1. For services behind TLS, where HTTP/1.1 and HTTP/2 have to make the same keys: `Scheme::HTTPS`.
+    pub fn scheme(mut self, scheme: Scheme) -> Self {
+        self.scheme = Some(scheme);
+        self
+    }
+
+    /// Leaves the scheme out of the key: the answer over TLS is that without.
+    pub fn without_scheme(mut self) -> Self {
+        self.has_scheme = false;
+        self
+    }
+
+    /// Leaves the host out of the key: for services that answer all hosts alike.
+    pub fn without_host(mut self) -> Self {
+        self.has_host = false;
+        self
+    }
+
+    /// Leaves the query out of the key: for services that don't look at it.
+    pub fn without_query(mut self) -> Self {
+        self.query = Query::Nothing;
+        self
+    }
+
+    /// Leaves out what the query has beside these names, such as `utm_source`: for services that look at no other. The inner
+    /// service gets the query as it came.
+    pub fn query_only<N: Into<String>>(mut self, names: impl IntoIterator<Item = N>) -> Self {
+        self.query = Query::Only(names.into_iter().map(Into::into).collect());
+        self
+    }
+
+    /// Adds to the key what `part` makes of a request, such as the language of a cookie. An address that is purged is purged
+    /// whatever this is.
+    pub fn and(mut self, part: impl Fn(&Parts) -> String + Send + Sync + 'static) -> Self {
+        self.more = Some(Arc::new(part));
+        self
+    }
+
+    /// What a request asks for, with scheme and authority. None: it doesn't say of which host, or says it twice.
+    pub(crate) fn target(&self, parts: &Parts) -> Option<Uri> {
+        let authority = match parts.uri.authority() {
+            Some(authority) => authority.clone(),
+            None => host(&parts.headers)?,
+        };
+        if authority.as_str().contains('@') {
+            return None;
+        }
+        self.absolute(&parts.uri, authority)
+    }
+
+    /// An address as people write it: absolute, or a path.
+    pub(crate) fn parsed(&self, address: &str) -> Option<Uri> {
+        let uri: Uri = address.parse().ok()?;
+        let authority = uri.authority().cloned().unwrap_or_else(|| Authority::from_static(NO_HOST));
+        self.absolute(&uri, authority)
+    }
+
+    fn absolute(&self, uri: &Uri, authority: Authority) -> Option<Uri> {
+        let scheme = self.scheme.clone().or_else(|| uri.scheme().cloned()).unwrap_or(Scheme::HTTP);
+        let path = uri.path_and_query().cloned().unwrap_or_else(|| PathAndQuery::from_static("/"));
+        Uri::builder().scheme(scheme).authority(authority).path_and_query(path).build().ok()
+    }
+
+    /// The key of an address, behind this prefix. `uri` is absolute.
+    pub(crate) fn address(&self, prefix: &str, uri: &Uri) -> String {
+        let mut key = prefix.to_owned();
+        let scheme = uri.scheme_str().unwrap_or("http");
+        if self.has_scheme {
+            key.push_str(scheme);
+            key.push(':');
+        }
+        if let (true, Some(authority)) = (self.has_host, uri.authority()) {
+            key.push_str("//");
+            key.push_str(&authority.host().to_ascii_lowercase());
+            let default_port = if scheme == "https" { 443 } else { 80 };
+            if let Some(port) = authority.port_u16().filter(|port| *port != default_port) {
+                key.push(':');
+                key.push_str(&port.to_string());
+            }
+        }
+        key.push_str(uri.path());
+        if let Some(query) = uri.query().and_then(|query| self.query.kept(query)) {
+            key.push('?');
+            key.push_str(&query);
+        }
+        key
+    }
+
+    /// The key of a request for this address.
+    pub(crate) fn of_request(&self, address: &str, parts: &Parts) -> Vec<u8> {
+        match &self.more {
+            // Without blanks, so that no part reads like what follows an address.
+            Some(more) => format!("{address} +{}", more(parts).replace('%', "%25").replace(' ', "%20")).into_bytes(),
+            None => address.as_bytes().to_vec(),
+        }
+    }
+
+    /// What all responses of an address carry as a tag, where it has several keys.
+    pub(crate) fn address_tag(&self, address: &str) -> Option<String> {
+        self.more.is_some().then(|| format!("address:{:032x}", xxh3_128(address.as_bytes())))
+    }
+}
+
+impl Query {
+    fn kept<'a>(&self, query: &'a str) -> Option<Cow<'a, str>> {
+        match self {
+            Self::All => Some(Cow::Borrowed(query)),
+            Self::Nothing => None,
+            Self::Only(names) => {
+                let is_named = |pair: &&str| {
+                    let name = pair.split_once('=').map_or(*pair, |(name, _)| name);
+                    names.iter().any(|known| known == name)
+                };
+                let kept: Vec<&str> = query.split('&').filter(is_named).collect();
+                (!kept.is_empty()).then(|| Cow::Owned(kept.join("&")))
+            }
+        }
+    }
+}
+
+fn host(fields: &HeaderMap) -> Option<Authority> {
+    let mut lines = fields.get_all(HOST).iter();
+    match (lines.next(), lines.next()) {
+        (None, _) => Some(Authority::from_static(NO_HOST)),
+        (Some(host), None) => Authority::try_from(host.as_bytes()).ok(),
+        (Some(_), Some(_)) => None,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use http::Request;
+
+    use super::*;
+
+    fn key(parts: &KeyParts, target: &str, hosts: &[&str]) -> Option<String> {
+        let mut request = Request::get(target);
+        for host in hosts {
+            request = request.header(HOST, *host);
+        }
+        let (head, ()) = request.body(()).unwrap().into_parts();
+        let address = parts.address("tower:", &parts.target(&head)?);
+        Some(String::from_utf8(parts.of_request(&address, &head)).unwrap())
+    }
+
+    #[test]
+    fn by_default_it_is_scheme_host_path_and_query() {
+        let parts = KeyParts::new();
+        let found = |target, hosts: &[&str]| key(&parts, target, hosts);
+        assert_eq!(found("/a?b=c", &["Example.org:80"]).unwrap(), "tower:http://example.org/a?b=c");
+        assert_eq!(found("https://example.org:443", &[]).unwrap(), "tower:https://example.org/");
+        assert_eq!(found("http://example.org:81/", &["other"]).unwrap(), "tower:http://example.org:81/");
+        assert_eq!(found("/", &[]).unwrap(), "tower:http://localhost/");
+        assert_eq!(found("/", &["a", "b"]), None, "it says twice of which host");
+        assert_eq!(found("/", &["a b"]), None);
+        assert_eq!(found("/", &["user@a"]), None);
+    }
+
+    #[test]
+    fn parts_can_be_left_out_and_added() {
+        let bare = KeyParts::new().without_scheme().without_host().without_query();
+        assert_eq!(key(&bare, "https://example.org/a?b", &[]).unwrap(), "tower:/a");
+        let over_tls = KeyParts::new().scheme(Scheme::HTTPS).query_only(["b", "d"]);
+        assert_eq!(key(&over_tls, "/?a=1&b=2&c&d", &["x"]).unwrap(), "tower:https://x/?b=2&d");
+        assert_eq!(key(&over_tls, "/?a=1", &["x"]).unwrap(), "tower:https://x/");
+        let more = KeyParts::new().and(|parts| format!("{} 1%", parts.method));
+        assert_eq!(key(&more, "/", &["x"]).unwrap(), "tower:http://x/ +GET%201%25");
+    }
+}

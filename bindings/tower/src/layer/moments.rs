@@ -1,0 +1,77 @@
+//! What was so a moment ago, of keys: without a bound on time or memory nobody could remember that.
+
+use std::hash::{BuildHasher as _, RandomState};
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::{Duration, Instant};
+
+/// Bits of the number of places.
+const PLACE_BITS: u32 = 12;
+/// Bits of a word that are a time, in milliseconds; it begins anew after 12 days.
+const TIME_BITS: u32 = 30;
+const TIME_MASK: u64 = (1 << TIME_BITS) - 1;
+
+/// A table of keys, each in the one place that its hash gives it, and when it was noted there.
+///
+/// Two keys of one place push each other out. Nothing is ordered by its words: what is wrong in them costs a question or a wait
+/// too many.
+#[derive(Debug)]
+pub(crate) struct Moments {
+    began: Instant,
+    period: Duration,
+    hashes: RandomState,
+    /// Other bits of the hash, then the time.
+    places: Box<[AtomicU64]>,
+}
+
+impl Moments {
+    /// One that forgets after `period`, which is less than 12 days.
+    pub(crate) fn new(period: Duration) -> Self {
+        let places = (0..1 << PLACE_BITS).map(|_| AtomicU64::new(u64::MAX)).collect();
+        Self { began: Instant::now(), period, hashes: RandomState::new(), places }
+    }
+
+    pub(crate) fn contains(&self, key: &[u8]) -> bool {
+        let (place, hash) = self.place(key);
+        let seen = place.load(Ordering::Relaxed);
+        let is_same = (seen ^ hash << TIME_BITS) >> TIME_BITS == 0;
+        is_same && self.now().wrapping_sub(seen) & TIME_MASK < self.period.as_millis() as u64
+    }
+
+    pub(crate) fn insert(&self, key: &[u8]) {
+        let (place, hash) = self.place(key);
+        place.store(hash << TIME_BITS | self.now(), Ordering::Relaxed);
+    }
+
+    pub(crate) fn remove(&self, key: &[u8]) {
+        if self.contains(key) {
+            self.place(key).0.store(u64::MAX, Ordering::Relaxed);
+        }
+    }
+
+    fn now(&self) -> u64 {
+        self.began.elapsed().as_millis() as u64 & TIME_MASK
+    }
+
+    fn place(&self, key: &[u8]) -> (&AtomicU64, u64) {
+        let hash = self.hashes.hash_one(key);
+        (&self.places[(hash >> (u64::BITS - PLACE_BITS)) as usize], hash)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_was_noted_is_known_for_the_period_and_no_longer() {
+        let mut moments = Moments::new(Duration::from_mins(1));
+        assert!(!moments.contains(b"a"));
+        moments.insert(b"a");
+        assert!(moments.contains(b"a") && !moments.contains(b"b"));
+        moments.began -= Duration::from_secs(61);
+        assert!(!moments.contains(b"a"));
+        moments.insert(b"a");
+        moments.remove(b"a");
+        assert!(!moments.contains(b"a"));
+    }
+}

@@ -1,0 +1,42 @@
+//! Whether the volume takes what is written to it at once.
+
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::{Duration, Instant};
+
+/// A write that takes longer has waited: for storage that doesn't keep up, or for a process that was stopped with a lock.
+const PROMPT: Duration = Duration::from_micros(500);
+/// For how long the volume is taken to be slow after such a write, at least, and for how many times what it took.
+const SLOW_FOR: Duration = Duration::from_secs(1);
+const SLOW_FOR_TIMES: u32 = 100;
+
+/// A memory of writes that had to wait. Threads of the event loop write what is short themselves, since handing it to another
+/// costs more than the write; where one of them had to wait, others do it for a while.
+#[derive(Debug)]
+pub(crate) struct Promptness {
+    began: Instant,
+    /// Microseconds from `began` to when the volume is prompt again. Nothing is ordered by it.
+    slow_until: AtomicU64,
+}
+
+impl Promptness {
+    pub(crate) fn new() -> Self {
+        Self { began: Instant::now(), slow_until: AtomicU64::new(0) }
+    }
+
+    /// Whether no write had to wait lately.
+    pub(crate) fn is_prompt(&self) -> bool {
+        self.began.elapsed().as_micros() as u64 >= self.slow_until.load(Ordering::Relaxed)
+    }
+
+    /// Writes, and takes note of how long it took.
+    pub(crate) fn time<T>(&self, write: impl FnOnce() -> T) -> T {
+        let started = Instant::now();
+        let written = write();
+        let took = started.elapsed();
+        if took > PROMPT {
+            let until = self.began.elapsed() + SLOW_FOR.max(took * SLOW_FOR_TIMES);
+            self.slow_until.store(until.as_micros() as u64, Ordering::Relaxed);
+        }
+        written
+    }
+}

@@ -1,0 +1,52 @@
+//! Clients that have something already, or believe something.
+
+use http::{Method, StatusCode};
+
+use crate::support::{counting, respond, site};
+
+#[tokio::test]
+async fn who_has_what_is_stored_is_told_so() {
+    let site = counting(&[
+        ("cache-control", "max-age=60"),
+        ("etag", "\"a\""),
+        ("last-modified", "Mon, 21 Sep 2020 00:00:00 GMT"),
+        ("content-type", "text/plain"),
+    ]);
+    site.get("/").await;
+    for fields in [("if-none-match", "\"b\", W/\"a\""), ("if-modified-since", "Mon, 21 Sep 2020 00:00:00 GMT")] {
+        for method in [Method::GET, Method::HEAD] {
+            let reply = site.ask(method, "/", &[fields]).await;
+            assert_eq!((reply.status, reply.body.len(), reply.field("etag")), (StatusCode::NOT_MODIFIED, 0, "\"a\""));
+            assert_eq!(reply.field("content-type"), "");
+        }
+    }
+    assert_eq!(site.get_with("/", &[("if-none-match", "\"b\"")]).await.text(), "answer 1");
+    assert_eq!(site.count(), 1);
+}
+
+#[tokio::test]
+async fn who_believes_what_is_wrong_is_told_so() {
+    let site = counting(&[("cache-control", "max-age=60"), ("etag", "\"a\"")]);
+    for _ in 0..2 {
+        let reply = site.get_with("/", &[("if-match", "\"b\"")]).await;
+        assert_eq!(reply.status, StatusCode::PRECONDITION_FAILED);
+    }
+    assert_eq!(site.get_with("/", &[("if-match", "\"a\"")]).await.text(), "answer 1");
+    assert_eq!(site.count(), 1);
+}
+
+#[tokio::test]
+async fn what_is_known_not_to_be_stored_is_asked_for_with_the_clients_own_conditions() {
+    let site = site(|parts, _| {
+        let mut response = respond(&[("cache-control", "private"), ("etag", "\"a\"")], "own");
+        if parts.headers.contains_key("if-none-match") {
+            *response.body_mut() = axum::body::Body::empty();
+            *response.status_mut() = StatusCode::NOT_MODIFIED;
+        }
+        response
+    });
+    assert_eq!(site.get("/").await.text(), "own");
+    let reply = site.get_with("/", &[("if-none-match", "\"a\"")]).await;
+    assert_eq!(reply.status, StatusCode::NOT_MODIFIED);
+    assert!(site.asked()[1].headers.contains_key("if-none-match"), "the service needn't make what the client has");
+}

@@ -1,0 +1,81 @@
+//! What tells the answers of requests apart.
+
+use eyewall::Purge;
+use eyewall_tower::KeyParts;
+use http::Method;
+
+use crate::support::{Site, counted, counting, volume};
+
+const FRESH: &[(&str, &str)] = &[("cache-control", "max-age=60")];
+
+#[tokio::test]
+async fn hosts_have_answers_of_their_own_unless_that_is_left_out() {
+    let ask = async |site: &Site, host: &str| {
+        let request = http::Request::get(format!("http://{host}/")).body(axum::body::Body::empty()).unwrap();
+        site.send(request).await.is_hit()
+    };
+    let site = counting(FRESH);
+    assert!(!ask(&site, "a.org").await && !ask(&site, "b.org").await && ask(&site, "A.org:80").await);
+    let site = Site::new(|layer| layer.key(KeyParts::new().without_host()), counted(FRESH));
+    assert!(!ask(&site, "a.org").await && ask(&site, "b.org").await);
+}
+
+#[tokio::test]
+async fn parts_of_the_query_can_be_left_out() {
+    let site = Site::new(|layer| layer.key(KeyParts::new().query_only(["page"])), counted(FRESH));
+    site.get("/?utm=1&page=2").await;
+    assert!(site.get("/?page=2&utm=7").await.is_hit());
+    assert!(!site.get("/?page=3").await.is_hit());
+    assert_eq!(site.asked()[0].uri.query(), Some("utm=1&page=2"), "the service sees it as it came");
+}
+
+#[tokio::test]
+async fn a_part_of_ones_own_makes_answers_of_their_own_which_one_change_removes() {
+    let theme = |parts: &http::request::Parts| {
+        parts.headers.get("cookie").map_or_else(String::new, |value| value.to_str().unwrap().to_owned())
+    };
+    let site = Site::new(|layer| layer.key(KeyParts::new().and(theme)), counted(FRESH));
+    let (dark, light) = ([("cookie", "theme=dark")], [("cookie", "theme=light")]);
+    assert_eq!(site.get_with("/", &dark).await.text(), "answer 1");
+    assert_eq!(site.get_with("/", &light).await.text(), "answer 2");
+    assert_eq!(site.get_with("/", &dark).await.text(), "answer 1");
+    site.ask(Method::POST, "/", &[]).await;
+    assert!(!site.get_with("/", &dark).await.is_hit() && !site.get_with("/", &light).await.is_hit());
+    site.layer.purger().address("http://example.org/", Purge::Hard).await.unwrap();
+    assert!(!site.get_with("/", &dark).await.is_hit());
+}
+
+#[tokio::test]
+async fn namespaces_keep_layers_apart_in_one_volume() {
+    let volume = volume();
+    let of = |name: &'static str| {
+        Site::over(
+            volume.clone(),
+            |layer| layer.namespace(name),
+            move |_, _| async move { Ok(crate::support::respond(FRESH, name)) },
+        )
+    };
+    let (one, other) = (of("one"), of("other"));
+    for _ in 0..2 {
+        assert_eq!((one.get("/").await.text(), other.get("/").await.text()), ("one", "other"));
+    }
+    one.layer.purger().all(Purge::Hard).await.unwrap();
+    assert!(!one.get("/").await.is_hit() && other.get("/").await.is_hit());
+}
+
+#[tokio::test]
+async fn a_key_that_is_too_long_is_asked_for_each_time() {
+    let site = counting(FRESH);
+    let path = format!("/{}", "x".repeat(65_530));
+    assert_eq!(site.get(&path).await.text(), "answer 1");
+    assert_eq!(site.get(&path).await.text(), "answer 2");
+}
+
+#[tokio::test]
+async fn a_request_that_names_no_host_for_sure_is_not_for_the_cache() {
+    let site = counting(FRESH);
+    for _ in 0..2 {
+        let reply = site.get_with("/", &[("host", "other.org")]).await;
+        assert_eq!(reply.told(), "Eyewall; fwd=bypass; fwd-status=200");
+    }
+}

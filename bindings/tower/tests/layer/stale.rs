@@ -1,0 +1,104 @@
+//! What is stale and answers all the same, because its response lets it.
+
+use std::io;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+use axum::body::Body;
+use http::{Method, StatusCode};
+use tokio::sync::Semaphore;
+
+use crate::support::{Site, request, respond, volume};
+
+/// A site that answers once, and from then on fails: 1 by an error, 2 by a status.
+fn failing(control: &'static str, kind: usize) -> Site {
+    let count = AtomicUsize::new(0);
+    Site::over(
+        volume(),
+        |layer| layer,
+        move |_, _| {
+            let is_first = count.fetch_add(1, Ordering::SeqCst) == 0;
+            async move {
+                let mut response = respond(&[("cache-control", control), ("etag", "\"a\"")], "good");
+                match (is_first, kind) {
+                    (true, _) => {}
+                    (false, 1) => return Err(io::Error::other("no database")),
+                    (false, _) => {
+                        response = respond(&[], "bad");
+                        *response.status_mut() = StatusCode::SERVICE_UNAVAILABLE;
+                    }
+                }
+                Ok(response)
+            }
+        },
+    )
+}
+
+#[tokio::test]
+async fn it_is_sent_while_it_is_validated_behind_the_clients_back() {
+    let (gate, count) = (Arc::new(Semaphore::new(1)), AtomicUsize::new(0));
+    let permits = Arc::clone(&gate);
+    let site = Site::over(
+        volume(),
+        |layer| layer,
+        move |_, _| {
+            let permits = Arc::clone(&permits);
+            let number = count.fetch_add(1, Ordering::SeqCst) + 1;
+            async move {
+                permits.acquire().await.unwrap().forget();
+                Ok(respond(&[("cache-control", "max-age=60, stale-while-revalidate=30")], format!("answer {number}")))
+            }
+        },
+    );
+    site.get("/").await;
+    site.clock.advance(70);
+    for _ in 0..3 {
+        let stale = site.get("/").await;
+        assert_eq!((stale.text(), stale.told()), ("answer 1", "Eyewall; hit; ttl=-10"));
+        tokio::task::yield_now().await;
+    }
+    assert_eq!(site.count(), 2, "one validates for all");
+    gate.add_permits(1);
+    while site.get("/").await.text() != "answer 2" {
+        tokio::task::yield_now().await;
+    }
+    assert_eq!(site.count(), 2);
+    site.clock.advance(91);
+    gate.add_permits(1);
+    assert_eq!(site.get("/").await.text(), "answer 3", "the window is over");
+}
+
+#[tokio::test]
+async fn it_is_sent_where_the_service_fails() {
+    for kind in [1, 2] {
+        let site = failing("max-age=60, stale-if-error=30", kind);
+        site.get("/").await;
+        site.clock.advance(89);
+        let stale = site.get("/").await;
+        assert_eq!((stale.status, stale.text()), (StatusCode::OK, "good"));
+        assert_eq!(stale.told(), "Eyewall; hit; ttl=-29; detail=stale-if-error");
+    }
+}
+
+#[tokio::test]
+async fn a_failure_is_the_answer_where_the_response_does_not_let_it() {
+    for control in ["max-age=60", "max-age=60, must-revalidate, stale-if-error=30", "s-maxage=60, stale-if-error=30"] {
+        let site = failing(control, 2);
+        site.get("/").await;
+        site.clock.advance(70);
+        assert_eq!(site.get("/").await.status, StatusCode::SERVICE_UNAVAILABLE, "{control}");
+        let site = failing(control, 1);
+        site.get("/").await;
+        site.clock.advance(70);
+        assert!(site.start(request(Method::GET, "/", &[], Body::empty())).await.is_err(), "{control}");
+    }
+}
+
+#[tokio::test]
+async fn a_failure_does_not_take_the_place_of_what_is_stored() {
+    let site = failing("max-age=60", 2);
+    site.get("/").await;
+    site.clock.advance(70);
+    assert_eq!(site.get("/").await.text(), "bad");
+    assert_eq!(site.get_with("/", &[("cache-control", "max-stale")]).await.text(), "good");
+}

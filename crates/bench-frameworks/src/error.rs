@@ -1,0 +1,42 @@
+//! Why nothing is served.
+
+use std::io;
+use std::net::SocketAddr;
+use std::path::PathBuf;
+
+/// The result of everything in this crate.
+pub(crate) type Result<T> = std::result::Result<T, Error>;
+
+/// Why nothing is served.
+#[derive(Debug, thiserror::Error)]
+pub(crate) enum Error {
+    /// The folder can't be served.
+    #[error("{} is no folder; --root names the folder whose files are served", .0.display())]
+    Root(PathBuf),
+    /// The address can't be listened on.
+    #[error("listening on {address}: {source}")]
+    Listen {
+        /// As it was given.
+        address: SocketAddr,
+        /// The system's answer.
+        source: io::Error,
+    },
+    /// The system refused.
+    #[error("{what}: {source}")]
+    Io {
+        /// What was tried.
+        what: &'static str,
+        /// The system's answer.
+        source: io::Error,
+    },
+    /// Rocket gave up, in its own words.
+    #[error("Rocket: {0}")]
+    Rocket(String),
+}
+
+impl Error {
+    /// Wraps a system error with what was being done.
+    pub(crate) fn io(what: &'static str) -> impl FnOnce(io::Error) -> Self {
+        move |source| Self::Io { what, source }
+    }
+}

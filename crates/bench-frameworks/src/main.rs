@@ -1,0 +1,64 @@
+//! `bench-frameworks`: one folder, served by a web framework as its users serve files with it, for the server's benchmark.
+//!
+//! Every server answers `GET /files/NAME` by the file NAME of the folder, on as many worker threads as it is told, without a log. It
+//! prints its address on its first line, and ends on SIGTERM or SIGINT. `scripts/speed` runs them; nothing of the product depends
+//! on this crate, and no other benchmark is linked with what it depends on.
+
+#![forbid(unsafe_code)]
+
+mod actix;
+mod error;
+mod named_file;
+mod on_axum;
+mod on_rocket;
+mod serve_dir;
+mod serving;
+
+use std::process::ExitCode;
+
+use clap::{Parser, ValueEnum};
+
+use crate::error::Result;
+use crate::serving::Serving;
+
+/// Serves the files of a folder below /files/.
+#[derive(Debug, Parser)]
+#[command(name = "bench-frameworks", version)]
+struct Arguments {
+    /// By which framework, and what of it
+    #[arg(long, value_name = "NAME")]
+    server: Server,
+    #[command(flatten)]
+    serving: Serving,
+}
+
+/// What serves. The names are those of the records.
+#[derive(Debug, Clone, Copy, ValueEnum)]
+enum Server {
+    /// Rocket, a route that opens a `NamedFile`
+    RocketNamedfile,
+    /// axum, the `ServeDir` of tower-http
+    TowerHttpServedir,
+    /// actix-web, the service `Files` of actix-files
+    ActixFiles,
+}
+
+fn main() -> ExitCode {
+    let arguments = Arguments::parse();
+    match run(arguments.server, &arguments.serving) {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(failure) => {
+            eprintln!("bench-frameworks: {failure}");
+            ExitCode::FAILURE
+        }
+    }
+}
+
+fn run(server: Server, serving: &Serving) -> Result<()> {
+    serving.check()?;
+    match server {
+        Server::RocketNamedfile => named_file::serve(serving),
+        Server::TowerHttpServedir => serve_dir::serve(serving),
+        Server::ActixFiles => actix::serve(serving),
+    }
+}

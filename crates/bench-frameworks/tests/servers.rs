@@ -1,0 +1,121 @@
+//! Every server answers as the benchmark takes it for granted: a file by its bytes and its length, anything else not at all; on the
+//! port that its first line names; until it is told to end.
+
+#![cfg(test)]
+
+use std::io::{BufRead as _, BufReader, Read as _, Write as _};
+use std::net::{TcpListener, TcpStream};
+use std::path::Path;
+use std::process::{Child, Command, Stdio};
+
+use rustix::process::{Pid, Signal, kill_process};
+use tempfile::TempDir;
+
+const PROGRAM: &str = env!("CARGO_BIN_EXE_bench-frameworks");
+const SERVERS: [&str; 3] = ["rocket-namedfile", "tower-http-servedir", "actix-files"];
+const SMALL: &[u8] = b"a small file";
+
+struct Server {
+    process: Child,
+    name: &'static str,
+    address: String,
+}
+
+impl Server {
+    fn start(name: &'static str, root: &Path) -> Self {
+        let mut command = Command::new(PROGRAM);
+        command.args(["--server", name, "--workers", "2", "--root"]).arg(root);
+        let mut process = command.stdin(Stdio::null()).stdout(Stdio::piped()).spawn().expect("bench-frameworks");
+        let mut line = String::new();
+        BufReader::new(process.stdout.take().expect("a pipe")).read_line(&mut line).expect("a first line");
+        assert!(line.starts_with(&format!("{name} on http://127.0.0.1:")), "{line}");
+        let address = line.trim().rsplit("//").next().expect("an address").to_owned();
+        Self { process, name, address }
+    }
+
+    /// Head and body of what it answers.
+    fn get(&self, path: &str) -> (String, Vec<u8>) {
+        let mut stream = TcpStream::connect(&self.address).expect("a connection");
+        write!(stream, "GET {path} HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n").expect("a request");
+        let mut answer = Vec::new();
+        stream.read_to_end(&mut answer).expect("an answer");
+        let end = answer.windows(4).position(|four| four == b"\r\n\r\n").expect("a head") + 4;
+        let body = answer.split_off(end);
+        (String::from_utf8(answer).expect("text").to_ascii_lowercase(), body)
+    }
+
+    fn end(mut self, signal: Signal) {
+        let process = Pid::from_child(&self.process);
+        kill_process(process, signal).expect("it lives");
+        let ended = self.process.wait().expect("a status");
+        assert!(ended.success(), "{}: {ended}", self.name);
+    }
+}
+
+impl Drop for Server {
+    fn drop(&mut self) {
+        // One that has ended can't be killed, and needn't.
+        let _ = self.process.kill();
+        let _ = self.process.wait();
+    }
+}
+
+/// A folder with a small file, and one that no buffer holds.
+fn folder() -> (TempDir, Vec<u8>) {
+    let folder = tempfile::tempdir().expect("a folder");
+    let large: Vec<u8> = (0..3_000_001_u32).map(|number| (number.wrapping_mul(2_654_435_761) >> 24) as u8).collect();
+    std::fs::write(folder.path().join("small.bin"), SMALL).expect("a file");
+    std::fs::write(folder.path().join("large.bin"), &large).expect("a file");
+    (folder, large)
+}
+
+#[test]
+fn every_server_answers_by_the_bytes_of_a_file_and_their_length() {
+    let (folder, large) = folder();
+    for name in SERVERS {
+        let server = Server::start(name, folder.path());
+        // What is cached is so after the first time, or the second.
+        for _ in 0..3 {
+            for (path, bytes) in [("/files/small.bin", SMALL), ("/files/large.bin", &large)] {
+                let (head, body) = server.get(path);
+                assert!(head.starts_with("http/1.1 200 ok\r\n"), "{name}: {head}");
+                assert!(head.contains(&format!("\r\ncontent-length: {}\r\n", bytes.len())), "{name}: {head}");
+                assert!(body == bytes, "{name} {path}: {} bytes", body.len());
+            }
+        }
+        server.end(Signal::TERM);
+    }
+}
+
+#[test]
+fn what_is_no_file_is_not_found() {
+    let (folder, _) = folder();
+    for name in SERVERS {
+        let server = Server::start(name, folder.path());
+        for path in ["/", "/small.bin", "/files/none.bin", "/files/../Cargo.toml"] {
+            let (head, _) = server.get(path);
+            assert!(head.starts_with("http/1.1 4"), "{name} {path}: {head}");
+        }
+        server.end(Signal::INT);
+    }
+}
+
+#[test]
+fn what_cannot_be_served_is_refused_with_a_reason() {
+    let (folder, _) = folder();
+    let taken = TcpListener::bind("127.0.0.1:0").expect("a port");
+    let address = taken.local_addr().expect("an address").to_string();
+    for name in SERVERS {
+        let refusal = |root: &Path, listen: &str| {
+            let mut command = Command::new(PROGRAM);
+            let output = command.args(["--server", name, "--listen", listen, "--root"]).arg(root).output();
+            let output = output.expect("bench-frameworks");
+            assert!(output.status.code() == Some(1) && output.stdout.is_empty(), "{output:?}");
+            String::from_utf8(output.stderr).expect("text")
+        };
+        let said = refusal(folder.path(), &address);
+        assert!(said.starts_with(&format!("bench-frameworks: listening on {address}: ")), "{name}: {said}");
+        let said = refusal(&folder.path().join("small.bin"), "127.0.0.1:0");
+        assert!(said.contains("small.bin is no folder"), "{name}: {said}");
+    }
+}

@@ -1,0 +1,80 @@
+//! The volume is full, busy, can only be read, or fails: that costs speed, and no answer.
+
+use std::fs::File;
+use std::time::Duration;
+
+use bytes::Bytes;
+use eyewall::{FillOptions, Filling, Options};
+use eyewall_files::{FileCache, Source};
+
+use crate::support::{Ground, bytes, content, get};
+
+#[tokio::test]
+async fn a_volume_that_can_only_be_read_gives_what_it_has() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("files.eyewall");
+    let ground = Ground::of(FileCache::new(Options::new().size(4 << 20).open(&path).unwrap()));
+    assert_eq!(content(&ground.make("there", "there")), b"there");
+    ground.make("not there", "not there");
+    let reader = FileCache::new(Options::new().read_only(true).open(&path).unwrap());
+    for (name, source) in [("there", Source::Volume), ("not there", Source::File("read-only"))] {
+        let taken = get(&reader.open(ground.at(name)).await.unwrap(), &[]).await;
+        assert_eq!((taken.source, &taken.body[..]), (source, name.as_bytes()));
+    }
+    assert!(!reader.contains(ground.at("not there")).unwrap());
+    assert!(reader.remove(ground.at("there")).is_err() && reader.refresh(ground.at("there")).is_err());
+    assert!(reader.contains(ground.at("there")).unwrap());
+}
+
+#[tokio::test]
+async fn what_clients_hold_stays_as_it_is_while_the_volume_is_used_for_others() {
+    let ground = Ground::new();
+    let mut held: Vec<(u64, Bytes)> = Vec::new();
+    let of = |number: u64| [&number.to_le_bytes(), &bytes(30_000)[8..]].concat();
+    // Of more bytes than the volume has.
+    for number in 0..200 {
+        ground.write(&number.to_string(), of(number));
+    }
+    for number in 0..200 {
+        let file = ground.settled(&number.to_string());
+        let mut taken = file.content();
+        let piece = taken.next().unwrap().unwrap();
+        assert!(piece == of(number) && taken.next().is_none());
+        held.push((number, piece));
+    }
+    assert!(!ground.files.contains(ground.at("0")).unwrap() || !ground.files.contains(ground.at("100")).unwrap());
+    for (number, piece) in &held {
+        assert!(*piece == of(*number), "{number}");
+    }
+    drop(held);
+    assert_eq!(ground.files.cache().stats().unwrap().pins, 0);
+}
+
+#[tokio::test]
+async fn a_file_that_somebody_else_reads_for_ever_is_sent_past_the_volume() {
+    let ground = Ground::new();
+    let file = ground.make("page", "page");
+    let key = format!("file:{}", ground.at("page").display());
+    let filling = ground.files.cache().begin_fill(key, Duration::ZERO, &FillOptions::new()).unwrap();
+    assert!(matches!(filling, Filling::Ours(_)));
+    let taken = get(&file, &[]).await;
+    assert_eq!((taken.source, &taken.body[..]), (Source::File("not-stored"), &b"page"[..]));
+    drop(filling);
+    assert_eq!(get(&file, &[]).await.source, Source::Stored);
+}
+
+#[tokio::test]
+async fn a_volume_that_is_lost_is_done_without() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("files.eyewall");
+    let cache = Options::new().size(4 << 20).survive_sigbus(true).open(&path).unwrap();
+    let ground = Ground::of(FileCache::new(cache));
+    let file = ground.make("page", bytes(100_000));
+    assert!(content(&file) == bytes(100_000));
+    File::options().write(true).open(&path).unwrap().set_len(0).unwrap();
+    for _ in 0..3 {
+        assert!(get(&file, &[]).await.body == bytes(100_000));
+    }
+    assert_eq!(get(&file, &[]).await.source, Source::File("volume-failed"));
+    assert!(!file.is_cached());
+}

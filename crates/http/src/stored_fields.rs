@@ -1,0 +1,144 @@
+//! Header fields as bytes, for whoever keeps them beside a stored response.
+//!
+//! ```text
+//! each field: name (1..=N an index into NAMES; else 0, a length byte, the name), two bytes of length, the value
+//! ```
+//! Numbers are little-endian. What is read may have been written by others, so that nothing is taken on trust.
+
+use http::header::{
+    ACCEPT_RANGES, ACCESS_CONTROL_ALLOW_ORIGIN, CACHE_CONTROL, CONTENT_DISPOSITION, CONTENT_ENCODING, CONTENT_LANGUAGE,
+    CONTENT_LOCATION, CONTENT_SECURITY_POLICY, CONTENT_TYPE, DATE, ETAG, EXPIRES, LAST_MODIFIED, LINK, LOCATION,
+    REFERRER_POLICY, SERVER, STRICT_TRANSPORT_SECURITY, VARY, VIA, X_CONTENT_TYPE_OPTIONS, X_FRAME_OPTIONS,
+};
+use http::{HeaderMap, HeaderName, HeaderValue};
+
+/// Names that cost one byte. Part of the format: with a change here, those who use it need a new version of theirs.
+static NAMES: [HeaderName; 22] = [
+    CONTENT_TYPE,
+    ETAG,
+    LAST_MODIFIED,
+    DATE,
+    CACHE_CONTROL,
+    EXPIRES,
+    VARY,
+    CONTENT_ENCODING,
+    SERVER,
+    VIA,
+    LOCATION,
+    LINK,
+    CONTENT_LANGUAGE,
+    CONTENT_LOCATION,
+    CONTENT_DISPOSITION,
+    ACCEPT_RANGES,
+    ACCESS_CONTROL_ALLOW_ORIGIN,
+    CONTENT_SECURITY_POLICY,
+    REFERRER_POLICY,
+    STRICT_TRANSPORT_SECURITY,
+    X_CONTENT_TYPE_OPTIONS,
+    X_FRAME_OPTIONS,
+];
+
+/// Appends the fields, in their order. None, and maybe some of them, if one is longer than the format can tell: a name of more
+/// than 255 bytes, a value of more than 65,535.
+pub fn write(fields: &HeaderMap, bytes: &mut Vec<u8>) -> Option<()> {
+    for (name, value) in fields {
+        if let Some(index) = NAMES.iter().position(|known| known == name) {
+            bytes.push(index as u8 + 1);
+        } else {
+            bytes.extend([0, u8::try_from(name.as_str().len()).ok()?]);
+            bytes.extend(name.as_str().as_bytes());
+        }
+        bytes.extend(u16::try_from(value.len()).ok()?.to_le_bytes());
+        bytes.extend(value.as_bytes());
+    }
+    Some(())
+}
+
+/// The fields that bytes tell of. None for what isn't of this form.
+pub fn read(bytes: &[u8]) -> Option<HeaderMap> {
+    let mut stored = StoredFields::new(bytes);
+    let mut fields = HeaderMap::new();
+    while !stored.is_empty() {
+        let (name, value) = stored.take_field()?;
+        let name = match name {
+            Name::Known(name) => name.clone(),
+            Name::Own(name) => HeaderName::from_bytes(name).ok()?,
+        };
+        fields.try_append(name, HeaderValue::from_bytes(value).ok()?).ok()?;
+    }
+    Some(fields)
+}
+
+/// The name of a field, as it stands there.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Name<'a> {
+    /// One of those that cost one byte.
+    Known(&'static HeaderName),
+    /// Any other; these bytes may be no name at all.
+    Own(&'a [u8]),
+}
+
+/// Fields where they lie, for who only passes them on.
+#[derive(Debug, Clone, Copy)]
+pub struct StoredFields<'a>(&'a [u8]);
+
+impl<'a> StoredFields<'a> {
+    /// Those that begin with the first of these bytes.
+    pub fn new(bytes: &'a [u8]) -> Self {
+        Self(bytes)
+    }
+
+    /// Whether none is left.
+    pub fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+
+    /// The next field, whose value may be none that a field can have. None for what isn't of this form.
+    pub fn take_field(&mut self) -> Option<(Name<'a>, &'a [u8])> {
+        let name = match self.array()? {
+            [0] => {
+                let [length] = self.array()?;
+                Name::Own(self.take(length.into())?)
+            }
+            [index] => Name::Known(NAMES.get(usize::from(index) - 1)?),
+        };
+        let length = u16::from_le_bytes(self.array()?);
+        Some((name, self.take(length.into())?))
+    }
+
+    fn take(&mut self, length: usize) -> Option<&'a [u8]> {
+        let (taken, rest) = self.0.split_at_checked(length)?;
+        self.0 = rest;
+        Some(taken)
+    }
+
+    fn array<const N: usize>(&mut self) -> Option<[u8; N]> {
+        self.take(N)?.try_into().ok()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn fields_come_back_as_they_were() {
+        let mut fields = HeaderMap::new();
+        fields.append(CONTENT_TYPE, HeaderValue::from_static("text/html"));
+        fields.append("x-own", HeaderValue::from_static("1"));
+        fields.append(LINK, HeaderValue::from_static("</a>; rel=next"));
+        fields.append(LINK, HeaderValue::from_bytes(b"</\xe9>").unwrap());
+        let mut bytes = Vec::new();
+        write(&fields, &mut bytes).unwrap();
+        assert_eq!(read(&bytes), Some(fields));
+        assert_eq!(read(&bytes[..bytes.len() - 1]), None);
+        assert_eq!(read(b""), Some(HeaderMap::new()));
+    }
+
+    #[test]
+    fn what_is_too_long_to_be_told_is_not_written() {
+        let mut fields = HeaderMap::new();
+        fields.append("x-own", HeaderValue::from_bytes(&vec![b'x'; 0x1_0000]).unwrap());
+        assert_eq!(write(&fields, &mut Vec::new()), None);
+    }
+}
