@@ -13,7 +13,7 @@ CACHE ?=
 SIZE ?= 64M
 # make bench: a first look in ten minutes, too short to be quoted.
 QUICK ?=
-# make bench, bench-engine, cache-tests, explorer-test, drivers-test, test-php, test-python, test-tower: arguments, for instance ARGS=--quick, ARGS=--update.
+# make bench, bench-engine, cache-tests, explorer-test, drivers-test, test-php, test-python, test-rocket, test-tower: arguments, for instance ARGS=--quick, ARGS=--update.
 ARGS ?=
 # make soak: which of the long tests, all of them if empty; the seconds that the mixed storm goes, and each fuzz target gets.
 PARTS ?=
@@ -136,6 +136,10 @@ test-php: ## the extension of PHP and its packages, built in a copy; ARGS=ext/te
 .PHONY: test-python
 test-python: ## the package of Python, built by maturin and installed into an empty folder: its tests, its types, and the cases; ARGS=tests.test_flights runs one test
 	@scripts/test-python $(ARGS)
+
+.PHONY: test-rocket
+test-rocket: ## files for Rocket: the tests, every snippet of the README, and the example; ARGS=ranges runs one test
+	@scripts/test-rocket $(ARGS)
 
 .PHONY: test-tower
 test-tower: ## the layer for tower: its tests, every snippet of its README, and its examples; ARGS=flights runs one test

@@ -22,7 +22,7 @@ use crate::root::{Root, Symlinks, is_absence};
 use crate::statistics::{Counters, FileStatistics, Statistics};
 use crate::store::Store;
 
-/// Unless it is set, a file may take this part of the volume.
+/// Unless it is set, a file may take this part of the volume, in whole fragments.
 const SHARE_OF_A_FILE: u64 = 4;
 
 /// How a changed file is noticed.
@@ -64,7 +64,7 @@ impl FileCacheOptions {
     }
 
     /// Longer files aren't kept. A file may be longer than an entry: it is kept in fragments of a mebibyte, or of as much as the volume
-    /// takes. Unless it is set, a file may take a quarter of the volume.
+    /// takes. Unless it is set, a file may take a quarter of the volume, rounded up to whole fragments.
     pub fn max_bytes(mut self, bytes: u64) -> Self {
         self.max_bytes = Some(bytes);
         self
@@ -91,10 +91,13 @@ impl FileCacheOptions {
 
     /// The files of a volume, with what was set.
     pub fn build(self, cache: Cache) -> FileCache {
+        let fragment_bytes = fragment::fragment_bytes(cache.entry_bytes_max());
+        // Rounded up, since a volume's size is rounded down: four files of 10 MB are meant to fit 40 MB.
+        let share = (cache.size() / SHARE_OF_A_FILE).next_multiple_of(fragment_bytes);
         let store = Store {
-            fragment_bytes: fragment::fragment_bytes(cache.entry_bytes_max()),
+            fragment_bytes,
             min_bytes: self.min_bytes,
-            max_bytes: self.max_bytes.unwrap_or(cache.size() / SHARE_OF_A_FILE),
+            max_bytes: self.max_bytes.unwrap_or(share),
             admission: self.admission,
             counters: Counters::default(),
             has_warned: AtomicBool::new(false),
@@ -196,6 +199,23 @@ impl FileCache {
             }
         }
         file.answer(request).await
+    }
+
+    /// [`FileCache::open`], and [`CachedFile::prepare`]: for who has to answer without waiting. A file that has changed since it was last
+    /// looked at is found again, whatever is known of it.
+    ///
+    /// # Errors
+    /// As for [`FileCache::open`].
+    pub async fn open_prepared(&self, path: impl AsRef<Path>) -> io::Result<CachedFile> {
+        let path = std::path::absolute(path)?;
+        let mut file = self.open(&path).await?;
+        for _ in 1..LOOKS_MAX {
+            match file.prepare().await {
+                Err(error) if is_changed(&error) => file = self.look_elsewhere(&path).await?,
+                other => return other.map(|()| file),
+            }
+        }
+        file.prepare().await.map(|()| file)
     }
 
     fn recall(&self, path: &Path) -> Option<Look> {

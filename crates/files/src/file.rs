@@ -4,6 +4,7 @@ use std::fmt;
 use std::fs::File;
 use std::io;
 use std::path::Path;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, OnceLock};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
@@ -39,6 +40,8 @@ pub(crate) struct Opened {
     /// Empty where the form was known without a look, until it is read from: who replaces the file by another doesn't cut off who is
     /// being sent this one.
     file: OnceLock<Arc<File>>,
+    /// Whether its first bytes were read into the volume for the answer to come, which is no hit therefore.
+    is_fetched: AtomicBool,
 }
 
 impl Opened {
@@ -100,10 +103,10 @@ impl CachedFile {
     pub(crate) fn new(store: &Arc<Store>, tree: &Arc<Tree>, named: &Named, files: Vec<File>) -> Option<Self> {
         let Named::File(forms) = named else { return None };
         let mut files = files.into_iter().map(Arc::new);
-        let opened = forms
-            .iter()
-            .map(|form| (form, files.next().map(OnceLock::from).unwrap_or_default()))
-            .map(|(form, file)| Arc::new(Opened { form: Arc::clone(form), tree: Arc::clone(tree), file }));
+        let opened = forms.iter().map(|form| {
+            let (file, is_fetched) = (files.next().map(OnceLock::from).unwrap_or_default(), AtomicBool::new(false));
+            Arc::new(Opened { form: Arc::clone(form), tree: Arc::clone(tree), file, is_fetched })
+        });
         Some(Self { store: Arc::clone(store), forms: opened.collect() })
     }
 
@@ -150,15 +153,29 @@ impl CachedFile {
         Body::of(Arc::clone(&self.store), Arc::clone(opened), is_kept, stretches, at_hand.map(|bytes| (0, bytes)))
     }
 
-    /// Reads its first bytes, without a coding, into the volume, if they aren't there, so that [`CachedFile::answer_now`] has them.
+    /// Makes sure that [`CachedFile::answer_now`] can answer: each form lies in the volume, or is opened and seen to be what was found. A
+    /// file that is there without a coding alone has its first bytes read into the volume. Wants a runtime of Tokio.
     ///
     /// # Errors
-    /// As for [`CachedFile::answer`].
+    /// As for [`CachedFile::answer`]. [`crate::FileCache::open_prepared`] finds a changed file again.
     pub async fn prepare(&self) -> io::Result<()> {
-        let opened = self.plain();
-        let is_kept = self.store.why_not(&opened.form).is_none();
-        if is_kept && !matches!(self.store.find(&opened.form, 0), Ok(Some(_))) {
-            self.load(opened, 0, is_kept).await?;
+        if self.forms.iter().all(|opened| self.store.is_at_hand(&opened.form)) {
+            return Ok(());
+        }
+        let this = self.clone();
+        let preparing = spawn_blocking(move || this.prepare_blocking());
+        preparing.await.unwrap_or_else(|_| Err(io::ErrorKind::Other.into()))
+    }
+
+    fn prepare_blocking(&self) -> io::Result<()> {
+        for opened in self.forms.iter().filter(|opened| !self.store.contains(&opened.form)) {
+            opened.file()?;
+        }
+        // Of several forms it isn't known yet which is wanted.
+        let [plain] = &*self.forms else { return Ok(()) };
+        if self.store.why_not(&plain.form).is_none() && !self.store.has(&plain.form, 0) {
+            let (_, from) = self.store.load(&plain.form, 0, true, || plain.file())?;
+            plain.is_fetched.store(from == From::Stored, Ordering::Relaxed);
         }
         Ok(())
     }
@@ -205,8 +222,12 @@ impl CachedFile {
         };
         let why_not = self.store.why_not(&opened.form);
         let found = self.store.find(&opened.form, number).ok().flatten();
-        self.count(&opened.form, found.is_some());
-        let source = if found.is_some() { Source::Volume } else { Source::File(why_not.unwrap_or("not-stored")) };
+        let source = match &found {
+            Some(_) if number == 0 && opened.is_fetched.swap(false, Ordering::Relaxed) => Source::Stored,
+            Some(_) => Source::Volume,
+            None => Source::File(why_not.unwrap_or("not-stored")),
+        };
+        self.count(&opened.form, source == Source::Volume);
         self.with_body(opened, head, why_not.is_none(), found.map(|bytes| (number, bytes)), source)
     }
 

@@ -90,6 +90,12 @@ impl Store {
         (0..fragment::count(form.stamp.bytes, self.fragment_bytes)).all(|number| self.has(form, number))
     }
 
+    /// The same for who may not wait: false also where that can't be said without waiting for storage.
+    pub(crate) fn is_at_hand(&self, form: &Form) -> bool {
+        let count = fragment::count(form.stamp.bytes, self.fragment_bytes);
+        (0..count).all(|number| self.has_at_hand(form, number))
+    }
+
     /// Why a form isn't to be kept, in a word for `Cache-Status`.
     pub(crate) fn why_not(&self, form: &Form) -> Option<&'static str> {
         let bytes = form.stamp.bytes;

@@ -102,7 +102,7 @@ async fn an_answer_at_once_has_what_was_prepared() {
     let file = ground.make("other", bytes(100_000));
     file.prepare().await.unwrap();
     let prepared = take(file.answer_now(get));
-    assert!(prepared.source == Source::Volume && prepared.body == bytes(100_000));
+    assert!(prepared.source == Source::Stored && prepared.body == bytes(100_000), "it was read for this answer");
 }
 
 #[tokio::test]

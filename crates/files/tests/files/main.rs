@@ -8,6 +8,8 @@ mod fragments;
 mod kept;
 mod knowing;
 mod paths;
+mod prepared;
+mod quarter;
 mod removed;
 mod requests;
 mod shared;

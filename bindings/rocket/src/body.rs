@@ -1,0 +1,80 @@
+//! The body of an answer, as Rocket takes it: copied, into buffers of Rocket's.
+
+use std::io;
+use std::pin::Pin;
+use std::task::{Context, Poll, ready};
+
+use bytes::Bytes;
+use eyewall_files::Body;
+use rocket::tokio::io::{AsyncRead, AsyncSeek, ReadBuf};
+
+/// So many bytes Rocket takes at once. Fewer, and its tasks wake each other more often than they copy; more, and what is copied has
+/// left the processor's caches before the kernel takes it.
+pub(crate) const CHUNK_BYTES: usize = 256 << 10;
+
+/// Reads a body piece by piece. A piece is held until its last byte was copied, and its bytes stay as they are for so long.
+#[derive(Debug)]
+pub(crate) struct Reader {
+    body: Body,
+    piece: Bytes,
+}
+
+impl Reader {
+    pub(crate) fn new(body: Body) -> Self {
+        Self { body, piece: Bytes::new() }
+    }
+}
+
+impl AsyncRead for Reader {
+    fn poll_read(self: Pin<&mut Self>, context: &mut Context<'_>, buffer: &mut ReadBuf<'_>) -> Poll<io::Result<()>> {
+        let this = self.get_mut();
+        while this.piece.is_empty() {
+            match ready!(this.body.poll_piece(context)) {
+                Some(piece) => this.piece = piece?,
+                None => return Poll::Ready(Ok(())),
+            }
+        }
+        let length = this.piece.len().min(buffer.remaining());
+        buffer.put_slice(&this.piece[..length]);
+        // An empty rest of it would hold the pin.
+        this.piece = if length == this.piece.len() { Bytes::new() } else { this.piece.slice(length..) };
+        Poll::Ready(Ok(()))
+    }
+}
+
+/// Rocket asks for it, and seeks only where it isn't told a length.
+impl AsyncSeek for Reader {
+    fn start_seek(self: Pin<&mut Self>, _: io::SeekFrom) -> io::Result<()> {
+        Err(io::Error::new(
+            io::ErrorKind::Unsupported,
+            "the body of a file is read once, from its beginning to its end",
+        ))
+    }
+
+    fn poll_complete(self: Pin<&mut Self>, _: &mut Context<'_>) -> Poll<io::Result<u64>> {
+        Poll::Ready(Err(io::ErrorKind::Unsupported.into()))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use eyewall::Options;
+    use eyewall_files::FileCache;
+    use rocket::async_test;
+    use rocket::tokio::io::{AsyncReadExt as _, AsyncSeekExt as _};
+
+    use super::*;
+
+    #[async_test]
+    async fn a_body_is_read_from_its_beginning_and_not_sought() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("a.txt");
+        std::fs::write(&path, "content").unwrap();
+        let files = FileCache::new(Options::new().size(1 << 20).anonymous().unwrap());
+        let mut reader = Reader::new(files.open(&path).await.unwrap().content());
+        assert_eq!(reader.seek(io::SeekFrom::End(0)).await.unwrap_err().kind(), io::ErrorKind::Unsupported);
+        let mut content = String::new();
+        reader.read_to_string(&mut content).await.unwrap();
+        assert_eq!(content, "content");
+    }
+}

@@ -1,0 +1,126 @@
+//! What `Rocket.toml`, the environment, or whatever else Rocket is configured by says of the volume.
+
+use std::fmt;
+use std::path::PathBuf;
+use std::time::Duration;
+
+use eyewall_files::{FileCacheOptions, Freshness};
+use rocket::data::ByteUnit;
+use rocket::figment::Figment;
+use rocket::figment::value::magic::RelativePathBuf;
+use serde::Deserialize;
+use serde::de::{Deserializer, Unexpected, Visitor};
+
+/// The table of the profile that Rocket runs in.
+const TABLE: &str = "eyewall";
+
+/// Why there is no volume. Rocket isn't launched without.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum Error {
+    /// The settings can't be read.
+    #[error("the settings of the volume are wrong: {0}")]
+    Settings(Box<rocket::figment::Error>),
+    /// The volume can't be opened, or created.
+    #[error("the volume {} can't be opened: {error}", path.as_ref().map_or("in memory".into(), |path| path.display().to_string()))]
+    Volume {
+        /// Where it was to be; none in memory.
+        path: Option<PathBuf>,
+        /// What the engine says.
+        #[source]
+        error: eyewall::Error,
+    },
+    /// Rocket manages a `FileCache` already.
+    #[error(
+        "there is a FileCache among the managed state already; attach one fairing of Eyewall, and manage none yourself"
+    )]
+    Managed,
+}
+
+/// What may be set.
+#[derive(Debug, Default, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub(crate) struct Settings {
+    path: Option<RelativePathBuf>,
+    size: Option<ByteUnit>,
+    min_file_size: Option<ByteUnit>,
+    max_file_size: Option<ByteUnit>,
+    #[serde(deserialize_with = "freshness")]
+    freshness: Option<Freshness>,
+    pub(crate) precompressed: bool,
+}
+
+impl Settings {
+    /// Those of the table, if there is one.
+    pub(crate) fn of(figment: &Figment) -> Result<Self, Error> {
+        if !figment.contains(TABLE) {
+            return Ok(Self::default());
+        }
+        figment.extract_inner(TABLE).map_err(|error| Error::Settings(Box::new(error)))
+    }
+
+    /// Opens the volume, or creates it. Waits.
+    pub(crate) fn open(&self) -> Result<eyewall::Cache, Error> {
+        let mut options = eyewall::Options::new().survive_sigbus(true);
+        if let Some(size) = self.size {
+            options = options.size(size.as_u64());
+        }
+        let path = self.path.as_ref().map(RelativePathBuf::relative);
+        let opened = match &path {
+            Some(path) => options.open(path),
+            None => options.anonymous(),
+        };
+        opened.map_err(|error| Error::Volume { path, error })
+    }
+
+    /// What is set for all files.
+    pub(crate) fn file_options(&self) -> FileCacheOptions {
+        let mut options = FileCacheOptions::new().precompressed(self.precompressed);
+        if let Some(size) = self.min_file_size {
+            options = options.min_bytes(size.as_u64());
+        }
+        if let Some(size) = self.max_file_size {
+            options = options.max_bytes(size.as_u64());
+        }
+        if let Some(freshness) = self.freshness {
+            options = options.freshness(freshness);
+        }
+        options
+    }
+}
+
+/// `"watched"`, or a number of seconds.
+fn freshness<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<Freshness>, D::Error> {
+    deserializer.deserialize_any(FreshnessVisitor).map(Some)
+}
+
+struct FreshnessVisitor;
+
+impl Visitor<'_> for FreshnessVisitor {
+    type Value = Freshness;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("\"watched\", or a number of seconds")
+    }
+
+    fn visit_str<E: serde::de::Error>(self, word: &str) -> Result<Freshness, E> {
+        match word {
+            "watched" => Ok(Freshness::Watched),
+            _ => Err(E::invalid_value(Unexpected::Str(word), &self)),
+        }
+    }
+
+    fn visit_u64<E: serde::de::Error>(self, seconds: u64) -> Result<Freshness, E> {
+        Ok(Freshness::Interval(Duration::from_secs(seconds)))
+    }
+
+    fn visit_i64<E: serde::de::Error>(self, seconds: i64) -> Result<Freshness, E> {
+        let unsigned = u64::try_from(seconds).map_err(|_| E::invalid_value(Unexpected::Signed(seconds), &self))?;
+        self.visit_u64(unsigned)
+    }
+
+    fn visit_f64<E: serde::de::Error>(self, seconds: f64) -> Result<Freshness, E> {
+        let interval = Duration::try_from_secs_f64(seconds);
+        interval.map(Freshness::Interval).map_err(|_| E::invalid_value(Unexpected::Float(seconds), &self))
+    }
+}
