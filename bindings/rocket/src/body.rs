@@ -36,6 +36,9 @@ impl AsyncRead for Reader {
         }
         let length = this.piece.len().min(buffer.remaining());
         buffer.put_slice(&this.piece[..length]);
+        if this.body.has_lost_bytes() {
+            return Poll::Ready(Err(io::Error::other("bytes of the volume were lost while a file was sent")));
+        }
         // An empty rest of it would hold the pin.
         this.piece = if length == this.piece.len() { Bytes::new() } else { this.piece.slice(length..) };
         Poll::Ready(Ok(()))

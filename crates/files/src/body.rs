@@ -27,7 +27,9 @@ use crate::store::{From, Store};
 pub struct Body {
     /// What is yet to come.
     stretches: VecDeque<Stretch>,
-    /// None where there are no bytes of a file.
+    /// Where bytes came from that may still be read, also when none are to come. None where there are no bytes of a file.
+    store: Option<Arc<Store>>,
+    /// None where no bytes of a file are yet to come.
     drawn: Option<Box<Drawn>>,
 }
 
@@ -52,7 +54,7 @@ enum Next {
 
 impl Body {
     pub(crate) fn empty() -> Self {
-        Self { stretches: VecDeque::new(), drawn: None }
+        Self { stretches: VecDeque::new(), store: None, drawn: None }
     }
 
     /// These stretches of a file. `at_hand` is a fragment that was found already.
@@ -63,8 +65,8 @@ impl Body {
         stretches: Vec<Stretch>,
         at_hand: Option<(u64, Bytes)>,
     ) -> Self {
-        let drawn = Drawn { store, opened, is_kept, at_hand, loading: None };
-        let mut body = Self { stretches: stretches.into(), drawn: Some(Box::new(drawn)) };
+        let drawn = Drawn { store: Arc::clone(&store), opened, is_kept, at_hand, loading: None };
+        let mut body = Self { stretches: stretches.into(), store: Some(store), drawn: Some(Box::new(drawn)) };
         body.drop_empty();
         body
     }
@@ -72,6 +74,12 @@ impl Body {
     /// How many bytes are yet to come.
     pub fn bytes_left(&self) -> u64 {
         self.stretches.iter().map(Stretch::length).sum()
+    }
+
+    /// Whether bytes of the volume were lost under its map ([`eyewall::Options::survive_sigbus`]): what was read of a piece before this was
+    /// asked may be zeros. For who copies pieces; a socket that is given them fails by itself.
+    pub fn has_lost_bytes(&self) -> bool {
+        self.store.as_ref().is_some_and(|store| store.has_lost())
     }
 
     /// The next piece; none at the end, and after an error.

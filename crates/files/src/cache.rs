@@ -165,7 +165,7 @@ impl FileCache {
     /// The system's; `NotFound` also for what is no file.
     pub async fn open(&self, path: impl AsRef<Path>) -> io::Result<CachedFile> {
         let path = std::path::absolute(path)?;
-        match self.recall(&path) {
+        match FilePath::of_absolute(&path).and_then(|path| self.everything.recall_ahead(&path)) {
             Some(known) => self.file(known, &path),
             None => self.look_elsewhere(&path).await,
         }

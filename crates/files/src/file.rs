@@ -10,6 +10,7 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use bytes::Bytes;
 use eyewall_http::answer;
+use eyewall_http::field::cache_status::{CacheStatus, Forward};
 use eyewall_http::message::Request;
 use eyewall_http::precondition::{self, Role};
 use eyewall_http::ranges::{Boundary, Stretch};
@@ -89,6 +90,19 @@ pub enum Source {
     /// The file alone, for this reason: `head` (nothing was to be sent), `just-changed`, `too-small`, `too-large`, `not-admitted`,
     /// `read-only`, `volume-failed`; or `not-stored`, where the volume couldn't take it.
     File(&'static str),
+}
+
+impl Source {
+    /// What it is in the field `Cache-Status` (RFC 9211). `None`: the cache had no part in it.
+    pub fn cache_status(self) -> Option<CacheStatus> {
+        let miss = CacheStatus::forwarded(Forward::UriMiss);
+        match self {
+            Self::None => None,
+            Self::Volume => Some(CacheStatus::hit()),
+            Self::Stored => Some(miss.stored(true)),
+            Self::File(why_not) => Some(miss.detail(why_not)),
+        }
+    }
 }
 
 /// A representation that is to be sent, but for its body.

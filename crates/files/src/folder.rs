@@ -124,7 +124,7 @@ impl Folder {
     /// The system's: what is there and can't be read. What isn't there, or can't be reached below the root, is
     /// [`Found::Nothing`].
     pub async fn find(&self, path: &FilePath) -> io::Result<Found> {
-        let look = match self.tree.recall(path) {
+        let look = match self.tree.recall_ahead(path) {
             Some(known) => known,
             None => self.look(path).await?,
         };
@@ -209,13 +209,32 @@ impl Tree {
 
     /// What is known of a path. It waits for nobody.
     pub(crate) fn recall(&self, path: &FilePath) -> Option<Look> {
-        let named = self.memory.as_ref()?.recall(path, Instant::now())?;
+        let recalled = self.memory.as_ref()?.recall(path, Instant::now())?;
+        Some(Look { named: recalled.found, files: Vec::new() })
+    }
+
+    /// The same; and where its time will be over soon, another thread sees that it is known for longer. Wants a runtime of Tokio.
+    pub(crate) fn recall_ahead(self: &Arc<Self>, path: &FilePath) -> Option<Look> {
+        let recalled = self.memory.as_ref()?.recall(path, Instant::now())?;
+        if recalled.is_due {
+            let (tree, path) = (Arc::clone(self), path.clone());
+            // If it is another one, who asks next looks.
+            spawn_blocking(move || tree.renew(&path));
+        }
+        Some(Look { named: recalled.found, files: Vec::new() })
+    }
+
+    fn renew(&self, path: &FilePath) -> Option<Look> {
+        let named = self.memory.as_ref()?.renew(path, Named::is_unchanged)?;
         Some(Look { named, files: Vec::new() })
     }
 
     /// Looks at what a path names. That can wait for storage, so that it has no place on a thread that serves clients. `now` is
     /// not later than the look.
     pub(crate) fn look(&self, path: &FilePath, now: SystemTime, counters: &Counters) -> io::Result<Look> {
+        if let Some(same) = self.renew(path) {
+            return Ok(same);
+        }
         counters.count_look();
         let since = Instant::now();
         let memory = self.memory.as_ref().filter(|_| Memory::keeps(path));

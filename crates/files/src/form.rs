@@ -1,5 +1,6 @@
 //! The forms in which a file can be sent: as it is, or packed, as those are that lie beside it.
 
+use std::fs;
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::{Duration, SystemTime};
@@ -26,6 +27,12 @@ pub(crate) enum Named {
 }
 
 impl Named {
+    /// Whether it is a file whose forms still have their stamps.
+    pub(crate) fn is_unchanged(&self) -> bool {
+        let Self::File(forms) = self else { return false };
+        forms.iter().all(|form| fs::metadata(&form.path).is_ok_and(|file| Stamp::of(&file) == form.stamp))
+    }
+
     /// Whether it stays as it is while nothing changes: validators come with time.
     pub(crate) fn is_settled(&self, now: SystemTime) -> bool {
         let before = now.checked_sub(SECOND).unwrap_or(now);

@@ -22,8 +22,9 @@
 //! # What the kernel doesn't tell
 //!
 //! A mount over a folder; in some versions, what comes by `io_uring` or `splice`; bytes written through a map of a file, which
-//! not even a look can tell before the file has its new time. So nothing is known for longer than [`TRUST`]: then it is looked
-//! at again. Of file systems that others change, too, nothing is known at all ([`crate::watches::is_local`]), nor of what the
+//! not even a look can tell before the file has its new time. All of these give the file another stamp. So nothing is known for
+//! longer than [`TRUST`] without its stamp being compared ([`Memory::renew`]), which is done ahead of time, by a thread that may wait, where
+//! it is asked for again and again; what is no file is looked at again. Of file systems that others change, too, nothing is known at all ([`crate::watches::is_local`]), nor of what the
 //! kernel gives no watch for: there each request looks.
 //!
 //! # What strangers can make it keep
@@ -40,6 +41,7 @@
 use std::collections::HashMap;
 use std::io;
 use std::os::fd::{BorrowedFd, OwnedFd};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, PoisonError, RwLock, RwLockWriteGuard};
 use std::time::{Duration, Instant};
 
@@ -70,6 +72,8 @@ pub(crate) struct Memory {
     inotify: Option<OwnedFd>,
     /// For so long something is known at most.
     trust: Duration,
+    /// What times are counted from.
+    began: Instant,
     known_max: usize,
     names_max: usize,
     state: RwLock<State>,
@@ -87,8 +91,17 @@ struct State {
 struct Known {
     found: Arc<Named>,
     premises: Vec<Arc<Premise>>,
-    /// When the look began.
-    since: Instant,
+    /// When the look began, or what was found was seen to be the same; in milliseconds from when the memory began.
+    since_ms: AtomicU64,
+    /// Whether somebody is about to see whether it is the same.
+    is_renewed: AtomicBool,
+}
+
+/// What is known of a path.
+pub(crate) struct Recalled {
+    pub(crate) found: Arc<Named>,
+    /// Its time will be over soon, and nobody else was told so: it is to be [renewed](Memory::renew).
+    pub(crate) is_due: bool,
 }
 
 impl Memory {
@@ -101,7 +114,14 @@ impl Memory {
 
     /// One that watches nothing: what was found is known for so long.
     pub(crate) fn trusting(trust: Duration) -> Self {
-        Self { inotify: None, trust, known_max: KNOWN_MAX, names_max: NAMES_MAX, state: RwLock::default() }
+        Self {
+            inotify: None,
+            trust,
+            began: Instant::now(),
+            known_max: KNOWN_MAX,
+            names_max: NAMES_MAX,
+            state: RwLock::default(),
+        }
     }
 
     /// Whether what is to be known has to be watched.
@@ -116,7 +136,45 @@ impl Memory {
     }
 
     /// What is known of a path; `now` is when the request came.
-    pub(crate) fn recall(&self, path: &FilePath, now: Instant) -> Option<Arc<Named>> {
+    pub(crate) fn recall(&self, path: &FilePath, now: Instant) -> Option<Recalled> {
+        self.hear();
+        let state = self.state.read().unwrap_or_else(PoisonError::into_inner);
+        let known = state.known.get(path)?;
+        let age = self.age(known, now);
+        if age >= self.trust || !known.holds() {
+            return None;
+        }
+        // Half of it is enough for a system call, so that nobody has to wait for it who asks again and again.
+        let is_due = self.is_watching() && age >= self.trust / 2 && !known.is_renewed.swap(true, Ordering::Relaxed);
+        Some(Recalled { found: Arc::clone(&known.found), is_due })
+    }
+
+    /// Goes on knowing a file for as long again, if `is_same` says that it is the same: of all that it rests on, the kernel has told no
+    /// change, and what the kernel doesn't tell changes the file's stamp. That takes a system call, and a look some dozen. `None`: it takes
+    /// a look.
+    pub(crate) fn renew(&self, path: &FilePath, is_same: impl FnOnce(&Named) -> bool) -> Option<Arc<Named>> {
+        if !self.is_watching() {
+            return None;
+        }
+        self.hear();
+        let found = {
+            let state = self.state.read().unwrap_or_else(PoisonError::into_inner);
+            let known = state.known.get(path).filter(|known| known.holds())?;
+            Arc::clone(&known.found)
+        };
+        let now = Instant::now();
+        if !is_same(&found) {
+            return None;
+        }
+        let state = self.state.read().unwrap_or_else(PoisonError::into_inner);
+        let known = state.known.get(path).filter(|known| known.holds() && Arc::ptr_eq(&known.found, &found))?;
+        known.since_ms.fetch_max(self.milliseconds(now), Ordering::Relaxed);
+        known.is_renewed.store(false, Ordering::Relaxed);
+        Some(found)
+    }
+
+    /// Takes in what the kernel has to tell, so that the premises are what they were when this was called, or later.
+    fn hear(&self) {
         if let Some(inotify) = &self.inotify
             && !rustix::io::ioctl_fionread(inotify).is_ok_and(|bytes| bytes == 0)
         {
@@ -126,9 +184,17 @@ impl Memory {
                 state.watches.void_all(inotify);
             }
         }
-        let state = self.state.read().unwrap_or_else(PoisonError::into_inner);
-        let known = state.known.get(path)?;
-        known.holds(now, self.trust).then(|| Arc::clone(&known.found))
+    }
+
+    fn milliseconds(&self, time: Instant) -> u64 {
+        time.saturating_duration_since(self.began).as_millis() as u64
+    }
+
+    /// For how long something is known.
+    fn age(&self, known: &Known, now: Instant) -> Duration {
+        // Not less than it is: what is cut off of `since` makes it older.
+        let age = now.saturating_duration_since(self.began);
+        age.saturating_sub(Duration::from_millis(known.since_ms.load(Ordering::Relaxed)))
     }
 
     /// Keeps what was found of a path that [may be known](Self::keeps), by a look that began at `since`, after all of its premises
@@ -141,7 +207,13 @@ impl Memory {
                 return;
             }
         }
-        state.known.insert(path.clone(), Known { found: Arc::clone(found), premises, since });
+        let known = Known {
+            found: Arc::clone(found),
+            premises,
+            since_ms: AtomicU64::new(self.milliseconds(since)),
+            is_renewed: AtomicBool::new(false),
+        };
+        state.known.insert(path.clone(), known);
     }
 
     /// A premise of a look that comes after this call.
@@ -173,7 +245,7 @@ impl Memory {
             return;
         }
         state.swept = Some(now);
-        state.known.retain(|_, known| known.holds(now, self.trust));
+        state.known.retain(|_, known| self.age(known, now) < self.trust && known.holds());
         if self.inotify.is_none() && state.known.len() >= self.known_max {
             // For hours, perhaps: strangers who ask for names that aren't there would keep out all that is there.
             state.known.retain(|_, known| !matches!(*known.found, Named::Nothing));
@@ -200,8 +272,8 @@ impl Memory {
 }
 
 impl Known {
-    fn holds(&self, now: Instant, trust: Duration) -> bool {
-        now.saturating_duration_since(self.since) < trust && self.premises.iter().all(|premise| premise.holds())
+    fn holds(&self) -> bool {
+        self.premises.iter().all(|premise| premise.holds())
     }
 }
 

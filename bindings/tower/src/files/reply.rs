@@ -2,8 +2,7 @@
 
 use std::io;
 
-use eyewall_files::{Answer, Source};
-use eyewall_http::field::cache_status::{CacheStatus, Forward};
+use eyewall_files::Answer;
 use http::header::{ALLOW, CACHE_CONTROL, CONTENT_LENGTH, CONTENT_TYPE, LOCATION};
 use http::{HeaderMap, HeaderValue, Method, Response, StatusCode};
 
@@ -28,7 +27,7 @@ pub(crate) fn error(method: &Method, status: StatusCode, words: &str) -> Respons
 /// A file's answer. `name` is this cache's in `Cache-Status`; none where nothing is to be told.
 pub(crate) fn file(method: &Method, answer: Answer, name: Option<&str>) -> Response<Body> {
     let Answer { status, mut fields, body, source } = answer;
-    if let (Some(name), Some(told)) = (name, status_of(source)) {
+    if let (Some(name), Some(told)) = (name, source.cache_status()) {
         told.append_to(&mut fields, name);
     }
     match status {
@@ -39,17 +38,6 @@ pub(crate) fn file(method: &Method, answer: Answer, name: Option<&str>) -> Respo
             response
         }
         _ => response(status, fields, Body::file(body)),
-    }
-}
-
-/// What the cache did (RFC 9211).
-fn status_of(source: Source) -> Option<CacheStatus> {
-    let miss = CacheStatus::forwarded(Forward::UriMiss);
-    match source {
-        Source::None => None,
-        Source::Volume => Some(CacheStatus::hit()),
-        Source::Stored => Some(miss.stored(true)),
-        Source::File(why_not) => Some(miss.detail(why_not)),
     }
 }
 

@@ -278,3 +278,17 @@ fn packed_files_count_while_they_are_not_older() {
     fs::write(plain.at("site/a/page.html.gz"), "").unwrap();
     assert_eq!(plain.codings("/a/page.html"), [None], "nobody asked for it");
 }
+
+#[test]
+fn a_file_is_the_same_while_all_its_forms_are() {
+    let ground = Ground::new();
+    fs::write(ground.at("site/a/page.html.gz"), "packed").unwrap();
+    let look = ground.look("/a/page.html");
+    assert!(look.named.is_unchanged());
+    ground.append("site/a/page.html.gz");
+    assert!(!look.named.is_unchanged());
+    let look = ground.look("/a/page.html");
+    fs::rename(ground.at("next/a/page.html"), ground.at("site/a/page.html")).unwrap();
+    assert!(!look.named.is_unchanged());
+    assert!(!ground.look("/a/none.html").named.is_unchanged(), "what isn't there is looked for again");
+}

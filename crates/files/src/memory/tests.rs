@@ -156,3 +156,43 @@ fn watches_are_given_back() {
     memory.sweep(&mut memory.change(), since + TRUST);
     assert_eq!(memory.state.read().unwrap().watches.count(), 0);
 }
+
+#[test]
+fn a_file_that_is_the_same_is_known_for_longer() {
+    let (folder, memory) = ground();
+    let memory = Memory { began: Instant::now() - Duration::from_mins(1), ..memory };
+    let page = path("/page.html");
+    remember(&memory, &folder, "/page.html", Instant::now() - TRUST);
+    assert!(memory.recall(&page, Instant::now()).is_none(), "it was looked at too long ago");
+    assert!(memory.renew(&page, |_| false).is_none());
+    assert!(memory.recall(&page, Instant::now()).is_none(), "it is another one");
+    // The machine may stand still for longer than that is good for.
+    while memory.renew(&page, |_| true).is_none() || memory.recall(&page, Instant::now()).is_none() {}
+    std::fs::write(folder.path().join("page.html"), "other").unwrap();
+    assert!(memory.renew(&page, |_| true).is_none(), "the kernel has told of a change");
+    assert!(memory.renew(&path("/other.html"), |_| true).is_none(), "nothing is known of it");
+}
+
+#[test]
+fn one_is_told_that_something_is_due() {
+    let (folder, memory) = ground();
+    let since = Instant::now();
+    remember(&memory, &folder, "/page.html", since);
+    let page = path("/page.html");
+    let is_due = |at| memory.recall(&page, at).map(|recalled| recalled.is_due);
+    assert_eq!(is_due(since), Some(false));
+    let late = since + TRUST * 3 / 4;
+    assert_eq!((is_due(late), is_due(late)), (Some(true), Some(false)));
+    assert!(memory.renew(&page, |_| true).is_some());
+    let later = late + TRUST * 9 / 10;
+    assert!(is_due(later).is_none_or(|is_due| is_due), "once more, unless it is over by then");
+}
+
+#[test]
+fn what_is_trusted_for_an_interval_is_neither_due_nor_renewed() {
+    let memory = Memory::trusting(TRUST);
+    let since = Instant::now();
+    memory.remember(&path("/page.html"), &Arc::new(Named::Nothing), Vec::new(), since);
+    assert!(memory.recall(&path("/page.html"), since + TRUST * 3 / 4).is_some_and(|recalled| !recalled.is_due));
+    assert!(memory.renew(&path("/page.html"), |_| true).is_none());
+}

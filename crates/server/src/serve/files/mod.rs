@@ -3,8 +3,7 @@
 use std::io;
 use std::path::Path;
 
-use eyewall_files::{Answer, Answered, FileCache, FilePath, Folder, FolderOptions, Refusal, Source, Symlinks};
-use eyewall_http::field::cache_status::{CacheStatus, Forward};
+use eyewall_files::{Answer, Answered, FileCache, FilePath, Folder, FolderOptions, Refusal, Symlinks};
 use eyewall_http::message;
 use http::header::LOCATION;
 use http::request::Parts;
@@ -74,14 +73,7 @@ impl Files {
 
 fn response(answer: Answer) -> Response<Body> {
     let Answer { status, mut fields, body, source } = answer;
-    let miss = CacheStatus::forwarded(Forward::UriMiss);
-    let told = match source {
-        Source::None => None,
-        Source::Volume => Some(CacheStatus::hit()),
-        Source::Stored => Some(miss.stored(true)),
-        Source::File(why_not) => Some(miss.detail(why_not)),
-    };
-    if let Some(told) = told {
+    if let Some(told) = source.cache_status() {
         told.append_to(&mut fields, NAME);
     }
     match status {
