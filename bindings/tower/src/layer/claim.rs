@@ -8,29 +8,16 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use eyewall::{Error, Writer};
+use eyewall::Writer;
 
 use super::pages::Pages;
 use super::store;
 
-/// What came of a try.
-pub(super) struct Claimed {
-    /// None: another process has it still, or the volume has no place for it.
-    pub(super) claim: Option<Box<Writer>>,
-    /// Another process had it meanwhile.
-    pub(super) has_waited: bool,
-}
-
-pub(super) async fn claim(pages: &Arc<Pages>, flight_key: &[u8], patience: Duration) -> Claimed {
+/// None: another process has it still, or the volume has no place for it.
+pub(super) async fn claim(pages: &Arc<Pages>, flight_key: &[u8], patience: Duration) -> Option<Box<Writer>> {
     let key = [flight_key, b" fill"].concat();
     let pages = Arc::clone(pages);
-    let claiming = move || match pages.store.claim(&key, Duration::ZERO) {
-        Err(Error::Busy { .. }) => {
-            let claim = store::told(pages.store.claim(&key, patience)).flatten().map(Box::new);
-            Claimed { claim, has_waited: true }
-        }
-        outcome => Claimed { claim: store::told(outcome).flatten().map(Box::new), has_waited: false },
-    };
+    let claiming = move || store::told(pages.store.claim(&key, patience)).flatten().map(Box::new);
     // A panic in there was told already by its thread.
-    tokio::task::spawn_blocking(claiming).await.unwrap_or(Claimed { claim: None, has_waited: false })
+    tokio::task::spawn_blocking(claiming).await.ok().flatten()
 }

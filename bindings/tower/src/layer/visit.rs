@@ -225,19 +225,12 @@ impl<S: Inner<B>, B: Content> Visit<S, B> {
 
     /// Asks for all who wait in this process; and, where another one asks already, waits for that.
     async fn lead(&mut self, ask: Ask, flight_key: Vec<u8>, mut ticket: Ticket) -> Answered<S, B> {
-        // Another flight may have landed between the look and the ticket.
+        if self.settings.is_across_processes {
+            ticket.claim = claim::claim(&self.pages, &flight_key, self.settings.patience).await;
+        }
+        // Another flight may have landed between the look and the ticket, or the claim.
         if let Some(response) = self.stored_by_now().await {
             return Ok(response);
-        }
-        if self.settings.is_across_processes {
-            let claimed = claim::claim(&self.pages, &flight_key, self.settings.patience).await;
-            // Who had it before may have stored what is wanted.
-            if claimed.has_waited
-                && let Some(response) = self.stored_by_now().await
-            {
-                return Ok(response);
-            }
-            ticket.claim = claimed.claim;
         }
         self.ask(Ask { ticket: Some(ticket), ..ask }).await
     }
