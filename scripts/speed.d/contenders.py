@@ -192,6 +192,7 @@ STORES = {
 }
 # Files below one folder.
 FRAMEWORKS = {
+    "rocket-eyewall": Contender("ours", start_framework("rocket-eyewall"), crates=("eyewall-rocket", "rocket")),
     "rocket-namedfile": Contender("other", start_framework("rocket-namedfile"), crates=("rocket",)),
     "tower-eyewall": Contender("ours", start_framework("tower-eyewall"), crates=("eyewall-tower", "axum")),
     "tower-http-servedir": Contender("other", start_framework("tower-http-servedir"), crates=("tower-http", "axum")),

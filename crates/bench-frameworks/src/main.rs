@@ -7,6 +7,7 @@
 #![forbid(unsafe_code)]
 
 mod actix;
+mod cached_file;
 mod error;
 mod named_file;
 mod on_axum;
@@ -38,6 +39,8 @@ struct Arguments {
 enum Server {
     /// Rocket, a route that opens a `NamedFile`
     RocketNamedfile,
+    /// Rocket, a route that opens a `CachedFile` of ours
+    RocketEyewall,
     /// axum, the `ServeDir` of tower-http
     TowerHttpServedir,
     /// axum, the `ServeDir` of ours
@@ -61,6 +64,7 @@ fn run(server: Server, serving: &Serving) -> Result<()> {
     serving.check()?;
     match server {
         Server::RocketNamedfile => named_file::serve(serving),
+        Server::RocketEyewall => cached_file::serve(serving),
         Server::TowerHttpServedir => serve_dir::serve(serving),
         Server::TowerEyewall => tower_eyewall::serve(serving),
         Server::ActixFiles => actix::serve(serving),

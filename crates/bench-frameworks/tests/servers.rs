@@ -13,8 +13,9 @@ use rustix::process::{Pid, Signal, kill_process};
 use tempfile::TempDir;
 
 const PROGRAM: &str = env!("CARGO_BIN_EXE_bench-frameworks");
-const SERVERS: [&str; 4] = ["rocket-namedfile", "tower-http-servedir", "tower-eyewall", "actix-files"];
-const OURS: [&str; 1] = ["tower-eyewall"];
+const SERVERS: [&str; 5] =
+    ["rocket-namedfile", "rocket-eyewall", "tower-http-servedir", "tower-eyewall", "actix-files"];
+const OURS: [&str; 2] = ["rocket-eyewall", "tower-eyewall"];
 /// What is waited for comes soon, or never.
 const PATIENCE: Duration = Duration::from_mins(1);
 const SMALL: &[u8] = b"a small file";
