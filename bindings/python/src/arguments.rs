@@ -5,7 +5,6 @@ use std::time::Duration;
 use eyewall::PutOptions;
 use pyo3::exceptions::{PyTypeError, PyValueError};
 use pyo3::prelude::*;
-use pyo3::pybacked::PyBackedBytes;
 use pyo3::pybacked::PyBackedStr;
 use pyo3::types::{PyBytes, PyFloat, PyInt, PyString};
 
@@ -77,42 +76,52 @@ impl<'a, 'py> FromPyObject<'a, 'py> for Tags {
 pub(crate) struct Epoch(pub(crate) eyewall::Epoch);
 
 /// What goes with a value.
-pub(crate) struct Beside {
+pub(crate) struct Beside<'a> {
     ttl: Option<Duration>,
     stale: Duration,
     tags: Vec<PyBackedStr>,
-    metadata: Option<PyBackedBytes>,
+    /// The caller's own.
+    metadata: &'a [u8],
     begun_in: Option<eyewall::Epoch>,
 }
 
-impl Beside {
+impl<'a> Beside<'a> {
+    #[inline]
     pub(crate) fn new(ttl: Option<Seconds>, stale: Option<Seconds>, tags: Option<Tags>) -> Self {
         Self {
             ttl: ttl.map(|ttl| ttl.0).filter(|ttl| *ttl != Duration::MAX),
             stale: stale.map_or(Duration::ZERO, |stale| stale.0),
             tags: tags.unwrap_or_default().0,
-            metadata: None,
+            metadata: &[],
             begun_in: None,
         }
     }
 
     /// With what the caller wants to find beside the value, and when the value was begun to be made.
-    pub(crate) fn and(self, metadata: Option<PyBackedBytes>, begun_in: Option<&Bound<'_, Epoch>>) -> Self {
-        let metadata = metadata.filter(|metadata| !metadata.is_empty());
-        Self { metadata, begun_in: begun_in.map(|epoch| epoch.get().0), ..self }
+    #[inline]
+    pub(crate) fn and(mut self, metadata: Option<&'a [u8]>, begun_in: Option<&Bound<'_, Epoch>>) -> Self {
+        self.metadata = metadata.unwrap_or_default();
+        self.begun_in = begun_in.map(|epoch| epoch.get().0);
+        self
     }
 
     /// What is stored as metadata: the caller's own, or what says which kind of value it is.
     #[inline]
-    pub(crate) fn metadata<'a>(&'a self, py: Python<'_>, kind: &'a [u8]) -> PyResult<&'a [u8]> {
-        let Some(own) = &self.metadata else { return Ok(kind) };
+    pub(crate) fn metadata<'b>(&self, py: Python<'_>, kind: &'b [u8]) -> PyResult<&'b [u8]>
+    where
+        'a: 'b,
+    {
+        let own = self.metadata;
+        if own.is_empty() {
+            return Ok(kind);
+        }
         if !kind.is_empty() {
             let words =
                 "metadata goes with a value of bytes; that of other values says what they are. Make bytes of it";
             return Err(exception(py, "InvalidError", words));
         }
-        if let [byte] = **own
-            && value::is_kind(byte)
+        if let [byte] = own
+            && value::is_kind(*byte)
         {
             let words =
                 format!("metadata of the one byte {byte:#04x} would be taken for a kind of value; add another byte");

@@ -8,7 +8,6 @@ use eyewall::{Counter, Lookup, Purge, Touch};
 use pyo3::exceptions::{PyKeyError, PyRuntimeError};
 use pyo3::gc::PyVisit;
 use pyo3::prelude::*;
-use pyo3::pybacked::PyBackedBytes;
 use pyo3::types::{PyDict, PyMemoryView};
 use pyo3::{IntoPyObjectExt, PyTraverseError, intern};
 
@@ -81,7 +80,7 @@ impl Cache {
     fn store<T: Send>(
         &self,
         value: &Bound<'_, PyAny>,
-        beside: &Beside,
+        beside: &Beside<'_>,
         work: impl FnOnce(&eyewall::Cache, &[u8], &eyewall::PutOptions<'_>) -> eyewall::Result<T> + Send,
     ) -> PyResult<T> {
         let py = value.py();
@@ -241,7 +240,7 @@ impl Cache {
         ttl: Option<Seconds>,
         stale: Option<Seconds>,
         tags: Option<Tags>,
-        metadata: Option<PyBackedBytes>,
+        metadata: Option<&[u8]>,
         begun_in: Option<&Bound<'_, Epoch>>,
     ) -> PyResult<u64> {
         self.store(value, &Beside::new(ttl, stale, tags).and(metadata, begun_in), |open, bytes, options| {
@@ -259,7 +258,7 @@ impl Cache {
         ttl: Option<Seconds>,
         stale: Option<Seconds>,
         tags: Option<Tags>,
-        metadata: Option<PyBackedBytes>,
+        metadata: Option<&[u8]>,
         begun_in: Option<&Bound<'_, Epoch>>,
     ) -> PyResult<Option<u64>> {
         self.store(value, &Beside::new(ttl, stale, tags).and(metadata, begun_in), |open, bytes, options| {
@@ -278,7 +277,7 @@ impl Cache {
         ttl: Option<Seconds>,
         stale: Option<Seconds>,
         tags: Option<Tags>,
-        metadata: Option<PyBackedBytes>,
+        metadata: Option<&[u8]>,
         begun_in: Option<&Bound<'_, Epoch>>,
     ) -> PyResult<Option<u64>> {
         let beside = Beside::new(ttl, stale, tags).and(metadata, begun_in);
@@ -437,7 +436,7 @@ impl Cache {
         ttl: Option<Seconds>,
         stale: Option<Seconds>,
         tags: Option<Tags>,
-        metadata: Option<PyBackedBytes>,
+        metadata: Option<&[u8]>,
         begun_in: Option<&Bound<'_, Epoch>>,
     ) -> PyResult<Writer> {
         let beside = Beside::new(ttl, stale, tags).and(metadata, begun_in);

@@ -6,7 +6,6 @@ use eyewall::{Claimed, Updated};
 use pyo3::PyTraverseError;
 use pyo3::gc::PyVisit;
 use pyo3::prelude::*;
-use pyo3::pybacked::PyBackedBytes;
 use pyo3::types::PyBytes;
 use self_cell::self_cell;
 
@@ -95,7 +94,7 @@ impl Claim {
         ttl: Option<Seconds>,
         stale: Option<Seconds>,
         tags: Option<Tags>,
-        metadata: Option<PyBackedBytes>,
+        metadata: Option<&[u8]>,
         begun_in: Option<&Bound<'_, Epoch>>,
     ) -> PyResult<Option<u64>> {
         let encoded = self.cache.get().codec().encode(value)?;

@@ -9,7 +9,6 @@ use eyewall::{FillOptions, Filled, Filling, NotStored};
 use pyo3::PyTraverseError;
 use pyo3::gc::PyVisit;
 use pyo3::prelude::*;
-use pyo3::pybacked::PyBackedBytes;
 use self_cell::self_cell;
 
 use crate::arguments::{Beside, Seconds, Tags};
@@ -132,7 +131,7 @@ impl Flight {
         ttl: Option<Seconds>,
         stale: Option<Seconds>,
         tags: Option<Tags>,
-        metadata: Option<PyBackedBytes>,
+        metadata: Option<&[u8]>,
     ) -> PyResult<Option<u64>> {
         let encoded = self.cache.get().codec().encode(value)?;
         let beside = Beside::new(ttl, stale, tags).and(metadata, None);
