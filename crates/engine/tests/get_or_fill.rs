@@ -308,6 +308,22 @@ fn that_there_is_nothing_is_purged_as_a_value_is() {
 }
 
 #[test]
+fn what_a_closure_says_of_nothing_has_the_tags_of_its_value() {
+    let cache = cache();
+    let options = FillOptions::new().put(PutOptions::new().tags(&["t"])).remember_failure(502, LONG);
+    let nothing = || Ok::<_, &str>(Fill::Nothing { reason: 404, ttl: LONG });
+    assert!(matches!(cache.get_or_fill("absent", LONG, &options, nothing), Ok(Filled::Negative(404))));
+    assert!(cache.get_or_fill("failing", LONG, &options, || Err::<Fill, _>("down")).is_err());
+    for key in ["absent", "failing"] {
+        assert!(matches!(cache.lookup(key).unwrap(), Lookup::Negative(_)), "{key}");
+    }
+    cache.purge_tag("t", Purge::Hard).unwrap();
+    for key in ["absent", "failing"] {
+        assert!(matches!(cache.lookup(key).unwrap(), Lookup::Miss), "{key}");
+    }
+}
+
+#[test]
 fn what_can_not_be_stored_is_given_to_the_caller_all_the_same() {
     let cache = Options::new().size(1 << 20).entry_bytes_max(10_000).heap().unwrap();
     let options = FillOptions::new().put(PutOptions::new().tags(&["t"]));

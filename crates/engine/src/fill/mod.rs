@@ -91,6 +91,11 @@ impl<'a> FillOptions<'a> {
         self
     }
 
+    /// What is put beside the reason why there is nothing: the value's tags, so that it is purged as the value would be.
+    fn of_nothing(&self, ttl: Duration) -> PutOptions<'a> {
+        PutOptions::new().ttl(ttl).tags(self.put.tags)
+    }
+
     fn is_wanted(&self) -> bool {
         self.wanted.is_none_or(|asked| asked.0())
     }
@@ -260,13 +265,14 @@ impl Cache {
                 Ok(serial) => Filled::Stored { value, serial },
                 Err(why) => Filled::NotStored { value, why },
             }),
+            // Where that can't be stored, it isn't known, and the next one asks again.
             Ok(Fill::Nothing { reason, ttl }) => {
-                flight.remember(reason, ttl);
+                let _ = flight.remember_with(reason, &options.of_nothing(ttl));
                 Ok(Filled::Negative(reason))
             }
             Err(error) => {
                 if let Some((reason, ttl)) = options.failure {
-                    flight.remember(reason, ttl);
+                    let _ = flight.remember_with(reason, &options.of_nothing(ttl));
                 }
                 Err(FillError::Failed(error))
             }
