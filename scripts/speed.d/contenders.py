@@ -121,7 +121,8 @@ def start_nginx_files(ground):
 def start_framework(name):
     """A folder of files, served by a web framework; one worker, since there is one core."""
     def start(ground):
-        return ground.server(name, [ground.programs.bench_frameworks(), "--server", name, "--root", ground.files, "--workers", 1])
+        return ground.server(name, [ground.programs.bench_frameworks(), "--server", name, "--root", ground.files, "--workers", 1,
+                                    *(["--volume", ground.scratch / "volume.eyewall"] if name.endswith("-eyewall") else [])])
     return start
 
 
@@ -192,6 +193,7 @@ STORES = {
 # Files below one folder.
 FRAMEWORKS = {
     "rocket-namedfile": Contender("other", start_framework("rocket-namedfile"), crates=("rocket",)),
+    "tower-eyewall": Contender("ours", start_framework("tower-eyewall"), crates=("eyewall-tower", "axum")),
     "tower-http-servedir": Contender("other", start_framework("tower-http-servedir"), crates=("tower-http", "axum")),
     "actix-files": Contender("other", start_framework("actix-files"), crates=("actix-files", "actix-web")),
     "nginx (files)": Contender("reference", start_nginx_files, "nginx", "-v"),

@@ -59,12 +59,12 @@ impl Follower {
 impl Follower {
     /// The next bytes, up to `size`; none (`b""`): that was all, and the entry was stored. Waits for them for up to `wait` seconds, and then
     /// raises `BusyError`, after which it may be called again. `InterruptedWriteError`: nothing will come of the entry, and what was read is part of none.
-    #[pyo3(signature = (size=PIECE_BYTES, *, wait=Seconds(WAIT)))]
-    fn read<'py>(&self, py: Python<'py>, size: i64, wait: Seconds) -> PyResult<Bound<'py, PyBytes>> {
+    #[pyo3(signature = (size=PIECE_BYTES, *, wait=None), text_signature = "($self, size=65536, *, wait=30)")]
+    fn read<'py>(&self, py: Python<'py>, size: i64, wait: Option<Seconds>) -> PyResult<Bound<'py, PyBytes>> {
         if size < 1 {
             return Err(PyValueError::new_err(format!("{size} is no number of bytes to read; it is at least 1")));
         }
-        self.next(py, size.min(PIECE_BYTES_MAX) as usize, wait.0)
+        self.next(py, size.min(PIECE_BYTES_MAX) as usize, wait.map_or(WAIT, |wait| wait.0))
     }
 
     /// Reads no further.

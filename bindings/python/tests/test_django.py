@@ -79,7 +79,8 @@ class Django(CacheCase):
         self.assertIn(backend.make_key("a"), backend.volume)
 
     def test_coroutines_lose_no_count_and_make_a_value_once(self) -> None:
-        backend, calls = self.backend(), []
+        backend = self.backend()
+        calls: list[None] = []
 
         def make() -> int:
             calls.append(None)

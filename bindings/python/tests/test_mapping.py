@@ -62,7 +62,7 @@ class Mapping(CacheCase):
         self.assertEqual(popped.count(1), 20)
 
     def test_many_at_once(self) -> None:
-        wanted: list[str | bytes] = [f"key {number}" for number in range(100)]
+        wanted = [f"key {number}" for number in range(100)]
         self.cache.put_many({key: number for number, key in enumerate(wanted)}, ttl=60, tags="numbers")
         self.assertEqual(self.cache.get_many([*wanted, "absent"]), {key: number for number, key in enumerate(wanted)})
         self.cache.update([("key 1", "new")])

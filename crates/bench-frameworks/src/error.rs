@@ -29,6 +29,9 @@ pub(crate) enum Error {
         /// The system's answer.
         source: io::Error,
     },
+    /// The volume could not be opened.
+    #[error("the volume: {0}")]
+    Volume(#[from] eyewall::Error),
     /// Rocket gave up, in its own words.
     #[error("Rocket: {0}")]
     Rocket(String),

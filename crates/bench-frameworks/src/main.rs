@@ -13,6 +13,7 @@ mod on_axum;
 mod on_rocket;
 mod serve_dir;
 mod serving;
+mod tower_eyewall;
 
 use std::process::ExitCode;
 
@@ -39,6 +40,8 @@ enum Server {
     RocketNamedfile,
     /// axum, the `ServeDir` of tower-http
     TowerHttpServedir,
+    /// axum, the `ServeDir` of ours
+    TowerEyewall,
     /// actix-web, the service `Files` of actix-files
     ActixFiles,
 }
@@ -59,6 +62,7 @@ fn run(server: Server, serving: &Serving) -> Result<()> {
     match server {
         Server::RocketNamedfile => named_file::serve(serving),
         Server::TowerHttpServedir => serve_dir::serve(serving),
+        Server::TowerEyewall => tower_eyewall::serve(serving),
         Server::ActixFiles => actix::serve(serving),
     }
 }

@@ -4,6 +4,8 @@ use std::io::{self, Write as _};
 use std::net::SocketAddr;
 use std::path::PathBuf;
 
+use eyewall::Options;
+use eyewall_files::FileCache;
 use tokio::net::TcpListener;
 use tokio::runtime::Runtime;
 use tokio::signal::unix::{SignalKind, signal};
@@ -22,6 +24,12 @@ pub(crate) struct Serving {
     /// Threads that do a framework's own work; what it has for waiting for files comes beside them
     #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u16).range(1..=1_024))]
     workers: u16,
+    /// A file for the volume, of who has one, which is made where it isn't there; without it the volume is in memory
+    #[arg(long, value_name = "FILE")]
+    volume: Option<PathBuf>,
+    /// Bytes of a volume that is made
+    #[arg(long, value_name = "BYTES", default_value_t = 256 << 20)]
+    size: u64,
 }
 
 impl Serving {
@@ -33,6 +41,16 @@ impl Serving {
     /// Threads of a framework.
     pub(crate) fn workers(&self) -> usize {
         usize::from(self.workers)
+    }
+
+    /// The files of the volume, with nothing set.
+    pub(crate) fn files(&self) -> Result<FileCache> {
+        let options = Options::new().size(self.size);
+        let volume = match &self.volume {
+            Some(file) => options.open(file)?,
+            None => options.anonymous()?,
+        };
+        Ok(FileCache::new(volume))
     }
 
     /// A runtime of tokio with that many.

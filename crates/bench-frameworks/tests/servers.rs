@@ -7,12 +7,16 @@ use std::io::{BufRead as _, BufReader, Read as _, Write as _};
 use std::net::{TcpListener, TcpStream};
 use std::path::Path;
 use std::process::{Child, Command, Stdio};
+use std::time::{Duration, Instant};
 
 use rustix::process::{Pid, Signal, kill_process};
 use tempfile::TempDir;
 
 const PROGRAM: &str = env!("CARGO_BIN_EXE_bench-frameworks");
-const SERVERS: [&str; 3] = ["rocket-namedfile", "tower-http-servedir", "actix-files"];
+const SERVERS: [&str; 4] = ["rocket-namedfile", "tower-http-servedir", "tower-eyewall", "actix-files"];
+const OURS: [&str; 1] = ["tower-eyewall"];
+/// What is waited for comes soon, or never.
+const PATIENCE: Duration = Duration::from_mins(1);
 const SMALL: &[u8] = b"a small file";
 
 struct Server {
@@ -23,8 +27,12 @@ struct Server {
 
 impl Server {
     fn start(name: &'static str, root: &Path) -> Self {
+        Self::with(name, root, &[])
+    }
+
+    fn with(name: &'static str, root: &Path, options: &[&str]) -> Self {
         let mut command = Command::new(PROGRAM);
-        command.args(["--server", name, "--workers", "2", "--root"]).arg(root);
+        command.args(["--server", name, "--workers", "2"]).args(options).arg("--root").arg(root);
         let mut process = command.stdin(Stdio::null()).stdout(Stdio::piped()).spawn().expect("bench-frameworks");
         let mut line = String::new();
         BufReader::new(process.stdout.take().expect("a pipe")).read_line(&mut line).expect("a first line");
@@ -88,6 +96,28 @@ fn every_server_answers_by_the_bytes_of_a_file_and_their_length() {
 }
 
 #[test]
+fn a_volume_has_what_was_asked_for() {
+    let (folder, _) = folder();
+    for name in OURS {
+        let volume = folder.path().join(name);
+        let server =
+            Server::with(name, folder.path(), &["--volume", volume.to_str().expect("UTF-8"), "--size", "16777216"]);
+        let has = || {
+            let cache = eyewall::Options::new().create(false).open(&volume).expect("a volume");
+            eyewall_files::FileCache::new(cache).contains(folder.path().join("small.bin")).expect("a file")
+        };
+        assert!(!has(), "{name}");
+        // What was just written isn't kept.
+        let deadline = Instant::now() + PATIENCE;
+        while server.get("/files/small.bin").1 == SMALL && !has() {
+            assert!(Instant::now() < deadline, "{name} keeps nothing");
+        }
+        assert!(has(), "{name}");
+        server.end(Signal::TERM);
+    }
+}
+
+#[test]
 fn what_is_no_file_is_not_found() {
     let (folder, _) = folder();
     for name in SERVERS {
@@ -117,5 +147,15 @@ fn what_cannot_be_served_is_refused_with_a_reason() {
         assert!(said.starts_with(&format!("bench-frameworks: listening on {address}: ")), "{name}: {said}");
         let said = refusal(&folder.path().join("small.bin"), "127.0.0.1:0");
         assert!(said.contains("small.bin is no folder"), "{name}: {said}");
+    }
+    for name in OURS {
+        let mut command = Command::new(PROGRAM);
+        command.args(["--server", name, "--volume", "no/such/folder/volume", "--root"]).arg(folder.path());
+        let output = command.output().expect("bench-frameworks");
+        let said = String::from_utf8_lossy(&output.stderr);
+        assert!(
+            output.status.code() == Some(1) && said.starts_with("bench-frameworks: the volume: "),
+            "{name}: {said}"
+        );
     }
 }

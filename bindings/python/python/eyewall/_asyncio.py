@@ -60,8 +60,9 @@ class Flights:
         if self._threads is None or self._process != os.getpid():
             self._threads, self._process = ThreadPoolExecutor(_WAITING_AT_ONCE, "eyewall"), os.getpid()
         wanted = [True]
+        waiting = functools.partial(work, *arguments, lambda: bool(wanted))
         try:
-            return await asyncio.get_running_loop().run_in_executor(self._threads, work, *arguments, lambda: bool(wanted))
+            return await asyncio.get_running_loop().run_in_executor(self._threads, waiting)
         finally:
             wanted.clear()
 

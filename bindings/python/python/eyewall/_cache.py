@@ -160,7 +160,7 @@ class Cache(_eyewall.Cache):
 
     def put_many(
         self,
-        entries: Mapping[Key, Any] | Iterable[tuple[Key, Any]],
+        entries: Mapping[str, Any] | Mapping[bytes, Any] | Mapping[Key, Any] | Iterable[tuple[Key, Any]],
         *,
         ttl: Seconds | None = None,
         stale: Seconds | None = None,

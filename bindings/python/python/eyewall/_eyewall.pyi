@@ -10,6 +10,7 @@ from typing import Any, Generic, Literal, Self, TypeVar, final
 _Key = str | bytes
 _Seconds = float | timedelta
 _Tags = str | Iterable[str]
+_K = TypeVar("_K", bound=_Key)
 _T = TypeVar("_T", covariant=True)
 
 __version__: str
@@ -35,7 +36,7 @@ class Cache:
     def __setitem__(self, key: _Key, value: Any, /) -> None: ...
     def __delitem__(self, key: _Key, /) -> None: ...
     def __contains__(self, key: _Key, /) -> bool: ...
-    def get_many(self, keys: Iterable[_Key], /) -> dict[_Key, Any]:
+    def get_many(self, keys: Iterable[_K], /) -> dict[_K, Any]:
         """The values of those keys that have one. Faster than one by one."""
     def get_view(self, key: _Key) -> memoryview | None:
         """The bytes of a value where they lie, for reading only; None where there is none.

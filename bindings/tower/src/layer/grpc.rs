@@ -152,11 +152,11 @@ impl<S: Inner<B>, B: Content> Visit<S, B> {
 
     /// It carries its method as a tag.
     fn answer_to_call(&self, head: &response::Parts, ttl: Duration, asked: Asked) -> Answer {
-        let mut tags = vec![tags::named(&self.settings, self.parts.uri.path())];
-        if let Some(target) = &self.target {
-            tags.extend(tags::of_response(&self.settings, target, None, head));
-            tags.truncate(tags::TAGS_MAX);
-        }
+        let method = tags::named(&self.settings, self.parts.uri.path());
+        let tags = match &self.target {
+            Some(target) => tags::of_response(&self.settings, target, Some(&method), head),
+            None => vec![method],
+        };
         let received = asked.exchange.received.duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default();
         let terms = Terms {
             received_ms: received.as_millis() as u64,

@@ -101,11 +101,14 @@ impl KeyParts {
         self
     }
 
-    /// What a request asks for, with scheme and authority. None: it doesn't say of which host, or says it twice.
+    /// What a request asks for, with scheme and authority. None: it doesn't say of which host for sure.
     pub(crate) fn target(&self, parts: &Parts) -> Option<Uri> {
-        let authority = match parts.uri.authority() {
-            Some(authority) => authority.clone(),
-            None => host(&parts.headers)?,
+        let told = host(&parts.headers).ok()?;
+        // Services look at the one or the other: what is stored for one host isn't to be made for another.
+        let authority = match (parts.uri.authority(), told) {
+            (Some(asked), Some(told)) if *asked != told => return None,
+            (Some(authority), _) => authority.clone(),
+            (None, told) => told.unwrap_or_else(|| Authority::from_static(NO_HOST)),
         };
         if authority.as_str().contains('@') {
             return None;
@@ -183,12 +186,16 @@ impl Query {
     }
 }
 
-fn host(fields: &HeaderMap) -> Option<Authority> {
+/// It stands there twice, or is none.
+struct NoHost;
+
+/// What `Host` says, if it is there.
+fn host(fields: &HeaderMap) -> Result<Option<Authority>, NoHost> {
     let mut lines = fields.get_all(HOST).iter();
     match (lines.next(), lines.next()) {
-        (None, _) => Some(Authority::from_static(NO_HOST)),
-        (Some(host), None) => Authority::try_from(host.as_bytes()).ok(),
-        (Some(_), Some(_)) => None,
+        (None, _) => Ok(None),
+        (Some(host), None) => Authority::try_from(host.as_bytes()).map(Some).map_err(|_| NoHost),
+        (Some(_), Some(_)) => Err(NoHost),
     }
 }
 
@@ -214,7 +221,8 @@ mod tests {
         let found = |target, hosts: &[&str]| key(&parts, target, hosts);
         assert_eq!(found("/a?b=c", &["Example.org:80"]).unwrap(), "tower:http://example.org/a?b=c");
         assert_eq!(found("https://example.org:443", &[]).unwrap(), "tower:https://example.org/");
-        assert_eq!(found("http://example.org:81/", &["other"]).unwrap(), "tower:http://example.org:81/");
+        assert_eq!(found("http://example.org:81/", &["EXAMPLE.org:81"]).unwrap(), "tower:http://example.org:81/");
+        assert_eq!(found("http://example.org/", &["other.org"]), None, "it says two hosts");
         assert_eq!(found("/", &[]).unwrap(), "tower:http://localhost/");
         assert_eq!(found("/", &["a", "b"]), None, "it says twice of which host");
         assert_eq!(found("/", &["a b"]), None);

@@ -143,6 +143,9 @@ impl CacheLayer {
 
     /// Lets one process ask for what several miss at once, and the others wait for it ([`CacheLayer::patience`]). Within a process
     /// that is always so. Default: no, since it costs each miss some writes to the volume.
+    ///
+    /// It holds a claim for each of them, of which each stripe of the volume has 16 to 64: where more is asked for at once, requests
+    /// wait for nothing, up to their patience.
     pub fn across_processes(self, yes: bool) -> Self {
         self.set(|settings| settings.is_across_processes = yes)
     }

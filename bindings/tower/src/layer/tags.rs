@@ -16,7 +16,7 @@ use xxhash_rust::xxh3::xxh3_128;
 use super::settings::Settings;
 
 /// So many tags an entry can have.
-pub(crate) const TAGS_MAX: usize = 32;
+const TAGS_MAX: usize = 32;
 /// The longest tag of an entry.
 const TAG_BYTES_MAX: usize = 255;
 /// What responses carry that have more tags than fit.
@@ -40,14 +40,14 @@ impl Tags {
     }
 }
 
-/// The tags of a response that is stored for `target`.
+/// The tags of a response that is stored for `target`, with `first` before them.
 pub(crate) fn of_response(
     settings: &Settings,
     target: &Uri,
-    address_tag: Option<&str>,
+    first: Option<&str>,
     head: &response::Parts,
 ) -> Vec<String> {
-    let mut tags: Vec<String> = address_tag.map(str::to_owned).into_iter().collect();
+    let mut tags: Vec<String> = first.map(str::to_owned).into_iter().collect();
     let mut push = |tag: String| {
         if !tags.contains(&tag) {
             tags.push(tag);

@@ -15,12 +15,15 @@ pub(super) trait Way {
     /// Shows all bytes of a file, piece by piece.
     fn open(&mut self, number: usize, consume: impl FnMut(&[u8])) -> Result<()>;
 
-    /// Forgets all files, and what is known of their paths.
-    fn forget(&mut self) -> Result<()> {
+    /// Empties its cache.
+    fn empty(&mut self) -> Result<()> {
         Ok(())
     }
 
-    /// How many files were shown out of a cache since it was last asked to forget them, and how many not. None: it has none.
+    /// Forgets what is known of paths.
+    fn forget(&mut self) {}
+
+    /// How many files were shown out of a cache, and how many not, since what is known of paths was last forgotten. None: it has none.
     fn hits_and_misses(&self) -> Option<(u64, u64)> {
         None
     }
@@ -44,10 +47,13 @@ impl Way for Cached<'_> {
         Ok(())
     }
 
-    fn forget(&mut self) -> Result<()> {
+    fn empty(&mut self) -> Result<()> {
         self.cache.clear()?;
-        self.files = FileCache::new(self.cache.clone());
         Ok(())
+    }
+
+    fn forget(&mut self) {
+        self.files = FileCache::new(self.cache.clone());
     }
 
     fn hits_and_misses(&self) -> Option<(u64, u64)> {
