@@ -1,5 +1,7 @@
 //! What clients of a Rocket get of files that go through a volume.
 
+#![cfg(test)]
+
 mod answers;
 mod changes;
 mod fairing;

@@ -1,5 +1,6 @@
 //! The same over real connections.
 
+use std::collections::HashSet;
 use std::net::{Ipv4Addr, SocketAddr};
 use std::sync::Mutex;
 
@@ -30,7 +31,7 @@ impl Launched {
             port: 0,
             shutdown: ShutdownConfig {
                 ctrlc: false,
-                signals: Default::default(),
+                signals: HashSet::new(),
                 grace: 1,
                 mercy: 1,
                 ..Default::default()
