@@ -213,15 +213,24 @@ impl Tree {
         Some(Look { named: recalled.found, files: Vec::new() })
     }
 
-    /// The same; and where its time will be over soon, another thread sees that it is known for longer. Wants a runtime of Tokio.
+    /// The same; and where its time will be over soon, another thread sees that it is known for longer, with all that is. Wants a
+    /// runtime of Tokio.
     pub(crate) fn recall_ahead(self: &Arc<Self>, path: &FilePath) -> Option<Look> {
         let recalled = self.memory.as_ref()?.recall(path, Instant::now())?;
         if recalled.is_due {
-            let (tree, path) = (Arc::clone(self), path.clone());
-            // If it is another one, who asks next looks.
-            spawn_blocking(move || tree.renew(&path));
+            let tree = Arc::clone(self);
+            spawn_blocking(move || tree.renew_due());
         }
         Some(Look { named: recalled.found, files: Vec::new() })
+    }
+
+    fn renew_due(&self) {
+        let Some(memory) = &self.memory else { return };
+        for path in memory.due() {
+            // What is another one by now is looked at by who asks for it next.
+            let _ = memory.renew(&path, Named::is_unchanged);
+        }
+        memory.has_renewed();
     }
 
     fn renew(&self, path: &FilePath) -> Option<Look> {

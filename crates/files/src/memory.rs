@@ -76,6 +76,8 @@ pub(crate) struct Memory {
     began: Instant,
     known_max: usize,
     names_max: usize,
+    /// Whether somebody renews what is used.
+    is_renewing: AtomicBool,
     state: RwLock<State>,
 }
 
@@ -93,14 +95,14 @@ struct Known {
     premises: Vec<Arc<Premise>>,
     /// When the look began, or what was found was seen to be the same; in milliseconds from when the memory began.
     since_ms: AtomicU64,
-    /// Whether somebody is about to see whether it is the same.
-    is_renewed: AtomicBool,
+    /// Whether it was asked for since it was last renewed.
+    is_used: AtomicBool,
 }
 
 /// What is known of a path.
 pub(crate) struct Recalled {
     pub(crate) found: Arc<Named>,
-    /// Its time will be over soon, and nobody else was told so: it is to be [renewed](Memory::renew).
+    /// Its time will be over soon, and nobody else was told so: what is [due](Memory::due) is to be renewed.
     pub(crate) is_due: bool,
 }
 
@@ -120,6 +122,7 @@ impl Memory {
             began: Instant::now(),
             known_max: KNOWN_MAX,
             names_max: NAMES_MAX,
+            is_renewing: AtomicBool::new(false),
             state: RwLock::default(),
         }
     }
@@ -144,9 +147,30 @@ impl Memory {
         if age >= self.trust || !known.holds() {
             return None;
         }
-        // Half of it is enough for a system call, so that nobody has to wait for it who asks again and again.
-        let is_due = self.is_watching() && age >= self.trust / 2 && !known.is_renewed.swap(true, Ordering::Relaxed);
+        // Else all who use it would write the same line of memory.
+        if !known.is_used.load(Ordering::Relaxed) {
+            known.is_used.store(true, Ordering::Relaxed);
+        }
+        // Half of it is enough for some system calls, so that nobody has to wait for them who asks again and again.
+        let is_due = self.is_watching() && age >= self.trust / 2 && !self.is_renewing.swap(true, Ordering::Relaxed);
         Some(Recalled { found: Arc::clone(&known.found), is_due })
+    }
+
+    /// What was asked for since it was last renewed, and was so a while ago: all of it at once, so that a thread is woken for many. Who has
+    /// it says in the end that it is [done](Self::has_renewed).
+    pub(crate) fn due(&self) -> Vec<FilePath> {
+        let now = Instant::now();
+        let state = self.state.read().unwrap_or_else(PoisonError::into_inner);
+        let used = state.known.iter().filter(|(_, known)| {
+            // Earlier than it has to be, or they would be due one after the other.
+            self.age(known, now) >= self.trust / 4 && known.is_used.load(Ordering::Relaxed)
+        });
+        used.map(|(path, _)| path.clone()).collect()
+    }
+
+    /// What was due is renewed.
+    pub(crate) fn has_renewed(&self) {
+        self.is_renewing.store(false, Ordering::Relaxed);
     }
 
     /// Goes on knowing a file for as long again, if `is_same` says that it is the same: of all that it rests on, the kernel has told no
@@ -169,7 +193,7 @@ impl Memory {
         let state = self.state.read().unwrap_or_else(PoisonError::into_inner);
         let known = state.known.get(path).filter(|known| known.holds() && Arc::ptr_eq(&known.found, &found))?;
         known.since_ms.fetch_max(self.milliseconds(now), Ordering::Relaxed);
-        known.is_renewed.store(false, Ordering::Relaxed);
+        known.is_used.store(false, Ordering::Relaxed);
         Some(found)
     }
 
@@ -211,7 +235,7 @@ impl Memory {
             found: Arc::clone(found),
             premises,
             since_ms: AtomicU64::new(self.milliseconds(since)),
-            is_renewed: AtomicBool::new(false),
+            is_used: AtomicBool::new(false),
         };
         state.known.insert(path.clone(), known);
     }

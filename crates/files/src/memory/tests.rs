@@ -10,6 +10,10 @@ fn ground() -> (TempDir, Memory) {
     (folder, Memory::watching().unwrap())
 }
 
+fn ago(time: Duration) -> Instant {
+    Instant::now().checked_sub(time).unwrap()
+}
+
 fn path(name: &str) -> FilePath {
     FilePath::parse(name, false).unwrap()
 }
@@ -160,9 +164,9 @@ fn watches_are_given_back() {
 #[test]
 fn a_file_that_is_the_same_is_known_for_longer() {
     let (folder, memory) = ground();
-    let memory = Memory { began: Instant::now() - Duration::from_mins(1), ..memory };
+    let memory = Memory { began: ago(Duration::from_mins(1)), ..memory };
     let page = path("/page.html");
-    remember(&memory, &folder, "/page.html", Instant::now() - TRUST);
+    remember(&memory, &folder, "/page.html", ago(TRUST));
     assert!(memory.recall(&page, Instant::now()).is_none(), "it was looked at too long ago");
     assert!(memory.renew(&page, |_| false).is_none());
     assert!(memory.recall(&page, Instant::now()).is_none(), "it is another one");
@@ -183,9 +187,33 @@ fn one_is_told_that_something_is_due() {
     assert_eq!(is_due(since), Some(false));
     let late = since + TRUST * 3 / 4;
     assert_eq!((is_due(late), is_due(late)), (Some(true), Some(false)));
-    assert!(memory.renew(&page, |_| true).is_some());
-    let later = late + TRUST * 9 / 10;
-    assert!(is_due(later).is_none_or(|is_due| is_due), "once more, unless it is over by then");
+    memory.has_renewed();
+    assert_eq!(is_due(late), Some(true));
+}
+
+#[test]
+fn what_is_used_is_renewed_together() {
+    let (folder, memory) = ground();
+    let memory = Memory { began: ago(Duration::from_mins(1)), ..memory };
+    std::fs::write(folder.path().join("other.html"), "hello").unwrap();
+    // The machine may stand still for longer than they are trusted.
+    loop {
+        for name in ["/page.html", "/other.html", "/none.html"] {
+            remember(&memory, &folder, name, ago(TRUST / 2));
+        }
+        let now = Instant::now();
+        let used = ["/page.html", "/other.html"].map(|name| memory.recall(&path(name), now).is_some());
+        if used == [true, true] {
+            break;
+        }
+    }
+    let mut due = memory.due();
+    due.sort_by_key(|path| path.relative().to_owned());
+    assert_eq!(due, [path("/other.html"), path("/page.html")], "nobody has asked for the third");
+    for path in &due {
+        assert!(memory.renew(path, |_| true).is_some());
+    }
+    assert!(memory.due().is_empty());
 }
 
 #[test]
