@@ -160,9 +160,9 @@ fn watches_are_given_back() {
 #[test]
 fn a_file_that_is_the_same_is_known_for_longer() {
     let (folder, memory) = ground();
-    let memory = Memory { began: Instant::now() - Duration::from_mins(1), ..memory };
+    let memory = Memory { began: Instant::now().checked_sub(Duration::from_mins(1)).unwrap(), ..memory };
     let page = path("/page.html");
-    remember(&memory, &folder, "/page.html", Instant::now() - TRUST);
+    remember(&memory, &folder, "/page.html", Instant::now().checked_sub(TRUST).unwrap());
     assert!(memory.recall(&page, Instant::now()).is_none(), "it was looked at too long ago");
     assert!(memory.renew(&page, |_| false).is_none());
     assert!(memory.recall(&page, Instant::now()).is_none(), "it is another one");
