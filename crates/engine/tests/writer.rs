@@ -401,3 +401,23 @@ fn a_source_that_gives_too_much_ends_its_writer() {
     assert!(cache.get("key").unwrap().is_none());
     check(&cache);
 }
+
+#[test]
+fn a_source_of_unknown_length_may_fill_the_entry_to_its_last_byte() {
+    let cache = cache();
+    let fits = |length: &usize| cache.writer("key", &PutOptions::new(), Some(*length as u64)).is_ok();
+    let most = (0..=LIMIT as usize).rev().find(fits).unwrap();
+    let bytes = value(b"key", 1, most);
+    for (length, wanted) in [(None, u64::MAX), (Some(most as u64), u64::MAX), (None, most as u64)] {
+        let mut writer = writer(&cache, "key", length);
+        assert_eq!(writer.read_from(&mut &bytes[..], wanted).unwrap(), most as u64);
+        writer.commit().unwrap();
+        check_value(&cache, "key", 1, most);
+        cache.remove("key").unwrap();
+    }
+    let mut writer = writer(&cache, "key", None);
+    let refused = writer.read_from(&mut io::Read::chain(&bytes[..], &b"."[..]), u64::MAX).unwrap_err();
+    assert!(matches!(error(&refused), Error::EntryTooLarge { .. }), "a byte more is too much");
+    drop(writer);
+    check(&cache);
+}

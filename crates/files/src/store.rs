@@ -42,11 +42,11 @@ impl Store {
         if !self.cache.is_at_hand(&key) {
             return Err(WouldWait);
         }
-        Ok(self.look(form, &key).and_then(|hit| self.sound(hit)))
+        Ok(self.look(form, number, &key).and_then(|hit| self.sound(hit)))
     }
 
-    fn look(&self, form: &Form, key: &[u8]) -> Option<OwnedHit> {
-        match self.cache.get_if(key, |hit| self.is_of(form, hit)) {
+    fn look(&self, form: &Form, number: u64, key: &[u8]) -> Option<OwnedHit> {
+        match self.cache.get_if(key, |hit| self.is_of(form, number, hit)) {
             Ok(hit) => hit.map(Hit::into_owned),
             Err(error) => {
                 self.tell(&error);
@@ -73,9 +73,11 @@ impl Store {
         self.cache.is_failed()
     }
 
-    /// Whether an entry is a fragment of just this version of a file.
-    fn is_of(&self, form: &Form, hit: &Hit<'_>) -> bool {
+    /// Whether an entry is this fragment of just this version of a file. Others may write to the volume, too, so that its length counts.
+    fn is_of(&self, form: &Form, number: u64, hit: &Hit<'_>) -> bool {
+        let range = fragment::range(number, form.stamp.bytes, self.fragment_bytes);
         hit.metadata() == fragment::metadata(&form.stamp, self.fragment_bytes)
+            && hit.value().len() as u64 == range.end - range.start
     }
 
     /// Whether a fragment of a form lies in the volume, and in memory. Waits for nothing, and leaves no trace.
@@ -86,7 +88,7 @@ impl Store {
     /// Whether a fragment of a form lies in the volume. Leaves no trace. May wait for storage.
     pub(crate) fn has(&self, form: &Form, number: u64) -> bool {
         let found = self.cache.peek(fragment::key(&form.key, number));
-        found.is_ok_and(|hit| hit.is_some_and(|hit| self.is_of(form, &hit)))
+        found.is_ok_and(|hit| hit.is_some_and(|hit| self.is_of(form, number, &hit)))
     }
 
     /// Whether all of them do.
@@ -135,7 +137,7 @@ impl Store {
         open: impl FnOnce() -> io::Result<Arc<File>>,
     ) -> io::Result<(Bytes, From)> {
         let key = fragment::key(&form.key, number);
-        if let Some(found) = self.look(form, &key) {
+        if let Some(found) = self.look(form, number, &key) {
             read_in(found.value());
             if let Some(found) = self.sound(found) {
                 return Ok((found, From::Volume));
@@ -162,7 +164,7 @@ impl Store {
         let length = range.end - range.start;
         let mut filling = self.cache.begin_fill(key, WAIT, &FillOptions::new()).map_err(io::Error::other)?;
         if let Filling::Found(Filled::Hit(hit)) = &filling
-            && !self.is_of(form, hit)
+            && !self.is_of(form, number, hit)
         {
             // Of an older version of the file: it makes way, so that of all who want the new one, one reads it.
             let serial = hit.serial();
@@ -171,7 +173,7 @@ impl Store {
             filling = self.cache.begin_fill(key, WAIT, &FillOptions::new()).map_err(io::Error::other)?;
         }
         let writer = match filling {
-            Filling::Found(Filled::Hit(hit)) if self.is_of(form, &hit) => {
+            Filling::Found(Filled::Hit(hit)) if self.is_of(form, number, &hit) => {
                 return Ok(self.sound(hit.into_owned()).map(|bytes| (bytes, From::Volume)));
             }
             // Of another one again: somebody takes the file for what it was.
@@ -190,7 +192,7 @@ impl Store {
         self.counters.count_read(true);
         // Not another look-up: that would count as another use.
         let stored = self.cache.peek(key).map_err(io::Error::other)?;
-        let stored = stored.filter(|hit| self.is_of(form, hit));
+        let stored = stored.filter(|hit| self.is_of(form, number, hit));
         Ok(stored.and_then(|hit| self.sound(hit.into_owned())).map(|bytes| (bytes, From::Stored)))
     }
 

@@ -13,11 +13,19 @@ use eyewall::Writer;
 use super::pages::Pages;
 use super::store;
 
-/// None: another process has it still, or the volume has no place for it.
+/// None: another process has it still, or the volume has no place for it. Who gives up waiting leaves no thread behind that waits.
 pub(super) async fn claim(pages: &Arc<Pages>, flight_key: &[u8], patience: Duration) -> Option<Box<Writer>> {
     let key = [flight_key, b" fill"].concat();
     let pages = Arc::clone(pages);
-    let claiming = move || store::told(pages.store.claim(&key, patience)).flatten().map(Box::new);
+    // Lives as long as this is waited for.
+    let waiting = Arc::new(());
+    let wanted = Arc::downgrade(&waiting);
+    let claiming = move || {
+        let is_wanted = || wanted.strong_count() > 0;
+        store::told(pages.store.claim(&key, patience, &is_wanted)).flatten().map(Box::new)
+    };
     // A panic in there was told already by its thread.
-    tokio::task::spawn_blocking(claiming).await.ok().flatten()
+    let claimed = tokio::task::spawn_blocking(claiming).await.ok().flatten();
+    drop(waiting);
+    claimed
 }

@@ -13,7 +13,7 @@ use eyewall_http::field::cache_status::{CacheStatus, Forward};
 use eyewall_http::message::Exchange;
 use eyewall_http::terms::{Marks, Terms};
 use http::header::{AUTHORIZATION, CONTENT_TYPE};
-use http::{HeaderName, Method, Request, Response, StatusCode, response};
+use http::{HeaderName, HeaderValue, Method, Request, Response, StatusCode, response};
 use http_body::Body as _;
 use ring::digest::{Context, SHA256};
 
@@ -57,8 +57,10 @@ impl<S: Inner<B>, B: Content> Visit<S, B> {
             return self.forward(content.rejoined(), passing).await;
         };
         let mut digest = Context::new(&SHA256);
-        for value in OF_THE_CODING.iter().flat_map(|name| [self.parts.headers.get(name)]) {
-            digest.update(value.map_or(b"", |value| value.as_bytes()));
+        for name in OF_THE_CODING {
+            // All of its lines: a server may take any of them.
+            let lines: Vec<&[u8]> = self.parts.headers.get_all(name).iter().map(HeaderValue::as_bytes).collect();
+            digest.update(&lines.join(&b','));
             digest.update(b"\n");
         }
         digest.update(&message);

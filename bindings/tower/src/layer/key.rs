@@ -15,6 +15,7 @@ use http::header::HOST;
 use http::request::Parts;
 use http::uri::{Authority, PathAndQuery, Scheme};
 use http::{HeaderMap, Uri};
+use percent_encoding::percent_decode_str;
 use xxhash_rust::xxh3::xxh3_128;
 
 /// The host of requests that name none.
@@ -88,7 +89,7 @@ impl KeyParts {
     }
 
     /// Leaves out what the query has beside these names, such as `utm_source`: for services that look at no other. The inner
-    /// service gets the query as it came.
+    /// service gets the query as it came. A name is the same however it is escaped, as it is for services.
     pub fn query_only<N: Into<String>>(mut self, names: impl IntoIterator<Item = N>) -> Self {
         self.query = Query::Only(names.into_iter().map(Into::into).collect());
         self
@@ -110,7 +111,7 @@ impl KeyParts {
             (Some(authority), _) => authority.clone(),
             (None, told) => told.unwrap_or_else(|| Authority::from_static(NO_HOST)),
         };
-        if authority.as_str().contains('@') {
+        if authority.as_str().contains('@') || !has_sound_port(&authority) {
             return None;
         }
         self.absolute(&parts.uri, authority)
@@ -176,13 +177,26 @@ impl Query {
             Self::Nothing => None,
             Self::Only(names) => {
                 let is_named = |pair: &&str| {
-                    let name = pair.split_once('=').map_or(*pair, |(name, _)| name);
-                    names.iter().any(|known| known == name)
+                    // Decoded, as services do it: what they look at isn't to be left out.
+                    let name = pair.split_once('=').map_or(*pair, |(name, _)| name).replace('+', " ");
+                    names.iter().any(|known| percent_decode_str(&name).eq(known.bytes()))
                 };
                 let kept: Vec<&str> = query.split('&').filter(is_named).collect();
                 (!kept.is_empty()).then(|| Cow::Owned(kept.join("&")))
             }
         }
+    }
+}
+
+/// Whether what follows the host is a port, an empty one, or nothing. Anything else wouldn't be part of a key, and services that
+/// repeat the host in what they answer repeat it, too.
+fn has_sound_port(authority: &Authority) -> bool {
+    match authority.as_str().strip_prefix(authority.host()).map(|rest| rest.strip_prefix(':').ok_or(rest)) {
+        Some(Ok(port)) => {
+            port.is_empty() || port.bytes().all(|digit| digit.is_ascii_digit()) && port.parse::<u16>().is_ok()
+        }
+        Some(Err(rest)) => rest.is_empty(),
+        None => false,
     }
 }
 

@@ -184,13 +184,18 @@ impl Store {
         })
     }
 
-    /// The right to a key, which one has at a time over all threads and processes, as long as what comes is held. For up to `wait`, it
-    /// waits for who has it.
+    /// The right to a key, which one has at a time over all threads and processes, as long as what comes is held. For up to `wait`, and
+    /// while it is wanted, it waits for who has it.
     ///
     /// # Errors
     /// [`Busy`](eyewall::Error::Busy): somebody has it still. Those of the engine.
-    pub(crate) fn claim(&self, key: &[u8], wait: Duration) -> eyewall::Result<Option<Writer>> {
-        match self.cache.begin_fill(key, wait, &FillOptions::new())? {
+    pub(crate) fn claim(
+        &self,
+        key: &[u8],
+        wait: Duration,
+        is_wanted: &(dyn Fn() -> bool + Sync),
+    ) -> eyewall::Result<Option<Writer>> {
+        match self.cache.begin_fill(key, wait, &FillOptions::new().wait_while(is_wanted))? {
             // It is never committed, and so only holds the claim.
             Filling::Ours(flight) => flight.into_writer(&PutOptions::new(), Some(0)).map(Some),
             Filling::Found(_) => Ok(None),
@@ -201,9 +206,12 @@ impl Store {
     pub(crate) fn change(&self, key: &[u8], tags: &[&str], change: impl FnOnce(Option<&[u8]>) -> Vec<u8>) -> bool {
         let head = Head::of_signpost();
         let Some(metadata) = head.encode() else { return false };
-        // A soft purge has meant it, too. What it says is right all the same.
-        if self.cache.peek(key).is_ok_and(|hit| hit.is_none()) {
-            told(self.cache.touch(key, &Touch::new().ttl(None, Duration::ZERO)));
+        // A soft purge has meant it, too. What it says is right all the same; a response stays stale.
+        if self.cache.peek(key).is_ok_and(|hit| hit.is_none())
+            && let Ok(Lookup::Stale(hit)) = self.cache.lookup(key)
+            && Head::decode(hit.metadata()).as_ref() == Some(&head)
+        {
+            told(self.cache.touch(key, &Touch::new().ttl(None, Duration::ZERO).if_serial(hit.serial())));
         }
         let changed = self.cache.update(key, &options(&metadata, Times::FOR_GOOD, tags), |hit| {
             let present = hit.filter(|hit| Head::decode(hit.metadata()).as_ref() == Some(&head));
@@ -289,5 +297,36 @@ fn options<'a>(metadata: &'a [u8], times: Times, tags: &'a [&'a str]) -> PutOpti
     match times.fresh {
         Some(fresh) => options.ttl(fresh).stale(times.stale),
         None => options,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use eyewall::Options;
+    use eyewall_http::terms::{TERMS_BYTES, Terms};
+    use http::{HeaderMap, StatusCode};
+
+    use super::super::head::Kind;
+    use super::*;
+
+    #[test]
+    fn a_response_that_was_purged_softly_stays_stale_where_a_signpost_takes_its_place() {
+        let store = Store::new(Options::new().size(4 << 20).heap().unwrap());
+        let kind = Kind::Response(Terms::from_bytes([0; TERMS_BYTES]).unwrap(), HeaderMap::new());
+        let head = Head { kind, status: StatusCode::OK, fields: HeaderMap::new() };
+        let times = Times { fresh: Some(Duration::from_mins(1)), stale: Duration::from_mins(1) };
+        store.keep(b"key", &head, &[Bytes::from_static(b"old")], times, &["tag"], store.epoch()).unwrap();
+        store.purge_tag("tag", Purge::Soft).unwrap();
+        let is_stale = || store.look(b"key").is_some_and(|found| found.is_stale);
+        assert!(is_stale());
+        let is_changed = store.change(b"key", &[], |present| {
+            assert!(present.is_none() && is_stale(), "others find it until the signpost is there");
+            b"generation".to_vec()
+        });
+        assert!(is_changed && store.look(b"key").is_some_and(|found| found.head == Head::of_signpost()));
+        // A signpost that was meant, too, is still right.
+        assert!(store.change(b"key", &["tag"], |_| b"generation".to_vec()));
+        store.purge_tag("tag", Purge::Soft).unwrap();
+        assert!(store.change(b"key", &["tag"], |present| present.unwrap().to_vec()));
     }
 }

@@ -22,7 +22,7 @@ use tonic::transport::{Channel, Server};
 use tonic::{Code, Request, Response, Status};
 use tonic_prost::ProstCodec;
 
-use crate::support::{Clock, volume};
+use crate::support::{Clock, Site, request, respond, volume};
 
 const GREET: &str = "/test.Greeter/Greet";
 const COUNT: &str = "/test.Greeter/Count";
@@ -267,4 +267,30 @@ async fn what_is_no_single_message_passes_as_it_came() {
         assert_eq!(answer.into_body().collect().await.unwrap().to_bytes(), content);
     }
     assert_eq!(site.count(), 3);
+}
+
+#[tokio::test]
+async fn codings_that_a_client_takes_count_all_of_them() {
+    let message = [&[0, 0, 0, 0, 2][..], b"hi"].concat();
+    let site = Site::new(
+        |layer| layer.cache_grpc([GREET], Duration::from_mins(1)),
+        |parts, _| {
+            let lines = parts.headers.get_all("grpc-accept-encoding").iter().count();
+            let trailers = http::HeaderMap::from_iter([(
+                http::HeaderName::from_static("grpc-status"),
+                http::HeaderValue::from_static("0"),
+            )]);
+            let body = http_body_util::Full::new(bytes::Bytes::from(format!("for {lines}")));
+            respond(&[], axum::body::Body::new(body.with_trailers(std::future::ready(Some(Ok(trailers))))))
+        },
+    );
+    let call = async |codings: &[&str]| {
+        let mut fields = vec![("content-type", "application/grpc")];
+        fields.extend(codings.iter().map(|coding| ("grpc-accept-encoding", *coding)));
+        let body = axum::body::Body::from(message.clone());
+        site.send(request(http::Method::POST, GREET, &fields, body)).await.text().to_owned()
+    };
+    assert_eq!(call(&["identity", "gzip"]).await, "for 2");
+    assert_eq!(call(&["identity"]).await, "for 1", "it takes no gzip");
+    assert_eq!((call(&["identity", "gzip"]).await.as_str(), site.count()), ("for 2", 2), "both are stored");
 }

@@ -4,7 +4,7 @@ use eyewall::Purge;
 use eyewall_tower::KeyParts;
 use http::Method;
 
-use crate::support::{Site, counted, counting, volume};
+use crate::support::{Site, counted, counting, respond, volume};
 
 const FRESH: &[(&str, &str)] = &[("cache-control", "max-age=60")];
 
@@ -30,6 +30,30 @@ async fn parts_of_the_query_can_be_left_out() {
 }
 
 #[tokio::test]
+async fn a_name_in_the_query_is_the_same_however_it_is_escaped() {
+    let set = |layer: eyewall_tower::CacheLayer| layer.key(KeyParts::new().query_only(["page", "per page"]));
+    let site = Site::new(set, |parts, _| respond(FRESH, parts.uri.query().unwrap_or("none").to_owned()));
+    for query in ["%70age=evil", "p%61ge=evil", "per+page=9", "per%20page=8"] {
+        assert_eq!(site.get(&format!("/?{query}")).await.text(), query);
+    }
+    assert_eq!(site.get("/").await.text(), "none", "services decode the names that they look at");
+}
+
+#[tokio::test]
+async fn a_host_with_a_port_that_is_none_is_no_host_of_the_cache() {
+    let site = counting(FRESH);
+    for host in ["example.org:99999", "example.org:evil", "example.org:+80", "example.org:80.evil.org", "[::1]evil"] {
+        let request = http::Request::get("/").header("host", host).body(axum::body::Body::empty()).unwrap();
+        assert!(site.send(request).await.told().contains("fwd=bypass"), "{host}");
+    }
+    assert!(!site.get("/").await.is_hit());
+    for host in ["example.org:80", "example.org:"] {
+        let request = http::Request::get("/").header("host", host).body(axum::body::Body::empty()).unwrap();
+        assert!(site.send(request).await.is_hit(), "{host}");
+    }
+}
+
+#[tokio::test]
 async fn a_part_of_ones_own_makes_answers_of_their_own_which_one_change_removes() {
     let theme = |parts: &http::request::Parts| {
         parts.headers.get("cookie").map_or_else(String::new, |value| value.to_str().unwrap().to_owned())
@@ -49,11 +73,7 @@ async fn a_part_of_ones_own_makes_answers_of_their_own_which_one_change_removes(
 async fn namespaces_keep_layers_apart_in_one_volume() {
     let volume = volume();
     let of = |name: &'static str| {
-        Site::over(
-            volume.clone(),
-            |layer| layer.namespace(name),
-            move |_, _| async move { Ok(crate::support::respond(FRESH, name)) },
-        )
+        Site::over(volume.clone(), |layer| layer.namespace(name), move |_, _| async move { Ok(respond(FRESH, name)) })
     };
     let (one, other) = (of("one"), of("other"));
     for _ in 0..2 {

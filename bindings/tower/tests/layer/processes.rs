@@ -6,6 +6,7 @@ use std::future::{Ready, ready};
 use std::io;
 use std::path::Path;
 use std::sync::Arc;
+use std::time::Duration;
 
 use axum::body::Body;
 use eyewall::{Options, Purge};
@@ -89,4 +90,30 @@ async fn who_waits_asks_when_the_first_gives_up() {
     });
     first.abort();
     assert_eq!(second.await.unwrap().text(), "of other");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn who_leaves_while_he_waits_for_another_process_keeps_no_thread_waiting() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("volume");
+    let one = over(&path, std::future::pending);
+    let cache = Options::new().size(4 << 20).open(&path).unwrap();
+    // The runtime of a test ends with the last of its threads.
+    let set = |layer: eyewall_tower::CacheLayer| layer.across_processes(true).patience(Duration::MAX);
+    let other = Site::over(cache, set, |_, _| page("of other"));
+    let ask = |site: &Site| {
+        let site = site.clone();
+        tokio::spawn(async move { site.get("/").await })
+    };
+    let first = ask(&one);
+    while one.count() == 0 {
+        tokio::task::yield_now().await;
+    }
+    let second = ask(&other);
+    for _ in 0..1000 {
+        tokio::task::yield_now().await;
+    }
+    second.abort();
+    assert!(second.await.unwrap_err().is_cancelled());
+    assert!(!first.is_finished());
 }

@@ -45,12 +45,11 @@ impl References {
     /// The body of a number.
     pub(crate) fn body(&mut self, number: u64) -> Result<&[u8]> {
         let number = self.place(number) as u64;
-        let body = match self.last.take().filter(|(of, _)| *of == number) {
-            Some((_, body)) => body,
-            None => {
-                let path = path(&self.file, number);
-                fs::read(&path).map_err(Error::io(format!("reading {}", path.display())))?
-            }
+        let body = if let Some((_, body)) = self.last.take().filter(|(of, _)| *of == number) {
+            body
+        } else {
+            let path = path(&self.file, number);
+            fs::read(&path).map_err(Error::io(format!("reading {}", path.display())))?
         };
         Ok(&self.last.insert((number, body)).1)
     }

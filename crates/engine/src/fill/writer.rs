@@ -25,7 +25,7 @@ use crate::claim::{Claim, Line};
 use crate::error::{Error, Result};
 use crate::format::UNIT_BYTES;
 use crate::format::hash::Place;
-use crate::format::record::{Flags, Head, Header, Lengths};
+use crate::format::record::{Flags, HEADER_BYTES, Head, Header, Lengths};
 use crate::format::times::Times;
 use crate::protocol::{self, Progress};
 use crate::put::PutOptions;
@@ -167,12 +167,17 @@ impl Writer {
     pub fn read_from(&mut self, source: &mut (impl Read + ?Sized), bytes: u64) -> io::Result<u64> {
         let mut left = bytes;
         while left > 0 {
-            let asked = left.min(READ_BYTES) as usize;
+            let asked = left.min(READ_BYTES).min(self.bytes_left()) as usize;
             let at = self.make_room(asked).map_err(io::Error::other)?;
-            // SAFETY: as in `append`.
-            let read = unsafe { self.volume.region.fill(at, asked, |room| source.read(room)) };
+            let read = match asked {
+                // The entry is full: has the source ended, too?
+                0 => source.read(&mut [0]),
+                // SAFETY: as in `append`.
+                asked => unsafe { self.volume.region.fill(at, asked, |room| source.read(room)) },
+            };
             match read {
                 Ok(0) => break,
+                Ok(_) if asked == 0 => return Err(io::Error::other(self.refuse(self.lengths.value + 1))),
                 Ok(read) => {
                     // A source that says more than it was asked for is wrong about the rest.
                     let read = read.min(asked);
@@ -248,16 +253,29 @@ impl Writer {
     /// Where the next `bytes` bytes of the value are to lie.
     fn make_room(&mut self, bytes: usize) -> Result<usize> {
         let mut room = self.room()?;
-        let lengths = Lengths { value: self.lengths.value + bytes as u64, ..self.lengths };
-        let (needed, max) = (lengths.record_bytes(), self.volume.layout.entry_bytes_max);
-        if needed > max {
-            self.give_up();
-            return Err(Error::EntryTooLarge { bytes: needed, max });
+        let value = self.lengths.value + bytes as u64;
+        let needed = Lengths { value, ..self.lengths }.record_bytes();
+        if needed > self.volume.layout.entry_bytes_max {
+            return Err(self.refuse(value));
         }
         if needed > room.bytes {
             room = self.grow(room, needed)?;
         }
         Ok(self.end_of(room.record(&self.volume, &self.place).body()))
+    }
+
+    /// How many bytes of the value can still be written.
+    fn bytes_left(&self) -> u64 {
+        let most = self.volume.layout.entry_bytes_max / UNIT_BYTES * UNIT_BYTES;
+        let beside = HEADER_BYTES + self.lengths.key + self.lengths.metadata;
+        most.saturating_sub(beside + self.lengths.value)
+    }
+
+    /// Aborts, since a value of so many bytes is too large.
+    fn refuse(&mut self, value: u64) -> Error {
+        self.give_up();
+        let bytes = Lengths { value, ..self.lengths }.record_bytes();
+        Error::EntryTooLarge { bytes, max: self.volume.layout.entry_bytes_max }
     }
 
     /// Counts bytes that lie there now to the value.

@@ -4,7 +4,7 @@ use std::fs::File;
 use std::time::Duration;
 
 use bytes::Bytes;
-use eyewall::{FillOptions, Filling, Options};
+use eyewall::{FillOptions, Filling, Options, PutOptions};
 use eyewall_files::{FileCache, Source};
 
 use crate::support::{Ground, bytes, content, get};
@@ -78,4 +78,21 @@ async fn a_volume_that_is_lost_is_done_without() {
     }
     assert_eq!(get(&file, &[]).await.source, Source::File("volume-failed"));
     assert!(!file.is_cached());
+}
+
+#[tokio::test]
+async fn an_entry_that_others_have_made_shorter_is_not_the_file() {
+    let ground = Ground::new();
+    let file = ground.make("page", bytes(100_000));
+    assert_eq!(get(&file, &[]).await.body, bytes(100_000));
+    let cache = ground.files.cache();
+    let keys: Vec<Vec<u8>> = cache.iter().map(|hit| hit.key().to_vec()).collect();
+    assert_eq!(keys.len(), 4);
+    for key in &keys {
+        let metadata = cache.peek(key).unwrap().unwrap().metadata().to_vec();
+        cache.put_with(key, "short", &PutOptions::new().metadata(&metadata)).unwrap();
+    }
+    let taken = get(&file, &[]).await;
+    assert!(taken.body == bytes(100_000) && taken.source == Source::Stored);
+    assert!(file.is_cached(), "they were replaced");
 }
