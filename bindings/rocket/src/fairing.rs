@@ -118,6 +118,9 @@ impl Fairing for Eyewall {
                 return Err(rocket);
             }
         };
+        let cache = files.cache();
+        let place = cache.path().map_or("in memory".into(), |path| path.display().to_string());
+        tracing::info!("Eyewall: the volume {place} has {} bytes", cache.size());
         // The program may have a volume of its own there.
         let rocket = match rocket.state::<eyewall::Cache>() {
             None => rocket.manage(files.cache().clone()),

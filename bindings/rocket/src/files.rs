@@ -165,7 +165,8 @@ impl From<CachedFiles> for Vec<Route> {
     fn from(served: CachedFiles) -> Self {
         let root = served.root.display().to_string();
         let is_there = served.may_be_missing || served.is_there();
-        assert!(is_there, "CachedFiles: there is no folder to be served at {root}");
+        let looked_at = std::path::absolute(&served.root).unwrap_or_else(|_| served.root.clone());
+        assert!(is_there, "CachedFiles: there is no folder to be served at {}", looked_at.display());
         let (rank, has_own) = (served.rank, served.files.is_some());
         let served = Served::new(served);
         let mut routes = if has_own {

@@ -11,9 +11,6 @@ use rocket::figment::value::magic::RelativePathBuf;
 use serde::Deserialize;
 use serde::de::{Deserializer, Unexpected, Visitor};
 
-/// The table of the profile that Rocket runs in.
-const TABLE: &str = "eyewall";
-
 /// Why there is no volume. Rocket isn't launched without.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
@@ -37,6 +34,13 @@ pub enum Error {
     Managed,
 }
 
+/// What is read of the profile that Rocket runs in.
+#[derive(Deserialize)]
+struct Profile {
+    #[serde(default)]
+    eyewall: Settings,
+}
+
 /// What may be set.
 #[derive(Debug, Default, Deserialize)]
 #[serde(default, deny_unknown_fields)]
@@ -53,10 +57,9 @@ pub(crate) struct Settings {
 impl Settings {
     /// Those of the table, if there is one.
     pub(crate) fn of(figment: &Figment) -> Result<Self, Error> {
-        if !figment.contains(TABLE) {
-            return Ok(Self::default());
-        }
-        figment.extract_inner(TABLE).map_err(|error| Error::Settings(Box::new(error)))
+        // All of it, and not the table alone, since errors name the whole key then.
+        let profile: Profile = figment.extract().map_err(|error| Error::Settings(Box::new(error)))?;
+        Ok(profile.eyewall)
     }
 
     /// Opens the volume, or creates it. Waits.

@@ -122,8 +122,8 @@ fn an_admission_goes_with_the_settings() {
 #[test]
 fn wrong_settings_are_refused_with_their_names() {
     for (setting, said) in [
-        ("sise = 5", "sise"),
-        ("size = \"much\"", "size"),
+        ("sise = 5", "default.eyewall.sise"),
+        ("size = \"much\"", "default.eyewall.size"),
         ("freshness = \"now\"", "\"watched\", or a number of seconds"),
         ("freshness = -1", "\"watched\", or a number of seconds"),
         ("freshness = -0.5", "\"watched\", or a number of seconds"),

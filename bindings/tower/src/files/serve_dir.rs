@@ -77,9 +77,13 @@ impl ServeDir {
     /// folder while it is served. A relative path is taken from what is the process's working directory now.
     ///
     /// # Errors
-    /// The system's: there is no such folder, or it can't be read; `Unsupported` before Linux 5.6, which has no `openat2`.
+    /// The system's, with the folder's path: there is no such folder, or it can't be read; `Unsupported` before Linux 5.6, which has no `openat2`.
     pub fn new(root: impl AsRef<Path>, files: &FileCache) -> io::Result<Self> {
-        let folder = Folder::open(root, files, FolderOptions::default())?;
+        let root = root.as_ref();
+        let folder = Folder::open(root, files, FolderOptions::default()).map_err(|error| {
+            let shown = std::path::absolute(root).unwrap_or_else(|_| root.to_owned());
+            io::Error::new(error.kind(), format!("the folder {} can't be served: {error}", shown.display()))
+        })?;
         let serving = Serving { folder, cache_name: None };
         Ok(Self { serving, fallback: None, is_not_found: false, falls_back_on_method: false })
     }
@@ -89,11 +93,11 @@ impl<F> ServeDir<F> {
     /// Whether a folder, asked for with a slash at the end, is answered with its `index.html`; and without, with a redirection to there.
     /// It is, unless it is set; where it isn't, folders are nothing.
     pub fn append_index_html_on_directories(self, yes: bool) -> Self {
-        self.index_names(yes.then_some("index.html"))
+        self.index(yes.then_some("index.html"))
     }
 
     /// The same for other names than `index.html`: the first that is there.
-    pub fn index_names(self, names: impl IntoIterator<Item = impl Into<String>>) -> Self {
+    pub fn index(self, names: impl IntoIterator<Item = impl Into<String>>) -> Self {
         self.with(|options| options.index = names.into_iter().map(Into::into).collect())
     }
 

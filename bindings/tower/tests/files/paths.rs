@@ -1,6 +1,7 @@
 //! Which file a path means: none outside the root, none that isn't for the public, and a folder's index.
 
 use std::fs;
+use std::io;
 use std::os::unix::fs::symlink;
 
 use eyewall_tower::files::{ServeDir, Symlinks};
@@ -85,7 +86,7 @@ async fn a_folder_is_its_index_and_has_a_slash() {
     }
     let none = dir.clone().append_index_html_on_directories(false);
     assert_eq!((get(&none, "/", &[]).await.status, get(&none, "/sub", &[]).await.status), (404, 404));
-    let other = dir.index_names(["start.txt", "index.html"]);
+    let other = dir.index(["start.txt", "index.html"]);
     assert_eq!(get(&other, "/start/", &[]).await.text(), "start/start.txt");
     assert_eq!(get(&other, "/sub/", &[]).await.text(), "sub/index.html");
 }
@@ -93,8 +94,12 @@ async fn a_folder_is_its_index_and_has_a_slash() {
 #[test]
 fn a_root_has_to_be_a_folder() {
     let site = Site::new(&["page.html"]);
-    assert!(ServeDir::new(site.at("none"), &site.files).is_err());
-    assert!(ServeDir::new(site.at("page.html"), &site.files).is_err());
+    for (name, kind) in [("none", io::ErrorKind::NotFound), ("page.html", io::ErrorKind::NotADirectory)] {
+        let path = site.at(name);
+        let error = ServeDir::new(&path, &site.files).unwrap_err();
+        assert_eq!(error.kind(), kind);
+        assert!(error.to_string().contains(&format!("the folder {} can't be served", path.display())), "{error}");
+    }
 }
 
 #[tokio::test]
