@@ -218,10 +218,12 @@ impl Store {
     /// Those of the engine.
     pub(crate) fn remove(&self, first_key: &[u8], bytes: u64) -> eyewall::Result<bool> {
         let stored = self.cache.peek(first_key)?.and_then(|hit| fragment::of_metadata(hit.metadata()));
+        // No file that is longer than the volume was kept.
+        let count = |bytes: u64, fragment_bytes| fragment::count(bytes.min(self.cache.size()), fragment_bytes);
         // Before a resize, fragments may have been shorter.
-        let of_stored = stored.map_or(0, |(stamp, fragment_bytes)| fragment::count(stamp.bytes, fragment_bytes));
+        let of_stored = stored.map_or(0, |(stamp, fragment_bytes)| count(stamp.bytes, fragment_bytes));
         let mut is_removed = self.cache.remove(first_key)?;
-        for number in 1..fragment::count(bytes, self.fragment_bytes).max(of_stored) {
+        for number in 1..count(bytes, self.fragment_bytes).max(of_stored) {
             is_removed |= self.cache.remove(fragment::key(first_key, number))?;
         }
         Ok(is_removed)

@@ -287,9 +287,13 @@ impl Store {
         change: impl FnOnce(Option<(&Head, &[u8])>) -> Vec<u8>,
     ) -> bool {
         let Some(metadata) = head.encode() else { return false };
-        // A soft purge has meant it, too. What it says is right all the same.
-        if self.cache.peek(key).is_ok_and(|hit| hit.is_none()) {
-            self.told(self.cache.touch(key, &Touch::new().ttl(None, Duration::ZERO)));
+        // A soft purge has meant it, too. What it says is right all the same; a response stays stale.
+        if self.cache.peek(key).is_ok_and(|hit| hit.is_none())
+            && let Ok(Lookup::Stale(hit)) = self.cache.lookup(key)
+            && Head::decode(hit.metadata()).is_some_and(|present| present.kind == head.kind)
+        {
+            let touch = Touch::new().ttl(None, Duration::ZERO).if_serial(hit.serial());
+            self.told(self.cache.touch(key, &touch));
         }
         let changed = self.cache.update(key, &options(&metadata, Times::FOR_GOOD, tags), |hit| {
             let present = hit.and_then(|hit| Some((Head::decode(hit.metadata())?, hit.value())));
@@ -411,4 +415,39 @@ fn begun_in(options: PutOptions<'_>, begun: Option<Epoch>) -> PutOptions<'_> {
 fn read(value: &[u8]) {
     let bytes = value.iter().step_by(PAGE_BYTES).chain(value.last());
     std::hint::black_box(bytes.fold(0, |sum, byte| sum ^ byte));
+}
+
+#[cfg(test)]
+mod tests {
+    use eyewall::Options;
+    use eyewall_http::terms::{TERMS_BYTES, Terms};
+    use http::HeaderMap;
+
+    use super::super::head::Kind;
+    use super::*;
+
+    fn head(kind: Kind) -> Head {
+        Head { kind, status: StatusCode::OK, fields: HeaderMap::new() }
+    }
+
+    #[test]
+    fn a_response_that_was_purged_softly_stays_stale_where_a_signpost_takes_its_place() {
+        let store = Store::new(Options::new().size(4 << 20).heap().unwrap());
+        let response = head(Kind::Response(Terms::from_bytes([0; TERMS_BYTES]).unwrap()));
+        let times = Times { fresh: Some(Duration::from_mins(1)), stale: Duration::from_mins(1) };
+        store.keep(b"key", &response, &[Bytes::from_static(b"old")], times, &["tag"], store.epoch()).unwrap();
+        store.purge(Meant::Tag("tag"), Purge::Soft).unwrap();
+        let is_stale = || store.find(b"key").is_some_and(|found| found.is_stale);
+        assert!(is_stale());
+        let signpost = head(Kind::Signpost);
+        let is_changed = store.change(b"key", &signpost, &[], |_| {
+            assert!(is_stale(), "others find it until the signpost is there");
+            b"generation".to_vec()
+        });
+        assert!(is_changed && store.find(b"key").is_some_and(|found| found.head.kind == Kind::Signpost));
+        // A signpost that was meant, too, is still right.
+        assert!(store.change(b"key", &signpost, &["tag"], |_| b"generation".to_vec()));
+        store.purge(Meant::Tag("tag"), Purge::Soft).unwrap();
+        assert!(store.change(b"key", &signpost, &["tag"], |present| present.unwrap().1.to_vec()));
+    }
 }

@@ -65,10 +65,10 @@ impl Intake {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// One who reads along; `None` if the start is gone.
+    /// One who reads along; `None` if the start is gone, or the body was cut off: who comes now can ask for himself.
     pub(crate) fn reader(self: &Arc<Self>) -> Option<Reader> {
         let mut state = self.state();
-        if state.is_flowing {
+        if state.is_flowing || matches!(state.end, Some(End::Broken(..))) {
             return None;
         }
         let number = state.readers.iter().position(Option::is_none).unwrap_or(state.readers.len());
@@ -265,5 +265,6 @@ mod tests {
         poll_fn(|context| reader.poll_next(context)).await.unwrap().unwrap();
         let error = poll_fn(|context| reader.poll_next(context)).await.unwrap().unwrap_err();
         assert_eq!(error.kind(), io::ErrorKind::TimedOut);
+        assert!(intake.reader().is_none(), "who comes now can ask for himself");
     }
 }
