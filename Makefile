@@ -37,7 +37,7 @@ WORKSPACES := $(wildcard Cargo.toml fuzz/Cargo.toml)
 LOCKED := $(if $(CI),--locked)
 
 # The set-up, for all targets but those that only print and those that want nothing but Python.
-ifneq ($(filter-out help packages explorer explorer-test drivers-test,$(or $(MAKECMDGOALS),help)),)
+ifneq ($(filter-out help packages explorer explorer-test,$(or $(MAKECMDGOALS),help)),)
 TOOLCHAIN := $(shell scripts/packages build >&2 && scripts/toolchain rustfmt clippy)
 ifneq ($(.SHELLSTATUS),0)
 $(error The set-up is incomplete; what to do stands above)
@@ -60,8 +60,8 @@ test: lint unit models instructions bindings ## lints, every test but the long o
 	@echo "make test: all passed"
 
 .PHONY: unit
-unit: ## the tests of all crates, doctests included
-	cargo test $(LOCKED) --workspace
+unit: ## the tests of all crates, doctests included; those of the web frameworks that the benchmark compares are drivers-test's
+	cargo test $(LOCKED) --workspace --exclude eyewall-bench-frameworks
 
 .PHONY: models
 models: ## the protocols under loom, which runs every interleaving of their steps
@@ -102,8 +102,9 @@ explorer-test: ## the records and the explorer, in headless Chromium
 	@scripts/explorer-test $(ARGS)
 
 .PHONY: drivers-test
-drivers-test: ## the benchmark's drivers in Perl, PHP and Python, in the tiniest form
+drivers-test: ## the benchmark's drivers in Perl, PHP and Python, in the tiniest form; and its servers in web frameworks
 	@scripts/drivers-test $(ARGS)
+	cargo test $(LOCKED) -p eyewall-bench-http -p eyewall-bench-frameworks
 
 .PHONY: header
 header: ## generate eyewall.h from the sources of the C library
