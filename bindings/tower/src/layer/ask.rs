@@ -4,13 +4,13 @@ use eyewall_http::field::cache_status::CacheStatus;
 use eyewall_http::message::{self, Exchange};
 use eyewall_http::update;
 use eyewall_http::validation::{self, Candidate, Outcome};
+use eyewall_responses::purge_counts::Mark;
 use http::header::{DATE, IF_RANGE, RANGE};
 use http::{HeaderMap, HeaderValue, Response};
 
 use super::fill::Content;
 use super::inner::Inner;
 use super::pages::Stored;
-use super::purge_counts::Mark;
 use super::visit::{Answered, Ask, Visit};
 
 /// When the inner service was asked.

@@ -7,14 +7,14 @@ use std::sync::Arc;
 use std::task::{Poll, ready};
 
 use bytes::Bytes;
+use eyewall_responses::purge_counts::Mark;
 use http::HeaderMap;
 use http_body::{Body, Frame};
 
 use super::body::{BoxError, CutOff, RequestBody};
-use super::flight::Ticket;
+use super::incoming::Ticket;
 use super::incoming::{Answer, End, Intake};
 use super::pages::Pages;
-use super::purge_counts::Mark;
 use super::settings::Settings;
 
 /// A body up to here is stored by the thread that got its last byte, where the volume is prompt and takes it at once.

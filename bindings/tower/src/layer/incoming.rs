@@ -16,6 +16,7 @@ use bytes::Bytes;
 use eyewall_http::selecting;
 use eyewall_http::signpost::Variant;
 use eyewall_http::terms::Terms;
+use eyewall_responses::flights;
 use http::{HeaderMap, StatusCode};
 use http_body::Frame;
 
@@ -23,6 +24,13 @@ use super::body::{BoxError, CutOff};
 
 /// What is kept for the slowest reader of a body that won't be an entry.
 const WINDOW_BYTES: usize = 512 << 10;
+
+/// The requests to the inner service that are under way.
+pub(crate) type Flights = flights::Flights<Answer>;
+/// What a request is to do about a miss.
+pub(crate) type Joined = flights::Joined<Answer>;
+/// The right, and the duty, to ask for a key.
+pub(crate) type Ticket = flights::Ticket<Answer>;
 
 /// What all get who wait for an answer.
 #[derive(Debug)]

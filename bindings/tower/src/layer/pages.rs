@@ -11,14 +11,14 @@ use eyewall_http::selecting;
 use eyewall_http::signpost::{Signpost, Variant};
 use eyewall_http::storing::Storable;
 use eyewall_http::terms::{Marks, Terms};
+use eyewall_responses::purge_counts::{Mark, PurgeCounts};
 use http::header::{AGE, CONTENT_LENGTH};
 use http::{HeaderMap, HeaderName};
 
-use super::flight::{Flights, Joined};
 use super::head::{Head, Kind};
 use super::incoming::Answer;
+use super::incoming::{Flights, Joined};
 use super::moments::Moments;
-use super::purge_counts::{Mark, PurgeCounts};
 use super::settings::Settings;
 use super::store::{self, Found, Store, Times};
 
@@ -61,7 +61,7 @@ impl Pages {
             store: Store::new(cache),
             flights: Arc::default(),
             unstorable: Moments::new(UNSTORABLE_FOR),
-            purge_counts: PurgeCounts::new(),
+            purge_counts: PurgeCounts::default(),
         }
     }
 

@@ -9,9 +9,9 @@ use bytes::Bytes;
 use eyewall::{
     Cache, Change, Committed, Epoch, FillOptions, Filling, Hit, Lookup, OwnedHit, Purge, PutOptions, Touch, Writer,
 };
+use eyewall_responses::promptness::Promptness;
 
 use super::head::Head;
-use super::promptness::Promptness;
 
 /// The smallest page of any kernel that Eyewall runs on.
 const PAGE_BYTES: usize = 4096;
@@ -69,7 +69,7 @@ pub(crate) struct Store {
 impl Store {
     pub(crate) fn new(cache: Cache) -> Self {
         // Of those who used the volume before, nothing is known.
-        Self { cache, promptness: Promptness::new(), prefixes: Mutex::new(PREFIXES_MAX) }
+        Self { cache, promptness: Promptness::default(), prefixes: Mutex::new(PREFIXES_MAX) }
     }
 
     /// Now, as the volume's purges count, whoever makes them: what is stored later of what is asked for now loses to those that

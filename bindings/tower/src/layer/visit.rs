@@ -9,6 +9,7 @@ use eyewall_http::field::cache_status::{CacheStatus, Forward};
 use eyewall_http::precondition::Role;
 use eyewall_http::reuse::{self, OnFailure, Reuse};
 use eyewall_http::signpost::Variant;
+use eyewall_responses::flights::Landing;
 use http::header::RANGE;
 use http::request::Parts;
 use http::{HeaderMap, HeaderName, Method, Request, Response, Uri};
@@ -17,8 +18,8 @@ use http_body::Body as _;
 use super::body::{CachedBody, RequestBody};
 use super::claim;
 use super::fill::Content;
-use super::flight::{Joined, Landing, Ticket};
 use super::incoming::Answer;
+use super::incoming::{Joined, Ticket};
 use super::inner::Inner;
 use super::pages::{Pages, Selection, Stored};
 use super::reply::{self, Standing};
@@ -225,8 +226,10 @@ impl<S: Inner<B>, B: Content> Visit<S, B> {
 
     /// Asks for all who wait in this process; and, where another one asks already, waits for that.
     async fn lead(&mut self, ask: Ask, flight_key: Vec<u8>, mut ticket: Ticket) -> Answered<S, B> {
-        if self.settings.is_across_processes {
-            ticket.claim = claim::claim(&self.pages, &flight_key, self.settings.patience).await;
+        if self.settings.is_across_processes
+            && let Some(claim) = claim::claim(&self.pages, &flight_key, self.settings.patience).await
+        {
+            ticket.hold(claim);
         }
         // Another flight may have landed between the look and the ticket, or the claim.
         if let Some(response) = self.stored_by_now().await {

@@ -8,7 +8,7 @@
 //!     purge/  PURGE, and what purges mean
 //!     files/  --root: what a folder has, by `eyewall-files`
 //!     proxy/  --origin: select, decide, ask, fill               origin/
-//!       store the volume: stored responses in and out           head, promptness
+//!       store the volume: stored responses in and out           head
 //! admin/      purges and status, for who looks after the server
 //! ```
 //! `log/` writes a line for each request, from where a connection has its head until its response has left.
@@ -32,7 +32,6 @@ mod listen;
 mod log;
 mod origin;
 mod plain;
-mod promptness;
 mod proxy;
 mod purge;
 mod reply;

@@ -8,10 +8,10 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use eyewall::{Cache, Change, Committed, Epoch, Hit, Lookup, OwnedHit, Purge, PutOptions, Touch};
+use eyewall_responses::promptness::Promptness;
 use http::StatusCode;
 
 use super::head::Head;
-use super::promptness::Promptness;
 
 /// The smallest page of any kernel that Eyewall runs on.
 const PAGE_BYTES: usize = 4096;
@@ -105,7 +105,7 @@ impl Store {
     pub(crate) fn new(cache: Cache) -> Self {
         Self {
             cache,
-            promptness: Promptness::new(),
+            promptness: Promptness::default(),
             // Of those who used the volume before, nothing is known.
             prefixes: Mutex::new(PREFIXES_MAX),
             has_warned: AtomicBool::new(false),

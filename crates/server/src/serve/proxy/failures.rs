@@ -11,11 +11,11 @@ use eyewall_http::field::cache_status::CacheStatus;
 use eyewall_http::field::vary::Vary;
 use eyewall_http::freshness::Source;
 use eyewall_http::storing::Storable;
+use eyewall_responses::purge_counts::Mark;
 use http::{HeaderMap, Response, StatusCode};
 
 use super::Proxy;
 use super::inbound::Inbound;
-use super::purge_counts::Mark;
 use crate::serve::body::Body;
 use crate::serve::{NAME, reply};
 

@@ -8,15 +8,15 @@ use std::task::Poll;
 use std::time::Duration;
 
 use bytes::Bytes;
+use eyewall_responses::purge_counts::Mark;
 use http_body_util::BodyExt as _;
 use hyper::body::Incoming;
 
 use super::answer::Answer;
-use super::flight::Ticket;
+use super::answer::Ticket;
 use super::fragments::Keeping;
 use super::intake::{End, Intake};
 use super::pages::Pages;
-use super::purge_counts::Mark;
 use crate::serve::head::Kind;
 
 /// A body up to here is stored by the thread that serves its clients, where the volume is prompt and takes it at once.

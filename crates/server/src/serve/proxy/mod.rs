@@ -12,7 +12,6 @@
 //! Which of these it is, `eyewall-http` decides; here are the sockets, the store and the clock.
 
 pub(crate) mod answer;
-pub(crate) mod flight;
 pub(crate) mod fragments;
 pub(crate) mod intake;
 pub(crate) mod pages;
@@ -26,7 +25,6 @@ mod inbound;
 mod pass;
 mod policy;
 mod purge;
-mod purge_counts;
 mod query;
 mod storing;
 pub(crate) mod tags;
@@ -41,6 +39,7 @@ use eyewall_http::field::connection;
 use eyewall_http::policy::Policy;
 use eyewall_http::reuse::{self, OnFailure, Reuse};
 use eyewall_http::signpost::Variant;
+use eyewall_responses::flights::Landing;
 use http::header::{DATE, RANGE};
 use http::{Extensions, HeaderMap, HeaderName, HeaderValue, Method, Request, Response, StatusCode, Version};
 use http_body::Body as _;
@@ -52,7 +51,7 @@ use super::{NAME, fields, reply};
 use crate::config::Site;
 use crate::key::CacheKey;
 use crate::rules::{Applied, Decision};
-use flight::{Joined, Landing, Ticket};
+use answer::{Joined, Ticket};
 use fragments::{Part, Unusable};
 use inbound::Inbound;
 use pages::{Pages, Selection, Stored};
@@ -250,7 +249,7 @@ impl Proxy {
                         break;
                     }
                 }
-                Landing::Late => break,
+                Landing::Alone | Landing::Late => break,
             }
         }
         self.fetch(inbound, ask).await

@@ -11,16 +11,16 @@ use eyewall_http::selecting;
 use eyewall_http::signpost::{Signpost, Variant};
 use eyewall_http::storing::Storable;
 use eyewall_http::terms::{Marks, Terms};
+use eyewall_responses::purge_counts::{Mark, PurgeCounts};
 use http::header::{AGE, CONTENT_LENGTH};
 use http::{HeaderMap, StatusCode};
 
 use super::answer::Answer;
+use super::answer::{Flights, Joined};
 use super::fill::generation;
-use super::flight::{Flights, Joined};
 use super::fragments::Object;
 use super::fragments::layout::Layout;
 use super::fragments::run::Runs;
-use super::purge_counts::{Mark, PurgeCounts};
 use super::unstorable::Unstorable;
 use crate::serve::head::{Head, Kind};
 use crate::serve::store::{Found, Looked, Store, Times};
@@ -62,7 +62,7 @@ pub(crate) enum Selection {
 impl Pages {
     pub(crate) fn new(store: Arc<Store>) -> Self {
         let (flights, runs) = (Arc::default(), Arc::default());
-        Self { store, flights, runs, unstorable: Unstorable::new(), purge_counts: PurgeCounts::new() }
+        Self { store, flights, runs, unstorable: Unstorable::new(), purge_counts: PurgeCounts::default() }
     }
 
     /// A flight for a key, or the one that there is.

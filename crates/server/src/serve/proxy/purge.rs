@@ -1,14 +1,14 @@
 //! Purging what is stored of the responses of origins, and what is on its way to there.
 //!
-//! An address: count ([`super::purge_counts`]), let nobody join what is under way, then remove, or make stale. A request that comes behind
+//! An address: count ([`eyewall_responses::purge_counts`]), let nobody join what is under way, then remove, or make stale. A request that comes behind
 //! that finds nothing of before; a fill of before sees the count. All else the volume notes by itself, for fills
 //! and for those who would join them: by its epochs.
 
 use eyewall::Purge;
 use eyewall_http::signpost::Signpost;
+use eyewall_responses::purge_counts::Mark;
 
 use super::pages::Pages;
-use super::purge_counts::Mark;
 use crate::key::queries_of;
 use crate::serve::head::Kind;
 use crate::serve::store::Meant;

@@ -10,6 +10,7 @@ use eyewall_http::field::range::{self, ContentRange};
 use eyewall_http::message::Exchange;
 use eyewall_http::partial::Gathered;
 use eyewall_http::{reuse, validation};
+use eyewall_responses::purge_counts::Mark;
 use http::header::{IF_RANGE, RANGE};
 use http::{Response, StatusCode};
 use hyper::body::Incoming;
@@ -22,7 +23,6 @@ use crate::serve::proxy::fetch::Asked;
 use crate::serve::proxy::fill::Pieces;
 use crate::serve::proxy::inbound::{Inbound, Kept};
 use crate::serve::proxy::pages::Pages;
-use crate::serve::proxy::purge_counts::Mark;
 use crate::serve::proxy::{Proxy, prepare};
 use crate::serve::store::Store;
 

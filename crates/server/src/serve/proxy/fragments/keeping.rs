@@ -4,12 +4,12 @@ use std::sync::Arc;
 
 use bytes::Bytes;
 use eyewall::Purge;
+use eyewall_responses::purge_counts::Mark;
 
 use super::layout::{Layout, key_of};
 use crate::serve::head::Kind;
 use crate::serve::proxy::answer::Answer;
 use crate::serve::proxy::pages::Pages;
-use crate::serve::proxy::purge_counts::Mark;
 
 /// What has come and isn't stored yet: less than a fragment, and a piece.
 pub(in crate::serve::proxy) struct Keeping {

@@ -5,6 +5,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use bytes::Bytes;
+use eyewall_responses::purge_counts::Mark;
 use hyper::body::Incoming;
 
 use super::Object;
@@ -12,10 +13,9 @@ use super::gather::Inflow;
 use super::run::{Joined, Lead};
 use crate::serve::head::Kind;
 use crate::serve::proxy::answer::Answer;
+use crate::serve::proxy::answer::Ticket;
 use crate::serve::proxy::fill::Pieces;
-use crate::serve::proxy::flight::Ticket;
 use crate::serve::proxy::pages::Pages;
-use crate::serve::proxy::purge_counts::Mark;
 
 /// A body that comes in and has a strong validator: its head is stored first.
 pub(in crate::serve::proxy) struct Opening {

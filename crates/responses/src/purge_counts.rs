@@ -2,7 +2,8 @@
 //!
 //! Purges by tag, by prefix and of everything are remembered by the volume, whoever makes them: its epochs say what came before
 //! them ([`Mark::epoch`]). The purge of one address removes the entry of its key, or makes it stale, and of that the volume
-//! remembers nothing. So a layer counts those that it does itself, and those of other processes it can miss: a purge counts, then removes; a fill stores, then looks at
+//! remembers nothing. So each process counts those that it does itself, and can miss
+//! those of others: a purge counts, then removes; a fill stores, then looks at
 //! the count. Either it sees the purge, and does the same to what it stored, or what the purge does comes behind its storing.
 
 use std::hash::{BuildHasher as _, RandomState};
@@ -18,32 +19,35 @@ const HARD: u64 = 1 << 32;
 
 /// How often addresses were purged. Those that share a slot are taken to be purged together, which costs a fill and no more.
 #[derive(Debug)]
-pub(crate) struct PurgeCounts {
+pub struct PurgeCounts {
     hasher: RandomState,
     slots: Box<[AtomicU64]>,
 }
 
-/// What was purged when the inner service was asked.
+/// What was purged when something was asked for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct Mark {
+pub struct Mark {
     slot: usize,
     count: u64,
     /// By this the volume knows it.
-    pub(crate) epoch: Option<Epoch>,
+    pub epoch: Option<Epoch>,
+}
+
+impl Default for PurgeCounts {
+    fn default() -> Self {
+        Self { hasher: RandomState::new(), slots: (0..SLOTS).map(|_| AtomicU64::new(0)).collect() }
+    }
 }
 
 impl PurgeCounts {
-    pub(crate) fn new() -> Self {
-        Self { hasher: RandomState::new(), slots: (0..SLOTS).map(|_| AtomicU64::new(0)).collect() }
-    }
-
-    /// `epoch` is the volume's present one.
-    pub(crate) fn mark(&self, address: &[u8], epoch: Option<Epoch>) -> Mark {
+    /// How things stand before an address is asked for. `epoch` is the volume's present one.
+    pub fn mark(&self, address: &[u8], epoch: Option<Epoch>) -> Mark {
         let slot = self.slot(address);
         Mark { slot, count: self.slots[slot].load(SeqCst), epoch }
     }
 
-    pub(crate) fn note(&self, address: &[u8], kind: Purge) {
+    /// Counts a purge of an address. That comes before the entry is removed, or made stale.
+    pub fn note(&self, address: &[u8], kind: Purge) {
         let one = match kind {
             Purge::Hard => HARD,
             Purge::Soft => 1,
@@ -52,7 +56,7 @@ impl PurgeCounts {
     }
 
     /// The hardest of the purges of the address that have come since; `None`: there was none.
-    pub(crate) fn since(&self, mark: Mark) -> Option<Purge> {
+    pub fn since(&self, mark: Mark) -> Option<Purge> {
         let now = self.slots[mark.slot].load(SeqCst);
         match now {
             _ if now / HARD != mark.count / HARD => Some(Purge::Hard),
@@ -72,7 +76,7 @@ mod tests {
 
     #[test]
     fn the_hardest_purge_since_counts() {
-        let counts = PurgeCounts::new();
+        let counts = PurgeCounts::default();
         let mark = counts.mark(b"key", None);
         assert_eq!(counts.since(mark), None);
         counts.note(b"key", Purge::Soft);

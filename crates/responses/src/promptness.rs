@@ -9,27 +9,31 @@ const PROMPT: Duration = Duration::from_micros(500);
 const SLOW_FOR: Duration = Duration::from_secs(1);
 const SLOW_FOR_TIMES: u32 = 100;
 
-/// A memory of writes that had to wait. Threads of the event loop write what is short themselves, since handing it to another
-/// costs more than the write; where one of them had to wait, others do it for a while.
+/// A memory of writes that had to wait. Threads that serve clients write what is short themselves, since handing it to another
+/// costs more than the write; where one of them had to wait, others do it for a while. So clients are held up for a hundredth of
+/// the time at worst.
 #[derive(Debug)]
-pub(crate) struct Promptness {
+pub struct Promptness {
     began: Instant,
     /// Microseconds from `began` to when the volume is prompt again. Nothing is ordered by it.
     slow_until: AtomicU64,
 }
 
-impl Promptness {
-    pub(crate) fn new() -> Self {
+impl Default for Promptness {
+    /// Nothing has had to wait yet.
+    fn default() -> Self {
         Self { began: Instant::now(), slow_until: AtomicU64::new(0) }
     }
+}
 
+impl Promptness {
     /// Whether no write had to wait lately.
-    pub(crate) fn is_prompt(&self) -> bool {
+    pub fn is_prompt(&self) -> bool {
         self.began.elapsed().as_micros() as u64 >= self.slow_until.load(Ordering::Relaxed)
     }
 
     /// Writes, and takes note of how long it took.
-    pub(crate) fn time<T>(&self, write: impl FnOnce() -> T) -> T {
+    pub fn time<T>(&self, write: impl FnOnce() -> T) -> T {
         let started = Instant::now();
         let written = write();
         let took = started.elapsed();
@@ -38,5 +42,20 @@ impl Promptness {
             self.slow_until.store(until.as_micros() as u64, Ordering::Relaxed);
         }
         written
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_write_that_waits_makes_the_volume_slow_for_a_while() {
+        let mut promptness = Promptness::default();
+        assert!(promptness.is_prompt());
+        promptness.time(|| std::thread::sleep(2 * PROMPT));
+        assert!(!promptness.is_prompt());
+        promptness.began -= SLOW_FOR + Duration::from_mins(1);
+        assert!(promptness.is_prompt());
     }
 }
