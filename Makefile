@@ -1,4 +1,5 @@
-# `make help` lists the targets. Each does its own set-up: it wants cargo, make, git and a C compiler, and fetches the rest.
+# `make help` lists the targets. They need cargo, make, git and a C compiler. Only `make packages` and `make tools` install anything:
+# the other targets name what is missing and skip what needs it, or stop and say what to do.
 
 SHELL := /bin/bash
 .SHELLFLAGS := -eu -o pipefail -c
@@ -11,9 +12,9 @@ ORIGIN ?=
 LISTEN ?= 127.0.0.1:8080
 CACHE ?=
 SIZE ?= 64M
-# make bench: a first look in ten minutes, too short to be quoted.
+# make bench: a first look in five minutes, too short to be quoted.
 QUICK ?=
-# make bench, bench-engine, cache-tests, explorer-test, drivers-test, test-php, test-python, test-rocket, test-tower: arguments, for instance ARGS=--quick, ARGS=--update.
+# make bench, bench-engine, cache-tests, explorer-test, drivers-test, packages, tools, test-php, test-python, test-rocket, test-tower: arguments, for instance ARGS=--quick, ARGS=--update.
 ARGS ?=
 # make soak: which of the long tests, all of them if empty; the seconds that the mixed storm goes, and each fuzz target gets.
 PARTS ?=
@@ -28,16 +29,19 @@ ifneq ($(EYEWALL_TRACES),)
 export EYEWALL_TRACES
 endif
 
-CARGO_DENY := cargo-deny 0.20.2
+# The groups of scripts/packages that `make test`, `make soak` and `make cache-tests` use. `make packages ARGS=bench` adds the benchmark's.
+PACKAGES := build soak c perl perl-tests php python cache-tests reference sites
 
 TARGET_DIR := $(or $(CARGO_TARGET_DIR),target)
 # The fuzz targets are a workspace of their own.
 WORKSPACES := $(wildcard Cargo.toml fuzz/Cargo.toml)
 # Whoever changes the dependencies changes Cargo.lock too; only CI insists.
 LOCKED := $(if $(CI),--locked)
+# CI skips nothing that a tool is missing for.
+skip = $(if $(CI),exit 1,echo "make lint: skipped: $(1)")
 
 # The set-up, for all targets but those that only print and those that want nothing but Python.
-ifneq ($(filter-out help packages explorer explorer-test,$(or $(MAKECMDGOALS),help)),)
+ifneq ($(filter-out help packages tools explorer explorer-test,$(or $(MAKECMDGOALS),help)),)
 TOOLCHAIN := $(shell scripts/packages build >&2 && scripts/toolchain rustfmt clippy)
 ifneq ($(.SHELLSTATUS),0)
 $(error The set-up is incomplete; what to do stands above)
@@ -78,8 +82,8 @@ lint: ## rustfmt, tidy, Clippy, rustdoc, cargo-deny, the C header
 	cargo run $(LOCKED) --quiet -p eyewall-tidy
 	cargo clippy $(LOCKED) --workspace --all-targets -- -D warnings
 	RUSTDOCFLAGS="-D warnings" cargo doc $(LOCKED) --workspace --no-deps --quiet
-	"$$(scripts/tool $(CARGO_DENY))" deny $(LOCKED) check bans licenses sources
-	scripts/header --check
+	if deny=$$(scripts/tool cargo-deny); then "$$deny" deny $(LOCKED) check bans licenses sources; else $(call skip,licences and sources of dependencies); fi
+	if scripts/tool cbindgen >/dev/null; then scripts/header --check; else $(call skip,whether eyewall.h is up to date); fi
 
 .PHONY: fmt
 fmt: ## put the sources into form
@@ -119,7 +123,7 @@ reference: ## pages of the interfaces, each by its language's own tool, into tar
 	@scripts/reference
 
 .PHONY: bindings
-bindings: ## the tests of all languages' bindings; a language whose packages aren't there, and can't be installed, is left out
+bindings: ## the tests of all languages' bindings; a language whose packages are missing is skipped
 	@scripts/bindings
 
 .PHONY: test-c
@@ -155,5 +159,9 @@ cache-tests: ## the public suite of HTTP cache tests against the server; ARGS=--
 	@scripts/cache-tests $(ARGS)
 
 .PHONY: packages
-packages: ## install the Debian packages that all targets want; without root, print them
-	@if [ "$$(id -u)" = 0 ]; then scripts/packages build soak c perl php python cache-tests sites; else scripts/packages --list build soak c perl php python cache-tests sites; fi
+packages: ## as root: install the Debian packages that the tests use; ARGS=bench those of the benchmark, ARGS="build php" some groups
+	@scripts/packages --install $(or $(ARGS),$(PACKAGES))
+
+.PHONY: tools
+tools: ## build cargo-deny and cbindgen, which make lint uses, into ~/.cache/eyewall/tools; ARGS=cargo-fuzz what make soak uses
+	@scripts/tool --build $(or $(ARGS),cargo-deny cbindgen)
