@@ -12,6 +12,7 @@ VOLUME_SIZE = "64M"
 CONFIGURATION = string.Template("""\
 [server]
 listen = ["127.0.0.1:0"]
+purge_token_file = "$token_file"
 
 [cache]
 path = "$volume"
@@ -30,8 +31,13 @@ class Stage:
         self.volume = scratch / "site.eye"
         # What no page for everybody may show.
         self.secrets = site.secrets_of_users()
+        self.token = secrets.token_hex(16)
+        token_file = scratch / "token"
+        token_file.touch(mode=0o600)
+        token_file.write_text(self.token)
         file = scratch / "eyewall.toml"
-        file.write_text(CONFIGURATION.substitute(volume=self.volume, size=VOLUME_SIZE, host=HOST, origin=site.url))
+        file.write_text(CONFIGURATION.substitute(
+            token_file=token_file, volume=self.volume, size=VOLUME_SIZE, host=HOST, origin=site.url))
         self.server = Server("eyewall", [program, "serve", "--config", file], scratch)
         running.append(self.server)
 
@@ -54,7 +60,7 @@ class Stage:
 
     def purge(self, path):
         """The page of this path, in all its variants."""
-        reply = self.visitor().ask("PURGE", path)
+        reply = self.visitor().ask("PURGE", path, authorization=f"Bearer {self.token}")
         expect(reply.status == 200, "PURGE is done", reply)
 
     def purge_all(self):

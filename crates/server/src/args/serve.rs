@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use clap::{ArgGroup, Args};
 
-use crate::config::names::HostHeader;
+use crate::config::names::{HostHeader, Network};
 use crate::config::settings::{AccessLog, LogFormat};
 use crate::serve::OriginUrl;
 use crate::units::{parse_duration, parse_size};
@@ -24,7 +24,8 @@ origin, and what they change is asked for anew. Upgrades, such as to WebSocket, 
 Where --origin is given several times, each request goes to the next of them; one that fails three times in a row is left \
 out for a time. A path of an origin goes before that of each request.
 
-PURGE removes what is stored of an address; it is allowed from this machine only. --admin takes more: `eyewall purge --server`.
+PURGE removes what is stored of an address. It is refused unless --purge-token-file or --purge-from allows it. --admin takes more: \
+`eyewall purge --server`.
 
 Files are answered to GET and HEAD, whole or in ranges; other methods get 405, or go to the origin if there is one.
 
@@ -41,7 +42,7 @@ pub struct Serve {
     /// Serve as this file says, which no other flag but --cache and -v goes with; `eyewall check` looks for mistakes in it
     #[arg(long, value_name = "FILE", conflicts_with_all = [
         "listen", "workers", "root", "origin", "origin_ca", "origin_host", "origin_timeout", "size", "store_set_cookie",
-        "access_log", "access_log_format", "admin",
+        "access_log", "access_log_format", "admin", "purge_from", "purge_token_file",
     ])]
     pub config: Option<PathBuf>,
     /// Address and port, any number of times; port 0 takes any free one
@@ -74,6 +75,12 @@ pub struct Serve {
     /// Take purges and tell the status at this Unix socket, which only this user may open; for `eyewall purge --server`
     #[arg(long, value_name = "SOCKET")]
     pub admin: Option<PathBuf>,
+    /// Allow PURGE to requests with the token in this file: Authorization: Bearer TOKEN
+    #[arg(long, value_name = "FILE")]
+    pub purge_token_file: Option<PathBuf>,
+    /// Allow PURGE from this network or address, any number of times; proxies on this machine share its address
+    #[arg(long, value_name = "NETWORK")]
+    pub purge_from: Vec<Network>,
     /// Log each request into this file, which SIGUSR1 has opened anew; `-` is standard output
     #[arg(long, value_name = "FILE")]
     pub access_log: Option<PathBuf>,

@@ -49,6 +49,9 @@ fn server(server: &Server, faults: &mut Vec<Fault>) {
     if let Some(found) = &server.admin {
         admin(found, faults);
     }
+    if let Some(token) = &server.purge_token_file {
+        file(token, "the token of PURGE", faults);
+    }
 }
 
 fn admin(found: &Spanned<Admin>, faults: &mut Vec<Fault>) {

@@ -124,6 +124,8 @@ impl Settings {
             .admin
             .as_deref()
             .map(|socket| Spanned::new(0..0, Admin { socket: Some(nowhere(socket)), ..Admin::default() }));
+        settings.server.purge_from.clone_from(&flags.purge_from);
+        settings.server.purge_token_file = flags.purge_token_file.as_deref().map(nowhere);
         settings.server.access_log = flags.access_log().map(|log| Spanned::new(0..0, log));
         settings.cache.path = cache.map(nowhere);
         settings.cache.size = flags.size.map(SizeWithin);

@@ -43,8 +43,10 @@ pub struct Server {
     pub limits: Limits,
     /// Where the server is administered; without it, nowhere.
     pub admin: Option<Spanned<Admin>>,
-    /// Who may send `PURGE`.
+    /// Networks from which `PURGE` is allowed; without them and without a token it is closed.
     pub purge_from: Vec<Network>,
+    /// The file with the token that allows `PURGE` from anywhere.
+    pub purge_token_file: Option<Spanned<PathBuf>>,
     /// Proxies that are believed what they say of their clients.
     pub trusted_proxies: Vec<Network>,
 }
@@ -57,7 +59,8 @@ impl Default for Server {
             access_log: None,
             limits: Limits::default(),
             admin: None,
-            purge_from: ["127.0.0.0/8", "::1"].into_iter().filter_map(|network| network.parse().ok()).collect(),
+            purge_from: Vec::new(),
+            purge_token_file: None,
             trusted_proxies: Vec::new(),
         }
     }

@@ -38,6 +38,7 @@ mod reply;
 mod service;
 mod shared;
 mod store;
+mod token;
 mod vouched;
 
 use std::fmt::Write as _;

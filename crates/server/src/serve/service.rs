@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
 use eyewall_http::reuse;
-use http::header::ALLOW;
+use http::header::{ALLOW, AUTHORIZATION};
 use http::{HeaderMap, HeaderValue, Method, Request, Response, StatusCode};
 use hyper::body::Incoming;
 
@@ -16,7 +16,7 @@ use super::plain::Plain;
 use super::proxy::Proxy;
 use super::proxy::ready::Ready;
 use super::shared::{Shared, SharedSite};
-use super::vouched::{Asker, Vouched};
+use super::vouched::Vouched;
 use super::{fields, purge, reply};
 use crate::config::Sites;
 use crate::config::names::Network;
@@ -80,9 +80,11 @@ impl Service {
         }
         let (mut parts, body) = request.into_parts();
         if purge::method::is_purge(&parts.method) {
-            let itself = Asker { address: client, is_known: true };
-            let asker = parts.extensions.get::<Vouched>().map_or(itself, |vouched| vouched.asker);
-            return purge::method::answer(&self.shared, &parts, asker).await;
+            return purge::method::answer(&self.shared, &parts, client).await;
+        }
+        // The token is for this server: the origin doesn't learn it from a request that shows it by mistake.
+        if self.shared.purge_token.as_ref().is_some_and(|token| token.is_shown_by(&parts.headers)) {
+            parts.headers.remove(AUTHORIZATION);
         }
         let host = match RequestHost::of(&parts) {
             Ok(host) => host,

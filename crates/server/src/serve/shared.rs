@@ -12,6 +12,7 @@ use super::files::{self, Files};
 use super::origin::{OriginSite, Settings};
 use super::proxy::pages::Pages;
 use super::store::Store;
+use super::token::Token;
 use crate::Error;
 use crate::config::{Config, Site};
 
@@ -21,6 +22,8 @@ pub(crate) struct Shared {
     /// In the order of the configuration.
     pub(crate) sites: Vec<SharedSite>,
     pub(crate) pages: Arc<Pages>,
+    /// What a `PURGE` may show in the place of an address in `purge_from`.
+    pub(crate) purge_token: Option<Token>,
 }
 
 /// Where a site's answers come from when the volume has none.
@@ -34,12 +37,18 @@ pub(crate) struct SharedSite {
 
 impl Shared {
     /// # Errors
-    /// [`Error::Root`], where a folder can't be served, and [`Error::Trust`].
+    /// [`Error::Root`], where a folder can't be served, [`Error::Trust`], and [`Error::TokenFile`].
     pub(crate) fn new(config: Config, cache: &Cache) -> Result<Self, Error> {
         let store = Arc::new(Store::new(cache.clone()));
         let files = FileCache::new(cache.clone());
         let sites = config.sites.iter().map(|site| SharedSite::new(site, &files)).collect::<Result<_, _>>()?;
-        Ok(Self { config, sites, pages: Arc::new(Pages::new(store)) })
+        let purge_token = config
+            .server
+            .purge_token_file
+            .as_ref()
+            .map(Spanned::get_ref)
+            .map(|path| Token::read(path).map_err(|source| Error::TokenFile { path: path.clone(), source }));
+        Ok(Self { config, sites, pages: Arc::new(Pages::new(store)), purge_token: purge_token.transpose()? })
     }
 }
 

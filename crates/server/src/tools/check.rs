@@ -103,8 +103,10 @@ fn server(paper: &mut Paper, config: &Config) {
     if !server.trusted_proxies.is_empty() {
         paper.line("proxies", &format!("{} are trusted", list(&server.trusted_proxies)));
     }
-    let purgers = list(&server.purge_from);
-    paper.line("PURGE", &if purgers.is_empty() { "from nowhere".to_owned() } else { format!("from {purgers}") });
+    let networks = (!server.purge_from.is_empty()).then(|| format!("from {}", list(&server.purge_from)));
+    let token = server.purge_token_file.as_ref().map(|_| "with a token".to_owned());
+    let ways: Vec<String> = networks.into_iter().chain(token).collect();
+    paper.line("PURGE", &if ways.is_empty() { "closed".to_owned() } else { ways.join(", or ") });
 }
 
 fn volume(paper: &mut Paper, cache: &Volume) {

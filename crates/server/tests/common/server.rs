@@ -36,13 +36,17 @@ impl Server {
         Self::start([OsStr::new("--root"), root.as_os_str()])
     }
 
-    /// By a file, which need not say where it listens; the cache is in memory.
+    /// By a file, which need not say where it listens, nor who may purge, which are the tests then; the cache is in memory.
     pub(crate) fn configured(text: &str) -> Self {
         let folder = tempfile::tempdir().expect("a folder can be made");
         let file = folder.path().join("eyewall.toml");
+        let mut said = "[server]\nlisten = [\"127.0.0.1:0\"]\n".to_owned();
+        if !text.contains("\npurge_") {
+            said.push_str("purge_from = [\"127.0.0.1\"]\n");
+        }
         let text = match text.split_once("[server]\n") {
-            Some((before, behind)) => format!("{before}[server]\nlisten = [\"127.0.0.1:0\"]\n{behind}"),
-            None => format!("[server]\nlisten = [\"127.0.0.1:0\"]\n{text}"),
+            Some((before, behind)) => format!("{before}{said}{behind}"),
+            None => format!("{said}{text}"),
         };
         let text = if text.contains("[cache]") { text } else { format!("[cache]\nsize = \"8M\"\n{text}") };
         fs::write(&file, text).expect("a file can be written");
@@ -54,9 +58,10 @@ impl Server {
         Self::configured(&format!("[[site]]\norigins = [\"{origin}\"]\n{rest}"))
     }
 
-    /// A small server: `eyewall serve --listen 127.0.0.1:0 --size 8M WORDS`
+    /// A small server that the tests may purge: `eyewall serve --listen 127.0.0.1:0 --size 8M --purge-from 127.0.0.1 WORDS`
     pub(crate) fn start(words: impl IntoIterator<Item = impl AsRef<OsStr>>) -> Self {
-        Self::spawn(eyewall().args(["serve", "--listen", "127.0.0.1:0", "--size", "8M"]).args(words))
+        let usual = ["serve", "--listen", "127.0.0.1:0", "--size", "8M", "--purge-from", "127.0.0.1"];
+        Self::spawn(eyewall().args(usual).args(words))
     }
 
     /// Starts it, and reads from its first line where it listens.

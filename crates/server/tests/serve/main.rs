@@ -34,6 +34,7 @@ mod one_fetch_for_many;
 mod origin_path;
 mod outside_the_root;
 mod purge;
+mod purge_allowed;
 mod purge_command;
 mod purge_during_fill;
 mod purge_soft;

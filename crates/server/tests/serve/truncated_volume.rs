@@ -80,7 +80,10 @@ fn a_purge_is_not_said_to_be_done() {
     let origin = Origin::answering(|_| (200, "Cache-Control: max-age=60".to_owned(), page()));
     let volume = Volume::new();
     let socket = Socket::new();
-    let (server, _) = serve(&volume, &["--origin", &origin.url(), "--admin", socket.path().to_str().unwrap()]);
+    let (server, _) = serve(
+        &volume,
+        &["--origin", &origin.url(), "--admin", socket.path().to_str().unwrap(), "--purge-from", "127.0.0.1"],
+    );
     server.get_until("/", Reply::is_hit);
     truncate(&volume, 0);
     server.get_until("/", |reply| reply.cache().ends_with("detail=volume-failed"));

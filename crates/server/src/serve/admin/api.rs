@@ -14,11 +14,11 @@ use serde_json::json;
 
 use super::asked;
 use super::status::Status;
-use super::token::Token;
 use crate::serve::body::Body;
 use crate::serve::purge::purge;
 use crate::serve::reply;
 use crate::serve::shared::Shared;
+use crate::serve::token::Token;
 
 /// The longest body of a request.
 const BODY_BYTES_MAX: usize = 1 << 20;

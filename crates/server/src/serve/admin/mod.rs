@@ -1,7 +1,7 @@
 //! Administration of a running server: JSON by HTTP/1.1, over a Unix socket or over the loopback.
 //!
 //! ```text
-//! door     a socket that its owner alone may open, or an address of the loopback with a token      socket, token
+//! door     a socket that its owner alone may open, or an address of the loopback with a token      socket, ../token
 //!   api    who asks, and for what
 //!     POST /purge    a demand in JSON                                                               asked
 //!     GET  /status   how the server and its volume are doing                                        status
@@ -13,7 +13,6 @@ mod api;
 mod asked;
 mod socket;
 mod status;
-mod token;
 
 use std::convert::Infallible;
 use std::future::poll_fn;
@@ -33,11 +32,11 @@ use tokio::net::{TcpListener, UnixListener};
 use tokio::sync::Semaphore;
 
 use super::shared::Shared;
+use super::token::Token;
 use crate::Error;
 use crate::config::settings;
 use api::Api;
 use socket::SocketFile;
-use token::Token;
 
 /// Connections at once; more wait.
 const CONNECTIONS_MAX: usize = 64;

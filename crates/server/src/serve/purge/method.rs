@@ -1,4 +1,7 @@
-//! `PURGE`, as caches before it have it: a request for an address, from an address that may.
+//! `PURGE`, as caches before it have it: a request for an address.
+//!
+//! It is refused unless the operator opened it: by a token that the request shows (`purge_token_file`), or by the networks from
+//! which it may come (`purge_from`).
 //!
 //! | request | what it purges |
 //! |---|---|
@@ -10,11 +13,13 @@
 //! `X-Purge-Method`, and `/.*` for all of a host, is what plugins for blogs send, and they take nothing but 200 for success.
 //! So 200 it is, whether something was there or not.
 
+use std::net::IpAddr;
 use std::sync::Arc;
 
 use eyewall::Purge as Kind;
+use http::header::WWW_AUTHENTICATE;
 use http::request::Parts;
-use http::{HeaderMap, Method, Response, StatusCode};
+use http::{HeaderMap, HeaderValue, Method, Response, StatusCode};
 
 use super::{Demand, Subject, purge};
 use crate::config::names::Network;
@@ -22,12 +27,14 @@ use crate::key::RequestHost;
 use crate::serve::body::Body;
 use crate::serve::reply;
 use crate::serve::shared::Shared;
-use crate::serve::vouched::Asker;
+use crate::serve::vouched::{Asker, Vouched};
 
 /// Fields that name the tags to purge, separated by blanks or commas.
 const TAG_FIELDS: [&str; 3] = ["xkey", "surrogate-key", "x-cache-tags"]; // tidy: word, since that is its name
 /// Fields that ask for a soft purge.
 const SOFT_FIELDS: [&str; 2] = ["fastly-soft-purge", "x-soft-purge"];
+/// Fields by which proxies say that they ask for another.
+const PROXY_FIELDS: [&str; 4] = ["forwarded", "via", "x-forwarded-for", "x-real-ip"];
 const METHOD_FIELD: &str = "x-purge-method";
 /// What ends a pattern that means all that begins so.
 const ENDS: [&str; 2] = [".*", "(.*)"];
@@ -39,14 +46,10 @@ pub(crate) fn is_purge(method: &Method) -> bool {
     method.as_str() == "PURGE"
 }
 
-/// Answers a `PURGE` of whom this address is: the one at the other end of the connection, unless that is a trusted proxy, which says
-/// for whom it asks. Where it doesn't say that so that it could be known, nobody may.
-pub(crate) async fn answer(shared: &Arc<Shared>, request: &Parts, asker: Asker) -> Response<Body> {
-    if !asker.is_known || !Network::any_has(&shared.config.server.purge_from, asker.address) {
-        return reply::error(
-            StatusCode::FORBIDDEN,
-            "PURGE is not allowed from this address; `purge_from` of [server] names those from which it is",
-        );
+/// Answers a `PURGE` that came over a connection from `client`.
+pub(crate) async fn answer(shared: &Arc<Shared>, request: &Parts, client: IpAddr) -> Response<Body> {
+    if let Some(refusal) = refusal(shared, request, client) {
+        return refusal;
     }
     let demand = match demanded(request) {
         Ok(demand) => demand,
@@ -55,6 +58,42 @@ pub(crate) async fn answer(shared: &Arc<Shared>, request: &Parts, asker: Asker) 
     match purge(shared, demand).await {
         Ok(report) => reply::json(StatusCode::OK, &report),
         Err(error) => reply::error(error.status(), &error.to_string()),
+    }
+}
+
+/// Why this request may not purge; `None` if it may.
+fn refusal(shared: &Shared, request: &Parts, client: IpAddr) -> Option<Response<Body>> {
+    let networks = &shared.config.server.purge_from;
+    let asker = asker(request, client);
+    if let Some(token) = &shared.purge_token {
+        if token.is_shown_by(&request.headers) || (asker.is_known && Network::any_has(networks, asker.address)) {
+            return None;
+        }
+        let words = "PURGE needs the token of `purge_token_file`, as Authorization: Bearer TOKEN, or an address in `purge_from`";
+        let mut response = reply::error(StatusCode::UNAUTHORIZED, words);
+        response.headers_mut().insert(WWW_AUTHENTICATE, HeaderValue::from_static("Bearer"));
+        return Some(response);
+    }
+    let words = if networks.is_empty() {
+        "PURGE is closed; set `purge_token_file` or `purge_from` in [server] to open it (--purge-token-file, --purge-from), or \
+         use `eyewall purge --server` with the administration's socket"
+    } else if !asker.is_known {
+        "PURGE is not allowed: this request came through a proxy, and the client's address is not known; name the proxy in \
+         `trusted_proxies`, and have it set X-Forwarded-For, so that `purge_from` can be checked, or set `purge_token_file`"
+    } else if Network::any_has(networks, asker.address) {
+        return None;
+    } else {
+        "PURGE is not allowed from this address; add it to `purge_from` in [server], or set `purge_token_file`"
+    };
+    Some(reply::error(StatusCode::FORBIDDEN, words))
+}
+
+/// Who asks in the end. A trusted proxy's client is the one that it names. Where a proxy that isn't trusted has left a trace, or a
+/// trusted one names no client, the address of the connection says nothing about who asks.
+fn asker(request: &Parts, client: IpAddr) -> Asker {
+    match request.extensions.get::<Vouched>() {
+        Some(vouched) if vouched.chain.is_some() || !vouched.asker.is_known => vouched.asker,
+        _ => Asker { address: client, is_known: !PROXY_FIELDS.iter().any(|name| request.headers.contains_key(*name)) },
     }
 }
 

@@ -1,8 +1,8 @@
 //! Purging at an operator's demand: what a demand means for the volume, however it came.
 //!
 //! ```text
-//! method   PURGE /path, from whom `purge_from` names  ─┐
-//! admin/   POST /purge, by socket or with a token     ─┴─> Demand ──plan──> steps ──> Pages, in a thread that may wait
+//! method   PURGE /path, from `purge_from` or with a token ─┐
+//! admin/   POST /purge, by socket or with a token        ─┴─> Demand ──plan──> steps ──> Pages, in a thread that may wait
 //! ```
 //! A demand is understood as a whole before anything is purged: where one of its subjects can't be, nothing is.
 //!

@@ -1,4 +1,4 @@
-//! The bearer token (RFC 6750) that requests over the loopback have to show.
+//! Bearer tokens (RFC 6750): that of the administration over the loopback, and that of `PURGE`.
 
 use std::io;
 use std::os::unix::fs::PermissionsExt as _;
@@ -11,14 +11,14 @@ use subtle::ConstantTimeEq as _;
 use crate::output;
 
 /// A secret word.
-pub(super) struct Token(String);
+pub(crate) struct Token(String);
 
 impl Token {
     /// Reads the token that a file holds, and warns where everybody may.
     ///
     /// # Errors
     /// Those of the system, and [`io::ErrorKind::InvalidData`] where it holds no token.
-    pub(super) fn read(path: &Path) -> io::Result<Self> {
+    pub(crate) fn read(path: &Path) -> io::Result<Self> {
         let text = std::fs::read_to_string(path)?;
         if std::fs::metadata(path)?.permissions().mode() & 0o007 != 0 {
             let words = format!("every user of this machine may use the token in {0}; `chmod 600 {0}`", path.display());
@@ -35,7 +35,7 @@ impl Token {
     }
 
     /// Whether a request shows it. How long that takes says nothing of the token but its length.
-    pub(super) fn is_shown_by(&self, fields: &HeaderMap) -> bool {
+    pub(crate) fn is_shown_by(&self, fields: &HeaderMap) -> bool {
         let mut values = fields.get_all(AUTHORIZATION).iter();
         let (Some(value), None) = (values.next(), values.next()) else { return false };
         let value = value.as_bytes();
