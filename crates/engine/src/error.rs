@@ -77,10 +77,12 @@ pub enum Error {
         min: u64,
     },
     /// A volume larger than positions can address was asked for.
-    #[error("a volume of {bytes} bytes is too large for this entry_bytes_max; lower either")]
+    #[error("a volume of {bytes} bytes is too large; the largest with these options has {max} bytes")]
     SizeTooLarge {
         /// What was asked for.
         bytes: u64,
+        /// The largest size, with the same options.
+        max: u64,
     },
     /// `entry_bytes_max` out of range.
     #[error("entry_bytes_max is {bytes}; for this size it must lie between 96 and {max}")]
@@ -251,7 +253,7 @@ impl Error {
     pub(crate) fn unfit(why: Unfit, size: u64, entry_bytes_max: u64) -> Self {
         match why {
             Unfit::SizeTooSmall => Self::SizeTooSmall { bytes: size, min: SIZE_MIN },
-            Unfit::SizeTooLarge => Self::SizeTooLarge { bytes: size },
+            Unfit::SizeTooLarge { most } => Self::SizeTooLarge { bytes: size, max: most },
             Unfit::EntryMax { most } => Self::EntryMaxOutOfRange { bytes: entry_bytes_max, max: most },
         }
     }

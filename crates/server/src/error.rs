@@ -55,7 +55,7 @@ pub enum Error {
     #[error("{}", crate::words::in_words(.0))]
     Cache(#[from] eyewall::Error),
     /// The value of a `put` could not be read.
-    #[error("can't read the value from {from}: {source}")]
+    #[error("can't read the value from {from}: {source}{}", value_advice(source))]
     Source {
         /// The file, or "standard input".
         from: String,
@@ -229,6 +229,15 @@ fn in_a_list(path: &Path, problems: &[Problem]) -> String {
     let count = counted(problems.len() as u64, "thing is", "things are");
     let list: Vec<String> = problems.iter().map(ToString::to_string).collect();
     format!("{count} wrong in {}\n\n{}", path.display(), list.join("\n").trim_end())
+}
+
+fn value_advice(source: &io::Error) -> &'static str {
+    match source.kind() {
+        io::ErrorKind::NotFound => {
+            "; the value is given as a file, or on standard input: printf VALUE | eyewall put KEY -"
+        }
+        _ => "",
+    }
 }
 
 fn listen_advice(source: &io::Error) -> &'static str {

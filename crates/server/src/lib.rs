@@ -52,14 +52,12 @@ mod words;
 use std::ffi::OsString;
 use std::process::ExitCode;
 
-use clap::Parser as _;
-
 use args::{Arguments, Verb};
 pub use error::{Error, Outcome};
 
 /// Runs one command line, its first word being the program's name, and says how the process should exit.
 pub fn run(words: impl IntoIterator<Item = OsString>) -> ExitCode {
-    let arguments = match Arguments::try_parse_from(words) {
+    let arguments = match args::parse(words) {
         Ok(arguments) => arguments,
         Err(error) => {
             // Nothing is left to tell it to when the terminal is gone.

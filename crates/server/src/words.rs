@@ -23,8 +23,8 @@ pub(crate) fn in_words(error: &Engine) -> String {
         Engine::SizeTooSmall { bytes, min } => {
             format!("--size {} is too small; the smallest volume has {}", size(*bytes), size(*min))
         }
-        Engine::SizeTooLarge { bytes } => {
-            format!("--size {} is too large, or --entry-max is for this size; lower either", size(*bytes))
+        Engine::SizeTooLarge { bytes, max } => {
+            format!("--size {} is too large; the largest volume has {}", size(*bytes), size(*max))
         }
         Engine::EntryMaxOutOfRange { bytes, max } => {
             format!("--entry-max is {}; for this size it must lie between 80 B and {}", size(*bytes), size(*max))

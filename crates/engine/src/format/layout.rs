@@ -74,8 +74,13 @@ pub(crate) struct Layout {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Unfit {
     SizeTooSmall,
-    SizeTooLarge,
-    EntryMax { most: u64 },
+    /// The largest that would do.
+    SizeTooLarge {
+        most: u64,
+    },
+    EntryMax {
+        most: u64,
+    },
 }
 
 impl Layout {
@@ -86,13 +91,24 @@ impl Layout {
             return Err(Unfit::SizeTooSmall);
         }
         if size > SIZE_MAX {
-            return Err(Unfit::SizeTooLarge);
+            return Err(Self::too_large(entry_size_hint, entry_bytes_max));
         }
         let most = (size / 4).min(ENTRY_MAX);
         let entry_bytes_max = entry_bytes_max.unwrap_or_else(|| Self::entry_bytes_max_for(size));
         if entry_bytes_max > most || entry_bytes_max < 2 * record::RECORD_BYTES_MIN {
             return Err(Unfit::EntryMax { most });
         }
+        let mut layout = Self::shared_out(size, entry_size_hint, entry_bytes_max);
+        if !layout.has_positions() {
+            return Err(Self::too_large(entry_size_hint, Some(entry_bytes_max)));
+        }
+        layout.place_parts();
+        debug_assert!(layout.is_sound());
+        Ok(layout)
+    }
+
+    /// The numbers of the parts, before they have their places.
+    fn shared_out(size: u64, entry_size_hint: u64, entry_bytes_max: u64) -> Self {
         let stripes = (size * SMALL_PERCENT / 100 / (2 * entry_bytes_max)).clamp(1, STRIPES_MAX);
         let mut layout = Self {
             size,
@@ -106,12 +122,28 @@ impl Layout {
             ..Self::default()
         };
         layout.share_out();
-        if layout.stripe_data_bytes() / UNIT_BYTES >= POSITIONS_MAX {
-            return Err(Unfit::SizeTooLarge);
+        layout
+    }
+
+    /// Whether a slot can hold every position of a stripe.
+    fn has_positions(&self) -> bool {
+        self.stripe_data_bytes() / UNIT_BYTES < POSITIONS_MAX
+    }
+
+    /// The error that names the largest size which has positions enough.
+    fn too_large(entry_size_hint: u64, entry_bytes_max: Option<u64>) -> Unfit {
+        let (mut most, mut too_large) = (SIZE_MIN / PAGE, SIZE_MAX / PAGE + 1);
+        while most + 1 < too_large {
+            let middle = u64::midpoint(most, too_large);
+            let size = middle * PAGE;
+            let entry_bytes_max = entry_bytes_max.unwrap_or_else(|| Self::entry_bytes_max_for(size));
+            if Self::shared_out(size, entry_size_hint, entry_bytes_max).has_positions() {
+                most = middle;
+            } else {
+                too_large = middle;
+            }
         }
-        layout.place_parts();
-        debug_assert!(layout.is_sound());
-        Ok(layout)
+        Unfit::SizeTooLarge { most: most * PAGE }
     }
 
     /// The largest entry of a volume of this size, where nothing else was asked for.
@@ -245,7 +277,7 @@ mod tests {
             let entry = entry.min((size - size % PAGE) / 4).min(u64::from(u32::MAX) / 2);
             match Layout::new(size, hint, Some(entry)) {
                 Ok(layout) => prop_assert!(layout.is_sound(), "{layout:?}"),
-                Err(why) => prop_assert_eq!(why, Unfit::SizeTooLarge),
+                Err(why) => prop_assert!(matches!(why, Unfit::SizeTooLarge { most } if most < size), "{why:?}"),
             }
         }
     }
@@ -262,7 +294,13 @@ mod tests {
     #[test]
     fn what_cannot_be_laid_out_says_why() {
         assert_eq!(Layout::new(SIZE_MIN - 1, 1024, None), Err(Unfit::SizeTooSmall));
-        assert_eq!(Layout::new(1 << 50, 1024, None), Err(Unfit::SizeTooLarge));
+        for entry_bytes_max in [None, Some(1 << 30)] {
+            let Err(Unfit::SizeTooLarge { most }) = Layout::new(1 << 50, 1024, entry_bytes_max) else {
+                panic!("it fits")
+            };
+            assert!(Layout::new(most, 1024, entry_bytes_max).is_ok());
+            assert_eq!(Layout::new(most + PAGE, 1024, entry_bytes_max), Err(Unfit::SizeTooLarge { most }));
+        }
         let most = SIZE_MIN / 4;
         assert_eq!(Layout::new(SIZE_MIN, 1024, Some(most + 1)), Err(Unfit::EntryMax { most }));
         assert!(Layout::new(SIZE_MIN, 1024, Some(most)).is_ok());

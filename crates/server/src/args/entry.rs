@@ -23,7 +23,7 @@ Without --sort entries come as they are found, and nothing is collected.";
 pub struct Put {
     /// The key, any bytes
     pub key: OsString,
-    /// Where the value comes from; `-` is standard input
+    /// The file that holds the value; `-` is standard input
     #[arg(default_value = "-")]
     pub file: PathBuf,
     /// Times, tags, metadata.

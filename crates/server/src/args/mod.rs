@@ -1,9 +1,11 @@
 //! The command line: each verb and its flags, as clap reads them and `--help` tells them.
 //!
-//! `entry` has the verbs about single entries, `operate` those about volumes, `serve` those of the server, `advise` its own.
+//! `entry` has the verbs about single entries, `operate` those about volumes, `serve` those of the server, `advise` its own; `hints` has advice for wrong
+//! command lines.
 
 mod advise;
 mod entry;
+mod hints;
 mod operate;
 mod serve;
 
@@ -12,6 +14,8 @@ use std::path::PathBuf;
 use clap::{Args, Parser, Subcommand};
 
 pub use advise::Advise;
+pub(crate) use hints::parse;
+
 pub use entry::{Get, List, Put, PutBeside, Remove, SortBy};
 pub use operate::{Create, Export, Import, Map, Purge, Resize, ServerPlace, Stat, Top, Upkeep, Verify};
 pub use serve::{Check, Serve};

@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use clap::{ArgGroup, Args};
 
-use crate::config::names::{HostHeader, Network};
+use crate::config::names::{HostHeader, Network, listen_address};
 use crate::config::settings::{AccessLog, LogFormat};
 use crate::serve::OriginUrl;
 use crate::units::{parse_duration, parse_size};
@@ -46,7 +46,7 @@ pub struct Serve {
     ])]
     pub config: Option<PathBuf>,
     /// Address and port, any number of times; port 0 takes any free one
-    #[arg(long, value_name = "ADDRESS", default_value = "127.0.0.1:8080")]
+    #[arg(long, value_name = "ADDRESS", default_value = "127.0.0.1:8080", value_parser = listen_address)]
     pub listen: Vec<SocketAddr>,
     /// Threads that serve [default: one for each processor]
     #[arg(long, value_name = "N")]

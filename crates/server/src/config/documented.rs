@@ -127,3 +127,68 @@ fn presets_and_trackers_are_documented_as_they_are() {
         assert!(DOCUMENT.contains(&format!("`{tracker}`")), "{tracker}");
     }
 }
+
+/// Whatever is written for whatever key: the message speaks of texts, numbers, lists and tables, never of our types or serde's.
+#[test]
+fn no_value_of_a_wrong_type_is_told_in_words_of_the_program() {
+    let values = [
+        "true",
+        "5",
+        "1.5",
+        "\"x\"",
+        "[]",
+        "[5]",
+        "[\"x\"]",
+        "[[]]",
+        "[{}]",
+        "{}",
+        "{ a = 1 }",
+        "{ 404 = 5 }",
+        "1979-05-27",
+        "07:32:00",
+    ];
+    let foreign = [
+        "struct",
+        "enum",
+        "sequence",
+        "invalid",
+        "variant",
+        "i64",
+        "u64",
+        "integer",
+        "boolean",
+        "map",
+        "Settings",
+        "string",
+        "unexpected",
+        "datetime",
+        "char",
+    ];
+    let mut all: Vec<(String, String)> =
+        ["server", "cache", "site"].map(|name| (String::new(), name.to_owned())).into_iter().collect();
+    all.extend(keys().into_iter().map(|(table, name)| (format!("{table}\n"), name)));
+    for name in ["access_log", "limits", "admin"] {
+        all.push(("[server]\n".to_owned(), name.to_owned()));
+    }
+    for name in ["origin", "key", "cache", "rule"] {
+        all.push(("[[site]]\n".to_owned(), name.to_owned()));
+    }
+    for name in ["health", "tls"] {
+        all.push(("[site.origin]\n".to_owned(), name.to_owned()));
+    }
+    let mut wrong = Vec::new();
+    for (table, name) in all {
+        for value in values {
+            let site = if table.starts_with("[site.") || table.starts_with("[[site.") { "[[site]]\n" } else { "" };
+            let text = format!("{site}{table}{name} = {value}\n");
+            for problem in super::parse(&text).err().unwrap_or_default() {
+                let told = format!("{} {}", problem.message, problem.hint.unwrap_or_default());
+                let words: Vec<&str> = told.split(|sign: char| !sign.is_alphanumeric() && sign != '_').collect();
+                if foreign.iter().any(|word| words.contains(word)) {
+                    wrong.push(format!("{text}{told}"));
+                }
+            }
+        }
+    }
+    assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+}

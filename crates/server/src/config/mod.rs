@@ -15,6 +15,7 @@
 
 mod check;
 mod check_site;
+mod messages;
 pub mod names;
 pub mod origin;
 pub mod presets;

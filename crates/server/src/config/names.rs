@@ -1,7 +1,7 @@
 //! Names as the file writes them: hosts, origins, networks, fields, methods, patterns.
 
 use std::fmt;
-use std::net::IpAddr;
+use std::net::{IpAddr, SocketAddr};
 use std::str::FromStr;
 
 use globset::{Glob as GlobOfSet, GlobBuilder, GlobMatcher, GlobSet, GlobSetBuilder};
@@ -97,6 +97,11 @@ impl FromStr for HostHeader {
         match text {
             "client" => Ok(Self::Client),
             "origin" => Ok(Self::Origin),
+            // A host without a dot that is so near is a mistyped word; with its port it is clear.
+            name if !name.contains(['.', ':']) && mistyped(name).is_some() => Err(format!(
+                "`{text}` is neither \"client\" nor \"origin\"; write \"{}\", or if it is a host, its port too: \"{text}:80\"",
+                mistyped(name).unwrap_or_default()
+            )),
             name => match name.parse::<Authority>() {
                 Ok(authority) if crate::key::is_host(&authority.host().to_ascii_lowercase()) && !name.contains('@') => {
                     Ok(Self::Name(name.to_ascii_lowercase()))
@@ -107,6 +112,12 @@ impl FromStr for HostHeader {
     }
 }
 
+/// The word of [`HostHeader`] that a text is near to.
+fn mistyped(text: &str) -> Option<&'static str> {
+    let text = text.to_ascii_lowercase();
+    ["client", "origin"].into_iter().find(|word| strsim::damerau_levenshtein(&text, word) <= 2)
+}
+
 impl fmt::Display for HostHeader {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         formatter.write_str(match self {
@@ -115,6 +126,20 @@ impl fmt::Display for HostHeader {
             Self::Name(name) => name,
         })
     }
+}
+
+/// Reads an address to listen on.
+///
+/// # Errors
+/// In words, with addresses that could be meant.
+pub fn listen_address(text: &str) -> Result<SocketAddr, String> {
+    text.parse().map_err(|_| {
+        let port = text.rsplit(':').next().filter(|port| port.parse::<u16>().is_ok()).unwrap_or("8080");
+        format!(
+            "`{text}` is no address with a port; give 127.0.0.1:{port} for this machine alone, or 0.0.0.0:{port} and \
+             [::]:{port} for all networks"
+        )
+    })
 }
 
 /// Addresses in a row, `192.0.2.0/24`, or one.

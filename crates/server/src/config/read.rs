@@ -9,6 +9,7 @@ use serde::Deserialize;
 use toml::Spanned;
 use toml::de::{DeTable, DeValue, Deserializer, Error};
 
+use super::messages::{self, At};
 use super::problem::Fault;
 use super::settings::Settings;
 
@@ -16,15 +17,13 @@ use super::settings::Settings;
 const FAULTS_MAX: usize = 100;
 /// Keys whose value is a table, wherever they stand.
 const TABLES: [&str; 9] = ["server", "access_log", "limits", "admin", "cache", "origin", "health", "tls", "key"];
-/// Names at most this far apart are taken for the same name, mistyped.
-const DISTANCE_MAX: usize = 3;
 
 /// Reads what can be read. Without an entry in the second, that is all.
 pub(super) fn settings(text: &str) -> (Settings, Vec<Fault>) {
     let (tree, errors) = DeTable::parse_recoverable(text);
     if !errors.is_empty() {
         // What stands behind a broken line may be anything.
-        return (Settings::default(), errors.iter().map(syntax_fault).collect());
+        return (Settings::default(), errors.iter().map(|error| syntax_fault(error, text)).collect());
     }
     let mut faults = Vec::new();
     let span = tree.span();
@@ -34,8 +33,9 @@ pub(super) fn settings(text: &str) -> (Settings, Vec<Fault>) {
         match Settings::deserialize(Deserializer::from(Spanned::new(span.clone(), tree.clone()))) {
             Ok(settings) => return (settings, faults),
             Err(error) => {
+                let fault = fault(&error, text, &mut tree);
                 let is_taken_out = error.span().is_some_and(|span| remove_from_table(&mut tree, &span));
-                faults.push(fault(&error));
+                faults.push(fault);
                 if !is_taken_out || faults.len() == FAULTS_MAX {
                     return (Settings::default(), faults);
                 }
@@ -109,45 +109,54 @@ fn covers(outer: &Range<usize>, inner: &Range<usize>) -> bool {
     outer.start <= inner.start && inner.end <= outer.end
 }
 
-fn syntax_fault(error: &Error) -> Fault {
+fn syntax_fault(error: &Error, text: &str) -> Fault {
     // The end of the file is a place, too.
     let at = error.span().unwrap_or(0..1);
-    Fault {
-        span: at.start..at.end.max(at.start + 1),
-        message: format!("this is not TOML: {}", error.message()),
-        hint: Some("a line is `key = value`, or a table's name in brackets; texts stand in quotes".to_owned()),
-        is_absence: false,
-    }
+    let (message, hint) = messages::of_syntax(error.message(), text.get(at.clone()).unwrap_or_default());
+    Fault { span: at.start..at.end.max(at.start + 1), message, hint: Some(hint), is_absence: false }
 }
 
-fn fault(error: &Error) -> Fault {
-    let (message, hint) = in_words(error.message());
-    Fault { span: error.span().unwrap_or(0..1), message, hint, is_absence: false }
+/// `tree` is what `text` says; the error is about something in it.
+fn fault(error: &Error, text: &str, tree: &mut DeTable<'_>) -> Fault {
+    let span = error.span().unwrap_or(0..1);
+    let mut keys = Vec::new();
+    let is_element = find_keys(tree, &span, &mut keys);
+    let at = At { keys: &keys, text: text.get(span.clone()).unwrap_or_default(), is_element };
+    let (message, hint) = messages::in_words(error.message(), &at);
+    Fault { span, message, hint, is_absence: false }
 }
 
-/// The words of serde about names in ours; other messages have their hint after a semicolon.
-fn in_words(message: &str) -> (String, Option<String>) {
-    let names: Vec<&str> = message.split('`').skip(1).step_by(2).collect();
-    match names.split_first() {
-        Some((wrong, known)) if message.starts_with("unknown field") => {
-            (format!("there is no key `{wrong}` here"), Some(nearest(wrong, known)))
+/// Finds the keys that lead to `span`; true if that is an element of the last one's list.
+fn find_keys(table: &mut DeTable<'_>, span: &Range<usize>, keys: &mut Vec<String>) -> bool {
+    // Tables may stand in several parts of the file, so that only the deepest key is sure to cover what stands below it.
+    let depth = keys.len();
+    for (key, value) in table.iter_mut() {
+        keys.push(key.get_ref().to_string());
+        let is_here = covers(&value.span(), span);
+        let found = match value.get_mut() {
+            DeValue::Table(below) => is_below(below, span, keys),
+            DeValue::Array(elements) => elements.iter_mut().find_map(|element| {
+                let is_element = covers(&element.span(), span);
+                match element.get_mut() {
+                    DeValue::Table(below) => is_below(below, span, keys),
+                    _ => None,
+                }
+                .or(is_element.then_some(true))
+            }),
+            _ => None,
+        };
+        if let Some(is_element) = found.or(is_here.then_some(false)) {
+            return is_element;
         }
-        Some((wrong, known)) if message.starts_with("unknown variant") => {
-            (format!("`{wrong}` can't be chosen here"), Some(nearest(wrong, known)))
-        }
-        _ => match message.rsplit_once("; ") {
-            Some((message, hint)) => (message.to_owned(), Some(hint.to_owned())),
-            None => (message.to_owned(), None),
-        },
+        keys.truncate(depth);
     }
+    false
 }
 
-fn nearest(wrong: &str, known: &[&str]) -> String {
-    let distance = |name: &str| strsim::damerau_levenshtein(wrong, name);
-    match known.iter().min_by_key(|name| distance(name)) {
-        Some(name) if distance(name) <= DISTANCE_MAX.min(wrong.len() / 2) => format!("did you mean `{name}`?"),
-        _ => format!("there are {}", known.join(", ")),
-    }
+fn is_below(table: &mut DeTable<'_>, span: &Range<usize>, keys: &mut Vec<String>) -> Option<bool> {
+    let depth = keys.len();
+    let is_element = find_keys(table, span, keys);
+    (keys.len() > depth).then_some(is_element)
 }
 
 #[cfg(test)]

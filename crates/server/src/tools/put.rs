@@ -31,7 +31,7 @@ pub(crate) fn run(path: &Path, put: &Put) -> Result<Outcome, Error> {
     let value = if put.file.as_os_str() == "-" {
         read_value(&cache, io::stdin().lock(), "standard input")?
     } else {
-        let from = put.file.display().to_string();
+        let from = format!("the file {}", put.file.display());
         let file = File::open(&put.file).map_err(|source| Error::Source { from: from.clone(), source })?;
         read_value(&cache, file, &from)?
     };

@@ -22,6 +22,7 @@ mod list;
 mod list_chosen;
 mod manual;
 mod map_and_parts;
+mod mistakes;
 mod moved;
 mod purge;
 mod put_get_remove;

@@ -61,7 +61,7 @@ fn a_file_that_is_not_there_stores_nothing() {
     let volume = Volume::new();
     let put = volume.run(["put", "key", "/nowhere/at/all"]);
     assert_eq!(put.code, 3);
-    assert!(put.stderr.contains("can't read the value from /nowhere/at/all"), "{}", put.stderr);
+    assert!(put.stderr.contains("can't read the value from the file /nowhere/at/all"), "{}", put.stderr);
     assert_eq!(volume.run(["get", "key"]).code, 1);
 }
 
