@@ -217,5 +217,5 @@ const Comparisons = (() => {
         return { height: (place) => 80 + Frames.rowHeight(place, 2) * found.length, columns, rows, option };
     }
 
-    return { VERDICTS, verdict, ofWorkload, ofRun, advantage, figure, sides, barWords, unitOf };
+    return { VERDICTS, verdict, ofWorkload, ofRun, advantage, figure, opponent, sides, barWords, unitOf };
 })();

@@ -25,8 +25,8 @@
 
     // What the address leaves open, or says of what isn't there, is filled in.
     function chosenRecord(listing, said) {
-        const named = listing.find(({ id }) => id === said.record);
-        return named ?? listing.find(({ kind }) => kind === "whole") ?? listing[0];
+        const named = listing.find(({ id, merged }) => id === said.record || merged.includes(said.record));
+        return named ?? listing.find(({ isComplete }) => isComplete) ?? listing.find(({ kind }) => kind === "whole") ?? listing[0];
     }
 
     async function show() {
@@ -85,7 +85,8 @@
     function showHead(listing, told, record) {
         const machines = [...new Set(listing.map(({ machine }) => machine))];
         const ofMachine = listing.filter(({ machine }) => machine === told.machine);
-        const words = ({ began, title, kind }) => `${began.slice(0, 10)}: ${title}${kind === "quick" ? " (quick)" : ""}`;
+        const extent = ({ kind, isComplete }) => (kind === "quick" ? " (quick)" : isComplete ? "" : " (some workloads)");
+        const words = (one) => `${one.began.slice(0, 10)}: ${one.title}${extent(one)}`;
         const chosen = (machine) =>
             chosenRecord(
                 listing.filter((one) => one.machine === machine),
@@ -157,8 +158,9 @@
         const bars = all.filter(({ isMet }) => isMet !== null);
         const bad = all.filter((one) => ["lost", "missed"].includes(Comparisons.verdict(one)));
         const rest = all.filter((one) => !bad.includes(one));
+        main.append(make("h2", {}, "Overview"));
+        showStandings(main, record, all);
         main.append(
-            make("h2", {}, "Overview"),
             make(
                 "p",
                 { class: "tally" },
@@ -201,6 +203,32 @@
         if (missing.length > 0)
             main.append(make("h3", {}, "What is not here"), make("ul", {}, ...missing.map((line) => make("li", {}, line))));
         if (looks.size === 0) main.append(make("p", {}, "Nothing was measured."));
+    }
+
+    // One picture of the whole record: each workload, and in how many cases ours is ahead of the best other store.
+    function showStandings(main, record, all) {
+        const standings = Standings.of(all, record.run.stores);
+        if (standings.length === 0) return;
+        const count = Standings.counted(standings);
+        main.append(
+            make(
+                "p",
+                { class: "tally", id: "standing" },
+                "Eyewall is ahead of the best other store in ",
+                make("strong", {}, `${count.won} of ${standings.length}`),
+                ` measured cases and behind in `,
+                make("strong", {}, String(count.lost)),
+                `; in ${count.even} there is no clear difference.`,
+            ),
+        );
+        addFigure(main, record, {
+            title: "Eyewall against the best other store, by workload",
+            legend: Standings.LEGEND,
+            figure: () => Standings.figure(standings, record.run),
+            name: "standings",
+            scale: "log",
+            prefix: "standings-",
+        });
     }
 
     function showWorkload(main, record, workload, view) {
@@ -370,7 +398,8 @@
         main.append(make("p", { class: "missing" }, "Nothing was measured in this case, or all stores are hidden."));
 
     // A figure, its buttons, and its data as a table. `figure` makes it, for a dark ground or a light one.
-    function addFigure(main, record, { title, legend, figure, name, scale, csv }) {
+    // `prefix` begins the ids of its buttons.
+    function addFigure(main, record, { title, legend, figure, name, scale, csv, prefix }) {
         const made = figure(Looks.isDark());
         if (made === null) {
             nothing(main);
@@ -398,12 +427,13 @@
         main.append(
             buttons(name, csv ?? made, () =>
                 Downloads.svg(figure(false), title, legend === undefined ? source : `${source}\n${legend}`, scale),
+                prefix,
             ),
             make("details", { class: "data" }, make("summary", {}, "The data as a table"), Tables.data(made)),
         );
     }
 
-    function buttons(name, table, svg) {
+    function buttons(name, table, svg, prefix = "") {
         const file = `${state.record}-${name}`;
         const copied = make("span", { role: "status" });
         const copy = () =>
@@ -421,15 +451,15 @@
             svg &&
                 make(
                     "button",
-                    { id: "svg", type: "button", onclick: () => Downloads.save(`${file}.svg`, "image/svg+xml", svg()) },
+                    { id: `${prefix}svg`, type: "button", onclick: () => Downloads.save(`${file}.svg`, "image/svg+xml", svg()) },
                     "SVG",
                 ),
             make(
                 "button",
-                { id: "csv", type: "button", onclick: () => Downloads.save(`${file}.csv`, "text/csv", Downloads.csv(table)) },
+                { id: `${prefix}csv`, type: "button", onclick: () => Downloads.save(`${file}.csv`, "text/csv", Downloads.csv(table)) },
                 "CSV",
             ),
-            make("button", { id: "link", type: "button", onclick: copy }, "Copy the link"),
+            make("button", { id: `${prefix}link`, type: "button", onclick: copy }, "Copy the link"),
             copied,
         );
     }

@@ -35,7 +35,7 @@ class Invented:
                                     {"name": "tmpfs", "file_system": "tmpfs", "device": None}],
                         "governor": "performance", "load_at_start": 0.1,
                         "noise": {"what": "a loop of 10 us, p999", "unit": "s", "median": 1.1e-5, "min": 1.0e-5, "max": 2.0e-5}},
-            "commit": "0000000", "seed": seed, "stores": STORES, "workloads": [], "notes": ["Every figure here is invented."],
+            "commit": f"{seed:07}", "seed": seed, "stores": STORES, "workloads": [], "notes": ["Every figure here is invented."],
         }
 
     def workload(self, name, title, parameters, measures, views, **more):
@@ -71,6 +71,20 @@ def record(name, machine, seed):
     for add in (concurrency, traffic, sweep, replay, modules, places, oversized):
         add(made)
     return made
+
+
+def part(name, began, commit, adders, **changes):
+    """A run of some workloads."""
+    made = Invented(name, "invented-8cores", 3)
+    made.run.update({"began": began, "commit": commit, **changes})
+    for add in adders:
+        add(made)
+    return made
+
+
+def whole(name, began, names):
+    """A run of all workloads that are named, all of one shape."""
+    return part(name, began, "2222222", [lambda made, workload=workload: sweep(made, workload) for workload in sorted(names)])
 
 
 def concurrency(made):
@@ -139,8 +153,8 @@ def traffic(made):
                     made.sample("traffic", "footprint", {"caps": caps}, store, repetition, grown + over, at=step * 0.5)
 
 
-def sweep(made):
-    made.workload("sweep", "Eviction sweep", {},
+def sweep(made, name="sweep"):
+    made.workload(name, "Eviction sweep", {},
                   {"rate": {"title": "Writes", "unit": "1/s", "better": "higher", "along": {"title": "batch"}}},
                   [{"name": "batches", "title": "Batch by batch", "kind": "line", "measure": "rate", "scales": {"y": "log"}}],
                   comparisons=[{"measure": "rate", "case": {}, "of": "eyewall", "to": ["file-per-entry"], "how": "ratio",
@@ -148,7 +162,7 @@ def sweep(made):
     for store, rate in (("eyewall", 2e5), ("file-per-entry", 8e3)):
         for repetition in (1, 2, 3):
             for batch in range(1, 101):
-                made.sample("sweep", "rate", {}, store, repetition, made.around(rate, 0.3), at=batch)
+                made.sample(name, "rate", {}, store, repetition, made.around(rate, 0.3), at=batch)
 
 
 def replay(made):

@@ -69,7 +69,7 @@ def nothing_there(ground, page):
     page.browser.wait_until(says.format("make explorer"), "it says what to do")
     records = ground.bare / "records"
     records.mkdir()
-    listed = {"id": "lost", "title": "Lost", "began": "2026-11-22", "kind": "whole", "machine": "invented"}
+    listed = {"id": "lost", "title": "Lost", "began": "2026-11-22", "kind": "whole", "machine": "invented", "isComplete": False, "merged": []}
     (records / "index.js").write_text(f"eyewallRecords.listed([{json.dumps(listed)}]);")  # tidy: word, the library's
     page.browser.show("about:blank")
     page.browser.show(f"{ground.bare.as_uri()}/index.html")
@@ -100,6 +100,44 @@ def every_view(ground, page):
                 expect(workload["skipped"] in page.drawn()["text"], f"it says why {workload['name']} was not run")
         page.expect_calm(run["id"])
     expect(count > 60, f"there are many views, not {count}")
+
+
+CHOSEN = "return document.getElementById('record').selectedOptions[0].innerText"
+
+
+def the_whole_suite_first(ground, page):
+    """It opens at the newest record that covers the suite, and shows runs of one commit as one"""
+    browser = page.browser
+    page.open()
+    expect(browser.run(CHOSEN) == "2026-11-20: Invented for tests, invented-8cores", f"it opens at {browser.run(CHOSEN)}")
+    options = browser.run("return [...document.getElementById('record').options].map(one => one.innerText)")
+    partial = "2026-11-22: Invented for tests, invented-8cores (2 runs) (some workloads)"
+    expect(options[0] == partial, f"a newer record of some workloads is listed first and named so: {options}")
+    for name in ("invented-part-1", "invented-part-2", "invented-part-2.merged"):
+        page.open(f"#record={name}")
+        expect(browser.run(CHOSEN) == partial, f"{name} leads to {browser.run(CHOSEN)}")
+        titles = browser.run("return [...document.querySelectorAll('#workloads a')].map(one => one.innerText)")
+        expect(len(titles) == 4 and {"Concurrency", "Module comparison"} < set(titles), f"it has the workloads of both runs: {titles}")
+
+
+def one_picture(ground, page):
+    """The overview begins with one picture: wins and losses of every workload, against the best other store"""
+    browser = page.browser
+    page.open("#record=invented-a")
+    told = browser.run("return document.getElementById('standing').innerText")
+    expect(told == "Eyewall is ahead of the best other store in 6 of 8 measured cases and behind in 1; "
+           "in 1 there is no clear difference.", told)
+    picture = browser.run("return document.querySelector('.figure').outerHTML")
+    for words in ("Concurrency", "3 ahead, 1 behind", "Disk or shared memory", "1 ahead, 1 no clear difference", "Realistic traffic",
+                  "no ratio to another store", "Oversized cache", "not run"):
+        expect(words in picture, f"the picture says {words}")
+    rows = browser.run("return [...document.querySelector('details.data').querySelectorAll('tbody tr')]"
+                       ".map(row => [...row.children].map(cell => cell.textContent))")
+    verdicts = sorted(row[-1] for row in rows)
+    expect(verdicts == ["ahead"] * 6 + ["behind", "no clear difference"], f"the table says the same: {verdicts}")
+    lost, = (row for row in rows if row[-1] == "behind")
+    expect(lost[3] == "quick_cache" and float(lost[4].rstrip("x")) < 1, f"the loss is told: {lost}")
+    page.expect_calm("the picture")
 
 
 def the_worst_first(ground, page):
@@ -293,6 +331,8 @@ def over_http(ground, page):
 ALL = (
     nothing_there,
     every_view,
+    the_whole_suite_first,
+    one_picture,
     the_worst_first,
     the_same_figures,
     significance,

@@ -180,6 +180,62 @@ class Records(unittest.TestCase):
         self.assertEqual([one["id"] for one in listed], ["invented-a", RESULTS[0].stem])
         self.assertEqual({path.name for path in out.iterdir()}, {"index.js", "invented-a.js", f"{RESULTS[0].stem}.js"})
 
+    def test_runs_of_one_machine_and_commit_are_shown_as_one(self):
+        older = invented.part("older", "2026-11-20T10:00:00Z", "1111111", [invented.concurrency, invented.places])
+        newer = invented.part("newer", "2026-11-21T10:00:00Z", "1111111", [invented.places, invented.modules])
+        newer.run["machine"] = {**newer.run["machine"], "load_at_start": 0.7}
+        index, loaded = self._indexed(older, newer)
+        self.assertEqual([(one["id"], one["merged"], one["isComplete"]) for one in index], [("newer.merged", ["newer", "older"], False)])
+        one = loaded("newer.merged")
+        self.assertEqual([workload["name"] for workload in one["run"]["workloads"]], ["places", "modules", "concurrency"])
+        self.assertIn("Merged from the runs newer, older.", one["run"]["notes"])
+        # Of a workload in both, the newest run's samples and no others.
+        for workload, run in (("places", newer), ("concurrency", older), ("modules", newer)):
+            self.assertEqual(sorted(value for series in one["series"] if series["workload"] == workload for _, value in series["values"]),
+                             sorted(sample["value"] for sample in run.samples if sample["workload"] == workload))
+
+    def test_what_may_differ_is_not_merged(self):
+        def pair(**changes):
+            older = invented.part("older", "2026-11-20T10:00:00Z", "1111111", [invented.concurrency])
+            return older, invented.part("newer", "2026-11-21T10:00:00Z", changes.pop("commit", "1111111"), [invented.modules], **changes)
+
+        machine = invented.part("any", "", "", []).run["machine"]
+        stores = {**invented.STORES, "sqlite": {"kind": "other", "version": "another"}}
+        for changes in ({"commit": "3333333"}, {"kind": "quick"}, {"complete": False}, {"machine": {**machine, "kernel": "linux 7"}},
+                        {"stores": stores}):
+            index, _ = self._indexed(*pair(**changes))
+            self.assertEqual([one["id"] for one in index], ["newer", "older"], changes)
+        for commit in (None, "1111111+changes"):
+            older, newer = pair(commit=commit)
+            older.run["commit"] = commit
+            self.assertEqual(len(self._indexed(older, newer)[0]), 2, commit)
+
+    def test_a_record_covers_the_suite_if_it_has_half_of_its_workloads(self):
+        names = sorted(path.stem for path in (ROOT / "bench/workloads").glob("*.toml"))
+        half = -(-len(names) // 2)
+        for count, changes, is_complete in ((half, {}, True), (half - 1, {}, False), (half, {"kind": "quick"}, False),
+                                            (half, {"complete": False}, False)):
+            one = invented.whole("one", "2026-11-20T10:00:00Z", names[:count])
+            one.run.update(changes)
+            self.assertEqual([told["isComplete"] for told in self._indexed(one)[0]], [is_complete], (count, changes))
+        # Two halves of it, merged.
+        one = invented.whole("one", "2026-11-20T10:00:00Z", names[:half - 1])
+        other = invented.whole("other", "2026-11-21T10:00:00Z", names[half - 1:half])
+        self.assertEqual([told["isComplete"] for told in self._indexed(one, other)[0]], [True])
+
+    def _indexed(self, *made):
+        """The list that is written of these records, and how to read one."""
+        folder = pathlib.Path(tempfile.mkdtemp(dir=self.folder))
+        for one in made:
+            one.write(folder)
+        code, said = records("index", folder / "out", folder)
+        self.assertEqual(code, 0, said)
+
+        def read(name):
+            text = (folder / "out" / f"{name}.js").read_text()
+            return json.loads(text[text.index("(") + 1:text.rindex(")")])
+        return read("index"), read
+
     def test_two_records_of_one_name_are_refused(self):
         made = self.invented()
         code, said = records("index", self.folder / "out", made, made)

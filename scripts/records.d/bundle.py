@@ -3,6 +3,7 @@ file may load those and nothing else."""
 import json
 
 from judged import PERCENTILES, percentile
+from merged import is_complete, suite
 
 # Neighbouring buckets are drawn as one up to this width: less than a pixel.
 WIDTH = 1.005
@@ -46,16 +47,15 @@ def bundle(record):
 
 
 def write(out, records):
-    """Writes all files anew, and takes away those of records that are no more."""
+    """Writes all files anew, records as they are given, and takes away those of records that are no more."""
     out.mkdir(parents=True, exist_ok=True)
     for old in out.glob("*.js"):
         old.unlink()
-    newest_first = sorted(records, key=lambda record: (record.run["began"], record.run["id"]), reverse=True)
-    told = []
-    for record in newest_first:
+    told, names = [], suite()
+    for record in records:
         run = record.run
         told.append({"id": run["id"], "title": run["title"], "began": run["began"], "kind": run["kind"],
-                     "machine": run["machine"]["name"]})
+                     "machine": run["machine"]["name"], "isComplete": is_complete(run, names), "merged": run.get("merged", [])})
         script = f"eyewallRecords.loaded({_script(bundle(record))});\n"
         (out / f"{run['id']}.js").write_text(script, encoding="utf-8")
     (out / "index.js").write_text(f"eyewallRecords.listed({_script(told)});\n", encoding="utf-8")
