@@ -2,38 +2,17 @@
 //! the one that may not doesn't, and whatever the pages name is there.
 
 use std::collections::BTreeSet;
-use std::io::{BufRead as _, BufReader};
-use std::path::Path;
-use std::process::{Child, Command, Stdio};
+use std::net::TcpListener;
+use std::thread;
 
 use crate::common::server::Server;
 
-/// The demo origin, stopped at the end of its test.
-struct Demo {
-    child: Child,
-    url: String,
-}
-
-impl Demo {
-    fn start() -> Self {
-        let program = Path::new(env!("CARGO_BIN_EXE_eyewall")).with_file_name("examples").join("demo_origin");
-        let mut child = Command::new(&program).stdout(Stdio::piped()).spawn().unwrap_or_else(|error| {
-            panic!(
-                "{}: {error}; `cargo test -p eyewall-server` builds it, `--test serve` alone doesn't",
-                program.display()
-            )
-        });
-        let mut line = String::new();
-        BufReader::new(child.stdout.take().unwrap()).read_line(&mut line).unwrap();
-        Self { child, url: line.split_whitespace().last().expect("it says where it is").to_owned() }
-    }
-}
-
-impl Drop for Demo {
-    fn drop(&mut self) {
-        let _ = self.child.kill();
-        let _ = self.child.wait();
-    }
+/// Starts the demo origin, which ends with the process of the tests; its URL.
+fn start_demo() -> String {
+    let listener = TcpListener::bind("127.0.0.1:0").expect("a port is free");
+    let url = format!("http://{}", listener.local_addr().expect("it is bound"));
+    thread::spawn(move || eyewall_demo_origin::serve(listener));
+    url
 }
 
 /// The time in a page.
@@ -43,8 +22,7 @@ fn made(page: &str) -> &str {
 
 #[test]
 fn a_stored_page_keeps_its_time_and_the_other_does_not() {
-    let demo = Demo::start();
-    let server = Server::over_origin(&demo.url);
+    let server = Server::over_origin(&start_demo());
     let [first, second] = [(); 2].map(|()| server.get("/eyewall"));
     assert!(!first.is_hit() && second.is_hit(), "{} then {}", first.cache(), second.cache());
     assert_eq!(made(first.text()), made(second.text()));
@@ -55,8 +33,7 @@ fn a_stored_page_keeps_its_time_and_the_other_does_not() {
 
 #[test]
 fn every_address_in_the_pages_leads_somewhere() {
-    let demo = Demo::start();
-    let server = Server::over_origin(&demo.url);
+    let server = Server::over_origin(&start_demo());
     let mut seen = BTreeSet::new();
     let mut waiting = vec!["/".to_owned()];
     while let Some(address) = waiting.pop() {

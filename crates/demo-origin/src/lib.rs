@@ -1,12 +1,15 @@
 //! The origin behind `make run`: a small site whose pages take 50 ms to make and say when they were made, so that a
 //! visitor sees what a cache in front of it changes.
 //!
-//! `demo_origin [ADDRESS]` listens on a free port if no address is given, and prints its own on the first line.
+//! It is a crate of its own so that `make run` compiles nothing that only tests need.
+
+#![forbid(unsafe_code)]
 
 mod page;
 
 use std::convert::Infallible;
-use std::error::Error;
+use std::io;
+use std::net;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
@@ -36,11 +39,14 @@ const SECTION: &str = include_str!("section.svg");
 /// How many pages were made; what the cache answers doesn't count.
 static PAGES_MADE: AtomicU64 = AtomicU64::new(0);
 
-fn main() -> Result<(), Box<dyn Error>> {
-    let address = std::env::args().nth(1).unwrap_or_else(|| "127.0.0.1:0".to_owned());
-    tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build()?.block_on(async {
-        let listener = TcpListener::bind(&address).await?;
-        println!("demo origin on http://{}", listener.local_addr()?);
+/// Answers HTTP/1.1 at `listener`, for as long as it can accept connections.
+///
+/// # Errors
+/// The system's, where it gives no runtime or no more connections.
+pub fn serve(listener: net::TcpListener) -> io::Result<()> {
+    listener.set_nonblocking(true)?;
+    tokio::runtime::Builder::new_current_thread().enable_all().build()?.block_on(async {
+        let listener = TcpListener::from_std(listener)?;
         loop {
             let (stream, _) = listener.accept().await?;
             tokio::spawn(async move {
