@@ -12,8 +12,9 @@ ORIGIN ?=
 LISTEN ?= 127.0.0.1:8080
 CACHE ?=
 SIZE ?= 64M
-# make bench: a first look in five minutes, too short to be quoted.
+# make bench: a first look, too short to be quoted; the heavy stores to build: foyer-hybrid, redb, rocksdb, sqlite, or all.
 QUICK ?=
+STORES ?=
 # make bench, bench-engine, cache-tests, explorer-test, drivers-test, packages, tools, test-php, test-python, test-rocket, test-tower: arguments, for instance ARGS=--quick, ARGS=--update.
 ARGS ?=
 # make soak: which of the long tests, all of them if empty; the seconds that the mixed storm goes, and each fuzz target gets.
@@ -24,7 +25,7 @@ FUZZ_SECONDS ?= 60
 PREFIX ?= /usr/local
 # A directory of real request traces, for the tests and benchmarks that replay them; they say so where there is none.
 EYEWALL_TRACES ?= $(abspath $(firstword $(wildcard ../*/traces)))
-export ROOT ORIGIN LISTEN CACHE SIZE MIXED_SECONDS FUZZ_SECONDS
+export ROOT ORIGIN LISTEN CACHE SIZE STORES MIXED_SECONDS FUZZ_SECONDS
 ifneq ($(EYEWALL_TRACES),)
 export EYEWALL_TRACES
 endif
@@ -90,7 +91,7 @@ fmt: ## put the sources into form
 	for manifest in $(WORKSPACES); do cargo fmt --all --manifest-path $$manifest; done
 
 .PHONY: bench
-bench: ## measure all workloads (bench/workloads) on all stores into a record for the explorer; QUICK=1 for a first look, ARGS="concurrency sweep", ARGS="--resume DIR"
+bench: ## measure all workloads (bench/workloads) on all stores into a record for the explorer; QUICK=1 for a first look at what is quickly built, STORES=all; ARGS="concurrency sweep", ARGS="--resume DIR"
 	@scripts/bench $(if $(QUICK),--quick) $(ARGS)
 
 .PHONY: bench-engine

@@ -26,7 +26,9 @@
     // What the address leaves open, or says of what isn't there, is filled in.
     function chosenRecord(listing, said) {
         const named = listing.find(({ id, merged }) => id === said.record || merged.includes(said.record));
-        return named ?? listing.find(({ isComplete }) => isComplete) ?? listing.find(({ kind }) => kind === "whole") ?? listing[0];
+        return (
+            named ?? listing.find(({ isComplete }) => isComplete) ?? listing.find(({ kind }) => kind === "whole") ?? listing[0]
+        );
     }
 
     async function show() {
@@ -425,8 +427,10 @@
             ...(run.commit === null ? [] : [`commit ${run.commit}`]),
         ].join(", ");
         main.append(
-            buttons(name, csv ?? made, () =>
-                Downloads.svg(figure(false), title, legend === undefined ? source : `${source}\n${legend}`, scale),
+            buttons(
+                name,
+                csv ?? made,
+                () => Downloads.svg(figure(false), title, legend === undefined ? source : `${source}\n${legend}`, scale),
                 prefix,
             ),
             make("details", { class: "data" }, make("summary", {}, "The data as a table"), Tables.data(made)),
@@ -451,12 +455,20 @@
             svg &&
                 make(
                     "button",
-                    { id: `${prefix}svg`, type: "button", onclick: () => Downloads.save(`${file}.svg`, "image/svg+xml", svg()) },
+                    {
+                        id: `${prefix}svg`,
+                        type: "button",
+                        onclick: () => Downloads.save(`${file}.svg`, "image/svg+xml", svg()),
+                    },
                     "SVG",
                 ),
             make(
                 "button",
-                { id: `${prefix}csv`, type: "button", onclick: () => Downloads.save(`${file}.csv`, "text/csv", Downloads.csv(table)) },
+                {
+                    id: `${prefix}csv`,
+                    type: "button",
+                    onclick: () => Downloads.save(`${file}.csv`, "text/csv", Downloads.csv(table)),
+                },
                 "CSV",
             ),
             make("button", { id: `${prefix}link`, type: "button", onclick: copy }, "Copy the link"),

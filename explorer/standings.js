@@ -49,7 +49,13 @@ const Standings = (() => {
         const option = (look, place, scale = "log") => {
             const values = [1, ...standings.map(({ better }) => better.median)];
             const ticks = Axes.ticksFor(values, scale, place.width < Frames.NARROW ? 4 : 8);
-            const x = Axes.axis(scale, ticks, "times better than the best other store", (value) => `${Words.digits(value)}x`, look);
+            const x = Axes.axis(
+                scale,
+                ticks,
+                "times better than the best other store",
+                (value) => `${Words.digits(value)}x`,
+                look,
+            );
             const blue = Looks.isDark() && !place.isFile ? "#56b4e9" : "#0072b2";
             const marks = {
                 won: { symbol: "circle", symbolSize: 10, itemStyle: { color: blue, opacity: 0.7 } },

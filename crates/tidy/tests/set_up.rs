@@ -172,3 +172,69 @@ fn only_the_makefile_asks_to_install() {
     // The two scripts that install, and the Makefile, which calls them.
     assert_eq!(asking, ["Makefile", "packages", "tool"]);
 }
+
+/// `scripts/bench`, with a `cargo` that builds nothing and a suite that says how it is called: what it says, and what was called.
+fn bench(arguments: &[&str], stores: &str) -> (Output, String) {
+    let machine = Machine::new(0);
+    fs::create_dir_all(machine.folder.path().join("target/release")).unwrap();
+    machine.add("target/release/eyewall-bench", "echo suite \"$@\"");
+    let path = format!("{}:/usr/sbin:/usr/bin:/sbin:/bin", machine.folder.path().display());
+    let output = Command::new("bash")
+        .arg(root().join("scripts/bench"))
+        .args(arguments)
+        .env("PATH", path)
+        .env("CARGO_TARGET_DIR", machine.folder.path().join("target"))
+        .env("STORES", stores)
+        .output()
+        .unwrap();
+    (output, machine.calls())
+}
+
+const SUITE: &str = "cargo build --release -p eyewall-bench-compare --bin eyewall-bench";
+
+#[test]
+fn a_first_look_builds_what_is_cheap_installs_nothing_and_says_what_it_leaves_out() {
+    let (output, calls) = bench(&["--quick"], "");
+    let said = said(&output);
+    assert!(output.status.success(), "{said}");
+    assert_eq!(calls, format!("{SUITE}\n"));
+    let [left_out, suite] = said.lines().collect::<Vec<_>>()[..] else { panic!("two lines, not: {said}") };
+    for words in
+        ["http-slow", "modules", "ARGS=\"NAME...\"", "foyer-hybrid redb rocksdb sqlite", "STORES=all", "make bench"]
+    {
+        assert!(left_out.contains(words), "{words} is missing: {left_out}");
+    }
+    assert!(suite.starts_with("suite run --quick concurrency "), "{suite}");
+    for name in ["http", "modules", "storage"] {
+        assert!(!suite.split(' ').any(|word| word == name), "{name} is run: {suite}");
+    }
+}
+
+#[test]
+fn a_first_look_builds_the_programs_and_stores_that_are_named() {
+    let (output, calls) = bench(&["--quick", "http"], "sqlite,redb");
+    assert_eq!(output.stdout, b"suite run --quick http\n", "{}", said(&output));
+    let server = "cargo build --release --quiet -p eyewall-server -p eyewall-bench-http --bin eyewall --bin bench-http";
+    assert_eq!(calls, format!("{server}\n{SUITE} --features sqlite,redb\n"));
+}
+
+#[test]
+fn a_whole_run_builds_everything_and_installs_nothing() {
+    let (output, calls) = bench(&[], "");
+    assert_eq!(output.stdout, b"suite run\n", "{}", said(&output));
+    for words in ["bench-http", "-p eyewall-bench-frameworks", "--features foyer-hybrid,redb,sqlite"] {
+        assert!(calls.contains(words), "{words} is missing: {calls}");
+    }
+    assert!(!calls.contains("apt-get"), "{calls}");
+}
+
+#[test]
+fn a_heavy_store_that_is_unknown_is_refused_before_anything_is_built() {
+    let (output, calls) = bench(&["--quick"], "fruit");
+    assert_eq!(output.status.code(), Some(2));
+    assert_eq!(
+        said(&output),
+        "bench: no heavy store fruit; STORES names some of foyer-hybrid redb rocksdb sqlite, or all\n"
+    );
+    assert_eq!(calls, "");
+}
