@@ -75,7 +75,7 @@ models: ## the protocols under loom, which runs every interleaving of their step
 
 .PHONY: instructions
 instructions: ## the instructions of single operations, held against bench/instructions.json; ARGS=update keeps what they are now
-	cargo run $(LOCKED) --release --quiet -p eyewall-bench --bin bench-count -- $(if $(ARGS),$(ARGS),check) bench/instructions.json
+	cargo run $(LOCKED) --release --quiet -p eyewall-bench-count --bin bench-count -- $(if $(ARGS),$(ARGS),check) bench/instructions.json
 
 .PHONY: lint
 lint: ## rustfmt, tidy, Clippy, rustdoc, cargo-deny, the C header

@@ -25,7 +25,6 @@ pub mod memory;
 pub mod mix;
 pub mod procedure;
 pub mod program;
-pub mod random;
 pub mod readers;
 pub mod reads;
 pub mod record;
@@ -41,3 +40,5 @@ pub mod trace;
 pub mod traffic;
 pub mod windows;
 pub mod work;
+
+pub use eyewall_bench_count::random;

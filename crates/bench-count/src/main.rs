@@ -12,9 +12,7 @@ use std::process::{Command, ExitCode};
 
 use clap::{Parser, Subcommand, ValueEnum};
 use eyewall::{Cache, Options, Purge, PutOptions};
-use eyewall_bench::error::{Error, Result};
-use eyewall_bench::load::stamp;
-use eyewall_bench::random::{self, key};
+use eyewall_bench_count::random::{self, key};
 
 /// What is kept may be missed by so many percent: libraries of the system differ a little from machine to machine.
 const PERCENT_MAX: f64 = 4.0;
@@ -73,6 +71,35 @@ enum Operation {
     PutNew,
 }
 
+/// The result of everything here.
+type Result<T> = std::result::Result<T, Error>;
+
+/// Why the instructions could not be counted.
+#[derive(Debug, thiserror::Error)]
+enum Error {
+    /// A file or a program could not be used.
+    #[error("{what}: {source}")]
+    Io {
+        /// What was tried.
+        what: String,
+        /// The system's answer.
+        source: std::io::Error,
+    },
+    /// The engine refused.
+    #[error("eyewall: {0}")]
+    Engine(#[from] eyewall::Error),
+    /// What was given, or said, makes no sense.
+    #[error("{0}")]
+    Invalid(String),
+}
+
+impl Error {
+    fn io(what: impl Into<String>) -> impl FnOnce(std::io::Error) -> Self {
+        let what = what.into();
+        move |source| Self::Io { what, source }
+    }
+}
+
 fn main() -> ExitCode {
     let done = match Arguments::parse().task {
         Task::Check { file } => check(&file),
@@ -97,7 +124,7 @@ fn check(file: &Path) -> Result<bool> {
         println!("bench-count: skipped, valgrind is missing (make packages)");
         return Ok(true);
     }
-    let text = fs::read_to_string(file).map_err(Error::path("read", file))?;
+    let text = fs::read_to_string(file).map_err(Error::io(format!("read {}", file.display())))?;
     let kept: Counts =
         serde_json::from_str(&text).map_err(|failure| Error::Invalid(format!("{}: {failure}", file.display())))?;
     let mut are_kept = true;
@@ -125,7 +152,7 @@ fn update(file: &Path) -> Result<bool> {
     }
     let text = serde_json::to_string_pretty(&count_all()?)
         .map_err(|failure| Error::Invalid(format!("the counts can't be written: {failure}")))?;
-    fs::write(file, text + "\n").map_err(Error::path("write", file))?;
+    fs::write(file, text + "\n").map_err(Error::io(format!("write {}", file.display())))?;
     Ok(true)
 }
 
@@ -190,6 +217,11 @@ impl Operation {
         std::hint::black_box(sum);
         Ok(())
     }
+}
+
+/// Makes each value another one.
+fn stamp(value: &mut [u8], number: u64) {
+    value[..8].copy_from_slice(&number.to_le_bytes());
 }
 
 fn filled(operation: Operation, value_bytes: usize) -> Result<Cache> {
