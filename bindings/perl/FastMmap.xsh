@@ -16,7 +16,7 @@ get(SV *self, SV *key, ...)
     if (magic == NULL || items != 2 || !((shortcut *)magic->mg_ptr)->gets_plainly)
         GO_TO("_get");
     eyewall_bytes name = stored_key(aTHX_ key, NULL, &ignored);
-    if (answered(aTHX_ eyewall_get(((shortcut *)magic->mg_ptr)->of->cache, name.data, name.length, &hit)) == EYEWALL_MISS)
+    if (looked_up(aTHX_ eyewall_get(((shortcut *)magic->mg_ptr)->of->cache, name.data, name.length, &hit)) == EYEWALL_MISS)
         XSRETURN_UNDEF;
     value = sv_2mortal(flagged_taken(aTHX_ &hit, &known));
     if (((shortcut *)magic->mg_ptr)->deserialize != NULL && (known.flags & (FLAG_SERIALIZED | FLAG_COMPRESSED)) == FLAG_SERIALIZED) {
@@ -106,7 +106,7 @@ _fetch(SV *cache, SV *key, SV *flags, SV *page = NULL)
   CODE:
     eyewall_bytes name = stored_key(aTHX_ key, page, &ignored);
     eyewall_cache *from = cache_of(aTHX_ cache);
-    if (answered(aTHX_ eyewall_get(from, name.data, name.length, &hit)) == EYEWALL_MISS)
+    if (looked_up(aTHX_ eyewall_get(from, name.data, name.length, &hit)) == EYEWALL_MISS)
         XSRETURN_UNDEF;
     RETVAL = flagged_taken(aTHX_ &hit, &known);
     sv_setiv(flags, decoding_flags(known.flags));
@@ -146,7 +146,7 @@ _message()
   OUTPUT:
     RETVAL
 
- # A claim, and behind it what push_known gives if there is a valid entry. No claim: others kept the key until the deadline.
+ # A claim, and behind it what push_known gives if there is a valid entry. undef: the key is too long. Nothing: others kept the key until the deadline.
 
 void
 _claim(SV *cache, SV *key)
@@ -162,6 +162,8 @@ _claim(SV *cache, SV *key)
     status = eyewall_claim_begin(of->cache, name.data, name.length, &claim, &hit);
     if (status == EYEWALL_ERROR_BUSY)
         XSRETURN_EMPTY;
+    if (status == EYEWALL_ERROR_KEY_TOO_LONG)
+        XSRETURN_UNDEF;
     answered(aTHX_ status);
     (void)claim_new(aTHX_ of, claim, &object);
     EXTEND(SP, 1 + KNOWN_COUNT);
@@ -171,7 +173,7 @@ _claim(SV *cache, SV *key)
         SP += KNOWN_COUNT;
     }
 
- # A flight; or undef, and behind it the value and flags as _fetch has them; or undef alone: a tombstone lies there; or nothing: others
+ # A flight; or undef, and behind it the value and flags as _fetch has them; or undef alone: a tombstone lies there, or the key is too long; or nothing: others
  # kept the key until the deadline.
 
 void
@@ -187,7 +189,7 @@ _fill(SV *cache, SV *key, UV deadline_ms)
     status = eyewall_fill_begin(of->cache, name.data, name.length, deadline_ms, FALSE, &hit, NULL, &flight);
     if (status == EYEWALL_ERROR_BUSY)
         XSRETURN_EMPTY;
-    if (status == EYEWALL_NEGATIVE)
+    if (status == EYEWALL_NEGATIVE || status == EYEWALL_ERROR_KEY_TOO_LONG)
         XSRETURN_UNDEF;
     answered(aTHX_ status);
     EXTEND(SP, 3);
@@ -211,7 +213,7 @@ _describe(SV *cache, SV *key)
   PPCODE:
     eyewall_bytes name = stored_key(aTHX_ key, NULL, &ignored);
     eyewall_cache *from = cache_of(aTHX_ cache);
-    status = answered(aTHX_ eyewall_lookup(from, name.data, name.length, &hit));
+    status = looked_up(aTHX_ eyewall_lookup(from, name.data, name.length, &hit));
     if (status == EYEWALL_MISS)
         XSRETURN_EMPTY;
     EXTEND(SP, 1 + KNOWN_COUNT);
@@ -267,7 +269,7 @@ _remove(SV *cache, SV *key)
   CODE:
     eyewall_bytes name = stored_key(aTHX_ key, NULL, &ignored);
     eyewall_cache *from = cache_of(aTHX_ cache);
-    RETVAL = answered(aTHX_ ix == 0 ? eyewall_remove(from, name.data, name.length)
+    RETVAL = looked_up(aTHX_ ix == 0 ? eyewall_remove(from, name.data, name.length)
                                     : eyewall_contains(from, name.data, name.length)) == EYEWALL_OK;
   OUTPUT:
     RETVAL
@@ -281,7 +283,7 @@ _remove_if(SV *cache, SV *key, UV serial)
   CODE:
     eyewall_bytes name = stored_key(aTHX_ key, NULL, &ignored);
     eyewall_cache *from = cache_of(aTHX_ cache);
-    RETVAL = answered(aTHX_ eyewall_remove_if(from, name.data, name.length, serial)) == EYEWALL_OK;
+    RETVAL = looked_up(aTHX_ eyewall_remove_if(from, name.data, name.length, serial)) == EYEWALL_OK;
   OUTPUT:
     RETVAL
 

@@ -210,6 +210,11 @@ static bool is_stored(pTHX_ eyewall_status status) {
     }
 }
 
+/* What a look-up has come to: a key that is too long is a miss, as it is in Cache::FastMmap. */
+static inline eyewall_status looked_up(pTHX_ eyewall_status status) {
+    return status == EYEWALL_ERROR_KEY_TOO_LONG ? EYEWALL_MISS : answered(aTHX_ status);
+}
+
 /* Whether a value is a string and nothing else, so that its bytes and its UTF-8 flag are all of it. */
 static inline bool is_string(SV *value) {
     return SvPOK(value) && !SvIOK(value) && !SvNOK(value) && !SvROK(value) && !SvGMAGICAL(value) && !SvVOK(value);

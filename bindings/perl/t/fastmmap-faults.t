@@ -124,8 +124,8 @@ subtest 'files' => sub {
     is($cache->{cache}->size <= 4 << 20 && (stat $file)[2] & 0777, 0640, 'or makes it of the new size, with permissions');
     undef $cache;
     $cache = Cache::Eyewall::FastMmap->new;
-    ok(-e $cache->{file} && $cache->{cache}->size > 5_000_000, 'nothing has to be said');
-    my $made = $cache->{file};
+    ok(-e $cache->{share_file} && $cache->{cache}->size > 5_000_000, 'nothing has to be said');
+    my $made = $cache->{share_file};
     undef $cache;
     ok(!-e $made, 'and nothing is left');
 };

@@ -85,7 +85,7 @@ subtest 'a prefork family with the interface of Cache::FastMmap' => sub {
     my $pid = fork // die $!;
     if (!$pid) { Test::More->builder->no_ending(1); exit 0 }
     ok(reap($pid), 'a child ends by exit');
-    ok(-e $shared->{file}, 'and leaves the parent its file');
+    ok(-e $shared->{share_file}, 'and leaves the parent its file');
 };
 
 done_testing;

@@ -1,3 +1,4 @@
+# tidy: long because a third of it is the manual, which users look for in one file.
 package Cache::Eyewall::FastMmap;
 use v5.16;
 use warnings;
@@ -19,6 +20,8 @@ use constant {
     DIRTY => 16,
     # So often a claim is tried for as long as the volume lets one wait, a second.
     TRIES => 60,
+    # Of a new file.
+    PERMISSIONS => 0640,
     # Where get_statistics begins to count.
     COUNTED_FROM => "\0\2counted from",
 };
@@ -52,12 +55,12 @@ sub new {
         unless $write_action eq 'write_through' || $write_action eq 'write_back';
 
     my $self = bless {
-        file            => $file,
+        share_file      => $file,
         pid             => $$,
         unlink_on_exit  => $options{unlink_on_exit} // !-e $file,
         codec           => Cache::Eyewall::FastMmap::Codec->new(\%options),
         expire_time     => Cache::Eyewall::FastMmap::Options::seconds($options{expire_time}, 'expire_time'),
-        tombstone_time  => Cache::Eyewall::FastMmap::Options::seconds($options{tombstone_expire_time}, 'tombstone_expire_time'),
+        tombstone_time  => Cache::Eyewall::FastMmap::Options::seconds($options{tombstone_expire_time} // $options{expire_time}, 'tombstone_expire_time'),
         has_tombstones  => defined $options{tombstone_expire_time},
         is_write_back   => $write_action eq 'write_back' && defined $options{write_cb},
         dirty           => [],
@@ -76,8 +79,8 @@ sub _open {
     my ($self, $options) = @_;
     my $size = Cache::Eyewall::FastMmap::Options::volume_bytes($options);
     my @how = (
-        path => $self->{file}, size => $size, entry_bytes_max => Cache::Eyewall::FastMmap::Options::entry_bytes_max($size),
-        (defined $options->{permissions} ? (mode => $options->{permissions}) : ()), survive_sigbus => $options->{survive_sigbus},
+        path => $self->{share_file}, size => $size, entry_bytes_max => Cache::Eyewall::FastMmap::Options::entry_bytes_max($size),
+        mode => $options->{permissions} // PERMISSIONS, survive_sigbus => $options->{survive_sigbus},
     );
     # What the caller's own eval has left there stays.
     local $@;
@@ -86,7 +89,7 @@ sub _open {
         # What is there is to be made anew, whatever it is.
         die $@ unless $options->{init_file} && blessed $@ && $@->isa('Cache::Eyewall::Error')
             && $@->name =~ /^(?:foreign|version|corrupt|options_differ)\z/;
-        unlink $self->{file};
+        unlink $self->{share_file};
         $self->{cache} = Cache::Eyewall->open(@how);
     }
     $self->clear if $options->{init_file};
@@ -130,11 +133,14 @@ sub get_and_set {
     my @changed = $change->($key, $value, { expire_on => $expire_on });
     if (!@changed) {
         # What was read is kept, as by get.
-        $self->_put($claim, $key, $value, $self->_expiry, 0) if !defined $flags && defined $value;
+        $self->_put($claim, $key, $value, $self->_expiry, 0) if $claim && !defined $flags && defined $value;
         return wantarray ? ($value, 0) : $value;
     }
     my ($new, $options) = @changed;
-    my $is_stored = $self->_set_claimed($claim, $key, $new, $options);
+    Cache::Eyewall::Error->argument('options must be a hash reference: get_and_set was given others by the sub for the new value')
+        if defined $options && ref $options ne 'HASH';
+    $self->_look_for_room if $self->{is_write_back};
+    my $is_stored = $self->_set_claimed($claim // $self->{cache}, $key, $new, $options);
     return wantarray ? ($new, $is_stored) : $new;
 }
 
@@ -145,7 +151,7 @@ sub get_and_remove {
     my $value = defined $flags ? $self->_decoded($bytes, $flags) : $self->{read_cb} ? $self->{read_cb}->($self->{context}, $key) : undef;
     $self->_deleted($key);
     my $was_there = defined $flags || defined $value;
-    $claim->remove;
+    $claim->remove if $claim;
     return wantarray ? ($value, $was_there ? 1 : 0) : $value;
 }
 
@@ -158,8 +164,10 @@ sub remove {
     my ($self, $key, $options) = @_;
     my $modseq = ref $options eq 'HASH' ? $options->{modseq} : undef;
     $self->_deleted($key);
-    return _remove($self->{cache}, $key) ? 1 : 0 unless defined $modseq;
-    return $self->_bury($key, $modseq);
+    return $self->_bury($key, $modseq, $options) if defined $modseq;
+    # A tombstone counts as removed, too.
+    my ($state) = _describe($self->{cache}, $key);
+    return _remove($self->{cache}, $key) || defined $state && $state eq 'negative' ? 1 : 0;
 }
 
 sub expire {
@@ -241,6 +249,7 @@ sub multi_set {
     my $all = 1;
     for my $key (keys %$values) {
         my ($bytes, $flags) = $self->{codec} ? $self->{codec}->encode($values->{$key}) : ($values->{$key}, 0);
+        $self->_make_room(length($bytes // '')) if $self->{is_write_back};
         $all = $self->_refused unless _store($self->{cache}, $key, $bytes, $flags, $expire_on, undef, $page);
     }
     return $all;
@@ -269,7 +278,7 @@ sub DESTROY {
     # In global destruction, the volume may have been left before this is called.
     my $cache = CORE::delete $self->{cache};
     $cache->close if $cache;
-    unlink $self->{file} if $self->{unlink_on_exit} && $self->{pid} == $$;
+    unlink $self->{share_file} if $self->{unlink_on_exit} && $self->{pid} == $$;
     return;
 }
 
@@ -298,7 +307,7 @@ sub _expiry {
 
 sub _is_over { $_[0] && $_[0] <= time }
 
-# A claim, and what push_known (flagged.h) says of the entry.
+# A claim, and what push_known (flagged.h) says of the entry; undef for a key that is too long.
 sub _claimed {
     my ($self, $key) = @_;
     Cache::Eyewall::Error->throw(argument => 'a callback changes the key that it was called for: let it give the new value instead')
@@ -314,6 +323,7 @@ sub _claimed {
 sub _put {
     my ($self, $into, $key, $value, $expire_on, $flags, $modseq) = @_;
     my ($bytes, $codec_flags) = $self->{codec} ? $self->{codec}->encode($value) : ($value, 0);
+    $self->_make_room(length($bytes // '')) if $self->{is_write_back};
     my $is_stored = _store($into, $key, $bytes, $flags | $codec_flags, $expire_on, $modseq) ? 1 : $self->_refused;
     $self->_note_dirty($key, length($bytes // '')) if $is_stored && $flags & DIRTY;
     return $is_stored;
@@ -328,13 +338,14 @@ sub _set {
         return $self->_refused;
     }
     $self->_note_tombstones if ref $options && defined $options->{modseq};
-    my $is_written_through = $self->{write_cb} && !$self->{is_write_back};
+    $self->_look_for_room if $self->{is_write_back};
+    my $is_written_through = $self->{write_cb} && !$self->_defers;
     if (!$is_written_through && !$self->{has_tombstones} || $self->{busy}{ $key // '' }) {
         return $self->_set_claimed($self->{cache}, $key, $value, $options);
     }
     my ($claim) = $self->_claimed($key);
     local $self->{busy}{ $key // '' } = 1;
-    return $self->_set_claimed($claim, $key, $value, $options);
+    return $self->_set_claimed($claim // $self->{cache}, $key, $value, $options);
 }
 
 # The same, by a claim; or into the cache, where nobody else has to wait for it.
@@ -344,14 +355,22 @@ sub _set_claimed {
     my $modseq    = ref $options ? $options->{modseq} : undef;
     return 0 if $self->{has_tombstones} && $self->_is_outdated($key, $modseq);
     my $is_over = _is_over($expire_on);
-    if ($self->{write_cb} && (!$self->{is_write_back} || $is_over)) {
-        $self->_written($key, $value, $expire_on);
+    my $is_dirty = $self->_defers && !$is_over;
+    if ($self->{write_cb} && !$is_dirty) {
+        # What could not be written is tried again, by empty.
+        $is_dirty = !$self->_written($key, $value, $expire_on) && $self->{is_write_back} && !$is_over;
     }
     if ($is_over) {
         _remove($self->{cache}, $key);
         return 1;
     }
-    return $self->_put($into, $key, $value, $expire_on, $self->{is_write_back} ? DIRTY : 0, $modseq);
+    my $is_stored = $self->_put($into, $key, $value, $expire_on, $is_dirty ? DIRTY : 0, $modseq);
+    if ($is_dirty && !$is_stored) {
+        # The cache can't keep it for later. What it has of before is older, and goes first.
+        $self->_write_back_claimed($key);
+        $self->_written($key, $value, $expire_on);
+    }
+    return $is_stored;
 }
 
 # Whether a value is older than what is known of its key. Without a modseq, any tombstone is newer, and any value older.
@@ -365,13 +384,17 @@ sub _is_outdated {
 
 # Removes an entry, and leaves a tombstone: of the highest modseq that is known.
 sub _bury {
-    my ($self, $key, $modseq) = @_;
+    my ($self, $key, $modseq, $options) = @_;
     $self->_note_tombstones;
     my ($claim) = $self->_claimed($key);
+    # A key that is too long.
+    return 0 unless $claim;
     my ($state, undef, undef, undef, $known) = _describe($self->{cache}, $key);
     $state //= '';
     $modseq = $known if $state eq 'negative' && defined $known && $known > $modseq;
-    _leave_tombstone($self->{cache}, $key, $modseq, $self->{tombstone_time} && time + $self->{tombstone_time});
+    my $has_time = defined $options->{expire_time} || defined $options->{expire_on};
+    my $expire_on = $has_time ? $self->_expiry($options) : $self->{tombstone_time} && time + $self->{tombstone_time};
+    _leave_tombstone($self->{cache}, $key, $modseq, $expire_on);
     return $state eq 'fresh' ? 1 : 0;
 }
 
@@ -456,8 +479,7 @@ The size is that of the file, all overhead included; 512 KiB at least.
 
 =item *
 
-C<write_back>: an entry that is evicted can't be written back. So a process writes back itself what it has set, after 1,000 values or a 64th of the cache,
-when C<empty> or C<expire> is called, and when its cache ends. What a process that is killed has set is written back by whoever calls C<empty> next.
+C<write_back>: an evicted value can't be written back, so values are written before they can be evicted. See L</WRITING BACK>.
 
 =item *
 
@@ -477,7 +499,7 @@ In pairs, or as a reference to a hash. What isn't listed is ignored.
 
 =item share_file
 
-The volume's path. A new name in the temporary directory, if it isn't said.
+The volume's path. The default is a new name in the temporary directory, which C<< $cache->{share_file} >> tells.
 
 =item init_file
 
@@ -489,7 +511,7 @@ The size, in bytes or as in C<64m>; or as that of so many pages. 89 pages of 64 
 
 =item permissions
 
-Permission bits of a new file. 0600, if nothing is said.
+Permission bits of a new file, whatever the umask. The default is 0640.
 
 =item expire_time
 
@@ -523,7 +545,7 @@ What to do when the object ends in the process that made it. C<unlink_on_exit> i
 
 =item tombstone_expire_time
 
-For how long a tombstone is kept; for ever, as far as there is room, if it isn't said. See L</TOMBSTONES AND MODSEQS>.
+For how long a tombstone is kept, unless C<remove> says otherwise. The default is C<expire_time>. See L</TOMBSTONES AND MODSEQS>.
 
 =item survive_sigbus
 
@@ -531,7 +553,7 @@ An option of ours: where the file is truncated, or its storage fails, calls thro
 
 =item catch_deadlocks
 
-Has no meaning: there is nothing to catch.
+Accepted and ignored: no lock is held while callbacks run, so there is no deadlock to catch.
 
 =back
 
@@ -541,16 +563,16 @@ Has no meaning: there is nothing to catch.
 
 =item get(KEY, [OPTIONS])
 
-The value, or undef.
+The value, or undef. A key that is too long is never found.
 
 =item set(KEY, VALUE, [OPTIONS])
 
-Whether it was stored. The third argument is an expiry time as C<10m>, or a reference to a hash with C<expire_time>, C<expire_on> (seconds since 1970; 0: never) or C<modseq>.
+Whether it was stored; false if the key or the value is too large. The third argument is an expiry time as C<10m>, or a reference to a hash with C<expire_time>, C<expire_on> (seconds since 1970; 0: never) or C<modseq>.
 
 =item get_and_set(KEY, CODE)
 
 Calls CODE once, with the key, its value and a hash with C<expire_on>, while this key is kept from others that change it in this way, and stores what it gives: a value, and
-options as those of C<set>; nothing, if it gives an empty list. A plain C<set> by somebody else meanwhile counts as done after it. Gives the new value; in list context, also whether it was stored.
+a reference to a hash of options as those of C<set>; nothing, if it gives an empty list. A plain C<set> by somebody else meanwhile counts as done after it. Gives the new value; in list context, also whether it was stored.
 
 =item get_and_remove(KEY)
 
@@ -558,7 +580,7 @@ Gives the value that was removed.
 
 =item exists(KEY), remove(KEY, [OPTIONS]), expire(KEY)
 
-True if there was one. C<remove> calls C<delete_cb>, C<expire> doesn't.
+True if there was one; C<remove> also deletes a tombstone, and is true then. C<remove> calls C<delete_cb>, C<expire> doesn't.
 
 =item multi_get(PAGE_KEY, KEYS), multi_set(PAGE_KEY, VALUES, [OPTIONS])
 
@@ -581,6 +603,22 @@ Removes all; what has expired; all, or what has expired, after it was written ba
 Why a C<set> gave false, in a sentence. The first time that is also a warning.
 
 =back
+
+=head1 WRITING BACK
+
+With C<< write_action => 'write_back' >>, C<set> stores a value and calls C<write_cb> later. Until then the value lies in the cache, marked as not written.
+
+A process writes its values back after 1,000 of them or a 64th of the cache, when C<empty> or C<expire> is called, and when its cache object ends.
+
+Values are deferred only while the cache has plenty of room: less than a quarter of its bytes and of its index in use. The process that fills it
+further writes back all unwritten values, those of other processes too. From then on C<set> calls C<write_cb> at once, until there is room again.
+A process looks for room at least once a second while it sets values; others read a note in the cache that room is short.
+
+Before a value larger than a 64th of the cache is stored, all unwritten values are written back. A value that the cache refuses is written at once.
+
+A killed process loses nothing that it has set: its unwritten values stay in the cache, and the next process that calls C<empty>, or fills
+the cache, writes them. Only processes with C<write_back> and a C<write_cb> do that. Let no others put values into the same file: what they
+evict is lost, as it is with Cache::FastMmap.
 
 =head1 TOMBSTONES AND MODSEQS
 

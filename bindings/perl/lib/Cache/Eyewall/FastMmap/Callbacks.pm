@@ -12,10 +12,16 @@ use constant {
     # What asks for a key waits so long for who makes it, so often. Perl's handlers of signals run between the waits.
     WAIT_MS => 1000,
     WAITS   => 10,
-    # What a process has to write back itself before it goes on: so many values, or this part of the volume. What is evicted
-    # before it was written back is lost.
+    # What a process has to write back itself before it goes on: so many values, or this part of the volume.
     DIRTY_MAX  => 1000,
     DIRTY_PART => 1 / 64,
+    # What is evicted before it was written back would be lost. So values are deferred only while less than this part of the
+    # index and of the bytes is used. Index buckets overflow from some 40 % on.
+    USED_PART => 1 / 4,
+    # A process looks at the numbers of the volume each second, and after so many puts.
+    LOOK_AFTER => 64,
+    # Noted by who found that room is short.
+    ROOM_IS_SHORT => "\0\2room is short",
 };
 
 # What read_cb gives for a key that isn't there, which one process asks it at a time.
@@ -67,6 +73,53 @@ sub _note_dirty {
     push @{ $self->{dirty} }, $key;
     $self->{dirty_bytes} += $bytes;
     $self->_write_back_own if @{ $self->{dirty} } >= DIRTY_MAX || $self->{dirty_bytes} >= $self->{dirty_bytes_max};
+    return;
+}
+
+# Whether set leaves the call of write_cb for later.
+sub _defers { return $_[0]{is_write_back} && !$_[0]{is_short} }
+
+# Looks whether values can still be deferred. Who finds first that they can't writes back all that wait, of all processes.
+sub _look_for_room {
+    my ($self) = @_;
+    my $cache = $self->{cache};
+    my $now = time;
+    if (++$self->{unlooked} < LOOK_AFTER && ($self->{looked} // 0) == $now) {
+        $self->{is_short} ||= defined $cache->get(ROOM_IS_SHORT);
+        return;
+    }
+    @$self{qw(unlooked looked)} = (0, $now);
+    my $stats = $cache->stats;
+    my $was_short = $self->{is_short};
+    $self->{is_short} = $stats->{index_live} > USED_PART * $stats->{index_slots}
+        || $stats->{live_bytes} > USED_PART * $stats->{data_bytes};
+    if (!$self->{is_short}) {
+        $cache->remove(ROOM_IS_SHORT) if $was_short;
+        return;
+    }
+    # It may have been evicted.
+    $cache->put(ROOM_IS_SHORT, '');
+    $self->_write_back_all unless $was_short;
+    return;
+}
+
+# Before a put of so many bytes, which may evict others.
+sub _make_room {
+    my ($self, $bytes) = @_;
+    $self->_look_for_room;
+    $self->_write_back_all if $bytes > $self->{dirty_bytes_max};
+    return;
+}
+
+# Writes back what waits, of all processes.
+sub _write_back_all {
+    my ($self) = @_;
+    return if $self->{is_writing_back};
+    local $self->{is_writing_back} = 1;
+    @$self{qw(dirty dirty_bytes)} = ([], 0);
+    for my $entry (Cache::Eyewall::FastMmap::_entries($self->{cache}, 0, 1)) {
+        $self->_write_back($entry->{key}) if $entry->{bits} & DIRTY;
+    }
     return;
 }
 
