@@ -65,7 +65,7 @@ pub enum Error {
     /// The value of a `put` is larger than any entry of the volume may be.
     #[error(
         "the value from {from} is larger than an entry of this volume may be ({}); \
-         make a volume with a larger --entry-max (at most a quarter of its size)",
+         make a volume with a larger --entry-bytes-max (at most a quarter of its size)",
         crate::units::size(*bytes_max)
     )]
     ValueTooLarge {

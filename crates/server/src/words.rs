@@ -15,7 +15,7 @@ pub(crate) fn in_words(error: &Engine) -> String {
             format!("there is no volume at {path}; make one with `eyewall create --cache {path} --size 64M`")
         }
         Engine::EntryTooLarge { bytes, max } => format!(
-            "the entry needs {}, the limit of this volume is {}; make a volume with a larger --entry-max (at most a \
+            "the entry needs {}, the limit of this volume is {}; make a volume with a larger --entry-bytes-max (at most a \
              quarter of its size)",
             size(*bytes),
             size(*max)
@@ -27,7 +27,7 @@ pub(crate) fn in_words(error: &Engine) -> String {
             format!("--size {} is too large; the largest volume has {}", size(*bytes), size(*max))
         }
         Engine::EntryMaxOutOfRange { bytes, max } => {
-            format!("--entry-max is {}; for this size it must lie between 80 B and {}", size(*bytes), size(*max))
+            format!("--entry-bytes-max is {}; for this size it must lie between 80 B and {}", size(*bytes), size(*max))
         }
         Engine::OptionsDiffer { path, option: "size", asked, found } => format!(
             "{} has {}, not {}; leave --size out to use the volume as it is, or remove the file to start empty",

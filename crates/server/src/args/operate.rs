@@ -18,7 +18,9 @@ work on it began before. The bytes are given back as puts go on; --sweep gives t
 With --server it is the server that purges. It knows of its sites: --url takes an address with all that is stored of it, --tag \
 takes tags as the origin gave them, and a --prefix is one of addresses and names a whole host, such as \
 http://example.org/shop/. --cache and EYEWALL_CACHE don't count then: the server knows its volume. An address of which nothing is \
-stored is no error.";
+stored is no error.
+
+It tells how many entries it meant. In a volume, tags of a server carry the host of their site: example.org:home.";
 
 pub(super) const VERIFY_AFTER_HELP: &str = "\
 Exit codes: 0 the volume is sound; 6 something contradicts the format, whether or not it was repaired; 3 it could not be \
@@ -49,13 +51,13 @@ pub struct Create {
     #[arg(long, value_name = "SIZE", value_parser = parse_hint)]
     pub entry_size_hint: Option<u32>,
     /// The largest entry to take, up to a quarter of the size [default: a sixteenth, at most 4M]
-    #[arg(long, value_name = "SIZE", value_parser = parse_size)]
-    pub entry_max: Option<u64>,
+    #[arg(long, alias = "entry-max", value_name = "SIZE", value_parser = parse_size)]
+    pub entry_bytes_max: Option<u64>,
     /// Permission bits of the file; who may write it is trusted [default: 0600]
     #[arg(long, value_name = "OCTAL", value_parser = parse_mode)]
     pub mode: Option<u32>,
-    /// Group of the file, so that several users can share it
-    #[arg(long, value_name = "GID")]
+    /// Group of the file, by name or number, so that several users can share it
+    #[arg(long, value_name = "GROUP", value_parser = parse_group)]
     pub group: Option<u32>,
 }
 
@@ -168,8 +170,8 @@ pub struct Resize {
     #[arg(long, value_name = "SIZE", value_parser = parse_hint, group = "shape")]
     pub entry_size_hint: Option<u32>,
     /// The largest entry to take, up to a quarter of the size
-    #[arg(long, value_name = "SIZE", value_parser = parse_size, group = "shape")]
-    pub entry_max: Option<u64>,
+    #[arg(long, alias = "entry-max", value_name = "SIZE", value_parser = parse_size, group = "shape")]
+    pub entry_bytes_max: Option<u64>,
     /// One JSON object
     #[arg(long)]
     pub json: bool,
@@ -251,4 +253,23 @@ pub struct Top {
 
 fn parse_hint(text: &str) -> Result<u32, String> {
     u32::try_from(parse_size(text)?).map_err(|_| "a typical entry can't have 4G or more".to_owned())
+}
+
+/// A group by its number, or by its name: one of `/etc/group`, or of what else the system asks (`getent`).
+fn parse_group(text: &str) -> Result<u32, String> {
+    let id_in = |lines: &str| {
+        lines.lines().find_map(|line| {
+            let mut fields = line.split(':');
+            (fields.next() == Some(text)).then(|| fields.nth(1)?.parse().ok()).flatten()
+        })
+    };
+    let asked = || {
+        let output = std::process::Command::new("getent").args(["group", text]).output().ok()?;
+        id_in(&String::from_utf8_lossy(&output.stdout))
+    };
+    text.parse()
+        .ok()
+        .or_else(|| id_in(&std::fs::read_to_string("/etc/group").ok()?))
+        .or_else(asked)
+        .ok_or_else(|| format!("there is no group `{text}` on this machine; `getent group` lists them"))
 }

@@ -13,7 +13,8 @@ use crate::serve::OriginUrl;
 use crate::units::{parse_duration, parse_size};
 
 pub(super) const SERVE_AFTER_HELP: &str = "\
-HTTP/1.1 and HTTP/2 (without negotiation), without TLS. The field Cache-Status of each response tells what happened.
+HTTP/1.1 and HTTP/2 (without negotiation), without TLS. The field Cache-Status tells what happened, in each response of an origin and of \
+a file that is there.
 
 In front of an origin it is a shared cache as in RFC 9111: what it says of storing and times is done, and where it says \
 nothing, a tenth of the time since Last-Modified is guessed, a day at most. What is stale is validated, and used beyond that \

@@ -44,7 +44,11 @@ fn server(server: &Server, faults: &mut Vec<Fault>) {
         && !has_folder(&log.get_ref().path)
     {
         let message = format!("there is no folder for the access log {}", log.get_ref().path.display());
-        faults.push(Fault::new(log.span(), message, "make it first, or give `-` for standard output"));
+        faults.push(Fault::new(
+            log.span(),
+            message,
+            "make it first, or give `-` for standard output; systemd makes the folders of a unit when it starts it",
+        ));
     }
     if let Some(found) = &server.admin {
         admin(found, faults);
@@ -67,7 +71,11 @@ fn admin(found: &Spanned<Admin>, faults: &mut Vec<Fault>) {
         (Some(socket), None) => {
             if !has_folder(socket.get_ref()) {
                 let message = format!("there is no folder for the socket {}", socket.get_ref().display());
-                faults.push(Fault::new(socket.span(), message, "make it first, or name another"));
+                faults.push(Fault::new(
+                    socket.span(),
+                    message,
+                    "make it first, or name another; systemd makes the folders of a unit when it starts it",
+                ));
             }
             if let Some(token) = &admin.token_file {
                 let hint = "leave it out: who may open the socket may administer";
@@ -101,7 +109,11 @@ fn cache(cache: &Volume, faults: &mut Vec<Fault>) {
             faults.push(Fault::new(path.span(), message, "name the volume's file, in a folder that is there"));
         } else if !has_folder(path.get_ref()) {
             let message = format!("there is no folder for the volume {}", path.get_ref().display());
-            faults.push(Fault::new(path.span(), message, "make it first, or name another"));
+            faults.push(Fault::new(
+                path.span(),
+                message,
+                "make it first, or name another; systemd makes the folders of a unit when it starts it",
+            ));
         }
     }
     if let Some(max) = &cache.entry_bytes_max {

@@ -21,7 +21,7 @@ fn options(create: &Create) -> Options {
     if let Some(bytes) = create.entry_size_hint {
         options = options.entry_size_hint(bytes);
     }
-    if let Some(bytes) = create.entry_max {
+    if let Some(bytes) = create.entry_bytes_max {
         options = options.entry_bytes_max(bytes);
     }
     if let Some(mode) = create.mode {

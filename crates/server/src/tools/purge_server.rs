@@ -1,6 +1,6 @@
 //! `eyewall purge --server`: asks a running server to purge.
 
-use std::io;
+use std::io::{self, Write as _};
 use std::time::Duration;
 
 use bytes::Bytes;
@@ -45,8 +45,30 @@ pub(crate) fn run(server: &ServerPlace, purge: &Purge) -> Result<Outcome, Error>
     warn_of_overflows(report.purge_overflows);
     if purge.json {
         output::json_to_stdout(&report)?;
+    } else {
+        output::text_to_stdout(|stdout| {
+            report.purged.iter().try_for_each(|purged| writeln!(stdout, "{}", in_words(purged, purge.soft)))
+        })?;
     }
     Ok(Outcome::Done)
+}
+
+/// What came of one thing that was to be purged.
+fn in_words(purged: &Value, is_soft: bool) -> String {
+    let text = |name: &str| purged[name].as_str().unwrap_or_default();
+    let subject = match (text("what"), text("host")) {
+        ("url", _) => text("name").to_owned(),
+        ("host", host) => format!("host {host}"),
+        ("everything", _) => "everything".to_owned(),
+        (what, "") => format!("{what} {}", text("name")),
+        (what, host) => format!("{what} {} of {host}", text("name")),
+    };
+    let done = if is_soft { "made stale" } else { "purged" };
+    match text("result") {
+        "absent" => format!("{subject}: nothing is stored of it"),
+        "found" => format!("{subject}: {done}"),
+        _ => format!("{subject}: {done}, as much as there is of it"),
+    }
 }
 
 /// The bodies of the requests: of each kind one.

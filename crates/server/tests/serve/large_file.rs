@@ -9,7 +9,7 @@ const LENGTH: usize = 3_000_000;
 /// A file of many pieces, served over a volume with entries of up to 16 KiB.
 fn served() -> (Volume, Site, Server) {
     let volume = Volume::absent();
-    assert_eq!(volume.run(["create", "--size", "1M", "--entry-max", "16K"]).code, 0);
+    assert_eq!(volume.run(["create", "--size", "1M", "--entry-bytes-max", "16K"]).code, 0);
     let site = Site::new();
     site.write("large.bin", large());
     let words = ["serve", "--listen", "127.0.0.1:0", "--root", site.path().to_str().unwrap()];

@@ -29,12 +29,30 @@ fn each_kind_is_purged() {
             server.get_until("/a", Reply::is_hit);
             let words = [words, soft].concat();
             let ended = purge(socket.path(), &words);
-            assert_eq!((ended.code, ended.text(), ended.stderr.as_str()), (0, "", ""), "{words:?}");
+            assert_eq!((ended.code, ended.stderr.as_str()), (0, ""), "{words:?}");
+            let done = if soft.is_empty() { "purged" } else { "made stale" };
+            assert!(ended.text().contains(done), "{words:?}: {}", ended.text());
             let why = if soft.is_empty() { "fwd=uri-miss" } else { "fwd=stale" };
             let reply = server.get("/a");
             assert!(reply.cache().contains(why), "{words:?}: {reply:?}");
         }
     }
+}
+
+#[test]
+fn people_are_told_what_was_done() {
+    let origin = Origin::counting("Cache-Control: max-age=600");
+    let socket = Socket::new();
+    let server = Server::configured(&format!("{}[[site]]\norigins = [\"{}\"]\n", socket.table(), origin.url()));
+    server.get_until("/a", Reply::is_hit);
+    let words = ["--url", "http://test/a", "--url", "http://test/b", "--tag", "home"];
+    let ended = purge(socket.path(), &words);
+    let expected = "http://test/a: purged\nhttp://test/b: nothing is stored of it\n\
+                    tag home: purged, as much as there is of it\n";
+    assert_eq!((ended.code, ended.text()), (0, expected), "{}", ended.stderr);
+    let ended = purge(socket.path(), &["--tag", "home", "--host", "test"]);
+    assert_eq!(ended.text(), "tag home of test: purged, as much as there is of it\n");
+    assert_eq!(purge(socket.path(), &["--all"]).text(), "everything: purged, as much as there is of it\n");
 }
 
 #[test]

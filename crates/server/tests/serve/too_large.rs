@@ -10,7 +10,7 @@ use crate::common::server::{Server, Site};
 /// Entries of up to 16 KiB.
 fn small() -> Volume {
     let volume = Volume::absent();
-    assert_eq!(volume.run(["create", "--size", "1M", "--entry-max", "16K"]).code, 0);
+    assert_eq!(volume.run(["create", "--size", "1M", "--entry-bytes-max", "16K"]).code, 0);
     volume
 }
 

@@ -28,6 +28,20 @@ fn the_documented_example_is_sound() {
 }
 
 #[test]
+fn folders_that_come_later_are_told_so() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("eyewall.toml");
+    std::fs::write(&file, EXAMPLE.replace("\"/", "\"absent/")).unwrap();
+    let ended = run(eyewall().arg("check").arg(&file).current_dir(&folder), b"");
+    assert_eq!(
+        ended.stderr.matches("systemd makes the folders of a unit when it starts it").count(),
+        3,
+        "{}",
+        ended.stderr
+    );
+}
+
+#[test]
 fn programs_get_the_configuration_with_its_defaults() {
     let folder = tempfile::tempdir().unwrap();
     let file = folder.path().join("eyewall.toml");

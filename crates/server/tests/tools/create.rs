@@ -45,11 +45,11 @@ fn another_file_at_the_path_is_left_alone() {
 #[test]
 fn limits_of_the_size_are_told() {
     let volume = Volume::absent();
-    for words in [vec!["--size", "4K"], vec!["--size", "1M", "--entry-max", "512K"]] {
+    for words in [vec!["--size", "4K"], vec!["--size", "1M", "--entry-bytes-max", "512K"]] {
         let ended = volume.run(["create"].iter().chain(&words));
         assert_eq!(ended.code, 2, "{words:?}: {}", ended.stderr);
         let told = format!("eyewall: {} is ", words[words.len() - 2..].join(" "));
-        let told = told.replace("4K", "4 KiB").replace("--entry-max 512K is ", "--entry-max is 512 KiB; ");
+        let told = told.replace("4K", "4 KiB").replace("--entry-bytes-max 512K is ", "--entry-bytes-max is 512 KiB; ");
         assert!(ended.stderr.starts_with(&told), "{told} in {}", ended.stderr);
         assert!(!volume.path().exists(), "{words:?} left a file behind");
     }
@@ -64,4 +64,28 @@ fn a_folder_that_is_not_there_is_no_place_for_a_volume() {
     assert_eq!(ended.code, 3);
     assert!(ended.stderr.starts_with("eyewall: there is no folder "), "{}", ended.stderr);
     assert!(ended.stderr.contains("make it first"), "{}", ended.stderr);
+}
+
+#[test]
+fn a_group_is_named_or_numbered() {
+    let id = rustix::process::getgid().as_raw();
+    let groups = std::fs::read_to_string("/etc/group").unwrap();
+    let name = groups.lines().find(|line| line.split(':').nth(2) == Some(&id.to_string()));
+    let name = name.and_then(|line| line.split(':').next()).map(str::to_owned);
+    for group in name.into_iter().chain([id.to_string()]) {
+        let volume = Volume::absent();
+        let ended = volume.run(["create", "--size", "1M", "--group", &group]);
+        assert_eq!(ended.code, 0, "{group}: {}", ended.stderr);
+        assert_eq!(std::os::unix::fs::MetadataExt::gid(&std::fs::metadata(volume.path()).unwrap()), id);
+    }
+    let ended = Volume::absent().run(["create", "--size", "1M", "--group", "no-such-group"]);
+    assert_eq!((ended.code, ended.text()), (2, ""));
+    assert!(ended.stderr.contains("there is no group `no-such-group`"), "{}", ended.stderr);
+}
+
+#[test]
+fn the_limit_of_an_entry_has_the_name_that_it_has_in_a_configuration_too() {
+    for flag in ["--entry-bytes-max", "--entry-max"] {
+        assert_eq!(Volume::absent().run(["create", "--size", "1M", flag, "16K"]).code, 0, "{flag}");
+    }
 }

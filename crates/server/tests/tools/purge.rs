@@ -17,9 +17,30 @@ fn keys(volume: &Volume) -> Vec<String> {
     lines.map(|line| format!("{} {}", line["key"].as_str().unwrap(), line["state"].as_str().unwrap())).collect()
 }
 
-fn purge(volume: &Volume, words: &[&str]) {
+/// Purges, and returns what it says.
+fn purge(volume: &Volume, words: &[&str]) -> String {
     let ended = volume.run(["purge"].iter().chain(words));
-    assert_eq!((ended.code, ended.text(), ended.stderr.as_str()), (0, "", ""), "{words:?}");
+    assert_eq!((ended.code, ended.stderr.as_str()), (0, ""), "{words:?}");
+    ended.text().to_owned()
+}
+
+#[test]
+fn a_purge_says_how_much_it_means() {
+    let volume = some();
+    assert_eq!(purge(&volume, &["--tag", "none"]), "nothing is stored that this means\n");
+    assert_eq!(purge(&volume, &["--prefix", "/blog/", "--soft"]), "2 entries made stale\n");
+    assert_eq!(purge(&volume, &["--tag", "teapot", "--prefix", "/shop/1"]), "2 entries purged\n");
+    assert_eq!(purge(&volume, &["--all"]), "2 entries purged\n");
+    assert_eq!(purge(&volume, &["--all"]), "nothing is stored that this means\n");
+}
+
+#[test]
+fn a_tag_without_its_site_is_told_with_it() {
+    let volume = Volume::new();
+    assert_eq!(run(&mut volume.command(["put", "/", "--tag", "example.org:home"]), b"value").code, 0);
+    assert!(purge(&volume, &["--tag", "home"]).ends_with("did you mean `example.org:home`?\n"));
+    assert_eq!(keys(&volume), ["/ fresh"]);
+    assert_eq!(purge(&volume, &["--tag", "example.org:home"]), "1 entry purged\n");
 }
 
 #[test]
@@ -46,11 +67,11 @@ fn a_soft_purge_makes_stale() {
 fn a_sweep_gives_the_bytes_back() {
     let volume = some();
     let ended = volume.run(["purge", "--tag", "teapot", "--sweep"]);
-    assert_eq!((ended.code, ended.text()), (0, "2 entries dropped\n"));
+    assert_eq!((ended.code, ended.text()), (0, "2 entries purged\n2 entries dropped\n"));
     purge(&volume, &["--tag", "kettle"]);
     assert_eq!(volume.run(["sweep"]).text(), "1 entry dropped\n");
     let json = volume.run(["purge", "--all", "--sweep", "--json"]);
-    assert_eq!(json.text(), "{\"purges\":1,\"dropped\":1,\"purge_overflows\":0}\n");
+    assert_eq!(json.text(), "{\"purges\":1,\"entries\":1,\"dropped\":1,\"purge_overflows\":0}\n");
     assert_eq!(volume.run(["sweep", "--json"]).text(), "{\"dropped\":0}\n");
     assert_eq!((volume.run(["sync"]).text(), volume.run(["sync"]).code), ("", 0));
 }

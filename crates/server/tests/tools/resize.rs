@@ -14,6 +14,9 @@ fn entries_move_to_the_new_size() {
     assert_eq!(volume.run(["get", "page"]).text(), "text");
     let ended = volume.run(["resize", "--entry-size-hint", "100", "--json"]);
     let told: serde_json::Value = serde_json::from_str(ended.text()).unwrap();
+    assert_eq!(told["entry_size_hint"], 100);
+    let ended = volume.run(["resize", "--entry-size-hint", "500"]);
+    assert_eq!(ended.text(), "8 MiB now, with 1 entry\nthe index is for entries of 500 B\n");
     assert_eq!((&told["copied"], &told["size_bytes"]), (&1.into(), &(8 << 20).into()));
 }
 
