@@ -64,6 +64,18 @@ subtest 'write_back: another process evicts what one has set' => sub {
     is($store->get('early'), undef, 'but does when there is room again');
 };
 
+subtest 'write_back: another process puts values of nearly a 64th of the cache' => sub {
+    my ($store, $file) = (store(), path());
+    my $cache = ours(behind($store, share_file => $file));
+    my @own = map { "own $_" } 1 .. 60;
+    $cache->set($_ => $_ . 'x' x 100) for @own;
+    ok(reap(child(sub {
+        my $other = ours(behind($store, share_file => $file, unlink_on_exit => 0));
+        $other->multi_set(page => { "other $_" => 'y' x 7900 }) for 1 .. 200;
+        return !lost($other, $store, 100, @own);
+    })), 'nothing of the first is lost');
+};
+
 subtest 'write_back: a writer is killed' => sub {
     my ($store, $file) = (store(), path());
     my $cache = ours(behind($store, share_file => $file));

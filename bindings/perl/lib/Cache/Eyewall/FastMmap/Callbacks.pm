@@ -18,7 +18,7 @@ use constant {
     # What is evicted before it was written back would be lost. So values are deferred only while less than this part of the
     # index and of the bytes is used. Index buckets overflow from some 40 % on.
     USED_PART => 1 / 4,
-    # A process looks at the numbers of the volume each second, and after so many puts.
+    # A process looks at the numbers of the volume each second, after so many puts, and after half of DIRTY_PART.
     LOOK_AFTER => 64,
     # Noted by who found that room is short.
     ROOM_IS_SHORT => "\0\2room is short",
@@ -72,7 +72,7 @@ sub _note_dirty {
     @$self{qw(dirty dirty_bytes dirty_of)} = ([], 0, $$) if $self->{dirty_of} != $$;
     push @{ $self->{dirty} }, $key;
     $self->{dirty_bytes} += $bytes;
-    $self->_write_back_own if @{ $self->{dirty} } >= DIRTY_MAX || $self->{dirty_bytes} >= $self->{dirty_bytes_max};
+    $self->_write_back_own if $self->{is_short} || @{ $self->{dirty} } >= DIRTY_MAX || $self->{dirty_bytes} >= $self->{dirty_bytes_max};
     return;
 }
 
@@ -88,7 +88,7 @@ sub _look_for_room {
         $self->{is_short} ||= defined $cache->get(ROOM_IS_SHORT);
         return;
     }
-    @$self{qw(unlooked looked)} = (0, $now);
+    @$self{qw(unlooked unlooked_bytes looked)} = (0, 0, $now);
     my $stats = $cache->stats;
     my $was_short = $self->{is_short};
     $self->{is_short} = $stats->{index_live} > USED_PART * $stats->{index_slots}
@@ -106,6 +106,8 @@ sub _look_for_room {
 # Before a put of so many bytes, which may evict others.
 sub _make_room {
     my ($self, $bytes) = @_;
+    $self->{unlooked_bytes} += $bytes;
+    $self->{unlooked} = LOOK_AFTER if $self->{unlooked_bytes} >= $self->{dirty_bytes_max} / 2;
     $self->_look_for_room;
     $self->_write_back_all if $bytes > $self->{dirty_bytes_max};
     return;
