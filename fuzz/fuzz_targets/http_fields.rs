@@ -11,7 +11,7 @@ use eyewall_http::field::cache_control::{RequestDirectives, ResponseDirectives};
 use eyewall_http::field::targeted::{self, CDN_CACHE_CONTROL};
 use eyewall_http::field::{quality, vary::Vary};
 use eyewall_http::message::{Exchange, Request, Response};
-use eyewall_http::policy::{InvalidAge, Policy};
+use eyewall_http::policy::Policy;
 use eyewall_http::reuse::{self, Reuse};
 use eyewall_http::terms::{Marks, TERMS_BYTES, Terms};
 use eyewall_http::validation::{self, Candidate};
@@ -55,9 +55,7 @@ fn field(line: &[u8]) -> Option<(HeaderName, HeaderValue)> {
 fn parse(asked: &HeaderMap, answered: &HeaderMap, exchange: Exchange) {
     ResponseDirectives::of(answered);
     targeted::directives(answered, &CDN_CACHE_CONTROL);
-    for invalid in [InvalidAge::Ignored, InvalidAge::Stale] {
-        age::initial(answered, exchange, invalid);
-    }
+    age::initial(answered, exchange);
     for name in [ACCEPT_ENCODING, ACCEPT_LANGUAGE] {
         for preference in quality::preferences(asked, &name).unwrap_or_default() {
             assert!(preference.quality <= quality::QUALITY_MOST);

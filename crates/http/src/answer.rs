@@ -59,6 +59,12 @@ pub fn without_content(role: Role, request: Request<'_>, current: Representation
     }
 }
 
+/// Whether a response of this status may tell a length: a 204 has none, and that of a 304 is that of another response, which this
+/// cache may know better (RFC 9110, section 8.6).
+pub fn has_length(status: StatusCode) -> bool {
+    !matches!(status, StatusCode::NO_CONTENT | StatusCode::NOT_MODIFIED)
+}
+
 /// What the preconditions come to.
 enum Judgement {
     NotModified,
@@ -77,8 +83,7 @@ fn judge(role: Role, request: Request<'_>, current: Representation<'_>) -> Judge
 }
 
 fn whole(method: &Method, status: StatusCode, mut fields: HeaderMap, length: u64) -> Answer {
-    // Section 8.6.
-    if status != StatusCode::NO_CONTENT {
+    if has_length(status) {
         fields.insert(CONTENT_LENGTH, HeaderValue::from(length));
     }
     if method == Method::HEAD {

@@ -35,8 +35,6 @@ pub struct Policy {
     /// `s-maxage` forbids stale answers, as RFC 9111, section 5.2.2.10, says, even where the same response allows them by
     /// `stale-while-revalidate` or `stale-if-error`. Many origins that send both mean otherwise: false lets those two count.
     pub s_maxage_forbids_stale: bool,
-    /// What an `Age` field that is no number means.
-    pub invalid_age: InvalidAge,
     /// The targeted fields that speak to this cache, the most apt first (RFC 9213, section 2.2). In lower case.
     pub targets: Vec<HeaderName>,
     /// The statuses whose lifetimes may be guessed (RFC 9110, section 15.1).
@@ -50,17 +48,6 @@ pub struct Heuristic {
     pub percent: u8,
     /// The longest guess.
     pub lifetime_max: Duration,
-}
-
-/// What an `Age` field that is no number means.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub enum InvalidAge {
-    /// Nothing: as if it weren't there, and of a list its first member counts (RFC 9111, section 5.1).
-    #[default]
-    Ignored,
-    /// The response is stale, as with other invalid information on freshness (section 4.2.1); so it is if there are several
-    /// lines.
-    Stale,
 }
 
 impl Default for Heuristic {
@@ -83,7 +70,6 @@ impl Default for Policy {
             stale_if_error: None,
             stale_if_unreachable: None,
             s_maxage_forbids_stale: true,
-            invalid_age: InvalidAge::default(),
             targets: vec![CDN_CACHE_CONTROL],
             cacheable_statuses: cacheable_by_default(),
         }
@@ -102,7 +88,8 @@ impl Policy {
     }
 }
 
-/// The statuses that are heuristically cacheable by RFC 9110, section 15.1.
+/// The statuses that are heuristically cacheable by RFC 9110, section 15.1, but for 414: an answer that
+/// [refuses one request](crate::storing::NotStored::RefusedRequest) is never stored.
 pub fn cacheable_by_default() -> Vec<StatusCode> {
     vec![
         StatusCode::OK,
@@ -115,7 +102,6 @@ pub fn cacheable_by_default() -> Vec<StatusCode> {
         StatusCode::NOT_FOUND,
         StatusCode::METHOD_NOT_ALLOWED,
         StatusCode::GONE,
-        StatusCode::URI_TOO_LONG,
         StatusCode::NOT_IMPLEMENTED,
     ]
 }

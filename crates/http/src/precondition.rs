@@ -31,6 +31,9 @@ pub enum Role {
     Origin,
     /// Who has a stored response: `If-Match` and `If-Unmodified-Since` are for the origin, and are passed over here.
     Cache,
+    /// The origin itself, with a response that it stored: all preconditions count, and a date stands in for a modification as in
+    /// [`Role::Cache`].
+    CacheOfOrigin,
 }
 
 /// The representation that a request would be answered with: the origin's own, or a stored response.
@@ -69,7 +72,7 @@ pub fn evaluate(role: Role, method: &Method, request: &HeaderMap, current: Optio
     if current.map_or(is_reading(method), |current| !current.status.is_success()) {
         return Outcome::Proceed;
     }
-    if role == Role::Origin && !is_as_believed(request, current) {
+    if role != Role::Cache && !is_as_believed(request, current) {
         return Outcome::Failed;
     }
     let Some(current) = current else { return Outcome::Proceed };
@@ -128,7 +131,7 @@ fn is_had_already(role: Role, method: &Method, request: &HeaderMap, current: &Re
     let modified = date::of(current.fields, &LAST_MODIFIED).or_else(|| match role {
         Role::Origin => None,
         // What a cache stored can't have been modified later than it was made.
-        Role::Cache => Some(date::of(current.fields, &DATE).unwrap_or(current.received)),
+        Role::Cache | Role::CacheOfOrigin => Some(date::of(current.fields, &DATE).unwrap_or(current.received)),
     });
     match (only_date(request, &IF_MODIFIED_SINCE), modified) {
         (Some(since), Some(modified)) => modified <= since,

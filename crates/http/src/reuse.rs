@@ -53,6 +53,23 @@ pub fn is_failure(status: StatusCode) -> bool {
     matches!(status.as_u16(), 500 | 502 | 503 | 504)
 }
 
+/// Whether a stored response, of status `stored`, keeps its place against an answer of status `answer`: the answer is an error, and
+/// the stored response is none and may still be sent to others without validation.
+///
+/// RFC 9111, section 4.3.3, lets a cache replace what is stored by the answer; it needn't. Whoever makes an origin fail, by an odd
+/// request that asks for no stored answer, would else take the response away from all others.
+pub fn withstands(terms: &Terms, stored: StatusCode, answer: StatusCode, now: SystemTime, policy: &Policy) -> bool {
+    let is_error = |status: StatusCode| status.is_client_error() || status.is_server_error();
+    if is_error(stored) || !is_error(answer) {
+        return false;
+    }
+    match decide(terms, &RequestDirectives::default(), now, policy) {
+        Reuse::Fresh | Reuse::StaleWhileRevalidate | Reuse::StaleAllowed => true,
+        Reuse::Validate { on_failure } => is_failure(answer) && on_failure.error.is_some(),
+        Reuse::MustNotUse | Reuse::GatewayTimeout => false,
+    }
+}
+
 /// Whether a request that selects nothing stored is answered by 504 (RFC 9111, section 5.2.1.7).
 pub fn is_timeout_without_stored(request: &RequestDirectives) -> bool {
     request.only_if_cached

@@ -42,6 +42,9 @@ pub enum NotStored {
     RequestNoStore,
     /// It is interim (1xx), or says that nothing changed (304), and is no answer of its own.
     Status,
+    /// Its status refuses this one request: its syntax, its size, its conditions, its user, its rate (400, 401, 403, 413, 414, 429,
+    /// 431 and others). Stored, it would be an outage for all others, so that no word of the response counts.
+    RefusedRequest,
     /// It is a part (206) that doesn't say of what.
     Partial,
     /// Only a cache that knows the status may store it, and this one doesn't.
@@ -70,7 +73,7 @@ impl NotStored {
         match self {
             Self::Method => "method",
             Self::RequestNoStore => "request-no-store",
-            Self::Status => "status",
+            Self::Status | Self::RefusedRequest => "status",
             Self::Partial => "partial",
             Self::MustUnderstand => "must-understand",
             Self::NoStore => "no-store",
@@ -82,6 +85,11 @@ impl NotStored {
             Self::NoLifetime => "no-lifetime",
             Self::Stale => "stale",
         }
+    }
+
+    /// Whether the answer to another request for the same might be stored: then this one is no reason to give up what is there.
+    pub fn is_of_request(self) -> bool {
+        matches!(self, Self::RequestNoStore | Self::Authorization | Self::Method | Self::RefusedRequest)
     }
 }
 
@@ -142,6 +150,9 @@ fn check_status(response: Response<'_>, directives: &ResponseDirectives) -> Resu
     if status.is_informational() || status == StatusCode::NOT_MODIFIED {
         return Err(NotStored::Status);
     }
+    if refuses_request(status) {
+        return Err(NotStored::RefusedRequest);
+    }
     if status == StatusCode::PARTIAL_CONTENT && !is_one_part(response.fields) {
         return Err(NotStored::Partial);
     }
@@ -151,6 +162,14 @@ fn check_status(response: Response<'_>, directives: &ResponseDirectives) -> Resu
         (false, _) if directives.no_store => Err(NotStored::NoStore),
         _ => Ok(()),
     }
+}
+
+/// Whether by this status a server refuses the one request that it got. RFC 6585 forbids to store 428, 429, 431 and 511.
+fn refuses_request(status: StatusCode) -> bool {
+    matches!(
+        status.as_u16(),
+        400 | 401 | 403 | 406..=408 | 411..=414 | 416 | 417 | 421 | 425 | 426 | 428 | 429 | 431 | 511
+    )
 }
 
 /// What is for one user only.
@@ -213,7 +232,7 @@ fn terms(
             window(directives.stale_if_error, policy.stale_if_error),
         )
     };
-    let initial_age = age::initial(response.fields, exchange, policy.invalid_age);
+    let initial_age = age::initial(response.fields, exchange);
     Terms {
         received_ms: milliseconds(exchange.received),
         initial_age_ms: initial_age.as_millis() as u64,

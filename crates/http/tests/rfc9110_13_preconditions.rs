@@ -164,11 +164,21 @@ fn a_cache_takes_the_date_for_a_modification_that_is_not_told() {
         (Role::Cache, BEFORE, &dated, "proceed"),
         (Role::Cache, MADE, &bare, "304"),
         (Role::Cache, AFTER, &bare, "proceed"),
+        (Role::CacheOfOrigin, MODIFIED, &dated, "304"),
+        (Role::CacheOfOrigin, BEFORE, &dated, "proceed"),
         (Role::Origin, MADE, &dated, "proceed"),
         (Role::Origin, MADE, &bare, "proceed"),
     ] {
         let request = [("if-modified-since", since)];
         assert_eq!(outcome(role, &Method::GET, &request, 200, response), expected, "{role:?} {since}");
+    }
+}
+
+#[test]
+fn an_origin_with_a_stored_response_evaluates_what_a_cache_passes_over() {
+    for (role, expected) in [(Role::Cache, "proceed"), (Role::Origin, "412"), (Role::CacheOfOrigin, "412")] {
+        let found = outcome(role, &Method::GET, &[("if-match", "\"b\"")], 200, &stored());
+        assert_eq!(found, expected, "{role:?}");
     }
 }
 

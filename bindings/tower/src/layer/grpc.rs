@@ -124,14 +124,14 @@ impl<S: Inner<B>, B: Content> Visit<S, B> {
         }
         let (head, body) = response.into_parts();
         let answer = self.answer_to_call(&head, ttl, asked);
-        let bytes_max = self.bytes_max(&answer);
         let length = body.size_hint().exact();
-        if length.is_some_and(|length| length > bytes_max) {
+        let bytes_max = self.bytes_max(&answer).filter(|most| length.is_none_or(|length| length <= *most));
+        let Some(bytes_max) = bytes_max else {
             if let Some(ticket) = ticket {
                 ticket.alone();
             }
             return Ok(Response::from_parts(head, CachedBody::passed(body)));
-        }
+        };
         let answer = Arc::new(answer);
         let reader = answer.intake.reader();
         if let Some(ticket) = &ticket {

@@ -108,6 +108,28 @@ impl Pages {
         signpost.name_lists().next().map_or(Selection::Nothing, |names| Selection::OtherVariants(names.to_vec()))
     }
 
+    /// What an answer takes the place of if it is stored as this variant of its key, or as the only response. One that varies by
+    /// other fields may be chosen instead of all that are there.
+    pub(super) async fn replaced_by(
+        self: &Arc<Self>,
+        key: &[u8],
+        variant: Option<&Variant>,
+        now: SystemTime,
+    ) -> Vec<Stored> {
+        let Some(found) = self.look(Store::glance, key).await else { return Vec::new() };
+        if found.head.kind != Kind::Signpost {
+            return Stored::new(key.to_vec(), found, now).into_iter().collect();
+        }
+        let Some(signpost) = Signpost::decode(found.bytes()) else { return Vec::new() };
+        let mut replaced = Vec::new();
+        for known in signpost.variants() {
+            if variant.is_none_or(|variant| variant == known || variant.names != known.names) {
+                replaced.extend(self.stored(Store::glance, signpost.key_of(key, known), now).await);
+            }
+        }
+        replaced
+    }
+
     async fn stored(self: &Arc<Self>, look: Look, key: Vec<u8>, now: SystemTime) -> Option<Stored> {
         let found = self.look(look, &key).await?;
         Stored::new(key, found, now)
@@ -250,6 +272,12 @@ impl Stored {
         // A soft purge: it is stale from now on.
         let terms = if found.is_stale { stale(terms, now) } else { terms };
         Some(Self { key, terms, found })
+    }
+
+    /// Whether a soft purge has made it stale.
+    pub(crate) fn is_purged(&self, now: SystemTime) -> bool {
+        let Kind::Response(terms, _) = self.found.head.kind else { return false };
+        self.found.is_stale && !terms.fresh_for(now).is_zero()
     }
 
     pub(crate) fn trailers(&self) -> HeaderMap {

@@ -78,11 +78,11 @@ impl Store {
         self.cache.epoch().ok()
     }
 
-    /// How long a value may be, beside such a key, head and tags.
-    pub(crate) fn value_bytes_max(&self, key: &[u8], head: &Head, tags: &[String]) -> u64 {
-        let beside = key.len() + head.encode().map_or(0, |metadata| metadata.len()) + ENTRY_BYTES;
+    /// How long a value may be, beside such a key, head and tags. None: these are too long themselves.
+    pub(crate) fn value_bytes_max(&self, key: &[u8], head: &Head, tags: &[String]) -> Option<u64> {
+        let beside = key.len() + head.encode()?.len() + ENTRY_BYTES;
         let beside = beside + tags.iter().map(|tag| tag.len() + TAG_BYTES).sum::<usize>();
-        self.cache.entry_bytes_max().saturating_sub(beside as u64)
+        self.cache.entry_bytes_max().checked_sub(beside as u64)
     }
 
     /// Whether a look-up of this key doesn't wait for storage.
@@ -125,6 +125,11 @@ impl Store {
     /// What is fresh for a key, without a trace in the volume.
     pub(crate) fn peek(&self, key: &[u8]) -> Option<Found> {
         self.cache.peek(key).ok().flatten().and_then(|hit| Self::found(hit, false))
+    }
+
+    /// What is there for a key, fresh or stale. Nothing is counted of what is fresh.
+    pub(crate) fn glance(&self, key: &[u8]) -> Option<Found> {
+        self.peek(key).or_else(|| self.look(key))
     }
 
     fn found(hit: Hit<'_>, is_stale: bool) -> Option<Found> {

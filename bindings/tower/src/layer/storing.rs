@@ -17,6 +17,7 @@ use super::fill::{Content, Fill};
 use super::head::{Head, Kind};
 use super::incoming::{Answer, Intake};
 use super::inner::Inner;
+use super::pages::Stored;
 use super::reply::{self, Standing};
 use super::visit::{Ask, Visit};
 use super::{pages, tags};
@@ -24,7 +25,9 @@ use super::{pages, tags};
 /// Why an answer is not stored.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Refused {
-    /// It is longer than may be.
+    /// It is an error, and what is stored is worth more.
+    KeepsStored,
+    /// It, or one of its fields, is longer than may be.
     TooLarge,
     Http(NotStored),
 }
@@ -33,6 +36,7 @@ impl Refused {
     /// A token for `Cache-Status`.
     fn as_str(self) -> &'static str {
         match self {
+            Self::KeepsStored => "keeps-stored",
             Self::TooLarge => "too-large",
             Self::Http(why) => why.as_str(),
         }
@@ -40,14 +44,12 @@ impl Refused {
 
     /// Whether the answer to another request for the same might be stored: then this one is no reason to give up what is there.
     pub(super) fn is_of_request(self) -> bool {
-        let of_request = [NotStored::RequestNoStore, NotStored::Authorization, NotStored::Method];
-        matches!(self, Self::Http(why) if of_request.contains(&why))
+        match self {
+            Self::KeepsStored => true,
+            Self::TooLarge => false,
+            Self::Http(why) => why.is_of_request(),
+        }
     }
-}
-
-/// Statuses by which this request is refused: its syntax, its size, its conditions, its user, its rate. Others may fare better.
-fn is_about_the_request(status: StatusCode) -> bool {
-    matches!(status.as_u16(), 400 | 401 | 403 | 407 | 408 | 411..=414 | 416 | 417 | 421 | 425 | 426 | 428 | 429 | 431)
 }
 
 impl<S: Inner<B>, B: Content> Visit<S, B> {
@@ -78,11 +80,14 @@ impl<S: Inner<B>, B: Content> Visit<S, B> {
             Ok(_) if head.status == StatusCode::PARTIAL_CONTENT => Refused::Http(NotStored::Partial),
             Ok(storable) => {
                 let answer = self.answer_of(&head, &storable, length);
-                let bytes_max = self.bytes_max(&answer);
-                if length.is_none_or(|length| length <= bytes_max) {
-                    return self.store(ask, (head, body), (answer, bytes_max, length), asked).await;
+                let bytes_max = self.bytes_max(&answer).filter(|most| length.is_none_or(|length| length <= *most));
+                match bytes_max {
+                    _ if self.keeps_stored(&answer).await => Refused::KeepsStored,
+                    Some(bytes_max) => {
+                        return self.store(ask, (head, body), (answer, bytes_max, length), asked).await;
+                    }
+                    None => Refused::TooLarge,
                 }
-                Refused::TooLarge
             }
             Err(why) => why,
         };
@@ -94,20 +99,36 @@ impl<S: Inner<B>, B: Content> Visit<S, B> {
 
     /// Takes note of an answer that isn't stored.
     fn refuse(&self, ask: Ask, status: StatusCode, why_not: Refused) {
-        let is_of_request = why_not.is_of_request() || is_about_the_request(status);
         // What a client's own range or condition has made says nothing of the whole.
         let is_whole = !matches!(status, StatusCode::PARTIAL_CONTENT | StatusCode::NOT_MODIFIED);
         // A service in trouble is helped by waiting, and its answers will be storable again.
-        if is_whole && !status.is_server_error() && !is_of_request {
+        let is_kept = ask.stored.as_ref().is_some_and(|stored| self.withstands(stored, status));
+        let is_replaced = !is_kept && !why_not.is_of_request();
+        if is_replaced && is_whole && !status.is_server_error() {
             self.pages.unstorable.insert(&self.key);
         }
-        let is_replaced = !reuse::is_failure(status) && !is_of_request;
-        if let Some(stored) = ask.stored.filter(|_| is_replaced) {
+        if let Some(stored) = ask.stored.filter(|_| is_replaced && !reuse::is_failure(status)) {
             self.pages.store.remove_found(&stored.key, &stored.found);
         }
         if let Some(ticket) = ask.ticket {
             ticket.alone();
         }
+    }
+
+    /// Whether what is stored keeps its place against an answer: it is an error, and something that it would take the place of may
+    /// still be sent to others, or was stored meanwhile.
+    async fn keeps_stored(&mut self, answer: &Answer) -> bool {
+        if !answer.status.is_client_error() && !answer.status.is_server_error() {
+            return false;
+        }
+        let replaced = self.pages.replaced_by(&self.key, answer.variant.as_ref(), self.now()).await;
+        replaced.iter().any(|stored| self.withstands(stored, answer.status))
+    }
+
+    /// What a soft purge has made stale has no place to keep.
+    fn withstands(&self, stored: &Stored, answer: StatusCode) -> bool {
+        let (now, status) = (self.now(), stored.found.head.status);
+        !stored.is_purged(now) && reuse::withstands(&stored.terms, status, answer, now, &self.settings.policy)
     }
 
     /// What all get who ask for it.
@@ -128,13 +149,13 @@ impl<S: Inner<B>, B: Content> Visit<S, B> {
         }
     }
 
-    /// How long the body of an answer may be that is stored.
-    pub(super) fn bytes_max(&self, answer: &Answer) -> u64 {
+    /// How long the body of an answer may be that is stored. None: its fields are longer than an entry can tell.
+    pub(super) fn bytes_max(&self, answer: &Answer) -> Option<u64> {
         let kind = Kind::Response(answer.terms, HeaderMap::new());
         let head = Head { kind, status: answer.status, fields: answer.fields.clone() };
         let selecting = answer.variant.as_ref().map_or(0, |variant| variant.selecting_key.len());
-        let most = self.pages.store.value_bytes_max(&self.key, &head, &answer.tags);
-        most.saturating_sub(selecting as u64).min(self.settings.body_bytes_max)
+        let most = self.pages.store.value_bytes_max(&self.key, &head, &answer.tags)?;
+        Some(most.checked_sub(selecting as u64)?.min(self.settings.body_bytes_max))
     }
 
     /// Stores what comes, and answers with it.

@@ -273,7 +273,7 @@ impl<S: Inner<B>, B: Content> Visit<S, B> {
         let now = self.now();
         let standing = Standing::of(&stored.terms, now);
         // Of what isn't fresh, the client may know more than this cache does.
-        let role = if stored.terms.fresh_for(now).is_zero() { Role::Cache } else { Role::Origin };
+        let role = if stored.terms.fresh_for(now).is_zero() { Role::Cache } else { Role::CacheOfOrigin };
         let (code, received, trailers) = (stored.found.head.status, stored.received(), stored.trailers());
         let mut fields = stored.found.head.fields.clone();
         standing.tell_age(&mut fields);

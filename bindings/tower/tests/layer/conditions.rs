@@ -25,6 +25,17 @@ async fn who_has_what_is_stored_is_told_so() {
 }
 
 #[tokio::test]
+async fn who_has_what_has_no_modification_is_told_so_by_its_date() {
+    let date = "Mon, 21 Sep 2026 12:00:00 GMT";
+    let site = counting(&[("cache-control", "max-age=3000000000"), ("date", "Mon, 21 Sep 2026 12:00:00 GMT")]);
+    site.get("/").await;
+    assert_eq!(site.get_with("/", &[("if-modified-since", date)]).await.status, StatusCode::NOT_MODIFIED);
+    let earlier = ("if-modified-since", "Mon, 21 Sep 2026 11:59:59 GMT");
+    assert_eq!(site.get_with("/", &[earlier]).await.text(), "answer 1");
+    assert_eq!(site.count(), 1);
+}
+
+#[tokio::test]
 async fn who_believes_what_is_wrong_is_told_so() {
     let site = counting(&[("cache-control", "max-age=60"), ("etag", "\"a\"")]);
     for _ in 0..2 {

@@ -8,7 +8,7 @@ use axum::body::Body;
 use http::{Method, StatusCode};
 use tokio::sync::Semaphore;
 
-use crate::support::{Site, request, respond, volume};
+use crate::support::{Site, request, respond, site, volume};
 
 /// A site that answers once, and from then on fails: 1 by an error, 2 by a status.
 fn failing(control: &'static str, kind: usize) -> Site {
@@ -101,4 +101,46 @@ async fn a_failure_does_not_take_the_place_of_what_is_stored() {
     site.clock.advance(70);
     assert_eq!(site.get("/").await.text(), "bad");
     assert_eq!(site.get_with("/", &[("cache-control", "max-stale")]).await.text(), "good");
+}
+
+/// The page, unless a client asks for a failure: then an error, which is as fresh as the page.
+fn failing_on_demand(page: &'static str) -> Site {
+    site(move |parts, _| {
+        let Some(status) = parts.headers.get("x-fail") else { return respond(&[("cache-control", page)], "page") };
+        let mut response = respond(&[("cache-control", "max-age=300")], "error");
+        *response.status_mut() = StatusCode::from_bytes(status.as_bytes()).unwrap();
+        response
+    })
+}
+
+#[tokio::test]
+async fn an_error_takes_no_usable_response_away() {
+    for page in ["max-age=300", "max-age=0, stale-while-revalidate=300"] {
+        let site = failing_on_demand(page);
+        site.get("/").await;
+        for (status, why) in [
+            ("400", "status"),
+            ("414", "status"),
+            ("431", "status"),
+            ("404", "keeps-stored"),
+            ("405", "keeps-stored"),
+            ("500", "keeps-stored"),
+            ("503", "keeps-stored"),
+        ] {
+            let reply = site.get_with("/", &[("cache-control", "no-cache"), ("x-fail", status)]).await;
+            assert_eq!((reply.status.as_str(), reply.text()), (status, "error"));
+            assert!(reply.told().ends_with(&format!("fwd-status={status}; detail={why}")), "{}", reply.told());
+            assert_eq!(site.get("/").await.text(), "page", "{status} {page}");
+        }
+    }
+}
+
+#[tokio::test]
+async fn an_error_is_stored_where_nothing_is_unless_it_refuses_one_request() {
+    let site = failing_on_demand("max-age=300");
+    for (status, text) in [("400", "page"), ("431", "page"), ("404", "error"), ("405", "error"), ("503", "error")] {
+        let path = format!("/{status}");
+        site.get_with(&path, &[("x-fail", status)]).await;
+        assert_eq!(site.get(&path).await.text(), text, "{status}");
+    }
 }

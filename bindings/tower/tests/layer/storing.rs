@@ -131,3 +131,14 @@ async fn the_field_has_the_name_that_is_wanted_or_is_left_out() {
     assert_eq!(site.get("/").await.told(), "");
     assert_eq!(site.get_with("/", &[("cache-control", "only-if-cached")]).await.told(), "");
 }
+
+#[tokio::test]
+async fn a_response_with_a_field_that_no_entry_can_tell_is_passed_on() {
+    let long = "x".repeat(70_000);
+    let site = site(move |_, _| respond(&[("cache-control", "max-age=60"), ("x-long", &long)], "page"));
+    for _ in 0..2 {
+        let reply = site.get("/").await;
+        assert_eq!(reply.told(), "Eyewall; fwd=uri-miss; fwd-status=200; detail=too-large");
+        assert_eq!((reply.text(), reply.field("x-long").len()), ("page", 70_000));
+    }
+}

@@ -1,5 +1,7 @@
 //! RFC 9111, section 3: a response comes from the origin, and the cache says whether it keeps it, or why not.
 
+use std::time::Duration;
+
 use eyewall_http::message::{Request, Response};
 use eyewall_http::policy::Policy;
 use eyewall_http::storing::{self, NotStored};
@@ -14,6 +16,7 @@ fn each_reason_against_storing_has_its_name() {
         ("cache-control: no-store", 200, "cache-control: max-age=9", NotStored::RequestNoStore),
         ("", 103, "cache-control: max-age=9", NotStored::Status),
         ("", 304, "cache-control: max-age=9", NotStored::Status),
+        ("", 431, "cache-control: max-age=9", NotStored::RefusedRequest),
         ("", 206, "cache-control: max-age=9", NotStored::Partial),
         ("", 206, "content-range: lines 0-4/9\ncache-control: max-age=9", NotStored::Partial),
         ("", 599, "cache-control: max-age=9, must-understand", NotStored::MustUnderstand),
@@ -37,9 +40,27 @@ fn each_reason_against_storing_has_its_name() {
 
 #[test]
 fn what_is_explicitly_fresh_is_stored_whatever_its_final_status() {
-    for status in [200, 203, 204, 299, 301, 302, 303, 307, 400, 404, 499, 500, 503, 599] {
+    for status in [200, 203, 204, 299, 301, 302, 303, 307, 404, 405, 410, 451, 499, 500, 501, 502, 503, 504, 599] {
         assert!(judge_with("", status, "cache-control: max-age=9", &Policy::default()).is_ok(), "{status}");
     }
+}
+
+#[test]
+fn a_status_that_refuses_one_request_is_never_stored() {
+    let always = Policy {
+        status_ttl: Some(Duration::from_secs(9)),
+        force_ttl: Some(Duration::from_secs(9)),
+        ..Policy::default()
+    };
+    for status in [400, 401, 403, 406, 407, 408, 411, 412, 413, 414, 416, 417, 421, 425, 426, 428, 429, 431, 511] {
+        for response in
+            ["", "cache-control: public, max-age=9, s-maxage=9", "cache-control: max-age=9, must-understand"]
+        {
+            let found = judge_with("", status, response, &always);
+            assert_eq!(found.unwrap_err(), NotStored::RefusedRequest, "{status} {response}");
+        }
+    }
+    assert!(NotStored::RefusedRequest.is_of_request() && !NotStored::NoStore.is_of_request());
 }
 
 #[test]

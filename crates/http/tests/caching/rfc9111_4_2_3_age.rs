@@ -5,7 +5,6 @@ use std::time::Duration;
 use eyewall_http::age;
 use eyewall_http::field::seconds::SECONDS_MAX;
 use eyewall_http::message::Exchange;
-use eyewall_http::policy::InvalidAge;
 
 use crate::support::{at, fields, judge};
 
@@ -24,7 +23,7 @@ fn the_age_told_and_the_time_under_way_are_held_against_the_date() {
         ("age: 99999999999999999999", 100, 103, u64::from(SECONDS_MAX)),
     ] {
         let exchange = Exchange { requested: at(requested), received: at(received) };
-        let found = age::initial(&fields(response), exchange, InvalidAge::Ignored);
+        let found = age::initial(&fields(response), exchange);
         assert_eq!(found, Duration::from_secs(expected), "{response}");
     }
 }
@@ -40,27 +39,17 @@ fn an_age_that_is_no_number_is_none_and_of_a_list_the_first_counts() {
         ("age: 7;foo=bar", 0),
         ("age:", 0),
         ("age: 7, 9", 7),
+        ("age: 0, 0", 0),
+        ("age: 0\nage: 0", 0),
+        ("age: 7\nage: 7", 7),
+        ("age:\nage: 7", 0),
+        ("age: , 7", 0),
+        ("age: \"7\"", 0),
         ("age: 7\nage: 9", 7),
         ("age: x, 9", 0),
         ("age: 2147483649", SECONDS_MAX),
     ] {
-        assert_eq!(age::value(&fields(lines), InvalidAge::Ignored), expected, "{lines}");
-    }
-}
-
-#[test]
-fn an_operator_may_take_an_age_that_is_no_number_for_stale() {
-    for (lines, expected) in [
-        ("", 0),
-        ("age: 7", 7),
-        ("age: -7", SECONDS_MAX),
-        ("age: 7.0", SECONDS_MAX),
-        ("age: abc", SECONDS_MAX),
-        ("age: 0, 7", 0),
-        ("age: 0, 0", SECONDS_MAX),
-        ("age: 0\nage: 7", SECONDS_MAX),
-    ] {
-        assert_eq!(age::value(&fields(lines), InvalidAge::Stale), expected, "{lines}");
+        assert_eq!(age::value(&fields(lines)), expected, "{lines}");
     }
 }
 

@@ -6,7 +6,7 @@ use eyewall_http::policy::Policy;
 use eyewall_http::reuse::{self, OnFailure, Reuse};
 use http::{Method, StatusCode};
 
-use crate::support::{reuse, reuse_with, validate};
+use crate::support::{at, judge_with, reuse, reuse_with, validate};
 
 #[test]
 fn it_is_sent_while_it_is_fresh_and_not_at_the_end_of_its_lifetime() {
@@ -45,6 +45,34 @@ fn an_origin_that_is_away_may_be_stood_in_for_if_the_operator_says_for_how_long(
     assert_eq!(reuse_with(stored, "", 70, &policy), expected);
     assert_eq!(reuse_with(stored, "", 160, &policy), validate());
     assert_eq!(reuse_with("cache-control: max-age=60, must-revalidate\netag: \"a\"", "", 70, &policy), validate());
+}
+
+#[test]
+fn an_error_does_not_take_the_place_of_what_may_still_be_sent() {
+    let withstands = |stored: &str, status: u16, answer: u16, seconds: u64| {
+        let status = StatusCode::from_u16(status).unwrap();
+        let terms = judge_with("", status.as_u16(), stored, &Policy::default()).unwrap().terms;
+        let answer = StatusCode::from_u16(answer).unwrap();
+        reuse::withstands(&terms, status, answer, at(seconds), &Policy::default())
+    };
+    let plain = "cache-control: max-age=60";
+    let windows = "cache-control: max-age=60, stale-while-revalidate=30, stale-if-error=60";
+    for (stored, status, answer, seconds, expected) in [
+        (plain, 200, 404, 59, true),
+        (plain, 200, 503, 59, true),
+        (plain, 301, 500, 59, true),
+        (plain, 200, 404, 60, false),
+        (plain, 200, 200, 0, false),
+        (plain, 200, 302, 0, false),
+        (plain, 404, 503, 0, false),
+        (windows, 200, 404, 89, true),
+        (windows, 200, 404, 91, false),
+        (windows, 200, 503, 91, true),
+        (windows, 200, 503, 121, false),
+        ("cache-control: no-cache, max-age=60\netag: \"a\"", 200, 404, 0, false),
+    ] {
+        assert_eq!(withstands(stored, status, answer, seconds), expected, "{stored} {status} {answer} {seconds}");
+    }
 }
 
 #[test]

@@ -222,6 +222,14 @@ impl Store {
         Looked::of(self.cache.peek(key).ok().flatten().and_then(|hit| self.found(hit, false)))
     }
 
+    /// What is there for a key, fresh or stale. Nothing is counted of what is fresh.
+    pub(crate) fn glance(&self, key: &[u8]) -> Looked {
+        match self.peek(key) {
+            Looked::Nothing => self.look(key),
+            looked => looked,
+        }
+    }
+
     fn found(&self, hit: Hit<'_>, is_stale: bool) -> Option<Found> {
         let found = Found { head: Head::decode(hit.metadata())?, is_stale, hit: hit.into_owned() };
         // The kernel, which copies the value to the socket, would cut the connection where bytes are lost, and tell nobody

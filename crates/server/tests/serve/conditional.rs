@@ -61,6 +61,21 @@ fn a_stored_response_of_an_origin() {
 }
 
 #[test]
+fn a_stored_response_without_a_modification_by_its_date() {
+    let date = "Sun, 06 Nov 1994 08:49:37 GMT";
+    let origin = Origin::counting("Cache-Control: max-age=3000000000\r\nDate: Sun, 06 Nov 1994 08:49:37 GMT");
+    let server = Server::over_origin(&origin.url());
+    server.get_until("/", Reply::is_hit);
+    for (since, status) in [(date, 304), ("Sun, 06 Nov 1994 08:49:38 GMT", 304), ("Sun, 06 Nov 1994 08:49:36 GMT", 200)]
+    {
+        for method in ["GET", "HEAD"] {
+            let reply = server.ask(method, "/", &[&format!("If-Modified-Since: {since}")]);
+            assert_eq!((reply.status, reply.is_hit()), (status, true), "{method} {since}");
+        }
+    }
+}
+
+#[test]
 fn a_miss_is_filled_for_all_although_the_one_who_asks_needs_no_body() {
     let origin = Origin::counting("Cache-Control: max-age=60\r\nETag: \"v1\"");
     let server = Server::over_origin(&origin.url());

@@ -49,13 +49,13 @@ fn when_it_varies_by_what_is_not_told_apart() {
 
 #[test]
 fn when_it_is_an_error_and_does_not_say_for_how_long() {
-    for status in [500, 503, 403] {
+    for (status, why) in [(500, "no-lifetime"), (503, "no-lifetime"), (403, "status")] {
         let origin = Origin::answering(move |_| (status, String::new(), b"no".to_vec()));
         let server = Server::over_origin(&origin.url());
         for _ in 0..2 {
             let reply = server.get("/");
             assert_eq!((reply.status, reply.text()), (status, "no"));
-            assert_eq!(reply.cache(), format!("Eyewall; fwd=uri-miss; fwd-status={status}; detail=no-lifetime"));
+            assert_eq!(reply.cache(), format!("Eyewall; fwd=uri-miss; fwd-status={status}; detail={why}"));
         }
     }
 }

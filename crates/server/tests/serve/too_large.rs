@@ -49,6 +49,31 @@ fn a_response_that_tells_its_length() {
 }
 
 #[test]
+fn a_response_with_a_field_that_no_entry_can_tell() {
+    let origin = Origin::answering(|_| {
+        (200, format!("Cache-Control: max-age=60\r\nX-Long: {}", "x".repeat(70_000)), b"page".to_vec())
+    });
+    let server = Server::over_origin(&origin.url());
+    for _ in 0..2 {
+        let reply = server.get("/");
+        assert_eq!(reply.cache(), "Eyewall; fwd=uri-miss; fwd-status=200; detail=too-large");
+        assert_eq!((reply.text(), reply.field("x-long").len()), ("page", 70_000));
+    }
+}
+
+#[test]
+fn a_response_whose_fields_leave_no_room_for_it() {
+    let volume = small();
+    let origin = Origin::answering(|_| {
+        (200, format!("Cache-Control: max-age=60\r\nX-Long: {}", "x".repeat(17 << 10)), b"page".to_vec())
+    });
+    let server = serve(&volume, ["--origin", &origin.url()]);
+    for _ in 0..2 {
+        assert_eq!(server.get("/").cache(), "Eyewall; fwd=uri-miss; fwd-status=200; detail=too-large");
+    }
+}
+
+#[test]
 fn a_response_that_turns_out_to_be() {
     let volume = small();
     let origin = Origin::raw(|_, stream| {

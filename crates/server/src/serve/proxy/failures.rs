@@ -44,27 +44,29 @@ impl Proxy {
         is_bare.then(|| Duration::from_secs(storable.terms.lifetime_seconds.into()))
     }
 
-    /// Remembers a failure under these tags, unless it was purged since.
+    /// Remembers a failure under these tags. False: something is stored, which is worth more, or it was purged since.
     pub(super) async fn remember(
         &self,
         inbound: Inbound<'_>,
         (status, ttl): (StatusCode, Duration),
         tags: Vec<String>,
         mark: Mark,
-    ) {
+    ) -> bool {
         let (pages, key) = (Arc::clone(&self.pages), inbound.key.as_bytes().to_vec());
         let remembering = move || {
             // Somebody else may have had an answer meanwhile.
             if pages.purge_counts.since(mark).is_some() || pages.store.has(&key, |_| true) {
-                return;
+                return false;
             }
             let tags: Vec<&str> = tags.iter().map(String::as_str).collect();
             let kept = pages.store.keep_failure(&key, status, ttl, &tags, mark.epoch);
             if let Some(serial) = kept.filter(|_| pages.purge_counts.since(mark).is_some()) {
                 pages.store.remove_version(&key, serial);
+                return false;
             }
+            kept.is_some()
         };
         // A panic in there was told already by its thread.
-        let _ = tokio::task::spawn_blocking(remembering).await;
+        tokio::task::spawn_blocking(remembering).await.unwrap_or(false)
     }
 }

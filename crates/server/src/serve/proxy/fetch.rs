@@ -18,7 +18,7 @@ use hyper::body::Incoming;
 use super::fragments::Unusable;
 use super::inbound::Inbound;
 use super::pages::Stored;
-use super::storing::{Coming, Refused, is_about_the_request};
+use super::storing::{Coming, Refused};
 use super::{Ask, Proxy, failed, finish, prepare, strip, tags};
 use crate::rules::Applied;
 use crate::serve::body::Body;
@@ -173,31 +173,42 @@ impl Proxy {
         let length = head.headers.get(CONTENT_LENGTH).and_then(|length| length.to_str().ok()?.parse::<u64>().ok());
         let may_be_fragmented = head.status == StatusCode::OK;
         let bytes_max = if may_be_fragmented { self.object_bytes_max() } else { self.entry_bytes_max() };
-        let why_not = match self.judge(inbound, &asked.applied, (head.status, &head.headers), asked.exchange) {
+        let judged = self.judge(inbound, &asked.applied, (head.status, &head.headers), asked.exchange);
+        let keeps_stored = self.keeps_stored(inbound, head.status, &judged).await;
+        let entry = judged.and_then(|storable| match head.status {
             // Nobody asked for a part.
-            Ok(_) if head.status == StatusCode::PARTIAL_CONTENT => Refused::Http(NotStored::Partial),
-            Ok(_) if length.is_some_and(|length| length > bytes_max) => Refused::TooLarge,
-            Ok(storable) => {
+            StatusCode::PARTIAL_CONTENT => Err(Refused::Http(NotStored::Partial)),
+            _ if keeps_stored => Err(Refused::KeepsStored),
+            _ if length.is_some_and(|length| length > bytes_max) => Err(Refused::TooLarge),
+            _ => Ok((self.entry(inbound, &head, &storable, asked)?, storable)),
+        });
+        let why_not = match entry {
+            Ok((entry, storable)) => {
                 self.pages.unstorable.remove(key);
                 if let Some(ttl) = Self::ttl_of_bare(head.status, length, &storable) {
-                    let tags = tags::of_response(&self.site, inbound.key, &asked.applied, &head);
-                    self.remember(inbound, (head.status, ttl), tags, asked.mark).await;
-                    finish(&mut head.headers, head.version, &status.stored(true).ttl(ttl.as_secs() as i64));
+                    if let Some(stored) = ask.stored.filter(|_| !reuse::is_failure(head.status)) {
+                        self.pages.store.remove_found(&stored.key, &stored.found);
+                    }
+                    let status = match self.remember(inbound, (head.status, ttl), entry.tags, asked.mark).await {
+                        true => status.stored(true).ttl(ttl.as_secs() as i64),
+                        false => status.detail(Refused::KeepsStored.as_str()),
+                    };
+                    finish(&mut head.headers, head.version, &status);
                     return arranged(inbound, head.status, head.headers, Body::empty(), asked.exchange);
                 }
-                let forward_status = head.status;
-                let coming = Coming { head, incoming, storable, length, range: None, skipped: 0, forward_status };
+                let (range, skipped, forward_status) = (None, 0, head.status);
+                let coming = Coming { head, incoming, storable, entry, length, range, skipped, forward_status };
                 return self.store(inbound, ask, coming, asked).await;
             }
             Err(why) => why,
         };
         // An origin in trouble is helped by waiting, and will be storable again.
-        let is_of_request = why_not.is_of_request() || is_about_the_request(head.status);
-        if !head.status.is_server_error() && !is_of_request {
+        let is_kept = ask.stored.as_ref().is_some_and(|stored| stored.withstands(head.status, &self.policy));
+        let is_replaced = !is_kept && !why_not.is_of_request();
+        if is_replaced && !head.status.is_server_error() {
             self.pages.unstorable.insert(key);
         }
-        let is_replaced = !reuse::is_failure(head.status) && !is_of_request;
-        if let Some(stored) = ask.stored.filter(|_| is_replaced) {
+        if let Some(stored) = ask.stored.filter(|_| is_replaced && !reuse::is_failure(head.status)) {
             self.pages.store.remove_found(&stored.key, &stored.found);
         }
         finish(&mut head.headers, head.version, &status.detail(why_not.as_str()));

@@ -40,7 +40,7 @@ use eyewall_http::policy::Policy;
 use eyewall_http::reuse::{self, OnFailure, Reuse};
 use eyewall_http::signpost::Variant;
 use eyewall_responses::flights::Landing;
-use http::header::{DATE, RANGE};
+use http::header::{CONTENT_LENGTH, DATE, RANGE};
 use http::{Extensions, HeaderMap, HeaderName, HeaderValue, Method, Request, Response, StatusCode, Version};
 use http_body::Body as _;
 use hyper::body::Incoming;
@@ -289,6 +289,9 @@ fn flight_key_of(key: &[u8], names: &[HeaderName], request: &HeaderMap) -> Vec<u
 fn prepare<'a, B>(decision: Decision<'a>, response: &mut Response<B>) -> Applied<'a> {
     let mut fields = std::mem::take(response.headers_mut());
     connection::drop_hop_by_hop(&mut fields);
+    if !eyewall_http::answer::has_length(response.status()) {
+        fields.remove(CONTENT_LENGTH);
+    }
     if !fields.contains_key(DATE)
         && let Ok(now) = HeaderValue::from_str(&httpdate::fmt_http_date(SystemTime::now()))
     {

@@ -7,6 +7,8 @@ use bytes::Bytes;
 use eyewall::Purge;
 use eyewall_http::field::cache_status::CACHE_STATUS;
 use eyewall_http::field::vary::Vary;
+use eyewall_http::policy::Policy;
+use eyewall_http::reuse;
 use eyewall_http::selecting;
 use eyewall_http::signpost::{Signpost, Variant};
 use eyewall_http::storing::Storable;
@@ -119,6 +121,23 @@ impl Pages {
         signpost.name_lists().next().map_or(Selection::Nothing, |names| Selection::OtherVariants(names.to_vec()))
     }
 
+    /// What an answer takes the place of if it is stored as this variant of its address, or as the only response. One that varies
+    /// by other fields may be chosen instead of all that are there.
+    pub(super) async fn replaced_by(self: &Arc<Self>, key: &[u8], variant: Option<&Variant>) -> Vec<Stored> {
+        let Some(found) = self.look(Store::glance, key).await.found() else { return Vec::new() };
+        if found.head.kind != Kind::Signpost {
+            return Stored::new(key, key.to_vec(), found).into_iter().collect();
+        }
+        let Some(signpost) = Signpost::decode(found.bytes()) else { return Vec::new() };
+        let mut replaced = Vec::new();
+        for known in signpost.variants() {
+            if variant.is_none_or(|variant| variant == known || variant.names != known.names) {
+                replaced.extend(self.stored(Store::glance, key, signpost.key_of(key, known)).await);
+            }
+        }
+        replaced
+    }
+
     /// The response under a key, which is of this address or of a variant of it.
     pub(super) async fn stored(self: &Arc<Self>, look: Look, address: &[u8], key: Vec<u8>) -> Option<Stored> {
         let found = self.look(look, &key).await.found()?;
@@ -206,6 +225,18 @@ impl Stored {
         // A soft purge: it is stale from now on.
         let terms = if found.is_stale { stale(terms) } else { terms };
         Some(Self { key, terms, found, fragments })
+    }
+
+    /// Whether it keeps its place against an answer of this status. What a soft purge has made stale doesn't.
+    pub(crate) fn withstands(&self, answer: StatusCode, policy: &Policy) -> bool {
+        let now = SystemTime::now();
+        let is_purged = match self.found.head.kind {
+            Kind::Response(terms) | Kind::Fragmented(terms, _) => {
+                self.found.is_stale && !terms.fresh_for(now).is_zero()
+            }
+            Kind::Signpost | Kind::Fragment => false,
+        };
+        !is_purged && reuse::withstands(&self.terms, self.found.head.status, answer, now, policy)
     }
 
     pub(crate) fn is_fragmented(&self) -> bool {

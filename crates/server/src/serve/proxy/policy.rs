@@ -1,18 +1,13 @@
 //! What an operator sets, as `eyewall-http` takes it.
 
-use eyewall_http::policy::{Heuristic, InvalidAge, Policy};
+use eyewall_http::policy::{Heuristic, Policy};
 
 use crate::config::site::SiteCache;
 use crate::rules::Overrides;
 
 /// What holds for all responses of a site; the rest is in [`with`].
 pub(super) fn of_site(cache: &SiteCache) -> Policy {
-    Policy {
-        // The careful reading: who can't say how old it is may be very old.
-        invalid_age: InvalidAge::Stale,
-        targets: cache.targeted.iter().map(|name| name.0.clone()).collect(),
-        ..Policy::default()
-    }
+    Policy { targets: cache.targeted.iter().map(|name| name.0.clone()).collect(), ..Policy::default() }
 }
 
 /// The same for a response of which the rules say this.

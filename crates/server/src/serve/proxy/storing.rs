@@ -8,7 +8,6 @@ use std::time::SystemTime;
 use bytes::{Bytes, BytesMut};
 use eyewall_http::field::cache_status::{CacheStatus, Forward};
 use eyewall_http::field::vary::Vary;
-use eyewall_http::freshness::Source;
 use eyewall_http::message::{self, Exchange};
 use eyewall_http::precondition::Role;
 use eyewall_http::storing::{self, NotStored, Storable};
@@ -34,9 +33,9 @@ use crate::serve::reply;
 pub(super) enum Refused {
     /// A rule of the site says so.
     Rule,
-    /// Its status tells of the request, of which others may be right.
-    Status,
-    /// It is longer than may be.
+    /// It is an error, and what is stored is worth more.
+    KeepsStored,
+    /// It, or one of its fields, is longer than may be.
     TooLarge,
     Http(NotStored),
 }
@@ -46,7 +45,7 @@ impl Refused {
     pub(super) fn as_str(self) -> &'static str {
         match self {
             Self::Rule => "rule",
-            Self::Status => "status",
+            Self::KeepsStored => "keeps-stored",
             Self::TooLarge => "too-large",
             Self::Http(why) => why.as_str(),
         }
@@ -54,24 +53,20 @@ impl Refused {
 
     /// Whether the answer to another request for the same might be stored: then this one is no reason to give up what is there.
     pub(super) fn is_of_request(self) -> bool {
-        matches!(
-            self,
-            Self::Rule
-                | Self::Status
-                | Self::Http(NotStored::RequestNoStore | NotStored::Authorization | NotStored::Method)
-        )
+        match self {
+            Self::Rule | Self::KeepsStored => true,
+            Self::TooLarge => false,
+            Self::Http(why) => why.is_of_request(),
+        }
     }
 }
 
-/// Statuses by which the origin refuses this request: its syntax, its size, its conditions, its user, its rate. Stored, one odd
-/// request would be an outage for all.
-pub(super) fn is_about_the_request(status: StatusCode) -> bool {
-    matches!(status.as_u16(), 400 | 401 | 403 | 407 | 408 | 411..=414 | 416 | 417 | 421 | 425 | 426 | 428 | 429 | 431)
-}
-
-/// Whether it is one of those statuses that may be stored if the origin says so, and it does.
-fn is_named(status: StatusCode, source: Option<Source>) -> bool {
-    matches!(status, StatusCode::BAD_REQUEST | StatusCode::URI_TOO_LONG) && source != Some(Source::Policy)
+/// As what an answer is stored.
+pub(super) struct Entry {
+    head: Head,
+    pub(super) tags: Vec<String>,
+    /// How long the body may be beside these.
+    whole_bytes_max: u64,
 }
 
 /// An answer that may be stored, of which the head has come.
@@ -79,6 +74,7 @@ pub(super) struct Coming {
     pub(super) head: response::Parts,
     pub(super) incoming: Incoming,
     pub(super) storable: Storable,
+    pub(super) entry: Entry,
     /// How long the whole body is, if that is known.
     pub(super) length: Option<u64>,
     /// What of it comes, if not all.
@@ -107,8 +103,6 @@ impl Proxy {
         let told = message::Response { status, fields };
         match storing::judge(request, told, exchange, &policy).map_err(Refused::Http)? {
             storable if self.varies_by_sender(&storable.vary) => Err(Refused::Http(NotStored::Vary)),
-            // What the origin says itself of a 400 or a 414 counts (RFC 9110, section 15.1), and no rule for all errors.
-            storable if is_about_the_request(status) && !is_named(status, storable.source) => Err(Refused::Status),
             storable => Ok(storable),
         }
     }
@@ -129,6 +123,42 @@ impl Proxy {
     pub(super) fn object_bytes_max(&self) -> u64 {
         let most = self.site.settings.cache.object_bytes_max.map_or(u64::MAX, |size| size.0);
         self.pages.object_bytes_max().min(most)
+    }
+
+    /// As what an answer is stored; an error if its fields are longer than an entry can tell.
+    pub(super) fn entry(
+        &self,
+        inbound: Inbound<'_>,
+        head: &response::Parts,
+        storable: &Storable,
+        asked: Asked<'_>,
+    ) -> Result<Entry, Refused> {
+        let tags = tags::of_response(&self.site, inbound.key, &asked.applied, head);
+        let fields = pages::without(head.headers.clone(), &storable.withheld);
+        let entry_head = Head { kind: Kind::Response(storable.terms), status: head.status, fields };
+        let beside = self.pages.whole_bytes_max(inbound.key.as_bytes(), &entry_head, &tags).ok_or(Refused::TooLarge)?;
+        let whole_bytes_max = match head.status {
+            StatusCode::OK => beside.min(self.object_bytes_max()),
+            _ => self.entry_bytes_max(),
+        };
+        Ok(Entry { head: entry_head, tags, whole_bytes_max })
+    }
+
+    /// Whether what is stored keeps its place against an answer: it is an error, and something that it would take the place of may
+    /// still be sent to others, or was stored meanwhile.
+    pub(super) async fn keeps_stored(
+        &self,
+        inbound: Inbound<'_>,
+        status: StatusCode,
+        judged: &Result<Storable, Refused>,
+    ) -> bool {
+        let Ok(storable) = judged else { return false };
+        if !status.is_client_error() && !status.is_server_error() {
+            return false;
+        }
+        let variant = pages::variant(storable, inbound.fields());
+        let replaced = self.pages.replaced_by(inbound.key.as_bytes(), variant.as_ref()).await;
+        replaced.iter().any(|stored| stored.withstands(status, &self.policy))
     }
 
     /// A 206 to a request for whole fragments (RFC 9111, section 3.3).
@@ -154,12 +184,13 @@ impl Proxy {
             // The rules mean the whole response, of which this is a part.
             && let applied = strip(inbound.decision, StatusCode::OK, &mut fields, &mut head.extensions)
             && let Ok(storable) = self.judge(inbound, &applied, (StatusCode::OK, &fields), asked.exchange)
+            && let asked = (Asked { applied, ..asked })
+            && let whole = head_of_whole(&head, fields)
+            && let Ok(entry) = self.entry(inbound, &whole, &storable, asked)
         {
             self.pages.unstorable.remove(inbound.key.as_bytes());
             let forward_status = head.status;
-            (head.status, head.headers) = (StatusCode::OK, fields);
-            let asked = Asked { applied, ..asked };
-            let coming = Coming { head, incoming, storable, length, range, skipped, forward_status };
+            let coming = Coming { head: whole, incoming, storable, entry, length, range, skipped, forward_status };
             return self.store(inbound, ask, coming, asked).await;
         }
         // The next request for a range goes straight past the volume.
@@ -182,14 +213,8 @@ impl Proxy {
         asked: Asked<'_>,
     ) -> Response<Body> {
         let key = inbound.key.as_bytes();
-        let tags = tags::of_response(&self.site, inbound.key, &asked.applied, &coming.head);
-        let fields = pages::without(coming.head.headers.clone(), &coming.storable.withheld);
-        let (code, kind) = (coming.head.status, Kind::Response(coming.storable.terms));
-        let entry_head = Head { kind, status: code, fields };
-        let whole_bytes_max = match code {
-            StatusCode::OK => self.pages.whole_bytes_max(key, &entry_head, &tags).min(self.object_bytes_max()),
-            _ => self.entry_bytes_max(),
-        };
+        let Entry { head: entry_head, tags, whole_bytes_max } = &coming.entry;
+        let (code, whole_bytes_max) = (coming.head.status, *whole_bytes_max);
         let answer = |content| Answer {
             status: code,
             fields: entry_head.fields.clone(),
@@ -312,6 +337,13 @@ impl Proxy {
             }
         }
     }
+}
+
+/// The head of the whole response, of which a part comes under this head.
+fn head_of_whole(part: &response::Parts, fields: HeaderMap) -> response::Parts {
+    let mut whole = part.clone();
+    (whole.status, whole.headers) = (StatusCode::OK, fields);
+    whole
 }
 
 /// A body that comes: as it comes, or when all of it is there, if only ranges of it are wanted.

@@ -139,10 +139,10 @@ impl Object {
 
 impl Pages {
     /// How long a body may be that is one entry.
-    pub(super) fn whole_bytes_max(&self, key: &[u8], head: &Head, tags: &[String]) -> u64 {
-        let beside = key.len() + head.encode().map_or(0, |metadata| metadata.len());
+    pub(super) fn whole_bytes_max(&self, key: &[u8], head: &Head, tags: &[String]) -> Option<u64> {
+        let beside = key.len() + head.encode()?.len();
         let beside = beside + tags.iter().map(|tag| tag.len() + TAG_BYTES).sum::<usize>() + ENTRY_BYTES;
-        self.store.entry_bytes_max().saturating_sub(beside as u64).min(layout::FRAGMENT_BYTES_MAX)
+        Some(self.store.entry_bytes_max().checked_sub(beside as u64)?.min(layout::FRAGMENT_BYTES_MAX))
     }
 
     /// How long a body may be that is stored.
