@@ -1,7 +1,7 @@
 //! The rules of a shared HTTP cache, as functions of messages and times.
 //!
 //! No sockets, no store, no clock of its own: whoever calls says what time it is. So every rule can be tested by a table, and
-//! a history of years takes no time.
+//! a history of years takes no time. Only [years of two digits](field::date::parse) are read by the system's clock.
 //!
 //! # In one minute
 //!
@@ -58,8 +58,11 @@
 //! | RFC 9110, 13 to 15 | what a request gets of a representation: all, ranges, a head, 304, 412 or 416 | [`answer`], [`precondition`], [`ranges`] |
 //! | RFC 9110, 12.4.2; 12.5.3; 12.5.4; RFC 4647 | preferences with weights | [`field::quality`] |
 //! | RFC 10008, 2.7 | what tells requests with content apart | [`query`] |
+//! | RFC 9110, 5.6.7 | dates | [`field::date`] |
 //! | | what an operator may set | [`policy`] |
 //! | | what is stored of variants and fields, as bytes | [`signpost`], [`stored_fields`] |
+//!
+//! Which test holds which statement of these RFCs is in [`statements`].
 //!
 //! # What holds
 //!
@@ -88,6 +91,8 @@ pub mod ranges;
 pub mod reuse;
 pub mod selecting;
 pub mod signpost;
+#[doc = include_str!("statements.md")]
+pub mod statements {}
 pub mod stored_fields;
 pub mod storing;
 pub mod strong;
