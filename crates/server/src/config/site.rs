@@ -3,6 +3,7 @@
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
+use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 use toml::Spanned;
@@ -138,6 +139,8 @@ pub struct SiteCache {
     pub stale_while_revalidate: Option<Window>,
     /// How long a stale response is given where the origin fails, where the origin doesn't say (RFC 5861).
     pub stale_if_error: Option<Window>,
+    /// How long a stale response is given where the origin gives no answer at all (RFC 9111, section 4.2.4).
+    pub stale_when_unreachable: Window,
     /// Time to live by status, where the origin gives none.
     pub negative_ttl: BTreeMap<StatusKey, Period>,
     /// Whether `no-cache`, `max-age`, `min-fresh` and `Pragma` of clients are ignored.
@@ -161,6 +164,7 @@ impl Default for SiteCache {
             heuristic: true,
             stale_while_revalidate: None,
             stale_if_error: None,
+            stale_when_unreachable: Window(Duration::from_hours(1)),
             negative_ttl: BTreeMap::new(),
             ignore_reload: false,
             store_set_cookie: false,

@@ -2,10 +2,10 @@
 
 use std::net::Ipv6Addr;
 
-use http::Version;
 use http::header::HOST;
 use http::request::Parts;
 use http::uri::Authority;
+use http::{HeaderValue, Version};
 
 use super::KeyError;
 
@@ -27,7 +27,13 @@ impl RequestHost {
     /// [`KeyError::NoHost`] and [`KeyError::Host`].
     pub fn of(request: &Parts) -> Result<Self, KeyError> {
         if let Some(authority) = request.uri.authority() {
-            return Self::parse(authority.as_str());
+            let host = Self::parse(authority.as_str())?;
+            // In HTTP/1 the target outranks the field (RFC 9112, section 3.2.2); in HTTP/2 a request with two hosts is
+            // malformed (RFC 9113, section 8.3.1).
+            let is_same = |line: &HeaderValue| line.to_str().is_ok_and(|text| Self::parse(text).as_ref() == Ok(&host));
+            let mut hosts = request.headers.get_all(HOST).iter();
+            let is_sound = hosts.next().is_none_or(is_same) && hosts.next().is_none();
+            return if request.version < Version::HTTP_2 || is_sound { Ok(host) } else { Err(KeyError::Host) };
         }
         let mut hosts = request.headers.get_all(HOST).iter();
         match (hosts.next(), hosts.next()) {

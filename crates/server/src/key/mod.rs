@@ -43,9 +43,11 @@ pub const KEY_BYTES_MAX: usize = 0xffff - 1024;
 
 /// Fields by which a client could make the origin answer for another host, path or method than the key says: what one
 /// client got that way would be given to all. Those of them that are part of the key pass ([`KeyRules::has_header`]).
-pub const NOT_FROM_CLIENTS: [&str; 27] = [
+pub const NOT_FROM_CLIENTS: [&str; 28] = [
     "forwarded",
     "front-end-https",
+    // Programs that read it as CGI's HTTP_PROXY would send their own requests there.
+    "proxy",
     "x-forwarded-for",
     "x-forwarded-host",
     "x-forwarded-path",
@@ -72,6 +74,10 @@ pub const NOT_FROM_CLIENTS: [&str; 27] = [
     "x-accel-mapping",
     "x-url-scheme",
 ];
+
+/// Fields in which content delivery networks name the client's address. Only those of a trusted proxy pass.
+pub const CLIENT_ADDRESSES: [&str; 6] =
+    ["cf-connecting-ip", "client-ip", "fastly-client-ip", "true-client-ip", "x-client-ip", "x-cluster-client-ip"];
 
 /// What stays as it is in a further part: all that can't be taken for its end.
 const PART: &AsciiSet = &NON_ALPHANUMERIC.remove(b'-').remove(b'.').remove(b'_').remove(b'~').remove(b'/').remove(b',');

@@ -4,7 +4,7 @@ use eyewall_http::field::connection;
 use http::header::{CONTENT_LENGTH, COOKIE, EXPECT, HOST, UPGRADE};
 use http::{HeaderMap, HeaderName, HeaderValue, Version};
 
-use crate::key::{KeyRules, NOT_FROM_CLIENTS};
+use crate::key::{CLIENT_ADDRESSES, KeyRules, NOT_FROM_CLIENTS};
 
 /// The name of this server in `Via`.
 pub(crate) const BY: &str = "eyewall";
@@ -15,12 +15,14 @@ pub(crate) const BY: &str = "eyewall";
 /// - what belongs to its connection: what `Connection` names would not reach the origin;
 /// - what speaks of another address or another client ([`NOT_FROM_CLIENTS`], `X-Forwarded-For` and the like), unless the key has
 ///   it;
+/// - what names the client's address ([`CLIENT_ADDRESSES`]), unless a trusted proxy says it;
 /// - names with an underscore, which some servers take for the same with a hyphen.
 ///
 /// `Cookie` fields are joined (RFC 9113, section 8.2.3). `Connection` and `Upgrade` stay, unless the upgrade is to another
 /// version of HTTP, which would go past this cache.
-pub(crate) fn receive(fields: &mut HeaderMap, key: &KeyRules) {
-    let is_unasked = |name: &&HeaderName| name.as_str().contains('_') || (is_of_sender(name) && !key.has_header(name));
+pub(crate) fn receive(fields: &mut HeaderMap, key: &KeyRules, is_trusted: bool) {
+    let is_unasked =
+        |name: &&HeaderName| name.as_str().contains('_') || (is_of_sender(name, is_trusted) && !key.has_header(name));
     let upgrades = [UPGRADE, HeaderName::from_static("http2-settings")];
     let leaves_cache = fields.get(UPGRADE).is_some_and(|protocol| is_http(protocol.as_bytes()));
     let named = connection::named(fields).filter(|name| *name != UPGRADE);
@@ -37,9 +39,10 @@ pub(crate) fn receive(fields: &mut HeaderMap, key: &KeyRules) {
     }
 }
 
-fn is_of_sender(name: &HeaderName) -> bool {
+fn is_of_sender(name: &HeaderName, is_trusted: bool) -> bool {
     let name = name.as_str();
-    (name.starts_with('x') || name.starts_with('f')) && NOT_FROM_CLIENTS.contains(&name)
+    name.starts_with(['c', 'f', 'p', 't', 'x'])
+        && (NOT_FROM_CLIENTS.contains(&name) || !is_trusted && CLIENT_ADDRESSES.contains(&name))
 }
 
 /// Whether a protocol is a version of HTTP, or TLS, under which HTTP would go on.
@@ -70,6 +73,10 @@ mod tests {
 
     /// What is left of a client's fields where the key has those.
     fn left(in_key: &str, fields: &[(&'static str, &'static str)]) -> Vec<(String, String)> {
+        left_of(in_key, fields, false)
+    }
+
+    fn left_of(in_key: &str, fields: &[(&'static str, &'static str)], is_trusted: bool) -> Vec<(String, String)> {
         let config =
             crate::config::parse(&format!("[[site]]\norigins = [\"http://a\"]\n[site.key]\nheaders = [{in_key}]\n"));
         let config = config.unwrap();
@@ -77,7 +84,7 @@ mod tests {
         for (name, value) in fields {
             map.append(HeaderName::from_static(name), HeaderValue::from_static(value));
         }
-        receive(&mut map, &config.sites.find("a").unwrap().key);
+        receive(&mut map, &config.sites.find("a").unwrap().key, is_trusted);
         map.iter().map(|(name, value)| (name.to_string(), value.to_str().unwrap().to_owned())).collect()
     }
 
@@ -94,6 +101,15 @@ mod tests {
         }
         let told = [("x-forwarded-proto", "https"), ("x_device", "phone"), ("accept", "*/*")];
         assert_eq!(names(&left("\"X-Forwarded-Proto\"", &told)), ["x-forwarded-proto", "accept"]);
+    }
+
+    #[test]
+    fn addresses_of_clients_are_those_that_a_trusted_proxy_names() {
+        for name in CLIENT_ADDRESSES {
+            assert!(left("", &[(name, "192.0.2.7")]).is_empty(), "{name}");
+            assert_eq!(names(&left_of("", &[(name, "192.0.2.7")], true)), [name]);
+        }
+        assert!(left_of("", &[("proxy", "http://evil.example")], true).is_empty());
     }
 
     #[test]

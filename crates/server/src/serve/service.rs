@@ -97,7 +97,7 @@ impl Service {
         else {
             return reply::error(StatusCode::MISDIRECTED_REQUEST, "no site of this server has this host");
         };
-        fields::receive(&mut parts.headers, &site.key);
+        fields::receive(&mut parts.headers, &site.key, parts.extensions.get::<Vouched>().is_some());
         let scheme = parts.extensions.get::<Vouched>().map_or(Scheme::Http, |vouched| vouched.scheme);
         let key = match CacheKey::of(site, &host, scheme, &parts) {
             Ok(key) => key,

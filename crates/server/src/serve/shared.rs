@@ -42,13 +42,15 @@ impl Shared {
         let store = Arc::new(Store::new(cache.clone()));
         let files = FileCache::new(cache.clone());
         let sites = config.sites.iter().map(|site| SharedSite::new(site, &files)).collect::<Result<_, _>>()?;
+        let windows = config.sites.iter().map(|site| site.settings.cache.stale_when_unreachable.0);
+        let pages = Arc::new(Pages::new(store, windows.max().unwrap_or_default()));
         let purge_token = config
             .server
             .purge_token_file
             .as_ref()
             .map(Spanned::get_ref)
             .map(|path| Token::read(path).map_err(|source| Error::TokenFile { path: path.clone(), source }));
-        Ok(Self { config, sites, pages: Arc::new(Pages::new(store)), purge_token: purge_token.transpose()? })
+        Ok(Self { config, sites, pages, purge_token: purge_token.transpose()? })
     }
 }
 

@@ -208,6 +208,9 @@ fn times(paper: &mut Paper, cache: &site::SiteCache) {
     if parts.is_empty() {
         parts.push("as the origin says".to_owned());
     }
+    if !cache.stale_when_unreachable.0.is_zero() {
+        parts.push(format!("stale if the origin can't be reached {}", units::duration(cache.stale_when_unreachable.0)));
+    }
     if cache.ignore_reload {
         parts.push("reloads of clients are ignored".to_owned());
     }

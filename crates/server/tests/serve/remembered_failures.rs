@@ -54,7 +54,7 @@ fn what_is_stale_is_not_given_up_for_the_memory_of_a_failure() {
             respond(stream, 200, "Cache-Control: max-age=0\r\nETag: \"a\"", 4, b"page");
         }
     });
-    let server = Server::over_site(&origin.url(), NEGATIVE);
+    let server = Server::over_site(&origin.url(), &format!("{NEGATIVE}stale_when_unreachable = \"0s\"\n"));
     assert_eq!(server.get("/").text(), "page");
     for _ in 0..2 {
         let reply = server.get("/");

@@ -1,7 +1,7 @@
 //! What is refused before anybody looks at a request.
 
-use http::header::CONNECTION;
-use http::{HeaderValue, Request, Response, StatusCode, Version};
+use http::header::{CONNECTION, TRANSFER_ENCODING};
+use http::{HeaderMap, HeaderValue, Request, Response, StatusCode, Version};
 use http_body::Body as _;
 use hyper::body::Incoming;
 
@@ -18,6 +18,9 @@ pub(super) fn refuse(request: &mut Request<Incoming>, limits: &Limits) -> Option
         let words = "the request has more fields than this server takes";
         return Some(refusal(request.version(), StatusCode::REQUEST_HEADER_FIELDS_TOO_LARGE, words));
     }
+    if let Some((status, words)) = malformed(request.version(), request.headers()) {
+        return Some(refusal(request.version(), status, words));
+    }
     let bytes_max = limits.body_bytes_max?.0;
     match request.body().size_hint().exact() {
         Some(bytes) if bytes > bytes_max => {
@@ -28,6 +31,21 @@ pub(super) fn refuse(request: &mut Request<Incoming>, limits: &Limits) -> Option
         None => drop(request.extensions_mut().insert(BodyLimit(bytes_max))),
     }
     None
+}
+
+/// What hyper lets through of a request's fields although it is malformed, or can't be understood.
+fn malformed(version: Version, fields: &HeaderMap) -> Option<(StatusCode, &'static str)> {
+    if version < Version::HTTP_2 {
+        let mut codings = fields.get_all(TRANSFER_ENCODING).iter();
+        let is_chunked = |coding: &HeaderValue| coding.as_bytes().trim_ascii().eq_ignore_ascii_case(b"chunked");
+        let is_known = codings.next().is_none_or(is_chunked) && codings.next().is_none();
+        let words = "this server knows no transfer coding but chunked";
+        return (!is_known).then_some((StatusCode::NOT_IMPLEMENTED, words));
+    }
+    let is_blank = |byte: Option<&u8>| matches!(byte, Some(b' ' | b'\t'));
+    let is_padded = |value: &HeaderValue| is_blank(value.as_bytes().first()) || is_blank(value.as_bytes().last());
+    let words = "the value of a field begins or ends with a blank";
+    fields.values().any(is_padded).then_some((StatusCode::BAD_REQUEST, words))
 }
 
 /// The rest of the request isn't read.

@@ -1,4 +1,4 @@
-//! Signals that ask for an orderly end, and one that doesn't.
+//! Signals that ask for an orderly end, and two that don't.
 
 use std::io;
 
@@ -11,7 +11,7 @@ pub(super) struct Signals {
 }
 
 impl Signals {
-    /// From now on neither they nor SIGUSR1 end the process by themselves.
+    /// From now on neither they nor SIGUSR1 and SIGHUP end the process by themselves.
     ///
     /// # Errors
     /// Those of the system, where a signal can't be handled.
@@ -21,6 +21,12 @@ impl Signals {
     pub(super) fn new() -> io::Result<Self> {
         // Who writes an access log listens to it. Where there is none, it is no reason to end.
         drop(signal(SignalKind::user_defined1())?);
+        let mut hangup = signal(SignalKind::hangup())?;
+        tokio::spawn(async move {
+            while hangup.recv().await.is_some() {
+                tracing::warn!("SIGHUP: nothing was reloaded; to change the configuration, restart the server");
+            }
+        });
         Ok(Self { interrupt: signal(SignalKind::interrupt())?, terminate: signal(SignalKind::terminate())? })
     }
 

@@ -10,7 +10,7 @@
 //! a second at most, and at an orderly end all are written.
 //!
 //! # What is absent
-//! Rotation: the file is opened anew at SIGUSR1, as logrotate and its kin want it. Bytes that go through an upgraded connection.
+//! Rotation: the file is opened anew at SIGUSR1 and SIGHUP, as logrotate and its kin want it. Bytes that go through an upgraded connection.
 
 mod date;
 mod entry;
@@ -50,7 +50,7 @@ pub(crate) struct Lines {
 }
 
 impl Log {
-    /// Opens the file, and starts the thread that writes it. From now on SIGUSR1 has the file opened anew.
+    /// Opens the file, and starts the thread that writes it. From now on SIGUSR1 and SIGHUP have the file opened anew.
     ///
     /// # Errors
     /// [`Error::AccessLog`] where the file can't be opened, [`Error::Start`] where the system gives no thread or signal.
@@ -60,7 +60,9 @@ impl Log {
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().map_err(Error::Start)?;
         let reopen = {
             let _inside = runtime.enter();
-            signal(SignalKind::user_defined1()).map_err(Error::Start)?
+            let signals = [SignalKind::user_defined1(), SignalKind::hangup()].map(signal);
+            let [usr1, hangup] = signals;
+            [usr1.map_err(Error::Start)?, hangup.map_err(Error::Start)?]
         };
         let queue = Arc::new(Queue::default());
         let writer = Writer::new(Arc::clone(&queue), target);

@@ -96,7 +96,7 @@ impl Writer {
     }
 
     /// Writes what comes, within [`DELAY`], and opens the file anew at each of these signals. Ends with the queue.
-    pub(super) async fn run(mut self, mut reopen: Signal) {
+    pub(super) async fn run(mut self, [mut usr1, mut hangup]: [Signal; 2]) {
         // When the first of the lines that wait has waited for long enough.
         let mut due: Option<Instant> = None;
         loop {
@@ -108,7 +108,7 @@ impl Writer {
                     }
                 }
                 () = sleep_until(due.unwrap_or_else(Instant::now)), if due.is_some() => {}
-                Some(()) = reopen.recv() => {
+                Some(()) = async { tokio::select! { got = usr1.recv() => got, got = hangup.recv() => got } } => {
                     // What came before belongs to the file that is put aside.
                     let is_last = self.write();
                     self.target.reopen();

@@ -1,7 +1,7 @@
 //! What a response's head must not say about where its body ends.
 
 use http::header::{CONTENT_LENGTH, TRANSFER_ENCODING};
-use http::{HeaderMap, StatusCode};
+use http::{Extensions, HeaderMap, StatusCode};
 
 /// The transfer codings that there are beside `chunked` (RFC 9112, section 7.2). A name that is none of them codes nothing: such
 /// a body is taken as it stands, up to the connection's end.
@@ -22,6 +22,22 @@ pub(super) fn contradiction(status: StatusCode, fields: &HeaderMap) -> Option<&'
     let is_alone = codings.next().is_none() && !first.as_bytes().contains(&b',');
     let is_coded = CODINGS.iter().any(|name| first.as_bytes().eq_ignore_ascii_case(name.as_bytes()));
     (!is_alone || is_coded).then_some("a transfer coding other than chunked")
+}
+
+/// An extension of a response: it has a transfer coding that is none.
+#[derive(Debug, Clone, Copy)]
+struct Coded;
+
+/// Remembers of a response of an origin whether it names a transfer coding beside `chunked`, before its field goes.
+pub(crate) fn note_coding(fields: &HeaderMap, extensions: &mut Extensions) {
+    if fields.get(TRANSFER_ENCODING).is_some_and(|coding| !coding.as_bytes().eq_ignore_ascii_case(b"chunked")) {
+        extensions.insert(Coded);
+    }
+}
+
+/// Whether it does. Such a response is passed on, and never stored (RFC 9112, section 6.1).
+pub(crate) fn is_coded(extensions: &Extensions) -> bool {
+    extensions.get::<Coded>().is_some()
 }
 
 #[cfg(test)]

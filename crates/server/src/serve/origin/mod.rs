@@ -18,7 +18,7 @@ mod check;
 mod connector;
 mod fault;
 mod forwarded;
-mod framing;
+pub(crate) mod framing;
 mod health;
 mod origins;
 mod outgoing;

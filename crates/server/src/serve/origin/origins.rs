@@ -5,8 +5,9 @@ use std::pin::pin;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use http::header::TRAILER;
-use http::{Request, Response};
+use http::header::{TRAILER, TRANSFER_ENCODING};
+use http::{HeaderValue, Method, Request, Response};
+use http_body::Body as _;
 use hyper::body::Incoming;
 use hyper_util::client::legacy::Client;
 use hyper_util::rt::{TokioExecutor, TokioTimer};
@@ -110,6 +111,10 @@ impl Origins {
         settings.host.write(&mut fields, peer, url.host());
         if let Some(trailer) = body.trailer() {
             fields.insert(TRAILER, trailer.clone());
+        }
+        // hyper sends no content of unknown length with these methods, unless it is told to.
+        if matches!(method, Method::GET | Method::HEAD) && !body.is_end_stream() && body.size_hint().exact().is_none() {
+            fields.insert(TRANSFER_ENCODING, HeaderValue::from_static("chunked"));
         }
         let mut request = Request::new(body);
         *request.method_mut() = method;

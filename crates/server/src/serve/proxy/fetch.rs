@@ -3,10 +3,11 @@
 use std::sync::Arc;
 use std::time::SystemTime;
 
+use eyewall_http::answer;
 use eyewall_http::field::cache_status::{CacheStatus, Forward};
 use eyewall_http::message::{self, Exchange};
 use eyewall_http::precondition::{self, Outcome, Representation, Role};
-use eyewall_http::reuse;
+use eyewall_http::reuse::{self, OnFailure};
 use eyewall_http::storing::NotStored;
 use eyewall_http::update::{self, HeadEffect};
 use eyewall_http::validation::{self, Candidate};
@@ -22,7 +23,7 @@ use super::storing::{Coming, Refused};
 use super::{Ask, Proxy, failed, finish, prepare, strip, tags};
 use crate::rules::Applied;
 use crate::serve::body::Body;
-use crate::serve::origin::Fault;
+use crate::serve::origin::{Fault, framing};
 use crate::serve::reply;
 
 impl Proxy {
@@ -99,10 +100,7 @@ impl Proxy {
         mark: Mark,
     ) -> Response<Body> {
         let is_nothing_there = ask.stored.is_none() && ask.why == Forward::UriMiss;
-        let is_allowed = ask.on_failure.unreachable.is_some() && !self.pages.store.has_failed();
-        if let Some(stored) = ask.stored.filter(|_| is_allowed)
-            && let Ok(response) = self.hit(inbound, *stored, CacheStatus::hit().detail(fault.detail())).await
-        {
+        if let Some(response) = self.stale_without_origin(inbound, ask.stored, ask.on_failure, fault).await {
             return response;
         }
         // What is stored and stale is worth more than the memory of a failure.
@@ -114,6 +112,19 @@ impl Proxy {
             self.remember(inbound, (fault.status(), ttl), tags, mark).await;
         }
         failed(fault, CacheStatus::forwarded(ask.why))
+    }
+
+    /// What is stored, where it may be sent although the origin gave no answer (RFC 9111, section 4.2.4).
+    pub(super) async fn stale_without_origin(
+        self: &Arc<Self>,
+        inbound: Inbound<'_>,
+        stored: Option<Box<Stored>>,
+        on_failure: OnFailure,
+        fault: &Fault,
+    ) -> Option<Response<Body>> {
+        let is_allowed = on_failure.unreachable.is_some() && !self.pages.store.has_failed();
+        let stored = stored.filter(|_| is_allowed)?;
+        self.hit(inbound, *stored, CacheStatus::hit().detail(fault.detail())).await.ok()
     }
 
     /// 304: what is stored is still right (RFC 9111, section 4.3.4).
@@ -170,7 +181,9 @@ impl Proxy {
         let key = inbound.key.as_bytes();
         let timeout = self.origins.timeouts().piece;
         let status = CacheStatus::forwarded(ask.why).forward_status(head.status);
-        let length = head.headers.get(CONTENT_LENGTH).and_then(|length| length.to_str().ok()?.parse::<u64>().ok());
+        let told = head.headers.get(CONTENT_LENGTH).and_then(|length| length.to_str().ok()?.parse::<u64>().ok());
+        // A response that tells no length because it has no content is as long as nothing.
+        let length = if answer::has_length(head.status) { told } else { Some(0) };
         let may_be_fragmented = head.status == StatusCode::OK;
         let bytes_max = if may_be_fragmented { self.object_bytes_max() } else { self.entry_bytes_max() };
         let judged = self.judge(inbound, &asked.applied, (head.status, &head.headers), asked.exchange);
@@ -179,6 +192,7 @@ impl Proxy {
             // Nobody asked for a part.
             StatusCode::PARTIAL_CONTENT => Err(Refused::Http(NotStored::Partial)),
             _ if keeps_stored => Err(Refused::KeepsStored),
+            _ if framing::is_coded(&head.extensions) => Err(Refused::Coding),
             _ if length.is_some_and(|length| length > bytes_max) => Err(Refused::TooLarge),
             _ => Ok((self.entry(inbound, &head, &storable, asked)?, storable)),
         });

@@ -46,7 +46,7 @@ use http_body::Body as _;
 use hyper::body::Incoming;
 
 use super::body::Body;
-use super::origin::{Fault, Origins, RequestBody, asked_protocol};
+use super::origin::{Fault, Origins, RequestBody, asked_protocol, framing};
 use super::{NAME, fields, reply};
 use crate::config::Site;
 use crate::key::CacheKey;
@@ -148,7 +148,8 @@ impl Proxy {
             Plan::Ask(ask) => ask,
         };
         if inbound.parts.method == Method::HEAD {
-            return self.pass(inbound, CacheStatus::forwarded(ask.why).detail("head"), ask.stored).await;
+            let stored = ask.stored.map(|stored| (stored, ask.on_failure));
+            return self.pass(inbound, CacheStatus::forwarded(ask.why).detail("head"), stored).await;
         }
         if ask.stored.is_none() && inbound.fields().contains_key(RANGE) {
             let may_be_part = inbound.parts.method == Method::GET && !self.pages.unstorable.contains(key);
@@ -288,6 +289,7 @@ fn flight_key_of(key: &[u8], names: &[HeaderName], request: &HeaderMap) -> Vec<u
 /// strip, and with a date.
 fn prepare<'a, B>(decision: Decision<'a>, response: &mut Response<B>) -> Applied<'a> {
     let mut fields = std::mem::take(response.headers_mut());
+    framing::note_coding(&fields, response.extensions_mut());
     connection::drop_hop_by_hop(&mut fields);
     if !eyewall_http::answer::has_length(response.status()) {
         fields.remove(CONTENT_LENGTH);

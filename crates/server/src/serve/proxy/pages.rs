@@ -37,6 +37,8 @@ pub(crate) struct Pages {
     pub(crate) runs: Arc<Runs>,
     pub(crate) unstorable: Unstorable,
     pub(crate) purge_counts: PurgeCounts,
+    /// The longest `stale_when_unreachable` of a site: a stale response is kept for so long at least.
+    stale_when_unreachable: Duration,
 }
 
 /// How the volume is asked.
@@ -62,9 +64,21 @@ pub(crate) enum Selection {
 }
 
 impl Pages {
-    pub(crate) fn new(store: Arc<Store>) -> Self {
+    /// `stale_when_unreachable` is the longest that a site has.
+    pub(crate) fn new(store: Arc<Store>, stale_when_unreachable: Duration) -> Self {
         let (flights, runs) = (Arc::default(), Arc::default());
-        Self { store, flights, runs, unstorable: Unstorable::new(), purge_counts: PurgeCounts::default() }
+        let (unstorable, purge_counts) = (Unstorable::new(), PurgeCounts::default());
+        Self { store, flights, runs, unstorable, purge_counts, stale_when_unreachable }
+    }
+
+    /// Until when an entry is fresh, and for how long it is kept when it is stale.
+    fn times(&self, terms: &Terms) -> Times {
+        let window = terms.stale_while_revalidate_seconds.max(terms.stale_if_error_seconds);
+        let may_be_stale = !terms.marks.contains(Marks::FORBIDS_STALE) && !terms.marks.contains(Marks::NO_CACHE);
+        let unreachable = if may_be_stale { self.stale_when_unreachable } else { Duration::ZERO };
+        let is_validated = terms.marks.contains(Marks::HAS_VALIDATOR);
+        let stale = if is_validated { VALIDATED_FOR } else { Duration::from_secs(window.into()).max(unreachable) };
+        Times { fresh: Some(terms.fresh_for(SystemTime::now())), stale }
     }
 
     /// A flight for a key, or the one that there is.
@@ -168,7 +182,7 @@ impl Pages {
             return None;
         }
         let head = Head { kind, status: answer.status, fields: answer.fields.clone() };
-        let times = times(&answer.terms);
+        let times = self.times(&answer.terms);
         let tags: Vec<&str> = answer.tags.iter().map(String::as_str).collect();
         let kept_key = match &answer.variant {
             None => key.to_vec(),
@@ -205,7 +219,7 @@ impl Pages {
             _ => Kind::Response(terms),
         };
         stored.found.head = Head { kind, status, fields: without(fields, &storable.withheld) };
-        let is_renewed = self.store.renew(&stored.key, &stored.found, times(&terms), mark.epoch);
+        let is_renewed = self.store.renew(&stored.key, &stored.found, self.times(&terms), mark.epoch);
         // What a hard purge of the address removes isn't renewed, or is removed behind it. What was stale already a soft one has
         // left as it was.
         if is_renewed && self.purge_counts.since(mark).is_some() {
@@ -284,12 +298,4 @@ pub(crate) fn variant(storable: &Storable, request: &HeaderMap) -> Option<Varian
         Vary::Fields(names) => Some(Variant::of(names, request)),
         Vary::Nothing | Vary::Everything => None,
     }
-}
-
-fn times(terms: &Terms) -> Times {
-    let now = SystemTime::now();
-    let window = terms.stale_while_revalidate_seconds.max(terms.stale_if_error_seconds);
-    let is_validated = terms.marks.contains(Marks::HAS_VALIDATOR);
-    let stale = if is_validated { VALIDATED_FOR } else { Duration::from_secs(window.into()) };
-    Times { fresh: Some(terms.fresh_for(now)), stale }
 }

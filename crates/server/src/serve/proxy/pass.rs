@@ -9,8 +9,9 @@ use eyewall_http::field::cache_status::{CacheStatus, Forward};
 use eyewall_http::field::connection::{self, Way};
 use eyewall_http::field::groups;
 use eyewall_http::message::{self, Exchange};
+use eyewall_http::reuse::OnFailure;
 use eyewall_http::{invalidation, storing};
-use http::header::RANGE;
+use http::header::{AUTHORIZATION, COOKIE, RANGE};
 use http::{HeaderMap, Method, Request, Response, StatusCode, Uri};
 use hyper::body::Incoming;
 
@@ -25,12 +26,13 @@ use crate::serve::reply;
 use crate::serve::store::Meant;
 
 impl Proxy {
-    /// Past the volume, with the client's own conditions. The answer to a HEAD tells whether `stored` is still right.
+    /// Past the volume, with the client's own conditions. The answer to a HEAD tells whether `stored` is still right; if the
+    /// origin gives none, the stored head is sent where that is allowed.
     pub(super) async fn pass(
-        &self,
+        self: &Arc<Self>,
         inbound: Inbound<'_>,
         status: CacheStatus,
-        stored: Option<Box<Stored>>,
+        stored: Option<(Box<Stored>, OnFailure)>,
     ) -> Response<Body> {
         let method = &inbound.parts.method;
         let (target, peer) = (inbound.target(), inbound.peer());
@@ -39,13 +41,19 @@ impl Proxy {
         match self.origins.send(Outgoing { method: method.clone(), ..inbound.outgoing(&target, fields, &peer) }).await {
             Ok(mut response) => {
                 let applied = prepare(inbound.decision, &mut response);
-                if let Some(stored) = stored {
+                if let Some((stored, _)) = stored {
                     let exchange = Exchange { requested, received: SystemTime::now() };
                     self.heed(inbound, stored, &response, Asked { applied, exchange, mark });
                 }
                 self.passed(method, response, status)
             }
-            Err(fault) => failed(&fault, status),
+            Err(fault) => {
+                let (stored, on_failure) = stored.unzip();
+                match self.stale_without_origin(inbound, stored, on_failure.unwrap_or_default(), &fault).await {
+                    Some(response) => response,
+                    None => failed(&fault, status),
+                }
+            }
         }
     }
 
@@ -64,6 +72,12 @@ impl Proxy {
         let mut asked = inbound.forwarded_fields();
         if connection::step(&parts.method, &mut asked) == Way::EndsHere {
             return ended_here(&parts.method);
+        }
+        if parts.method == Method::TRACE {
+            // Its answer shows the request: nothing that is secret goes with it (RFC 9110, section 9.3.8).
+            for name in [AUTHORIZATION, COOKIE] {
+                asked.remove(name);
+            }
         }
         let peer = inbound.peer();
         let (method, target, fields) = (parts.method.clone(), &parts.uri, asked);

@@ -7,7 +7,11 @@ use crate::rules::Overrides;
 
 /// What holds for all responses of a site; the rest is in [`with`].
 pub(super) fn of_site(cache: &SiteCache) -> Policy {
-    Policy { targets: cache.targeted.iter().map(|name| name.0.clone()).collect(), ..Policy::default() }
+    Policy {
+        stale_if_unreachable: Some(cache.stale_when_unreachable.0),
+        targets: cache.targeted.iter().map(|name| name.0.clone()).collect(),
+        ..Policy::default()
+    }
 }
 
 /// The same for a response of which the rules say this.

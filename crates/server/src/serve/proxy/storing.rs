@@ -22,10 +22,11 @@ use super::fragments::{Came, Object, Opening, Part, Told, is_asked_for};
 use super::inbound::Inbound;
 use super::intake::{Intake, Reader};
 use super::{Ask, Proxy, failed, finish, pages, policy, strip, tags};
+use crate::key::CLIENT_ADDRESSES;
 use crate::rules::Applied;
 use crate::serve::body::Body;
 use crate::serve::head::{Head, Kind};
-use crate::serve::origin::Fault;
+use crate::serve::origin::{Fault, framing};
 use crate::serve::reply;
 
 /// Why an answer is not stored.
@@ -33,6 +34,8 @@ use crate::serve::reply;
 pub(super) enum Refused {
     /// A rule of the site says so.
     Rule,
+    /// Its transfer coding is none that this server knows: what its bytes are is unknown.
+    Coding,
     /// It is an error, and what is stored is worth more.
     KeepsStored,
     /// It, or one of its fields, is longer than may be.
@@ -45,6 +48,7 @@ impl Refused {
     pub(super) fn as_str(self) -> &'static str {
         match self {
             Self::Rule => "rule",
+            Self::Coding => "transfer-coding",
             Self::KeepsStored => "keeps-stored",
             Self::TooLarge => "too-large",
             Self::Http(why) => why.as_str(),
@@ -55,7 +59,7 @@ impl Refused {
     pub(super) fn is_of_request(self) -> bool {
         match self {
             Self::Rule | Self::KeepsStored => true,
-            Self::TooLarge => false,
+            Self::Coding | Self::TooLarge => false,
             Self::Http(why) => why.is_of_request(),
         }
     }
@@ -110,7 +114,8 @@ impl Proxy {
     /// Whether an answer varies by what the origin is told of the client, and no client says itself.
     fn varies_by_sender(&self, vary: &Vary) -> bool {
         let Vary::Fields(names) = vary else { return false };
-        let is_told = |name: &&HeaderName| ["forwarded", "x-forwarded-for", "x-real-ip"].contains(&name.as_str());
+        let told = ["forwarded", "x-forwarded-for", "x-real-ip"];
+        let is_told = |name: &&HeaderName| told.contains(&name.as_str()) || CLIENT_ADDRESSES.contains(&name.as_str());
         names.iter().filter(is_told).any(|name| !self.site.key.has_header(name))
     }
 
@@ -180,7 +185,7 @@ impl Proxy {
             Came::Part { fields, range, skipped, length } => Some((fields, Some(length), Some(range), skipped)),
             Came::Nothing => None,
         };
-        if let Some((mut fields, length, range, skipped)) = came
+        if let Some((mut fields, length, range, skipped)) = came.filter(|_| !framing::is_coded(&head.extensions))
             // The rules mean the whole response, of which this is a part.
             && let applied = strip(inbound.decision, StatusCode::OK, &mut fields, &mut head.extensions)
             && let Ok(storable) = self.judge(inbound, &applied, (StatusCode::OK, &fields), asked.exchange)

@@ -77,7 +77,7 @@ async fn pass(
     let upgrade = asked_protocol(request.headers()).cloned();
     let upgrade = upgrade.map(|protocol| (protocol, hyper::upgrade::on(&mut request)));
     let (mut head, incoming) = request.into_parts();
-    fields::receive(&mut head.headers, &KeyRules::of(&Key::default()));
+    fields::receive(&mut head.headers, &KeyRules::of(&Key::default()), false);
     if head.uri.path() == "/limited" {
         head.extensions.insert(BodyLimit(5));
     }
