@@ -17,6 +17,7 @@ mod configuration_file;
 mod counted_once;
 mod dead_origin;
 mod demo;
+mod descriptors;
 mod files;
 mod fragments;
 mod head;

@@ -28,6 +28,29 @@ fn both_signals_end_an_idle_server_in_order() {
 }
 
 #[test]
+fn connections_that_the_kernel_has_accepted_are_answered() {
+    let site = Site::new();
+    site.write("index.html", "hello");
+    let mut server = Server::over_folder(site.path());
+    signal(&server, Signal::STOP);
+    let clients: Vec<TcpStream> = (0..50)
+        .map(|_| {
+            let mut client = connect(server.address);
+            send(&mut client, "GET", "/", &[]);
+            client
+        })
+        .collect();
+    signal(&server, Signal::TERM);
+    signal(&server, Signal::CONT);
+    for mut client in clients {
+        let mut bytes = Vec::new();
+        client.read_to_end(&mut bytes).unwrap();
+        assert_eq!(parse(&bytes, false).text(), "hello");
+    }
+    assert_eq!(server.child.wait().unwrap().code(), Some(0));
+}
+
+#[test]
 fn a_running_request_is_answered_first() {
     let (arrived, wait_for_arrival) = channel();
     let (release, wait_for_release) = channel::<()>();

@@ -612,11 +612,12 @@ A process writes its values back after 1,000 of them or a 64th of the cache, whe
 
 Values are deferred only while the cache has plenty of room: less than a quarter of its bytes and of its index in use. The process that fills it
 further writes back all unwritten values, those of other processes too. From then on C<set> calls C<write_cb> at once, until there is room again.
-A process looks for room at least once a second while it sets values; others read a note in the cache that room is short.
+A process looks for room at least once a second while it sets values; others read a note in the cache that room is short. Should the note itself
+be evicted, a process may defer values for up to a second more, and those can be evicted before they are written.
 
 Before a value larger than a 64th of the cache is stored, all unwritten values are written back. A value that the cache refuses is written at once.
 
-A killed process loses nothing that it has set: its unwritten values stay in the cache, and the next process that calls C<empty>, or fills
+The unwritten values of a killed process stay in the cache, and the next process that calls C<empty>, or fills
 the cache, writes them. Only processes with C<write_back> and a C<write_cb> do that. Let no others put values into the same file: what they
 evict is lost, as it is with Cache::FastMmap.
 

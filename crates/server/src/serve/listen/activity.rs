@@ -101,6 +101,15 @@ impl Activity {
         Open(Arc::clone(self))
     }
 
+    pub(super) fn began(&self) -> Instant {
+        self.began
+    }
+
+    /// Whether it has had a request, and waits for another.
+    pub(super) fn is_kept_idle(&self) -> bool {
+        self.taken() > 0 && self.open.load(Ordering::Relaxed) == 0 && !self.is_in_head.load(Ordering::Relaxed)
+    }
+
     /// How many requests there were.
     pub(super) fn taken(&self) -> usize {
         self.taken.load(Ordering::Relaxed)

@@ -37,6 +37,8 @@ const FIELDS_MAX_OF_HYPER: usize = 100;
 const STREAMS_MAX: u32 = 100;
 /// How often a silent HTTP/2 client is asked whether it is there, and how long it has to say so.
 const PING_EVERY: Duration = Duration::from_secs(30);
+/// How long a connection that is told to stop waits for its first request, from its beginning on: it may be under way.
+const FIRST_REQUEST: Duration = Duration::from_secs(1);
 /// How long a connection that is to be closed has to say so to its client.
 const PARTING: Duration = Duration::from_secs(5);
 
@@ -45,6 +47,8 @@ pub(super) struct Common {
     pub(super) service: Service,
     pub(super) limits: Limits,
     pub(super) log: Option<Lines>,
+    /// How often the worker had no descriptor for a client. Idle connections end then.
+    pub(super) shortage: watch::Sender<u64>,
 }
 
 /// Answers the requests of a connection until it ends, or has to: at a limit, or in order once it is told to stop.
@@ -79,6 +83,7 @@ pub(super) async fn converse(
     let io = TokioIo::new(Express::new(stream, Arc::clone(&common), Arc::clone(&activity), interim, client));
     let mut connection = pin!(builder(&common.limits).serve_connection_with_upgrades(io, answer).into_owned());
     let mut alarm = pin!(sleep_until(Activity::next_look(&common.limits)));
+    let mut shortage = common.shortage.subscribe();
     let mut is_parting = false;
     let ended = loop {
         tokio::select! {
@@ -87,6 +92,12 @@ pub(super) async fn converse(
             () = stopped(&mut told, &activity), if !is_parting => {
                 is_parting = true;
                 connection.as_mut().graceful_shutdown();
+            }
+            Ok(()) = shortage.changed(), if !is_parting => {
+                if activity.is_kept_idle() {
+                    is_parting = true;
+                    connection.as_mut().graceful_shutdown();
+                }
             }
             () = alarm.as_mut() => match activity.due(&common.limits) {
                 Due::At(next) => alarm.as_mut().reset(next),
@@ -166,10 +177,13 @@ fn builder(limits: &Limits) -> auto::Builder<TokioExecutor> {
     builder
 }
 
-/// Waits until it is told to stop, and then for the response that hyper doesn't know of.
+/// Waits until it is told to stop, and then for a first request, if the connection is new, and for the response that hyper
+/// doesn't know of.
 async fn stopped(told: &mut watch::Receiver<Stop>, activity: &Activity) {
     // An error: there is nobody any more who could tell.
     let _ = told.wait_for(|stop| *stop != Stop::NotYet).await;
+    let has_come = poll_fn(|_| if activity.taken() == 0 { Poll::Pending } else { Poll::Ready(()) });
+    let _ = tokio::time::timeout_at(activity.began() + FIRST_REQUEST, has_come).await;
     // Nobody wakes it: it is polled whenever the connection is.
     poll_fn(|_| if activity.is_sending() { Poll::Pending } else { Poll::Ready(()) }).await;
 }

@@ -12,6 +12,7 @@
 //! Each worker listens at a socket of its own to the same addresses (`SO_REUSEPORT`), and the kernel shares the connections out.
 //! A connection stays with its worker, so that nothing on the way of a hit moves between cores.
 
+mod accepting;
 mod activity;
 mod attentive;
 mod connection;
@@ -125,7 +126,12 @@ pub(crate) fn run(
     let mut workers = Vec::new();
     for listeners in sockets.of_workers {
         let (service, limits, log, told) = (service.clone(), limits.clone(), log.cloned(), told.clone());
-        let common = move || Common { service: service(), limits: limits.clone(), log: log.clone() };
+        let common = move || Common {
+            service: service(),
+            limits: limits.clone(),
+            log: log.clone(),
+            shortage: watch::Sender::new(0),
+        };
         let work = move || worker::run(listeners, common, told);
         let thread = std::thread::Builder::new().name(format!("worker-{}", workers.len()));
         workers.push(thread.spawn(work).map_err(Error::Start)?);

@@ -86,7 +86,8 @@ impl Site {
         let kept = shared.pages.store.keep(b"http://a/ready", &head, &[value], Times::FOR_GOOD, &[], None);
         assert!(kept.is_some());
         let service = Service::new(&shared);
-        let common = Common { service, limits: self.limits.clone(), log: None };
+        let (limits, shortage) = (self.limits.clone(), watch::Sender::new(0));
+        let common = Common { service, limits, log: None, shortage };
         let (client, near) = duplex(BETWEEN);
         let (stop, told) = watch::channel(Stop::NotYet);
         let server = tokio::spawn(converse(near, IpAddr::V4(Ipv4Addr::LOCALHOST), Arc::new(common), told));

@@ -2,17 +2,15 @@
 
 use std::io;
 use std::sync::Arc;
-use std::time::Duration;
 
 use tokio::net::TcpListener;
 use tokio::sync::{mpsc, watch};
 use tokio::task::JoinSet;
 
 use super::Stop;
-use super::connection::{self, Common};
+use super::accepting::{Served, accept};
+use super::connection::Common;
 
-/// How long to leave the system alone after it could not give a connection, for want of descriptors usually.
-const ACCEPT_PAUSE: Duration = Duration::from_millis(50);
 /// Threads, at most, for what waits for storage.
 const BLOCKING_THREADS_MAX: usize = 16;
 
@@ -36,34 +34,16 @@ pub(super) fn run(
         let mut accepting = JoinSet::new();
         for listener in listeners {
             let listener = TcpListener::from_std(listener)?;
-            accepting.spawn(accept(listener, Arc::clone(&common), told.clone(), alive.clone()));
+            let served = Served { common: Arc::clone(&common), told: told.clone(), alive: alive.clone() };
+            accepting.spawn(accept(listener, served));
         }
         drop(alive);
-        // An error: there is nobody any more who could tell.
-        let _ = told.wait_for(|stop| *stop != Stop::NotYet).await;
-        accepting.shutdown().await;
+        // They end once the server is told to stop, and close their sockets.
+        while accepting.join_next().await.is_some() {}
         tokio::select! {
             _ = all_gone.recv() => {}
             _ = told.wait_for(|stop| *stop == Stop::AtOnce) => {}
         }
         Ok(())
     })
-}
-
-async fn accept(listener: TcpListener, common: Arc<Common>, told: watch::Receiver<Stop>, alive: mpsc::Sender<()>) {
-    loop {
-        match listener.accept().await {
-            Ok((stream, _)) => {
-                let (common, told, alive) = (Arc::clone(&common), told.clone(), alive.clone());
-                tokio::spawn(async move {
-                    connection::serve(stream, common, told).await;
-                    drop(alive);
-                });
-            }
-            Err(error) => {
-                tracing::warn!(%error, "could not accept a connection");
-                tokio::time::sleep(ACCEPT_PAUSE).await;
-            }
-        }
-    }
 }
