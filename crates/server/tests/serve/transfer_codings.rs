@@ -54,6 +54,17 @@ fn an_unknown_coding_of_a_request_is_not_implemented() {
 }
 
 #[test]
+fn a_length_beyond_63_bits_is_refused() {
+    let origin = echo();
+    let server = Server::over_origin(&origin.url());
+    for method in ["GET", "POST"] {
+        let request = format!("{method} / HTTP/1.1\r\nHost: test\r\nContent-Length: 9223372036854775808\r\n\r\n");
+        assert_eq!(sent(&server, &request).status, 400, "{method}");
+    }
+    assert!(origin.asked().is_empty());
+}
+
+#[test]
 fn an_answer_of_an_unknown_coding_is_not_stored() {
     let origin = Origin::raw(|_, stream| {
         let _ =

@@ -56,6 +56,24 @@ fn what_it_says_goes_on_to_the_origin_with_its_own_address_behind_it() {
 }
 
 #[test]
+fn the_client_addresses_of_delivery_networks_are_a_trusted_proxys_to_tell() {
+    let said =
+        ["CF-Connecting-IP: 192.0.2.7", "True-Client-IP: 192.0.2.7", "Client-IP: 192.0.2.7", "Proxy: http://evil"];
+    for (settings, expected) in [("", ""), (TRUSTED, "192.0.2.7")] {
+        let origin = Origin::counting("Cache-Control: no-store");
+        let server = behind_a_proxy(&origin, settings, "");
+        for method in ["GET", "POST"] {
+            server.ask(method, "/", &said);
+            let asked = origin.asked().pop().unwrap();
+            for name in ["cf-connecting-ip", "true-client-ip", "client-ip"] {
+                assert_eq!(asked.field(name), expected, "{method} {name} {settings}");
+            }
+            assert_eq!(asked.field("proxy"), "", "nobody may say it");
+        }
+    }
+}
+
+#[test]
 fn who_is_not_named_says_nothing() {
     let origin = Origin::counting("Cache-Control: no-store");
     let server = behind_a_proxy(&origin, "trusted_proxies = [\"192.0.2.0/24\"]", "");

@@ -1,6 +1,6 @@
 //! What is refused before anybody looks at a request.
 
-use http::header::{CONNECTION, TRANSFER_ENCODING};
+use http::header::{CONNECTION, CONTENT_LENGTH, TRANSFER_ENCODING};
 use http::{HeaderMap, HeaderValue, Request, Response, StatusCode, Version};
 use http_body::Body as _;
 use hyper::body::Incoming;
@@ -40,7 +40,13 @@ fn malformed(version: Version, fields: &HeaderMap) -> Option<(StatusCode, &'stat
         let is_chunked = |coding: &HeaderValue| coding.as_bytes().trim_ascii().eq_ignore_ascii_case(b"chunked");
         let is_known = codings.next().is_none_or(is_chunked) && codings.next().is_none();
         let words = "this server knows no transfer coding but chunked";
-        return (!is_known).then_some((StatusCode::NOT_IMPLEMENTED, words));
+        if !is_known {
+            return Some((StatusCode::NOT_IMPLEMENTED, words));
+        }
+        // Others read such a length as a negative number, or cut it off.
+        let length = fields.get(CONTENT_LENGTH).and_then(|length| length.to_str().ok()?.trim().parse::<u64>().ok());
+        let words = "the length of the content is no number that a message can have";
+        return length.filter(|bytes| i64::try_from(*bytes).is_err()).map(|_| (StatusCode::BAD_REQUEST, words));
     }
     let is_blank = |byte: Option<&u8>| matches!(byte, Some(b' ' | b'\t'));
     let is_padded = |value: &HeaderValue| is_blank(value.as_bytes().first()) || is_blank(value.as_bytes().last());

@@ -10,7 +10,8 @@
 //! a second at most, and at an orderly end all are written.
 //!
 //! # What is absent
-//! Rotation: the file is opened anew at SIGUSR1 and SIGHUP, as logrotate and its kin want it. Bytes that go through an upgraded connection.
+//! Rotation: the file is opened anew at SIGUSR1 and SIGHUP, as logrotate and its kin want it. Bytes that go through an
+//! upgraded connection.
 
 mod date;
 mod entry;
