@@ -72,7 +72,7 @@ fn it_is_guessed_for_statuses_that_are_cacheable_by_default_or_with_public() {
     for status in [200, 203, 204, 300, 301, 308, 404, 405, 410, 501] {
         assert_eq!(lifetime(status, &modified), (8640, Some(Source::Heuristic)), "{status}");
     }
-    for status in [201, 202, 302, 303, 307, 400, 403, 500, 502, 503, 599] {
+    for status in [201, 202, 302, 303, 307, 402, 409, 500, 502, 503, 599] {
         assert!(judge_with("", status, &modified, &Policy::default()).is_err(), "{status}");
         let public = format!("{modified}\ncache-control: public");
         assert_eq!(lifetime(status, &public), (8640, Some(Source::Heuristic)), "{status}");
