@@ -203,9 +203,11 @@ impl Proxy {
                     if let Some(stored) = ask.stored.filter(|_| !reuse::is_failure(head.status)) {
                         self.pages.store.remove_found(&stored.key, &stored.found);
                     }
-                    let status = match self.remember(inbound, (head.status, ttl), entry.tags, asked.mark).await {
-                        true => status.stored(true).ttl(ttl.as_secs() as i64),
-                        false => status.detail(Refused::KeepsStored.as_str()),
+                    let is_remembered = self.remember(inbound, (head.status, ttl), entry.tags, asked.mark).await;
+                    let status = if is_remembered {
+                        status.stored(true).ttl(ttl.as_secs() as i64)
+                    } else {
+                        status.detail(Refused::KeepsStored.as_str())
                     };
                     finish(&mut head.headers, head.version, &status);
                     return arranged(inbound, head.status, head.headers, Body::empty(), asked.exchange);
