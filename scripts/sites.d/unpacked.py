@@ -16,6 +16,7 @@ WORDPRESS = (
     "wordpress", "wordpress-theme-twentytwentythree", "libjs-cropper", "libjs-prototype", "libjs-scriptaculous",
     "libjs-underscore", "php-getid3",
 )
+MEDIAWIKI = ("mediawiki", "mediawiki-classes")
 # The package of this name is empty, but for its dependency.
 PYTHON_DOC = "python3-doc"
 
@@ -24,6 +25,12 @@ PYTHON_DOC = "python3-doc"
 def wordpress(kept):
     """The folder in which WordPress lies."""
     return _tree(kept, "wordpress", WORDPRESS) / "usr/share/wordpress"
+
+
+@functools.cache
+def mediawiki(kept):
+    """The folder in which MediaWiki lies."""
+    return _tree(kept, "mediawiki", MEDIAWIKI) / "usr/share/mediawiki"
 
 
 @functools.cache

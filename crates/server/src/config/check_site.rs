@@ -16,6 +16,7 @@ use super::problem::Fault;
 use super::rule::Rule;
 use super::site::Site;
 use super::value::Period;
+use crate::key::KeyRules;
 use crate::rules::RULES_MAX;
 
 /// Fields that are no part of a key, and why.
@@ -52,6 +53,7 @@ pub(super) fn site(found: &Spanned<Site>, faults: &mut Vec<Fault>) {
             faults.push(Fault::new(field.span(), format!("`{}` can't be a part of keys", field.get_ref()), *why));
         }
     }
+    ignored_cookies(found, faults);
     ttl_order(site.cache.ttl_min.as_ref(), site.cache.ttl_max.as_ref(), faults);
     for rule in site.rule.iter().filter(|rule| !rule.span().is_empty()) {
         check_rule(rule, faults);
@@ -59,6 +61,16 @@ pub(super) fn site(found: &Spanned<Site>, faults: &mut Vec<Fault>) {
     if let Some(beyond) = site.rule.get(RULES_MAX) {
         let message = format!("this site has {} rules, those of its preset included", site.rule.len());
         faults.push(Fault::new(beyond.span(), message, format!("bring them together: there can be {RULES_MAX}")));
+    }
+}
+
+/// A cookie that is dropped from requests can't tell entries apart.
+fn ignored_cookies(found: &Spanned<Site>, faults: &mut Vec<Fault>) {
+    let key = &found.get_ref().key;
+    let rules = KeyRules::of(key);
+    for name in key.cookies.iter().filter(|name| rules.ignores_cookie(name.0.as_bytes())) {
+        let hint = "take it out of `cookies`, or out of `ignore_cookies`; `ignore_analytics = false` ignores those only that are named";
+        faults.push(Fault::absence(found.span(), format!("the cookie `{name}` is in keys, but ignored"), hint));
     }
 }
 

@@ -7,7 +7,7 @@ use serde::de::{Deserialize, Deserializer, Error, Visitor};
 use serde::forward_to_deserialize_any;
 
 use super::origin::{Health, OriginSettings, Tls};
-use super::presets::{Preset, TRACKERS};
+use super::presets::{ANALYTICS, Preset, TRACKERS};
 use super::rule::{RULE_KEYS, Rule};
 use super::settings::{AccessLog, Admin, Limits, Server, Settings, Volume};
 use super::site::{Key, Site, SiteCache};
@@ -123,8 +123,8 @@ fn presets_and_trackers_are_documented_as_they_are() {
     for preset in Preset::ALL {
         assert!(DOCUMENT.contains(&format!("```toml\n{}```", preset.text())), "{}", preset.name());
     }
-    for tracker in TRACKERS {
-        assert!(DOCUMENT.contains(&format!("`{tracker}`")), "{tracker}");
+    for name in TRACKERS.iter().chain(&ANALYTICS) {
+        assert!(DOCUMENT.contains(&format!("`{name}`")), "{name}");
     }
 }
 

@@ -14,6 +14,10 @@ pub enum Preset {
     Wordpress,
     /// Files, for long by what they are.
     Static,
+    /// The wiki of this name.
+    Mediawiki,
+    /// The content management system of this name.
+    Drupal,
 }
 
 #[derive(Deserialize)]
@@ -24,7 +28,7 @@ struct Rules {
 
 impl Preset {
     /// All of them.
-    pub const ALL: [Self; 3] = [Self::Blog, Self::Wordpress, Self::Static];
+    pub const ALL: [Self; 5] = [Self::Blog, Self::Wordpress, Self::Static, Self::Mediawiki, Self::Drupal];
 
     /// As in the file.
     pub fn name(self) -> &'static str {
@@ -32,6 +36,8 @@ impl Preset {
             Self::Blog => "blog",
             Self::Wordpress => "wordpress",
             Self::Static => "static",
+            Self::Mediawiki => "mediawiki",
+            Self::Drupal => "drupal",
         }
     }
 
@@ -41,6 +47,8 @@ impl Preset {
             Self::Blog => include_str!("presets/blog.toml"),
             Self::Wordpress => include_str!("presets/wordpress.toml"),
             Self::Static => include_str!("presets/static.toml"),
+            Self::Mediawiki => include_str!("presets/mediawiki.toml"),
+            Self::Drupal => include_str!("presets/drupal.toml"),
         }
     }
 
@@ -90,6 +98,38 @@ pub const TRACKERS: [&str; 33] = [
     "_ga",
     "_gl",
     "_openstat",
+];
+
+/// Cookies that scripts of analytics and advertising set and read in the browser; pages don't depend on them. No cookie of
+/// consent is here: programs decide by them what they put into a page.
+pub const ANALYTICS: [&str; 27] = [
+    "_ga",
+    "_ga_*",
+    "_gid",
+    "_gat",
+    "_gat_*",
+    "_gac_*",
+    "_gcl_*",
+    "_dc_gtm_*",
+    "__utma",
+    "__utmb",
+    "__utmc",
+    "__utmt",
+    "__utmt_*",
+    "__utmv",
+    "__utmz",
+    "_fbp",
+    "_fbc",
+    "_pk_*",
+    "_hj*",
+    "_clck",
+    "_clsk",
+    "_uetsid",
+    "_uetvid",
+    "_ym_*",
+    "__hstc",
+    "__hssc",
+    "__hssrc",
 ];
 
 #[cfg(test)]

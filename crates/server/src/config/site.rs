@@ -117,6 +117,10 @@ pub struct Key {
     pub strip_trackers: bool,
     /// Whether parameters are brought into the order of their names; those of one name keep theirs.
     pub sort_query: bool,
+    /// Cookies of requests that neither rules, the key, `Vary` nor the origin get, by name.
+    pub ignore_cookies: Vec<Glob>,
+    /// Whether those of the shipped list of analytics are ignored, too. Without it: where the site has a preset.
+    pub ignore_analytics: Option<bool>,
     /// Cookies that tell entries apart.
     pub cookies: Vec<CookieName>,
     /// Fields of the request that tell entries apart.

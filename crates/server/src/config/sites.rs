@@ -121,7 +121,7 @@ impl Serialize for Sites {
     }
 }
 
-/// Puts the rules of each site's preset before its own.
+/// Puts the rules of each site's preset before its own, and ignores the cookies of analytics unless the site says otherwise.
 pub(super) fn expand_presets(settings: &mut Settings) -> Vec<Fault> {
     let mut faults = Vec::new();
     for site in &mut settings.site {
@@ -131,6 +131,7 @@ pub(super) fn expand_presets(settings: &mut Settings) -> Vec<Fault> {
         match preset.rules() {
             // They have no place in the file.
             Ok(rules) => {
+                site.key.ignore_analytics.get_or_insert(true);
                 let rules = rules.into_iter().map(|rule| Spanned::new(0..0, rule));
                 site.rule = rules.chain(site.rule.drain(..)).collect();
             }

@@ -174,3 +174,16 @@ fn a_site_of_a_thousand_rules_is_too_much() {
     let text = "[[site.rule]]\nno_store = true\n".repeat(129);
     is_refused(&with_site(&text), &["259:1 this site has 129 rules"]);
 }
+
+#[test]
+fn a_cookie_of_keys_can_not_be_ignored() {
+    for key in [
+        "key = { ignore_cookies = [\"la*\"], cookies = [\"x\", \"lang\"] }\n",
+        "preset = \"blog\"\nkey = { cookies = [\"_gid\"] }\n",
+    ] {
+        let name = if key.contains("lang") { "lang" } else { "_gid" };
+        is_refused(&with_site(key), &[&format!("the cookie `{name}` is in keys, but ignored")]);
+    }
+    let site = "[[site]]\norigins = [\"http://a\"]\npreset = \"blog\"\n";
+    assert!(parse(&format!("{site}key = {{ cookies = [\"_gid\"], ignore_analytics = false }}\n")).is_ok());
+}

@@ -25,14 +25,14 @@ mod normal;
 use std::borrow::Cow;
 use std::fmt::Write as _;
 
-use globset::GlobSet;
+use globset::{Candidate, GlobSet};
 use http::header::COOKIE;
 use http::request::Parts;
 use http::{HeaderMap, HeaderName, Request, StatusCode, Uri};
 use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, percent_encode};
 
 use crate::config::names::Glob;
-use crate::config::presets::TRACKERS;
+use crate::config::presets::{ANALYTICS, TRACKERS};
 use crate::config::{Site, site};
 pub use host::RequestHost;
 pub(crate) use host::is_host;
@@ -149,6 +149,7 @@ impl KeyError {
 pub struct KeyRules {
     stripped: GlobSet,
     sort_query: bool,
+    ignored_cookies: GlobSet,
     cookies: Vec<String>,
     headers: Vec<HeaderName>,
 }
@@ -158,7 +159,10 @@ impl KeyRules {
     pub fn of(key: &site::Key) -> Self {
         let trackers: &[&str] = if key.strip_trackers { &TRACKERS } else { &[] };
         let stripped = key.strip_query.iter().map(Glob::as_str).chain(trackers.iter().copied());
+        let analytics: &[&str] = if key.ignore_analytics == Some(true) { &ANALYTICS } else { &[] };
+        let ignored = key.ignore_cookies.iter().map(Glob::as_str).chain(analytics.iter().copied());
         Self {
+            ignored_cookies: Glob::set(ignored, false),
             stripped: Glob::set(stripped, false),
             sort_query: key.sort_query,
             cookies: key.cookies.iter().map(|name| name.0.clone()).collect(),
@@ -174,6 +178,32 @@ impl KeyRules {
     /// The fields of requests that are part of the keys. One may come twice.
     pub fn looked_at(&self) -> impl Iterator<Item = &HeaderName> {
         self.headers.iter().chain((!self.cookies.is_empty()).then_some(&COOKIE))
+    }
+
+    /// Whether the cookie of this name is ignored: nothing but the client gets to see it.
+    pub fn ignores_cookie(&self, name: &[u8]) -> bool {
+        self.ignored_cookies.is_match_candidate(&Candidate::from_bytes(name))
+    }
+
+    /// What is left of a `Cookie` field without the cookies that are ignored, byte for byte; nothing if no cookie is left. None:
+    /// there is none to ignore. What has no `=` is no cookie that has a name, and stays.
+    pub(crate) fn without_ignored(&self, field: &[u8]) -> Option<Vec<u8>> {
+        if self.ignored_cookies.is_empty() {
+            return None;
+        }
+        let is_ignored = |pair: &&[u8]| {
+            let end = pair.iter().position(|byte| *byte == b'=');
+            end.is_some_and(|end| self.ignores_cookie(pair[..end].trim_ascii()))
+        };
+        let pairs = || field.split(|byte| *byte == b';');
+        if !pairs().any(|pair| is_ignored(&pair)) {
+            return None;
+        }
+        let kept: Vec<&[u8]> = pairs().filter(|pair| !is_ignored(pair)).collect();
+        if kept.iter().all(|pair| pair.trim_ascii().is_empty()) {
+            return Some(Vec::new());
+        }
+        Some(kept.join(&b';').trim_ascii_start().to_vec())
     }
 
     /// Whether keys can have further parts: one address then has several.

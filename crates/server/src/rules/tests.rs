@@ -179,6 +179,48 @@ fn wordpress_is_cacheable_but_for_who_is_known() {
 }
 
 #[test]
+fn a_wiki_is_cacheable_as_it_says_but_for_who_is_known_or_edits() {
+    let config = config("preset = \"mediawiki\"\n");
+    assert_eq!(default_ttl(&config, "/skins/Vector/logo.png", 200, "image/png"), Some(86_400));
+    for target in ["/index.php/Main_Page", "/wiki/Help:Special", "/index.php?title=A&action=history"] {
+        assert!(ask(&config, target, &[], 200, "text/html").is_ok(), "{target}");
+        assert_eq!(default_ttl(&config, target, 200, "text/html"), None, "the wiki says for how long");
+    }
+    for target in [
+        "/index.php/Special:UserLogin",
+        "/wiki/Special%3AUserLogout",
+        "/index.php?title=Special:RecentChanges",
+        "/index.php?title=A&action=edit",
+    ] {
+        assert!(ask(&config, target, &[], 200, "text/html").is_err(), "{target}");
+    }
+    for cookie in ["wikidb_session=1", "wiki_mw_UserID=2", "wikidbToken=3"] {
+        assert!(ask(&config, "/", &[("cookie", cookie)], 200, "text/html").is_err(), "{cookie}");
+    }
+    assert!(
+        ask(&config, "/", &[("cookie", "wikidbUserName=Ada")], 200, "text/html").is_ok(),
+        "it outlives the session"
+    );
+}
+
+#[test]
+fn drupal_is_cacheable_as_it_says_but_for_who_is_known_or_edits() {
+    let config = config("preset = \"drupal\"\n");
+    assert_eq!(default_ttl(&config, "/sites/default/files/a.png", 200, "image/png"), Some(86_400));
+    for target in ["/node/1", "/users/ada", "/?q=node/1", "/administrators"] {
+        assert!(ask(&config, target, &[], 200, "text/html").is_ok(), "{target}");
+        assert_eq!(default_ttl(&config, target, 200, "text/html"), None, "Drupal says for how long");
+    }
+    for target in ["/user/login", "/de/user/logout", "/node/1/edit", "/admin", "/?q=user/login", "/system/files/a.pdf"]
+    {
+        assert!(ask(&config, target, &[], 200, "text/html").is_err(), "{target}");
+    }
+    for cookie in ["SESSabc=1", "SSESSabc=1", "NO_CACHE=Y"] {
+        assert!(ask(&config, "/", &[("cookie", cookie)], 200, "text/html").is_err(), "{cookie}");
+    }
+}
+
+#[test]
 fn files_are_kept_by_what_they_are() {
     let config = config("preset = \"static\"\n");
     assert_eq!(default_ttl(&config, "/logo.PNG", 200, "image/png"), Some(30 * 86_400));

@@ -18,8 +18,8 @@ pub(crate) const BY: &str = "eyewall";
 /// - what names the client's address ([`CLIENT_ADDRESSES`]), unless a trusted proxy says it;
 /// - names with an underscore, which some servers take for the same with a hyphen.
 ///
-/// `Cookie` fields are joined (RFC 9113, section 8.2.3). `Connection` and `Upgrade` stay, unless the upgrade is to another
-/// version of HTTP, which would go past this cache.
+/// `Cookie` fields are joined (RFC 9113, section 8.2.3), and the cookies that the site ignores are dropped. `Connection` and
+/// `Upgrade` stay, unless the upgrade is to another version of HTTP, which would go past this cache.
 pub(crate) fn receive(fields: &mut HeaderMap, key: &KeyRules, is_trusted: bool) {
     let is_unasked =
         |name: &&HeaderName| name.as_str().contains('_') || (is_of_sender(name, is_trusted) && !key.has_header(name));
@@ -36,6 +36,15 @@ pub(crate) fn receive(fields: &mut HeaderMap, key: &KeyRules, is_trusted: bool) 
         && let Ok(joined) = HeaderValue::from_bytes(&cookies.join(&b"; "[..]))
     {
         fields.insert(COOKIE, joined);
+    }
+    if let Some(kept) = fields.get(COOKIE).and_then(|cookies| key.without_ignored(cookies.as_bytes())) {
+        fields.remove(COOKIE);
+        // Its bytes are those of a valid field: nothing of it is refused.
+        if let Ok(kept) = HeaderValue::from_bytes(&kept)
+            && !kept.is_empty()
+        {
+            fields.insert(COOKIE, kept);
+        }
     }
 }
 
@@ -125,6 +134,31 @@ mod tests {
         assert_eq!(names(&left("", &upgrade("websocket"))), ["connection", "upgrade"]);
         for protocol in ["h2c", "websocket, H2C", "HTTP/2.0", "TLS/1.3"] {
             assert_eq!(names(&left("", &upgrade(protocol))), ["connection"], "{protocol}");
+        }
+    }
+
+    #[test]
+    fn ignored_cookies_are_dropped_and_the_others_left_byte_for_byte() {
+        let config = "[[site]]\norigins = [\"http://a\"]\nkey = { ignore_cookies = [\"_ga*\", \"x\"] }\n";
+        let config = crate::config::parse(config).unwrap();
+        for (cookies, expected) in [
+            (&["_ga=1"][..], None),
+            (&["_ga=1", "_ga_X=2; x="], None),
+            (&["_ga=1;"], None),
+            (&["_ga=1; a=b"], Some("a=b")),
+            (&["a=b; _ga=1; c=d"], Some("a=b; c=d")),
+            (&["a=b", "_ga=1", "c=d"], Some("a=b; c=d")),
+            (&["a=b;_gat = 1;  c=\"d e\" ;;_g=1;"], Some("a=b;  c=\"d e\" ;;_g=1;")),
+            (&["_ga; =_ga; _GA=1; ;X=2"], Some("_ga; =_ga; _GA=1; ;X=2")),
+            (&["a=b; _g=_ga=1"], Some("a=b; _g=_ga=1")),
+            (&[""], Some("")),
+        ] {
+            let mut map = HeaderMap::new();
+            for value in cookies {
+                map.append(COOKIE, HeaderValue::from_static(value));
+            }
+            receive(&mut map, &config.sites.find("a").unwrap().key, false);
+            assert_eq!(map.get(COOKIE).map(|value| value.to_str().unwrap()), expected, "{cookies:?}");
         }
     }
 

@@ -183,6 +183,12 @@ fn key(paper: &mut Paper, key: &site::Key) {
     if key.sort_query {
         parts.push("sorted".to_owned());
     }
+    if !key.ignore_cookies.is_empty() {
+        parts.push(format!("without the cookies {}", list(&key.ignore_cookies)));
+    }
+    if key.ignore_analytics == Some(true) {
+        parts.push("without cookies of analytics".to_owned());
+    }
     if !key.cookies.is_empty() {
         parts.push(format!("and the cookies {}", list(&key.cookies)));
     }

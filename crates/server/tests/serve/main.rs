@@ -23,6 +23,7 @@ mod fragments;
 mod head;
 mod hop_by_hop;
 mod http2_malformed;
+mod ignored_cookies;
 mod interim_responses;
 mod kept_from_errors;
 mod keys;

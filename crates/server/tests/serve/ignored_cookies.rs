@@ -1,0 +1,74 @@
+//! Cookies of analytics differ from reader to reader, and pages don't: they cost the origin nothing, and it never sees them.
+
+use crate::common::origin::Origin;
+use crate::common::server::Server;
+
+/// Makes a request one for the long way; nobody looks at it.
+const LONG_WAY: &str = "TE: trailers";
+
+/// An origin that says what cookies it got.
+fn echo(fields: &'static str) -> Origin {
+    Origin::answering(move |asked| (200, fields.to_owned(), format!("[{}]", asked.field("cookie")).into_bytes()))
+}
+
+const VARIES: &str = "Cache-Control: max-age=600\r\nVary: Cookie\r\nContent-Type: text/html";
+
+#[test]
+fn readers_with_analytics_cookies_of_their_own_share_a_page_that_varies_by_cookie() {
+    for preset in ["blog", "wordpress", "static", "mediawiki", "drupal"] {
+        let origin = echo(VARIES);
+        let server = Server::over_site(&origin.url(), &format!("preset = \"{preset}\"\n"));
+        for reader in 0..40 {
+            let cookies = format!("Cookie: _ga=GA1.1.{reader}; _ga_ABC=GS1.{reader}; _pk_id.1.1fff={reader}");
+            let way: &[&str] = if reader % 2 == 0 { &[&cookies] } else { &[&cookies, LONG_WAY] };
+            assert_eq!(server.ask("GET", "/", way).text(), "[]", "{preset}");
+        }
+        assert_eq!(origin.asked().len(), 1, "{preset}");
+        assert!(server.ask("GET", "/", &["Cookie: _fbp=fb.1"]).is_hit() && server.get("/").is_hit(), "{preset}");
+    }
+}
+
+#[test]
+fn other_cookies_tell_pages_apart_and_arrive_as_they_were_sent() {
+    let origin = echo(VARIES);
+    let server = Server::over_site(&origin.url(), "key = { ignore_cookies = [\"_ga*\", \"chat\"] }\n");
+    let ask = |fields: &[&str]| server.ask("GET", "/", fields);
+    for (first, second, seen) in [
+        (&["Cookie: lang=de; _ga=1"][..], &["Cookie: _ga=2", "Cookie: lang=de; chat=3"][..], "[lang=de]"),
+        (&["Cookie: chat=1; a=\"b c\" ;d"], &["Cookie: a=\"b c\" ;d; _gat=2"], "[a=\"b c\" ;d]"),
+        (&["Cookie: _fbp=1"], &["Cookie: _ga=3; _fbp=1"], "[_fbp=1]"),
+    ] {
+        assert_eq!(ask(first).text(), seen);
+        for way in [second.to_vec(), [second, &[LONG_WAY]].concat()] {
+            let reply = ask(&way);
+            assert!(reply.is_hit() && reply.text() == seen, "{way:?}: {} {}", reply.cache(), reply.text());
+        }
+    }
+    assert_eq!(origin.asked().len(), 3);
+    let posted = server.ask("POST", "/", &["Cookie: _ga=1; lang=fr", "Content-Length: 0"]);
+    assert_eq!(posted.text(), "[lang=fr]");
+}
+
+#[test]
+fn rules_and_keys_do_not_see_ignored_cookies() {
+    let origin = echo("Cache-Control: max-age=600");
+    let rule = "[[site.rule]]\ncookie = [\"_*\"]\nbypass = true\n";
+    let server =
+        Server::over_site(&origin.url(), &format!("key = {{ ignore_analytics = true, cookies = [\"lang\"] }}\n{rule}"));
+    for way in [&["Cookie: _ga=1"][..], &["Cookie: _ga=2"], &["Cookie: _ga=3", LONG_WAY]] {
+        assert!(!server.ask("GET", "/", way).cache().contains("bypass"), "{way:?}");
+    }
+    assert_eq!(origin.asked().len(), 1);
+    assert!(server.ask("GET", "/", &["Cookie: _own=1"]).cache().contains("bypass"));
+}
+
+#[test]
+fn a_preset_ignores_analytics_unless_the_site_says_otherwise() {
+    let origin = echo(VARIES);
+    let server = Server::over_site(&origin.url(), "preset = \"blog\"\nkey = { ignore_analytics = false }\n");
+    for number in 0..3 {
+        let cookie = format!("_ga={number}");
+        assert_eq!(server.ask("GET", "/", &[&format!("Cookie: {cookie}")]).text(), format!("[{cookie}]"));
+    }
+    assert_eq!(origin.asked().len(), 3);
+}
