@@ -14,6 +14,7 @@ use std::time::Instant;
 use eyewall_region::file::{self, Created};
 use eyewall_region::{Region, clock};
 
+use crate::aside;
 use crate::error::{Error, Result};
 use crate::format::hash::Secret;
 use crate::format::layout::{Layout, SUPERBLOCK_BYTES};
@@ -33,12 +34,25 @@ const TIME_END: u64 = 1 << 47;
 
 /// Opens the volume at `path`, or creates it where the options allow.
 pub(crate) fn open(options: &Options, path: &Path) -> Result<Arc<Volume>> {
+    let puts_aside = options.put_aside_broken && options.create && !options.read_only;
+    // A symbolic link stays: the file that it leads to is put aside, and made anew.
+    let target = aside::target(path).filter(|_| puts_aside);
+    let path = target.as_deref().unwrap_or(path);
     loop {
         match file::open(path, !options.read_only) {
             Ok(file) => {
-                if !was_replaced(&file, path)? {
+                if was_replaced(&file, path)? {
+                    continue;
+                }
+                if !puts_aside {
                     return attach(options, file, Some(path), None);
                 }
+                let identity = file::identity(&file).map_err(|error| Error::io("reading", path, error))?;
+                match attach(options, file, Some(path), None) {
+                    Err(Error::Corrupt { .. }) => aside::put_aside(path, identity)?,
+                    other => return other,
+                }
+                seam::kill_point();
                 continue;
             }
             Err(error) if error.kind() == ErrorKind::NotFound => {

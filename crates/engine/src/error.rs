@@ -123,8 +123,11 @@ pub enum Error {
         /// The file.
         path: PathBuf,
     },
-    /// The file contradicts itself.
-    #[error("{path} is damaged: {what}. Remove it to start empty")]
+    /// The file is empty, truncated, or damaged in its header.
+    #[error(
+        "{path} is damaged: {what}. Remove it to start empty, or open it with put_aside_broken(true), \
+         which renames it and makes a new volume"
+    )]
     Corrupt {
         /// The file.
         path: PathBuf,

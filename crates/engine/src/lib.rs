@@ -67,6 +67,7 @@ compile_error!("the volume format is little-endian, and its words are used in pl
 #[cfg(not(target_pointer_width = "64"))]
 compile_error!("volumes are mapped whole: a 64-bit address space is needed");
 
+mod aside;
 mod at_hand;
 mod attach;
 mod cache;

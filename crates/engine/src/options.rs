@@ -65,6 +65,7 @@ pub struct Options {
     pub(crate) lock_deadline: Duration,
     pub(crate) secure_erase: bool,
     pub(crate) survive_sigbus: bool,
+    pub(crate) put_aside_broken: bool,
     pub(crate) unclean: Unclean,
     pub(crate) tier: Option<u64>,
     tier_folder: Option<PathBuf>,
@@ -85,6 +86,7 @@ impl Default for Options {
             lock_deadline: LOCK_DEADLINE_DEFAULT,
             secure_erase: false,
             survive_sigbus: false,
+            put_aside_broken: false,
             unclean: Unclean::Keep,
             tier: None,
             tier_folder: None,
@@ -184,6 +186,22 @@ impl Options {
         self
     }
 
+    /// Puts a broken volume aside instead of failing: [`Options::open`] renames the file to `<name>.broken-<seconds since
+    /// 1970>` and creates a new volume of the size, mode and group that these options ask for. Default false: opening such a file
+    /// returns [`Error::Corrupt`].
+    ///
+    /// A file is broken if it is empty, is shorter than its header says, begins with zeros, or its header fails its checksum. Other
+    /// files are never renamed: a file without the header of a volume ([`Error::Foreign`]) may be somebody's data, and a
+    /// volume of another format version ([`Error::Version`]) is sound for another program.
+    ///
+    /// One broken file is kept; older ones are removed. [`Cache::put_aside`] names it. It keeps its blocks, so the disk
+    /// needs room for both. If several processes open the path at once, one of them renames the file, and all use the new volume. The option does nothing
+    /// with `create(false)` or `read_only(true)`.
+    pub fn put_aside_broken(mut self, yes: bool) -> Self {
+        self.put_aside_broken = yes;
+        self
+    }
+
     /// What becomes of an existing volume that was not left in order; default [`Unclean::Keep`]. Asked of whoever opens it
     /// first. A kill of any process, or of all of them, leaves a volume in order, as long as the machine runs on.
     pub fn unclean(mut self, unclean: Unclean) -> Self {
@@ -225,7 +243,7 @@ impl Options {
     /// # Errors
     /// [`NotFound`](Error::NotFound), [`Foreign`](Error::Foreign), [`Version`](Error::Version),
     /// [`ByteOrder`](Error::ByteOrder), [`Corrupt`](Error::Corrupt), [`OptionsDiffer`](Error::OptionsDiffer): the file is
-    /// left as it is. [`SizeTooSmall`](Error::SizeTooSmall), [`SizeTooLarge`](Error::SizeTooLarge),
+    /// left as it is, unless [`Options::put_aside_broken`] says otherwise. [`SizeTooSmall`](Error::SizeTooSmall), [`SizeTooLarge`](Error::SizeTooLarge),
     /// [`EntryMaxOutOfRange`](Error::EntryMaxOutOfRange), [`NoSpace`](Error::NoSpace), [`ReadOnly`](Error::ReadOnly):
     /// nothing was created. [`TooManyProcesses`](Error::TooManyProcesses), [`Io`](Error::Io). [`Busy`](Error::Busy): another process
     /// was stopped while it attached, for ten seconds. With a tier, each of them for

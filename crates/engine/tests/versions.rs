@@ -56,9 +56,14 @@ fn the_other_byte_order_is_named_whatever_the_version() {
 
 #[test]
 fn a_file_that_was_cut_off_is_corrupt_or_foreign() {
-    for length in [0, 1, 7, 8, 100, 151] {
+    for length in [1, 7] {
         let error = answer(|bytes| bytes.truncate(length));
         assert!(matches!(error, Error::Foreign { .. }), "{length}: {error:?}");
+    }
+    for (length, what) in [(0, "it is empty"), (8, "it ends within"), (100, "it ends within"), (151, "it ends within")]
+    {
+        let error = answer(|bytes| bytes.truncate(length));
+        assert!(error.to_string().contains(what), "{length}: {error}");
     }
     for length in [152, 4095, 4096, 100_000, (512 << 10) - 1] {
         let error = answer(|bytes| bytes.truncate(length));

@@ -175,10 +175,7 @@ pub fn create_with_hole(
     access: Access,
     fill: impl FnOnce(&File) -> io::Result<()>,
 ) -> io::Result<Created> {
-    let directory = match path.parent() {
-        Some(parent) if !parent.as_os_str().is_empty() => parent,
-        _ => Path::new("."),
-    };
+    let directory = directory_of(path);
     let turn = File::open(directory)?;
     wait_for(&turn);
     if path.symlink_metadata().is_ok() {
@@ -196,6 +193,31 @@ pub fn create_with_hole(
     }
     rustix::fs::fchmod(&draft.file, Mode::from_raw_mode(access.mode))?;
     draft.publish(path)
+}
+
+fn directory_of(path: &Path) -> &Path {
+    match path.parent() {
+        Some(parent) if !parent.as_os_str().is_empty() => parent,
+        _ => Path::new("."),
+    }
+}
+
+/// Renames `path` to `aside`, in the same directory, if it still names the file `expected`; returns whether it did. Takes
+/// turns with those that create files there, so that nobody renames what another process has just made.
+///
+/// # Errors
+/// What opening the directory or `rename` reports.
+pub fn put_aside(path: &Path, aside: &Path, expected: Identity) -> io::Result<bool> {
+    let turn = File::open(directory_of(path))?;
+    wait_for(&turn);
+    match identity_at(path) {
+        Ok(found) if found == expected => {}
+        Ok(_) => return Ok(false),
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(false),
+        Err(error) => return Err(error),
+    }
+    std::fs::rename(path, aside)?;
+    Ok(true)
 }
 
 /// Waits for the directory's lock; not for ever, since anybody who may read the directory can hold it, and not at all

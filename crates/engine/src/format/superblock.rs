@@ -104,14 +104,24 @@ impl Superblock {
 
     /// Reads the stored bytes, trusting none of them.
     pub(crate) fn decode(bytes: &[u8]) -> Result<Self, Rejected> {
-        let Some(bytes) = bytes.first_chunk::<STATIC_BYTES>() else { return Err(Rejected::Foreign) };
+        if bytes.iter().all(|byte| *byte == 0) {
+            return Err(Rejected::Corrupt(if bytes.is_empty() { "it is empty" } else { "its header is zeros" }));
+        }
+        let Some(bytes) = bytes.first_chunk::<STATIC_BYTES>() else {
+            let is_ours = bytes.starts_with(&MAGIC.to_le_bytes());
+            return Err(if is_ours { Rejected::Corrupt("it ends within its header") } else { Rejected::Foreign });
+        };
         let word = |at: usize| {
             let mut word = [0; 8];
             word.copy_from_slice(&bytes[at..at + 8]);
             u64::from_le_bytes(word)
         };
         if word(0) != MAGIC {
-            return Err(Rejected::Foreign);
+            let mut mended = *bytes;
+            mended[..8].copy_from_slice(&MAGIC.to_le_bytes());
+            // Nothing but a volume has this checksum.
+            let is_ours = xxh3_64(&mended[..STATIC_BYTES - 8]) == word(STATIC_BYTES - 8);
+            return Err(if is_ours { Rejected::Corrupt("its first bytes were changed") } else { Rejected::Foreign });
         }
         let (version, order) = (word(8) as u32, (word(8) >> 32) as u32);
         if order == BYTE_ORDER.swap_bytes() {
@@ -326,6 +336,6 @@ mod tests {
         swapped[12..16].reverse();
         assert_eq!(Superblock::decode(&swapped), Err(Rejected::ByteOrder));
         assert_eq!(Superblock::decode(b"PK\x03\x04"), Err(Rejected::Foreign));
-        assert_eq!(Superblock::decode(&[0; 4096]), Err(Rejected::Foreign));
+        assert_eq!(Superblock::decode(&[0; 4096]), Err(Rejected::Corrupt("its header is zeros")));
     }
 }

@@ -1,0 +1,64 @@
+//! Broken volumes that were put aside: `<name>.broken-<seconds since 1970>`, beside the volume.
+
+use std::io;
+use std::path::{Path, PathBuf};
+
+use eyewall_region::clock;
+use eyewall_region::file::{self, Identity};
+
+use crate::cache::Cache;
+use crate::error::{Error, Result};
+
+const INFIX: &str = ".broken-";
+
+impl Cache {
+    /// The broken volume that lies beside this one, put aside by this or another process ([`crate::Options::put_aside_broken`]); the
+    /// newest if there are several. Reads the directory. `None` if there is none, the volume has no file, or the directory can't be read.
+    pub fn put_aside(&self) -> Option<PathBuf> {
+        kept_beside(self.path()?).into_iter().max()
+    }
+}
+
+/// The file that a symbolic link at `path` leads to. If that file is missing, it counts only where a broken volume lies beside
+/// it: the process that put it aside died before it made a new one.
+pub(crate) fn target(path: &Path) -> Option<PathBuf> {
+    if !path.is_symlink() {
+        return None;
+    }
+    if let Ok(target) = std::fs::canonicalize(path) {
+        return Some(target);
+    }
+    let mut target = path.to_owned();
+    // As many links as Linux follows.
+    for _ in 0..40 {
+        let Ok(next) = std::fs::read_link(&target) else { break };
+        target = target.parent().unwrap_or_else(|| Path::new("")).join(next);
+    }
+    (!kept_beside(&target).is_empty()).then_some(target)
+}
+
+/// Renames the broken file at `path`, if it still is the one that was looked at, and removes those that were put aside before.
+pub(crate) fn put_aside(path: &Path, broken: Identity) -> Result<()> {
+    let failed = |error: io::Error| Error::io("putting the broken volume aside:", path, error);
+    let mut name = path.file_name().unwrap_or_default().to_owned();
+    name.push(format!("{INFIX}{}", clock::wall_ms() / 1000));
+    let aside = path.with_file_name(name);
+    if file::put_aside(path, &aside, broken).map_err(failed)? {
+        for older in kept_beside(path).into_iter().filter(|kept| *kept != aside) {
+            // One that can't be removed is tried again next time.
+            let _ = std::fs::remove_file(older);
+        }
+    }
+    Ok(())
+}
+
+/// What was put aside of the volume at `path`.
+fn kept_beside(path: &Path) -> Vec<PathBuf> {
+    let prefix = [path.file_name().unwrap_or_default().as_encoded_bytes(), INFIX.as_bytes()].concat();
+    let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or_else(|| Path::new("."));
+    let entries = std::fs::read_dir(folder).into_iter().flatten().flatten();
+    let is_ours = |name: &[u8]| {
+        name.strip_prefix(&prefix[..]).is_some_and(|time| !time.is_empty() && time.iter().all(u8::is_ascii_digit))
+    };
+    entries.filter(|entry| is_ours(entry.file_name().as_encoded_bytes())).map(|entry| entry.path()).collect()
+}

@@ -1,0 +1,193 @@
+//! Broken volumes are put aside where the options say so: one of them is kept, and a new volume takes its place.
+
+#![cfg(test)]
+
+mod common;
+
+use std::fs::{self, File};
+use std::os::unix::fs::{FileExt, symlink};
+use std::os::unix::process::ExitStatusExt;
+use std::path::{Path, PathBuf};
+
+use common::{Child, Role, fast_folder, fork, listen, say};
+use eyewall::{Cache, Error, Options, seams};
+
+const SIZE: u64 = 1 << 20;
+const ROLES: &[Role] = &[("open", open_when_told)];
+
+#[test]
+fn child() {
+    common::play(ROLES);
+}
+
+fn options() -> Options {
+    Options::new().size(SIZE).put_aside_broken(true)
+}
+
+fn make(path: &Path) {
+    let cache = Options::new().size(SIZE).open(path).unwrap();
+    cache.put("old", "value").unwrap();
+}
+
+fn write_at(path: &Path, at: u64, bytes: &[u8]) {
+    File::options().write(true).open(path).unwrap().write_all_at(bytes, at).unwrap();
+}
+
+fn resize(path: &Path, bytes: u64) {
+    File::options().write(true).open(path).unwrap().set_len(bytes).unwrap();
+}
+
+type Damage = fn(&Path);
+
+/// Each way to break a volume, by name.
+const DAMAGES: [(&str, Damage); 7] = [
+    ("empty", |path| resize(path, 0)),
+    ("shorter than its header", |path| resize(path, 100)),
+    ("truncated", |path| resize(path, SIZE / 2)),
+    ("zeros in its header", |path| write_at(path, 0, &[0; 4096])),
+    ("all zeros", |path| fs::write(path, vec![0; SIZE as usize]).unwrap()),
+    ("another magic", |path| write_at(path, 0, &[7; 8])),
+    ("a changed shape", |path| write_at(path, 24, &[7; 8])),
+];
+
+fn broken_beside(path: &Path) -> Vec<PathBuf> {
+    let name = format!("{}.broken-", path.file_name().unwrap().to_str().unwrap());
+    let entries = fs::read_dir(path.parent().unwrap()).unwrap().map(|entry| entry.unwrap().path());
+    entries.filter(|path| path.file_name().unwrap().to_str().unwrap().starts_with(&name)).collect()
+}
+
+fn assert_new(cache: &Cache) {
+    assert!(!cache.contains("old").unwrap());
+    cache.put("new", "value").unwrap();
+    assert_eq!(&*cache.get("new").unwrap().unwrap(), b"value");
+}
+
+#[test]
+fn a_broken_volume_is_an_error_that_names_the_option_and_put_aside_with_it() {
+    for (name, damage) in DAMAGES {
+        let folder = fast_folder();
+        let path = folder.path().join("volume");
+        make(&path);
+        damage(&path);
+        let before = fs::read(&path).unwrap();
+        let refused =
+            [Options::new(), options().create(false), options().read_only(true)].map(|options| options.open(&path));
+        for error in refused.map(Result::unwrap_err) {
+            assert!(matches!(error, Error::Corrupt { .. }), "{name}: {error:?}");
+            assert!(error.to_string().contains("put_aside_broken(true)"), "{name}: {error}");
+        }
+        assert!(fs::read(&path).unwrap() == before && broken_beside(&path).is_empty(), "{name}");
+
+        let cache = options().open(&path).unwrap();
+        assert_new(&cache);
+        let kept = cache.put_aside().unwrap();
+        assert_eq!(broken_beside(&path), std::slice::from_ref(&kept), "{name}");
+        assert!(fs::read(kept).unwrap() == before, "{name}");
+    }
+}
+
+#[test]
+fn the_last_broken_one_is_kept_and_nothing_else_is_removed() {
+    let folder = fast_folder();
+    let path = folder.path().join("volume");
+    let older = ["volume.broken-1", "volume.broken-1700000000"].map(|name| folder.path().join(name));
+    let others = ["volume.broken-", "volume.broken-notes", "volume2.broken-1"].map(|name| folder.path().join(name));
+    for path in older.iter().chain(&others) {
+        fs::write(path, "old").unwrap();
+    }
+    fs::write(&path, "").unwrap();
+    let cache = options().open(&path).unwrap();
+    let kept = cache.put_aside().unwrap();
+    assert!(fs::read(&kept).unwrap().is_empty() && older.iter().all(|path| !path.exists()));
+    assert!(others.iter().all(|path| path.exists()));
+    fs::remove_file(kept).unwrap();
+    assert_eq!(cache.put_aside(), None);
+}
+
+#[test]
+fn a_sound_volume_and_what_is_no_volume_stay_where_they_are() {
+    let folder = fast_folder();
+    let path = folder.path().join("volume");
+    make(&path);
+    assert!(options().open(&path).unwrap().contains("old").unwrap());
+    // A newer format: sound, for a newer program.
+    write_at(&path, 8, &9_u32.to_le_bytes());
+    assert!(matches!(options().open(&path), Err(Error::Version { found: 9, .. })));
+    fs::write(&path, "somebody's letter").unwrap();
+    assert!(matches!(options().open(&path), Err(Error::Foreign { .. })));
+    fs::remove_file(&path).unwrap();
+    fs::create_dir(&path).unwrap();
+    assert!(matches!(options().open(&path), Err(Error::Foreign { .. })));
+    assert!(broken_beside(&path).is_empty());
+}
+
+#[test]
+fn a_link_stays_and_leads_to_the_new_volume() {
+    let folder = fast_folder();
+    let (path, link) = (folder.path().join("volume"), folder.path().join("link"));
+    symlink("volume", &link).unwrap();
+    fs::write(&path, "").unwrap();
+    assert_new(&options().open(&link).unwrap());
+    assert!(link.is_symlink() && broken_beside(&path).len() == 1 && broken_beside(&link).is_empty());
+    // As a process leaves it that dies before it makes the new one.
+    fs::remove_file(&path).unwrap();
+    assert_new(&options().open(&link).unwrap());
+    fs::remove_file(&path).unwrap();
+    fs::remove_file(&broken_beside(&path)[0]).unwrap();
+    assert!(options().open(&link).unwrap_err().to_string().contains("leads nowhere"));
+}
+
+#[test]
+fn a_process_that_dies_before_it_makes_the_new_one_leaves_no_outage() {
+    let folder = fast_folder();
+    let path = folder.path().join("volume");
+    fs::write(&path, "").unwrap();
+    let status = fork(|| {
+        // The first store that it would do otherwise is one of the new volume's.
+        seams::die_after(0);
+        let _ = options().open(&path);
+    })
+    .wait();
+    assert_eq!(status.signal(), Some(libc::SIGKILL));
+    assert!(!path.exists() && broken_beside(&path).len() == 1, "it died between the two");
+    assert_new(&options().open(&path).unwrap());
+    assert_eq!(broken_beside(&path).len(), 1);
+}
+
+fn open_when_told(words: &[&str]) {
+    say("ready");
+    listen();
+    let cache = options().open(words[0]).unwrap();
+    cache.put(words[1], "value").unwrap();
+    say("done");
+    listen();
+}
+
+#[test]
+fn of_processes_that_open_at_once_one_puts_aside_and_all_share_the_new_volume() {
+    for _ in 0..5 {
+        let folder = fast_folder();
+        let path = folder.path().join("volume");
+        make(&path);
+        resize(&path, 4096);
+        let keys = ["a", "b", "c", "d"];
+        let mut children = keys.map(|key| Child::start("open", &[path.to_str().unwrap(), key]));
+        for child in &mut children {
+            child.expect("ready");
+        }
+        for child in &mut children {
+            child.tell("go");
+        }
+        for child in &mut children {
+            child.expect("done");
+        }
+        let cache = options().open(&path).unwrap();
+        assert!(keys.iter().all(|key| cache.contains(key).unwrap()));
+        assert_eq!(broken_beside(&path).len(), 1);
+        assert_eq!(broken_beside(&path)[0].metadata().unwrap().len(), 4096);
+        for mut child in children {
+            child.tell("end");
+            child.wait();
+        }
+    }
+}
