@@ -76,6 +76,9 @@ pub struct Serve {
     /// Take purges and tell the status at this Unix socket, which only this user may open; for `eyewall purge --server`
     #[arg(long, value_name = "SOCKET")]
     pub admin: Option<PathBuf>,
+    /// End with an error where the volume is broken, instead of putting it aside and making a new one
+    #[arg(long)]
+    pub keep_broken: bool,
     /// Allow PURGE to requests with the token in this file: Authorization: Bearer TOKEN
     #[arg(long, value_name = "FILE")]
     pub purge_token_file: Option<PathBuf>,

@@ -65,7 +65,7 @@ const NAME: &str = "Eyewall";
 pub(crate) fn run(cache: Option<&Path>, serve: &args::Serve) -> Result<Outcome, Error> {
     start_log(serve.verbose);
     let config = configured(cache, serve)?;
-    let cache = open_cache(&config.cache)?;
+    let cache = open_cache(&config.cache, serve.keep_broken)?;
     volume::warn_of_storage(&cache);
     let listen: Vec<SocketAddr> = config.server.listen.iter().map(|address| *address.get_ref()).collect();
     let workers = config.server.workers.as_ref().map_or_else(processors, |workers| workers.0 as usize);
@@ -101,8 +101,9 @@ fn processors() -> usize {
     std::thread::available_parallelism().map_or(1, usize::from)
 }
 
-/// An existing volume keeps its size unless another one was asked for, which the engine then refuses.
-fn open_cache(volume: &Volume) -> Result<Cache, Error> {
+/// An existing volume keeps its size unless another one was asked for, which the engine then refuses. A broken one is put aside,
+/// and a new one is made in its place, unless it is to be kept.
+fn open_cache(volume: &Volume, keeps_broken: bool) -> Result<Cache, Error> {
     let mut options = Options::new().survive_sigbus(true);
     if let Some(bytes) = &volume.entry_bytes_max {
         options = options.entry_bytes_max(bytes.get_ref().0);
@@ -117,11 +118,18 @@ fn open_cache(volume: &Volume) -> Result<Cache, Error> {
     let size = volume.size.as_ref().map(|size| size.0);
     let made = options.clone().size(size.unwrap_or(CACHE_SIZE_DEFAULT));
     let Some(path) = volume.path.as_ref().map(toml::Spanned::get_ref) else { return Ok(made.anonymous()?) };
-    if size.is_some() {
-        return Ok(made.open(path)?);
-    }
-    match options.create(false).open(path) {
+    let opened = match size {
+        Some(_) => made.open(path),
+        None => options.create(false).open(path),
+    };
+    match opened {
         Err(eyewall::Error::NotFound { .. }) => Ok(made.open(path)?),
+        Err(error @ eyewall::Error::Corrupt { .. }) if !keeps_broken => {
+            let cache = made.put_aside_broken(true).open(path)?;
+            let aside = cache.put_aside().map_or_else(String::new, |aside| aside.display().to_string());
+            tracing::warn!(%error, aside, "the volume was broken: it was put aside, and a new one was made");
+            Ok(cache)
+        }
         other => Ok(other?),
     }
 }

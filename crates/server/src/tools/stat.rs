@@ -24,6 +24,11 @@ pub(crate) fn run(path: &Path, stat: &Stat) -> Result<Outcome, Error> {
     let mut stats = cache.stats()?;
     let mut warnings = warnings(&stats);
     warnings.extend(volume::storage_warning(&cache));
+    warnings.extend(
+        cache
+            .put_aside()
+            .map(|aside| format!("{} was broken and put aside: look at it, or remove it.", aside.display())),
+    );
     match cache.tier_in(&stat.tier_folder) {
         Ok(found) => {
             warnings.extend(found.as_ref().and_then(leftover));

@@ -10,6 +10,7 @@ mod administration;
 mod administration_socket;
 mod authorization;
 mod body_cut_short;
+mod broken_volume;
 mod changed_file;
 mod codings;
 mod conditional;
