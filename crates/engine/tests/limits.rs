@@ -98,5 +98,5 @@ fn sizes_have_bounds() {
     }
     let error = Options::new().size(1 << 50).heap().unwrap_err();
     assert!(matches!(error, Error::SizeTooLarge { .. }), "{error:?}");
-    says(&error, "lower either");
+    says(&error, "is too large; the largest with these options has");
 }
