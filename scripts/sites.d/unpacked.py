@@ -17,6 +17,9 @@ WORDPRESS = (
     "libjs-underscore", "php-getid3",
 )
 MEDIAWIKI = ("mediawiki", "mediawiki-classes")
+DOKUWIKI = (
+    "dokuwiki", "libphp-simplepie", "php-geshi", "php-phpseclib", "libjs-jquery", "libjs-jquery-ui", "libjs-jquery-cookie",
+)
 # The package of this name is empty, but for its dependency.
 PYTHON_DOC = "python3-doc"
 
@@ -31,6 +34,12 @@ def wordpress(kept):
 def mediawiki(kept):
     """The folder in which MediaWiki lies."""
     return _tree(kept, "mediawiki", MEDIAWIKI) / "usr/share/mediawiki"
+
+
+@functools.cache
+def dokuwiki(kept):
+    """The folder in which DokuWiki and its libraries lie, each at its place below."""
+    return _tree(kept, "dokuwiki", DOKUWIKI)
 
 
 @functools.cache

@@ -88,8 +88,8 @@ class Visitor:
         name, value = pair.split("=", 1)
         scope = next((text[5:] for text in attributes if text.lower().startswith("path=")), "/")
         key = (name, scope)
-        # WordPress takes a cookie back by a blank that was good until last year.
-        if value.strip("+ ") in ("", "%20"):
+        # WordPress takes a cookie back by a blank that was good until last year, PHP by one that is good for no time.
+        if value.strip("+ ") in ("", "%20") or any(text.lower() == "max-age=0" for text in attributes):
             self.cookies.pop(key, None)
         else:
             self.cookies[key] = value

@@ -10,13 +10,13 @@ use http::header::{
 use toml::Spanned;
 
 use super::check::file;
-use super::names::HostPattern;
+use super::names::{Glob, HostPattern};
 use super::origin::OriginSettings;
 use super::problem::Fault;
 use super::rule::Rule;
 use super::site::Site;
 use super::value::Period;
-use crate::key::KeyRules;
+use crate::key::{CookieNames, KeyRules};
 use crate::rules::RULES_MAX;
 
 /// Fields that are no part of a key, and why.
@@ -66,9 +66,11 @@ pub(super) fn site(found: &Spanned<Site>, faults: &mut Vec<Fault>) {
 
 /// A cookie that is dropped from requests can't tell entries apart.
 fn ignored_cookies(found: &Spanned<Site>, faults: &mut Vec<Fault>) {
-    let key = &found.get_ref().key;
-    let rules = KeyRules::of(key);
-    for name in key.cookies.iter().filter(|name| rules.ignores_cookie(name.0.as_bytes())) {
+    let site = found.get_ref();
+    let by_rules = CookieNames::of(site.rule.iter().flat_map(|rule| &rule.get_ref().ignore_cookies).map(Glob::as_str));
+    let rules = KeyRules::of(&site.key);
+    let is_ignored = |name: &[u8]| rules.ignored_cookies().contains(name) || by_rules.contains(name);
+    for name in site.key.cookies.iter().filter(|name| is_ignored(name.0.as_bytes())) {
         let hint = "take it out of `cookies`, or out of `ignore_cookies`; `ignore_analytics = false` ignores those only that are named";
         faults.push(Fault::absence(found.span(), format!("the cookie `{name}` is in keys, but ignored"), hint));
     }
@@ -152,7 +154,8 @@ fn check_rule(found: &Spanned<Rule>, faults: &mut Vec<Fault>) {
     let rule = found.get_ref();
     let span = found.span();
     for (name, span) in empty_lists(rule) {
-        let message = format!("this rule can never match: `{name}` names nothing");
+        let so = if name.starts_with("unless_") { "" } else { "this rule can never match: " };
+        let message = format!("{so}`{name}` names nothing");
         faults.push(Fault::absence(span, message, "leave it out, or name something"));
     }
     if !does_anything(rule) {
@@ -161,9 +164,12 @@ fn check_rule(found: &Spanned<Rule>, faults: &mut Vec<Fault>) {
     }
     let response = rule.content_type.as_ref().map(Spanned::span).or(rule.status.as_ref().map(Spanned::span));
     if let Some(at) = response {
-        let decided_before =
-            [("bypass", &rule.bypass, "use `no_store`"), ("ignore_reload", &rule.ignore_reload, "leave it out")];
-        for (name, _, instead) in decided_before.into_iter().filter(|(_, value, _)| value.is_some()) {
+        let decided_before = [
+            ("bypass", rule.bypass.is_some(), "use `no_store`"),
+            ("ignore_cookies", !rule.ignore_cookies.is_empty(), "leave it out"),
+            ("ignore_reload", rule.ignore_reload.is_some(), "leave it out"),
+        ];
+        for (name, _, instead) in decided_before.into_iter().filter(|(_, is_given, _)| *is_given) {
             let message =
                 format!("`{name}` is decided before there is a response, whose type and status nobody knows then");
             faults.push(Fault::new(
@@ -188,6 +194,9 @@ fn empty_lists(rule: &Rule) -> impl Iterator<Item = (&'static str, Range<usize>)
         ("query", empty(rule.query.as_ref())),
         ("method", empty(rule.method.as_ref())),
         ("cookie", empty(rule.cookie.as_ref())),
+        ("unless_path", empty(rule.unless_path.as_ref())),
+        ("unless_query", empty(rule.unless_query.as_ref())),
+        ("unless_cookie", empty(rule.unless_cookie.as_ref())),
         ("content_type", empty(rule.content_type.as_ref())),
         ("status", empty(rule.status.as_ref())),
         ("header", rule.header.as_ref().filter(|all| all.get_ref().is_empty()).map(Spanned::span)),
@@ -197,6 +206,7 @@ fn empty_lists(rule: &Rule) -> impl Iterator<Item = (&'static str, Range<usize>)
 
 fn does_anything(rule: &Rule) -> bool {
     rule.bypass.is_some()
+        || !rule.ignore_cookies.is_empty()
         || rule.no_store.is_some()
         || rule.default_ttl.is_some()
         || rule.force_ttl.is_some()

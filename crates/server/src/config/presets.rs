@@ -16,6 +16,8 @@ pub enum Preset {
     Static,
     /// The wiki of this name.
     Mediawiki,
+    /// The wiki of this name.
+    Dokuwiki,
     /// The content management system of this name.
     Drupal,
 }
@@ -28,7 +30,8 @@ struct Rules {
 
 impl Preset {
     /// All of them.
-    pub const ALL: [Self; 5] = [Self::Blog, Self::Wordpress, Self::Static, Self::Mediawiki, Self::Drupal];
+    pub const ALL: [Self; 6] =
+        [Self::Blog, Self::Wordpress, Self::Static, Self::Mediawiki, Self::Dokuwiki, Self::Drupal];
 
     /// As in the file.
     pub fn name(self) -> &'static str {
@@ -37,6 +40,7 @@ impl Preset {
             Self::Wordpress => "wordpress",
             Self::Static => "static",
             Self::Mediawiki => "mediawiki",
+            Self::Dokuwiki => "dokuwiki",
             Self::Drupal => "drupal",
         }
     }
@@ -48,6 +52,7 @@ impl Preset {
             Self::Wordpress => include_str!("presets/wordpress.toml"),
             Self::Static => include_str!("presets/static.toml"),
             Self::Mediawiki => include_str!("presets/mediawiki.toml"),
+            Self::Dokuwiki => include_str!("presets/dokuwiki.toml"),
             Self::Drupal => include_str!("presets/drupal.toml"),
         }
     }

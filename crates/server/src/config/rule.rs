@@ -30,6 +30,12 @@ pub struct Rule {
     pub cookie: Option<Spanned<Vec<Glob>>>,
     /// Each of these fields of the request is there and looks so.
     pub header: Option<Spanned<BTreeMap<FieldName, Glob>>>,
+    /// The path looks like none of these.
+    pub unless_path: Option<Spanned<Vec<PathGlob>>>,
+    /// No parameter of the query is as in `query`.
+    pub unless_query: Option<Spanned<Vec<Glob>>>,
+    /// No cookie is as in `cookie`.
+    pub unless_cookie: Option<Spanned<Vec<Glob>>>,
     /// The response has one of these types.
     pub content_type: Option<Spanned<Vec<MediaGlob>>>,
     /// The response has one of these statuses.
@@ -37,6 +43,8 @@ pub struct Rule {
 
     /// Neither answer from the cache nor store.
     pub bypass: Option<Spanned<bool>>,
+    /// Cookies that are dropped from the request, by name.
+    pub ignore_cookies: Vec<Glob>,
     /// Don't store.
     pub no_store: Option<bool>,
     /// As in `[site.cache]`.
@@ -66,7 +74,7 @@ pub struct Rule {
 }
 
 /// The keys of a rule, in the order in which it is told.
-pub const RULE_KEYS: [&str; 24] = [
+pub const RULE_KEYS: [&str; 28] = [
     "name",
     "path",
     "prefix",
@@ -75,9 +83,13 @@ pub const RULE_KEYS: [&str; 24] = [
     "method",
     "cookie",
     "header",
+    "unless_path",
+    "unless_query",
+    "unless_cookie",
     "content_type",
     "status",
     "bypass",
+    "ignore_cookies",
     "no_store",
     "default_ttl",
     "force_ttl",

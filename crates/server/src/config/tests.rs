@@ -180,10 +180,23 @@ fn a_cookie_of_keys_can_not_be_ignored() {
     for key in [
         "key = { ignore_cookies = [\"la*\"], cookies = [\"x\", \"lang\"] }\n",
         "preset = \"blog\"\nkey = { cookies = [\"_gid\"] }\n",
+        "key = { cookies = [\"lang\"] }\n[[site.rule]]\nignore_cookies = [\"l*\"]\n",
     ] {
         let name = if key.contains("lang") { "lang" } else { "_gid" };
         is_refused(&with_site(key), &[&format!("the cookie `{name}` is in keys, but ignored")]);
     }
     let site = "[[site]]\norigins = [\"http://a\"]\npreset = \"blog\"\n";
     assert!(parse(&format!("{site}key = {{ cookies = [\"_gid\"], ignore_analytics = false }}\n")).is_ok());
+}
+
+#[test]
+fn what_a_rule_is_not_for_has_to_be_named() {
+    for name in ["unless_path", "unless_query", "unless_cookie"] {
+        is_refused(
+            &with_site(&format!("[[site.rule]]\nno_store = true\n{name} = []\n")),
+            &[&format!("`{name}` names nothing")],
+        );
+    }
+    let late = "[[site.rule]]\nstatus = [200]\nignore_cookies = [\"sid\"]\n";
+    is_refused(&with_site(late), &["`ignore_cookies` is decided before there is a response"]);
 }

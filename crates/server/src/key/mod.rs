@@ -19,13 +19,14 @@
 //!
 //! The host is followed by a slash or by a port's colon, so that a prefix `http://host/` is that of one host.
 
+mod cookies;
 mod host;
 mod normal;
 
 use std::borrow::Cow;
 use std::fmt::Write as _;
 
-use globset::{Candidate, GlobSet};
+use globset::GlobSet;
 use http::header::COOKIE;
 use http::request::Parts;
 use http::{HeaderMap, HeaderName, Request, StatusCode, Uri};
@@ -34,6 +35,7 @@ use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, percent_encode};
 use crate::config::names::Glob;
 use crate::config::presets::{ANALYTICS, TRACKERS};
 use crate::config::{Site, site};
+pub(crate) use cookies::{CookieNames, cookies};
 pub use host::RequestHost;
 pub(crate) use host::is_host;
 pub(crate) use normal::{decoded, unescaped};
@@ -149,7 +151,7 @@ impl KeyError {
 pub struct KeyRules {
     stripped: GlobSet,
     sort_query: bool,
-    ignored_cookies: GlobSet,
+    ignored_cookies: CookieNames,
     cookies: Vec<String>,
     headers: Vec<HeaderName>,
 }
@@ -162,7 +164,7 @@ impl KeyRules {
         let analytics: &[&str] = if key.ignore_analytics == Some(true) { &ANALYTICS } else { &[] };
         let ignored = key.ignore_cookies.iter().map(Glob::as_str).chain(analytics.iter().copied());
         Self {
-            ignored_cookies: Glob::set(ignored, false),
+            ignored_cookies: CookieNames::of(ignored),
             stripped: Glob::set(stripped, false),
             sort_query: key.sort_query,
             cookies: key.cookies.iter().map(|name| name.0.clone()).collect(),
@@ -180,30 +182,9 @@ impl KeyRules {
         self.headers.iter().chain((!self.cookies.is_empty()).then_some(&COOKIE))
     }
 
-    /// Whether the cookie of this name is ignored: nothing but the client gets to see it.
-    pub fn ignores_cookie(&self, name: &[u8]) -> bool {
-        self.ignored_cookies.is_match_candidate(&Candidate::from_bytes(name))
-    }
-
-    /// What is left of a `Cookie` field without the cookies that are ignored, byte for byte; nothing if no cookie is left. None:
-    /// there is none to ignore. What has no `=` is no cookie that has a name, and stays.
-    pub(crate) fn without_ignored(&self, field: &[u8]) -> Option<Vec<u8>> {
-        if self.ignored_cookies.is_empty() {
-            return None;
-        }
-        let is_ignored = |pair: &&[u8]| {
-            let end = pair.iter().position(|byte| *byte == b'=');
-            end.is_some_and(|end| self.ignores_cookie(pair[..end].trim_ascii()))
-        };
-        let pairs = || field.split(|byte| *byte == b';');
-        if !pairs().any(|pair| is_ignored(&pair)) {
-            return None;
-        }
-        let kept: Vec<&[u8]> = pairs().filter(|pair| !is_ignored(pair)).collect();
-        if kept.iter().all(|pair| pair.trim_ascii().is_empty()) {
-            return Some(Vec::new());
-        }
-        Some(kept.join(&b';').trim_ascii_start().to_vec())
+    /// The cookies that are dropped from requests before anything looks at them.
+    pub(crate) fn ignored_cookies(&self) -> &CookieNames {
+        &self.ignored_cookies
     }
 
     /// Whether keys can have further parts: one address then has several.
@@ -265,15 +246,6 @@ fn name_of(piece: &str) -> &str {
 /// A name or a value of a query as forms write them: `+` is a blank, escapes are decoded.
 pub(crate) fn decoded_parameter(text: &str) -> Cow<'_, str> {
     if text.contains('+') { Cow::Owned(decoded(&text.replace('+', " ")).into_owned()) } else { decoded(text) }
-}
-
-/// The cookies of a request, by name and value, whatever their bytes: who sends odd ones is not to get round a rule or a
-/// key. What has no `=` is a name.
-pub(crate) fn cookies(fields: &HeaderMap) -> impl Iterator<Item = (&[u8], &[u8])> {
-    fields.get_all(COOKIE).iter().flat_map(|value| value.as_bytes().split(|byte| *byte == b';')).map(|pair| {
-        let end = pair.iter().position(|byte| *byte == b'=').unwrap_or(pair.len());
-        (pair[..end].trim_ascii(), pair.get(end + 1..).unwrap_or_default().trim_ascii())
-    })
 }
 
 /// A key, and the request to the origin that it stands for.

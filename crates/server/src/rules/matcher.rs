@@ -8,7 +8,7 @@ use http::request::Parts;
 use http::{HeaderMap, HeaderName, Method, StatusCode};
 
 use crate::config::names::Glob;
-use crate::config::rule::Rule;
+use crate::config::rule::{PathGlob, Rule};
 use crate::config::value::Statuses;
 use crate::key::{CacheKey, cookies, decoded, decoded_parameter};
 
@@ -21,7 +21,10 @@ pub(super) struct Looks {
 impl Looks {
     pub(super) fn of<'a>(matchers: impl IntoIterator<Item = &'a RequestMatcher>) -> Self {
         let looks = |matcher: &RequestMatcher| {
-            matcher.paths.is_some() || matcher.prefixes.is_some() || matcher.extensions.is_some()
+            matcher.paths.is_some()
+                || matcher.prefixes.is_some()
+                || matcher.extensions.is_some()
+                || matcher.other_paths.is_some()
         };
         Self { path: matchers.into_iter().any(looks) }
     }
@@ -41,6 +44,10 @@ impl<'a> Seen<'a> {
         let path = if looks_at.path { merged(decoded(key.path())) } else { Cow::Borrowed("") };
         Self { path, query: key.query().unwrap_or_default(), request }
     }
+
+    fn has_path(&self, globs: &GlobSet) -> bool {
+        globs.is_match_candidate(&Candidate::from_bytes(self.path.as_bytes()))
+    }
 }
 
 fn merged(path: Cow<'_, str>) -> Cow<'_, str> {
@@ -56,7 +63,7 @@ fn merged(path: Cow<'_, str>) -> Cow<'_, str> {
     Cow::Owned(merged)
 }
 
-/// What a rule asks of the request. Each part that is there has to match.
+/// What a rule asks of the request. Each part that is there has to match, and none of those whose names begin with `other`.
 #[derive(Debug)]
 pub(super) struct RequestMatcher {
     paths: Option<GlobSet>,
@@ -66,25 +73,35 @@ pub(super) struct RequestMatcher {
     methods: Option<Vec<Method>>,
     cookies: Option<Pairs>,
     headers: Vec<(HeaderName, GlobMatcher)>,
+    other_paths: Option<GlobSet>,
+    other_query: Option<Pairs>,
+    other_cookies: Option<Pairs>,
 }
 
 impl RequestMatcher {
     pub(super) fn of(rule: &Rule) -> Self {
         let headers = rule.header.iter().flat_map(toml::Spanned::get_ref);
+        let paths =
+            |globs: &toml::Spanned<Vec<PathGlob>>| Glob::set(globs.get_ref().iter().map(|glob| glob.0.as_str()), false);
+        let pairs = |globs: &toml::Spanned<Vec<Glob>>| Pairs::of(globs.get_ref());
         Self {
-            paths: rule.path.as_ref().map(|paths| Glob::set(paths.get_ref().iter().map(|glob| glob.0.as_str()), false)),
+            paths: rule.path.as_ref().map(paths),
             prefixes: rule.prefix.as_ref().map(|all| all.get_ref().iter().map(|prefix| prefix.0.clone()).collect()),
             extensions: rule.extension.as_ref().map(|all| all.get_ref().iter().map(|end| end.0.clone()).collect()),
-            query: rule.query.as_ref().map(|globs| Pairs::of(globs.get_ref())),
+            query: rule.query.as_ref().map(pairs),
             methods: rule.method.as_ref().map(|all| all.get_ref().iter().map(|method| method.0.clone()).collect()),
-            cookies: rule.cookie.as_ref().map(|globs| Pairs::of(globs.get_ref())),
+            cookies: rule.cookie.as_ref().map(pairs),
             headers: headers.filter_map(|(name, glob)| Some((name.0.clone(), glob.matcher()?))).collect(),
+            other_paths: rule.unless_path.as_ref().map(paths),
+            other_query: rule.unless_query.as_ref().map(pairs),
+            other_cookies: rule.unless_cookie.as_ref().map(pairs),
         }
     }
 
     /// The fields that it looks at.
     pub(super) fn looked_at(&self) -> impl Iterator<Item = &HeaderName> {
-        self.headers.iter().map(|(name, _)| name).chain(self.cookies.as_ref().map(|_| &COOKIE))
+        let cookies = self.cookies.as_ref().or(self.other_cookies.as_ref());
+        self.headers.iter().map(|(name, _)| name).chain(cookies.map(|_| &COOKIE))
     }
 
     pub(super) fn matches(&self, seen: &Seen<'_>) -> bool {
@@ -92,13 +109,13 @@ impl RequestMatcher {
         self.methods.as_ref().is_none_or(|methods| methods.contains(&request.method))
             && self.prefixes.as_ref().is_none_or(|all| all.iter().any(|prefix| seen.path.starts_with(prefix.as_str())))
             && self.extensions.as_ref().is_none_or(|all| ends_with_one(&seen.path, all))
-            && self
-                .paths
-                .as_ref()
-                .is_none_or(|paths| paths.is_match_candidate(&Candidate::from_bytes(seen.path.as_bytes())))
+            && self.paths.as_ref().is_none_or(|paths| seen.has_path(paths))
             && self.headers.iter().all(|(name, glob)| has(&request.headers, name, glob))
             && self.cookies.as_ref().is_none_or(|pairs| pairs.match_cookies(&request.headers))
             && self.query.as_ref().is_none_or(|pairs| pairs.match_query(seen.query))
+            && !self.other_paths.as_ref().is_some_and(|paths| seen.has_path(paths))
+            && !self.other_cookies.as_ref().is_some_and(|pairs| pairs.match_cookies(&request.headers))
+            && !self.other_query.as_ref().is_some_and(|pairs| pairs.match_query(seen.query))
     }
 }
 

@@ -19,13 +19,15 @@ mod matcher;
 
 use std::time::Duration;
 
+use http::header::COOKIE;
 use http::request::Parts;
 use http::{HeaderMap, HeaderName, StatusCode};
 
+use crate::config::names::Glob;
 use crate::config::rule::Rule;
 use crate::config::site::{SiteCache, StatusKey};
 use crate::config::value::{Period, Window};
-use crate::key::CacheKey;
+use crate::key::{CacheKey, CookieNames};
 use matcher::{RequestMatcher, ResponseMatcher, Seen};
 
 /// So many rules a site can have, those of its preset included.
@@ -47,6 +49,7 @@ struct Compiled {
     request: RequestMatcher,
     response: ResponseMatcher,
     bypass: Option<bool>,
+    ignored_cookies: CookieNames,
     overrides: Overrides,
     negative_ttl: Vec<(StatusKey, Duration)>,
     strip_response: Vec<HeaderName>,
@@ -139,9 +142,9 @@ fn window(window: Option<Window>) -> Option<Duration> {
     window.map(|window| window.0)
 }
 
-/// Numbers of rules.
+/// Which rules of a site match a request, by their numbers.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-struct RuleSet(u128);
+pub struct RuleSet(u128);
 
 impl RuleSet {
     fn insert(&mut self, number: usize) {
@@ -161,6 +164,7 @@ impl Rules {
             request: RequestMatcher::of(rule),
             response: ResponseMatcher::of(rule),
             bypass: rule.bypass.as_ref().map(|yes| *yes.get_ref()),
+            ignored_cookies: CookieNames::of(rule.ignore_cookies.iter().map(Glob::as_str)),
             overrides: Overrides::of_rule(rule),
             negative_ttl: rule.negative_ttl.iter().map(|(status, ttl)| (*status, ttl.0)).collect(),
             strip_response: rule.strip_response.iter().map(|name| name.0.clone()).collect(),
@@ -178,17 +182,26 @@ impl Rules {
 
     /// The fields of requests that they look at. One may come twice.
     pub fn looked_at(&self) -> impl Iterator<Item = &HeaderName> {
-        self.compiled.iter().flat_map(|rule| rule.request.looked_at())
+        let of_rule = |rule: &Compiled| (!rule.ignored_cookies.is_empty()).then_some(&COOKIE);
+        self.compiled.iter().flat_map(move |rule| rule.request.looked_at().chain(of_rule(rule)))
     }
 
     /// What is known before there is a response. `key` is that of the request, whose path and query are those that the
     /// origin would get.
     pub fn of_request<'a>(&'a self, key: &CacheKey, request: &Parts) -> Decision<'a> {
         let seen = Seen::of(self.looks_at, key, request);
-        let mut decision = Decision { rules: self, matched: RuleSet(0), bypass: None, ignore_reload: false };
+        let mut matched = RuleSet(0);
+        for (number, _) in self.compiled.iter().enumerate().filter(|(_, rule)| rule.request.matches(&seen)) {
+            matched.insert(number);
+        }
+        self.decision(matched)
+    }
+
+    /// What these rules say of a request that they match.
+    pub fn decision(&self, matched: RuleSet) -> Decision<'_> {
+        let mut decision = Decision { rules: self, matched, bypass: None, ignore_reload: false };
         let mut overrides = self.base;
-        for (number, rule) in self.compiled.iter().enumerate().filter(|(_, rule)| rule.request.matches(&seen)) {
-            decision.matched.insert(number);
+        for rule in self.among(matched) {
             if let Some(bypass) = rule.bypass {
                 decision.bypass = bypass.then_some(rule.name.as_str());
             }
@@ -219,6 +232,18 @@ pub struct Decision<'a> {
 }
 
 impl<'a> Decision<'a> {
+    /// The rules that match the request.
+    pub fn matched(&self) -> RuleSet {
+        self.matched
+    }
+
+    /// Drops from the request's fields the cookies that these rules ignore.
+    pub fn drop_ignored_cookies(&self, fields: &mut HeaderMap) {
+        for rule in self.rules.among(self.matched) {
+            rule.ignored_cookies.drop_from(fields);
+        }
+    }
+
     /// Fields that are stripped of the response to it, or would be of one of another status or type: what can't be known of an
     /// interim one, which has neither. One may come twice.
     pub fn strippable(&self) -> impl Iterator<Item = &'a HeaderName> + use<'a> {

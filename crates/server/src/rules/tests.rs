@@ -107,6 +107,30 @@ fn a_bypass_is_not_got_round() {
 }
 
 #[test]
+fn a_rule_does_not_mean_what_it_excludes() {
+    let config = config(
+        "[[site.rule]]\nprefix = [\"/a/\"]\nunless_path = [\"/a/b/*\"]\nunless_query = [\"do*\", \"x=1\"]\n\
+         unless_cookie = [\"login_*\", \"mode=edit\"]\nbypass = true\n",
+    );
+    let by = |target: &str, cookie: &'static str| ask(&config, target, &[("cookie", cookie)], 200, "a/b").is_err();
+    for (target, cookie) in [("/a/", ""), ("/a/b", "a=b"), ("/a/?x=2&d", "mode=read; xlogin_=1")] {
+        assert!(by(target, cookie), "{target} {cookie}");
+    }
+    for (target, cookie) in [
+        ("/a/b/c", ""),
+        ("//a//%62/c", ""),
+        ("/a/?%64o=1", ""),
+        ("/a/?y&x=1", ""),
+        ("/a/", "a=b; login_1=x"),
+        ("/a/", "login_"),
+        ("/a/", "mode=edit"),
+        ("/c", ""),
+    ] {
+        assert!(!by(target, cookie), "{target} {cookie}");
+    }
+}
+
+#[test]
 fn a_later_rule_can_take_a_bypass_back() {
     let config = config(
         "[[site.rule]]\nprefix = [\"/api/\"]\nbypass = true\n[[site.rule]]\nprefix = [\"/api/public/\"]\nbypass = false\n",

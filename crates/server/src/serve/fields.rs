@@ -37,15 +37,7 @@ pub(crate) fn receive(fields: &mut HeaderMap, key: &KeyRules, is_trusted: bool) 
     {
         fields.insert(COOKIE, joined);
     }
-    if let Some(kept) = fields.get(COOKIE).and_then(|cookies| key.without_ignored(cookies.as_bytes())) {
-        fields.remove(COOKIE);
-        // Its bytes are those of a valid field: nothing of it is refused.
-        if let Ok(kept) = HeaderValue::from_bytes(&kept)
-            && !kept.is_empty()
-        {
-            fields.insert(COOKIE, kept);
-        }
-    }
+    key.ignored_cookies().drop_from(fields);
 }
 
 fn is_of_sender(name: &HeaderName, is_trusted: bool) -> bool {

@@ -9,7 +9,7 @@ use http::{HeaderMap, HeaderName, HeaderValue, Method, Uri};
 
 use crate::config::Site;
 use crate::key::CacheKey;
-use crate::rules::Decision;
+use crate::rules::{Decision, RuleSet};
 use crate::serve::fields;
 use crate::serve::origin::{Outgoing, Peer, RequestBody};
 use crate::serve::vouched::Vouched;
@@ -29,24 +29,31 @@ pub(super) struct Inbound<'a> {
 pub(super) struct Kept {
     parts: Parts,
     key: CacheKey,
+    // The rules saw cookies that were dropped since then.
+    rules: RuleSet,
     client: IpAddr,
     content: Option<Bytes>,
 }
 
 impl Kept {
     pub(super) fn inbound<'a>(&'a self, site: &'a Site) -> Inbound<'a> {
-        Inbound { content: self.content.as_ref(), ..Inbound::new(site, &self.parts, &self.key, self.client) }
+        let decision = site.rules.decision(self.rules);
+        Inbound { parts: &self.parts, key: &self.key, decision, client: self.client, content: self.content.as_ref() }
     }
 }
 
 impl<'a> Inbound<'a> {
-    pub(super) fn new(site: &'a Site, parts: &'a Parts, key: &'a CacheKey, client: IpAddr) -> Self {
-        Self { parts, key, decision: site.rules.of_request(key, parts), client, content: None }
+    /// What the site's rules say of it is done to its fields.
+    pub(super) fn new(site: &'a Site, parts: &'a mut Parts, key: &'a CacheKey, client: IpAddr) -> Self {
+        let decision = site.rules.of_request(key, parts);
+        decision.drop_ignored_cookies(&mut parts.headers);
+        Self { parts, key, decision, client, content: None }
     }
 
     pub(super) fn kept(&self) -> Kept {
         let content = self.content.cloned();
-        Kept { parts: self.parts.clone(), key: self.key.clone(), client: self.client, content }
+        let rules = self.decision.matched();
+        Kept { parts: self.parts.clone(), key: self.key.clone(), rules, client: self.client, content }
     }
 
     pub(super) fn fields(&self) -> &'a HeaderMap {

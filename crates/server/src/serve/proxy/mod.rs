@@ -112,14 +112,14 @@ impl Proxy {
         key: &CacheKey,
         client: IpAddr,
     ) -> Response<Body> {
-        let (parts, incoming) = request.into_parts();
+        let (mut parts, incoming) = request.into_parts();
         let body = RequestBody::streamed(incoming, &parts);
         if asked_protocol(&parts.headers).is_none() {
             if parts.method == Method::QUERY {
                 return self.answer_query(parts, body, key, client).await;
             }
             if reuse::is_answerable(&parts.method) && body.is_end_stream() {
-                return self.answer_inbound(Inbound::new(&self.site, &parts, key, client)).await;
+                return self.answer_inbound(Inbound::new(&self.site, &mut parts, key, client)).await;
             }
         }
         self.forward(Request::from_parts(parts, body), key, client).await

@@ -67,8 +67,9 @@ impl Proxy {
     ) -> Response<Body> {
         let protocol = asked_protocol(request.headers()).cloned();
         let on_upgrade = protocol.is_some().then(|| hyper::upgrade::on(&mut request));
-        let (parts, body) = request.into_parts();
-        let inbound = Inbound::new(&self.site, &parts, key, client);
+        let (mut parts, body) = request.into_parts();
+        let inbound = Inbound::new(&self.site, &mut parts, key, client);
+        let parts = inbound.parts;
         let mut asked = inbound.forwarded_fields();
         if connection::step(&parts.method, &mut asked) == Way::EndsHere {
             return ended_here(&parts.method);

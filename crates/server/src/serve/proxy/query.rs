@@ -34,7 +34,7 @@ impl Proxy {
     /// Answers a QUERY, whose address has this key.
     pub(super) async fn answer_query(
         self: &Arc<Self>,
-        parts: Parts,
+        mut parts: Parts,
         body: RequestBody,
         key: &CacheKey,
         client: IpAddr,
@@ -52,7 +52,7 @@ impl Proxy {
         };
         match key.of_query(generation, digest.finish().as_ref()) {
             Ok(key) => {
-                let inbound = Inbound::new(&self.site, &parts, &key, client);
+                let inbound = Inbound::new(&self.site, &mut parts, &key, client);
                 self.answer_inbound(Inbound { content: Some(&content), ..inbound }).await
             }
             Err(error) => reply::error(error.status(), &error.to_string()),

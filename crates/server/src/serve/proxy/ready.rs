@@ -16,6 +16,7 @@ use itoa::Buffer;
 use super::Proxy;
 use super::hit::Standing;
 use crate::key::{CacheKey, RequestHost};
+use crate::rules::Decision;
 use crate::serve::fields;
 use crate::serve::head::{HeadView, Kind};
 use crate::serve::plain::Plain;
@@ -42,13 +43,14 @@ impl Proxy {
         parts.uri = plain.target.parse().ok()?;
         parts.headers = self.received(plain, &self.looked_at);
         let key = CacheKey::of(&self.site, host, plain.scheme, &parts).ok()?;
-        if self.site.rules.of_request(&key, &parts).bypass.is_some() {
+        let decision = self.site.rules.of_request(&key, &parts);
+        if decision.bypass.is_some() {
             return None;
         }
         let now = SystemTime::now();
         let hit = match self.ready_entry(key.as_bytes(), now)? {
             Entry::Response(hit) => hit,
-            Entry::Signpost(signpost) => self.ready_variant(key.as_bytes(), plain, &signpost, now)?,
+            Entry::Signpost(signpost) => self.ready_variant(key.as_bytes(), plain, decision, &signpost, now)?,
         };
         let status = write_head(&hit, now, plain.is_last, head)?;
         Some(Ready { status, hit })
@@ -88,9 +90,18 @@ impl Proxy {
 
     /// The variant whose fields were the same, by the latest list of names: only where nothing is stored there, others may be
     /// chosen, which the long way finds out.
-    fn ready_variant(&self, key: &[u8], plain: &Plain<'_>, signpost: &Signpost, now: SystemTime) -> Option<Hit<'_>> {
+    fn ready_variant(
+        &self,
+        key: &[u8],
+        plain: &Plain<'_>,
+        decision: Decision<'_>,
+        signpost: &Signpost,
+        now: SystemTime,
+    ) -> Option<Hit<'_>> {
         let names = signpost.name_lists().next()?;
-        let variant = Variant::of(names, &self.received(plain, names));
+        let mut fields = self.received(plain, names);
+        decision.drop_ignored_cookies(&mut fields);
+        let variant = Variant::of(names, &fields);
         match self.ready_entry(&signpost.key_of(key, &variant), now)? {
             Entry::Response(hit) => Some(hit),
             Entry::Signpost(_) => None,
