@@ -70,6 +70,13 @@
 #define EYEWALL_SET_GROUP 32
 
 /**
+ * A file that is broken (empty, shorter than its header says, or with a damaged header) is renamed to
+ * NAME.broken-SECONDS_SINCE_1970, and a new volume takes its place; one such file is kept. Without it that is
+ * EYEWALL_ERROR_CORRUPT. A file that is no volume is never renamed.
+ */
+#define EYEWALL_PUT_ASIDE_BROKEN 64
+
+/**
  * The length of a value that isn't known yet.
  */
 #define EYEWALL_LENGTH_UNKNOWN UINT64_MAX

@@ -26,13 +26,18 @@ pub const EYEWALL_SURVIVE_SIGBUS: u32 = 8;
 pub const EYEWALL_CLEAR_UNCLEAN: u32 = 16;
 /// eyewall_open_options.group counts.
 pub const EYEWALL_SET_GROUP: u32 = 32;
+/// A file that is broken (empty, shorter than its header says, or with a damaged header) is renamed to
+/// NAME.broken-SECONDS_SINCE_1970, and a new volume takes its place; one such file is kept. Without it that is
+/// EYEWALL_ERROR_CORRUPT. A file that is no volume is never renamed.
+pub const EYEWALL_PUT_ASIDE_BROKEN: u32 = 64;
 
 const FLAGS: u32 = EYEWALL_MUST_EXIST
     | EYEWALL_READ_ONLY
     | EYEWALL_SECURE_ERASE
     | EYEWALL_SURVIVE_SIGBUS
     | EYEWALL_CLEAR_UNCLEAN
-    | EYEWALL_SET_GROUP;
+    | EYEWALL_SET_GROUP
+    | EYEWALL_PUT_ASIDE_BROKEN;
 
 /// How a volume is opened or created. Zero is the default of each, so that `{ .size = 1 << 30 }` will do.
 ///
@@ -79,6 +84,7 @@ impl OpenOptions {
             .read_only(has(EYEWALL_READ_ONLY))
             .secure_erase(has(EYEWALL_SECURE_ERASE))
             .survive_sigbus(has(EYEWALL_SURVIVE_SIGBUS))
+            .put_aside_broken(has(EYEWALL_PUT_ASIDE_BROKEN))
             .unclean(if has(EYEWALL_CLEAR_UNCLEAN) { Unclean::Clear } else { Unclean::Keep });
         if this.size != 0 {
             read = read.size(this.size);

@@ -1,5 +1,6 @@
 /* What is refused, and in which words. */
 #include "test.h"
+#include <glob.h>
 #include <pthread.h>
 #include <sys/stat.h>
 
@@ -20,6 +21,18 @@ static void of_opening(void) {
     FILE *file = fopen(path, "w");
     CHECK(file != NULL && fputs("Something else, and nobody wants to lose it.", file) >= 0 && fclose(file) == 0);
     CHECK(eyewall_open(path, NULL, &cache) == EYEWALL_ERROR_FOREIGN && says("left as it is"));
+    CHECK(unlink(path) == 0);
+
+    CHECK((file = fopen(path, "w")) != NULL && fclose(file) == 0);
+    CHECK(eyewall_open(path, NULL, &cache) == EYEWALL_ERROR_CORRUPT && says("put_aside_broken"));
+    CHECK(eyewall_open(path, &(eyewall_open_options){.flags = EYEWALL_PUT_ASIDE_BROKEN}, &cache) == EYEWALL_OK);
+    CHECK(eyewall_put(cache, STR("k"), STR("v"), NULL, NULL) == EYEWALL_OK);
+    eyewall_close(cache);
+    char pattern[sizeof path + 16];
+    glob_t aside;
+    snprintf(pattern, sizeof pattern, "%s.broken-*", path);
+    CHECK(glob(pattern, 0, NULL, &aside) == 0 && aside.gl_pathc == 1 && unlink(aside.gl_pathv[0]) == 0);
+    globfree(&aside);
     CHECK(unlink(path) == 0);
 
     cache = open_volume();

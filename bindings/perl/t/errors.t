@@ -39,6 +39,14 @@ subtest 'opening' => sub {
     is_error(sub { Cache::Eyewall->open(path => path(), size => 'large') }, 'argument', 'a size that is no number');
     is_error(sub { Cache::Eyewall->open(path => path(), group => 'no such group') }, 'argument', 'a group that there is not');
     is_error(sub { Cache::Eyewall->anonymous(path => path()) }, 'argument', 'an anonymous one with a path');
+    my $broken = path();
+    open $file, '>', $broken or die $!;
+    close $file or die $!;
+    is_error(sub { Cache::Eyewall->open(path => $broken) }, 'corrupt', 'of an empty file');
+    like($@->message, qr/put_aside_broken/, 'which names the option');
+    ok(Cache::Eyewall->open(path => $broken, size => 1 << 20, put_aside_broken => 1)->put(a => 1), 'a broken file is put aside');
+    is(scalar(my @aside = glob "$broken.broken-*"), 1, 'and kept');
+    unlink @aside or die $!;
     my $reader = Cache::Eyewall->open(path => $path, read_only => 1);
     is_error(sub { $reader->put(a => 1) }, 'read_only', 'a put by who may only read');
 };

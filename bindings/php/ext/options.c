@@ -181,6 +181,11 @@ static bool read_survive_sigbus(php_eyewall_settings *settings, const zval *valu
     return read_flag(settings, value, EYEWALL_SURVIVE_SIGBUS);
 }
 
+static bool read_put_aside_broken(php_eyewall_settings *settings, const zval *value)
+{
+    return read_flag(settings, value, EYEWALL_PUT_ASIDE_BROKEN);
+}
+
 static const struct {
     const char *name;
     const char *ini;
@@ -200,6 +205,7 @@ static const struct {
     {"must_exist", "eyewall.must_exist", read_must_exist, "true or false"},
     {"read_only", "eyewall.read_only", read_read_only, "true or false"},
     {"survive_sigbus", "eyewall.survive_sigbus", read_survive_sigbus, "true or false"},
+    {"put_aside_broken", "eyewall.put_aside_broken", read_put_aside_broken, "true or false"},
 };
 
 enum { OPTIONS = sizeof options / sizeof *options };

@@ -4,9 +4,10 @@ use eyewall::Error;
 use pyo3::prelude::*;
 
 /// What the engine's messages say of its own interface, and what that is called here.
-const WORDS: [(&str, &str); 3] = [
+const WORDS: [(&str, &str); 4] = [
     ("open with create(true)", "open it without must_exist"),
     ("read_only(true)", "read_only=True"),
+    ("put_aside_broken(true)", "put_aside_broken=True"),
     ("drop some hits", "release some views"),
 ];
 

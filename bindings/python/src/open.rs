@@ -24,6 +24,7 @@ pub(crate) struct OpenOptions {
     read_only: bool,
     secure_erase: bool,
     survive_sigbus: bool,
+    put_aside_broken: bool,
     clear_unclean: bool,
 }
 
@@ -41,7 +42,8 @@ impl OpenOptions {
             .create(!self.must_exist)
             .read_only(self.read_only)
             .secure_erase(self.secure_erase)
-            .survive_sigbus(self.survive_sigbus);
+            .survive_sigbus(self.survive_sigbus)
+            .put_aside_broken(self.put_aside_broken);
         said!(options, self, size, entry_size_hint, entry_bytes_max, mode, group, tier, tier_folder);
         if let Some(wait) = self.lock_deadline {
             options = options.lock_deadline(wait.0);

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import glob
 import os
 import unittest
 
@@ -60,6 +61,16 @@ class Errors(CacheCase):
         os.chmod(self.path, 0o400)
         with self.assertRaisesRegex(eyewall.ReadOnlyError, "read_only=True"):
             eyewall.Cache(self.path)
+
+    def test_a_broken_file(self) -> None:
+        path = f"{self.folder}/broken"
+        with open(path, "wb"):
+            pass
+        with self.assertRaisesRegex(eyewall.CorruptError, "put_aside_broken=True"):
+            eyewall.Cache(path, size="1M")
+        with eyewall.Cache(path, size="1M", put_aside_broken=True) as cache:
+            cache["a"] = 1
+        self.assertEqual(len(glob.glob(f"{path}.broken-*")), 1)
 
     def test_read_only(self) -> None:
         self.cache["a"] = 1

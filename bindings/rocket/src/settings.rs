@@ -47,6 +47,7 @@ struct Profile {
 pub(crate) struct Settings {
     path: Option<RelativePathBuf>,
     size: Option<ByteUnit>,
+    put_aside_broken: bool,
     min_file_size: Option<ByteUnit>,
     max_file_size: Option<ByteUnit>,
     #[serde(deserialize_with = "freshness")]
@@ -64,7 +65,7 @@ impl Settings {
 
     /// Opens the volume, or creates it. Waits.
     pub(crate) fn open(&self) -> Result<eyewall::Cache, Error> {
-        let mut options = eyewall::Options::new().survive_sigbus(true);
+        let mut options = eyewall::Options::new().survive_sigbus(true).put_aside_broken(self.put_aside_broken);
         if let Some(size) = self.size {
             options = options.size(size.as_u64());
         }

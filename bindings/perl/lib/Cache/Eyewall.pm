@@ -10,7 +10,7 @@ require XSLoader;
 XSLoader::load('Cache::Eyewall', $VERSION);
 
 # Of eyewall.h.
-my %flag = (must_exist => 1, read_only => 2, secure_erase => 4, survive_sigbus => 8, clear_unclean => 16);
+my %flag = (must_exist => 1, read_only => 2, secure_erase => 4, survive_sigbus => 8, clear_unclean => 16, put_aside_broken => 64);
 use constant SET_GROUP => 32;
 use constant UINT32_MAX => 0xffff_ffff;
 
@@ -212,6 +212,11 @@ the wait.
 =item tier_bytes, tier_folder
 
 Up to so much shared memory before a volume on a disk, for copies of what is asked for often, and where.
+
+=item put_aside_broken
+
+True: a file that is broken (empty, shorter than its header says, or with a damaged header) is renamed to
+F<NAME.broken-SECONDS>, and a new volume takes its place. Without it, opening such a file throws C<corrupt>.
 
 =item must_exist, read_only, secure_erase, survive_sigbus, clear_unclean
 

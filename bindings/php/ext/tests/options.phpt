@@ -13,6 +13,7 @@ foreach ([
     ['group' => 'no-such-group'], ['group' => -1], ['group' => ''], ['group' => []], ['lock_deadline' => 0], ['lock_deadline' => 'soon'], ['lock_deadline' => NAN],
     ['lock_deadline' => null, 'tier' => 'x'], ['entry_bytes_max' => []], ['entry_size_hint' => '5G'], ['tier_folder' => ''], ['tier_folder' => "a\0b"],
     ['serializer' => 'json'], ['serializer' => 1], ['must_exist' => 2], ['read_only' => 'yes'], ['survive_sigbus' => []],
+    ['put_aside_broken' => 'maybe'],
 ] as $options) {
     $said = thrown(fn () => volume($options + ['size' => '4M'], 'refused'));
     check(str_starts_with($said, 'ValueError 0: The option ' . array_key_last($options) . ' has to be '), json_encode($options) . $said);
@@ -30,6 +31,12 @@ same(2 << 20, $cache->stats()['size_bytes']);
 same(256 << 10, $cache->stats()['entry_bytes_max']);
 same(0640, fileperms(folder() . '/shaped') & 0777);
 same(posix_getegid(), filegroup(folder() . '/shaped'));
+
+// A broken file.
+touch(folder() . '/broken');
+refused(Eyewall\Exception::CORRUPT, 'put_aside_broken', fn () => volume([], 'broken'));
+same(true, volume(['put_aside_broken' => true], 'broken')->put('a', 1));
+same(1, count(glob(folder() . '/broken.broken-*')));
 
 // Ini settings, and options that win.
 ini_set('eyewall.path', folder() . '/from-ini');

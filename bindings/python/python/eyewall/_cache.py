@@ -75,6 +75,7 @@ class Cache(_eyewall.Cache):
         read_only: bool = False,
         secure_erase: bool = False,
         survive_sigbus: bool = False,
+        put_aside_broken: bool = False,
         unclean: Literal["keep", "clear"] = "keep",
         serializer: Literal["json", "msgpack", "pickle"] | _serializers.Serializer | None = None,
         trust_writers: bool = False,
@@ -85,6 +86,7 @@ class Cache(_eyewall.Cache):
         are those of a new volume: bytes in all, of the largest entry, of a typical one; who may use it. To ask for others
         than a volume has is an error. `lock_deadline` (1): seconds that a call waits for another process. `tier`, `tier_folder`:
         shared memory for copies of what is asked for often. `survive_sigbus`: FailedError instead of SIGBUS if the file is truncated.
+        `put_aside_broken`: a broken file is renamed to `NAME.broken-SECONDS` and a new volume takes its place, instead of CorruptError.
 
         `serializer` is for values other than bytes, str, int, float, bool and None: None refuses them. "pickle" runs code of
         whoever may write the volume, and is refused where others may, unless `trust_writers` says that they are trusted.
@@ -105,6 +107,7 @@ class Cache(_eyewall.Cache):
             "read_only": read_only,
             "secure_erase": secure_erase,
             "survive_sigbus": survive_sigbus,
+            "put_aside_broken": put_aside_broken,
             "clear_unclean": unclean == "clear",
         }
         self = super().__new__(

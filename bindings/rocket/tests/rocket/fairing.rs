@@ -151,6 +151,16 @@ async fn where_the_volume_cannot_be_opened_nothing_is_launched() {
     assert!(failure(rocket::custom(configured("[default.eyewall]\nsise = 5")).attach(Eyewall::fairing())).await);
 }
 
+#[test]
+fn a_broken_volume_is_put_aside_where_that_is_set() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("broken");
+    fs::write(&path, "").unwrap();
+    assert!(refused(&toml_of(&path, "")).contains("put_aside_broken"));
+    let files = opened(&toml_of(&path, "put_aside_broken = true")).unwrap();
+    assert!(files.cache().put_aside().unwrap().to_str().unwrap().contains("broken.broken-"));
+}
+
 #[async_test]
 async fn two_file_caches_are_refused() {
     let rocket = rocket::custom(config()).manage(FileCache::new(volume(1 << 20))).attach(Eyewall::fairing());
