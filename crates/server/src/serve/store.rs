@@ -371,6 +371,11 @@ impl Store {
         }
     }
 
+    /// All entries, stale ones too.
+    pub(crate) fn entries(&self) -> impl Iterator<Item = Hit<'_>> {
+        self.cache.iter_all()
+    }
+
     /// How often the volume's tables have been too small for its purges, ever.
     ///
     /// # Errors

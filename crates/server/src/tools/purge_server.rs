@@ -16,6 +16,7 @@ use tokio::net::{TcpStream, UnixStream};
 
 use super::purge::warn_of_overflows;
 use crate::args::{Purge, ServerPlace};
+use crate::units::counted;
 use crate::{Error, Outcome, output};
 
 /// How long all of it may take: the server may have to sweep its volume.
@@ -58,16 +59,16 @@ fn in_words(purged: &Value, is_soft: bool) -> String {
     let text = |name: &str| purged[name].as_str().unwrap_or_default();
     let subject = match (text("what"), text("host")) {
         ("url", _) => text("name").to_owned(),
-        ("host", host) => format!("host {host}"),
         ("everything", _) => "everything".to_owned(),
         (what, "") => format!("{what} {}", text("name")),
         (what, host) => format!("{what} {} of {host}", text("name")),
     };
     let done = if is_soft { "made stale" } else { "purged" };
-    match text("result") {
-        "absent" => format!("{subject}: nothing is stored of it"),
-        "found" => format!("{subject}: {done}"),
-        _ => format!("{subject}: {done}, as much as there is of it"),
+    match (text("result"), purged["entries"].as_u64()) {
+        ("absent", _) | (_, Some(0)) => format!("{subject}: nothing is stored of it"),
+        (_, Some(entries)) => format!("{subject}: {} {done}", counted(entries, "entry", "entries")),
+        ("found", None) => format!("{subject}: {done}"),
+        (_, None) => format!("{subject}: {done}; the volume has too many entries to count them"),
     }
 }
 
@@ -76,21 +77,21 @@ fn demands(purge: &Purge) -> Vec<Value> {
     let soft = purge.soft;
     let mut demands = Vec::new();
     if !purge.url.is_empty() {
-        demands.push(json!({ "url": purge.url, "soft": soft }));
+        demands.push(json!({ "url": purge.url, "soft": soft, "count": true }));
     }
     if !purge.tag.is_empty() {
         // Without a host it is null, which is none.
-        demands.push(json!({ "tag": purge.tag, "host": purge.host, "soft": soft }));
+        demands.push(json!({ "tag": purge.tag, "host": purge.host, "soft": soft, "count": true }));
     } else if let Some(host) = &purge.host {
-        demands.push(json!({ "host": host, "soft": soft }));
+        demands.push(json!({ "host": host, "soft": soft, "count": true }));
     }
     if !purge.prefix.is_empty() {
         // What is no text is no address, which the server says.
         let prefixes: Vec<_> = purge.prefix.iter().map(|prefix| prefix.to_string_lossy()).collect();
-        demands.push(json!({ "prefix": prefixes, "soft": soft }));
+        demands.push(json!({ "prefix": prefixes, "soft": soft, "count": true }));
     }
     if purge.all {
-        demands.push(json!({ "everything": true, "soft": soft }));
+        demands.push(json!({ "everything": true, "soft": soft, "count": true }));
     }
     demands
 }

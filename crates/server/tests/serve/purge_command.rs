@@ -41,18 +41,27 @@ fn each_kind_is_purged() {
 
 #[test]
 fn people_are_told_what_was_done() {
-    let origin = Origin::counting("Cache-Control: max-age=600");
+    let origin = Origin::counting("Cache-Control: max-age=600\r\nXkey: shop");
     let socket = Socket::new();
     let server = Server::configured(&format!("{}[[site]]\norigins = [\"{}\"]\n", socket.table(), origin.url()));
     server.get_until("/a", Reply::is_hit);
     let words = ["--url", "http://test/a", "--url", "http://test/b", "--tag", "home"];
     let ended = purge(socket.path(), &words);
-    let expected = "http://test/a: purged\nhttp://test/b: nothing is stored of it\n\
-                    tag home: purged, as much as there is of it\n";
+    let expected = "http://test/a: 1 entry purged\nhttp://test/b: nothing is stored of it\n\
+                    tag home: nothing is stored of it\n";
     assert_eq!((ended.code, ended.text()), (0, expected), "{}", ended.stderr);
-    let ended = purge(socket.path(), &["--tag", "home", "--host", "test"]);
-    assert_eq!(ended.text(), "tag home of test: purged, as much as there is of it\n");
-    assert_eq!(purge(socket.path(), &["--all"]).text(), "everything: purged, as much as there is of it\n");
+    for path in ["/a", "/b/c", "/b/d"] {
+        server.get_until(path, Reply::is_hit);
+    }
+    let ended = purge(socket.path(), &["--tag", "shop", "--host", "test"]);
+    assert_eq!(ended.text(), "tag shop of test: 3 entries purged\n");
+    for path in ["/a", "/b/c", "/b/d"] {
+        server.get_until(path, Reply::is_hit);
+    }
+    let ended = purge(socket.path(), &["--prefix", "http://test/b/", "--soft"]);
+    assert_eq!(ended.text(), "prefix http://test/b/: 2 entries made stale\n");
+    assert_eq!(purge(socket.path(), &["--host", "other"]).text(), "host other: nothing is stored of it\n");
+    assert_eq!(purge(socket.path(), &["--all"]).text(), "everything: 3 entries purged\n");
 }
 
 #[test]
@@ -64,7 +73,7 @@ fn programs_are_told_what_was_done() {
     let volume = Volume::absent();
     let mut command = volume.command(["purge", "--json", "--url", "http://test/a", "--tag", "b", "--server"]);
     let ended = run(command.arg(socket.path()), b"");
-    let expected = r#"{"kind":"hard","purged":[{"name":"http://test/a","result":"absent","what":"url"},{"name":"b","result":"accepted","what":"tag"}],"purge_overflows":0}"#;
+    let expected = r#"{"kind":"hard","purged":[{"entries":0,"name":"http://test/a","result":"absent","what":"url"},{"entries":0,"name":"b","result":"accepted","what":"tag"}],"purge_overflows":0}"#;
     assert_eq!((ended.code, ended.text().trim_end()), (0, expected));
     assert!(!volume.path().exists());
 }

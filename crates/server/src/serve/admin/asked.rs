@@ -5,7 +5,7 @@ use serde::Deserialize;
 
 use crate::serve::purge::{Demand, Subject};
 
-const EXAMPLES: &str = r#"give an object such as {"url": "http://example.org/page"}, {"tag": ["post-7", "home"]}, {"tag": "post-7", "host": "example.org"}, {"prefix": "http://example.org/shop/"}, {"host": "example.org"} or {"everything": true}; with "soft": true, what is meant becomes stale"#;
+const EXAMPLES: &str = r#"give an object such as {"url": "http://example.org/page"}, {"tag": ["post-7", "home"]}, {"tag": "post-7", "host": "example.org"}, {"prefix": "http://example.org/shop/"}, {"host": "example.org"} or {"everything": true}; with "soft": true, what is meant becomes stale; with "count": true, its entries are counted"#;
 
 #[derive(Deserialize, Default)]
 #[serde(deny_unknown_fields, default)]
@@ -16,6 +16,7 @@ struct Asked {
     host: Option<String>,
     everything: bool,
     soft: bool,
+    count: bool,
 }
 
 #[derive(Deserialize)]
@@ -56,7 +57,7 @@ pub(super) fn demand(body: &[u8]) -> Result<Demand, String> {
     if subjects.is_empty() {
         return Err(format!("the list of what to purge is empty; {EXAMPLES}"));
     }
-    Ok(Demand { subjects, kind })
+    Ok(Demand { subjects, kind, counts: asked.count })
 }
 
 #[cfg(test)]
@@ -74,6 +75,7 @@ mod tests {
         assert_eq!(subjects(r#"{"everything": true}"#), [Subject::Everything]);
         assert_eq!(demand(br#"{"host": "a", "soft": true}"#).unwrap().kind, Kind::Soft);
         assert_eq!(demand(br#"{"host": "a"}"#).unwrap().kind, Kind::Hard);
+        assert!(demand(br#"{"host": "a", "count": true}"#).unwrap().counts);
     }
 
     #[test]

@@ -106,7 +106,7 @@ fn demanded(request: &Parts) -> Result<Demand, String> {
         Some(tags) => tags.into_iter().map(|tag| Subject::Tag { tag, host: Some(authority.clone()) }).collect(),
         None => vec![subject(request, &authority)?],
     };
-    Ok(Demand { subjects, kind })
+    Ok(Demand { subjects, kind, counts: false })
 }
 
 fn is_soft(fields: &HeaderMap) -> bool {

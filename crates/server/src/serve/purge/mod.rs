@@ -12,6 +12,7 @@
 //!
 //! Files of a root are never out of date, so that a purge of addresses leaves them; one of everything takes them, too.
 
+mod count;
 pub(super) mod method;
 mod steps;
 
@@ -30,6 +31,8 @@ use steps::{Scope, Step};
 pub(crate) struct Demand {
     pub(crate) subjects: Vec<Subject>,
     pub(crate) kind: Kind,
+    /// Whether to tell how many entries each subject meant, which takes a look at all of them.
+    pub(crate) counts: bool,
 }
 
 /// What is to be purged, in the operator's words.
@@ -65,6 +68,9 @@ struct Purged {
     #[serde(skip_serializing_if = "Option::is_none")]
     host: Option<String>,
     result: Effect,
+    /// How many entries it meant. Missing: nobody asked for it, or there are too many to count.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    entries: Option<u64>,
 }
 
 /// What came of a purge.
@@ -138,10 +144,12 @@ impl Shared {
         let is_noted = steps.iter().any(Step::is_noted);
         let overflows = || if is_noted { self.pages.store.purge_overflows() } else { Ok(0) };
         let before = overflows()?;
+        let counts = demand.counts.then(|| count::count(&self.pages.store, &steps)).flatten();
+        let mut counts = counts.into_iter().flatten();
         let mut purged = Vec::with_capacity(steps.len());
         for (subject, step) in demand.subjects.iter().zip(steps) {
             let result = step.run(&self.pages, demand.kind)?;
-            purged.push(Purged::of(subject, step, result));
+            purged.push(Purged::of(subject, step, result, counts.next()));
         }
         let kind = match demand.kind {
             Kind::Hard => "hard",
@@ -154,7 +162,7 @@ impl Shared {
 
 impl Purged {
     /// Names are told as they were understood, which for addresses is as they stand in keys.
-    fn of(subject: &Subject, step: Step, result: Effect) -> Self {
+    fn of(subject: &Subject, step: Step, result: Effect, entries: Option<u64>) -> Self {
         let (what, name, host) = match subject {
             Subject::Url(_) => ("url", step.into_name(), None),
             Subject::Tag { tag, host } => ("tag", Some(tag.clone()), host.clone()),
@@ -162,6 +170,6 @@ impl Purged {
             Subject::Host(host) => ("host", Some(host.clone()), None),
             Subject::Everything => ("everything", None, None),
         };
-        Self { what, name, host, result }
+        Self { what, name, host, result, entries }
     }
 }

@@ -27,6 +27,16 @@ pub(super) struct Address {
     tag: Option<String>,
 }
 
+impl Address {
+    pub(super) fn text(&self) -> &str {
+        &self.address
+    }
+
+    pub(super) fn tag(&self) -> Option<&str> {
+        self.tag.as_deref()
+    }
+}
+
 /// What subjects are understood by.
 pub(super) struct Scope<'a> {
     pub(super) sites: &'a Sites,
