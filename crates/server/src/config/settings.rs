@@ -12,7 +12,7 @@ use toml::Spanned;
 
 use super::names::Network;
 use super::site::Site;
-use super::value::{Period, Size, SizeWithin, Within};
+use super::value::{Period, Size, SizeWithin, Window, Within};
 
 /// Size of a volume that has to be made and was given none.
 pub const CACHE_SIZE_DEFAULT: u64 = 256 << 20;
@@ -106,6 +106,12 @@ pub struct Limits {
     pub idle_timeout: Period,
     /// Bytes of a request's body; without it, any.
     pub body_bytes_max: Option<Size>,
+    /// Bytes a second of a request's body, averaged over the time in which the client is waited for; zero: any.
+    pub body_rate_min: Size,
+    /// How long a client may fall behind `body_rate_min`.
+    pub body_grace: Period,
+    /// Time that a client may be waited for in all until its request's body is whole; zero: any.
+    pub body_timeout: Window,
 }
 
 impl Default for Limits {
@@ -116,6 +122,9 @@ impl Default for Limits {
             head_timeout: Period(Duration::from_secs(30)),
             idle_timeout: Period(Duration::from_mins(1)),
             body_bytes_max: None,
+            body_rate_min: Size(500),
+            body_grace: Period(Duration::from_secs(30)),
+            body_timeout: Window(Duration::from_hours(6)),
         }
     }
 }

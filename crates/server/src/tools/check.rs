@@ -72,12 +72,22 @@ fn server(paper: &mut Paper, config: &Config) {
     paper.line("listen", &list(server.listen.iter().map(|address| format!("http://{}", address.get_ref()))));
     let workers = server.workers.map_or_else(|| "one for each core".to_owned(), |workers| workers.0.to_string());
     paper.line("workers", &workers);
-    let Limits { header_count, header_bytes, head_timeout, idle_timeout, body_bytes_max } = &server.limits;
+    let Limits { header_count, header_bytes, head_timeout, idle_timeout, body_bytes_max, .. } = &server.limits;
+    let Limits { body_rate_min, body_grace, body_timeout, .. } = &server.limits;
     let body = body_bytes_max.map_or_else(|| "any length".to_owned(), |max| format!("up to {}", units::size(max.0)));
+    let pace = match body_rate_min.0 {
+        0 => "at any rate".to_owned(),
+        bytes => format!("at {} a second after {}", units::size(bytes), units::duration(body_grace.0)),
+    };
+    let time = if body_timeout.0.is_zero() {
+        "in any time".to_owned()
+    } else {
+        format!("within {}", units::duration(body_timeout.0))
+    };
     paper.line(
         "limits",
         &format!(
-            "{} fields in {}, which may take {}; bodies of {body}; idle for {}",
+            "{} fields in {}, which may take {}; bodies of {body}, {pace}, {time}; idle for {}",
             header_count.0,
             units::size(header_bytes.0),
             units::duration(head_timeout.0),

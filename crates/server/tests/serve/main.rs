@@ -52,6 +52,7 @@ mod rules;
 mod several_origins;
 mod sighup;
 mod sites;
+mod slow_bodies;
 mod slow_client;
 mod slow_origin;
 mod stale_when_unreachable;

@@ -7,11 +7,11 @@ use hyper::body::Incoming;
 
 use crate::config::settings::Limits;
 use crate::serve::body::Body;
-use crate::serve::origin::BodyLimit;
+use crate::serve::origin::{BodyLimits, Pace};
 use crate::serve::reply;
 
-/// The answer to a request that is beyond the limits by its head. Any other is marked where its body may yet turn out too
-/// large.
+/// The answer to a request that is beyond the limits by its head. One with a body is marked with what is
+/// taken of that.
 pub(super) fn refuse(request: &mut Request<Incoming>, limits: &Limits) -> Option<Response<Body>> {
     // HTTP/1 was counted as it was read.
     if request.headers().len() > limits.header_count.0 as usize {
@@ -21,15 +21,17 @@ pub(super) fn refuse(request: &mut Request<Incoming>, limits: &Limits) -> Option
     if let Some((status, words)) = malformed(request.version(), request.headers()) {
         return Some(refusal(request.version(), status, words));
     }
-    let bytes_max = limits.body_bytes_max?.0;
-    match request.body().size_hint().exact() {
-        Some(bytes) if bytes > bytes_max => {
-            let words = "the request's body is larger than this server takes";
-            return Some(refusal(request.version(), StatusCode::PAYLOAD_TOO_LARGE, words));
-        }
-        Some(_) => {}
-        None => drop(request.extensions_mut().insert(BodyLimit(bytes_max))),
+    if request.body().is_end_stream() {
+        return None;
     }
+    let bytes_max = limits.body_bytes_max.map_or(u64::MAX, |bytes| bytes.0);
+    if request.body().size_hint().lower() > bytes_max {
+        let words = "the request's body is larger than this server takes";
+        return Some(refusal(request.version(), StatusCode::PAYLOAD_TOO_LARGE, words));
+    }
+    let Limits { body_rate_min, body_grace, body_timeout, .. } = limits;
+    let pace = Pace { rate_min: body_rate_min.0, grace: body_grace.0, total: body_timeout.0 };
+    request.extensions_mut().insert(BodyLimits { bytes_max, pace });
     None
 }
 

@@ -26,6 +26,11 @@ pub(crate) enum Fault {
     /// It is the client that is late, with its request's body.
     #[error("the request did not go on for {}", crate::units::duration(*.0))]
     ClientLate(Duration),
+    /// Bytes a second that it should have sent.
+    #[error("the request's body came slower than {} a second", crate::units::size(*.0))]
+    ClientSlow(u64),
+    #[error("the request's body did not come within {}", crate::units::duration(*.0))]
+    ClientOverdue(Duration),
     /// The client went away, or sent a body that is none.
     #[error("the request broke off")]
     ClientBroken,
@@ -40,7 +45,7 @@ impl Fault {
         match self {
             Self::Unreachable | Self::Insecure | Self::Broken | Self::HeadTooLarge => StatusCode::BAD_GATEWAY,
             Self::Late(_) => StatusCode::GATEWAY_TIMEOUT,
-            Self::ClientLate(_) => StatusCode::REQUEST_TIMEOUT,
+            Self::ClientLate(_) | Self::ClientSlow(_) | Self::ClientOverdue(_) => StatusCode::REQUEST_TIMEOUT,
             Self::ClientBroken | Self::Outside => StatusCode::BAD_REQUEST,
             Self::BodyTooLarge => StatusCode::PAYLOAD_TOO_LARGE,
         }
@@ -54,11 +59,16 @@ impl Fault {
             Self::Broken => "origin-broken",
             Self::HeadTooLarge => "origin-head-too-large",
             Self::Late(_) => "origin-late",
-            Self::ClientLate(_) => "client-late",
+            Self::ClientLate(_) | Self::ClientSlow(_) | Self::ClientOverdue(_) => "client-late",
             Self::ClientBroken => "client-broken",
             Self::BodyTooLarge => "body-too-large",
             Self::Outside => "outside",
         }
+    }
+
+    /// Whether the rest of the request won't be read.
+    pub(crate) fn leaves_body(&self) -> bool {
+        matches!(self.status(), StatusCode::REQUEST_TIMEOUT | StatusCode::PAYLOAD_TOO_LARGE)
     }
 
     /// Whether it speaks against the origin, and not against the client.
@@ -96,8 +106,10 @@ impl Failure {
 
 fn fault(error: &legacy::Error) -> Fault {
     // It lies below an error of hyper's that says no more than that the body failed.
-    if causes(error).any(|cause| matches!(cause.downcast_ref(), Some(BodyError::TooLarge))) {
-        return Fault::BodyTooLarge;
+    for cause in causes(error) {
+        if let Some(BodyError::Refused(fault)) = cause.downcast_ref() {
+            return *fault;
+        }
     }
     for cause in causes(error) {
         if let Some(late) = cause.downcast_ref::<ConnectLate>() {

@@ -22,6 +22,7 @@ pub(crate) mod framing;
 mod health;
 mod origins;
 mod outgoing;
+mod pace;
 mod site;
 #[cfg(test)]
 mod tests;
@@ -32,7 +33,8 @@ mod url;
 pub(crate) use fault::Fault;
 pub(crate) use forwarded::Peer;
 pub(crate) use origins::Origins;
-pub(crate) use outgoing::{BodyLimit, Outgoing, RequestBody};
+pub(crate) use outgoing::{BodyLimits, Outgoing, RequestBody};
+pub(crate) use pace::Pace;
 pub(crate) use site::{OriginSite, Settings};
 pub use trust::TrustError;
 pub(crate) use tunnel::asked_protocol;

@@ -16,6 +16,7 @@ use hyper::body::Incoming;
 
 use super::fault::Fault;
 use super::forwarded::Peer;
+use super::pace::{Pace, Pacer};
 
 /// What is asked, without where and by which name.
 pub(crate) struct Outgoing<'a> {
@@ -52,20 +53,32 @@ pub(crate) struct RequestBody {
     trailer: Option<HeaderValue>,
     /// So many bytes may yet come.
     bytes_left: u64,
+    pacer: Pacer,
     progress: Arc<Progress>,
 }
 
-/// An extension of a request: how many bytes of a body whose length isn't known are taken.
+/// An extension of a request: what is taken of its body.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct BodyLimit(pub(crate) u64);
+pub(crate) struct BodyLimits {
+    pub(crate) bytes_max: u64,
+    pub(crate) pace: Pace,
+}
+
+impl Default for BodyLimits {
+    /// Anything.
+    fn default() -> Self {
+        Self { bytes_max: u64::MAX, pace: Pace::default() }
+    }
+}
 
 /// Why a request's body does not come to its end.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum BodyError {
     #[error("the client broke off: {0}")]
     Client(#[from] hyper::Error),
-    #[error("the body has more bytes than are taken")]
-    TooLarge,
+    /// It is larger, or slower, than is taken.
+    #[error("{0}")]
+    Refused(Fault),
 }
 
 /// How far a body has come. Written where the connection is driven, read where its response is waited for; only the
@@ -99,9 +112,16 @@ impl RequestBody {
         if incoming.is_end_stream() {
             return Self::empty();
         }
-        let bytes_left = request.extensions.get::<BodyLimit>().map_or(u64::MAX, |limit| limit.0);
+        let BodyLimits { bytes_max, pace } = request.extensions.get().copied().unwrap_or_default();
         let trailer = request.headers.get(TRAILER).cloned();
-        Self { start: Bytes::new(), incoming: Some(incoming), trailer, bytes_left, progress: Arc::default() }
+        Self {
+            start: Bytes::new(),
+            incoming: Some(incoming),
+            trailer,
+            bytes_left: bytes_max,
+            pacer: Pacer::new(pace),
+            progress: Arc::default(),
+        }
     }
 
     /// All of a body.
@@ -112,7 +132,7 @@ impl RequestBody {
     /// All of it, if it has no more than so many bytes and no trailers are announced; else the body as it was.
     ///
     /// # Errors
-    /// The faults of the client: its body breaks off, doesn't go on for as long as `patience`, or is larger than is taken.
+    /// The faults of the client: its body breaks off, doesn't go on for as long as `patience`, or is larger or slower than is taken.
     pub(crate) async fn collected(
         mut self,
         bytes_max: usize,
@@ -126,7 +146,7 @@ impl RequestBody {
             let frame = match tokio::time::timeout(patience, self.frame()).await {
                 Err(_) => return Err(Fault::ClientLate(patience)),
                 Ok(None) => return Ok(Ok(bytes.freeze())),
-                Ok(Some(Err(BodyError::TooLarge))) => return Err(Fault::BodyTooLarge),
+                Ok(Some(Err(BodyError::Refused(fault)))) => return Err(fault),
                 Ok(Some(Err(BodyError::Client(_)))) => return Err(Fault::ClientBroken),
                 Ok(Some(Ok(frame))) => frame,
             };
@@ -162,11 +182,16 @@ impl Body for RequestBody {
         let Some(incoming) = &mut body.incoming else { return Poll::Ready(None) };
         let polled = Pin::new(incoming).poll_frame(context);
         body.progress.waits_for_client.store(polled.is_pending(), Ordering::Relaxed);
-        let frame = ready!(polled).transpose()?;
+        let Poll::Ready(frame) = polled else {
+            let fault = ready!(body.pacer.poll_late(context));
+            return Poll::Ready(Some(Err(BodyError::Refused(fault))));
+        };
+        let frame = frame.transpose()?;
         body.progress.steps.fetch_add(1, Ordering::Relaxed);
         let bytes = frame.as_ref().and_then(Frame::data_ref).map_or(0, Bytes::len) as u64;
+        body.pacer.took(bytes);
         let Some(bytes_left) = body.bytes_left.checked_sub(bytes) else {
-            return Poll::Ready(Some(Err(BodyError::TooLarge)));
+            return Poll::Ready(Some(Err(BodyError::Refused(Fault::BodyTooLarge))));
         };
         body.bytes_left = bytes_left;
         Poll::Ready(frame.map(Ok))

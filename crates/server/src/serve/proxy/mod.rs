@@ -40,7 +40,7 @@ use eyewall_http::policy::Policy;
 use eyewall_http::reuse::{self, OnFailure, Reuse};
 use eyewall_http::signpost::Variant;
 use eyewall_responses::flights::Landing;
-use http::header::{CONTENT_LENGTH, DATE, RANGE};
+use http::header::{CONNECTION, CONTENT_LENGTH, DATE, RANGE};
 use http::{Extensions, HeaderMap, HeaderName, HeaderValue, Method, Request, Response, StatusCode, Version};
 use http_body::Body as _;
 use hyper::body::Incoming;
@@ -324,6 +324,10 @@ fn finish(response: &mut HeaderMap, received: Version, status: &CacheStatus) {
 fn failed(fault: &Fault, status: CacheStatus) -> Response<Body> {
     let mut response = reply::error(fault.status(), &fault.to_string());
     status.detail(fault.detail()).append_to(response.headers_mut(), NAME);
+    // Over HTTP/2, where that is about the stream alone, hyper drops it.
+    if fault.leaves_body() {
+        response.headers_mut().insert(CONNECTION, HeaderValue::from_static("close"));
+    }
     response
 }
 

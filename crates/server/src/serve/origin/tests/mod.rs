@@ -23,7 +23,7 @@ use hyper_util::rt::TokioIo;
 use tokio::net::TcpListener;
 
 use super::forwarded::Peer;
-use super::outgoing::{BodyLimit, Outgoing, RequestBody};
+use super::outgoing::{BodyLimits, Outgoing, RequestBody};
 use super::tunnel::asked_protocol;
 use super::{OriginSite, Origins, Settings};
 use crate::config::site::Key;
@@ -79,7 +79,7 @@ async fn pass(
     let (mut head, incoming) = request.into_parts();
     fields::receive(&mut head.headers, &KeyRules::of(&Key::default()), false);
     if head.uri.path() == "/limited" {
-        head.extensions.insert(BodyLimit(5));
+        head.extensions.insert(BodyLimits { bytes_max: 5, ..BodyLimits::default() });
     }
     let host = head.headers.get(http::header::HOST).cloned();
     let outgoing = Outgoing {

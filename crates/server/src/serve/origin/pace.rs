@@ -1,0 +1,150 @@
+//! How slowly a client may send the body of its request.
+//!
+//! Only the time counts in which the body is asked for and the client has sent nothing. While the origin takes nothing, nobody asks.
+
+use std::pin::Pin;
+use std::task::{Context, Poll, ready};
+use std::time::Duration;
+
+use tokio::time::{Instant, Sleep, sleep_until};
+
+use super::fault::Fault;
+
+/// The limits of a body, as the configuration sets them. What is zero is no limit.
+#[derive(Debug, Clone, Copy, Default)]
+pub(crate) struct Pace {
+    /// Bytes a second.
+    pub(crate) rate_min: u64,
+    /// How far the client may fall behind `rate_min`. At first, and whenever it has sent enough, it has all of this time.
+    pub(crate) grace: Duration,
+    /// For all of the body.
+    pub(crate) total: Duration,
+}
+
+/// The time that a client has left.
+#[derive(Default)]
+pub(super) struct Pacer {
+    pace: Pace,
+    /// Time until it is too slow; the bytes that it sends bring more. None: it may be as slow as it likes.
+    credit: Option<Duration>,
+    /// Time until the whole body is late. None: it may take any time.
+    left: Option<Duration>,
+    /// Since when the client is waited for.
+    since: Option<Instant>,
+    alarm: Option<Pin<Box<Sleep>>>,
+}
+
+impl Pacer {
+    pub(super) fn new(pace: Pace) -> Self {
+        let credit = (pace.rate_min > 0).then_some(pace.grace);
+        let left = Some(pace.total).filter(|total| !total.is_zero());
+        Self { pace, credit, left, since: None, alarm: None }
+    }
+
+    /// The client has sent nothing yet. Ready once that has gone on for too long.
+    pub(super) fn poll_late(&mut self, context: &mut Context<'_>) -> Poll<Fault> {
+        let Some(allowed) = self.credit.into_iter().chain(self.left).min() else { return Poll::Pending };
+        if self.since.is_none() {
+            let now = Instant::now();
+            self.since = Some(now);
+            match &mut self.alarm {
+                Some(alarm) => alarm.as_mut().reset(now + allowed),
+                None => self.alarm = Some(Box::pin(sleep_until(now + allowed))),
+            }
+        }
+        if let Some(alarm) = &mut self.alarm {
+            ready!(alarm.as_mut().poll(context));
+        }
+        let is_overdue = self.left.is_some_and(|left| left <= allowed);
+        Poll::Ready(if is_overdue {
+            Fault::ClientOverdue(self.pace.total)
+        } else {
+            Fault::ClientSlow(self.pace.rate_min)
+        })
+    }
+
+    /// The client has sent so many bytes, or the end.
+    pub(super) fn took(&mut self, bytes: u64) {
+        let waited = self.since.take().map_or(Duration::ZERO, |since| since.elapsed());
+        self.left = self.left.map(|left| left.saturating_sub(waited));
+        let earned = Duration::from_millis(bytes.saturating_mul(1000) / self.pace.rate_min.max(1));
+        self.credit =
+            self.credit.map(|credit| credit.saturating_sub(waited).saturating_add(earned).min(self.pace.grace));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::future::poll_fn;
+
+    use tokio::time::{advance, timeout};
+
+    use super::*;
+
+    const SECOND: Duration = Duration::from_secs(1);
+    const PACE: Pace = Pace { rate_min: 100, grace: Duration::from_secs(20), total: Duration::from_mins(10) };
+
+    /// Waits for a client that says nothing for so long.
+    async fn waited(pacer: &mut Pacer, silence: Duration) -> Option<Fault> {
+        timeout(silence, poll_fn(|context| pacer.poll_late(context))).await.ok()
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_byte_now_and_then_is_too_slow_after_the_grace() {
+        let mut pacer = Pacer::new(PACE);
+        for _ in 0..3 {
+            assert_eq!(waited(&mut pacer, 5 * SECOND).await, None);
+            pacer.took(1);
+        }
+        let start = Instant::now();
+        assert_eq!(waited(&mut pacer, 10 * SECOND).await, Some(Fault::ClientSlow(100)));
+        assert_eq!(start.elapsed().as_secs(), 5);
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn who_sends_just_enough_is_waited_for_and_who_stops_then_is_not() {
+        let mut pacer = Pacer::new(PACE);
+        for _ in 0..50 {
+            assert_eq!(waited(&mut pacer, 10 * SECOND).await, None);
+            pacer.took(1000);
+        }
+        assert_eq!(waited(&mut pacer, 19 * SECOND).await, None);
+        assert_eq!(
+            waited(&mut pacer, 2 * SECOND).await,
+            Some(Fault::ClientSlow(100)),
+            "bytes bring no more than the grace"
+        );
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn the_whole_has_its_time_however_much_comes() {
+        let mut pacer = Pacer::new(PACE);
+        for _ in 0..59 {
+            assert_eq!(waited(&mut pacer, 10 * SECOND).await, None);
+            pacer.took(1 << 30);
+        }
+        assert_eq!(waited(&mut pacer, 11 * SECOND).await, Some(Fault::ClientOverdue(PACE.total)));
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn time_in_which_nobody_asks_is_not_the_clients() {
+        let mut pacer = Pacer::new(PACE);
+        for _ in 0..10 {
+            assert_eq!(waited(&mut pacer, SECOND).await, None);
+            pacer.took(1);
+            advance(1000 * SECOND).await;
+        }
+        assert_eq!(waited(&mut pacer, 9 * SECOND).await, None);
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn what_is_zero_is_no_limit() {
+        for (pace, fault) in [
+            (Pace { rate_min: 0, total: Duration::ZERO, ..PACE }, None),
+            (Pace { rate_min: 0, ..PACE }, Some(Fault::ClientOverdue(PACE.total))),
+            (Pace { total: Duration::ZERO, ..PACE }, Some(Fault::ClientSlow(100))),
+        ] {
+            assert_eq!(waited(&mut Pacer::new(pace), Duration::from_hours(1000)).await, fault, "{pace:?}");
+        }
+    }
+}
