@@ -117,7 +117,8 @@ pub(crate) fn anonymous(options: &Options) -> Result<Arc<Volume>> {
 pub(crate) fn heap(options: &Options) -> Result<Arc<Volume>> {
     let superblock = new_superblock(options)?;
     let region = Region::heap(superblock.layout.size as usize);
-    for (at, word) in stripe::new_words(&superblock.layout) {
+    let header = superblock.words().into_iter().enumerate().map(|(number, word)| (8 * number, word));
+    for (at, word) in stripe::new_words(&superblock.layout).chain(header) {
         region.word(at).store(word, Relaxed);
     }
     enter(options, region, &superblock, Membership::new(None), None)
@@ -193,6 +194,8 @@ fn enter(
         region,
         layout: superblock.layout,
         secret: superblock.secret,
+        header: superblock.words(),
+        looked_ms: AtomicU64::new(0),
         id,
         lineage: options.lineage.unwrap_or(id),
         read_only: options.read_only,

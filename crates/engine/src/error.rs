@@ -205,10 +205,10 @@ pub enum Error {
         /// What happened.
         why: &'static str,
     },
-    /// Bytes of the volume were lost under its map; only with [`crate::Options::survive_sigbus`]. The cache is of no more
-    /// use, and what became of the entry of the key is not known.
+    /// Bytes of the volume were lost under its map ([`crate::Options::survive_sigbus`]), or its header was overwritten
+    /// ([`crate::Cache::check_header`]). The cache is of no more use, and what became of the entry of the key is not known.
     #[error(
-        "{path} failed: the file was truncated, or its storage returned an error; \
+        "{path} failed: the file was truncated, its header was overwritten, or its storage returned an error; \
          close the cache, remove or replace the file, and open it again"
     )]
     Failed {

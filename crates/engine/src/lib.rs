@@ -47,6 +47,8 @@
 //! - **Truncation.** If somebody truncates the file, or its storage fails, reading the map raises SIGBUS, which ends
 //!   the process. With [`Options::survive_sigbus`] the cache fails instead: lost bytes read as zeros, every call
 //!   returns [`Error::Failed`], and [`Hit::is_intact`] says whether a hit that is held can still be trusted.
+//! - **Overwritten headers.** If somebody overwrites the volume's header while it is open, the cache fails in the same way, with
+//!   or without that option: puts and misses look at it now and then, [`Cache::check_header`] does at once.
 //! - **Waiting.** Reading bytes that the kernel has not in memory waits for storage, inside of a hit's bytes, too. Event
 //!   loops ask [`Cache::is_resident`] before.
 //! - **Fork.** A child may use a [`Cache`] that its parent opened; it must not read a [`Hit`] that its

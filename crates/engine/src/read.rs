@@ -198,7 +198,7 @@ pub(crate) fn count(thread: Thread<'_>, usage: Use, found: Option<&Pinned<'_>>) 
         return;
     }
     match found {
-        None => thread.count(Counter::Misses),
+        None => thread.count_miss(),
         Some(found) => {
             thread.count(Counter::Hits);
             raise(found.slot, found.seen);

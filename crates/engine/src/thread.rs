@@ -15,6 +15,9 @@ use crate::format::superblock::Attachment;
 use crate::seam;
 use crate::volume::{Volume, with_volume};
 
+/// Each so many misses, a thread looks whether the volume's header is still there: one that was overwritten makes everything a miss.
+const MISSES_A_LOOK: u64 = 64;
+
 const PINS: usize = 64;
 const COUNTERS: usize = 128;
 /// The pin that no guard keeps.
@@ -206,6 +209,17 @@ impl<'a> Thread<'a> {
     pub(crate) fn count(self, counter: Counter) {
         let word = &self.lines.counters[counter as usize];
         word.store(word.load(Relaxed).wrapping_add(1), Relaxed);
+    }
+}
+
+impl Thread<'_> {
+    /// Counts a look-up that found nothing.
+    #[inline]
+    pub(crate) fn count_miss(self) {
+        self.count(Counter::Misses);
+        if self.is_nth(Counter::Misses, MISSES_A_LOOK) {
+            self.volume.look_at_header();
+        }
     }
 }
 

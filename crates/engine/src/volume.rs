@@ -13,7 +13,7 @@ use crate::error::{Error, Result};
 use crate::format::hash::{self, Place, Secret};
 use crate::format::layout::Layout;
 use crate::format::purges::Purges;
-use crate::format::superblock::Attachment;
+use crate::format::superblock::{Attachment, Static};
 use crate::hit::{SharedKey, SharedPin};
 use crate::mapped::Mapped;
 use crate::options::Options;
@@ -29,6 +29,10 @@ pub(crate) struct Volume {
     pub(crate) region: Region,
     pub(crate) layout: Layout,
     pub(crate) secret: Secret,
+    /// What the superblock has that never changes, as it was when this process opened the volume.
+    pub(crate) header: Static,
+    /// The volume's time when a put of this process looked at the superblock last.
+    pub(crate) looked_ms: AtomicU64,
     /// Unique in this process: thread-local state is found by it, not by address.
     pub(crate) id: u64,
     /// The number of the first of the volumes that took each other's place in this process.

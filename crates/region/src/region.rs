@@ -4,7 +4,9 @@ use std::alloc::{Layout, alloc_zeroed, dealloc, handle_alloc_error};
 use std::fs::File;
 use std::io;
 use std::ptr::{self, NonNull};
-use std::sync::atomic::{AtomicU32, AtomicU64};
+use std::sync::Arc;
+use std::sync::atomic::Ordering::{Acquire, Relaxed, Release};
+use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, fence};
 
 use rustix::mm::{Advice, MapFlags, MsyncFlags, ProtFlags};
 
@@ -27,6 +29,8 @@ pub struct Region {
     base: NonNull<u8>,
     bytes: usize,
     backing: Backing,
+    /// Whether bytes were lost, as the handler of SIGBUS or the region's user has found. Never cleared.
+    failed: Arc<AtomicBool>,
     /// Some where a lost page isn't to end the process.
     watch: Option<Watch>,
 }
@@ -74,7 +78,8 @@ impl Region {
         // of no use, and takes the memory of what is. Whoever wants a range in memory asks for it (`residency.rs`).
         // SAFETY: the mapping is ours; an advice changes nothing that it holds. One that isn't taken costs only speed.
         let _ = unsafe { rustix::mm::madvise(base.as_ptr().cast(), bytes, Advice::Random) };
-        Ok(Self { base, bytes, backing: Backing::Mapped { writable, stored: !file::is_in_memory(file) }, watch: None })
+        let backing = Backing::Mapped { writable, stored: !file::is_in_memory(file) };
+        Ok(Self { base, bytes, backing, failed: Arc::default(), watch: None })
     }
 
     /// From now on a page that is gone reads as zeros, and its first access marks this region as failed, for good, in
@@ -88,16 +93,23 @@ impl Region {
         {
             sigbus::install()?;
             let start = self.base.as_ptr().expose_provenance();
-            self.watch = Some(Watch::over(start..start + self.bytes, writable));
+            self.watch = Some(Watch::over(start..start + self.bytes, writable, Arc::clone(&self.failed)));
         }
         Ok(())
     }
 
     /// Whether bytes of the region were lost: any byte that was read until now may have been one of the zeros in their
-    /// place. Always false where that would have ended the process.
+    /// place ([`Region::survive_sigbus`]), or be wrong for a reason that the region's user has found ([`Region::mark_failed`]).
     #[inline]
     pub fn has_failed(&self) -> bool {
-        self.watch.as_ref().is_some_and(Watch::has_failed)
+        // Behind the reads of the bytes that are asked about.
+        fence(Acquire);
+        self.failed.load(Relaxed)
+    }
+
+    /// Marks the region as failed, for good: its user has found that somebody else overwrote it.
+    pub fn mark_failed(&self) {
+        self.failed.store(true, Release);
     }
 
     /// Address space that starts on a huge page's boundary: only there can the kernel map a file by huge
@@ -130,7 +142,7 @@ impl Region {
         // SAFETY: the layout has a size above zero (heap_layout adds a page at least).
         let base = unsafe { alloc_zeroed(layout) };
         let Some(base) = NonNull::new(base) else { handle_alloc_error(layout) };
-        Self { base, bytes, backing: Backing::Heap, watch: None }
+        Self { base, bytes, backing: Backing::Heap, failed: Arc::default(), watch: None }
     }
 
     #[expect(clippy::expect_used, reason = "a length above isize::MAX can't be allocated by anybody")]
@@ -396,7 +408,6 @@ impl Drop for Region {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use std::sync::atomic::Ordering::Relaxed;
 
     #[test]
     fn a_heap_region_is_zeroed_and_keeps_what_is_stored() {

@@ -18,9 +18,9 @@
 use std::io;
 use std::ops::Range;
 use std::ptr;
-use std::sync::OnceLock;
 use std::sync::atomic::Ordering::{Acquire, Relaxed, Release};
 use std::sync::atomic::{AtomicBool, AtomicPtr, AtomicUsize, fence};
+use std::sync::{Arc, OnceLock};
 
 use libc::{c_int, c_void, siginfo_t};
 use rustix::mm::{MapFlags, ProtFlags};
@@ -39,9 +39,9 @@ struct Place {
     start: AtomicUsize,
     end: AtomicUsize,
     writable: AtomicBool,
-    /// Set by the handler before it maps the zeros, and never cleared as long as the region is watched: whoever has read a
-    /// byte of the zeros finds it set.
-    failed: AtomicBool,
+    /// The region's mark, which lives as long as the region is watched. The handler sets it before it maps the zeros: whoever
+    /// has read a byte of the zeros finds it set.
+    failed: AtomicPtr<AtomicBool>,
     /// Written before the place is published.
     next: *const Self,
 }
@@ -63,60 +63,57 @@ struct Previous {
 
 /// A region in the table, until this is dropped.
 #[derive(Debug)]
-pub(crate) struct Watch(&'static Place);
+pub(crate) struct Watch {
+    place: &'static Place,
+    /// What the place points to.
+    _failed: Arc<AtomicBool>,
+}
 
 impl Watch {
-    /// Watches mapped addresses. Nobody reads them by now.
-    pub(crate) fn over(addresses: Range<usize>, writable: bool) -> Self {
-        let place = places().find(|place| place.try_take(&addresses, writable));
-        Self(place.unwrap_or_else(|| Place::publish_new(addresses, writable)))
-    }
-
-    /// Whether bytes were lost.
-    #[inline]
-    pub(crate) fn has_failed(&self) -> bool {
-        // Behind the reads of the bytes that are asked about.
-        fence(Acquire);
-        self.0.failed.load(Relaxed)
+    /// Watches mapped addresses; `failed` is set when bytes of them are lost. Nobody reads them by now.
+    pub(crate) fn over(addresses: Range<usize>, writable: bool, failed: Arc<AtomicBool>) -> Self {
+        let place = places().find(|place| place.try_take(&addresses, writable, &failed));
+        let place = place.unwrap_or_else(|| Place::publish_new(addresses, writable, &failed));
+        Self { place, _failed: failed }
     }
 }
 
 impl Drop for Watch {
     fn drop(&mut self) {
-        let version = self.0.version.load(Relaxed);
-        self.0.version.store(version + 1, Relaxed);
-        self.0.change(0..0, false, version + 2);
+        let version = self.place.version.load(Relaxed);
+        self.place.version.store(version + 1, Relaxed);
+        self.place.change(0..0, false, ptr::null_mut(), version + 2);
     }
 }
 
 impl Place {
-    fn try_take(&self, addresses: &Range<usize>, writable: bool) -> bool {
+    fn try_take(&self, addresses: &Range<usize>, writable: bool, failed: &Arc<AtomicBool>) -> bool {
         let version = self.version.load(Acquire);
         let free = version.is_multiple_of(2) && self.end.load(Relaxed) == 0;
         if !free || self.version.compare_exchange(version, version + 1, Acquire, Relaxed).is_err() {
             return false;
         }
-        self.change(addresses.clone(), writable, version + 2);
+        self.change(addresses.clone(), writable, Arc::as_ptr(failed).cast_mut(), version + 2);
         true
     }
 
     /// By whom the version was made odd.
-    fn change(&self, addresses: Range<usize>, writable: bool, version: usize) {
+    fn change(&self, addresses: Range<usize>, writable: bool, failed: *mut AtomicBool, version: usize) {
         fence(Release);
         self.start.store(addresses.start, Relaxed);
         self.end.store(addresses.end, Relaxed);
         self.writable.store(writable, Relaxed);
-        self.failed.store(false, Relaxed);
+        self.failed.store(failed, Relaxed);
         self.version.store(version, Release);
     }
 
-    fn publish_new(addresses: Range<usize>, writable: bool) -> &'static Self {
+    fn publish_new(addresses: Range<usize>, writable: bool, failed: &Arc<AtomicBool>) -> &'static Self {
         let place = Box::leak(Box::new(Self {
             version: AtomicUsize::new(0),
             start: AtomicUsize::new(addresses.start),
             end: AtomicUsize::new(addresses.end),
             writable: AtomicBool::new(writable),
-            failed: AtomicBool::new(false),
+            failed: AtomicPtr::new(Arc::as_ptr(failed).cast_mut()),
             next: PLACES.load(Acquire),
         }));
         let new: *mut Self = place;
@@ -126,15 +123,15 @@ impl Place {
         place
     }
 
-    /// The protection of the map at `address`, if it lies in this region.
-    fn protection_at(&self, address: usize) -> Option<ProtFlags> {
+    /// The protection of the map at `address`, and the region's mark, if it lies in this region.
+    fn region_at(&self, address: usize) -> Option<(ProtFlags, *mut AtomicBool)> {
         let version = self.version.load(Acquire);
         let inside = (self.start.load(Relaxed)..self.end.load(Relaxed)).contains(&address);
-        let writable = self.writable.load(Relaxed);
+        let (writable, failed) = (self.writable.load(Relaxed), self.failed.load(Relaxed));
         fence(Acquire);
         let stood_still = version.is_multiple_of(2) && self.version.load(Relaxed) == version;
         let protection = if writable { ProtFlags::READ | ProtFlags::WRITE } else { ProtFlags::READ };
-        (inside && stood_still).then_some(protection)
+        (inside && stood_still).then_some((protection, failed))
     }
 }
 
@@ -200,9 +197,10 @@ extern "C" fn on_sigbus(signal: c_int, info: *mut siginfo_t, context: *mut c_voi
 
 /// Makes the page at `address` readable, as zeros, if it is a watched region's.
 fn survive(address: usize) -> bool {
-    let found = places().find_map(|place| Some((place, place.protection_at(address)?)));
-    let Some((place, protection)) = found else { return false };
-    place.failed.store(true, Relaxed);
+    let Some((protection, failed)) = places().find_map(|place| place.region_at(address)) else { return false };
+    // SAFETY: the place stood still and holds the address, so that it is that of the region which the interrupted thread
+    // reads; the region stays watched meanwhile, and its mark lives as long.
+    unsafe { &*failed }.store(true, Relaxed);
     fence(Release);
     let page_bytes = page_bytes();
     let page = address - address % page_bytes;

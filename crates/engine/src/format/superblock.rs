@@ -18,6 +18,9 @@ const BYTE_ORDER: u32 = 0x0102_0304;
 /// The stored fields end here, with their checksum.
 const STATIC_BYTES: usize = 152;
 
+/// Bytes 0 to 151 of a superblock, as words.
+pub(crate) type Static = [u64; STATIC_BYTES / 8];
+
 /// Offsets of the words that change: each on a line that readers only read, but for the thread mark.
 const CLEAN_AT: usize = 192;
 const GENERATION_AT: usize = 200;
@@ -84,6 +87,13 @@ impl Superblock {
         let sum = xxh3_64(&bytes);
         bytes.extend_from_slice(&sum.to_le_bytes());
         bytes
+    }
+
+    /// The stored bytes as the words of a map.
+    pub(crate) fn words(&self) -> Static {
+        let bytes = self.encode();
+        let (words, _) = bytes.as_chunks();
+        std::array::from_fn(|at| words.get(at).map_or(0, |word| u64::from_le_bytes(*word)))
     }
 
     /// A number by which this volume is known, from the checksum of what never changes, secrets included. Never zero.
@@ -216,6 +226,12 @@ impl Attachment<'_> {
     /// Whether no process has ever attached.
     pub(crate) fn is_new(self) -> bool {
         self.0.word(GENERATION_AT).load(Acquire) == 0
+    }
+
+    /// Whether what never changes is what it was.
+    pub(crate) fn has(self, words: &Static) -> bool {
+        let now: &[_; STATIC_BYTES / 8] = self.0.words(0);
+        now.iter().zip(words).all(|(now, then)| now.load(Relaxed) == *then)
     }
 
     /// Whether the word that tells attachments apart is as an attachment left it, or that of a new volume.

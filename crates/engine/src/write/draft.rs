@@ -40,6 +40,8 @@ impl<'a> Draft<'a> {
         if metadata > METADATA_BYTES_MAX {
             return Err(Error::MetadataTooLong { bytes: metadata, max: METADATA_BYTES_MAX });
         }
+        let created_ms = volume.now_ms();
+        volume.look_in_time(created_ms)?;
         let draft = Self {
             key,
             metadata: options.metadata,
@@ -47,7 +49,7 @@ impl<'a> Draft<'a> {
             lengths: Lengths { key: key.len() as u64, metadata: metadata as u64, value: value.len() as u64 },
             flags: if tags.is_empty() { Flags::default() } else { Flags::TAGGED },
             tags,
-            created_ms: volume.now_ms(),
+            created_ms,
             times: Times::new(options.ttl, options.stale),
             epoch,
             is_dated: options.begun.is_some(),

@@ -9,6 +9,7 @@
 //!     files/  --root: what a folder has, by `eyewall-files`
 //!     proxy/  --origin: select, decide, ask, fill               origin/
 //!       store the volume: stored responses in and out           head
+//! upkeep      a thread that looks after the volume
 //! admin/      purges and status, for who looks after the server
 //! ```
 //! `log/` writes a line for each request, from where a connection has its head until its response has left.
@@ -39,6 +40,7 @@ mod service;
 mod shared;
 mod store;
 mod token;
+mod upkeep;
 mod vouched;
 
 use std::fmt::Write as _;
@@ -58,6 +60,7 @@ use log::Log;
 pub use origin::{OriginUrl, TrustError};
 use service::Service;
 use shared::Shared;
+use upkeep::Upkeep;
 
 /// The name of this cache in `Cache-Status`.
 const NAME: &str = "Eyewall";
@@ -80,6 +83,7 @@ pub(crate) fn run(cache: Option<&Path>, serve: &args::Serve) -> Result<Outcome, 
     // It writes what is left when it is dropped, behind the last connection.
     let log = server.access_log.as_ref().map(|log| Log::start(log.get_ref())).transpose()?;
     let lines = log.as_ref().map(Log::lines);
+    let _upkeep = Upkeep::start(Arc::clone(&announced.pages.store))?;
     listen::run(sockets, admin, &server.limits, lines.as_ref(), move || Service::new(&shared), ready)?;
     Ok(Outcome::Done)
 }

@@ -156,7 +156,13 @@ impl Store {
         }
     }
 
-    /// Whether bytes of the volume were lost under its map. It is of no more use then: requests go past it.
+    /// Looks whether the volume's header is still there.
+    pub(crate) fn check_header(&self) {
+        self.told(self.cache.check_header());
+    }
+
+    /// Whether the volume failed: bytes of it were lost under its map, or its header was overwritten. It is of no more use then:
+    /// requests go past it.
     pub(crate) fn has_failed(&self) -> bool {
         self.cache.is_failed()
     }

@@ -39,6 +39,7 @@ mod odd_requests;
 mod one_fetch_for_many;
 mod origin_path;
 mod outside_the_root;
+mod overwritten_header;
 mod purge;
 mod purge_allowed;
 mod purge_command;
