@@ -7,7 +7,7 @@ use std::io::{self, ErrorKind};
 use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::Ordering::Relaxed;
-use std::sync::atomic::{AtomicBool, AtomicU16, AtomicU64};
+use std::sync::atomic::{AtomicBool, AtomicU16, AtomicU32, AtomicU64};
 use std::sync::{Arc, OnceLock};
 use std::time::Instant;
 
@@ -186,7 +186,6 @@ fn enter(
     front_of: Option<&Arc<Volume>>,
 ) -> Result<Arc<Volume>> {
     volume::watch_forks();
-    let generation = Attachment(&region).generation();
     let id = volume::next_id();
     let volume = Arc::new_cyclic(|this| Volume {
         this: this.clone(),
@@ -205,7 +204,8 @@ fn enter(
         lock_deadline: options.lock_deadline,
         named: stripe::Named::default(),
         membership,
-        generation: AtomicU16::new(generation),
+        generation: AtomicU16::default(),
+        trusted: AtomicU32::default(),
         time_base: AtomicU64::new(0),
         marked_unclean: AtomicBool::new(false),
         copied_bytes: AtomicU64::new(0),
@@ -213,6 +213,8 @@ fn enter(
         at_hand: std::sync::OnceLock::new(),
         front_of: front_of.map(Arc::clone),
     });
+    // Of one that is only read; who writes joins below.
+    volume.set_generation(Attachment(&volume.region).generation());
     if volume.region.is_stored() {
         // Tables and index: each look-up needs some of it.
         volume.region.will_reuse(0, volume.layout.data_at as usize);
@@ -247,7 +249,7 @@ pub(crate) fn join(volume: &Volume) -> Result<()> {
     if first {
         put_in_order(volume).map_err(failed)?;
     }
-    volume.generation.store(Attachment(&volume.region).generation(), Relaxed);
+    volume.set_generation(Attachment(&volume.region).generation());
     volume.time_base.store(tier::time_base(volume).unwrap_or(Attachment(&volume.region).time_base()), Relaxed);
     // In a forked child: what the parent had seen may have been undone by an orderly end since.
     volume.marked_unclean.store(false, Relaxed);

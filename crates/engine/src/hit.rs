@@ -11,6 +11,7 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 use eyewall_region::{clock, fork};
 
 use crate::error::Result;
+use crate::format::hash;
 use crate::format::origin::Origin;
 use crate::format::record::{Flags, Header, Lengths, Record};
 use crate::format::tags::Tags;
@@ -171,6 +172,12 @@ impl<'a> Hit<'a> {
             Held::Pinned { record, .. } => record.header(),
             Held::Copied(copied) => copied.header,
         }
+    }
+
+    /// Whether its bytes are those that were put.
+    pub(crate) fn is_whole(&self) -> bool {
+        hash::checksum(self.part(0, self.key_bytes + self.metadata_bytes() + self.value_bytes))
+            == self.header().checksum
     }
 
     #[inline]

@@ -66,6 +66,7 @@ pub struct Options {
     pub(crate) secure_erase: bool,
     pub(crate) survive_sigbus: bool,
     pub(crate) put_aside_broken: bool,
+    pub(crate) verify_hits: bool,
     pub(crate) unclean: Unclean,
     pub(crate) tier: Option<u64>,
     tier_folder: Option<PathBuf>,
@@ -87,6 +88,7 @@ impl Default for Options {
             secure_erase: false,
             survive_sigbus: false,
             put_aside_broken: false,
+            verify_hits: false,
             unclean: Unclean::Keep,
             tier: None,
             tier_folder: None,
@@ -202,6 +204,20 @@ impl Options {
         self
     }
 
+    /// Verifies the checksum of each hit before it is handed out. Default false: an entry is verified at its first use after it
+    /// was written by another attachment, or was read from storage after a loss of power, and trusted from then on.
+    ///
+    /// An entry that fails is a miss, is dropped (at once if the stripe's lock is free, else by a later look-up), and counts in
+    /// [`crate::Stats::evictions_damaged`]. That guards against other programs that write to the file, and against failing memory or
+    /// disks. It can't see what is changed while a hit is held.
+    ///
+    /// Each hit then reads all of its bytes. `docs/operations-volume.md` says what that costs. Hits that are copies made without a pin ([`Options::read_only`]) are always
+    /// verified. The option is this process's; others may open the volume without it.
+    pub fn verify_hits(mut self, yes: bool) -> Self {
+        self.verify_hits = yes;
+        self
+    }
+
     /// What becomes of an existing volume that was not left in order; default [`Unclean::Keep`]. Asked of whoever opens it
     /// first. A kill of any process, or of all of them, leaves a volume in order, as long as the machine runs on.
     pub fn unclean(mut self, unclean: Unclean) -> Self {
@@ -312,6 +328,7 @@ impl Options {
             group: access.group,
             lock_deadline: self.lock_deadline,
             survive_sigbus: self.survive_sigbus,
+            verify_hits: self.verify_hits,
             ..Self::default()
         }
     }

@@ -18,7 +18,7 @@ use crate::paging;
 use crate::protocol;
 use crate::purge::{self, Subject, Verdict};
 use crate::seam;
-use crate::stripe::{entry_at, judge_pinned_again, locate, purge_verdict, verify_entry, wants_copies};
+use crate::stripe::{drop_damaged, entry_at, judge_pinned_again, locate, purge_verdict, verify_entry, wants_copies};
 use crate::thread::{Counter, Thread};
 use crate::volume::Volume;
 use crate::write::check_key;
@@ -306,10 +306,13 @@ fn check<'a>(
     if found != key {
         return None;
     }
-    if record.generation() != volume.generation()
+    if !volume.trusts(record.generation())
         // SAFETY: the record is pinned.
         && !unsafe { verify_entry(volume, place, seen.position(), record, lengths) }
     {
+        if volume.options.verify_hits {
+            drop_damaged(volume, place, seen);
+        }
         return None;
     }
     Some(Checked { record, lengths, flags })

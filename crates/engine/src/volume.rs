@@ -52,6 +52,8 @@ pub(crate) struct Volume {
     pub(crate) membership: Membership,
     /// The attachment that this process is part of; records verified in it are trusted.
     pub(crate) generation: AtomicU16,
+    /// The same for look-ups; where each hit is to be verified, [`TRUSTS_NONE`].
+    pub(crate) trusted: AtomicU32,
     /// The volume's time when the machine was started.
     pub(crate) time_base: AtomicU64,
     /// Whether this process has seen the volume marked as written to.
@@ -65,6 +67,9 @@ pub(crate) struct Volume {
     /// Of a tier: the volume that it stands in front of, which stays open as long as the tier does.
     pub(crate) front_of: Option<Arc<Self>>,
 }
+
+/// The generation of no record.
+const TRUSTS_NONE: u32 = u32::MAX;
 
 static NEXT_ID: AtomicU64 = AtomicU64::new(1);
 
@@ -193,6 +198,19 @@ impl Volume {
     #[inline]
     pub(crate) fn generation(&self) -> u16 {
         self.generation.load(Relaxed)
+    }
+
+    /// Takes over the attachment that this process has become part of.
+    pub(crate) fn set_generation(&self, generation: u16) {
+        self.generation.store(generation, Relaxed);
+        let trusted = if self.options.verify_hits { TRUSTS_NONE } else { u32::from(generation) };
+        self.trusted.store(trusted, Relaxed);
+    }
+
+    /// Whether a look-up takes a record of this generation without verifying it.
+    #[inline]
+    pub(crate) fn trusts(&self, generation: u16) -> bool {
+        u32::from(generation) == self.trusted.load(Relaxed)
     }
 
     /// Refuses when this process may not write.

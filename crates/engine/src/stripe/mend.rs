@@ -3,9 +3,12 @@
 //! What is dropped was of no use: look-ups check whatever they follow, so that a slot that names no entry of its key is a
 //! miss. But it takes place, and counts.
 
+use std::sync::atomic::AtomicU64;
+
 use super::{Count, RingId, Stripe, Word, store_slot, verify_entry};
 use crate::format::hash::{self, Place};
 use crate::format::slot::Slot;
+use crate::volume::Volume;
 
 /// What [`Stripe::mend`] has done.
 #[derive(Debug, Default)]
@@ -24,6 +27,21 @@ pub(crate) struct Read {
     pub(crate) dropped: u64,
     /// Positions of those that fail their checksum.
     pub(crate) damaged: Vec<u64>,
+}
+
+/// Drops the entry that a look-up found damaged in a slot of `place`, if the stripe's lock is free and the slot still names it.
+#[cold]
+pub(crate) fn drop_damaged(volume: &Volume, place: &Place, seen: Slot) {
+    if volume.check_writable().is_err() || volume.mark_unclean().is_err() {
+        return;
+    }
+    // Not taken from the dead: to repair a stripe takes its time, which a look-up hasn't.
+    let Some(stripe) = Stripe::try_lock(volume, place.stripe, false) else { return };
+    let slots =
+        place.buckets.into_iter().flat_map(|bucket| volume.region.line(volume.layout.bucket_at(place.stripe, bucket)));
+    for slot in slots.filter(|slot| Slot(super::load(slot)).same_record(seen)) {
+        stripe.drop_damaged(slot);
+    }
 }
 
 /// An entry of a log.
@@ -127,15 +145,41 @@ impl Stripe<'_> {
                 continue;
             }
             read.damaged.push(seen.position());
-            if drops {
-                store_slot(slot, |_| Slot::EMPTY.0);
-                self.forget(seen.position(), lengths.record_bytes());
-                self.erase_dead(seen.position());
-                self.tally(Count::EvictionsDamaged, 1);
-                read.dropped += 1;
-            }
+            read.dropped += u64::from(drops && self.drop_damaged(slot));
         }
         read
+    }
+
+    /// Drops what a slot names, unless that is a whole entry. True: it was dropped.
+    pub(crate) fn drop_damaged(&self, slot: &AtomicU64) -> bool {
+        let seen = Slot(super::load(slot));
+        if !seen.is_live() {
+            return false;
+        }
+        let position = seen.position();
+        let found = self.entry_at(position);
+        let is_whole = found.is_some_and(|(record, lengths, _)| {
+            // SAFETY: the entry is live and we hold the lock: nobody reclaims it.
+            let place = self.volume.place(unsafe { record.key() });
+            // SAFETY: as above.
+            unsafe { verify_entry(self.volume, &place, position, record, lengths) }
+        });
+        // What was lost here need not be damaged.
+        if is_whole || self.volume.has_failed() {
+            return false;
+        }
+        let proven = found.filter(|(record, _, _)| self.proven_place(position, *record).is_some());
+        if proven.is_none() && !self.is_untiled(position) {
+            // Nobody knows how many bytes go.
+            self.set(Word::Recount, 1);
+        }
+        store_slot(slot, |_| Slot::EMPTY.0);
+        if let Some((_, lengths, _)) = proven {
+            self.forget(position, lengths.record_bytes());
+        }
+        self.erase_dead(position);
+        self.tally(Count::EvictionsDamaged, 1);
+        true
     }
 
     /// Asks for what a bucket's slots name: entries lie anywhere in memory, and waiting for one after the other would be most

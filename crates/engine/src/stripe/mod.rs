@@ -33,6 +33,7 @@ use std::sync::atomic::{AtomicU32, AtomicU64};
 
 pub(crate) use hand::{Work, judge_pinned_again};
 pub(crate) use index::Found;
+pub(crate) use mend::drop_damaged;
 pub(crate) use repair::{State, forget_verified, is_in_order, put_in_order};
 pub(crate) use ring::RingId;
 pub use survey::ExtentKind;
@@ -338,7 +339,7 @@ pub(crate) unsafe fn verify_entry(
     // SAFETY: the caller keeps the bytes in place; `entry_at` checked that they lie inside the ring.
     let body = unsafe { volume.region.bytes(record.body(), parts) };
     let genuine = mac == header.mac && hash::checksum(body) == header.checksum;
-    if genuine && !volume.read_only {
+    if genuine && !volume.read_only && record.generation() != volume.generation() {
         record.set_generation(volume.generation());
     }
     genuine

@@ -5,6 +5,7 @@ use crate::claim;
 use crate::error::{Error, Result};
 use crate::format::record::Flags;
 use crate::format::times::{Phase, Times};
+use crate::hit::Hit;
 use crate::put::{Counter, PutOptions, Touch};
 use crate::read::{self, Use, Wanted};
 use crate::stripe::{Count, Stripe};
@@ -96,7 +97,8 @@ pub(crate) fn touch(volume: &Volume, key: &[u8], touch: &Touch<'_>) -> Result<bo
         }
         let epoch = volume.purges().epoch() as u32;
         let hit = read::get(volume, key, Use::Peeks, Wanted::Any)?.filter(|hit| touch.means(hit.serial()));
-        let Some(hit) = hit else { return Ok(false) };
+        // What is stored anew gets a checksum of its own.
+        let Some(hit) = hit.filter(Hit::is_whole) else { return Ok(false) };
         let header = hit.header();
         let tags: Vec<&str> = hit.tags().collect();
         let metadata = touch.metadata.unwrap_or(hit.metadata());

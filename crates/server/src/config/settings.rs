@@ -155,4 +155,6 @@ pub struct Volume {
     pub entry_bytes_max: Option<Spanned<Size>>,
     /// Bytes of memory for a tier before a volume on a disk.
     pub tier: Option<Spanned<Size>>,
+    /// Whether each hit is held against its checksum before it is sent.
+    pub verify_hits: bool,
 }

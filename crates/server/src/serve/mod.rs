@@ -108,7 +108,7 @@ fn processors() -> usize {
 /// An existing volume keeps its size unless another one was asked for, which the engine then refuses. A broken one is put aside,
 /// and a new one is made in its place, unless it is to be kept.
 fn open_cache(volume: &Volume, keeps_broken: bool) -> Result<Cache, Error> {
-    let mut options = Options::new().survive_sigbus(true);
+    let mut options = Options::new().survive_sigbus(true).verify_hits(volume.verify_hits);
     if let Some(bytes) = &volume.entry_bytes_max {
         options = options.entry_bytes_max(bytes.get_ref().0);
     }

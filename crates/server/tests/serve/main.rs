@@ -65,4 +65,5 @@ mod transfer_codings;
 mod tree_crawled;
 mod truncated_volume;
 mod trusted_proxies;
+mod verified_hits;
 mod volume_shared_with_tools;
