@@ -1,6 +1,7 @@
-//! Where descriptors run out, idle kept connections make room for new clients, and that is told once.
+//! Where descriptors run out, the connections that have been idle for longest make room for new clients, and that is told once.
 
-use std::io::{Read as _, Write as _};
+use std::io::{ErrorKind, Read as _, Write as _};
+use std::net::TcpStream;
 use std::process::{Command, Stdio};
 
 use rustix::process::{Pid, Signal, kill_process};
@@ -9,24 +10,53 @@ use crate::common::client::connect;
 use crate::common::origin::Origin;
 use crate::common::server::Server;
 
+/// A server with so many descriptors, and words for its command line. Nothing is closed for being idle too long.
+fn server(descriptors: u32, workers: u32) -> (Server, Origin, tempfile::TempDir) {
+    let origin = Origin::counting("Cache-Control: max-age=600");
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("eyewall.toml");
+    let limits = "[server.limits]\nidle_timeout = \"1h\"\nhead_timeout = \"1h\"";
+    let text = format!(
+        "[cache]\nsize = \"8M\"\n[server]\nlisten = [\"127.0.0.1:0\"]\nworkers = {workers}\n{limits}\n[[site]]\norigins = [\"{}\"]\n",
+        origin.url()
+    );
+    std::fs::write(&file, text).unwrap();
+    let mut command = Command::new("sh");
+    command.args(["-c", &format!("ulimit -n {descriptors}; exec \"$@\"")]);
+    command.args(["sh", env!("CARGO_BIN_EXE_eyewall"), "serve", "--config"]).arg(file);
+    (Server::spawn(command.stderr(Stdio::piped())), origin, folder)
+}
+
+/// Asks, and keeps the connection.
+fn ask(client: &mut TcpStream) {
+    client.write_all(b"GET / HTTP/1.1\r\nHost: test\r\n\r\n").unwrap();
+    let mut answer = Vec::new();
+    while !answer.ends_with(b"\r\n\r\n1") {
+        let mut byte = [0];
+        client.read_exact(&mut byte).expect("the client is answered");
+        answer.extend(byte);
+    }
+    assert!(answer.starts_with(b"HTTP/1.1 200 "));
+}
+
+fn is_open(client: &mut TcpStream) -> bool {
+    client.set_nonblocking(true).unwrap();
+    let read = client.read(&mut [0]);
+    client.set_nonblocking(false).unwrap();
+    matches!(read, Err(error) if error.kind() == ErrorKind::WouldBlock)
+}
+
 #[test]
 fn each_client_is_answered_although_all_keep_their_connections() {
-    let origin = Origin::counting("Cache-Control: max-age=600");
-    let mut command = Command::new("sh");
-    command.args(["-c", "ulimit -n 64; exec \"$@\"", "sh", env!("CARGO_BIN_EXE_eyewall"), "serve"]);
-    command.args(["--listen", "127.0.0.1:0", "--size", "8M", "--origin", &origin.url()]);
-    let mut server = Server::spawn(command.stderr(Stdio::piped()));
-    let mut kept = Vec::new();
+    let (mut server, _origin, _folder) = server(64, 2);
+    let mut kept: Vec<TcpStream> = Vec::new();
     for _ in 0..200 {
         let mut client = connect(server.address);
-        client.write_all(b"GET / HTTP/1.1\r\nHost: test\r\n\r\n").unwrap();
-        let mut answer = Vec::new();
-        while !answer.ends_with(b"\r\n\r\n1") {
-            let mut byte = [0];
-            client.read_exact(&mut byte).expect("the client is answered");
-            answer.extend(byte);
+        ask(&mut client);
+        // Those that were used last stay.
+        for client in kept.iter_mut().rev().take(4) {
+            assert!(is_open(client));
         }
-        assert!(answer.starts_with(b"HTTP/1.1 200 "));
         kept.push(client);
     }
     drop(kept);
@@ -35,4 +65,24 @@ fn each_client_is_answered_although_all_keep_their_connections() {
     let mut told = String::new();
     server.child.stderr.take().unwrap().read_to_string(&mut told).unwrap();
     assert_eq!(told.matches("could not accept a connection").count(), 1, "{told}");
+}
+
+#[test]
+fn clients_that_never_ask_anything_make_room_too() {
+    let (server, _origin, _folder) = server(64, 2);
+    let silent: Vec<_> = (0..100).map(|_| connect(server.address)).collect();
+    ask(&mut connect(server.address));
+    drop(silent);
+}
+
+#[test]
+fn idle_connections_of_all_workers_make_room() {
+    // So many workers that some have no idle connection of their own while the others have them all.
+    let (server, _origin, _folder) = server(160, 16);
+    let mut kept = Vec::new();
+    for _ in 0..300 {
+        let mut client = connect(server.address);
+        ask(&mut client);
+        kept.push(client);
+    }
 }

@@ -11,8 +11,9 @@
 //! A head of HTTP/2 comes in frames among others, so that its connection is idle until the head is whole: `idle_timeout` bounds
 //! both there. A head of HTTP/1 that came in part behind a request before it (pipelined) is begun for us with its next byte.
 
-use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU8, AtomicU64, AtomicUsize, Ordering};
+use std::sync::{Arc, OnceLock};
+use std::task::{Poll, Waker};
 use std::time::Duration;
 
 use tokio::time::Instant;
@@ -22,7 +23,11 @@ use crate::config::settings::Limits;
 /// How a connection that speaks HTTP/2 begins (RFC 9113, section 3.4).
 const PREFACE: &[u8] = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n";
 
-/// The state of one connection. Its task and those of its streams run on one thread, so that nothing is ordered by these words.
+/// A connection that never had a request is not idle before this: its first one may be under way.
+pub(super) const FIRST_REQUEST: Duration = Duration::from_secs(1);
+
+/// The state of one connection. Its task and those of its streams run on one thread, so that nothing is ordered by these words. Other
+/// threads read them to choose whom to give an [`Order`], and the connection's task looks again before it obeys.
 pub(super) struct Activity {
     began: Instant,
     /// Requests without a response, bodies and pieces of bodies that have not left yet.
@@ -37,6 +42,17 @@ pub(super) struct Activity {
     taken: AtomicUsize,
     /// Whether a response goes out that hyper doesn't know of.
     is_sending: AtomicBool,
+    /// An [`Order`], or zero.
+    order: AtomicU8,
+    /// Wakes the connection's task, to look at its order.
+    waker: OnceLock<Waker>,
+}
+
+/// What any thread may tell a connection to do.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Order {
+    /// To close in order, if it is still idle.
+    Part = 1,
 }
 
 /// What is to be done about a connection.
@@ -67,6 +83,8 @@ impl Activity {
             has_given_up: AtomicBool::new(false),
             taken: AtomicUsize::new(0),
             is_sending: AtomicBool::new(false),
+            order: AtomicU8::new(0),
+            waker: OnceLock::new(),
         }
     }
 
@@ -105,9 +123,36 @@ impl Activity {
         self.began
     }
 
-    /// Whether it has had a request, and waits for another.
-    pub(super) fn is_kept_idle(&self) -> bool {
-        self.taken() > 0 && self.open.load(Ordering::Relaxed) == 0 && !self.is_in_head.load(Ordering::Relaxed)
+    /// Since when it waits for a request, if it does and has no order yet.
+    pub(super) fn idle_since(&self) -> Option<Instant> {
+        let is_idle = self.open.load(Ordering::Relaxed) == 0 && !self.is_in_head.load(Ordering::Relaxed);
+        let is_free = is_idle && self.order.load(Ordering::Relaxed) == 0;
+        let may_be_closed = is_free && (self.taken() > 0 || self.began.elapsed() >= FIRST_REQUEST);
+        may_be_closed.then(|| self.since())
+    }
+
+    /// Gives it an order. Any thread may.
+    pub(super) fn order(&self, order: Order) {
+        self.order.store(order as u8, Ordering::Release);
+        if let Some(waker) = self.waker.get() {
+            waker.wake_by_ref();
+        }
+    }
+
+    /// The order that it was given, once. It costs one read where there is none.
+    pub(super) fn poll_order(&self) -> Poll<Order> {
+        if self.order.load(Ordering::Relaxed) == 0 {
+            return Poll::Pending;
+        }
+        match self.order.swap(0, Ordering::Acquire) {
+            0 => Poll::Pending,
+            _ => Poll::Ready(Order::Part),
+        }
+    }
+
+    /// `waker` is that of the connection's task, and stays it.
+    pub(super) fn wake_by(&self, waker: &Waker) {
+        let _ = self.waker.set(waker.clone());
     }
 
     /// How many requests there were.
@@ -147,7 +192,7 @@ impl Activity {
         } else {
             (limits.idle_timeout.0, Due::Idle)
         };
-        let at = self.began + Duration::from_micros(self.since.load(Ordering::Relaxed)) + limit;
+        let at = self.since() + limit;
         if at <= Instant::now() { due } else { Due::At(at.min(next_look)) }
     }
 
@@ -158,6 +203,10 @@ impl Activity {
 
     pub(super) fn has_given_up(&self) -> bool {
         self.has_given_up.load(Ordering::Relaxed)
+    }
+
+    fn since(&self) -> Instant {
+        self.began + Duration::from_micros(self.since.load(Ordering::Relaxed))
     }
 
     fn is_http2(&self) -> bool {

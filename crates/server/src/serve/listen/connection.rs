@@ -18,10 +18,11 @@ use tokio::net::TcpStream;
 use tokio::sync::watch;
 use tokio::time::{Instant, sleep_until};
 
-use super::activity::{Activity, Due, Open};
+use super::activity::{Activity, Due, FIRST_REQUEST, Open, Order};
 use super::attentive::Attentive;
 use super::express::Express;
 use super::patience::Patient;
+use super::roster::Roster;
 use super::sent::Sent;
 use super::{Stop, gate};
 use crate::config::settings::Limits;
@@ -37,8 +38,6 @@ const FIELDS_MAX_OF_HYPER: usize = 100;
 const STREAMS_MAX: u32 = 100;
 /// How often a silent HTTP/2 client is asked whether it is there, and how long it has to say so.
 const PING_EVERY: Duration = Duration::from_secs(30);
-/// How long a connection that is told to stop waits for its first request, from its beginning on: it may be under way.
-const FIRST_REQUEST: Duration = Duration::from_secs(1);
 /// How long a connection that is to be closed has to say so to its client.
 const PARTING: Duration = Duration::from_secs(5);
 
@@ -47,8 +46,8 @@ pub(super) struct Common {
     pub(super) service: Service,
     pub(super) limits: Limits,
     pub(super) log: Option<Lines>,
-    /// How often the worker had no descriptor for a client. Idle connections end then.
-    pub(super) shortage: watch::Sender<u64>,
+    /// The connections of all workers.
+    pub(super) roster: Arc<Roster>,
 }
 
 /// Answers the requests of a connection until it ends, or has to: at a limit, or in order once it is told to stop.
@@ -67,6 +66,12 @@ pub(super) async fn converse(
     mut told: watch::Receiver<Stop>,
 ) {
     let activity = Arc::new(Activity::new());
+    let _enrolled = common.roster.enroll(&activity);
+    poll_fn(|context| {
+        activity.wake_by(context.waker());
+        Poll::Ready(())
+    })
+    .await;
     let interim = Arc::new(Interim::default());
     let answer = {
         let (common, activity, interim) = (Arc::clone(&common), Arc::clone(&activity), Arc::clone(&interim));
@@ -83,8 +88,7 @@ pub(super) async fn converse(
     let io = TokioIo::new(Express::new(stream, Arc::clone(&common), Arc::clone(&activity), interim, client));
     let mut connection = pin!(builder(&common.limits).serve_connection_with_upgrades(io, answer).into_owned());
     let mut alarm = pin!(sleep_until(Activity::next_look(&common.limits)));
-    let mut shortage = common.shortage.subscribe();
-    let mut is_parting = false;
+    let (mut is_parting, mut makes_room) = (false, false);
     let ended = loop {
         tokio::select! {
             biased;
@@ -93,13 +97,16 @@ pub(super) async fn converse(
                 is_parting = true;
                 connection.as_mut().graceful_shutdown();
             }
-            Ok(()) = shortage.changed(), if !is_parting => {
-                if activity.is_kept_idle() {
-                    is_parting = true;
+            order = poll_fn(|_| activity.poll_order()) => match order {
+                Order::Part if activity.idle_since().is_some() && !is_parting => {
+                    (is_parting, makes_room) = (true, true);
                     connection.as_mut().graceful_shutdown();
+                    alarm.as_mut().reset(Instant::now() + PARTING);
                 }
-            }
+                Order::Part => {}
+            },
             () = alarm.as_mut() => match activity.due(&common.limits) {
+                Due::At(_) if makes_room && activity.idle_since().is_some() => break Ok(()),
                 Due::At(next) => alarm.as_mut().reset(next),
                 Due::Idle if !is_parting => {
                     is_parting = true;
@@ -114,17 +121,7 @@ pub(super) async fn converse(
             }
         }
     };
-    let refused = match &ended {
-        _ if activity.has_given_up() => Some(StatusCode::REQUEST_TIMEOUT),
-        Err(error) => status_of_refusal(error.as_ref()),
-        Ok(()) => None,
-    };
-    if let (Some(status), Some(log)) = (refused, &common.log) {
-        log.refused(client, status);
-    }
-    if let Err(error) = ended {
-        tracing::debug!(%error, "a connection ended early");
-    }
+    tell_end(ended, &activity, client, &common);
 }
 
 impl Common {
@@ -156,6 +153,27 @@ impl Common {
             }
         };
         response.map(|body| Sent::new(body, open, entry))
+    }
+}
+
+/// Logs how a connection has ended.
+fn tell_end(
+    ended: Result<(), Box<dyn std::error::Error + Send + Sync>>,
+    activity: &Activity,
+    client: IpAddr,
+    common: &Common,
+) {
+    let error = ended.err();
+    if let Some(error) = &error {
+        tracing::debug!(%error, "a connection ended early");
+    }
+    let refused = if activity.has_given_up() {
+        Some(StatusCode::REQUEST_TIMEOUT)
+    } else {
+        error.and_then(|error| status_of_refusal(error.as_ref()))
+    };
+    if let (Some(status), Some(log)) = (refused, &common.log) {
+        log.refused(client, status);
     }
 }
 

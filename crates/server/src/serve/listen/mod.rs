@@ -20,6 +20,7 @@ mod express;
 mod gate;
 mod input;
 mod patience;
+mod roster;
 mod sent;
 mod signals;
 #[cfg(test)]
@@ -28,6 +29,7 @@ mod worker;
 
 use std::io;
 use std::net::SocketAddr;
+use std::sync::Arc;
 use std::time::Duration;
 
 use socket2::{Domain, Protocol, Socket, Type};
@@ -39,6 +41,7 @@ use super::service::Service;
 use crate::Error;
 use crate::config::settings::Limits;
 use connection::Common;
+use roster::Roster;
 use signals::Signals;
 
 /// How many connections may wait to be accepted, at each socket.
@@ -123,14 +126,16 @@ pub(crate) fn run(
         Signals::new().map_err(Error::Start)?
     };
     let (stop, told) = watch::channel(Stop::NotYet);
+    let roster = Arc::new(Roster::default());
     let mut workers = Vec::new();
     for listeners in sockets.of_workers {
         let (service, limits, log, told) = (service.clone(), limits.clone(), log.cloned(), told.clone());
+        let roster = Arc::clone(&roster);
         let common = move || Common {
             service: service(),
             limits: limits.clone(),
             log: log.clone(),
-            shortage: watch::Sender::new(0),
+            roster: Arc::clone(&roster),
         };
         let work = move || worker::run(listeners, common, told);
         let thread = std::thread::Builder::new().name(format!("worker-{}", workers.len()));

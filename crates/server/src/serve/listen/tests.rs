@@ -14,10 +14,11 @@ use hyper::client::conn::http2;
 use hyper_util::rt::{TokioExecutor, TokioIo};
 use tempfile::TempDir;
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _, DuplexStream, duplex};
-use tokio::sync::watch;
+use tokio::sync::{mpsc, watch};
 use tokio::task::JoinHandle;
 use tokio::time::{Instant, sleep};
 
+use super::accepting::Served;
 use super::connection::{Common, converse};
 use super::{Sockets, Stop};
 use crate::config;
@@ -66,7 +67,7 @@ impl Site {
         self.connect_to("origins = [\"http://127.0.0.1:1\"]", bytes)
     }
 
-    fn connect_to(&self, source: &str, bytes: usize) -> Connected {
+    fn common(&self, source: &str, bytes: usize) -> Common {
         let cache = Options::new().size(4 << 20).anonymous().unwrap();
         let config = config::parse(&format!("[[site]]\n{source}\n")).unwrap();
         let shared = Arc::new(Shared::new(config, &cache).unwrap());
@@ -86,13 +87,24 @@ impl Site {
         let kept = shared.pages.store.keep(b"http://a/ready", &head, &[value], Times::FOR_GOOD, &[], None);
         assert!(kept.is_some());
         let service = Service::new(&shared);
-        let (limits, shortage) = (self.limits.clone(), watch::Sender::new(0));
-        let common = Common { service, limits, log: None, shortage };
+        let roster = Arc::default();
+        Common { service, limits: self.limits.clone(), log: None, roster }
+    }
+
+    fn connect_to(&self, source: &str, bytes: usize) -> Connected {
+        let common = self.common(source, bytes);
         let (client, near) = duplex(BETWEEN);
         let (stop, told) = watch::channel(Stop::NotYet);
         let server = tokio::spawn(converse(near, IpAddr::V4(Ipv4Addr::LOCALHOST), Arc::new(common), told));
         Connected { client, server, stop }
     }
+}
+
+/// What connections that nobody has opened yet would be served with.
+pub(super) fn served() -> Served {
+    let site = Site::new();
+    let common = Arc::new(site.common(&format!("root = \"{}\"", site.folder.path().display()), 0));
+    Served { common, told: watch::channel(Stop::NotYet).1, alive: mpsc::channel(1).0 }
 }
 
 impl Connected {
