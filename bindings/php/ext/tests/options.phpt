@@ -35,7 +35,7 @@ same(posix_getegid(), filegroup(folder() . '/shaped'));
 // A broken file.
 touch(folder() . '/broken');
 refused(Eyewall\Exception::CORRUPT, 'put_aside_broken', fn () => volume([], 'broken'));
-same(true, volume(['put_aside_broken' => true], 'broken')->put('a', 1));
+same(true, volume(['put_aside_broken' => true], 'broken')->set('a', 1));
 same(1, count(glob(folder() . '/broken.broken-*')));
 
 // Ini settings, and options that win.

@@ -3,11 +3,12 @@
 use std::collections::VecDeque;
 use std::future::Future as _;
 use std::io;
+use std::ops::Range;
 use std::pin::Pin;
 use std::task::{Context, Poll, ready};
 use std::time::Duration;
 
-use bytes::Bytes;
+use bytes::{Buf as _, Bytes};
 use http_body::{Body as _, Frame, SizeHint};
 use hyper::body::Incoming;
 use tokio::time::{Sleep, sleep};
@@ -32,12 +33,21 @@ enum State {
     Drawn(Sequence),
 }
 
-/// A body of the origin, with the longest wait for its next piece.
+/// A body of the origin, or a part of it, with the longest wait for its next piece.
 struct Passed {
     incoming: Incoming,
     timeout: Duration,
     /// Set when the wait began.
     alarm: Option<Pin<Box<Sleep>>>,
+    cut: Option<Cut>,
+}
+
+/// Which bytes of a body are wanted.
+struct Cut {
+    /// So many come before them.
+    before: u64,
+    /// So many are left of them.
+    left: u64,
 }
 
 impl Body {
@@ -55,7 +65,13 @@ impl Body {
 
     /// The origin's own, trailers included. It fails where no piece comes in `timeout`.
     pub(crate) fn passed(incoming: Incoming, timeout: Duration) -> Self {
-        Self(State::Passed(Box::new(Passed { incoming, timeout, alarm: None })))
+        Self(State::Passed(Box::new(Passed { incoming, timeout, alarm: None, cut: None })))
+    }
+
+    /// `wanted` of the bytes of the origin's body. It fails where no piece comes in `timeout`, or the body ends before they do.
+    pub(crate) fn cut(incoming: Incoming, timeout: Duration, wanted: &Range<u64>) -> Self {
+        let cut = Cut { before: wanted.start, left: wanted.end - wanted.start };
+        Self(State::Passed(Box::new(Passed { incoming, timeout, alarm: None, cut: Some(cut) })))
     }
 
     pub(crate) fn shared(reader: Reader) -> Self {
@@ -73,6 +89,29 @@ impl Body {
 
 impl Passed {
     fn poll_frame(&mut self, context: &mut Context<'_>) -> Poll<Option<io::Result<Frame<Bytes>>>> {
+        if self.cut.is_none() {
+            return self.poll_incoming(context);
+        }
+        loop {
+            let Some(cut) = self.cut.as_mut().filter(|cut| cut.left > 0) else { return Poll::Ready(None) };
+            let (before, left) = (cut.before, cut.left);
+            let frame = match ready!(self.poll_incoming(context)) {
+                Some(Ok(frame)) => frame,
+                Some(Err(error)) => return Poll::Ready(Some(Err(error))),
+                None => return Poll::Ready(Some(Err(io::ErrorKind::UnexpectedEof.into()))),
+            };
+            let Ok(mut piece) = frame.into_data() else { continue };
+            let skipped = before.min(piece.len() as u64);
+            piece.advance(skipped as usize);
+            piece.truncate(usize::try_from(left).unwrap_or(usize::MAX));
+            self.cut = Some(Cut { before: before - skipped, left: left - piece.len() as u64 });
+            if !piece.is_empty() {
+                return Poll::Ready(Some(Ok(Frame::data(piece))));
+            }
+        }
+    }
+
+    fn poll_incoming(&mut self, context: &mut Context<'_>) -> Poll<Option<io::Result<Frame<Bytes>>>> {
         if let Poll::Ready(frame) = Pin::new(&mut self.incoming).poll_frame(context) {
             self.alarm = None;
             return Poll::Ready(frame.map(|frame| frame.map_err(io::Error::other)));
@@ -107,7 +146,10 @@ impl http_body::Body for Body {
         match &self.0 {
             State::Ended => true,
             State::Pieces(pieces) => pieces.iter().all(Bytes::is_empty),
-            State::Passed(passed) => passed.incoming.is_end_stream(),
+            State::Passed(passed) => match &passed.cut {
+                Some(cut) => cut.left == 0,
+                None => passed.incoming.is_end_stream(),
+            },
             State::File(body) => body.bytes_left() == 0,
             State::Shared(_) | State::Drawn(_) => false,
         }
@@ -117,7 +159,9 @@ impl http_body::Body for Body {
         match &self.0 {
             State::Ended => SizeHint::with_exact(0),
             State::Pieces(pieces) => SizeHint::with_exact(pieces.iter().map(|piece| piece.len() as u64).sum()),
-            State::Passed(passed) => passed.incoming.size_hint(),
+            State::Passed(passed) => {
+                passed.cut.as_ref().map_or_else(|| passed.incoming.size_hint(), |cut| SizeHint::with_exact(cut.left))
+            }
             State::File(body) => SizeHint::with_exact(body.bytes_left()),
             State::Shared(_) | State::Drawn(_) => SizeHint::default(),
         }

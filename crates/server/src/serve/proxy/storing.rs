@@ -9,7 +9,8 @@ use bytes::{Bytes, BytesMut};
 use eyewall_http::field::cache_status::{CacheStatus, Forward};
 use eyewall_http::field::vary::Vary;
 use eyewall_http::message::{self, Exchange};
-use eyewall_http::precondition::Role;
+use eyewall_http::precondition::{self, Outcome, Representation, Role};
+use eyewall_http::ranges;
 use eyewall_http::storing::{self, NotStored, Storable};
 use http::header::{AGE, CONTENT_LENGTH, RANGE};
 use http::{HeaderMap, HeaderName, HeaderValue, Response, StatusCode, Version, response};
@@ -18,7 +19,7 @@ use hyper::body::Incoming;
 use super::answer::{Answer, Content};
 use super::fetch::{Asked, arranged};
 use super::fill::Fill;
-use super::fragments::{Came, Object, Opening, Part, Told, is_asked_for};
+use super::fragments::{Came, Object, Opening, Part, Slice, Told};
 use super::inbound::Inbound;
 use super::intake::{Intake, Reader};
 use super::{Ask, Proxy, failed, finish, pages, policy, strip, tags};
@@ -176,13 +177,17 @@ impl Proxy {
         asked: Asked<'_>,
     ) -> Response<Body> {
         let (mut head, incoming) = response.into_parts();
-        let timeout = self.origins.timeouts().piece;
+        let mut may_be_stored = false;
         let came = match self.came(part, &head.headers, asked.exchange.received) {
             Came::Whole(fields) => {
                 let length = fields.get(CONTENT_LENGTH).and_then(|length| length.to_str().ok()?.parse().ok());
                 Some((fields, length, None, 0))
             }
             Came::Part { fields, range, skipped, length } => Some((fields, Some(length), Some(range), skipped)),
+            Came::End => {
+                may_be_stored = true;
+                None
+            }
             Came::Nothing => None,
         };
         if let Some((mut fields, length, range, skipped)) = came.filter(|_| !framing::is_coded(&head.extensions))
@@ -198,15 +203,47 @@ impl Proxy {
             let coming = Coming { head: whole, incoming, storable, entry, length, range, skipped, forward_status };
             return self.store(inbound, ask, coming, asked).await;
         }
-        // The next request for a range goes straight past the volume.
-        self.pages.unstorable.insert(inbound.key.as_bytes());
-        let status = CacheStatus::forwarded(ask.why).detail("range");
-        if is_asked_for(inbound.fields(), &head.headers) {
-            finish(&mut head.headers, head.version, &status.forward_status(head.status));
-            return reply::response(head.status, head.headers, Body::passed(incoming, timeout));
+        if !may_be_stored {
+            // The next request for a range goes straight past the volume.
+            self.pages.unstorable.insert(inbound.key.as_bytes());
         }
-        drop(incoming);
-        self.pass(inbound, status, None).await
+        let status = CacheStatus::forwarded(ask.why).detail("range");
+        let current =
+            Representation { status: StatusCode::OK, fields: &head.headers, received: asked.exchange.received };
+        match precondition::evaluate(Role::Cache, &inbound.parts.method, inbound.fields(), Some(&current)) {
+            Outcome::NotModified => {
+                finish(&mut head.headers, head.version, &status.forward_status(head.status));
+                reply::not_modified(&head.headers)
+            }
+            Outcome::Partial(_) => self.answer_with_part(part, (head, incoming), status),
+            // By `If-Range` the client wants all of it, and didn't ask for that yet.
+            Outcome::Proceed | Outcome::Failed => {
+                drop(incoming);
+                self.pass(inbound, status, None).await
+            }
+        }
+    }
+
+    /// What the client wanted of a 206 that isn't stored.
+    fn answer_with_part(
+        &self,
+        part: Part,
+        (mut head, incoming): (response::Parts, Incoming),
+        status: CacheStatus,
+    ) -> Response<Body> {
+        let timeout = self.origins.timeouts().piece;
+        let slice = if framing::is_coded(&head.extensions) { Slice::All } else { part.slice(&head.headers) };
+        let body = match slice {
+            Slice::All => Body::passed(incoming, timeout),
+            Slice::Bytes { of_body, range, complete_length } => {
+                if let Some(fields) = ranges::fields_of_part(&head.headers, &range, complete_length) {
+                    head.headers = fields;
+                }
+                Body::cut(incoming, timeout, &of_body)
+            }
+        };
+        finish(&mut head.headers, head.version, &status.forward_status(head.status));
+        reply::response(head.status, head.headers, body)
     }
 
     /// Stores what comes, and answers with it.

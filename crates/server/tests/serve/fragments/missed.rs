@@ -1,8 +1,10 @@
 //! A range of what isn't stored, or not all of it: the origin is asked for the fragments that are missing, and no more.
 
+use std::ops::Range;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use super::{ask_range, is_part, is_whole};
+use crate::common::command::eyewall;
 use crate::common::film::{Film, MIB, bytes};
 use crate::common::origin::{Origin, respond};
 use crate::common::server::Server;
@@ -85,7 +87,8 @@ fn what_must_not_be_stored_or_combined_goes_past_the_volume() {
         for _ in 0..2 {
             is_part(&ask_range(&server, "9-10"), 1, 9..11, "Eyewall; fwd=uri-miss; fwd-status=206; detail=range");
         }
-        assert_eq!(film.ranges(), ["bytes=0-1048575", "bytes=9-10", "bytes=9-10"]);
+        // Of what came for the first, the client gets what it wanted; the second goes past the volume.
+        assert_eq!(film.ranges(), ["bytes=0-1048575", "bytes=9-10"]);
     }
 }
 
@@ -106,19 +109,108 @@ fn ranges_that_are_not_there_are_told_so_by_the_origin() {
 }
 
 #[test]
-fn the_end_of_what_has_no_known_length_is_stored_from_a_fragment_on() {
-    let miss = "Eyewall; fwd=uri-miss; fwd-status=206; stored";
-    for (wanted, first_stored) in [(10, 20 * MIB), (12_345, 20 * MIB), (12_346, 19 * MIB), (3 * MIB, 17 * MIB)] {
+fn the_end_of_what_has_no_known_length_is_asked_for_as_it_is() {
+    for wanted in [10, 12_345, 12_346, 3 * MIB] {
         let film = Film::of(LENGTH).run();
         let server = film.serve();
         let start = LENGTH - wanted;
-        is_part(&ask_range(&server, &format!("-{wanted}")), 1, start..LENGTH, miss);
-        is_part(&ask_range(&server, &format!("{start}-")), 1, start..LENGTH, "Eyewall; hit");
-        is_part(&ask_range(&server, &format!("{first_stored}-")), 1, first_stored..LENGTH, "Eyewall; hit");
-        assert_eq!(film.ranges(), [format!("bytes=-{}", wanted + MIB - 1)]);
-        let before = first_stored - 1;
-        is_part(&ask_range(&server, &format!("{before}-")), 1, before..LENGTH, "Eyewall; fwd=partial");
+        let is_aligned = start.is_multiple_of(MIB);
+        let suffix = format!("-{wanted}");
+        let miss = "Eyewall; fwd=uri-miss; fwd-status=206; ";
+        let first = ask_range(&server, &suffix);
+        is_part(&first, 1, start..LENGTH, miss);
+        assert_eq!(first.cache().contains("stored"), is_aligned, "{}", first.cache());
+        assert_eq!(film.ranges(), [format!("bytes={suffix}")]);
+        // When its length is known, what is missing comes in whole fragments.
+        is_part(
+            &ask_range(&server, &format!("{start}-")),
+            1,
+            start..LENGTH,
+            if is_aligned { "Eyewall; hit" } else { miss },
+        );
+        is_part(&ask_range(&server, &suffix), 1, start..LENGTH, "Eyewall; hit");
+        assert_eq!(film.ranges().len(), 1 + usize::from(!is_aligned));
     }
+}
+
+/// An origin of a representation of `length` bytes that answers each range by the one that `gives` makes of it.
+fn partial(length: u64, fields: &'static str, gives: fn(Range<u64>) -> Range<u64>) -> Origin {
+    Origin::raw(move |asked, stream| {
+        let asked = asked.field("range").strip_prefix("bytes=").unwrap();
+        let (first, last) = asked.split_once('-').unwrap();
+        let end = last.parse().map_or(length, |last: u64| length.min(last + 1));
+        let range = first.parse().map_or(length - end, |first| first)..end;
+        let range = gives(range);
+        let told = format!("{fields}ETag: \"v\"\r\nContent-Range: bytes {}-{}/{length}", range.start, range.end - 1);
+        let body = bytes(1, range);
+        respond(stream, 206, &told, body.len(), &body);
+    })
+}
+
+/// A server whose fragments have a mebibyte.
+fn of_mebibytes(origin: &Origin) -> Server {
+    Server::spawn(eyewall().args(["serve", "--listen", "127.0.0.1:0", "--size", "128M", "--origin", &origin.url()]))
+}
+
+const FRESH: &str = "Cache-Control: max-age=600\r\n";
+
+#[test]
+fn another_part_than_was_asked_for_is_used() {
+    let length = 5 * MIB + 77;
+    // More than was asked for: whole fragments of it are stored.
+    let more = partial(length, FRESH, |range| range.start.saturating_sub(100)..range.end + 100);
+    let server = of_mebibytes(&more);
+    is_part(
+        &ask_range(&server, "2000000-2000009"),
+        1,
+        2_000_000..2_000_010,
+        "Eyewall; fwd=uri-miss; fwd-status=206; stored",
+    );
+    is_part(&ask_range(&server, "1048576-2097151"), 1, MIB..2 * MIB, "Eyewall; hit");
+    is_part(&ask_range(&server, "3200000-3200009"), 1, 3_200_000..3_200_010, "Eyewall; fwd=partial");
+    is_part(&ask_range(&server, "3145728-4194303"), 1, 3 * MIB..4 * MIB, "Eyewall; hit");
+    assert_eq!(more.asked().len(), 2);
+
+    // Less, with all that the client wants, or with a part of that.
+    for (wanted, given) in [("1048600-1048609", MIB + 24..MIB + 34), ("1048600-2000000", MIB + 24..MIB + 1000)] {
+        let less = partial(length, FRESH, |range| range.start..range.start + 1000);
+        let server = of_mebibytes(&less);
+        let reply = ask_range(&server, wanted);
+        is_part(&reply, 1, given.clone(), "Eyewall; fwd=uri-miss; fwd-status=206; detail=range");
+        assert_eq!(reply.field("content-length"), (given.end - given.start).to_string());
+        assert_eq!(less.asked().len(), 1, "{wanted}");
+    }
+
+    // Something else: the client is told what it is.
+    let other = partial(length, FRESH, |_| 7..9);
+    let server = of_mebibytes(&other);
+    is_part(&ask_range(&server, "1048600-1048609"), 1, 7..9, "Eyewall; fwd=uri-miss; fwd-status=206; detail=range");
+    assert_eq!(other.asked().len(), 1);
+}
+
+#[test]
+fn a_part_that_is_not_stored_answers_conditions_too() {
+    let origin = partial(5 * MIB, "Cache-Control: no-store\r\n", |range| range);
+    let server = Server::over_origin(&origin.url());
+    let ask = |path: &str, field: &str| server.ask("GET", path, &["Range: bytes=9-10", field]);
+    let same = ask("/a", "If-Range: \"v\"");
+    is_part(&same, 1, 9..11, "Eyewall; fwd=uri-miss; fwd-status=206; detail=range");
+    assert_eq!(ask("/b", "If-None-Match: \"v\"").status, 304);
+    assert_eq!(origin.asked().len(), 2);
+}
+
+#[test]
+fn several_parts_in_one_answer_are_passed_on() {
+    let parts = "--x\r\nContent-Range: bytes 0-1/9\r\n\r\nab\r\n--x--\r\n";
+    let origin = Origin::raw(move |_, stream| {
+        let fields = "Cache-Control: max-age=600\r\nContent-Type: multipart/byteranges; boundary=x";
+        respond(stream, 206, fields, parts.len(), parts.as_bytes());
+    });
+    let server = Server::over_origin(&origin.url());
+    let reply = ask_range(&server, "0-1");
+    assert_eq!((reply.status, reply.text()), (206, parts));
+    assert!(reply.field("content-type").starts_with("multipart/byteranges") && !reply.cache().contains("stored"));
+    assert_eq!(origin.asked().len(), 1);
 }
 
 #[test]

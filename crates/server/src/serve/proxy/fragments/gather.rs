@@ -103,7 +103,10 @@ fn fitting(
     }
     let (bytes, skipped) = match status {
         StatusCode::PARTIAL_CONTENT => match ContentRange::of(fields) {
-            Some(ContentRange::Satisfied { range, .. }) if range == reach => (reach.end - reach.start, 0),
+            // It may send more than was asked for (RFC 9110, section 15.3.7).
+            Some(ContentRange::Satisfied { range, .. }) if range.start <= reach.start && reach.end <= range.end => {
+                (range.end - range.start, reach.start - range.start)
+            }
             _ => return Err(Lack::Changed),
         },
         // It gives no parts, but it may be the same.

@@ -59,7 +59,7 @@ pub(super) use answer::{Told, Unusable};
 pub(super) use keeping::Keeping;
 use layout::{Layout, key_of};
 pub(super) use opening::Opening;
-pub(super) use part::{Came, Part, is_asked_for};
+pub(super) use part::{Came, Part, Slice};
 pub(crate) use sequence::Sequence;
 
 /// A volume's part that the longest body may take.

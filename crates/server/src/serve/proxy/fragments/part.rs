@@ -5,9 +5,8 @@ use std::time::SystemTime;
 
 use eyewall_http::field::range::{ByteRanges, ContentRange, RangeSpec};
 use eyewall_http::partial::Gathered;
-use eyewall_http::ranges::{self, Served};
 use eyewall_http::strong;
-use http::header::{IF_RANGE, RANGE};
+use http::header::RANGE;
 use http::{HeaderMap, HeaderValue, StatusCode};
 
 use super::layout::{FRAGMENT_BYTES_MAX, fragment_bytes, widened};
@@ -16,8 +15,12 @@ use crate::serve::proxy::pages::Pages;
 
 /// What the origin is asked for where a client wants ranges of something that isn't stored: the fragments of the first of them.
 /// Those of the others are asked for when they are wanted, as the length is known then.
+///
+/// So many bytes at the end are asked for as they are: nobody knows yet where a fragment begins among them.
 #[derive(Debug, Clone, Copy)]
 pub(in crate::serve::proxy) struct Part {
+    /// The first range that the client wants.
+    wanted: RangeSpec,
     place: Place,
     fragment_bytes: u32,
     /// Whether the client wants more than this.
@@ -28,7 +31,7 @@ pub(in crate::serve::proxy) struct Part {
 enum Place {
     /// From the start of a fragment to the end of one, or to the end of all.
     From(u64, Option<u64>),
-    /// So many bytes at the end, nearly a fragment more than are wanted: one begins among these.
+    /// So many bytes at the end.
     End(u64),
 }
 
@@ -39,11 +42,22 @@ const RANGES_MAX: usize = 8;
 pub(in crate::serve::proxy) enum Came {
     /// All of a small representation: it is as if the origin had answered by 200 with these fields.
     Whole(HeaderMap),
-    /// A part of a large one, from the start of a fragment on, behind bytes that are skipped. With the fields and the length of
-    /// its 200.
+    /// A part of a large one: whole fragments that have what the client wants, behind bytes that are skipped. With the fields and
+    /// the length of its 200.
     Part { fields: HeaderMap, range: Range<u64>, skipped: u64, length: u64 },
+    /// Bytes at the end, as the client asked for them: too few for whole fragments. What is asked for next may be stored.
+    End,
     /// Nothing that could be stored.
     Nothing,
+}
+
+/// What of a 206 a client gets that is not answered from the volume.
+#[derive(Debug, PartialEq, Eq)]
+pub(in crate::serve::proxy) enum Slice {
+    /// All of it.
+    All,
+    /// `of_body` of its bytes, which are `range` of the representation.
+    Bytes { of_body: Range<u64>, range: Range<u64>, complete_length: Option<u64> },
 }
 
 impl Part {
@@ -54,13 +68,14 @@ impl Part {
         let fragment_bytes = fragment_bytes(pages.store.entry_bytes_max());
         let place = match *first {
             RangeSpec::Suffix(0) => return None,
-            RangeSpec::Suffix(length) => Place::End(length.saturating_add(u64::from(fragment_bytes) - 1)),
+            RangeSpec::Suffix(length) => Place::End(length),
             RangeSpec::From(_) | RangeSpec::FromTo(..) => {
                 let (start, end) = widened(*first, fragment_bytes)?;
                 Place::From(start, end)
             }
         };
-        (others.len() < RANGES_MAX).then_some(Self { place, fragment_bytes, has_more: !others.is_empty() })
+        let has_more = !others.is_empty();
+        (others.len() < RANGES_MAX).then_some(Self { wanted: *first, place, fragment_bytes, has_more })
     }
 
     /// Whether the client wants nothing else.
@@ -80,45 +95,59 @@ impl Part {
         }
     }
 
-    /// What a 206 brings of the 200, if it is just this.
-    fn gathered(self, fields: &HeaderMap, received: SystemTime) -> Option<Gathered> {
-        let ContentRange::Satisfied { range, complete_length: Some(length) } = ContentRange::of(fields)? else {
+    /// What a 206 brings of the 200, be it what was asked for or not.
+    fn gathered(fields: &HeaderMap, received: SystemTime) -> Option<Gathered> {
+        let ContentRange::Satisfied { range, complete_length: Some(_) } = ContentRange::of(fields)? else {
             return None;
         };
-        let expected = match self.place {
-            Place::From(start, end) => start..end.map_or(length, |end| end.min(length)),
-            Place::End(wanted) => length.saturating_sub(wanted)..length,
-        };
-        if range != expected {
-            return None;
-        }
         Gathered::of(StatusCode::PARTIAL_CONTENT, fields, range.end - range.start, true, received)
     }
-}
 
-/// Whether a 206 is what the client itself asked for.
-pub(in crate::serve::proxy) fn is_asked_for(request: &HeaderMap, answer: &HeaderMap) -> bool {
-    let (Some(asked), Some(ContentRange::Satisfied { range, complete_length: Some(length) })) =
-        (ByteRanges::of(request), ContentRange::of(answer))
-    else {
-        return false;
-    };
-    !request.contains_key(IF_RANGE) && ranges::select(&asked, length) == Served::Part(range)
+    /// The whole fragments among these bytes of a body of this length.
+    fn fragments_in(self, range: &Range<u64>, length: u64) -> Range<u64> {
+        let bytes = u64::from(self.fragment_bytes);
+        let end = if range.end == length { length } else { range.end - range.end % bytes };
+        range.start.next_multiple_of(bytes)..end
+    }
+
+    /// What the client gets of a 206 that has these fields: what it wants, as far as that is there. An origin may send other bytes
+    /// than it was asked for (RFC 9110, section 15.3.7).
+    pub(in crate::serve::proxy) fn slice(self, fields: &HeaderMap) -> Slice {
+        let Some(ContentRange::Satisfied { range, complete_length }) = ContentRange::of(fields) else {
+            return Slice::All;
+        };
+        // Of an unknown length, what came is taken to go up to the end.
+        let wanted = self.wanted.within(complete_length.unwrap_or(range.end)).unwrap_or_else(|| range.clone());
+        let (start, end) = (wanted.start.max(range.start), wanted.end.min(range.end));
+        if start >= end || (start..end) == range {
+            return Slice::All;
+        }
+        let of_body = start - range.start..end - range.start;
+        Slice::Bytes { of_body, range: start..end, complete_length }
+    }
 }
 
 impl Proxy {
     /// What came for a part.
     pub(in crate::serve::proxy) fn came(&self, part: Part, fields: &HeaderMap, received: SystemTime) -> Came {
-        let Some(gathered) = part.gathered(fields, received) else { return Came::Nothing };
+        let Some(gathered) = Part::gathered(fields, received) else { return Came::Nothing };
         let Some(length) = gathered.complete_length() else { return Came::Nothing };
         let fields = gathered.fields().clone();
         let is_small = length <= self.entry_bytes_max().min(FRAGMENT_BYTES_MAX);
         match gathered.pieces().ranges() {
             [range] if *range == (0..length) && is_small => Came::Whole(fields),
             [range] if length <= self.object_bytes_max() && strong::if_range(&fields, received).is_some() => {
-                let start = range.start.next_multiple_of(part.fragment_bytes.into());
-                Came::Part { fields, range: start..range.end, skipped: start - range.start, length }
+                let kept = part.fragments_in(range, length);
+                let wanted = part.wanted.within(length);
+                match wanted {
+                    Some(wanted) if kept.start <= wanted.start && wanted.end <= kept.end => {
+                        Came::Part { fields, skipped: kept.start - range.start, range: kept, length }
+                    }
+                    _ if matches!(part.place, Place::End(_)) => Came::End,
+                    _ => Came::Nothing,
+                }
             }
+            _ if matches!(part.place, Place::End(_)) => Came::End,
             _ => Came::Nothing,
         }
     }
