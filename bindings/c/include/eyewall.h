@@ -77,6 +77,12 @@
 #define EYEWALL_PUT_ASIDE_BROKEN 64
 
 /**
+ * Each hit is held against its checksum before it is handed out; a wrong one is dropped, and is a miss. It reads the whole value
+ * each time. Without it, entries that this process found intact once are trusted.
+ */
+#define EYEWALL_VERIFY_HITS 128
+
+/**
  * The length of a value that isn't known yet.
  */
 #define EYEWALL_LENGTH_UNKNOWN UINT64_MAX

@@ -30,6 +30,9 @@ pub const EYEWALL_SET_GROUP: u32 = 32;
 /// NAME.broken-SECONDS_SINCE_1970, and a new volume takes its place; one such file is kept. Without it that is
 /// EYEWALL_ERROR_CORRUPT. A file that is no volume is never renamed.
 pub const EYEWALL_PUT_ASIDE_BROKEN: u32 = 64;
+/// Each hit is held against its checksum before it is handed out; a wrong one is dropped, and is a miss. It reads the whole value
+/// each time. Without it, entries that this process found intact once are trusted.
+pub const EYEWALL_VERIFY_HITS: u32 = 128;
 
 const FLAGS: u32 = EYEWALL_MUST_EXIST
     | EYEWALL_READ_ONLY
@@ -37,7 +40,8 @@ const FLAGS: u32 = EYEWALL_MUST_EXIST
     | EYEWALL_SURVIVE_SIGBUS
     | EYEWALL_CLEAR_UNCLEAN
     | EYEWALL_SET_GROUP
-    | EYEWALL_PUT_ASIDE_BROKEN;
+    | EYEWALL_PUT_ASIDE_BROKEN
+    | EYEWALL_VERIFY_HITS;
 
 /// How a volume is opened or created. Zero is the default of each, so that `{ .size = 1 << 30 }` will do.
 ///
@@ -85,6 +89,7 @@ impl OpenOptions {
             .secure_erase(has(EYEWALL_SECURE_ERASE))
             .survive_sigbus(has(EYEWALL_SURVIVE_SIGBUS))
             .put_aside_broken(has(EYEWALL_PUT_ASIDE_BROKEN))
+            .verify_hits(has(EYEWALL_VERIFY_HITS))
             .unclean(if has(EYEWALL_CLEAR_UNCLEAN) { Unclean::Clear } else { Unclean::Keep });
         if this.size != 0 {
             read = read.size(this.size);

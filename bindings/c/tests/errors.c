@@ -48,6 +48,28 @@ static void of_opening(void) {
     eyewall_close(NULL);
 }
 
+/* Changes the first place of the volume's file where these bytes stand. */
+static void damage(const char *bytes) {
+    FILE *file = fopen(path, "r+");
+    static char held[4 << 20];
+    CHECK(file != NULL);
+    size_t length = fread(held, 1, sizeof held, file);
+    char *found = memmem(held, length, bytes, strlen(bytes));
+    CHECK(found != NULL && fseek(file, found - held, SEEK_SET) == 0 && fputc('#', file) == '#' && fclose(file) == 0);
+}
+
+static void of_damage(void) {
+    eyewall_cache *cache;
+    eyewall_open_options options = {.size = 4 << 20, .flags = EYEWALL_VERIFY_HITS};
+    CHECK(eyewall_open(path, &options, &cache) == EYEWALL_OK);
+    put(cache, "key", "a value that is damaged later");
+    CHECK(has(cache, "key", "a value that is damaged later"));
+    damage("a value that is damaged later");
+    CHECK(has(cache, "key", NULL));
+    eyewall_close(cache);
+    CHECK(unlink(path) == 0);
+}
+
 static void of_arguments(eyewall_cache *cache) {
     eyewall_hit hit;
     static char large[1 << 20];
@@ -135,6 +157,7 @@ static void *of_another_thread(void *cache) {
 
 int main(void) {
     make_folder();
+    of_damage();
     of_opening();
     eyewall_cache *cache = open_volume();
     of_arguments(cache);

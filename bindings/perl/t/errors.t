@@ -47,6 +47,15 @@ subtest 'opening' => sub {
     ok(Cache::Eyewall->open(path => $broken, size => 1 << 20, put_aside_broken => 1)->put(a => 1), 'a broken file is put aside');
     is(scalar(my @aside = glob "$broken.broken-*"), 1, 'and kept');
     unlink @aside or die $!;
+    my $careful = Cache::Eyewall->open(path => $broken, size => 1 << 20, verify_hits => 1);
+    $careful->put(b => 'a value that is damaged later');
+    is($careful->get('b'), 'a value that is damaged later', 'a value that is verified');
+    open $file, '+<:raw', $broken or die $!;
+    my $bytes = do { local $/; readline $file };
+    seek $file, index($bytes, 'a value that is damaged later'), 0 or die $!;
+    print {$file} '#';
+    close $file or die $!;
+    is($careful->get('b'), undef, 'and is a miss when it was damaged');
     my $reader = Cache::Eyewall->open(path => $path, read_only => 1);
     is_error(sub { $reader->put(a => 1) }, 'read_only', 'a put by who may only read');
 };

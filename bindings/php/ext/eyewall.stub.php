@@ -77,7 +77,8 @@ final class Cache
      * @param string|null $path where the volume lies, and is created if it isn't there; null: the ini setting eyewall.path
      * @param array{size?: int|string, entry_bytes_max?: int|string, entry_size_hint?: int|string, mode?: int|string,
      *     group?: int|string, lock_deadline?: float, tier?: int|string, tier_folder?: string, serializer?: string,
-     *     must_exist?: bool, read_only?: bool, survive_sigbus?: bool, put_aside_broken?: bool} $options each has an ini setting of the same name behind
+     *     must_exist?: bool, read_only?: bool, survive_sigbus?: bool, put_aside_broken?: bool,
+     *     verify_hits?: bool} $options each has an ini setting of the same name behind
      *     `eyewall.`, which counts where the option isn't given; README.md explains them
      */
     public function __construct(?string $path = null, array $options = []) {}

@@ -186,6 +186,11 @@ static bool read_put_aside_broken(php_eyewall_settings *settings, const zval *va
     return read_flag(settings, value, EYEWALL_PUT_ASIDE_BROKEN);
 }
 
+static bool read_verify_hits(php_eyewall_settings *settings, const zval *value)
+{
+    return read_flag(settings, value, EYEWALL_VERIFY_HITS);
+}
+
 static const struct {
     const char *name;
     const char *ini;
@@ -206,6 +211,7 @@ static const struct {
     {"read_only", "eyewall.read_only", read_read_only, "true or false"},
     {"survive_sigbus", "eyewall.survive_sigbus", read_survive_sigbus, "true or false"},
     {"put_aside_broken", "eyewall.put_aside_broken", read_put_aside_broken, "true or false"},
+    {"verify_hits", "eyewall.verify_hits", read_verify_hits, "true or false"},
 };
 
 enum { OPTIONS = sizeof options / sizeof *options };

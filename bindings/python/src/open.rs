@@ -25,6 +25,7 @@ pub(crate) struct OpenOptions {
     secure_erase: bool,
     survive_sigbus: bool,
     put_aside_broken: bool,
+    verify_hits: bool,
     clear_unclean: bool,
 }
 
@@ -43,7 +44,8 @@ impl OpenOptions {
             .read_only(self.read_only)
             .secure_erase(self.secure_erase)
             .survive_sigbus(self.survive_sigbus)
-            .put_aside_broken(self.put_aside_broken);
+            .put_aside_broken(self.put_aside_broken)
+            .verify_hits(self.verify_hits);
         said!(options, self, size, entry_size_hint, entry_bytes_max, mode, group, tier, tier_folder);
         if let Some(wait) = self.lock_deadline {
             options = options.lock_deadline(wait.0);

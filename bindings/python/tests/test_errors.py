@@ -72,6 +72,16 @@ class Errors(CacheCase):
             cache["a"] = 1
         self.assertEqual(len(glob.glob(f"{path}.broken-*")), 1)
 
+    def test_hits_are_verified_where_that_is_asked_for(self) -> None:
+        path, value = f"{self.folder}/careful", b"a value that is damaged later"
+        with eyewall.Cache(path, size="1M", verify_hits=True) as cache:
+            cache["a"] = value
+            self.assertEqual(cache["a"], value)
+            with open(path, "r+b") as file:
+                file.seek(file.read().index(value))
+                file.write(b"#")
+            self.assertNotIn("a", cache)
+
     def test_read_only(self) -> None:
         self.cache["a"] = 1
         with eyewall.Cache(self.path, read_only=True) as cache:

@@ -48,6 +48,7 @@ impl Eyewall {
     /// | `path` | the volume's file, which is created where there is none; below the folder of `Rocket.toml` | a volume in memory, for this process alone |
     /// | `size` | its size, and the cap of all that is kept: `"256 MiB"`, or bytes | 64 MiB; of one that is there, its own |
     /// | `put_aside_broken` | whether a broken volume is renamed and a new one takes its place ([`eyewall::Options::put_aside_broken`]) | false |
+    /// | `verify_hits` | whether each hit is held against its checksum before it is sent ([`eyewall::Options::verify_hits`]) | false |
     /// | `min_file_size` | shorter files aren't kept | 0 |
     /// | `max_file_size` | longer files aren't kept | a quarter of the volume |
     /// | `freshness` | how changes are noticed: `"watched"` by what the kernel tells, or after so many seconds ([`crate::Freshness`]) | `"watched"` |

@@ -48,6 +48,7 @@ pub(crate) struct Settings {
     path: Option<RelativePathBuf>,
     size: Option<ByteUnit>,
     put_aside_broken: bool,
+    verify_hits: bool,
     min_file_size: Option<ByteUnit>,
     max_file_size: Option<ByteUnit>,
     #[serde(deserialize_with = "freshness")]
@@ -65,7 +66,10 @@ impl Settings {
 
     /// Opens the volume, or creates it. Waits.
     pub(crate) fn open(&self) -> Result<eyewall::Cache, Error> {
-        let mut options = eyewall::Options::new().survive_sigbus(true).put_aside_broken(self.put_aside_broken);
+        let mut options = eyewall::Options::new()
+            .survive_sigbus(true)
+            .put_aside_broken(self.put_aside_broken)
+            .verify_hits(self.verify_hits);
         if let Some(size) = self.size {
             options = options.size(size.as_u64());
         }

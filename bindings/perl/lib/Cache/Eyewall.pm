@@ -10,7 +10,8 @@ require XSLoader;
 XSLoader::load('Cache::Eyewall', $VERSION);
 
 # Of eyewall.h.
-my %flag = (must_exist => 1, read_only => 2, secure_erase => 4, survive_sigbus => 8, clear_unclean => 16, put_aside_broken => 64);
+my %flag = (must_exist => 1, read_only => 2, secure_erase => 4, survive_sigbus => 8, clear_unclean => 16, put_aside_broken => 64,
+    verify_hits => 128);
 use constant SET_GROUP => 32;
 use constant UINT32_MAX => 0xffff_ffff;
 
@@ -217,6 +218,11 @@ Up to so much shared memory before a volume on a disk, for copies of what is ask
 
 True: a file that is broken (empty, shorter than its header says, or with a damaged header) is renamed to
 F<NAME.broken-SECONDS>, and a new volume takes its place. Without it, opening such a file throws C<corrupt>.
+
+=item verify_hits
+
+True: each value is held against its checksum before it is returned; a wrong one is dropped, and is a miss. That reads the whole
+value each time.
 
 =item must_exist, read_only, secure_erase, survive_sigbus, clear_unclean
 

@@ -13,7 +13,7 @@ foreach ([
     ['group' => 'no-such-group'], ['group' => -1], ['group' => ''], ['group' => []], ['lock_deadline' => 0], ['lock_deadline' => 'soon'], ['lock_deadline' => NAN],
     ['lock_deadline' => null, 'tier' => 'x'], ['entry_bytes_max' => []], ['entry_size_hint' => '5G'], ['tier_folder' => ''], ['tier_folder' => "a\0b"],
     ['serializer' => 'json'], ['serializer' => 1], ['must_exist' => 2], ['read_only' => 'yes'], ['survive_sigbus' => []],
-    ['put_aside_broken' => 'maybe'],
+    ['put_aside_broken' => 'maybe'], ['verify_hits' => 2],
 ] as $options) {
     $said = thrown(fn () => volume($options + ['size' => '4M'], 'refused'));
     check(str_starts_with($said, 'ValueError 0: The option ' . array_key_last($options) . ' has to be '), json_encode($options) . $said);
@@ -37,6 +37,16 @@ touch(folder() . '/broken');
 refused(Eyewall\Exception::CORRUPT, 'put_aside_broken', fn () => volume([], 'broken'));
 same(true, volume(['put_aside_broken' => true], 'broken')->set('a', 1));
 same(1, count(glob(folder() . '/broken.broken-*')));
+
+// Damage.
+$careful = volume(['verify_hits' => true], 'careful');
+$careful->set('a', 'a value that is damaged later');
+same('a value that is damaged later', $careful->get('a'));
+$file = fopen(folder() . '/careful', 'r+');
+fseek($file, strpos(stream_get_contents($file), 'a value that is damaged later'));
+fwrite($file, '#');
+fclose($file);
+same(null, $careful->get('a'));
 
 // Ini settings, and options that win.
 ini_set('eyewall.path', folder() . '/from-ini');

@@ -76,6 +76,7 @@ class Cache(_eyewall.Cache):
         secure_erase: bool = False,
         survive_sigbus: bool = False,
         put_aside_broken: bool = False,
+        verify_hits: bool = False,
         unclean: Literal["keep", "clear"] = "keep",
         serializer: Literal["json", "msgpack", "pickle"] | _serializers.Serializer | None = None,
         trust_writers: bool = False,
@@ -87,6 +88,7 @@ class Cache(_eyewall.Cache):
         than a volume has is an error. `lock_deadline` (1): seconds that a call waits for another process. `tier`, `tier_folder`:
         shared memory for copies of what is asked for often. `survive_sigbus`: FailedError instead of SIGBUS if the file is truncated.
         `put_aside_broken`: a broken file is renamed to `NAME.broken-SECONDS` and a new volume takes its place, instead of CorruptError.
+        `verify_hits`: each value is held against its checksum before it is returned; a wrong one is dropped, and is a miss.
 
         `serializer` is for values other than bytes, str, int, float, bool and None: None refuses them. "pickle" runs code of
         whoever may write the volume, and is refused where others may, unless `trust_writers` says that they are trusted.
@@ -108,6 +110,7 @@ class Cache(_eyewall.Cache):
             "secure_erase": secure_erase,
             "survive_sigbus": survive_sigbus,
             "put_aside_broken": put_aside_broken,
+            "verify_hits": verify_hits,
             "clear_unclean": unclean == "clear",
         }
         self = super().__new__(
@@ -119,7 +122,7 @@ class Cache(_eyewall.Cache):
         # For another process: the shape is the volume's by then.
         self._again = {
             "lock_deadline": lock_deadline, "tier": tier, "tier_folder": tier_folder, "read_only": read_only,
-            "survive_sigbus": survive_sigbus, "serializer": serializer, "trust_writers": trust_writers, "must_exist": True,
+            "survive_sigbus": survive_sigbus, "verify_hits": verify_hits, "serializer": serializer, "trust_writers": trust_writers, "must_exist": True,
         }  # fmt: skip
         return self
 

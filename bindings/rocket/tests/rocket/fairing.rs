@@ -1,6 +1,7 @@
 //! The volume as Rocket's configuration says.
 
 use std::fs;
+use std::os::unix::fs::FileExt as _;
 use std::path::Path;
 use std::time::Duration;
 
@@ -159,6 +160,20 @@ fn a_broken_volume_is_put_aside_where_that_is_set() {
     assert!(refused(&toml_of(&path, "")).contains("put_aside_broken"));
     let files = opened(&toml_of(&path, "put_aside_broken = true")).unwrap();
     assert!(files.cache().put_aside().unwrap().to_str().unwrap().contains("broken.broken-"));
+}
+
+#[test]
+fn hits_are_verified_where_that_is_set() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("careful");
+    let files = opened(&toml_of(&path, "size = \"1 MiB\"\nverify_hits = true")).unwrap();
+    let value = b"a value that is damaged later";
+    files.cache().put("key", value).unwrap();
+    assert_eq!(&*files.cache().get("key").unwrap().unwrap(), value);
+    let held = fs::read(&path).unwrap();
+    let at = held.windows(value.len()).position(|found| found == value).unwrap();
+    fs::File::options().write(true).open(&path).unwrap().write_all_at(b"#", at as u64).unwrap();
+    assert!(files.cache().get("key").unwrap().is_none());
 }
 
 #[async_test]
