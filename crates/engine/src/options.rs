@@ -211,7 +211,8 @@ impl Options {
     /// [`crate::Stats::evictions_damaged`]. That guards against other programs that write to the file, and against failing memory or
     /// disks. It can't see what is changed while a hit is held.
     ///
-    /// Each hit then reads all of its bytes. `docs/operations-volume.md` says what that costs. Hits that are copies made without a pin ([`Options::read_only`]) are always
+    /// Each hit then reads all of its bytes. `docs/operations-volume.md` says what that costs. [`Cache::scrub`] finds the
+    /// same damage later, at a fraction of the cost. Hits that are copies made without a pin ([`Options::read_only`]) are always
     /// verified. The option is this process's; others may open the volume without it.
     pub fn verify_hits(mut self, yes: bool) -> Self {
         self.verify_hits = yes;

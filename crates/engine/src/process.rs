@@ -32,6 +32,8 @@ use crate::seam;
 /// The byte that is locked while a process attaches or leaves; process slots lock the bytes after it.
 const ATTACH_BYTE: u32 = 0;
 const FIRST_PROCESS_BYTE: u32 = 1;
+/// Behind all that process slots can be: locked by the process that scrubs in the background.
+const SCRUB_BYTE: u32 = FIRST_PROCESS_BYTE + PROCESSES_MAX as u32;
 /// How long a process waits for others that attach or leave, which takes them milliseconds.
 const ATTACH_DEADLINE: Duration = Duration::from_secs(10);
 
@@ -135,6 +137,12 @@ impl Door {
             std::thread::sleep(Duration::from_millis(1));
         }
         Ok(file)
+    }
+
+    /// The lock of the process that scrubs in the background; `None`: another has it.
+    pub(crate) fn lock_scrub(&self) -> io::Result<Option<Alive>> {
+        let file = self.open()?;
+        if liveness::try_lock(&file, SCRUB_BYTE)? { Alive::keep(file).map(Some) } else { Ok(None) }
     }
 
     /// What the file system says of the file.

@@ -64,7 +64,8 @@ pub struct Stats {
     pub evictions_expired: u64,
     /// Evicted because their index buckets were full: the entry-size hint is too large for this data.
     pub evictions_index: u64,
-    /// Evicted because they failed their checksum.
+    /// Dropped because they failed their checksum, or were no entry at all: by a scrub ([`crate::Cache::scrub`]), by a look-up that verifies
+    /// ([`crate::Options::verify_hits`]), by a repair, or as room was made.
     pub evictions_damaged: u64,
     /// Dropped because they were purged.
     pub evictions_purged: u64,

@@ -9,10 +9,12 @@ mod common;
 use std::fs::File;
 use std::os::unix::fs::FileExt as _;
 use std::path::{Path, PathBuf};
+use std::sync::atomic::AtomicBool;
+use std::sync::atomic::Ordering::Relaxed;
 
 use anatomy::Anatomy;
 use common::fast_folder;
-use eyewall::{Cache, Check, Hit, Options, PutOptions, Touch};
+use eyewall::{Cache, Check, Error, Hit, Options, PutOptions, Scrub, Scrubbed, Touch};
 use tempfile::TempDir;
 
 const SIZE: u64 = 1 << 20;
@@ -164,4 +166,197 @@ fn where_nothing_may_be_written_a_wrong_hit_is_only_a_miss() {
     assert!(reader.get(key(77)).unwrap().is_none());
     assert_eq!(damaged(&cache), 0);
     assert_eq!(Anatomy::of(&std::fs::read(&path).unwrap()).size, SIZE);
+}
+
+/// Numbers without a pattern, the same in each run.
+fn noise(seed: u64) -> impl FnMut() -> u64 {
+    let mut state = seed;
+    move || {
+        state = state.wrapping_add(0x9e37_79b9_7f4a_7c15);
+        let mixed = (state ^ (state >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+        let mixed = (mixed ^ (mixed >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+        mixed ^ (mixed >> 31)
+    }
+}
+
+fn noisy(seed: u64, bytes: usize) -> Vec<u8> {
+    let mut next = noise(seed);
+    std::iter::repeat_with(|| next().to_le_bytes()).flatten().take(bytes).collect()
+}
+
+fn scrubbed(cache: &Cache, pass: Scrub) -> Scrubbed {
+    let mut pass = pass;
+    assert!(pass.progress() <= 0.0, "it hasn't begun");
+    while cache.scrub(&mut pass).unwrap() {
+        assert!(pass.progress() < 1.0);
+    }
+    assert!(pass.progress() >= 1.0, "it is over");
+    pass.found()
+}
+
+/// A live volume of 32 MiB with values of all sizes, and blocks of noise written into it from an offset on.
+fn riddled(seed: u64, from: impl Fn(&Anatomy) -> u64) -> (TempDir, Cache, usize) {
+    let folder = fast_folder();
+    let path = folder.path().join("volume");
+    let cache = Options::new().size(32 << 20).open(&path).unwrap();
+    let keys = 3000;
+    for number in 0..keys {
+        cache.put(key(number), noisy(number as u64, 100 + number * 7 % 20_000)).unwrap();
+    }
+    let anatomy = Anatomy::of(&std::fs::read(&path).unwrap());
+    let (first, mut next) = (from(&anatomy) / 4096 + 1, noise(seed));
+    for block in 0..16 {
+        let at = first + next() % (anatomy.size / 4096 - first);
+        scribble(&path, at * 4096, &noisy(seed ^ block, 4096));
+    }
+    (folder, cache, keys)
+}
+
+#[test]
+fn after_a_scrub_of_a_live_volume_every_get_is_right_or_a_miss() {
+    for seed in 1..=4 {
+        let (_folder, cache, keys) = riddled(seed, |anatomy| anatomy.data_at);
+        let is_right = |number: usize| {
+            let found = cache.peek(key(number)).unwrap();
+            found.map(|hit| *hit == *noisy(number as u64, 100 + number * 7 % 20_000))
+        };
+        let wrong = (0..keys).filter(|number| is_right(*number) == Some(false)).count();
+        assert!(wrong > 0, "nothing checks what was trusted once");
+        let before = cache.stats().unwrap();
+        let found = scrubbed(&cache, Scrub::new());
+        assert!(found.entries_dropped as usize >= wrong, "{seed}: {found:?}, {wrong} were wrong");
+        assert_eq!(found.entries_read + found.entries_dropped, before.entries);
+        let after = cache.stats().unwrap();
+        assert_eq!(after.evictions_damaged, found.entries_dropped, "{seed}");
+        assert_eq!(after.entries, before.entries - found.entries_dropped, "{seed}");
+        assert_eq!((after.hits, after.misses, after.pins), (before.hits, before.misses, 0));
+        assert!((0..keys).all(|number| is_right(number) != Some(false)), "{seed}");
+        assert_eq!(scrubbed(&cache, Scrub::new()).entries_dropped, 0, "{seed}: once is enough");
+        for number in 0..keys {
+            cache.put(key(number), noisy(number as u64, 100 + number * 7 % 20_000)).unwrap();
+            assert_eq!(is_right(number), Some(true), "{seed}: the volume goes on");
+        }
+    }
+}
+
+#[test]
+fn an_index_that_was_overwritten_loses_what_it_named_and_nothing_wrong_is_left() {
+    for seed in 1..=4 {
+        let (_folder, cache, keys) = riddled(seed, |anatomy| anatomy.index_at);
+        scrubbed(&cache, Scrub::new());
+        for number in 0..keys {
+            if let Some(hit) = cache.get(key(number)).unwrap() {
+                assert!(*hit == *noisy(number as u64, 100 + number * 7 % 20_000), "{seed}: {number}");
+            }
+        }
+        // What is counted again is what is there.
+        assert_eq!(cache.stats().unwrap().entries, cache.iter_all().count() as u64, "{seed}");
+    }
+}
+
+#[test]
+fn a_scrub_goes_on_while_others_put_and_remove() {
+    let (_folder, path, cache) = filled(&Options::new());
+    let other = Cache::open(&path).unwrap();
+    let done = AtomicBool::new(false);
+    std::thread::scope(|scope| {
+        scope.spawn(|| {
+            for number in (0..KEYS).cycle() {
+                if done.load(Relaxed) {
+                    return;
+                }
+                other.put(key(number), value(number)).unwrap();
+                other.remove(key((number * 7) % KEYS)).unwrap();
+            }
+        });
+        for _ in 0..200 {
+            assert_eq!(scrubbed(&cache, Scrub::new()).entries_dropped, 0, "nothing is damaged");
+        }
+        done.store(true, Relaxed);
+    });
+    assert!(cache.verify_with(&Check::new().deep(true)).unwrap().is_sound());
+}
+
+#[test]
+fn what_is_held_while_it_is_dropped_stays_where_it_is() {
+    let (_folder, path, cache) = filled(&Options::new());
+    let hit = cache.get(key(77)).unwrap().unwrap();
+    damage(&path, 77);
+    let seen = hit.value().to_vec();
+    assert_eq!(scrubbed(&cache, Scrub::new()).entries_dropped, 1);
+    for round in 0..5 {
+        for number in 0..KEYS {
+            cache.put(format!("{round} {number}"), value(number)).unwrap();
+        }
+    }
+    assert_eq!(hit.value(), seen);
+}
+
+#[test]
+fn a_scrub_goes_on_in_the_volume_that_takes_the_place_of_a_resized_one() {
+    let folder = fast_folder();
+    let cache = Options::new().size(8 << 20).open(folder.path().join("volume")).unwrap();
+    for number in 0..3000 {
+        cache.put(key(number), value(number)).unwrap();
+    }
+    let entries = cache.stats().unwrap().entries;
+    let mut pass = Scrub::new();
+    assert!(cache.scrub(&mut pass).unwrap());
+    cache.resize(&Options::new().size(16 << 20)).unwrap();
+    while cache.scrub(&mut pass).unwrap() {}
+    assert!(pass.found().entries_read > entries && pass.found().entries_dropped == 0, "all of the new one");
+}
+
+#[test]
+fn a_scrub_of_what_is_in_memory_leaves_the_rest_where_it_is() {
+    let folder = common::disk_folder();
+    let path = folder.path().join("volume");
+    let cache = Options::new().size(SIZE).open(&path).unwrap();
+    fill(&cache);
+    let found = scrubbed(&cache, Scrub::new().only_resident(true));
+    assert_eq!((found.entries_read, found.entries_skipped), (KEYS as u64, 0), "all was just written");
+    cache.sync().unwrap();
+    // The kernel lets pages go that nobody maps; where it keeps them all the same, they are read.
+    drop(cache);
+    common::drop_pages(&path);
+    let cache = Cache::open(&path).unwrap();
+    let found = scrubbed(&cache, Scrub::new().only_resident(true));
+    assert!(found.entries_read + found.entries_skipped <= KEYS as u64 && found.entries_dropped == 0, "{found:?}");
+    assert_eq!(scrubbed(&cache, Scrub::new()).entries_read, KEYS as u64);
+}
+
+#[test]
+fn one_process_at_a_time_has_the_turn_and_it_ends_with_it() {
+    let (_folder, path, cache) = filled(&Options::new());
+    let mut child = common::Child::start("has the turn", &[path.to_str().unwrap()]);
+    child.expect("taken");
+    assert!(cache.scrub_turn().unwrap().is_none());
+    child.kill();
+    let turn = cache.scrub_turn().unwrap().unwrap();
+    let other = Cache::open(&path).unwrap();
+    assert!(other.scrub_turn().unwrap().is_none());
+    drop(turn);
+    assert!(other.scrub_turn().unwrap().is_some());
+    assert!(Options::new().heap().unwrap().scrub_turn().unwrap().is_some());
+}
+
+fn has_the_turn(arguments: &[&str]) {
+    let cache = Cache::open(arguments[0]).unwrap();
+    let _turn = cache.scrub_turn().unwrap().unwrap();
+    common::say("taken");
+    common::listen();
+}
+
+#[test]
+fn child() {
+    common::play(&[("has the turn", has_the_turn)]);
+}
+
+#[test]
+fn who_may_only_read_can_not_scrub() {
+    let (_folder, path, _cache) = filled(&Options::new());
+    let reader = Options::new().read_only(true).open(&path).unwrap();
+    let error = reader.scrub(&mut Scrub::new()).unwrap_err();
+    assert!(matches!(error, Error::ReadOnly { .. }), "{error}");
+    assert!(matches!(reader.scrub_turn().unwrap_err(), Error::ReadOnly { .. }));
 }

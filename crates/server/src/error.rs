@@ -19,7 +19,7 @@ pub enum Outcome {
     Stale = 4,
     /// A negative entry says that there is nothing.
     Negative = 5,
-    /// What was verified is not sound.
+    /// What was verified is not sound, or something was dropped by a scrub.
     Unsound = 6,
 }
 

@@ -94,6 +94,7 @@ fn dispatch(arguments: &Arguments) -> Result<Outcome, Error> {
         Verb::Resize(wanted) => tools::resize::resize(volume::named(cache)?, wanted),
         Verb::Sync(upkeep) => tools::upkeep::sync(volume::named(cache)?, upkeep),
         Verb::Verify(verify) => tools::verify::run(volume::named(cache)?, verify),
+        Verb::Scrub(scrub) => tools::scrub::run(cache, scrub),
         Verb::Export(export) => tools::export::run(volume::named(cache)?, export),
         Verb::Import(import) => tools::import::run(volume::named(cache)?, import),
         Verb::Serve(serve) => serve::run(cache, serve),

@@ -6,8 +6,12 @@
 use std::sync::atomic::AtomicU64;
 
 use super::{Count, RingId, Stripe, Word, store_slot, verify_entry};
+use crate::error::{Error, Result};
 use crate::format::hash::{self, Place};
+use crate::format::record::RECORD_BYTES_MIN;
 use crate::format::slot::Slot;
+use crate::protocol;
+use crate::thread::Thread;
 use crate::volume::Volume;
 
 /// What [`Stripe::mend`] has done.
@@ -37,11 +41,79 @@ pub(crate) fn drop_damaged(volume: &Volume, place: &Place, seen: Slot) {
     }
     // Not taken from the dead: to repair a stripe takes its time, which a look-up hasn't.
     let Some(stripe) = Stripe::try_lock(volume, place.stripe, false) else { return };
-    let slots =
-        place.buckets.into_iter().flat_map(|bucket| volume.region.line(volume.layout.bucket_at(place.stripe, bucket)));
-    for slot in slots.filter(|slot| Slot(super::load(slot)).same_record(seen)) {
-        stripe.drop_damaged(slot);
+    for bucket in place.buckets {
+        let slots = volume.region.line(volume.layout.bucket_at(place.stripe, bucket)).iter();
+        for slot in slots.filter(|slot| Slot(super::load(slot)).same_record(seen)) {
+            stripe.drop_damaged(bucket, slot);
+        }
     }
+}
+
+/// What a slot names.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Judged {
+    /// Nothing.
+    Nothing,
+    /// Something that isn't all in memory.
+    Cold,
+    /// An entry of its own, of so many bytes, that is as it was put.
+    Whole(u64),
+    /// Anything else.
+    Damaged,
+}
+
+/// Holds what a slot of a stripe's bucket names against its checksum, without the stripe's lock. `only_resident`: if all of it is in
+/// memory.
+pub(crate) fn judge(volume: &Volume, home: (usize, u64), slot: &AtomicU64, only_resident: bool) -> Result<Judged> {
+    if !Slot(super::load(slot)).is_live() {
+        return Ok(Judged::Nothing);
+    }
+    let Some(pin) = Thread::current(volume).map(Thread::transient_pin) else {
+        // Where nothing can be pinned, the lock keeps everything in its place.
+        let _stripe = Stripe::lock(volume, home.0)?;
+        return judge_held(volume, home, Slot(super::load(slot)), only_resident);
+    };
+    loop {
+        let seen = Slot(super::load(slot));
+        if !seen.is_live() {
+            return Ok(Judged::Nothing);
+        }
+        let claim = Volume::pin_word(home.0, seen.position());
+        if protocol::pin(slot, seen.0, pin, claim, |now, then| Slot(now).same_record(Slot(then))) {
+            let judged = judge_held(volume, home, seen, only_resident);
+            protocol::unpin(pin);
+            return judged;
+        }
+    }
+}
+
+/// The same of what is pinned, or whose stripe is locked.
+fn judge_held(volume: &Volume, (number, bucket): (usize, u64), seen: Slot, only_resident: bool) -> Result<Judged> {
+    if !seen.is_live() {
+        return Ok(Judged::Nothing);
+    }
+    let position = seen.position();
+    let Some((offset, _)) = super::locate(volume, number, position) else { return Ok(Judged::Damaged) };
+    let is_cold = |bytes: u64| {
+        let failed = |error| Error::io("asking what is in memory of", volume.name(), error);
+        let is_resident = !only_resident || volume.region.is_resident(offset, bytes as usize).map_err(failed)?;
+        Ok::<_, Error>(!is_resident)
+    };
+    if is_cold(RECORD_BYTES_MIN)? {
+        return Ok(Judged::Cold);
+    }
+    let Some((record, lengths, _)) = super::entry_at(volume, number, position) else { return Ok(Judged::Damaged) };
+    if is_cold(lengths.record_bytes())? {
+        return Ok(Judged::Cold);
+    }
+    // SAFETY: the record is held, and `entry_at` has found that it ends before its ring does.
+    let place = volume.place(unsafe { record.key() });
+    let is_own = place.stripe == number && place.buckets.contains(&bucket) && seen.may_hold(&place);
+    let is_whole = is_own
+        && record.flags_of_lap(seen.lap()).is_some()
+        // SAFETY: as above.
+        && unsafe { verify_entry(volume, &place, position, record, lengths) };
+    Ok(if is_whole { Judged::Whole(lengths.record_bytes()) } else { Judged::Damaged })
 }
 
 /// An entry of a log.
@@ -145,30 +217,29 @@ impl Stripe<'_> {
                 continue;
             }
             read.damaged.push(seen.position());
-            read.dropped += u64::from(drops && self.drop_damaged(slot));
+            read.dropped += u64::from(drops && self.drop_damaged(bucket, slot));
         }
         read
     }
 
-    /// Drops what a slot names, unless that is a whole entry. True: it was dropped.
-    pub(crate) fn drop_damaged(&self, slot: &AtomicU64) -> bool {
+    /// Drops what a slot of a bucket names, unless that is an entry of its own, as it was put. True: it was dropped.
+    pub(crate) fn drop_damaged(&self, bucket: u64, slot: &AtomicU64) -> bool {
         let seen = Slot(super::load(slot));
-        if !seen.is_live() {
+        let judged = judge_held(self.volume, (self.number, bucket), seen, false);
+        // What was lost here need not be damaged.
+        if !matches!(judged, Ok(Judged::Damaged)) || self.volume.has_failed() {
             return false;
         }
         let position = seen.position();
-        let found = self.entry_at(position);
-        let is_whole = found.is_some_and(|(record, lengths, _)| {
-            // SAFETY: the entry is live and we hold the lock: nobody reclaims it.
-            let place = self.volume.place(unsafe { record.key() });
-            // SAFETY: as above.
-            unsafe { verify_entry(self.volume, &place, position, record, lengths) }
+        // Its header at least is that of an entry which this slot, and no other, names.
+        let proven = self.entry_at(position).filter(|(record, _, _)| {
+            self.proven_place(position, *record).is_some_and(|place| {
+                let mut own = self.slots_of(&place, position);
+                place.stripe == self.number
+                    && own.next().is_some_and(|(own, _)| std::ptr::eq(own, slot))
+                    && own.next().is_none()
+            })
         });
-        // What was lost here need not be damaged.
-        if is_whole || self.volume.has_failed() {
-            return false;
-        }
-        let proven = found.filter(|(record, _, _)| self.proven_place(position, *record).is_some());
         if proven.is_none() && !self.is_untiled(position) {
             // Nobody knows how many bytes go.
             self.set(Word::Recount, 1);

@@ -33,7 +33,7 @@ use std::sync::atomic::{AtomicU32, AtomicU64};
 
 pub(crate) use hand::{Work, judge_pinned_again};
 pub(crate) use index::Found;
-pub(crate) use mend::drop_damaged;
+pub(crate) use mend::{Judged, drop_damaged, judge};
 pub(crate) use repair::{State, forget_verified, is_in_order, put_in_order};
 pub(crate) use ring::RingId;
 pub use survey::ExtentKind;

@@ -17,13 +17,13 @@ pub use advise::Advise;
 pub(crate) use hints::parse;
 
 pub use entry::{Get, List, Put, PutBeside, Remove, SortBy};
-pub use operate::{Create, Export, Import, Map, Purge, Resize, ServerPlace, Stat, Top, Upkeep, Verify};
+pub use operate::{Create, Export, Import, Map, Purge, Resize, Scrub, ServerPlace, Stat, Top, Upkeep, Verify};
 pub use serve::{Check, Serve};
 
 const AFTER_HELP: &str = "\
 Exit codes: 0 done or hit, also if the reader of the output went away; 1 the key is not there; 2 a wrong command line or \
 configuration, or a log that is none; 3 it could not be done (standard error says why); 4 only a stale value is there; 5 a negative entry is \
-there; 6 verify found something wrong. Ctrl-C ends a tool by its signal, which shells show as 130; the server and `top` end \
+there; 6 verify or scrub found something wrong. Ctrl-C ends a tool by its signal, which shells show as 130; the server and `top` end \
 in order, with 0.
 
 Colours are for terminals only; NO_COLOR=1 does without.";
@@ -75,6 +75,9 @@ pub enum Verb {
     /// Look for what contradicts the format; exit 6 if there is something
     #[command(after_help = operate::VERIFY_AFTER_HELP)]
     Verify(Verify),
+    /// Hold every entry against its checksum, and drop what is damaged; exit 6 if something was
+    #[command(after_help = operate::SCRUB_AFTER_HELP)]
+    Scrub(Scrub),
     /// Write all entries as a stream that `import` takes, on any machine
     Export(Export),
     /// Store the entries of such a stream

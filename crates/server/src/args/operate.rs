@@ -2,6 +2,7 @@
 
 use std::ffi::OsString;
 use std::fmt;
+use std::num::NonZeroU64;
 use std::path::PathBuf;
 use std::str::FromStr;
 use std::time::Duration;
@@ -28,6 +29,12 @@ looked at.
 
 It joins the volume as those do that write: one that has lost power, or a copy, is gone through at once. Writers of a \
 stripe wait while its logs are walked; readers don't.";
+
+pub(super) const SCRUB_AFTER_HELP: &str = "\
+Exit codes: 0 all entries are as they were put; 6 something was dropped; 3 a volume could not be scrubbed.
+
+The volumes may be in use: nobody waits for an entry that is read. All entries are read, from storage where they are not in \
+memory. `eyewall serve` scrubs what is in memory by itself. `eyewall verify` looks at logs and index, too.";
 
 pub(super) const RESIZE_AFTER_HELP: &str = "\
 The entries are copied to a new file beside the old one, the hottest last, so that these stay where not all fit. For that \
@@ -151,6 +158,20 @@ pub struct Verify {
     pub json: bool,
 }
 
+/// `eyewall scrub`
+#[derive(Debug, Args)]
+pub struct Scrub {
+    /// The volumes; without any, that of --cache
+    #[arg(value_name = "FILE")]
+    pub files: Vec<PathBuf>,
+    /// Read at most so many bytes a second, such as 50M [default: as fast as it goes]
+    #[arg(long, value_name = "SIZE", value_parser = parse_rate)]
+    pub rate: Option<NonZeroU64>,
+    /// One JSON object a volume
+    #[arg(long)]
+    pub json: bool,
+}
+
 /// `eyewall sweep` and `eyewall sync`
 #[derive(Debug, Args)]
 pub struct Upkeep {
@@ -249,6 +270,11 @@ pub struct Top {
     /// One JSON object a look
     #[arg(long)]
     pub json: bool,
+}
+
+fn parse_rate(text: &str) -> Result<NonZeroU64, String> {
+    NonZeroU64::new(parse_size(text)?)
+        .ok_or_else(|| "a rate is more than 0; leave it out to read as fast as it goes".to_owned())
 }
 
 fn parse_hint(text: &str) -> Result<u32, String> {

@@ -142,7 +142,7 @@ pub struct Admin {
 }
 
 /// `[cache]`
-#[derive(Debug, Clone, Default, Deserialize, Serialize)]
+#[derive(Debug, Clone, Deserialize, Serialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct Volume {
     /// The volume's file; without it, it lives in memory and ends with the server.
@@ -157,4 +157,20 @@ pub struct Volume {
     pub tier: Option<Spanned<Size>>,
     /// Whether each hit is held against its checksum before it is sent.
     pub verify_hits: bool,
+    /// In this time all entries in memory are held against their checksums; nothing: they aren't.
+    pub scrub: Window,
+}
+
+impl Default for Volume {
+    fn default() -> Self {
+        Self {
+            path: None,
+            size: None,
+            entry_size_hint: None,
+            entry_bytes_max: None,
+            tier: None,
+            verify_hits: false,
+            scrub: Window(Duration::from_hours(24)),
+        }
+    }
 }

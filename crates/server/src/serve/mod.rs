@@ -83,7 +83,7 @@ pub(crate) fn run(cache: Option<&Path>, serve: &args::Serve) -> Result<Outcome, 
     // It writes what is left when it is dropped, behind the last connection.
     let log = server.access_log.as_ref().map(|log| Log::start(log.get_ref())).transpose()?;
     let lines = log.as_ref().map(Log::lines);
-    let _upkeep = Upkeep::start(Arc::clone(&announced.pages.store))?;
+    let _upkeep = Upkeep::start(Arc::clone(&announced.pages.store), announced.config.cache.scrub.0)?;
     listen::run(sockets, admin, &server.limits, lines.as_ref(), move || Service::new(&shared), ready)?;
     Ok(Outcome::Done)
 }

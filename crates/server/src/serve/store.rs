@@ -7,7 +7,7 @@ use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
 use bytes::Bytes;
-use eyewall::{Cache, Change, Committed, Epoch, Hit, Lookup, OwnedHit, Purge, PutOptions, Touch};
+use eyewall::{Cache, Change, Committed, Epoch, Hit, Lookup, OwnedHit, Purge, PutOptions, Scrub, ScrubTurn, Touch};
 use eyewall_responses::promptness::Promptness;
 use http::StatusCode;
 
@@ -159,6 +159,16 @@ impl Store {
     /// Looks whether the volume's header is still there.
     pub(crate) fn check_header(&self) {
         self.told(self.cache.check_header());
+    }
+
+    /// The turn to scrub the volume in the background, unless another process has it.
+    pub(crate) fn scrub_turn(&self) -> Option<ScrubTurn> {
+        self.told(self.cache.scrub_turn()).flatten()
+    }
+
+    /// Goes on with a pass over the volume; `None`: it couldn't just now.
+    pub(crate) fn scrub(&self, pass: &mut Scrub) -> Option<bool> {
+        self.told(self.cache.scrub(pass))
     }
 
     /// Whether the volume failed: bytes of it were lost under its map, or its header was overwritten. It is of no more use then:

@@ -136,6 +136,10 @@ fn volume(paper: &mut Paper, cache: &Volume) {
     if let Some(tier) = &cache.tier {
         paper.line("tier", &units::size(tier.get_ref().0));
     }
+    let scrub = cache.scrub.0;
+    let pace = if scrub.is_zero() { "off".to_owned() } else { format!("once in {}", units::duration(scrub)) };
+    let hits = if cache.verify_hits { "; each hit is verified" } else { "" };
+    paper.line("scrub", &(pace + hits));
 }
 
 fn show_site(paper: &mut Paper, found: &Site) {

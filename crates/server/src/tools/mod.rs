@@ -18,6 +18,7 @@ pub(crate) mod purge_server;
 pub(crate) mod put;
 pub(crate) mod remove;
 pub(crate) mod resize;
+pub(crate) mod scrub;
 pub(crate) mod stat;
 pub(crate) mod top;
 pub(crate) mod upkeep;

@@ -50,6 +50,7 @@ mod ready;
 mod remembered_failures;
 mod retried;
 mod rules;
+mod scrubbed;
 mod several_origins;
 mod sighup;
 mod sites;

@@ -28,6 +28,7 @@ mod purge;
 mod put_get_remove;
 mod read_only;
 mod resize;
+mod scrub;
 mod stale_and_negative;
 mod statistics;
 mod too_large;

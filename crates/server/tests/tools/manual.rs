@@ -3,7 +3,7 @@
 use crate::command::{Volume, eyewall, run};
 use crate::expected::expect;
 
-const VERBS: [&str; 19] = [
+const VERBS: [&str; 20] = [
     "create",
     "put",
     "get",
@@ -16,6 +16,7 @@ const VERBS: [&str; 19] = [
     "sweep",
     "sync",
     "verify",
+    "scrub",
     "export",
     "import",
     "serve",
