@@ -17,8 +17,8 @@ use eyewall_region::{Region, clock};
 use crate::aside;
 use crate::error::{Error, Result};
 use crate::format::hash::Secret;
-use crate::format::layout::{Layout, SUPERBLOCK_BYTES};
-use crate::format::superblock::{self, Attachment, Superblock};
+use crate::format::layout::{Layout, STRIPE_BYTES, STRIPES_MAX, SUPERBLOCK_BYTES};
+use crate::format::superblock::{self, Attachment, Rejected, Superblock};
 use crate::mapped::Mapped;
 use crate::options::{Options, Unclean};
 use crate::process::{Door, Membership};
@@ -97,6 +97,14 @@ fn was_replaced(file: &std::fs::File, path: &Path) -> Result<bool> {
     Ok(true)
 }
 
+/// Whether a file whose first page is that of no volume has stripes where a volume of its size has them: nothing but a volume that
+/// was in use has.
+fn has_our_stripes(file: &std::fs::File, bytes: u64) -> bool {
+    // As many as there can be.
+    let mut stripes = [0; (STRIPES_MAX * STRIPE_BYTES) as usize];
+    file.read_exact_at(&mut stripes, Layout::first_stripe_at(bytes)).is_ok() && stripe::are_used_stripes(&stripes)
+}
+
 /// The path of the file itself, by which it is found after a change of directory, and replaced when it is resized: where links
 /// lead to it, it is the same for all who open it, and the links stay.
 fn own_path(path: &Path) -> PathBuf {
@@ -164,7 +172,12 @@ pub(crate) fn attach(
     }
     let mut page = vec![0; SUPERBLOCK_BYTES.min(metadata.len()) as usize];
     file.read_exact_at(&mut page, 0).map_err(reading)?;
-    let superblock = Superblock::decode(&page).map_err(|why| Error::rejected(why, name))?;
+    let superblock = Superblock::decode(&page).map_err(|why| match why {
+        Rejected::Foreign if has_our_stripes(&file, metadata.len()) => {
+            Error::Corrupt { path: name.to_owned(), what: "its first page was overwritten" }
+        }
+        why => Error::rejected(why, name),
+    })?;
     if metadata.len() < superblock.layout.size {
         return Err(Error::Corrupt { path: name.to_owned(), what: "it is shorter than its superblock says" });
     }

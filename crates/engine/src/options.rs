@@ -192,9 +192,11 @@ impl Options {
     /// 1970>` and creates a new volume of the size, mode and group that these options ask for. Default false: opening such a file
     /// returns [`Error::Corrupt`].
     ///
-    /// A file is broken if it is empty, is shorter than its header says, begins with zeros, or its header fails its checksum. Other
-    /// files are never renamed: a file without the header of a volume ([`Error::Foreign`]) may be somebody's data, and a
-    /// volume of another format version ([`Error::Version`]) is sound for another program.
+    /// A file is broken if it is empty, is shorter than its header says, begins with zeros, its header fails its checksum, or its
+    /// first page was overwritten. The last is told by the words of its stripes: the file must have its length, and
+    /// something must have been stored in it. Other files are never renamed: a file that shows no sign of a volume
+    /// ([`Error::Foreign`]) may be somebody's data, and a volume of another format version ([`Error::Version`]) is sound for another
+    /// program.
     ///
     /// One broken file is kept; older ones are removed. [`Cache::put_aside`] names it. It keeps its blocks, so the disk
     /// needs room for both. If several processes open the path at once, one of them renames the file, and all use the new volume. The option does nothing

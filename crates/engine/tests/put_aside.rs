@@ -40,13 +40,15 @@ fn resize(path: &Path, bytes: u64) {
 type Damage = fn(&Path);
 
 /// Each way to break a volume, by name.
-const DAMAGES: [(&str, Damage); 7] = [
+const DAMAGES: [(&str, Damage); 9] = [
     ("empty", |path| resize(path, 0)),
     ("shorter than its header", |path| resize(path, 100)),
     ("truncated", |path| resize(path, SIZE / 2)),
     ("zeros in its header", |path| write_at(path, 0, &[0; 4096])),
     ("all zeros", |path| fs::write(path, vec![0; SIZE as usize]).unwrap()),
     ("another magic", |path| write_at(path, 0, &[7; 8])),
+    ("another page", |path| write_at(path, 0, &[0xa5; 4096])),
+    ("a page of another file", |path| write_at(path, 0, &b"SQLite format 3\0".repeat(256))),
     ("a changed shape", |path| write_at(path, 24, &[7; 8])),
 ];
 
@@ -87,6 +89,21 @@ fn a_broken_volume_is_an_error_that_names_the_option_and_put_aside_with_it() {
 }
 
 #[test]
+fn one_entry_in_any_stripe_tells_a_volume_without_its_first_page() {
+    for _ in 0..20 {
+        let folder = fast_folder();
+        let path = folder.path().join("volume");
+        let cache = Options::new().size(SIZE).entry_bytes_max(4096).open(&path).unwrap();
+        cache.put("old", "value").unwrap();
+        assert_eq!(cache.stats().unwrap().stripes, 16);
+        drop(cache);
+        write_at(&path, 0, &[0xa5; 4096]);
+        assert!(matches!(Cache::open(&path), Err(Error::Corrupt { .. })));
+        assert_new(&options().open(&path).unwrap());
+    }
+}
+
+#[test]
 fn the_last_broken_one_is_kept_and_nothing_else_is_removed() {
     let folder = fast_folder();
     let path = folder.path().join("volume");
@@ -115,6 +132,18 @@ fn a_sound_volume_and_what_is_no_volume_stay_where_they_are() {
     assert!(matches!(options().open(&path), Err(Error::Version { found: 9, .. })));
     fs::write(&path, "somebody's letter").unwrap();
     assert!(matches!(options().open(&path), Err(Error::Foreign { .. })));
+    // Without its first page nothing tells a volume that was never used from other files, nor one that has lost its stripes.
+    for (is_used, bytes) in [(false, SIZE), (true, 4096)] {
+        fs::remove_file(&path).unwrap();
+        let cache = Options::new().size(SIZE).open(&path).unwrap();
+        if is_used {
+            cache.put("old", "value").unwrap();
+        }
+        drop(cache);
+        write_at(&path, 0, &[0xa5; 4096]);
+        resize(&path, bytes);
+        assert!(matches!(options().open(&path), Err(Error::Foreign { .. })), "{is_used}, {bytes}");
+    }
     fs::remove_file(&path).unwrap();
     fs::create_dir(&path).unwrap();
     assert!(matches!(options().open(&path), Err(Error::Foreign { .. })));

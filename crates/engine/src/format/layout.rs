@@ -27,7 +27,7 @@ pub(crate) const BUCKET_BYTES: u64 = 64;
 /// Slots of a bucket.
 pub(crate) const BUCKET_SLOTS: u64 = 8;
 
-const STRIPES_MAX: u64 = 16;
+pub(crate) const STRIPES_MAX: u64 = 16;
 /// The small ring's share of a stripe's data, in percent.
 const SMALL_PERCENT: u64 = 15;
 /// Index slots per expected entry, in percent: one for each live entry, the rest for ghosts.
@@ -107,14 +107,27 @@ impl Layout {
         Ok(layout)
     }
 
+    /// Where the first stripe of every volume of this size is: it depends on nothing else.
+    pub(crate) fn first_stripe_at(size: u64) -> u64 {
+        SUPERBLOCK_BYTES + Self::processes_for(size) * PROCESS_BYTES + Self::threads_for(size) * THREAD_BYTES
+    }
+
+    fn processes_for(size: u64) -> u64 {
+        (size >> 18).clamp(32, PROCESSES_MAX)
+    }
+
+    fn threads_for(size: u64) -> u64 {
+        (size >> 16).clamp(64, 4096)
+    }
+
     /// The numbers of the parts, before they have their places.
     fn shared_out(size: u64, entry_size_hint: u64, entry_bytes_max: u64) -> Self {
         let stripes = (size * SMALL_PERCENT / 100 / (2 * entry_bytes_max)).clamp(1, STRIPES_MAX);
         let mut layout = Self {
             size,
             stripes,
-            processes: (size >> 18).clamp(32, PROCESSES_MAX),
-            threads: (size >> 16).clamp(64, 4096),
+            processes: Self::processes_for(size),
+            threads: Self::threads_for(size),
             claims: (size >> 20).clamp(16, 64),
             entry_bytes_max,
             entry_size_hint: entry_size_hint.clamp(16, ENTRY_SIZE_HINT_MAX),

@@ -22,6 +22,7 @@ fn break_it(path: &Path, how: &str) {
     match how {
         "empty" => file.set_len(0).unwrap(),
         "truncated" => file.set_len(1 << 20).unwrap(),
+        "overwritten" => file.write_all_at(&[0xa5; 4096], 0).unwrap(),
         // Behind the magic and the version.
         _ => file.write_all_at(&[0xff; 16], 64).unwrap(),
     }
@@ -41,7 +42,7 @@ fn the_server_starts_with_a_new_one() {
             .unwrap()
             .success()
     );
-    for how in ["empty", "truncated", "header"] {
+    for how in ["empty", "truncated", "header", "overwritten"] {
         break_it(&path, how);
         let mut command = eyewall();
         command
