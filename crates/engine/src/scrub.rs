@@ -3,6 +3,8 @@
 //! An entry is pinned while it is read, as a reader pins it: no lock is held for it. Only what fails is looked at again under its
 //! stripe's lock, and dropped there.
 
+use std::io;
+
 use eyewall_region::fork;
 use eyewall_region::liveness::Alive;
 use serde::Serialize;
@@ -77,7 +79,7 @@ impl Scrub {
         }
         let mut random = [0; 8];
         getrandom::fill(&mut random)
-            .map_err(|error| Error::io("choosing where to scrub", volume.name(), error.into()))?;
+            .map_err(|error| Error::io("choosing where to scrub", volume.name(), io::Error::other(error)))?;
         self.volume = Some(volume.id);
         self.buckets = volume.layout.stripes * volume.layout.buckets;
         self.start = u64::from_le_bytes(random) % self.buckets;
