@@ -221,6 +221,20 @@ _describe(SV *cache, SV *key)
     push_known(aTHX_ SP + 1, &hit);
     SP += KNOWN_COUNT;
 
+ # How many entries all processes have put into the volume, the bytes of these, and the volume's size.
+
+void
+_put_counts(SV *cache)
+  PREINIT:
+    uint64_t puts, bytes;
+  PPCODE:
+    eyewall_cache *of = cache_of(aTHX_ cache);
+    answered(aTHX_ eyewall_written(of, &puts, &bytes));
+    EXTEND(SP, 3);
+    mPUSHu(puts);
+    mPUSHu(bytes);
+    mPUSHu(eyewall_size(of));
+
  # Leaves a tombstone.
 
 void

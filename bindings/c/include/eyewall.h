@@ -1068,6 +1068,15 @@ eyewall_status eyewall_stats_read(const struct eyewall_cache *cache,
                                   size_t stats_size);
 
 /**
+ * How many entries were put into the volume since it was created or resized, and the bytes of their records, by all processes.
+ * Takes no lock and reads two words a stripe, so that it can be asked before each put: the volume's entries have grown by no
+ * more than that. `puts` or `bytes` may be NULL.
+ */
+eyewall_status eyewall_written(const struct eyewall_cache *cache,
+                               uint64_t *puts,
+                               uint64_t *bytes);
+
+/**
  * What this thread's last error was, and what to do about it: one sentence in English. Valid until the thread's next error.
  */
 const char *eyewall_error_message(void);

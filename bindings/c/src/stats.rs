@@ -1,9 +1,10 @@
 //! Numbers.
 
 use std::ffi::c_void;
+use std::mem::MaybeUninit;
 
 use crate::open::Cache;
-use crate::pointers::needed;
+use crate::pointers::{give, needed};
 use crate::status::{Failure, Status, guard};
 
 /// Numbers about a volume: sizes now, and counts since it was created, over all processes. Bytes count whole records.
@@ -168,6 +169,23 @@ pub unsafe extern "C" fn eyewall_stats_read(cache: Option<&Cache>, stats: *mut S
         unsafe {
             std::ptr::copy_nonoverlapping(std::ptr::from_ref(&read).cast::<u8>(), stats.cast::<u8>(), known);
         }
+        Ok(Status::Ok)
+    })
+}
+
+/// How many entries were put into the volume since it was created or resized, and the bytes of their records, by all processes.
+/// Takes no lock and reads two words a stripe, so that it can be asked before each put: the volume's entries have grown by no
+/// more than that. `puts` or `bytes` may be NULL.
+#[unsafe(no_mangle)]
+pub extern "C" fn eyewall_written(
+    cache: Option<&Cache>,
+    puts: Option<&mut MaybeUninit<u64>>,
+    bytes: Option<&mut MaybeUninit<u64>>,
+) -> Status {
+    guard(|| {
+        let written = needed(cache)?.0.written()?;
+        give(puts, written.puts);
+        give(bytes, written.bytes);
         Ok(Status::Ok)
     })
 }

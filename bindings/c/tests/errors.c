@@ -112,6 +112,7 @@ static void of_arguments(eyewall_cache *cache) {
     CHECK(eyewall_purge_all(cache, 7) == EYEWALL_ERROR_ARGUMENT && says("EYEWALL_PURGE"));
     CHECK(eyewall_purge_tag(cache, STR("\xff"), EYEWALL_PURGE_HARD) == EYEWALL_ERROR_ARGUMENT);
     CHECK(eyewall_stats_read(cache, NULL, 8) == EYEWALL_ERROR_ARGUMENT);
+    CHECK(eyewall_written(NULL, NULL, NULL) == EYEWALL_ERROR_ARGUMENT);
 
     memset(&hit, 0, sizeof hit);
     eyewall_info info;

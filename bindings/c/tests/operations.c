@@ -189,6 +189,10 @@ static void all_entries_and_numbers(eyewall_cache *cache) {
     memset(later, 255, sizeof later);
     CHECK(eyewall_stats_read(cache, (eyewall_stats *)later, sizeof later) == EYEWALL_OK);
     CHECK(later[0] == stats.size_bytes && later[sizeof stats / 8 + 1] == 0);
+    uint64_t puts, bytes;
+    CHECK(eyewall_written(cache, &puts, &bytes) == EYEWALL_OK);
+    CHECK(puts == stats.puts && bytes == stats.bytes_written);
+    CHECK(eyewall_written(cache, NULL, NULL) == EYEWALL_OK);
 }
 
 static void where_it_lies(eyewall_cache *cache) {

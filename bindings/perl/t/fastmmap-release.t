@@ -2,6 +2,10 @@
 # tombstones, and subs that die.
 use v5.16;
 use warnings;
+
+# Stands still where a test sets it, so that no second passes between two steps.
+our $second;
+BEGIN { *CORE::GLOBAL::time = sub () { $second // CORE::time } }
 use Test::More;
 use lib 't/lib';
 use Both;
@@ -55,15 +59,97 @@ subtest 'write_back: another process evicts what one has set' => sub {
         return !lost($other, $store, 100, @own);
     })), 'it finds all values of the first');
     is_deeply([lost($cache, $store, 100, @own, map { "other $_" } 1 .. 5000)], [], 'and all are there at the end');
-    # As a second later: the note that room is short may have been evicted.
-    $cache->{looked} = 0;
     $cache->set(late => 'late' . 'x' x 100);
     ok(!lost($cache, $store, 100, 'late'), 'the first goes on');
-    is($store->get('late'), 'late' . 'x' x 100, 'and no longer defers');
     $cache->clear;
-    $cache->{looked} = 0;
+    local $second = time + 2;
     $cache->set(early => 'early');
-    is($store->get('early'), undef, 'but does when there is room again');
+    is($store->get('early'), undef, 'and defers when there is room again');
+};
+
+# Fills a cache by another process until it no longer has a key.
+sub fill_until_gone {
+    my ($store, $file, $key) = @_;
+    return reap(child(sub {
+        my $other = ours(behind($store, share_file => $file, unlink_on_exit => 0));
+        for my $number (1 .. 100_000) {
+            $other->set("filler $number" => 'x' x 100);
+            return 1 unless $other->exists($key);
+        }
+        return 0;
+    }));
+}
+
+subtest 'write_back: room is used up within a second, and no note of that is left' => sub {
+    my ($store, $file) = (store(), path());
+    local $second = time;
+    my $cache = ours(behind($store, share_file => $file));
+    $cache->set(early => 'early');
+    is($store->get('early'), undef, 'the first process defers');
+    ok(fill_until_gone($store, $file, 'early'), 'another fills the cache');
+    is($store->get('early'), 'early', 'and writes what it evicts');
+    # If a note said so, it could have been evicted, too.
+    $cache->{cache}->remove("\0\2room is short");
+    $cache->set(late => 'late');
+    is($store->get('late'), 'late', 'the first notices by itself');
+};
+
+subtest 'write_back: a value is evicted before the set that stores it returns' => sub {
+    my ($store, $file) = (store(), path());
+    local $second = time;
+    my $cache = ours(behind($store, share_file => $file));
+    $cache->set(before => 'before');
+    my $stores = \&Cache::Eyewall::FastMmap::_store;
+    my $is_gone;
+    no warnings 'redefine';
+    local *Cache::Eyewall::FastMmap::_store = sub {
+        my $is_stored = $stores->(@_);
+        return $is_stored if defined $is_gone;
+        $is_gone = 0;
+        # As if others had written back all that waits just before this value was stored, and then evicted it.
+        $cache->{cache}->remove('torn');
+        $is_gone = fill_until_gone($store, $file, 'before');
+        return $is_stored;
+    };
+    ok($cache->set(torn => 'torn'), 'it is stored');
+    ok($is_gone, 'and evicted by another process');
+    is($store->get('torn'), 'torn', 'but written');
+};
+
+subtest 'write_back: a write_cb that sets finds that room is short' => sub {
+    my ($store, $file) = (store(), path());
+    local $second = time;
+    my $is_nested;
+    local our $nested;
+    my $cache = ours(behind($store, share_file => $file, write_cb => sub {
+        $_[0]->put($_[1], $_[2]);
+        return if $is_nested++;
+        $nested->{cache}->put("filler $_" => 'x' x 4000) for 1 .. 36;
+        $nested->set(nested => 'nested');
+    }));
+    $nested = $cache;
+    my $other = ours(behind($store, share_file => $file, unlink_on_exit => 0));
+    $other->set(others => 'others');
+    $cache->set(own => 'own');
+    is($store->get('others'), undef, 'others wait');
+    $cache->_write_back_own;
+    is($store->get('nested'), 'nested', 'what it sets is written at once');
+    is($store->get('others'), 'others', 'and so is what others have set');
+};
+
+subtest 'write_back: the numbers of the volume are asked for seldom' => sub {
+    my $store = store();
+    local $second = time;
+    my ($asked, $stats) = (0, \&Cache::Eyewall::stats);
+    no warnings 'redefine';
+    local *Cache::Eyewall::stats = sub { $asked++; $stats->(@_) };
+    my $cache = ours(behind($store, cache_size => '64m'));
+    $cache->set("key $_" => 'v') for 1 .. 2000;
+    cmp_ok($asked, '<=', 3, 'not for each put, nor each 64th');
+    $asked = 0;
+    $cache = ours(behind($store));
+    $cache->set("key $_" => 'x' x 100) for 1 .. 5000;
+    cmp_ok($asked, '<=', 20, 'nor while room is short');
 };
 
 subtest 'write_back: another process puts values of nearly a 64th of the cache' => sub {

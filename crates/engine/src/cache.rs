@@ -11,7 +11,7 @@ use crate::purge::{self, Epoch, Purge};
 use crate::put::{Change, Counter, PutOptions, Touch, Updated};
 use crate::read::{self, Use, Wanted};
 use crate::resize::{self, Resized};
-use crate::stats::{self, FoundTier, Stats};
+use crate::stats::{self, FoundTier, Stats, Written};
 use crate::tier::{self, Tier, Tiers};
 use crate::verify::{self, Check, Report};
 use crate::volume::Volume;
@@ -474,6 +474,12 @@ impl Cache {
             let tier = self.tier_of(volume).map(Tier::stats).transpose()?.flatten();
             Ok(Stats { tier, ..stats::collect(volume)? })
         })
+    }
+
+    /// How much was put into the volume by all processes. Takes no lock and reads two words a stripe, so that it can be asked
+    /// before each put: what the volume holds has grown by no more than this has. Begins anew with [`Cache::resize`].
+    pub fn written(&self) -> Result<Written> {
+        self.vouched(|volume| Ok(stats::written(volume)))
     }
 
     /// Gives the volume another size, entry-size hint or largest entry: what isn't set in `shape` stays as it is. Entries stay as

@@ -119,7 +119,7 @@ pub use purge::{Epoch, Purge};
 pub use put::{Change, Counter, PutOptions, Touch, Updated};
 pub use resize::Resized;
 pub use scrub::{Scrub, ScrubTurn, Scrubbed};
-pub use stats::{FoundTier, Stats, TierStats};
+pub use stats::{FoundTier, Stats, TierStats, Written};
 pub use transfer::{Broken, Exported, Import, ImportError, Imported};
 pub use update::Claimed;
 pub use verify::{Check, Repairs, Report};

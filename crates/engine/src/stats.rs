@@ -108,6 +108,16 @@ pub struct Stats {
     pub tier: Option<TierStats>,
 }
 
+/// How much was put into a volume since it was created, over all processes ([`crate::Cache::written`]).
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Written {
+    /// Entries stored: [`Stats::puts`].
+    pub puts: u64,
+    /// Bytes of their records: [`Stats::bytes_written`].
+    pub bytes: u64,
+}
+
 /// Numbers about a tier ([`crate::Options::tier`]): over all processes that have used it since it was made.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
 #[non_exhaustive]
@@ -164,6 +174,13 @@ pub(crate) fn collect_tier(volume: &Volume) -> Result<TierStats> {
             .fold(0, u64::wrapping_add),
         pins: of_volume.pins,
         processes: of_volume.processes,
+    })
+}
+
+pub(crate) fn written(volume: &Volume) -> Written {
+    (0..volume.layout.stripes as usize).fold(Written::default(), |sum, stripe| Written {
+        puts: sum.puts.wrapping_add(count(volume, stripe, Count::Puts)),
+        bytes: sum.bytes.wrapping_add(count(volume, stripe, Count::BytesWritten)),
     })
 }
 

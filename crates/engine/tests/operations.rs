@@ -224,3 +224,18 @@ fn many_keys_at_once_are_found_in_their_order() {
     let results = cache.put_many(&[("", "x"), ("b", "y")], &PutOptions::new());
     assert!(matches!(results[..], [Err(Error::KeyEmpty), Ok(_)]));
 }
+
+#[test]
+fn what_was_written_is_what_the_numbers_say() {
+    let cache = cache();
+    let before = cache.written().unwrap();
+    for number in 0..100 {
+        cache.put(format!("key {number}"), "value").unwrap();
+    }
+    cache.put("key 0", "another value").unwrap();
+    cache.remove("key 1").unwrap();
+    let (written, stats) = (cache.written().unwrap(), cache.stats().unwrap());
+    assert_eq!(written.puts - before.puts, 101, "a value that replaces another counts; a removal doesn't");
+    assert_eq!((written.puts, written.bytes), (stats.puts, stats.bytes_written));
+    assert!(written.bytes >= stats.live_bytes, "no more is held than was written");
+}

@@ -369,6 +369,9 @@ sub _set_claimed {
         # The cache can't keep it for later. What it has of before is older, and goes first.
         $self->_write_back_claimed($key);
         $self->_written($key, $value, $expire_on);
+    } elsif ($is_dirty && $self->{is_short} && !_describe($self->{cache}, $key)) {
+        # Others have filled the cache since it was stored, and evicted it.
+        $self->_written($key, $value, $expire_on);
     }
     return $is_stored;
 }
@@ -612,8 +615,8 @@ A process writes its values back after 1,000 of them or a 64th of the cache, whe
 
 Values are deferred only while the cache has plenty of room: less than a quarter of its bytes and of its index in use. The process that fills it
 further writes back all unwritten values, those of other processes too. From then on C<set> calls C<write_cb> at once, until there is room again.
-A process looks for room at least once a second while it sets values; others read a note in the cache that room is short. Should the note itself
-be evicted, a process may defer values for up to a second more, and those can be evicted before they are written.
+Before and after it stores a value, C<set> reads how much all processes have put into the cache. So each process notices by itself that room is
+short, and a value that was evicted while C<set> was storing it is written before C<set> returns.
 
 Before a value larger than a 64th of the cache is stored, all unwritten values are written back. A value that the cache refuses is written at once.
 

@@ -18,10 +18,9 @@ use constant {
     # What is evicted before it was written back would be lost. So values are deferred only while less than this part of the
     # index and of the bytes is used. Index buckets overflow from some 40 % on.
     USED_PART => 1 / 4,
-    # A process looks at the numbers of the volume each second, after so many puts, and after half of DIRTY_PART.
-    LOOK_AFTER => 64,
-    # Noted by who found that room is short.
-    ROOM_IS_SHORT => "\0\2room is short",
+    # Values are no longer deferred once less than this part of the volume is left of USED_PART. So a process needs to look at
+    # the volume's numbers only after so many puts.
+    LEFT_PART => 1 / 64,
 };
 
 # What read_cb gives for a key that isn't there, which one process asks it at a time.
@@ -72,6 +71,8 @@ sub _note_dirty {
     @$self{qw(dirty dirty_bytes dirty_of)} = ([], 0, $$) if $self->{dirty_of} != $$;
     push @{ $self->{dirty} }, $key;
     $self->{dirty_bytes} += $bytes;
+    # Others may have used up the room since it was looked for.
+    $self->_look_for_room;
     $self->_write_back_own if $self->{is_short} || @{ $self->{dirty} } >= DIRTY_MAX || $self->{dirty_bytes} >= $self->{dirty_bytes_max};
     return;
 }
@@ -79,35 +80,32 @@ sub _note_dirty {
 # Whether set leaves the call of write_cb for later.
 sub _defers { return $_[0]{is_write_back} && !$_[0]{is_short} }
 
-# Looks whether values can still be deferred. Who finds first that they can't writes back all that wait, of all processes.
+# Looks whether values can still be deferred. What the cache holds grows by no more than what all processes put, and that is
+# cheap to ask; so the volume's numbers, which cost a walk over its index, are asked for when that has used up the room that
+# they told. Each process finds out for itself: a note in the cache could be evicted.
 sub _look_for_room {
     my ($self) = @_;
-    my $cache = $self->{cache};
-    my $now = time;
-    if (++$self->{unlooked} < LOOK_AFTER && ($self->{looked} // 0) == $now) {
-        $self->{is_short} ||= defined $cache->get(ROOM_IS_SHORT);
-        return;
+    my ($puts, $bytes, $size) = Cache::Eyewall::FastMmap::_put_counts($self->{cache});
+    my $known = $self->{room};
+    if ($known && $known->{size} == $size && $puts >= $known->{puts} && $bytes >= $known->{bytes}) {
+        # While room is short it is enough to look each second, since values are written at once.
+        return if $self->{is_short} ? $known->{looked} == time : $puts < $known->{puts_end} && $bytes < $known->{bytes_end};
     }
-    @$self{qw(unlooked unlooked_bytes looked)} = (0, 0, $now);
-    my $stats = $cache->stats;
+    my $stats = $self->{cache}->stats;
+    my $slots_left = USED_PART * $stats->{index_slots} - $stats->{index_live};
+    my $bytes_left = USED_PART * $stats->{data_bytes} - $stats->{live_bytes};
     my $was_short = $self->{is_short};
-    $self->{is_short} = $stats->{index_live} > USED_PART * $stats->{index_slots}
-        || $stats->{live_bytes} > USED_PART * $stats->{data_bytes};
-    if (!$self->{is_short}) {
-        $cache->remove(ROOM_IS_SHORT) if $was_short;
-        return;
-    }
-    # It may have been evicted.
-    $cache->put(ROOM_IS_SHORT, '');
-    $self->_write_back_all unless $was_short;
+    $self->{is_short} = $slots_left < LEFT_PART * $stats->{index_slots} || $bytes_left < LEFT_PART * $stats->{data_bytes};
+    $self->{room} = {
+        looked => time, size => $size, puts => $puts, bytes => $bytes, puts_end => $puts + $slots_left, bytes_end => $bytes + $bytes_left,
+    };
+    $self->_write_back_all if $self->{is_short} && !$was_short;
     return;
 }
 
 # Before a put of so many bytes, which may evict others.
 sub _make_room {
     my ($self, $bytes) = @_;
-    $self->{unlooked_bytes} += $bytes;
-    $self->{unlooked} = LOOK_AFTER if $self->{unlooked_bytes} >= $self->{dirty_bytes_max} / 2;
     $self->_look_for_room;
     $self->_write_back_all if $bytes > $self->{dirty_bytes_max};
     return;
@@ -116,7 +114,10 @@ sub _make_room {
 # Writes back what waits, of all processes.
 sub _write_back_all {
     my ($self) = @_;
-    return if $self->{is_writing_back};
+    if ($self->{is_writing_back}) {
+        $self->{is_all_due} = 1;
+        return;
+    }
     local $self->{is_writing_back} = 1;
     @$self{qw(dirty dirty_bytes)} = ([], 0);
     for my $entry (Cache::Eyewall::FastMmap::_entries($self->{cache}, 0, 1)) {
@@ -129,10 +130,14 @@ sub _write_back_all {
 sub _write_back_own {
     my ($self) = @_;
     return if $self->{is_writing_back} || $self->{dirty_of} != $$;
-    local $self->{is_writing_back} = 1;
     my $keys = $self->{dirty};
     @$self{qw(dirty dirty_bytes)} = ([], 0);
-    $self->_write_back($_) for @$keys;
+    {
+        local $self->{is_writing_back} = 1;
+        $self->_write_back($_) for @$keys;
+    }
+    # A write_cb that sets may have found that room is short.
+    $self->_write_back_all if CORE::delete $self->{is_all_due};
     return;
 }
 
