@@ -137,6 +137,19 @@ subtest 'write_back: a write_cb that sets finds that room is short' => sub {
     is($store->get('others'), 'others', 'and so is what others have set');
 };
 
+subtest 'write_back: empty writes what waits and leaves nothing' => sub {
+    my $store = store();
+    my $cache = ours(behind($store));
+    my @keys = map { "key $_" } 1 .. 100;
+    $cache->set($_ => $_ . 'x' x 100) for @keys;
+    is_deeply([grep { defined $store->get($_) } @keys], [], 'a hundred small values wait in the smallest cache');
+    $cache->expire($keys[0]);
+    $cache->get($keys[0]);
+    $cache->empty;
+    is_deeply([$cache->get_keys], [], 'nothing is left after empty, neither what was written before nor now');
+    is_deeply([lost($cache, $store, 100, @keys)], [], 'and all is written');
+};
+
 subtest 'write_back: the numbers of the volume are asked for seldom' => sub {
     my $store = store();
     local $second = time;

@@ -94,6 +94,7 @@ sub _open {
     }
     $self->clear if $options->{init_file};
     $self->{dirty_bytes_max} = $size * Cache::Eyewall::FastMmap::Callbacks::DIRTY_PART;
+    $self->{large_bytes}     = $size * Cache::Eyewall::FastMmap::Callbacks::LARGE_PART;
     return;
 }
 
@@ -199,10 +200,8 @@ sub empty {
     }
     for my $entry (_entries($self->{cache}, 0, 1)) {
         next if $only_expired && !$entry->{is_stale};
-        my $serial = $entry->{serial};
-        $serial = $self->_write_back($entry->{key}) if $entry->{bits} & DIRTY;
         # What somebody has set meanwhile stays.
-        _remove_if($self->{cache}, $entry->{key}, $serial) if defined $serial;
+        $entry->{bits} & DIRTY ? $self->_write_back($entry->{key}, 1) : _remove_if($self->{cache}, $entry->{key}, $entry->{serial});
     }
     return;
 }
@@ -611,7 +610,7 @@ Why a C<set> gave false, in a sentence. The first time that is also a warning.
 
 With C<< write_action => 'write_back' >>, C<set> stores a value and calls C<write_cb> later. Until then the value lies in the cache, marked as not written.
 
-A process writes its values back after 1,000 of them or a 64th of the cache, when C<empty> or C<expire> is called, and when its cache object ends.
+A process writes its values back after 1,000 of them or a 32nd of the cache, when C<empty> or C<expire> is called, and when its cache object ends.
 
 Values are deferred only while the cache has plenty of room: less than a quarter of its bytes and of its index in use. The process that fills it
 further writes back all unwritten values, those of other processes too. From then on C<set> calls C<write_cb> at once, until there is room again.

@@ -14,7 +14,9 @@ use constant {
     WAITS   => 10,
     # What a process has to write back itself before it goes on: so many values, or this part of the volume.
     DIRTY_MAX  => 1000,
-    DIRTY_PART => 1 / 64,
+    DIRTY_PART => 1 / 32,
+    # Before a value that is larger than this part of the volume is stored, all are written back.
+    LARGE_PART => 1 / 64,
     # What is evicted before it was written back would be lost. So values are deferred only while less than this part of the
     # index and of the bytes is used. Index buckets overflow from some 40 % on.
     USED_PART => 1 / 4,
@@ -107,7 +109,7 @@ sub _look_for_room {
 sub _make_room {
     my ($self, $bytes) = @_;
     $self->_look_for_room;
-    $self->_write_back_all if $bytes > $self->{dirty_bytes_max};
+    $self->_write_back_all if $bytes > $self->{large_bytes};
     return;
 }
 
@@ -141,19 +143,24 @@ sub _write_back_own {
     return;
 }
 
-# Writes an entry back, if it has to be and nobody else is at it; its serial after that, undef where it wasn't written back.
+# Writes an entry back, and removes it if that is wanted; where it has to be written and nobody else is at it.
 sub _write_back {
-    my ($self, $key) = @_;
+    my ($self, $key, $removes) = @_;
     my ($claim) = Cache::Eyewall::FastMmap::_claim($self->{cache}, $key) or return;
-    return $self->_write_back_claimed($key);
+    $self->_write_back_claimed($key, $removes);
+    return;
 }
 
 sub _write_back_claimed {
-    my ($self, $key) = @_;
+    my ($self, $key, $removes) = @_;
     my ($state, $flags, $bytes, $expire_on, $modseq, $serial) = Cache::Eyewall::FastMmap::_describe($self->{cache}, $key);
     return unless defined $state && $flags & DIRTY;
     $self->_written($key, $self->_decoded($bytes, $flags), $expire_on) or return;
-    return Cache::Eyewall::FastMmap::_clean($self->{cache}, $key, $serial, $flags, $modseq) ? $serial : undef;
+    # To note that it was written gives an entry another serial.
+    $removes
+        ? Cache::Eyewall::FastMmap::_remove_if($self->{cache}, $key, $serial)
+        : Cache::Eyewall::FastMmap::_clean($self->{cache}, $key, $serial, $flags, $modseq);
+    return;
 }
 
 1;
