@@ -70,6 +70,8 @@ pub(crate) enum Extent {
     Bytes(u64),
     /// It isn't known before it is understood, or there is no end: a chunked body, another protocol.
     Unknown,
+    /// More than any message can have.
+    Absurd,
 }
 
 /// Looks at what a client has sent.
@@ -131,7 +133,11 @@ fn extent(fields: &[Header<'_>], head_bytes: usize) -> Extent {
             body_bytes = Some(bytes);
         }
     }
-    (head_bytes as u64).checked_add(body_bytes.unwrap_or(0)).map_or(Extent::Unknown, Extent::Bytes)
+    match body_bytes.unwrap_or(0) {
+        // Others read such a length as a negative number, or cut it off.
+        body_bytes if i64::try_from(body_bytes).is_err() => Extent::Absurd,
+        body_bytes => Extent::Bytes(head_bytes as u64 + body_bytes),
+    }
 }
 
 impl<'a> Plain<'a> {
@@ -191,6 +197,7 @@ mod tests {
             }
             Seen::Other(Extent::Bytes(bytes)) => format!("other {bytes}"),
             Seen::Other(Extent::Unknown) => "other".to_owned(),
+            Seen::Other(Extent::Absurd) => "absurd".to_owned(),
         }
     }
 
@@ -235,7 +242,10 @@ mod tests {
             ("POST / HTTP/1.1\r\nHost: x\r\nContent-Length: 7\r\n\r\nabc", "other 54"),
             ("POST / HTTP/1.1\r\nHost: x\r\nContent-Length: 7\r\nContent-Length: 7\r\n\r\n", "other"),
             ("POST / HTTP/1.1\r\nHost: x\r\nContent-Length: +7\r\n\r\n", "other"),
-            ("POST / HTTP/1.1\r\nHost: x\r\nContent-Length: 18446744073709551615\r\n\r\n", "other"),
+            ("POST / HTTP/1.1\r\nHost: x\r\nContent-Length: 18446744073709551615\r\n\r\n", "absurd"),
+            ("POST / HTTP/1.1\r\nHost: x\r\nContent-Length: 9223372036854775808\r\n\r\n", "absurd"),
+            ("POST / HTTP/1.1\r\nHost: x\r\nContent-Length: 9223372036854775807\r\n\r\n", "other 9223372036854775872"),
+            ("POST / HTTP/1.1\r\nHost: x\r\nContent-Length: 18446744073709551616\r\n\r\n", "other"),
             ("POST / HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n\r\n", "other"),
             ("GET / HTTP/1.1\r\nHost: x\r\nConnection: upgrade\r\nUpgrade: websocket\r\n\r\n", "other"),
             ("GET / HTTP/1.0\r\nHost: x\r\n\r\n", "other"),

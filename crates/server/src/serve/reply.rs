@@ -15,13 +15,21 @@ use serde::Serialize;
 
 use super::body::Body;
 
+/// The media type of what is said in words.
+pub(crate) const TEXT: &str = "text/plain; charset=utf-8";
+
 /// A response without a cause to store it, that says in a line of text what is wrong.
 pub(crate) fn error(status: StatusCode, words: &str) -> Response<Body> {
     let mut fields = HeaderMap::new();
-    fields.insert(CONTENT_TYPE, HeaderValue::from_static("text/plain; charset=utf-8"));
+    fields.insert(CONTENT_TYPE, HeaderValue::from_static(TEXT));
     fields.insert(CACHE_CONTROL, HeaderValue::from_static("no-store"));
+    response(status, fields, Body::whole(error_text(status, words)))
+}
+
+/// The body of such a response.
+pub(crate) fn error_text(status: StatusCode, words: &str) -> String {
     let reason = status.canonical_reason().unwrap_or("Error");
-    response(status, fields, Body::whole(format!("{} {reason}: {words}\n", status.as_u16())))
+    format!("{} {reason}: {words}\n", status.as_u16())
 }
 
 /// What programs asked for, as one line of JSON.

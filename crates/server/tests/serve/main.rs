@@ -60,6 +60,7 @@ mod slow_origin;
 mod stale_when_unreachable;
 mod starting;
 mod stopping;
+mod targets;
 mod tls_origin;
 mod too_large;
 mod transfer_codings;

@@ -26,6 +26,13 @@ impl<S> Attentive<S> {
     }
 }
 
+impl<S> Attentive<S> {
+    /// The last response of the connection is on its way: a client that goes on sending isn't told that it is late.
+    pub(super) fn tell_nothing_late(&mut self) {
+        self.has_told = true;
+    }
+}
+
 impl<S: AsyncRead + AsyncWrite + Unpin> AsyncRead for Attentive<S> {
     fn poll_read(mut self: Pin<&mut Self>, context: &mut Context<'_>, bytes: &mut ReadBuf<'_>) -> Poll<io::Result<()>> {
         if self.activity.has_given_up() {

@@ -28,9 +28,10 @@ use std::net::IpAddr;
 use std::pin::Pin;
 use std::sync::Arc;
 use std::task::{Context, Poll, ready};
-use std::time::Instant;
+use std::time::{Instant, SystemTime};
 
 use bytes::Bytes;
+use http::StatusCode;
 use rustix::io::Errno;
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 
@@ -38,11 +39,15 @@ use super::activity::{Activity, Open, Sending};
 use super::attentive::Attentive;
 use super::connection::Common;
 use super::input::{self, Input};
+use super::line::{self, Verdict};
 use crate::serve::interim::Interim;
 use crate::serve::log::{Entry, Said};
 use crate::serve::plain::{self, Extent, Seen};
 use crate::serve::service::Route;
-use crate::serve::vouched;
+use crate::serve::{reply, vouched};
+
+/// So much is read of what comes behind a request that was refused.
+const DRAINED_BYTES_MAX: u64 = 1 << 20;
 
 /// A connection's stream as hyper sees it.
 pub(super) struct Express<S> {
@@ -71,8 +76,25 @@ enum Grant {
         taken_before: usize,
     },
     Connection,
+    /// The beginning of a long request line, of which it has so many bytes.
+    Line(u64),
+    /// Nothing: what still comes behind a request that was refused, so many bytes at most, is read and dropped. To close before the
+    /// client has sent it would reset the connection, and the client might not see why (RFC 9112, section 9.6).
+    Drain(u64),
     /// That the client says no more: it wanted no other response than those that it got.
     End,
+}
+
+/// What came of the first of the requests that are there.
+enum Advance {
+    /// There is none yet.
+    Nothing,
+    /// It is answered.
+    Sent,
+    /// It is for hyper, which may read so much.
+    Granted(Grant),
+    /// The length of its body is one that no body can have.
+    Absurd,
 }
 
 /// A response that the socket did not take at once.
@@ -91,7 +113,7 @@ impl Grant {
     fn of(extent: Extent, activity: &Activity) -> Self {
         match extent {
             Extent::Bytes(left) => Self::Request { left, taken_before: activity.taken() },
-            Extent::Unknown => Self::Connection,
+            Extent::Unknown | Extent::Absurd => Self::Connection,
         }
     }
 }
@@ -118,33 +140,87 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Express<S> {
             if !matches!(self.grant, Grant::None) {
                 return Poll::Ready(Ok(()));
             }
-            if self.advance(context)? {
-                continue;
+            match self.advance(context)? {
+                Advance::Sent => continue,
+                Advance::Granted(grant) => {
+                    if !self.is_handled() {
+                        self.grant = grant;
+                    }
+                    continue;
+                }
+                Advance::Absurd => {
+                    self.refuse(StatusCode::BAD_REQUEST, line::LENGTH);
+                    continue;
+                }
+                Advance::Nothing => {}
             }
             // Hyper knows what to do about a long head, and about half of one.
             if self.input.is_full() {
-                self.grant = Grant::Connection;
+                if !self.is_handled() {
+                    self.grant = Grant::Line(0);
+                }
             } else if ready!(self.input.poll_fill(&mut self.stream, context))? == 0 {
                 self.grant = if self.input.is_empty() { Grant::End } else { Grant::Connection };
             }
         }
     }
 
-    /// Answers the first of the requests that are there, or grants it. False: there is none yet.
-    fn advance(&mut self, context: &mut Context<'_>) -> io::Result<bool> {
+    /// Looks at the request line before hyper gets it. True: it was refused, or is to be read again.
+    fn is_handled(&mut self) -> bool {
+        match line::look(self.input.bytes(), self.common.limits.header_bytes.0) {
+            Verdict::Sound => return false,
+            Verdict::Rewrite(range, with) => self.input.rewrite(range, with),
+            Verdict::Refuse(status, words) => self.refuse(status, words),
+        }
+        true
+    }
+
+    /// Answers a request that hyper doesn't get to see. It is the last of its connection.
+    fn refuse(&mut self, status: StatusCode, words: &str) {
+        let Self { stream, common, activity, client, input, grant, unsent, .. } = self;
+        let value = reply::error_text(status, words);
+        let head = format!(
+            "HTTP/1.1 {status}\r\ncontent-type: {}\r\ncache-control: no-store\r\ncontent-length: {}\r\nconnection: close\r\n\
+             date: {}\r\n\r\n",
+            reply::TEXT,
+            value.len(),
+            httpdate::fmt_http_date(SystemTime::now()),
+        );
+        if let Some(log) = &common.log {
+            log.refused(*client, status);
+        }
+        let (sending, open) = (activity.sending(), activity.open());
+        *unsent = Some(Box::new(Unsent {
+            head: head.into_bytes(),
+            value: value.into(),
+            sent: 0,
+            entry: None,
+            _sending: sending,
+            _open: open,
+        }));
+        *grant = Grant::Drain(DRAINED_BYTES_MAX);
+        input.consume(input.bytes().len());
+        stream.tell_nothing_late();
+    }
+
+    /// Answers the first of the requests that are there, if that lies ready.
+    fn advance(&mut self, context: &mut Context<'_>) -> io::Result<Advance> {
         let Self { stream, common, activity, client, is_trusted, input, grant, unsent, route, .. } = self;
         if input.is_empty() {
-            return Ok(false);
+            return Ok(Advance::Nothing);
         }
         let started = common.log.as_ref().map(|_| Instant::now());
         let mut room = [const { MaybeUninit::uninit() }; plain::FIELDS_MAX];
         let (mut request, head_bytes) = match plain::read(input.bytes(), &mut room) {
-            Seen::Part => return Ok(false),
+            Seen::Part => return Ok(Advance::Nothing),
             Seen::Other(extent) => {
                 // Hyper may not have seen a request yet, and would take it for the beginning of HTTP/2.
                 let is_preface = activity.taken() > 0 && input.bytes().starts_with(b"PRI ");
-                *grant = if is_preface { Grant::End } else { Grant::of(extent, activity) };
-                return Ok(true);
+                return Ok(match extent {
+                    _ if is_preface => Advance::Granted(Grant::End),
+                    Extent::Absurd => Advance::Absurd,
+                    extent => Advance::Granted(Grant::of(extent, activity)),
+                });
             }
             Seen::Plain(request, head_bytes) => (request, head_bytes),
         };
@@ -159,8 +235,7 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Express<S> {
             if common.takes(&request, head_bytes) { common.service.ready(&request, route, &mut head) } else { None };
         let Some(page) = ready else {
             input::keep_head(head);
-            *grant = granted;
-            return Ok(true);
+            return Ok(Advance::Granted(granted));
         };
         let open = activity.open();
         let pieces = [IoSlice::new(&head), IoSlice::new(&page.hit)];
@@ -168,8 +243,7 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Express<S> {
             Poll::Ready(Ok(0)) => Err(io::ErrorKind::WriteZero.into()),
             Poll::Ready(Err(error)) if is_loss(&error) => {
                 common.service.notice_loss(&page.hit);
-                *grant = granted;
-                return Ok(true);
+                return Ok(Advance::Granted(granted));
             }
             Poll::Ready(written) => written,
             Poll::Pending => Ok(0),
@@ -191,7 +265,7 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Express<S> {
             let value = Bytes::from_owner(page.hit.into_owned());
             *unsent = Some(Box::new(Unsent { head, value, sent, entry, _sending: activity.sending(), _open: open }));
         }
-        Ok(true)
+        Ok(Advance::Sent)
     }
 
     /// Sends what is left of a response.
@@ -281,6 +355,42 @@ impl<S: AsyncRead + AsyncWrite + Unpin> AsyncRead for Express<S> {
                 }
                 Grant::Connection => {
                     this.input.give(bytes, u64::MAX);
+                    return Poll::Ready(Ok(()));
+                }
+                Grant::Drain(left) => {
+                    // The client sees the end of the last response, and goes.
+                    ready!(Pin::new(&mut this.stream).poll_shutdown(context))?;
+                    ready!(this.input.poll_fill(&mut this.stream, context))?;
+                    let count = this.input.bytes().len();
+                    this.input.consume(count);
+                    *left = left.saturating_sub(count as u64);
+                    if count == 0 || *left == 0 {
+                        this.grant = Grant::End;
+                    }
+                }
+                Grant::Line(given) => {
+                    if this.input.is_empty() && ready!(this.input.poll_fill(&mut this.stream, context))? == 0 {
+                        this.grant = Grant::Connection;
+                        continue;
+                    }
+                    let more = this.input.bytes();
+                    let verdict = match line::look_on(more) {
+                        Verdict::Sound if more.contains(&b'\n') => {
+                            this.grant = Grant::Connection;
+                            continue;
+                        }
+                        // Hyper would answer it by 431.
+                        Verdict::Sound if *given + more.len() as u64 >= this.common.limits.header_bytes.0 => {
+                            line::TOO_LONG
+                        }
+                        verdict => verdict,
+                    };
+                    if let Verdict::Refuse(status, words) = verdict {
+                        this.refuse(status, words);
+                        ready!(this.poll_send(context))?;
+                        continue;
+                    }
+                    *given += this.input.give(bytes, u64::MAX);
                     return Poll::Ready(Ok(()));
                 }
                 Grant::Request { left: 0, .. } => return this.poll_gone(context),

@@ -2,6 +2,7 @@
 
 use std::cell::Cell;
 use std::io;
+use std::ops::Range;
 use std::pin::Pin;
 use std::task::{Context, Poll, ready};
 
@@ -69,6 +70,14 @@ impl Input {
         reader.put_slice(&self.bytes()[..count]);
         self.consume(count);
         count as u64
+    }
+
+    /// Puts others, which are not longer, in the place of some of its bytes.
+    pub(super) fn rewrite(&mut self, range: Range<usize>, with: &[u8]) {
+        let (from, to) = (self.start + range.start, self.start + range.end);
+        self.buffer[from..from + with.len()].copy_from_slice(with);
+        self.buffer.copy_within(to..self.end, from + with.len());
+        self.end -= range.len() - with.len();
     }
 
     /// The first bytes were used.

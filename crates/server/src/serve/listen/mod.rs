@@ -19,6 +19,7 @@ mod connection;
 mod express;
 mod gate;
 mod input;
+mod line;
 mod patience;
 mod roster;
 mod sent;

@@ -41,6 +41,10 @@ impl Proxy {
     fn try_ready(&self, plain: &Plain<'_>, host: &RequestHost, head: &mut Vec<u8>) -> Option<Ready<'_>> {
         let (mut parts, ()) = Request::new(()).into_parts();
         parts.uri = plain.target.parse().ok()?;
+        // What isn't in there is a fragment, by which the request is refused.
+        if parts.uri.path_and_query()?.as_str().len() != plain.target.len() {
+            return None;
+        }
         parts.headers = self.received(plain, &self.looked_at);
         let key = CacheKey::of(&self.site, host, plain.scheme, &parts).ok()?;
         let decision = self.site.rules.of_request(&key, &parts);
