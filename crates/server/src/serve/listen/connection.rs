@@ -36,6 +36,8 @@ use crate::serve::vouched;
 const FIELDS_MAX_OF_HYPER: usize = 100;
 /// Requests of an HTTP/2 connection at once.
 const STREAMS_MAX: u32 = 100;
+/// What hyper takes of a stream's body before the client wants it.
+const SEND_BYTES_MAX: usize = 32 << 10;
 /// How often a silent HTTP/2 client is asked whether it is there, and how long it has to say so.
 const PING_EVERY: Duration = Duration::from_secs(30);
 /// How long a connection that is to be closed has to say so to its client.
@@ -78,8 +80,12 @@ pub(super) async fn converse(
         service_fn(move |request| {
             let (common, open, interim) = (Arc::clone(&common), activity.open(), Arc::clone(&interim));
             async move {
-                let opened = (request.version() == Version::HTTP_11).then(|| interim.open());
-                let answering = interim::telling(opened.as_ref(), common.answer(request, client, open));
+                // Made when it is its turn, and gone with the response's head: streams that wait, and bodies on their way,
+                // would keep its memory.
+                let answering = Box::pin(async {
+                    let opened = (request.version() == Version::HTTP_11).then(|| interim.open());
+                    interim::telling(opened.as_ref(), common.answer(request, client, open)).await
+                });
                 Ok::<_, Infallible>(answering.await)
             }
         })
@@ -136,6 +142,7 @@ impl Common {
         } else {
             client
         };
+        let version = request.version();
         let mut entry = self.log.as_ref().map(|log| log.entry(&Said::of(&request), asker, Instant::now().into_std()));
         // Pinned, so that the two ways to wait for it have one place for it.
         let answering = pin!(async {
@@ -152,7 +159,7 @@ impl Common {
                 response
             }
         };
-        response.map(|body| Sent::new(body, open, entry))
+        response.map(|body| Sent::new(body, open, entry, version))
     }
 }
 
@@ -191,6 +198,7 @@ fn builder(limits: &Limits) -> auto::Builder<TokioExecutor> {
         .keep_alive_interval(PING_EVERY)
         .keep_alive_timeout(PING_EVERY)
         .max_concurrent_streams(STREAMS_MAX)
+        .max_send_buf_size(SEND_BYTES_MAX)
         .max_header_list_size(head_bytes_max as u32);
     builder
 }

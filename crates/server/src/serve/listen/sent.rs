@@ -3,20 +3,29 @@
 use std::io;
 use std::pin::Pin;
 use std::sync::Arc;
-use std::task::{Context, Poll};
+use std::task::{Context, Poll, ready};
 
 use bytes::{Buf, Bytes};
+use http::Version;
 use http_body::{Frame, SizeHint};
 
 use super::activity::Open;
 use crate::serve::body::Body;
 use crate::serve::log::Entry;
 
+/// The longest piece over HTTP/2: what a frame holds at most, unless the client asks for more. Hyper takes whole pieces, however little
+/// the client wants.
+const PIECE_BYTES_MAX: usize = 16 << 10;
+
 /// A body whose connection is busy, and whose line in the access log is not written, until all of its bytes have left.
 pub(super) struct Sent {
     body: Body,
     open: Open,
     entry: Option<Arc<Entry>>,
+    /// The longest piece.
+    piece_bytes_max: usize,
+    /// Of a piece of the body, what was not asked for yet.
+    rest: Bytes,
 }
 
 /// Bytes of a body. They are dropped when the system has taken them, or when nobody wants them any more.
@@ -27,8 +36,17 @@ pub(super) struct Piece {
 }
 
 impl Sent {
-    pub(super) fn new(body: Body, open: Open, entry: Option<Entry>) -> Self {
-        Self { body, open, entry: entry.map(Arc::new) }
+    /// `version` is that of the request.
+    pub(super) fn new(body: Body, open: Open, entry: Option<Entry>, version: Version) -> Self {
+        let piece_bytes_max = if version == Version::HTTP_2 { PIECE_BYTES_MAX } else { usize::MAX };
+        Self { body, open, entry: entry.map(Arc::new), piece_bytes_max, rest: Bytes::new() }
+    }
+
+    fn piece(&mut self, mut bytes: Bytes) -> Piece {
+        if bytes.len() > self.piece_bytes_max {
+            self.rest = bytes.split_off(self.piece_bytes_max);
+        }
+        Piece { bytes, _open: self.open.clone(), entry: self.entry.clone() }
     }
 }
 
@@ -37,17 +55,27 @@ impl http_body::Body for Sent {
     type Error = io::Error;
 
     fn poll_frame(self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Option<io::Result<Frame<Piece>>>> {
-        let Self { body, open, entry } = self.get_mut();
-        let piece = |bytes| Piece { bytes, _open: open.clone(), entry: entry.clone() };
-        Pin::new(body).poll_frame(context).map(|frame| frame.map(|frame| frame.map(|frame| frame.map_data(piece))))
+        let this = self.get_mut();
+        if !this.rest.is_empty() {
+            let rest = std::mem::take(&mut this.rest);
+            return Poll::Ready(Some(Ok(Frame::data(this.piece(rest)))));
+        }
+        let frame = ready!(Pin::new(&mut this.body).poll_frame(context));
+        Poll::Ready(frame.map(|frame| frame.map(|frame| frame.map_data(|bytes| this.piece(bytes)))))
     }
 
     fn is_end_stream(&self) -> bool {
-        self.body.is_end_stream()
+        self.rest.is_empty() && self.body.is_end_stream()
     }
 
     fn size_hint(&self) -> SizeHint {
-        self.body.size_hint()
+        let (hint, rest) = (self.body.size_hint(), self.rest.len() as u64);
+        let mut whole = SizeHint::new();
+        whole.set_lower(hint.lower() + rest);
+        if let Some(upper) = hint.upper() {
+            whole.set_upper(upper + rest);
+        }
+        whole
     }
 }
 
