@@ -2,6 +2,8 @@
 
 use std::future::poll_fn;
 
+use eyewall_http::answer;
+use http::header::CONTENT_LENGTH;
 use http::{Request, Response};
 use tower_service::Service;
 
@@ -13,7 +15,8 @@ pub(crate) trait Inner<B>: Clone + Send + 'static {
     type Content: Content;
     type Fault: Send + 'static;
 
-    /// Waits until it is ready, and asks it.
+    /// Waits until it is ready, and asks it. The response has no `Content-Length` where its status forbids one (204), or where it
+    /// would be that of another response (304; RFC 9110, section 8.6).
     fn ask(
         self,
         request: Request<RequestBody<B>>,
@@ -32,6 +35,10 @@ where
 
     async fn ask(mut self, request: Request<RequestBody<B>>) -> Result<Response<R>, S::Error> {
         poll_fn(|context| self.poll_ready(context)).await?;
-        self.call(request).await
+        let mut response = self.call(request).await?;
+        if !answer::has_length(response.status()) {
+            response.headers_mut().remove(CONTENT_LENGTH);
+        }
+        Ok(response)
     }
 }

@@ -61,3 +61,26 @@ async fn what_is_known_not_to_be_stored_is_asked_for_with_the_clients_own_condit
     assert_eq!(reply.status, StatusCode::NOT_MODIFIED);
     assert!(site.asked()[1].headers.contains_key("if-none-match"), "the service needn't make what the client has");
 }
+
+#[tokio::test]
+async fn a_204_and_a_304_tell_no_length_though_the_service_does() {
+    for (status, control) in [
+        (StatusCode::NO_CONTENT, "no-store"),
+        (StatusCode::NO_CONTENT, "max-age=60"),
+        (StatusCode::NOT_MODIFIED, "private"),
+        (StatusCode::OK, "no-store"),
+    ] {
+        let site = site(move |_, _| {
+            let text = if status == StatusCode::OK { "12345" } else { "" };
+            let mut response = respond(&[("cache-control", control), ("content-length", "5")], text);
+            *response.status_mut() = status;
+            response
+        });
+        let length = if status == StatusCode::OK { "5" } else { "" };
+        // The second GET is answered from the cache where the first was stored; a POST always goes past it.
+        for method in [Method::GET, Method::GET, Method::HEAD, Method::POST] {
+            let reply = site.ask(method.clone(), "/", &[("if-none-match", "\"a\"")]).await;
+            assert_eq!((reply.status, reply.field("content-length")), (status, length), "{method} {control}");
+        }
+    }
+}
