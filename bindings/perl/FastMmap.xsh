@@ -308,10 +308,13 @@ _is_string(SV *value)
   OUTPUT:
     RETVAL
 
- # The user's entries: as keys, or as hashes (listed); with `stale`, those that are past their time, too.
+ # The user's entries: as keys, or as hashes (listed); with `stale`, those that are past their time, too. _waiting: the keys of
+ # those that have to be written back.
 
 void
-_entries(SV *cache, bool keys_only, bool stale)
+_entries(SV *cache, bool keys_only = TRUE, bool stale = TRUE)
+  ALIAS:
+    _waiting = 1
   PREINIT:
     eyewall_iter *iter;
     eyewall_hit hit;
@@ -327,7 +330,7 @@ _entries(SV *cache, bool keys_only, bool stale)
         eyewall_info info;
         SV *entry = NULL;
         eyewall_status status = eyewall_hit_info(&hit, &info);
-        if (status == EYEWALL_OK && !info.is_negative)
+        if (status == EYEWALL_OK && !info.is_negative && (ix == 0 || (flags_of(&hit).flags & FLAG_DIRTY) != 0))
             entry = listed(aTHX_ &hit, keys_only);
         if (entry != NULL)
             mXPUSHs(entry);

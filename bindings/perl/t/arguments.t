@@ -160,7 +160,7 @@ subtest 'what handlers and callbacks die of' => sub {
     ok(!eval { $cache->fill(asked => sub { die bless {}, 'Anything' }); 1 } && ref $@ eq 'Anything', 'by the one that makes it, too');
     is_error(sub { $cache->fill(asked => sub { "\x{263a}" }) }, 'argument', 'a value that is refused');
     is($cache->fill(asked => sub { 'made' }, deadline => 0), 'made', 'leaves the key free');
-    is_error(sub { $shared->get_and_set(k => sub { (1, { expire_time => 'soon' }) }) }, 'argument', 'a time that is refused');
+    is_error(sub { $shared->get_and_set(k => sub { (1, { expire_on => 'soon' }) }) }, 'argument', 'a time that is refused');
     is($shared->get_and_set(k => sub { 2 }), 2, 'also');
     LEFT: for (1) { no warnings 'exiting'; $cache->fill(left => sub { last LEFT }) }
     is($cache->fill(left => sub { 'made' }, deadline => 0), 'made', 'code that leaves by last');

@@ -46,12 +46,20 @@ both('multi_set with a time', {@raw}, sub { $_[0]->multi_set(p => { k => 1 }, { 
 both('a set with now', {@raw}, sub { my $s = $_[0]->set(k => 1, 'now'); ($s, $_[0]->get('k')) }, [1, undef]);
 both('expire_time 0 is none', { @raw, expire_time => 0 }, sub { $_[0]->set(k => 1); scalar from_now($_[0]) }, [undef]);
 
+for my $given ('soon', 's', -5, '-1m') {
+    both("a time of $given is over at once", { @raw, expire_time => '1h' },
+        sub { local $SIG{__WARN__} = sub { }; my $s = $_[0]->set(k => 1, $given); ($s, $_[0]->get('k')) }, [1, undef]);
+}
+
 subtest 'only ours' => sub {
     my $cache = ours(@raw);
     $cache->set(zero => 1, 0);
     is($cache->get('zero'), 1, '0 is none for a set, too, as the documentation has it and 1.57 has not');
-    is_error(sub { $cache->set(k => 1, 'soon') }, 'argument', 'a time that is none');
-    is_error(sub { $cache->set(k => 1, { expire_time => -5 }) }, 'argument', 'a time before now');
+    my $warning = '';
+    local $SIG{__WARN__} = sub { $warning .= $_[0] };
+    ok($cache->set(k => 1, { expire_time => 'soon' }), 'a time that is none');
+    like($warning, qr/expires at once, since soon is no time.* at \S*fastmmap-expiry\.t line /, 'is told, where it was given');
+    is_error(sub { ours(@raw, expire_time => 'soon') }, 'argument', 'and an error as an option of new');
     is_error(sub { $cache->set(k => 1, { expire_on => $_ }) }, 'argument', "expire_on of $_") for 'soon', -sin(9**9**9);
     is_error(sub { $cache->get_and_set('k') }, 'argument', 'get_and_set without a sub');
     ok($cache->set(k => 1, { expire_on => '' }) && $cache->set(k => 2, { expire_on => 1e300 }), 'expire_on of nothing, and far away');

@@ -162,7 +162,7 @@ subtest 'write_back: the numbers of the volume are asked for seldom' => sub {
     $asked = 0;
     $cache = ours(behind($store));
     $cache->set("key $_" => 'x' x 100) for 1 .. 5000;
-    cmp_ok($asked, '<=', 20, 'nor while room is short');
+    cmp_ok($asked, '<=', 60, 'nor while room is short');
 };
 
 subtest 'write_back: another process puts values of nearly a 64th of the cache' => sub {
@@ -317,7 +317,7 @@ subtest 'subs that die leave no lock' => sub {
         'read_cb in get_and_remove' => [[@raw, read_cb => $dies], sub { $_[0]->expire('k'); $_[0]->get_and_remove('k') }],
         'a serializer in set'    => [[serializer => [$dies, sub { \1 }], write_cb => sub { }], sub { $_[0]->set(k => [1]) }],
         'a serializer in get_and_set' => [[serializer => [$dies, sub { \1 }]], sub { $_[0]->get_and_set(k => sub { [1] }) }],
-        'an expiry time'         => [[@raw, write_cb => sub { }], sub { $_[0]->set(k => 'v', 'no time') }],
+        'an expiry second'       => [[@raw, write_cb => sub { }], sub { $_[0]->set(k => 'v', { expire_on => 'no time' }) }],
     );
     for my $what (sort keys %dying) {
         my ($options, $code) = @{ $dying{$what} };

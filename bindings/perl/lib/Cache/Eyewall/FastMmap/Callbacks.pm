@@ -23,6 +23,9 @@ use constant {
     # Values are no longer deferred once less than this part of the volume is left of USED_PART. So a process needs to look at
     # the volume's numbers only after so many puts.
     LEFT_PART => 1 / 64,
+    # While room is short, a process looks again after puts of this part, and writes back what waits: others may have found room
+    # meanwhile, for instance after a clear.
+    AGAIN_PART => 1 / 8,
 };
 
 # What read_cb gives for a key that isn't there, which one process asks it at a time.
@@ -89,19 +92,22 @@ sub _look_for_room {
     my ($self) = @_;
     my ($puts, $bytes, $size) = Cache::Eyewall::FastMmap::_put_counts($self->{cache});
     my $known = $self->{room};
+    my $is_known = 0;
     if ($known && $known->{size} == $size && $puts >= $known->{puts} && $bytes >= $known->{bytes}) {
-        # While room is short it is enough to look each second, since values are written at once.
-        return if $self->{is_short} ? $known->{looked} == time : $puts < $known->{puts_end} && $bytes < $known->{bytes_end};
+        $is_known = $puts < $known->{puts_end} && $bytes < $known->{bytes_end};
+        # While room is short, a look each second finds that there is room again.
+        return if $is_known && (!$self->{is_short} || $known->{looked} == time);
     }
     my $stats = $self->{cache}->stats;
     my $slots_left = USED_PART * $stats->{index_slots} - $stats->{index_live};
     my $bytes_left = USED_PART * $stats->{data_bytes} - $stats->{live_bytes};
     my $was_short = $self->{is_short};
     $self->{is_short} = $slots_left < LEFT_PART * $stats->{index_slots} || $bytes_left < LEFT_PART * $stats->{data_bytes};
+    ($slots_left, $bytes_left) = (AGAIN_PART * $stats->{index_slots}, AGAIN_PART * $stats->{data_bytes}) if $self->{is_short};
     $self->{room} = {
         looked => time, size => $size, puts => $puts, bytes => $bytes, puts_end => $puts + $slots_left, bytes_end => $bytes + $bytes_left,
     };
-    $self->_write_back_all if $self->{is_short} && !$was_short;
+    $self->_write_back_all if $self->{is_short} && !($was_short && $is_known);
     return;
 }
 
@@ -122,9 +128,7 @@ sub _write_back_all {
     }
     local $self->{is_writing_back} = 1;
     @$self{qw(dirty dirty_bytes)} = ([], 0);
-    for my $entry (Cache::Eyewall::FastMmap::_entries($self->{cache}, 0, 1)) {
-        $self->_write_back($entry->{key}) if $entry->{bits} & DIRTY;
-    }
+    $self->_write_back($_) for Cache::Eyewall::FastMmap::_waiting($self->{cache});
     return;
 }
 

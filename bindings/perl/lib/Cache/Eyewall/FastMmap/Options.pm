@@ -5,6 +5,9 @@ use warnings;
 our $VERSION = '0.001';
 
 use Cache::Eyewall::Error;
+
+# Warnings name the caller's line.
+our @CARP_NOT = ('Cache::Eyewall::FastMmap');
 use Scalar::Util 'looks_like_number';
 
 use constant {
@@ -34,6 +37,19 @@ sub seconds {
     my ($number, $unit) = $given =~ /^\s*([0-9]+)(?:\.[0-9]*)?\s*([smhdw]?)[a-z]*\s*\z/i
         or Cache::Eyewall::Error->argument("$name is no time: $given; give seconds, or as in 30s, 10m, 2h, 1d, 1w, now, never");
     return $number * $seconds{ lc $unit };
+}
+
+# When a value expires that is kept for this time, in seconds since 1970. A text that says no time is taken for `now`, with a warning: it
+# is no error of Cache::FastMmap, either.
+sub expiry {
+    my ($given) = @_;
+    return time if $given eq 'now';
+    local $@;
+    my $seconds = eval { seconds($given, 'the expiry time') };
+    return $seconds && time + $seconds if defined $seconds;
+    require Carp;
+    Carp::carp("the value expires at once, since $given is no time: give seconds, or as in 30s, 10m, 2h, 1d, 1w, now, never");
+    return time;
 }
 
 # A second since 1970, of a number; 0, and what says nothing, is never.
@@ -84,6 +100,10 @@ The bytes that a text like C<10m> says; NAME is the option's, for the error.
 =item seconds(TEXT, NAME)
 
 The seconds that a text like C<10m>, C<now> or C<never> says; 0 is never.
+
+=item expiry(TEXT)
+
+When a value expires, by such a text: a second since 1970; 0 is never. A text that says no time is taken for C<now>, with a warning.
 
 =item second(NUMBER)
 
