@@ -21,6 +21,7 @@ pub mod clock;
 pub mod file;
 pub mod fork;
 pub mod futex;
+pub mod heap;
 pub mod liveness;
 pub mod memory;
 pub mod region;

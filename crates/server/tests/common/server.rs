@@ -25,6 +25,13 @@ pub(crate) struct Server {
     _folder: Option<TempDir>,
 }
 
+/// The anonymous memory of a server in bytes: what lies in the volume is none of it.
+pub(crate) fn anonymous_bytes(process: u32) -> u64 {
+    let status = fs::read_to_string(format!("/proc/{process}/status")).unwrap();
+    let line = status.lines().find_map(|line| line.strip_prefix("RssAnon:")).unwrap();
+    line.trim().strip_suffix(" kB").unwrap().parse::<u64>().unwrap() << 10
+}
+
 impl Server {
     /// Over an origin, with the cache in memory.
     pub(crate) fn over_origin(url: &str) -> Self {

@@ -24,6 +24,7 @@ mod fragments;
 mod head;
 mod hop_by_hop;
 mod http2_malformed;
+mod http2_memory;
 mod http2_pieces;
 mod ignored_cookies;
 mod interim_responses;

@@ -57,6 +57,9 @@ pub(crate) struct Sockets {
     of_workers: Vec<Vec<std::net::TcpListener>>,
 }
 
+/// How often it is looked whether there is memory to give back.
+const GIVE_BACK_EVERY: Duration = Duration::from_secs(5);
+
 /// What workers are told.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Stop {
@@ -144,12 +147,27 @@ pub(crate) fn run(
     }
     drop(told);
     ready(&sockets.addresses);
-    runtime.block_on(end(&mut signals, stop));
+    runtime.block_on(async {
+        tokio::select! {
+            () = end(&mut signals, stop) => {}
+            () = give_back(&roster) => {}
+        }
+    });
     for worker in workers {
         // A panic was told already by its thread.
         worker.join().unwrap_or(Ok(())).map_err(Error::Start)?;
     }
     Ok(())
+}
+
+/// Gives memory back to the system now and then, when many connections have gone. It never ends.
+async fn give_back(roster: &Roster) {
+    loop {
+        tokio::time::sleep(GIVE_BACK_EVERY).await;
+        if roster.has_shrunk() {
+            eyewall_region::heap::give_back();
+        }
+    }
 }
 
 /// Waits for a signal, and for the workers to end.

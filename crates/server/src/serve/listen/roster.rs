@@ -13,9 +13,14 @@ const CLOSED_MIN: usize = 8;
 #[derive(Default)]
 pub(super) struct Roster(Mutex<Connections>);
 
+/// Fewer connections than this leave no memory behind that would be worth the trouble.
+const MANY: usize = 64;
+
 #[derive(Default)]
 struct Connections {
     last: u64,
+    /// The most that were open at once since there were last half as many.
+    peak: usize,
     open: HashMap<u64, Arc<Activity>>,
 }
 
@@ -31,6 +36,7 @@ impl Roster {
         connections.last += 1;
         let number = connections.last;
         connections.open.insert(number, Arc::clone(activity));
+        connections.peak = connections.peak.max(connections.open.len());
         drop(connections);
         Enrolled { roster: Arc::clone(self), number }
     }
@@ -51,6 +57,17 @@ impl Roster {
         }
     }
 
+    /// Whether there were many connections, and half of them have gone since this was last so.
+    pub(super) fn has_shrunk(&self) -> bool {
+        let mut connections = self.connections();
+        let count = connections.open.len();
+        let has_shrunk = connections.peak >= MANY && count <= connections.peak / 2;
+        if has_shrunk {
+            connections.peak = count;
+        }
+        has_shrunk
+    }
+
     fn connections(&self) -> MutexGuard<'_, Connections> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -60,5 +77,26 @@ impl Drop for Enrolled {
     fn drop(&mut self) {
         let gone = self.roster.connections().open.remove(&self.number);
         drop(gone);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn it_has_shrunk_once_when_half_of_many_have_gone() {
+        let roster = Arc::new(Roster::default());
+        let enroll =
+            |count: usize| -> Vec<_> { (0..count).map(|_| roster.enroll(&Arc::new(Activity::new()))).collect() };
+        drop(enroll(MANY - 1));
+        assert!(!roster.has_shrunk(), "they are few");
+        let mut many = enroll(MANY);
+        many.truncate(MANY / 2 + 1);
+        assert!(!roster.has_shrunk());
+        many.truncate(MANY / 2);
+        assert!(roster.has_shrunk() && !roster.has_shrunk());
+        drop(many);
+        assert!(!roster.has_shrunk(), "they are few");
     }
 }

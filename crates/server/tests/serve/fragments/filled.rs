@@ -4,12 +4,12 @@ use std::io::{Read as _, Write as _};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering::SeqCst};
 
-use super::{anonymous_bytes, ask_range, is_part, is_whole};
+use super::{ask_range, is_part, is_whole};
 use crate::common::client::{connect, parse, send};
 use crate::common::command::eyewall;
 use crate::common::film::{Film, MIB, bytes};
 use crate::common::origin::Origin;
-use crate::common::server::Server;
+use crate::common::server::{Server, anonymous_bytes};
 
 const LENGTH: u64 = 20 * MIB + 12_345;
 /// What a server may take for bodies of 20 MiB that go through it.

@@ -1,7 +1,5 @@
 //! Large bodies are stored in fragments of a mebibyte: what of them is there is used, and only what is missing is asked for.
 
-use std::fs;
-
 use crate::common::client::Reply;
 use crate::common::film::bytes;
 use crate::common::server::Server;
@@ -26,13 +24,6 @@ fn is_whole(reply: &Reply, version: u64, length: u64, cache: &str) {
     assert_eq!((reply.status, reply.field("content-length")), (200, length.to_string().as_str()), "{:?}", reply.fields);
     assert!(reply.body == bytes(version, 0..length), "other bytes, {} of them", reply.body.len());
     assert!(reply.cache().starts_with(cache), "{}", reply.cache());
-}
-
-/// The anonymous memory of a server in bytes: what lies in the volume is none of it.
-fn anonymous_bytes(process: u32) -> u64 {
-    let status = fs::read_to_string(format!("/proc/{process}/status")).unwrap();
-    let line = status.lines().find_map(|line| line.strip_prefix("RssAnon:")).unwrap();
-    line.trim().strip_suffix(" kB").unwrap().parse::<u64>().unwrap() << 10
 }
 
 fn ask_range(server: &Server, range: &str) -> Reply {

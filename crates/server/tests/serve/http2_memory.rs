@@ -1,0 +1,68 @@
+//! What many stalled streams of HTTP/2 held comes back to the system when they are gone.
+
+use std::io::{Read as _, Write as _};
+use std::net::TcpStream;
+use std::thread;
+use std::time::{Duration, Instant};
+
+use crate::common::client::{Reply, connect};
+use crate::common::origin::Origin;
+use crate::common::server::{Server, anonymous_bytes};
+
+const CONNECTIONS: usize = 100;
+const STREAMS: u32 = 100;
+const PATIENCE: Duration = Duration::from_secs(60);
+
+fn frame(kind: u8, flags: u8, stream: u32, payload: &[u8]) -> Vec<u8> {
+    let length = (payload.len() as u32).to_be_bytes();
+    [&length[1..], &[kind, flags], &stream.to_be_bytes(), payload].concat()
+}
+
+/// A connection whose streams all ask for `/page`, and take none of it: their windows are empty.
+fn stall(server: &Server) -> TcpStream {
+    // GET, http, and literals for :path and :authority (RFC 7541, appendix A).
+    let head = b"\x82\x86\x04\x05/page\x01\x04test";
+    let mut bytes = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n".to_vec();
+    bytes.extend(frame(4, 0, 0, &[0, 4, 0, 0, 0, 0]));
+    for number in 0..STREAMS {
+        bytes.extend(frame(1, 5, 2 * number + 1, head));
+    }
+    let mut stream = connect(server.address);
+    stream.write_all(&bytes).unwrap();
+    // The heads of all responses have come then.
+    let (mut heads, mut said) = (0, Vec::new());
+    while heads < STREAMS {
+        let mut piece = [0; 16 << 10];
+        let count = stream.read(&mut piece).unwrap();
+        assert!(count > 0, "the server closed the connection");
+        said.extend_from_slice(&piece[..count]);
+        while let Some(length) = said.get(..9).map(|head| 9 + (usize::from(head[1]) << 8) + usize::from(head[2]))
+            && said.len() >= length
+        {
+            heads += u32::from(said[3] == 1);
+            said.drain(..length);
+        }
+    }
+    stream
+}
+
+#[test]
+fn it_comes_back_when_they_are_gone() {
+    let origin = Origin::answering(|_| (200, "Cache-Control: max-age=600".to_owned(), vec![b'x'; 9_689]));
+    let server = Server::over_origin(&origin.url());
+    server.get_until("/page", Reply::is_hit);
+    let before = anonymous_bytes(server.child.id());
+    let stalled: Vec<TcpStream> = (0..CONNECTIONS).map(|_| stall(&server)).collect();
+    let during = anonymous_bytes(server.child.id());
+    assert!(during > before + (8 << 20), "{before} bytes, then {during}: they hold hardly anything");
+    drop(stalled);
+    let deadline = Instant::now() + PATIENCE;
+    loop {
+        let after = anonymous_bytes(server.child.id());
+        if after < before + (during - before) / 2 {
+            return;
+        }
+        assert!(Instant::now() < deadline, "{before} bytes, then {during}, and {after} when they were gone");
+        thread::sleep(Duration::from_millis(100));
+    }
+}
