@@ -11,7 +11,7 @@ use crate::common::server::{Server, anonymous_bytes};
 
 const CONNECTIONS: usize = 100;
 const STREAMS: u32 = 100;
-const PATIENCE: Duration = Duration::from_secs(60);
+const PATIENCE: Duration = Duration::from_mins(1);
 
 fn frame(kind: u8, flags: u8, stream: u32, payload: &[u8]) -> Vec<u8> {
     let length = (payload.len() as u32).to_be_bytes();
