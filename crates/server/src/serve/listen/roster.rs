@@ -14,7 +14,7 @@ const CLOSED_MIN: usize = 8;
 pub(super) struct Roster(Mutex<Connections>);
 
 /// Fewer connections than this leave no memory behind that would be worth the trouble.
-const MANY: usize = 64;
+const MANY: usize = 16;
 
 #[derive(Default)]
 struct Connections {
