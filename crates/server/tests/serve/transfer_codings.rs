@@ -50,6 +50,12 @@ fn an_unknown_coding_of_a_request_is_not_implemented() {
             format!("POST / HTTP/1.1\r\nHost: test\r\nTransfer-Encoding: {coding}\r\n\r\n5\r\nhello\r\n0\r\n\r\n");
         assert_eq!(sent(&server, &request).status, 501, "{coding}");
     }
+    // Where nobody knows where the body ends, it MUST be 400 (RFC 9112, section 6.3).
+    for coding in ["gzip", "x-own", "chunked, gzip"] {
+        let request =
+            format!("POST / HTTP/1.1\r\nHost: test\r\nTransfer-Encoding: {coding}\r\n\r\n5\r\nhello\r\n0\r\n\r\n");
+        assert_eq!(sent(&server, &request).status, 400, "{coding}");
+    }
     assert!(origin.asked().is_empty());
 }
 

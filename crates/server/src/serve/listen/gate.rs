@@ -1,6 +1,6 @@
 //! What is refused before anybody looks at a request.
 
-use http::header::{CONNECTION, CONTENT_LENGTH, TRANSFER_ENCODING};
+use http::header::{CONNECTION, CONTENT_LENGTH};
 use http::{HeaderMap, HeaderValue, Request, Response, StatusCode, Version};
 use http_body::Body as _;
 use hyper::body::Incoming;
@@ -8,6 +8,7 @@ use hyper::body::Incoming;
 use super::line;
 use crate::config::settings::Limits;
 use crate::serve::body::Body;
+use crate::serve::origin::framing::Codings;
 use crate::serve::origin::{BodyLimits, Pace};
 use crate::serve::reply;
 
@@ -39,11 +40,8 @@ pub(super) fn refuse(request: &mut Request<Incoming>, limits: &Limits) -> Option
 /// What hyper lets through of a request's fields although it is malformed, or can't be understood.
 fn malformed(version: Version, fields: &HeaderMap) -> Option<(StatusCode, &'static str)> {
     if version < Version::HTTP_2 {
-        let mut codings = fields.get_all(TRANSFER_ENCODING).iter();
-        let is_chunked = |coding: &HeaderValue| coding.as_bytes().trim_ascii().eq_ignore_ascii_case(b"chunked");
-        let is_known = codings.next().is_none_or(is_chunked) && codings.next().is_none();
         let words = "this server knows no transfer coding but chunked";
-        if !is_known {
+        if !matches!(Codings::of(fields), Codings::None | Codings::Chunked) {
             return Some((StatusCode::NOT_IMPLEMENTED, words));
         }
         // Others read such a length as a negative number, or cut it off.

@@ -7,6 +7,33 @@ use http::{Extensions, HeaderMap, StatusCode};
 /// a body is taken as it stands, up to the connection's end.
 const CODINGS: [&str; 5] = ["compress", "deflate", "gzip", "x-compress", "x-gzip"];
 
+/// What a message's transfer codings come to.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Codings {
+    None,
+    /// `chunked`, and no other.
+    Chunked,
+    /// A single name that no coding has.
+    NoCoding,
+    /// One of [`CODINGS`], or several.
+    Others,
+}
+
+impl Codings {
+    pub(crate) fn of(fields: &HeaderMap) -> Self {
+        let mut lines = fields.get_all(TRANSFER_ENCODING).iter();
+        let Some(first) = lines.next().map(|line| line.as_bytes().trim_ascii()) else { return Self::None };
+        let is = |name: &str| first.eq_ignore_ascii_case(name.as_bytes());
+        if lines.next().is_some() || first.contains(&b',') || CODINGS.iter().any(|name| is(name)) {
+            Self::Others
+        } else if is("chunked") {
+            Self::Chunked
+        } else {
+            Self::NoCoding
+        }
+    }
+}
+
 /// A reason to believe nothing of a response, or none. hyper has refused differing lengths and codings without an end
 /// before; what is left is what RFC 9112, section 6.3, lets a recipient take for an attack (both fields), a transfer
 /// coding that nobody here undoes, and a change of protocol that nobody asked for.
@@ -14,14 +41,12 @@ pub(super) fn contradiction(status: StatusCode, fields: &HeaderMap) -> Option<&'
     if status == StatusCode::SWITCHING_PROTOCOLS {
         return Some("101 that nobody asked for");
     }
-    let mut codings = fields.get_all(TRANSFER_ENCODING).iter();
-    let first = codings.next()?;
-    if fields.contains_key(CONTENT_LENGTH) {
-        return Some("both Transfer-Encoding and Content-Length");
+    match Codings::of(fields) {
+        Codings::None => None,
+        _ if fields.contains_key(CONTENT_LENGTH) => Some("both Transfer-Encoding and Content-Length"),
+        Codings::Others => Some("a transfer coding other than chunked"),
+        Codings::Chunked | Codings::NoCoding => None,
     }
-    let is_alone = codings.next().is_none() && !first.as_bytes().contains(&b',');
-    let is_coded = CODINGS.iter().any(|name| first.as_bytes().eq_ignore_ascii_case(name.as_bytes()));
-    (!is_alone || is_coded).then_some("a transfer coding other than chunked")
 }
 
 /// An extension of a response: it has a transfer coding that is none.
@@ -30,7 +55,7 @@ struct Coded;
 
 /// Remembers of a response of an origin whether it names a transfer coding beside `chunked`, before its field goes.
 pub(crate) fn note_coding(fields: &HeaderMap, extensions: &mut Extensions) {
-    if fields.get(TRANSFER_ENCODING).is_some_and(|coding| !coding.as_bytes().eq_ignore_ascii_case(b"chunked")) {
+    if !matches!(Codings::of(fields), Codings::None | Codings::Chunked) {
         extensions.insert(Coded);
     }
 }
