@@ -95,7 +95,9 @@ fn what_came_by_tls_is_stored_apart_on_both_ways() {
     {
         for (asked_before, extra) in [(false, &[][..]), (true, &[]), (true, &[LONG_WAY])] {
             let reply = server.ask("GET", "/", &[fields, extra].concat());
-            assert_eq!((reply.status, reply.is_hit()), (status, asked_before), "{fields:?}, {}", reply.cache());
+            // What is stored by another thread is there a little later; until then the request joins the one before.
+            let is_shared = reply.is_hit() || reply.cache().contains("collapsed");
+            assert_eq!((reply.status, is_shared), (status, asked_before), "{fields:?}, {}", reply.cache());
         }
         assert_eq!(origin.asked().len(), number + 1);
     }
