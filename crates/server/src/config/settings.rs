@@ -112,6 +112,8 @@ pub struct Limits {
     pub body_grace: Period,
     /// Time that a client may be waited for in all until its request's body is whole; zero: any.
     pub body_timeout: Window,
+    /// Bytes that responses over HTTP/2 may hold in memory, all of them together; zero: any.
+    pub stream_bytes: Size,
 }
 
 impl Default for Limits {
@@ -125,6 +127,7 @@ impl Default for Limits {
             body_rate_min: Size(500),
             body_grace: Period(Duration::from_secs(30)),
             body_timeout: Window(Duration::from_hours(6)),
+            stream_bytes: Size(128 << 20),
         }
     }
 }

@@ -73,7 +73,7 @@ fn server(paper: &mut Paper, config: &Config) {
     let workers = server.workers.map_or_else(|| "one for each core".to_owned(), |workers| workers.0.to_string());
     paper.line("workers", &workers);
     let Limits { header_count, header_bytes, head_timeout, idle_timeout, body_bytes_max, .. } = &server.limits;
-    let Limits { body_rate_min, body_grace, body_timeout, .. } = &server.limits;
+    let Limits { body_rate_min, body_grace, body_timeout, stream_bytes, .. } = &server.limits;
     let body = body_bytes_max.map_or_else(|| "any length".to_owned(), |max| format!("up to {}", units::size(max.0)));
     let pace = match body_rate_min.0 {
         0 => "at any rate".to_owned(),
@@ -84,10 +84,14 @@ fn server(paper: &mut Paper, config: &Config) {
     } else {
         format!("within {}", units::duration(body_timeout.0))
     };
+    let streams = match stream_bytes.0 {
+        0 => "any memory".to_owned(),
+        bytes => units::size(bytes),
+    };
     paper.line(
         "limits",
         &format!(
-            "{} fields in {}, which may take {}; bodies of {body}, {pace}, {time}; idle for {}",
+            "{} fields in {}, which may take {}; bodies of {body}, {pace}, {time}; idle for {}; HTTP/2 responses in {streams}",
             header_count.0,
             units::size(header_bytes.0),
             units::duration(head_timeout.0),

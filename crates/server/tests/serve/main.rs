@@ -26,6 +26,7 @@ mod hop_by_hop;
 mod http2_malformed;
 mod http2_memory;
 mod http2_pieces;
+mod http2_stalled;
 mod ignored_cookies;
 mod interim_responses;
 mod kept_from_errors;

@@ -42,6 +42,8 @@ pub(super) struct Activity {
     taken: AtomicUsize,
     /// Whether a response goes out that hyper doesn't know of.
     is_sending: AtomicBool,
+    /// Whether the socket took nothing when it was last written to.
+    is_blocked: AtomicBool,
     /// An [`Order`], or zero.
     order: AtomicU8,
     /// Wakes the connection's task, to look at its order.
@@ -53,6 +55,8 @@ pub(super) struct Activity {
 pub(super) enum Order {
     /// To close in order, if it is still idle.
     Part = 1,
+    /// To close at once.
+    Break = 2,
 }
 
 /// What is to be done about a connection.
@@ -83,6 +87,7 @@ impl Activity {
             has_given_up: AtomicBool::new(false),
             taken: AtomicUsize::new(0),
             is_sending: AtomicBool::new(false),
+            is_blocked: AtomicBool::new(false),
             order: AtomicU8::new(0),
             waker: OnceLock::new(),
         }
@@ -133,7 +138,8 @@ impl Activity {
 
     /// Gives it an order. Any thread may.
     pub(super) fn order(&self, order: Order) {
-        self.order.store(order as u8, Ordering::Release);
+        // To break is more than to part.
+        self.order.fetch_max(order as u8, Ordering::Release);
         if let Some(waker) = self.waker.get() {
             waker.wake_by_ref();
         }
@@ -146,8 +152,18 @@ impl Activity {
         }
         match self.order.swap(0, Ordering::Acquire) {
             0 => Poll::Pending,
-            _ => Poll::Ready(Order::Part),
+            order if order == Order::Part as u8 => Poll::Ready(Order::Part),
+            _ => Poll::Ready(Order::Break),
         }
+    }
+
+    /// Notes whether the socket took nothing of what was written.
+    pub(super) fn blocked(&self, is_blocked: bool) {
+        self.is_blocked.store(is_blocked, Ordering::Relaxed);
+    }
+
+    pub(super) fn is_blocked(&self) -> bool {
+        self.is_blocked.load(Ordering::Relaxed)
     }
 
     /// `waker` is that of the connection's task, and stays it.
@@ -221,6 +237,12 @@ impl Activity {
 
     fn mark(&self) {
         self.since.store(self.began.elapsed().as_micros() as u64, Ordering::Relaxed);
+    }
+}
+
+impl Open {
+    pub(super) fn connection(&self) -> &Arc<Activity> {
+        &self.0
     }
 }
 

@@ -52,7 +52,9 @@ impl<S: AsyncRead + AsyncWrite + Unpin> AsyncRead for Attentive<S> {
 
 impl<S: AsyncWrite + Unpin> AsyncWrite for Attentive<S> {
     fn poll_write(mut self: Pin<&mut Self>, context: &mut Context<'_>, bytes: &[u8]) -> Poll<io::Result<usize>> {
-        Pin::new(&mut self.stream).poll_write(context, bytes)
+        let written = Pin::new(&mut self.stream).poll_write(context, bytes);
+        self.activity.blocked(written.is_pending());
+        written
     }
 
     fn poll_write_vectored(
@@ -60,7 +62,9 @@ impl<S: AsyncWrite + Unpin> AsyncWrite for Attentive<S> {
         context: &mut Context<'_>,
         pieces: &[io::IoSlice<'_>],
     ) -> Poll<io::Result<usize>> {
-        Pin::new(&mut self.stream).poll_write_vectored(context, pieces)
+        let written = Pin::new(&mut self.stream).poll_write_vectored(context, pieces);
+        self.activity.blocked(written.is_pending());
+        written
     }
 
     fn is_write_vectored(&self) -> bool {

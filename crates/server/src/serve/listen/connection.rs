@@ -9,9 +9,10 @@ use std::task::Poll;
 use std::time::Duration;
 
 use http::{Request, Response, StatusCode, Version};
+use http_body::Body as _;
 use hyper::body::Incoming;
 use hyper::service::service_fn;
-use hyper_util::rt::{TokioExecutor, TokioIo, TokioTimer};
+use hyper_util::rt::{TokioIo, TokioTimer};
 use hyper_util::server::conn::auto;
 use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::net::TcpStream;
@@ -24,6 +25,7 @@ use super::express::Express;
 use super::patience::Patient;
 use super::roster::Roster;
 use super::sent::Sent;
+use super::stalled::{Budget, Executor};
 use super::{Stop, gate};
 use crate::config::settings::Limits;
 use crate::serve::interim::{self, Interim};
@@ -50,6 +52,8 @@ pub(super) struct Common {
     pub(super) log: Option<Lines>,
     /// The connections of all workers.
     pub(super) roster: Arc<Roster>,
+    /// What the responses of all workers may hold over HTTP/2.
+    pub(super) budget: Arc<Budget>,
 }
 
 /// Answers the requests of a connection until it ends, or has to: at a limit, or in order once it is told to stop.
@@ -104,6 +108,7 @@ pub(super) async fn converse(
                 connection.as_mut().graceful_shutdown();
             }
             order = poll_fn(|_| activity.poll_order()) => match order {
+                Order::Break => break Ok(()),
                 Order::Part if activity.idle_since().is_some() && !is_parting => {
                     (is_parting, makes_room) = (true, true);
                     connection.as_mut().graceful_shutdown();
@@ -159,7 +164,11 @@ impl Common {
                 response
             }
         };
-        response.map(|body| Sent::new(body, open, entry, version))
+        response.map(|body| {
+            let is_counted = version == Version::HTTP_2 && !body.is_end_stream();
+            let stream = is_counted.then(|| self.budget.begin(open.connection(), body.backlog()));
+            Sent::new(body, open, entry, stream)
+        })
     }
 }
 
@@ -184,9 +193,9 @@ fn tell_end(
     }
 }
 
-fn builder(limits: &Limits) -> auto::Builder<TokioExecutor> {
+fn builder(limits: &Limits) -> auto::Builder<Executor> {
     let (fields_max, head_bytes_max) = (limits.header_count.0 as usize, limits.header_bytes.0);
-    let mut builder = auto::Builder::new(TokioExecutor::new());
+    let mut builder = auto::Builder::new(Executor);
     // The times of heads and of idle connections are kept by `Activity`: hyper has one for both, and none for the first bytes.
     builder.http1().header_read_timeout(None).max_buf_size(head_bytes_max as usize);
     if fields_max != FIELDS_MAX_OF_HYPER {

@@ -24,6 +24,7 @@ mod patience;
 mod roster;
 mod sent;
 mod signals;
+mod stalled;
 #[cfg(test)]
 mod tests;
 mod worker;
@@ -44,6 +45,7 @@ use crate::config::settings::Limits;
 use connection::Common;
 use roster::Roster;
 use signals::Signals;
+use stalled::Budget;
 
 /// How many connections may wait to be accepted, at each socket.
 const BACKLOG: i32 = 4096;
@@ -59,6 +61,9 @@ pub(crate) struct Sockets {
 
 /// How often it is looked whether there is memory to give back.
 const GIVE_BACK_EVERY: Duration = Duration::from_secs(5);
+
+/// How often what waits for clients is counted.
+const RECOUNT_EVERY: Duration = Duration::from_secs(1);
 
 /// What workers are told.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -131,15 +136,17 @@ pub(crate) fn run(
     };
     let (stop, told) = watch::channel(Stop::NotYet);
     let roster = Arc::new(Roster::default());
+    let budget = Arc::new(Budget::new(limits.stream_bytes.0));
     let mut workers = Vec::new();
     for listeners in sockets.of_workers {
         let (service, limits, log, told) = (service.clone(), limits.clone(), log.cloned(), told.clone());
-        let roster = Arc::clone(&roster);
+        let (roster, budget) = (Arc::clone(&roster), Arc::clone(&budget));
         let common = move || Common {
             service: service(),
             limits: limits.clone(),
             log: log.clone(),
             roster: Arc::clone(&roster),
+            budget: Arc::clone(&budget),
         };
         let work = move || worker::run(listeners, common, told);
         let thread = std::thread::Builder::new().name(format!("worker-{}", workers.len()));
@@ -150,7 +157,8 @@ pub(crate) fn run(
     runtime.block_on(async {
         tokio::select! {
             () = end(&mut signals, stop) => {}
-            () = give_back(&roster) => {}
+            () = give_back(&roster, &budget) => {}
+            () = recount(&budget) => {}
         }
     });
     for worker in workers {
@@ -160,13 +168,21 @@ pub(crate) fn run(
     Ok(())
 }
 
-/// Gives memory back to the system now and then, when many connections have gone. It never ends.
-async fn give_back(roster: &Roster) {
+/// Gives memory back to the system now and then, when many connections or streams have gone. It never ends.
+async fn give_back(roster: &Roster, budget: &Budget) {
     loop {
         tokio::time::sleep(GIVE_BACK_EVERY).await;
-        if roster.has_shrunk() {
+        if roster.has_shrunk() | budget.has_shed() {
             eyewall_region::heap::give_back();
         }
+    }
+}
+
+/// Counts now and then what waits for clients over HTTP/2. It never ends.
+async fn recount(budget: &Budget) {
+    loop {
+        tokio::time::sleep(RECOUNT_EVERY).await;
+        budget.recount();
     }
 }
 

@@ -6,10 +6,10 @@ use std::sync::Arc;
 use std::task::{Context, Poll, ready};
 
 use bytes::{Buf, Bytes};
-use http::Version;
 use http_body::{Frame, SizeHint};
 
 use super::activity::Open;
+use super::stalled::Stream;
 use crate::serve::body::Body;
 use crate::serve::log::Entry;
 
@@ -22,8 +22,8 @@ pub(super) struct Sent {
     body: Body,
     open: Open,
     entry: Option<Arc<Entry>>,
-    /// The longest piece.
-    piece_bytes_max: usize,
+    /// Over HTTP/2.
+    stream: Option<Arc<Stream>>,
     /// Of a piece of the body, what was not asked for yet.
     rest: Bytes,
 }
@@ -33,20 +33,20 @@ pub(super) struct Piece {
     bytes: Bytes,
     _open: Open,
     entry: Option<Arc<Entry>>,
+    stream: Option<Arc<Stream>>,
 }
 
 impl Sent {
-    /// `version` is that of the request.
-    pub(super) fn new(body: Body, open: Open, entry: Option<Entry>, version: Version) -> Self {
-        let piece_bytes_max = if version == Version::HTTP_2 { PIECE_BYTES_MAX } else { usize::MAX };
-        Self { body, open, entry: entry.map(Arc::new), piece_bytes_max, rest: Bytes::new() }
+    /// `stream` is that of HTTP/2.
+    pub(super) fn new(body: Body, open: Open, entry: Option<Entry>, stream: Option<Arc<Stream>>) -> Self {
+        Self { body, open, entry: entry.map(Arc::new), stream, rest: Bytes::new() }
     }
 
     fn piece(&mut self, mut bytes: Bytes) -> Piece {
-        if bytes.len() > self.piece_bytes_max {
-            self.rest = bytes.split_off(self.piece_bytes_max);
+        if self.stream.is_some() && bytes.len() > PIECE_BYTES_MAX {
+            self.rest = bytes.split_off(PIECE_BYTES_MAX);
         }
-        Piece { bytes, _open: self.open.clone(), entry: self.entry.clone() }
+        Piece { bytes, _open: self.open.clone(), entry: self.entry.clone(), stream: self.stream.clone() }
     }
 }
 
@@ -79,6 +79,14 @@ impl http_body::Body for Sent {
     }
 }
 
+impl Drop for Sent {
+    fn drop(&mut self) {
+        if let Some(stream) = &self.stream {
+            stream.is_taken();
+        }
+    }
+}
+
 impl Buf for Piece {
     fn remaining(&self) -> usize {
         self.bytes.remaining()
@@ -92,6 +100,9 @@ impl Buf for Piece {
         self.bytes.advance(count);
         if let Some(entry) = &self.entry {
             entry.sent(count);
+        }
+        if let Some(stream) = &self.stream {
+            stream.moved();
         }
     }
 }

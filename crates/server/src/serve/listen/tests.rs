@@ -20,6 +20,7 @@ use tokio::time::{Instant, sleep};
 
 use super::accepting::Served;
 use super::connection::{Common, converse};
+use super::stalled::Budget;
 use super::{Sockets, Stop};
 use crate::config;
 use crate::config::settings::Limits;
@@ -87,8 +88,8 @@ impl Site {
         let kept = shared.pages.store.keep(b"http://a/ready", &head, &[value], Times::FOR_GOOD, &[], None);
         assert!(kept.is_some());
         let service = Service::new(&shared);
-        let roster = Arc::default();
-        Common { service, limits: self.limits.clone(), log: None, roster }
+        let (roster, budget) = (Arc::default(), Arc::new(Budget::new(0)));
+        Common { service, limits: self.limits.clone(), log: None, roster, budget }
     }
 
     fn connect_to(&self, source: &str, bytes: usize) -> Connected {

@@ -10,7 +10,7 @@
 
 use std::collections::VecDeque;
 use std::io;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 use std::task::{Context, Poll, Waker};
 
 use bytes::Bytes;
@@ -123,6 +123,13 @@ impl Intake {
         (!state.is_flowing).then(|| state.pieces.iter().cloned().collect())
     }
 
+    /// What is kept and, as long as more comes, `read_ahead` of the connection that it comes by: the share of each reader.
+    pub(crate) fn bytes_per_reader(&self, read_ahead: u64) -> u64 {
+        let state = self.state();
+        let ahead = if state.end.is_none() { read_ahead } else { 0 };
+        (state.bytes as u64 + ahead) / state.readers.iter().flatten().count().max(1) as u64
+    }
+
     /// Whether it was cut off by now.
     pub(crate) fn is_broken(&self) -> bool {
         matches!(self.state().end, Some(End::Broken(..)))
@@ -161,6 +168,10 @@ impl State {
 }
 
 impl Reader {
+    pub(crate) fn intake(&self) -> Weak<Intake> {
+        Arc::downgrade(&self.intake)
+    }
+
     /// The next piece; `None` at the body's end.
     pub(crate) fn poll_next(&mut self, context: &mut Context<'_>) -> Poll<Option<io::Result<Bytes>>> {
         let mut state = self.intake.state();
