@@ -3,7 +3,7 @@
 //! The attach lock is held while a process joins or leaves, so that "nobody is attached" stays true for as
 //! long as somebody acts on it.
 
-use std::io::{self, ErrorKind};
+use std::io::{self, ErrorKind, Read};
 use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::Ordering::Relaxed;
@@ -31,6 +31,9 @@ use crate::volume::{self, Volume};
 
 /// No volume has lived so long: a damaged word says so.
 const TIME_END: u64 = 1 << 47;
+
+/// Disk images have something in so many bytes, however many zeros they begin with.
+const BLANK_BYTES: u64 = 1 << 20;
 
 /// Opens the volume at `path`, or creates it where the options allow.
 pub(crate) fn open(options: &Options, path: &Path) -> Result<Arc<Volume>> {
@@ -97,12 +100,31 @@ fn was_replaced(file: &std::fs::File, path: &Path) -> Result<bool> {
     Ok(true)
 }
 
-/// Whether a file whose first page is that of no volume has stripes where a volume of its size has them: nothing but a volume that
-/// was in use has.
-fn has_our_stripes(file: &std::fs::File, bytes: u64) -> bool {
+/// Why a file of so many bytes isn't taken for a volume, by what its first page is and what stands behind it.
+fn refusal(why: Rejected, file: &std::fs::File, bytes: u64, name: &Path) -> Error {
+    match why {
+        Rejected::Foreign if has_our_stripes(file, bytes, true) => {
+            Error::Corrupt { path: name.to_owned(), what: "its first page was overwritten" }
+        }
+        Rejected::Zeros if !has_our_stripes(file, bytes, false) && !is_blank(file) => {
+            Error::rejected(Rejected::Foreign, name)
+        }
+        why => Error::rejected(why, name),
+    }
+}
+
+/// Whether a file whose first page is that of no volume has stripes where a volume of its size has them.
+fn has_our_stripes(file: &std::fs::File, bytes: u64, are_used: bool) -> bool {
     // As many as there can be.
     let mut stripes = [0; (STRIPES_MAX * STRIPE_BYTES) as usize];
-    file.read_exact_at(&mut stripes, Layout::first_stripe_at(bytes)).is_ok() && stripe::are_used_stripes(&stripes)
+    file.read_exact_at(&mut stripes, Layout::first_stripe_at(bytes)).is_ok() && stripe::are_stripes(&stripes, are_used)
+}
+
+/// Whether a file begins with [`BLANK_BYTES`] zeros, or ends with them before.
+fn is_blank(file: &std::fs::File) -> bool {
+    let mut bytes = Vec::new();
+    let read = Read::take(file, BLANK_BYTES).read_to_end(&mut bytes);
+    read.is_ok() && bytes.iter().all(|byte| *byte == 0)
 }
 
 /// The path of the file itself, by which it is found after a change of directory, and replaced when it is resized: where links
@@ -172,12 +194,7 @@ pub(crate) fn attach(
     }
     let mut page = vec![0; SUPERBLOCK_BYTES.min(metadata.len()) as usize];
     file.read_exact_at(&mut page, 0).map_err(reading)?;
-    let superblock = Superblock::decode(&page).map_err(|why| match why {
-        Rejected::Foreign if has_our_stripes(&file, metadata.len()) => {
-            Error::Corrupt { path: name.to_owned(), what: "its first page was overwritten" }
-        }
-        why => Error::rejected(why, name),
-    })?;
+    let superblock = Superblock::decode(&page).map_err(|why| refusal(why, &file, metadata.len(), name))?;
     if metadata.len() < superblock.layout.size {
         return Err(Error::Corrupt { path: name.to_owned(), what: "it is shorter than its superblock says" });
     }

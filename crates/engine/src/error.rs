@@ -267,6 +267,7 @@ impl Error {
             Rejected::Foreign => Self::Foreign { path },
             Rejected::Version(found) => Self::Version { path, found, supported: VERSION },
             Rejected::ByteOrder => Self::ByteOrder { path },
+            Rejected::Zeros => Self::Corrupt { path, what: "its header is zeros" },
             Rejected::Corrupt(what) => Self::Corrupt { path, what },
         }
     }

@@ -192,9 +192,9 @@ impl Options {
     /// 1970>` and creates a new volume of the size, mode and group that these options ask for. Default false: opening such a file
     /// returns [`Error::Corrupt`].
     ///
-    /// A file is broken if it is empty, is shorter than its header says, begins with zeros, its header fails its checksum, or its
-    /// first page was overwritten. The last is told by the words of its stripes: the file must have its length, and
-    /// something must have been stored in it. Other files are never renamed: a file that shows no sign of a volume
+    /// A file is broken if it is empty or begins with 1 MiB of zeros, is shorter than its header says, its header fails its checksum, or its
+    /// first page was overwritten. The last is told by the words of its stripes: the file must have its length, and,
+    /// unless the page was overwritten with zeros, something must have been stored in it. Other files are never renamed: a file that shows no sign of a volume
     /// ([`Error::Foreign`]) may be somebody's data, and a volume of another format version ([`Error::Version`]) is sound for another
     /// program.
     ///

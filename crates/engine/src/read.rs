@@ -9,7 +9,7 @@ use std::sync::atomic::AtomicU64;
 use std::sync::atomic::Ordering::{Acquire, Relaxed, SeqCst};
 
 use crate::error::{Error, Result};
-use crate::format::hash::Place;
+use crate::format::hash::{Place, checksum};
 use crate::format::record::{Flags, Header, Lengths, Record};
 use crate::format::slot::{FREQUENCY_MAX, Slot};
 use crate::format::times::{Phase, Times};
@@ -79,6 +79,14 @@ impl<'a> Pinned<'a> {
         let (key, rest) = body.split_at(key as usize);
         let (metadata, value) = rest.split_at(metadata as usize);
         [key, metadata, value]
+    }
+
+    /// Whether its bytes are those that `header`, its own, was made for.
+    pub(crate) fn is_whole(&self, header: &Header) -> bool {
+        let Lengths { key, metadata, value } = self.lengths;
+        // SAFETY: as in `parts`.
+        checksum(unsafe { self.volume.region.bytes(self.record.body(), (key + metadata + value) as usize) })
+            == header.checksum
     }
 
     /// The hit that goes to the caller.
@@ -446,7 +454,6 @@ pub(crate) fn copy_unpinned(volume: &Volume, stripe: usize, seen: Slot) -> Optio
 
 /// Whether a copy is whole, and one that this volume wrote at that position.
 pub(crate) fn is_genuine(volume: &Volume, place: &Place, seen: Slot, copied: &Copied) -> bool {
-    use crate::format::hash::checksum;
     let header = &copied.header;
     let mac = crate::stripe::expected_mac(volume, place.stripe, seen.position(), place.hash, header);
     mac == header.mac && checksum(&copied.body) == header.checksum && header.flags.lap() == seen.lap()

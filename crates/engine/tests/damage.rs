@@ -14,7 +14,7 @@ use std::sync::atomic::Ordering::Relaxed;
 
 use anatomy::Anatomy;
 use common::fast_folder;
-use eyewall::{Cache, Check, Error, Hit, Options, PutOptions, Scrub, Scrubbed, Touch};
+use eyewall::{Cache, Check, Counter, Error, Hit, Import, Options, PutOptions, Scrub, Scrubbed, Touch};
 use tempfile::TempDir;
 
 const SIZE: u64 = 1 << 20;
@@ -156,6 +156,47 @@ fn what_is_stored_anew_inside_the_volume_carries_no_damage_on() {
         assert!(cache.get(key(number)).unwrap().is_none(), "{number}");
     }
     assert_eq!(cache.get(key(79)).unwrap().unwrap().value(), value(79));
+}
+
+#[test]
+fn a_damaged_counter_begins_anew() {
+    let (_folder, path, cache) = filled(&Options::new());
+    let metadata = noisy(1, 100);
+    cache.put_with("counter", 5_i64.to_le_bytes(), &PutOptions::new().metadata(&metadata)).unwrap();
+    assert_eq!(cache.increment("counter", 2, &Counter::new()).unwrap(), 7);
+    let bytes = std::fs::read(&path).unwrap();
+    for (at, _) in bytes.windows(metadata.len()).enumerate().filter(|(_, part)| *part == metadata) {
+        scribble(&path, at as u64 + 50, &[!metadata[50]]);
+    }
+    assert_eq!(cache.increment("counter", 2, &Counter::new()).unwrap(), 2);
+    assert_eq!(cache.increment("counter", 2, &Counter::new()).unwrap(), 4);
+    assert!(cache.get("counter").unwrap().unwrap().metadata().is_empty());
+}
+
+#[test]
+fn an_export_leaves_out_what_is_damaged() {
+    let (_folder, path, cache) = filled(&Options::new());
+    damage(&path, 77);
+    let mut stream = Vec::new();
+    assert_eq!(cache.export(&mut stream).unwrap().entries, KEYS as u64 - 1);
+    let other = Options::new().size(SIZE).anonymous().unwrap();
+    other.import(&stream[..], &Import::new()).unwrap();
+    assert!(other.get(key(77)).unwrap().is_none());
+    assert_eq!(other.get(key(78)).unwrap().unwrap().value(), value(78));
+}
+
+#[test]
+fn a_tier_gets_no_copy_of_what_is_damaged() {
+    let (folder, memory) = (fast_folder(), fast_folder());
+    let path = folder.path().join("volume");
+    let cache = Options::new().size(SIZE).tier(SIZE).tier_folder(memory.path()).open(&path).unwrap();
+    cache.put(key(77), value(77)).unwrap();
+    damage(&path, 77);
+    for _ in 0..1000 {
+        // Whoever doesn't ask for hits to be verified gets it.
+        assert_ne!(cache.get(key(77)).unwrap().unwrap().value(), value(77));
+    }
+    assert_eq!(cache.stats().unwrap().tier.unwrap().hits, 0);
 }
 
 #[test]

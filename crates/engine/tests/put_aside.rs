@@ -104,6 +104,16 @@ fn one_entry_in_any_stripe_tells_a_volume_without_its_first_page() {
 }
 
 #[test]
+fn a_volume_that_nobody_used_is_known_by_its_stripes_where_its_first_page_is_zeros() {
+    let folder = fast_folder();
+    let path = folder.path().join("volume");
+    drop(Options::new().size(SIZE).open(&path).unwrap());
+    write_at(&path, 0, &[0; 4096]);
+    assert!(matches!(Cache::open(&path), Err(Error::Corrupt { .. })));
+    assert_new(&options().open(&path).unwrap());
+}
+
+#[test]
 fn the_last_broken_one_is_kept_and_nothing_else_is_removed() {
     let folder = fast_folder();
     let path = folder.path().join("volume");

@@ -52,6 +52,8 @@ pub(crate) enum Rejected {
     Foreign,
     Version(u32),
     ByteOrder,
+    /// All zeros, as the first page of some disk images is, too.
+    Zeros,
     Corrupt(&'static str),
 }
 
@@ -114,8 +116,11 @@ impl Superblock {
 
     /// Reads the stored bytes, trusting none of them.
     pub(crate) fn decode(bytes: &[u8]) -> Result<Self, Rejected> {
+        if bytes.is_empty() {
+            return Err(Rejected::Corrupt("it is empty"));
+        }
         if bytes.iter().all(|byte| *byte == 0) {
-            return Err(Rejected::Corrupt(if bytes.is_empty() { "it is empty" } else { "its header is zeros" }));
+            return Err(Rejected::Zeros);
         }
         let Some(bytes) = bytes.first_chunk::<STATIC_BYTES>() else {
             let is_ours = bytes.starts_with(&MAGIC.to_le_bytes());
@@ -352,6 +357,6 @@ mod tests {
         swapped[12..16].reverse();
         assert_eq!(Superblock::decode(&swapped), Err(Rejected::ByteOrder));
         assert_eq!(Superblock::decode(b"PK\x03\x04"), Err(Rejected::Foreign));
-        assert_eq!(Superblock::decode(&[0; 4096]), Err(Rejected::Corrupt("its header is zeros")));
+        assert_eq!(Superblock::decode(&[0; 4096]), Err(Rejected::Zeros));
     }
 }

@@ -131,9 +131,9 @@ pub(crate) fn new_words(layout: &Layout) -> impl Iterator<Item = (usize, u64)> +
         .chain(purges::NEW_WORDS)
 }
 
-/// Whether these bytes, from where a volume has its stripes on, begin with stripes of which one was used: four heads and tails that
-/// can be true, each with its complement behind it. No other file has them there.
-pub(crate) fn are_used_stripes(bytes: &[u8]) -> bool {
+/// Whether these bytes, from where a volume has its stripes on, begin with stripes: four heads and tails that can be true, each with its
+/// complement behind it. No other file has them there. `are_used`: one of them was used; those of a new volume say little.
+pub(crate) fn are_stripes(bytes: &[u8], are_used: bool) -> bool {
     let heads = bytes.chunks_exact(STRIPE_BYTES as usize).map(|stripe| {
         let (words, _) = stripe[HEADS..].as_chunks();
         std::array::from_fn::<u64, 8, _>(|number| words.get(number).map_or(0, |word| u64::from_le_bytes(*word)))
@@ -144,7 +144,7 @@ pub(crate) fn are_used_stripes(bytes: &[u8]) -> bool {
             && is_ring(words[0], words[1])
             && is_ring(words[2], words[3])
     };
-    heads.take_while(is_stripe).any(|words| words[0] | words[2] > 0)
+    heads.take_while(is_stripe).any(|words| !are_used || words[0] | words[2] > 0)
 }
 
 /// Whether readers should copy instead of holding bytes of this stripe.

@@ -61,6 +61,10 @@ impl Tier {
         }
         let Some(origin) = origin_of(volume, place, found) else { return };
         let header = found.record.header();
+        // The copy gets a checksum of its own, which must not vouch for damaged bytes.
+        if !found.is_whole(&header) {
+            return;
+        }
         // Of several readers of one entry, one copies it. After a touch it has other times.
         let is_same = |copy: Found<'_>| copy.origin() == Some(origin) && copy.record.times() == header.times;
         if stripe.find(&own, key).is_some_and(is_same) {

@@ -28,14 +28,15 @@ impl Cache {
     /// Writes all entries, fresh, stale and negative, as a stream that [`Cache::import`] takes, on any machine. Its form stands
     /// in `docs/format.md`. Does not count as use.
     ///
-    /// Entries that are put or evicted meanwhile may or may not be in it. One entry at a time is held, for as long as writing
+    /// Entries that are put or evicted meanwhile may or may not be in it; damaged ones are not. One entry at a time is held, for as long as writing
     /// it takes.
     ///
     /// # Errors
     /// [`Export`](Error::Export): the stream could not be written; what was written has no end, and an import notices.
     pub fn export(&self, to: impl Write) -> Result<Exported> {
         let mut export = Export::begin(self, to)?;
-        for hit in self.iter_all() {
+        // What is written gets a checksum of its own, which must not vouch for damaged bytes.
+        for hit in self.iter_all().filter(Hit::is_whole) {
             export.write(&hit)?;
         }
         // What was lost reads as zeros: without a trailer nobody takes it for whole.

@@ -57,11 +57,14 @@ pub(crate) fn increment(volume: &Volume, key: &[u8], by: i64, counter: &Counter<
     volume.check_writable()?;
     loop {
         let epoch = volume.purges().epoch() as u32;
-        let Some(hit) = read::get(volume, key, Use::Counts, Wanted::Fresh)? else {
+        let hit = read::get(volume, key, Use::Counts, Wanted::Fresh)?;
+        let seen = hit.as_ref().map_or(Condition::Absent, |hit| Condition::Serial(hit.serial()));
+        // What is stored anew gets a checksum of its own: a damaged counter begins anew.
+        let Some(hit) = hit.filter(Hit::is_whole) else {
             let value = counter.sum(counter.start, by);
             let bytes = value.to_le_bytes();
             let draft = Draft::new(volume, key, &bytes, &counter.options)?.begun_in(epoch);
-            match put(volume, &draft, Condition::Absent)? {
+            match put(volume, &draft, seen)? {
                 Outcome::Stored(_) | Outcome::Superseded(_) => return Ok(value),
                 Outcome::Unmet => continue,
             }
@@ -76,7 +79,7 @@ pub(crate) fn increment(volume: &Volume, key: &[u8], by: i64, counter: &Counter<
         let header = hit.header();
         let draft =
             Draft::new(volume, key, &bytes, &options)?.begun_in(epoch).with_age(header.created_ms, header.times);
-        if put(volume, &draft, Condition::Serial(hit.serial()))? != Outcome::Unmet {
+        if put(volume, &draft, seen)? != Outcome::Unmet {
             return Ok(value);
         }
     }
