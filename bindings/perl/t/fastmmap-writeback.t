@@ -142,6 +142,47 @@ subtest 'empty and expire remove what they have written' => sub {
     is_deeply($store, { map { ($_ => 'v') } qw(a b c) }, 'the store has all');
 };
 
+subtest 'expire leaves what could not be written' => sub {
+    my ($first) = two();
+    my $is_down = 1;
+    my $cache = behind(write_cb => sub { die "down\n" if $is_down; $store->{ $_[1] } = $_[2] });
+    $cache->set(key => 'v');
+    my @told;
+    {
+        local $SIG{__WARN__} = sub { push @told, @_ };
+        is($cache->expire('key'), 0, 'it is not gone');
+    }
+    like("@told", qr/^write_cb: down$/, 'which is said');
+    is_deeply([lost($cache, 'v', 'key')], [], 'the cache has it');
+    $is_down = 0;
+    is($cache->expire('key'), 1, 'then it goes');
+    is_deeply([$cache->get_keys, $store->{key}], ['v'], 'and the store has it');
+    is($cache->expire('key'), 0, 'there is none');
+};
+
+subtest 'one value that cannot be read holds up no other' => sub {
+    my (undef, $second) = two();
+    my $packing = behind(serializer => 'json');
+    $packing->set(packed => [1]);
+    $packing->{dirty} = [];    # as if its process was killed
+    my @told;
+    local $SIG{__WARN__} = sub { push @told, @_ };
+    $second->set($_ => 'v') for 'a' .. 'z';
+    fill($second, 'more');
+    is_deeply([grep { ($store->{$_} // '') ne 'v' } 'a' .. 'z'], [], 'the others are written');
+    like($told[0], qr/^the value of packed is not written back: .*serializer/, 'it is said why');
+};
+
+subtest 'what others are at when a process ends is written all the same' => sub {
+    my ($first) = two();
+    my ($plain, $busy) = (\&Cache::Eyewall::FastMmap::_claim, 2);
+    no warnings 'redefine';
+    local *Cache::Eyewall::FastMmap::_claim = sub { return $busy-- > 0 ? () : $plain->(@_) };
+    $first->set(key => 'v');
+    undef $first;
+    is($store->{key}, 'v', 'it is there');
+};
+
 subtest 'a small cache lets values wait that take less than a 16th of it' => sub {
     my ($first) = two();
     $first->set("k $_" => 'v' x 100) for 1 .. 100;

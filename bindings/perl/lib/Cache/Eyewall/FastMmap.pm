@@ -66,6 +66,7 @@ sub new {
         dirty           => [],
         dirty_bytes     => 0,
         dirty_of        => $$,
+        left            => {},
         busy            => {},
         map { $_ => $options{$_} } qw(context read_cb write_cb delete_cb cache_not_found allow_recursive empty_on_exit enable_stats),
     }, ref $class || $class;
@@ -175,8 +176,11 @@ sub remove {
 
 sub expire {
     my ($self, $key) = @_;
-    $self->_write_back($key) if $self->{is_write_back};
-    return _remove($self->{cache}, $key) ? 1 : 0;
+    return _remove($self->{cache}, $key) ? 1 : 0 unless $self->{is_write_back};
+    my ($state) = _describe($self->{cache}, $key);
+    # What could not be written stays: nobody else has it.
+    my $is_removed = $self->_write_back($key, 1);
+    return $is_removed && defined $state && $state eq 'fresh' ? 1 : 0;
 }
 
 sub clear {
@@ -184,7 +188,7 @@ sub clear {
     my $base = $self->{enable_stats} ? $self->{cache}->peek(COUNTED_FROM) : undef;
     $self->{cache}->clear;
     $self->{cache}->put(COUNTED_FROM, $base) if defined $base;
-    @$self{qw(dirty dirty_bytes)} = ([], 0);
+    @$self{qw(dirty dirty_bytes left)} = ([], 0, {});
     return;
 }
 
@@ -267,7 +271,9 @@ sub _finish {
         eval { $self->empty; 1 } or warn $@;
     }
     # A child writes back what it has set itself.
-    $self->_write_back_own if $self->{is_write_back};
+    if ($self->{is_write_back}) {
+        eval { $self->_write_back_rest; 1 } or warn $@;
+    }
     return;
 }
 

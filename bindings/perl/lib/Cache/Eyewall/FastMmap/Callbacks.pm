@@ -73,7 +73,7 @@ sub _deleted {
 sub _note_dirty {
     my ($self, $key, $bytes) = @_;
     # What the parent has set before it forked this process is not for this one to write back.
-    @$self{qw(dirty dirty_bytes dirty_of)} = ([], 0, $$) if $self->{dirty_of} != $$;
+    @$self{qw(dirty dirty_bytes dirty_of left)} = ([], 0, $$, {}) if $self->{dirty_of} != $$;
     push @{ $self->{dirty} }, $key;
     $self->{dirty_bytes} += $bytes;
     # Others may have used up the room since it was looked for.
@@ -127,8 +127,16 @@ sub _write_back_all {
         return;
     }
     local $self->{is_writing_back} = 1;
-    @$self{qw(dirty dirty_bytes)} = ([], 0);
-    $self->_write_back($_) for Cache::Eyewall::FastMmap::_waiting($self->{cache});
+    # A write_cb that sets may find that all are due again.
+    for (1 .. WAITS) {
+        CORE::delete $self->{is_all_due};
+        my %own = map { ($_ => 1) } $self->{dirty_of} == $$ ? @{ $self->{dirty} } : ();
+        @$self{qw(dirty dirty_bytes)} = ([], 0);
+        for my $key (Cache::Eyewall::FastMmap::_waiting($self->{cache})) {
+            $self->_write_back($key) || $own{$key} && ($self->{left}{$key} = 1);
+        }
+        last unless $self->{is_all_due};
+    }
     return;
 }
 
@@ -140,30 +148,58 @@ sub _write_back_own {
     @$self{qw(dirty dirty_bytes)} = ([], 0);
     {
         local $self->{is_writing_back} = 1;
-        $self->_write_back($_) for @$keys;
+        $self->_write_back($_) || ($self->{left}{$_} = 1) for @$keys;
     }
     # A write_cb that sets may have found that room is short.
     $self->_write_back_all if CORE::delete $self->{is_all_due};
     return;
 }
 
-# Writes an entry back, and removes it if that is wanted; where it has to be written and nobody else is at it.
+# The end of a process: what it has set, once more where others were at it, or where write_cb died.
+sub _write_back_rest {
+    my ($self) = @_;
+    return if $self->{dirty_of} != $$;
+    $self->_write_back_own;
+    for my $key (keys %{ CORE::delete $self->{left} // {} }) {
+        for (1 .. WAITS) {
+            last if defined $self->_write_back($key);
+        }
+    }
+    return;
+}
+
+# Writes an entry back where it waits, and removes it if that is wanted. 0: it could not be written, and waits on; undef: others
+# are at it.
 sub _write_back {
     my ($self, $key, $removes) = @_;
-    my ($claim) = Cache::Eyewall::FastMmap::_claim($self->{cache}, $key) or return;
-    $self->_write_back_claimed($key, $removes);
-    return;
+    my ($claim) = Cache::Eyewall::FastMmap::_claim($self->{cache}, $key) or return undef;    ## no critic (it is one value)
+    return $self->_write_back_claimed($key, $removes);
 }
 
 sub _write_back_claimed {
     my ($self, $key, $removes) = @_;
     my ($state, $flags, $bytes, $expire_on, $modseq, $serial) = Cache::Eyewall::FastMmap::_describe($self->{cache}, $key);
-    return unless defined $state && $flags & DIRTY;
-    $self->_written($key, $self->_decoded($bytes, $flags), $expire_on) or return;
+    return 1 unless defined $state;
+    if ($flags & DIRTY) {
+        my $value = $self->_readable($key, $bytes, $flags) or return 0;
+        $self->_written($key, $$value, $expire_on) or return 0;
+    }
     # To note that it was written gives an entry another serial.
-    $removes
-        ? Cache::Eyewall::FastMmap::_remove_if($self->{cache}, $key, $serial)
-        : Cache::Eyewall::FastMmap::_clean($self->{cache}, $key, $serial, $flags, $modseq);
+    if ($removes) {
+        Cache::Eyewall::FastMmap::_remove_if($self->{cache}, $key, $serial);
+    } elsif ($flags & DIRTY) {
+        Cache::Eyewall::FastMmap::_clean($self->{cache}, $key, $serial, $flags, $modseq);
+    }
+    return 1;
+}
+
+# A reference to the value; undef where this cache can't read it: one with other options may have set it. It stays for that one.
+sub _readable {
+    my ($self, $key, $bytes, $flags) = @_;
+    local $@;
+    my $value;
+    return \$value if eval { $value = $self->_decoded($bytes, $flags); 1 };
+    warn "the value of $key is not written back: $@";
     return;
 }
 
