@@ -49,6 +49,8 @@ pub(crate) struct Plain<'a> {
     pub(crate) scheme: Scheme,
     /// The client wants the connection to be closed after the response.
     pub(crate) is_last: bool,
+    /// A trusted proxy has sent it.
+    pub(crate) is_vouched: bool,
     /// All fields, in the order and the spelling of the client.
     fields: &'a [Header<'a>],
 }
@@ -107,7 +109,7 @@ pub(crate) fn read<'a>(bytes: &'a [u8], room: &'a mut Room<'a>) -> Seen<'a> {
     }
     match host {
         Some(host) if is_plain => {
-            Seen::Plain(Plain { target, host, scheme: Scheme::Http, is_last, fields }, head_bytes)
+            Seen::Plain(Plain { target, host, scheme: Scheme::Http, is_last, is_vouched: false, fields }, head_bytes)
         }
         _ => Seen::Other(extent(fields, head_bytes)),
     }

@@ -67,6 +67,7 @@ pub(crate) fn believe<B>(trusted: &[Network], proxy: IpAddr, request: &mut Reque
 
 /// The same for a plain request.
 pub(crate) fn believe_plain(trusted: &[Network], proxy: IpAddr, request: &mut Plain<'_>) -> IpAddr {
+    request.is_vouched = true;
     if let Some(host) = request.last_field(X_FORWARDED_HOST.as_str()).and_then(last_of) {
         request.host = host;
     }

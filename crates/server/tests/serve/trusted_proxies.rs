@@ -2,6 +2,7 @@
 
 use rustix::process::{Pid, Signal, kill_process};
 
+use crate::common::client::Reply;
 use crate::common::command::{eyewall, run};
 use crate::common::origin::{Asked, Origin};
 use crate::common::server::Server;
@@ -70,6 +71,19 @@ fn the_client_addresses_of_delivery_networks_are_a_trusted_proxys_to_tell() {
             }
             assert_eq!(asked.field("proxy"), "", "nobody may say it");
         }
+    }
+}
+
+#[test]
+fn a_rule_on_what_a_trusted_proxy_says_means_both_ways() {
+    let origin = Origin::counting("Cache-Control: max-age=600");
+    let rule = "[[site.rule]]\nheader = { cf-connecting-ip = \"10.*\" }\nbypass = true\n";
+    let server = behind_a_proxy(&origin, TRUSTED, rule);
+    server.get_until("/a", Reply::is_hit);
+    for extra in [&[][..], &[LONG_WAY]] {
+        let reply = server.ask("GET", "/a", &[&["CF-Connecting-IP: 10.1.1.1"], extra].concat());
+        assert!(!reply.is_hit(), "{extra:?}: {}", reply.cache());
+        assert!(server.ask("GET", "/a", &[&["CF-Connecting-IP: 192.0.2.1"], extra].concat()).is_hit(), "{extra:?}");
     }
 }
 

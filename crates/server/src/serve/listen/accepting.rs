@@ -153,7 +153,8 @@ fn is_to_be_told() -> bool {
     // Zero is never.
     let now = START.get_or_init(Instant::now).elapsed().as_secs() + 1;
     let last = LAST_SECONDS.load(Ordering::Relaxed);
-    let is_due = last == 0 || now - last >= TOLD_EVERY.as_secs();
+    // Another thread may have a later time.
+    let is_due = last == 0 || now.saturating_sub(last) >= TOLD_EVERY.as_secs();
     is_due && LAST_SECONDS.compare_exchange(last, now, Ordering::Relaxed, Ordering::Relaxed).is_ok()
 }
 

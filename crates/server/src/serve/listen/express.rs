@@ -178,7 +178,7 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Express<S> {
     /// Answers a request that hyper doesn't get to see. It is the last of its connection.
     fn refuse(&mut self, status: StatusCode, words: &str) {
         let Self { stream, common, activity, client, input, grant, unsent, .. } = self;
-        let value = reply::error_text(status, words);
+        let mut value = reply::error_text(status, words);
         let head = format!(
             "HTTP/1.1 {status}\r\ncontent-type: {}\r\ncache-control: no-store\r\ncontent-length: {}\r\nconnection: close\r\n\
              date: {}\r\n\r\n",
@@ -186,6 +186,9 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Express<S> {
             value.len(),
             httpdate::fmt_http_date(SystemTime::now()),
         );
+        if input.bytes().starts_with(b"HEAD ") {
+            value.clear();
+        }
         if let Some(log) = &common.log {
             log.refused(*client, status);
         }

@@ -177,11 +177,13 @@ impl Stream {
 
     fn recount(&self) {
         let (before, now) = (self.bytes.load(Ordering::Relaxed), STREAM_BYTES + self.backlog.bytes());
-        let is_counted = before != 0 && before != now;
-        if is_counted && self.bytes.compare_exchange(before, now, Ordering::Relaxed, Ordering::Relaxed).is_ok() {
-            self.budget.held.fetch_add(now, Ordering::Relaxed);
-            self.budget.held.fetch_sub(before, Ordering::Relaxed);
+        if before == 0 || before == now {
+            return;
         }
+        // First, so that it is never too little: whoever ends the stream takes away what stands there.
+        self.budget.held.fetch_add(now, Ordering::Relaxed);
+        let is_counted = self.bytes.compare_exchange(before, now, Ordering::Relaxed, Ordering::Relaxed).is_ok();
+        self.budget.held.fetch_sub(if is_counted { before } else { now }, Ordering::Relaxed);
     }
 
     fn task(&self) -> MutexGuard<'_, Option<AbortHandle>> {

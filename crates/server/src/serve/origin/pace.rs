@@ -67,7 +67,8 @@ impl Pacer {
     pub(super) fn took(&mut self, bytes: u64) {
         let waited = self.since.take().map_or(Duration::ZERO, |since| since.elapsed());
         self.left = self.left.map(|left| left.saturating_sub(waited));
-        let earned = Duration::from_millis(bytes.saturating_mul(1000) / self.pace.rate_min.max(1));
+        let earned = u128::from(bytes) * 1_000_000_000 / u128::from(self.pace.rate_min.max(1));
+        let earned = Duration::from_nanos(u64::try_from(earned).unwrap_or(u64::MAX));
         self.credit =
             self.credit.map(|credit| credit.saturating_sub(waited).saturating_add(earned).min(self.pace.grace));
     }
@@ -114,6 +115,15 @@ mod tests {
             Some(Fault::ClientSlow(100)),
             "bytes bring no more than the grace"
         );
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn small_pieces_earn_what_large_ones_do() {
+        let mut pacer = Pacer::new(Pace { rate_min: 64_000, ..PACE });
+        for _ in 0..100_000 {
+            assert_eq!(waited(&mut pacer, Duration::from_millis(1)).await, None);
+            pacer.took(65);
+        }
     }
 
     #[tokio::test(start_paused = true)]

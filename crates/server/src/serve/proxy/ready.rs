@@ -64,8 +64,7 @@ impl Proxy {
     fn received(&self, plain: &Plain<'_>, names: &[http::HeaderName]) -> HeaderMap {
         let mut fields = plain.fields_of(names);
         if !fields.is_empty() {
-            // No response that is stored varies by what only a trusted proxy may say.
-            fields::receive(&mut fields, &self.site.key, false);
+            fields::receive(&mut fields, &self.site.key, plain.is_vouched);
         }
         fields
     }

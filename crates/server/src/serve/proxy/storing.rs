@@ -171,7 +171,7 @@ impl Proxy {
     pub(super) async fn receive_part(
         self: &Arc<Self>,
         inbound: Inbound<'_>,
-        ask: Ask,
+        mut ask: Ask,
         part: Part,
         response: Response<Incoming>,
         asked: Asked<'_>,
@@ -203,11 +203,17 @@ impl Proxy {
             let coming = Coming { head: whole, incoming, storable, entry, length, range, skipped, forward_status };
             return self.store(inbound, ask, coming, asked).await;
         }
-        if !may_be_stored {
+        if may_be_stored {
+            // Who waits for it would wait for one after the other.
+            if let Some(ticket) = ask.ticket.take() {
+                ticket.alone();
+            }
+        } else {
             // The next request for a range goes straight past the volume.
             self.pages.unstorable.insert(inbound.key.as_bytes());
         }
         let status = CacheStatus::forwarded(ask.why).detail("range");
+        let slice = if framing::is_coded(&head.extensions) { Slice::All } else { part.slice(&head.headers) };
         let current =
             Representation { status: StatusCode::OK, fields: &head.headers, received: asked.exchange.received };
         match precondition::evaluate(Role::Cache, &inbound.parts.method, inbound.fields(), Some(&current)) {
@@ -215,9 +221,9 @@ impl Proxy {
                 finish(&mut head.headers, head.version, &status.forward_status(head.status));
                 reply::not_modified(&head.headers)
             }
-            Outcome::Partial(_) => self.answer_with_part(part, (head, incoming), status),
-            // By `If-Range` the client wants all of it, and didn't ask for that yet.
-            Outcome::Proceed | Outcome::Failed => {
+            Outcome::Partial(_) if slice != Slice::Nothing => self.answer_with_slice(slice, (head, incoming), status),
+            // By `If-Range` the client wants all of it, and didn't ask for that yet; or it wants what the origin alone can refuse.
+            Outcome::Partial(_) | Outcome::Proceed | Outcome::Failed => {
                 drop(incoming);
                 self.pass(inbound, status, None).await
             }
@@ -225,16 +231,15 @@ impl Proxy {
     }
 
     /// What the client wanted of a 206 that isn't stored.
-    fn answer_with_part(
+    fn answer_with_slice(
         &self,
-        part: Part,
+        slice: Slice,
         (mut head, incoming): (response::Parts, Incoming),
         status: CacheStatus,
     ) -> Response<Body> {
         let timeout = self.origins.timeouts().piece;
-        let slice = if framing::is_coded(&head.extensions) { Slice::All } else { part.slice(&head.headers) };
         let body = match slice {
-            Slice::All => Body::passed(incoming, timeout),
+            Slice::All | Slice::Nothing => Body::passed(incoming, timeout),
             Slice::Bytes { of_body, range, complete_length } => {
                 if let Some(fields) = ranges::fields_of_part(&head.headers, &range, complete_length) {
                     head.headers = fields;

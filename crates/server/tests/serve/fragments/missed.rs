@@ -109,6 +109,28 @@ fn ranges_that_are_not_there_are_told_so_by_the_origin() {
 }
 
 #[test]
+fn a_range_behind_the_end_gets_no_bytes_where_its_fragment_has_some() {
+    let film = Film::of(LENGTH).run();
+    let server = film.serve();
+    let reply = ask_range(&server, &format!("{LENGTH}-"));
+    assert_eq!((reply.status, reply.field("content-range")), (416, &*format!("bytes */{LENGTH}")));
+    // A hit, or what is being stored.
+    is_part(&ask_range(&server, "-10"), 1, LENGTH - 10..LENGTH, "Eyewall; ");
+    assert_eq!(film.ranges(), ["bytes=20971520-"], "what came is used");
+
+    let forbidden = Film { fields: "Cache-Control: no-store\r\n", ..Film::of(3 * MIB + 5) };
+    let weak = Film { tag: "W/\"v", ..Film::of(3 * MIB + 5) };
+    for film in [forbidden, weak] {
+        let film = film.run();
+        let server = film.serve();
+        for wanted in ["3145733-", "3145740-3145750"] {
+            let reply = ask_range(&server, wanted);
+            assert_eq!((reply.status, reply.field("content-range")), (416, "bytes */3145733"), "{wanted}");
+        }
+    }
+}
+
+#[test]
 fn the_end_of_what_has_no_known_length_is_asked_for_as_it_is() {
     for wanted in [10, 12_345, 12_346, 3 * MIB] {
         let film = Film::of(LENGTH).run();

@@ -42,8 +42,8 @@ const RANGES_MAX: usize = 8;
 pub(in crate::serve::proxy) enum Came {
     /// All of a small representation: it is as if the origin had answered by 200 with these fields.
     Whole(HeaderMap),
-    /// A part of a large one: whole fragments that have what the client wants, behind bytes that are skipped. With the fields and
-    /// the length of its 200.
+    /// A part of a large one: whole fragments that have what the client wants, if that is before the end, behind bytes that are skipped.
+    /// With the fields and the length of its 200.
     Part { fields: HeaderMap, range: Range<u64>, skipped: u64, length: u64 },
     /// Bytes at the end, as the client asked for them: too few for whole fragments. What is asked for next may be stored.
     End,
@@ -54,6 +54,8 @@ pub(in crate::serve::proxy) enum Came {
 /// What of a 206 a client gets that is not answered from the volume.
 #[derive(Debug, PartialEq, Eq)]
 pub(in crate::serve::proxy) enum Slice {
+    /// Nothing: the origin was asked for whole fragments, and what the client wants lies behind the end.
+    Nothing,
     /// All of it.
     All,
     /// `of_body` of its bytes, which are `range` of the representation.
@@ -117,7 +119,9 @@ impl Part {
             return Slice::All;
         };
         // Of an unknown length, what came is taken to go up to the end.
-        let wanted = self.wanted.within(complete_length.unwrap_or(range.end)).unwrap_or_else(|| range.clone());
+        let Some(wanted) = self.wanted.within(complete_length.unwrap_or(range.end)) else {
+            return if complete_length.is_some() { Slice::Nothing } else { Slice::All };
+        };
         let (start, end) = (wanted.start.max(range.start), wanted.end.min(range.end));
         if start >= end || (start..end) == range {
             return Slice::All;
@@ -141,6 +145,10 @@ impl Proxy {
                 let wanted = part.wanted.within(length);
                 match wanted {
                     Some(wanted) if kept.start <= wanted.start && wanted.end <= kept.end => {
+                        Came::Part { fields, skipped: kept.start - range.start, range: kept, length }
+                    }
+                    // Behind the end: that is told by the length.
+                    None if kept.start < kept.end => {
                         Came::Part { fields, skipped: kept.start - range.start, range: kept, length }
                     }
                     _ if matches!(part.place, Place::End(_)) => Came::End,
