@@ -52,7 +52,7 @@ pub(crate) fn put_aside(path: &Path, broken: Identity) -> Result<()> {
     Ok(())
 }
 
-/// What was put aside of the volume at `path`.
+/// What was put aside of the volume at `path`, named as it is: a path without a folder gives names without one.
 fn kept_beside(path: &Path) -> Vec<PathBuf> {
     let prefix = [path.file_name().unwrap_or_default().as_encoded_bytes(), INFIX.as_bytes()].concat();
     let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or_else(|| Path::new("."));
@@ -60,5 +60,6 @@ fn kept_beside(path: &Path) -> Vec<PathBuf> {
     let is_ours = |name: &[u8]| {
         name.strip_prefix(&prefix[..]).is_some_and(|time| !time.is_empty() && time.iter().all(u8::is_ascii_digit))
     };
-    entries.filter(|entry| is_ours(entry.file_name().as_encoded_bytes())).map(|entry| entry.path()).collect()
+    let names = entries.map(|entry| entry.file_name()).filter(|name| is_ours(name.as_encoded_bytes()));
+    names.map(|name| path.with_file_name(name)).collect()
 }

@@ -30,10 +30,19 @@ pub(crate) fn in_words(error: &Engine) -> String {
             format!("--entry-bytes-max is {}; for this size it must lie between 80 B and {}", size(*bytes), size(*max))
         }
         Engine::OptionsDiffer { path, option: "size", asked, found } => format!(
-            "{} has {}, not {}; leave --size out to use the volume as it is, or remove the file to start empty",
+            "{} has {}, not {}; leave --size out (in a configuration, `size`) to use the volume as it is, change it by `eyewall resize`, or remove it",
             path.display(),
             size(*found),
             size(*asked)
+        ),
+        Engine::Corrupt { path, what } => format!(
+            "{} is damaged: {what}; start `eyewall serve` without --keep-broken, which puts it aside, or remove it to start empty",
+            path.display()
+        ),
+        Engine::Failed { path } => format!(
+            "{} failed: the file was truncated, its header was overwritten, or its storage returned an error; start `eyewall \
+             serve` again, which puts a broken file aside, or remove the file",
+            path.display()
         ),
         Engine::NoSpace { path, bytes } => format!(
             "no room for a volume of {} at {}; free some space or give a smaller --size",

@@ -40,7 +40,7 @@ resolves no host, opens no volume and listens nowhere.";
 #[derive(Debug, Args)]
 #[command(group = ArgGroup::new("source").required(true).multiple(true).args(["root", "origin", "config"]))]
 pub struct Serve {
-    /// Serve as this file says, which no other flag but --cache and -v goes with; `eyewall check` looks for mistakes in it
+    /// Serve as this file says, which no other flag but --cache, --keep-broken and -v goes with; `eyewall check` looks for mistakes in it
     #[arg(long, value_name = "FILE", conflicts_with_all = [
         "listen", "workers", "root", "origin", "origin_ca", "origin_host", "origin_timeout", "size", "store_set_cookie",
         "access_log", "access_log_format", "admin", "purge_from", "purge_token_file",

@@ -128,10 +128,11 @@ fn open_cache(volume: &Volume, keeps_broken: bool) -> Result<Cache, Error> {
     };
     match opened {
         Err(eyewall::Error::NotFound { .. }) => Ok(made.open(path)?),
-        Err(error @ eyewall::Error::Corrupt { .. }) if !keeps_broken => {
+        Err(eyewall::Error::Corrupt { path: broken, what }) if !keeps_broken => {
             let cache = made.put_aside_broken(true).open(path)?;
             let aside = cache.put_aside().map_or_else(String::new, |aside| aside.display().to_string());
-            tracing::warn!(%error, aside, "the volume was broken: it was put aside, and a new one was made");
+            let volume = broken.display();
+            tracing::warn!(%volume, aside, "the volume was broken ({what}): it was put aside, and a new one was made");
             Ok(cache)
         }
         other => Ok(other?),

@@ -60,6 +60,22 @@ fn the_server_starts_with_a_new_one() {
 }
 
 #[test]
+fn a_volume_that_is_named_without_a_folder_is_kept_too() {
+    let folder = tempfile::tempdir().unwrap();
+    for how in ["first", "second"] {
+        fs::write(folder.path().join("pages.eyewall"), b"").unwrap();
+        let mut command = eyewall();
+        command.args(["serve", "--listen", "127.0.0.1:0", "--size", "8M", "--root", ".", "--cache", "pages.eyewall"]);
+        drop(Server::spawn(command.current_dir(folder.path()).stderr(Stdio::null())));
+        let names = aside(folder.path());
+        assert_eq!(names.len(), 1, "{how}");
+        let stat = eyewall().args(["stat", "--cache", "pages.eyewall"]).current_dir(folder.path()).output().unwrap();
+        let told = String::from_utf8(stat.stdout).unwrap() + &String::from_utf8(stat.stderr).unwrap();
+        assert!(told.contains(&names[0]), "{told}");
+    }
+}
+
+#[test]
 fn keep_broken_leaves_it_where_it_is() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("pages.eyewall");

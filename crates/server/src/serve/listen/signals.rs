@@ -24,7 +24,9 @@ impl Signals {
         let mut hangup = signal(SignalKind::hangup())?;
         tokio::spawn(async move {
             while hangup.recv().await.is_some() {
-                tracing::warn!("SIGHUP: nothing was reloaded; to change the configuration, restart the server");
+                tracing::warn!(
+                    "SIGHUP: nothing was reloaded; the access log, if there is one, is opened anew. To change the configuration, restart the server"
+                );
             }
         });
         Ok(Self { interrupt: signal(SignalKind::interrupt())?, terminate: signal(SignalKind::terminate())? })
