@@ -7,13 +7,15 @@ mod common;
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::sync::{Arc, Barrier, mpsc};
 use std::thread;
+use std::time::Duration;
 
 use eyewall::{Cache, Error, Hit, Options, OwnedHit};
 
 const MIB: u64 = 1 << 20;
 
+/// On a slow machine, a hundred threads wait for a lock for longer than the default.
 fn volume(size: u64) -> Cache {
-    Options::new().size(size).heap().unwrap()
+    Options::new().size(size).lock_deadline(Duration::from_mins(1)).heap().unwrap()
 }
 
 fn key(number: u64) -> [u8; 8] {
