@@ -193,7 +193,7 @@ fn a_tier_gets_no_copy_of_what_is_damaged() {
     cache.put(key(77), value(77)).unwrap();
     damage(&path, 77);
     for _ in 0..1000 {
-        // Whoever doesn't ask for hits to be verified gets it.
+        // Without `verify_hits`, the damaged bytes are a hit.
         assert_ne!(cache.get(key(77)).unwrap().unwrap().value(), value(77));
     }
     assert_eq!(cache.stats().unwrap().tier.unwrap().hits, 0);

@@ -30,7 +30,8 @@ pub(crate) fn in_words(error: &Engine) -> String {
             format!("--entry-bytes-max is {}; for this size it must lie between 80 B and {}", size(*bytes), size(*max))
         }
         Engine::OptionsDiffer { path, option: "size", asked, found } => format!(
-            "{} has {}, not {}; leave --size out (in a configuration, `size`) to use the volume as it is, change it by `eyewall resize`, or remove it",
+            "{} has {}, not {}; leave --size out (in a configuration, `size`) to use the volume as it is, \
+             change it by `eyewall resize`, or remove it",
             path.display(),
             size(*found),
             size(*asked)

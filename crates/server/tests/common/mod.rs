@@ -4,5 +4,6 @@ pub(crate) mod admin;
 pub(crate) mod client;
 pub(crate) mod command;
 pub(crate) mod film;
+pub(crate) mod http2;
 pub(crate) mod origin;
 pub(crate) mod server;

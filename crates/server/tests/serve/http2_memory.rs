@@ -6,6 +6,7 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use crate::common::client::{Reply, connect};
+use crate::common::http2;
 use crate::common::origin::Origin;
 use crate::common::server::{Server, anonymous_bytes};
 
@@ -13,19 +14,12 @@ const CONNECTIONS: usize = 100;
 const STREAMS: u32 = 100;
 const PATIENCE: Duration = Duration::from_mins(1);
 
-fn frame(kind: u8, flags: u8, stream: u32, payload: &[u8]) -> Vec<u8> {
-    let length = (payload.len() as u32).to_be_bytes();
-    [&length[1..], &[kind, flags], &stream.to_be_bytes(), payload].concat()
-}
-
 /// A connection whose streams all ask for `/page`, and take none of it: their windows are empty.
 fn stall(server: &Server) -> TcpStream {
-    // GET, http, and literals for :path and :authority (RFC 7541, appendix A).
-    let head = b"\x82\x86\x04\x05/page\x01\x04test";
-    let mut bytes = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n".to_vec();
-    bytes.extend(frame(4, 0, 0, &[0, 4, 0, 0, 0, 0]));
+    let mut bytes = http2::PREFACE.to_vec();
+    bytes.extend(http2::frame(4, 0, 0, &[0, 4, 0, 0, 0, 0]));
     for number in 0..STREAMS {
-        bytes.extend(frame(1, 5, 2 * number + 1, head));
+        bytes.extend(http2::frame(1, 5, 2 * number + 1, http2::GET_PAGE));
     }
     let mut stream = connect(server.address);
     stream.write_all(&bytes).unwrap();

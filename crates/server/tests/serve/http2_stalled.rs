@@ -4,6 +4,7 @@ use std::io::{ErrorKind, Read as _, Write as _};
 use std::net::TcpStream;
 
 use crate::common::client::connect;
+use crate::common::http2;
 use crate::common::origin::Origin;
 use crate::common::server::Server;
 
@@ -35,7 +36,7 @@ impl Client {
     /// Each stream begins with such a window.
     fn connect(server: &Server, window: u32) -> Self {
         let mut client = Self(connect(server.address));
-        client.0.write_all(b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n").unwrap();
+        client.0.write_all(http2::PREFACE).unwrap();
         // SETTINGS_INITIAL_WINDOW_SIZE
         client.send(SETTINGS, 0, 0, &[&[0, 4], window.to_be_bytes().as_slice()].concat());
         client.send(SETTINGS, ACK, 0, &[]);
@@ -43,15 +44,11 @@ impl Client {
     }
 
     fn send(&mut self, kind: u8, flags: u8, stream: u32, payload: &[u8]) {
-        let length = u32::try_from(payload.len()).unwrap().to_be_bytes();
-        let head = [&length[1..], &[kind, flags], &stream.to_be_bytes()].concat();
-        self.0.write_all(&[&head, payload].concat()).unwrap();
+        self.0.write_all(&http2::frame(kind, flags, stream, payload)).unwrap();
     }
 
     fn get(&mut self, stream: u32) {
-        // By HPACK's static table: GET, http, `:path` and `:authority` as they stand here.
-        let path = b"\x82\x86\x04\x05/page\x01\x04test";
-        self.send(HEADERS, END_STREAM | END_HEADERS, stream, path);
+        self.send(HEADERS, END_STREAM | END_HEADERS, stream, http2::GET_PAGE);
     }
 
     fn read(&mut self) -> Frame {

@@ -27,7 +27,7 @@ use crate::serve::body::Backlog;
 const STREAM_BYTES: u64 = 4 << 10;
 
 tokio::task_local! {
-    /// The task of a stream, for whoever wants to end it. Empty before it is known and after it has ended.
+    /// The task of a stream, by which the budget ends it. It is empty before the task runs and after it has ended.
     static TASK: Task;
 }
 
@@ -134,7 +134,7 @@ impl Budget {
     }
 
     fn open(&self) -> Vec<Arc<Stream>> {
-        // Whoever lets go of a stream last locks the list: that must not be here, while it is locked.
+        // The last reference to a stream locks this list when it is dropped. So none is dropped here, under the lock.
         self.streams().open.values().filter_map(Weak::upgrade).collect()
     }
 
@@ -180,7 +180,7 @@ impl Stream {
         if before == 0 || before == now {
             return;
         }
-        // First, so that it is never too little: whoever ends the stream takes away what stands there.
+        // Added before the exchange: if the stream ends right after it, `now` is subtracted, and the sum must not fall below zero.
         self.budget.held.fetch_add(now, Ordering::Relaxed);
         let is_counted = self.bytes.compare_exchange(before, now, Ordering::Relaxed, Ordering::Relaxed).is_ok();
         self.budget.held.fetch_sub(if is_counted { before } else { now }, Ordering::Relaxed);

@@ -204,7 +204,7 @@ impl Proxy {
             return self.store(inbound, ask, coming, asked).await;
         }
         if may_be_stored {
-            // Who waits for it would wait for one after the other.
+            // The requests that wait for this one can't use it; without this, they would go one after the other.
             if let Some(ticket) = ask.ticket.take() {
                 ticket.alone();
             }
@@ -213,17 +213,18 @@ impl Proxy {
             self.pages.unstorable.insert(inbound.key.as_bytes());
         }
         let status = CacheStatus::forwarded(ask.why).detail("range");
-        let slice = if framing::is_coded(&head.extensions) { Slice::All } else { part.slice(&head.headers) };
+        let slice = if framing::is_coded(&head.extensions) { Some(Slice::All) } else { part.slice(&head.headers) };
         let current =
             Representation { status: StatusCode::OK, fields: &head.headers, received: asked.exchange.received };
-        match precondition::evaluate(Role::Cache, &inbound.parts.method, inbound.fields(), Some(&current)) {
-            Outcome::NotModified => {
+        let outcome = precondition::evaluate(Role::Cache, &inbound.parts.method, inbound.fields(), Some(&current));
+        match (outcome, slice) {
+            (Outcome::NotModified, _) => {
                 finish(&mut head.headers, head.version, &status.forward_status(head.status));
                 reply::not_modified(&head.headers)
             }
-            Outcome::Partial(_) if slice != Slice::Nothing => self.answer_with_slice(slice, (head, incoming), status),
-            // By `If-Range` the client wants all of it, and didn't ask for that yet; or it wants what the origin alone can refuse.
-            Outcome::Partial(_) | Outcome::Proceed | Outcome::Failed => {
+            (Outcome::Partial(_), Some(slice)) => self.answer_with_slice(slice, (head, incoming), status),
+            // `If-Range` makes the client want all of it, or the origin has to refuse the range.
+            (Outcome::Partial(_) | Outcome::Proceed | Outcome::Failed, _) => {
                 drop(incoming);
                 self.pass(inbound, status, None).await
             }
@@ -239,7 +240,7 @@ impl Proxy {
     ) -> Response<Body> {
         let timeout = self.origins.timeouts().piece;
         let body = match slice {
-            Slice::All | Slice::Nothing => Body::passed(incoming, timeout),
+            Slice::All => Body::passed(incoming, timeout),
             Slice::Bytes { of_body, range, complete_length } => {
                 if let Some(fields) = ranges::fields_of_part(&head.headers, &range, complete_length) {
                     head.headers = fields;

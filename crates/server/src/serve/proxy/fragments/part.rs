@@ -54,8 +54,6 @@ pub(in crate::serve::proxy) enum Came {
 /// What of a 206 a client gets that is not answered from the volume.
 #[derive(Debug, PartialEq, Eq)]
 pub(in crate::serve::proxy) enum Slice {
-    /// Nothing: the origin was asked for whole fragments, and what the client wants lies behind the end.
-    Nothing,
     /// All of it.
     All,
     /// `of_body` of its bytes, which are `range` of the representation.
@@ -114,20 +112,22 @@ impl Part {
 
     /// What the client gets of a 206 that has these fields: what it wants, as far as that is there. An origin may send other bytes
     /// than it was asked for (RFC 9110, section 15.3.7).
-    pub(in crate::serve::proxy) fn slice(self, fields: &HeaderMap) -> Slice {
+    ///
+    /// None: the client wants a range behind the end, and its fragment alone has bytes.
+    pub(in crate::serve::proxy) fn slice(self, fields: &HeaderMap) -> Option<Slice> {
         let Some(ContentRange::Satisfied { range, complete_length }) = ContentRange::of(fields) else {
-            return Slice::All;
+            return Some(Slice::All);
         };
         // Of an unknown length, what came is taken to go up to the end.
         let Some(wanted) = self.wanted.within(complete_length.unwrap_or(range.end)) else {
-            return if complete_length.is_some() { Slice::Nothing } else { Slice::All };
+            return complete_length.is_none().then_some(Slice::All);
         };
         let (start, end) = (wanted.start.max(range.start), wanted.end.min(range.end));
         if start >= end || (start..end) == range {
-            return Slice::All;
+            return Some(Slice::All);
         }
         let of_body = start - range.start..end - range.start;
-        Slice::Bytes { of_body, range: start..end, complete_length }
+        Some(Slice::Bytes { of_body, range: start..end, complete_length })
     }
 }
 
@@ -142,17 +142,17 @@ impl Proxy {
             [range] if *range == (0..length) && is_small => Came::Whole(fields),
             [range] if length <= self.object_bytes_max() && strong::if_range(&fields, received).is_some() => {
                 let kept = part.fragments_in(range, length);
-                let wanted = part.wanted.within(length);
-                match wanted {
-                    Some(wanted) if kept.start <= wanted.start && wanted.end <= kept.end => {
-                        Came::Part { fields, skipped: kept.start - range.start, range: kept, length }
-                    }
-                    // Behind the end: that is told by the length.
-                    None if kept.start < kept.end => {
-                        Came::Part { fields, skipped: kept.start - range.start, range: kept, length }
-                    }
-                    _ if matches!(part.place, Place::End(_)) => Came::End,
-                    _ => Came::Nothing,
+                // A range that begins behind the end gets 416, for which the length is enough.
+                let suffices = part
+                    .wanted
+                    .within(length)
+                    .map_or(kept.start < kept.end, |wanted| kept.start <= wanted.start && wanted.end <= kept.end);
+                if suffices {
+                    Came::Part { fields, skipped: kept.start - range.start, range: kept, length }
+                } else if matches!(part.place, Place::End(_)) {
+                    Came::End
+                } else {
+                    Came::Nothing
                 }
             }
             _ if matches!(part.place, Place::End(_)) => Came::End,
