@@ -48,3 +48,19 @@ async fn a_variant_that_is_stale_is_asked_for_alone() {
     assert!(!site.get_with("/", &[("accept-language", "de")]).await.is_hit());
     assert!(site.get_with("/", &[("accept-language", "fr")]).await.is_hit());
 }
+
+/// The second answer varies by another field, so both fit the third request.
+#[tokio::test]
+async fn of_several_that_fit_the_latest_is_sent() {
+    let site = site(|parts, _| {
+        let language = parts.headers.get("accept-language").unwrap().to_str().unwrap();
+        let vary = if language == "de" { "Accept-Language" } else { "X-Kind" };
+        respond(&[("vary", vary), ("cache-control", "max-age=60")], language.to_owned())
+    });
+    site.get_with("/", &[("accept-language", "de")]).await;
+    site.clock.advance(1);
+    site.get_with("/", &[("accept-language", "fr")]).await;
+    let third = site.get_with("/", &[("accept-language", "de")]).await;
+    assert!(third.is_hit());
+    assert_eq!(third.text(), "fr");
+}
