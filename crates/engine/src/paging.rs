@@ -17,7 +17,7 @@ use crate::volume::Volume;
 const LOOK_EVERY: u32 = 256;
 /// So much of a large entry is read in, or made room for, at once; the rest waits page by page, without the stripe's lock.
 pub(crate) const AHEAD_BYTES_MAX: u64 = 1 << 20;
-/// What a thread has waited that hasn't looked yet.
+/// What a thread has waited that hasn't looked yet: more than any count.
 const UNKNOWN: u64 = u64::MAX;
 
 /// What a thread knows.
@@ -64,7 +64,8 @@ impl Watch {
     fn look(&self) {
         let (waits, missed) = (waits_of_thread(), self.missed.replace(false));
         let before = self.waits.replace(waits);
-        let has_waited = before != UNKNOWN && before != waits;
+        // A count that has fallen is that of a child, which begins anew: of it nothing is known yet.
+        let has_waited = waits > before;
         self.is_paging.set(missed || has_waited);
         self.left.set(LOOK_EVERY);
     }
@@ -109,4 +110,20 @@ pub(crate) fn will_need(volume: &Volume, offset: usize, bytes: usize) {
 pub(crate) fn finish(volume: &Volume, record: Record<'_>, lengths: Lengths) {
     // An error is met again by whoever touches the bytes.
     let _ = volume.region.prefault(record.offset, lengths.record_bytes().min(AHEAD_BYTES_MAX) as usize);
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_count_that_has_fallen_says_nothing() {
+        WATCH.with(|watch| {
+            for (before, is_paging) in [(UNKNOWN, false), (waits_of_thread() + 1000, false)] {
+                watch.waits.set(before);
+                watch.look();
+                assert_eq!(watch.is_paging.get(), is_paging);
+            }
+        });
+    }
 }
