@@ -248,6 +248,11 @@ fn enter(
     if volume.region.is_stored() {
         // Tables and index: each look-up needs some of it.
         volume.region.will_reuse(0, volume.layout.data_at as usize);
+        for stripe in 0..volume.layout.stripes as usize {
+            let bytes = volume.layout.bytes_taken(volume.buckets(stripe).count());
+            let end = volume.layout.stripe_data_at(stripe + 1);
+            volume.region.will_reuse((end - bytes) as usize, bytes as usize);
+        }
     }
     let joined = if options.read_only {
         let boot = file::boot_id().map_err(|error| Error::io("reading", Path::new("the boot's number"), error))?;
@@ -458,7 +463,8 @@ mod tests {
         let volume = cache.volume();
         let place = volume.place(b"key");
         let generation = || {
-            let slots = volume.bucket(&place, 0).iter().chain(volume.bucket(&place, 1));
+            let buckets = volume.buckets(place.stripe);
+            let slots = volume.bucket(&place, 0, buckets).iter().chain(volume.bucket(&place, 1, buckets));
             let live = slots.map(|slot| Slot(slot.load(Relaxed))).find(|slot| slot.is_live()).unwrap();
             stripe::entry_at(volume, place.stripe, live.position()).unwrap().0.generation()
         };

@@ -8,9 +8,10 @@ use serde::Serialize;
 use crate::cache::Cache;
 use crate::error::Result;
 use crate::extents::RingKind;
+use crate::format::layout::BUCKET_SLOTS;
 use crate::format::owner::Owner;
 use crate::format::slot::Slot;
-use crate::read::{self, Wanted};
+use crate::read::{self, SlotAt, Wanted};
 use crate::stripe::{Count, ExtentKind, RingId, Stripe, count};
 use crate::thread::{self, Counter};
 use crate::volume::Volume;
@@ -42,6 +43,10 @@ pub struct StripeDetails {
     pub rings: [RingDetails; 2],
     /// Slots of its part of the index.
     pub index_slots: u64,
+    /// How many it should have, by what its entries need: a step towards it is made with each put.
+    pub index_slots_wanted: u64,
+    /// Steps made so far, of eight slots more or eight fewer.
+    pub index_steps: u64,
     /// Slots of live entries.
     pub index_live: u64,
     /// Slots that remember evicted entries.
@@ -60,7 +65,7 @@ pub struct StripeDetails {
     pub eviction_age_ms: u64,
 }
 
-/// Numbers about one ring. Its bytes are the sum of the six kinds.
+/// Numbers about one ring. Its bytes are the sum of the seven kinds.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[non_exhaustive]
 pub struct RingDetails {
@@ -78,6 +83,8 @@ pub struct RingDetails {
     pub filler_bytes: u64,
     /// What can be written to.
     pub free_bytes: u64,
+    /// What the index has taken of it.
+    pub index_bytes: u64,
     /// Where the log doesn't read as one.
     pub unreadable_bytes: u64,
     /// How often the head has gone round.
@@ -172,7 +179,7 @@ fn of_stripe(volume: &Volume, number: usize, sizes: &mut [(u64, u64)]) -> Result
     let named = stripe.landmarks();
     let rings = RingId::BOTH.map(|id| {
         let ring = stripe.ring(id);
-        let mut bytes_of = [0; 6];
+        let mut bytes_of = [0; 7];
         stripe.survey(id, &named, |_, bytes, piece| bytes_of[piece as usize] += bytes);
         let of = |kind: ExtentKind| bytes_of[kind as usize];
         RingDetails {
@@ -183,6 +190,7 @@ fn of_stripe(volume: &Volume, number: usize, sizes: &mut [(u64, u64)]) -> Result
             dead_bytes: of(ExtentKind::Dead),
             filler_bytes: of(ExtentKind::Filler),
             free_bytes: of(ExtentKind::Free),
+            index_bytes: of(ExtentKind::Index),
             unreadable_bytes: of(ExtentKind::Unreadable),
             head_laps: ring.lap(ring.head()),
             tail_laps: ring.lap(ring.tail()),
@@ -206,6 +214,8 @@ fn of_stripe(volume: &Volume, number: usize, sizes: &mut [(u64, u64)]) -> Result
         entries,
         rings,
         index_slots,
+        index_slots_wanted: stripe.goal() * BUCKET_SLOTS,
+        index_steps: stripe.buckets().steps(),
         index_live,
         index_ghosts,
         evictions_cold: of(Count::EvictionsCold),
@@ -256,23 +266,24 @@ fn processes(volume: &Volume) -> Vec<ProcessDetails> {
 }
 
 fn hottest(volume: &Volume, limit: usize) -> Vec<Hot> {
-    let layout = &volume.layout;
-    let all = layout.stripes * layout.buckets;
+    let stripes = 0..volume.layout.stripes as usize;
+    let all: u64 = stripes.clone().map(|stripe| volume.buckets(stripe).count()).sum();
     let step = all.div_ceil(BUCKETS_SAMPLED).max(1);
     let mut found = Vec::new();
-    for number in (0..all).step_by(step as usize) {
-        let (stripe, bucket) = ((number / layout.buckets) as usize, number % layout.buckets);
-        for slot in volume.region.line(layout.bucket_at(stripe, bucket)) {
-            let seen = Slot(slot.load(Acquire));
-            if seen.is_live() && seen.frequency() > 0 {
-                found.push((seen.frequency(), stripe, slot));
+    for stripe in stripes {
+        for bucket in (0..volume.buckets(stripe).count()).step_by(step as usize) {
+            for (number, slot) in volume.bucket_line(stripe, bucket).iter().enumerate() {
+                let seen = Slot(slot.load(Acquire));
+                if seen.is_live() && seen.frequency() > 0 {
+                    found.push((seen.frequency(), SlotAt { stripe, bucket, number }));
+                }
             }
         }
     }
     // Of equals, those that stand first: an order that stays from look to look.
-    found.sort_by_key(|(frequency, ..)| std::cmp::Reverse(*frequency));
-    let hot = found.into_iter().filter_map(|(frequency, stripe, slot)| {
-        let hit = read::hit_of_slot(volume, stripe, slot, Wanted::Fresh)?;
+    found.sort_by_key(|(frequency, _)| std::cmp::Reverse(*frequency));
+    let hot = found.into_iter().filter_map(|(frequency, at)| {
+        let (_, hit) = read::hit_of_slot(volume, at, Wanted::Fresh)?;
         Some(Hot { key: hit.key().to_owned(), frequency, value_bytes: hit.value().len() as u64 })
     });
     hot.take(limit).collect()

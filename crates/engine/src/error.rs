@@ -107,7 +107,8 @@ pub enum Error {
     /// The file has a format that this version doesn't know.
     #[error(
         "{path} has format version {found}, this program knows version {supported}; \
-         use the program that made it, or remove the file (the cache starts empty)"
+         to keep its entries, run `eyewall export` of the program that made it and `eyewall import` of this one; \
+         or remove the file (the cache starts empty)"
     )]
     Version {
         /// The file.

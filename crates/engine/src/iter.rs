@@ -1,9 +1,11 @@
 //! Enumerating a volume.
 
 use crate::cache::Cache;
+use crate::format::buckets::Buckets;
 use crate::format::slot::Slot;
 use crate::hit::Hit;
-use crate::read::{self, Wanted};
+use crate::read::{self, SlotAt, Wanted};
+use crate::stripe::Walk;
 use crate::volume::Volume;
 
 /// All entries, in no particular order; see [`Cache::iter`].
@@ -11,39 +13,55 @@ use crate::volume::Volume;
 pub struct Iter<'a> {
     volume: &'a Volume,
     stripe: usize,
-    bucket: u64,
-    slot: usize,
+    walk: Walk,
+    /// As they were when the present class of buckets was begun, and what of it is to come, from the last on.
+    buckets: Option<Buckets>,
+    pending: Vec<SlotAt>,
+    /// What of that class was given out.
+    given: Vec<Slot>,
     wanted: Wanted,
 }
 
 impl<'a> Iter<'a> {
     pub(crate) fn new(cache: &'a Cache) -> Self {
-        Self { volume: cache.volume(), stripe: 0, bucket: 0, slot: 0, wanted: Wanted::Fresh }
+        Self {
+            volume: cache.volume(),
+            stripe: 0,
+            walk: Walk::default(),
+            buckets: None,
+            pending: Vec::new(),
+            given: Vec::new(),
+            wanted: Wanted::Fresh,
+        }
     }
 
     pub(crate) fn all(cache: &'a Cache) -> Self {
         Self { wanted: Wanted::Any, ..Self::new(cache) }
     }
 
-    /// Steps to the next slot; the one that it stood on is returned.
-    fn step(&mut self) -> Option<(usize, &'a std::sync::atomic::AtomicU64)> {
-        let volume = self.volume;
-        let layout = &volume.layout;
-        if self.stripe as u64 >= layout.stripes {
-            return None;
+    /// The next slot. A class is looked through again where there was a step meanwhile, which may have moved what is in it.
+    fn step(&mut self) -> Option<SlotAt> {
+        loop {
+            if let Some(at) = self.pending.pop() {
+                return Some(at);
+            }
+            if self.stripe as u64 >= self.volume.layout.stripes {
+                return None;
+            }
+            let now = self.volume.buckets(self.stripe);
+            if self.buckets == Some(now) {
+                self.walk = self.walk.next(now);
+                self.given.clear();
+            }
+            self.buckets = Some(now);
+            let Some((first, second)) = self.walk.class(now) else {
+                (self.stripe, self.walk, self.buckets) = (self.stripe + 1, Walk::default(), None);
+                continue;
+            };
+            let stripe = self.stripe;
+            let slots = |bucket| (0..8).rev().map(move |number| SlotAt { stripe, bucket, number });
+            self.pending.extend(second.into_iter().chain([first]).flat_map(slots));
         }
-        let line = volume.region.line(layout.bucket_at(self.stripe, self.bucket));
-        let at = (self.stripe, &line[self.slot]);
-        self.slot += 1;
-        if self.slot == line.len() {
-            self.slot = 0;
-            self.bucket += 1;
-        }
-        if self.bucket == layout.buckets {
-            self.bucket = 0;
-            self.stripe += 1;
-        }
-        Some(at)
     }
 }
 
@@ -51,18 +69,17 @@ impl<'a> Iterator for Iter<'a> {
     type Item = Hit<'a>;
 
     fn next(&mut self) -> Option<Hit<'a>> {
-        while let Some((stripe, slot)) = self.step() {
-            let seen = Slot(slot.load(std::sync::atomic::Ordering::Acquire));
-            if !seen.is_live() {
-                continue;
-            }
-            let hit = read::hit_of_slot(self.volume, stripe, slot, self.wanted);
+        while let Some(at) = self.step() {
+            let found = read::hit_of_slot(self.volume, at, self.wanted);
             // Of a volume that failed nothing is known; each further step could only meet another lost page.
             if self.volume.has_failed() {
                 return None;
             }
-            if hit.is_some() {
-                return hit;
+            if let Some((slot, hit)) =
+                found.filter(|(slot, _)| !self.given.iter().any(|given| given.same_record(*slot)))
+            {
+                self.given.push(slot);
+                return Some(hit);
             }
         }
         None

@@ -110,10 +110,7 @@ impl Options {
     }
 
     /// The expected size of a typical entry (key, metadata and value together) in bytes; default 1024, and more than
-    /// 4096 counts as 4096.
-    ///
-    /// The index is sized by it. Where sizes have a long tail take the median, not the mean. Too large a hint, and the
-    /// index fills before the data does (`stats` shows it); too small, and the index takes room that entries could use.
+    /// 4096 counts as 4096. The index begins with slots for entries of this size, and follows those that are put.
     pub fn entry_size_hint(mut self, bytes: u32) -> Self {
         self.entry_size_hint = Some(u64::from(bytes.max(16)));
         self

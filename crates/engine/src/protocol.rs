@@ -97,6 +97,21 @@ pub fn pin<W: Word>(slot: &W, seen: u64, pin: &W, claim: u64, same: impl Fn(u64,
     false
 }
 
+/// Makes a step of an index known: `to` is a word that it never had before. What follows, stores of any kind to bytes that were slots
+/// until now, is seen by nobody who doesn't see this.
+#[inline]
+pub fn make_step<W: Word>(steps: &W, to: u64) {
+    steps.store(to, Release);
+    W::fence();
+}
+
+/// Whether the word that counts an index's steps is still what it was when the slot's place was taken from it: asked behind the last
+/// look at the slot. If so, that was a slot.
+#[inline]
+pub fn is_same_step<W: Word>(steps: &W, seen: u64) -> bool {
+    steps.load(SeqCst) == seen
+}
+
 /// Gives a claim back. What was read under it happened before whatever reuses the bytes.
 #[inline]
 pub fn unpin<W: Word>(pin: &W) {

@@ -1,14 +1,15 @@
 //! Reading: no lock, no copy, and no system call unless the thread has had to wait for storage ([`crate::paging`]).
 //!
 //! 1. Hash the key, look through its two buckets for its fingerprint.
-//! 2. Publish a pin, look at the slot again ([`crate::protocol::pin`]). Unchanged, but for the frequency:
-//!    the record stays where it is. Changed: start again.
+//! 2. Publish a pin, look at the slot again ([`crate::protocol::pin`]), and at the index's steps. Unchanged, but for the
+//!    frequency: the record stays where it is. Changed: start again.
 //! 3. Compare the key, check what is older than this attachment, check purges and times, raise the frequency.
 
 use std::sync::atomic::AtomicU64;
 use std::sync::atomic::Ordering::{Acquire, Relaxed, SeqCst};
 
 use crate::error::{Error, Result};
+use crate::format::buckets::Buckets;
 use crate::format::hash::{Place, checksum};
 use crate::format::record::{Flags, Header, Lengths, Record};
 use crate::format::slot::{FREQUENCY_MAX, Slot};
@@ -18,7 +19,9 @@ use crate::paging;
 use crate::protocol;
 use crate::purge::{self, Subject, Verdict};
 use crate::seam;
-use crate::stripe::{drop_damaged, entry_at, judge_pinned_again, locate, purge_verdict, verify_entry, wants_copies};
+use crate::stripe::{
+    drop_damaged, entry_at, judge_pinned_again, locate, locate_beside, purge_verdict, verify_entry, wants_copies,
+};
 use crate::thread::{Counter, Thread};
 use crate::volume::Volume;
 use crate::write::check_key;
@@ -240,8 +243,9 @@ pub(crate) fn find<'a>(
 ) -> Option<Pinned<'a>> {
     let is_paging = paging::is_paging(volume);
     'again: loop {
+        let buckets = volume.buckets(place.stripe);
         for which in 0..2 {
-            let line = volume.bucket(place, which);
+            let line = volume.bucket(place, which, buckets);
             // All eight at once: a branch for each would be mispredicted on most look-ups.
             let mut matches = line
                 .iter()
@@ -254,7 +258,7 @@ pub(crate) fn find<'a>(
                 if !seen.may_hold(place) {
                     continue 'again;
                 }
-                let Some(spot) = locate(volume, place.stripe, seen.position()) else { continue };
+                let Some(spot) = locate_beside(volume, place.stripe, seen.position(), buckets) else { continue };
                 if is_paging {
                     paging::begin(volume, spot);
                 }
@@ -265,6 +269,10 @@ pub(crate) fn find<'a>(
                 let claim = Volume::pin_word(place.stripe, seen.position());
                 let same = |now, then| Slot(now).same_record(Slot(then));
                 if !protocol::pin(slot, seen.0, pin, claim, same) {
+                    continue 'again;
+                }
+                if !volume.has_still(place.stripe, buckets) {
+                    protocol::unpin(pin);
                     continue 'again;
                 }
                 if let Some(Checked { record, lengths, flags }) = check(volume, place, key, seen, spot) {
@@ -282,7 +290,9 @@ pub(crate) fn find<'a>(
                 protocol::unpin(pin);
             }
         }
-        return None;
+        if volume.has_still(place.stripe, buckets) {
+            return None;
+        }
     }
 }
 
@@ -419,15 +429,16 @@ enum Attempt {
 
 fn try_unpinned(volume: &Volume, place: &Place, key: &[u8], wanted: Wanted) -> Attempt {
     let retired = volume.purges().retired();
-    for bucket in place.buckets {
-        for slot in volume.region.line(volume.layout.bucket_at(place.stripe, bucket)) {
+    let buckets = volume.buckets(place.stripe);
+    for which in 0..2 {
+        for slot in volume.bucket(place, which, buckets) {
             let seen = Slot(slot.load(Acquire));
             if !seen.may_hold(place) {
                 continue;
             }
             let copied = copy_unpinned(volume, place.stripe, seen);
             std::sync::atomic::fence(SeqCst);
-            if !Slot(slot.load(SeqCst)).same_record(seen) {
+            if !Slot(slot.load(SeqCst)).same_record(seen) || !volume.has_still(place.stripe, buckets) {
                 return Attempt::Changed;
             }
             let Some(copied) = copied.filter(|copied| is_genuine(volume, place, seen, copied)) else { continue };
@@ -439,7 +450,7 @@ fn try_unpinned(volume: &Volume, place: &Place, key: &[u8], wanted: Wanted) -> A
             }
         }
     }
-    Attempt::Miss
+    if volume.has_still(place.stripe, buckets) { Attempt::Miss } else { Attempt::Changed }
 }
 
 /// A copy of what a slot names, torn if the slot has changed meanwhile.
@@ -459,22 +470,40 @@ pub(crate) fn is_genuine(volume: &Volume, place: &Place, seen: Slot, copied: &Co
     mac == header.mac && checksum(&copied.body) == header.checksum && header.flags.lap() == seen.lap()
 }
 
-/// The valid entry that a slot names, whatever its key.
-pub(crate) fn hit_of_slot<'a>(
-    volume: &'a Volume,
-    stripe: usize,
-    slot: &'a AtomicU64,
-    wanted: Wanted,
-) -> Option<Hit<'a>> {
+/// A slot by its bucket, as long as that is one.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct SlotAt {
+    pub(crate) stripe: usize,
+    pub(crate) bucket: u64,
+    pub(crate) number: usize,
+}
+
+impl SlotAt {
+    /// The slot, with the buckets that there are now; `None`: its bucket was merged.
+    pub(crate) fn load<'a>(&self, volume: &'a Volume) -> Option<(&'a AtomicU64, Buckets)> {
+        let buckets = volume.buckets(self.stripe);
+        let slot = (self.bucket < buckets.count()).then(|| &volume.bucket_line(self.stripe, self.bucket)[self.number]);
+        slot.map(|slot| (slot, buckets))
+    }
+}
+
+/// The valid entry that a slot names, whatever its key; and the slot as it was.
+pub(crate) fn hit_of_slot(volume: &Volume, at: SlotAt, wanted: Wanted) -> Option<(Slot, Hit<'_>)> {
+    let stripe = at.stripe;
     let pin = Thread::current(volume).and_then(Thread::free_pin).filter(|_| !must_copy(volume, stripe));
-    let Some(pin) = pin else { return copy_of_slot(volume, stripe, slot, wanted) };
+    let Some(pin) = pin else { return copy_of_slot(volume, at, wanted) };
     loop {
+        let (slot, buckets) = at.load(volume)?;
         let seen = Slot(slot.load(Acquire));
         if !seen.is_live() {
             return None;
         }
         let claim = Volume::pin_word(stripe, seen.position());
         if !protocol::pin(slot, seen.0, pin, claim, |now, then| Slot(now).same_record(Slot(then))) {
+            continue;
+        }
+        if !volume.has_still(stripe, buckets) {
+            protocol::unpin(pin);
             continue;
         }
         let found = entry_at(volume, stripe, seen.position()).and_then(|(record, _, _)| {
@@ -488,7 +517,7 @@ pub(crate) fn hit_of_slot<'a>(
         match found {
             Some((Some(phase), Checked { record, lengths, flags })) if wanted.takes(phase, flags) => {
                 // SAFETY: the claim is validated, and this hit's alone; the lengths were checked.
-                return Some(unsafe { Hit::pinned(volume, record, lengths, phase, pin) });
+                return Some((seen, unsafe { Hit::pinned(volume, record, lengths, phase, pin) }));
             }
             Some((None, _)) => protocol::unpin(pin),
             _ => {
@@ -499,16 +528,18 @@ pub(crate) fn hit_of_slot<'a>(
     }
 }
 
-fn copy_of_slot<'a>(volume: &'a Volume, stripe: usize, slot: &AtomicU64, wanted: Wanted) -> Option<Hit<'a>> {
+fn copy_of_slot(volume: &Volume, at: SlotAt, wanted: Wanted) -> Option<(Slot, Hit<'_>)> {
+    let stripe = at.stripe;
     for _ in 0..COPY_TRIES {
         let retired = volume.purges().retired();
+        let (slot, buckets) = at.load(volume)?;
         let seen = Slot(slot.load(Acquire));
         if !seen.is_live() {
             return None;
         }
         let copied = copy_unpinned(volume, stripe, seen);
         std::sync::atomic::fence(SeqCst);
-        if !Slot(slot.load(SeqCst)).same_record(seen) {
+        if !Slot(slot.load(SeqCst)).same_record(seen) || !volume.has_still(stripe, buckets) {
             continue;
         }
         let copied = copied?;
@@ -517,7 +548,7 @@ fn copy_of_slot<'a>(volume: &'a Volume, stripe: usize, slot: &AtomicU64, wanted:
             return None;
         }
         let Some(phase) = phase_of_copy(volume, &copied, retired) else { continue };
-        return wanted.takes(phase, copied.header.flags).then(|| Hit::copied(volume, copied, phase));
+        return wanted.takes(phase, copied.header.flags).then(|| (seen, Hit::copied(volume, copied, phase)));
     }
     None
 }

@@ -113,8 +113,9 @@ impl Cache {
             };
             // Both buckets: a look-up that finds the entry in the first doesn't touch the second.
             let place = volume.place(key);
-            for bucket in place.buckets {
-                read_in(volume.layout.bucket_at(place.stripe, bucket), BUCKET_BYTES as usize)?;
+            let buckets = volume.buckets(place.stripe);
+            for pick in place.picks {
+                read_in(volume.layout.bucket_at(place.stripe, buckets.of(pick)), BUCKET_BYTES as usize)?;
             }
             let Some(hit) = read::get(volume, key, Use::Peeks, Wanted::Any)? else { return Ok(false) };
             if let Some((offset, bytes)) = hit.span() {
@@ -150,14 +151,15 @@ enum Look {
 /// Touches no page that it hasn't asked about. What every call touches (superblock, tables, the words of the stripes) is
 /// taken to be in memory.
 fn look(volume: &Volume, place: &Place) -> Result<Look> {
-    for bucket in place.buckets {
-        if !is_resident(volume, volume.layout.bucket_at(place.stripe, bucket), BUCKET_BYTES as usize)? {
+    let buckets = volume.buckets(place.stripe);
+    for pick in place.picks {
+        if !is_resident(volume, volume.layout.bucket_at(place.stripe, buckets.of(pick)), BUCKET_BYTES as usize)? {
             return Ok(Look::Cold);
         }
     }
     let mut any = false;
     for which in 0..2 {
-        for slot in volume.bucket(place, which) {
+        for slot in volume.bucket(place, which, buckets) {
             let seen = Slot(slot.load(std::sync::atomic::Ordering::Acquire));
             let spot = seen.may_hold(place).then(|| locate(volume, place.stripe, seen.position())).flatten();
             let Some((offset, _)) = spot else { continue };
@@ -172,7 +174,8 @@ fn look(volume: &Volume, place: &Place) -> Result<Look> {
             any = true;
         }
     }
-    Ok(if any { Look::Warm } else { Look::Nothing })
+    // After a step it may be in another bucket, which may be cold: said by the next look.
+    Ok(if any || !volume.has_still(place.stripe, buckets) { Look::Warm } else { Look::Nothing })
 }
 
 fn is_resident(volume: &Volume, offset: usize, bytes: usize) -> Result<bool> {

@@ -11,7 +11,8 @@ use serde::Serialize;
 
 use crate::cache::Cache;
 use crate::error::{Error, Result};
-use crate::format::layout::BUCKET_BYTES;
+use crate::format::layout::{BUCKET_BYTES, BUCKET_SLOTS};
+use crate::read::SlotAt;
 use crate::stripe::{Judged, Stripe, judge};
 use crate::volume::Volume;
 
@@ -31,6 +32,8 @@ pub struct Scrub {
     start: u64,
     done: u64,
     buckets: u64,
+    /// How many buckets each stripe had when the pass began.
+    counts: Vec<u64>,
     found: Scrubbed,
 }
 
@@ -81,7 +84,8 @@ impl Scrub {
         getrandom::fill(&mut random)
             .map_err(|error| Error::io("choosing where to scrub", volume.name(), io::Error::other(error)))?;
         self.volume = Some(volume.id);
-        self.buckets = volume.layout.stripes * volume.layout.buckets;
+        self.counts = (0..volume.layout.stripes as usize).map(|stripe| volume.buckets(stripe).count()).collect();
+        self.buckets = self.counts.iter().sum();
         self.start = u64::from_le_bytes(random) % self.buckets;
         self.done = 0;
         Ok(())
@@ -93,8 +97,11 @@ impl Scrub {
         let last = self.buckets.min(self.done + STEP_BUCKETS);
         let mut is_known = false;
         while self.done < last && self.found.bytes_read < enough {
-            let at = (self.start + self.done) % self.buckets;
-            let (number, bucket) = ((at / volume.layout.buckets) as usize, at % volume.layout.buckets);
+            let (number, bucket) = self.bucket((self.start + self.done) % self.buckets);
+            if bucket >= volume.buckets(number).count() {
+                self.done += 1;
+                continue;
+            }
             let offset = volume.layout.bucket_at(number, bucket);
             if self.only_resident && (!is_known || offset.is_multiple_of(PAGE_BYTES)) {
                 is_known = is_resident(volume, offset)?;
@@ -109,9 +116,21 @@ impl Scrub {
         Ok(self.done < self.buckets)
     }
 
-    fn read_bucket(&mut self, volume: &Volume, number: usize, bucket: u64) -> Result<()> {
-        for slot in volume.region.line(volume.layout.bucket_at(number, bucket)) {
-            match judge(volume, (number, bucket), slot, self.only_resident)? {
+    /// The stripe and the bucket of a number among all.
+    fn bucket(&self, mut at: u64) -> (usize, u64) {
+        for (stripe, count) in self.counts.iter().enumerate() {
+            if at < *count {
+                return (stripe, at);
+            }
+            at -= count;
+        }
+        (0, 0)
+    }
+
+    fn read_bucket(&mut self, volume: &Volume, stripe: usize, bucket: u64) -> Result<()> {
+        for number in 0..BUCKET_SLOTS as usize {
+            let at = SlotAt { stripe, bucket, number };
+            match judge(volume, at, self.only_resident)? {
                 Judged::Nothing => {}
                 Judged::Cold => self.found.entries_skipped += 1,
                 Judged::Whole(bytes) => {
@@ -120,8 +139,9 @@ impl Scrub {
                 }
                 Judged::Damaged => {
                     volume.mark_unclean()?;
-                    let stripe = Stripe::lock(volume, number)?;
-                    if stripe.drop_damaged(bucket, slot) {
+                    let stripe = Stripe::lock(volume, stripe)?;
+                    let slot = at.load(volume).map(|(slot, _)| slot);
+                    if slot.is_some_and(|slot| stripe.drop_damaged(bucket, slot)) {
                         self.found.entries_dropped += 1;
                     }
                 }

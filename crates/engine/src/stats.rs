@@ -5,6 +5,7 @@ use std::path::PathBuf;
 use serde::Serialize;
 
 use crate::error::Result;
+use crate::format::layout::BUCKET_SLOTS;
 use crate::format::purges::PurgeCount;
 use crate::format::superblock::Attachment;
 use crate::stripe::{Count, RingId, Stripe, Word, count};
@@ -47,6 +48,10 @@ pub struct Stats {
     pub index_live: u64,
     /// Slots that remember evicted entries.
     pub index_ghosts: u64,
+    /// Slots that the index should have, by what the entries need; each put makes a step towards them.
+    pub index_slots_wanted: u64,
+    /// Steps that the index has made, of eight slots more or eight fewer.
+    pub index_steps: u64,
     /// Look-ups that found a valid entry. Not counted, as misses aren't: those of read-only openers, and of threads beyond
     /// the volume's thread slots.
     pub hits: u64,
@@ -62,7 +67,7 @@ pub struct Stats {
     pub evictions_cold: u64,
     /// Evicted after they had expired.
     pub evictions_expired: u64,
-    /// Evicted because their index buckets were full: the entry-size hint is too large for this data.
+    /// Evicted because their index buckets were full: some always are, more while the index follows entries that become smaller.
     pub evictions_index: u64,
     /// Dropped because they failed their checksum, or were no entry at all: by a scrub ([`crate::Cache::scrub`]), by a look-up that verifies
     /// ([`crate::Options::verify_hits`]), by a repair, or as room was made.
@@ -186,11 +191,8 @@ pub(crate) fn written(volume: &Volume) -> Written {
 
 pub(crate) fn collect(volume: &Volume) -> Result<Stats> {
     let layout = &volume.layout;
-    let data_bytes = layout.stripes * layout.stripe_data_bytes();
     let mut stats = Stats {
         size_bytes: layout.size,
-        data_bytes,
-        overhead_bytes: layout.size - data_bytes,
         stripes: layout.stripes,
         entry_bytes_max: layout.entry_bytes_max,
         attachments: Attachment(&volume.region).attachments(),
@@ -209,6 +211,7 @@ pub(crate) fn collect(volume: &Volume) -> Result<Stats> {
     for number in 0..layout.stripes as usize {
         add_stripe(&mut stats, volume, number)?;
     }
+    stats.overhead_bytes = layout.size - stats.data_bytes;
     add_threads(&mut stats, volume);
     Ok(stats)
 }
@@ -223,8 +226,9 @@ fn add_stripe(stats: &mut Stats, volume: &Volume, number: usize) -> Result<()> {
     let (mut used, mut free, mut untiled) = (0, 0, 0);
     for id in RingId::BOTH {
         let ring = stripe.ring(id);
-        free += ring.free().min(ring.size);
-        used += ring.size - ring.free().min(ring.size);
+        let used_here = ring.used().min(ring.most);
+        used += used_here;
+        free += ring.most - used_here;
         untiled += stripe.untiled_bytes(id);
     }
     let (slots, live, ghosts) = stripe.index_load();
@@ -236,7 +240,10 @@ fn add_stripe(stats: &mut Stats, volume: &Volume, number: usize) -> Result<()> {
     stats.free_bytes = stats.free_bytes.saturating_add(free);
     stats.dead_bytes += used.saturating_sub(live_bytes.saturating_add(filler).saturating_add(untiled));
     stats.untiled_bytes += untiled;
+    stats.data_bytes += used + free;
     stats.index_slots += slots;
+    stats.index_slots_wanted += stripe.goal() * BUCKET_SLOTS;
+    stats.index_steps += stripe.buckets().steps();
     stats.index_live += live;
     stats.index_ghosts += ghosts;
     drop(stripe);

@@ -4,7 +4,7 @@ use serde::Serialize;
 
 use crate::cache::Cache;
 use crate::error::{Error, Result};
-use crate::stripe::Stripe;
+use crate::stripe::{Stripe, Walk};
 use crate::volume::Volume;
 
 /// So much of a stripe is read for its checksums before its lock is given back, at least.
@@ -145,19 +145,26 @@ fn walk(volume: &Volume, number: usize, check: Check, report: &mut Report) -> Re
 /// Reads every live entry of a stripe.
 fn read(volume: &Volume, number: usize, check: Check, report: &mut Report) -> Result<()> {
     let mut problems = Vec::new();
-    let mut bucket = 0;
-    while bucket < volume.layout.buckets {
+    let mut walk = Some(Walk::default());
+    while let Some(mut next) = walk {
         let stripe = Stripe::lock(volume, number)?;
+        let buckets = stripe.buckets();
         let enough = report.bytes_read + DEEP_BYTES_AT_ONCE;
-        while bucket < volume.layout.buckets && report.bytes_read < enough {
-            let seen = stripe.read_bucket(bucket, check.repair);
-            report.entries_read += seen.entries;
-            report.bytes_read += seen.bytes;
-            report.repairs.entries_dropped += seen.dropped;
-            let damaged = |position| format!("stripe {number}: the entry at {position} fails its checksum");
-            problems.extend(seen.damaged.into_iter().map(damaged));
-            bucket += 1;
-        }
+        walk = loop {
+            let Some((first, second)) = next.class(buckets) else { break None };
+            for bucket in [Some(first), second].into_iter().flatten() {
+                let seen = stripe.read_bucket(bucket, check.repair);
+                report.entries_read += seen.entries;
+                report.bytes_read += seen.bytes;
+                report.repairs.entries_dropped += seen.dropped;
+                let damaged = |position| format!("stripe {number}: the entry at {position} fails its checksum");
+                problems.extend(seen.damaged.into_iter().map(damaged));
+            }
+            next = next.next(buckets);
+            if report.bytes_read >= enough {
+                break Some(next);
+            }
+        };
     }
     report.problems.extend(told(problems, number));
     Ok(())

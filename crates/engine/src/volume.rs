@@ -1,7 +1,7 @@
 //! A mapped volume as one process sees it.
 
 use std::collections::HashMap;
-use std::sync::atomic::Ordering::Relaxed;
+use std::sync::atomic::Ordering::{Acquire, Relaxed};
 use std::sync::atomic::{AtomicU16, AtomicU32, AtomicU64};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError, Weak};
 use std::time::Duration;
@@ -10,6 +10,7 @@ use eyewall_region::{Region, clock, fork};
 
 use crate::at_hand::AtHand;
 use crate::error::{Error, Result};
+use crate::format::buckets::Buckets;
 use crate::format::hash::{self, Place, Secret};
 use crate::format::layout::Layout;
 use crate::format::purges::Purges;
@@ -18,7 +19,8 @@ use crate::hit::{SharedKey, SharedPin};
 use crate::mapped::Mapped;
 use crate::options::Options;
 use crate::process::Membership;
-use crate::stripe::Named;
+use crate::protocol;
+use crate::stripe::{self, Named};
 use crate::thread::{self, Counter, Thread};
 
 /// A volume, mapped and attached. Shared by all clones of a [`crate::Cache`].
@@ -130,21 +132,39 @@ impl Volume {
         hash::place(&self.layout, hash::key_hash(&self.secret, key))
     }
 
-    /// One of the two buckets of a key.
+    /// The buckets that a stripe has now.
     #[inline]
-    pub(crate) fn bucket(&self, place: &Place, which: usize) -> &[AtomicU64; 8] {
-        let offset = self.layout.bucket_at(place.stripe, place.buckets[which]);
-        debug_assert!(place.buckets[which] < self.layout.buckets && (place.stripe as u64) < self.layout.stripes);
-        // SAFETY: places are only made by `hash::place`, inside the layout, and the layout was checked
-        // against the region at open. Lines are aligned, and only ever accessed atomically.
-        unsafe { &*self.region.address(offset).cast::<[AtomicU64; 8]>() }
+    pub(crate) fn buckets(&self, stripe: usize) -> Buckets {
+        Buckets::checked(stripe::buckets_word(self, stripe).load(Acquire), &self.layout)
+    }
+
+    /// Whether no step was made since, so that what was taken for a slot is one. Asked behind the last look at it.
+    #[inline]
+    pub(crate) fn has_still(&self, stripe: usize, buckets: Buckets) -> bool {
+        protocol::is_same_step(stripe::buckets_word(self, stripe), buckets.word)
+    }
+
+    /// One of the two buckets of a key, of those that its stripe has.
+    #[inline]
+    pub(crate) fn bucket(&self, place: &Place, which: usize, buckets: Buckets) -> &[AtomicU64; 8] {
+        self.bucket_line(place.stripe, buckets.of(place.picks[which]))
+    }
+
+    /// A bucket of a stripe; its number is that of one which the stripe can have.
+    #[inline]
+    pub(crate) fn bucket_line(&self, stripe: usize, bucket: u64) -> &[AtomicU64; 8] {
+        debug_assert!(bucket < self.layout.buckets_max && (stripe as u64) < self.layout.stripes);
+        // SAFETY: so far the layout reaches, which was checked against the region at open. Lines are aligned, and only ever
+        // accessed atomically.
+        unsafe { &*self.region.address(self.layout.bucket_at(stripe, bucket)).cast::<[AtomicU64; 8]>() }
     }
 
     /// Asks for both buckets of a key, ahead of their use.
     #[inline]
     pub(crate) fn prefetch_buckets(&self, place: &Place) {
-        for bucket in place.buckets {
-            self.region.prefetch(self.layout.bucket_at(place.stripe, bucket));
+        let buckets = self.buckets(place.stripe);
+        for pick in place.picks {
+            self.region.prefetch(self.layout.bucket_at(place.stripe, buckets.of(pick)));
         }
     }
 

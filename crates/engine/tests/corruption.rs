@@ -55,7 +55,8 @@ fn make_volume(path: &Path) -> Vec<u8> {
         let mut held = Vec::new();
         for _ in 0..600 {
             let number = random.below(KEYS);
-            let bytes = size(&mut random);
+            // In the second attachment small ones only, so that the index grows, and shrinks again.
+            let bytes = if attachment == 1 { 10 + random.below(60) } else { size(&mut random) };
             put(&cache, number, attachment, bytes).unwrap();
             let read = cache.get(key(random.below(KEYS))).unwrap();
             if random.below(30) == 0 {
@@ -116,8 +117,8 @@ fn records(bytes: &[u8], anatomy: &Anatomy, main: bool) -> Vec<u64> {
 /// Slots that name what others name, or anything.
 fn damage_slots(bytes: &mut [u8], random: &mut Random, anatomy: &Anatomy) {
     for _ in 0..=random.below(10) {
-        let slots = anatomy.buckets * 8;
-        let (slot, other) = (anatomy.index_at + 8 * random.below(slots), anatomy.index_at + 8 * random.below(slots));
+        let slots = anatomy.slots(bytes, 0);
+        let [slot, other] = [(); 2].map(|()| slots[random.below(slots.len() as u64) as usize]);
         if random.below(2) == 0 {
             let copied = word(bytes, other);
             set_word(bytes, slot, copied);
@@ -137,12 +138,7 @@ fn damage(bytes: &mut Vec<u8>, random: &mut Random) {
             // Epochs, floors, rules; the table of tags.
             16 => change_word(bytes, 320 + random.below(1216), random, &anatomy),
             17 => {
-                change_word(
-                    bytes,
-                    anatomy.tags_at + random.below(anatomy.index_at - anatomy.tags_at),
-                    random,
-                    &anatomy,
-                );
+                change_word(bytes, anatomy.tags_at + random.below(anatomy.data_at - anatomy.tags_at), random, &anatomy);
             }
             0 | 1 => {
                 for _ in 0..=random.below(40) {

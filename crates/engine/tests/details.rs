@@ -42,7 +42,7 @@ fn extents_tile_the_rings_and_agree_with_the_statistics() {
     assert_eq!(ends.len() as u64, 2 * stats.stripes);
     let sum =
         |kind: ExtentKind| all.iter().filter(|extent| extent.kind == kind).map(|extent| extent.bytes).sum::<u64>();
-    assert_eq!(all.iter().map(|extent| extent.bytes).sum::<u64>(), stats.data_bytes);
+    assert_eq!(all.iter().map(|extent| extent.bytes).sum::<u64>(), stats.data_bytes + sum(ExtentKind::Index));
     assert!(sum(ExtentKind::Pinned) > 0 && sum(ExtentKind::Unreadable) == 0);
     assert_eq!(sum(ExtentKind::Live) + sum(ExtentKind::Pinned), stats.live_bytes);
     assert_eq!(
@@ -63,8 +63,9 @@ fn the_parts_add_up_to_the_whole() {
     let rings = details.stripes.iter().flat_map(|stripe| stripe.rings);
     assert_eq!(rings.clone().map(|ring| ring.live_bytes).sum::<u64>(), stats.live_bytes);
     for ring in rings {
-        let kinds = [ring.live_bytes, ring.pinned_bytes, ring.dead_bytes, ring.filler_bytes, ring.free_bytes];
-        assert_eq!(kinds.iter().sum::<u64>(), ring.bytes, "{ring:?}");
+        let used = [ring.live_bytes, ring.pinned_bytes, ring.dead_bytes, ring.filler_bytes];
+        let kinds = used.into_iter().chain([ring.free_bytes, ring.index_bytes]);
+        assert_eq!(kinds.sum::<u64>(), ring.bytes, "{ring:?}");
         assert!(ring.head_laps >= ring.tail_laps);
     }
     assert_eq!(details.sizes.iter().map(|class| class.entries).sum::<u64>(), stats.entries);
@@ -89,7 +90,8 @@ fn processes_are_told_with_what_they_hold() {
         assert_eq!((only.pid, only.threads, only.pins), (std::process::id(), 1, 1));
         assert_eq!((only.hits, only.misses), (1, 1));
         assert!(only.since().elapsed().is_ok_and(|ago| ago.as_secs() < 3600));
-        let bytes = |extents: Vec<Extent>| extents.iter().map(|extent| extent.bytes).sum::<u64>();
+        let of_data = |extent: &&Extent| extent.kind != ExtentKind::Index;
+        let bytes = |extents: Vec<Extent>| extents.iter().filter(of_data).map(|extent| extent.bytes).sum::<u64>();
         assert_eq!(bytes(extents(looker)), looker.stats().unwrap().data_bytes);
     }
 }

@@ -116,8 +116,7 @@ fn live_slots(file: &std::fs::File) -> Vec<(u64, u64)> {
     file.read_exact_at(&mut bytes, 0).unwrap();
     let anatomy = Anatomy::of(&bytes);
     let word = |at: u64| u64::from_le_bytes(bytes[at as usize..at as usize + 8].try_into().unwrap());
-    let slots = (0..anatomy.buckets * 8).map(|slot| anatomy.index_at + slot * 8);
-    slots.map(|at| (at, word(at))).filter(|(_, slot)| (slot >> 40) % 4 == 1).collect()
+    anatomy.slots(&bytes, 0).into_iter().map(|at| (at, word(at))).filter(|(_, slot)| (slot >> 40) % 4 == 1).collect()
 }
 
 #[test]

@@ -60,9 +60,9 @@ fn a_large_put_costs_what_it_needs_and_not_more() {
     assert!(after.entries > before.entries / 3, "{} of {}", after.entries, before.entries);
 }
 
-/// Tiny entries in a volume that was laid out for larger ones: its index is full long before its data, and it says so.
+/// Tiny entries, in volumes that were laid out for them and for larger ones.
 #[test]
-fn an_index_that_is_too_small_is_seen_and_a_right_one_fills_the_volume() {
+fn a_hint_that_is_far_off_is_but_a_first_guess() {
     let flood = |hint| {
         let cache = Options::new().size(1 << 20).entry_size_hint(hint).heap().unwrap();
         for number in 0..50_000_u64 {
@@ -71,10 +71,9 @@ fn an_index_that_is_too_small_is_seen_and_a_right_one_fills_the_volume() {
         assert!(cache.verify().unwrap().is_sound());
         cache.stats().unwrap()
     };
-    let wrong = flood(4096);
-    assert!(wrong.evictions_index > 10_000 && wrong.index_live == wrong.index_slots, "{wrong:?}");
-    assert!(wrong.live_bytes * 100 < wrong.data_bytes * 20, "{wrong:?}");
-    let right = flood(24);
-    assert!(right.evictions_index * 20 < right.puts, "{right:?}");
-    assert!(right.live_bytes * 100 > right.data_bytes * 85, "{right:?}");
+    for hint in [24, 4096] {
+        let stats = flood(hint);
+        assert!(stats.evictions_index * 20 < stats.puts, "{hint}: {stats:?}");
+        assert!(stats.live_bytes * 100 > stats.data_bytes * 85, "{hint}: {stats:?}");
+    }
 }

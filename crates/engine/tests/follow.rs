@@ -21,7 +21,8 @@ fn child() {
 }
 
 fn options() -> Options {
-    Options::new().size(16 << 20).entry_bytes_max(1 << 20)
+    // No step of the index: the stores of a commit are to be the same each time.
+    Options::new().size(16 << 20).entry_bytes_max(1 << 20).entry_size_hint(4096)
 }
 
 fn check(cache: &Cache) {

@@ -106,6 +106,8 @@ const SCENARIOS: &[Scenario] = &[
         check: check_reset,
         alone: true,
     },
+    Scenario { name: "split", set_up: set_up_few, act: put_tiny, check: check_split, alone: true },
+    Scenario { name: "merge", set_up: set_up_tiny, act: put_large_ones, check: check_merge, alone: true },
     Scenario {
         name: "repair",
         set_up: set_up_dead,
@@ -150,6 +152,19 @@ fn put_odd_sizes(cache: &Cache) {
 fn put_large_twice(cache: &Cache) {
     for version in [1, 2] {
         cache.put("large", value(b"large", version, 20_000)).unwrap();
+    }
+}
+
+/// Shorter than what the index has slots for.
+fn put_tiny(cache: &Cache) {
+    for key in (7000..7150).map(key) {
+        cache.put(&key, value(key.as_bytes(), 1, 20)).unwrap();
+    }
+}
+
+fn put_large_ones(cache: &Cache) {
+    for key in (5000..5066).map(key) {
+        cache.put(&key, value(key.as_bytes(), 1, 3000)).unwrap();
     }
 }
 
@@ -202,6 +217,12 @@ fn set_up_few_and_key(cache: &Cache) -> Vec<OwnedHit> {
 
 fn set_up_full(cache: &Cache) -> Vec<OwnedHit> {
     put_others(cache, 0, 700);
+    Vec::new()
+}
+
+fn set_up_tiny(cache: &Cache) -> Vec<OwnedHit> {
+    set_up_few(cache);
+    put_tiny(cache);
     Vec::new()
 }
 
@@ -349,6 +370,24 @@ fn check_large(cache: &Cache, survived: bool) {
 fn check_clear(cache: &Cache, survived: bool) {
     let left = (0..FEW).filter(|number| get(cache, &key(*number)) == Some(1)).count();
     assert!(!survived || left == 0, "{left} entries survived");
+}
+
+/// Slots that its index has, and those that it should have.
+fn slots(cache: &Cache) -> (u64, u64) {
+    let stripe = &cache.details().unwrap().stripes[0];
+    (stripe.index_slots, stripe.index_slots_wanted)
+}
+
+fn check_split(cache: &Cache, survived: bool) {
+    check_few(cache, survived);
+    let (slots, wanted) = slots(cache);
+    assert!(!survived || slots >= 1200 && wanted >= slots, "{slots} of {wanted}");
+}
+
+fn check_merge(cache: &Cache, survived: bool) {
+    check_few(cache, survived);
+    let (slots, wanted) = slots(cache);
+    assert!(!survived || slots <= 3000 && wanted < slots, "{slots} of {wanted}");
 }
 
 fn check_reset(cache: &Cache, survived: bool) {
@@ -513,6 +552,16 @@ fn a_death_in_a_writer_whose_room_moves_leaves_the_old_value_or_the_new_one() {
 #[test]
 fn a_death_in_an_abort_leaves_the_old_value() {
     survive("abort");
+}
+
+#[test]
+fn a_death_while_the_index_grows_loses_nothing() {
+    survive("split");
+}
+
+#[test]
+fn a_death_while_the_index_shrinks_loses_nothing() {
+    survive("merge");
 }
 
 #[test]

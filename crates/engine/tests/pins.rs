@@ -145,8 +145,8 @@ fn beyond_an_eighth_new_hits_are_copies_until_enough_is_dropped() {
         hits.push((number, cache.get(key(number)).unwrap().unwrap()));
     }
     let pinned = hits.iter().filter(|(_, hit)| !hit.is_copy()).count();
-    assert!((20..30).contains(&pinned), "{pinned} of 100 hits are held in place");
-    assert!(cache.stats().unwrap().copies >= 70);
+    assert!((20..40).contains(&pinned), "{pinned} of 100 hits are held in place");
+    assert!(cache.stats().unwrap().copies >= 60);
     lap(&cache, MIB, 50_000, 3);
     for (number, hit) in &hits {
         check(*number, hit);

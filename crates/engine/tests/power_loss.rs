@@ -93,7 +93,9 @@ impl World {
         self.last_version += 1;
         let version = self.last_version;
         self.versions(number).lost.insert(version);
-        let bytes = size(&mut self.random);
+        // By turns small ones only: the index grows, and shrinks again.
+        let is_small = version / 200 % 2 == 1;
+        let bytes = if is_small { 10 + self.random.below(60) as usize } else { size(&mut self.random) };
         value(key(number).as_bytes(), version, bytes)
     }
 
@@ -308,13 +310,18 @@ fn spared(now: &[u8], found: &[u8]) -> BTreeMap<Vec<u8>, u64> {
         now[first..end] == found[first..end]
     };
     for stripe in 0..anatomy.stripes {
-        for slot in 0..anatomy.buckets * 8 {
-            let slot_at = anatomy.index_at + (stripe * anatomy.buckets * 8 + slot) * 8;
+        // With another count of buckets it is another index.
+        let buckets = anatomy.stripe_word(stripe, anatomy::BUCKETS);
+        if word(now, buckets) != word(found, buckets) {
+            continue;
+        }
+        let sure = word(found, anatomy.stripe_word(stripe, anatomy::SURE)).saturating_mul(8);
+        for slot_at in anatomy.slots(now, stripe).into_iter().take(usize::try_from(sure).unwrap_or(usize::MAX)) {
             let word_now = word(now, slot_at);
             if (word_now >> 40) & 3 != 1 {
                 continue;
             }
-            let at = anatomy.small_byte(stripe, 0) + (word_now & ((1 << 34) - 1)) * 8;
+            let at = anatomy.data_byte(stripe) + (word_now & ((1 << 34) - 1)) * 8;
             let lengths = word(now, at + 24);
             let key_bytes = word(now, at + 16) >> 48;
             let end = at + 44 + key_bytes + ((lengths >> 32) & 0xffff) + (lengths & 0xffff_ffff);

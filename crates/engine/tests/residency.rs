@@ -45,7 +45,8 @@ fn what_lies_on_the_disk_is_read_in_by_a_worker() {
     };
     let worker = cache.clone();
     let key = key(*number);
-    assert!(std::thread::spawn(move || worker.prefault(key).unwrap()).join().unwrap());
+    let read_in = move || (worker.prefault(key).unwrap(), worker.prefault(b"absent").unwrap());
+    assert_eq!(std::thread::spawn(read_in).join().unwrap(), (true, false));
     assert_eq!(cache.is_resident(key).unwrap(), Some(true));
     assert!(cache.is_at_hand(key) && cache.is_at_hand(b"absent"));
     let hit = cache.get(key).unwrap().unwrap();

@@ -19,6 +19,7 @@ use eyewall::{Cache, Change, Error, Hit, Options, PutOptions, Updated, seams};
 const WORKERS: u64 = 8;
 const KILL_EVERY: Duration = Duration::from_millis(50);
 const HELD: usize = 12;
+const TURN_OPERATIONS: u64 = 20_000;
 
 const STOP: usize = 0;
 const KILLS: usize = 1;
@@ -121,7 +122,11 @@ impl<'a> Worker<'a> {
         None
     }
 
+    /// By turns of some thousand operations small ones only, so that the index grows and shrinks all the time.
     fn bytes(&mut self) -> usize {
+        if self.board.word(OPERATIONS).load(Relaxed) / TURN_OPERATIONS % 2 == 1 {
+            return 10 + self.random.below(90) as usize;
+        }
         let most = (self.cache.entry_bytes_max() - 100).min(200_000);
         let (from, to) = match self.random.below(100) {
             0..70 => (10, 2000),
@@ -256,7 +261,9 @@ fn storm(folder: &Path, size: u64, entry_bytes_max: u64, kills: u64) {
     board.word(STOP).store(1, SeqCst);
     workers.into_iter().flatten().for_each(Child::finish);
     report(&board, &format!("over {kills} kills"));
-    println!("  {} locks were taken over", watcher.stats().unwrap().repairs);
+    let stats = watcher.stats().unwrap();
+    println!("  {} locks were taken over, the index made {} steps", stats.repairs, stats.index_steps);
+    assert!(stats.index_steps > 0);
     assert_nothing_is_lost(&watcher);
     drop(watcher);
     let cache = Cache::open(&path).unwrap();

@@ -140,7 +140,7 @@ fn the_others_go_on_whatever_one_of_them_has_lost() {
         ("processes", anatomy.processes_at),
         ("threads", anatomy.threads_at),
         (LOCKS, anatomy.stripe_word(0, SMALL_HEAD)),
-        ("the index", anatomy.index_at + 4096),
+        ("the index", anatomy.data_byte(1) - 4096),
         ("the small ring", anatomy.small_byte(0, 8192)),
         ("the main ring", anatomy.main_byte(0, 40_000)),
     ];

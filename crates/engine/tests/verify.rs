@@ -82,7 +82,7 @@ fn slots_that_name_nothing_of_theirs_go() {
     let (_folder, path, cache) = filled();
     let bytes = std::fs::read(&path).unwrap();
     let anatomy = Anatomy::of(&bytes);
-    let slots = (0..anatomy.buckets * 8).map(|slot| anatomy.index_at + 8 * slot);
+    let slots = anatomy.slots(&bytes, 0).into_iter();
     let is_live = |at: &u64| (word(&bytes, *at) >> 40) & 3 == 1;
     let live: Vec<_> = slots.clone().filter(is_live).collect();
     let empty: Vec<_> = slots.filter(|at| !is_live(at)).collect();

@@ -34,17 +34,17 @@ fn answer(change: impl FnOnce(&mut Vec<u8>)) -> Error {
 
 #[test]
 fn another_format_version_is_named() {
-    for version in [0_u32, 1, 2, 7, u32::MAX] {
+    for version in [0_u32, 1, 2, 3, 7, u32::MAX] {
         let error = answer(|bytes| bytes[8..12].copy_from_slice(&version.to_le_bytes()));
-        assert!(matches!(error, Error::Version { found, supported: 3, .. } if found == version), "{error:?}");
+        assert!(matches!(error, Error::Version { found, supported: 4, .. } if found == version), "{error:?}");
         let text = error.to_string();
-        assert!(text.contains(&format!("has format version {version}, this program knows version 3")), "{text}");
+        assert!(text.contains(&format!("has format version {version}, this program knows version 4")), "{text}");
     }
 }
 
 #[test]
 fn the_other_byte_order_is_named_whatever_the_version() {
-    for version in [1_u32, 3] {
+    for version in [1_u32, 4] {
         let error = answer(|bytes| {
             bytes[8..12].copy_from_slice(&version.to_be_bytes());
             bytes[12..16].reverse();
@@ -137,9 +137,10 @@ fn what_cannot_tell_its_attachments_apart_is_emptied() {
 }
 
 /// Volumes of every format that there was.
-const FIXTURES: [(u32, &[u8]); 2] = [
+const FIXTURES: [(u32, &[u8]); 3] = [
     (1, include_bytes!("../../../fixtures/format-1.volume.gz")),
     (2, include_bytes!("../../../fixtures/format-2.volume.gz")),
+    (3, include_bytes!("../../../fixtures/format-3.volume.gz")),
 ];
 
 #[test]
@@ -152,7 +153,10 @@ fn a_volume_of_an_older_format_is_refused_and_left_as_it_is() {
         std::fs::write(&path, &bytes).unwrap();
         let error = Options::new().open(&path).unwrap_err();
         assert!(matches!(error, Error::Version { found, .. } if found == version), "{error:?}");
-        assert!(error.to_string().contains("remove the file (the cache starts empty)"), "{error}");
+        assert!(
+            error.to_string().contains("`eyewall import` of this one; or remove the file (the cache starts empty)"),
+            "{error}"
+        );
         assert!(std::fs::read(&path).unwrap() == bytes, "left as it is");
     }
 }

@@ -20,8 +20,8 @@ pub(crate) struct Secret {
 pub(crate) struct Place {
     pub(crate) hash: u64,
     pub(crate) stripe: usize,
-    /// Numbers of the two buckets inside the stripe, never equal.
-    pub(crate) buckets: [u64; 2],
+    /// What picks its two buckets ([`super::buckets::Buckets::of`]), which may be one and the same.
+    pub(crate) picks: [u32; 2],
     /// 19 bits.
     pub(crate) fingerprint: u64,
     /// 16 bits more, by which a ghost knows its key.
@@ -34,20 +34,16 @@ pub(crate) fn key_hash(secret: &Secret, key: &[u8]) -> u64 {
     xxh3_64_with_seed(key, secret.hash_seed)
 }
 
-/// Splits a key's hash into stripe, buckets and fingerprint.
+/// Splits a key's hash into stripe, picks and fingerprint.
 #[inline]
 pub(crate) fn place(layout: &Layout, hash: u64) -> Place {
     const GOLDEN: u64 = 0x9e37_79b9_7f4a_7c15;
-    let count = layout.buckets;
     let mixed = hash.wrapping_mul(GOLDEN);
-    let first = ((hash & 0xffff_ffff) * count) >> 32;
-    let second = ((mixed >> 32) * count) >> 32;
-    let second = if second == first { (first + 1) % count } else { second };
     Place {
         hash,
         stripe: (((hash >> 48) * layout.stripes) >> 16) as usize,
-        buckets: [first, second],
-        fingerprint: (((hash >> 32) & 0xffff) << 3) | (hash & 7),
+        picks: [hash as u32, (mixed >> 32) as u32],
+        fingerprint: (hash >> 32) & 0x7_ffff,
         ghost_hash: (mixed >> 12) & 0xffff,
     }
 }
@@ -81,21 +77,4 @@ pub(crate) fn header_mac(secret: &Secret, position: u64, hash: u64, header: &Hea
 /// nothing about a key of the same bytes.
 pub(crate) fn purge_hash(secret: &Secret, bytes: &[u8]) -> u64 {
     xxh3_64_with_seed(bytes, !secret.hash_seed)
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_key_has_two_different_buckets() {
-        let layout = Layout::new(1 << 20, 1024, None).unwrap();
-        for key in 0..1000_u64 {
-            let hash = key_hash(&Secret { hash_seed: 1, mac_key: [0; 2] }, &key.to_le_bytes());
-            let place = place(&layout, hash);
-            assert_ne!(place.buckets[0], place.buckets[1]);
-            assert!(place.buckets.iter().all(|bucket| *bucket < layout.buckets));
-            assert!(place.stripe < layout.stripes as usize);
-        }
-    }
 }

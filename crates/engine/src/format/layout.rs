@@ -28,10 +28,18 @@ pub(crate) const BUCKET_BYTES: u64 = 64;
 pub(crate) const BUCKET_SLOTS: u64 = 8;
 
 pub(crate) const STRIPES_MAX: u64 = 16;
-/// The small ring's share of a stripe's data, in percent.
-const SMALL_PERCENT: u64 = 15;
+/// What the small ring has of a stripe's data, in percent, and what of it the index doesn't take.
+const SMALL_PERCENT: u64 = 20;
+/// One part in so many of the small ring is never the index's.
+pub(crate) const LEAST_OF_SMALL: u64 = 4;
+/// The largest entry takes half of so many percent of a stripe at most.
+const LARGEST_PERCENT: u64 = 15;
+/// There is a bucket for each so many bytes of a stripe, however large its entries are.
+const BYTES_PER_BUCKET: u64 = 16 << 10;
 /// Index slots per expected entry, in percent: one for each live entry, the rest for ghosts.
 const SLOTS_PER_ENTRY_PERCENT: u64 = 175;
+/// What they take.
+const INDEX_BYTES_PER_ENTRY: u64 = SLOTS_PER_ENTRY_PERCENT * 8 / 100;
 const ENTRY_MAX_DEFAULT: u64 = 4 << 20;
 /// Record lengths stay below what a length field holds.
 const ENTRY_MAX: u64 = u32::MAX as u64 / 2;
@@ -45,11 +53,11 @@ pub(crate) const PAGE: u64 = 4096;
 pub(crate) struct Layout {
     pub(crate) size: u64,
     pub(crate) stripes: u64,
-    /// Buckets of one stripe's index.
+    /// Buckets that one stripe's index has at least.
     pub(crate) buckets: u64,
-    /// Bytes of one stripe's small ring.
+    /// Bytes of one stripe's small ring, with those that the index may take of it.
     pub(crate) small: u64,
-    /// Bytes of one stripe's main ring, which follows the small one.
+    /// Bytes of one stripe's main ring, which the small one follows.
     pub(crate) main: u64,
     pub(crate) processes: u64,
     pub(crate) threads: u64,
@@ -59,6 +67,8 @@ pub(crate) struct Layout {
     pub(crate) entry_size_hint: u64,
     /// Buckets of the table of purged tags.
     pub(crate) tag_lines: u64,
+    /// Whether the index has as many buckets as the hint says, for ever: a tier's.
+    pub(crate) index_is_fixed: bool,
 
     pub(crate) processes_at: u64,
     pub(crate) threads_at: u64,
@@ -66,8 +76,16 @@ pub(crate) struct Layout {
     pub(crate) claims_at: u64,
     pub(crate) tag_filters_at: u64,
     pub(crate) tags_at: u64,
-    pub(crate) index_at: u64,
     pub(crate) data_at: u64,
+    /// Buckets that one stripe's index can have: as many as three quarters of the small ring have room for.
+    pub(crate) buckets_max: u64,
+    /// Offset of the first stripe's first bucket, and from there to the next stripe's, and to the next bucket: the last may be
+    /// negative, and wraps.
+    pub(crate) first_bucket_at: u64,
+    pub(crate) stripe_step: u64,
+    pub(crate) bucket_step: u64,
+    /// Bytes of the small ring that a bucket takes.
+    pub(crate) bucket_taken: u64,
 }
 
 /// Why there is no layout for what was asked.
@@ -122,7 +140,7 @@ impl Layout {
 
     /// The numbers of the parts, before they have their places.
     fn shared_out(size: u64, entry_size_hint: u64, entry_bytes_max: u64) -> Self {
-        let stripes = (size * SMALL_PERCENT / 100 / (2 * entry_bytes_max)).clamp(1, STRIPES_MAX);
+        let stripes = (size * LARGEST_PERCENT / 100 / (2 * entry_bytes_max)).clamp(1, STRIPES_MAX);
         let mut layout = Self {
             size,
             stripes,
@@ -174,14 +192,44 @@ impl Layout {
             + self.tag_lines * TAG_LINE_BYTES
             + PAGE;
         let stripe = (self.size - tables) / self.stripes;
-        let entry = (self.entry_size_hint + record::HEADER_BYTES).next_multiple_of(UNIT_BYTES);
-        let slots_per_byte = (SLOTS_PER_ENTRY_PERCENT, 100 * entry);
-        // index = data * slots_per_byte * 8, and index + data = stripe.
-        let index = stripe * slots_per_byte.0 * 8 / (slots_per_byte.1 + slots_per_byte.0 * 8);
-        self.buckets = (index / BUCKET_BYTES).max(2);
-        let data = stripe - self.buckets * BUCKET_BYTES;
-        self.small = (data * SMALL_PERCENT / 100).next_multiple_of(64);
-        self.main = (data - self.small) / 64 * 64;
+        self.buckets = (stripe / BYTES_PER_BUCKET).max(2);
+        let mut data = stripe;
+        if self.index_is_fixed {
+            let entries = stripe / (self.entry_bytes_hinted() + INDEX_BYTES_PER_ENTRY);
+            self.buckets = self.buckets.max(Self::buckets_for(entries));
+            data -= self.buckets * BUCKET_BYTES;
+        }
+        self.small = (data * SMALL_PERCENT / 100).next_multiple_of(BUCKET_BYTES);
+        self.main = (data - self.small) / BUCKET_BYTES * BUCKET_BYTES;
+    }
+
+    /// The same with an index that never grows.
+    pub(crate) fn with_fixed_index(mut self) -> Self {
+        self.index_is_fixed = true;
+        self.share_out();
+        self.place_parts();
+        self
+    }
+
+    /// How many buckets a stripe needs for so many entries: one slot for each of them, the rest for ghosts.
+    pub(crate) fn buckets_for(entries: u64) -> u64 {
+        (entries.saturating_mul(SLOTS_PER_ENTRY_PERCENT) / 100).div_ceil(BUCKET_SLOTS)
+    }
+
+    /// How many buckets a stripe begins with, by the hint.
+    pub(crate) fn buckets_hinted(&self) -> u64 {
+        let entries = self.stripe_data_bytes() / (self.entry_bytes_hinted() + INDEX_BYTES_PER_ENTRY);
+        Self::buckets_for(entries).clamp(self.buckets, self.buckets_max)
+    }
+
+    fn entry_bytes_hinted(&self) -> u64 {
+        (self.entry_size_hint + record::HEADER_BYTES).next_multiple_of(UNIT_BYTES)
+    }
+
+    /// How many bytes of the small ring so many buckets take.
+    #[inline]
+    pub(crate) fn bytes_taken(&self, buckets: u64) -> u64 {
+        buckets * self.bucket_taken
     }
 
     /// Computes the offsets from the stored fields.
@@ -192,24 +240,37 @@ impl Layout {
         self.claims_at = self.stripes_at + self.stripes * STRIPE_BYTES;
         self.tag_filters_at = self.claims_at + self.stripes * self.claims * CLAIM_BYTES;
         self.tags_at = self.tag_filters_at + self.tag_filters_bytes();
-        self.index_at = self.tags_at + self.tag_lines * TAG_LINE_BYTES;
-        let index_end = self.index_at + self.stripes * self.buckets * BUCKET_BYTES;
+        let index_at = self.tags_at + self.tag_lines * TAG_LINE_BYTES;
+        let index_bytes = if self.index_is_fixed { self.stripes * self.buckets * BUCKET_BYTES } else { 0 };
+        let index_end = index_at + index_bytes;
         self.data_at = index_end.next_multiple_of(PAGE.min(SUPERBLOCK_BYTES));
         if self.data_at + self.stripes * self.stripe_data_bytes() > self.size {
             self.data_at = index_end;
+        }
+        if self.index_is_fixed {
+            (self.buckets_max, self.bucket_taken) = (self.buckets, 0);
+            (self.first_bucket_at, self.bucket_step) = (index_at, BUCKET_BYTES);
+            self.stripe_step = self.buckets * BUCKET_BYTES;
+        } else {
+            let most = (self.small - self.small / LEAST_OF_SMALL) / BUCKET_BYTES;
+            (self.buckets_max, self.bucket_taken) = (most.min(u64::from(u32::MAX)), BUCKET_BYTES);
+            let end = self.data_at + self.stripe_data_bytes();
+            (self.first_bucket_at, self.bucket_step) = (end - BUCKET_BYTES, BUCKET_BYTES.wrapping_neg());
+            self.stripe_step = self.stripe_data_bytes();
         }
     }
 
     /// Whether the stored fields can be true: what an untrusted superblock is checked by.
     pub(crate) fn is_sound(&self) -> bool {
         let bounded = (1..=STRIPES_MAX).contains(&self.stripes)
-            && (2..=1 << 32).contains(&self.buckets)
+            && (2..=1 << 31).contains(&self.buckets)
+            && self.buckets <= self.buckets_max
             && (1..=PROCESSES_MAX).contains(&self.processes)
             && (1..=1 << 16).contains(&self.threads)
             && (1..=1 << 16).contains(&self.claims)
             && (1..=1 << 20).contains(&self.tag_lines)
-            && self.small.is_multiple_of(64)
-            && self.main.is_multiple_of(64)
+            && self.small.is_multiple_of(BUCKET_BYTES)
+            && self.main.is_multiple_of(BUCKET_BYTES)
             && self.small > 0
             && self.main > 0
             && self.small < 1 << 40
@@ -220,6 +281,11 @@ impl Layout {
         bounded
             && self.stripe_data_bytes() / UNIT_BYTES < POSITIONS_MAX
             && self.data_at + self.stripes * self.stripe_data_bytes() <= self.size
+    }
+
+    /// Larger entries don't go through a small ring of which the index leaves so many bytes.
+    pub(crate) fn largest_for_small(&self, left: u64) -> u64 {
+        (self.small * LARGEST_PERCENT / SMALL_PERCENT).min(left) / 2
     }
 
     /// Bytes of both rings of one stripe.
@@ -234,10 +300,11 @@ impl Layout {
         self.data_at + stripe as u64 * self.stripe_data_bytes()
     }
 
-    /// Offset of a bucket.
+    /// Offset of a bucket. They lie in the small ring, from its end on downwards; those of a fixed index before all rings.
     #[inline]
     pub(crate) fn bucket_at(&self, stripe: usize, bucket: u64) -> usize {
-        (self.index_at + (stripe as u64 * self.buckets + bucket) * BUCKET_BYTES) as usize
+        let first = self.first_bucket_at + stripe as u64 * self.stripe_step;
+        first.wrapping_add(bucket.wrapping_mul(self.bucket_step)) as usize
     }
 
     /// Offset of a stripe's words.
@@ -289,7 +356,10 @@ mod tests {
         fn every_layout_fits_its_size(size in SIZE_MIN..1 << 44, hint in 1..1_u64 << 32, entry in 80..1_u64 << 40) {
             let entry = entry.min((size - size % PAGE) / 4).min(u64::from(u32::MAX) / 2);
             match Layout::new(size, hint, Some(entry)) {
-                Ok(layout) => prop_assert!(layout.is_sound(), "{layout:?}"),
+                Ok(layout) => {
+                    prop_assert!(layout.is_sound(), "{layout:?}");
+                    prop_assert!((layout.buckets..=layout.buckets_max).contains(&layout.buckets_hinted()));
+                }
                 Err(why) => prop_assert!(matches!(why, Unfit::SizeTooLarge { most } if most < size), "{why:?}"),
             }
         }
@@ -297,7 +367,7 @@ mod tests {
 
     #[test]
     fn default_overhead_is_small() {
-        for (size, percent) in [(SIZE_MIN, 8), (16 << 20, 3), (1 << 30, 3)] {
+        for (size, percent) in [(SIZE_MIN, 7), (16 << 20, 1), (1 << 30, 1)] {
             let layout = Layout::new(size, 1024, None).unwrap();
             let data = layout.stripes * layout.stripe_data_bytes();
             assert!((size - data) * 100 <= size * percent, "{layout:?}");

@@ -3,6 +3,7 @@
 //! Nothing here locks, evicts or decides; it packs and unpacks words, and checks what an untrusted file
 //! says against the file's own bounds.
 
+pub(crate) mod buckets;
 pub(crate) mod hash;
 pub(crate) mod layout;
 pub(crate) mod origin;

@@ -116,7 +116,7 @@ impl Slot {
 mod tests {
     use super::*;
 
-    const PLACE: Place = Place { hash: 0, stripe: 0, buckets: [0, 1], fingerprint: 0x7_fff1, ghost_hash: 0xabcd };
+    const PLACE: Place = Place { hash: 0, stripe: 0, picks: [0, 1], fingerprint: 0x7_fff1, ghost_hash: 0xabcd };
 
     #[test]
     fn a_live_slot_keeps_its_parts() {

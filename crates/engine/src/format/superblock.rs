@@ -12,7 +12,7 @@ use super::purges::{self, MOVED_AT};
 /// `EYEWALL` and a zero byte, read as a little-endian word.
 pub(crate) const MAGIC: u64 = u64::from_le_bytes(*b"EYEWALL\0");
 /// The format that this code writes and reads.
-pub(crate) const VERSION: u32 = 3;
+pub(crate) const VERSION: u32 = 4;
 /// Reads as something else on a machine of the other byte order.
 const BYTE_ORDER: u32 = 0x0102_0304;
 /// The stored fields end here, with their checksum.
@@ -35,6 +35,8 @@ const TIME_SEEN_AT: usize = 272;
 
 /// In the flags: what dies is overwritten with zeros.
 const ERASES: u64 = 1;
+/// In the flags: the index has a fixed number of buckets.
+const INDEX_IS_FIXED: u64 = 2;
 
 /// The part that never changes after creation.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -81,7 +83,7 @@ impl Superblock {
             self.secret.mac_key[1],
             self.created_ms,
             layout.tag_lines,
-            u64::from(self.erases) * ERASES,
+            (u64::from(self.erases) * ERASES) | (u64::from(layout.index_is_fixed) * INDEX_IS_FIXED),
         ];
         for word in words {
             bytes.extend_from_slice(&word.to_le_bytes());
@@ -160,6 +162,7 @@ impl Superblock {
             entry_bytes_max: word(80),
             entry_size_hint: word(88),
             tag_lines: word(128),
+            index_is_fixed: word(136) & INDEX_IS_FIXED != 0,
             ..Layout::default()
         };
         if layout.size > 1 << 50 || layout.processes > 1 << 16 || layout.threads > 1 << 20 {
@@ -175,7 +178,7 @@ impl Superblock {
             return Err(Rejected::Corrupt("its superblock describes an impossible shape"));
         }
         let secret = Secret { hash_seed: word(96), mac_key: [word(104), word(112)] };
-        if word(136) & !ERASES != 0 {
+        if word(136) & !(ERASES | INDEX_IS_FIXED) != 0 {
             return Err(Rejected::Corrupt("its superblock asks for what this format doesn't have"));
         }
         Ok(Self { layout, secret, created_ms: word(120), erases: word(136) & ERASES != 0 })

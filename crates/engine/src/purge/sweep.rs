@@ -51,11 +51,17 @@ fn sweep_stripe(volume: &Volume, number: usize) -> Result<u64> {
     }
     // What has lived its time is dropped, too, whether or not anything was purged, and also where a pass that was under way
     // had been before.
-    let buckets = if swept { stood_at } else { volume.layout.buckets };
-    for first in (0..buckets).step_by(BUCKETS_AT_ONCE as usize) {
+    let buckets = if swept { stood_at } else { u64::MAX };
+    let mut first = 0;
+    loop {
         let stripe = Stripe::lock(volume, number)?;
+        let buckets = buckets.min(stripe.buckets().count());
+        if first >= buckets {
+            break;
+        }
         let end = (first + BUCKETS_AT_ONCE).min(buckets);
         dropped += (first..end).map(|bucket| stripe.sweep_bucket(bucket)).sum::<u64>();
+        first = end;
     }
     Ok(dropped)
 }
@@ -70,7 +76,12 @@ pub(crate) fn sync(volume: &Volume) -> Result<()> {
     // What was swept before is on storage afterwards.
     let swept = swept_by_all(volume)?;
     volume.see_time();
+    let stripes = 0..volume.layout.stripes as usize;
+    let buckets: Vec<u64> = stripes.clone().map(|stripe| volume.buckets(stripe).count()).collect();
     volume.sync_all()?;
+    for (stripe, count) in stripes.zip(buckets) {
+        Stripe::lock(volume, stripe)?.are_sure(count);
+    }
     retire(volume, swept)
 }
 
@@ -176,7 +187,7 @@ mod tests {
             // The one pass ends that was under way.
             for number in 0..volume.layout.stripes as usize {
                 let stripe = Stripe::lock(volume, number).unwrap();
-                stripe.sweep_for(1, volume.layout.buckets - 1);
+                stripe.sweep_for(1, stripe.buckets().count() - 1);
                 assert_eq!(stripe.swept(), 0);
             }
             cache.sync().unwrap();

@@ -27,6 +27,10 @@ impl<'a> Stripe<'a> {
         let end = at.saturating_add(bytes.min(ring.size));
         while paging::has_waited(self.volume) && at < end {
             let some = ring.bytes_to_end(at).min(end - at);
+            if some == 0 {
+                at = ring.next_lap(at);
+                continue;
+            }
             paging::will_need(self.volume, self.offset_of(ring, at), some as usize);
             at += some;
         }

@@ -57,18 +57,22 @@ impl Stripe<'_> {
         held
     }
 
-    /// Erases `[from, to)` of a log, which the tail is about to pass and nobody holds: it is one filler, or two, afterwards.
+    /// Erases `[from, to)` of a log, which the tail is about to pass and nobody holds: it is a filler for each of its laps afterwards.
     pub(super) fn erase_freed(&self, ring: &Ring<'_>, from: u64, to: u64) {
         if !self.volume.erases || from == to {
             return;
         }
-        let first = ring.bytes_to_end(from).min(to - from);
-        for (at, bytes) in [(from, first), (from + first, to - from - first)] {
-            if bytes > 0 {
-                crate::seam::kill_point();
-                self.put_filler(ring, at, bytes);
-                self.zero(self.offset_of(ring, at) + UNIT_BYTES as usize, bytes - UNIT_BYTES);
+        let mut at = from;
+        while at < to {
+            let bytes = ring.bytes_to_end(at).min(to - at);
+            if bytes == 0 {
+                at = ring.next_lap(at);
+                continue;
             }
+            crate::seam::kill_point();
+            self.put_filler(ring, at, bytes);
+            self.zero(self.offset_of(ring, at) + UNIT_BYTES as usize, bytes - UNIT_BYTES);
+            at += bytes;
         }
     }
 
@@ -82,7 +86,7 @@ impl Stripe<'_> {
     /// Erases a whole ring that holds nothing.
     pub(super) fn erase_ring(&self, ring: &Ring<'_>) {
         if self.volume.erases {
-            self.zero(self.offset_of(ring, 0), ring.size);
+            self.zero(self.offset_of(ring, 0), ring.most);
         }
     }
 

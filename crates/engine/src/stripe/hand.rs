@@ -80,6 +80,7 @@ impl<'a> Stripe<'a> {
         self.tile_a_little();
         self.finish_reset(id)?;
         let ring = self.ring(id);
+        self.move_end(&ring);
         let ahead = ahead(&ring);
         // Reserve or not, one batch is all that a put waits for it.
         if !ring.has_room(bytes, ahead) {
@@ -239,7 +240,7 @@ impl<'a> Stripe<'a> {
         while at < end {
             let seen = self.read(ring, at, log_end)?;
             match seen.head {
-                Head::Filler(bytes) => filler += bytes,
+                Head::Filler(bytes) if !seen.is_void => filler += bytes,
                 _ if is_held(ring, at, &seen, work) => break,
                 _ => {}
             }

@@ -1,15 +1,22 @@
 //! The index of one stripe, as the lock's holder sees it.
 //!
-//! A key has two buckets and is in one slot of them at most. Entries never move between slots: an overwrite
-//! is one exchange in the same slot, so that no reader ever misses a key that is there.
+//! A key has two buckets and is in one slot of them at most. Entries don't move between slots, but by the index's own steps
+//! (`step.rs`): an overwrite is one exchange in the same slot, so that no reader ever misses a key that is there.
 
+use std::ptr;
 use std::sync::atomic::AtomicU64;
 
 use super::{Count, RingId, Stripe, Word, store_slot, verify_entry};
+use crate::format::buckets::Buckets;
 use crate::format::hash::Place;
 use crate::format::origin::Origin;
 use crate::format::record::{Lengths, Record};
 use crate::format::slot::Slot;
+
+/// What a slot is worth ([`Stripe::worth`]) that names no entry. Nothing is worth less.
+const EMPTY: u64 = 1;
+pub(super) const VOID: u64 = 2;
+pub(super) const GHOST: u64 = 3;
 
 /// A live entry and the slot that names it.
 #[derive(Debug, Clone, Copy)]
@@ -30,21 +37,55 @@ impl Found<'_> {
     }
 }
 
-impl<'a> Stripe<'a> {
-    /// All sixteen slots that may hold a key.
+/// Some slots of two buckets, by bits.
+struct Matches<'a> {
+    lines: [&'a [AtomicU64; 8]; 2],
+    bits: u32,
+}
+
+impl<'a> Iterator for Matches<'a> {
+    type Item = &'a AtomicU64;
+
     #[inline]
-    fn slots(&self, place: &Place) -> [&'a AtomicU64; 16] {
-        let (first, second) = (self.volume.bucket(place, 0), self.volume.bucket(place, 1));
-        std::array::from_fn(|slot| if slot < 8 { &first[slot] } else { &second[slot - 8] })
+    fn next(&mut self) -> Option<&'a AtomicU64> {
+        if self.bits == 0 {
+            return None;
+        }
+        let number = self.bits.trailing_zeros() as usize;
+        self.bits &= self.bits - 1;
+        Some(&self.lines[(number / 8) & 1][number & 7])
+    }
+}
+
+impl<'a> Stripe<'a> {
+    /// The buckets that the stripe has now.
+    #[inline]
+    pub(crate) fn buckets(&self) -> Buckets {
+        self.volume.buckets(self.number)
+    }
+
+    /// A key's buckets; the second is `None` where both are one.
+    #[inline]
+    fn lines(&self, place: &Place) -> (&'a [AtomicU64; 8], Option<&'a [AtomicU64; 8]>) {
+        let buckets = self.buckets();
+        let (first, second) = (self.volume.bucket(place, 0, buckets), self.volume.bucket(place, 1, buckets));
+        (first, Some(second).filter(|second| !ptr::eq(first, *second)))
+    }
+
+    /// The slots that may hold a key, as they are now: few or none.
+    #[inline]
+    fn matches(&self, place: &Place) -> Matches<'a> {
+        let (first, second) = self.lines(place);
+        // All eight at once: a branch for each would be mispredicted often.
+        let of = |line: &[AtomicU64; 8]| {
+            line.iter().rev().fold(0_u32, |bits, slot| (bits << 1) | u32::from(Slot(super::load(slot)).may_hold(place)))
+        };
+        Matches { lines: [first, second.unwrap_or(first)], bits: of(first) | second.map_or(0, |line| of(line) << 8) }
     }
 
     /// The live entry of `key`, verified if it is older than this attachment; expired ones included.
     pub(crate) fn find(&self, place: &Place, key: &[u8]) -> Option<Found<'a>> {
-        let mut all = self.slots(place).into_iter().filter_map(|slot| {
-            let seen = Slot(super::load(slot));
-            // Here, since it is no most of the time.
-            if seen.may_hold(place) { self.found_in(slot, seen, place, key) } else { None }
-        });
+        let mut all = self.matches(place).filter_map(|slot| self.found_in(slot, Slot(super::load(slot)), place, key));
         let mut found = all.next()?;
         // Power loss can have left slots of several ages. The older ones go before anything is done to the newest.
         if self.has_untiled() {
@@ -76,21 +117,28 @@ impl<'a> Stripe<'a> {
         place: &Place,
         position: u64,
     ) -> impl Iterator<Item = (&'a AtomicU64, Slot)> + use<'a> {
-        let place = *place;
-        self.slots(&place).into_iter().filter_map(move |slot| {
+        self.matches(place).filter_map(move |slot| {
             let seen = Slot(super::load(slot));
-            (seen.may_hold(&place) && seen.position() == position).then_some((slot, seen))
+            (seen.is_live() && seen.position() == position).then_some((slot, seen))
         })
     }
 
     /// Whether a ghost remembers `place`'s key.
     pub(crate) fn is_remembered(&self, place: &Place) -> bool {
         let (stamp, memory) = (self.get(Word::GhostClock), self.ghost_memory());
-        self.slots(place).into_iter().any(|slot| Slot(super::load(slot)).remembers(place, stamp, memory))
+        let (first, second) = self.lines(place);
+        let is_there =
+            |line: &[AtomicU64; 8]| line.iter().any(|slot| Slot(super::load(slot)).remembers(place, stamp, memory));
+        is_there(first) || second.is_some_and(is_there)
+    }
+
+    /// A bucket that the stripe has, or can have.
+    pub(super) fn bucket(&self, bucket: u64) -> &'a [AtomicU64; 8] {
+        self.volume.bucket_line(self.number, bucket)
     }
 
     /// A ghost is void after as many evictions from the small ring as main has entries.
-    fn ghost_memory(&self) -> u64 {
+    pub(super) fn ghost_memory(&self) -> u64 {
         self.get(Word::MainEntries)
     }
 
@@ -115,7 +163,10 @@ impl<'a> Stripe<'a> {
             self.remember(position, record_bytes);
             return;
         }
-        let slot = self.choose(place);
+        let mut slot = self.choose(place);
+        if Slot(super::load(slot)).is_live() {
+            slot = self.displace(place).unwrap_or(slot);
+        }
         let out = Slot(store_slot(slot, |_| Slot::live(place, position, lap, frequency).0));
         if out.is_live() {
             self.tally(Count::EvictionsIndex, 1);
@@ -126,30 +177,33 @@ impl<'a> Stripe<'a> {
 
     fn choose(&self, place: &Place) -> &'a AtomicU64 {
         let (stamp, memory) = (self.get(Word::GhostClock), self.ghost_memory());
-        let rank = |slot: Slot| -> u64 {
-            if slot.remembers(place, stamp, memory) {
-                0
-            } else if slot == Slot::EMPTY {
-                1
-            } else if slot.is_ghost() && slot.is_void(stamp, memory) {
-                2
-            } else if slot.is_ghost() {
-                3
-            } else {
-                // The coldest first; of equals, newcomers before what main has kept.
-                4 + slot.frequency() * 2 + u64::from(RingId::of(self.volume, slot.position()) == RingId::Main)
-            }
-        };
         let mut best = None;
-        for slot in self.slots(place) {
-            let rank = rank(Slot(super::load(slot)));
-            if best.is_none_or(|(least, _)| rank < least) {
-                best = Some((rank, slot));
+        let (first, second) = self.lines(place);
+        for line in [Some(first), second].into_iter().flatten() {
+            for slot in line {
+                let seen = Slot(super::load(slot));
+                let rank = if seen.remembers(place, stamp, memory) { 0 } else { self.worth(seen, stamp, memory) };
+                if best.is_none_or(|(least, _)| rank < least) {
+                    best = Some((rank, slot));
+                }
             }
         }
         match best {
             Some((_, slot)) => slot,
-            None => unreachable!("a key has two buckets of eight slots"),
+            None => unreachable!("a key has a bucket, and it has slots"),
+        }
+    }
+
+    /// What it would cost to take a slot for another entry: an empty one, a void ghost's, a ghost's, the coldest entry's. Of equals,
+    /// newcomers before what main has kept.
+    #[inline]
+    pub(super) fn worth(&self, slot: Slot, stamp: u64, memory: u64) -> u64 {
+        if slot == Slot::EMPTY {
+            EMPTY
+        } else if !slot.is_live() {
+            if slot.is_void(stamp, memory) { VOID } else { GHOST }
+        } else {
+            GHOST + 1 + slot.frequency() * 2 + u64::from(RingId::of(self.volume, slot.position()) == RingId::Main)
         }
     }
 
@@ -163,8 +217,8 @@ impl<'a> Stripe<'a> {
     /// Drops every live entry of which `wanted` approves, by position. Returns how many.
     pub(crate) fn unlink_all(&self, mut wanted: impl FnMut(u64) -> bool) -> u64 {
         let mut dropped = 0;
-        for bucket in 0..self.volume.layout.buckets {
-            for slot in self.volume.region.line(self.volume.layout.bucket_at(self.number, bucket)) {
+        for bucket in 0..self.buckets().count() {
+            for slot in self.bucket(bucket) {
                 let seen = Slot(super::load(slot));
                 if seen.is_live() && wanted(seen.position()) {
                     store_slot(slot, |_| Slot::EMPTY.0);
@@ -176,7 +230,7 @@ impl<'a> Stripe<'a> {
         dropped
     }
 
-    fn forget_position(&self, position: u64) {
+    pub(super) fn forget_position(&self, position: u64) {
         let bytes = self.entry_at(position).map_or(0, |(_, lengths, _)| lengths.record_bytes());
         self.forget(position, bytes);
         self.erase_dead(position);

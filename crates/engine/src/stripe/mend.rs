@@ -11,6 +11,7 @@ use crate::format::hash::{self, Place};
 use crate::format::record::RECORD_BYTES_MIN;
 use crate::format::slot::Slot;
 use crate::protocol;
+use crate::read::SlotAt;
 use crate::thread::Thread;
 use crate::volume::Volume;
 
@@ -41,8 +42,9 @@ pub(crate) fn drop_damaged(volume: &Volume, place: &Place, seen: Slot) {
     }
     // Not taken from the dead: to repair a stripe takes its time, which a look-up hasn't.
     let Some(stripe) = Stripe::try_lock(volume, place.stripe, false) else { return };
-    for bucket in place.buckets {
-        let slots = volume.region.line(volume.layout.bucket_at(place.stripe, bucket)).iter();
+    let buckets = stripe.buckets();
+    for bucket in place.picks.map(|pick| buckets.of(pick)) {
+        let slots = volume.bucket_line(place.stripe, bucket).iter();
         for slot in slots.filter(|slot| Slot(super::load(slot)).same_record(seen)) {
             stripe.drop_damaged(bucket, slot);
         }
@@ -62,26 +64,32 @@ pub(crate) enum Judged {
     Damaged,
 }
 
-/// Holds what a slot of a stripe's bucket names against its checksum, without the stripe's lock. `only_resident`: if all of it is in
-/// memory.
-pub(crate) fn judge(volume: &Volume, home: (usize, u64), slot: &AtomicU64, only_resident: bool) -> Result<Judged> {
-    if !Slot(super::load(slot)).is_live() {
+/// Holds what a slot names against its checksum, without its stripe's lock. `only_resident`: if all of it is in memory.
+pub(crate) fn judge(volume: &Volume, at: SlotAt, only_resident: bool) -> Result<Judged> {
+    let home = (at.stripe, at.bucket);
+    if !at.load(volume).is_some_and(|(slot, _)| Slot(super::load(slot)).is_live()) {
         return Ok(Judged::Nothing);
     }
     let Some(pin) = Thread::current(volume).map(Thread::transient_pin) else {
         // Where nothing can be pinned, the lock keeps everything in its place.
-        let _stripe = Stripe::lock(volume, home.0)?;
-        return judge_held(volume, home, Slot(super::load(slot)), only_resident);
+        let _stripe = Stripe::lock(volume, at.stripe)?;
+        let seen = at.load(volume).map_or(Slot::EMPTY, |(slot, _)| Slot(super::load(slot)));
+        return judge_held(volume, home, seen, only_resident);
     };
     loop {
+        let Some((slot, buckets)) = at.load(volume) else { return Ok(Judged::Nothing) };
         let seen = Slot(super::load(slot));
         if !seen.is_live() {
             return Ok(Judged::Nothing);
         }
-        let claim = Volume::pin_word(home.0, seen.position());
-        if protocol::pin(slot, seen.0, pin, claim, |now, then| Slot(now).same_record(Slot(then))) {
-            let judged = judge_held(volume, home, seen, only_resident);
-            protocol::unpin(pin);
+        let claim = Volume::pin_word(at.stripe, seen.position());
+        if !protocol::pin(slot, seen.0, pin, claim, |now, then| Slot(now).same_record(Slot(then))) {
+            continue;
+        }
+        let is_slot = volume.has_still(at.stripe, buckets);
+        let judged = if is_slot { Some(judge_held(volume, home, seen, only_resident)) } else { None };
+        protocol::unpin(pin);
+        if let Some(judged) = judged {
             return judged;
         }
     }
@@ -108,7 +116,7 @@ fn judge_held(volume: &Volume, (number, bucket): (usize, u64), seen: Slot, only_
     }
     // SAFETY: the record is held, and `entry_at` has found that it ends before its ring does.
     let place = volume.place(unsafe { record.key() });
-    let is_own = place.stripe == number && place.buckets.contains(&bucket) && seen.may_hold(&place);
+    let is_own = place.stripe == number && volume.buckets(number).are_of(&place, bucket) && seen.may_hold(&place);
     let is_whole = is_own
         && record.flags_of_lap(seen.lap()).is_some()
         // SAFETY: as above.
@@ -172,8 +180,9 @@ impl Stripe<'_> {
         let mut dropped = 0;
         // One bit for each entry: whether a slot names it already.
         let mut named = vec![false; logged.len()];
-        for bucket in 0..self.volume.layout.buckets {
-            for slot in self.volume.region.line(self.volume.layout.bucket_at(self.number, bucket)) {
+        let buckets = self.buckets();
+        for bucket in 0..buckets.count() {
+            for slot in self.bucket(bucket) {
                 let seen = Slot(super::load(slot));
                 if !seen.is_live() {
                     continue;
@@ -181,7 +190,7 @@ impl Stripe<'_> {
                 let found = logged.binary_search_by_key(&seen.position(), |entry| entry.position).ok();
                 let is_true = found.is_some_and(|at| {
                     let place = &logged[at].place;
-                    let belongs = place.stripe == self.number && place.buckets.contains(&bucket);
+                    let belongs = place.stripe == self.number && buckets.are_of(place, bucket);
                     belongs && seen.may_hold(place) && !std::mem::replace(&mut named[at], true)
                 });
                 if is_true {
@@ -200,8 +209,8 @@ impl Stripe<'_> {
     /// Holds each live entry of a bucket against MAC and checksum. `drops`: what fails goes.
     pub(crate) fn read_bucket(&self, bucket: u64, drops: bool) -> Read {
         let mut read = Read::default();
-        let line = self.volume.region.line(self.volume.layout.bucket_at(self.number, bucket));
-        self.prefetch_records(bucket + 1);
+        let line = self.bucket(bucket);
+        self.prefetch_bucket(line);
         for slot in line {
             let seen = Slot(super::load(slot));
             let Some((record, lengths, _)) = self.entry_at(seen.position()).filter(|_| seen.is_live()) else {
@@ -251,22 +260,5 @@ impl Stripe<'_> {
         self.erase_dead(position);
         self.tally(Count::EvictionsDamaged, 1);
         true
-    }
-
-    /// Asks for what a bucket's slots name: entries lie anywhere in memory, and waiting for one after the other would be most
-    /// of the work.
-    fn prefetch_records(&self, bucket: u64) {
-        if bucket >= self.volume.layout.buckets {
-            return;
-        }
-        for slot in self.volume.region.line(self.volume.layout.bucket_at(self.number, bucket)) {
-            let seen = Slot(super::load(slot));
-            if let Some((offset, _)) =
-                super::locate(self.volume, self.number, seen.position()).filter(|_| seen.is_live())
-            {
-                self.volume.region.prefetch(offset);
-                self.volume.region.prefetch(offset + 64);
-            }
-        }
     }
 }

@@ -4,6 +4,8 @@
 //! |---|---|
 //! | `mod.rs` | the words of a stripe, and [`Stripe`], the right to change them |
 //! | `index.rs` | finding a key's slot, choosing one for a new key |
+//! | `step.rs` | a bucket more or fewer, as the entries' sizes want it |
+//! | `walk.rs` | the order in which all buckets are gone through while there may be steps |
 //! | `ring.rs` | head, tail, records and filler of one ring |
 //! | `hand.rs` | making room: planning, evicting, moving, skipping |
 //! | `room.rs` | room that is filled while the lock is free: its growth, its end |
@@ -24,9 +26,11 @@ mod pages;
 mod repair;
 mod ring;
 mod room;
+mod step;
 mod survey;
 mod sweep;
 mod untiled;
+mod walk;
 
 use std::sync::atomic::Ordering::{Acquire, Relaxed, Release};
 use std::sync::atomic::{AtomicU32, AtomicU64};
@@ -35,11 +39,14 @@ pub(crate) use hand::{Work, judge_pinned_again};
 pub(crate) use index::Found;
 pub(crate) use mend::{Judged, drop_damaged, judge};
 pub(crate) use repair::{State, forget_verified, is_in_order, put_in_order};
+use ring::Ends;
 pub(crate) use ring::RingId;
 pub use survey::ExtentKind;
 pub(crate) use untiled::Named;
+pub(crate) use walk::Walk;
 
 use crate::error::Result;
+use crate::format::buckets::Buckets;
 use crate::format::layout::{Layout, STRIPE_BYTES};
 use crate::format::record::{Head, Header, Lengths, RECORD_BYTES_MIN, Record};
 use crate::format::{UNIT_BYTES, hash, hash::Place, purges, slot::Slot};
@@ -50,7 +57,18 @@ use crate::volume::Volume;
 
 const LOCK: usize = 0;
 const CLAIMS_HINT: usize = 4;
-const READER_FLAGS: usize = 64;
+/// The line that each look-up reads: eight words.
+const READ_LINE: usize = 64;
+const READER_FLAGS: usize = 0;
+/// [`Buckets`], where the laps of the small ring end, and the complements of both.
+const BUCKETS: usize = 1;
+const ENDS: usize = 2;
+const BUCKETS_CHECK: usize = 3;
+const ENDS_CHECK: usize = 4;
+/// How many buckets there should be, which one a step is about, and from which one on power loss may have left old slots.
+const GOAL: usize = 5;
+const STEP: usize = 6;
+const SURE: usize = 7;
 const HEADS: usize = 128;
 const STATE: usize = 192;
 const COUNTERS: usize = 320;
@@ -120,15 +138,26 @@ pub(crate) struct Stripe<'a> {
     pub(crate) volume: &'a Volume,
     pub(crate) number: usize,
     base: usize,
+    /// The line that each look-up reads, and that of heads and tails.
+    read_line: &'a [AtomicU64; 8],
+    heads: &'a [AtomicU64; 8],
     locked: bool,
 }
 
 /// The words of a new volume that aren't zero, by their offsets.
 pub(crate) fn new_words(layout: &Layout) -> impl Iterator<Item = (usize, u64)> + '_ {
+    let buckets = Buckets::new(layout.buckets_hinted());
+    let ends = Ends::both(layout.small - layout.bytes_taken(buckets.count()));
     // Heads and tails are zero, their complements are not.
-    (0..layout.stripes as usize)
-        .flat_map(move |stripe| (4..8).map(move |word| (layout.stripe_at(stripe) + HEADS + word * 8, u64::MAX)))
-        .chain(purges::NEW_WORDS)
+    let of_stripe = move |stripe| {
+        let at = layout.stripe_at(stripe);
+        let checks = (4..8).map(move |word| (at + HEADS + word * 8, u64::MAX));
+        let index = [(BUCKETS, buckets.word), (ENDS, ends.0), (BUCKETS_CHECK, !buckets.word), (ENDS_CHECK, !ends.0)];
+        let index = index.into_iter().chain([(GOAL, buckets.count()), (SURE, u64::MAX)]);
+        let index = index.map(move |(word, value)| (at + READ_LINE + word * 8, value));
+        checks.chain(index)
+    };
+    (0..layout.stripes as usize).flat_map(of_stripe).chain(purges::NEW_WORDS)
 }
 
 /// Whether these bytes, from where a volume has its stripes on, begin with stripes: four heads and tails that can be true, each with its
@@ -147,20 +176,31 @@ pub(crate) fn are_stripes(bytes: &[u8], are_used: bool) -> bool {
     heads.take_while(is_stripe).any(|words| !are_used || words[0] | words[2] > 0)
 }
 
+/// A word of the line that each look-up reads.
+#[inline]
+fn read_word(volume: &Volume, stripe: usize, word: usize) -> &AtomicU64 {
+    debug_assert!((stripe as u64) < volume.layout.stripes);
+    // SAFETY: the layout was checked against the region at open; stripe numbers come from it.
+    let word = unsafe { volume.region.address(volume.layout.stripe_at(stripe) + READ_LINE + word * 8) };
+    // SAFETY: an aligned word of the map, only ever accessed atomically.
+    unsafe { AtomicU64::from_ptr(word.cast()) }
+}
+
+/// The word that counts a stripe's buckets: [`Buckets`].
+#[inline]
+pub(crate) fn buckets_word(volume: &Volume, stripe: usize) -> &AtomicU64 {
+    read_word(volume, stripe, BUCKETS)
+}
+
 /// Whether readers should copy instead of holding bytes of this stripe.
 #[inline]
 pub(crate) fn wants_copies(volume: &Volume, stripe: usize) -> bool {
-    debug_assert!((stripe as u64) < volume.layout.stripes);
-    // SAFETY: the layout was checked against the region at open; stripe numbers come from it.
-    let flags = unsafe { volume.region.address(volume.layout.stripe_at(stripe) + READER_FLAGS) };
-    // SAFETY: an aligned word of the map, only ever accessed atomically.
-    unsafe { AtomicU64::from_ptr(flags.cast()) }.load(Relaxed) & FLAG_COPY != 0
+    read_word(volume, stripe, READER_FLAGS).load(Relaxed) & FLAG_COPY != 0
 }
 
 fn set_wants_copies(volume: &Volume, stripe: usize, yes: bool) {
     if wants_copies(volume, stripe) != yes {
-        let flags = volume.region.word(volume.layout.stripe_at(stripe) + READER_FLAGS);
-        flags.store(u64::from(yes) * FLAG_COPY, Relaxed);
+        read_word(volume, stripe, READER_FLAGS).store(u64::from(yes) * FLAG_COPY, Relaxed);
     }
 }
 
@@ -175,7 +215,7 @@ impl<'a> Stripe<'a> {
     pub(crate) fn lock(volume: &'a Volume, number: usize) -> Result<Self> {
         let base = volume.layout.stripe_at(number);
         let got = lock::acquire(volume, volume.region.half(base + LOCK), "a stripe's lock")?;
-        let mut stripe = Self { volume, number, base, locked: true };
+        let mut stripe = Self::at(volume, number, true);
         // A lock that was lost reads as free; and to repair one takes to see all of it.
         volume.check_intact()?;
         if got == Got::FromTheDead {
@@ -190,7 +230,7 @@ impl<'a> Stripe<'a> {
     pub(crate) fn try_lock(volume: &'a Volume, number: usize, probe: bool) -> Option<Self> {
         let base = volume.layout.stripe_at(number);
         let got = lock::try_acquire(volume, volume.region.half(base + LOCK), probe)?;
-        let mut stripe = Self { volume, number, base, locked: true };
+        let mut stripe = Self::at(volume, number, true);
         if got == Got::FromTheDead {
             stripe.repair();
         }
@@ -199,7 +239,14 @@ impl<'a> Stripe<'a> {
 
     /// A look at a stripe without its lock, for those that may not write: nothing may be changed through it.
     pub(crate) fn unlocked(volume: &'a Volume, number: usize) -> Self {
-        Self { volume, number, base: volume.layout.stripe_at(number), locked: false }
+        Self::at(volume, number, false)
+    }
+
+    #[inline]
+    fn at(volume: &'a Volume, number: usize, locked: bool) -> Self {
+        let base = volume.layout.stripe_at(number);
+        let (read_line, heads) = (volume.region.line(base + READ_LINE), volume.region.line(base + HEADS));
+        Self { volume, number, base, read_line, heads, locked }
     }
 
     #[inline]
@@ -324,9 +371,20 @@ pub(crate) fn entry_at(volume: &Volume, stripe: usize, position: u64) -> Option<
 /// The offset of a position, and the bytes from there to its ring's end; `None` where no header fits.
 #[inline]
 pub(crate) fn locate(volume: &Volume, stripe: usize, position: u64) -> Option<(usize, u64)> {
+    locate_beside(volume, stripe, position, volume.buckets(stripe))
+}
+
+/// The same where the stripe has these buckets.
+#[inline]
+pub(crate) fn locate_beside(volume: &Volume, stripe: usize, position: u64, buckets: Buckets) -> Option<(usize, u64)> {
     let layout = &volume.layout;
     let at = position * UNIT_BYTES;
-    let end = if at < layout.small { layout.small } else { layout.stripe_data_bytes() };
+    let end = if at < layout.main {
+        layout.main
+    } else {
+        // What is a bucket is no record.
+        layout.stripe_data_bytes() - layout.bytes_taken(buckets.count())
+    };
     let fits = at + RECORD_BYTES_MIN <= end;
     fits.then(|| ((layout.stripe_data_at(stripe) + at) as usize, end - at))
 }

@@ -3,7 +3,7 @@
 
 use std::sync::atomic::Ordering::{Relaxed, Release};
 
-use super::{CLAIMS_HINT, Count, LOCK, READER_FLAGS, RingId, Stripe, Word};
+use super::{CLAIMS_HINT, Count, LOCK, READ_LINE, READER_FLAGS, RingId, Stripe, Word};
 use crate::error::{Error, Result};
 use crate::format::hash;
 use crate::format::layout::BUCKET_SLOTS;
@@ -58,6 +58,7 @@ pub(crate) fn is_in_order(volume: &Volume, number: usize) -> bool {
     let stripe = Stripe::unlocked(volume, number);
     volume.region.half(stripe.base + LOCK).load(Relaxed) == 0
         && stripe.get(Word::Reset) == 0
+        && stripe.is_index_sound()
         && RingId::BOTH.into_iter().all(|id| stripe.is_ring_sound(id))
 }
 
@@ -67,7 +68,7 @@ pub(crate) fn put_in_order(volume: &Volume, number: usize, state: State) {
     let base = volume.layout.stripe_at(number);
     let held = volume.region.half(base + LOCK).load(Relaxed) != 0;
     volume.region.half(base + CLAIMS_HINT).store(0, Relaxed);
-    volume.region.word(base + READER_FLAGS).store(0, Relaxed);
+    volume.region.word(base + READ_LINE + READER_FLAGS * 8).store(0, Relaxed);
     for claim in 0..volume.layout.claims {
         let at = volume.layout.claim_at(number, claim);
         for word in volume.region.line(at) {
@@ -76,8 +77,13 @@ pub(crate) fn put_in_order(volume: &Volume, number: usize, state: State) {
     }
     // Nobody else is there: the lock isn't needed.
     let mut stripe = Stripe::unlocked(volume, number);
+    if state != State::Void {
+        stripe.mend_index();
+    }
     match state {
         State::Void => stripe.empty(),
+        // No bucket is where it was.
+        _ if !stripe.is_index_sound() => stripe.empty(),
         State::Crashed => stripe.take_for_untiled(),
         State::Trusted if held => stripe.repair(),
         State::Trusted => stripe.check_rings(),
@@ -106,6 +112,7 @@ impl Stripe<'_> {
     /// After taking the lock from a dead holder.
     pub(crate) fn repair(&mut self) {
         self.set(Word::Recount, 1);
+        self.mend_index();
         for id in RingId::BOTH {
             let ring = self.ring(id);
             ring.mend();
@@ -115,8 +122,9 @@ impl Stripe<'_> {
             }
         }
         self.check_rings();
+        self.finish_step();
         self.tally(Count::Repairs, 1);
-        if self.volume.layout.buckets <= RECOUNT_BUCKETS {
+        if self.buckets().count() <= RECOUNT_BUCKETS {
             self.recount_if_needed();
         }
     }
@@ -148,11 +156,7 @@ impl Stripe<'_> {
     }
 
     fn empty(&mut self) {
-        for bucket in 0..self.volume.layout.buckets {
-            for slot in self.volume.region.line(self.volume.layout.bucket_at(self.number, bucket)) {
-                super::store(slot, 0);
-            }
-        }
+        self.empty_index();
         for id in RingId::BOTH {
             let ring = self.ring(id);
             let fresh = Self::start_behind_what_was_lost(&ring);
@@ -227,6 +231,7 @@ impl Stripe<'_> {
         self.forget_untiled(id);
         self.erase_ring(&ring);
         let fresh = (ring.head().max(ring.tail()) % (1 << 60) / ring.size + 1) * ring.size;
+        ring.set_end(ring.lap(fresh), ring.most);
         // The head first: in between, the log only seems longer than the ring.
         ring.set_head(fresh);
         ring.set_tail(fresh);
@@ -301,14 +306,12 @@ impl Stripe<'_> {
             live += u64::from(slot.is_live());
             ghosts += u64::from(slot.is_ghost());
         });
-        (self.volume.layout.buckets * BUCKET_SLOTS, live, ghosts)
+        (self.buckets().count() * BUCKET_SLOTS, live, ghosts)
     }
 
     pub(crate) fn each_slot(&self, mut f: impl FnMut(Slot)) {
-        for bucket in 0..self.volume.layout.buckets {
-            for slot in self.volume.region.line(self.volume.layout.bucket_at(self.number, bucket)) {
-                f(Slot(super::load(slot)));
-            }
+        for slot in (0..self.buckets().count()).flat_map(|bucket| self.bucket(bucket)) {
+            f(Slot(super::load(slot)));
         }
     }
 
@@ -362,7 +365,9 @@ impl Stripe<'_> {
             };
             audit.records += 1;
             let position = ring.position(at);
-            if let Head::Filler(bytes) = seen.head {
+            if let Head::Filler(bytes) = seen.head
+                && !seen.is_void
+            {
                 audit.filler_bytes += bytes;
             }
             let live_entry = seen.as_entry().filter(|_| live.binary_search(&position).is_ok());

@@ -15,11 +15,21 @@
 //! 4. Bytes in `[head, tail + size)` belong to nobody: no slot names them and no pin holds them.
 //!
 //! Power loss leaves a log of which 2 and 3 aren't true yet: `untiled.rs`.
+//!
+//! The index takes bytes of the small ring, from its end on ([`super::step`]). So each lap of it has an end of its own. What lies
+//! behind is **void**: it counts as part of the lap, and reads as filler without being looked at.
+//!
+//! ```text
+//!    [......this lap........)............the last one......)  void   | buckets
+//!                         head  tail                      its end    size - what they take
+//! ```
+//! 5. No bucket lies before the end of a lap that the log is in.
 
 use std::sync::atomic::AtomicU64;
 use std::sync::atomic::Ordering::Release;
 
-use super::{HEADS, Stripe, Word, expected_mac, load, store};
+use super::{ENDS, ENDS_CHECK, Stripe, Word, expected_mac, load, store};
+use crate::format::layout::{BUCKET_BYTES, LEAST_OF_SMALL};
 use crate::format::record::{Head, RECORD_BYTES_MIN, Record};
 use crate::format::{UNIT_BYTES, hash};
 use crate::volume::Volume;
@@ -39,7 +49,29 @@ impl RingId {
     /// The ring that a position (units) lies in.
     #[inline]
     pub(crate) fn of(volume: &Volume, position: u64) -> Self {
-        if position * UNIT_BYTES < volume.layout.small { Self::Small } else { Self::Main }
+        if position * UNIT_BYTES < volume.layout.main { Self::Main } else { Self::Small }
+    }
+}
+
+/// Where the laps of a ring end, in bytes from its start: the low half, in units of 64 bytes, for laps of even numbers, the high half for
+/// odd ones. A log is in two laps at most.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Ends(pub(super) u64);
+
+impl Ends {
+    const HALF: u32 = 32;
+
+    pub(super) fn both(bytes: u64) -> Self {
+        Self(0).with(0, bytes).with(1, bytes)
+    }
+
+    pub(super) fn of(self, lap: u64) -> u64 {
+        ((self.0 >> (lap % 2 * u64::from(Self::HALF))) & u64::from(u32::MAX)) * BUCKET_BYTES
+    }
+
+    fn with(self, lap: u64, bytes: u64) -> Self {
+        let shift = lap % 2 * u64::from(Self::HALF);
+        Self((self.0 & !(u64::from(u32::MAX) << shift)) | ((bytes / BUCKET_BYTES) << shift))
     }
 }
 
@@ -48,9 +80,14 @@ impl RingId {
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Ring<'a> {
     pub(crate) id: RingId,
+    /// With what the index has of it.
     pub(crate) size: u64,
     /// Bytes from the start of the stripe's data.
     start: u64,
+    /// What the index leaves of it.
+    pub(crate) most: u64,
+    /// Of a ring whose laps may end earlier: [`Ends`], and their complement.
+    ends: Option<[&'a AtomicU64; 2]>,
     head: &'a AtomicU64,
     tail: &'a AtomicU64,
     head_check: &'a AtomicU64,
@@ -96,9 +133,40 @@ impl Ring<'_> {
         self.tail().saturating_add(self.size).saturating_sub(self.head())
     }
 
-    /// Bytes from a virtual offset to the physical end.
+    /// Where a lap ends, in bytes from the ring's start. The word may be damaged; never is a bucket part of a lap.
+    #[inline]
+    pub(super) fn end(&self, lap: u64) -> u64 {
+        self.ends.map_or(self.size, |[ends, _]| Ends(load(ends)).of(lap).clamp(self.size / LEAST_OF_SMALL, self.most))
+    }
+
+    /// Sets where a lap ends. No record of it lies beyond, and no bucket before.
+    pub(super) fn set_end(&self, lap: u64, bytes: u64) {
+        let Some([ends, check]) = self.ends else { return };
+        let (old, new) = (load(ends), Ends(load(ends)).with(lap, bytes).0);
+        if old != new {
+            store(check, !new);
+            store(ends, new);
+        }
+    }
+
+    /// Bytes of the log, without the void in it.
+    pub(crate) fn used(&self) -> u64 {
+        let (head, tail) = (self.head(), self.tail());
+        let is_wrapped = self.lap(tail) < self.lap(head);
+        let void = if is_wrapped { self.size - self.end(self.lap(tail)).max(tail % self.size) } else { 0 };
+        head.saturating_sub(tail).saturating_sub(void)
+    }
+
+    /// Bytes from a virtual offset to the end of its lap; none in the void.
+    #[inline]
     pub(crate) fn bytes_to_end(&self, at: u64) -> u64 {
-        self.size - at % self.size
+        self.end(self.lap(at)).saturating_sub(at % self.size)
+    }
+
+    /// Bytes of the void that begins at a virtual offset, or none does.
+    pub(super) fn void_at(&self, at: u64) -> u64 {
+        let place = at % self.size;
+        if place > 0 && place == self.end(self.lap(at)) { self.size - place } else { 0 }
     }
 
     /// The position (units, within the stripe's data) of a virtual offset.
@@ -135,8 +203,13 @@ impl Ring<'_> {
 
     /// Where a run of `bytes` contiguous bytes ends that starts at `head`, or at the next physical start.
     fn run_end(&self, head: u64, bytes: u64) -> u64 {
-        let to_end = self.bytes_to_end(head);
-        head.saturating_add(if bytes <= to_end { bytes } else { to_end + bytes })
+        let start = if bytes <= self.bytes_to_end(head) { head } else { self.next_lap(head) };
+        start.saturating_add(bytes)
+    }
+
+    /// The virtual offset at which the lap behind that of `at` begins.
+    pub(super) fn next_lap(&self, at: u64) -> u64 {
+        (at - at % self.size).saturating_add(self.size)
     }
 
     /// How far the tail must have come for `bytes` contiguous bytes to fit at `head`.
@@ -150,6 +223,8 @@ impl Ring<'_> {
 pub(crate) struct Seen<'a> {
     pub(crate) head: Head,
     pub(crate) bytes: u64,
+    /// What the index has, or may have, of a lap. It isn't counted as filler.
+    pub(super) is_void: bool,
     /// The header, of an entry.
     entry: Option<Record<'a>>,
 }
@@ -166,15 +241,23 @@ impl<'a> Seen<'a> {
 pub(crate) struct Damaged;
 
 impl<'a> Stripe<'a> {
+    #[inline]
     pub(crate) fn ring(&self, id: RingId) -> Ring<'a> {
         let layout = &self.volume.layout;
         let (start, size, first) = match id {
-            RingId::Small => (0, layout.small, 0),
-            RingId::Main => (layout.small, layout.main, 2),
+            RingId::Small => (layout.main, layout.small, 0),
+            RingId::Main => (0, layout.main, 2),
         };
-        let words = self.volume.region.line(self.base + HEADS);
-        let [head, tail, head_check, tail_check] = [0, 1, 4, 5].map(|word| &words[first + word]);
-        Ring { id, size, start, head, tail, head_check, tail_check }
+        let [head, tail, head_check, tail_check] =
+            [first, first + 1, first + 4, first + 5].map(|word| &self.heads[word & 7]);
+        let (most, ends) = match id {
+            RingId::Main => (size, None),
+            RingId::Small => (
+                size - layout.bytes_taken(self.buckets().count()),
+                Some([&self.read_line[ENDS], &self.read_line[ENDS_CHECK]]),
+            ),
+        };
+        Ring { id, size, start, most, ends, head, tail, head_check, tail_check }
     }
 
     pub(super) fn offset_of(&self, ring: &Ring<'_>, at: u64) -> usize {
@@ -197,7 +280,14 @@ impl<'a> Stripe<'a> {
         while self.untiled(ring.id).contains(&at) {
             self.tile_next(ring)?;
         }
-        let room = ring.bytes_to_end(at).min(head.saturating_sub(at));
+        let to_end = ring.bytes_to_end(at);
+        if to_end == 0 {
+            let void = ring.void_at(at);
+            let is_whole = void > 0 && void <= head.saturating_sub(at);
+            let seen = Seen { head: Head::Filler(void), bytes: void, is_void: true, entry: None };
+            return if is_whole { Ok(seen) } else { Err(Damaged) };
+        }
+        let room = to_end.min(head.saturating_sub(at));
         let kind = Head::from_word(load(self.word_at(ring, at))).filter(|_| room >= UNIT_BYTES);
         let (bytes, entry) = match kind {
             None => return Err(Damaged),
@@ -209,7 +299,7 @@ impl<'a> Stripe<'a> {
             }
         };
         let Some(kind) = kind.filter(|_| bytes > 0 && bytes <= room) else { return Err(Damaged) };
-        let seen = Seen { head: kind, bytes, entry };
+        let seen = Seen { head: kind, bytes, is_void: false, entry };
         if self.is_genuine(ring, at, &seen) { Ok(seen) } else { Err(Damaged) }
     }
 
@@ -230,16 +320,21 @@ impl<'a> Stripe<'a> {
         self.word_at(ring, at).store(Head::Filler(bytes).word(), Release);
     }
 
-    /// Turns `[from, to)` of the free space into filler, up to the physical end and on from the start.
+    /// Turns `[from, to)` of the free space into filler, up to the end of its lap and on from the start.
     pub(super) fn fill(&self, ring: &Ring<'_>, from: u64, to: u64) {
-        let mut at = from;
+        let (mut at, mut filler) = (from, 0);
         while at < to {
             let bytes = ring.bytes_to_end(at).min(to - at);
+            if bytes == 0 {
+                at = ring.next_lap(at);
+                continue;
+            }
             crate::seam::kill_point();
             self.put_filler(ring, at, bytes);
             at += bytes;
+            filler += bytes;
         }
-        self.shift(Word::FillerBytes, to - from, 0);
+        self.shift(Word::FillerBytes, filler, 0);
     }
 
     /// The virtual offset at which `bytes` bytes can be written, if they fit without evicting anything.
@@ -249,17 +344,18 @@ impl<'a> Stripe<'a> {
             return None;
         }
         let head = ring.head();
-        let to_end = ring.bytes_to_end(head);
         if self.volume.has_failed() {
             return None;
         }
-        let at = if bytes <= to_end {
+        let at = if bytes <= ring.bytes_to_end(head) {
             self.renew_pages(ring, head, bytes);
             head
         } else {
-            self.fill(ring, head, head + to_end);
-            ring.set_head(head + to_end);
-            head + to_end
+            let next = ring.next_lap(head);
+            self.fill(ring, head, next);
+            ring.set_end(ring.lap(next), self.end_wanted(ring));
+            ring.set_head(next);
+            next
         };
         self.volume.mapped.map(&self.volume.region, self.offset_of(ring, at), bytes as usize);
         Some(at)
@@ -278,12 +374,15 @@ impl<'a> Stripe<'a> {
     /// becomes filler, and head and tail move on together.
     ///
     /// The stores come in this order: filler, head, tail. A death between the last two leaves
-    /// `head - tail > size`, which repair mends.
+    /// `head - tail > size`, which repair mends. Before them the lap behind the tail's gets the end of that one: what stays in place
+    /// is part of it then.
     pub(super) fn skip(&self, ring: &Ring<'_>, to: u64) {
         let (head, tail) = (ring.head(), ring.tail());
         if self.volume.has_failed() {
             return;
         }
+        let lap = ring.lap(tail);
+        ring.set_end(lap + 1, ring.end(lap));
         self.fill(ring, head, tail + ring.size);
         ring.set_head(to + ring.size);
         ring.set_tail(to);

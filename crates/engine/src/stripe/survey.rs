@@ -28,6 +28,8 @@ pub enum ExtentKind {
     Filler,
     /// Neither used nor waiting to be freed.
     Free,
+    /// What the index has taken of the small ring.
+    Index,
     /// The log doesn't read as one: it is damaged, or was changed while a process that can't lock it looked.
     Unreadable,
 }
@@ -64,11 +66,20 @@ impl Stripe<'_> {
         let ring = self.ring(id);
         let (head, tail) = (ring.head(), ring.tail());
         let is_log = tail <= head && head - tail <= ring.size && tail.is_multiple_of(8) && head.is_multiple_of(8);
+        if ring.most < ring.size {
+            f(ring.most, ring.size - ring.most, ExtentKind::Index);
+        }
         if !is_log || self.must_reset(id) {
-            return f(0, ring.size, ExtentKind::Unreadable);
+            return f(0, ring.most, ExtentKind::Unreadable);
         }
         let mut at = tail;
         while at < head {
+            let void = ring.void_at(at).min(head - at);
+            if void > 0 {
+                around(&ring, at, void, ExtentKind::Free, &mut f);
+                at += void;
+                continue;
+            }
             let Some((bytes, piece)) = self.piece_at(&ring, at, head, landmarks) else {
                 around(&ring, at, head - at, ExtentKind::Unreadable, &mut f);
                 break;
@@ -101,13 +112,16 @@ impl Stripe<'_> {
     }
 }
 
-/// A piece that may go round the physical end.
-fn around(ring: &Ring<'_>, at: u64, bytes: u64, piece: ExtentKind, f: &mut impl FnMut(u64, u64, ExtentKind)) {
-    let first = ring.bytes_to_end(at).min(bytes);
-    if first > 0 {
-        f(at % ring.size, first, piece);
-    }
-    if bytes > first {
-        f(0, bytes - first, piece);
+/// A piece that may go round the physical end, without what the index has of it.
+fn around(ring: &Ring<'_>, at: u64, mut bytes: u64, piece: ExtentKind, f: &mut impl FnMut(u64, u64, ExtentKind)) {
+    let mut place = at % ring.size;
+    while bytes > 0 {
+        let some = bytes.min(ring.size - place);
+        let left = ring.most.saturating_sub(place).min(some);
+        if left > 0 {
+            f(place, left, piece);
+        }
+        bytes -= some;
+        place = 0;
     }
 }

@@ -32,7 +32,7 @@ impl Stripe<'_> {
 
     /// The bucket at which the pass goes on that is under way; 0: none is.
     pub(crate) fn sweep_stands_at(&self) -> u64 {
-        self.get(Word::SweepBucket).min(self.volume.layout.buckets - 1)
+        self.get(Word::SweepBucket).min(self.buckets().count() - 1)
     }
 
     #[cold]
@@ -46,7 +46,7 @@ impl Stripe<'_> {
         if self.volume.has_failed() {
             return dropped;
         }
-        if bucket + 1 < self.volume.layout.buckets {
+        if bucket + 1 < self.buckets().count() {
             self.set(Word::SweepBucket, bucket + 1);
         } else {
             self.set(Word::Swept, self.ended(Word::SweepEpoch));
@@ -78,7 +78,7 @@ impl Stripe<'_> {
     /// Drops what is gone from one bucket; returns how much.
     pub(crate) fn sweep_bucket(&self, bucket: u64) -> u64 {
         let mut dropped = 0;
-        for slot in self.volume.region.line(self.volume.layout.bucket_at(self.number, bucket)) {
+        for slot in self.bucket(bucket) {
             let seen = Slot(super::load(slot));
             let Some((record, lengths, _)) = self.entry_at(seen.position()).filter(|_| seen.is_live()) else {
                 continue;

@@ -118,7 +118,7 @@ impl<'a> Stripe<'a> {
         untiled.is_empty()
             || ring.tail() <= untiled.start
                 && untiled.end <= ring.head()
-                && untiled.end.is_multiple_of(ring.size)
+                && (untiled.end.is_multiple_of(ring.size) || ring.void_at(untiled.end) > 0)
                 && untiled.start.is_multiple_of(UNIT_BYTES)
                 && untiled.end - untiled.start <= ring.size
     }
@@ -138,14 +138,18 @@ impl<'a> Stripe<'a> {
 
     /// After power loss, by the first process of an attachment: what the words said is of another age than the bytes.
     pub(super) fn take_for_untiled(&self) {
+        self.take_sure_buckets();
         for id in RingId::BOTH {
             let ring = self.ring(id);
             let fresh = Self::start_behind_what_was_lost(&ring);
             let [from, to] = Self::untiled_words(id);
+            for lap in [ring.lap(fresh), ring.lap(fresh) + 1] {
+                ring.set_end(lap, ring.most);
+            }
             ring.set_tail(fresh);
             ring.set_head(fresh + ring.size);
             self.set(from, fresh);
-            self.set(to, fresh + ring.size);
+            self.set(to, fresh + ring.most);
         }
         self.clear_counts();
         self.set(Word::Serial, (self.get(Word::Serial) + SERIALS_LEFT_OUT) % SERIALS);
@@ -242,7 +246,9 @@ impl<'a> Stripe<'a> {
         let mut reached = chunk.start;
         for (position, slot) in &named[first..] {
             let at = chunk.start + (position - start) * UNIT_BYTES;
-            if RingId::of(self.volume, *position) != ring.id || at >= chunk.end.max(reached) {
+            // What lies behind the last chunk lies in no lap.
+            let is_beyond = at >= chunk.end.max(reached) && chunk.end != self.untiled(ring.id).end;
+            if RingId::of(self.volume, *position) != ring.id || is_beyond {
                 break;
             }
             let slot = self.volume.region.word(*slot);
@@ -250,7 +256,8 @@ impl<'a> Stripe<'a> {
             if !names() {
                 continue;
             }
-            let bytes = if at < reached { None } else { self.newest_entry(*position, slot) };
+            let bytes =
+                if at < reached || at >= self.untiled(ring.id).end { None } else { self.newest_entry(*position, slot) };
             if self.volume.has_failed() {
                 return Err(Damaged);
             }
@@ -345,7 +352,7 @@ impl<'a> Stripe<'a> {
             return Arc::clone(named);
         }
         let mut named = Vec::new();
-        for bucket in 0..self.volume.layout.buckets {
+        for bucket in 0..self.buckets().count() {
             let first = self.volume.layout.bucket_at(self.number, bucket);
             debug_assert_eq!(BUCKET_SLOTS * 8, BUCKET_BYTES);
             for (slot, word) in self.volume.region.line(first).iter().enumerate() {

@@ -132,7 +132,8 @@ impl Wanted<'_> {
         let drawn = attach::new_superblock(&self.options)?;
         // One hash of a key serves for both volumes.
         let secret = Secret { hash_seed: self.volume.secret.hash_seed, ..drawn.secret };
-        let superblock = Superblock { secret, ..drawn };
+        // Its pages are given and taken back stripe by stripe, and the index has to have all of its own.
+        let superblock = Superblock { secret, layout: drawn.layout.with_fixed_index(), ..drawn };
         let layout = &superblock.layout;
         let fill = |file: &File| {
             if file.metadata()?.uid() != self.owner.uid() {

@@ -164,6 +164,7 @@ fn origin_of(volume: &Volume, place: &Place, found: &Pinned<'_>) -> Option<Origi
 }
 
 fn slot_number(volume: &Volume, place: &Place, slot: &AtomicU64) -> Option<u8> {
-    let slots = (0..2).flat_map(|which| volume.bucket(place, which));
+    let buckets = volume.buckets(place.stripe);
+    let slots = (0..2).flat_map(|which| volume.bucket(place, which, buckets));
     slots.zip(0..2 * SLOTS).find(|(other, _)| std::ptr::eq(*other, slot)).map(|(_, number)| number)
 }

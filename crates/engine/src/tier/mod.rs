@@ -273,9 +273,10 @@ fn is_valid<'a>(volume: &'a Volume, place: &Place, copy: &Pinned<'_>) -> Option<
             return None;
         }
     }
-    let slot = volume.bucket(place, usize::from(origin.at / SLOTS)).get(usize::from(origin.at % SLOTS))?;
+    let buckets = volume.buckets(place.stripe);
+    let slot = volume.bucket(place, usize::from(origin.at / SLOTS), buckets).get(usize::from(origin.at % SLOTS))?;
     let seen = Slot(slot.load(SeqCst));
-    if !seen.same_record(origin.slot) || !seen.may_hold(place) {
+    if !seen.same_record(origin.slot) || !seen.may_hold(place) || !volume.has_still(place.stripe, buckets) {
         return None;
     }
     let ring = Stripe::unlocked(volume, place.stripe).ring(RingId::of(volume, seen.position()));

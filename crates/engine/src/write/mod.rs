@@ -157,7 +157,7 @@ fn record<'a>(stripe: &Stripe<'a>, ring: RingId, at: u64) -> Record<'a> {
 
 /// Where a new entry goes.
 pub(crate) fn choose_ring(stripe: &Stripe<'_>, place: &Place, bytes: u64, found: Option<&Found<'_>>) -> RingId {
-    let too_large_for_small = bytes > stripe.volume.layout.small / 2;
+    let too_large_for_small = bytes > stripe.largest_for_small();
     let known = match found {
         Some(found) => RingId::of(stripe.volume, found.seen.position()) == RingId::Main,
         None => stripe.is_remembered(place),
@@ -222,8 +222,10 @@ pub(crate) fn finish(
     draft: &Draft<'_>,
     condition: Condition,
 ) -> Outcome {
-    let mut found = stripe.find(place, draft.key);
     let bytes = draft.lengths.record_bytes();
+    // Before the entry has a slot: a step may cost a cold entry its own.
+    stripe.step_a_little(bytes);
+    let mut found = stripe.find(place, draft.key);
     let ring = stripe.ring(spot.ring);
     let verdict = draft.judge(stripe.volume);
     let superseded = verdict == Verdict::Hard;

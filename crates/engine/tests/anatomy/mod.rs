@@ -7,6 +7,10 @@ pub const SMALL_HEAD: u64 = 128;
 pub const SMALL_TAIL: u64 = 136;
 pub const MAIN_HEAD: u64 = 144;
 pub const MAIN_TAIL: u64 = 152;
+/// How many buckets its index has: the low half.
+pub const BUCKETS: u64 = 72;
+/// From which one on power loss drops them.
+pub const SURE: u64 = 120;
 
 const STRIPE_BYTES: u64 = 512;
 
@@ -19,6 +23,7 @@ use std::path::Path;
 pub struct Anatomy {
     pub size: u64,
     pub stripes: u64,
+    /// The fewest that a stripe has.
     pub buckets: u64,
     pub small: u64,
     pub main: u64,
@@ -27,6 +32,7 @@ pub struct Anatomy {
     pub stripes_at: u64,
     pub claims_at: u64,
     pub tags_at: u64,
+    /// The last stripe's buckets, of the file's last bytes.
     pub index_at: u64,
     pub data_at: u64,
 }
@@ -41,11 +47,13 @@ impl Anatomy {
         let claims_at = stripes_at + stripes * STRIPE_BYTES;
         let tags_at = claims_at + stripes * claims * 64;
         let tag_buckets = word(file, 128);
-        let index_at = tags_at + (tag_buckets * 4).next_multiple_of(64) + tag_buckets * 64;
-        let index_end = index_at + stripes * buckets * 64;
-        let rounded = index_end.next_multiple_of(4096);
+        let tags_end = tags_at + (tag_buckets * 4).next_multiple_of(64) + tag_buckets * 64;
+        let rounded = tags_end.next_multiple_of(4096);
         let fits = rounded + stripes * (small + main) <= size;
-        let data_at = if fits { rounded } else { index_end };
+        let data_at = if fits { rounded } else { tags_end };
+        let data_end = data_at + stripes * (small + main);
+        let count = word(file, stripes_at + (stripes - 1) * STRIPE_BYTES + BUCKETS) & 0xffff_ffff;
+        let index_at = data_end - count.clamp(buckets, small * 3 / 256) * 64;
         Self {
             size,
             stripes,
@@ -67,14 +75,27 @@ impl Anatomy {
         self.stripes_at + stripe * STRIPE_BYTES + word
     }
 
+    /// The offset of a stripe's first data byte.
+    pub fn data_byte(&self, stripe: u64) -> u64 {
+        self.data_at + stripe * (self.main + self.small)
+    }
+
     /// The offset of the byte at a virtual offset of a stripe's small ring.
     pub fn small_byte(&self, stripe: u64, at: u64) -> u64 {
-        self.data_at + stripe * (self.small + self.main) + at % self.small
+        self.data_byte(stripe) + self.main + at % self.small
     }
 
     /// The same in its main ring.
     pub fn main_byte(&self, stripe: u64, at: u64) -> u64 {
-        self.data_at + stripe * (self.small + self.main) + self.small + at % self.main
+        self.data_byte(stripe) + at % self.main
+    }
+
+    /// The offsets of all slots that a stripe's index has in these bytes.
+    pub fn slots(&self, file: &[u8], stripe: u64) -> Vec<u64> {
+        let count = word(file, self.stripe_word(stripe, BUCKETS)) & 0xffff_ffff;
+        let count = count.clamp(self.buckets, self.small * 3 / 256);
+        let bucket_at = |bucket: u64| self.data_byte(stripe + 1) - (bucket + 1) * 64;
+        (0..count).flat_map(|bucket| (0..8).map(move |slot| bucket_at(bucket) + slot * 8)).collect()
     }
 }
 

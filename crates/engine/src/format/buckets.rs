@@ -1,0 +1,106 @@
+//! How many buckets a stripe's index has, and which of them are a key's: a linear hash table (Litwin, VLDB 1980).
+//!
+//! ```text
+//!   buckets  0 ... b ... 2^l - 1 | 2^l ... 2^l + b     With 2^l < n <= 2^(l+1) buckets, those from 2^l on were split from
+//!                  |                         ^         the ones that are so many before them: by the bit l of their keys'
+//!                  +-------------------------+         picks.
+//! ```
+//!
+//! The table grows by splitting one bucket and shrinks by merging the last, so that no step moves more than eight slots.
+
+use super::hash::Place;
+use super::layout::Layout;
+
+const STEPS_SHIFT: u32 = 32;
+
+/// The buckets of a stripe. The low 32 bits of their word count them, the other half counts the steps, so that the word is never the same
+/// before and behind one.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Buckets {
+    /// As it stands in the file.
+    pub(crate) word: u64,
+    count: u64,
+}
+
+impl Buckets {
+    /// Those of a new stripe.
+    pub(crate) fn new(count: u64) -> Self {
+        Self { word: count, count }
+    }
+
+    /// The word as it was read, and no more and no fewer buckets than there can be: the file may be damaged.
+    #[inline]
+    pub(crate) fn checked(word: u64, layout: &Layout) -> Self {
+        Self { word, count: (word & u64::from(u32::MAX)).clamp(layout.buckets, layout.buckets_max) }
+    }
+
+    #[inline]
+    pub(crate) fn count(self) -> u64 {
+        self.count
+    }
+
+    /// Steps that were made so far, modulo 2^32.
+    pub(crate) fn steps(self) -> u64 {
+        self.word >> STEPS_SHIFT
+    }
+
+    /// With another count, a step later.
+    pub(crate) fn step_to(self, count: u64) -> Self {
+        Self { word: (self.steps().wrapping_add(1) << STEPS_SHIFT) | count, count }
+    }
+
+    /// The bucket that a pick means.
+    #[inline]
+    pub(crate) fn of(self, pick: u32) -> u64 {
+        let (count, pick) = (self.count(), u64::from(pick));
+        // At least two.
+        let mask = u64::MAX >> (count - 1).leading_zeros();
+        let bucket = pick & mask;
+        if bucket < count { bucket } else { bucket & (mask >> 1) }
+    }
+
+    /// Whether a bucket is one of a key's.
+    pub(crate) fn are_of(self, place: &Place, bucket: u64) -> bool {
+        place.picks.iter().any(|pick| self.of(*pick) == bucket)
+    }
+
+    /// The bucket that the last one was split from, and would be merged into.
+    pub(crate) fn origin_of_last(self) -> u64 {
+        let last = self.count() - 1;
+        last - (1 << last.ilog2())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_split_moves_keys_of_one_bucket_to_the_last_and_no_others() {
+        for count in 2..200_u64 {
+            let (before, after) = (Buckets::new(count), Buckets::new(count).step_to(count + 1));
+            assert_eq!((after.count(), after.steps()), (count + 1, 1));
+            for pick in (0..2_000_u32).map(|pick| pick.wrapping_mul(0x9e37_79b9)) {
+                let (from, to) = (before.of(pick), after.of(pick));
+                assert!(from < count && (from == to || (to == count && from == after.origin_of_last())));
+            }
+        }
+    }
+
+    #[test]
+    fn all_buckets_are_meant() {
+        for count in 2..70_u64 {
+            let mut met = vec![0; count as usize];
+            (0..128).for_each(|pick| met[Buckets::new(count).of(pick) as usize] += 1);
+            assert!(met.iter().all(|met| *met >= 1), "{count}: {met:?}");
+        }
+    }
+
+    #[test]
+    fn a_damaged_count_stays_within_what_there_can_be() {
+        let layout = Layout::new(1 << 20, 1024, None).unwrap();
+        assert_eq!(Buckets::checked(7 << 32, &layout).count(), layout.buckets);
+        assert_eq!(Buckets::checked(u64::MAX, &layout).count(), layout.buckets_max);
+        assert_eq!(Buckets::checked((7 << 32) | layout.buckets, &layout).steps(), 7);
+    }
+}

@@ -1,0 +1,409 @@
+//! Steps: the index gets a bucket more or one fewer, so that it has the slots which entries of the present sizes need.
+//!
+//! ```text
+//!   a stripe's data    [ main ring                | small ring           | void | buckets ]
+//!                                                                               <-- one more: split
+//!                                                                               --> one fewer: merged
+//! ```
+//!
+//! Buckets beyond those that a stripe always has lie in the small ring, from its end on downwards. What they need is taken from its
+//! next lap, which ends earlier ([`Ring::set_end`](super::ring::Ring)); what they leave is given to its next lap. Main isn't touched.
+//!
+//! Who puts makes the steps, a few each time, so that nobody waits for all of them. `docs/invariants.md`, X1 to X7, says why readers
+//! find every entry meanwhile.
+
+use std::ptr;
+use std::sync::atomic::AtomicU64;
+use std::sync::atomic::Ordering::Release;
+
+use super::index::{GHOST, VOID};
+use super::ring::Ring;
+use super::{
+    BUCKETS, BUCKETS_CHECK, Count, ENDS, ENDS_CHECK, Ends, GOAL, RingId, STEP, SURE, Stripe, Word, load, store,
+    store_slot,
+};
+use crate::format::buckets::Buckets;
+use crate::format::hash::Place;
+use crate::format::layout::{BUCKET_BYTES, LEAST_OF_SMALL, Layout};
+use crate::format::slot::Slot;
+use crate::protocol;
+use crate::seam;
+
+/// The goal is set anew with each so many puts.
+const LOOKS_EVERY: u64 = 64;
+/// Of a ring with fewer entries, the others' mean says how large they are.
+const ENTRIES_MIN: u64 = 32;
+/// A put makes a step, and one more for each so many of its bytes: a stripe whose entries become larger has that many fewer puts in
+/// which to give back what it doesn't need any more.
+const BYTES_PER_STEP: u64 = 1 << 10;
+const STEPS_MAX: u64 = 256;
+/// The goal has so much to spare, and isn't lowered for less than twice that.
+const SPARE: u64 = 32;
+
+impl<'a> Stripe<'a> {
+    /// Makes some steps towards as many buckets as there should be. Each put of `bytes` bytes does.
+    #[inline]
+    pub(crate) fn step_a_little(&self, bytes: u64) {
+        if self.get(Word::Serial).is_multiple_of(LOOKS_EVERY) {
+            self.set_goal();
+        }
+        let (count, goal) = (self.buckets().count(), self.goal());
+        if count != goal {
+            self.step_towards(goal, 1 + bytes / BYTES_PER_STEP);
+        }
+    }
+
+    /// How many buckets there should be.
+    pub(crate) fn goal(&self) -> u64 {
+        let layout = &self.volume.layout;
+        self.goal_word().load(std::sync::atomic::Ordering::Relaxed).clamp(layout.buckets, layout.buckets_max)
+    }
+
+    fn goal_word(&self) -> &'a AtomicU64 {
+        &self.read_line[GOAL]
+    }
+
+    #[cold]
+    fn step_towards(&self, goal: u64, most: u64) {
+        // What isn't tiled was named by slots that were found where they are. A ring that is to be emptied has no ends.
+        if self.has_untiled() || self.must_reset(RingId::Small) {
+            return;
+        }
+        for _ in 0..most.min(STEPS_MAX) {
+            let count = self.buckets().count();
+            let stepped = if count < goal { self.split() } else { count > goal && self.merge() };
+            // By slots that were lost nothing is moved.
+            if !stepped || self.volume.has_failed() {
+                return;
+            }
+        }
+    }
+
+    /// By what the entries of each ring need now: a full ring would have so many of its entries' mean.
+    fn set_goal(&self) {
+        // Counts that a death has left wrong say nothing.
+        if self.get(Word::Recount) != 0 {
+            return;
+        }
+        let (entries, bytes) = (self.get(Word::Entries), self.get(Word::LiveBytes));
+        let (of_main, bytes_of_main) = (self.get(Word::MainEntries), self.get(Word::MainBytes));
+        let (of_small, bytes_of_small) = (entries.saturating_sub(of_main), bytes.saturating_sub(bytes_of_main));
+        if entries < ENTRIES_MIN || bytes < entries {
+            return;
+        }
+        let layout = &self.volume.layout;
+        let mean = |entries: u64, bytes_of: u64| {
+            if entries < ENTRIES_MIN { (bytes / self.get(Word::Entries)).max(1) } else { (bytes_of / entries).max(1) }
+        };
+        let small = layout.small - layout.bytes_taken(self.buckets().count());
+        let fit = layout.main / mean(of_main, bytes_of_main) + small / mean(of_small, bytes_of_small);
+        let wanted = Layout::buckets_for(fit);
+        let goal = self.goal();
+        let (more, fewer) = (wanted > goal, wanted + wanted / (SPARE / 2) < goal);
+        if more || fewer {
+            self.goal_word().store(wanted + wanted / SPARE, Release);
+        }
+    }
+
+    /// Where the next lap of a ring should end: it has all that the index leaves.
+    pub(super) fn end_wanted(&self, ring: &Ring<'_>) -> u64 {
+        let layout = &self.volume.layout;
+        match ring.id {
+            RingId::Main => ring.size,
+            RingId::Small => layout.small - layout.bytes_taken(self.buckets().count().max(self.goal())),
+        }
+    }
+
+    /// Larger entries don't go through the small ring.
+    pub(crate) fn largest_for_small(&self) -> u64 {
+        self.volume.layout.largest_for_small(self.end_wanted(&self.ring(RingId::Small)))
+    }
+
+    /// Moves the end of the head's lap to where it should be, as far as it may be moved.
+    pub(super) fn move_end(&self, ring: &Ring<'_>) {
+        if ring.id == RingId::Main || self.must_reset(ring.id) || self.has_untiled() {
+            return;
+        }
+        let head = ring.head();
+        let reached = (head % ring.size).next_multiple_of(BUCKET_BYTES);
+        if reached <= ring.most {
+            ring.set_end(ring.lap(head), self.end_wanted(ring).clamp(reached, ring.most));
+        }
+    }
+
+    /// Whether the bytes of one more bucket are nobody's: no lap of the log reaches there.
+    fn has_room_for_bucket(&self, count: u64) -> bool {
+        let layout = &self.volume.layout;
+        let ring = self.ring(RingId::Small);
+        let (first, last) = (ring.lap(ring.tail()), ring.lap(ring.head()));
+        let reached = ring.end(first).max(ring.end(last));
+        count < layout.buckets_max && reached + layout.bytes_taken(count + 1) <= ring.size
+    }
+
+    /// The number of the bucket that a step is about, plus one, from before its first store to behind its last; else 0.
+    fn step_word(&self) -> &'a AtomicU64 {
+        &self.read_line[STEP]
+    }
+
+    fn set_buckets(&self, buckets: Buckets) {
+        store(&self.read_line[BUCKETS_CHECK], !buckets.word);
+        seam::kill_point();
+        protocol::make_step(&self.read_line[BUCKETS], buckets.word);
+    }
+
+    /// Where a live slot's key belongs, if there can be an entry.
+    fn place_of_slot(&self, slot: Slot) -> Option<Place> {
+        let (record, _, _) = self.entry_at(slot.position())?;
+        // SAFETY: a live slot names it and we hold the lock: nobody reclaims it.
+        Some(self.volume.place(unsafe { record.key() }))
+    }
+
+    /// Asks for what the slots of a bucket name, ahead of its use: entries lie anywhere in memory, and waiting for one after the other
+    /// would be most of the work.
+    pub(super) fn prefetch_bucket(&self, line: &[AtomicU64; 8]) {
+        for slot in line {
+            let seen = Slot(load(slot));
+            if let Some((offset, _)) =
+                super::locate(self.volume, self.number, seen.position()).filter(|_| seen.is_live())
+            {
+                self.volume.region.prefetch(offset);
+                self.volume.region.prefetch(offset + 64);
+            }
+        }
+    }
+
+    /// One bucket more. False: there is no room for it yet.
+    fn split(&self) -> bool {
+        let before = self.buckets();
+        if !self.has_room_for_bucket(before.count()) {
+            return false;
+        }
+        let (number, after) = (before.count(), before.step_to(before.count() + 1));
+        let (from, to) = (self.bucket(after.origin_of_last()), self.bucket(number));
+        self.prefetch_bucket(from);
+        store(self.step_word(), number + 1);
+        let mut moved = [false; 8];
+        for ((from, to), moved) in from.iter().zip(to).zip(&mut moved) {
+            let seen = Slot(load(from));
+            *moved = seen.is_live() && self.belongs_into_last(seen, after);
+            // Nobody knows any more which of the two a ghost's key has: each gets it.
+            let copied = *moved || seen.is_ghost();
+            store(to, if copied { seen.0 } else { Slot::EMPTY.0 });
+        }
+        // Of bytes that were lost nothing may follow.
+        if self.volume.has_failed() {
+            return false;
+        }
+        self.set_buckets(after);
+        for slot in from.iter().zip(moved).filter_map(|(slot, moved)| moved.then_some(slot)) {
+            store_slot(slot, |_| Slot::EMPTY.0);
+        }
+        store(self.step_word(), 0);
+        true
+    }
+
+    /// Frees a slot of a key's buckets, in which each names an entry, by a step of its own: one of the entries goes to its other bucket.
+    #[cold]
+    pub(super) fn displace(&self, place: &Place) -> Option<&'a AtomicU64> {
+        if self.has_untiled() {
+            return None;
+        }
+        let (buckets, stamp, memory) = (self.buckets(), self.get(Word::GhostClock), self.ghost_memory());
+        let own = place.picks.map(|pick| buckets.of(pick));
+        for bucket in own {
+            self.prefetch_bucket(self.bucket(bucket));
+        }
+        let free =
+            |bucket: u64| self.bucket(bucket).iter().find(|slot| self.worth(Slot(load(slot)), stamp, memory) <= GHOST);
+        let way_out = |bucket: u64, slot: &AtomicU64| {
+            let other = self.place_of_slot(Slot(load(slot)))?.picks.map(|pick| buckets.of(pick));
+            let is_its = other.contains(&bucket);
+            other.into_iter().find(|other| *other != bucket).filter(|_| is_its).and_then(free)
+        };
+        let slots = own.into_iter().flat_map(|bucket| self.bucket(bucket).iter().map(move |slot| (bucket, slot)));
+        let (bucket, slot, target) =
+            slots.into_iter().find_map(|(bucket, slot)| Some((bucket, slot, way_out(bucket, slot)?)))?;
+        // By slots that were lost nothing is moved.
+        if self.volume.has_failed() {
+            return None;
+        }
+        store(self.step_word(), bucket + 1);
+        store_slot(target, |_| load(slot));
+        self.set_buckets(buckets.step_to(buckets.count()));
+        store_slot(slot, |_| Slot::EMPTY.0);
+        store(self.step_word(), 0);
+        Some(slot)
+    }
+
+    /// Whether a slot of the bucket that the last one was split from belongs into the last.
+    fn belongs_into_last(&self, slot: Slot, buckets: Buckets) -> bool {
+        let Some(place) = self.place_of_slot(slot) else { return false };
+        let of = place.picks.map(|pick| buckets.of(pick));
+        of.contains(&(buckets.count() - 1)) && !of.contains(&buckets.origin_of_last())
+    }
+
+    /// One bucket fewer. What has no slot in the other one goes to its key's other bucket; where that is full, too, the coldest goes.
+    fn merge(&self) -> bool {
+        let before = self.buckets();
+        let (number, after) = (before.count() - 1, before.step_to(before.count() - 1));
+        if number < self.volume.layout.buckets {
+            return false;
+        }
+        // The sweep has passed the other one.
+        if self.swept() < self.newest_purge() {
+            self.sweep_bucket(number);
+        }
+        let home = before.origin_of_last();
+        let (from, to) = (self.bucket(number), self.bucket(home));
+        self.prefetch_bucket(from);
+        store(self.step_word(), number + 1);
+        let (stamp, memory) = (self.get(Word::GhostClock), self.ghost_memory());
+        let cheapest = |line: &'a [AtomicU64; 8]| {
+            let worths = line.iter().map(|slot| (self.worth(Slot(load(slot)), stamp, memory), slot));
+            worths.min_by_key(|(worth, _)| *worth)
+        };
+        for source in from {
+            let seen = Slot(load(source));
+            let worth = self.worth(seen, stamp, memory);
+            if worth <= VOID {
+                continue;
+            }
+            let mut target = cheapest(to);
+            if seen.is_live() && target.is_none_or(|(least, _)| least > GHOST) {
+                let other = self.place_of_slot(seen).map(|place| place.picks.map(|pick| after.of(pick)));
+                let other = other.into_iter().flatten().find(|bucket| *bucket != home);
+                let there = other.and_then(|bucket| cheapest(self.bucket(bucket)));
+                target = [target, there].into_iter().flatten().min_by_key(|(least, _)| *least);
+            }
+            let (slot, word) = match target {
+                Some((least, slot)) if least < worth => (slot, seen.0),
+                _ => (source, Slot::EMPTY.0),
+            };
+            let out = Slot(store_slot(slot, |_| word));
+            if out.is_live() {
+                self.tally(Count::EvictionsIndex, 1);
+                self.forget_position(out.position());
+            }
+        }
+        if self.volume.has_failed() {
+            return false;
+        }
+        self.set_buckets(after);
+        for slot in from {
+            store_slot(slot, |_| Slot::EMPTY.0);
+        }
+        store(self.step_word(), 0);
+        true
+    }
+
+    /// After a death in a step: what was to be a bucket, or was one, keeps no slot, by which an entry might be found again that was
+    /// overwritten meanwhile: when power is lost, its page may be older than the word that makes it a bucket.
+    pub(super) fn clear_unused_bucket(&self) {
+        let (number, buckets) = (load(self.step_word()), self.buckets());
+        if (buckets.count() + 1..=self.volume.layout.buckets_max).contains(&number) {
+            for slot in self.bucket(number - 1) {
+                store(slot, 0);
+            }
+        }
+    }
+
+    /// Buckets from this number on may be found after power loss with slots of before an earlier one.
+    fn sure_word(&self) -> &'a AtomicU64 {
+        &self.read_line[SURE]
+    }
+
+    /// After power loss. What lies behind the last bucket may have been buckets, too, whose slots nobody clears; so what is split off
+    /// there from now on isn't sure before a sync, and goes if power is lost once more.
+    pub(super) fn take_sure_buckets(&self) {
+        self.clear_unused_bucket();
+        let (now, sure) = (self.buckets(), load(self.sure_word()).max(self.volume.layout.buckets));
+        if sure < now.count() {
+            self.set_buckets(now.step_to(sure));
+        }
+        store(self.step_word(), 0);
+        store(self.sure_word(), self.buckets().count());
+    }
+
+    /// So many buckets are in storage as they are, or were a moment ago.
+    pub(crate) fn are_sure(&self, count: u64) {
+        let sure = self.sure_word();
+        if load(sure) < count {
+            store(sure, count);
+        }
+    }
+
+    /// After a death in a step: what stands in its bucket, in the last one, or in the one that this was split from, may be named by two
+    /// slots.
+    pub(super) fn finish_step(&self) {
+        let Some(number) = load(self.step_word()).checked_sub(1) else { return };
+        self.clear_unused_bucket();
+        let buckets = self.buckets();
+        let (last, home) = (buckets.count() - 1, buckets.origin_of_last());
+        for slot in self.bucket(home) {
+            let seen = Slot(load(slot));
+            if seen.is_live() && self.belongs_into_last(seen, buckets) {
+                store_slot(slot, |_| Slot::EMPTY.0);
+            }
+        }
+        for slot in [last, number.min(last)].into_iter().flat_map(|bucket| self.bucket(bucket)) {
+            let seen = Slot(load(slot));
+            let Some(place) = self.place_of_slot(seen).filter(|_| seen.is_live()) else { continue };
+            for (twin, _) in self.slots_of(&place, seen.position()).filter(|(twin, _)| !ptr::eq(*twin, slot)) {
+                store_slot(twin, |_| Slot::EMPTY.0);
+            }
+        }
+        store(self.step_word(), 0);
+    }
+
+    /// Whether the words that say what the index has can be true.
+    pub(super) fn is_index_sound(&self) -> bool {
+        let [buckets, ends, buckets_check, ends_check] = self.index_words().map(load);
+        let ring = self.ring(RingId::Small);
+        let is_end = |lap: u64| {
+            let bytes = Ends(ends).of(lap);
+            (ring.size / LEAST_OF_SMALL..=ring.most).contains(&bytes)
+        };
+        buckets == !buckets_check
+            && ends == !ends_check
+            && Buckets::checked(buckets, &self.volume.layout).count() == u64::from(buckets as u32)
+            && is_end(ring.lap(ring.tail()))
+            && is_end(ring.lap(ring.head()))
+    }
+
+    /// After a death between a complement and its word, the word holds.
+    pub(super) fn mend_index(&self) {
+        let [buckets, ends, buckets_check, ends_check] = self.index_words();
+        let [now, next] = [load(buckets), !load(buckets_check)].map(|word| Buckets::checked(word, &self.volume.layout));
+        if now.steps().wrapping_add(1) as u32 == next.steps() as u32 && now.count().abs_diff(next.count()) <= 1 {
+            store(buckets_check, !now.word);
+        }
+        // The end of one lap was to change.
+        let differs = load(ends) ^ !load(ends_check);
+        if differs != 0 && (differs as u32 == 0 || differs >> u32::BITS == 0) {
+            store(ends_check, !load(ends));
+        }
+    }
+
+    /// Gives a stripe that holds nothing as many buckets as it always has, and the small ring the rest. No slot is left where a bucket
+    /// was, either.
+    pub(super) fn empty_index(&self) {
+        let layout = &self.volume.layout;
+        let count = if self.is_index_sound() { self.buckets().count() } else { layout.buckets_max };
+        for slot in (0..count).flat_map(|bucket| self.bucket(bucket)) {
+            store(slot, 0);
+        }
+        let [buckets, ends, buckets_check, ends_check] = self.index_words();
+        let fresh = self.buckets().step_to(self.volume.layout.buckets);
+        let both = Ends::both(self.volume.layout.small);
+        for (word, value) in
+            [(buckets_check, !fresh.word), (buckets, fresh.word), (ends_check, !both.0), (ends, both.0)]
+        {
+            store(word, value);
+        }
+        store(self.step_word(), 0);
+    }
+
+    fn index_words(&self) -> [&'a AtomicU64; 4] {
+        [BUCKETS, ENDS, BUCKETS_CHECK, ENDS_CHECK].map(|word| &self.read_line[word])
+    }
+}

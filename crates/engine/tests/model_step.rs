@@ -1,0 +1,208 @@
+//! The index makes a step while readers look for keys: in every interleaving a key that is there is found, and nothing is read by
+//! what isn't a slot any more.
+//!
+//! Two buckets of one slot each. Of one bucket, it is the first; a split moves the key to the second, a merge moves it back.
+#![cfg(test)]
+#![cfg(loom)]
+
+mod words;
+
+use std::sync::atomic::Ordering::{Acquire, Relaxed, Release};
+
+use eyewall::protocol::{Word, collect_pins, is_same_step, make_step, pin, replace, unpin};
+use loom::cell::UnsafeCell;
+use loom::sync::Arc;
+use loom::thread;
+use words::{NO_FENCE_BEFORE_SCAN, NO_FENCE_BEHIND_PIN, Shared, WHOLE};
+
+const EMPTY: u64 = 0;
+/// The steps' word: how many buckets there are, and above them the steps so far.
+const ONE: u64 = 1;
+const TWO: u64 = 2;
+const STEP: u64 = 1 << 8;
+
+/// What readers do before they go by a slot.
+const CAREFUL: bool = true;
+const CARELESS: bool = false;
+
+struct Volume<const DEFECT: u8> {
+    steps: Shared<DEFECT>,
+    buckets: [Shared<DEFECT>; 2],
+    pin: Shared<DEFECT>,
+    /// A slot that holds n names record n.
+    records: [UnsafeCell<u64>; 3],
+}
+
+// SAFETY: loom checks every access to the cells.
+unsafe impl<const DEFECT: u8> Sync for Volume<DEFECT> {}
+// SAFETY: as above.
+unsafe impl<const DEFECT: u8> Send for Volume<DEFECT> {}
+
+impl<const DEFECT: u8> Volume<DEFECT> {
+    fn new(steps: u64, buckets: [u64; 2]) -> Arc<Self> {
+        Arc::new(Self {
+            steps: Shared::new(steps),
+            buckets: buckets.map(Shared::new),
+            pin: Shared::new(0),
+            records: [0, 1, 2].map(UnsafeCell::new),
+        })
+    }
+
+    /// Looks the key up. None: it isn't there.
+    fn get(&self, is_careful: bool) -> Option<u64> {
+        loop {
+            let steps = self.steps.load(Acquire);
+            let is_same = || !is_careful || is_same_step(&self.steps, steps);
+            let slot = &self.buckets[usize::from(steps % STEP == TWO)];
+            let seen = slot.load(Acquire);
+            if seen == EMPTY {
+                if is_same() {
+                    return None;
+                }
+                continue;
+            }
+            if !pin(slot, seen, &self.pin, seen, |now, then| now == then) {
+                continue;
+            }
+            if !is_same() {
+                unpin(&self.pin);
+                continue;
+            }
+            // SAFETY: loom fails the model if anybody writes it meanwhile.
+            let read = self.records[seen as usize].with(|record| unsafe { *record });
+            unpin(&self.pin);
+            return Some(read);
+        }
+    }
+
+    fn write(&self, record: usize, value: u64) {
+        // SAFETY: loom fails the model if anybody reads or writes it meanwhile.
+        self.records[record].with_mut(|record| unsafe { *record = value });
+    }
+
+    fn split(&self) {
+        self.buckets[1].store(self.buckets[0].load(Acquire), Release);
+        make_step(&self.steps, (self.steps.load(Relaxed) / STEP + 1) * STEP + TWO);
+        replace(&self.buckets[0], |_| EMPTY);
+    }
+
+    fn merge(&self) {
+        replace(&self.buckets[0], |_| self.buckets[1].load(Relaxed));
+        make_step(&self.steps, (self.steps.load(Relaxed) / STEP + 1) * STEP + ONE);
+        replace(&self.buckets[1], |_| EMPTY);
+    }
+
+    /// The entry is overwritten, and its bytes are used again unless somebody holds them.
+    fn overwrite(&self, bucket: usize) {
+        let old = replace(&self.buckets[bucket], |_| 2);
+        let mut is_held = false;
+        collect_pins([&self.pin].into_iter(), |claim| is_held |= claim == old);
+        if !is_held {
+            self.write(old as usize, 7);
+        }
+    }
+}
+
+fn model(check: impl Fn() + Sync + Send + 'static) {
+    let mut model = loom::model::Builder::new();
+    model.preemption_bound = Some(3);
+    model.check(check);
+}
+
+/// A reader beside whoever holds the stripe's lock.
+fn beside<const DEFECT: u8>(
+    is_careful: bool,
+    steps: u64,
+    buckets: [u64; 2],
+    act: impl Fn(&Volume<DEFECT>) + Sync + Send + Copy + 'static,
+) {
+    model(move || {
+        let volume = Volume::<DEFECT>::new(steps, buckets);
+        let reader = {
+            let volume = volume.clone();
+            thread::spawn(move || volume.get(is_careful))
+        };
+        act(&volume);
+        let read = reader.join().unwrap().expect("a false miss");
+        assert!(read == 1 || read == 2, "bytes of nobody");
+    });
+}
+
+fn split_and_overwrite<const DEFECT: u8>(is_careful: bool) {
+    beside::<DEFECT>(is_careful, ONE, [1, EMPTY], |volume| {
+        volume.split();
+        volume.overwrite(1);
+    });
+}
+
+#[test]
+fn a_key_that_a_split_moves_is_found_and_its_bytes_stay_while_they_are_read() {
+    split_and_overwrite::<WHOLE>(CAREFUL);
+}
+
+#[test]
+#[should_panic(expected = "a false miss")]
+fn without_a_second_look_at_the_steps_a_split_would_hide_it() {
+    split_and_overwrite::<WHOLE>(CARELESS);
+}
+
+#[test]
+#[should_panic(expected = "")]
+fn without_a_fence_behind_the_pin_its_bytes_would_not_stay() {
+    split_and_overwrite::<NO_FENCE_BEHIND_PIN>(CAREFUL);
+}
+
+/// The merged bucket's bytes are used again: what is written there looks like a slot that names bytes which are being written.
+fn merge_and_reuse<const DEFECT: u8>(is_careful: bool) {
+    beside::<DEFECT>(is_careful, STEP + TWO, [EMPTY, 1], |volume| {
+        volume.merge();
+        volume.buckets[1].store(2, Relaxed);
+        volume.write(2, 7);
+    });
+}
+
+#[test]
+fn what_was_a_bucket_names_nothing() {
+    merge_and_reuse::<WHOLE>(CAREFUL);
+}
+
+#[test]
+#[should_panic(expected = "")]
+fn without_a_second_look_at_the_steps_it_would() {
+    merge_and_reuse::<WHOLE>(CARELESS);
+}
+
+#[test]
+#[should_panic(expected = "")]
+fn without_a_fence_behind_the_step_it_would() {
+    merge_and_reuse::<NO_FENCE_BEFORE_SCAN>(CAREFUL);
+}
+
+/// The count of buckets is the same before and behind two steps; the word isn't.
+#[test]
+fn a_split_and_a_merge_hide_nothing() {
+    beside::<WHOLE>(CAREFUL, ONE, [1, EMPTY], |volume| {
+        volume.split();
+        volume.merge();
+    });
+}
+
+/// Somebody died behind a split's word: the key's slot still stands in both buckets. Whoever repairs clears the first, and goes on.
+#[test]
+fn a_death_in_a_split_hides_nothing_and_leaves_nothing() {
+    beside::<WHOLE>(CAREFUL, STEP + TWO, [1, 1], |volume| {
+        replace(&volume.buckets[0], |_| EMPTY);
+        volume.overwrite(1);
+        volume.merge();
+    });
+}
+
+/// Somebody died in a merge before its word: the same, and the merge is made again.
+#[test]
+fn a_death_in_a_merge_hides_nothing() {
+    beside::<WHOLE>(CAREFUL, STEP + TWO, [1, 1], |volume| {
+        replace(&volume.buckets[0], |_| EMPTY);
+        volume.merge();
+        volume.overwrite(0);
+    });
+}
