@@ -54,7 +54,7 @@ pub struct Create {
     /// Size of the file, and the hard limit of all that is in it
     #[arg(long, value_name = "SIZE", value_parser = parse_size)]
     pub size: u64,
-    /// A typical entry, the median if sizes differ; sizes the index, more than 4K counts as 4K [default: 1K]
+    /// A typical entry, the first guess of the index, which follows what is put [default: 1K]
     #[arg(long, value_name = "SIZE", value_parser = parse_hint)]
     pub entry_size_hint: Option<u32>,
     /// The largest entry to take, up to a quarter of the size [default: a sixteenth, at most 4M]
@@ -187,7 +187,7 @@ pub struct Resize {
     /// The new size of the file
     #[arg(long, value_name = "SIZE", value_parser = parse_size, group = "shape")]
     pub size: Option<u64>,
-    /// A typical entry, the median if sizes differ; sizes the index
+    /// A typical entry, the first guess of the index, which follows what is put
     #[arg(long, value_name = "SIZE", value_parser = parse_hint, group = "shape")]
     pub entry_size_hint: Option<u32>,
     /// The largest entry to take, up to a quarter of the size

@@ -46,10 +46,12 @@ fn ring_line(stripe: &StripeDetails, ring: &RingDetails) -> String {
         RingKind::Small => (stripe.number.to_string(), "small"),
         RingKind::Main => (String::new(), "main"),
     };
-    let share = |bytes: u64| format!("{:.1} %", bytes as f64 * 100.0 / ring.bytes.max(1) as f64);
+    // Without what the index has of it.
+    let own = ring.bytes - ring.index_bytes.min(ring.bytes);
+    let share = |bytes: u64| format!("{:.1} %", bytes as f64 * 100.0 / own.max(1) as f64);
     format!(
         "{number:>6}  {name:<5} {:>9} {:>6} {:>6} {:>6} {:>6} {:>6} {:>7}",
-        size(ring.bytes),
+        size(own),
         share(ring.live_bytes),
         share(ring.pinned_bytes),
         share(ring.dead_bytes + ring.unreadable_bytes),

@@ -12,12 +12,10 @@ use super::parts;
 use crate::args::Stat;
 use crate::output::{GOOD, HEADING, WARNING, text_to_stdout};
 use crate::units::{count, counted, duration, size};
-use crate::volume::{self, HEADER_BYTES};
+use crate::volume;
 use crate::{Error, Outcome};
 
 const BAR_CELLS: u64 = 20;
-/// Larger entry-size hints count as this (docs/format.md).
-const HINT_MAX: u64 = 4096;
 
 pub(crate) fn run(path: &Path, stat: &Stat) -> Result<Outcome, Error> {
     let cache = volume::open_to_read(path)?;
@@ -145,10 +143,11 @@ fn gauges(stats: &Stats) -> [(&'static str, u64, u64, String); 3] {
             stats.index_live,
             stats.index_slots,
             format!(
-                "{} of {} slots, {} ghosts",
+                "{} of {} slots, {} ghosts{}",
                 count(stats.index_live),
                 count(stats.index_slots),
-                count(stats.index_ghosts)
+                count(stats.index_ghosts),
+                index_steps(stats)
             ),
         ),
         ("hits", stats.hits, lookups, format!("{} of {} lookups", count(stats.hits), count(lookups))),
@@ -191,13 +190,23 @@ fn lines(stats: &Stats) -> Vec<(&'static str, String)> {
     lines
 }
 
+/// Whether the index is on its way to more or fewer slots, and how many steps it has made.
+fn index_steps(stats: &Stats) -> String {
+    let way = match stats.index_slots_wanted {
+        wanted if wanted > stats.index_slots => format!(", growing to {}", count(wanted)),
+        wanted if wanted < stats.index_slots => format!(", shrinking to {}", count(wanted)),
+        _ => String::new(),
+    };
+    if stats.index_steps == 0 { way } else { format!("{way}, {}", counted(stats.index_steps, "step", "steps")) }
+}
+
 /// How many, why, and how old the last one was.
 fn evicted(stats: &Stats) -> String {
     let whys = [
         (stats.evictions_cold, "cold"),
         (stats.evictions_expired, "expired"),
         (stats.evictions_purged, "purged"),
-        (stats.evictions_index, "because the index was full"),
+        (stats.evictions_index, "for want of a slot"),
         (stats.evictions_damaged, "damaged"),
     ];
     let happened = whys.iter().filter(|(number, _)| *number > 0);
@@ -270,30 +279,11 @@ fn troubles(stats: &Stats) -> String {
 /// What somebody should act on, in words.
 fn warnings(stats: &Stats) -> Vec<String> {
     let mut warnings = Vec::new();
-    if let Some(hint) = better_hint(stats) {
-        warnings.push(format!(
-            "the index is nearly full while {} of the data area are free: entries push each other out too early. \
-             Make a new volume with `eyewall create --entry-size-hint {hint}`.",
-            size(stats.free_bytes)
-        ));
-    }
     if stats.resets + stats.evictions_damaged > 0 {
         warnings
             .push("damaged parts were found and emptied; check the disk, and who else writes to this file.".to_owned());
     }
     warnings
-}
-
-/// The entry-size hint by which the index would not fill before the data, if it does and there is one: more than 90 % of
-/// the index is in use with more than 20 % of the data area free.
-fn better_hint(stats: &Stats) -> Option<u64> {
-    let is_full = stats.index_live.saturating_mul(10) > stats.index_slots.saturating_mul(9)
-        && stats.free_bytes.saturating_mul(5) > stats.data_bytes;
-    let mean = stats.live_bytes.checked_div(stats.index_live)?.saturating_sub(HEADER_BYTES);
-    // The index has 1.75 slots for an entry of the hint with its header. To within a tenth, for what was rounded.
-    let present = (stats.data_bytes.saturating_mul(7) / 4).checked_div(stats.index_slots)?.saturating_sub(HEADER_BYTES);
-    let better = mean.min(HINT_MAX);
-    (is_full && better.saturating_mul(10) < present.saturating_mul(9)).then_some(better)
 }
 
 fn bar(part: u64, whole: u64) -> String {
@@ -329,25 +319,15 @@ mod tests {
     }
 
     #[test]
-    fn an_index_that_fills_before_the_data_is_told_in_words() {
-        let text = table_with_warnings(&stats());
-        assert!(text.contains("warning  the index is nearly full while 40 MiB"), "{text}");
-        assert!(text.contains("--entry-size-hint 480`"), "{text}");
-
-        let mut full = stats();
-        (full.live_bytes, full.free_bytes) = (58 << 20, 2 << 20);
-        assert!(warnings(&full).is_empty(), "both full is as it should be");
-    }
-
-    #[test]
-    fn no_hint_is_advised_that_counts_as_the_present_one() {
-        let mut large = stats();
-        // Five times the mean entry, in an index of the hint 100 K, then in one of 2 K.
-        (large.index_slots, large.index_live) = (1050, 1000);
-        assert!(warnings(&large)[0].contains("--entry-size-hint 4096`"), "{:?}", warnings(&large));
-        (large.index_slots, large.index_live) = (52_700, 50_000);
-        (large.live_bytes, large.free_bytes) = (50_000 * 4096, 100 << 20);
-        assert_eq!(warnings(&large), Vec::<String>::new());
+    fn an_index_on_its_way_says_where_to() {
+        let mut changing = stats();
+        (changing.index_slots_wanted, changing.index_steps) = (50_000, 12);
+        let text = table_with_warnings(&changing);
+        assert!(text.contains("40,000 of 42,000 slots, 0 ghosts, growing to 50,000, 12 steps"), "{text}");
+        changing.index_slots_wanted = 8000;
+        assert!(table_with_warnings(&changing).contains(", shrinking to 8,000, 12 steps"));
+        (changing.index_slots_wanted, changing.index_steps) = (42_000, 0);
+        assert!(table_with_warnings(&changing).contains("slots, 0 ghosts\n"));
     }
 
     #[test]

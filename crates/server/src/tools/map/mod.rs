@@ -31,12 +31,13 @@ struct Ring {
 }
 
 /// A legend's order; the last is what is drawn as nothing.
-const KINDS: [(ExtentKind, &str); 6] = [
+const KINDS: [(ExtentKind, &str); 7] = [
     (ExtentKind::Live, "live"),
     (ExtentKind::Pinned, "held"),
     (ExtentKind::Dead, "dead"),
     (ExtentKind::Filler, "filler"),
     (ExtentKind::Unreadable, "unreadable"),
+    (ExtentKind::Index, "index"),
     (ExtentKind::Free, "free"),
 ];
 
@@ -173,7 +174,8 @@ mod tests {
             extent(8064, 2000, ExtentKind::Dead),
             extent(10064, 1000, ExtentKind::Filler),
             extent(11064, 1000, ExtentKind::Unreadable),
-            extent(12064, 4320, ExtentKind::Free),
+            extent(12064, 2256, ExtentKind::Free),
+            extent(14320, 2064, ExtentKind::Index),
         ]
     }
 
@@ -185,7 +187,7 @@ mod tests {
     fn a_cell_is_what_most_of_it_is_and_what_is_held_is_never_hidden() {
         let ring = ring(&some(), 8);
         let kinds: Vec<_> = ring.cells.iter().map(|kind| name(*kind)).collect();
-        assert_eq!(kinds, ["live", "live", "live", "held", "dead", "unreadable", "free", "free"]);
+        assert_eq!(kinds, ["live", "live", "live", "held", "dead", "unreadable", "free", "index"]);
         assert_eq!(ring.bytes, 16384);
     }
 

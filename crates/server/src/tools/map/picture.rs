@@ -26,6 +26,7 @@ fn sign(kind: ExtentKind) -> char {
         ExtentKind::Dead => '░',
         ExtentKind::Filler => '-',
         ExtentKind::Unreadable => '!',
+        ExtentKind::Index => '=',
         _ => '·',
     }
 }
@@ -37,6 +38,7 @@ fn colour(kind: ExtentKind) -> Color {
         ExtentKind::Dead => AnsiColor::Yellow,
         ExtentKind::Filler => AnsiColor::Blue,
         ExtentKind::Unreadable => AnsiColor::Red,
+        ExtentKind::Index => AnsiColor::Cyan,
         _ => AnsiColor::BrightBlack,
     };
     colour.into()

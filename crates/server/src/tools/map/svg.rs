@@ -16,11 +16,13 @@ const ROW: f64 = 22.0;
 const BAR: f64 = 16.0;
 const LEGEND_STEP: f64 = 138.0;
 
-const LIGHT: &str = "--live:#1a7f37;--held:#8250df;--dead:#d4a72c;--filler:#0969da;--unreadable:#cf222e;--free:#d8dee4";
-const DARK: &str = "--live:#3fb950;--held:#bc8cff;--dead:#bb8009;--filler:#58a6ff;--unreadable:#ff7b72;--free:#30363d";
+const LIGHT: &str =
+    "--live:#1a7f37;--held:#8250df;--dead:#d4a72c;--filler:#0969da;--unreadable:#cf222e;--index:#1b7c83;--free:#d8dee4";
+const DARK: &str =
+    "--live:#3fb950;--held:#bc8cff;--dead:#bb8009;--filler:#58a6ff;--unreadable:#ff7b72;--index:#39c5cf;--free:#30363d";
 const STYLE: &str = "\
 .live{fill:var(--live)}.held{fill:var(--held)}.dead{fill:var(--dead)}.filler{fill:var(--filler)}\
-.unreadable{fill:var(--unreadable)}.free{fill:var(--free)}";
+.unreadable{fill:var(--unreadable)}.index{fill:var(--index)}.free{fill:var(--free)}";
 
 /// The image, a whole file.
 pub(super) fn svg(path: &str, rings: &[Ring], totals: &Totals) -> String {
