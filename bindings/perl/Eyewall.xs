@@ -385,6 +385,8 @@ stats(SV *self)
     STATISTIC(unclean_drops);
     STATISTIC(tier_hits);
     STATISTIC(tier_size_bytes);
+    STATISTIC(index_slots_wanted);
+    STATISTIC(index_steps);
 
 const char *
 library_version(...)

@@ -634,7 +634,7 @@ typedef struct eyewall_stats {
    */
   uint64_t evictions_expired;
   /**
-   * Evicted because their index buckets were full: the entry-size hint is too large for this data.
+   * Evicted because their index buckets were full: some always are, more while the index follows entries that become smaller.
    */
   uint64_t evictions_index;
   /**
@@ -722,6 +722,14 @@ typedef struct eyewall_stats {
    * The memory that the tier takes at most.
    */
   uint64_t tier_size_bytes;
+  /**
+   * Slots that the index should have, by what the entries need; each put makes a step towards them.
+   */
+  uint64_t index_slots_wanted;
+  /**
+   * Steps that the index has made, of eight slots more or eight fewer.
+   */
+  uint64_t index_steps;
 } eyewall_stats;
 
 #ifdef __cplusplus

@@ -55,7 +55,7 @@ pub struct Stats {
     pub evictions_cold: u64,
     /// Evicted after they had expired.
     pub evictions_expired: u64,
-    /// Evicted because their index buckets were full: the entry-size hint is too large for this data.
+    /// Evicted because their index buckets were full: some always are, more while the index follows entries that become smaller.
     pub evictions_index: u64,
     /// Evicted because they failed their checksum.
     pub evictions_damaged: u64,
@@ -100,6 +100,10 @@ pub struct Stats {
     pub tier_hits: u64,
     /// The memory that the tier takes at most.
     pub tier_size_bytes: u64,
+    /// Slots that the index should have, by what the entries need; each put makes a step towards them.
+    pub index_slots_wanted: u64,
+    /// Steps that the index has made, of eight slots more or eight fewer.
+    pub index_steps: u64,
 }
 
 impl Stats {
@@ -149,6 +153,8 @@ impl Stats {
             unclean_drops: stats.unclean_drops,
             tier_hits: tier.hits,
             tier_size_bytes: tier.size_bytes,
+            index_slots_wanted: stats.index_slots_wanted,
+            index_steps: stats.index_steps,
         }
     }
 }

@@ -15,7 +15,7 @@ static const struct {
     NUMBER(promotions), NUMBER(reinsertions), NUMBER(moved), NUMBER(bytes_written), NUMBER(bytes_copied),
     NUMBER(pins), NUMBER(processes), NUMBER(threads), NUMBER(repairs), NUMBER(resets), NUMBER(pinned_refusals), NUMBER(busy),
     NUMBER(eviction_age_ms), NUMBER(purges), NUMBER(purge_overflows), NUMBER(attachments), NUMBER(unclean_drops),
-    NUMBER(tier_hits), NUMBER(tier_size_bytes),
+    NUMBER(tier_hits), NUMBER(tier_size_bytes), NUMBER(index_slots_wanted), NUMBER(index_steps),
 };
 
 PHP_METHOD(Eyewall_Cache, stats)

@@ -198,7 +198,7 @@ The largest entry: 48 bytes, key, metadata and value. A sixteenth of the size, a
 
 =item entry_size_hint
 
-Bytes of a typical entry, 1024 if it isn't said. Too large a hint makes an index that is too small.
+Bytes of a typical entry, 1024 if it isn't said: the first guess of the index, which follows what is put.
 
 =item mode, group
 
