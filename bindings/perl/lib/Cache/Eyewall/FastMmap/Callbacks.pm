@@ -24,7 +24,6 @@ use constant {
     # the volume's numbers only after so many puts.
     LEFT_PART => 1 / 64,
     # While room is short, a process looks again after puts of this part, and writes back what waits: others may have found room
-    # While room is short, a process looks again after puts of this part, and writes back what waits: others may have found room
     # meanwhile, for instance after a clear. It is less than the small ring has at least: no value has passed through that before.
     AGAIN_PART => 1 / 32,
 };
