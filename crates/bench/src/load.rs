@@ -70,6 +70,11 @@ impl Sequences {
         Self { of_thread }
     }
 
+    /// These keys, by thread.
+    pub fn of(of_thread: Vec<Vec<[u8; KEY_BYTES]>>) -> Self {
+        Self { of_thread: of_thread.into() }
+    }
+
     /// How many threads ask.
     pub fn threads(&self) -> usize {
         self.of_thread.len()

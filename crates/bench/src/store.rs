@@ -85,7 +85,8 @@ pub struct Place<'a> {
     pub directory: &'a Path,
     /// Bytes that it may hold.
     pub cap_bytes: u64,
-    /// Bytes of a typical value. Where stores limit what they take by default, they are told to take twice as much.
+    /// Bytes of a typical value. Where stores limit what they take by default, they are told to take twice as much. 0: nobody knows, and
+    /// nothing is told to the store but its cap.
     pub value_bytes: usize,
     /// Bytes of the largest value, where that is more than twice a typical one and has to be taken; else 0.
     pub value_bytes_max: usize,

@@ -9,6 +9,7 @@ mod modules;
 pub mod oversized;
 mod processes;
 mod replay;
+mod sizes;
 mod sweep;
 mod traffic;
 
@@ -47,6 +48,7 @@ pub fn named(name: &str) -> Option<&'static dyn Procedure> {
         "overflow" => &sweep::Overflow,
         "oversized" => &oversized::Oversized,
         "replay" => &replay::Replay,
+        "sizes-of-values" => &sizes::SizesOfValues,
         "sweep" => &sweep::Sweep,
         "traffic" => &traffic::Traffic,
         _ => return None,

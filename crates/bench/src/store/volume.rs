@@ -38,7 +38,7 @@ impl Volume {
     /// The volume's file in a store's directory.
     pub const FILE: &'static str = "volume";
 
-    /// Creates a volume of `cap_bytes`, its index sized for the typical value.
+    /// Creates a volume of `cap_bytes`, which is told the size of the typical value, where there is one.
     pub fn create(place: &Place<'_>) -> Result<Self> {
         Ok(Self::from(options(place).open(place.directory.join(Self::FILE))?))
     }
@@ -110,6 +110,9 @@ impl Volume {
 }
 
 fn options(place: &Place<'_>) -> Options {
+    if place.value_bytes == 0 {
+        return Options::new().size(place.cap_bytes);
+    }
     let entry_bytes = (place.value_bytes + KEY_BYTES) as u64;
     let options = Options::new().size(place.cap_bytes).entry_size_hint(entry_bytes as u32);
     let by_default = (place.cap_bytes / ENTRY_PART_DEFAULT).min(ENTRY_BYTES_DEFAULT);
