@@ -421,6 +421,7 @@ pub(crate) fn leave(volume: &Volume) {
         let synced = volume.region.sync(0, volume.region.len());
         // Of a volume that fails meanwhile nothing is promised either.
         if synced.is_ok() && !volume.has_failed() {
+            stripe::all_are_sure(volume);
             attachment.set_clean(true);
             let _ = attachment.sync();
         }

@@ -457,8 +457,8 @@ impl Cache {
     }
 
     /// All valid entries, in no order; each is held while you look at it. Does not count as use. Entries
-    /// that are put or evicted meanwhile may or may not be seen; one that stays is seen exactly once. Ends early where the
-    /// volume fails ([`Cache::is_failed`]).
+    /// that are put or evicted meanwhile may or may not be seen; one that stays is seen exactly once, or at most
+    /// once where the index changes all the time. Ends early where the volume fails ([`Cache::is_failed`]).
     pub fn iter(&self) -> Iter<'_> {
         Iter::new(self)
     }

@@ -283,7 +283,7 @@ fn hottest(volume: &Volume, limit: usize) -> Vec<Hot> {
     // Of equals, those that stand first: an order that stays from look to look.
     found.sort_by_key(|(frequency, _)| std::cmp::Reverse(*frequency));
     let hot = found.into_iter().filter_map(|(frequency, at)| {
-        let (_, hit) = read::hit_of_slot(volume, at, Wanted::Fresh)?;
+        let hit = read::hit_of_slot(volume, at, Wanted::Fresh)?;
         Some(Hot { key: hit.key().to_owned(), frequency, value_bytes: hit.value().len() as u64 })
     });
     hot.take(limit).collect()

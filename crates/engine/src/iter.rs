@@ -1,67 +1,90 @@
 //! Enumerating a volume.
 
+use std::collections::HashSet;
+
 use crate::cache::Cache;
 use crate::format::buckets::Buckets;
-use crate::format::slot::Slot;
 use crate::hit::Hit;
 use crate::read::{self, SlotAt, Wanted};
-use crate::stripe::Walk;
+use crate::stripe::{self, Walk};
 use crate::volume::Volume;
+
+/// A stripe is gone through so often at most, where its entries keep moving.
+const ROUNDS_MAX: u32 = 8;
 
 /// All entries, in no particular order; see [`Cache::iter`].
 #[derive(Debug)]
 pub struct Iter<'a> {
     volume: &'a Volume,
+    wanted: Wanted,
     stripe: usize,
+    round: Round,
+    rounds: u32,
+    /// Hashes of the stripe's keys that were given out: a step may bring one of them into buckets that are still to come.
+    given: HashSet<u64>,
+}
+
+/// One way through a stripe.
+#[derive(Debug)]
+struct Round {
+    /// The count of moves when it began. If it is another at the end, an entry may have been moved past the walk.
+    moves: u64,
     walk: Walk,
     /// As they were when the present class of buckets was begun, and what of it is to come, from the last on.
     buckets: Option<Buckets>,
     pending: Vec<SlotAt>,
-    /// What of that class was given out.
-    given: Vec<Slot>,
-    wanted: Wanted,
+}
+
+impl Round {
+    fn new(volume: &Volume, stripe: usize) -> Self {
+        let is_one = (stripe as u64) < volume.layout.stripes;
+        let moves = if is_one { stripe::moves(volume, stripe) } else { 0 };
+        Self { moves, walk: Walk::default(), buckets: None, pending: Vec::new() }
+    }
+
+    /// The next slot. A class is looked through again where there was a step meanwhile, which may have moved what is in it.
+    fn next_slot(&mut self, volume: &Volume, stripe: usize) -> Option<SlotAt> {
+        loop {
+            if let Some(at) = self.pending.pop() {
+                return Some(at);
+            }
+            let now = volume.buckets(stripe);
+            if self.buckets == Some(now) {
+                self.walk = self.walk.next(now);
+            }
+            self.buckets = Some(now);
+            let (first, second) = self.walk.class(now)?;
+            let slots = |bucket| (0..8).rev().map(move |number| SlotAt { stripe, bucket, number });
+            self.pending.extend(second.into_iter().chain([first]).flat_map(slots));
+        }
+    }
 }
 
 impl<'a> Iter<'a> {
     pub(crate) fn new(cache: &'a Cache) -> Self {
-        Self {
-            volume: cache.volume(),
-            stripe: 0,
-            walk: Walk::default(),
-            buckets: None,
-            pending: Vec::new(),
-            given: Vec::new(),
-            wanted: Wanted::Fresh,
-        }
+        let (volume, stripe) = (cache.volume(), 0);
+        let round = Round::new(volume, stripe);
+        Self { volume, wanted: Wanted::Fresh, stripe, round, rounds: 1, given: HashSet::new() }
     }
 
     pub(crate) fn all(cache: &'a Cache) -> Self {
         Self { wanted: Wanted::Any, ..Self::new(cache) }
     }
 
-    /// The next slot. A class is looked through again where there was a step meanwhile, which may have moved what is in it.
-    fn step(&mut self) -> Option<SlotAt> {
-        loop {
-            if let Some(at) = self.pending.pop() {
+    fn next_slot(&mut self) -> Option<SlotAt> {
+        while (self.stripe as u64) < self.volume.layout.stripes {
+            if let Some(at) = self.round.next_slot(self.volume, self.stripe) {
                 return Some(at);
             }
-            if self.stripe as u64 >= self.volume.layout.stripes {
-                return None;
-            }
-            let now = self.volume.buckets(self.stripe);
-            if self.buckets == Some(now) {
-                self.walk = self.walk.next(now);
+            if self.rounds < ROUNDS_MAX && stripe::moves(self.volume, self.stripe) != self.round.moves {
+                self.rounds += 1;
+            } else {
+                (self.stripe, self.rounds) = (self.stripe + 1, 1);
                 self.given.clear();
             }
-            self.buckets = Some(now);
-            let Some((first, second)) = self.walk.class(now) else {
-                (self.stripe, self.walk, self.buckets) = (self.stripe + 1, Walk::default(), None);
-                continue;
-            };
-            let stripe = self.stripe;
-            let slots = |bucket| (0..8).rev().map(move |number| SlotAt { stripe, bucket, number });
-            self.pending.extend(second.into_iter().chain([first]).flat_map(slots));
+            self.round = Round::new(self.volume, self.stripe);
         }
+        None
     }
 }
 
@@ -69,16 +92,13 @@ impl<'a> Iterator for Iter<'a> {
     type Item = Hit<'a>;
 
     fn next(&mut self) -> Option<Hit<'a>> {
-        while let Some(at) = self.step() {
+        while let Some(at) = self.next_slot() {
             let found = read::hit_of_slot(self.volume, at, self.wanted);
             // Of a volume that failed nothing is known; each further step could only meet another lost page.
             if self.volume.has_failed() {
                 return None;
             }
-            if let Some((slot, hit)) =
-                found.filter(|(slot, _)| !self.given.iter().any(|given| given.same_record(*slot)))
-            {
-                self.given.push(slot);
+            if let Some(hit) = found.filter(|hit| self.given.insert(self.volume.place(hit.key()).hash)) {
                 return Some(hit);
             }
         }

@@ -438,7 +438,7 @@ fn try_unpinned(volume: &Volume, place: &Place, key: &[u8], wanted: Wanted) -> A
             }
             let copied = copy_unpinned(volume, place.stripe, seen);
             std::sync::atomic::fence(SeqCst);
-            if !Slot(slot.load(SeqCst)).same_record(seen) || !volume.has_still(place.stripe, buckets) {
+            if !is_still_named(volume, place, seen, slot, buckets) {
                 return Attempt::Changed;
             }
             let Some(copied) = copied.filter(|copied| is_genuine(volume, place, seen, copied)) else { continue };
@@ -451,6 +451,23 @@ fn try_unpinned(volume: &Volume, place: &Place, key: &[u8], wanted: Wanted) -> A
         }
     }
     if volume.has_still(place.stripe, buckets) { Attempt::Miss } else { Attempt::Changed }
+}
+
+/// Whether the key's slot names the same record as before, so that its bytes were nobody else's in between: the slot that was seen, or
+/// the one that a step has put in its place.
+fn is_still_named(volume: &Volume, place: &Place, seen: Slot, slot: &AtomicU64, buckets: Buckets) -> bool {
+    let is_it = |slot: &AtomicU64| Slot(slot.load(SeqCst)).same_record(seen);
+    if is_it(slot) && volume.has_still(place.stripe, buckets) {
+        return true;
+    }
+    for _ in 0..COPY_TRIES {
+        let buckets = volume.buckets(place.stripe);
+        let is_there = (0..2).any(|which| volume.bucket(place, which, buckets).iter().any(is_it));
+        if volume.has_still(place.stripe, buckets) {
+            return is_there;
+        }
+    }
+    false
 }
 
 /// A copy of what a slot names, torn if the slot has changed meanwhile.
@@ -487,8 +504,8 @@ impl SlotAt {
     }
 }
 
-/// The valid entry that a slot names, whatever its key; and the slot as it was.
-pub(crate) fn hit_of_slot(volume: &Volume, at: SlotAt, wanted: Wanted) -> Option<(Slot, Hit<'_>)> {
+/// The valid entry that a slot names, whatever its key.
+pub(crate) fn hit_of_slot(volume: &Volume, at: SlotAt, wanted: Wanted) -> Option<Hit<'_>> {
     let stripe = at.stripe;
     let pin = Thread::current(volume).and_then(Thread::free_pin).filter(|_| !must_copy(volume, stripe));
     let Some(pin) = pin else { return copy_of_slot(volume, at, wanted) };
@@ -517,7 +534,7 @@ pub(crate) fn hit_of_slot(volume: &Volume, at: SlotAt, wanted: Wanted) -> Option
         match found {
             Some((Some(phase), Checked { record, lengths, flags })) if wanted.takes(phase, flags) => {
                 // SAFETY: the claim is validated, and this hit's alone; the lengths were checked.
-                return Some((seen, unsafe { Hit::pinned(volume, record, lengths, phase, pin) }));
+                return Some(unsafe { Hit::pinned(volume, record, lengths, phase, pin) });
             }
             Some((None, _)) => protocol::unpin(pin),
             _ => {
@@ -528,7 +545,7 @@ pub(crate) fn hit_of_slot(volume: &Volume, at: SlotAt, wanted: Wanted) -> Option
     }
 }
 
-fn copy_of_slot(volume: &Volume, at: SlotAt, wanted: Wanted) -> Option<(Slot, Hit<'_>)> {
+fn copy_of_slot(volume: &Volume, at: SlotAt, wanted: Wanted) -> Option<Hit<'_>> {
     let stripe = at.stripe;
     for _ in 0..COPY_TRIES {
         let retired = volume.purges().retired();
@@ -539,16 +556,22 @@ fn copy_of_slot(volume: &Volume, at: SlotAt, wanted: Wanted) -> Option<(Slot, Hi
         }
         let copied = copy_unpinned(volume, stripe, seen);
         std::sync::atomic::fence(SeqCst);
-        if !Slot(slot.load(SeqCst)).same_record(seen) || !volume.has_still(stripe, buckets) {
+        let place = copied.as_ref().and_then(|copied| {
+            Some(volume.place(copied.body.get(..copied.header.lengths.key as usize)?)).filter(|it| it.stripe == stripe)
+        });
+        let is_still = match &place {
+            Some(place) => is_still_named(volume, place, seen, slot, buckets),
+            None => Slot(slot.load(SeqCst)).same_record(seen) && volume.has_still(stripe, buckets),
+        };
+        if !is_still {
             continue;
         }
-        let copied = copied?;
-        let place = volume.place(copied.body.get(..copied.header.lengths.key as usize)?);
-        if place.stripe != stripe || !is_genuine(volume, &place, seen, &copied) {
+        let (copied, place) = (copied?, place?);
+        if !is_genuine(volume, &place, seen, &copied) {
             return None;
         }
         let Some(phase) = phase_of_copy(volume, &copied, retired) else { continue };
-        return wanted.takes(phase, copied.header.flags).then(|| (seen, Hit::copied(volume, copied, phase)));
+        return wanted.takes(phase, copied.header.flags).then(|| Hit::copied(volume, copied, phase));
     }
     None
 }

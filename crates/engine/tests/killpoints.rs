@@ -15,7 +15,7 @@ use std::os::unix::fs::FileExt;
 use std::os::unix::process::ExitStatusExt;
 use std::path::Path;
 
-use anatomy::Anatomy;
+use anatomy::{Anatomy, MOVES, word};
 use common::{Child, Random, fork, soak, value, version_of};
 use eyewall::{Cache, Change, Committed, Options, OwnedHit, PutOptions, Updated, Writer, seams};
 
@@ -108,6 +108,7 @@ const SCENARIOS: &[Scenario] = &[
     },
     Scenario { name: "split", set_up: set_up_few, act: put_tiny, check: check_split, alone: true },
     Scenario { name: "merge", set_up: set_up_tiny, act: put_large_ones, check: check_merge, alone: true },
+    Scenario { name: DISPLACE, set_up: set_up_full, act: put_more_tiny, check: check_displaced, alone: true },
     Scenario {
         name: "repair",
         set_up: set_up_dead,
@@ -116,6 +117,9 @@ const SCENARIOS: &[Scenario] = &[
         alone: true,
     },
 ];
+
+/// The scenario in which entries have to make room for each other's slots.
+const DISPLACE: &str = "displace";
 
 fn key(number: u64) -> String {
     format!("key {number:06}")
@@ -158,6 +162,13 @@ fn put_large_twice(cache: &Cache) {
 /// Shorter than what the index has slots for.
 fn put_tiny(cache: &Cache) {
     for key in (7000..7150).map(key) {
+        cache.put(&key, value(key.as_bytes(), 1, 20)).unwrap();
+    }
+}
+
+/// More than there are slots for before the log has left the room that more slots take.
+fn put_more_tiny(cache: &Cache) {
+    for key in (7000..7900).map(key) {
         cache.put(&key, value(key.as_bytes(), 1, 20)).unwrap();
     }
 }
@@ -257,7 +268,7 @@ fn set_up_damaged(cache: &Cache) -> Vec<OwnedHit> {
     let file = File::options().write(true).open(path).unwrap();
     let bytes = std::fs::read(path).unwrap();
     let anatomy = Anatomy::of(&bytes);
-    let tail = anatomy::word(&bytes, anatomy.stripe_word(0, anatomy::SMALL_TAIL));
+    let tail = word(&bytes, anatomy.stripe_word(0, anatomy::SMALL_TAIL));
     file.write_all_at(&[0xff; 8], anatomy.small_byte(0, tail)).unwrap();
     Vec::new()
 }
@@ -390,6 +401,14 @@ fn check_merge(cache: &Cache, survived: bool) {
     assert!(!survived || slots <= 3000 && wanted < slots, "{slots} of {wanted}");
 }
 
+fn check_displaced(cache: &Cache, survived: bool) {
+    let bytes = std::fs::read(cache.path().unwrap()).unwrap();
+    let moves = word(&bytes, Anatomy::of(&bytes).stripe_word(0, MOVES));
+    assert!(!survived || moves > 0, "nothing was moved to its other bucket");
+    let tiny = (7000..7900).map(key).filter(|key| get(cache, key).is_some()).count();
+    assert!(!survived || tiny > 300, "{tiny}");
+}
+
 fn check_reset(cache: &Cache, survived: bool) {
     let stats = cache.stats().unwrap();
     assert!(stats.resets == 1 || !survived, "{stats:?}");
@@ -425,8 +444,9 @@ fn go_on(cache: &Cache) {
 /// Lets a process die before its store number `stores`. True: it survived.
 fn one_death(scenario: &Scenario, path: &Path, stores: i64, alone: bool) -> bool {
     let _ = std::fs::remove_file(path);
-    // Roomy buckets: no entry is lost because its own are full.
-    let options = Options::new().size(512 << 10).entry_size_hint(200);
+    // Roomy buckets, where nothing else is wanted: no entry is lost because its own are full.
+    let hint = if scenario.name == DISPLACE { 4000 } else { 200 };
+    let options = Options::new().size(512 << 10).entry_size_hint(hint);
     let mut cache = Some(options.open(path).unwrap());
     let held = (scenario.set_up)(cache.as_ref().unwrap());
     if alone {
@@ -562,6 +582,11 @@ fn a_death_while_the_index_grows_loses_nothing() {
 #[test]
 fn a_death_while_the_index_shrinks_loses_nothing() {
     survive("merge");
+}
+
+#[test]
+fn a_death_while_an_entry_goes_to_its_other_bucket_leaves_a_sound_volume() {
+    survive(DISPLACE);
 }
 
 #[test]

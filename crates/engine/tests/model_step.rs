@@ -50,17 +50,25 @@ impl<const DEFECT: u8> Volume<DEFECT> {
 
     /// Looks the key up. None: it isn't there.
     fn get(&self, is_careful: bool) -> Option<u64> {
+        self.get_from(is_careful, |steps| &self.buckets[usize::from(steps % STEP == TWO)..][..1])
+    }
+
+    /// The same of a key whose buckets are both.
+    fn get_of_both(&self, is_careful: bool) -> Option<u64> {
+        self.get_from(is_careful, |_| &self.buckets)
+    }
+
+    fn get_from<'a>(&'a self, is_careful: bool, buckets: impl Fn(u64) -> &'a [Shared<DEFECT>]) -> Option<u64> {
         loop {
             let steps = self.steps.load(Acquire);
             let is_same = || !is_careful || is_same_step(&self.steps, steps);
-            let slot = &self.buckets[usize::from(steps % STEP == TWO)];
-            let seen = slot.load(Acquire);
-            if seen == EMPTY {
+            let found = buckets(steps).iter().map(|slot| (slot, slot.load(Acquire))).find(|(_, seen)| *seen != EMPTY);
+            let Some((slot, seen)) = found else {
                 if is_same() {
                     return None;
                 }
                 continue;
-            }
+            };
             if !pin(slot, seen, &self.pin, seen, |now, then| now == then) {
                 continue;
             }
@@ -92,6 +100,13 @@ impl<const DEFECT: u8> Volume<DEFECT> {
         replace(&self.buckets[1], |_| EMPTY);
     }
 
+    /// The entry goes to its other bucket.
+    fn displace(&self) {
+        self.buckets[0].store(self.buckets[1].load(Acquire), Release);
+        make_step(&self.steps, self.steps.load(Relaxed) + STEP);
+        replace(&self.buckets[1], |_| EMPTY);
+    }
+
     /// The entry is overwritten, and its bytes are used again unless somebody holds them.
     fn overwrite(&self, bucket: usize) {
         let old = replace(&self.buckets[bucket], |_| 2);
@@ -116,11 +131,20 @@ fn beside<const DEFECT: u8>(
     buckets: [u64; 2],
     act: impl Fn(&Volume<DEFECT>) + Sync + Send + Copy + 'static,
 ) {
+    beside_reader(move |volume| volume.get(is_careful), steps, buckets, act);
+}
+
+fn beside_reader<const DEFECT: u8>(
+    get: impl Fn(&Volume<DEFECT>) -> Option<u64> + Sync + Send + Copy + 'static,
+    steps: u64,
+    buckets: [u64; 2],
+    act: impl Fn(&Volume<DEFECT>) + Sync + Send + Copy + 'static,
+) {
     model(move || {
         let volume = Volume::<DEFECT>::new(steps, buckets);
         let reader = {
             let volume = volume.clone();
-            thread::spawn(move || volume.get(is_careful))
+            thread::spawn(move || get(&volume))
         };
         act(&volume);
         let read = reader.join().unwrap().expect("a false miss");
@@ -205,4 +229,28 @@ fn a_death_in_a_merge_hides_nothing() {
         volume.merge();
         volume.overwrite(0);
     });
+}
+
+/// The entry goes from the bucket that is looked at last to the one that was looked at first.
+fn displace_and_overwrite(is_careful: bool) {
+    beside_reader::<WHOLE>(
+        move |volume| volume.get_of_both(is_careful),
+        TWO,
+        [EMPTY, 1],
+        |volume| {
+            volume.displace();
+            volume.overwrite(0);
+        },
+    );
+}
+
+#[test]
+fn a_key_that_goes_to_its_other_bucket_is_found_and_its_bytes_stay_while_they_are_read() {
+    displace_and_overwrite(CAREFUL);
+}
+
+#[test]
+#[should_panic(expected = "a false miss")]
+fn without_a_second_look_at_the_steps_it_would_be_missed() {
+    displace_and_overwrite(CARELESS);
 }

@@ -8,9 +8,8 @@ use std::fs::{self, File};
 use std::os::unix::fs::{FileExt, symlink};
 use std::os::unix::process::ExitStatusExt;
 use std::path::{Path, PathBuf};
-use std::sync::{Mutex, MutexGuard, PoisonError};
 
-use common::{Child, Role, fast_folder, fork, listen, say};
+use common::{Child, Role, fast_folder, fork, listen, say, turn};
 use eyewall::{Cache, Error, Options, seams};
 
 const SIZE: u64 = 1 << 20;
@@ -19,13 +18,6 @@ const ROLES: &[Role] = &[("open", open_when_told)];
 #[test]
 fn child() {
     common::play(ROLES);
-}
-
-/// Held by tests that start processes, and by the test that compares a volume's bytes before and after a refusal. A forked child attaches
-/// to every volume that any thread has open at that moment, which writes to it.
-fn alone() -> MutexGuard<'static, ()> {
-    static ALONE: Mutex<()> = Mutex::new(());
-    ALONE.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 fn options() -> Options {
@@ -74,7 +66,7 @@ fn assert_new(cache: &Cache) {
 
 #[test]
 fn a_broken_volume_is_an_error_that_names_the_option_and_put_aside_with_it() {
-    let _alone = alone();
+    let _turn = turn();
     for (name, damage) in DAMAGES {
         let folder = fast_folder();
         let path = folder.path().join("volume");
@@ -187,7 +179,7 @@ fn a_link_stays_and_leads_to_the_new_volume() {
 
 #[test]
 fn a_process_that_dies_before_it_makes_the_new_one_leaves_no_outage() {
-    let _alone = alone();
+    let _turn = turn();
     let folder = fast_folder();
     let path = folder.path().join("volume");
     fs::write(&path, "").unwrap();
@@ -214,7 +206,7 @@ fn open_when_told(words: &[&str]) {
 
 #[test]
 fn of_processes_that_open_at_once_one_puts_aside_and_all_share_the_new_volume() {
-    let _alone = alone();
+    let _turn = turn();
     for _ in 0..5 {
         let folder = fast_folder();
         let path = folder.path().join("volume");

@@ -79,6 +79,18 @@ fn a_volume_that_grows_keeps_everything_and_holds_more() {
 }
 
 #[test]
+fn small_entries_find_their_slots_in_the_new_volume() {
+    let folder = fast_folder();
+    let cache = Options::new().size(LARGE).open(folder.path().join("volume")).unwrap();
+    fill(&cache, 60_000, 50);
+    let entries = cache.stats().unwrap().entries;
+    let resized = cache.resize(&Options::new().size(LARGE * 2)).unwrap();
+    assert_eq!(resized.copied, entries);
+    let left = cache.stats().unwrap().entries;
+    assert!(left >= entries * 99 / 100, "{left} of {entries} are left");
+}
+
+#[test]
 fn a_volume_that_shrinks_keeps_the_hot_ones() {
     let folder = fast_folder();
     let cache = Options::new().size(LARGE).open(folder.path().join("volume")).unwrap();

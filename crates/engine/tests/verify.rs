@@ -10,7 +10,7 @@ use std::fs::File;
 use std::os::unix::fs::FileExt as _;
 use std::path::{Path, PathBuf};
 
-use anatomy::{Anatomy, word};
+use anatomy::{Anatomy, BUCKETS_CHECK, word};
 use common::fast_folder;
 use eyewall::{Cache, Check, Options, PutOptions};
 use tempfile::TempDir;
@@ -131,4 +131,20 @@ fn who_may_not_write_cannot_verify() {
     drop(Options::new().size(1 << 20).open(&path).unwrap());
     let cache = Options::new().read_only(true).open(&path).unwrap();
     assert!(matches!(cache.verify_with(&all()), Err(eyewall::Error::ReadOnly { .. })));
+}
+
+#[test]
+fn a_count_of_buckets_without_its_complement_is_told_and_mended() {
+    let (_folder, path, cache) = filled();
+    let bytes = std::fs::read(&path).unwrap();
+    let at = Anatomy::of(&bytes).stripe_word(0, BUCKETS_CHECK);
+    scribble(&path, at, &(word(&bytes, at) ^ 4).to_le_bytes());
+    let told = cache.verify().unwrap();
+    assert!(told.problems.iter().any(|problem| problem.contains("where its index lies")), "{:?}", told.problems);
+    fill(&cache);
+    assert!(!cache.verify_with(&all().repair(true)).unwrap().is_sound());
+    assert!(cache.verify_with(&all()).unwrap().is_sound());
+    let entries = cache.stats().unwrap().entries;
+    drop(cache);
+    assert_eq!(Cache::open(&path).unwrap().stats().unwrap().entries, entries);
 }

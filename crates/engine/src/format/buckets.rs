@@ -39,6 +39,11 @@ impl Buckets {
         self.count
     }
 
+    /// Whether the word itself says a count that there can be.
+    pub(crate) fn is_within_bounds(self) -> bool {
+        self.count == self.word & u64::from(u32::MAX)
+    }
+
     /// Steps that were made so far, modulo 2^32.
     pub(crate) fn steps(self) -> u64 {
         self.word >> STEPS_SHIFT

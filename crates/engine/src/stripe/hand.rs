@@ -143,11 +143,15 @@ impl<'a> Stripe<'a> {
         let (log_end, tail) = (ring.head(), ring.tail());
         let (mut start, mut head, mut first_held) = (tail, log_end, None);
         let mut at = tail;
-        while at < ring.tail_needed(head, bytes) {
+        let needed = |head, held: Option<u64>| match held {
+            None => ring.tail_needed(head, bytes),
+            Some(_) => ring.tail_needed_behind_skip(head, bytes),
+        };
+        while at < needed(head, first_held) {
             if at >= log_end {
                 // Behind the log come the filler of the skip and, again, what lies before the first held.
                 let end = first_held.map_or(log_end, |held| held + ring.size);
-                return if ring.tail_needed(head, bytes) <= end { Ok(start) } else { Err(Stop::Pinned) };
+                return if needed(head, first_held) <= end { Ok(start) } else { Err(Stop::Pinned) };
             }
             let seen = self.read(ring, at, log_end).map_err(|Damaged| Stop::Damaged)?;
             if is_held(ring, at, &seen, work) {

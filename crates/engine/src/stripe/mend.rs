@@ -136,6 +136,8 @@ impl Stripe<'_> {
         let mut mended = Mended::default();
         // A death before the end leaves counts half done.
         self.set(Word::Recount, 1);
+        // Where that fails, the next process that opens the volume while no other has it open empties the stripe.
+        self.mend_complements();
         let mut logged = Vec::new();
         for id in RingId::BOTH {
             if self.collect_log(id, &mut logged) {

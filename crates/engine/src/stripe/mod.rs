@@ -38,7 +38,7 @@ use std::sync::atomic::{AtomicU32, AtomicU64};
 pub(crate) use hand::{Work, judge_pinned_again};
 pub(crate) use index::Found;
 pub(crate) use mend::{Judged, drop_damaged, judge};
-pub(crate) use repair::{State, forget_verified, is_in_order, put_in_order};
+pub(crate) use repair::{State, all_are_sure, forget_verified, is_in_order, put_in_order};
 use ring::Ends;
 pub(crate) use ring::RingId;
 pub use survey::ExtentKind;
@@ -73,8 +73,10 @@ const HEADS: usize = 128;
 const STATE: usize = 192;
 const COUNTERS: usize = 320;
 const PRESENT: usize = COUNTERS + (Count::EvictionsPurged as usize + 1) * 8;
+/// How many entries were moved to a bucket that [`Walk`] may have passed.
+const MOVES: usize = PRESENT + 8;
 const _: () = assert!(STATE + (Word::MainUntiledTo as usize + 1) * 8 <= COUNTERS);
-const _: () = assert!(STATE + Word::Present as usize * 8 == PRESENT && PRESENT + 8 <= STRIPE_BYTES as usize);
+const _: () = assert!(STATE + Word::Present as usize * 8 == PRESENT && MOVES + 8 <= STRIPE_BYTES as usize);
 
 /// The words of a stripe that its lock protects, beside the rings' own.
 #[derive(Debug, Clone, Copy)]
@@ -190,6 +192,11 @@ fn read_word(volume: &Volume, stripe: usize, word: usize) -> &AtomicU64 {
 #[inline]
 pub(crate) fn buckets_word(volume: &Volume, stripe: usize) -> &AtomicU64 {
     read_word(volume, stripe, BUCKETS)
+}
+
+/// How many entries of a stripe were moved, so far, to a bucket that [`Walk`] may have passed.
+pub(crate) fn moves(volume: &Volume, stripe: usize) -> u64 {
+    volume.region.word(volume.layout.stripe_at(stripe) + MOVES).load(Acquire)
 }
 
 /// Whether readers should copy instead of holding bytes of this stripe.

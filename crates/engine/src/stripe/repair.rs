@@ -29,6 +29,9 @@ fn unlinked_bit(id: RingId) -> u64 {
 /// whoever asks for statistics, and main isn't pressed together until then.
 const RECOUNT_BUCKETS: u64 = 1 << 14;
 
+/// Looks at words that a writer may be changing.
+const LOOKS: u32 = 1000;
+
 /// What a walk over a stripe found.
 #[derive(Debug, Default)]
 pub(crate) struct Audit {
@@ -91,6 +94,13 @@ pub(crate) fn put_in_order(volume: &Volume, number: usize, state: State) {
     // Last: whoever dies before leaves the repair to the next.
     seam::kill_point();
     volume.region.half(base + LOCK).store(0, Release);
+}
+
+/// All buckets are in storage as they are. Nobody else is there.
+pub(crate) fn all_are_sure(volume: &Volume) {
+    for stripe in (0..volume.layout.stripes as usize).map(|number| Stripe::unlocked(volume, number)) {
+        stripe.are_sure(stripe.buckets().count());
+    }
 }
 
 /// Marks every live entry as one that is to be verified before its next use. For the first process of an attachment.
@@ -318,6 +328,12 @@ impl Stripe<'_> {
     /// Walks both logs and the whole index, and says what contradicts the invariants. What isn't tiled is left out.
     pub(crate) fn audit(&self) -> Audit {
         let mut audit = Audit::default();
+        // Who has no lock may look between a word and its complement.
+        if !(0..LOOKS).any(|_| self.is_index_sound()) {
+            audit
+                .problems
+                .push(format!("stripe {}: the words that say where its index lies contradict each other", self.number));
+        }
         let mut live = Vec::new();
         self.each_slot(|slot| {
             if slot.is_live() && !self.is_untiled(slot.position()) {

@@ -216,6 +216,13 @@ impl Ring<'_> {
     pub(crate) fn tail_needed(&self, head: u64, bytes: u64) -> u64 {
         self.run_end(head, bytes).saturating_sub(self.size)
     }
+
+    /// The same at a head that a skip will make: its lap then has the end that the tail's has now.
+    pub(crate) fn tail_needed_behind_skip(&self, head: u64, bytes: u64) -> u64 {
+        let to_end = self.end(self.lap(self.tail())).saturating_sub(head % self.size);
+        let start = if bytes <= to_end { head } else { self.next_lap(head) };
+        start.saturating_add(bytes).saturating_sub(self.size)
+    }
 }
 
 /// A record of the log, as the hand sees it.

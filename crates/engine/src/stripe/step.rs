@@ -9,7 +9,7 @@
 //! Buckets beyond those that a stripe always has lie in the small ring, from its end on downwards. What they need is taken from its
 //! next lap, which ends earlier ([`Ring::set_end`](super::ring::Ring)); what they leave is given to its next lap. Main isn't touched.
 //!
-//! Who puts makes the steps, a few each time, so that nobody waits for all of them. `docs/invariants.md`, X1 to X7, says why readers
+//! Who puts makes the steps, a few each time, so that nobody waits for all of them. `docs/invariants.md`, X1 to X8, says why readers
 //! find every entry meanwhile.
 
 use std::ptr;
@@ -19,8 +19,8 @@ use std::sync::atomic::Ordering::Release;
 use super::index::{GHOST, VOID};
 use super::ring::Ring;
 use super::{
-    BUCKETS, BUCKETS_CHECK, Count, ENDS, ENDS_CHECK, Ends, GOAL, RingId, STEP, SURE, Stripe, Word, load, store,
-    store_slot,
+    BUCKETS, BUCKETS_CHECK, Count, ENDS, ENDS_CHECK, Ends, GOAL, MOVES, RingId, STEP, SURE, Stripe, Word, count, load,
+    store, store_slot,
 };
 use crate::format::buckets::Buckets;
 use crate::format::hash::Place;
@@ -44,7 +44,8 @@ impl<'a> Stripe<'a> {
     /// Makes some steps towards as many buckets as there should be. Each put of `bytes` bytes does.
     #[inline]
     pub(crate) fn step_a_little(&self, bytes: u64) {
-        if self.get(Word::Serial).is_multiple_of(LOOKS_EVERY) {
+        // Not the serial: while entries are copied from another volume, that stands still.
+        if count(self.volume, self.number, Count::Puts).is_multiple_of(LOOKS_EVERY) {
             self.set_goal();
         }
         let (count, goal) = (self.buckets().count(), self.goal());
@@ -66,7 +67,8 @@ impl<'a> Stripe<'a> {
     #[cold]
     fn step_towards(&self, goal: u64, most: u64) {
         // What isn't tiled was named by slots that were found where they are. A ring that is to be emptied has no ends.
-        if self.has_untiled() || self.must_reset(RingId::Small) {
+        // By a damaged count, buckets would be made of records.
+        if self.has_untiled() || self.must_reset(RingId::Small) || !self.is_count_intact() {
             return;
         }
         for _ in 0..most.min(STEPS_MAX) {
@@ -79,12 +81,9 @@ impl<'a> Stripe<'a> {
         }
     }
 
-    /// By what the entries of each ring need now: a full ring would have so many of its entries' mean.
+    /// By what the entries of each ring need now: a full ring would have so many of its entries' mean. Counts that a death has left wrong
+    /// are so by one operation (L7), which changes no mean.
     fn set_goal(&self) {
-        // Counts that a death has left wrong say nothing.
-        if self.get(Word::Recount) != 0 {
-            return;
-        }
         let (entries, bytes) = (self.get(Word::Entries), self.get(Word::LiveBytes));
         let (of_main, bytes_of_main) = (self.get(Word::MainEntries), self.get(Word::MainBytes));
         let (of_small, bytes_of_small) = (entries.saturating_sub(of_main), bytes.saturating_sub(bytes_of_main));
@@ -205,7 +204,7 @@ impl<'a> Stripe<'a> {
     /// Frees a slot of a key's buckets, in which each names an entry, by a step of its own: one of the entries goes to its other bucket.
     #[cold]
     pub(super) fn displace(&self, place: &Place) -> Option<&'a AtomicU64> {
-        if self.has_untiled() {
+        if self.has_untiled() || !self.is_count_intact() {
             return None;
         }
         let (buckets, stamp, memory) = (self.buckets(), self.get(Word::GhostClock), self.ghost_memory());
@@ -215,6 +214,15 @@ impl<'a> Stripe<'a> {
         }
         let free =
             |bucket: u64| self.bucket(bucket).iter().find(|slot| self.worth(Slot(load(slot)), stamp, memory) <= GHOST);
+        // The pass that is under way may have gone through the other bucket already.
+        if self.swept() < self.newest_purge() {
+            for bucket in own {
+                self.sweep_bucket(bucket);
+            }
+            if let Some(slot) = own.into_iter().find_map(free) {
+                return Some(slot);
+            }
+        }
         let way_out = |bucket: u64, slot: &AtomicU64| {
             let other = self.place_of_slot(Slot(load(slot)))?.picks.map(|pick| buckets.of(pick));
             let is_its = other.contains(&bucket);
@@ -228,6 +236,7 @@ impl<'a> Stripe<'a> {
             return None;
         }
         store(self.step_word(), bucket + 1);
+        self.count_move();
         store_slot(target, |_| load(slot));
         self.set_buckets(buckets.step_to(buckets.count()));
         store_slot(slot, |_| Slot::EMPTY.0);
@@ -279,6 +288,9 @@ impl<'a> Stripe<'a> {
                 Some((least, slot)) if least < worth => (slot, seen.0),
                 _ => (source, Slot::EMPTY.0),
             };
+            if seen.is_live() && !to.iter().any(|home| ptr::eq(home, slot)) {
+                self.count_move();
+            }
             let out = Slot(store_slot(slot, |_| word));
             if out.is_live() {
                 self.tally(Count::EvictionsIndex, 1);
@@ -339,6 +351,10 @@ impl<'a> Stripe<'a> {
         self.clear_unused_bucket();
         let buckets = self.buckets();
         let (last, home) = (buckets.count() - 1, buckets.origin_of_last());
+        // What names the twins was lost: whoever finds the file again clears them.
+        if self.volume.has_failed() {
+            return;
+        }
         for slot in self.bucket(home) {
             let seen = Slot(load(slot));
             if seen.is_live() && self.belongs_into_last(seen, buckets) {
@@ -352,7 +368,21 @@ impl<'a> Stripe<'a> {
                 store_slot(twin, |_| Slot::EMPTY.0);
             }
         }
-        store(self.step_word(), 0);
+        if !self.volume.has_failed() {
+            store(self.step_word(), 0);
+        }
+    }
+
+    /// An entry goes to a bucket that the order of a [`Walk`](super::Walk) may have passed. Counted before it does.
+    fn count_move(&self) {
+        let moves = &self.volume.region.word(self.base + MOVES);
+        store(moves, load(moves).wrapping_add(1));
+    }
+
+    /// Whether the count of buckets is what was written last.
+    fn is_count_intact(&self) -> bool {
+        let [buckets, _, buckets_check, _] = self.index_words().map(load);
+        buckets == !buckets_check
     }
 
     /// Whether the words that say what the index has can be true.
@@ -365,7 +395,7 @@ impl<'a> Stripe<'a> {
         };
         buckets == !buckets_check
             && ends == !ends_check
-            && Buckets::checked(buckets, &self.volume.layout).count() == u64::from(buckets as u32)
+            && Buckets::checked(buckets, &self.volume.layout).is_within_bounds()
             && is_end(ring.lap(ring.tail()))
             && is_end(ring.lap(ring.head()))
     }
@@ -374,7 +404,7 @@ impl<'a> Stripe<'a> {
     pub(super) fn mend_index(&self) {
         let [buckets, ends, buckets_check, ends_check] = self.index_words();
         let [now, next] = [load(buckets), !load(buckets_check)].map(|word| Buckets::checked(word, &self.volume.layout));
-        if now.steps().wrapping_add(1) as u32 == next.steps() as u32 && now.count().abs_diff(next.count()) <= 1 {
+        if now.steps().wrapping_add(1) as u32 == next.steps() as u32 && next.is_within_bounds() {
             store(buckets_check, !now.word);
         }
         // The end of one lap was to change.
@@ -382,6 +412,16 @@ impl<'a> Stripe<'a> {
         if differs != 0 && (differs as u32 == 0 || differs >> u32::BITS == 0) {
             store(ends_check, !load(ends));
         }
+    }
+
+    /// Words that differ from their complements hold where they can be true. False: nobody knows where the buckets are.
+    pub(super) fn mend_complements(&self) -> bool {
+        let [buckets, ends, buckets_check, ends_check] = self.index_words();
+        if Buckets::checked(load(buckets), &self.volume.layout).is_within_bounds() {
+            store(buckets_check, !load(buckets));
+            store(ends_check, !load(ends));
+        }
+        self.is_index_sound()
     }
 
     /// Gives a stripe that holds nothing as many buckets as it always has, and the small ring the rest. No slot is left where a bucket
@@ -393,14 +433,16 @@ impl<'a> Stripe<'a> {
             store(slot, 0);
         }
         let [buckets, ends, buckets_check, ends_check] = self.index_words();
-        let fresh = self.buckets().step_to(self.volume.layout.buckets);
-        let both = Ends::both(self.volume.layout.small);
+        let fresh = self.buckets().step_to(layout.buckets);
+        let both = Ends::both(layout.small - layout.bytes_taken(layout.buckets));
         for (word, value) in
             [(buckets_check, !fresh.word), (buckets, fresh.word), (ends_check, !both.0), (ends, both.0)]
         {
             store(word, value);
         }
         store(self.step_word(), 0);
+        // Power loss may have left slots behind the last bucket that was counted.
+        store(self.sure_word(), layout.buckets);
     }
 
     fn index_words(&self) -> [&'a AtomicU64; 4] {

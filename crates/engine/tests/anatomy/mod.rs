@@ -11,6 +11,10 @@ pub const MAIN_TAIL: u64 = 152;
 pub const BUCKETS: u64 = 72;
 /// From which one on power loss drops them.
 pub const SURE: u64 = 120;
+/// The complement of the word that counts them.
+pub const BUCKETS_CHECK: u64 = 88;
+/// How many entries a step has moved to their other bucket.
+pub const MOVES: u64 = 456;
 
 const STRIPE_BYTES: u64 = 512;
 

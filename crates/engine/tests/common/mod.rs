@@ -34,7 +34,7 @@ pub fn soak<T>(short: T, long: T) -> T {
 
 static TURN: Mutex<()> = Mutex::new(());
 
-/// For tests that count processes: one at a time. A child that another test of the program starts takes a process slot of
+/// For tests that count processes, or compare the bytes of a file: one at a time. A child that another test of the program starts takes a process slot of
 /// every volume that is open here, between its fork and its exec.
 pub fn turn() -> MutexGuard<'static, ()> {
     TURN.lock().unwrap_or_else(PoisonError::into_inner)
