@@ -31,6 +31,8 @@ use crate::seam;
 
 /// The goal is set anew with each so many puts.
 const LOOKS_EVERY: u64 = 64;
+/// And with each put of so many bytes, beside which a look costs nothing: of large entries there are few.
+const LOOK_BYTES: u64 = 4 << 10;
 /// Of a ring with fewer entries, the others' mean says how large they are.
 const ENTRIES_MIN: u64 = 32;
 /// A put makes a step, and one more for each so many of its bytes: a stripe whose entries become larger has that many fewer puts in
@@ -45,7 +47,8 @@ impl<'a> Stripe<'a> {
     #[inline]
     pub(crate) fn step_a_little(&self, bytes: u64) {
         // Not the serial: while entries are copied from another volume, that stands still.
-        if count(self.volume, self.number, Count::Puts).is_multiple_of(LOOKS_EVERY) {
+        let is_due = count(self.volume, self.number, Count::Puts).is_multiple_of(LOOKS_EVERY);
+        if is_due || bytes >= LOOK_BYTES {
             self.set_goal();
         }
         let (count, goal) = (self.buckets().count(), self.goal());

@@ -28,7 +28,6 @@ pub(crate) struct Advice {
     pub(crate) sizes: Vec<Point>,
     pub(crate) recommended_bytes: u64,
     pub(crate) rule: &'static str,
-    pub(crate) entry_size_hint: u32,
     /// What more memory is compared with: the size that there is now, or the recommended one.
     pub(crate) base: Point,
     pub(crate) is_base_now: bool,
@@ -145,11 +144,10 @@ fn percent(estimate: Estimate) -> String {
 
 fn recommendation(advice: &Advice) -> String {
     let mut text = format!(
-        "recommended  {GOOD}{}{GOOD:#}\n             {}\n             eyewall create --size {} --entry-size-hint {}\n",
+        "recommended  {GOOD}{}{GOOD:#}\n             {}\n             eyewall create --size {}\n",
         size(advice.recommended_bytes),
         advice.rule,
         option(advice.recommended_bytes),
-        advice.entry_size_hint,
     );
     let _ = writeln!(
         text,
@@ -158,6 +156,14 @@ fn recommendation(advice: &Advice) -> String {
         size(advice.base.size_bytes),
         percent(advice.base.object_hits),
         percent(advice.base.byte_hits)
+    );
+    let index = advice.base.index;
+    let _ = writeln!(
+        text,
+        "index        {:.1} % of its slots in use; {:.1} % of evictions for want of a slot; {}",
+        index.index_load_ratio * 100.0,
+        index.slot_evictions_ratio * 100.0,
+        counted(index.index_steps, "step", "steps")
     );
     for more in &advice.more {
         let _ = writeln!(
@@ -181,6 +187,7 @@ fn option(bytes: u64) -> String {
 
 #[cfg(test)]
 mod tests {
+    use super::super::estimate::Index;
     use super::super::svg::svg;
     use super::*;
     use crate::expected::expect;
@@ -192,6 +199,7 @@ mod tests {
             byte_hits: Estimate { ratio: objects / 2.0, error: error * 2.0 },
             too_large_requests: 12_000,
             sample_rate: if error > 0.0 { 0.125 } else { 1.0 },
+            index: Index { index_load_ratio: 0.57, slot_evictions_ratio: 0.001, index_steps: 1234 },
         }
     }
 
@@ -216,8 +224,7 @@ mod tests {
             one_hit_bytes_ratio: 0.55,
             object_hits_max_ratio: 0.75,
             recommended_bytes: base.size_bytes,
-            rule: "the smallest from which on no doubling buys a point of object hits",
-            entry_size_hint: 1200,
+            rule: "the smallest where doubling adds less than a point of object hits",
             more: vec![More::new(1.5, &base, &larger), More::new(2.0, &base, &sizes[6])],
             base,
             is_base_now: false,

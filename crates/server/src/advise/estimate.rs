@@ -1,5 +1,6 @@
 //! What a sample says of the whole log, and how far off it may be.
 
+use eyewall::Stats;
 use serde::Serialize;
 
 use super::trace::Totals;
@@ -35,6 +36,30 @@ pub(crate) struct Tally {
     pub(crate) held_bytes: Groups,
     /// Misses that could not be put.
     pub(crate) too_large: u64,
+    pub(crate) index: Index,
+}
+
+/// What the index of the volume was at the end, and what it cost. Of a sample, it is that of the smaller volume.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Serialize)]
+pub(crate) struct Index {
+    /// The share of its slots that name an entry.
+    pub(crate) index_load_ratio: f64,
+    /// The share of all evictions that were for want of a slot.
+    pub(crate) slot_evictions_ratio: f64,
+    /// Steps that it made towards as many slots as the entries need.
+    pub(crate) index_steps: u64,
+}
+
+impl Index {
+    pub(crate) fn of(stats: &Stats) -> Self {
+        let share = |part: u64, whole: u64| part as f64 / whole.max(1) as f64;
+        let evictions = stats.evictions_cold + stats.evictions_expired + stats.evictions_index;
+        Self {
+            index_load_ratio: share(stats.index_live, stats.index_slots),
+            slot_evictions_ratio: share(stats.evictions_index, evictions),
+            index_steps: stats.index_steps,
+        }
+    }
 }
 
 /// A share of the whole log, as a sample tells it.
@@ -57,6 +82,8 @@ pub(crate) struct Point {
     pub(crate) too_large_requests: u64,
     /// The share of keys that was replayed.
     pub(crate) sample_rate: f64,
+    #[serde(flatten)]
+    pub(crate) index: Index,
 }
 
 /// The curve through tallies of growing sizes.
@@ -76,6 +103,7 @@ pub(crate) fn points(tallies: &[Tally], totals: &Totals) -> Vec<Point> {
         byte_hits,
         too_large_requests: (tally.too_large as f64 / tally.sample_rate).round() as u64,
         sample_rate: tally.sample_rate,
+        index: tally.index,
     };
     tallies.iter().zip(objects).zip(bytes).map(point).collect()
 }

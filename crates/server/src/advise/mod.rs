@@ -166,9 +166,8 @@ fn advise_on(trace: &Trace, mut tallies: Vec<Tally>, advise: &Advise) -> Result<
         rule: if sizes.last() == Some(&recommended) && !advise.size.is_empty() {
             "the largest of those that were tried"
         } else {
-            "the smallest from which on no doubling buys a point of object hits"
+            "the smallest where doubling adds less than a point of object hits"
         },
-        entry_size_hint: replay::hint(trace),
         base: base.clone(),
         is_base_now: advise.now.is_some(),
         more,

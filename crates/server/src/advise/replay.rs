@@ -4,7 +4,7 @@ use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 use std::sync::{Mutex, PoisonError};
 use std::thread;
 
-use super::estimate::Tally;
+use super::estimate::{Index, Tally};
 use super::progress::Progress;
 use super::sizes::{entry_bytes_max, rate, scaled};
 use super::trace::{Key, Trace};
@@ -55,7 +55,6 @@ struct Trial {
     entry_bytes_max: u64,
     /// The sample is that of the first keys.
     keys: usize,
-    hint: u32,
 }
 
 impl Trial {
@@ -68,13 +67,11 @@ impl Trial {
             scaled,
             entry_bytes_max: entry_bytes_max(size).min(scaled / 4),
             keys: trace.keys_at(rate),
-            hint: hint(trace),
         })
     }
 
     fn run(&self, trace: &Trace, zeros: &[u8], progress: &Progress) -> eyewall::Result<Tally> {
-        let cache =
-            Options::new().size(self.scaled).entry_size_hint(self.hint).entry_bytes_max(self.entry_bytes_max).heap()?;
+        let cache = Options::new().size(self.scaled).entry_bytes_max(self.entry_bytes_max).heap()?;
         let mut tally = Tally { size_bytes: self.size, sample_rate: self.rate, ..Tally::default() };
         for visits in trace.visits.chunks(STEP) {
             for visit in visits.iter().filter(|visit| (visit.key as usize) < self.keys) {
@@ -92,14 +89,9 @@ impl Trial {
                 tally.held_bytes.add(key.hash, key.entry_bytes());
             }
         }
+        tally.index = Index::of(&cache.stats()?);
         Ok(tally)
     }
-}
-
-/// The entry-size hint for the log's objects.
-pub(crate) fn hint(trace: &Trace) -> u32 {
-    const HINT_MAX: u64 = 4096;
-    trace.median_bytes().clamp(16, HINT_MAX) as u32
 }
 
 /// Stores a value of the key's size; false if the volume takes none so large.

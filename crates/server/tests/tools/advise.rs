@@ -76,7 +76,7 @@ fn people_get_a_curve_a_table_and_a_command() {
         "misses   ",
         "     SIZE      OBJECT HITS ",
         "eyewall create --size ",
-        "--entry-size-hint 4096\n",
+        "% of its slots in use; ",
     ] {
         assert!(ended.text().contains(part), "{part} in\n{}", ended.text());
     }

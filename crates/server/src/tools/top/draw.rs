@@ -90,6 +90,17 @@ fn figures(view: &View, good: Style) -> Vec<Line<'static>> {
             rate(rates.removes),
             rate(rates.evictions)
         )),
+        Line::from(format!(
+            "{:<10}{} of the evictions a second for want of a slot; the index makes {} a second{}",
+            "",
+            count(rates.slot_evictions.round() as u64),
+            counted(rates.index_steps.round() as u64, "step", "steps"),
+            match view.index_slots_wanted {
+                wanted if wanted > view.index_slots => ", growing",
+                wanted if wanted < view.index_slots => ", shrinking",
+                _ => "",
+            }
+        )),
         Line::default(),
         latency("get", view.get),
         latency("put", view.put),

@@ -24,6 +24,7 @@ pub(super) struct View {
     pub(super) entries: u64,
     pub(super) index_live: u64,
     pub(super) index_slots: u64,
+    pub(super) index_slots_wanted: u64,
     pub(super) pins: u64,
     pub(super) per_second: Rates,
     /// Since the last look; none where nobody looked anything up.
@@ -44,6 +45,10 @@ pub(super) struct Rates {
     pub(super) puts: f64,
     pub(super) removes: f64,
     pub(super) evictions: f64,
+    /// Of these, evictions for want of an index slot.
+    pub(super) slot_evictions: f64,
+    /// Steps that the index makes towards as many slots as it should have.
+    pub(super) index_steps: f64,
 }
 
 /// An entry that is hot.
@@ -103,6 +108,7 @@ impl<'a> Looker<'a> {
             entries: stats.entries,
             index_live: stats.index_live,
             index_slots: stats.index_slots,
+            index_slots_wanted: stats.index_slots_wanted,
             pins: stats.pins,
             per_second: rates(before, &stats, seconds),
             hit_ratio: hit_ratio(before, &stats),
@@ -135,6 +141,8 @@ fn rates(before: &Stats, now: &Stats, seconds: f64) -> Rates {
         puts: rate(before.puts, now.puts),
         removes: rate(before.removes, now.removes),
         evictions: rate(evictions(before), evictions(now)),
+        slot_evictions: rate(before.evictions_index, now.evictions_index),
+        index_steps: rate(before.index_steps, now.index_steps),
     }
 }
 
@@ -173,8 +181,17 @@ impl View {
             entries: 12_345,
             index_live: 12_345,
             index_slots: 100_000,
+            index_slots_wanted: 120_000,
             pins: 7,
-            per_second: Rates { hits: 123_456.7, misses: 890.1, puts: 850.0, removes: 0.0, evictions: 12.3 },
+            per_second: Rates {
+                hits: 123_456.7,
+                misses: 890.1,
+                puts: 850.0,
+                removes: 0.0,
+                evictions: 12.3,
+                slot_evictions: 2.4,
+                index_steps: 850.0,
+            },
             hit_ratio: Some(0.993),
             hit_ratio_of_run: Some(0.951),
             get: Some(latency(140)),
