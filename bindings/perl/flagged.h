@@ -143,14 +143,15 @@ static int64_t wall_milliseconds(void) {
     return (int64_t)now.tv_sec * 1000 + now.tv_nsec / 1000000;
 }
 
-/* How long from now to a second since 1970. Half a second is added, so that the second can be told from the time that is left
- * although clocks don't agree to the millisecond. What is no number is over. */
+/* How long from now to a second since 1970; a millisecond more, since the clock is read to the millisecond below. What is no
+ * number is over. */
 static uint64_t ttl_until(NV second) {
-    NV left = second * 1000 + 500 - (NV)wall_milliseconds();
+    NV left = second * 1000 + 1 - (NV)wall_milliseconds();
     return !(left >= 1) ? 1 : left > MILLISECONDS_MAX ? (uint64_t)MILLISECONDS_MAX : (uint64_t)left;
 }
 
-/* When an entry expires, in seconds since 1970, from `info` of it; 0: never. */
+/* When an entry expires, in seconds since 1970, from `info` of it; 0: never. It expires at a whole second: the nearest one is meant,
+ * since the volume's clock and this one don't agree to the millisecond. */
 static IV expires_on(const eyewall_info *info) {
     int64_t left = (int64_t)info->ttl_left_ms;
     if (info->ttl_left_ms == EYEWALL_FOREVER)
@@ -158,7 +159,7 @@ static IV expires_on(const eyewall_info *info) {
     /* What is past its time says only how long it is kept. */
     if (info->is_stale)
         left = (int64_t)info->usable_left_ms - (int64_t)STALE_MS;
-    return (IV)((wall_milliseconds() + left) / 1000);
+    return (IV)((wall_milliseconds() + left + 500) / 1000);
 }
 
 typedef struct {

@@ -2,6 +2,7 @@
 use v5.16;
 use warnings;
 use Test::More;
+use Time::HiRes ();
 use lib 't/lib';
 use Both;
 use EyewallTest;
@@ -53,6 +54,11 @@ for my $given ('soon', 's', -5, '-1m') {
 
 subtest 'only ours' => sub {
     my $cache = ours(@raw);
+    my ($before, $on) = (Time::HiRes::time, time + 100);
+    $cache->set(timed => 1, { expire_on => $on });
+    my $left = $cache->{cache}->lookup('timed')->{ttl_left};
+    # The clocks are read to the millisecond, and may differ by some.
+    cmp_ok($left, '<=', $on - $before + 0.1, 'a value lives no longer than to its second');
     $cache->set(zero => 1, 0);
     is($cache->get('zero'), 1, '0 is none for a set, too, as the documentation has it and 1.57 has not');
     my $warning = '';

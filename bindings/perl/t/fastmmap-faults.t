@@ -130,4 +130,13 @@ subtest 'files' => sub {
     ok(!-e $made, 'and nothing is left');
 };
 
+subtest 'a large cache' => sub {
+    for my $size (8 << 30, 1 << 40) {
+        my $largest = Cache::Eyewall::FastMmap::Options::entry_bytes_max($size);
+        cmp_ok($largest, '<', 1 << 31, 'has a largest entry that the engine allows');
+        is($largest % 4096, 0, 'of whole pages');
+    }
+    is(Cache::Eyewall::FastMmap::Options::entry_bytes_max(1 << 20), 1 << 18, 'a quarter of a small one');
+};
+
 done_testing;

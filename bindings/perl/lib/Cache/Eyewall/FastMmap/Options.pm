@@ -14,6 +14,8 @@ use constant {
     PAGE_SIZE => 65536,
     NUM_PAGES => 89,
     SIZE_MIN  => 512 * 1024,
+    # Below 2 GiB, in whole pages of memory.
+    ENTRY_MAX => (1 << 31) - 4096,
     # One second, as in Cache::FastMmap: a value that is set for `now` can be got at once.
     NOW => 1,
 };
@@ -69,10 +71,11 @@ sub volume_bytes {
     return $size < SIZE_MIN ? SIZE_MIN : $size;
 }
 
-# The most that a volume of so many bytes allows: a quarter, of whole pages of memory.
+# The most that a volume of so many bytes allows: a quarter, of whole pages of memory, and less than 2 GiB.
 sub entry_bytes_max {
     my ($size) = @_;
-    return int($size / 4 / 4096) * 4096;
+    my $quarter = int($size / 4 / 4096) * 4096;
+    return $quarter < ENTRY_MAX ? $quarter : ENTRY_MAX;
 }
 
 1;
