@@ -135,7 +135,7 @@ impl Volume {
     /// The buckets that a stripe has now.
     #[inline]
     pub(crate) fn buckets(&self, stripe: usize) -> Buckets {
-        Buckets::checked(stripe::buckets_word(self, stripe).load(Acquire), &self.layout)
+        Buckets::bounded(stripe::buckets_word(self, stripe).load(Acquire), &self.layout)
     }
 
     /// Whether no step was made since, so that what was taken for a slot is one. Asked behind the last look at it.

@@ -37,12 +37,20 @@ struct Settings {
     caps_put: u64,
     /// How often each value is asked for once it was put: what nobody asks for doesn't take the place of what is there.
     gets_each: u32,
-    /// Whether the store is told the bytes of a typical value.
-    hinted: bool,
+    /// Which values' size the store is told, if it is told any.
+    hint: Hint,
     /// Keys that are asked for afterwards, at most.
     keys: usize,
     /// How long they are asked for.
     milliseconds: u64,
+}
+
+#[derive(Debug, Clone, Copy, Deserialize)]
+#[serde(rename_all = "lowercase")]
+enum Hint {
+    None,
+    Before,
+    Values,
 }
 
 impl Procedure for SizesOfValues {
@@ -52,8 +60,12 @@ impl Procedure for SizesOfValues {
         let cap = case.bytes("cap")?;
         let (before, values) = (case.text("before")?, sizes_of(case.text("values")?)?);
         let before = if before == NOTHING { None } else { Some(sizes_of(before)?) };
-        let mean = values.iter().sum::<usize>() / values.len();
-        let value_bytes = if settings.hinted { mean } else { 0 };
+        let mean = |values: &[usize]| values.iter().sum::<usize>() / values.len();
+        let value_bytes = match (settings.hint, &before) {
+            (Hint::None, _) => 0,
+            (Hint::Before, Some(before)) => mean(before),
+            (Hint::Before, None) | (Hint::Values, _) => mean(&values),
+        };
         let room = Room { cap_bytes: cap, value_bytes, value_bytes_max: 0, tier_bytes: 0 };
         let seed = cell.seed();
         cell.turns_anew(room, |cell, entrant, repetition| {

@@ -19,29 +19,48 @@ const STEPS_SHIFT: u32 = 32;
 pub(crate) struct Buckets {
     /// As it stands in the file.
     pub(crate) word: u64,
-    count: u64,
+    /// The number of the last one.
+    last: u64,
+    /// The bits of a pick that number a bucket, if there is one of that number.
+    mask: u64,
 }
 
 impl Buckets {
     /// Those of a new stripe.
     pub(crate) fn new(count: u64) -> Self {
-        Self { word: count, count }
+        Self::of_word(count, count)
+    }
+
+    #[inline]
+    fn of_word(word: u64, count: u64) -> Self {
+        Self::up_to(word, count - 1)
+    }
+
+    #[inline]
+    fn up_to(word: u64, last: u64) -> Self {
+        Self { word, last, mask: u64::MAX >> (last | 1).leading_zeros() }
+    }
+
+    /// The word as a look-up reads it, and no bucket beyond what there can be. A damaged one may count fewer than there always are.
+    #[inline]
+    pub(crate) fn bounded(word: u64, layout: &Layout) -> Self {
+        Self::up_to(word, u64::from((word as u32).wrapping_sub(1)).min(layout.buckets_max - 1))
     }
 
     /// The word as it was read, and no more and no fewer buckets than there can be: the file may be damaged.
     #[inline]
     pub(crate) fn checked(word: u64, layout: &Layout) -> Self {
-        Self { word, count: (word & u64::from(u32::MAX)).clamp(layout.buckets, layout.buckets_max) }
+        Self::of_word(word, (word & u64::from(u32::MAX)).clamp(layout.buckets, layout.buckets_max))
     }
 
     #[inline]
     pub(crate) fn count(self) -> u64 {
-        self.count
+        self.last + 1
     }
 
     /// Whether the word itself says a count that there can be.
     pub(crate) fn is_within_bounds(self) -> bool {
-        self.count == self.word & u64::from(u32::MAX)
+        self.count() == self.word & u64::from(u32::MAX)
     }
 
     /// Steps that were made so far, modulo 2^32.
@@ -51,17 +70,14 @@ impl Buckets {
 
     /// With another count, a step later.
     pub(crate) fn step_to(self, count: u64) -> Self {
-        Self { word: (self.steps().wrapping_add(1) << STEPS_SHIFT) | count, count }
+        Self::of_word((self.steps().wrapping_add(1) << STEPS_SHIFT) | count, count)
     }
 
     /// The bucket that a pick means.
     #[inline]
     pub(crate) fn of(self, pick: u32) -> u64 {
-        let (count, pick) = (self.count(), u64::from(pick));
-        // At least two.
-        let mask = u64::MAX >> (count - 1).leading_zeros();
-        let bucket = pick & mask;
-        if bucket < count { bucket } else { bucket & (mask >> 1) }
+        let bucket = u64::from(pick) & self.mask;
+        if bucket <= self.last { bucket } else { bucket & (self.mask >> 1) }
     }
 
     /// Whether a bucket is one of a key's.
@@ -71,8 +87,7 @@ impl Buckets {
 
     /// The bucket that the last one was split from, and would be merged into.
     pub(crate) fn origin_of_last(self) -> u64 {
-        let last = self.count() - 1;
-        last - (1 << last.ilog2())
+        self.last - (1 << self.last.ilog2())
     }
 }
 
@@ -107,5 +122,11 @@ mod tests {
         assert_eq!(Buckets::checked(7 << 32, &layout).count(), layout.buckets);
         assert_eq!(Buckets::checked(u64::MAX, &layout).count(), layout.buckets_max);
         assert_eq!(Buckets::checked((7 << 32) | layout.buckets, &layout).steps(), 7);
+        for count in [0, 1, 2, layout.buckets_max, layout.buckets_max + 1, u64::from(u32::MAX)] {
+            let buckets = Buckets::bounded((7 << 32) | count, &layout);
+            let picks = (0..1000_u32).map(|pick| pick.wrapping_mul(0x9e37_79b9)).chain([u32::MAX]);
+            assert!(picks.map(|pick| buckets.of(pick)).all(|bucket| bucket < layout.buckets_max), "{count}");
+            assert!((1..=layout.buckets_max).contains(&buckets.count()));
+        }
     }
 }

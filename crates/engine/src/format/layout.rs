@@ -79,11 +79,9 @@ pub(crate) struct Layout {
     pub(crate) data_at: u64,
     /// Buckets that one stripe's index can have: as many as three quarters of the small ring have room for.
     pub(crate) buckets_max: u64,
-    /// Offset of the first stripe's first bucket, and from there to the next stripe's, and to the next bucket: the last may be
-    /// negative, and wraps.
+    /// Offset of the first stripe's first bucket, and from there to the next stripe's. The next bucket lies before the first.
     pub(crate) first_bucket_at: u64,
     pub(crate) stripe_step: u64,
-    pub(crate) bucket_step: u64,
     /// Bytes of the small ring that a bucket takes.
     pub(crate) bucket_taken: u64,
 }
@@ -249,13 +247,13 @@ impl Layout {
         }
         if self.index_is_fixed {
             (self.buckets_max, self.bucket_taken) = (self.buckets, 0);
-            (self.first_bucket_at, self.bucket_step) = (index_at, BUCKET_BYTES);
             self.stripe_step = self.buckets * BUCKET_BYTES;
+            self.first_bucket_at = index_at + self.stripe_step - BUCKET_BYTES;
         } else {
             let most = (self.small - self.small / LEAST_OF_SMALL) / BUCKET_BYTES;
             (self.buckets_max, self.bucket_taken) = (most.min(u64::from(u32::MAX)), BUCKET_BYTES);
             let end = self.data_at + self.stripe_data_bytes();
-            (self.first_bucket_at, self.bucket_step) = (end - BUCKET_BYTES, BUCKET_BYTES.wrapping_neg());
+            self.first_bucket_at = end - BUCKET_BYTES;
             self.stripe_step = self.stripe_data_bytes();
         }
     }
@@ -300,11 +298,10 @@ impl Layout {
         self.data_at + stripe as u64 * self.stripe_data_bytes()
     }
 
-    /// Offset of a bucket. They lie in the small ring, from its end on downwards; those of a fixed index before all rings.
+    /// Offset of a bucket. They lie in the small ring, from its end on downwards; those of a fixed index before all rings, in the same order.
     #[inline]
     pub(crate) fn bucket_at(&self, stripe: usize, bucket: u64) -> usize {
-        let first = self.first_bucket_at + stripe as u64 * self.stripe_step;
-        first.wrapping_add(bucket.wrapping_mul(self.bucket_step)) as usize
+        (self.first_bucket_at + stripe as u64 * self.stripe_step - bucket * BUCKET_BYTES) as usize
     }
 
     /// Offset of a stripe's words.

@@ -6,7 +6,7 @@
 use std::ptr;
 use std::sync::atomic::AtomicU64;
 
-use super::{Count, RingId, Stripe, Word, store_slot, verify_entry};
+use super::{BUCKETS, Count, RingId, Stripe, Word, store_slot, verify_entry};
 use crate::format::buckets::Buckets;
 use crate::format::hash::Place;
 use crate::format::origin::Origin;
@@ -61,7 +61,7 @@ impl<'a> Stripe<'a> {
     /// The buckets that the stripe has now.
     #[inline]
     pub(crate) fn buckets(&self) -> Buckets {
-        self.volume.buckets(self.number)
+        Buckets::checked(super::load(&self.read_line[BUCKETS]), &self.volume.layout)
     }
 
     /// A key's buckets; the second is `None` where both are one.

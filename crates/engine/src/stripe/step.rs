@@ -35,10 +35,13 @@ const LOOKS_EVERY: u64 = 64;
 const LOOK_BYTES: u64 = 4 << 10;
 /// Of a ring with fewer entries, the others' mean says how large they are.
 const ENTRIES_MIN: u64 = 32;
-/// A put makes a step, and one more for each so many of its bytes: a stripe whose entries become larger has that many fewer puts in
-/// which to give back what it doesn't need any more.
-const BYTES_PER_STEP: u64 = 1 << 10;
-const STEPS_MAX: u64 = 256;
+/// A put makes a step, and more of them for each so many of its bytes, by what they cost: a stripe whose entries become larger has that
+/// many fewer puts in which to give back what it doesn't need any more.
+const BYTES_PER_COST: u64 = 512;
+const COST_MAX: u64 = 512;
+/// What a step costs in which no entry but those of its bucket is looked at, and what each other costs: it lies anywhere in memory.
+const STEP_COST: u64 = 1;
+const LOOK_COST: u64 = 2;
 /// The goal has so much to spare, and isn't lowered for less than twice that.
 const SPARE: u64 = 32;
 
@@ -53,7 +56,7 @@ impl<'a> Stripe<'a> {
         }
         let (count, goal) = (self.buckets().count(), self.goal());
         if count != goal {
-            self.step_towards(goal, 1 + bytes / BYTES_PER_STEP);
+            self.step_towards(goal, (bytes / BYTES_PER_COST).clamp(1, COST_MAX));
         }
     }
 
@@ -68,19 +71,21 @@ impl<'a> Stripe<'a> {
     }
 
     #[cold]
-    fn step_towards(&self, goal: u64, most: u64) {
+    fn step_towards(&self, goal: u64, mut budget: u64) {
         // What isn't tiled was named by slots that were found where they are. A ring that is to be emptied has no ends.
         // By a damaged count, buckets would be made of records.
         if self.has_untiled() || self.must_reset(RingId::Small) || !self.is_count_intact() {
             return;
         }
-        for _ in 0..most.min(STEPS_MAX) {
-            let count = self.buckets().count();
-            let stepped = if count < goal { self.split() } else { count > goal && self.merge() };
+        while budget > 0 {
+            let cost = match self.buckets().count() {
+                count if count < goal => self.split(),
+                count if count > goal => self.merge(),
+                _ => None,
+            };
             // By slots that were lost nothing is moved.
-            if !stepped || self.volume.has_failed() {
-                return;
-            }
+            let Some(cost) = cost.filter(|_| !self.volume.has_failed()) else { return };
+            budget = budget.saturating_sub(cost);
         }
     }
 
@@ -174,11 +179,11 @@ impl<'a> Stripe<'a> {
         }
     }
 
-    /// One bucket more. False: there is no room for it yet.
-    fn split(&self) -> bool {
+    /// One bucket more; returns what it cost. `None`: there is no room for it yet.
+    fn split(&self) -> Option<u64> {
         let before = self.buckets();
         if !self.has_room_for_bucket(before.count()) {
-            return false;
+            return None;
         }
         let (number, after) = (before.count(), before.step_to(before.count() + 1));
         let (from, to) = (self.bucket(after.origin_of_last()), self.bucket(number));
@@ -194,14 +199,15 @@ impl<'a> Stripe<'a> {
         }
         // Of bytes that were lost nothing may follow.
         if self.volume.has_failed() {
-            return false;
+            return None;
         }
         self.set_buckets(after);
         for slot in from.iter().zip(moved).filter_map(|(slot, moved)| moved.then_some(slot)) {
             store_slot(slot, |_| Slot::EMPTY.0);
         }
         store(self.step_word(), 0);
-        true
+        // The entries were asked for all at once.
+        Some(STEP_COST + LOOK_COST)
     }
 
     /// Frees a slot of a key's buckets, in which each names an entry, by a step of its own: one of the entries goes to its other bucket.
@@ -254,12 +260,13 @@ impl<'a> Stripe<'a> {
         of.contains(&(buckets.count() - 1)) && !of.contains(&buckets.origin_of_last())
     }
 
-    /// One bucket fewer. What has no slot in the other one goes to its key's other bucket; where that is full, too, the coldest goes.
-    fn merge(&self) -> bool {
+    /// One bucket fewer; returns what it cost. What has no slot in the other one goes to its key's other bucket; where that is full, too,
+    /// the coldest goes.
+    fn merge(&self) -> Option<u64> {
         let before = self.buckets();
         let (number, after) = (before.count() - 1, before.step_to(before.count() - 1));
         if number < self.volume.layout.buckets {
-            return false;
+            return None;
         }
         // The sweep has passed the other one.
         if self.swept() < self.newest_purge() {
@@ -267,13 +274,18 @@ impl<'a> Stripe<'a> {
         }
         let home = before.origin_of_last();
         let (from, to) = (self.bucket(number), self.bucket(home));
-        self.prefetch_bucket(from);
+        let live = from.iter().chain(to).filter(|slot| Slot(load(slot)).is_live()).count();
+        // Only where not all of them fit, keys are looked at.
+        if live > to.len() {
+            self.prefetch_bucket(from);
+        }
         store(self.step_word(), number + 1);
         let (stamp, memory) = (self.get(Word::GhostClock), self.ghost_memory());
         let cheapest = |line: &'a [AtomicU64; 8]| {
             let worths = line.iter().map(|slot| (self.worth(Slot(load(slot)), stamp, memory), slot));
             worths.min_by_key(|(worth, _)| *worth)
         };
+        let mut cost = STEP_COST;
         for source in from {
             let seen = Slot(load(source));
             let worth = self.worth(seen, stamp, memory);
@@ -282,6 +294,7 @@ impl<'a> Stripe<'a> {
             }
             let mut target = cheapest(to);
             if seen.is_live() && target.is_none_or(|(least, _)| least > GHOST) {
+                cost += LOOK_COST;
                 let other = self.place_of_slot(seen).map(|place| place.picks.map(|pick| after.of(pick)));
                 let other = other.into_iter().flatten().find(|bucket| *bucket != home);
                 let there = other.and_then(|bucket| cheapest(self.bucket(bucket)));
@@ -296,19 +309,20 @@ impl<'a> Stripe<'a> {
             }
             let out = Slot(store_slot(slot, |_| word));
             if out.is_live() {
+                cost += LOOK_COST;
                 self.tally(Count::EvictionsIndex, 1);
                 self.forget_position(out.position());
             }
         }
         if self.volume.has_failed() {
-            return false;
+            return None;
         }
         self.set_buckets(after);
-        for slot in from {
+        for slot in from.iter().filter(|slot| Slot(load(slot)) != Slot::EMPTY) {
             store_slot(slot, |_| Slot::EMPTY.0);
         }
         store(self.step_word(), 0);
-        true
+        Some(cost)
     }
 
     /// After a death in a step: what was to be a bucket, or was one, keeps no slot, by which an entry might be found again that was
