@@ -27,7 +27,7 @@ use crate::resize;
 use crate::seam;
 use crate::stripe::{self, State};
 use crate::tier;
-use crate::volume::{self, Volume};
+use crate::volume::{self, StripeIndex, Volume};
 
 /// No volume has lived so long: a damaged word says so.
 const TIME_END: u64 = 1 << 47;
@@ -222,6 +222,7 @@ fn enter(
         mapped: Mapped::none_of(&region),
         region,
         layout: superblock.layout,
+        indexes: StripeIndex::all_of(&superblock.layout),
         secret: superblock.secret,
         header: superblock.words(),
         looked_ms: AtomicU64::new(0),

@@ -12,7 +12,7 @@ use crate::at_hand::AtHand;
 use crate::error::{Error, Result};
 use crate::format::buckets::Buckets;
 use crate::format::hash::{self, Place, Secret};
-use crate::format::layout::Layout;
+use crate::format::layout::{BUCKET_BYTES, Layout, STRIPES_MAX};
 use crate::format::purges::Purges;
 use crate::format::superblock::{Attachment, Static};
 use crate::hit::{SharedKey, SharedPin};
@@ -30,6 +30,8 @@ pub(crate) struct Volume {
     pub(crate) this: Weak<Self>,
     pub(crate) region: Region,
     pub(crate) layout: Layout,
+    /// Of each stripe, where its first bucket is and how many buckets it has, nearly.
+    pub(crate) indexes: [StripeIndex; STRIPES_MAX as usize],
     pub(crate) secret: Secret,
     /// What the superblock has that never changes, as it was when this process opened the volume.
     pub(crate) header: Static,
@@ -68,6 +70,23 @@ pub(crate) struct Volume {
     pub(crate) at_hand: OnceLock<AtHand>,
     /// Of a tier: the volume that it stands in front of, which stays open as long as the tier does.
     pub(crate) front_of: Option<Arc<Self>>,
+}
+
+/// What a look-up wants to know of a stripe's index.
+#[derive(Debug)]
+pub(crate) struct StripeIndex {
+    first_bucket_at: usize,
+    /// See [`Buckets::bounded`].
+    mask: AtomicU32,
+}
+
+impl StripeIndex {
+    pub(crate) fn all_of(layout: &Layout) -> [Self; STRIPES_MAX as usize] {
+        std::array::from_fn(|stripe| {
+            let first_bucket_at = if (stripe as u64) < layout.stripes { layout.bucket_at(stripe, 0) } else { 0 };
+            Self { first_bucket_at, mask: AtomicU32::new(0) }
+        })
+    }
 }
 
 /// The generation of no record.
@@ -135,7 +154,8 @@ impl Volume {
     /// The buckets that a stripe has now.
     #[inline]
     pub(crate) fn buckets(&self, stripe: usize) -> Buckets {
-        Buckets::bounded(stripe::buckets_word(self, stripe).load(Acquire), &self.layout)
+        let index = &self.indexes[stripe % STRIPES_MAX as usize];
+        Buckets::bounded(stripe::buckets_word(self, stripe).load(Acquire), &self.layout, &index.mask)
     }
 
     /// Whether no step was made since, so that what was taken for a slot is one. Asked behind the last look at it.
@@ -154,9 +174,10 @@ impl Volume {
     #[inline]
     pub(crate) fn bucket_line(&self, stripe: usize, bucket: u64) -> &[AtomicU64; 8] {
         debug_assert!(bucket < self.layout.buckets_max && (stripe as u64) < self.layout.stripes);
+        let at = self.indexes[stripe % STRIPES_MAX as usize].first_bucket_at - (bucket * BUCKET_BYTES) as usize;
         // SAFETY: so far the layout reaches, which was checked against the region at open. Lines are aligned, and only ever
         // accessed atomically.
-        unsafe { &*self.region.address(self.layout.bucket_at(stripe, bucket)).cast::<[AtomicU64; 8]>() }
+        unsafe { &*self.region.address(at).cast::<[AtomicU64; 8]>() }
     }
 
     /// Asks for both buckets of a key, ahead of their use.

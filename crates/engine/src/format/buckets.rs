@@ -8,6 +8,9 @@
 //!
 //! The table grows by splitting one bucket and shrinks by merging the last, so that no step moves more than eight slots.
 
+use std::sync::atomic::AtomicU32;
+use std::sync::atomic::Ordering::Relaxed;
+
 use super::hash::Place;
 use super::layout::Layout;
 
@@ -42,9 +45,23 @@ impl Buckets {
     }
 
     /// The word as a look-up reads it, and no bucket beyond what there can be. A damaged one may count fewer than there always are.
+    ///
+    /// `mask` remembers what follows from a word, until there are twice as many buckets or half as many: to compute it takes a look-up
+    /// longer than to see that it still holds. It stands for nothing but itself: relaxed.
     #[inline]
-    pub(crate) fn bounded(word: u64, layout: &Layout) -> Self {
-        Self::up_to(word, u64::from((word as u32).wrapping_sub(1)).min(layout.buckets_max - 1))
+    pub(crate) fn bounded(word: u64, layout: &Layout, mask: &AtomicU32) -> Self {
+        let (last, known) = ((word as u32).wrapping_sub(1), mask.load(Relaxed));
+        if last ^ known > known >> 1 || u64::from(last) >= layout.buckets_max {
+            return Self::learn(word, layout, mask);
+        }
+        Self { word, last: u64::from(last), mask: u64::from(known) }
+    }
+
+    #[cold]
+    fn learn(word: u64, layout: &Layout, mask: &AtomicU32) -> Self {
+        let buckets = Self::up_to(word, u64::from((word as u32).wrapping_sub(1)).min(layout.buckets_max - 1));
+        mask.store(buckets.mask as u32, Relaxed);
+        buckets
     }
 
     /// The word as it was read, and no more and no fewer buckets than there can be: the file may be damaged.
@@ -123,7 +140,9 @@ mod tests {
         assert_eq!(Buckets::checked(u64::MAX, &layout).count(), layout.buckets_max);
         assert_eq!(Buckets::checked((7 << 32) | layout.buckets, &layout).steps(), 7);
         for count in [0, 1, 2, layout.buckets_max, layout.buckets_max + 1, u64::from(u32::MAX)] {
-            let buckets = Buckets::bounded((7 << 32) | count, &layout);
+            let mask = AtomicU32::new(0);
+            let buckets = Buckets::bounded((7 << 32) | count, &layout, &mask);
+            assert_eq!(Buckets::bounded((7 << 32) | count, &layout, &mask), buckets);
             let picks = (0..1000_u32).map(|pick| pick.wrapping_mul(0x9e37_79b9)).chain([u32::MAX]);
             assert!(picks.map(|pick| buckets.of(pick)).all(|bucket| bucket < layout.buckets_max), "{count}");
             assert!((1..=layout.buckets_max).contains(&buckets.count()));
