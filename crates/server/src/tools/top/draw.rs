@@ -91,7 +91,7 @@ fn figures(view: &View, good: Style) -> Vec<Line<'static>> {
             rate(rates.evictions)
         )),
         Line::from(format!(
-            "{:<10}{} of the evictions a second for want of a slot; the index makes {} a second{}",
+            "{:<10}{} evictions for want of a slot; index: {}{}",
             "",
             count(rates.slot_evictions.round() as u64),
             counted(rates.index_steps.round() as u64, "step", "steps"),
