@@ -39,10 +39,10 @@ WORKSPACES := $(wildcard Cargo.toml fuzz/Cargo.toml)
 # Whoever changes the dependencies changes Cargo.lock too; only CI insists.
 LOCKED := $(if $(CI),--locked)
 # CI skips nothing that a tool is missing for.
-skip = $(if $(CI),exit 1,echo "make lint: skipped: $(1)")
+skip = $(if $(CI),exit 1,echo "make $@: skipped: $(1)")
 
 # The set-up, for all targets but those that only print and those that want nothing but Python.
-ifneq ($(filter-out help packages tools explorer explorer-test,$(or $(MAKECMDGOALS),help)),)
+ifneq ($(filter-out help packages tools explorer explorer-test manual,$(or $(MAKECMDGOALS),help)),)
 TOOLCHAIN := $(shell scripts/packages build >&2 && scripts/toolchain rustfmt clippy)
 ifneq ($(.SHELLSTATUS),0)
 $(error The set-up is incomplete; what to do stands above)
@@ -65,7 +65,7 @@ test: lint unit models instructions bindings ## lints, every test but the long o
 	@echo "make test: all passed"
 
 .PHONY: unit
-unit: ## the tests of all crates, doctests included; those of the web frameworks that the benchmark compares are drivers-test's
+unit: ## the tests of all crates, doctests included, and whether docs/commands.md is what the program says; those of the web frameworks that the benchmark compares are drivers-test's
 	cargo test $(LOCKED) --workspace --exclude eyewall-bench-frameworks
 	if ! command -v python3 >/dev/null; then $(call skip,whether the reference of the commands is up to date); else scripts/commands --check; fi
 
