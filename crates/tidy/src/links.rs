@@ -106,6 +106,7 @@ fn prose(text: &str) -> Vec<(usize, &str)> {
 
 /// The names by which links reach the headings of a page.
 fn anchors(text: &str) -> BTreeSet<String> {
+    let mut times: BTreeMap<String, u32> = BTreeMap::new();
     let mut anchors = BTreeSet::new();
     for heading in prose(text).into_iter().filter_map(|(_, line)| line.strip_prefix('#')) {
         let Some((_, words)) = heading.split_once(' ') else { continue };
@@ -116,9 +117,9 @@ fn anchors(text: &str) -> BTreeSet<String> {
             .filter(|char| char.is_alphanumeric() || " -_".contains(*char))
             .map(|char| if char == ' ' { '-' } else { char })
             .collect();
-        let again = (1..).map(|number| format!("{name}-{number}")).find(|again| !anchors.contains(again));
-        let is_new = anchors.insert(name);
-        anchors.extend(again.filter(|_| !is_new));
+        let earlier = times.entry(name.clone()).or_default();
+        anchors.insert(if *earlier == 0 { name } else { format!("{name}-{earlier}") });
+        *earlier += 1;
     }
     anchors
 }
@@ -158,7 +159,7 @@ mod tests {
 
     fn found(files: &[File]) -> Vec<String> {
         let paths = files.iter().map(|file| file.path.clone()).chain(["a.svg".to_owned()]).collect();
-        check(files, &paths, "manual/").iter().map(|finding| finding.to_string()).collect()
+        check(files, &paths, "manual/").iter().map(ToString::to_string).collect()
     }
 
     #[test]
