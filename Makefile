@@ -39,10 +39,10 @@ WORKSPACES := $(wildcard Cargo.toml fuzz/Cargo.toml)
 # Whoever changes the dependencies changes Cargo.lock too; only CI insists.
 LOCKED := $(if $(CI),--locked)
 # CI skips nothing that a tool is missing for.
-skip = $(if $(CI),exit 1,echo "make lint: skipped: $(1)")
+skip = $(if $(CI),exit 1,echo "make $@: skipped: $(1)")
 
 # The set-up, for all targets but those that only print and those that want nothing but Python.
-ifneq ($(filter-out help packages tools explorer explorer-test,$(or $(MAKECMDGOALS),help)),)
+ifneq ($(filter-out help packages tools explorer explorer-test manual,$(or $(MAKECMDGOALS),help)),)
 TOOLCHAIN := $(shell scripts/packages build >&2 && scripts/toolchain rustfmt clippy)
 ifneq ($(.SHELLSTATUS),0)
 $(error The set-up is incomplete; what to do stands above)
@@ -65,8 +65,9 @@ test: lint unit models instructions bindings ## lints, every test but the long o
 	@echo "make test: all passed"
 
 .PHONY: unit
-unit: ## the tests of all crates, doctests included; those of the web frameworks that the benchmark compares are drivers-test's
+unit: ## the tests of all crates, doctests included, and whether docs/commands.md is what the program says; those of the web frameworks that the benchmark compares are drivers-test's
 	cargo test $(LOCKED) --workspace --exclude eyewall-bench-frameworks
+	if ! command -v python3 >/dev/null; then $(call skip,whether the reference of the commands is up to date); else scripts/commands --check; fi
 
 .PHONY: models
 models: ## the protocols under loom, which runs every interleaving of their steps
@@ -78,13 +79,15 @@ instructions: ## the instructions of single operations, held against bench/instr
 	cargo run $(LOCKED) --release --quiet -p eyewall-bench-count --bin bench-count -- $(if $(ARGS),$(ARGS),check) bench/instructions.json
 
 .PHONY: lint
-lint: ## rustfmt, tidy, Clippy, rustdoc, cargo-deny, the C header
+lint: ## rustfmt, tidy (links too), Clippy, rustdoc, cargo-deny, the C header, the manual
 	for manifest in $(WORKSPACES); do cargo fmt --all --check --manifest-path $$manifest; done
 	cargo run $(LOCKED) --quiet -p eyewall-tidy
 	cargo clippy $(LOCKED) --workspace --all-targets -- -D warnings
 	RUSTDOCFLAGS="-D warnings" cargo doc $(LOCKED) --workspace --no-deps --quiet
 	if deny=$$(scripts/tool cargo-deny); then "$$deny" deny $(LOCKED) check bans licenses sources; else $(call skip,licences and sources of dependencies); fi
 	if scripts/tool cbindgen >/dev/null; then scripts/header --check; else $(call skip,whether eyewall.h is up to date); fi
+	if ! command -v python3 >/dev/null; then $(call skip,whether the chart of the README is up to date); else scripts/headlines --check; fi
+	if scripts/tool mdbook >/dev/null; then scripts/manual; else $(call skip,whether the manual can be built); fi
 
 .PHONY: fmt
 fmt: ## put the sources into form
@@ -122,6 +125,10 @@ install: ## build the program and the C library, and put them below PREFIX, with
 .PHONY: reference
 reference: ## pages of the interfaces, each by its language's own tool, into target/reference
 	@scripts/reference
+
+.PHONY: manual
+manual: ## build the manual, docs/, into target/manual; make tools ARGS=mdbook builds what it wants
+	@scripts/manual
 
 .PHONY: bindings
 bindings: ## the tests of all languages' bindings; a language whose packages are missing is skipped
@@ -164,5 +171,5 @@ packages: ## as root: install the Debian packages that the tests use; ARGS=bench
 	@scripts/packages --install $(or $(ARGS),$(PACKAGES))
 
 .PHONY: tools
-tools: ## build cargo-deny and cbindgen, which make lint uses, into ~/.cache/eyewall/tools; ARGS=cargo-fuzz what make soak uses
-	@scripts/tool --build $(or $(ARGS),cargo-deny cbindgen)
+tools: ## build cargo-deny, cbindgen and mdbook, which make lint uses, into ~/.cache/eyewall/tools; ARGS=cargo-fuzz what make soak uses
+	@scripts/tool --build $(or $(ARGS),cargo-deny cbindgen mdbook)

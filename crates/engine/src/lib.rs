@@ -133,3 +133,12 @@ pub mod seams {
     pub use eyewall_region::clock::{shift_for_tests as shift_clock, shift_wall_for_tests as shift_wall_clock};
     pub use eyewall_region::memory::ignore_waiting_for_tests as ignore_waiting;
 }
+
+/// The snippets of the README and of the manual's first page, which `cargo test` compiles.
+#[cfg(doctest)]
+mod snippets {
+    #[doc = include_str!("../../../README.md")]
+    struct Readme;
+    #[doc = include_str!("../../../docs/getting-started.md")]
+    struct GettingStarted;
+}

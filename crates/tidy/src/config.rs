@@ -15,6 +15,8 @@ pub(crate) struct Config {
     pub(crate) glossary: Glossary,
     /// The folder of the decision records, with `/` at its end.
     pub(crate) decisions: String,
+    /// The folder of the manual, with `/` at its end.
+    pub(crate) manual: String,
     /// For each crate of ours, those of ours that it may depend on.
     pub(crate) direction: BTreeMap<String, BTreeSet<String>>,
     /// Words of Rust code that may stand in some places only.

@@ -77,6 +77,7 @@ mod tests {
         let text = r#"
             not_ours = []
             decisions = ""
+            manual = ""
             length = { file_lines_max = 1, function_lines_max = 1 }
             glossary = { file = "", exempt = [], foreign = [] }
             [direction]

@@ -1,5 +1,6 @@
 //! The files to look at, and the form of what is found in them.
 
+use std::collections::BTreeSet;
 use std::fmt;
 use std::path::Path;
 use std::process::Command;
@@ -42,13 +43,22 @@ impl fmt::Display for Finding {
 
 /// Every text file that git tracks or would add. What git ignores, what is deleted and what is not UTF-8 is left out.
 pub(crate) fn read_all(root: &Path) -> Result<Vec<File>, String> {
-    let paths = git(root, &["ls-files", "-z", "--cached", "--others", "--exclude-standard", "--deduplicate"])?;
+    let paths = list(root)?;
     let read = |path: &str| {
         let text = std::fs::read_to_string(root.join(path)).ok()?;
         Some(File { path: path.to_owned(), text })
     };
     let files: Vec<File> = paths.split_terminator('\0').filter_map(read).collect();
     if files.is_empty() { Err("git names no file here".to_owned()) } else { Ok(files) }
+}
+
+/// The paths of all files that git tracks or would add, binary ones too.
+pub(crate) fn paths(root: &Path) -> Result<BTreeSet<String>, String> {
+    Ok(list(root)?.split_terminator('\0').filter(|path| root.join(path).exists()).map(str::to_owned).collect())
+}
+
+fn list(root: &Path) -> Result<String, String> {
+    git(root, &["ls-files", "-z", "--cached", "--others", "--exclude-standard", "--deduplicate"])
 }
 
 /// What git prints when it is run in `folder`.

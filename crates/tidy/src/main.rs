@@ -14,6 +14,7 @@ mod decisions;
 mod files;
 mod glossary;
 mod length;
+mod links;
 mod rust;
 mod text;
 
@@ -50,6 +51,7 @@ fn look() -> Result<(usize, Vec<Finding>), String> {
     let config = Config::read(&root.join("tidy.toml"))?;
     let files = files::read_all(root)?;
     let mut findings = all_checks(&files, &config, &text::paths_of_this_machine(root))?;
+    findings.extend(links::check(&files, &files::paths(root)?, &config.manual));
     findings.sort();
     Ok((files.len(), findings))
 }
