@@ -4,7 +4,7 @@ use eyewall_http::field::cache_status::CacheStatus;
 use eyewall_http::message::{self, Exchange};
 use eyewall_http::update;
 use eyewall_http::validation::{self, Candidate, Outcome};
-use eyewall_responses::purge_counts::Mark;
+use eyewall_page_cache::recent_purges::Mark;
 use http::header::{DATE, IF_RANGE, RANGE};
 use http::{HeaderMap, HeaderValue, Response};
 

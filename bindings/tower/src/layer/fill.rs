@@ -7,7 +7,7 @@ use std::sync::Arc;
 use std::task::{Poll, ready};
 
 use bytes::Bytes;
-use eyewall_responses::purge_counts::Mark;
+use eyewall_page_cache::recent_purges::Mark;
 use http::HeaderMap;
 use http_body::{Body, Frame};
 

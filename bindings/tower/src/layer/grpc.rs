@@ -12,7 +12,7 @@ use std::time::{Duration, SystemTime};
 use eyewall_http::field::cache_status::{CacheStatus, Forward};
 use eyewall_http::message::Exchange;
 use eyewall_http::terms::{Marks, Terms};
-use eyewall_responses::flights::Landing;
+use eyewall_page_cache::collapsing::Landing;
 use http::header::{AUTHORIZATION, CONTENT_TYPE};
 use http::{HeaderName, HeaderValue, Method, Request, Response, StatusCode, response};
 use http_body::Body as _;

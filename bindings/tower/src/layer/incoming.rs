@@ -16,7 +16,7 @@ use bytes::Bytes;
 use eyewall_http::selecting;
 use eyewall_http::signpost::Variant;
 use eyewall_http::terms::Terms;
-use eyewall_responses::flights;
+use eyewall_page_cache::collapsing;
 use http::{HeaderMap, StatusCode};
 use http_body::Frame;
 
@@ -26,11 +26,11 @@ use super::body::{BoxError, CutOff};
 const WINDOW_BYTES: usize = 512 << 10;
 
 /// The requests to the inner service that are under way.
-pub(crate) type Flights = flights::Flights<Answer>;
+pub(crate) type Flights = collapsing::Flights<Answer>;
 /// What a request is to do about a miss.
-pub(crate) type Joined = flights::Joined<Answer>;
+pub(crate) type Joined = collapsing::Joined<Answer>;
 /// The right, and the duty, to ask for a key.
-pub(crate) type Ticket = flights::Ticket<Answer>;
+pub(crate) type Ticket = collapsing::Ticket<Answer>;
 
 /// What all get who wait for an answer.
 #[derive(Debug)]

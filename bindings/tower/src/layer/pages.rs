@@ -11,7 +11,7 @@ use eyewall_http::selecting;
 use eyewall_http::signpost::{Signpost, Variant};
 use eyewall_http::storing::Storable;
 use eyewall_http::terms::{Marks, Terms};
-use eyewall_responses::purge_counts::{Mark, PurgeCounts};
+use eyewall_page_cache::recent_purges::{Mark, RecentPurges};
 use http::header::{AGE, CONTENT_LENGTH};
 use http::{HeaderMap, HeaderName};
 
@@ -33,7 +33,7 @@ pub(crate) struct Pages {
     pub(crate) store: Store,
     pub(crate) flights: Arc<Flights>,
     pub(crate) unstorable: Moments,
-    pub(crate) purge_counts: PurgeCounts,
+    pub(crate) recent_purges: RecentPurges,
 }
 
 /// How the volume is asked.
@@ -61,7 +61,7 @@ impl Pages {
             store: Store::new(cache),
             flights: Arc::default(),
             unstorable: Moments::new(UNSTORABLE_FOR),
-            purge_counts: PurgeCounts::default(),
+            recent_purges: RecentPurges::default(),
         }
     }
 
@@ -72,7 +72,7 @@ impl Pages {
 
     /// What was purged up to now.
     pub(crate) fn mark(&self, address: &[u8]) -> Mark {
-        self.purge_counts.mark(address, self.store.epoch())
+        self.recent_purges.mark(address, self.store.epoch())
     }
 
     /// Chooses among the stored responses of a key (RFC 9111, section 4.1).
@@ -156,7 +156,7 @@ impl Pages {
         mark: Mark,
         settings: &Settings,
     ) -> bool {
-        if self.purge_counts.since(mark) == Some(Purge::Hard) {
+        if self.recent_purges.since(mark) == Some(Purge::Hard) {
             return false;
         }
         let head =
@@ -186,7 +186,7 @@ impl Pages {
 
     /// What a purge of the address that came while an entry of it was stored makes of it. False: it is gone.
     fn catch_up(&self, key: &[u8], serial: u64, mark: Mark) -> bool {
-        match self.purge_counts.since(mark) {
+        match self.recent_purges.since(mark) {
             None => true,
             Some(Purge::Hard) => {
                 self.store.remove_version(key, serial);
@@ -217,7 +217,7 @@ impl Pages {
         let is_renewed = self.store.renew(&stored.key, &stored.found, times(&storable.terms, settings), mark.epoch);
         // What a hard purge of the address removes isn't renewed, or is removed behind it. What was stale already a soft one has
         // left as it was.
-        if is_renewed && self.purge_counts.since(mark).is_some() {
+        if is_renewed && self.recent_purges.since(mark).is_some() {
             store::told(self.soften(&stored.key));
         }
     }
@@ -253,7 +253,7 @@ impl Pages {
     /// Those of the engine. What was under way is not stored as if it were new all the same.
     pub(crate) fn purge_address(&self, address: &str, tag: Option<&str>, kind: Purge) -> eyewall::Result<bool> {
         let key = address.as_bytes();
-        self.purge_counts.note(key, kind);
+        self.recent_purges.note(key, kind);
         self.flights.leave(key);
         let was_there = match kind {
             Purge::Hard => self.store.try_remove(key)?,

@@ -9,7 +9,7 @@ use bytes::Bytes;
 use eyewall::{
     Cache, Change, Committed, Epoch, FillOptions, Filling, Hit, Lookup, OwnedHit, Purge, PutOptions, Touch, Writer,
 };
-use eyewall_responses::promptness::Promptness;
+use eyewall_page_cache::blocking::Blocking;
 
 use super::head::Head;
 
@@ -61,7 +61,7 @@ impl Times {
 #[derive(Debug)]
 pub(crate) struct Store {
     cache: Cache,
-    promptness: Promptness,
+    blocking: Blocking,
     /// Prefixes purged since the last sweep. Held while one is purged, so that no two come in for the last place.
     prefixes: Mutex<u32>,
 }
@@ -69,7 +69,7 @@ pub(crate) struct Store {
 impl Store {
     pub(crate) fn new(cache: Cache) -> Self {
         // Of those who used the volume before, nothing is known.
-        Self { cache, promptness: Promptness::default(), prefixes: Mutex::new(PREFIXES_MAX) }
+        Self { cache, blocking: Blocking::default(), prefixes: Mutex::new(PREFIXES_MAX) }
     }
 
     /// Now, as the volume's purges count, whoever makes them: what is stored later of what is asked for now loses to those that
@@ -92,12 +92,12 @@ impl Store {
 
     /// Whether a thread of the event loop may write what is short by itself, through [`Store::promptly`].
     pub(crate) fn is_prompt(&self) -> bool {
-        self.promptness.is_prompt()
+        self.blocking.is_prompt()
     }
 
     /// Writes on a thread of the event loop, and takes note of whether it had to wait.
     pub(crate) fn promptly<T>(&self, write: impl FnOnce() -> T) -> T {
-        self.promptness.time(write)
+        self.blocking.time(write)
     }
 
     /// Whether bytes of the volume were lost under its map. It is of no more use then: requests go past it.

@@ -9,7 +9,7 @@ use eyewall_http::field::cache_status::{CacheStatus, Forward};
 use eyewall_http::precondition::Role;
 use eyewall_http::reuse::{self, OnFailure, Reuse};
 use eyewall_http::signpost::Variant;
-use eyewall_responses::flights::Landing;
+use eyewall_page_cache::collapsing::Landing;
 use http::header::RANGE;
 use http::request::Parts;
 use http::{HeaderMap, HeaderName, Method, Request, Response, Uri};

@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use eyewall::{Cache, Change, Committed, Epoch, Hit, Lookup, OwnedHit, Purge, PutOptions, Scrub, ScrubTurn, Touch};
-use eyewall_responses::promptness::Promptness;
+use eyewall_page_cache::blocking::Blocking;
 use http::StatusCode;
 
 use super::head::Head;
@@ -92,7 +92,7 @@ pub(crate) enum Meant<'a> {
 /// The volume as the server uses it.
 pub(crate) struct Store {
     cache: Cache,
-    promptness: Promptness,
+    blocking: Blocking,
     /// Prefixes purged since the last sweep. Held while one is purged, so that no two come in for the last place.
     prefixes: Mutex<u32>,
     /// Whether a failure was told already: one line is news, one line a request is none. A race tells it twice.
@@ -105,7 +105,7 @@ impl Store {
     pub(crate) fn new(cache: Cache) -> Self {
         Self {
             cache,
-            promptness: Promptness::default(),
+            blocking: Blocking::default(),
             // Of those who used the volume before, nothing is known.
             prefixes: Mutex::new(PREFIXES_MAX),
             has_warned: AtomicBool::new(false),
@@ -135,12 +135,12 @@ impl Store {
 
     /// Whether a thread that serves clients may write what is short by itself, through [`Store::promptly`].
     pub(crate) fn is_prompt(&self) -> bool {
-        self.promptness.is_prompt()
+        self.blocking.is_prompt()
     }
 
     /// Writes on a thread that serves clients, and takes note of whether it had to wait.
     pub(crate) fn promptly<T>(&self, write: impl FnOnce() -> T) -> T {
-        self.promptness.time(write)
+        self.blocking.time(write)
     }
 
     /// The entry of a key where it is fresh and `takes` accepts it; else the look-up counts for nothing.

@@ -5,18 +5,18 @@ use std::sync::Arc;
 use eyewall_http::selecting;
 use eyewall_http::signpost::Variant;
 use eyewall_http::terms::Terms;
-use eyewall_responses::flights;
+use eyewall_page_cache::collapsing;
 use http::{HeaderMap, StatusCode};
 
 use super::fragments::Object;
 use super::intake::Intake;
 
 /// The requests to the origin that are under way.
-pub(crate) type Flights = flights::Flights<Answer>;
+pub(crate) type Flights = collapsing::Flights<Answer>;
 /// What a request is to do about a miss.
-pub(crate) type Joined = flights::Joined<Answer>;
+pub(crate) type Joined = collapsing::Joined<Answer>;
 /// The right, and the duty, to ask for a key.
-pub(crate) type Ticket = flights::Ticket<Answer>;
+pub(crate) type Ticket = collapsing::Ticket<Answer>;
 
 /// What all get who wait for it.
 pub(crate) struct Answer {

@@ -11,7 +11,7 @@ use eyewall_http::reuse::{self, OnFailure};
 use eyewall_http::storing::NotStored;
 use eyewall_http::update::{self, HeadEffect};
 use eyewall_http::validation::{self, Candidate};
-use eyewall_responses::purge_counts::Mark;
+use eyewall_page_cache::recent_purges::Mark;
 use http::header::CONTENT_LENGTH;
 use http::{Extensions, HeaderMap, Response, StatusCode};
 use hyper::body::Incoming;

@@ -13,7 +13,7 @@ use eyewall_http::selecting;
 use eyewall_http::signpost::{Signpost, Variant};
 use eyewall_http::storing::Storable;
 use eyewall_http::terms::{Marks, Terms};
-use eyewall_responses::purge_counts::{Mark, PurgeCounts};
+use eyewall_page_cache::recent_purges::{Mark, RecentPurges};
 use http::header::{AGE, CONTENT_LENGTH};
 use http::{HeaderMap, StatusCode};
 
@@ -36,7 +36,7 @@ pub(crate) struct Pages {
     pub(crate) flights: Arc<Flights>,
     pub(crate) runs: Arc<Runs>,
     pub(crate) unstorable: Unstorable,
-    pub(crate) purge_counts: PurgeCounts,
+    pub(crate) recent_purges: RecentPurges,
     /// The longest `stale_when_unreachable` of a site: a stale response is kept for so long at least.
     stale_when_unreachable: Duration,
 }
@@ -67,8 +67,8 @@ impl Pages {
     /// `stale_when_unreachable` is the longest that a site has.
     pub(crate) fn new(store: Arc<Store>, stale_when_unreachable: Duration) -> Self {
         let (flights, runs) = (Arc::default(), Arc::default());
-        let (unstorable, purge_counts) = (Unstorable::new(), PurgeCounts::default());
-        Self { store, flights, runs, unstorable, purge_counts, stale_when_unreachable }
+        let (unstorable, recent_purges) = (Unstorable::new(), RecentPurges::default());
+        Self { store, flights, runs, unstorable, recent_purges, stale_when_unreachable }
     }
 
     /// Until when an entry is fresh, and for how long it is kept when it is stale.
@@ -178,7 +178,7 @@ impl Pages {
         value: &[Bytes],
         mark: Mark,
     ) -> Option<Vec<u8>> {
-        if self.purge_counts.since(mark) == Some(Purge::Hard) {
+        if self.recent_purges.since(mark) == Some(Purge::Hard) {
             return None;
         }
         let head = Head { kind, status: answer.status, fields: answer.fields.clone() };
@@ -222,7 +222,7 @@ impl Pages {
         let is_renewed = self.store.renew(&stored.key, &stored.found, self.times(&terms), mark.epoch);
         // What a hard purge of the address removes isn't renewed, or is removed behind it. What was stale already a soft one has
         // left as it was.
-        if is_renewed && self.purge_counts.since(mark).is_some() {
+        if is_renewed && self.recent_purges.since(mark).is_some() {
             self.store.told(self.soften(&stored.key));
         }
     }

@@ -1,12 +1,12 @@
 //! Purging what is stored of the responses of origins, and what is on its way to there.
 //!
-//! An address: count ([`eyewall_responses::purge_counts`]), let nobody join what is under way, then remove, or make stale. A request that comes behind
+//! An address: count ([`eyewall_page_cache::recent_purges`]), let nobody join what is under way, then remove, or make stale. A request that comes behind
 //! that finds nothing of before; a fill of before sees the count. All else the volume notes by itself, for fills
 //! and for those who would join them: by its epochs.
 
 use eyewall::Purge;
 use eyewall_http::signpost::Signpost;
-use eyewall_responses::purge_counts::Mark;
+use eyewall_page_cache::recent_purges::Mark;
 
 use super::pages::Pages;
 use crate::key::queries_of;
@@ -24,7 +24,7 @@ impl Pages {
     /// Those of the engine. What was under way is not stored as if it were new all the same.
     pub(crate) fn purge_address(&self, address: &str, tag: Option<&str>, kind: Purge) -> eyewall::Result<bool> {
         let key = address.as_bytes();
-        self.purge_counts.note(key, kind);
+        self.recent_purges.note(key, kind);
         self.flights.leave(key);
         let was_there = match kind {
             Purge::Hard => self.store.try_remove(key)?,
@@ -49,17 +49,17 @@ impl Pages {
 
     /// What was purged up to now.
     pub(crate) fn mark(&self, address: &str) -> Mark {
-        self.purge_counts.mark(address.as_bytes(), self.store.epoch())
+        self.recent_purges.mark(address.as_bytes(), self.store.epoch())
     }
 
     /// Whether anything was purged since that may mean the address.
     pub(crate) fn may_be_purged_since(&self, mark: Mark) -> bool {
-        self.purge_counts.since(mark).is_some() || self.store.epoch() != mark.epoch
+        self.recent_purges.since(mark).is_some() || self.store.epoch() != mark.epoch
     }
 
     /// What a purge of the address that came while an entry of it was stored makes of it. False: it is gone.
     pub(crate) fn catch_up(&self, key: &[u8], serial: u64, mark: Mark) -> bool {
-        match self.purge_counts.since(mark) {
+        match self.recent_purges.since(mark) {
             None => true,
             Some(Purge::Hard) => {
                 self.store.remove_version(key, serial);

@@ -10,7 +10,7 @@ use eyewall_http::field::range::{self, ContentRange};
 use eyewall_http::message::Exchange;
 use eyewall_http::partial::Gathered;
 use eyewall_http::{reuse, validation};
-use eyewall_responses::purge_counts::Mark;
+use eyewall_page_cache::recent_purges::Mark;
 use http::header::{IF_RANGE, RANGE};
 use http::{Response, StatusCode};
 use hyper::body::Incoming;
@@ -166,7 +166,7 @@ impl Inflow {
 
     /// False if it isn't worth to go on: nobody reads any more, and what is left can be asked for when it is wanted.
     async fn fragment_is_here(&mut self, number: u64, left: u64) -> bool {
-        self.is_kept = self.is_kept && self.pages.purge_counts.since(self.mark) != Some(Purge::Hard);
+        self.is_kept = self.is_kept && self.pages.recent_purges.since(self.mark) != Some(Purge::Hard);
         let pieces = self.lead.pieces();
         if self.is_kept && self.keep(number, pieces).await {
             self.lead.let_go();

@@ -3,14 +3,14 @@
 //!
 //! | module | what it knows |
 //! |---|---|
-//! | [`flights`] | who asks for what many want at once, and who waits for that |
-//! | [`purge_counts`] | what was purged by its address while it was asked for |
-//! | [`promptness`] | whether an event loop may write to the volume by itself |
+//! | [`collapsing`] | who asks for what many want at once, and who waits for that |
+//! | [`recent_purges`] | what was purged by its address while it was asked for |
+//! | [`blocking`] | whether an event loop may write to the volume by itself |
 //!
 //! No HTTP, no sockets: what an answer is, its user says.
 
 #![forbid(unsafe_code)]
 
-pub mod flights;
-pub mod promptness;
-pub mod purge_counts;
+pub mod blocking;
+pub mod collapsing;
+pub mod recent_purges;
