@@ -1,16 +1,24 @@
-//! What a cache of HTTP responses needs beside the rules of `eyewall-http`, whoever is asked for what isn't there: an origin, by
+//! The page cache under all front doors: stored HTTP responses in a volume, whoever is asked for what isn't there: an origin, by
 //! `eyewall serve`, or a service of the same process, by `eyewall-tower`.
 //!
 //! | module | what it knows |
 //! |---|---|
+//! | [`head`] | a stored response without its body, as it lies in the entry's metadata |
+//! | [`store`] | keeping, finding, renewing and purging entries; what fits; the end of the volume |
+//! | [`layout`] | where the fragments of a large body lie |
+//! | [`generation`] | numbers that tell one state of an address from another |
 //! | [`collapsing`] | who asks for what many want at once, and who waits for that |
 //! | [`recent_purges`] | what was purged by its address while it was asked for |
 //! | [`blocking`] | whether an event loop may write to the volume by itself |
 //!
-//! No HTTP, no sockets: what an answer is, its user says.
+//! What may be stored and sent is decided in `eyewall-http`. There is no socket here, no server, and no configuration.
 
 #![forbid(unsafe_code)]
 
 pub mod blocking;
 pub mod collapsing;
+pub mod generation;
+pub mod head;
+pub mod layout;
 pub mod recent_purges;
+pub mod store;

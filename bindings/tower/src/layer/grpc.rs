@@ -26,9 +26,9 @@ use super::incoming::{Joined, Ticket};
 use super::inner::Inner;
 use super::pages::{self, Stored};
 use super::query::{CONTENT_BYTES_MAX, hexadecimal};
-use super::store::Store;
 use super::visit::{Answered, Visit};
 use super::{pass, reply, tags};
+use eyewall_page_cache::store::Store;
 
 const STATUS: HeaderName = HeaderName::from_static("grpc-status");
 /// What of a request's metadata its answer may differ by, for all methods.

@@ -15,12 +15,13 @@ use eyewall_page_cache::recent_purges::{Mark, RecentPurges};
 use http::header::{AGE, CONTENT_LENGTH};
 use http::{HeaderMap, HeaderName};
 
-use super::head::{Head, Kind};
 use super::incoming::Answer;
 use super::incoming::{Flights, Joined};
 use super::moments::Moments;
 use super::settings::Settings;
-use super::store::{self, Found, Store, Times};
+use eyewall_page_cache::generation::generation;
+use eyewall_page_cache::head::{Head, Kind};
+use eyewall_page_cache::store::{Found, Looked, Meant, Store, Times};
 
 /// How long what can be validated is kept when it is stale: until it is evicted.
 const VALIDATED_FOR: Duration = Duration::from_hours(365 * 24);
@@ -37,7 +38,7 @@ pub(crate) struct Pages {
 }
 
 /// How the volume is asked.
-type Look = fn(&Store, &[u8]) -> Option<Found>;
+type Look = fn(&Store, &[u8]) -> Looked;
 
 /// A stored response that a request selects.
 #[derive(Debug)]
@@ -138,11 +139,11 @@ impl Pages {
     /// What isn't in memory is read elsewhere: the threads of the event loop don't wait for storage.
     pub(crate) async fn look(self: &Arc<Self>, look: Look, key: &[u8]) -> Option<Found> {
         if self.store.is_at_hand(key) {
-            return look(&self.store, key);
+            return look(&self.store, key).found();
         }
         let (pages, key) = (Arc::clone(self), key.to_vec());
         // A panic in there was told already by its thread.
-        tokio::task::spawn_blocking(move || look(&pages.store, &key)).await.ok().flatten()
+        tokio::task::spawn_blocking(move || look(&pages.store, &key).found()).await.ok().flatten()
     }
 
     /// Stores an answer that was asked for at `mark`, with its content and trailer fields. True: it is there, unless it couldn't be
@@ -159,8 +160,8 @@ impl Pages {
         if self.recent_purges.since(mark) == Some(Purge::Hard) {
             return false;
         }
-        let head =
-            Head { kind: Kind::Response(answer.terms, trailers), status: answer.status, fields: answer.fields.clone() };
+        let head = Head::new(Kind::Response(answer.terms), answer.status, answer.fields.clone());
+        let head = Head { trailers: (!trailers.is_empty()).then(|| Box::new(trailers)), ..head };
         let tags: Vec<&str> = answer.tags.iter().map(String::as_str).collect();
         let kept_key = match &answer.variant {
             None => Some(key.to_vec()),
@@ -193,7 +194,7 @@ impl Pages {
                 false
             }
             Some(Purge::Soft) => {
-                store::told(self.soften(key));
+                self.store.told(self.soften(key));
                 true
             }
         }
@@ -211,14 +212,13 @@ impl Pages {
     ) {
         stored.terms = storable.terms;
         stored.found.is_stale = false;
-        let trailers = stored.trailers();
-        stored.found.head.kind = Kind::Response(storable.terms, trailers);
+        stored.found.head.kind = Kind::Response(storable.terms);
         stored.found.head.fields = without(fields, &storable.withheld);
         let is_renewed = self.store.renew(&stored.key, &stored.found, times(&storable.terms, settings), mark.epoch);
         // What a hard purge of the address removes isn't renewed, or is removed behind it. What was stale already a soft one has
         // left as it was.
         if is_renewed && self.recent_purges.since(mark).is_some() {
-            store::told(self.soften(&stored.key));
+            self.store.told(self.soften(&stored.key));
         }
     }
 
@@ -227,7 +227,7 @@ impl Pages {
     /// # Errors
     /// Those of the engine.
     pub(crate) fn soften(&self, key: &[u8]) -> eyewall::Result<bool> {
-        let Some(found) = self.store.try_look(key)? else { return Ok(false) };
+        let Some(found) = self.store.try_look(key)?.found() else { return Ok(false) };
         if found.head.kind != Kind::Signpost {
             return self.store.soften(key, &found);
         }
@@ -236,7 +236,7 @@ impl Pages {
         let mut was_there = false;
         for variant in signpost.variants() {
             let key = signpost.key_of(key, variant);
-            if let Some(found) = self.store.try_look(&key)? {
+            if let Some(found) = self.store.try_look(&key)?.found() {
                 was_there |= self.store.soften(&key, &found)?;
             }
         }
@@ -260,7 +260,7 @@ impl Pages {
             Purge::Soft => self.soften(key)?,
         };
         let had_queries = self.store.try_remove(&queries_of(key))?;
-        tag.map_or(Ok(()), |tag| self.store.purge_tag(tag, kind))?;
+        tag.map_or(Ok(()), |tag| self.store.purge(Meant::Tag(tag), kind))?;
         Ok(was_there || had_queries)
     }
 }
@@ -268,7 +268,7 @@ impl Pages {
 impl Stored {
     /// None for an entry that is no response.
     pub(crate) fn new(key: Vec<u8>, found: Found, now: SystemTime) -> Option<Self> {
-        let Kind::Response(terms, _) = found.head.kind else { return None };
+        let Kind::Response(terms) = found.head.kind else { return None };
         // A soft purge: it is stale from now on.
         let terms = if found.is_stale { stale(terms, now) } else { terms };
         Some(Self { key, terms, found })
@@ -276,15 +276,12 @@ impl Stored {
 
     /// Whether a soft purge has made it stale.
     pub(crate) fn is_purged(&self, now: SystemTime) -> bool {
-        let Kind::Response(terms, _) = self.found.head.kind else { return false };
+        let Kind::Response(terms) = self.found.head.kind else { return false };
         self.found.is_stale && !terms.fresh_for(now).is_zero()
     }
 
     pub(crate) fn trailers(&self) -> HeaderMap {
-        match &self.found.head.kind {
-            Kind::Response(_, trailers) => trailers.clone(),
-            Kind::Signpost => HeaderMap::new(),
-        }
+        self.found.head.trailers.as_deref().cloned().unwrap_or_default()
     }
 
     /// When the response came in, or was last found to be right.
@@ -327,14 +324,4 @@ fn times(terms: &Terms, settings: &Settings) -> Times {
     let window = Duration::from_secs(window.into()).max(settings.policy.stale_if_unreachable.unwrap_or_default());
     let stale = if terms.marks.contains(Marks::HAS_VALIDATOR) { VALIDATED_FOR } else { window };
     Times { fresh: Some(terms.fresh_for(settings.now())), stale }
-}
-
-/// Any number that no other signpost had.
-pub(crate) fn generation() -> u64 {
-    let mut bits = [0; 8];
-    if getrandom::fill(&mut bits).is_err() {
-        let now = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH);
-        bits = (now.unwrap_or_default().as_nanos() as u64).to_ne_bytes();
-    }
-    u64::from_ne_bytes(bits)
 }

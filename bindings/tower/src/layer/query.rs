@@ -17,9 +17,10 @@ use ring::digest::{Context, Digest, SHA256};
 use super::body::RequestBody;
 use super::fill::{Content, collected};
 use super::inner::Inner;
-use super::pages::{Pages, generation, queries_of};
-use super::store::Store;
+use super::pages::{Pages, queries_of};
 use super::visit::{Answered, Visit};
+use eyewall_page_cache::generation::generation;
+use eyewall_page_cache::store::Store;
 
 /// The longest content that becomes part of a key. It is held in memory while its request is answered; what is longer passes by.
 pub(super) const CONTENT_BYTES_MAX: usize = 64 << 10;

@@ -14,13 +14,13 @@ use http_body::Body;
 use super::ask::Asked;
 use super::body::CachedBody;
 use super::fill::{Content, Fill};
-use super::head::{Head, Kind};
 use super::incoming::{Answer, Intake};
 use super::inner::Inner;
 use super::pages::Stored;
 use super::reply::{self, Standing};
 use super::visit::{Ask, Visit};
 use super::{pages, tags};
+use eyewall_page_cache::head::{Head, Kind};
 
 /// Why an answer is not stored.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -151,8 +151,7 @@ impl<S: Inner<B>, B: Content> Visit<S, B> {
 
     /// How long the body of an answer may be that is stored. None: its fields are longer than an entry can tell.
     pub(super) fn bytes_max(&self, answer: &Answer) -> Option<u64> {
-        let kind = Kind::Response(answer.terms, HeaderMap::new());
-        let head = Head { kind, status: answer.status, fields: answer.fields.clone() };
+        let head = Head::new(Kind::Response(answer.terms), answer.status, answer.fields.clone());
         let selecting = answer.variant.as_ref().map_or(0, |variant| variant.selecting_key.len());
         let most = self.pages.store.value_bytes_max(&self.key, &head, &answer.tags)?;
         Some(most.checked_sub(selecting as u64)?.min(self.settings.body_bytes_max))

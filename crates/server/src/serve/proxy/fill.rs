@@ -17,7 +17,7 @@ use super::answer::Ticket;
 use super::fragments::Keeping;
 use super::intake::{End, Intake};
 use super::pages::Pages;
-use crate::serve::head::Kind;
+use eyewall_page_cache::head::Kind;
 
 /// A body up to here is stored by the thread that serves its clients, where the volume is prompt and takes it at once.
 const SHORT_BYTES_MAX: u64 = 64 << 10;
@@ -202,14 +202,4 @@ fn push(intake: &Intake, piece: Bytes, is_last: bool) {
 
 async fn kept(keeping: Option<Keeping>, piece: &Bytes) -> Option<Keeping> {
     keeping?.take(piece.clone()).await.still_kept()
-}
-
-/// Any number that no other signpost or body had.
-pub(super) fn generation() -> u64 {
-    let mut bits = [0; 8];
-    if getrandom::fill(&mut bits).is_err() {
-        let now = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH);
-        bits = (now.unwrap_or_default().as_nanos() as u64).to_ne_bytes();
-    }
-    u64::from_ne_bytes(bits)
 }

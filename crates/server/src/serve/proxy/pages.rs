@@ -19,13 +19,13 @@ use http::{HeaderMap, StatusCode};
 
 use super::answer::Answer;
 use super::answer::{Flights, Joined};
-use super::fill::generation;
 use super::fragments::Object;
-use super::fragments::layout::Layout;
 use super::fragments::run::Runs;
 use super::unstorable::Unstorable;
-use crate::serve::head::{Head, Kind};
-use crate::serve::store::{Found, Looked, Store, Times};
+use eyewall_page_cache::generation::generation;
+use eyewall_page_cache::head::{Head, Kind};
+use eyewall_page_cache::layout::Layout;
+use eyewall_page_cache::store::{Found, Looked, Store, Times};
 
 /// How long what can be validated is kept when it is stale: until it is evicted.
 const VALIDATED_FOR: Duration = Duration::from_hours(365 * 24);
@@ -181,7 +181,7 @@ impl Pages {
         if self.recent_purges.since(mark) == Some(Purge::Hard) {
             return None;
         }
-        let head = Head { kind, status: answer.status, fields: answer.fields.clone() };
+        let head = Head::new(kind, answer.status, answer.fields.clone());
         let times = self.times(&answer.terms);
         let tags: Vec<&str> = answer.tags.iter().map(String::as_str).collect();
         let kept_key = match &answer.variant {
@@ -195,12 +195,9 @@ impl Pages {
     /// Enters a variant in the list of those of its address; returns its key. What the list says is right whatever is purged, so
     /// that it is of no earlier epoch.
     fn keep_signpost(&self, key: &[u8], answer: &Answer, variant: &Variant) -> Option<Vec<u8>> {
-        let head = Head { kind: Kind::Signpost, status: StatusCode::OK, fields: HeaderMap::new() };
         let mut variant_key = None;
-        let is_stored = self.store.change(key, &head, answer.address_tag.as_deref().as_slice(), |present| {
-            let present = present.filter(|(head, _)| head.kind == Kind::Signpost);
-            let mut signpost =
-                present.and_then(|(_, value)| Signpost::decode(value)).unwrap_or_else(|| Signpost::new(generation()));
+        let is_stored = self.store.change(key, answer.address_tag.as_deref().as_slice(), |present| {
+            let mut signpost = present.and_then(Signpost::decode).unwrap_or_else(|| Signpost::new(generation()));
             variant_key = Some(signpost.key_of(key, variant));
             signpost.add(variant.clone());
             signpost.encode()
@@ -218,7 +215,7 @@ impl Pages {
             Kind::Fragmented(_, layout) => Kind::Fragmented(terms, layout),
             _ => Kind::Response(terms),
         };
-        stored.found.head = Head { kind, status, fields: without(fields, &storable.withheld) };
+        stored.found.head = Head::new(kind, status, without(fields, &storable.withheld));
         let is_renewed = self.store.renew(&stored.key, &stored.found, self.times(&terms), mark.epoch);
         // What a hard purge of the address removes isn't renewed, or is removed behind it. What was stale already a soft one has
         // left as it was.

@@ -23,7 +23,7 @@ use crate::key::{CacheKey, RequestHost, Scheme};
 use crate::serve::body::Body;
 use crate::serve::origin::{Outgoing, RequestBody, asked_protocol};
 use crate::serve::reply;
-use crate::serve::store::Meant;
+use eyewall_page_cache::store::Meant;
 
 impl Proxy {
     /// Past the volume, with the client's own conditions. The answer to a HEAD tells whether `stored` is still right; if the

@@ -10,8 +10,8 @@ use eyewall_page_cache::recent_purges::Mark;
 
 use super::pages::Pages;
 use crate::key::queries_of;
-use crate::serve::head::Kind;
-use crate::serve::store::Meant;
+use eyewall_page_cache::head::Kind;
+use eyewall_page_cache::store::Meant;
 
 impl Pages {
     /// Purges all responses of an address. `tag` is what they carry where an address has several keys.

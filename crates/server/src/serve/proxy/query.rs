@@ -13,19 +13,18 @@ use eyewall_http::field::cache_status::{CacheStatus, Forward};
 use eyewall_http::query;
 use eyewall_http::signpost::Signpost;
 use http::request::Parts;
-use http::{HeaderMap, Request, Response, StatusCode};
+use http::{Request, Response};
 use ring::digest::{Context, SHA256};
 
-use super::fill::generation;
 use super::inbound::Inbound;
 use super::pages::Pages;
 use super::{Proxy, failed};
 use crate::key::CacheKey;
 use crate::serve::body::Body;
-use crate::serve::head::{Head, Kind};
 use crate::serve::origin::RequestBody;
 use crate::serve::reply;
-use crate::serve::store::Store;
+use eyewall_page_cache::generation::generation;
+use eyewall_page_cache::store::Store;
 
 /// The longest content that becomes part of a key. It is held in memory while its request is answered; what is longer passes by.
 const CONTENT_BYTES_MAX: usize = 64 << 10;
@@ -77,11 +76,9 @@ impl Pages {
 
     /// Whoever comes first makes it. It can wait for other writers.
     fn begin_queries(&self, queries: &[u8]) -> Option<u64> {
-        let head = Head { kind: Kind::Signpost, status: StatusCode::OK, fields: HeaderMap::new() };
         let mut begun = generation();
-        let is_stored = self.store.change(queries, &head, &[], |present| {
-            let present = present.and_then(|(_, value)| Signpost::decode(value));
-            let signpost = present.unwrap_or_else(|| Signpost::new(begun));
+        let is_stored = self.store.change(queries, &[], |present| {
+            let signpost = present.and_then(Signpost::decode).unwrap_or_else(|| Signpost::new(begun));
             begun = signpost.generation();
             signpost.encode()
         });

@@ -26,9 +26,9 @@ use super::{Ask, Proxy, failed, finish, pages, policy, strip, tags};
 use crate::key::CLIENT_ADDRESSES;
 use crate::rules::Applied;
 use crate::serve::body::Body;
-use crate::serve::head::{Head, Kind};
 use crate::serve::origin::{Fault, framing};
 use crate::serve::reply;
+use eyewall_page_cache::head::{Head, Kind};
 
 /// Why an answer is not stored.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -141,7 +141,7 @@ impl Proxy {
     ) -> Result<Entry, Refused> {
         let tags = tags::of_response(&self.site, inbound.key, &asked.applied, head);
         let fields = pages::without(head.headers.clone(), &storable.withheld);
-        let entry_head = Head { kind: Kind::Response(storable.terms), status: head.status, fields };
+        let entry_head = Head::new(Kind::Response(storable.terms), head.status, fields);
         let beside = self.pages.whole_bytes_max(inbound.key.as_bytes(), &entry_head, &tags).ok_or(Refused::TooLarge)?;
         let whole_bytes_max = match head.status {
             StatusCode::OK => beside.min(self.object_bytes_max()),

@@ -15,7 +15,6 @@ use http::header::{IF_RANGE, RANGE};
 use http::{Response, StatusCode};
 use hyper::body::Incoming;
 
-use super::layout::key_of;
 use super::run::Lead;
 use super::{Lack, Object};
 use crate::serve::origin::Fault;
@@ -24,7 +23,8 @@ use crate::serve::proxy::fill::Pieces;
 use crate::serve::proxy::inbound::{Inbound, Kept};
 use crate::serve::proxy::pages::Pages;
 use crate::serve::proxy::{Proxy, prepare};
-use crate::serve::store::Store;
+use eyewall_page_cache::layout::key_of;
+use eyewall_page_cache::store::Store;
 
 /// When nobody reads any more, what is left of a body is still taken if it is no more than this.
 const NEARLY_ALL_BYTES: u64 = 8 << 20;

@@ -6,10 +6,10 @@ use bytes::Bytes;
 use eyewall::Purge;
 use eyewall_page_cache::recent_purges::Mark;
 
-use super::layout::{Layout, key_of};
-use crate::serve::head::Kind;
 use crate::serve::proxy::answer::Answer;
 use crate::serve::proxy::pages::Pages;
+use eyewall_page_cache::head::Kind;
+use eyewall_page_cache::layout::{Layout, key_of};
 
 /// What has come and isn't stored yet: less than a fragment, and a piece.
 pub(in crate::serve::proxy) struct Keeping {
