@@ -7,6 +7,8 @@
 //! | [`store`] | keeping, finding, renewing and purging entries; what fits; the end of the volume |
 //! | [`layout`] | where the fragments of a large body lie |
 //! | [`generation`] | numbers that tell one state of an address from another |
+//! | [`answer`] | an answer that is on its way into the volume |
+//! | [`body`] | its body as it comes, and all who read along |
 //! | [`collapsing`] | who asks for what many want at once, and who waits for that |
 //! | [`recent_purges`] | what was purged by its address while it was asked for |
 //! | [`blocking`] | whether an event loop may write to the volume by itself |
@@ -15,7 +17,9 @@
 
 #![forbid(unsafe_code)]
 
+pub mod answer;
 pub mod blocking;
+pub mod body;
 pub mod collapsing;
 pub mod generation;
 pub mod head;

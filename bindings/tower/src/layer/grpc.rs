@@ -18,16 +18,17 @@ use http::{HeaderName, HeaderValue, Method, Request, Response, StatusCode, respo
 use http_body::Body as _;
 use ring::digest::{Context, SHA256};
 
+use super::answer::Answer;
+use super::answer::{Joined, Ticket};
 use super::ask::Asked;
 use super::body::{CachedBody, RequestBody};
 use super::fill::{Content, Fill, collected};
-use super::incoming::{Answer, Intake};
-use super::incoming::{Joined, Ticket};
 use super::inner::Inner;
 use super::pages::{self, Stored};
 use super::query::{CONTENT_BYTES_MAX, hexadecimal};
 use super::visit::{Answered, Visit};
 use super::{pass, reply, tags};
+use eyewall_page_cache::body::BodyStream;
 use eyewall_page_cache::store::Store;
 
 const STATUS: HeaderName = HeaderName::from_static("grpc-status");
@@ -92,7 +93,7 @@ impl<S: Inner<B>, B: Content> Visit<S, B> {
             };
             match waiting.landing(self.settings.patience).await {
                 Landing::Answered(answer) => {
-                    let Some(reader) = answer.intake.reader() else { return Err(None) };
+                    let Some(reader) = answer.content.reader() else { return Err(None) };
                     let body = CachedBody::shared(reader);
                     return Ok(reply::response(answer.status, answer.fields.clone(), body));
                 }
@@ -133,7 +134,7 @@ impl<S: Inner<B>, B: Content> Visit<S, B> {
             return Ok(Response::from_parts(head, CachedBody::passed(body)));
         };
         let answer = Arc::new(answer);
-        let reader = answer.intake.reader();
+        let reader = answer.content.reader();
         if let Some(ticket) = &ticket {
             ticket.answered(&answer);
         }
@@ -177,7 +178,7 @@ impl<S: Inner<B>, B: Content> Visit<S, B> {
             variant: None,
             tags,
             address_tag: None,
-            intake: Arc::new(Intake::new(None)),
+            content: Arc::new(BodyStream::new(None)),
         }
     }
 }

@@ -10,12 +10,12 @@
 //! ```
 //! Which of these it is, `eyewall-http` decides; here are the services, the store and the clock.
 
+mod answer;
 mod ask;
 mod body;
 mod claim;
 mod fill;
 mod grpc;
-mod incoming;
 mod inner;
 mod key;
 mod moments;

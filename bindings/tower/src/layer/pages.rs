@@ -15,8 +15,8 @@ use eyewall_page_cache::recent_purges::{Mark, RecentPurges};
 use http::header::{AGE, CONTENT_LENGTH};
 use http::{HeaderMap, HeaderName};
 
-use super::incoming::Answer;
-use super::incoming::{Flights, Joined};
+use super::answer::Answer;
+use super::answer::{Flights, Joined};
 use super::moments::Moments;
 use super::settings::Settings;
 use eyewall_page_cache::generation::generation;

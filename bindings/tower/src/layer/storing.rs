@@ -11,15 +11,16 @@ use http::header::CONTENT_LENGTH;
 use http::{HeaderMap, Response, StatusCode, response};
 use http_body::Body;
 
+use super::answer::Answer;
 use super::ask::Asked;
 use super::body::CachedBody;
 use super::fill::{Content, Fill};
-use super::incoming::{Answer, Intake};
 use super::inner::Inner;
 use super::pages::Stored;
 use super::reply::{self, Standing};
 use super::visit::{Ask, Visit};
 use super::{pages, tags};
+use eyewall_page_cache::body::BodyStream;
 use eyewall_page_cache::head::{Head, Kind};
 
 /// Why an answer is not stored.
@@ -145,7 +146,7 @@ impl<S: Inner<B>, B: Content> Visit<S, B> {
             variant: pages::variant(storable, &self.parts.headers),
             tags,
             address_tag,
-            intake: Arc::new(Intake::new(length)),
+            content: Arc::new(BodyStream::new(length)),
         }
     }
 
@@ -169,7 +170,7 @@ impl<S: Inner<B>, B: Content> Visit<S, B> {
         let (answer, received) = (Arc::new(answer), asked.exchange.received);
         let unread = reply::is_without_content(&self.parts, head.status, &head.headers, received);
         // Nothing has come yet: whoever asks can read from the start.
-        let reader = answer.intake.reader().filter(|_| unread.is_none());
+        let reader = answer.content.reader().filter(|_| unread.is_none());
         if let Some(ticket) = &ask.ticket {
             ticket.answered(&answer);
         }

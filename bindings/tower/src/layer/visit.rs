@@ -15,11 +15,11 @@ use http::request::Parts;
 use http::{HeaderMap, HeaderName, Method, Request, Response, Uri};
 use http_body::Body as _;
 
+use super::answer::Answer;
+use super::answer::{Joined, Ticket};
 use super::body::{CachedBody, RequestBody};
 use super::claim;
 use super::fill::Content;
-use super::incoming::Answer;
-use super::incoming::{Joined, Ticket};
 use super::inner::Inner;
 use super::pages::{Pages, Selection, Stored};
 use super::reply::{self, Standing};
@@ -285,7 +285,7 @@ impl<S: Inner<B>, B: Content> Visit<S, B> {
     fn follow(&self, answer: &Answer, why: Forward) -> Option<Response<CachedBody<S::Content>>> {
         let now = self.now();
         let standing = Standing::of(&answer.terms, now);
-        let reader = answer.intake.reader()?;
+        let reader = answer.content.reader()?;
         let mut fields = answer.fields.clone();
         standing.tell_age(&mut fields);
         let status = CacheStatus::forwarded(why).forward_status(answer.status).stored(true).collapsed(true);

@@ -13,7 +13,6 @@
 
 pub(crate) mod answer;
 pub(crate) mod fragments;
-pub(crate) mod intake;
 pub(crate) mod pages;
 pub(crate) mod ready;
 

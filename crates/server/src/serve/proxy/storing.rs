@@ -21,13 +21,13 @@ use super::fetch::{Asked, arranged};
 use super::fill::Fill;
 use super::fragments::{Came, Object, Opening, Part, Slice, Told};
 use super::inbound::Inbound;
-use super::intake::{Intake, Reader};
 use super::{Ask, Proxy, failed, finish, pages, policy, strip, tags};
 use crate::key::CLIENT_ADDRESSES;
 use crate::rules::Applied;
 use crate::serve::body::Body;
 use crate::serve::origin::{Fault, framing};
 use crate::serve::reply;
+use eyewall_page_cache::body::{BodyReader, BodyStream};
 use eyewall_page_cache::head::{Head, Kind};
 
 /// Why an answer is not stored.
@@ -288,10 +288,9 @@ impl Proxy {
         if is_part {
             return failed(&Fault::Broken, CacheStatus::forwarded(ask.why).forward_status(coming.forward_status));
         }
-        let intake = Arc::new(Intake::default());
-        let known = coming.length.filter(|length| *length <= whole_bytes_max);
-        let answer = Arc::new(answer(Content::Whole { intake: Arc::clone(&intake), length: known }));
-        self.store_whole(inbound, ask, coming, (intake, answer, whole_bytes_max), asked).await
+        let stream = Arc::new(BodyStream::new(coming.length.filter(|length| *length <= whole_bytes_max)));
+        let answer = Arc::new(answer(Content::Whole(Arc::clone(&stream))));
+        self.store_whole(inbound, ask, coming, (stream, answer, whole_bytes_max), asked).await
     }
 
     async fn store_whole(
@@ -299,12 +298,12 @@ impl Proxy {
         inbound: Inbound<'_>,
         ask: Ask,
         coming: Coming,
-        (intake, answer, whole_bytes_max): (Arc<Intake>, Arc<Answer>, u64),
+        (stream, answer, whole_bytes_max): (Arc<BodyStream>, Arc<Answer>, u64),
         asked: Asked<'_>,
     ) -> Response<Body> {
         let Coming { mut head, incoming, storable, length, forward_status, .. } = coming;
         // Nothing has come yet: whoever asks can read from the start.
-        let reader = intake.reader();
+        let reader = stream.reader();
         if let Some(ticket) = &ask.ticket {
             ticket.answered(&answer);
         }
@@ -312,7 +311,7 @@ impl Proxy {
             pages: Arc::clone(&self.pages),
             key: inbound.key.as_bytes().to_vec(),
             answer: Arc::clone(&answer),
-            intake: Arc::clone(&intake),
+            stream: Arc::clone(&stream),
             length,
             whole_bytes_max,
             object_bytes_max: (head.status == StatusCode::OK).then(|| self.object_bytes_max()),
@@ -320,7 +319,7 @@ impl Proxy {
             _ticket: ask.ticket,
         };
         fill.start(incoming, self.origins.timeouts().piece).await;
-        if intake.is_broken() {
+        if stream.is_broken() {
             // Nothing was told yet of what can't be had.
             return failed(&Fault::Broken, CacheStatus::forwarded(ask.why).forward_status(forward_status));
         }
@@ -369,10 +368,10 @@ impl Proxy {
         let left = answer.terms.fresh_for(now).as_secs() as i64;
         let status = CacheStatus::forwarded(why).forward_status(answer.status).stored(true).collapsed(true);
         match &answer.content {
-            Content::Whole { intake, length } => {
-                let reader = intake.reader()?;
-                if let Some(length) = length {
-                    fields.insert(CONTENT_LENGTH, HeaderValue::from(*length));
+            Content::Whole(stream) => {
+                let reader = stream.reader()?;
+                if let Some(length) = stream.length() {
+                    fields.insert(CONTENT_LENGTH, HeaderValue::from(length));
                 }
                 finish(&mut fields, Version::HTTP_11, &status.ttl(left));
                 let exchange = Exchange { requested: now, received: now };
@@ -399,11 +398,11 @@ async fn shared(
     inbound: Inbound<'_>,
     answer: &Answer,
     fields: HeaderMap,
-    reader: Option<Reader>,
+    reader: Option<BodyReader>,
     exchange: Exchange,
 ) -> Response<Body> {
     let Some(reader) = reader else { return arranged(inbound, answer.status, fields, Body::empty(), exchange) };
-    let is_short = matches!(answer.content, Content::Whole { length: Some(_), .. });
+    let is_short = matches!(&answer.content, Content::Whole(stream) if stream.length().is_some());
     if !is_short || !inbound.fields().contains_key(RANGE) {
         return arranged(inbound, answer.status, fields, Body::shared(reader), exchange);
     }
@@ -416,9 +415,9 @@ async fn shared(
 }
 
 /// All of a body that is known to be short.
-async fn whole(mut reader: Reader) -> io::Result<Bytes> {
+async fn whole(mut reader: BodyReader) -> io::Result<Bytes> {
     let mut bytes = BytesMut::new();
-    while let Some(piece) = std::future::poll_fn(|context| reader.poll_next(context)).await {
+    while let Some(piece) = std::future::poll_fn(|context| reader.poll_piece(context)).await {
         bytes.extend_from_slice(&piece?);
     }
     Ok(bytes.freeze())
