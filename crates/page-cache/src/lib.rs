@@ -3,6 +3,10 @@
 //!
 //! | module | what it knows |
 //! |---|---|
+//! | [`pages`] | storing and renewing responses; what all share |
+//! | [`selection`] | choosing among the stored responses of an address |
+//! | [`purge`] | purging them, and what is on its way |
+//! | [`query`] | where the answers to QUERY of an address begin |
 //! | [`head`] | a stored response without its body, as it lies in the entry's metadata |
 //! | [`store`] | keeping, finding, renewing and purging entries; what fits; the end of the volume |
 //! | [`layout`] | where the fragments of a large body lie |
@@ -10,6 +14,7 @@
 //! | [`answer`] | an answer that is on its way into the volume |
 //! | [`body`] | its body as it comes, and all who read along |
 //! | [`collapsing`] | who asks for what many want at once, and who waits for that |
+//! | [`recent_keys`] | what was so a moment ago, of keys |
 //! | [`recent_purges`] | what was purged by its address while it was asked for |
 //! | [`blocking`] | whether an event loop may write to the volume by itself |
 //!
@@ -24,5 +29,10 @@ pub mod collapsing;
 pub mod generation;
 pub mod head;
 pub mod layout;
+pub mod pages;
+pub mod purge;
+pub mod query;
+pub mod recent_keys;
 pub mod recent_purges;
+pub mod selection;
 pub mod store;

@@ -10,7 +10,7 @@ use std::time::Duration;
 
 use eyewall::Writer;
 
-use super::pages::Pages;
+use super::answer::Pages;
 
 /// None: another process has it still, or the volume has no place for it. Who gives up waiting leaves no thread behind that waits.
 pub(super) async fn claim(pages: &Arc<Pages>, flight_key: &[u8], patience: Duration) -> Option<Writer> {

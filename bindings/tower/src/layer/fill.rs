@@ -8,14 +8,15 @@ use std::sync::Arc;
 use std::task::{Poll, ready};
 
 use bytes::Bytes;
+use eyewall_page_cache::head::{Head, Kind};
 use eyewall_page_cache::recent_purges::Mark;
 use http::HeaderMap;
 use http_body::{Body, Frame};
 
 use super::answer::Answer;
+use super::answer::Pages;
 use super::answer::Ticket;
 use super::body::{BoxError, RequestBody};
-use super::pages::Pages;
 use super::settings::Settings;
 use eyewall_page_cache::body::{BodyStream, CutOff, End};
 
@@ -117,8 +118,11 @@ impl Fill {
         let shared = Arc::clone(&self.pages);
         let is_quick = bytes <= SHORT_BYTES_MAX && self.answer.variant.is_none() && shared.store.is_prompt();
         let keep = move || {
-            let is_kept = self.pages.keep(&self.key, &self.answer, trailers, &pieces, self.mark, &self.settings);
-            if !is_kept {
+            let answer = &self.answer;
+            let head = Head::new(Kind::Response(answer.terms), answer.status, answer.fields.clone());
+            let head = Head { trailers: (!trailers.is_empty()).then(|| Box::new(trailers)), ..head };
+            let kept = self.pages.keep(&self.key, answer, &head, &pieces, self.mark, self.settings.lasting());
+            if kept.is_none() {
                 // For its size, say. Whoever comes asks for himself, and doesn't wait in vain.
                 self.pages.unstorable.insert(&self.key);
             }

@@ -24,11 +24,12 @@ use super::ask::Asked;
 use super::body::{CachedBody, RequestBody};
 use super::fill::{Content, Fill, collected};
 use super::inner::Inner;
-use super::pages::{self, Stored};
 use super::query::{CONTENT_BYTES_MAX, hexadecimal};
 use super::visit::{Answered, Visit};
 use super::{pass, reply, tags};
 use eyewall_page_cache::body::BodyStream;
+use eyewall_page_cache::pages;
+use eyewall_page_cache::selection::Stored;
 use eyewall_page_cache::store::Store;
 
 const STATUS: HeaderName = HeaderName::from_static("grpc-status");
@@ -105,8 +106,8 @@ impl<S: Inner<B>, B: Content> Visit<S, B> {
     }
 
     async fn stored_call(&mut self) -> Option<Stored> {
-        let found = self.pages.look(Store::look, &self.key).await?;
-        let stored = Stored::new(self.key.clone(), found, self.now())?;
+        let found = self.pages.look(Store::look, &self.key).await.found()?;
+        let stored = Stored::new(&self.key, self.key.clone(), found, self.now())?;
         (!stored.terms.fresh_for(self.now()).is_zero()).then_some(stored)
     }
 

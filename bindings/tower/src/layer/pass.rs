@@ -11,14 +11,15 @@ use eyewall_http::update::{self, HeadEffect};
 use http::header::CONTENT_TYPE;
 use http::{HeaderMap, Request, Response, StatusCode, Uri};
 
+use super::answer::Pages;
 use super::ask::{self, Asked};
 use super::body::{CachedBody, RequestBody};
 use super::fill::Content;
 use super::inner::Inner;
-use super::pages::{Pages, Stored};
 use super::settings::Settings;
 use super::tags;
 use super::visit::{Answered, Visit};
+use eyewall_page_cache::selection::Stored;
 use eyewall_page_cache::store::Meant;
 
 impl<S: Inner<B>, B: Content> Visit<S, B> {

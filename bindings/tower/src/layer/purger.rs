@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use eyewall::Purge;
 
-use super::pages::Pages;
+use super::answer::Pages;
 use super::settings::Settings;
 use super::tags;
 use eyewall_page_cache::store::Meant;

@@ -6,6 +6,7 @@ use std::sync::Arc;
 use std::time::{Duration, SystemTime};
 
 use eyewall_http::policy::Policy;
+use eyewall_page_cache::pages::Lasting;
 use http::request::Parts;
 use http::{HeaderName, Uri};
 
@@ -73,6 +74,11 @@ impl Settings {
     /// What time it is.
     pub(crate) fn now(&self) -> SystemTime {
         self.clock.as_ref().map_or_else(SystemTime::now, |clock| clock())
+    }
+
+    /// By which for how long a response is kept.
+    pub(crate) fn lasting(&self) -> Lasting {
+        Lasting { now: self.now(), when_unreachable: self.policy.stale_if_unreachable.unwrap_or_default() }
     }
 
     /// Whether the cache is to have nothing to do with a request.

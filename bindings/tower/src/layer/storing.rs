@@ -16,12 +16,13 @@ use super::ask::Asked;
 use super::body::CachedBody;
 use super::fill::{Content, Fill};
 use super::inner::Inner;
-use super::pages::Stored;
 use super::reply::{self, Standing};
+use super::tags;
 use super::visit::{Ask, Visit};
-use super::{pages, tags};
 use eyewall_page_cache::body::BodyStream;
 use eyewall_page_cache::head::{Head, Kind};
+use eyewall_page_cache::pages;
+use eyewall_page_cache::selection::Stored;
 
 /// Why an answer is not stored.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -128,8 +129,7 @@ impl<S: Inner<B>, B: Content> Visit<S, B> {
 
     /// What a soft purge has made stale has no place to keep.
     fn withstands(&self, stored: &Stored, answer: StatusCode) -> bool {
-        let (now, status) = (self.now(), stored.found.head.status);
-        !stored.is_purged(now) && reuse::withstands(&stored.terms, status, answer, now, &self.settings.policy)
+        stored.withstands(answer, &self.settings.policy, self.now())
     }
 
     /// What all get who ask for it.

@@ -16,14 +16,15 @@ use http::{HeaderMap, HeaderName, Method, Request, Response, Uri};
 use http_body::Body as _;
 
 use super::answer::Answer;
+use super::answer::Pages;
 use super::answer::{Joined, Ticket};
 use super::body::{CachedBody, RequestBody};
 use super::claim;
 use super::fill::Content;
 use super::inner::Inner;
-use super::pages::{Pages, Selection, Stored};
 use super::reply::{self, Standing};
 use super::settings::Settings;
+use eyewall_page_cache::selection::{Selection, Stored};
 
 /// How often a request waits for another one: for any response of the address, for one of its variant, and once more.
 const TURNS: usize = 3;
@@ -160,10 +161,14 @@ impl<S: Inner<B>, B: Content> Visit<S, B> {
         };
         let stored = match self.pages.select(&self.key, &self.parts.headers, now).await {
             Selection::Stored(stored) => stored,
-            Selection::Nothing | Selection::OtherVariants(_) if reuse::is_timeout_without_stored(&directives) => {
+            Selection::Nothing | Selection::Failure(..) | Selection::OtherVariants(_)
+                if reuse::is_timeout_without_stored(&directives) =>
+            {
                 return Plan::Answer(Box::new(reply::only_if_cached(&self.settings)));
             }
-            Selection::Nothing => return ask(Forward::UriMiss, self.key.clone(), None, OnFailure::default()),
+            Selection::Nothing | Selection::Failure(..) => {
+                return ask(Forward::UriMiss, self.key.clone(), None, OnFailure::default());
+            }
             Selection::OtherVariants(names) => {
                 let flight_key = flight_key_of(&self.key, &names, &self.parts.headers);
                 return ask(Forward::VaryMiss, flight_key, None, OnFailure::default());

@@ -7,8 +7,6 @@ use eyewall_page_cache::body::BodyStream;
 
 use super::fragments::Object;
 
-/// The requests to the origin that are under way.
-pub(crate) type Flights = answer::Flights<Content>;
 /// What a request is to do about a miss.
 pub(crate) type Joined = answer::Joined<Content>;
 /// The right, and the duty, to ask for a key.

@@ -23,11 +23,9 @@ mod hit;
 mod inbound;
 mod pass;
 mod policy;
-mod purge;
 mod query;
 mod storing;
 pub(crate) mod tags;
-mod unstorable;
 
 use std::net::IpAddr;
 use std::sync::Arc;
@@ -51,9 +49,10 @@ use crate::config::Site;
 use crate::key::CacheKey;
 use crate::rules::{Applied, Decision};
 use answer::{Joined, Ticket};
+use eyewall_page_cache::selection::{Selection, Stored};
 use fragments::{Part, Unusable};
 use inbound::Inbound;
-use pages::{Pages, Selection, Stored};
+use pages::Pages;
 
 /// How long a request waits for the answer to another one before it asks for itself.
 const COLLAPSE_DEADLINE: Duration = Duration::from_secs(5);
@@ -167,7 +166,7 @@ impl Proxy {
         let ask = |why, flight_key, stored, on_failure| {
             Plan::Ask(Box::new(Ask { flight_key, stored, on_failure, ..Ask::whole(key, why) }))
         };
-        let stored = match self.pages.select(key, inbound.fields()).await {
+        let stored = match self.pages.select(key, inbound.fields(), SystemTime::now()).await {
             Selection::Stored(stored) => stored,
             Selection::Failure(status, left) if !directives.no_cache && directives.max_age != Some(0) => {
                 return Plan::Answer(failures::remembered(status, left));
@@ -257,7 +256,7 @@ impl Proxy {
 
     /// What another request has stored meanwhile.
     async fn stored_by_now(self: &Arc<Self>, inbound: Inbound<'_>) -> Option<Response<Body>> {
-        if !self.pages.has_fresh(inbound.key.as_bytes(), inbound.fields()).await {
+        if !self.pages.has_fresh(inbound.key.as_bytes(), inbound.fields(), SystemTime::now()).await {
             return None;
         }
         match self.plan(inbound).await {
@@ -271,7 +270,9 @@ impl Proxy {
     async fn refresh(self: &Arc<Self>, inbound: Inbound<'_>, flight_key: Vec<u8>) {
         let Joined::Lead(ticket) = self.pages.join(&flight_key) else { return };
         let key = inbound.key.as_bytes();
-        let Selection::Stored(stored) = self.pages.select(key, inbound.fields()).await else { return };
+        let Selection::Stored(stored) = self.pages.select(key, inbound.fields(), SystemTime::now()).await else {
+            return;
+        };
         let (proxy, kept) = (Arc::clone(self), inbound.kept());
         let (stored, ticket) = (Some(stored), Some(ticket));
         let ask = Ask { flight_key, stored, ticket, ..Ask::whole(key, Forward::Stale) };

@@ -21,7 +21,7 @@ use super::fetch::{Asked, arranged};
 use super::fill::Fill;
 use super::fragments::{Came, Object, Opening, Part, Slice, Told};
 use super::inbound::Inbound;
-use super::{Ask, Proxy, failed, finish, pages, policy, strip, tags};
+use super::{Ask, Proxy, failed, finish, policy, strip, tags};
 use crate::key::CLIENT_ADDRESSES;
 use crate::rules::Applied;
 use crate::serve::body::Body;
@@ -29,6 +29,7 @@ use crate::serve::origin::{Fault, framing};
 use crate::serve::reply;
 use eyewall_page_cache::body::{BodyReader, BodyStream};
 use eyewall_page_cache::head::{Head, Kind};
+use eyewall_page_cache::pages;
 
 /// Why an answer is not stored.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -162,9 +163,10 @@ impl Proxy {
         if !status.is_client_error() && !status.is_server_error() {
             return false;
         }
+        let now = SystemTime::now();
         let variant = pages::variant(storable, inbound.fields());
-        let replaced = self.pages.replaced_by(inbound.key.as_bytes(), variant.as_ref()).await;
-        replaced.iter().any(|stored| stored.withstands(status, &self.policy))
+        let replaced = self.pages.replaced_by(inbound.key.as_bytes(), variant.as_ref(), now).await;
+        replaced.iter().any(|stored| stored.withstands(status, &self.policy, now))
     }
 
     /// A 206 to a request for whole fragments (RFC 9111, section 3.3).

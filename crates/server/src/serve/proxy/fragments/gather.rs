@@ -81,9 +81,12 @@ impl Proxy {
     /// Gives the stored head of a body the fields of a part of it, unless another has taken its place.
     async fn renew_head(self: &Arc<Self>, inbound: Inbound<'_>, object: &Object, part: &Gathered, asked: Asked<'_>) {
         let Some(key) = object.head_key.get() else { return };
-        let Some(mut stored) = self.pages.stored(Store::look, &object.address, key.clone()).await else { return };
+        let Some(mut stored) = self.pages.stored(Store::look, &object.address, key.clone(), SystemTime::now()).await
+        else {
+            return;
+        };
         // What was stored since of the same body may have other fields by now.
-        let present = stored.object().filter(|present| present.layout == object.layout);
+        let present = Object::of_stored(&stored).filter(|present| present.layout == object.layout);
         if let Some(combined) = present.and_then(|present| present.gathered.combined(part)) {
             self.renew(inbound, &mut stored, combined.fields().clone(), asked);
         }

@@ -55,6 +55,7 @@ pub(super) use answer::{Told, Unusable};
 use eyewall_page_cache::generation::generation;
 use eyewall_page_cache::head::{Head, Kind};
 use eyewall_page_cache::layout::{FRAGMENT_BYTES_MAX, Layout, fragment_bytes, key_of};
+use eyewall_page_cache::selection::Stored;
 use eyewall_page_cache::store::{Store, Times};
 pub(super) use keeping::Keeping;
 
@@ -122,8 +123,16 @@ impl Object {
         Some(Self { address, head_key: OnceLock::new(), layout, prefix, gathered, if_range, tags })
     }
 
+    /// The body of a stored response, where that is stored in fragments.
+    pub(super) fn of_stored(stored: &Stored) -> Option<Self> {
+        let (address, layout) = stored.fragments()?;
+        let (found, received) = (&stored.found, stored.received());
+        let object = Self::new(address.to_vec(), layout, &found.head.fields, received, found.tags())?;
+        Some(object.of_head(stored.key.clone()))
+    }
+
     /// The same, whose head is stored under this key.
-    pub(super) fn of_head(self, key: Vec<u8>) -> Self {
+    fn of_head(self, key: Vec<u8>) -> Self {
         Self { head_key: OnceLock::from(key), ..self }
     }
 
