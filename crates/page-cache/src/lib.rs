@@ -6,6 +6,7 @@
 //! | [`pages`] | storing and renewing responses; what all share |
 //! | [`selection`] | choosing among the stored responses of an address |
 //! | [`purge`] | purging them, and what is on its way |
+//! | [`tags`] | by what responses are purged together |
 //! | [`query`] | where the answers to QUERY of an address begin |
 //! | [`head`] | a stored response without its body, as it lies in the entry's metadata |
 //! | [`store`] | keeping, finding, renewing and purging entries; what fits; the end of the volume |
@@ -36,3 +37,4 @@ pub mod recent_keys;
 pub mod recent_purges;
 pub mod selection;
 pub mod store;
+pub mod tags;

@@ -7,6 +7,7 @@ use std::time::{Duration, SystemTime};
 
 use eyewall_http::policy::Policy;
 use eyewall_page_cache::pages::Lasting;
+use eyewall_page_cache::tags;
 use http::request::Parts;
 use http::{HeaderName, Uri};
 
@@ -47,11 +48,7 @@ impl Default for Settings {
             namespace: None,
             body_bytes_max: BODY_BYTES_MAX,
             name: Some("Eyewall".to_owned()),
-            tag_fields: vec![
-                HeaderName::from_static("surrogate-key"),
-                HeaderName::from_static("cache-tag"), // tidy: word, since that is its name
-                HeaderName::from_static("xkey"),
-            ],
+            tag_fields: tags::FIELDS.to_vec(),
             patience: PATIENCE,
             is_across_processes: false,
             bypass: None,
