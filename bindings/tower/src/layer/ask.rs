@@ -4,14 +4,14 @@ use eyewall_http::field::cache_status::CacheStatus;
 use eyewall_http::message::{self, Exchange};
 use eyewall_http::update;
 use eyewall_http::validation::{self, Candidate, Outcome};
-use eyewall_responses::purge_counts::Mark;
+use eyewall_page_cache::recent_purges::Mark;
 use http::header::{DATE, IF_RANGE, RANGE};
 use http::{HeaderMap, HeaderValue, Response};
 
 use super::fill::Content;
 use super::inner::Inner;
-use super::pages::Stored;
 use super::visit::{Answered, Ask, Visit};
+use eyewall_page_cache::selection::Stored;
 
 /// When the inner service was asked.
 #[derive(Debug, Clone, Copy)]
@@ -88,7 +88,7 @@ impl<S: Inner<B>, B: Content> Visit<S, B> {
     pub(super) fn renew(&self, stored: &mut Stored, fields: HeaderMap, asked: Asked) {
         let status = stored.found.head.status;
         match self.judge(status, &fields, asked.exchange) {
-            Ok(storable) => return self.pages.renew(stored, fields, &storable, asked.mark, &self.settings),
+            Ok(storable) => return self.pages.renew(stored, fields, &storable, asked.mark, self.settings.lasting()),
             Err(why) if why.is_of_request() => {}
             Err(_) => self.pages.store.remove_found(&stored.key, &stored.found),
         }

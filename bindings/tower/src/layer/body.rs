@@ -1,9 +1,7 @@
 //! Bodies: those that the layer answers with, and those that the inner service gets.
 
 use std::collections::VecDeque;
-use std::fmt;
 use std::pin::Pin;
-use std::sync::Arc;
 use std::task::{Context, Poll, ready};
 
 use bytes::Bytes;
@@ -11,28 +9,10 @@ use http::HeaderMap;
 use http_body::{Body, Frame, SizeHint};
 use pin_project_lite::pin_project;
 
-use super::incoming::Reader;
+use eyewall_page_cache::body::BodyReader;
 
 /// Any error of a body.
 pub type BoxError = Box<dyn std::error::Error + Send + Sync>;
-
-/// Why a body that several read along ended before its end.
-#[derive(Debug, Clone)]
-pub(crate) struct CutOff(Arc<str>);
-
-impl CutOff {
-    pub(crate) fn new(why: impl fmt::Display) -> Self {
-        Self(why.to_string().into())
-    }
-}
-
-impl fmt::Display for CutOff {
-    fn fmt(&self, to: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(to, "the response was cut off: {}", self.0)
-    }
-}
-
-impl std::error::Error for CutOff {}
 
 pin_project! {
     /// The body of a response of a [`CacheService`](crate::CacheService): bytes of the volume, where they lie; or the inner service's
@@ -57,7 +37,7 @@ pin_project! {
         /// What the inner service sends to this client alone.
         Passed { #[pin] body: B },
         /// What it sends to all who asked for the same.
-        Shared { reader: Reader },
+        Shared { reader: BodyReader },
     }
 }
 
@@ -75,7 +55,7 @@ impl<B> CachedBody<B> {
         Self { state: State::Passed { body } }
     }
 
-    pub(crate) fn shared(reader: Reader) -> Self {
+    pub(crate) fn shared(reader: BodyReader) -> Self {
         Self { state: State::Shared { reader } }
     }
 
@@ -102,7 +82,9 @@ where
                 None => Some(Ok(Frame::trailers(std::mem::take(trailers)))),
             },
             StateProjection::Passed { body } => ready!(body.poll_frame(context)).map(|frame| frame.map_err(Into::into)),
-            StateProjection::Shared { reader } => ready!(reader.poll_next(context)),
+            StateProjection::Shared { reader } => {
+                ready!(reader.poll_frame(context)).map(|frame| frame.map_err(Into::into))
+            }
         };
         if !matches!(next, Some(Ok(_))) {
             state.set(State::Ended);

@@ -10,8 +10,7 @@ use std::time::Duration;
 
 use eyewall::Writer;
 
-use super::pages::Pages;
-use super::store;
+use super::answer::Pages;
 
 /// None: another process has it still, or the volume has no place for it. Who gives up waiting leaves no thread behind that waits.
 pub(super) async fn claim(pages: &Arc<Pages>, flight_key: &[u8], patience: Duration) -> Option<Writer> {
@@ -22,7 +21,7 @@ pub(super) async fn claim(pages: &Arc<Pages>, flight_key: &[u8], patience: Durat
     let wanted = Arc::downgrade(&waiting);
     let claiming = move || {
         let is_wanted = || wanted.strong_count() > 0;
-        store::told(pages.store.claim(&key, patience, &is_wanted)).flatten()
+        pages.store.claim(&key, patience, &is_wanted)
     };
     // A panic in there was told already by its thread.
     let claimed = tokio::task::spawn_blocking(claiming).await.ok().flatten();

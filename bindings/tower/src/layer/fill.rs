@@ -2,20 +2,23 @@
 
 use std::collections::VecDeque;
 use std::future::poll_fn;
+use std::io;
 use std::pin::Pin;
 use std::sync::Arc;
 use std::task::{Poll, ready};
 
 use bytes::Bytes;
-use eyewall_responses::purge_counts::Mark;
+use eyewall_page_cache::head::{Head, Kind};
+use eyewall_page_cache::recent_purges::Mark;
 use http::HeaderMap;
 use http_body::{Body, Frame};
 
-use super::body::{BoxError, CutOff, RequestBody};
-use super::incoming::Ticket;
-use super::incoming::{Answer, End, Intake};
-use super::pages::Pages;
+use super::answer::Answer;
+use super::answer::Pages;
+use super::answer::Ticket;
+use super::body::{BoxError, RequestBody};
 use super::settings::Settings;
+use eyewall_page_cache::body::{BodyStream, CutOff, End};
 
 /// A body up to here is stored by the thread that got its last byte, where the volume is prompt and takes it at once.
 const SHORT_BYTES_MAX: usize = 64 << 10;
@@ -59,17 +62,20 @@ impl Fill {
     }
 
     async fn run<B: Content>(mut self, body: B) {
-        let intake = Arc::clone(&self.answer.intake);
-        let ending = Ending(Arc::clone(&intake));
+        let stream = Arc::clone(&self.answer.content);
+        let ending = Ending(Arc::clone(&stream));
         let mut body = Box::pin(body);
         let (mut bytes, mut is_too_long) = (0, false);
         loop {
-            match self.next(&mut body, &intake).await {
-                Next::Frame(frame) => bytes += push(&intake, frame, self.length, bytes),
-                Next::Failed(error) => return intake.finish(End::Broken(CutOff::new(error))),
+            match self.next(&mut body, &stream).await {
+                Next::Frame(frame) => bytes += push(&stream, frame, self.length, bytes),
+                Next::Failed(error) => return stream.finish(End::Broken(CutOff::new(io::ErrorKind::Other, error))),
                 Next::Deserted => return,
                 Next::End if self.length.is_some_and(|length| length != bytes) => {
-                    return intake.finish(End::Broken(CutOff::new("it is not as long as it says")));
+                    return stream.finish(End::Broken(CutOff::new(
+                        io::ErrorKind::UnexpectedEof,
+                        "it is not as long as it says",
+                    )));
                 }
                 Next::End => break,
             }
@@ -78,10 +84,11 @@ impl Fill {
                 self.give_up();
             }
         }
-        if let Some((pieces, trailers)) = intake.kept().filter(|(_, trailers)| (self.takes)(trailers)) {
+        let trailers = stream.trailers();
+        if let Some(pieces) = stream.pieces().filter(|_| (self.takes)(&trailers)) {
             self.keep(pieces, trailers).await;
         }
-        intake.finish(End::Whole);
+        stream.finish(End::Whole);
         drop(ending);
     }
 
@@ -89,12 +96,12 @@ impl Fill {
     fn give_up(&mut self) {
         self.pages.unstorable.insert(&self.key);
         (self.ticket, self.is_patient) = (None, false);
-        self.answer.intake.flow();
+        self.answer.content.flow();
     }
 
-    async fn next<B: Content>(&self, body: &mut Pin<Box<B>>, intake: &Intake) -> Next {
+    async fn next<B: Content>(&self, body: &mut Pin<Box<B>>, stream: &BodyStream) -> Next {
         poll_fn(|context| {
-            if !self.is_patient && !ready!(intake.poll_room(context)) {
+            if !self.is_patient && !ready!(stream.poll_room(context)) {
                 return Poll::Ready(Next::Deserted);
             }
             body.as_mut().poll_frame(context).map(|frame| match frame {
@@ -111,8 +118,11 @@ impl Fill {
         let shared = Arc::clone(&self.pages);
         let is_quick = bytes <= SHORT_BYTES_MAX && self.answer.variant.is_none() && shared.store.is_prompt();
         let keep = move || {
-            let is_kept = self.pages.keep(&self.key, &self.answer, trailers, &pieces, self.mark, &self.settings);
-            if !is_kept {
+            let answer = &self.answer;
+            let head = Head::new(Kind::Response(answer.terms), answer.status, answer.fields.clone());
+            let head = Head { trailers: (!trailers.is_empty()).then(|| Box::new(trailers)), ..head };
+            let kept = self.pages.keep(&self.key, answer, &head, &pieces, self.mark, self.settings.lasting());
+            if kept.is_none() {
                 // For its size, say. Whoever comes asks for himself, and doesn't wait in vain.
                 self.pages.unstorable.insert(&self.key);
             }
@@ -136,25 +146,25 @@ enum Next {
 }
 
 /// Sees to it that nobody waits for the rest of a body when its fill is no more, for a panic or the end of the runtime.
-struct Ending(Arc<Intake>);
+struct Ending(Arc<BodyStream>);
 
 impl Drop for Ending {
     fn drop(&mut self) {
-        self.0.finish(End::Broken(CutOff::new("its fill was given up")));
+        self.0.finish(End::Broken(CutOff::new(io::ErrorKind::Interrupted, "its fill was given up")));
     }
 }
 
 /// Returns how many bytes of content there were. Whoever has the last byte finds the body stored.
-fn push(intake: &Intake, frame: Frame<Bytes>, length: Option<u64>, before: u64) -> u64 {
+fn push(stream: &BodyStream, frame: Frame<Bytes>, length: Option<u64>, before: u64) -> u64 {
     match frame.into_data() {
         Ok(piece) => {
             let bytes = piece.len() as u64;
-            intake.push(piece, length == Some(before + bytes));
+            stream.push(piece, length == Some(before + bytes));
             bytes
         }
         Err(frame) => {
             if let Ok(trailers) = frame.into_trailers() {
-                intake.push_trailers(trailers);
+                stream.push_trailers(trailers);
             }
             0
         }

@@ -12,23 +12,25 @@ use std::time::{Duration, SystemTime};
 use eyewall_http::field::cache_status::{CacheStatus, Forward};
 use eyewall_http::message::Exchange;
 use eyewall_http::terms::{Marks, Terms};
-use eyewall_responses::flights::Landing;
+use eyewall_page_cache::collapsing::Landing;
 use http::header::{AUTHORIZATION, CONTENT_TYPE};
 use http::{HeaderName, HeaderValue, Method, Request, Response, StatusCode, response};
 use http_body::Body as _;
 use ring::digest::{Context, SHA256};
 
+use super::answer::Answer;
+use super::answer::{Joined, Ticket};
 use super::ask::Asked;
 use super::body::{CachedBody, RequestBody};
 use super::fill::{Content, Fill, collected};
-use super::incoming::{Answer, Intake};
-use super::incoming::{Joined, Ticket};
 use super::inner::Inner;
-use super::pages::{self, Stored};
 use super::query::{CONTENT_BYTES_MAX, hexadecimal};
-use super::store::Store;
 use super::visit::{Answered, Visit};
 use super::{pass, reply, tags};
+use eyewall_page_cache::body::BodyStream;
+use eyewall_page_cache::pages;
+use eyewall_page_cache::selection::Stored;
+use eyewall_page_cache::store::Store;
 
 const STATUS: HeaderName = HeaderName::from_static("grpc-status");
 /// What of a request's metadata its answer may differ by, for all methods.
@@ -92,7 +94,7 @@ impl<S: Inner<B>, B: Content> Visit<S, B> {
             };
             match waiting.landing(self.settings.patience).await {
                 Landing::Answered(answer) => {
-                    let Some(reader) = answer.intake.reader() else { return Err(None) };
+                    let Some(reader) = answer.content.reader() else { return Err(None) };
                     let body = CachedBody::shared(reader);
                     return Ok(reply::response(answer.status, answer.fields.clone(), body));
                 }
@@ -104,8 +106,8 @@ impl<S: Inner<B>, B: Content> Visit<S, B> {
     }
 
     async fn stored_call(&mut self) -> Option<Stored> {
-        let found = self.pages.look(Store::look, &self.key).await?;
-        let stored = Stored::new(self.key.clone(), found, self.now())?;
+        let found = self.pages.look(Store::look, &self.key).await.found()?;
+        let stored = Stored::new(&self.key, self.key.clone(), found, self.now())?;
         (!stored.terms.fresh_for(self.now()).is_zero()).then_some(stored)
     }
 
@@ -133,7 +135,7 @@ impl<S: Inner<B>, B: Content> Visit<S, B> {
             return Ok(Response::from_parts(head, CachedBody::passed(body)));
         };
         let answer = Arc::new(answer);
-        let reader = answer.intake.reader();
+        let reader = answer.content.reader();
         if let Some(ticket) = &ticket {
             ticket.answered(&answer);
         }
@@ -177,7 +179,7 @@ impl<S: Inner<B>, B: Content> Visit<S, B> {
             variant: None,
             tags,
             address_tag: None,
-            intake: Arc::new(Intake::new(None)),
+            content: Arc::new(BodyStream::new(None)),
         }
     }
 }

@@ -11,12 +11,12 @@ use std::borrow::Cow;
 use std::fmt;
 use std::sync::Arc;
 
+use eyewall_page_cache::tags;
 use http::header::HOST;
 use http::request::Parts;
 use http::uri::{Authority, PathAndQuery, Scheme};
 use http::{HeaderMap, Uri};
 use percent_encoding::percent_decode_str;
-use xxhash_rust::xxh3::xxh3_128;
 
 /// The host of requests that name none.
 const NO_HOST: &str = "localhost";
@@ -166,7 +166,7 @@ impl KeyParts {
 
     /// What all responses of an address carry as a tag, where it has several keys.
     pub(crate) fn address_tag(&self, address: &str) -> Option<String> {
-        self.more.is_some().then(|| format!("address:{:032x}", xxh3_128(address.as_bytes())))
+        self.more.is_some().then(|| tags::address(address))
     }
 }
 

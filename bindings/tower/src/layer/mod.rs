@@ -10,24 +10,20 @@
 //! ```
 //! Which of these it is, `eyewall-http` decides; here are the services, the store and the clock.
 
+mod answer;
 mod ask;
 mod body;
 mod claim;
 mod fill;
 mod grpc;
-mod head;
-mod incoming;
 mod inner;
 mod key;
-mod moments;
-mod pages;
 mod pass;
 mod purger;
 mod query;
 mod reply;
 mod service;
 mod settings;
-mod store;
 mod storing;
 mod tags;
 mod visit;
@@ -37,6 +33,7 @@ use std::time::{Duration, SystemTime};
 
 use eyewall::Cache;
 use eyewall_http::policy::{Heuristic, Policy};
+use eyewall_page_cache::store::Store;
 use http::HeaderName;
 use http::request::Parts;
 use tower_layer::Layer;
@@ -47,8 +44,11 @@ pub use purger::{PurgeError, Purger};
 pub use service::{CacheService, ResponseFuture};
 pub use tags::Tags;
 
-use pages::Pages;
+use answer::Pages;
 use settings::Settings;
+
+/// For how long it is remembered that an answer could not be stored: nobody waits for another's meanwhile.
+const UNSTORABLE_FOR: Duration = Duration::from_mins(1);
 
 /// Caches the responses of a service in a volume.
 ///
@@ -66,7 +66,10 @@ impl CacheLayer {
     /// A layer that stores in this volume, by the rules for shared caches. Nothing is stored whose response doesn't say for how
     /// long it is fresh, or how it can be validated.
     pub fn new(cache: Cache) -> Self {
-        Self { settings: Arc::default(), pages: Arc::new(Pages::new(cache)) }
+        Self {
+            settings: Arc::default(),
+            pages: Arc::new(Pages::new(Arc::new(Store::new(cache)), Some(UNSTORABLE_FOR))),
+        }
     }
 
     fn set(mut self, set: impl FnOnce(&mut Settings)) -> Self {

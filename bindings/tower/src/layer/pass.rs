@@ -11,15 +11,16 @@ use eyewall_http::update::{self, HeadEffect};
 use http::header::CONTENT_TYPE;
 use http::{HeaderMap, Request, Response, StatusCode, Uri};
 
+use super::answer::Pages;
 use super::ask::{self, Asked};
 use super::body::{CachedBody, RequestBody};
 use super::fill::Content;
 use super::inner::Inner;
-use super::pages::{Pages, Stored};
 use super::settings::Settings;
-use super::store;
 use super::tags;
 use super::visit::{Answered, Visit};
+use eyewall_page_cache::selection::Stored;
+use eyewall_page_cache::store::Meant;
 
 impl<S: Inner<B>, B: Content> Visit<S, B> {
     /// Past the volume, with the client's own conditions. The answer to a HEAD tells whether `stored` is still right.
@@ -93,12 +94,12 @@ fn invalidate(settings: &Settings, pages: &Pages, target: &Uri, uris: &[Uri], gr
     let tags: Vec<String> = groups.iter().filter_map(|name| tags::group(target, name)).collect();
     let many = (!tags.is_empty()).then(|| tags::many(settings));
     for tag in tags.iter().chain(&many) {
-        store::told(pages.store.purge_tag(tag, Purge::Hard));
+        pages.store.told(pages.store.purge(Meant::Tag(tag), Purge::Hard));
     }
     for uri in uris {
         let address = settings.address(uri);
         let tag = settings.key.address_tag(&address);
-        store::told(pages.purge_address(&address, tag.as_deref(), Purge::Hard));
+        pages.store.told(pages.purge_address(&address, tag.as_deref(), Purge::Hard));
     }
 }
 

@@ -7,18 +7,14 @@
 //! So who removes the generation is rid of all of them: a new one leads to none of the old.
 
 use std::fmt::Write as _;
-use std::sync::Arc;
 
 use eyewall_http::field::cache_status::{CacheStatus, Forward};
 use eyewall_http::query;
-use eyewall_http::signpost::Signpost;
 use ring::digest::{Context, Digest, SHA256};
 
 use super::body::RequestBody;
 use super::fill::{Content, collected};
 use super::inner::Inner;
-use super::pages::{Pages, generation, queries_of};
-use super::store::Store;
 use super::visit::{Answered, Visit};
 
 /// The longest content that becomes part of a key. It is held in memory while its request is answered; what is longer passes by.
@@ -43,32 +39,6 @@ impl<S: Inner<B>, B: Content> Visit<S, B> {
         self.key.extend(text.as_bytes());
         self.content = Some(whole);
         self.answer().await
-    }
-}
-
-impl Pages {
-    /// The generation of what is stored of an address's answers to QUERY; a new one where there is none. None: the volume takes
-    /// none.
-    async fn query_generation(self: &Arc<Self>, address: &[u8]) -> Option<u64> {
-        let queries = queries_of(address);
-        let found = self.look(Store::look, &queries).await;
-        if let Some(signpost) = found.and_then(|found| Signpost::decode(found.bytes())) {
-            return Some(signpost.generation());
-        }
-        let pages = Arc::clone(self);
-        // A panic in there was told already by its thread.
-        tokio::task::spawn_blocking(move || pages.begin_queries(&queries)).await.ok().flatten()
-    }
-
-    /// Whoever comes first makes it. It can wait for other writers.
-    fn begin_queries(&self, queries: &[u8]) -> Option<u64> {
-        let mut begun = generation();
-        let is_stored = self.store.change(queries, &[], |present| {
-            let signpost = present.and_then(Signpost::decode).unwrap_or_else(|| Signpost::new(begun));
-            begun = signpost.generation();
-            signpost.encode()
-        });
-        is_stored.then_some(begun)
     }
 }
 

@@ -11,10 +11,10 @@ use http::header::UPGRADE;
 use http::{Method, Request, Response};
 use tower_service::Service;
 
+use super::answer::Pages;
 use super::body::{CachedBody, RequestBody};
 use super::fill::Content;
 use super::inner::Inner;
-use super::pages::Pages;
 use super::settings::Settings;
 use super::visit::Visit;
 

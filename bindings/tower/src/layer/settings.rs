@@ -6,6 +6,8 @@ use std::sync::Arc;
 use std::time::{Duration, SystemTime};
 
 use eyewall_http::policy::Policy;
+use eyewall_page_cache::pages::Lasting;
+use eyewall_page_cache::tags;
 use http::request::Parts;
 use http::{HeaderName, Uri};
 
@@ -46,11 +48,7 @@ impl Default for Settings {
             namespace: None,
             body_bytes_max: BODY_BYTES_MAX,
             name: Some("Eyewall".to_owned()),
-            tag_fields: vec![
-                HeaderName::from_static("surrogate-key"),
-                HeaderName::from_static("cache-tag"), // tidy: word, since that is its name
-                HeaderName::from_static("xkey"),
-            ],
+            tag_fields: tags::FIELDS.to_vec(),
             patience: PATIENCE,
             is_across_processes: false,
             bypass: None,
@@ -73,6 +71,11 @@ impl Settings {
     /// What time it is.
     pub(crate) fn now(&self) -> SystemTime {
         self.clock.as_ref().map_or_else(SystemTime::now, |clock| clock())
+    }
+
+    /// By which for how long a response is kept.
+    pub(crate) fn lasting(&self) -> Lasting {
+        Lasting { now: self.now(), when_unreachable: self.policy.stale_if_unreachable.unwrap_or_default() }
     }
 
     /// Whether the cache is to have nothing to do with a request.

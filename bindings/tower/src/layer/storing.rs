@@ -11,16 +11,18 @@ use http::header::CONTENT_LENGTH;
 use http::{HeaderMap, Response, StatusCode, response};
 use http_body::Body;
 
+use super::answer::Answer;
 use super::ask::Asked;
 use super::body::CachedBody;
 use super::fill::{Content, Fill};
-use super::head::{Head, Kind};
-use super::incoming::{Answer, Intake};
 use super::inner::Inner;
-use super::pages::Stored;
 use super::reply::{self, Standing};
+use super::tags;
 use super::visit::{Ask, Visit};
-use super::{pages, tags};
+use eyewall_page_cache::body::BodyStream;
+use eyewall_page_cache::head::{Head, Kind};
+use eyewall_page_cache::pages;
+use eyewall_page_cache::selection::Stored;
 
 /// Why an answer is not stored.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -127,8 +129,7 @@ impl<S: Inner<B>, B: Content> Visit<S, B> {
 
     /// What a soft purge has made stale has no place to keep.
     fn withstands(&self, stored: &Stored, answer: StatusCode) -> bool {
-        let (now, status) = (self.now(), stored.found.head.status);
-        !stored.is_purged(now) && reuse::withstands(&stored.terms, status, answer, now, &self.settings.policy)
+        stored.withstands(answer, &self.settings.policy, self.now())
     }
 
     /// What all get who ask for it.
@@ -145,14 +146,13 @@ impl<S: Inner<B>, B: Content> Visit<S, B> {
             variant: pages::variant(storable, &self.parts.headers),
             tags,
             address_tag,
-            intake: Arc::new(Intake::new(length)),
+            content: Arc::new(BodyStream::new(length)),
         }
     }
 
     /// How long the body of an answer may be that is stored. None: its fields are longer than an entry can tell.
     pub(super) fn bytes_max(&self, answer: &Answer) -> Option<u64> {
-        let kind = Kind::Response(answer.terms, HeaderMap::new());
-        let head = Head { kind, status: answer.status, fields: answer.fields.clone() };
+        let head = Head::new(Kind::Response(answer.terms), answer.status, answer.fields.clone());
         let selecting = answer.variant.as_ref().map_or(0, |variant| variant.selecting_key.len());
         let most = self.pages.store.value_bytes_max(&self.key, &head, &answer.tags)?;
         Some(most.checked_sub(selecting as u64)?.min(self.settings.body_bytes_max))
@@ -170,7 +170,7 @@ impl<S: Inner<B>, B: Content> Visit<S, B> {
         let (answer, received) = (Arc::new(answer), asked.exchange.received);
         let unread = reply::is_without_content(&self.parts, head.status, &head.headers, received);
         // Nothing has come yet: whoever asks can read from the start.
-        let reader = answer.intake.reader().filter(|_| unread.is_none());
+        let reader = answer.content.reader().filter(|_| unread.is_none());
         if let Some(ticket) = &ask.ticket {
             ticket.answered(&answer);
         }

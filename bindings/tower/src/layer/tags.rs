@@ -1,26 +1,11 @@
-//! The tags of stored responses, by which they are purged together.
-//!
-//! ```text
-//! post-7            given by the inner service, where the layer has no namespace
-//! shop:post-7       the same where it has one
-//! group:HASH        a cache group, which is one of its origin (RFC 9875)
-//! address:HASH      the address, where one has several keys
-//! *                 it has more tags than an entry can carry: a purge of any tag means it, too
-//! ```
+//! The tags of stored responses, by which they are purged together ([`eyewall_page_cache::tags`]).
 
 use eyewall_http::field::groups;
 use eyewall_http::invalidation::Origin;
+use eyewall_page_cache::tags;
 use http::{Uri, response};
-use xxhash_rust::xxh3::xxh3_128;
 
 use super::settings::Settings;
-
-/// So many tags an entry can have.
-const TAGS_MAX: usize = 32;
-/// The longest tag of an entry.
-const TAG_BYTES_MAX: usize = 255;
-/// What responses carry that have more tags than fit.
-const MANY: &str = "*";
 
 /// Tags of a response that no header field tells: an extension of it, for handlers to set.
 ///
@@ -47,56 +32,34 @@ pub(crate) fn of_response(
     first: Option<&str>,
     head: &response::Parts,
 ) -> Vec<String> {
-    let mut tags: Vec<String> = first.map(str::to_owned).into_iter().collect();
-    let mut push = |tag: String| {
-        if !tags.contains(&tag) {
-            tags.push(tag);
-        }
-    };
-    for value in settings.tag_fields.iter().flat_map(|name| head.headers.get_all(name)) {
-        let names = value.as_bytes().split(|byte| byte.is_ascii_whitespace() || *byte == b',');
-        for tag in names.filter(|tag| !tag.is_empty()) {
-            push(named(settings, &String::from_utf8_lossy(tag)));
-        }
-    }
+    let mut tags = tags::Tags::new(settings.namespace.as_deref(), first.map(str::to_owned));
+    tags.push_fields(&head.headers, &settings.tag_fields);
     let set = head.extensions.get::<Tags>().map(|Tags(set)| set.as_slice()).unwrap_or_default();
-    for tag in set.iter().filter(|tag| !tag.is_empty()) {
-        push(named(settings, tag));
+    for tag in set {
+        tags.push_named(tag);
     }
-    for name in groups::of(&head.headers) {
-        if let Some(tag) = group(target, &name) {
-            push(tag);
-        }
-    }
-    if tags.len() > TAGS_MAX {
-        tags.truncate(TAGS_MAX - 1);
-        tags.push(many(settings));
-    }
-    tags
+    groups::of(&head.headers).iter().filter_map(|name| group(target, name)).for_each(|tag| tags.push(tag));
+    tags.finish()
 }
 
 /// A tag as entries carry it.
 pub(crate) fn named(settings: &Settings, tag: &str) -> String {
-    let name = match &settings.namespace {
-        Some(namespace) => format!("{namespace}:{tag}"),
-        None => tag.to_owned(),
-    };
-    if name.len() <= TAG_BYTES_MAX { name } else { format!("long:{:032x}", xxh3_128(name.as_bytes())) }
+    tags::named(settings.namespace.as_deref(), tag)
 }
 
 /// What a purge by tag has to purge besides.
 pub(crate) fn many(settings: &Settings) -> String {
-    named(settings, MANY)
+    tags::many(settings.namespace.as_deref())
 }
 
 /// The tag of a cache group of the origin of an address. Groups have longer names than tags.
 pub(crate) fn group(target: &Uri, group: &str) -> Option<String> {
-    let origin = Origin::of(target)?;
-    Some(format!("group:{:032x}", xxh3_128(format!("{origin}\n{group}").as_bytes())))
+    Some(tags::group(&Origin::of(target)?.to_string(), group))
 }
 
 #[cfg(test)]
 mod tests {
+    use eyewall_page_cache::tags::TAG_BYTES_MAX;
     use http::Response;
 
     use super::*;

@@ -9,21 +9,22 @@ use eyewall_http::field::cache_status::{CacheStatus, Forward};
 use eyewall_http::precondition::Role;
 use eyewall_http::reuse::{self, OnFailure, Reuse};
 use eyewall_http::signpost::Variant;
-use eyewall_responses::flights::Landing;
+use eyewall_page_cache::collapsing::Landing;
 use http::header::RANGE;
 use http::request::Parts;
 use http::{HeaderMap, HeaderName, Method, Request, Response, Uri};
 use http_body::Body as _;
 
+use super::answer::Answer;
+use super::answer::Pages;
+use super::answer::{Joined, Ticket};
 use super::body::{CachedBody, RequestBody};
 use super::claim;
 use super::fill::Content;
-use super::incoming::Answer;
-use super::incoming::{Joined, Ticket};
 use super::inner::Inner;
-use super::pages::{Pages, Selection, Stored};
 use super::reply::{self, Standing};
 use super::settings::Settings;
+use eyewall_page_cache::selection::{Selection, Stored};
 
 /// How often a request waits for another one: for any response of the address, for one of its variant, and once more.
 const TURNS: usize = 3;
@@ -160,10 +161,14 @@ impl<S: Inner<B>, B: Content> Visit<S, B> {
         };
         let stored = match self.pages.select(&self.key, &self.parts.headers, now).await {
             Selection::Stored(stored) => stored,
-            Selection::Nothing | Selection::OtherVariants(_) if reuse::is_timeout_without_stored(&directives) => {
+            Selection::Nothing | Selection::Failure(..) | Selection::OtherVariants(_)
+                if reuse::is_timeout_without_stored(&directives) =>
+            {
                 return Plan::Answer(Box::new(reply::only_if_cached(&self.settings)));
             }
-            Selection::Nothing => return ask(Forward::UriMiss, self.key.clone(), None, OnFailure::default()),
+            Selection::Nothing | Selection::Failure(..) => {
+                return ask(Forward::UriMiss, self.key.clone(), None, OnFailure::default());
+            }
             Selection::OtherVariants(names) => {
                 let flight_key = flight_key_of(&self.key, &names, &self.parts.headers);
                 return ask(Forward::VaryMiss, flight_key, None, OnFailure::default());
@@ -285,7 +290,7 @@ impl<S: Inner<B>, B: Content> Visit<S, B> {
     fn follow(&self, answer: &Answer, why: Forward) -> Option<Response<CachedBody<S::Content>>> {
         let now = self.now();
         let standing = Standing::of(&answer.terms, now);
-        let reader = answer.intake.reader()?;
+        let reader = answer.content.reader()?;
         let mut fields = answer.fields.clone();
         standing.tell_age(&mut fields);
         let status = CacheStatus::forwarded(why).forward_status(answer.status).stored(true).collapsed(true);

@@ -161,9 +161,9 @@ fn recommendation(advice: &Advice) -> String {
     let _ = writeln!(
         text,
         "index        {:.1} % of its slots in use; {:.1} % of evictions for want of a slot; {}",
-        index.index_load_ratio * 100.0,
+        index.load_ratio * 100.0,
         index.slot_evictions_ratio * 100.0,
-        counted(index.index_steps, "step", "steps")
+        counted(index.steps, "step", "steps")
     );
     for more in &advice.more {
         let _ = writeln!(
@@ -199,7 +199,7 @@ mod tests {
             byte_hits: Estimate { ratio: objects / 2.0, error: error * 2.0 },
             too_large_requests: 12_000,
             sample_rate: if error > 0.0 { 0.125 } else { 1.0 },
-            index: Index { index_load_ratio: 0.57, slot_evictions_ratio: 0.001, index_steps: 1234 },
+            index: Index { load_ratio: 0.57, slot_evictions_ratio: 0.001, steps: 1234 },
         }
     }
 

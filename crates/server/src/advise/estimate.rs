@@ -43,11 +43,13 @@ pub(crate) struct Tally {
 #[derive(Debug, Clone, Copy, Default, PartialEq, Serialize)]
 pub(crate) struct Index {
     /// The share of its slots that name an entry.
-    pub(crate) index_load_ratio: f64,
+    #[serde(rename = "index_load_ratio")]
+    pub(crate) load_ratio: f64,
     /// The share of all evictions that were for want of a slot.
     pub(crate) slot_evictions_ratio: f64,
     /// Steps that it made towards as many slots as the entries need.
-    pub(crate) index_steps: u64,
+    #[serde(rename = "index_steps")]
+    pub(crate) steps: u64,
 }
 
 impl Index {
@@ -55,9 +57,9 @@ impl Index {
         let share = |part: u64, whole: u64| part as f64 / whole.max(1) as f64;
         let evictions = stats.evictions_cold + stats.evictions_expired + stats.evictions_index;
         Self {
-            index_load_ratio: share(stats.index_live, stats.index_slots),
+            load_ratio: share(stats.index_live, stats.index_slots),
             slot_evictions_ratio: share(stats.evictions_index, evictions),
-            index_steps: stats.index_steps,
+            steps: stats.index_steps,
         }
     }
 }

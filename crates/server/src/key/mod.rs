@@ -26,6 +26,7 @@ mod normal;
 use std::borrow::Cow;
 use std::fmt::Write as _;
 
+use eyewall_page_cache::query::BEHIND_ADDRESS;
 use globset::GlobSet;
 use http::header::COOKIE;
 use http::request::Parts;
@@ -323,7 +324,7 @@ impl CacheKey {
     /// What the keys of all answers to QUERY of this address begin with, and the key of their present generation: once that is
     /// removed, none of them is found.
     pub(crate) fn queries(&self) -> String {
-        queries_of(self.address())
+        [self.address(), BEHIND_ADDRESS].concat()
     }
 
     /// The key, as the engine takes it.
@@ -365,11 +366,6 @@ impl CacheKey {
     pub fn host_prefix(&self) -> &str {
         &self.text[..=self.path_start]
     }
-}
-
-/// [`CacheKey::queries`] of the address of a key.
-pub(crate) fn queries_of(address: &str) -> String {
-    format!("{address} query")
 }
 
 #[cfg(test)]

@@ -15,7 +15,7 @@ use hyper::body::Incoming;
 use tokio::time::{Sleep, sleep};
 
 use super::proxy::fragments::Sequence;
-use super::proxy::intake::{Intake, Reader};
+use eyewall_page_cache::body::{BodyReader, BodyStream};
 
 /// How far hyper reads ahead of what is taken from a connection to an origin. 80 to 90 KiB were measured.
 const READ_AHEAD: u64 = 88 << 10;
@@ -30,7 +30,7 @@ enum State {
     /// What the origin sends to this client alone.
     Passed(Box<Passed>),
     /// What the origin sends to all who asked for the same.
-    Shared(Reader),
+    Shared(BodyReader),
     /// A file of a folder.
     File(eyewall_files::Body),
     /// Fragments, each looked up when the client has taken what was before it.
@@ -44,7 +44,7 @@ pub(crate) enum Backlog {
     /// What the connection to the origin has read ahead.
     Origin,
     /// That, and what came in for all who read along.
-    Intake(Weak<Intake>),
+    Stream(Weak<BodyStream>),
 }
 
 /// A body of the origin, or a part of it, with the longest wait for its next piece.
@@ -88,7 +88,7 @@ impl Body {
         Self(State::Passed(Box::new(Passed { incoming, timeout, alarm: None, cut: Some(cut) })))
     }
 
-    pub(crate) fn shared(reader: Reader) -> Self {
+    pub(crate) fn shared(reader: BodyReader) -> Self {
         Self(State::Shared(reader))
     }
 
@@ -99,7 +99,7 @@ impl Body {
     pub(crate) fn backlog(&self) -> Backlog {
         match &self.0 {
             State::Passed(_) => Backlog::Origin,
-            State::Shared(reader) => Backlog::Intake(reader.intake()),
+            State::Shared(reader) => Backlog::Stream(reader.stream()),
             _ => Backlog::None,
         }
     }
@@ -115,7 +115,7 @@ impl Backlog {
         match self {
             Self::None => 0,
             Self::Origin => READ_AHEAD,
-            Self::Intake(intake) => intake.upgrade().map_or(0, |intake| intake.bytes_per_reader(READ_AHEAD)),
+            Self::Stream(stream) => stream.upgrade().map_or(0, |stream| stream.bytes_per_reader(READ_AHEAD)),
         }
     }
 }
@@ -165,7 +165,7 @@ impl http_body::Body for Body {
             State::Ended => None,
             State::Pieces(pieces) => pieces.pop_front().map(|piece| Ok(Frame::data(piece))),
             State::Passed(passed) => ready!(passed.poll_frame(context)),
-            State::Shared(reader) => ready!(reader.poll_next(context)).map(|piece| piece.map(Frame::data)),
+            State::Shared(reader) => ready!(reader.poll_piece(context)).map(|piece| Ok(Frame::data(piece?))),
             State::File(body) => ready!(body.poll_piece(context)).map(|piece| piece.map(Frame::data)),
             State::Drawn(sequence) => ready!(sequence.poll_next(context)).map(|piece| piece.map(Frame::data)),
         };

@@ -11,10 +11,10 @@ use toml::Spanned;
 use super::files::{self, Files};
 use super::origin::{OriginSite, Settings};
 use super::proxy::pages::Pages;
-use super::store::Store;
 use super::token::Token;
 use crate::Error;
 use crate::config::{Config, Site};
+use eyewall_page_cache::store::Store;
 
 /// All that there is once for the whole server.
 pub(crate) struct Shared {

@@ -7,8 +7,8 @@ use std::time::{Duration, Instant};
 
 use eyewall::{Scrub, ScrubTurn};
 
-use super::store::Store;
 use crate::Error;
+use eyewall_page_cache::store::Store;
 
 /// How often the header is looked at.
 const LOOK_EVERY: Duration = Duration::from_secs(1);

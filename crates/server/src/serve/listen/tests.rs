@@ -25,10 +25,10 @@ use super::{Sockets, Stop};
 use crate::config;
 use crate::config::settings::Limits;
 use crate::config::value::{Period, Size, Within};
-use crate::serve::head::{Head, Kind};
 use crate::serve::service::Service;
 use crate::serve::shared::Shared;
-use crate::serve::store::Times;
+use eyewall_page_cache::head::{Head, Kind};
+use eyewall_page_cache::store::Times;
 
 const SECOND: Duration = Duration::from_secs(1);
 /// Bytes between client and server.
@@ -83,7 +83,7 @@ impl Site {
             stale_if_error_seconds: 0,
             marks: Marks::NONE,
         };
-        let head = Head { kind: Kind::Response(terms), status: StatusCode::OK, fields };
+        let head = Head::new(Kind::Response(terms), StatusCode::OK, fields);
         let value = Bytes::from(vec![b'x'; bytes]);
         let kept = shared.pages.store.keep(b"http://a/ready", &head, &[value], Times::FOR_GOOD, &[], None);
         assert!(kept.is_some());

@@ -11,7 +11,7 @@ use eyewall_http::field::cache_status::CacheStatus;
 use eyewall_http::field::vary::Vary;
 use eyewall_http::freshness::Source;
 use eyewall_http::storing::Storable;
-use eyewall_responses::purge_counts::Mark;
+use eyewall_page_cache::recent_purges::Mark;
 use http::{HeaderMap, Response, StatusCode};
 
 use super::Proxy;
@@ -55,12 +55,12 @@ impl Proxy {
         let (pages, key) = (Arc::clone(&self.pages), inbound.key.as_bytes().to_vec());
         let remembering = move || {
             // Somebody else may have had an answer meanwhile.
-            if pages.purge_counts.since(mark).is_some() || pages.store.has(&key, |_| true) {
+            if pages.recent_purges.since(mark).is_some() || pages.store.has(&key, |_| true) {
                 return false;
             }
             let tags: Vec<&str> = tags.iter().map(String::as_str).collect();
             let kept = pages.store.keep_failure(&key, status, ttl, &tags, mark.epoch);
-            if let Some(serial) = kept.filter(|_| pages.purge_counts.since(mark).is_some()) {
+            if let Some(serial) = kept.filter(|_| pages.recent_purges.since(mark).is_some()) {
                 pages.store.remove_version(&key, serial);
                 return false;
             }

@@ -11,20 +11,20 @@ use eyewall_http::reuse::{self, OnFailure};
 use eyewall_http::storing::NotStored;
 use eyewall_http::update::{self, HeadEffect};
 use eyewall_http::validation::{self, Candidate};
-use eyewall_responses::purge_counts::Mark;
+use eyewall_page_cache::recent_purges::Mark;
 use http::header::CONTENT_LENGTH;
 use http::{Extensions, HeaderMap, Response, StatusCode};
 use hyper::body::Incoming;
 
 use super::fragments::Unusable;
 use super::inbound::Inbound;
-use super::pages::Stored;
 use super::storing::{Coming, Refused};
 use super::{Ask, Proxy, failed, finish, prepare, strip, tags};
 use crate::rules::Applied;
 use crate::serve::body::Body;
 use crate::serve::origin::{Fault, framing};
 use crate::serve::reply;
+use eyewall_page_cache::selection::Stored;
 
 impl Proxy {
     /// Asks for the whole response, or whether the stored one is still right: whatever the client has already, others may have
@@ -219,7 +219,8 @@ impl Proxy {
             Err(why) => why,
         };
         // An origin in trouble is helped by waiting, and will be storable again.
-        let is_kept = ask.stored.as_ref().is_some_and(|stored| stored.withstands(head.status, &self.policy));
+        let is_kept =
+            ask.stored.as_ref().is_some_and(|stored| stored.withstands(head.status, &self.policy, SystemTime::now()));
         let is_replaced = !is_kept && !why_not.is_of_request();
         if is_replaced && !head.status.is_server_error() {
             self.pages.unstorable.insert(key);

@@ -8,16 +8,16 @@ use std::task::Poll;
 use std::time::Duration;
 
 use bytes::Bytes;
-use eyewall_responses::purge_counts::Mark;
+use eyewall_page_cache::body::{BodyStream, CutOff, End};
+use eyewall_page_cache::recent_purges::Mark;
 use http_body_util::BodyExt as _;
 use hyper::body::Incoming;
 
 use super::answer::Answer;
 use super::answer::Ticket;
 use super::fragments::Keeping;
-use super::intake::{End, Intake};
 use super::pages::Pages;
-use crate::serve::head::Kind;
+use eyewall_page_cache::head::Kind;
 
 /// A body up to here is stored by the thread that serves its clients, where the volume is prompt and takes it at once.
 const SHORT_BYTES_MAX: u64 = 64 << 10;
@@ -30,7 +30,7 @@ pub(super) struct Fill {
     pub(super) pages: Arc<Pages>,
     pub(super) key: Vec<u8>,
     pub(super) answer: Arc<Answer>,
-    pub(super) intake: Arc<Intake>,
+    pub(super) stream: Arc<BodyStream>,
     /// How long the body will be, if that is known.
     pub(super) length: Option<u64>,
     /// How long it may be as one entry.
@@ -85,19 +85,19 @@ impl Fill {
     }
 
     async fn run(self, mut pieces: Pieces) {
-        let ending = Ending(Arc::clone(&self.intake));
-        let intake = &ending.0;
+        let ending = Ending(Arc::clone(&self.stream));
+        let stream = &ending.0;
         let mut bytes = 0;
         loop {
             match pieces.next().await {
                 Some(Ok(piece)) => {
                     bytes += piece.len() as u64;
-                    push(intake, piece, self.length == Some(bytes));
+                    stream.push(piece, self.length == Some(bytes));
                     if bytes > self.whole_bytes_max {
-                        return intake.finish(self.go_on(pieces, bytes).await);
+                        return stream.finish(self.go_on(pieces, bytes).await);
                     }
                 }
-                Some(Err(error)) => return intake.finish(End::Broken(error.kind(), error.to_string())),
+                Some(Err(error)) => return stream.finish(End::Broken(CutOff::new(error.kind(), error))),
                 None => break,
             }
         }
@@ -109,42 +109,42 @@ impl Fill {
             // A panic in there was told already by its thread.
             let _ = tokio::task::spawn_blocking(move || self.keep()).await;
         }
-        intake.finish(End::Whole);
+        stream.finish(End::Whole);
     }
 
     fn keep(&self) {
-        if let Some(pieces) = self.intake.pieces() {
+        if let Some(pieces) = self.stream.pieces() {
             self.pages.keep_as(&self.key, &self.answer, Kind::Response(self.answer.terms), &pieces, self.mark);
         }
     }
 
     /// The rest of a body that is too large to be one entry, as fast as its slowest reader takes it.
     async fn go_on(self, mut pieces: Pieces, mut bytes: u64) -> End {
-        let Self { pages, key, answer, intake, length, object_bytes_max, mark, _ticket: ticket, .. } = self;
+        let Self { pages, key, answer, stream, length, object_bytes_max, mark, _ticket: ticket, .. } = self;
         let mut keeping =
             object_bytes_max.map(|most| Keeping::new(Arc::clone(&pages), key.clone(), answer, mark, most));
-        for piece in intake.pieces().unwrap_or_default() {
+        for piece in stream.pieces().unwrap_or_default() {
             keeping = kept(keeping, &piece).await;
         }
         // Nobody can join any more.
         drop(ticket);
-        intake.flow();
+        stream.flow();
         loop {
-            let has_readers = intake.room().await;
+            let has_readers = stream.room().await;
             if keeping.is_none() {
                 pages.unstorable.insert(&key);
                 if !has_readers {
-                    return End::Broken(io::ErrorKind::BrokenPipe, "all readers are gone".to_owned());
+                    return End::Broken(CutOff::new(io::ErrorKind::BrokenPipe, "all readers are gone"));
                 }
             }
             match pieces.next().await {
                 Some(Ok(piece)) => {
                     bytes += piece.len() as u64;
                     let copy = piece.clone();
-                    push(&intake, piece, length == Some(bytes));
+                    stream.push(piece, length == Some(bytes));
                     keeping = kept(keeping, &copy).await;
                 }
-                Some(Err(error)) => return End::Broken(error.kind(), error.to_string()),
+                Some(Err(error)) => return End::Broken(CutOff::new(error.kind(), error)),
                 None => break,
             }
         }
@@ -156,11 +156,11 @@ impl Fill {
 }
 
 /// Sees to it that nobody waits for the rest of a body when its fill is no more, for a panic or the end of the server.
-struct Ending(Arc<Intake>);
+struct Ending(Arc<BodyStream>);
 
 impl Drop for Ending {
     fn drop(&mut self) {
-        self.0.finish(End::Broken(io::ErrorKind::Interrupted, "its fill was given up".to_owned()));
+        self.0.finish(End::Broken(CutOff::new(io::ErrorKind::Interrupted, "its fill was given up")));
     }
 }
 
@@ -195,21 +195,6 @@ impl<F: Future<Output = ()> + Send> Drop for Running<F> {
     }
 }
 
-/// Whoever has the last byte finds the body stored.
-fn push(intake: &Intake, piece: Bytes, is_last: bool) {
-    if is_last { intake.push_last(piece) } else { intake.push(piece) }
-}
-
 async fn kept(keeping: Option<Keeping>, piece: &Bytes) -> Option<Keeping> {
     keeping?.take(piece.clone()).await.still_kept()
-}
-
-/// Any number that no other signpost or body had.
-pub(super) fn generation() -> u64 {
-    let mut bits = [0; 8];
-    if getrandom::fill(&mut bits).is_err() {
-        let now = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH);
-        bits = (now.unwrap_or_default().as_nanos() as u64).to_ne_bytes();
-    }
-    u64::from_ne_bytes(bits)
 }

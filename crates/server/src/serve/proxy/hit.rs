@@ -10,12 +10,12 @@ use http::header::AGE;
 use http::{HeaderValue, Response, Version};
 use itoa::Buffer;
 
-use super::fragments::{Told, Unusable};
+use super::fragments::{Object, Told, Unusable};
 use super::inbound::Inbound;
-use super::pages::Stored;
 use super::{Proxy, finish};
 use crate::serve::body::Body;
 use crate::serve::{NAME, fields, reply};
+use eyewall_page_cache::selection::Stored;
 
 /// Where a stored response stands: what is written of it at the moment when it is sent.
 #[derive(Clone, Copy)]
@@ -56,7 +56,7 @@ impl Proxy {
         fields.insert(AGE, HeaderValue::from(age));
         let (code, version) = (stored.found.head.status, Version::HTTP_11);
         if stored.is_fragmented() {
-            let object = stored.object().ok_or(Unusable)?;
+            let object = Object::of_stored(&stored).ok_or(Unusable)?;
             let told = Told { code, fields, received, version, status, left };
             return self.answer_in_fragments(inbound, Arc::new(object), told).await;
         }

@@ -13,7 +13,6 @@
 
 pub(crate) mod answer;
 pub(crate) mod fragments;
-pub(crate) mod intake;
 pub(crate) mod pages;
 pub(crate) mod ready;
 
@@ -24,11 +23,9 @@ mod hit;
 mod inbound;
 mod pass;
 mod policy;
-mod purge;
 mod query;
 mod storing;
 pub(crate) mod tags;
-mod unstorable;
 
 use std::net::IpAddr;
 use std::sync::Arc;
@@ -39,7 +36,7 @@ use eyewall_http::field::connection;
 use eyewall_http::policy::Policy;
 use eyewall_http::reuse::{self, OnFailure, Reuse};
 use eyewall_http::signpost::Variant;
-use eyewall_responses::flights::Landing;
+use eyewall_page_cache::collapsing::Landing;
 use http::header::{CONNECTION, CONTENT_LENGTH, DATE, RANGE};
 use http::{Extensions, HeaderMap, HeaderName, HeaderValue, Method, Request, Response, StatusCode, Version};
 use http_body::Body as _;
@@ -52,9 +49,10 @@ use crate::config::Site;
 use crate::key::CacheKey;
 use crate::rules::{Applied, Decision};
 use answer::{Joined, Ticket};
+use eyewall_page_cache::selection::{Selection, Stored};
 use fragments::{Part, Unusable};
 use inbound::Inbound;
-use pages::{Pages, Selection, Stored};
+use pages::Pages;
 
 /// How long a request waits for the answer to another one before it asks for itself.
 const COLLAPSE_DEADLINE: Duration = Duration::from_secs(5);
@@ -168,7 +166,7 @@ impl Proxy {
         let ask = |why, flight_key, stored, on_failure| {
             Plan::Ask(Box::new(Ask { flight_key, stored, on_failure, ..Ask::whole(key, why) }))
         };
-        let stored = match self.pages.select(key, inbound.fields()).await {
+        let stored = match self.pages.select(key, inbound.fields(), SystemTime::now()).await {
             Selection::Stored(stored) => stored,
             Selection::Failure(status, left) if !directives.no_cache && directives.max_age != Some(0) => {
                 return Plan::Answer(failures::remembered(status, left));
@@ -258,7 +256,7 @@ impl Proxy {
 
     /// What another request has stored meanwhile.
     async fn stored_by_now(self: &Arc<Self>, inbound: Inbound<'_>) -> Option<Response<Body>> {
-        if !self.pages.has_fresh(inbound.key.as_bytes(), inbound.fields()).await {
+        if !self.pages.has_fresh(inbound.key.as_bytes(), inbound.fields(), SystemTime::now()).await {
             return None;
         }
         match self.plan(inbound).await {
@@ -272,7 +270,9 @@ impl Proxy {
     async fn refresh(self: &Arc<Self>, inbound: Inbound<'_>, flight_key: Vec<u8>) {
         let Joined::Lead(ticket) = self.pages.join(&flight_key) else { return };
         let key = inbound.key.as_bytes();
-        let Selection::Stored(stored) = self.pages.select(key, inbound.fields()).await else { return };
+        let Selection::Stored(stored) = self.pages.select(key, inbound.fields(), SystemTime::now()).await else {
+            return;
+        };
         let (proxy, kept) = (Arc::clone(self), inbound.kept());
         let (stored, ticket) = (Some(stored), Some(ticket));
         let ask = Ask { flight_key, stored, ticket, ..Ask::whole(key, Forward::Stale) };

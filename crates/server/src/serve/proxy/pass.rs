@@ -17,13 +17,13 @@ use hyper::body::Incoming;
 
 use super::fetch::Asked;
 use super::inbound::Inbound;
-use super::pages::Stored;
 use super::{Ask, Proxy, failed, finish, prepare, tags};
 use crate::key::{CacheKey, RequestHost, Scheme};
 use crate::serve::body::Body;
 use crate::serve::origin::{Outgoing, RequestBody, asked_protocol};
 use crate::serve::reply;
-use crate::serve::store::Meant;
+use eyewall_page_cache::selection::Stored;
+use eyewall_page_cache::store::Meant;
 
 impl Proxy {
     /// Past the volume, with the client's own conditions. The answer to a HEAD tells whether `stored` is still right; if the

@@ -11,21 +11,16 @@ use std::sync::Arc;
 
 use eyewall_http::field::cache_status::{CacheStatus, Forward};
 use eyewall_http::query;
-use eyewall_http::signpost::Signpost;
 use http::request::Parts;
-use http::{HeaderMap, Request, Response, StatusCode};
+use http::{Request, Response};
 use ring::digest::{Context, SHA256};
 
-use super::fill::generation;
 use super::inbound::Inbound;
-use super::pages::Pages;
 use super::{Proxy, failed};
 use crate::key::CacheKey;
 use crate::serve::body::Body;
-use crate::serve::head::{Head, Kind};
 use crate::serve::origin::RequestBody;
 use crate::serve::reply;
-use crate::serve::store::Store;
 
 /// The longest content that becomes part of a key. It is held in memory while its request is answered; what is longer passes by.
 const CONTENT_BYTES_MAX: usize = 64 << 10;
@@ -46,7 +41,7 @@ impl Proxy {
         };
         let mut digest = Context::new(&SHA256);
         query::identify(&parts.headers, &content, |piece| digest.update(piece));
-        let Some(generation) = self.pages.query_generation(key).await else {
+        let Some(generation) = self.pages.query_generation(key.address().as_bytes()).await else {
             let request = Request::from_parts(parts, RequestBody::whole(content));
             return self.forward(request, key, client).await;
         };
@@ -57,34 +52,5 @@ impl Proxy {
             }
             Err(error) => reply::error(error.status(), &error.to_string()),
         }
-    }
-}
-
-impl Pages {
-    /// The generation of what is stored of an address's answers to QUERY; a new one where there is none. None: the volume takes
-    /// none.
-    async fn query_generation(self: &Arc<Self>, key: &CacheKey) -> Option<u64> {
-        let queries = key.queries().into_bytes();
-        let found = self.look(Store::look, &queries).await.found();
-        if let Some(signpost) = found.and_then(|found| Signpost::decode(found.bytes())) {
-            return Some(signpost.generation());
-        }
-        let pages = Arc::clone(self);
-        let beginning = tokio::task::spawn_blocking(move || pages.begin_queries(&queries));
-        // A panic in there was told already by its thread.
-        beginning.await.unwrap_or_default()
-    }
-
-    /// Whoever comes first makes it. It can wait for other writers.
-    fn begin_queries(&self, queries: &[u8]) -> Option<u64> {
-        let head = Head { kind: Kind::Signpost, status: StatusCode::OK, fields: HeaderMap::new() };
-        let mut begun = generation();
-        let is_stored = self.store.change(queries, &head, &[], |present| {
-            let present = present.and_then(|(_, value)| Signpost::decode(value));
-            let signpost = present.unwrap_or_else(|| Signpost::new(begun));
-            begun = signpost.generation();
-            signpost.encode()
-        });
-        is_stored.then_some(begun)
     }
 }

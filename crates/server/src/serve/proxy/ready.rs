@@ -18,8 +18,8 @@ use super::hit::Standing;
 use crate::key::{CacheKey, RequestHost};
 use crate::rules::Decision;
 use crate::serve::fields;
-use crate::serve::head::{HeadView, Kind};
 use crate::serve::plain::Plain;
+use eyewall_page_cache::head::{HeadView, Kind};
 
 /// A response that lies ready.
 pub(crate) struct Ready<'a> {

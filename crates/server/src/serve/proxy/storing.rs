@@ -21,14 +21,15 @@ use super::fetch::{Asked, arranged};
 use super::fill::Fill;
 use super::fragments::{Came, Object, Opening, Part, Slice, Told};
 use super::inbound::Inbound;
-use super::intake::{Intake, Reader};
-use super::{Ask, Proxy, failed, finish, pages, policy, strip, tags};
+use super::{Ask, Proxy, failed, finish, policy, strip, tags};
 use crate::key::CLIENT_ADDRESSES;
 use crate::rules::Applied;
 use crate::serve::body::Body;
-use crate::serve::head::{Head, Kind};
 use crate::serve::origin::{Fault, framing};
 use crate::serve::reply;
+use eyewall_page_cache::body::{BodyReader, BodyStream};
+use eyewall_page_cache::head::{Head, Kind};
+use eyewall_page_cache::pages;
 
 /// Why an answer is not stored.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -141,7 +142,7 @@ impl Proxy {
     ) -> Result<Entry, Refused> {
         let tags = tags::of_response(&self.site, inbound.key, &asked.applied, head);
         let fields = pages::without(head.headers.clone(), &storable.withheld);
-        let entry_head = Head { kind: Kind::Response(storable.terms), status: head.status, fields };
+        let entry_head = Head::new(Kind::Response(storable.terms), head.status, fields);
         let beside = self.pages.whole_bytes_max(inbound.key.as_bytes(), &entry_head, &tags).ok_or(Refused::TooLarge)?;
         let whole_bytes_max = match head.status {
             StatusCode::OK => beside.min(self.object_bytes_max()),
@@ -162,9 +163,10 @@ impl Proxy {
         if !status.is_client_error() && !status.is_server_error() {
             return false;
         }
+        let now = SystemTime::now();
         let variant = pages::variant(storable, inbound.fields());
-        let replaced = self.pages.replaced_by(inbound.key.as_bytes(), variant.as_ref()).await;
-        replaced.iter().any(|stored| stored.withstands(status, &self.policy))
+        let replaced = self.pages.replaced_by(inbound.key.as_bytes(), variant.as_ref(), now).await;
+        replaced.iter().any(|stored| stored.withstands(status, &self.policy, now))
     }
 
     /// A 206 to a request for whole fragments (RFC 9111, section 3.3).
@@ -288,10 +290,9 @@ impl Proxy {
         if is_part {
             return failed(&Fault::Broken, CacheStatus::forwarded(ask.why).forward_status(coming.forward_status));
         }
-        let intake = Arc::new(Intake::default());
-        let known = coming.length.filter(|length| *length <= whole_bytes_max);
-        let answer = Arc::new(answer(Content::Whole { intake: Arc::clone(&intake), length: known }));
-        self.store_whole(inbound, ask, coming, (intake, answer, whole_bytes_max), asked).await
+        let stream = Arc::new(BodyStream::new(coming.length.filter(|length| *length <= whole_bytes_max)));
+        let answer = Arc::new(answer(Content::Whole(Arc::clone(&stream))));
+        self.store_whole(inbound, ask, coming, (stream, answer, whole_bytes_max), asked).await
     }
 
     async fn store_whole(
@@ -299,12 +300,12 @@ impl Proxy {
         inbound: Inbound<'_>,
         ask: Ask,
         coming: Coming,
-        (intake, answer, whole_bytes_max): (Arc<Intake>, Arc<Answer>, u64),
+        (stream, answer, whole_bytes_max): (Arc<BodyStream>, Arc<Answer>, u64),
         asked: Asked<'_>,
     ) -> Response<Body> {
         let Coming { mut head, incoming, storable, length, forward_status, .. } = coming;
         // Nothing has come yet: whoever asks can read from the start.
-        let reader = intake.reader();
+        let reader = stream.reader();
         if let Some(ticket) = &ask.ticket {
             ticket.answered(&answer);
         }
@@ -312,7 +313,7 @@ impl Proxy {
             pages: Arc::clone(&self.pages),
             key: inbound.key.as_bytes().to_vec(),
             answer: Arc::clone(&answer),
-            intake: Arc::clone(&intake),
+            stream: Arc::clone(&stream),
             length,
             whole_bytes_max,
             object_bytes_max: (head.status == StatusCode::OK).then(|| self.object_bytes_max()),
@@ -320,7 +321,7 @@ impl Proxy {
             _ticket: ask.ticket,
         };
         fill.start(incoming, self.origins.timeouts().piece).await;
-        if intake.is_broken() {
+        if stream.is_broken() {
             // Nothing was told yet of what can't be had.
             return failed(&Fault::Broken, CacheStatus::forwarded(ask.why).forward_status(forward_status));
         }
@@ -369,10 +370,10 @@ impl Proxy {
         let left = answer.terms.fresh_for(now).as_secs() as i64;
         let status = CacheStatus::forwarded(why).forward_status(answer.status).stored(true).collapsed(true);
         match &answer.content {
-            Content::Whole { intake, length } => {
-                let reader = intake.reader()?;
-                if let Some(length) = length {
-                    fields.insert(CONTENT_LENGTH, HeaderValue::from(*length));
+            Content::Whole(stream) => {
+                let reader = stream.reader()?;
+                if let Some(length) = stream.length() {
+                    fields.insert(CONTENT_LENGTH, HeaderValue::from(length));
                 }
                 finish(&mut fields, Version::HTTP_11, &status.ttl(left));
                 let exchange = Exchange { requested: now, received: now };
@@ -399,11 +400,11 @@ async fn shared(
     inbound: Inbound<'_>,
     answer: &Answer,
     fields: HeaderMap,
-    reader: Option<Reader>,
+    reader: Option<BodyReader>,
     exchange: Exchange,
 ) -> Response<Body> {
     let Some(reader) = reader else { return arranged(inbound, answer.status, fields, Body::empty(), exchange) };
-    let is_short = matches!(answer.content, Content::Whole { length: Some(_), .. });
+    let is_short = matches!(&answer.content, Content::Whole(stream) if stream.length().is_some());
     if !is_short || !inbound.fields().contains_key(RANGE) {
         return arranged(inbound, answer.status, fields, Body::shared(reader), exchange);
     }
@@ -416,9 +417,9 @@ async fn shared(
 }
 
 /// All of a body that is known to be short.
-async fn whole(mut reader: Reader) -> io::Result<Bytes> {
+async fn whole(mut reader: BodyReader) -> io::Result<Bytes> {
     let mut bytes = BytesMut::new();
-    while let Some(piece) = std::future::poll_fn(|context| reader.poll_next(context)).await {
+    while let Some(piece) = std::future::poll_fn(|context| reader.poll_piece(context)).await {
         bytes.extend_from_slice(&piece?);
     }
     Ok(bytes.freeze())

@@ -1,36 +1,14 @@
-//! The tags that a stored response carries in the volume, by which it is purged together with others.
-//!
-//! ```text
-//! post-7                 given by the origin, or by a rule, of a site for all hosts
-//! example.org:post-7     the same of a site that has a name: sites may use the same tags for different things
-//! group:HASH             a cache group, which is one of its origin (RFC 9875)
-//! address:HASH           the address, where one has several keys
-//! example.org:*          it has more tags than an entry can carry: a purge of any tag means it, too
-//! ```
-
-use std::borrow::Cow;
+//! The tags that a response stored for a site carries, by which it is purged together with others
+//! ([`eyewall_page_cache::tags`]). Their namespace is the name of the site, if it has one.
 
 use eyewall_http::field::groups;
+pub(crate) use eyewall_page_cache::tags::group;
+use eyewall_page_cache::tags::{self, FIELDS, Tags};
 use http::{Extensions, HeaderMap, HeaderName, response};
-use xxhash_rust::xxh3::xxh3_128;
 
 use crate::config::Site;
 use crate::key::CacheKey;
 use crate::rules::Applied;
-
-/// So many tags an entry can have.
-const TAGS_MAX: usize = 32;
-/// The longest tag of an entry.
-const TAG_BYTES_MAX: usize = 255;
-
-/// Fields in which origins name tags, separated by blanks or commas.
-static FIELDS: [HeaderName; 3] = [
-    HeaderName::from_static("surrogate-key"),
-    HeaderName::from_static("cache-tag"), // tidy: word, since that is its name
-    HeaderName::from_static("xkey"),
-];
-/// What responses carry that have more tags than fit.
-const MANY: &str = "*";
 
 /// Fields of a response that name tags, and were stripped of it: an extension of its head.
 #[derive(Debug, Clone, Default)]
@@ -59,59 +37,35 @@ pub(super) fn strip<'a>(
 
 /// The tags of a response that is stored for a site.
 pub(crate) fn of_response(site: &Site, key: &CacheKey, applied: &Applied<'_>, head: &response::Parts) -> Vec<String> {
-    let mut tags: Vec<String> = address(site, key).into_iter().collect();
-    let mut push = |tag: String| {
-        if !tags.contains(&tag) {
-            tags.push(tag);
-        }
-    };
+    let mut tags = Tags::new(site.name(), address(site, key));
     let stripped = head.extensions.get::<Stripped>().map(|stripped| &stripped.0);
     let told = || [&head.headers].into_iter().chain(stripped);
-    for value in told().flat_map(|fields| FIELDS.iter().flat_map(|name| fields.get_all(name))) {
-        let names = value.as_bytes().split(|byte| byte.is_ascii_whitespace() || *byte == b',');
-        for tag in names.filter(|tag| !tag.is_empty()) {
-            push(named(site, &String::from_utf8_lossy(tag)));
-        }
-    }
-    for tag in applied.tags() {
-        push(named(site, tag));
-    }
+    told().for_each(|fields| tags.push_fields(fields, &FIELDS));
+    applied.tags().for_each(|tag| tags.push_named(tag));
     for name in told().flat_map(groups::of) {
-        push(group(key.host_prefix(), &name));
+        tags.push(group(key.host_prefix(), &name));
     }
-    if tags.len() > TAGS_MAX {
-        tags.truncate(TAGS_MAX - 1);
-        tags.push(many(site));
-    }
-    tags
+    tags.finish()
 }
 
 /// The tag of the address, where the site's keys tell several entries of one address apart.
 pub(crate) fn address(site: &Site, key: &CacheKey) -> Option<String> {
-    site.key.has_parts().then(|| format!("address:{:032x}", xxh3_128(key.address().as_bytes())))
+    site.key.has_parts().then(|| tags::address(key.address()))
 }
 
 /// A tag as the entries of a site carry it.
 pub(crate) fn named(site: &Site, tag: &str) -> String {
-    let name = match site.name() {
-        Some(name) => Cow::Owned(format!("{name}:{tag}")),
-        None => Cow::Borrowed(tag),
-    };
-    if name.len() <= TAG_BYTES_MAX { name.into_owned() } else { format!("long:{:032x}", xxh3_128(name.as_bytes())) }
+    tags::named(site.name(), tag)
 }
 
 /// What a purge by tag has to purge besides.
 pub(crate) fn many(site: &Site) -> String {
-    named(site, MANY)
-}
-
-/// The tag of a cache group. Groups have longer names than tags.
-pub(crate) fn group(origin: &str, group: &str) -> String {
-    format!("group:{:032x}", xxh3_128(format!("{origin}\n{group}").as_bytes()))
+    tags::many(site.name())
 }
 
 #[cfg(test)]
 mod tests {
+    use eyewall_page_cache::tags::TAG_BYTES_MAX;
     use http::{HeaderValue, Request, Response, StatusCode};
 
     use super::*;

@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 use eyewall::Hit;
 
 use super::steps::Step;
-use crate::serve::store::Store;
+use eyewall_page_cache::store::Store;
 
 /// How long all entries may take. Whoever purges waits for it.
 const PATIENCE: Duration = Duration::from_secs(1);

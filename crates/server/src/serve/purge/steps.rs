@@ -8,7 +8,7 @@ use crate::config::{Config, Site, Sites};
 use crate::key::{CacheKey, KEY_BYTES_MAX, KeyError, RequestHost, Scheme, unescaped};
 use crate::serve::proxy::pages::Pages;
 use crate::serve::proxy::tags;
-use crate::serve::store::Meant;
+use eyewall_page_cache::store::Meant;
 
 /// What is to be done for a subject.
 #[derive(Debug, PartialEq, Eq)]

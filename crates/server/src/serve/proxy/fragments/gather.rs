@@ -10,12 +10,11 @@ use eyewall_http::field::range::{self, ContentRange};
 use eyewall_http::message::Exchange;
 use eyewall_http::partial::Gathered;
 use eyewall_http::{reuse, validation};
-use eyewall_responses::purge_counts::Mark;
+use eyewall_page_cache::recent_purges::Mark;
 use http::header::{IF_RANGE, RANGE};
 use http::{Response, StatusCode};
 use hyper::body::Incoming;
 
-use super::layout::key_of;
 use super::run::Lead;
 use super::{Lack, Object};
 use crate::serve::origin::Fault;
@@ -24,7 +23,8 @@ use crate::serve::proxy::fill::Pieces;
 use crate::serve::proxy::inbound::{Inbound, Kept};
 use crate::serve::proxy::pages::Pages;
 use crate::serve::proxy::{Proxy, prepare};
-use crate::serve::store::Store;
+use eyewall_page_cache::layout::key_of;
+use eyewall_page_cache::store::Store;
 
 /// When nobody reads any more, what is left of a body is still taken if it is no more than this.
 const NEARLY_ALL_BYTES: u64 = 8 << 20;
@@ -81,9 +81,12 @@ impl Proxy {
     /// Gives the stored head of a body the fields of a part of it, unless another has taken its place.
     async fn renew_head(self: &Arc<Self>, inbound: Inbound<'_>, object: &Object, part: &Gathered, asked: Asked<'_>) {
         let Some(key) = object.head_key.get() else { return };
-        let Some(mut stored) = self.pages.stored(Store::look, &object.address, key.clone()).await else { return };
+        let Some(mut stored) = self.pages.stored(Store::look, &object.address, key.clone(), SystemTime::now()).await
+        else {
+            return;
+        };
         // What was stored since of the same body may have other fields by now.
-        let present = stored.object().filter(|present| present.layout == object.layout);
+        let present = Object::of_stored(&stored).filter(|present| present.layout == object.layout);
         if let Some(combined) = present.and_then(|present| present.gathered.combined(part)) {
             self.renew(inbound, &mut stored, combined.fields().clone(), asked);
         }
@@ -166,7 +169,7 @@ impl Inflow {
 
     /// False if it isn't worth to go on: nobody reads any more, and what is left can be asked for when it is wanted.
     async fn fragment_is_here(&mut self, number: u64, left: u64) -> bool {
-        self.is_kept = self.is_kept && self.pages.purge_counts.since(self.mark) != Some(Purge::Hard);
+        self.is_kept = self.is_kept && self.pages.recent_purges.since(self.mark) != Some(Purge::Hard);
         let pieces = self.lead.pieces();
         if self.is_kept && self.keep(number, pieces).await {
             self.lead.let_go();

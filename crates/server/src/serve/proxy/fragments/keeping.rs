@@ -4,12 +4,12 @@ use std::sync::Arc;
 
 use bytes::Bytes;
 use eyewall::Purge;
-use eyewall_responses::purge_counts::Mark;
+use eyewall_page_cache::recent_purges::Mark;
 
-use super::layout::{Layout, key_of};
-use crate::serve::head::Kind;
 use crate::serve::proxy::answer::Answer;
 use crate::serve::proxy::pages::Pages;
+use eyewall_page_cache::head::Kind;
+use eyewall_page_cache::layout::{Layout, key_of};
 
 /// What has come and isn't stored yet: less than a fragment, and a piece.
 pub(in crate::serve::proxy) struct Keeping {
@@ -45,7 +45,7 @@ impl Keeping {
     pub(in crate::serve::proxy) async fn take(mut self, mut piece: Bytes) -> Self {
         let fragment_bytes = u64::from(self.layout.fragment_bytes);
         self.layout.length += piece.len() as u64;
-        let is_purged = || self.pages.purge_counts.since(self.mark) == Some(Purge::Hard);
+        let is_purged = || self.pages.recent_purges.since(self.mark) == Some(Purge::Hard);
         self.is_kept = self.is_kept && self.layout.length <= self.bytes_max && !is_purged();
         while self.is_kept && !piece.is_empty() {
             let taken = piece.split_to(piece.len().min((fragment_bytes - self.pending_bytes) as usize));

@@ -26,13 +26,11 @@
 //! part      a range of what isn't stored: what the origin is asked for
 //! opening   head first, then the body    gather    ── bytes that come, into fragments; what is missing, asked for
 //! keeping   body first, then the head    run       ── who asks for which bytes, and who reads along
-//! layout    which fragment has which bytes
 //! ```
 
 mod answer;
 mod gather;
 mod keeping;
-pub(crate) mod layout;
 mod opening;
 mod part;
 pub(crate) mod run;
@@ -52,12 +50,15 @@ use http::header::CONTENT_LENGTH;
 use http::{HeaderMap, HeaderValue, StatusCode};
 
 use super::pages::Pages;
-use crate::serve::head::{Head, Kind};
 use crate::serve::origin::Fault;
-use crate::serve::store::{Store, Times};
 pub(super) use answer::{Told, Unusable};
+use eyewall_page_cache::generation::generation;
+use eyewall_page_cache::head::{Head, Kind};
+use eyewall_page_cache::layout::{FRAGMENT_BYTES_MAX, Layout, fragment_bytes, key_of};
+use eyewall_page_cache::selection::Stored;
+use eyewall_page_cache::store::{Store, Times};
 pub(super) use keeping::Keeping;
-use layout::{Layout, key_of};
+
 pub(super) use opening::Opening;
 pub(super) use part::{Came, Part, Slice};
 pub(crate) use sequence::Sequence;
@@ -122,8 +123,16 @@ impl Object {
         Some(Self { address, head_key: OnceLock::new(), layout, prefix, gathered, if_range, tags })
     }
 
+    /// The body of a stored response, where that is stored in fragments.
+    pub(super) fn of_stored(stored: &Stored) -> Option<Self> {
+        let (address, layout) = stored.fragments()?;
+        let (found, received) = (&stored.found, stored.received());
+        let object = Self::new(address.to_vec(), layout, &found.head.fields, received, found.tags())?;
+        Some(object.of_head(stored.key.clone()))
+    }
+
     /// The same, whose head is stored under this key.
-    pub(super) fn of_head(self, key: Vec<u8>) -> Self {
+    fn of_head(self, key: Vec<u8>) -> Self {
         Self { head_key: OnceLock::from(key), ..self }
     }
 
@@ -140,9 +149,7 @@ impl Object {
 impl Pages {
     /// How long a body may be that is one entry.
     pub(super) fn whole_bytes_max(&self, key: &[u8], head: &Head, tags: &[String]) -> Option<u64> {
-        let beside = key.len() + head.encode()?.len();
-        let beside = beside + tags.iter().map(|tag| tag.len() + TAG_BYTES).sum::<usize>() + ENTRY_BYTES;
-        Some(self.store.entry_bytes_max().checked_sub(beside as u64)?.min(layout::FRAGMENT_BYTES_MAX))
+        Some(self.store.value_bytes_max(key, head, tags)?.min(FRAGMENT_BYTES_MAX))
     }
 
     /// How long a body may be that is stored.
@@ -152,13 +159,13 @@ impl Pages {
 
     /// A layout that no other body has.
     pub(super) fn new_layout(&self, length: u64) -> Layout {
-        let fragment_bytes = layout::fragment_bytes(self.store.entry_bytes_max());
-        Layout { length, generation: super::fill::generation(), fragment_bytes }
+        let fragment_bytes = fragment_bytes(self.store.entry_bytes_max());
+        Layout { length, generation: generation(), fragment_bytes }
     }
 
     /// Stores a fragment; false if that can't be. It may wait for other writers.
     fn keep_fragment(&self, key: &[u8], pieces: &[Bytes], tags: &[String], begun: Option<Epoch>) -> bool {
-        let head = Head { kind: Kind::Fragment, status: StatusCode::OK, fields: HeaderMap::new() };
+        let head = Head::new(Kind::Fragment, StatusCode::OK, HeaderMap::new());
         let tags: Vec<&str> = tags.iter().map(String::as_str).collect();
         self.store.keep(key, &head, pieces, Times::FOR_GOOD, &tags, begun).is_some()
     }
@@ -215,7 +222,3 @@ impl Pages {
 
 /// So many missing fragments the origin is asked for by one request.
 const FRAGMENTS_AT_ONCE: u64 = 16;
-/// What an entry has beside key, metadata and value, with room to spare.
-const ENTRY_BYTES: usize = 64;
-/// What a tag takes beside its name.
-const TAG_BYTES: usize = 9;

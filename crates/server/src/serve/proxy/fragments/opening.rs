@@ -5,17 +5,17 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use bytes::Bytes;
-use eyewall_responses::purge_counts::Mark;
+use eyewall_page_cache::recent_purges::Mark;
 use hyper::body::Incoming;
 
 use super::Object;
 use super::gather::Inflow;
 use super::run::{Joined, Lead};
-use crate::serve::head::Kind;
 use crate::serve::proxy::answer::Answer;
 use crate::serve::proxy::answer::Ticket;
 use crate::serve::proxy::fill::Pieces;
 use crate::serve::proxy::pages::Pages;
+use eyewall_page_cache::head::Kind;
 
 /// A body that comes in and has a strong validator: its head is stored first.
 pub(in crate::serve::proxy) struct Opening {

@@ -9,9 +9,9 @@ use eyewall_http::strong;
 use http::header::RANGE;
 use http::{HeaderMap, HeaderValue, StatusCode};
 
-use super::layout::{FRAGMENT_BYTES_MAX, fragment_bytes, widened};
 use crate::serve::proxy::Proxy;
 use crate::serve::proxy::pages::Pages;
+use eyewall_page_cache::layout::{FRAGMENT_BYTES_MAX, fragment_bytes, widened};
 
 /// What the origin is asked for where a client wants ranges of something that isn't stored: the fragments of the first of them.
 /// Those of the others are asked for when they are wanted, as the length is known then.

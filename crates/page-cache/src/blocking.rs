@@ -13,20 +13,20 @@ const SLOW_FOR_TIMES: u32 = 100;
 /// costs more than the write; where one of them had to wait, others do it for a while. So clients are held up for a hundredth of
 /// the time at worst.
 #[derive(Debug)]
-pub struct Promptness {
+pub struct Blocking {
     began: Instant,
     /// Microseconds from `began` to when the volume is prompt again. Nothing is ordered by it.
     slow_until: AtomicU64,
 }
 
-impl Default for Promptness {
+impl Default for Blocking {
     /// Nothing has had to wait yet.
     fn default() -> Self {
         Self { began: Instant::now(), slow_until: AtomicU64::new(0) }
     }
 }
 
-impl Promptness {
+impl Blocking {
     /// Whether no write had to wait lately.
     pub fn is_prompt(&self) -> bool {
         self.began.elapsed().as_micros() as u64 >= self.slow_until.load(Ordering::Relaxed)
@@ -51,11 +51,11 @@ mod tests {
 
     #[test]
     fn a_write_that_waits_makes_the_volume_slow_for_a_while() {
-        let mut promptness = Promptness::default();
-        assert!(promptness.is_prompt());
-        promptness.time(|| std::thread::sleep(2 * PROMPT));
-        assert!(!promptness.is_prompt());
-        promptness.began -= SLOW_FOR + Duration::from_mins(1);
-        assert!(promptness.is_prompt());
+        let mut blocking = Blocking::default();
+        assert!(blocking.is_prompt());
+        blocking.time(|| std::thread::sleep(2 * PROMPT));
+        assert!(!blocking.is_prompt());
+        blocking.began -= SLOW_FOR + Duration::from_mins(1);
+        assert!(blocking.is_prompt());
     }
 }

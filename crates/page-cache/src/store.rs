@@ -1,4 +1,4 @@
-//! Stored responses in a volume. The volume serves the server, not the other way round: when it fails, everything is a
+//! Stored responses in a volume. The volume serves the front door, not the other way round: when it fails, everything is a
 //! miss, and requests are answered all the same.
 
 use std::io::Write as _;
@@ -7,11 +7,14 @@ use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
 use bytes::Bytes;
-use eyewall::{Cache, Change, Committed, Epoch, Hit, Lookup, OwnedHit, Purge, PutOptions, Scrub, ScrubTurn, Touch};
-use eyewall_responses::promptness::Promptness;
+use eyewall::{
+    Cache, Change, Committed, Epoch, FillOptions, Filling, Hit, Lookup, OwnedHit, Purge, PutOptions, Scrub, ScrubTurn,
+    Touch, Writer,
+};
 use http::StatusCode;
 
-use super::head::Head;
+use crate::blocking::Blocking;
+use crate::head::{Head, Kind};
 
 /// The smallest page of any kernel that Eyewall runs on.
 const PAGE_BYTES: usize = 4096;
@@ -20,35 +23,46 @@ const JOINED_BYTES_MAX: usize = 64 << 10;
 /// After so many purges by prefix the volume is swept before the next one. It remembers 64 of them, those of other processes
 /// among them; what it is to remember beyond that purges more than was asked for.
 const PREFIXES_MAX: u32 = 32;
+/// What an entry has beside key, metadata and value, with room to spare.
+const ENTRY_BYTES: usize = 64;
+/// What a tag takes beside its name.
+const TAG_BYTES: usize = 9;
 
 /// A response found in the volume.
-pub(crate) struct Found {
-    pub(crate) head: Head,
+#[derive(Debug)]
+pub struct Found {
+    /// As it was stored, or was renewed since.
+    pub head: Head,
     /// Its time to live is over, or a soft purge meant it.
-    pub(crate) is_stale: bool,
+    pub is_stale: bool,
     hit: OwnedHit,
 }
 
 impl Found {
     /// The pinned value itself, without a copy; the pin goes with the last of its clones.
-    pub(crate) fn value(self) -> Bytes {
+    pub fn value(self) -> Bytes {
         Bytes::from_owner(self.hit)
     }
 
-    pub(crate) fn bytes(&self) -> &[u8] {
+    /// The same where it lies.
+    pub fn bytes(&self) -> &[u8] {
         self.hit.value()
     }
 
-    pub(crate) fn tags(&self) -> Vec<String> {
+    /// By which it is purged together with others.
+    pub fn tags(&self) -> Vec<String> {
         self.hit.tags().map(str::to_owned).collect()
     }
 }
 
 /// What is there for a key.
-pub(crate) enum Looked {
+#[derive(Debug)]
+pub enum Looked {
+    /// A response, or what leads to several.
     Found(Found),
     /// The origin failed in this way, which is to be remembered for so long yet.
     Failure(StatusCode, Duration),
+    /// Nothing, or what is no head of this version.
     Nothing,
 }
 
@@ -57,7 +71,8 @@ impl Looked {
         found.map_or(Self::Nothing, Self::Found)
     }
 
-    pub(crate) fn found(self) -> Option<Found> {
+    /// What is no memory of a failure.
+    pub fn found(self) -> Option<Found> {
         match self {
             Self::Found(found) => Some(found),
             Self::Failure(..) | Self::Nothing => None,
@@ -67,20 +82,21 @@ impl Looked {
 
 /// For how long an entry is kept.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Times {
+pub struct Times {
     /// It is fresh for this long; `None`: until it is evicted.
-    pub(crate) fresh: Option<Duration>,
+    pub fresh: Option<Duration>,
     /// It is of use for this long after that.
-    pub(crate) stale: Duration,
+    pub stale: Duration,
 }
 
 impl Times {
-    pub(crate) const FOR_GOOD: Self = Self { fresh: None, stale: Duration::ZERO };
+    /// Fresh until it is evicted.
+    pub const FOR_GOOD: Self = Self { fresh: None, stale: Duration::ZERO };
 }
 
 /// What a purge is to mean.
 #[derive(Debug, Clone, Copy)]
-pub(crate) enum Meant<'a> {
+pub enum Meant<'a> {
     /// What carries this tag.
     Tag(&'a str),
     /// Keys that begin so.
@@ -89,10 +105,11 @@ pub(crate) enum Meant<'a> {
     Everything,
 }
 
-/// The volume as the server uses it.
-pub(crate) struct Store {
+/// The volume as a page cache uses it.
+#[derive(Debug)]
+pub struct Store {
     cache: Cache,
-    promptness: Promptness,
+    blocking: Blocking,
     /// Prefixes purged since the last sweep. Held while one is purged, so that no two come in for the last place.
     prefixes: Mutex<u32>,
     /// Whether a failure was told already: one line is news, one line a request is none. A race tells it twice.
@@ -102,10 +119,11 @@ pub(crate) struct Store {
 }
 
 impl Store {
-    pub(crate) fn new(cache: Cache) -> Self {
+    /// On this volume, which others may use, too.
+    pub fn new(cache: Cache) -> Self {
         Self {
             cache,
-            promptness: Promptness::default(),
+            blocking: Blocking::default(),
             // Of those who used the volume before, nothing is known.
             prefixes: Mutex::new(PREFIXES_MAX),
             has_warned: AtomicBool::new(false),
@@ -113,43 +131,52 @@ impl Store {
         }
     }
 
-    pub(crate) fn entry_bytes_max(&self) -> u64 {
+    /// The most bytes of an entry, key and head among them.
+    pub fn entry_bytes_max(&self) -> u64 {
         self.cache.entry_bytes_max()
+    }
+
+    /// How long a value may be, beside such a key, head and tags. None: these are too long themselves.
+    pub fn value_bytes_max(&self, key: &[u8], head: &Head, tags: &[String]) -> Option<u64> {
+        let beside = key.len() + head.encode()?.len() + ENTRY_BYTES;
+        let beside = beside + tags.iter().map(|tag| tag.len() + TAG_BYTES).sum::<usize>();
+        self.cache.entry_bytes_max().checked_sub(beside as u64)
     }
 
     /// Now, as the volume's purges count, whoever makes them: what is stored later of what is asked for now loses to those that
     /// come from here on. None: the volume has failed, and nothing is stored in it.
-    pub(crate) fn epoch(&self) -> Option<Epoch> {
+    pub fn epoch(&self) -> Option<Epoch> {
         self.cache.epoch().ok()
     }
 
     /// Bytes of the volume.
-    pub(crate) fn size(&self) -> u64 {
+    pub fn size(&self) -> u64 {
         self.cache.size()
     }
 
     /// Whether a look-up of this key doesn't wait for storage.
-    pub(crate) fn is_at_hand(&self, key: &[u8]) -> bool {
+    #[inline]
+    pub fn is_at_hand(&self, key: &[u8]) -> bool {
         self.cache.is_at_hand(key)
     }
 
     /// Whether a thread that serves clients may write what is short by itself, through [`Store::promptly`].
-    pub(crate) fn is_prompt(&self) -> bool {
-        self.promptness.is_prompt()
+    pub fn is_prompt(&self) -> bool {
+        self.blocking.is_prompt()
     }
 
     /// Writes on a thread that serves clients, and takes note of whether it had to wait.
-    pub(crate) fn promptly<T>(&self, write: impl FnOnce() -> T) -> T {
-        self.promptness.time(write)
+    pub fn promptly<T>(&self, write: impl FnOnce() -> T) -> T {
+        self.blocking.time(write)
     }
 
     /// The entry of a key where it is fresh and `takes` accepts it; else the look-up counts for nothing.
-    pub(crate) fn hit_if(&self, key: &[u8], takes: impl Fn(&Hit<'_>) -> bool) -> Option<Hit<'_>> {
+    pub fn hit_if(&self, key: &[u8], takes: impl Fn(&Hit<'_>) -> bool) -> Option<Hit<'_>> {
         self.cache.get_if(key, takes).ok().flatten()
     }
 
     /// Reads bytes of the volume that the kernel couldn't: it tells only those who read them that they are lost.
-    pub(crate) fn notice_loss(&self, value: &[u8]) {
+    pub fn notice_loss(&self, value: &[u8]) {
         read(value);
         if let Err(error) = self.cache.peek(b"any") {
             self.warn(&error, "reading");
@@ -157,33 +184,33 @@ impl Store {
     }
 
     /// Looks whether the volume's header is still there.
-    pub(crate) fn check_header(&self) {
+    pub fn check_header(&self) {
         self.told(self.cache.check_header());
     }
 
     /// The turn to scrub the volume in the background, unless another process has it.
-    pub(crate) fn scrub_turn(&self) -> Option<ScrubTurn> {
+    pub fn scrub_turn(&self) -> Option<ScrubTurn> {
         self.told(self.cache.scrub_turn()).flatten()
     }
 
     /// Goes on with a pass over the volume; `None`: it couldn't just now.
-    pub(crate) fn scrub(&self, pass: &mut Scrub) -> Option<bool> {
+    pub fn scrub(&self, pass: &mut Scrub) -> Option<bool> {
         self.told(self.cache.scrub(pass))
     }
 
     /// Whether the volume failed: bytes of it were lost under its map, or its header was overwritten. It is of no more use then:
     /// requests go past it.
-    pub(crate) fn has_failed(&self) -> bool {
+    pub fn has_failed(&self) -> bool {
         self.cache.is_failed()
     }
 
     /// What is there for a key, fresh or stale.
-    pub(crate) fn find(&self, key: &[u8]) -> Option<Found> {
+    pub fn find(&self, key: &[u8]) -> Option<Found> {
         self.look(key).found()
     }
 
     /// The same, with the memory of failures.
-    pub(crate) fn look(&self, key: &[u8]) -> Looked {
+    pub fn look(&self, key: &[u8]) -> Looked {
         match self.try_look(key) {
             Ok(looked) => looked,
             Err(eyewall::Error::KeyTooLong { .. }) => Looked::Nothing,
@@ -198,7 +225,7 @@ impl Store {
     ///
     /// # Errors
     /// Those of the engine.
-    pub(crate) fn try_look(&self, key: &[u8]) -> eyewall::Result<Looked> {
+    pub fn try_look(&self, key: &[u8]) -> eyewall::Result<Looked> {
         Ok(match self.cache.lookup(key)? {
             Lookup::Fresh(hit) => Looked::of(self.found(hit, false)),
             Lookup::Stale(hit) => Looked::of(self.found(hit, true)),
@@ -211,7 +238,7 @@ impl Store {
     }
 
     /// Whether there is something for a key, fresh or stale, of which the head is so. Its value isn't read.
-    pub(crate) fn has(&self, key: &[u8], is_so: impl FnOnce(&Head) -> bool) -> bool {
+    pub fn has(&self, key: &[u8], is_so: impl FnOnce(&Head) -> bool) -> bool {
         let fresh = self.cache.peek(key).ok().flatten();
         let hit = fresh.or_else(|| match self.cache.lookup(key) {
             Ok(Lookup::Stale(hit)) => Some(hit),
@@ -221,7 +248,7 @@ impl Store {
     }
 
     /// Remembers a failure, in a few bytes. As [`Store::keep`], it can wait for other writers, and returns the entry's serial.
-    pub(crate) fn keep_failure(
+    pub fn keep_failure(
         &self,
         key: &[u8],
         status: StatusCode,
@@ -234,12 +261,12 @@ impl Store {
     }
 
     /// What is fresh for a key, without a trace in the volume.
-    pub(crate) fn peek(&self, key: &[u8]) -> Looked {
+    pub fn peek(&self, key: &[u8]) -> Looked {
         Looked::of(self.cache.peek(key).ok().flatten().and_then(|hit| self.found(hit, false)))
     }
 
     /// What is there for a key, fresh or stale. Nothing is counted of what is fresh.
-    pub(crate) fn glance(&self, key: &[u8]) -> Looked {
+    pub fn glance(&self, key: &[u8]) -> Looked {
         match self.peek(key) {
             Looked::Nothing => self.look(key),
             looked => looked,
@@ -261,7 +288,7 @@ impl Store {
     /// Stores a response that was asked for at `begun`, in pieces; it can wait for other writers, so that it has no place on a
     /// thread that serves clients, unless it is short and the volume prompt ([`Store::promptly`]). The serial of its entry; `None` if it
     /// couldn't be stored, or was purged since.
-    pub(crate) fn keep(
+    pub fn keep(
         &self,
         key: &[u8],
         head: &Head,
@@ -302,33 +329,44 @@ impl Store {
         })
     }
 
-    /// Changes the value of an entry, one after the other of all who do; `change` gets the present one.
-    pub(crate) fn change(
-        &self,
-        key: &[u8],
-        head: &Head,
-        tags: &[&str],
-        change: impl FnOnce(Option<(&Head, &[u8])>) -> Vec<u8>,
-    ) -> bool {
-        let Some(metadata) = head.encode() else { return false };
+    /// The right to a key, which one has at a time over all threads and processes, as long as what comes is held. For up to `wait`, and
+    /// while it is wanted, it waits for who has it. None: somebody has it still, or the volume has no place for it.
+    pub fn claim(&self, key: &[u8], wait: Duration, is_wanted: &(dyn Fn() -> bool + Sync)) -> Option<Writer> {
+        let claimed = match self.cache.begin_fill(key, wait, &FillOptions::new().wait_while(is_wanted)) {
+            // It is never committed, and so only holds the claim.
+            Ok(Filling::Ours(flight)) => flight.into_writer(&PutOptions::new(), Some(0)),
+            Ok(Filling::Found(_)) => return None,
+            Err(error) => Err(error),
+        };
+        match claimed {
+            Ok(writer) => return Some(writer),
+            Err(error @ eyewall::Error::Failed { .. }) => self.warn(&error, "writing"),
+            Err(error) => tracing::debug!(%error, "a request didn't wait for those of other processes"),
+        }
+        None
+    }
+
+    /// Changes the signpost of a key, one after the other of all who do; `change` gets the present one.
+    pub fn change(&self, key: &[u8], tags: &[&str], change: impl FnOnce(Option<&[u8]>) -> Vec<u8>) -> bool {
+        let is_signpost = |hit: &Hit<'_>| Head::decode(hit.metadata()).is_some_and(|head| head.kind == Kind::Signpost);
+        let Some(metadata) = Head::bare(Kind::Signpost).encode() else { return false };
         // A soft purge has meant it, too. What it says is right all the same; a response stays stale.
         if self.cache.peek(key).is_ok_and(|hit| hit.is_none())
             && let Ok(Lookup::Stale(hit)) = self.cache.lookup(key)
-            && Head::decode(hit.metadata()).is_some_and(|present| present.kind == head.kind)
+            && is_signpost(&hit)
         {
             let touch = Touch::new().ttl(None, Duration::ZERO).if_serial(hit.serial());
             self.told(self.cache.touch(key, &touch));
         }
         let changed = self.cache.update(key, &options(&metadata, Times::FOR_GOOD, tags), |hit| {
-            let present = hit.and_then(|hit| Some((Head::decode(hit.metadata())?, hit.value())));
-            Change::Put(change(present.as_ref().map(|(head, value)| (head, *value))))
+            Change::Put(change(hit.filter(|hit| is_signpost(hit)).map(Hit::value)))
         });
         self.told(changed).is_some()
     }
 
     /// Gives the entry that was found for a key the head that `found` has by now, and other times; its value stays. That they
     /// are right was learnt at `begun`. False: it isn't there any more, and what is in its place has a head of its own.
-    pub(crate) fn renew(&self, key: &[u8], found: &Found, times: Times, begun: Option<Epoch>) -> bool {
+    pub fn renew(&self, key: &[u8], found: &Found, times: Times, begun: Option<Epoch>) -> bool {
         let Some(metadata) = found.head.encode() else { return false };
         let mut touch = Touch::new().metadata(&metadata).ttl(times.fresh, times.stale).if_serial(found.hit.serial());
         if let Some(begun) = begun {
@@ -338,12 +376,12 @@ impl Store {
     }
 
     /// Removes what was found for a key, and nothing that has taken its place.
-    pub(crate) fn remove_found(&self, key: &[u8], found: &Found) {
+    pub fn remove_found(&self, key: &[u8], found: &Found) {
         self.remove_version(key, found.hit.serial());
     }
 
     /// Removes the entry of this serial.
-    pub(crate) fn remove_version(&self, key: &[u8], serial: u64) {
+    pub fn remove_version(&self, key: &[u8], serial: u64) {
         self.told(self.cache.remove_if(key, serial));
     }
 
@@ -351,7 +389,7 @@ impl Store {
     ///
     /// # Errors
     /// Those of the engine.
-    pub(crate) fn try_remove(&self, key: &[u8]) -> eyewall::Result<bool> {
+    pub fn try_remove(&self, key: &[u8]) -> eyewall::Result<bool> {
         self.cache.remove(key)
     }
 
@@ -359,7 +397,7 @@ impl Store {
     ///
     /// # Errors
     /// Those of the engine.
-    pub(crate) fn soften(&self, key: &[u8], found: &Found) -> eyewall::Result<bool> {
+    pub fn soften(&self, key: &[u8], found: &Found) -> eyewall::Result<bool> {
         if found.is_stale {
             return Ok(true);
         }
@@ -371,7 +409,7 @@ impl Store {
     ///
     /// # Errors
     /// Those of the engine.
-    pub(crate) fn purge(&self, meant: Meant<'_>, kind: Purge) -> eyewall::Result<()> {
+    pub fn purge(&self, meant: Meant<'_>, kind: Purge) -> eyewall::Result<()> {
         match meant {
             Meant::Tag(tag) => self.cache.purge_tag(tag, kind),
             Meant::Prefix(prefix) => {
@@ -388,7 +426,7 @@ impl Store {
     }
 
     /// All entries, stale ones too.
-    pub(crate) fn entries(&self) -> impl Iterator<Item = Hit<'_>> {
+    pub fn entries(&self) -> impl Iterator<Item = Hit<'_>> {
         self.cache.iter_all()
     }
 
@@ -396,12 +434,12 @@ impl Store {
     ///
     /// # Errors
     /// Those of the engine.
-    pub(crate) fn purge_overflows(&self) -> eyewall::Result<u64> {
+    pub fn purge_overflows(&self) -> eyewall::Result<u64> {
         Ok(self.cache.stats()?.purge_overflows)
     }
 
     /// The outcome, without the error, which is told to who reads the log.
-    pub(crate) fn told<T>(&self, outcome: eyewall::Result<T>) -> Option<T> {
+    pub fn told<T>(&self, outcome: eyewall::Result<T>) -> Option<T> {
         match outcome {
             Ok(done) => return Some(done),
             Err(error @ (eyewall::Error::EntryTooLarge { .. } | eyewall::Error::KeyTooLong { .. })) => {
@@ -415,7 +453,7 @@ impl Store {
     fn warn(&self, error: &eyewall::Error, doing: &str) {
         if matches!(error, eyewall::Error::Failed { .. }) {
             if !self.has_told_the_end.swap(true, Ordering::Relaxed) {
-                tracing::error!(%error, "answering without the volume until this server is started again (told once)");
+                tracing::error!(%error, "answering without the volume until this process is started again (told once)");
             }
         } else if self.has_warned.swap(true, Ordering::Relaxed) {
             tracing::debug!(%error, "{doing} the volume failed");
@@ -452,11 +490,10 @@ mod tests {
     use eyewall_http::terms::{TERMS_BYTES, Terms};
     use http::HeaderMap;
 
-    use super::super::head::Kind;
     use super::*;
 
     fn head(kind: Kind) -> Head {
-        Head { kind, status: StatusCode::OK, fields: HeaderMap::new() }
+        Head::new(kind, StatusCode::OK, HeaderMap::new())
     }
 
     #[test]
@@ -468,15 +505,14 @@ mod tests {
         store.purge(Meant::Tag("tag"), Purge::Soft).unwrap();
         let is_stale = || store.find(b"key").is_some_and(|found| found.is_stale);
         assert!(is_stale());
-        let signpost = head(Kind::Signpost);
-        let is_changed = store.change(b"key", &signpost, &[], |_| {
-            assert!(is_stale(), "others find it until the signpost is there");
+        let is_changed = store.change(b"key", &[], |present| {
+            assert!(present.is_none() && is_stale(), "others find it until the signpost is there");
             b"generation".to_vec()
         });
         assert!(is_changed && store.find(b"key").is_some_and(|found| found.head.kind == Kind::Signpost));
         // A signpost that was meant, too, is still right.
-        assert!(store.change(b"key", &signpost, &["tag"], |_| b"generation".to_vec()));
+        assert!(store.change(b"key", &["tag"], |_| b"generation".to_vec()));
         store.purge(Meant::Tag("tag"), Purge::Soft).unwrap();
-        assert!(store.change(b"key", &signpost, &["tag"], |present| present.unwrap().1.to_vec()));
+        assert!(store.change(b"key", &["tag"], |present| present.unwrap().to_vec()));
     }
 }

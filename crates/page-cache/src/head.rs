@@ -2,10 +2,11 @@
 //!
 //! ```text
 //! byte 0   version, 3        another one: not ours to read, so a miss
-//! byte 1   kind              0 a response, 1 a signpost, 3 a response in fragments, 4 a fragment
+//! byte 1   kind              0 a response, 1 a signpost, 3 a response in fragments, 4 a fragment, 5 a response with trailer fields
 //! 2..4     status            little-endian, as all numbers here
-//! 4..40    kinds 0 and 3 only: the terms of its reuse (`eyewall_http::terms`)
-//! 40..60   kind 3 only: length of the body, generation, bytes of a fragment (`proxy/fragments/layout.rs`)
+//! 4..40    kinds 0, 3 and 5 only: the terms of its reuse (`eyewall_http::terms`)
+//! 40..60   kind 3 only: length of the body, generation, bytes of a fragment ([`Layout`])
+//! 40..     kind 5 only: two bytes of length, and the trailer fields
 //! then the fields (`eyewall_http::stored_fields`)
 //! ```
 
@@ -14,7 +15,7 @@ use eyewall_http::terms::{TERMS_BYTES, Terms};
 use http::header::DATE;
 use http::{HeaderMap, StatusCode};
 
-use super::proxy::fragments::layout::Layout;
+use crate::layout::Layout;
 
 const VERSION: u8 = 3;
 
@@ -23,38 +24,63 @@ const WRITTEN: [&[u8]; 5] = [b"age", b"cache-status", b"connection", b"content-l
 
 /// A stored response without its body.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Head {
-    pub(crate) kind: Kind,
-    pub(crate) status: StatusCode,
-    pub(crate) fields: HeaderMap,
+pub struct Head {
+    /// What the value is.
+    pub kind: Kind,
+    /// That of the response.
+    pub status: StatusCode,
+    /// The fields that are stored.
+    pub fields: HeaderMap,
+    /// What follows the content; of a whole response only. Few have any, and all are moved about: it is kept small.
+    pub trailers: Option<Box<HeaderMap>>,
 }
 
+/// What the value of an entry is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Kind {
-    /// The value is the content of a response of the origin, which may be used again on these terms.
+pub enum Kind {
+    /// The value is the content of a response, which may be used again on these terms.
     Response(Terms),
     /// The value names the responses of which one is chosen by fields of the request (`eyewall_http::signpost`).
     Signpost,
-    /// The content of a response of the origin lies in entries of its own (`proxy/fragments`); there is no value.
+    /// The content of a response lies in entries of its own; there is no value.
     Fragmented(Terms, Layout),
     /// The value is a fragment of such a content.
     Fragment,
 }
 
 impl Head {
+    /// One without trailer fields.
+    pub fn new(kind: Kind, status: StatusCode, fields: HeaderMap) -> Self {
+        Self { kind, status, fields, trailers: None }
+    }
+
+    /// One whose value is no response.
+    pub(crate) fn bare(kind: Kind) -> Self {
+        Self::new(kind, StatusCode::OK, HeaderMap::new())
+    }
+
     /// The metadata of the entry, or none if a field is longer than the format can tell.
-    pub(crate) fn encode(&self) -> Option<Vec<u8>> {
+    pub fn encode(&self) -> Option<Vec<u8>> {
         let mut bytes = Vec::with_capacity(256);
         bytes.push(VERSION);
         bytes.push(match self.kind {
-            Kind::Response(_) => 0,
+            Kind::Response(_) if self.trailers.is_none() => 0,
+            Kind::Response(_) => 5,
             Kind::Signpost => 1,
             Kind::Fragmented(..) => 3,
             Kind::Fragment => 4,
         });
         bytes.extend(self.status.as_u16().to_le_bytes());
         match &self.kind {
-            Kind::Response(terms) => bytes.extend(terms.to_bytes()),
+            Kind::Response(terms) => {
+                bytes.extend(terms.to_bytes());
+                if let Some(trailers) = &self.trailers {
+                    let mut written = Vec::new();
+                    stored_fields::write(trailers, &mut written)?;
+                    bytes.extend(u16::try_from(written.len()).ok()?.to_le_bytes());
+                    bytes.extend(written);
+                }
+            }
             Kind::Fragmented(terms, layout) => {
                 bytes.extend(terms.to_bytes());
                 bytes.extend(layout.to_bytes());
@@ -66,29 +92,39 @@ impl Head {
     }
 
     /// None for what this version did not write: other users of the volume may hold the same key.
-    pub(crate) fn decode(bytes: &[u8]) -> Option<Self> {
-        let HeadView { kind, status, fields } = HeadView::of(bytes)?;
-        Some(Self { kind, status, fields: stored_fields::read(fields)? })
+    pub fn decode(bytes: &[u8]) -> Option<Self> {
+        let HeadView { kind, status, fields, trailers } = HeadView::of(bytes)?;
+        let trailers = match trailers {
+            Some(trailers) => Some(Box::new(stored_fields::read(trailers)?)),
+            None => None,
+        };
+        Some(Self { kind, status, fields: stored_fields::read(fields)?, trailers })
     }
 }
 
 /// A head where it lies, for who only passes it on.
-pub(crate) struct HeadView<'a> {
-    pub(crate) kind: Kind,
-    pub(crate) status: StatusCode,
+#[derive(Debug)]
+pub struct HeadView<'a> {
+    /// What the value is.
+    pub kind: Kind,
+    /// That of the response.
+    pub status: StatusCode,
     /// As [`stored_fields`] has them.
     fields: &'a [u8],
+    trailers: Option<&'a [u8]>,
 }
 
 impl<'a> HeadView<'a> {
     /// None for what this version did not write.
-    pub(crate) fn of(bytes: &'a [u8]) -> Option<Self> {
+    #[inline]
+    pub fn of(bytes: &'a [u8]) -> Option<Self> {
         let mut reader = Reader(bytes);
         if reader.array::<1>()? != [VERSION] {
             return None;
         }
         let [kind] = reader.array()?;
         let status = StatusCode::from_u16(u16::from_le_bytes(reader.array()?)).ok()?;
+        let mut trailers = None;
         let kind = match kind {
             0 => Kind::Response(Terms::from_bytes(reader.array::<TERMS_BYTES>()?)?),
             1 => Kind::Signpost,
@@ -97,14 +133,21 @@ impl<'a> HeadView<'a> {
                 Layout::from_bytes(reader.array()?)?,
             ),
             4 => Kind::Fragment,
+            5 => {
+                let terms = Terms::from_bytes(reader.array::<TERMS_BYTES>()?)?;
+                let length = u16::from_le_bytes(reader.array()?);
+                trailers = Some(reader.take(length.into())?);
+                Kind::Response(terms)
+            }
             _ => return None,
         };
-        Some(Self { kind, status, fields: reader.0 })
+        Some(Self { kind, status, fields: reader.0, trailers })
     }
 
     /// Appends the fields as lines of HTTP/1. None, and maybe some of them, where there is one that could be none, or no
     /// `Date`.
-    pub(crate) fn write_lines(self, lines: &mut Vec<u8>) -> Option<()> {
+    #[inline]
+    pub fn write_lines(self, lines: &mut Vec<u8>) -> Option<()> {
         let mut is_dated = false;
         let mut fields = StoredFields::new(self.fields);
         while !fields.is_empty() {
@@ -170,7 +213,7 @@ mod tests {
         fields.append("x-own", HeaderValue::from_static("1"));
         fields.append(LINK, HeaderValue::from_static("</a>; rel=next"));
         fields.append(LINK, HeaderValue::from_bytes(b"</\xe9>").unwrap());
-        Head { kind: Kind::Signpost, status: StatusCode::NOT_FOUND, fields }
+        Head::new(Kind::Signpost, StatusCode::NOT_FOUND, fields)
     }
 
     #[test]
@@ -183,6 +226,9 @@ mod tests {
             let head = Head { kind, ..head() };
             assert_eq!(Head::decode(&head.encode().unwrap()), Some(head));
         }
+        let trailers = Some(Box::new(HeaderMap::from_iter([(CONTENT_TYPE, HeaderValue::from_static("0"))])));
+        let head = Head { kind: Kind::Response(terms), trailers, ..head() };
+        assert_eq!(Head::decode(&head.encode().unwrap()), Some(head));
     }
 
     #[test]
@@ -202,7 +248,7 @@ mod tests {
             let _ = Head::decode(&bytes[..end]);
         }
         for at in 0..bytes.len() {
-            for value in [0, 1, 23, 0x7f, 0xff] {
+            for value in [0, 1, 5, 23, 0x7f, 0xff] {
                 let mut bytes = bytes.clone();
                 bytes[at] = value;
                 let _ = Head::decode(&bytes);

@@ -15,34 +15,39 @@ const TIME_MASK: u64 = (1 << TIME_BITS) - 1;
 /// Two keys of one place push each other out. Nothing is ordered by its words: what is wrong in them costs a question or a wait
 /// too many.
 #[derive(Debug)]
-pub(crate) struct Moments {
+pub struct RecentKeys {
     began: Instant,
-    period: Duration,
+    /// For how long a key is known; None: until another one of its place is noted.
+    period: Option<Duration>,
     hashes: RandomState,
     /// Other bits of the hash, then the time.
     places: Box<[AtomicU64]>,
 }
 
-impl Moments {
-    /// One that forgets after `period`, which is less than 12 days.
-    pub(crate) fn new(period: Duration) -> Self {
+impl RecentKeys {
+    /// One that forgets after `period`, which is less than 12 days; None: by and by.
+    pub fn new(period: Option<Duration>) -> Self {
         let places = (0..1 << PLACE_BITS).map(|_| AtomicU64::new(u64::MAX)).collect();
         Self { began: Instant::now(), period, hashes: RandomState::new(), places }
     }
 
-    pub(crate) fn contains(&self, key: &[u8]) -> bool {
+    /// Whether a key was noted lately.
+    pub fn contains(&self, key: &[u8]) -> bool {
         let (place, hash) = self.place(key);
         let seen = place.load(Ordering::Relaxed);
         let is_same = (seen ^ hash << TIME_BITS) >> TIME_BITS == 0;
-        is_same && self.now().wrapping_sub(seen) & TIME_MASK < self.period.as_millis() as u64
+        let is_recent = |period: Duration| self.now().wrapping_sub(seen) & TIME_MASK < period.as_millis() as u64;
+        is_same && self.period.is_none_or(is_recent)
     }
 
-    pub(crate) fn insert(&self, key: &[u8]) {
+    /// Notes a key.
+    pub fn insert(&self, key: &[u8]) {
         let (place, hash) = self.place(key);
         place.store(hash << TIME_BITS | self.now(), Ordering::Relaxed);
     }
 
-    pub(crate) fn remove(&self, key: &[u8]) {
+    /// Forgets a key.
+    pub fn remove(&self, key: &[u8]) {
         if self.contains(key) {
             self.place(key).0.store(u64::MAX, Ordering::Relaxed);
         }
@@ -64,14 +69,14 @@ mod tests {
 
     #[test]
     fn what_was_noted_is_known_for_the_period_and_no_longer() {
-        let mut moments = Moments::new(Duration::from_mins(1));
-        assert!(!moments.contains(b"a"));
-        moments.insert(b"a");
-        assert!(moments.contains(b"a") && !moments.contains(b"b"));
-        moments.began -= Duration::from_secs(61);
-        assert!(!moments.contains(b"a"));
-        moments.insert(b"a");
-        moments.remove(b"a");
-        assert!(!moments.contains(b"a"));
+        let mut keys = RecentKeys::new(Some(Duration::from_mins(1)));
+        assert!(!keys.contains(b"a"));
+        keys.insert(b"a");
+        assert!(keys.contains(b"a") && !keys.contains(b"b"));
+        keys.began -= Duration::from_secs(61);
+        assert!(!keys.contains(b"a"));
+        keys.insert(b"a");
+        keys.remove(b"a");
+        assert!(!keys.contains(b"a"));
     }
 }

@@ -1,19 +1,19 @@
-//! Purging what is stored of the responses of origins, and what is on its way to there.
+//! Purging what is stored, and what is on its way to there.
 //!
-//! An address: count ([`eyewall_responses::purge_counts`]), let nobody join what is under way, then remove, or make stale. A request that comes behind
+//! An address: count ([`crate::recent_purges`]), let nobody join what is under way, then remove, or make stale. A request that comes behind
 //! that finds nothing of before; a fill of before sees the count. All else the volume notes by itself, for fills
 //! and for those who would join them: by its epochs.
 
 use eyewall::Purge;
 use eyewall_http::signpost::Signpost;
-use eyewall_responses::purge_counts::Mark;
 
-use super::pages::Pages;
-use crate::key::queries_of;
-use crate::serve::head::Kind;
-use crate::serve::store::Meant;
+use crate::head::Kind;
+use crate::pages::Pages;
+use crate::query::queries_of;
+use crate::recent_purges::Mark;
+use crate::store::Meant;
 
-impl Pages {
+impl<C> Pages<C> {
     /// Purges all responses of an address. `tag` is what they carry where an address has several keys.
     ///
     /// Answers to QUERY are gone in either case: nobody knows how many there are, but where they begin.
@@ -22,15 +22,15 @@ impl Pages {
     ///
     /// # Errors
     /// Those of the engine. What was under way is not stored as if it were new all the same.
-    pub(crate) fn purge_address(&self, address: &str, tag: Option<&str>, kind: Purge) -> eyewall::Result<bool> {
+    pub fn purge_address(&self, address: &str, tag: Option<&str>, kind: Purge) -> eyewall::Result<bool> {
         let key = address.as_bytes();
-        self.purge_counts.note(key, kind);
+        self.recent_purges.note(key, kind);
         self.flights.leave(key);
         let was_there = match kind {
             Purge::Hard => self.store.try_remove(key)?,
             Purge::Soft => self.soften(key)?,
         };
-        let had_queries = self.store.try_remove(queries_of(address).as_bytes())?;
+        let had_queries = self.store.try_remove(&queries_of(key))?;
         tag.map_or(Ok(()), |tag| self.store.purge(Meant::Tag(tag), kind))?;
         Ok(was_there || had_queries)
     }
@@ -39,27 +39,23 @@ impl Pages {
     ///
     /// # Errors
     /// Those of the engine, for the first that has one; those behind it are not purged.
-    pub(crate) fn purge_many<'a>(
-        &self,
-        meant: impl IntoIterator<Item = Meant<'a>>,
-        kind: Purge,
-    ) -> eyewall::Result<()> {
+    pub fn purge_many<'a>(&self, meant: impl IntoIterator<Item = Meant<'a>>, kind: Purge) -> eyewall::Result<()> {
         meant.into_iter().try_for_each(|meant| self.store.purge(meant, kind))
     }
 
     /// What was purged up to now.
-    pub(crate) fn mark(&self, address: &str) -> Mark {
-        self.purge_counts.mark(address.as_bytes(), self.store.epoch())
+    pub fn mark(&self, address: impl AsRef<[u8]>) -> Mark {
+        self.recent_purges.mark(address.as_ref(), self.store.epoch())
     }
 
     /// Whether anything was purged since that may mean the address.
-    pub(crate) fn may_be_purged_since(&self, mark: Mark) -> bool {
-        self.purge_counts.since(mark).is_some() || self.store.epoch() != mark.epoch
+    pub fn may_be_purged_since(&self, mark: Mark) -> bool {
+        self.recent_purges.since(mark).is_some() || self.store.epoch() != mark.epoch
     }
 
     /// What a purge of the address that came while an entry of it was stored makes of it. False: it is gone.
-    pub(crate) fn catch_up(&self, key: &[u8], serial: u64, mark: Mark) -> bool {
-        match self.purge_counts.since(mark) {
+    pub fn catch_up(&self, key: &[u8], serial: u64, mark: Mark) -> bool {
+        match self.recent_purges.since(mark) {
             None => true,
             Some(Purge::Hard) => {
                 self.store.remove_version(key, serial);
@@ -73,7 +69,10 @@ impl Pages {
     }
 
     /// Makes the response of a key stale, or all of its variants. False: there is none.
-    pub(super) fn soften(&self, key: &[u8]) -> eyewall::Result<bool> {
+    ///
+    /// # Errors
+    /// Those of the engine.
+    pub fn soften(&self, key: &[u8]) -> eyewall::Result<bool> {
         let Some(found) = self.store.try_look(key)?.found() else { return Ok(false) };
         match found.head.kind {
             Kind::Response(_) | Kind::Fragmented(..) => self.store.soften(key, &found),

@@ -19,7 +19,7 @@ const HARD: u64 = 1 << 32;
 
 /// How often addresses were purged. Those that share a slot are taken to be purged together, which costs a fill and no more.
 #[derive(Debug)]
-pub struct PurgeCounts {
+pub struct RecentPurges {
     hasher: RandomState,
     slots: Box<[AtomicU64]>,
 }
@@ -33,13 +33,13 @@ pub struct Mark {
     pub epoch: Option<Epoch>,
 }
 
-impl Default for PurgeCounts {
+impl Default for RecentPurges {
     fn default() -> Self {
         Self { hasher: RandomState::new(), slots: (0..SLOTS).map(|_| AtomicU64::new(0)).collect() }
     }
 }
 
-impl PurgeCounts {
+impl RecentPurges {
     /// How things stand before an address is asked for. `epoch` is the volume's present one.
     pub fn mark(&self, address: &[u8], epoch: Option<Epoch>) -> Mark {
         let slot = self.slot(address);
@@ -76,7 +76,7 @@ mod tests {
 
     #[test]
     fn the_hardest_purge_since_counts() {
-        let counts = PurgeCounts::default();
+        let counts = RecentPurges::default();
         let mark = counts.mark(b"key", None);
         assert_eq!(counts.since(mark), None);
         counts.note(b"key", Purge::Soft);

@@ -5,25 +5,25 @@ use std::ops::Range;
 use eyewall_http::field::range::RangeSpec;
 
 /// The most bytes of a fragment.
-pub(crate) const FRAGMENT_BYTES_MAX: u64 = 1 << 20;
+pub const FRAGMENT_BYTES_MAX: u64 = 1 << 20;
 
 /// Bytes of a stored layout.
-const LAYOUT_BYTES: usize = 20;
+pub const LAYOUT_BYTES: usize = 20;
 
-/// How a body lies in its fragments: all have the same length, but for the last, which may be shorter.
+/// How a large body lies in its fragments: all have the same length, but for the last, which may be shorter.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct Layout {
+pub struct Layout {
     /// Bytes of the body.
-    pub(crate) length: u64,
+    pub length: u64,
     /// Tells the fragments of this head from those of others under the same address.
-    pub(crate) generation: u64,
+    pub generation: u64,
     /// Bytes of a fragment: 1 to [`FRAGMENT_BYTES_MAX`].
-    pub(crate) fragment_bytes: u32,
+    pub fragment_bytes: u32,
 }
 
 impl Layout {
     /// Length, generation and bytes of a fragment, little-endian: part of the format of stored heads.
-    pub(crate) fn to_bytes(self) -> [u8; LAYOUT_BYTES] {
+    pub fn to_bytes(self) -> [u8; LAYOUT_BYTES] {
         let mut bytes = [0; LAYOUT_BYTES];
         bytes[..8].copy_from_slice(&self.length.to_le_bytes());
         bytes[8..16].copy_from_slice(&self.generation.to_le_bytes());
@@ -32,7 +32,7 @@ impl Layout {
     }
 
     /// None where fragments have no bytes, or too many.
-    pub(crate) fn from_bytes(bytes: [u8; LAYOUT_BYTES]) -> Option<Self> {
+    pub fn from_bytes(bytes: [u8; LAYOUT_BYTES]) -> Option<Self> {
         let (longs, word) = bytes.split_at(16);
         let (longs, _) = longs.as_chunks::<8>();
         let (&[length, generation], &[word]) = (longs, word.as_chunks::<4>().0) else { return None };
@@ -46,19 +46,19 @@ impl Layout {
     }
 
     /// The number of the fragment in which a byte lies.
-    pub(crate) fn fragment_of(self, position: u64) -> u64 {
+    pub fn fragment_of(self, position: u64) -> u64 {
         position / u64::from(self.fragment_bytes)
     }
 
     /// The bytes of a fragment; none behind the body's end.
-    pub(crate) fn bytes_of(self, number: u64) -> Range<u64> {
+    pub fn bytes_of(self, number: u64) -> Range<u64> {
         let bytes = u64::from(self.fragment_bytes);
         let start = number.saturating_mul(bytes).min(self.length);
         start..start.saturating_add(bytes).min(self.length)
     }
 
     /// The fragments in which these bytes lie.
-    pub(crate) fn fragments_of(self, bytes: &Range<u64>) -> Range<u64> {
+    pub fn fragments_of(self, bytes: &Range<u64>) -> Range<u64> {
         if bytes.is_empty() {
             return 0..0;
         }
@@ -68,19 +68,19 @@ impl Layout {
     /// What the keys of all its fragments begin with. `address` is the key of the address, which has no blank.
     ///
     /// The sign behind the digits is none that the key of a variant has there.
-    pub(crate) fn prefix(self, address: &[u8]) -> Vec<u8> {
+    pub fn prefix(self, address: &[u8]) -> Vec<u8> {
         [address, format!(" {:016x}/", self.generation).as_bytes()].concat()
     }
 }
 
 /// The key of a fragment.
-pub(crate) fn key_of(prefix: &[u8], number: u64) -> Vec<u8> {
+pub fn key_of(prefix: &[u8], number: u64) -> Vec<u8> {
     [prefix, format!("{number:x}").as_bytes()].concat()
 }
 
 /// How long fragments are in a volume whose entries have at most so many bytes: a power of two that leaves room for key and
 /// head, a sixteenth.
-pub(crate) fn fragment_bytes(entry_bytes_max: u64) -> u32 {
+pub fn fragment_bytes(entry_bytes_max: u64) -> u32 {
     let largest = entry_bytes_max.clamp(2, 2 * FRAGMENT_BYTES_MAX);
     let power = 1_u64 << (u64::BITS - 1 - (largest - largest.div_ceil(16)).leading_zeros());
     power.min(FRAGMENT_BYTES_MAX) as u32
@@ -88,7 +88,7 @@ pub(crate) fn fragment_bytes(entry_bytes_max: u64) -> u32 {
 
 /// What the origin is asked for in the place of a range, so that whole fragments come: its first byte, and its end, unless
 /// all behind is wanted. None for a suffix, which begins nobody knows where.
-pub(crate) fn widened(asked: RangeSpec, fragment_bytes: u32) -> Option<(u64, Option<u64>)> {
+pub fn widened(asked: RangeSpec, fragment_bytes: u32) -> Option<(u64, Option<u64>)> {
     let bytes = u64::from(fragment_bytes);
     let down = |position: u64| position - position % bytes;
     match asked {

@@ -1,0 +1,48 @@
+//! Where the answers to QUERY (RFC 10008) of an address begin.
+//!
+//! ```text
+//! ADDRESS query        the generation of the answers to QUERY of this address, part of the keys of all of them
+//! ```
+//! So who removes the generation is rid of all of them: a new one leads to none of the old.
+
+use std::sync::Arc;
+
+use eyewall_http::signpost::Signpost;
+
+use crate::generation::generation;
+use crate::pages::Pages;
+use crate::store::Store;
+
+/// What the key of a generation has behind that of its address.
+pub const BEHIND_ADDRESS: &str = " query";
+
+/// The key of the generation of an address.
+pub fn queries_of(address: &[u8]) -> Vec<u8> {
+    [address, BEHIND_ADDRESS.as_bytes()].concat()
+}
+
+impl<C> Pages<C> {
+    /// The generation of what is stored of an address's answers to QUERY; a new one where there is none. None: the volume takes
+    /// none.
+    pub async fn query_generation(&self, address: &[u8]) -> Option<u64> {
+        let queries = queries_of(address);
+        let found = self.look(Store::look, &queries).await.found();
+        if let Some(signpost) = found.and_then(|found| Signpost::decode(found.bytes())) {
+            return Some(signpost.generation());
+        }
+        let store = Arc::clone(&self.store);
+        // A panic in there was told already by its thread.
+        tokio::task::spawn_blocking(move || begin(&store, &queries)).await.unwrap_or_default()
+    }
+}
+
+/// Whoever comes first makes it. It can wait for other writers.
+fn begin(store: &Store, queries: &[u8]) -> Option<u64> {
+    let mut begun = generation();
+    let is_stored = store.change(queries, &[], |present| {
+        let signpost = present.and_then(Signpost::decode).unwrap_or_else(|| Signpost::new(begun));
+        begun = signpost.generation();
+        signpost.encode()
+    });
+    is_stored.then_some(begun)
+}

@@ -1,0 +1,188 @@
+//! Choosing among the stored responses of an address (RFC 9111, section 4.1).
+
+use std::sync::Arc;
+use std::time::{Duration, SystemTime};
+
+use eyewall_http::policy::Policy;
+use eyewall_http::reuse;
+use eyewall_http::selecting;
+use eyewall_http::signpost::{Signpost, Variant};
+use eyewall_http::terms::Terms;
+use http::{HeaderMap, HeaderName, StatusCode};
+
+use crate::head::Kind;
+use crate::layout::Layout;
+use crate::pages::Pages;
+use crate::store::{Found, Looked, Store};
+
+/// How the volume is asked: [`Store::look`], [`Store::peek`] or [`Store::glance`].
+pub type Look = fn(&Store, &[u8]) -> Looked;
+
+/// A stored response that a request selects.
+#[derive(Debug)]
+pub struct Stored {
+    /// Under which it is stored.
+    pub key: Vec<u8>,
+    /// On which it may be used again, as of now.
+    pub terms: Terms,
+    /// It, as it lies in the volume.
+    pub found: Found,
+    /// The key of its address, and how its body lies, where it is stored in fragments.
+    fragments: Option<(Vec<u8>, Layout)>,
+}
+
+/// What there is for a request.
+#[derive(Debug)]
+pub enum Selection {
+    /// A response that fits.
+    Stored(Box<Stored>),
+    /// Responses that were chosen by these fields, and none that fits.
+    OtherVariants(Vec<HeaderName>),
+    /// The origin failed in this way, which is to be remembered for so long yet.
+    Failure(StatusCode, Duration),
+    /// Nothing that is known.
+    Nothing,
+}
+
+impl<C> Pages<C> {
+    /// Chooses among the stored responses of an address (RFC 9111, section 4.1).
+    pub async fn select(&self, key: &[u8], request: &HeaderMap, now: SystemTime) -> Selection {
+        self.select_by(Store::look, key, request, now).await
+    }
+
+    /// Whether there is a fresh response by now, for a request whose miss was counted: this leaves no trace.
+    pub async fn has_fresh(&self, key: &[u8], request: &HeaderMap, now: SystemTime) -> bool {
+        matches!(self.select_by(Store::peek, key, request, now).await, Selection::Stored(_))
+    }
+
+    async fn select_by(&self, look: Look, key: &[u8], request: &HeaderMap, now: SystemTime) -> Selection {
+        let found = match self.look(look, key).await {
+            Looked::Found(found) => found,
+            Looked::Failure(status, left) => return Selection::Failure(status, left),
+            Looked::Nothing => return Selection::Nothing,
+        };
+        if found.head.kind != Kind::Signpost {
+            let stored = Stored::new(key, key.to_vec(), found, now);
+            return stored.map_or(Selection::Nothing, |stored| Selection::Stored(Box::new(stored)));
+        }
+        match Signpost::decode(found.bytes()) {
+            Some(signpost) => self.select_variant(look, key, request, signpost, now).await,
+            None => Selection::Nothing,
+        }
+    }
+
+    async fn select_variant(
+        &self,
+        look: Look,
+        key: &[u8],
+        request: &HeaderMap,
+        signpost: Signpost,
+        now: SystemTime,
+    ) -> Selection {
+        for names in signpost.name_lists() {
+            let variant = Variant::of(names, request);
+            if let Some(stored) = self.stored(look, key, signpost.key_of(key, &variant), now).await {
+                return Selection::Stored(Box::new(stored));
+            }
+        }
+        for variant in signpost.variants() {
+            if let Some(stored) = self.stored(look, key, signpost.key_of(key, variant), now).await
+                && selecting::suits(&variant.names, &variant.selecting_key, &stored.found.head.fields, request)
+            {
+                return Selection::Stored(Box::new(stored));
+            }
+        }
+        signpost.name_lists().next().map_or(Selection::Nothing, |names| Selection::OtherVariants(names.to_vec()))
+    }
+
+    /// What an answer takes the place of if it is stored as this variant of its address, or as the only response. One that varies
+    /// by other fields may be chosen instead of all that are there.
+    pub async fn replaced_by(&self, key: &[u8], variant: Option<&Variant>, now: SystemTime) -> Vec<Stored> {
+        let Some(found) = self.look(Store::glance, key).await.found() else { return Vec::new() };
+        if found.head.kind != Kind::Signpost {
+            return Stored::new(key, key.to_vec(), found, now).into_iter().collect();
+        }
+        let Some(signpost) = Signpost::decode(found.bytes()) else { return Vec::new() };
+        let mut replaced = Vec::new();
+        for known in signpost.variants() {
+            if variant.is_none_or(|variant| variant == known || variant.names != known.names) {
+                replaced.extend(self.stored(Store::glance, key, signpost.key_of(key, known), now).await);
+            }
+        }
+        replaced
+    }
+
+    /// The response under a key, which is of this address or of a variant of it.
+    pub async fn stored(&self, look: Look, address: &[u8], key: Vec<u8>, now: SystemTime) -> Option<Stored> {
+        let found = self.look(look, &key).await.found()?;
+        Stored::new(address, key, found, now)
+    }
+
+    /// What is there for a key. What isn't in memory is read elsewhere: the threads of an event loop don't wait for storage.
+    pub async fn look(&self, look: Look, key: &[u8]) -> Looked {
+        if self.store.is_at_hand(key) {
+            return look(&self.store, key);
+        }
+        let (store, key) = (Arc::clone(&self.store), key.to_vec());
+        // A panic in there was told already by its thread.
+        tokio::task::spawn_blocking(move || look(&store, &key)).await.unwrap_or(Looked::Nothing)
+    }
+}
+
+impl Stored {
+    /// That of an address, found under a key. None for an entry that is no response.
+    pub fn new(address: &[u8], key: Vec<u8>, found: Found, now: SystemTime) -> Option<Self> {
+        let (terms, fragments) = match found.head.kind {
+            Kind::Response(terms) => (terms, None),
+            Kind::Fragmented(terms, layout) => (terms, Some((address.to_vec(), layout))),
+            Kind::Signpost | Kind::Fragment => return None,
+        };
+        // A soft purge: it is stale from now on.
+        let terms = if found.is_stale { stale(terms, now) } else { terms };
+        Some(Self { key, terms, found, fragments })
+    }
+
+    /// Whether it keeps its place against an answer of this status. What a soft purge has made stale doesn't.
+    pub fn withstands(&self, answer: StatusCode, policy: &Policy, now: SystemTime) -> bool {
+        let is_purged = match self.found.head.kind {
+            Kind::Response(terms) | Kind::Fragmented(terms, _) => {
+                self.found.is_stale && !terms.fresh_for(now).is_zero()
+            }
+            Kind::Signpost | Kind::Fragment => false,
+        };
+        !is_purged && reuse::withstands(&self.terms, self.found.head.status, answer, now, policy)
+    }
+
+    /// Whether its body is stored in fragments.
+    pub fn is_fragmented(&self) -> bool {
+        self.fragments.is_some()
+    }
+
+    /// The key of its address, and how its body lies, where that is stored in fragments.
+    pub fn fragments(&self) -> Option<(&[u8], Layout)> {
+        self.fragments.as_ref().map(|(address, layout)| (address.as_slice(), *layout))
+    }
+
+    /// What follows its body.
+    pub fn trailers(&self) -> HeaderMap {
+        self.found.head.trailers.as_deref().cloned().unwrap_or_default()
+    }
+
+    /// Bytes of its body.
+    pub fn length(&self) -> u64 {
+        self.fragments.as_ref().map_or(self.found.bytes().len() as u64, |(_, layout)| layout.length)
+    }
+
+    /// When the response came in, or was last found to be right.
+    pub fn received(&self) -> SystemTime {
+        SystemTime::UNIX_EPOCH + Duration::from_millis(self.terms.received_ms)
+    }
+}
+
+fn stale(terms: Terms, now: SystemTime) -> Terms {
+    if terms.fresh_for(now).is_zero() {
+        terms
+    } else {
+        Terms { lifetime_seconds: terms.age(now).as_secs() as u32, ..terms }
+    }
+}
