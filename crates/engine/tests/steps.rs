@@ -59,6 +59,9 @@ fn a_volume_takes_what_is_put_whatever_its_size() {
 /// Slots for the largest entries only.
 const FEW_SLOTS: u32 = 1 << 20;
 
+/// To copy so many takes longer than a step.
+const LARGE_BYTES: usize = 2 << 20;
+
 /// How many entries a step has moved to their other bucket, over all stripes.
 fn moves(path: &Path) -> u64 {
     let bytes = std::fs::read(path).unwrap();
@@ -199,7 +202,7 @@ fn who_cannot_pin_reads_a_large_value_while_steps_are_made() {
     let folder = fast_folder();
     let path = folder.path().join("volume");
     let writer = Options::new().size(16 << 20).entry_bytes_max(4 << 20).open(&path).unwrap();
-    writer.put("large", vec![1; 3 << 20]).unwrap();
+    writer.put("large", vec![1; LARGE_BYTES]).unwrap();
     let reader = Options::new().read_only(true).open(&path).unwrap();
     let is_over = AtomicBool::new(false);
     std::thread::scope(|scope| {
@@ -214,9 +217,9 @@ fn who_cannot_pin_reads_a_large_value_while_steps_are_made() {
                 writer.get("large").unwrap();
             }
         });
-        for _ in 0..100 {
+        for _ in 0..common::soak(20, 200) {
             if let Some(hit) = reader.get("large").unwrap() {
-                assert!(hit.len() == 3 << 20 && hit.iter().all(|byte| *byte == 1));
+                assert!(hit.len() == LARGE_BYTES && hit.iter().all(|byte| *byte == 1));
             }
         }
         is_over.store(true, Relaxed);
