@@ -10,7 +10,7 @@ pub const FRAGMENT_BYTES_MAX: u64 = 1 << 20;
 /// Bytes of a stored layout.
 pub const LAYOUT_BYTES: usize = 20;
 
-/// How a large body lies in its fragments: all have the same length, but for the last, which may be shorter.
+/// How a large body lies in its fragments: all have the same length, except the last, which may be shorter.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Layout {
     /// Bytes of the body.

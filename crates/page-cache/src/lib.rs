@@ -1,5 +1,5 @@
-//! The page cache under all front doors: stored HTTP responses in a volume, whoever is asked for what isn't there: an origin, by
-//! `eyewall serve`, or a service of the same process, by `eyewall-tower`.
+//! The page cache of all front doors: stored HTTP responses in a volume. On a miss, `eyewall serve` asks an origin, and `eyewall-tower`
+//! asks a service of the same process.
 //!
 //! | module | what it knows |
 //! |---|---|

@@ -328,7 +328,7 @@ impl Stripe<'_> {
     /// Walks both logs and the whole index, and says what contradicts the invariants. What isn't tiled is left out.
     pub(crate) fn audit(&self) -> Audit {
         let mut audit = Audit::default();
-        // Who has no lock may look between a word and its complement.
+        // A reader without the lock may look between the stores of a word and of its complement.
         if !(0..LOOKS).any(|_| self.is_index_sound()) {
             audit
                 .problems

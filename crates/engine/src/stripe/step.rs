@@ -9,7 +9,7 @@
 //! Buckets beyond those that a stripe always has lie in the small ring, from its end on downwards. What they need is taken from its
 //! next lap, which ends earlier ([`Ring::set_end`](super::ring::Ring)); what they leave is given to its next lap. Main isn't touched.
 //!
-//! Who puts makes the steps, a few each time, so that nobody waits for all of them. `docs/invariants.md`, X1 to X8, says why readers
+//! Each put makes a few steps, so that no put waits for all of them. `docs/invariants.md`, X1 to X8, says why readers
 //! find every entry meanwhile.
 
 use std::ptr;
@@ -368,7 +368,7 @@ impl<'a> Stripe<'a> {
         self.clear_unused_bucket();
         let buckets = self.buckets();
         let (last, home) = (buckets.count() - 1, buckets.origin_of_last());
-        // What names the twins was lost: whoever finds the file again clears them.
+        // The bytes that name the twins were lost. The process that opens the file next clears them.
         if self.volume.has_failed() {
             return;
         }
