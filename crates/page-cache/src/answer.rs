@@ -1,22 +1,26 @@
 //! An answer that is on its way into the volume, and who waits for it.
 
+use std::sync::Arc;
+
 use eyewall_http::selecting;
 use eyewall_http::signpost::Variant;
 use eyewall_http::terms::Terms;
 use http::{HeaderMap, StatusCode};
 
+use crate::body::BodyStream;
 use crate::collapsing;
+use crate::fragments::Object;
 
-/// What is asked for just now, whose bodies come by `C`.
-pub type Flights<C> = collapsing::Flights<Answer<C>>;
+/// What is asked for just now.
+pub type Flights = collapsing::Flights<Answer>;
 /// What a request is to do about a miss.
-pub type Joined<C> = collapsing::Joined<Answer<C>>;
+pub type Joined = collapsing::Joined<Answer>;
 /// The right, and the duty, to ask for a key.
-pub type Ticket<C> = collapsing::Ticket<Answer<C>>;
+pub type Ticket = collapsing::Ticket<Answer>;
 
 /// What all get who wait for it.
 #[derive(Debug)]
-pub struct Answer<C> {
+pub struct Answer {
     /// That of the response.
     pub status: StatusCode,
     /// As they are stored.
@@ -30,10 +34,19 @@ pub struct Answer<C> {
     /// That of them which all responses of its address carry.
     pub address_tag: Option<String>,
     /// Where its body comes by.
-    pub content: C,
+    pub content: Content,
 }
 
-impl<C> Answer<C> {
+/// Where the body of an answer comes by.
+#[derive(Debug)]
+pub enum Content {
+    /// It may become one entry. If its length is known, it is short enough for that.
+    Whole(Arc<BodyStream>),
+    /// It comes in fragments.
+    Fragments(Arc<Object>),
+}
+
+impl Answer {
     /// Whether it answers this request, too.
     pub fn suits(&self, request: &HeaderMap) -> bool {
         self.variant

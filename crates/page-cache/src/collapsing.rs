@@ -6,14 +6,21 @@
 //!    ├──it came, and may not───────────────────────────────────> Alone: everybody asks for himself
 //!    └──nothing came: given up, or an error────────────────────> Over: the next one takes its place
 //! ```
+//! Over several processes, the one that asks holds a claim in the volume for as long:
+//!
+//! ```text
+//! FLIGHT_KEY fill      claimed for as long as somebody asks for what has this flight key
+//! ```
 
 use std::collections::HashMap;
 use std::fmt;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-use eyewall::Epoch;
+use eyewall::{Epoch, Writer};
 use tokio::sync::watch;
+
+use crate::pages::Pages;
 
 /// What is asked for by somebody just now; `A` is what all get who wait for an answer.
 #[derive(Debug)]
@@ -144,6 +151,27 @@ impl<A> Waiting<A> {
             // The flight is gone.
             Ok(Err(_)) => Landing::Over,
         }
+    }
+}
+
+impl Pages {
+    /// The claim of a key in the volume, which no entry is stored under: those that wait in other processes wait on a thread that may,
+    /// one for each key, whoever waits there for that in turn. None: another process has it still, or the volume has no place for it.
+    /// Who gives up waiting leaves no thread behind that waits.
+    pub(crate) async fn claim(&self, flight_key: &[u8], wait: Duration) -> Option<Writer> {
+        let key = [flight_key, b" fill"].concat();
+        let store = Arc::clone(&self.store);
+        // Lives as long as this is waited for.
+        let waiting = Arc::new(());
+        let wanted = Arc::downgrade(&waiting);
+        let claiming = move || {
+            let is_wanted = || wanted.strong_count() > 0;
+            store.claim(&key, wait, &is_wanted)
+        };
+        // A panic in there was told already by its thread.
+        let claimed = tokio::task::spawn_blocking(claiming).await.ok().flatten();
+        drop(waiting);
+        claimed
     }
 }
 

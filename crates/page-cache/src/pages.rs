@@ -14,6 +14,7 @@ use http::header::{AGE, CONTENT_LENGTH};
 use http::{HeaderMap, HeaderName};
 
 use crate::answer::{Answer, Flights, Joined};
+use crate::fragments::run::Runs;
 use crate::generation::generation;
 use crate::head::{Head, Kind};
 use crate::recent_keys::RecentKeys;
@@ -24,13 +25,15 @@ use crate::store::{Store, Times};
 /// How long what can be validated is kept when it is stale: until it is evicted.
 const VALIDATED_FOR: Duration = Duration::from_hours(365 * 24);
 
-/// The stored responses of a volume, and those on their way there, whose bodies come by `C`.
+/// The stored responses of a volume, and those on their way there.
 #[derive(Debug)]
-pub struct Pages<C> {
+pub struct Pages {
     /// Where they are stored.
     pub store: Arc<Store>,
     /// Who asks for what just now.
-    pub flights: Arc<Flights<C>>,
+    pub flights: Arc<Flights>,
+    /// What comes of large bodies just now.
+    pub(crate) runs: Arc<Runs>,
     /// Addresses whose last answer could not be stored: waiting for one another would only make their clients slow.
     pub unstorable: RecentKeys,
     /// What was purged by its address.
@@ -46,16 +49,33 @@ pub struct Lasting {
     pub when_unreachable: Duration,
 }
 
-impl<C> Pages<C> {
+impl Pages {
     /// Those of a volume. It is remembered for `unstorable_for`, or until others push it out, that an answer could not be stored.
     pub fn new(store: Arc<Store>, unstorable_for: Option<Duration>) -> Self {
         let unstorable = RecentKeys::new(unstorable_for);
-        Self { store, flights: Arc::default(), unstorable, recent_purges: RecentPurges::default() }
+        Self {
+            store,
+            flights: Arc::default(),
+            runs: Arc::default(),
+            unstorable,
+            recent_purges: RecentPurges::default(),
+        }
     }
 
     /// A flight for a key, or the one that there is.
-    pub fn join(&self, flight_key: &[u8]) -> Joined<C> {
+    pub fn join(&self, flight_key: &[u8]) -> Joined {
         self.flights.join(flight_key, self.store.epoch())
+    }
+
+    /// Writes what is short: on this thread where the volume is prompt, else on one that may wait.
+    pub async fn write(self: &Arc<Self>, write: impl FnOnce(&Self) + Send + 'static) {
+        if self.store.is_prompt() {
+            self.store.promptly(|| write(self));
+        } else {
+            let pages = Arc::clone(self);
+            // A panic in there was told already by its thread.
+            let _ = tokio::task::spawn_blocking(move || write(&pages)).await;
+        }
     }
 
     /// Stores an answer that was asked for at `mark`, as an entry of this head and value. The key under which it is stored, unless it
@@ -63,7 +83,7 @@ impl<C> Pages<C> {
     pub fn keep(
         &self,
         key: &[u8],
-        answer: &Answer<C>,
+        answer: &Answer,
         head: &Head,
         value: &[Bytes],
         mark: Mark,
@@ -83,7 +103,7 @@ impl<C> Pages<C> {
 
     /// Enters a variant in the list of those of its address; returns its key. What the list says is right whatever is purged, so
     /// that it is of no earlier epoch.
-    fn keep_signpost(&self, key: &[u8], answer: &Answer<C>, variant: &Variant) -> Option<Vec<u8>> {
+    fn keep_signpost(&self, key: &[u8], answer: &Answer, variant: &Variant) -> Option<Vec<u8>> {
         let mut variant_key = None;
         let is_stored = self.store.change(key, answer.address_tag.as_deref().as_slice(), |present| {
             let mut signpost = present.and_then(Signpost::decode).unwrap_or_else(|| Signpost::new(generation()));

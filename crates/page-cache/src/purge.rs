@@ -13,7 +13,7 @@ use crate::query::queries_of;
 use crate::recent_purges::Mark;
 use crate::store::Meant;
 
-impl<C> Pages<C> {
+impl Pages {
     /// Purges all responses of an address. `tag` is what they carry where an address has several keys.
     ///
     /// Answers to QUERY are gone in either case: nobody knows how many there are, but where they begin.

@@ -21,7 +21,7 @@ pub fn queries_of(address: &[u8]) -> Vec<u8> {
     [address, BEHIND_ADDRESS.as_bytes()].concat()
 }
 
-impl<C> Pages<C> {
+impl Pages {
     /// The generation of what is stored of an address's answers to QUERY; a new one where there is none. None: the volume takes
     /// none.
     pub async fn query_generation(&self, address: &[u8]) -> Option<u64> {

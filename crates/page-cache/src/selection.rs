@@ -44,7 +44,7 @@ pub enum Selection {
     Nothing,
 }
 
-impl<C> Pages<C> {
+impl Pages {
     /// Chooses among the stored responses of an address (RFC 9111, section 4.1).
     pub async fn select(&self, key: &[u8], request: &HeaderMap, now: SystemTime) -> Selection {
         self.select_by(Store::look, key, request, now).await

@@ -1,44 +1,113 @@
-//! The service that makes the responses.
+//! The service that makes the responses, as the page cache asks it.
 
+use std::borrow::Cow;
 use std::future::poll_fn;
+use std::marker::PhantomData;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
 
 use eyewall_http::answer;
+use eyewall_page_cache::request_body::RequestBody;
+use eyewall_page_cache::settings::Settings as CacheSettings;
+use eyewall_page_cache::upstream::{Failure, Question, Rules, Upstream, UpstreamBody};
+use eyewall_page_cache::visit;
 use http::header::CONTENT_LENGTH;
-use http::{Request, Response};
+use http::{Extensions, HeaderMap, Request, Response, StatusCode, Uri};
 use tower_service::Service;
 
-use super::body::RequestBody;
-use super::fill::Content;
+use super::settings::Settings;
+use super::tags;
+
+/// A request, with all that it takes to answer it.
+pub(super) type Visit<S, B> = visit::Visit<Inner<S, B>>;
 
 /// A service that can be asked by any task, for requests with bodies of `B`.
-pub(crate) trait Inner<B>: Clone + Send + 'static {
-    type Content: Content;
+pub(crate) trait HttpService<B>: Clone + Send + 'static {
+    type Content: UpstreamBody;
     type Fault: Send + 'static;
 
-    /// Waits until it is ready, and asks it. The response has no `Content-Length` where its status forbids one (204), or where it
-    /// would be that of another response (304; RFC 9110, section 8.6).
-    fn ask(
+    /// Waits until it is ready, and asks it.
+    fn send(
         self,
         request: Request<RequestBody<B>>,
     ) -> impl Future<Output = Result<Response<Self::Content>, Self::Fault>> + Send;
 }
 
-impl<S, B, R> Inner<B> for S
+impl<S, B, R> HttpService<B> for S
 where
     S: Service<Request<RequestBody<B>>, Response = Response<R>, Error: Send, Future: Send> + Clone + Send + 'static,
     S::Error: 'static,
     B: Send + 'static,
-    R: Content,
+    R: UpstreamBody,
 {
     type Content = R;
     type Fault = S::Error;
 
-    async fn ask(mut self, request: Request<RequestBody<B>>) -> Result<Response<R>, S::Error> {
+    async fn send(mut self, request: Request<RequestBody<B>>) -> Result<Response<R>, S::Error> {
         poll_fn(|context| self.poll_ready(context)).await?;
-        let mut response = self.call(request).await?;
+        self.call(request).await
+    }
+}
+
+/// The inner service, for one request.
+pub(crate) struct Inner<S, B> {
+    /// Services needn't be `Sync`. It is held only to clone it.
+    service: Mutex<S>,
+    pub(super) settings: Arc<Settings>,
+    /// What is asked for, absolute; None: the request doesn't say of which host.
+    pub(super) target: Option<Uri>,
+    /// What its response carries as a tag, whatever it says itself.
+    pub(super) tag: Option<String>,
+    body: PhantomData<fn() -> B>,
+}
+
+impl<S: HttpService<B>, B: UpstreamBody> Inner<S, B> {
+    pub(super) fn new(service: S, settings: Arc<Settings>, target: Option<Uri>, tag: Option<String>) -> Self {
+        Self { service: Mutex::new(service), settings, target, tag, body: PhantomData }
+    }
+
+    /// The answer to a request. It has no `Content-Length` where its status forbids one (204), or where it would be that of another
+    /// response (304; RFC 9110, section 8.6).
+    pub(super) async fn send(&self, request: Request<RequestBody<B>>) -> Result<Response<S::Content>, S::Fault> {
+        let service = self.service.lock().unwrap_or_else(PoisonError::into_inner).clone();
+        let mut response = service.send(request).await?;
         if !answer::has_length(response.status()) {
             response.headers_mut().remove(CONTENT_LENGTH);
         }
         Ok(response)
+    }
+}
+
+impl<S: HttpService<B>, B: UpstreamBody> Upstream for Inner<S, B> {
+    type Body = S::Content;
+    type Error = S::Fault;
+
+    async fn ask(&self, question: Question<'_>) -> Result<Response<S::Content>, S::Fault> {
+        let mut parts = question.client.clone();
+        (parts.method, parts.headers) = (question.method, question.fields);
+        let body = question.content.cloned().map_or_else(RequestBody::empty, RequestBody::whole);
+        self.send(Request::from_parts(parts, body)).await
+    }
+
+    fn failure(&self, _: &S::Fault) -> Failure {
+        Failure { detail: "stale-if-error", ..Failure::unreachable() }
+    }
+
+    fn failure_ttl(&self, _: &Failure) -> Option<Duration> {
+        self.settings.failure_ttl
+    }
+
+    fn rules<'a>(
+        &'a self,
+        settings: &'a CacheSettings,
+        _: StatusCode,
+        fields: &mut HeaderMap,
+        extensions: &mut Extensions,
+    ) -> Rules<'a> {
+        let tags = match &self.target {
+            Some(target) => tags::of_response(&self.settings, target, self.tag.as_deref(), fields, extensions),
+            None => self.tag.clone().into_iter().collect(),
+        };
+        Rules { policy: Cow::Borrowed(&settings.policy), is_refused: false, is_opaque: false, tags }
     }
 }

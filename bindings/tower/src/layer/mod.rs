@@ -1,50 +1,37 @@
-//! A layer that answers requests from a volume (RFC 9111).
+//! A layer that answers requests from a volume (RFC 9111), by the page cache ([`eyewall_page_cache::visit`]).
 //!
-//! ```text
-//! request ──> select among what is stored ──> may it be used?
-//!               fresh, or stale and allowed ──────> hit; behind the client's back it may be validated
-//!               to be validated, or nothing there ─> join the flight of the key
-//!                                                     somebody asks already: read along, or look again
-//!                                                     first: ask the inner service ──304──> renew what is stored, hit
-//!                                                              └any other─> judge: fill, or pass on
-//! ```
-//! Which of these it is, `eyewall-http` decides; here are the services, the store and the clock.
+//! What is here is the layer's own: the inner service, keys and tags, gRPC, and what a user sets.
 
-mod answer;
-mod ask;
-mod body;
-mod claim;
-mod fill;
 mod grpc;
 mod inner;
 mod key;
 mod pass;
 mod purger;
 mod query;
-mod reply;
 mod service;
 mod settings;
-mod storing;
 mod tags;
-mod visit;
 
 use std::sync::Arc;
 use std::time::{Duration, SystemTime};
 
 use eyewall::Cache;
 use eyewall_http::policy::{Heuristic, Policy};
+use eyewall_page_cache::pages::Pages;
+use eyewall_page_cache::settings::{Clock, Settings as CacheSettings};
 use eyewall_page_cache::store::Store;
 use http::HeaderName;
 use http::request::Parts;
 use tower_layer::Layer;
 
-pub use body::{BoxError, CachedBody, RequestBody};
+pub use eyewall_page_cache::cached_body::CachedBody;
+pub use eyewall_page_cache::request_body::RequestBody;
+pub use eyewall_page_cache::upstream::BoxError;
 pub use key::KeyParts;
 pub use purger::{PurgeError, Purger};
 pub use service::{CacheService, ResponseFuture};
 pub use tags::Tags;
 
-use answer::Pages;
 use settings::Settings;
 
 /// For how long it is remembered that an answer could not be stored: nobody waits for another's meanwhile.
@@ -77,17 +64,21 @@ impl CacheLayer {
         self
     }
 
+    fn set_cache(self, set: impl FnOnce(&mut CacheSettings)) -> Self {
+        self.set(|settings| set(Arc::make_mut(&mut settings.cache)))
+    }
+
     /// How the freedom is used that the RFCs leave to a cache, and what overrules responses. Default: that of [`Policy`], without
     /// guesses at lifetimes.
     ///
     /// It takes the place of what [`CacheLayer::heuristic`] and [`CacheLayer::default_ttl`] have set.
     pub fn policy(self, policy: Policy) -> Self {
-        self.set(|settings| settings.policy = policy)
+        self.set_cache(|cache| cache.policy = policy)
     }
 
     /// Guesses for how long a response is fresh that doesn't say so, by its `Last-Modified` (RFC 9111, section 4.2.2).
     pub fn heuristic(self, heuristic: Heuristic) -> Self {
-        self.set(|settings| settings.policy.heuristic = Some(heuristic))
+        self.set_cache(|cache| cache.policy.heuristic = Some(heuristic))
     }
 
     /// For how long a response is fresh that doesn't say so, if its status is one that may be stored unasked (200, 404, and other
@@ -96,7 +87,7 @@ impl CacheLayer {
     /// **Every response counts that doesn't forbid it**, those that were made for a user by his cookies, too. What differs by user
     /// has to say so by `Cache-Control: private` or `Vary`, or is left out by [`CacheLayer::bypass`].
     pub fn default_ttl(self, ttl: Duration) -> Self {
-        self.set(|settings| settings.policy.default_ttl = Some(ttl))
+        self.set_cache(|cache| cache.policy.default_ttl = Some(ttl))
     }
 
     /// What the keys of responses are made of. Default: scheme, host, path and query.
@@ -118,17 +109,17 @@ impl CacheLayer {
     /// The longest body that is stored, in bytes; a longer one passes. Default: 8 MiB. A body is held in memory while it is
     /// collected. What the volume takes as one entry is a limit, too ([`Cache::entry_bytes_max`]).
     pub fn body_bytes_max(self, bytes: u64) -> Self {
-        self.set(|settings| settings.body_bytes_max = bytes)
+        self.set_cache(|cache| cache.body_bytes_max = bytes)
     }
 
     /// The name under which the field `Cache-Status` (RFC 9211) of responses tells what the cache did. Default: `Eyewall`.
     pub fn cache_status(self, name: impl Into<String>) -> Self {
-        self.set(|settings| settings.name = Some(name.into()))
+        self.set_cache(|cache| cache.name = Some(name.into()))
     }
 
     /// Leaves out `Cache-Status`.
     pub fn without_cache_status(self) -> Self {
-        self.set(|settings| settings.name = None)
+        self.set_cache(|cache| cache.name = None)
     }
 
     /// The fields of responses that name tags, separated by blanks or commas. Default: `Surrogate-Key`, `Cache-Tag`, `xkey`. <!-- tidy: word -->
@@ -138,7 +129,7 @@ impl CacheLayer {
 
     /// How long a request waits for the answer to another one for the same, before it asks for itself. Default: 5 s.
     pub fn patience(self, wait: Duration) -> Self {
-        self.set(|settings| settings.patience = wait)
+        self.set_cache(|cache| cache.collapse_timeout = wait)
     }
 
     /// Lets one process ask for what several miss at once, and the others wait for it ([`CacheLayer::patience`]). Within a process
@@ -147,7 +138,7 @@ impl CacheLayer {
     /// It holds a claim for each of them, of which each stripe of the volume has 16 to 64: where more is asked for at once, requests
     /// wait for nothing, up to their patience.
     pub fn across_processes(self, yes: bool) -> Self {
-        self.set(|settings| settings.is_across_processes = yes)
+        self.set_cache(|cache| cache.is_across_processes = yes)
     }
 
     /// Caches the answers of unary gRPC methods, each named as `/package.Service/Method`, for this long.
@@ -160,7 +151,7 @@ impl CacheLayer {
 
     /// Takes the time from here, for tests whose time doesn't go by itself. Default: [`SystemTime::now`].
     pub fn clock(self, now: impl Fn() -> SystemTime + Send + Sync + 'static) -> Self {
-        self.set(|settings| settings.clock = Some(Arc::new(now)))
+        self.set_cache(|cache| cache.clock = Clock::by(now))
     }
 
     /// A handle that purges what services of this layer have stored. It is made when keys and namespace are set.

@@ -4,9 +4,9 @@ use std::sync::Arc;
 
 use eyewall::Purge;
 
-use super::answer::Pages;
 use super::settings::Settings;
 use super::tags;
+use eyewall_page_cache::pages::Pages;
 use eyewall_page_cache::store::Meant;
 
 /// Why nothing was purged.

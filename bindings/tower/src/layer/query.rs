@@ -10,36 +10,37 @@ use std::fmt::Write as _;
 
 use eyewall_http::field::cache_status::{CacheStatus, Forward};
 use eyewall_http::query;
+use eyewall_page_cache::request_body::{RequestBody, collected};
+use eyewall_page_cache::upstream::UpstreamBody;
 use ring::digest::{Context, Digest, SHA256};
 
-use super::body::RequestBody;
-use super::fill::{Content, collected};
-use super::inner::Inner;
-use super::visit::{Answered, Visit};
+use super::inner::{HttpService, Visit};
+use super::pass::forward;
+use super::service::{Answered, answer};
 
 /// The longest content that becomes part of a key. It is held in memory while its request is answered; what is longer passes by.
 pub(super) const CONTENT_BYTES_MAX: usize = 64 << 10;
 
-impl<S: Inner<B>, B: Content> Visit<S, B> {
-    pub(super) async fn answer_query(&mut self, body: B) -> Answered<S, B> {
-        let passing = CacheStatus::forwarded(Forward::Method).detail("content");
-        let content = match collected(body, CONTENT_BYTES_MAX).await {
-            Ok(collected) => collected,
-            // The inner service is told of what came, and of the error.
-            Err(body) => return self.forward(body, passing).await,
-        };
-        let Some(whole) = content.whole() else { return self.forward(content.rejoined(), passing).await };
-        let address = self.address.clone().into_bytes();
-        let Some(generation) = self.pages.query_generation(&address).await else {
-            return self.forward(RequestBody::whole(whole), passing).await;
-        };
-        let mut digest = Context::new(&SHA256);
-        query::identify(&self.parts.headers, &whole, |piece| digest.update(piece));
-        let text = format!(" query {generation:016x} {}", hexadecimal(&digest.finish()));
-        self.key.extend(text.as_bytes());
-        self.content = Some(whole);
-        self.answer().await
-    }
+pub(super) async fn answer_query<S: HttpService<B>, B: UpstreamBody>(
+    mut visit: Visit<S, B>,
+    body: B,
+) -> Answered<S, B> {
+    let passing = CacheStatus::forwarded(Forward::Method).detail("content");
+    let content = match collected(body, CONTENT_BYTES_MAX).await {
+        Ok(collected) => collected,
+        // The inner service is told of what came, and of the error.
+        Err(body) => return forward(&visit, body, passing).await,
+    };
+    let Some(whole) = content.whole() else { return forward(&visit, content.rejoined(), passing).await };
+    let Some(generation) = visit.pages.query_generation(visit.address.as_bytes()).await else {
+        return forward(&visit, RequestBody::whole(whole), passing).await;
+    };
+    let mut digest = Context::new(&SHA256);
+    query::identify(&visit.parts.headers, &whole, |piece| digest.update(piece));
+    let text = format!(" query {generation:016x} {}", hexadecimal(&digest.finish()));
+    visit.key.extend(text.as_bytes());
+    visit.content = Some(whole);
+    answer(visit).await
 }
 
 pub(super) fn hexadecimal(digest: &Digest) -> String {

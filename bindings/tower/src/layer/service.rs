@@ -7,16 +7,18 @@ use std::task::{Context, Poll};
 
 use eyewall_http::field::cache_status::{CacheStatus, Forward};
 use eyewall_http::reuse;
+use eyewall_page_cache::cached_body::CachedBody;
+use eyewall_page_cache::pages::Pages;
+use eyewall_page_cache::request_body::RequestBody;
+use eyewall_page_cache::upstream::UpstreamBody;
+use eyewall_page_cache::visit;
 use http::header::UPGRADE;
 use http::{Method, Request, Response};
 use tower_service::Service;
 
-use super::answer::Pages;
-use super::body::{CachedBody, RequestBody};
-use super::fill::Content;
-use super::inner::Inner;
+use super::inner::{HttpService, Inner, Visit};
 use super::settings::Settings;
-use super::visit::Visit;
+use super::{grpc, pass, query};
 
 /// A service with a [`CacheLayer`](crate::CacheLayer) before it.
 ///
@@ -58,8 +60,8 @@ impl<S, B, R> Service<Request<B>> for CacheService<S>
 where
     S: Service<Request<RequestBody<B>>, Response = Response<R>, Error: Send, Future: Send> + Clone + Send + 'static,
     S::Error: 'static,
-    B: Content,
-    R: Content,
+    B: UpstreamBody,
+    R: UpstreamBody,
 {
     type Response = Response<CachedBody<R>>;
     type Error = S::Error;
@@ -70,37 +72,43 @@ where
     }
 
     fn call(&mut self, request: Request<B>) -> Self::Future {
-        let (parts, body) = request.into_parts();
-        let (settings, pages) = (Arc::clone(&self.settings), Arc::clone(&self.pages));
-        let visit = Visit::new(self.inner.clone(), settings, pages, parts);
-        ResponseFuture(Box::pin(answer(visit, body)))
+        ResponseFuture(Box::pin(decide(self.clone(), request)))
     }
 }
 
-async fn answer<S, B>(mut visit: Visit<S, B>, body: B) -> Result<Response<CachedBody<S::Content>>, S::Fault>
-where
-    S: Inner<B>,
-    B: Content,
-{
+/// The answer to a request.
+pub(super) type Answered<S, B> =
+    Result<Response<CachedBody<<S as HttpService<B>>::Content>>, <S as HttpService<B>>::Fault>;
+
+async fn decide<S: HttpService<B>, B: UpstreamBody>(service: CacheService<S>, request: Request<B>) -> Answered<S, B> {
+    let (parts, body) = request.into_parts();
+    let CacheService { inner, settings, pages } = service;
+    let target = settings.key.target(&parts);
+    let address = target.as_ref().map(|target| settings.address(target)).unwrap_or_default();
+    let (key, address_tag) = (settings.key.of_request(&address, &parts), settings.key.address_tag(&address));
+    let inner = Inner::new(inner, Arc::clone(&settings), target, address_tag.clone());
+    let visit = visit::Visit::new((&pages, &settings.cache), inner, parts, address);
+    let visit = Visit { key, address_tag, ..visit };
     let parts = &visit.parts;
     let is_reading = reuse::is_answerable(&parts.method) || parts.method == Method::QUERY;
-    if visit.settings.bypasses(parts) {
-        return visit.forward(RequestBody::passed(body), CacheStatus::forwarded(Forward::Bypass)).await;
-    }
-    if let Some(ttl) = visit.cached_grpc() {
-        return visit.answer_grpc(body, ttl).await;
-    }
-    // An upgrade is for the inner service alone, and a request that names no host is for nobody's key.
-    if visit.target.is_none() || parts.headers.contains_key(UPGRADE) || !is_reading {
-        let why = if is_reading { Forward::Bypass } else { Forward::Method };
-        return visit.forward(RequestBody::passed(body), CacheStatus::forwarded(why)).await;
-    }
-    if parts.method == Method::QUERY {
-        return visit.answer_query(body).await;
-    }
-    if !body.is_end_stream() {
-        let status = CacheStatus::forwarded(Forward::Bypass).detail("content");
-        return visit.forward(RequestBody::passed(body), status).await;
-    }
-    visit.answer().await
+    let passing = if settings.bypasses(parts) {
+        CacheStatus::forwarded(Forward::Bypass)
+    } else if let Some(ttl) = grpc::ttl(&visit) {
+        return grpc::answer(visit, body, ttl).await;
+    } else if visit.upstream.target.is_none() || parts.headers.contains_key(UPGRADE) || !is_reading {
+        // An upgrade is for the inner service alone, and a request that names no host is for nobody's key.
+        CacheStatus::forwarded(if is_reading { Forward::Bypass } else { Forward::Method })
+    } else if parts.method == Method::QUERY {
+        return query::answer_query(visit, body).await;
+    } else if body.is_end_stream() {
+        return answer(visit).await;
+    } else {
+        CacheStatus::forwarded(Forward::Bypass).detail("content")
+    };
+    pass::forward(&visit, RequestBody::passed(body), passing).await
+}
+
+/// Answers a GET, a HEAD or a QUERY.
+pub(super) async fn answer<S: HttpService<B>, B: UpstreamBody>(visit: Visit<S, B>) -> Answered<S, B> {
+    Arc::new(visit).answer().await.map_err(|unanswered| unanswered.error)
 }

@@ -3,10 +3,10 @@
 use std::collections::HashMap;
 use std::fmt;
 use std::sync::Arc;
-use std::time::{Duration, SystemTime};
+use std::time::Duration;
 
 use eyewall_http::policy::Policy;
-use eyewall_page_cache::pages::Lasting;
+use eyewall_page_cache::settings::{Place, Settings as CacheSettings};
 use eyewall_page_cache::tags;
 use http::request::Parts;
 use http::{HeaderName, Uri};
@@ -17,42 +17,38 @@ use super::key::KeyParts;
 const PREFIX: &str = "tower:";
 /// The longest body that is stored, if not set.
 const BODY_BYTES_MAX: u64 = 8 << 20;
-/// How long a request waits for the answer to another one, if not set.
-const PATIENCE: Duration = Duration::from_secs(5);
 
-type Clock = dyn Fn() -> SystemTime + Send + Sync;
 type Bypass = dyn Fn(&Parts) -> bool + Send + Sync;
 
 #[derive(Clone)]
 pub(crate) struct Settings {
-    pub(crate) policy: Policy,
+    /// How the page cache is to work.
+    pub(crate) cache: Arc<CacheSettings>,
     pub(crate) key: KeyParts,
     pub(crate) namespace: Option<String>,
-    pub(crate) body_bytes_max: u64,
-    /// The name in `Cache-Status`.
-    pub(crate) name: Option<String>,
     pub(crate) tag_fields: Vec<HeaderName>,
-    pub(crate) patience: Duration,
-    pub(crate) is_across_processes: bool,
     pub(crate) bypass: Option<Arc<Bypass>>,
-    pub(crate) clock: Option<Arc<Clock>>,
+    /// For how long it is remembered that the inner service failed.
+    pub(crate) failure_ttl: Option<Duration>,
     /// Paths of unary methods, and for how long their answers are fresh.
     pub(crate) grpc: HashMap<String, Duration>,
 }
 
 impl Default for Settings {
     fn default() -> Self {
-        Self {
+        let cache = CacheSettings {
+            place: Place::Origin,
             policy: Policy { heuristic: None, ..Policy::default() },
+            body_bytes_max: BODY_BYTES_MAX,
+            ..CacheSettings::default()
+        };
+        Self {
+            cache: Arc::new(cache),
             key: KeyParts::default(),
             namespace: None,
-            body_bytes_max: BODY_BYTES_MAX,
-            name: Some("Eyewall".to_owned()),
             tag_fields: tags::FIELDS.to_vec(),
-            patience: PATIENCE,
-            is_across_processes: false,
             bypass: None,
-            clock: None,
+            failure_ttl: None,
             grpc: HashMap::new(),
         }
     }
@@ -61,23 +57,12 @@ impl Default for Settings {
 impl fmt::Debug for Settings {
     fn fmt(&self, to: &mut fmt::Formatter<'_>) -> fmt::Result {
         let mut form = to.debug_struct("Settings");
-        form.field("policy", &self.policy).field("key", &self.key).field("namespace", &self.namespace);
-        form.field("body_bytes_max", &self.body_bytes_max).field("name", &self.name).field("grpc", &self.grpc);
-        form.finish_non_exhaustive()
+        form.field("cache", &self.cache).field("key", &self.key).field("namespace", &self.namespace);
+        form.field("grpc", &self.grpc).finish_non_exhaustive()
     }
 }
 
 impl Settings {
-    /// What time it is.
-    pub(crate) fn now(&self) -> SystemTime {
-        self.clock.as_ref().map_or_else(SystemTime::now, |clock| clock())
-    }
-
-    /// By which for how long a response is kept.
-    pub(crate) fn lasting(&self) -> Lasting {
-        Lasting { now: self.now(), when_unreachable: self.policy.stale_if_unreachable.unwrap_or_default() }
-    }
-
     /// Whether the cache is to have nothing to do with a request.
     pub(crate) fn bypasses(&self, parts: &Parts) -> bool {
         self.bypass.as_ref().is_some_and(|bypass| bypass(parts))

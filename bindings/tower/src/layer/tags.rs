@@ -3,7 +3,7 @@
 use eyewall_http::field::groups;
 use eyewall_http::invalidation::Origin;
 use eyewall_page_cache::tags;
-use http::{Uri, response};
+use http::{Extensions, HeaderMap, Uri};
 
 use super::settings::Settings;
 
@@ -30,15 +30,16 @@ pub(crate) fn of_response(
     settings: &Settings,
     target: &Uri,
     first: Option<&str>,
-    head: &response::Parts,
+    fields: &HeaderMap,
+    extensions: &Extensions,
 ) -> Vec<String> {
     let mut tags = tags::Tags::new(settings.namespace.as_deref(), first.map(str::to_owned));
-    tags.push_fields(&head.headers, &settings.tag_fields);
-    let set = head.extensions.get::<Tags>().map(|Tags(set)| set.as_slice()).unwrap_or_default();
+    tags.push_fields(fields, &settings.tag_fields);
+    let set = extensions.get::<Tags>().map(|Tags(set)| set.as_slice()).unwrap_or_default();
     for tag in set {
         tags.push_named(tag);
     }
-    groups::of(&head.headers).iter().filter_map(|name| group(target, name)).for_each(|tag| tags.push(tag));
+    groups::of(fields).iter().filter_map(|name| group(target, name)).for_each(|tag| tags.push(tag));
     tags.finish()
 }
 
@@ -70,7 +71,7 @@ mod tests {
             response = response.header(*name, *value);
         }
         let head = response.extension(set).body(()).unwrap().into_parts().0;
-        of_response(settings, &Uri::from_static("http://a.example/p"), None, &head)
+        of_response(settings, &Uri::from_static("http://a.example/p"), None, &head.headers, &head.extensions)
     }
 
     #[test]

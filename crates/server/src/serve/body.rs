@@ -1,21 +1,16 @@
 //! Response bodies.
 
-use std::collections::VecDeque;
-use std::future::Future as _;
 use std::io;
-use std::ops::Range;
 use std::pin::Pin;
 use std::sync::Weak;
 use std::task::{Context, Poll, ready};
-use std::time::Duration;
 
-use bytes::{Buf as _, Bytes};
-use http_body::{Body as _, Frame, SizeHint};
+use bytes::Bytes;
+use eyewall_page_cache::body::BodyStream;
+use eyewall_page_cache::cached_body::CachedBody;
+use eyewall_page_cache::upstream::BoxError;
+use http_body::{Frame, SizeHint};
 use hyper::body::Incoming;
-use tokio::time::{Sleep, sleep};
-
-use super::proxy::fragments::Sequence;
-use eyewall_page_cache::body::{BodyReader, BodyStream};
 
 /// How far hyper reads ahead of what is taken from a connection to an origin. 80 to 90 KiB were measured.
 const READ_AHEAD: u64 = 88 << 10;
@@ -24,17 +19,10 @@ const READ_AHEAD: u64 = 88 << 10;
 pub(crate) struct Body(State);
 
 enum State {
-    Ended,
-    /// All that is left: of an error's text, or of a value that is pinned in the volume.
-    Pieces(VecDeque<Bytes>),
-    /// What the origin sends to this client alone.
-    Passed(Box<Passed>),
-    /// What the origin sends to all who asked for the same.
-    Shared(BodyReader),
+    /// Of the page cache, or of an error's text.
+    Cached(CachedBody<Incoming>),
     /// A file of a folder.
     File(eyewall_files::Body),
-    /// Fragments, each looked up when the client has taken what was before it.
-    Drawn(Sequence),
 }
 
 /// What lies on the heap for a client that doesn't take its body.
@@ -47,49 +35,13 @@ pub(crate) enum Backlog {
     Stream(Weak<BodyStream>),
 }
 
-/// A body of the origin, or a part of it, with the longest wait for its next piece.
-struct Passed {
-    incoming: Incoming,
-    timeout: Duration,
-    /// Set when the wait began.
-    alarm: Option<Pin<Box<Sleep>>>,
-    cut: Option<Cut>,
-}
-
-/// Which bytes of a body are wanted.
-struct Cut {
-    /// So many come before them.
-    before: u64,
-    /// So many are left of them.
-    left: u64,
-}
-
 impl Body {
     pub(crate) fn empty() -> Self {
-        Self(State::Ended)
+        CachedBody::empty().into()
     }
 
     pub(crate) fn whole(bytes: impl Into<Bytes>) -> Self {
-        Self(State::Pieces(VecDeque::from([bytes.into()])))
-    }
-
-    pub(crate) fn pieces(pieces: VecDeque<Bytes>) -> Self {
-        Self(State::Pieces(pieces))
-    }
-
-    /// The origin's own, trailers included. It fails where no piece comes in `timeout`.
-    pub(crate) fn passed(incoming: Incoming, timeout: Duration) -> Self {
-        Self(State::Passed(Box::new(Passed { incoming, timeout, alarm: None, cut: None })))
-    }
-
-    /// `wanted` of the bytes of the origin's body. It fails where no piece comes in `timeout`, or the body ends before they do.
-    pub(crate) fn cut(incoming: Incoming, timeout: Duration, wanted: &Range<u64>) -> Self {
-        let cut = Cut { before: wanted.start, left: wanted.end - wanted.start };
-        Self(State::Passed(Box::new(Passed { incoming, timeout, alarm: None, cut: Some(cut) })))
-    }
-
-    pub(crate) fn shared(reader: BodyReader) -> Self {
-        Self(State::Shared(reader))
+        CachedBody::whole(bytes).into()
     }
 
     pub(crate) fn file(body: eyewall_files::Body) -> Self {
@@ -98,14 +50,16 @@ impl Body {
 
     pub(crate) fn backlog(&self) -> Backlog {
         match &self.0 {
-            State::Passed(_) => Backlog::Origin,
-            State::Shared(reader) => Backlog::Stream(reader.stream()),
-            _ => Backlog::None,
+            State::Cached(body) if body.is_passed() => Backlog::Origin,
+            State::Cached(body) => body.stream().map_or(Backlog::None, Backlog::Stream),
+            State::File(_) => Backlog::None,
         }
     }
+}
 
-    pub(crate) fn drawn(sequence: Sequence) -> Self {
-        Self(State::Drawn(sequence))
+impl From<CachedBody<Incoming>> for Body {
+    fn from(body: CachedBody<Incoming>) -> Self {
+        Self(State::Cached(body))
     }
 }
 
@@ -120,83 +74,32 @@ impl Backlog {
     }
 }
 
-impl Passed {
-    fn poll_frame(&mut self, context: &mut Context<'_>) -> Poll<Option<io::Result<Frame<Bytes>>>> {
-        if self.cut.is_none() {
-            return self.poll_incoming(context);
-        }
-        loop {
-            let Some(cut) = self.cut.as_mut().filter(|cut| cut.left > 0) else { return Poll::Ready(None) };
-            let (before, left) = (cut.before, cut.left);
-            let frame = match ready!(self.poll_incoming(context)) {
-                Some(Ok(frame)) => frame,
-                Some(Err(error)) => return Poll::Ready(Some(Err(error))),
-                None => return Poll::Ready(Some(Err(io::ErrorKind::UnexpectedEof.into()))),
-            };
-            let Ok(mut piece) = frame.into_data() else { continue };
-            let skipped = before.min(piece.len() as u64);
-            piece.advance(skipped as usize);
-            piece.truncate(usize::try_from(left).unwrap_or(usize::MAX));
-            self.cut = Some(Cut { before: before - skipped, left: left - piece.len() as u64 });
-            if !piece.is_empty() {
-                return Poll::Ready(Some(Ok(Frame::data(piece))));
-            }
-        }
-    }
-
-    fn poll_incoming(&mut self, context: &mut Context<'_>) -> Poll<Option<io::Result<Frame<Bytes>>>> {
-        if let Poll::Ready(frame) = Pin::new(&mut self.incoming).poll_frame(context) {
-            self.alarm = None;
-            return Poll::Ready(frame.map(|frame| frame.map_err(io::Error::other)));
-        }
-        let alarm = self.alarm.get_or_insert_with(|| Box::pin(sleep(self.timeout)));
-        ready!(alarm.as_mut().poll(context));
-        Poll::Ready(Some(Err(io::ErrorKind::TimedOut.into())))
-    }
-}
-
 impl http_body::Body for Body {
     type Data = Bytes;
     type Error = io::Error;
 
     fn poll_frame(self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Option<io::Result<Frame<Bytes>>>> {
-        let state = &mut self.get_mut().0;
-        let next = match state {
-            State::Ended => None,
-            State::Pieces(pieces) => pieces.pop_front().map(|piece| Ok(Frame::data(piece))),
-            State::Passed(passed) => ready!(passed.poll_frame(context)),
-            State::Shared(reader) => ready!(reader.poll_piece(context)).map(|piece| Ok(Frame::data(piece?))),
-            State::File(body) => ready!(body.poll_piece(context)).map(|piece| piece.map(Frame::data)),
-            State::Drawn(sequence) => ready!(sequence.poll_next(context)).map(|piece| piece.map(Frame::data)),
-        };
-        if !matches!(next, Some(Ok(_))) {
-            *state = State::Ended;
+        match &mut self.get_mut().0 {
+            State::Cached(body) => Pin::new(body).poll_frame(context).map_err(of_io),
+            State::File(body) => Poll::Ready(ready!(body.poll_piece(context)).map(|piece| piece.map(Frame::data))),
         }
-        Poll::Ready(next)
     }
 
     fn is_end_stream(&self) -> bool {
         match &self.0 {
-            State::Ended => true,
-            State::Pieces(pieces) => pieces.iter().all(Bytes::is_empty),
-            State::Passed(passed) => match &passed.cut {
-                Some(cut) => cut.left == 0,
-                None => passed.incoming.is_end_stream(),
-            },
+            State::Cached(body) => body.is_end_stream(),
             State::File(body) => body.bytes_left() == 0,
-            State::Shared(_) | State::Drawn(_) => false,
         }
     }
 
     fn size_hint(&self) -> SizeHint {
         match &self.0 {
-            State::Ended => SizeHint::with_exact(0),
-            State::Pieces(pieces) => SizeHint::with_exact(pieces.iter().map(|piece| piece.len() as u64).sum()),
-            State::Passed(passed) => {
-                passed.cut.as_ref().map_or_else(|| passed.incoming.size_hint(), |cut| SizeHint::with_exact(cut.left))
-            }
+            State::Cached(body) => body.size_hint(),
             State::File(body) => SizeHint::with_exact(body.bytes_left()),
-            State::Shared(_) | State::Drawn(_) => SizeHint::default(),
         }
     }
+}
+
+fn of_io(error: BoxError) -> io::Error {
+    error.downcast::<io::Error>().map_or_else(io::Error::other, |error| *error)
 }

@@ -1,35 +1,16 @@
 //! Responses that more than one place makes.
 
-use std::time::SystemTime;
-
-use bytes::Bytes;
-use eyewall_http::answer::{self, Answer};
-use eyewall_http::field::targeted::CDN_CACHE_CONTROL;
-use eyewall_http::message;
-use eyewall_http::precondition::{self, Role};
-use eyewall_http::ranges::{Boundary, Stretch};
+use eyewall_page_cache::reply;
 use http::header::{CACHE_CONTROL, CONTENT_TYPE};
-use http::request::Parts;
 use http::{HeaderMap, HeaderValue, Response, StatusCode};
 use serde::Serialize;
 
 use super::body::Body;
-
-/// The media type of what is said in words.
-pub(crate) const TEXT: &str = "text/plain; charset=utf-8";
+pub(crate) use reply::{TEXT, error_text};
 
 /// A response without a cause to store it, that says in a line of text what is wrong.
 pub(crate) fn error(status: StatusCode, words: &str) -> Response<Body> {
-    let mut fields = HeaderMap::new();
-    fields.insert(CONTENT_TYPE, HeaderValue::from_static(TEXT));
-    fields.insert(CACHE_CONTROL, HeaderValue::from_static("no-store"));
-    response(status, fields, Body::whole(error_text(status, words)))
-}
-
-/// The body of such a response.
-pub(crate) fn error_text(status: StatusCode, words: &str) -> String {
-    let reason = status.canonical_reason().unwrap_or("Error");
-    format!("{} {reason}: {words}\n", status.as_u16())
+    reply::error(status, words).map(Body::from)
 }
 
 /// What programs asked for, as one line of JSON.
@@ -41,79 +22,9 @@ pub(crate) fn json(status: StatusCode, object: &impl Serialize) -> Response<Body
     response(status, fields, Body::whole(serde_json::to_string(object).unwrap_or_default() + "\n"))
 }
 
-/// What a request gets of a representation.
-pub(crate) enum Arranged {
-    /// A head alone, or an error.
-    Complete(Response<Body>),
-    /// This head, and as its body these stretches.
-    Content(StatusCode, HeaderMap, Vec<Stretch>),
-}
-
-/// All of a representation of this length, the ranges of it that are wanted, its head alone, 304 or 412.
-pub(crate) fn arrange(
-    role: Role,
-    request: &Parts,
-    code: StatusCode,
-    fields: HeaderMap,
-    received: SystemTime,
-    length: u64,
-) -> Arranged {
-    let asked = message::Request { method: &request.method, fields: &request.headers };
-    match answer::arrange(role, asked, code, fields, received, length, boundary) {
-        Answer::NotModified(fields) => Arranged::Complete(not_modified(&fields)),
-        Answer::PreconditionFailed => Arranged::Complete(precondition_failed()),
-        Answer::RangeNotSatisfiable(fields) => Arranged::Complete(range_not_satisfiable(fields)),
-        Answer::Head(code, fields) => Arranged::Complete(self::response(code, fields, Body::empty())),
-        Answer::Content(code, fields, stretches) => Arranged::Content(code, fields, stretches),
-    }
-}
-
-/// The same of a representation that is at hand.
-pub(crate) fn representation(
-    role: Role,
-    request: &Parts,
-    code: StatusCode,
-    fields: HeaderMap,
-    received: SystemTime,
-    value: &Bytes,
-) -> Response<Body> {
-    match arrange(role, request, code, fields, received, value.len() as u64) {
-        Arranged::Complete(answer) => answer,
-        Arranged::Content(code, fields, stretches) => {
-            let pieces = stretches.into_iter().map(|stretch| match stretch {
-                Stretch::Head(text) => Bytes::from(text),
-                Stretch::Bytes(range) => value.slice(range.start as usize..range.end as usize),
-            });
-            response(code, fields, Body::pieces(pieces.collect()))
-        }
-    }
-}
-
-pub(crate) fn precondition_failed() -> Response<Body> {
-    error(StatusCode::PRECONDITION_FAILED, "the precondition doesn't hold")
-}
-
-/// With the fields that it has of its own.
-pub(crate) fn range_not_satisfiable(fields: HeaderMap) -> Response<Body> {
-    let mut response = error(StatusCode::RANGE_NOT_SATISFIABLE, "there are no such bytes");
-    response.headers_mut().extend(fields);
-    response
-}
-
-/// 304, with the fields that it has of the response that it stands for.
-pub(crate) fn not_modified(fields: &HeaderMap) -> Response<Body> {
-    response(
-        StatusCode::NOT_MODIFIED,
-        precondition::fields_of_not_modified(fields, &[CDN_CACHE_CONTROL]),
-        Body::empty(),
-    )
-}
-
-/// `None` only if the system has no randomness: then there are no multipart answers.
-fn boundary() -> Option<Boundary> {
-    let mut bits = [0; 16];
-    getrandom::fill(&mut bits).ok()?;
-    Some(Boundary::of_bits(u128::from_ne_bytes(bits)))
+/// 412, or 416 with the fields that it has of its own.
+pub(crate) fn without_content(answer: eyewall_http::answer::Answer) -> Response<Body> {
+    reply::without_content(answer).map(Body::from)
 }
 
 pub(crate) fn response(status: StatusCode, fields: HeaderMap, body: Body) -> Response<Body> {

@@ -130,9 +130,8 @@ impl Handlers {
             let origins = Origins::new(Arc::clone(origins));
             tokio::spawn(async move { origins.keep_checking().await });
         }
-        let proxy = origins.as_ref().map(|origins| {
-            Arc::new(Proxy::new(Arc::clone(site), Origins::new(Arc::clone(origins)), Arc::clone(&shared.pages)))
-        });
+        let proxy =
+            origins.as_ref().map(|origins| Arc::new(Proxy::new(site, Origins::new(Arc::clone(origins)), shared)));
         Self { files: files.clone(), proxy }
     }
 

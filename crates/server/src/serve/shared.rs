@@ -3,6 +3,7 @@
 use std::fmt;
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
+use std::time::Duration;
 
 use eyewall::Cache;
 use eyewall_files::FileCache;
@@ -10,10 +11,10 @@ use toml::Spanned;
 
 use super::files::{self, Files};
 use super::origin::{OriginSite, Settings};
-use super::proxy::pages::Pages;
 use super::token::Token;
 use crate::Error;
 use crate::config::{Config, Site};
+use eyewall_page_cache::pages::Pages;
 use eyewall_page_cache::store::Store;
 
 /// All that there is once for the whole server.
@@ -22,6 +23,8 @@ pub(crate) struct Shared {
     /// In the order of the configuration.
     pub(crate) sites: Vec<SharedSite>,
     pub(crate) pages: Arc<Pages>,
+    /// The longest `stale_when_unreachable` of a site: a stale response is kept for so long at least.
+    pub(crate) stale_when_unreachable: Duration,
     /// What a `PURGE` may show in the place of an address in `purge_from`.
     pub(crate) purge_token: Option<Token>,
 }
@@ -43,14 +46,15 @@ impl Shared {
         let files = FileCache::new(cache.clone());
         let sites = config.sites.iter().map(|site| SharedSite::new(site, &files)).collect::<Result<_, _>>()?;
         let windows = config.sites.iter().map(|site| site.settings.cache.stale_when_unreachable.0);
-        let pages = Arc::new(Pages::new(store, windows.max().unwrap_or_default()));
+        let stale_when_unreachable = windows.max().unwrap_or_default();
+        let pages = Arc::new(Pages::new(store, None));
         let purge_token = config
             .server
             .purge_token_file
             .as_ref()
             .map(Spanned::get_ref)
             .map(|path| Token::read(path).map_err(|source| Error::TokenFile { path: path.clone(), source }));
-        Ok(Self { config, sites, pages, purge_token: purge_token.transpose()? })
+        Ok(Self { config, sites, pages, stale_when_unreachable, purge_token: purge_token.transpose()? })
     }
 }
 

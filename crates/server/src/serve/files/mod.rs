@@ -12,6 +12,7 @@ use http::{HeaderValue, Response, StatusCode};
 use super::body::Body;
 use super::{NAME, reply};
 use crate::config::site::{self, Site};
+use eyewall_http::answer::Answer as Sent;
 
 /// What of a site's folder is served.
 pub(crate) fn options(site: &Site) -> FolderOptions {
@@ -77,8 +78,8 @@ fn response(answer: Answer) -> Response<Body> {
         told.append_to(&mut fields, NAME);
     }
     match status {
-        StatusCode::PRECONDITION_FAILED => reply::precondition_failed(),
-        StatusCode::RANGE_NOT_SATISFIABLE => reply::range_not_satisfiable(fields),
+        StatusCode::PRECONDITION_FAILED => reply::without_content(Sent::PreconditionFailed),
+        StatusCode::RANGE_NOT_SATISFIABLE => reply::without_content(Sent::RangeNotSatisfiable(fields)),
         _ => reply::response(status, fields, Body::file(body)),
     }
 }

@@ -1,80 +1,52 @@
-//! A request that came in for a site.
+//! A request that came in for a site: how its origins are asked for it, and what the site's rules say of their answers.
 
+use std::borrow::Cow;
 use std::net::IpAddr;
+use std::sync::Arc;
+use std::time::{Duration, SystemTime};
 
-use bytes::Bytes;
-use eyewall_http::field::cache_control::RequestDirectives;
+use eyewall_http::answer;
+use eyewall_http::field::connection;
+use eyewall_page_cache::settings::Settings;
+use eyewall_page_cache::upstream::{Failure, Question, Rules, Upstream};
+use http::header::{CONTENT_LENGTH, DATE};
 use http::request::Parts;
-use http::{HeaderMap, HeaderName, HeaderValue, Method, Uri};
+use http::{Extensions, HeaderMap, HeaderName, HeaderValue, Response, StatusCode, Uri, Version};
+use hyper::body::Incoming;
 
-use crate::config::Site;
-use crate::key::CacheKey;
+use super::{Proxy, policy, tags};
+use crate::key::{CLIENT_ADDRESSES, CacheKey};
 use crate::rules::{Decision, RuleSet};
 use crate::serve::fields;
-use crate::serve::origin::{Outgoing, Peer, RequestBody};
+use crate::serve::origin::{Fault, Outgoing, Peer, RequestBody, framing};
 use crate::serve::vouched::Vouched;
 
-/// What came, under which key its answer is, and what the site's rules say of it.
-#[derive(Clone, Copy)]
-pub(super) struct Inbound<'a> {
-    pub(super) parts: &'a Parts,
-    pub(super) key: &'a CacheKey,
-    pub(super) decision: Decision<'a>,
-    pub(super) client: IpAddr,
-    /// What is asked about, of a QUERY.
-    pub(super) content: Option<&'a Bytes>,
-}
-
-/// The same without what it was lent, for what goes on when the request is answered.
-pub(super) struct Kept {
-    parts: Parts,
-    key: CacheKey,
+/// What came, under which key its answer is, and which of the site's rules mean it.
+pub(super) struct Inbound {
+    proxy: Arc<Proxy>,
+    pub(super) key: CacheKey,
     // The rules saw cookies that were dropped since then.
     rules: RuleSet,
     client: IpAddr,
-    content: Option<Bytes>,
 }
 
-impl Kept {
-    pub(super) fn inbound<'a>(&'a self, site: &'a Site) -> Inbound<'a> {
-        let decision = site.rules.decision(self.rules);
-        Inbound { parts: &self.parts, key: &self.key, decision, client: self.client, content: self.content.as_ref() }
-    }
-}
-
-impl<'a> Inbound<'a> {
+impl Inbound {
     /// What the site's rules say of it is done to its fields.
-    pub(super) fn new(site: &'a Site, parts: &'a mut Parts, key: &'a CacheKey, client: IpAddr) -> Self {
-        let decision = site.rules.of_request(key, parts);
+    pub(super) fn new(proxy: &Arc<Proxy>, parts: &mut Parts, key: &CacheKey, client: IpAddr) -> Self {
+        let decision = proxy.site.rules.of_request(key, parts);
         decision.drop_ignored_cookies(&mut parts.headers);
-        Self { parts, key, decision, client, content: None }
+        let rules = decision.matched();
+        Self { proxy: Arc::clone(proxy), key: key.clone(), rules, client }
     }
 
-    pub(super) fn kept(&self) -> Kept {
-        let content = self.content.cloned();
-        let rules = self.decision.matched();
-        Kept { parts: self.parts.clone(), key: self.key.clone(), rules, client: self.client, content }
-    }
-
-    pub(super) fn fields(&self) -> &'a HeaderMap {
-        &self.parts.headers
-    }
-
-    /// What the client demands of the cache, as far as the rules let it.
-    pub(super) fn directives(&self) -> RequestDirectives {
-        let directives = RequestDirectives::of(&self.parts.headers);
-        if self.decision.ignore_reload { directives.without_reloads() } else { directives }
-    }
-
-    /// What the origin is asked for: exactly what the key says.
-    pub(super) fn target(&self) -> Uri {
-        // The key's target is that of a valid one in its normal form; what can't be read back is asked for as it came.
-        self.key.forwarded_target().parse().unwrap_or_else(|_| self.parts.uri.clone())
+    /// What the site's rules say of it.
+    pub(super) fn decision(&self) -> Decision<'_> {
+        self.proxy.site.rules.decision(self.rules)
     }
 
     /// The client as the origin is told of it: by the host that the key has.
-    pub(super) fn peer(&self) -> Peer {
-        let vouched = self.parts.extensions.get::<Vouched>();
+    pub(super) fn peer(&self, parts: &Parts) -> Peer {
+        let vouched = parts.extensions.get::<Vouched>();
         Peer {
             address: self.client,
             asker: vouched.map_or(self.client, |vouched| vouched.asker.address),
@@ -84,24 +56,83 @@ impl<'a> Inbound<'a> {
         }
     }
 
-    /// The method by which the origin is asked for what may be stored.
-    pub(super) fn method(&self) -> Method {
-        if self.content.is_some() { Method::QUERY } else { Method::GET }
-    }
-
-    /// The request by which the origin is asked for it, with these fields.
-    pub(super) fn outgoing<'o>(&self, target: &'o Uri, fields: HeaderMap, peer: &'o Peer) -> Outgoing<'o> {
-        let body = self.content.map_or_else(RequestBody::empty, |content| RequestBody::whole(content.clone()));
-        Outgoing { method: self.method(), target, fields, body, peer: Some(peer), stripped: self.stripped() }
-    }
-
     /// Fields of interim responses that the client doesn't get.
     pub(super) fn stripped(&self) -> Vec<HeaderName> {
-        self.decision.strippable().cloned().collect()
+        self.decision().strippable().cloned().collect()
+    }
+}
+
+impl Upstream for Inbound {
+    type Body = Incoming;
+    type Error = Fault;
+
+    async fn ask(&self, question: Question<'_>) -> Result<Response<Incoming>, Fault> {
+        let Question { client, method, fields, content } = question;
+        // The key's target is that of a valid one in its normal form; what can't be read back is asked for as it came.
+        let target: Uri = self.key.forwarded_target().parse().unwrap_or_else(|_| client.uri.clone());
+        let peer = self.peer(client);
+        let body = content.map_or_else(RequestBody::empty, |content| RequestBody::whole(content.clone()));
+        let stripped = self.stripped();
+        let outgoing = Outgoing { method, target: &target, fields, body, peer: Some(&peer), stripped };
+        let mut response = self.proxy.origins.send(outgoing).await?;
+        receive(&mut response);
+        Ok(response)
     }
 
-    /// The fields as the origin gets them.
-    pub(super) fn forwarded_fields(&self) -> HeaderMap {
-        fields::of_forwarded_request(&self.parts.headers, self.parts.version)
+    fn failure(&self, fault: &Fault) -> Failure {
+        Failure { status: fault.status(), detail: fault.detail(), words: fault.to_string() }
     }
+
+    fn failure_ttl(&self, failure: &Failure) -> Option<Duration> {
+        let overrides = self.decision().of_response(failure.status, &HeaderMap::new()).overrides;
+        overrides.negative_ttl.filter(|_| overrides.no_store != Some(true))
+    }
+
+    fn fields(&self, client: &Parts) -> HeaderMap {
+        fields::of_forwarded_request(&client.headers, client.version)
+    }
+
+    fn rules<'a>(
+        &'a self,
+        settings: &'a Settings,
+        status: StatusCode,
+        fields: &mut HeaderMap,
+        extensions: &mut Extensions,
+    ) -> Rules<'a> {
+        let site = &self.proxy.site;
+        let applied = self.decision().of_response(status, fields);
+        tags::strip(applied.stripped(), fields, extensions);
+        Rules {
+            policy: Cow::Owned(policy::with(&settings.policy, &applied.overrides)),
+            is_refused: applied.overrides.no_store == Some(true),
+            is_opaque: framing::is_coded(extensions),
+            tags: tags::of_response(site, &self.key, &applied, fields, extensions),
+        }
+    }
+
+    fn is_hidden(&self, field: &HeaderName) -> bool {
+        let told = ["forwarded", "x-forwarded-for", "x-real-ip"];
+        let is_told = told.contains(&field.as_str()) || CLIENT_ADDRESSES.contains(&field.as_str());
+        is_told && !self.proxy.site.key.has_header(field)
+    }
+
+    fn sign(&self, fields: &mut HeaderMap, received: Version) {
+        fields::append_via(fields, received);
+    }
+}
+
+/// Takes off what concerned the connection only, and adds a date.
+pub(super) fn receive<B>(response: &mut Response<B>) {
+    let mut fields = std::mem::take(response.headers_mut());
+    framing::note_coding(&fields, response.extensions_mut());
+    connection::drop_hop_by_hop(&mut fields);
+    if !answer::has_length(response.status()) {
+        fields.remove(CONTENT_LENGTH);
+    }
+    if !fields.contains_key(DATE)
+        && let Ok(now) = HeaderValue::from_str(&httpdate::fmt_http_date(SystemTime::now()))
+    {
+        fields.insert(DATE, now);
+    }
+    *response.headers_mut() = fields;
 }

@@ -1,67 +1,50 @@
-//! `--origin`: another server's responses, answered from the volume (RFC 9111).
+//! `--origin`: another server's responses, answered from the volume by the page cache ([`eyewall_page_cache::visit`]).
+//!
+//! What is here is the server's own: the origins, the rules of the site, and what is written of each response.
 //!
 //! ```text
-//! request ──> select among what is stored ──> may it be used?
-//!               fresh, or stale and allowed ──────> hit; behind the client's back it may be validated; fragments that
-//!                                                     are missing are asked for as they are wanted
-//!               to be validated, or nothing there ─> join the flight of the key
-//!                                                     somebody asks already: read along, or look again
-//!                                                     first: fetch ──304──> renew what is stored, hit
-//!                                                              └200, 206─> judge: fill, or pass on
+//! request ──> inbound   its key, and what the rules say of it ──> the page cache asks by it, and judges by its rules
+//!         ──> pass      what changes something, asks for another protocol, or has content
+//! ready     what lies ready, for the fast path
 //! ```
-//! Which of these it is, `eyewall-http` decides; here are the sockets, the store and the clock.
 
-pub(crate) mod answer;
-pub(crate) mod fragments;
-pub(crate) mod pages;
 pub(crate) mod ready;
+pub(crate) mod tags;
 
-mod failures;
-mod fetch;
-mod fill;
-mod hit;
 mod inbound;
 mod pass;
 mod policy;
 mod query;
-mod storing;
-pub(crate) mod tags;
 
 use std::net::IpAddr;
 use std::sync::Arc;
-use std::time::{Duration, SystemTime};
 
+use bytes::Bytes;
 use eyewall_http::field::cache_status::{CacheStatus, Forward};
-use eyewall_http::field::connection;
 use eyewall_http::policy::Policy;
-use eyewall_http::reuse::{self, OnFailure, Reuse};
-use eyewall_http::signpost::Variant;
-use eyewall_page_cache::collapsing::Landing;
-use http::header::{CONNECTION, CONTENT_LENGTH, DATE, RANGE};
-use http::{Extensions, HeaderMap, HeaderName, HeaderValue, Method, Request, Response, StatusCode, Version};
+use eyewall_http::reuse;
+use eyewall_page_cache::pages::Pages;
+use eyewall_page_cache::settings::Settings;
+use eyewall_page_cache::visit::{Answered, Unanswered, Visit};
+use http::header::CONNECTION;
+use http::request::Parts;
+use http::{HeaderName, HeaderValue, Method, Request, Response};
 use http_body::Body as _;
 use hyper::body::Incoming;
 
 use super::body::Body;
-use super::origin::{Fault, Origins, RequestBody, asked_protocol, framing};
-use super::{NAME, fields, reply};
+use super::origin::{Fault, Origins, RequestBody, asked_protocol};
+use super::shared::Shared;
+use super::{NAME, reply};
 use crate::config::Site;
 use crate::key::CacheKey;
-use crate::rules::{Applied, Decision};
-use answer::{Joined, Ticket};
-use eyewall_page_cache::selection::{Selection, Stored};
-use fragments::{Part, Unusable};
 use inbound::Inbound;
-use pages::Pages;
-
-/// How long a request waits for the answer to another one before it asks for itself.
-const COLLAPSE_DEADLINE: Duration = Duration::from_secs(5);
-/// How often a request waits for another one: for any response of the address, for one of its variant, and once more.
-const TURNS: usize = 3;
 
 /// The origins of a site with the volume in front of them, as one worker has them.
 pub(crate) struct Proxy {
     site: Arc<Site>,
+    /// How the site wants its cache to work.
+    settings: Arc<Settings>,
     policy: Policy,
     origins: Origins,
     pages: Arc<Pages>,
@@ -69,38 +52,21 @@ pub(crate) struct Proxy {
     looked_at: Vec<HeaderName>,
 }
 
-/// What the origin is asked for, and why.
-struct Ask {
-    /// Under which requests wait for one another: the address, and what its responses are known to vary by.
-    flight_key: Vec<u8>,
-    why: Forward,
-    /// What is to be validated.
-    stored: Option<Box<Stored>>,
-    /// Where a client wants a range of what isn't stored: what of it is asked for.
-    part: Option<Part>,
-    on_failure: OnFailure,
-    ticket: Option<Ticket>,
-}
-
-/// What is to be done about a request.
-enum Plan {
-    Answer(Response<Body>),
-    Hit(Box<Stored>),
-    Ask(Box<Ask>),
-}
-
-impl Ask {
-    /// For all of it, as if nothing were stored.
-    fn whole(key: &[u8], why: Forward) -> Self {
-        let flight_key = key.to_vec();
-        Self { flight_key, why, stored: None, part: None, on_failure: OnFailure::default(), ticket: None }
-    }
-}
-
 impl Proxy {
-    pub(crate) fn new(site: Arc<Site>, origins: Origins, pages: Arc<Pages>) -> Self {
+    pub(crate) fn new(site: &Arc<Site>, origins: Origins, shared: &Shared) -> Self {
         let looked_at = site.key.looked_at().chain(site.rules.looked_at()).cloned().collect();
-        Self { policy: policy::of_site(&site.settings.cache), site, origins, pages, looked_at }
+        let (cache, policy) = (&site.settings.cache, policy::of_site(&site.settings.cache));
+        let settings = Settings {
+            policy: policy.clone(),
+            when_unreachable: shared.stale_when_unreachable,
+            body_bytes_max: cache.object_bytes_max.map_or(u64::MAX, |size| size.0),
+            remembers_bare_errors: true,
+            name: Some(NAME.to_owned()),
+            piece_timeout: Some(origins.timeouts().piece),
+            ..Settings::default()
+        };
+        let (site, settings, pages) = (Arc::clone(site), Arc::new(settings), Arc::clone(&shared.pages));
+        Self { site, settings, policy, origins, pages, looked_at }
     }
 
     /// Answers a request of this site, whose answer is stored under `key`.
@@ -110,215 +76,62 @@ impl Proxy {
         key: &CacheKey,
         client: IpAddr,
     ) -> Response<Body> {
-        let (mut parts, incoming) = request.into_parts();
+        let (parts, incoming) = request.into_parts();
         let body = RequestBody::streamed(incoming, &parts);
         if asked_protocol(&parts.headers).is_none() {
             if parts.method == Method::QUERY {
                 return self.answer_query(parts, body, key, client).await;
             }
             if reuse::is_answerable(&parts.method) && body.is_end_stream() {
-                return self.answer_inbound(Inbound::new(&self.site, &mut parts, key, client)).await;
+                return self.answer_from_cache(parts, key, client, None).await;
             }
         }
         self.forward(Request::from_parts(parts, body), key, client).await
     }
 
     /// Answers what may be answered from the cache.
-    async fn answer_inbound(self: &Arc<Self>, inbound: Inbound<'_>) -> Response<Body> {
-        match inbound.decision.bypass {
-            Some(rule) => self.pass(inbound, CacheStatus::forwarded(Forward::Bypass).detail(rule), None).await,
-            None => self.answer_from_cache(inbound).await,
-        }
-    }
-
-    /// Answers a GET, a HEAD or a QUERY.
-    async fn answer_from_cache(self: &Arc<Self>, inbound: Inbound<'_>) -> Response<Body> {
-        if self.pages.store.has_failed() {
-            return self.pass(inbound, CacheStatus::forwarded(Forward::UriMiss).detail("volume-failed"), None).await;
-        }
-        let key = inbound.key.as_bytes();
-        let mut ask = match self.plan(inbound).await {
-            Plan::Answer(response) => return response,
-            Plan::Hit(stored) => match self.hit(inbound, *stored, CacheStatus::hit()).await {
-                Ok(response) => return response,
-                Err(Unusable) => Box::new(Ask::whole(key, Forward::Partial)),
-            },
-            Plan::Ask(ask) => ask,
+    async fn answer_from_cache(
+        self: &Arc<Self>,
+        parts: Parts,
+        key: &CacheKey,
+        client: IpAddr,
+        content: Option<Bytes>,
+    ) -> Response<Body> {
+        let visit = self.visit(parts, key, client, content);
+        let answered = match visit.upstream.decision().bypass {
+            Some(rule) => visit.pass(CacheStatus::forwarded(Forward::Bypass).detail(rule), None).await,
+            None => visit.answer().await,
         };
-        if inbound.parts.method == Method::HEAD {
-            let stored = ask.stored.map(|stored| (stored, ask.on_failure));
-            return self.pass(inbound, CacheStatus::forwarded(ask.why).detail("head"), stored).await;
-        }
-        if ask.stored.is_none() && inbound.fields().contains_key(RANGE) {
-            let may_be_part = inbound.parts.method == Method::GET && !self.pages.unstorable.contains(key);
-            ask.part = Part::of(inbound.fields(), &self.pages).filter(|_| may_be_part);
-            if ask.part.is_none() {
-                return self.pass(inbound, CacheStatus::forwarded(ask.why).detail("range"), None).await;
-            }
-        }
-        self.collapse(inbound, *ask).await
+        response_of(answered)
     }
 
-    /// What the volume, and the terms of what is there, make of a request.
-    async fn plan(self: &Arc<Self>, inbound: Inbound<'_>) -> Plan {
-        let directives = inbound.directives();
-        let key = inbound.key.as_bytes();
-        let ask = |why, flight_key, stored, on_failure| {
-            Plan::Ask(Box::new(Ask { flight_key, stored, on_failure, ..Ask::whole(key, why) }))
-        };
-        let stored = match self.pages.select(key, inbound.fields(), SystemTime::now()).await {
-            Selection::Stored(stored) => stored,
-            Selection::Failure(status, left) if !directives.no_cache && directives.max_age != Some(0) => {
-                return Plan::Answer(failures::remembered(status, left));
-            }
-            Selection::Nothing | Selection::Failure(..) | Selection::OtherVariants(_)
-                if reuse::is_timeout_without_stored(&directives) =>
-            {
-                return Plan::Answer(only_if_cached());
-            }
-            Selection::Nothing | Selection::Failure(..) => {
-                return ask(Forward::UriMiss, key.to_vec(), None, OnFailure::default());
-            }
-            Selection::OtherVariants(names) => {
-                let flight_key = flight_key_of(key, &names, inbound.fields());
-                return ask(Forward::VaryMiss, flight_key, None, OnFailure::default());
-            }
-        };
-        let now = SystemTime::now();
-        let flight_key = stored.key.clone();
-        let why = if stored.terms.fresh_for(now).is_zero() { Forward::Stale } else { Forward::Request };
-        match reuse::decide(&stored.terms, &directives, now, &self.policy) {
-            Reuse::Fresh | Reuse::StaleAllowed => Plan::Hit(stored),
-            Reuse::StaleWhileRevalidate => {
-                self.refresh(inbound, flight_key).await;
-                Plan::Hit(stored)
-            }
-            Reuse::GatewayTimeout => Plan::Answer(only_if_cached()),
-            Reuse::Validate { on_failure } => ask(why, flight_key, Some(stored), on_failure),
-            Reuse::MustNotUse => ask(why, flight_key, None, OnFailure::default()),
-        }
-    }
-
-    /// Asks the origin, or waits for somebody who does already.
-    async fn collapse(self: &Arc<Self>, inbound: Inbound<'_>, ask: Ask) -> Response<Body> {
-        let directives = inbound.directives();
-        let key = inbound.key.as_bytes();
-        // Who wants an answer of his own doesn't take that of another.
-        if directives.no_cache || directives.no_store || self.pages.unstorable.contains(key) {
-            return self.fetch(inbound, ask).await;
-        }
-        let mut flight_key = ask.flight_key.clone();
-        for _ in 0..TURNS {
-            let waiting = match self.pages.join(&flight_key) {
-                Joined::Lead(ticket) => {
-                    // Another flight may have landed between the look and the ticket.
-                    if let Some(response) = self.stored_by_now(inbound).await {
-                        return response;
-                    }
-                    return self.fetch(inbound, Ask { ticket: Some(ticket), ..ask }).await;
-                }
-                Joined::Follow(waiting) => waiting,
-            };
-            let is_late = waiting.is_late;
-            match waiting.landing(COLLAPSE_DEADLINE).await {
-                // Who comes behind the head takes it as he would take what is stored.
-                Landing::Answered(answer)
-                    if is_late
-                        && answer.suits(inbound.fields())
-                        && reuse::decide(&answer.terms, &directives, SystemTime::now(), &self.policy)
-                            != Reuse::Fresh =>
-                {
-                    break;
-                }
-                Landing::Answered(answer) if answer.suits(inbound.fields()) => {
-                    if let Some(response) = self.follow(inbound, &answer, ask.why).await {
-                        return response;
-                    }
-                    break;
-                }
-                Landing::Answered(answer) => {
-                    let names = answer.variant.as_ref().map_or(&[][..], |variant| &variant.names);
-                    flight_key = flight_key_of(key, names, inbound.fields());
-                }
-                Landing::Over => {
-                    if let Some(response) = self.stored_by_now(inbound).await {
-                        return response;
-                    }
-                    if self.pages.unstorable.contains(key) {
-                        break;
-                    }
-                }
-                Landing::Alone | Landing::Late => break,
-            }
-        }
-        self.fetch(inbound, ask).await
-    }
-
-    /// What another request has stored meanwhile.
-    async fn stored_by_now(self: &Arc<Self>, inbound: Inbound<'_>) -> Option<Response<Body>> {
-        if !self.pages.has_fresh(inbound.key.as_bytes(), inbound.fields(), SystemTime::now()).await {
-            return None;
-        }
-        match self.plan(inbound).await {
-            Plan::Answer(response) => Some(response),
-            Plan::Hit(stored) => self.hit(inbound, *stored, CacheStatus::hit()).await.ok(),
-            Plan::Ask(_) => None,
-        }
-    }
-
-    /// Validates behind the client's back, unless somebody does already.
-    async fn refresh(self: &Arc<Self>, inbound: Inbound<'_>, flight_key: Vec<u8>) {
-        let Joined::Lead(ticket) = self.pages.join(&flight_key) else { return };
-        let key = inbound.key.as_bytes();
-        let Selection::Stored(stored) = self.pages.select(key, inbound.fields(), SystemTime::now()).await else {
-            return;
-        };
-        let (proxy, kept) = (Arc::clone(self), inbound.kept());
-        let (stored, ticket) = (Some(stored), Some(ticket));
-        let ask = Ask { flight_key, stored, ticket, ..Ask::whole(key, Forward::Stale) };
-        tokio::spawn(async move { drop(proxy.fetch(kept.inbound(&proxy.site), ask).await) });
+    fn visit(
+        self: &Arc<Self>,
+        mut parts: Parts,
+        key: &CacheKey,
+        client: IpAddr,
+        content: Option<Bytes>,
+    ) -> Arc<Visit<Inbound>> {
+        let inbound = Inbound::new(self, &mut parts, key, client);
+        let ignores_reload = inbound.decision().ignore_reload;
+        let address = key.address().to_owned();
+        let visit = Visit::new((&self.pages, &self.settings), inbound, parts, address);
+        let directives = visit.directives;
+        Arc::new(Visit {
+            key: key.as_bytes().to_vec(),
+            address_tag: tags::address(&self.site, key),
+            content,
+            directives: if ignores_reload { directives.without_reloads() } else { directives },
+            ..visit
+        })
     }
 }
 
-fn flight_key_of(key: &[u8], names: &[HeaderName], request: &HeaderMap) -> Vec<u8> {
-    let variant = Variant::of(names, request);
-    [key, b" ", &variant.selecting_key].concat()
-}
-
-/// Makes of what the origin said what is stored and passed on: without what concerned the connection only, or the rules
-/// strip, and with a date.
-fn prepare<'a, B>(decision: Decision<'a>, response: &mut Response<B>) -> Applied<'a> {
-    let mut fields = std::mem::take(response.headers_mut());
-    framing::note_coding(&fields, response.extensions_mut());
-    connection::drop_hop_by_hop(&mut fields);
-    if !eyewall_http::answer::has_length(response.status()) {
-        fields.remove(CONTENT_LENGTH);
+fn response_of(answered: Answered<Inbound>) -> Response<Body> {
+    match answered {
+        Ok(response) => response.map(Body::from),
+        Err(Unanswered { error, status }) => failed(&error, status),
     }
-    if !fields.contains_key(DATE)
-        && let Ok(now) = HeaderValue::from_str(&httpdate::fmt_http_date(SystemTime::now()))
-    {
-        fields.insert(DATE, now);
-    }
-    let applied = strip(decision, response.status(), &mut fields, response.extensions_mut());
-    *response.headers_mut() = fields;
-    applied
-}
-
-/// What the rules say of a response, from which the fields that they strip are gone. What tags those name is in its extensions.
-fn strip<'a>(
-    decision: Decision<'a>,
-    status: StatusCode,
-    fields: &mut HeaderMap,
-    extensions: &mut Extensions,
-) -> Applied<'a> {
-    let applied = decision.of_response(status, fields);
-    tags::strip(applied.stripped(), fields, extensions);
-    applied
-}
-
-fn finish(response: &mut HeaderMap, received: Version, status: &CacheStatus) {
-    fields::append_via(response, received);
-    status.append_to(response, NAME);
 }
 
 fn failed(fault: &Fault, status: CacheStatus) -> Response<Body> {
@@ -328,13 +141,5 @@ fn failed(fault: &Fault, status: CacheStatus) -> Response<Body> {
     if fault.leaves_body() {
         response.headers_mut().insert(CONNECTION, HeaderValue::from_static("close"));
     }
-    response
-}
-
-/// RFC 9111, section 5.2.1.7.
-fn only_if_cached() -> Response<Body> {
-    let mut response =
-        reply::error(StatusCode::GATEWAY_TIMEOUT, "the client wanted a stored answer, and there is none");
-    CacheStatus::hit().detail("only-if-cached").append_to(response.headers_mut(), NAME);
     response
 }

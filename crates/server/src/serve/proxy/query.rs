@@ -15,7 +15,6 @@ use http::request::Parts;
 use http::{Request, Response};
 use ring::digest::{Context, SHA256};
 
-use super::inbound::Inbound;
 use super::{Proxy, failed};
 use crate::key::CacheKey;
 use crate::serve::body::Body;
@@ -29,7 +28,7 @@ impl Proxy {
     /// Answers a QUERY, whose address has this key.
     pub(super) async fn answer_query(
         self: &Arc<Self>,
-        mut parts: Parts,
+        parts: Parts,
         body: RequestBody,
         key: &CacheKey,
         client: IpAddr,
@@ -46,10 +45,7 @@ impl Proxy {
             return self.forward(request, key, client).await;
         };
         match key.of_query(generation, digest.finish().as_ref()) {
-            Ok(key) => {
-                let inbound = Inbound::new(&self.site, &mut parts, &key, client);
-                self.answer_inbound(Inbound { content: Some(&content), ..inbound }).await
-            }
+            Ok(key) => self.answer_from_cache(parts, &key, client, Some(content)).await,
             Err(error) => reply::error(error.status(), &error.to_string()),
         }
     }

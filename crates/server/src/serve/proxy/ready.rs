@@ -14,12 +14,12 @@ use http::{HeaderMap, Request, StatusCode};
 use itoa::Buffer;
 
 use super::Proxy;
-use super::hit::Standing;
 use crate::key::{CacheKey, RequestHost};
 use crate::rules::Decision;
-use crate::serve::fields;
 use crate::serve::plain::Plain;
+use crate::serve::{NAME, fields};
 use eyewall_page_cache::head::{HeadView, Kind};
+use eyewall_page_cache::visit::Freshness;
 
 /// A response that lies ready.
 pub(crate) struct Ready<'a> {
@@ -133,10 +133,19 @@ fn write_head(hit: &Hit<'_>, now: SystemTime, is_last: bool, head: &mut Vec<u8>)
     head.clear();
     push(head, &["HTTP/1.1 ", status.as_str(), " ", status.canonical_reason()?, "\r\n"]);
     view.write_lines(head)?;
-    Standing::of(&terms, now).write_lines(head);
+    write_freshness(Freshness::of(&terms, now), head);
     push(head, &["content-length: ", Buffer::new().format(hit.len()), "\r\n"]);
     push(head, &[if is_last { "connection: close\r\n\r\n" } else { "\r\n" }]);
     Some(status)
+}
+
+/// The lines of HTTP/1 that a plain hit has beside its own: what the full path writes by [`Visit::finish`].
+///
+/// [`Visit::finish`]: eyewall_page_cache::visit::Visit::finish
+fn write_freshness(freshness: Freshness, head: &mut Vec<u8>) {
+    let (mut age, mut left) = (Buffer::new(), Buffer::new());
+    push(head, &["age: ", age.format(freshness.age), "\r\nvia: 1.1 ", fields::BY, "\r\ncache-status: ", NAME]);
+    push(head, &["; hit; ttl=", left.format(freshness.left), "\r\n"]);
 }
 
 fn push(head: &mut Vec<u8>, pieces: &[&str]) {

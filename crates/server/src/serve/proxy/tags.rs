@@ -4,7 +4,7 @@
 use eyewall_http::field::groups;
 pub(crate) use eyewall_page_cache::tags::group;
 use eyewall_page_cache::tags::{self, FIELDS, Tags};
-use http::{Extensions, HeaderMap, HeaderName, response};
+use http::{Extensions, HeaderMap, HeaderName};
 
 use crate::config::Site;
 use crate::key::CacheKey;
@@ -36,10 +36,16 @@ pub(super) fn strip<'a>(
 }
 
 /// The tags of a response that is stored for a site.
-pub(crate) fn of_response(site: &Site, key: &CacheKey, applied: &Applied<'_>, head: &response::Parts) -> Vec<String> {
+pub(super) fn of_response(
+    site: &Site,
+    key: &CacheKey,
+    applied: &Applied<'_>,
+    fields: &HeaderMap,
+    extensions: &Extensions,
+) -> Vec<String> {
     let mut tags = Tags::new(site.name(), address(site, key));
-    let stripped = head.extensions.get::<Stripped>().map(|stripped| &stripped.0);
-    let told = || [&head.headers].into_iter().chain(stripped);
+    let stripped = extensions.get::<Stripped>().map(|stripped| &stripped.0);
+    let told = || [fields].into_iter().chain(stripped);
     told().for_each(|fields| tags.push_fields(fields, &FIELDS));
     applied.tags().for_each(|tag| tags.push_named(tag));
     for name in told().flat_map(groups::of) {
@@ -85,7 +91,7 @@ mod tests {
         head.headers = fields.collect();
         let applied = site.rules.of_request(&key, &parts).of_response(StatusCode::OK, &head.headers);
         strip(applied.stripped(), &mut head.headers, &mut head.extensions);
-        of_response(site, &key, &applied, &head)
+        of_response(site, &key, &applied, &head.headers, &head.extensions)
     }
 
     #[test]

@@ -6,8 +6,8 @@ use http::Uri;
 use super::{Effect, PurgeError, Subject};
 use crate::config::{Config, Site, Sites};
 use crate::key::{CacheKey, KEY_BYTES_MAX, KeyError, RequestHost, Scheme, unescaped};
-use crate::serve::proxy::pages::Pages;
 use crate::serve::proxy::tags;
+use eyewall_page_cache::pages::Pages;
 use eyewall_page_cache::store::Meant;
 
 /// What is to be done for a subject.

@@ -4,16 +4,18 @@ use std::sync::Arc;
 
 use bytes::Bytes;
 use eyewall::Purge;
-use eyewall_page_cache::recent_purges::Mark;
 
-use crate::serve::proxy::answer::Answer;
-use crate::serve::proxy::pages::Pages;
-use eyewall_page_cache::head::Kind;
-use eyewall_page_cache::layout::{Layout, key_of};
+use crate::answer::Answer;
+use crate::head::{Head, Kind};
+use crate::layout::{Layout, key_of};
+use crate::pages::Pages;
+use crate::recent_purges::Mark;
+use crate::settings::Settings;
 
 /// What has come and isn't stored yet: less than a fragment, and a piece.
-pub(in crate::serve::proxy) struct Keeping {
+pub(crate) struct Keeping {
     pages: Arc<Pages>,
+    settings: Arc<Settings>,
     address: Vec<u8>,
     answer: Arc<Answer>,
     mark: Mark,
@@ -28,8 +30,8 @@ pub(in crate::serve::proxy) struct Keeping {
 }
 
 impl Keeping {
-    pub(in crate::serve::proxy) fn new(
-        pages: Arc<Pages>,
+    pub(crate) fn new(
+        (pages, settings): (Arc<Pages>, Arc<Settings>),
         address: Vec<u8>,
         answer: Arc<Answer>,
         mark: Mark,
@@ -38,11 +40,24 @@ impl Keeping {
         let layout = pages.new_layout(0);
         let prefix = layout.prefix(&address);
         let (pending, is_kept) = (Vec::new(), true);
-        Self { pages, address, answer, mark, bytes_max, layout, prefix, pending, pending_bytes: 0, number: 0, is_kept }
+        Self {
+            pages,
+            settings,
+            address,
+            answer,
+            mark,
+            bytes_max,
+            layout,
+            prefix,
+            pending,
+            pending_bytes: 0,
+            number: 0,
+            is_kept,
+        }
     }
 
     /// Takes the next bytes. They are not kept any more once the body is longer than may be, or something can't be stored.
-    pub(in crate::serve::proxy) async fn take(mut self, mut piece: Bytes) -> Self {
+    pub(crate) async fn take(mut self, mut piece: Bytes) -> Self {
         let fragment_bytes = u64::from(self.layout.fragment_bytes);
         self.layout.length += piece.len() as u64;
         let is_purged = || self.pages.recent_purges.since(self.mark) == Some(Purge::Hard);
@@ -59,7 +74,7 @@ impl Keeping {
     }
 
     /// None if not all so far is kept.
-    pub(in crate::serve::proxy) fn still_kept(self) -> Option<Self> {
+    pub(crate) fn still_kept(self) -> Option<Self> {
         self.is_kept.then_some(self)
     }
 
@@ -74,7 +89,7 @@ impl Keeping {
     }
 
     /// The body is complete: its last fragment, and its head.
-    pub(in crate::serve::proxy) async fn finish(mut self) {
+    pub(crate) async fn finish(mut self) {
         if self.is_kept && self.pending_bytes > 0 {
             self = self.store().await;
         }
@@ -83,8 +98,10 @@ impl Keeping {
         }
         // A panic in there was told already by its thread.
         let _ = tokio::task::spawn_blocking(move || {
-            let Self { pages, address, answer, mark, layout, .. } = self;
-            pages.keep_as(&address, &answer, Kind::Fragmented(answer.terms, layout), &[Bytes::new()], mark)
+            let Self { pages, settings, address, answer, mark, layout, .. } = self;
+            let kind = Kind::Fragmented(answer.terms, layout);
+            let head = Head::new(kind, answer.status, answer.fields.clone());
+            pages.keep(&address, &answer, &head, &[Bytes::new()], mark, settings.lasting())
         })
         .await;
     }

@@ -9,16 +9,17 @@ use eyewall_http::strong;
 use http::header::RANGE;
 use http::{HeaderMap, HeaderValue, StatusCode};
 
-use crate::serve::proxy::Proxy;
-use crate::serve::proxy::pages::Pages;
-use eyewall_page_cache::layout::{FRAGMENT_BYTES_MAX, fragment_bytes, widened};
+use crate::layout::{FRAGMENT_BYTES_MAX, fragment_bytes, widened};
+use crate::pages::Pages;
+use crate::upstream::Upstream;
+use crate::visit::Visit;
 
 /// What the origin is asked for where a client wants ranges of something that isn't stored: the fragments of the first of them.
 /// Those of the others are asked for when they are wanted, as the length is known then.
 ///
 /// So many bytes at the end are asked for as they are: nobody knows yet where a fragment begins among them.
 #[derive(Debug, Clone, Copy)]
-pub(in crate::serve::proxy) struct Part {
+pub(crate) struct Part {
     /// The first range that the client wants.
     wanted: RangeSpec,
     place: Place,
@@ -39,7 +40,7 @@ enum Place {
 const RANGES_MAX: usize = 8;
 
 /// What a 206 means that came for a [`Part`].
-pub(in crate::serve::proxy) enum Came {
+pub(crate) enum Came {
     /// All of a small representation: it is as if the origin had answered by 200 with these fields.
     Whole(HeaderMap),
     /// A part of a large one: whole fragments that have what the client wants, if that is before the end, behind bytes that are skipped.
@@ -53,7 +54,7 @@ pub(in crate::serve::proxy) enum Came {
 
 /// What of a 206 a client gets that is not answered from the volume.
 #[derive(Debug, PartialEq, Eq)]
-pub(in crate::serve::proxy) enum Slice {
+pub(crate) enum Slice {
     /// All of it.
     All,
     /// `of_body` of its bytes, which are `range` of the representation.
@@ -62,7 +63,7 @@ pub(in crate::serve::proxy) enum Slice {
 
 impl Part {
     /// None where the request has no range, or too many, or asks for the last no bytes: such a request goes past the volume.
-    pub(in crate::serve::proxy) fn of(request: &HeaderMap, pages: &Pages) -> Option<Self> {
+    pub(crate) fn of(request: &HeaderMap, pages: &Pages) -> Option<Self> {
         let ranges = ByteRanges::of(request)?;
         let (first, others) = ranges.specs().split_first()?;
         let fragment_bytes = fragment_bytes(pages.store.entry_bytes_max());
@@ -79,12 +80,12 @@ impl Part {
     }
 
     /// Whether the client wants nothing else.
-    pub(in crate::serve::proxy) fn is_all(self) -> bool {
+    pub(crate) fn is_all(self) -> bool {
         !self.has_more
     }
 
     /// The `Range` that asks for it.
-    pub(in crate::serve::proxy) fn ask(self, request: &mut HeaderMap) {
+    pub(crate) fn ask(self, request: &mut HeaderMap) {
         let range = match self.place {
             Place::From(start, None) => format!("bytes={start}-"),
             Place::From(start, Some(end)) => format!("bytes={start}-{}", end - 1),
@@ -114,7 +115,7 @@ impl Part {
     /// than it was asked for (RFC 9110, section 15.3.7).
     ///
     /// None: the client wants a range behind the end, and its fragment alone has bytes.
-    pub(in crate::serve::proxy) fn slice(self, fields: &HeaderMap) -> Option<Slice> {
+    pub(crate) fn slice(self, fields: &HeaderMap) -> Option<Slice> {
         let Some(ContentRange::Satisfied { range, complete_length }) = ContentRange::of(fields) else {
             return Some(Slice::All);
         };
@@ -131,13 +132,14 @@ impl Part {
     }
 }
 
-impl Proxy {
+impl<U: Upstream> Visit<U> {
     /// What came for a part.
-    pub(in crate::serve::proxy) fn came(&self, part: Part, fields: &HeaderMap, received: SystemTime) -> Came {
+    pub(crate) fn came(&self, part: Part, fields: &HeaderMap, received: SystemTime) -> Came {
         let Some(gathered) = Part::gathered(fields, received) else { return Came::Nothing };
         let Some(length) = gathered.complete_length() else { return Came::Nothing };
         let fields = gathered.fields().clone();
-        let is_small = length <= self.entry_bytes_max().min(FRAGMENT_BYTES_MAX);
+        let is_small =
+            length <= self.pages.store.entry_bytes_max().min(self.object_bytes_max()).min(FRAGMENT_BYTES_MAX);
         match gathered.pieces().ranges() {
             [range] if *range == (0..length) && is_small => Came::Whole(fields),
             [range] if length <= self.object_bytes_max() && strong::if_range(&fields, received).is_some() => {

@@ -21,17 +21,19 @@ use super::Lack;
 const AHEAD_BYTES: u64 = 8 << 20;
 
 /// The runs that are under way, by the prefix of their fragments' keys.
-#[derive(Default)]
-pub(crate) struct Runs {
+#[derive(Debug, Default)]
+pub struct Runs {
     running: Mutex<HashMap<Vec<u8>, Vec<Arc<Run>>>>,
 }
 
 /// Bytes of a body that are asked for, or come.
-pub(crate) struct Run {
+#[derive(Debug)]
+pub struct Run {
     reach: Range<u64>,
     state: Mutex<State>,
 }
 
+#[derive(Debug)]
 struct State {
     pieces: VecDeque<Bytes>,
     start: u64,
@@ -42,6 +44,7 @@ struct State {
 }
 
 /// How far a run is.
+#[derive(Debug)]
 enum Stage {
     Coming,
     /// Nothing more comes, for no reason that others have to mind.
@@ -50,35 +53,44 @@ enum Stage {
     Lacking(Lack),
 }
 
+#[derive(Debug)]
 struct Place {
     at: u64,
     waker: Option<Waker>,
 }
 
 /// The right, and the duty, to get a run. Dropping it ends the run.
-pub(crate) struct Lead {
+#[derive(Debug)]
+pub struct Lead {
     runs: Arc<Runs>,
     prefix: Vec<u8>,
     run: Arc<Run>,
 }
 
 /// Somebody who reads along.
-pub(crate) struct Reader {
+#[derive(Debug)]
+pub struct Reader {
     run: Arc<Run>,
     number: usize,
 }
 
 /// What a reader gets.
-pub(crate) enum Next {
+#[derive(Debug)]
+pub enum Next {
+    /// These bytes.
     Piece(Bytes),
     /// What it wants is not at hand any more, or never comes this way.
     Elsewhere,
+    /// What it wants can't be had.
     Lack(Lack),
 }
 
 /// What a request for a byte is to do.
-pub(crate) enum Joined {
+#[derive(Debug)]
+pub enum Joined {
+    /// Read along.
     Follow(Reader),
+    /// Get it.
     Lead(Lead),
 }
 
@@ -88,12 +100,12 @@ impl Runs {
     }
 
     /// One who reads on from a position, if that is at hand or will soon be.
-    pub(crate) fn follow(&self, prefix: &[u8], position: u64) -> Option<Reader> {
+    pub fn follow(&self, prefix: &[u8], position: u64) -> Option<Reader> {
         self.running().get(prefix).and_then(|runs| follow(runs, position))
     }
 
     /// Joins those who get a position, or begins to get it and what is behind it, up to the end of `reach`.
-    pub(crate) fn join(self: &Arc<Self>, prefix: &[u8], position: u64, reach: Range<u64>) -> Joined {
+    pub fn join(self: &Arc<Self>, prefix: &[u8], position: u64, reach: Range<u64>) -> Joined {
         let mut running = self.running();
         let runs = running.entry(prefix.to_vec()).or_default();
         if let Some(reader) = follow(runs, position) {
@@ -171,16 +183,18 @@ impl State {
 }
 
 impl Lead {
-    pub(crate) fn reach(&self) -> Range<u64> {
+    /// The bytes to get.
+    pub fn reach(&self) -> Range<u64> {
         self.run.reach.clone()
     }
 
     /// One who reads from a position, wherever in the reach it lies.
-    pub(crate) fn reader(&self, position: u64) -> Option<Reader> {
+    pub fn reader(&self, position: u64) -> Option<Reader> {
         self.run.reader(position, u64::MAX)
     }
 
-    pub(crate) fn push(&self, piece: Bytes) {
+    /// The next bytes.
+    pub fn push(&self, piece: Bytes) {
         let mut state = self.run.state();
         state.end += piece.len() as u64;
         state.pieces.push_back(piece);
@@ -188,7 +202,7 @@ impl Lead {
     }
 
     /// The bytes up to the end of what has come are stored: who lacks them finds them there.
-    pub(crate) fn let_go(&self) {
+    pub fn let_go(&self) {
         let mut state = self.run.state();
         state.pieces.clear();
         state.start = state.end;
@@ -196,17 +210,17 @@ impl Lead {
     }
 
     /// What is at hand.
-    pub(crate) fn pieces(&self) -> Vec<Bytes> {
+    pub fn pieces(&self) -> Vec<Bytes> {
         self.run.state().pieces.iter().cloned().collect()
     }
 
     /// Whether anybody reads.
-    pub(crate) fn is_read(&self) -> bool {
+    pub fn is_read(&self) -> bool {
         self.run.state().readers.iter().any(Option::is_some)
     }
 
     /// Waits until all readers have all that has come. It needn't stay at hand then.
-    pub(crate) async fn taken(&self) {
+    pub async fn taken(&self) {
         std::future::poll_fn(|context| {
             let mut state = self.run.state();
             if state.is_taken() {
@@ -220,7 +234,7 @@ impl Lead {
     }
 
     /// The end of it, before the end of its reach if there is a lack.
-    pub(crate) fn finish(self, lack: Option<Lack>) {
+    pub fn finish(self, lack: Option<Lack>) {
         self.end(lack.map_or(Stage::Over, Stage::Lacking));
     }
 
@@ -249,12 +263,12 @@ impl Drop for Lead {
 
 impl Reader {
     /// Whether it goes on at this position.
-    pub(crate) fn is_at(&self, position: u64) -> bool {
+    pub fn is_at(&self, position: u64) -> bool {
         self.run.state().readers[self.number].as_ref().is_some_and(|place| place.at == position)
     }
 
     /// The next bytes, as soon as they come.
-    pub(crate) async fn next(&mut self) -> Next {
+    pub async fn next(&mut self) -> Next {
         std::future::poll_fn(|context| {
             let mut state = self.run.state();
             let Some(at) = state.readers[self.number].as_ref().map(|place| place.at) else {

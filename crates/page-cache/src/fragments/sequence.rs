@@ -13,43 +13,42 @@ use eyewall_http::ranges::Stretch;
 
 use super::run::{Joined, Lead, Next, Reader};
 use super::{Lack, Object, gather};
-use crate::serve::proxy::Proxy;
-use crate::serve::proxy::inbound::{Inbound, Kept};
+use crate::cached_body::Draw;
+use crate::upstream::Upstream;
+use crate::visit::Visit;
 
 /// How often a byte is looked for before the body is cut off: it may be evicted between its coming and its reading.
 const LOOKS_MAX: usize = 4;
 
 /// What is left to send of a body.
-pub(crate) struct Sequence(State);
+pub(crate) struct Sequence<U>(State<U>);
 
-enum State {
-    Resting(Box<Left>),
-    Looking(Looking),
+enum State<U> {
+    Resting(Box<Left<U>>),
+    Looking(Looking<U>),
     Over,
 }
 
-type Looking = Pin<Box<dyn Future<Output = (Box<Left>, Result<Option<Bytes>, Lack>)> + Send>>;
+type Looking<U> = Pin<Box<dyn Future<Output = (Box<Left<U>>, Result<Option<Bytes>, Lack>)> + Send>>;
 
-struct Left {
+struct Left<U> {
     /// It was looked for before the head was sent.
     first: Option<Bytes>,
     stretches: VecDeque<Stretch>,
-    source: Source,
+    source: Source<U>,
 }
 
 /// Where bytes come from.
-struct Source {
-    proxy: Arc<Proxy>,
-    request: Arc<Kept>,
+struct Source<U> {
+    visit: Arc<Visit<U>>,
     object: Arc<Object>,
     reader: Option<Reader>,
 }
 
-impl Sequence {
+impl<U: Upstream> Sequence<U> {
     /// The body of these stretches.
-    pub(super) fn new(proxy: &Arc<Proxy>, inbound: Inbound<'_>, object: Arc<Object>, stretches: Vec<Stretch>) -> Self {
-        let request = Arc::new(inbound.kept());
-        let source = Source { proxy: Arc::clone(proxy), request, object, reader: None };
+    pub(super) fn new(visit: &Arc<Visit<U>>, object: Arc<Object>, stretches: Vec<Stretch>) -> Self {
+        let source = Source { visit: Arc::clone(visit), object, reader: None };
         Self(State::Resting(Box::new(Left { first: None, stretches: stretches.into(), source })))
     }
 
@@ -67,9 +66,11 @@ impl Sequence {
         left.first = left.next().await?;
         Ok(Self(State::Resting(left)))
     }
+}
 
+impl<U: Upstream> Draw for Sequence<U> {
     /// The next bytes; `None` at the end.
-    pub(crate) fn poll_next(&mut self, context: &mut Context<'_>) -> Poll<Option<io::Result<Bytes>>> {
+    fn poll_next(&mut self, context: &mut Context<'_>) -> Poll<Option<io::Result<Bytes>>> {
         loop {
             match std::mem::replace(&mut self.0, State::Over) {
                 State::Over => return Poll::Ready(None),
@@ -99,7 +100,7 @@ impl Sequence {
     }
 }
 
-impl Left {
+impl<U: Upstream> Left<U> {
     /// The first byte of the object that is wanted.
     fn position(&self) -> Option<u64> {
         self.stretches.iter().find_map(|stretch| match stretch {
@@ -130,10 +131,10 @@ impl Left {
     }
 }
 
-impl Source {
+impl<U: Upstream> Source<U> {
     /// The first bytes of a range: of those that come, else of those that are stored, else of those that are asked for.
     async fn bytes(&mut self, range: &Range<u64>) -> Result<Bytes, Lack> {
-        let pages = Arc::clone(&self.proxy.pages);
+        let pages = Arc::clone(&self.visit.pages);
         let object = Arc::clone(&self.object);
         let number = object.layout.fragment_of(range.start);
         for _ in 0..LOOKS_MAX {
@@ -158,8 +159,7 @@ impl Source {
                 Joined::Lead(_) if pages.has_fragment(&object, number) => {}
                 Joined::Lead(lead) => {
                     self.reader = lead.reader(range.start);
-                    let (proxy, request) = (Arc::clone(&self.proxy), Arc::clone(&self.request));
-                    tokio::spawn(gather::fetch(proxy, request, Arc::clone(&object), lead));
+                    tokio::spawn(gather::fetch(Arc::clone(&self.visit), Arc::clone(&object), lead));
                 }
             }
         }

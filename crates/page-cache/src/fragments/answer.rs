@@ -5,45 +5,47 @@ use std::time::SystemTime;
 
 use eyewall_http::field::cache_status::{CacheStatus, Forward};
 use eyewall_http::precondition::Role;
-use http::{HeaderMap, Response, StatusCode, Version};
+use http::{HeaderMap, StatusCode, Version};
 
 use super::run::Lead;
 use super::{Lack, Object, Sequence};
-use crate::serve::body::Body;
-use crate::serve::proxy::inbound::Inbound;
-use crate::serve::proxy::{Proxy, failed, finish};
-use crate::serve::reply::{self, Arranged};
+use crate::cached_body::CachedBody;
+use crate::reply::{self, Arranged, Reply};
+use crate::settings::Place;
+use crate::upstream::Upstream;
+use crate::visit::Visit;
 
 /// A stored body whose first bytes can't be had in parts: the origin is to be asked for all of it.
-pub(in crate::serve::proxy) struct Unusable;
+pub(crate) struct Unusable;
 
 /// A stored response in fragments, as a request gets it.
-pub(in crate::serve::proxy) struct Told {
-    pub(in crate::serve::proxy) code: StatusCode,
-    pub(in crate::serve::proxy) fields: HeaderMap,
-    pub(in crate::serve::proxy) received: SystemTime,
-    pub(in crate::serve::proxy) version: Version,
-    pub(in crate::serve::proxy) status: CacheStatus,
+pub(crate) struct Told {
+    /// Which preconditions are evaluated.
+    pub(crate) role: Role,
+    pub(crate) code: StatusCode,
+    pub(crate) fields: HeaderMap,
+    pub(crate) received: SystemTime,
+    pub(crate) version: Version,
+    pub(crate) status: CacheStatus,
     /// For how many seconds it is fresh yet.
-    pub(in crate::serve::proxy) left: i64,
+    pub(crate) left: i64,
 }
 
 /// How many fragments are looked for before an answer begins, to say in its head whether some are missing.
 const FRAGMENTS_LOOKED_AT: usize = 16;
 
-impl Proxy {
+impl<U: Upstream> Visit<U> {
     /// A stored body: what of it is stored, and what isn't out of the origin.
-    pub(in crate::serve::proxy) async fn answer_in_fragments(
+    pub(crate) async fn answer_in_fragments(
         self: &Arc<Self>,
-        inbound: Inbound<'_>,
         object: Arc<Object>,
         told: Told,
-    ) -> Result<Response<Body>, Unusable> {
-        let Told { code, fields, received, version, status, left } = told;
+    ) -> Result<Reply<U::Body>, Unusable> {
+        let Told { role, code, fields, received, version, status, left } = told;
         let (code, mut fields, stretches) =
-            match reply::arrange(Role::Cache, inbound.parts, code, fields, received, object.length()) {
+            match reply::arrange(role, &self.parts, code, fields, received, object.length()) {
                 Arranged::Complete(mut response) => {
-                    finish(response.headers_mut(), version, &status.ttl(left));
+                    self.finish(response.headers_mut(), version, &status.ttl(left));
                     return Ok(response);
                 }
                 Arranged::Content(code, fields, stretches) => (code, fields, stretches),
@@ -60,34 +62,35 @@ impl Proxy {
             return Err(Unusable);
         }
         let status = if lacks { CacheStatus::forwarded(Forward::Partial) } else { status };
-        let body = match Sequence::new(self, inbound, object, stretches).begin().await {
+        let body = match Sequence::new(self, object, stretches).begin().await {
             Ok(body) => body,
-            Err(Lack::Fault(fault)) => return Ok(failed(&fault, CacheStatus::forwarded(Forward::Partial))),
+            Err(Lack::Failed(failure)) if self.settings.place == Place::Gateway => {
+                return Ok(self.failed(&failure, CacheStatus::forwarded(Forward::Partial)));
+            }
             Err(_) => return Err(Unusable),
         };
-        finish(&mut fields, version, &status.ttl(left));
-        Ok(reply::response(code, fields, Body::drawn(body)))
+        self.finish(&mut fields, version, &status.ttl(left));
+        Ok(reply::response(code, fields, CachedBody::drawn(body)))
     }
 
     /// The answer to one who reads along what somebody else has asked for.
-    pub(in crate::serve::proxy) fn answer_on_its_way(
+    pub(crate) fn answer_on_its_way(
         self: &Arc<Self>,
-        inbound: Inbound<'_>,
         object: Arc<Object>,
         told: Told,
         lead: Option<&Lead>,
-    ) -> Response<Body> {
-        let Told { code, fields, received, version, status, left } = told;
-        match reply::arrange(Role::Cache, inbound.parts, code, fields, received, object.length()) {
+    ) -> Reply<U::Body> {
+        let Told { role, code, fields, received, version, status, left } = told;
+        match reply::arrange(role, &self.parts, code, fields, received, object.length()) {
             Arranged::Complete(mut response) => {
-                finish(response.headers_mut(), version, &status.ttl(left));
+                self.finish(response.headers_mut(), version, &status.ttl(left));
                 response
             }
             Arranged::Content(code, mut fields, stretches) => {
-                let body = Sequence::new(self, inbound, object, stretches);
+                let body = Sequence::new(self, object, stretches);
                 let body = if let Some(lead) = lead { body.following(lead) } else { body };
-                finish(&mut fields, version, &status.ttl(left));
-                reply::response(code, fields, Body::drawn(body))
+                self.finish(&mut fields, version, &status.ttl(left));
+                reply::response(code, fields, CachedBody::drawn(body))
             }
         }
     }

@@ -23,22 +23,24 @@
 //!
 //! ```text
 //! answer    what is sent of a body       sequence  ── fragment by fragment, from the volume or from a run
-//! part      a range of what isn't stored: what the origin is asked for
-//! opening   head first, then the body    gather    ── bytes that come, into fragments; what is missing, asked for
-//! keeping   body first, then the head    run       ── who asks for which bytes, and who reads along
+//! part      a range of what isn't stored: what the upstream is asked for
+//! opening   head first, then the body    inflow    ── bytes that come, into fragments
+//! keeping   body first, then the head    gather    ── what is missing, asked for
+//!                                        run       ── who asks for which bytes, and who reads along
 //! ```
 
 mod answer;
 mod gather;
+mod inflow;
 mod keeping;
 mod opening;
 mod part;
-pub(crate) mod run;
+pub mod run;
 mod sequence;
 
 use std::io;
 use std::ops::Range;
-use std::sync::{Arc, OnceLock};
+use std::sync::OnceLock;
 use std::time::SystemTime;
 
 use bytes::Bytes;
@@ -49,25 +51,27 @@ use eyewall_http::strong;
 use http::header::CONTENT_LENGTH;
 use http::{HeaderMap, HeaderValue, StatusCode};
 
-use super::pages::Pages;
-use crate::serve::origin::Fault;
-pub(super) use answer::{Told, Unusable};
-use eyewall_page_cache::generation::generation;
-use eyewall_page_cache::head::{Head, Kind};
-use eyewall_page_cache::layout::{FRAGMENT_BYTES_MAX, Layout, fragment_bytes, key_of};
-use eyewall_page_cache::selection::Stored;
-use eyewall_page_cache::store::{Store, Times};
-pub(super) use keeping::Keeping;
-
-pub(super) use opening::Opening;
-pub(super) use part::{Came, Part, Slice};
+use crate::fill::kind;
+use crate::generation::generation;
+use crate::head::{Head, Kind};
+use crate::layout::{Layout, fragment_bytes, key_of};
+use crate::pages::Pages;
+use crate::selection::Stored;
+use crate::store::{Store, Times};
+use crate::upstream::{BoxError, Failure};
+pub(crate) use answer::{Told, Unusable};
+pub use inflow::Inflow;
+pub(crate) use keeping::Keeping;
+pub use opening::Opening;
+pub(crate) use part::{Came, Part, Slice};
 pub(crate) use sequence::Sequence;
 
 /// A volume's part that the longest body may take.
 const OBJECT_DIVISOR: u64 = 4;
 
 /// A body in fragments, whatever of it is stored.
-pub(crate) struct Object {
+#[derive(Debug)]
+pub struct Object {
     /// The key of its address.
     address: Vec<u8>,
     /// That of its head, as soon as it is stored.
@@ -84,9 +88,9 @@ pub(crate) struct Object {
 
 /// Why bytes of a body can't be had.
 #[derive(Debug, Clone)]
-pub(crate) enum Lack {
+pub enum Lack {
     /// The origin gave no answer.
-    Fault(Fault),
+    Failed(Failure),
     /// The origin has something else by now, or doesn't give parts.
     Changed,
     /// Nothing shares a strong validator with it.
@@ -95,10 +99,17 @@ pub(crate) enum Lack {
     Broken(io::ErrorKind, String),
 }
 
+impl Lack {
+    /// A body broke off by this error.
+    pub(crate) fn of_error(error: &BoxError) -> Self {
+        Self::Broken(kind(error), error.to_string())
+    }
+}
+
 impl From<Lack> for io::Error {
     fn from(lack: Lack) -> Self {
         match lack {
-            Lack::Fault(fault) => Self::other(fault.to_string()),
+            Lack::Failed(failure) => Self::other(failure.words),
             Lack::Changed => Self::other("the origin has another version by now"),
             Lack::Unaskable => Self::other("a part of the body was evicted, and can't be asked for"),
             Lack::Broken(kind, words) => Self::new(kind, words),
@@ -108,7 +119,7 @@ impl From<Lack> for io::Error {
 
 impl Object {
     /// `fields` are those of a 200, which was received then. None where they contradict the length.
-    pub(super) fn new(
+    pub fn new(
         address: Vec<u8>,
         layout: Layout,
         fields: &HeaderMap,
@@ -124,7 +135,7 @@ impl Object {
     }
 
     /// The body of a stored response, where that is stored in fragments.
-    pub(super) fn of_stored(stored: &Stored) -> Option<Self> {
+    pub fn of_stored(stored: &Stored) -> Option<Self> {
         let (address, layout) = stored.fragments()?;
         let (found, received) = (&stored.found, stored.received());
         let object = Self::new(address.to_vec(), layout, &found.head.fields, received, found.tags())?;
@@ -137,41 +148,37 @@ impl Object {
     }
 
     /// Whether more of it can be asked for.
-    pub(super) fn may_be_asked_for(&self) -> bool {
+    pub fn may_be_asked_for(&self) -> bool {
         self.if_range.is_some()
     }
 
-    pub(super) fn length(&self) -> u64 {
+    /// Bytes of the body.
+    pub fn length(&self) -> u64 {
         self.layout.length
     }
 }
 
 impl Pages {
-    /// How long a body may be that is one entry.
-    pub(super) fn whole_bytes_max(&self, key: &[u8], head: &Head, tags: &[String]) -> Option<u64> {
-        Some(self.store.value_bytes_max(key, head, tags)?.min(FRAGMENT_BYTES_MAX))
-    }
-
     /// How long a body may be that is stored.
-    pub(super) fn object_bytes_max(&self) -> u64 {
+    pub fn object_bytes_max(&self) -> u64 {
         self.store.size() / OBJECT_DIVISOR
     }
 
     /// A layout that no other body has.
-    pub(super) fn new_layout(&self, length: u64) -> Layout {
+    pub fn new_layout(&self, length: u64) -> Layout {
         let fragment_bytes = fragment_bytes(self.store.entry_bytes_max());
         Layout { length, generation: generation(), fragment_bytes }
     }
 
     /// Stores a fragment; false if that can't be. It may wait for other writers.
-    fn keep_fragment(&self, key: &[u8], pieces: &[Bytes], tags: &[String], begun: Option<Epoch>) -> bool {
+    pub fn keep_fragment(&self, key: &[u8], pieces: &[Bytes], tags: &[String], begun: Option<Epoch>) -> bool {
         let head = Head::new(Kind::Fragment, StatusCode::OK, HeaderMap::new());
         let tags: Vec<&str> = tags.iter().map(String::as_str).collect();
         self.store.keep(key, &head, pieces, Times::FOR_GOOD, &tags, begun).is_some()
     }
 
     /// A fragment out of the volume. What isn't in memory is waited for elsewhere.
-    async fn fragment(self: &Arc<Self>, object: &Object, number: u64) -> Option<Bytes> {
+    pub async fn fragment(&self, object: &Object, number: u64) -> Option<Bytes> {
         let key = key_of(&object.prefix, number);
         let length = object.layout.bytes_of(number);
         let found = self.look(Store::look, &key).await.found();
@@ -180,12 +187,12 @@ impl Pages {
     }
 
     /// Whether a fragment is stored, without a trace in the volume.
-    fn has_fragment(&self, object: &Object, number: u64) -> bool {
+    pub fn has_fragment(&self, object: &Object, number: u64) -> bool {
         self.store.has(&key_of(&object.prefix, number), |head| head.kind == Kind::Fragment)
     }
 
     /// Whether bytes of the first fragments of these stretches are neither stored nor on their way.
-    fn lacks(&self, object: &Object, stretches: &[Stretch], fragments_max: usize) -> bool {
+    pub fn lacks(&self, object: &Object, stretches: &[Stretch], fragments_max: usize) -> bool {
         let ranges = stretches.iter().filter_map(|stretch| match stretch {
             Stretch::Bytes(range) => Some(range),
             Stretch::Head(_) => None,
@@ -202,7 +209,7 @@ impl Pages {
 
     /// The bytes to ask for where the byte at `position` is missing: whole fragments in a row that are missing, as far as
     /// `wanted` goes, and no more than a bounded number.
-    fn missing(&self, object: &Object, position: u64, wanted: &Range<u64>) -> Range<u64> {
+    pub fn missing(&self, object: &Object, position: u64, wanted: &Range<u64>) -> Range<u64> {
         let Object { layout, .. } = object;
         let first = layout.fragment_of(position);
         let most = layout.fragments_of(&(position..wanted.end)).end.min(first + FRAGMENTS_AT_ONCE);
@@ -211,7 +218,7 @@ impl Pages {
     }
 
     /// Removes a head whose body the origin doesn't have any more, unless another has taken its place.
-    fn forget(&self, object: &Object) {
+    pub fn forget(&self, object: &Object) {
         let Some(key) = object.head_key.get() else { return };
         let is_head = |head: &Head| matches!(head.kind, Kind::Fragmented(_, layout) if layout == object.layout);
         if let Some(found) = self.store.find(key).filter(|found| is_head(&found.head)) {

@@ -1,0 +1,271 @@
+//! Bodies on their way to clients, and into the volume.
+
+use std::future::poll_fn;
+use std::io;
+use std::pin::Pin;
+use std::sync::Arc;
+use std::task::{Poll, ready};
+
+use bytes::Bytes;
+use http::HeaderMap;
+use http_body::Frame;
+
+use crate::answer::{Answer, Ticket};
+use crate::body::{BodyStream, CutOff, End};
+use crate::fragments::Keeping;
+use crate::head::{Head, Kind};
+use crate::pages::Pages;
+use crate::recent_purges::Mark;
+use crate::settings::{Place, Settings};
+use crate::upstream::{BoxError, Timed, UpstreamBody};
+
+/// A body up to here is stored by the thread that got its last byte, where the volume is prompt and takes it at once.
+const SHORT_BYTES_MAX: u64 = 64 << 10;
+
+/// A response that is collected while it goes to those who asked for it.
+///
+/// It is received as fast as the upstream sends it: a slow client would hold up all who wait for the entry. If the clients go
+/// away, a patient fill goes on.
+pub struct Fill {
+    /// Where it is stored.
+    pub pages: Arc<Pages>,
+    /// How the front door wants it.
+    pub settings: Arc<Settings>,
+    /// The key of its address.
+    pub key: Vec<u8>,
+    /// What all get who wait for it.
+    pub answer: Arc<Answer>,
+    /// Its body, for all who read along.
+    pub stream: Arc<BodyStream>,
+    /// How long the body will be, if that is known.
+    pub length: Option<u64>,
+    /// How long it may be as one entry.
+    pub whole_bytes_max: u64,
+    /// How long it may be in fragments, if it may be stored so.
+    pub object_bytes_max: Option<u64>,
+    /// It is collected to its end whoever reads it, as long as it may be stored.
+    pub is_patient: bool,
+    /// Whether it is to be stored, by the trailers at its end.
+    pub takes: fn(&HeaderMap) -> bool,
+    /// What was purged when the upstream was asked.
+    pub mark: Mark,
+    /// Held until the entry can be found.
+    pub ticket: Option<Ticket>,
+}
+
+impl Fill {
+    /// Starts to collect. What is short, or at hand, is stored when this returns, so that it leaves with its head.
+    pub async fn start<B: UpstreamBody>(self, body: B) {
+        let is_short = self.length.is_some_and(|bytes| bytes <= SHORT_BYTES_MAX);
+        let mut running = Running(Some(Box::pin(self.run(body))));
+        if !running.step().await && is_short {
+            // Hyper reads a body when it is asked for it: what has come is there after a turn of the loop.
+            tokio::task::yield_now().await;
+            running.step().await;
+        }
+    }
+
+    async fn run<B: UpstreamBody>(self, body: B) {
+        let ending = Ending(Arc::clone(&self.stream));
+        let mut incoming =
+            Coming { body: Timed::new(body, self.settings.piece_timeout), bytes: 0, length: self.length };
+        let has_trailers = self.settings.place == Place::Origin;
+        loop {
+            let pace = if self.is_patient { Pace::Own } else { Pace::WhileRead };
+            match incoming.next(&self.stream, pace).await {
+                Next::Piece(piece) => {
+                    self.stream.push(piece, incoming.is_complete());
+                    if incoming.bytes > self.whole_bytes_max {
+                        return ending.0.finish(self.go_on(incoming).await);
+                    }
+                }
+                // A gateway doesn't store trailers (RFC 9111, section 3.1), and so doesn't pass them on, either.
+                Next::Trailers(trailers) if has_trailers => self.stream.push_trailers(trailers),
+                Next::Trailers(_) => {}
+                Next::End(End::Whole) => break,
+                Next::End(end) => return ending.0.finish(end),
+            }
+        }
+        let trailers = self.stream.trailers();
+        if let Some(pieces) = self.stream.pieces().filter(|_| (self.takes)(&trailers)) {
+            self.keep(incoming.bytes, pieces, trailers).await;
+        }
+        ending.0.finish(End::Whole);
+    }
+
+    async fn keep(self, bytes: u64, pieces: Vec<Bytes>, trailers: HeaderMap) {
+        let pages = Arc::clone(&self.pages);
+        let is_quick = bytes <= SHORT_BYTES_MAX && self.answer.variant.is_none() && pages.store.is_prompt();
+        let keep = move || {
+            let answer = &self.answer;
+            let head = Head::new(Kind::Response(answer.terms), answer.status, answer.fields.clone());
+            let head = Head { trailers: (!trailers.is_empty()).then(|| Box::new(trailers)), ..head };
+            let kept = self.pages.keep(&self.key, answer, &head, &pieces, self.mark, self.settings.lasting());
+            if kept.is_none() && !self.pages.may_be_purged_since(self.mark) {
+                // For its size, say. Whoever comes asks for himself, and doesn't wait in vain.
+                self.pages.unstorable.insert(&self.key);
+            }
+        };
+        if is_quick {
+            pages.store.promptly(keep);
+        } else {
+            // A panic in there was told already by its thread.
+            let _ = tokio::task::spawn_blocking(keep).await;
+        }
+    }
+
+    /// The rest of a body that is too large to be one entry, as fast as its slowest reader takes it.
+    async fn go_on<B: UpstreamBody>(self, mut incoming: Coming<B>) -> End {
+        let Self { pages, settings, key, answer, stream, object_bytes_max, mark, ticket, .. } = self;
+        let has_trailers = settings.place == Place::Origin;
+        let mut keeping =
+            object_bytes_max.map(|most| Keeping::new((Arc::clone(&pages), settings), key.clone(), answer, mark, most));
+        for piece in stream.pieces().unwrap_or_default() {
+            keeping = kept(keeping, &piece).await;
+        }
+        // Nobody can join any more.
+        drop(ticket);
+        stream.flow();
+        loop {
+            if keeping.is_none() {
+                pages.unstorable.insert(&key);
+            }
+            let pace = if keeping.is_some() { Pace::OfReaders } else { Pace::WhileRead };
+            match incoming.next(&stream, pace).await {
+                Next::Piece(piece) => {
+                    let copy = piece.clone();
+                    stream.push(piece, incoming.is_complete());
+                    keeping = kept(keeping, &copy).await;
+                }
+                Next::Trailers(trailers) => {
+                    if has_trailers {
+                        stream.push_trailers(trailers);
+                    }
+                }
+                Next::End(End::Whole) => break,
+                Next::End(end) => return end,
+            }
+        }
+        if let Some(keeping) = keeping {
+            keeping.finish().await;
+        }
+        End::Whole
+    }
+}
+
+/// A body that comes.
+struct Coming<B> {
+    body: Timed<B>,
+    /// How many bytes have come.
+    bytes: u64,
+    /// How many will come, if that is known.
+    length: Option<u64>,
+}
+
+/// How fast a body is taken in.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Pace {
+    /// As fast as it comes, whoever reads it.
+    Own,
+    /// As its slowest reader takes it; if nobody reads it, as fast as it comes.
+    OfReaders,
+    /// As its slowest reader takes it, and to the last reader's end.
+    WhileRead,
+}
+
+/// What a body gives.
+enum Next {
+    Piece(Bytes),
+    Trailers(HeaderMap),
+    End(End),
+}
+
+impl<B: UpstreamBody> Coming<B> {
+    async fn next(&mut self, stream: &BodyStream, pace: Pace) -> Next {
+        let next = poll_fn(|context| {
+            if pace != Pace::Own && !ready!(stream.poll_room(context)) && pace == Pace::WhileRead {
+                return Poll::Ready(None);
+            }
+            self.body.poll_frame(context).map(Some)
+        });
+        match next.await {
+            None => Next::End(End::Broken(CutOff::new(io::ErrorKind::BrokenPipe, "all readers are gone"))),
+            Some(None) => Next::End(self.end()),
+            Some(Some(Ok(frame))) => self.frame(frame),
+            Some(Some(Err(error))) => Next::End(End::Broken(CutOff::new(kind(&error), error))),
+        }
+    }
+
+    fn frame(&mut self, frame: Frame<Bytes>) -> Next {
+        match frame.into_data() {
+            Ok(piece) => {
+                self.bytes += piece.len() as u64;
+                Next::Piece(piece)
+            }
+            Err(frame) => Next::Trailers(frame.into_trailers().unwrap_or_default()),
+        }
+    }
+
+    fn end(&self) -> End {
+        match self.length {
+            Some(length) if length != self.bytes => {
+                End::Broken(CutOff::new(io::ErrorKind::UnexpectedEof, "it is not as long as it says"))
+            }
+            _ => End::Whole,
+        }
+    }
+
+    /// Whether all of it is known to have come: whoever has the last byte finds the body stored.
+    fn is_complete(&self) -> bool {
+        self.length == Some(self.bytes)
+    }
+}
+
+/// What kind of error it is, for those of input and output.
+pub(crate) fn kind(error: &BoxError) -> io::ErrorKind {
+    error.downcast_ref::<io::Error>().map_or(io::ErrorKind::Other, io::Error::kind)
+}
+
+/// Sees to it that nobody waits for the rest of a body when its fill is no more, for a panic or the end of the runtime.
+struct Ending(Arc<BodyStream>);
+
+impl Drop for Ending {
+    fn drop(&mut self) {
+        self.0.finish(End::Broken(CutOff::new(io::ErrorKind::Interrupted, "its fill was given up")));
+    }
+}
+
+/// A fill that a request drives itself, for as long as it wants to: then it goes on as a task of its own, also where the request
+/// is given up.
+struct Running<F: Future<Output = ()> + Send + 'static>(Option<Pin<Box<F>>>);
+
+impl<F: Future<Output = ()> + Send> Running<F> {
+    /// Goes on as far as it can at once. True: it is done.
+    async fn step(&mut self) -> bool {
+        let is_done = poll_fn(|context| {
+            let polled = self.0.as_mut().map(|running| running.as_mut().poll(context));
+            Poll::Ready(polled.is_none_or(|polled| polled.is_ready()))
+        });
+        let is_done = is_done.await;
+        if is_done {
+            self.0 = None;
+        }
+        is_done
+    }
+}
+
+impl<F: Future<Output = ()> + Send> Drop for Running<F> {
+    fn drop(&mut self) {
+        // After a panic there is nothing to go on with; without a runtime the program ends, and nobody waits for the answer.
+        if std::thread::panicking() {
+            return;
+        }
+        if let (Some(running), Ok(runtime)) = (self.0.take(), tokio::runtime::Handle::try_current()) {
+            runtime.spawn(running);
+        }
+    }
+}
+
+async fn kept(keeping: Option<Keeping>, piece: &Bytes) -> Option<Keeping> {
+    keeping?.take(piece.clone()).await.still_kept()
+}

@@ -1,0 +1,104 @@
+//! What is missing of a stored body, asked for.
+
+use std::sync::Arc;
+use std::time::SystemTime;
+
+use eyewall_http::field::range::{self, ContentRange};
+use eyewall_http::message::Exchange;
+use eyewall_http::partial::Gathered;
+use eyewall_http::{reuse, validation};
+use http::header::{IF_RANGE, RANGE};
+use http::{HeaderMap, StatusCode};
+
+use super::run::Lead;
+use super::{Inflow, Lack, Object};
+use crate::recent_purges::Mark;
+use crate::store::Store;
+use crate::upstream::{Failure, Upstream};
+use crate::visit::{Asked, Visit, date};
+
+/// Asks the origin for a run of what is stored, and takes it in.
+pub(super) async fn fetch<U: Upstream>(visit: Arc<Visit<U>>, object: Arc<Object>, lead: Lead) {
+    let mark = visit.pages.mark(&visit.address);
+    match visit.more(&object, &lead, mark).await {
+        Ok((body, skipped)) => {
+            let inflow = Inflow { pages: Arc::clone(&visit.pages), object, lead, mark, is_kept: true };
+            inflow.run(body, visit.settings.piece_timeout, skipped).await;
+        }
+        Err(lack) => {
+            if matches!(lack, Lack::Changed) {
+                let pages = Arc::clone(&visit.pages);
+                // A panic in there was told already by its thread.
+                let _ = tokio::task::spawn_blocking(move || pages.forget(&object)).await;
+            }
+            lead.finish(Some(lack));
+        }
+    }
+}
+
+impl<U: Upstream> Visit<U> {
+    /// The body of the upstream's answer, and how many of its bytes come before the run. What its head says is of all that is
+    /// stored (RFC 9111, section 3.4).
+    async fn more(&self, object: &Object, lead: &Lead, mark: Mark) -> Result<(U::Body, u64), Lack> {
+        let reach = lead.reach();
+        let mut asked = self.upstream.fields(&self.parts);
+        validation::make_conditional(&mut asked, &[]);
+        let (Some(wanted), Some(validator)) = (range::request(&[reach]), object.if_range.clone()) else {
+            return Err(Lack::Unaskable);
+        };
+        asked.insert(RANGE, wanted);
+        asked.insert(IF_RANGE, validator);
+        let requested = self.settings.now();
+        let response = self.ask(self.method(), asked).await;
+        let response = response.map_err(|error| Lack::Failed(self.upstream.failure(&error)))?;
+        let (mut head, body) = response.into_parts();
+        let exchange = Exchange { requested, received: self.settings.now() };
+        date(&mut head.headers, exchange);
+        self.rules(head.status, &mut head.headers, &mut head.extensions);
+        let (part, skipped) = fitting(object, lead, (head.status, &head.headers), exchange.received)?;
+        self.renew_head(object, &part, Asked { exchange, mark }).await;
+        Ok((body, skipped))
+    }
+
+    /// Gives the stored head of a body the fields of a part of it, unless another has taken its place.
+    async fn renew_head(&self, object: &Object, part: &Gathered, asked: Asked) {
+        let Some(key) = object.head_key.get() else { return };
+        let stored = self.pages.stored(Store::look, &object.address, key.clone(), self.settings.now()).await;
+        let Some(mut stored) = stored else { return };
+        // What was stored since of the same body may have other fields by now.
+        let present = Object::of_stored(&stored).filter(|present| present.layout == object.layout);
+        if let Some(combined) = present.and_then(|present| present.gathered.combined(part)) {
+            self.renew(&mut stored, combined.fields().clone(), asked);
+        }
+    }
+}
+
+/// What part of the object an answer brings, if it is of the object, and how many of its bytes come before the run.
+fn fitting(
+    object: &Object,
+    lead: &Lead,
+    (status, fields): (StatusCode, &HeaderMap),
+    received: SystemTime,
+) -> Result<(Gathered, u64), Lack> {
+    let reach = lead.reach();
+    if reuse::is_failure(status) {
+        return Err(Lack::Failed(Failure::broken()));
+    }
+    let (bytes, skipped) = match status {
+        StatusCode::PARTIAL_CONTENT => match ContentRange::of(fields) {
+            // It may send more than was asked for (RFC 9110, section 15.3.7).
+            Some(ContentRange::Satisfied { range, .. }) if range.start <= reach.start && reach.end <= range.end => {
+                (range.end - range.start, reach.start - range.start)
+            }
+            _ => return Err(Lack::Changed),
+        },
+        // It gives no parts, but it may be the same.
+        StatusCode::OK => (object.length(), reach.start),
+        StatusCode::NOT_FOUND | StatusCode::GONE | StatusCode::RANGE_NOT_SATISFIABLE => return Err(Lack::Changed),
+        // It tells of this request, or of the origin's trouble: the object may be as it was.
+        _ => return Err(Lack::Failed(Failure::broken())),
+    };
+    let part = Gathered::of(status, fields, bytes, true, received);
+    let part = part.filter(|part| object.gathered.combined(part).is_some()).ok_or(Lack::Changed)?;
+    Ok((part, skipped))
+}

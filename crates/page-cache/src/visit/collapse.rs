@@ -1,0 +1,100 @@
+//! Many requests for the same: one asks, the others wait for it.
+
+use std::sync::Arc;
+
+use eyewall_http::field::cache_status::{CacheStatus, Forward};
+use eyewall_http::reuse::{self, Reuse};
+
+use super::{Answered, Ask, Plan, Visit};
+use crate::answer::{Joined, Ticket};
+use crate::collapsing::Landing;
+use crate::reply::Reply;
+use crate::selection::Selection;
+use crate::upstream::Upstream;
+
+/// How often a request waits for another one: for any response of the address, for one of its variant, and once more.
+const TURNS: usize = 3;
+
+impl<U: Upstream> Visit<U> {
+    /// Asks the upstream, or waits for somebody who does already.
+    pub(super) async fn collapse(self: &Arc<Self>, ask: Ask) -> Answered<U> {
+        let directives = self.directives;
+        // Who wants an answer of his own doesn't take that of another.
+        if directives.no_cache || directives.no_store || self.is_unstorable() {
+            return self.fetch(ask).await;
+        }
+        let mut collapse_key = ask.collapse_key.clone();
+        for _ in 0..TURNS {
+            let waiting = match self.pages.join(&collapse_key) {
+                Joined::Lead(ticket) => return self.lead(ask, &collapse_key, ticket).await,
+                Joined::Follow(waiting) => waiting,
+            };
+            let is_late = waiting.is_late;
+            match waiting.landing(self.settings.collapse_timeout).await {
+                Landing::Answered(answer) if !answer.suits(&self.parts.headers) => {
+                    let names = answer.variant.as_ref().map_or(&[][..], |variant| &variant.names);
+                    collapse_key = self.collapse_key_of(names);
+                }
+                // Who comes behind the head takes it as he would take what is stored.
+                Landing::Answered(answer)
+                    if !is_late
+                        || reuse::decide(&answer.terms, &directives, self.now(), &self.settings.policy)
+                            == Reuse::Fresh =>
+                {
+                    match self.follow(&answer, ask.why).await {
+                        Some(response) => return Ok(response),
+                        None => break,
+                    }
+                }
+                Landing::Over => {
+                    if let Some(response) = self.stored_by_now().await {
+                        return Ok(response);
+                    }
+                    if self.is_unstorable() {
+                        break;
+                    }
+                }
+                Landing::Answered(_) | Landing::Alone | Landing::Late => break,
+            }
+        }
+        self.fetch(ask).await
+    }
+
+    /// Asks for all who wait in this process; and, where another one asks already, waits for that.
+    async fn lead(self: &Arc<Self>, ask: Ask, collapse_key: &[u8], mut ticket: Ticket) -> Answered<U> {
+        if self.settings.is_across_processes
+            && let Some(claim) = self.pages.claim(collapse_key, self.settings.collapse_timeout).await
+        {
+            ticket.hold(claim);
+        }
+        // Another flight may have landed between the look and the ticket, or the claim.
+        if let Some(response) = self.stored_by_now().await {
+            return Ok(response);
+        }
+        self.fetch(Ask { ticket: Some(ticket), ..ask }).await
+    }
+
+    /// What another request has stored meanwhile.
+    async fn stored_by_now(self: &Arc<Self>) -> Option<Reply<U::Body>> {
+        if !self.pages.has_fresh(&self.key, &self.parts.headers, self.now()).await {
+            return None;
+        }
+        match self.plan().await {
+            Plan::Answer(response) => Some(*response),
+            Plan::Hit(stored) => self.hit(*stored, CacheStatus::hit()).await.ok(),
+            Plan::Ask(_) => None,
+        }
+    }
+
+    /// Validates behind the client's back, unless somebody does already.
+    pub(super) async fn refresh(self: &Arc<Self>, collapse_key: Vec<u8>) {
+        let Joined::Lead(ticket) = self.pages.join(&collapse_key) else { return };
+        let selection = self.pages.select(&self.key, &self.parts.headers, self.now()).await;
+        let Selection::Stored(stored) = selection else { return };
+        let (stored, ticket) = (Some(stored), Some(ticket));
+        let ask = Ask { collapse_key, stored, ticket, is_in_background: true, ..Ask::whole(&[], Forward::Stale) };
+        let visit = Arc::clone(self);
+        // What comes of it is in the volume. An error is for nobody.
+        tokio::spawn(async move { drop(visit.fetch(ask).await) });
+    }
+}

@@ -1,0 +1,181 @@
+//! Asking the upstream, and what its answer means.
+
+use std::sync::Arc;
+
+use eyewall_http::field::cache_status::CacheStatus;
+use eyewall_http::message::{self, Exchange};
+use eyewall_http::reuse::OnFailure;
+use eyewall_http::update;
+use eyewall_http::validation::{self, Candidate, Outcome};
+use http::header::{DATE, IF_RANGE, RANGE};
+use http::{Extensions, HeaderMap, HeaderValue, Method, Response, StatusCode};
+
+use super::{Answered, Ask, Unanswered, Visit};
+use crate::fragments::Unusable;
+use crate::recent_purges::Mark;
+use crate::reply::Reply;
+use crate::selection::Stored;
+use crate::settings::Place;
+use crate::upstream::{Failure, Question, Rules, Upstream};
+use eyewall_http::field::cache_status::Forward;
+
+/// When the upstream was asked.
+#[derive(Debug, Clone, Copy)]
+pub struct Asked {
+    /// The times of the question and its answer.
+    pub exchange: Exchange,
+    /// What was purged when it was asked.
+    pub mark: Mark,
+}
+
+impl<U: Upstream> Visit<U> {
+    /// Asks for the whole response, or whether the stored one is still right: whatever the client has already, others may have
+    /// nothing.
+    pub(super) async fn fetch(self: &Arc<Self>, mut ask: Ask) -> Answered<U> {
+        let mark = self.pages.mark(&self.address);
+        loop {
+            let (fields, is_question) = self.question(&ask);
+            let requested = self.now();
+            let response = match self.ask(self.method(), fields).await {
+                Ok(response) => response,
+                Err(error) => return self.without_answer(ask, error, mark).await,
+            };
+            let asked = Asked { exchange: Exchange { requested, received: self.now() }, mark };
+            let (mut head, body) = response.into_parts();
+            date(&mut head.headers, asked.exchange);
+            let rules = self.rules(head.status, &mut head.headers, &mut head.extensions);
+            let told = message::Response { status: head.status, fields: &head.headers };
+            let outcome = validation::interpret(told, &candidates(ask.stored.as_deref()));
+            match (outcome, ask.stored.take()) {
+                (Outcome::Updates(_), Some(mut stored)) => {
+                    // What is stored is still right (RFC 9111, section 4.3.4).
+                    let fields = update::updated(&stored.found.head.fields, &head.headers);
+                    self.renew(&mut stored, fields, asked);
+                    let status = CacheStatus::forwarded(ask.why).forward_status(head.status);
+                    match self.hit(*stored, status).await {
+                        Ok(response) => return Ok(response),
+                        // It is right, and there is too little of it: once more, for all of it.
+                        Err(Unusable) => ask.why = Forward::Partial,
+                    }
+                }
+                // It answers a question that was not asked any more: once without it.
+                (Outcome::AskAgain | Outcome::Updates(_), _) if is_question => {}
+                (Outcome::Fails, Some(stored)) if ask.on_failure.error.is_some() => {
+                    let status = CacheStatus::hit().detail("stale-if-error");
+                    if let Ok(response) = self.hit(*stored, status).await {
+                        return Ok(response);
+                    }
+                    return Ok(self.receive(ask, (head, body), rules, asked).await);
+                }
+                (_, stored) => {
+                    ask.stored = stored;
+                    let Some(part) = ask.part else {
+                        return Ok(self.receive(ask, (head, body), rules, asked).await);
+                    };
+                    return match head.status {
+                        StatusCode::PARTIAL_CONTENT => {
+                            self.receive_part(ask, part, (head, body), rules.is_opaque, asked).await
+                        }
+                        // It is of the range alone that was asked for.
+                        StatusCode::RANGE_NOT_SATISFIABLE => {
+                            let status = CacheStatus::forwarded(ask.why).detail("range");
+                            if part.is_all() {
+                                Ok(self.passed_on((head, body), status))
+                            } else {
+                                self.pass(status, None).await
+                            }
+                        }
+                        _ => Ok(self.receive(ask, (head, body), rules, asked).await),
+                    };
+                }
+            }
+        }
+    }
+
+    /// The fields that the upstream is asked with, and whether they ask if what is stored is still right.
+    fn question(&self, ask: &Ask) -> (HeaderMap, bool) {
+        let mut fields = self.upstream.fields(&self.parts);
+        if ask.as_it_came {
+            return (fields, false);
+        }
+        let is_question = validation::make_conditional(&mut fields, &candidates(ask.stored.as_deref()));
+        if let Some(part) = ask.part.filter(|_| ask.stored.is_none()) {
+            part.ask(&mut fields);
+        }
+        if self.settings.place == Place::Origin && ask.stored.is_none() && ask.ticket.is_none() {
+            for name in [RANGE, IF_RANGE] {
+                for value in self.parts.headers.get_all(&name) {
+                    fields.append(name.clone(), value.clone());
+                }
+            }
+        }
+        (fields, is_question)
+    }
+
+    pub(crate) async fn ask(&self, method: Method, fields: HeaderMap) -> Result<Response<U::Body>, U::Error> {
+        let content = self.content.as_ref();
+        self.upstream.ask(Question { client: &self.parts, method, fields, content }).await
+    }
+
+    pub(crate) fn rules(&self, status: StatusCode, fields: &mut HeaderMap, extensions: &mut Extensions) -> Rules<'_> {
+        self.upstream.rules(&self.settings, status, fields, extensions)
+    }
+
+    /// The upstream gave no answer.
+    async fn without_answer(self: &Arc<Self>, ask: Ask, error: U::Error, mark: Mark) -> Answered<U> {
+        let failure = self.upstream.failure(&error);
+        let is_nothing_there = ask.stored.is_none() && ask.why == Forward::UriMiss;
+        if let Some(response) = self.stale_instead(ask.stored, ask.on_failure, &failure).await {
+            return Ok(response);
+        }
+        // What is stored and stale is worth more than the memory of a failure.
+        if is_nothing_there
+            && failure.status.is_server_error()
+            && let Some(ttl) = self.upstream.failure_ttl(&failure)
+        {
+            let tags = self.address_tag.clone().into_iter().collect();
+            self.remember((failure.status, ttl), tags, mark).await;
+        }
+        Err(Unanswered { error, status: CacheStatus::forwarded(ask.why) })
+    }
+
+    /// What is stored, where it may be sent although the upstream gave no answer (RFC 9111, section 4.2.4).
+    pub(super) async fn stale_instead(
+        self: &Arc<Self>,
+        stored: Option<Box<Stored>>,
+        on_failure: OnFailure,
+        failure: &Failure,
+    ) -> Option<Reply<U::Body>> {
+        let is_allowed = on_failure.unreachable.is_some() && !self.pages.store.has_failed();
+        let stored = stored.filter(|_| is_allowed)?;
+        self.hit(*stored, CacheStatus::hit().detail(failure.detail)).await.ok()
+    }
+
+    /// Gives a stored response other fields, and what follows from them, or removes it where it may no longer be kept.
+    pub(crate) fn renew(&self, stored: &mut Stored, mut fields: HeaderMap, asked: Asked) {
+        let status = stored.found.head.status;
+        // Its tags are those of when its body came.
+        let rules = self.rules(status, &mut fields, &mut Extensions::new());
+        match self.judge(&rules, (status, &fields), asked.exchange) {
+            Ok(storable) => {
+                return self.pages.renew(stored, fields, &storable, asked.mark, self.settings.lasting());
+            }
+            Err(why) if why.is_of_request() => {}
+            Err(_) => self.pages.store.remove_found(&stored.key, &stored.found),
+        }
+        stored.found.head.fields = fields;
+    }
+}
+
+/// What is stored has to say when it was made (RFC 9110, section 6.6.1).
+pub(crate) fn date(fields: &mut HeaderMap, exchange: Exchange) {
+    if !fields.contains_key(DATE)
+        && let Ok(now) = HeaderValue::from_str(&httpdate::fmt_http_date(exchange.received))
+    {
+        fields.insert(DATE, now);
+    }
+}
+
+fn candidates(stored: Option<&Stored>) -> Vec<Candidate<'_>> {
+    stored.iter().map(|stored| Candidate { fields: &stored.found.head.fields, received: stored.received() }).collect()
+}

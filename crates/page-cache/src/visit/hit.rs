@@ -1,0 +1,83 @@
+//! Answers out of the volume, and those that somebody else's request brings.
+
+use std::sync::Arc;
+use std::time::SystemTime;
+
+use eyewall_http::field::cache_status::{CacheStatus, Forward};
+use eyewall_http::message::Exchange;
+use eyewall_http::terms::Terms;
+use http::header::{AGE, CONTENT_LENGTH};
+use http::{HeaderMap, HeaderValue, Version};
+
+use super::Visit;
+use crate::answer::{Answer, Content};
+use crate::fragments::{Object, Told, Unusable};
+use crate::reply::{self, Reply};
+use crate::selection::Stored;
+use crate::upstream::Upstream;
+
+/// How fresh a stored response is at the moment when it is sent.
+#[derive(Debug, Clone, Copy)]
+pub struct Freshness {
+    /// The seconds of `Age`.
+    pub age: u64,
+    /// For how many seconds it is fresh yet; less than none: it has been stale for so long.
+    pub left: i64,
+}
+
+impl Freshness {
+    /// That of a response with these terms.
+    #[inline]
+    pub fn of(terms: &Terms, now: SystemTime) -> Self {
+        let age = terms.age(now).as_secs();
+        Self { age, left: i64::from(terms.lifetime_seconds) - age as i64 }
+    }
+
+    fn write_age(self, fields: &mut HeaderMap) {
+        fields.insert(AGE, HeaderValue::from(self.age));
+    }
+}
+
+impl<U: Upstream> Visit<U> {
+    /// A stored response, whole, in part, or 304 (RFC 9111, section 4.3.2).
+    pub(super) async fn hit(self: &Arc<Self>, stored: Stored, status: CacheStatus) -> Result<Reply<U::Body>, Unusable> {
+        let freshness = Freshness::of(&stored.terms, self.now());
+        let (received, role) = (stored.received(), self.role(&stored.terms));
+        let mut fields = stored.found.head.fields.clone();
+        freshness.write_age(&mut fields);
+        let (code, version, left) = (stored.found.head.status, Version::HTTP_11, freshness.left);
+        if stored.is_fragmented() {
+            let object = Object::of_stored(&stored).ok_or(Unusable)?;
+            let told = Told { role, code, fields, received, version, status, left };
+            return self.answer_in_fragments(Arc::new(object), told).await;
+        }
+        self.finish(&mut fields, version, &status.ttl(left));
+        let trailers = stored.trailers();
+        Ok(reply::representation(role, &self.parts, (code, fields), received, stored.found.value(), trailers))
+    }
+
+    /// The answer to a request that waited for another one's. `None` if the start of the body is gone.
+    pub(super) async fn follow(self: &Arc<Self>, answer: &Arc<Answer>, why: Forward) -> Option<Reply<U::Body>> {
+        let now = self.now();
+        let freshness = Freshness::of(&answer.terms, now);
+        let mut fields = answer.fields.clone();
+        freshness.write_age(&mut fields);
+        let status = CacheStatus::forwarded(why).forward_status(answer.status).stored(true).collapsed(true);
+        match &answer.content {
+            Content::Whole(stream) => {
+                let reader = stream.reader()?;
+                if let Some(length) = stream.length() {
+                    fields.insert(CONTENT_LENGTH, HeaderValue::from(length));
+                }
+                self.finish(&mut fields, Version::HTTP_11, &status.ttl(freshness.left));
+                let exchange = Exchange { requested: now, received: now };
+                Some(self.shared(answer, fields, Some(reader), exchange).await)
+            }
+            Content::Fragments(object) => {
+                let (code, version, role) = (answer.status, Version::HTTP_11, self.role(&answer.terms));
+                let told = Told { role, code, fields, received: now, version, status, left: freshness.left };
+                Some(self.answer_on_its_way(Arc::clone(object), told, None))
+            }
+        }
+    }
+}

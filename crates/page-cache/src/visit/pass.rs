@@ -1,0 +1,136 @@
+//! Requests that go past the volume: what can't be answered from it, and what changes what is stored.
+
+use std::sync::Arc;
+
+use eyewall::Purge;
+use eyewall_http::field::cache_status::{CacheStatus, Forward};
+use eyewall_http::field::groups;
+use eyewall_http::invalidation;
+use eyewall_http::message::Exchange;
+use eyewall_http::reuse::OnFailure;
+use eyewall_http::update::{self, HeadEffect};
+use http::{HeaderMap, Method, Response, StatusCode, Uri, response};
+use http_body::Body as _;
+
+use super::fetch::{Asked, date};
+use super::{Answered, Ask, Unanswered, Visit};
+use crate::cached_body::CachedBody;
+use crate::pages::Pages;
+use crate::reply::Reply;
+use crate::selection::Stored;
+use crate::store::Meant;
+use crate::upstream::Upstream;
+
+impl<U: Upstream> Visit<U> {
+    /// Past the volume, with the client's own conditions. The answer to a HEAD tells whether `stored` is still right; if the
+    /// upstream gives none, the stored head is sent where that is allowed.
+    ///
+    /// # Errors
+    /// [`Unanswered`].
+    pub async fn pass(self: &Arc<Self>, status: CacheStatus, stored: Option<(Box<Stored>, OnFailure)>) -> Answered<U> {
+        let (requested, mark) = (self.now(), self.pages.mark(&self.address));
+        let error = match self.ask(self.parts.method.clone(), self.upstream.fields(&self.parts)).await {
+            Ok(response) => {
+                let (mut head, body) = response.into_parts();
+                let asked = Asked { exchange: Exchange { requested, received: self.now() }, mark };
+                if stored.is_some() {
+                    date(&mut head.headers, asked.exchange);
+                }
+                self.rules(head.status, &mut head.headers, &mut head.extensions);
+                if let Some((stored, _)) = stored {
+                    self.heed(stored, &head, asked);
+                }
+                return Ok(self.passed_on((head, body), status));
+            }
+            Err(error) => error,
+        };
+        let (stored, on_failure) = stored.unzip();
+        let failure = self.upstream.failure(&error);
+        let stale = self.stale_instead(stored, on_failure.unwrap_or_default(), &failure).await;
+        stale.ok_or(Unanswered { error, status })
+    }
+
+    /// The answer to a HEAD, and what it says of what is stored (RFC 9111, section 4.3.5).
+    fn heed(&self, mut stored: Box<Stored>, answer: &response::Parts, asked: Asked) {
+        let length = Some(stored.length());
+        match update::effect_of_head(&stored.found.head.fields, length, answer.status, &answer.headers) {
+            HeadEffect::None => {}
+            HeadEffect::Updated(fields) => self.renew(&mut stored, fields, asked),
+            HeadEffect::Outdated => self.pages.store.remove_found(&stored.key, &stored.found),
+        }
+    }
+
+    /// A response of the upstream, for this client alone.
+    pub fn passed(&self, response: Response<U::Body>, status: CacheStatus) -> Reply<U::Body> {
+        let (mut head, body) = response.into_parts();
+        self.rules(head.status, &mut head.headers, &mut head.extensions);
+        self.passed_on((head, body), status)
+    }
+
+    pub(super) fn passed_on(
+        &self,
+        (mut head, body): (response::Parts, U::Body),
+        status: CacheStatus,
+    ) -> Reply<U::Body> {
+        let has_body = self.parts.method != Method::HEAD || !body.is_end_stream();
+        let timeout = self.settings.piece_timeout;
+        let body = if has_body { CachedBody::passed(body, timeout) } else { CachedBody::empty() };
+        self.finish(&mut head.headers, head.version, &status.forward_status(head.status));
+        self.response_of(head, body)
+    }
+
+    /// An answer to a request that was not asked for by the cache, and is one to a GET for the same address: into the volume, if it may
+    /// be stored, and to the client.
+    pub async fn receive_unasked(
+        self: &Arc<Self>,
+        why: Forward,
+        response: Response<U::Body>,
+        asked: Asked,
+    ) -> Reply<U::Body> {
+        let (mut head, body) = response.into_parts();
+        date(&mut head.headers, asked.exchange);
+        let rules = self.rules(head.status, &mut head.headers, &mut head.extensions);
+        self.receive(Ask::whole(&self.key, why), (head, body), rules, asked).await
+    }
+}
+
+/// What a change has made wrong (RFC 9111, section 4.4; RFC 9875, section 3).
+#[derive(Debug)]
+pub struct Invalidated {
+    /// Addresses.
+    pub uris: Vec<Uri>,
+    /// Groups of responses.
+    pub groups: Vec<String>,
+}
+
+impl Invalidated {
+    /// What a request by this method for `target` has made wrong, as its answer says.
+    pub fn by(method: &Method, target: &Uri, status: StatusCode, answer: &HeaderMap) -> Self {
+        let uris = invalidation::invalidated(method, target, status, answer);
+        Self { uris, groups: groups::invalidated(method, answer) }
+    }
+
+    /// Whether nothing is.
+    pub fn is_empty(&self) -> bool {
+        self.uris.is_empty() && self.groups.is_empty()
+    }
+
+    /// Purges it. `group` is the tag of a group, `many` the tag of what has too many of them, and `address` the key of an address with
+    /// the tag that all of its responses carry. It can wait for other writers.
+    pub fn purge(
+        &self,
+        pages: &Pages,
+        group: impl Fn(&str) -> Option<String>,
+        many: &str,
+        address: impl Fn(&Uri) -> Option<(String, Option<String>)>,
+    ) {
+        let tags: Vec<String> = self.groups.iter().filter_map(|name| group(name)).collect();
+        let many = (!tags.is_empty()).then_some(many);
+        for tag in tags.iter().map(String::as_str).chain(many) {
+            pages.store.told(pages.store.purge(Meant::Tag(tag), Purge::Hard));
+        }
+        for (address, tag) in self.uris.iter().filter_map(address) {
+            pages.store.told(pages.purge_address(&address, tag.as_deref(), Purge::Hard));
+        }
+    }
+}

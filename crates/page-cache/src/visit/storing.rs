@@ -1,0 +1,306 @@
+//! Answers of the upstream: into the volume, if they may be stored, as one entry or in fragments; and to the client.
+
+use std::ops::Range;
+use std::sync::Arc;
+
+use bytes::{Bytes, BytesMut};
+use eyewall_http::answer;
+use eyewall_http::field::cache_status::CacheStatus;
+use eyewall_http::message::{self, Exchange};
+use eyewall_http::precondition::{Representation, Role};
+use eyewall_http::reuse;
+use eyewall_http::storing::{NotStored, Storable};
+use http::header::{CONTENT_LENGTH, RANGE};
+use http::{HeaderMap, StatusCode, response};
+use http_body::Body;
+
+use super::fetch::Asked;
+use super::judging::{Entry, Refused};
+use super::{Ask, Visit};
+use crate::answer::{Answer, Content};
+use crate::body::{BodyReader, BodyStream, CutOff};
+use crate::cached_body::CachedBody;
+use crate::fill::Fill;
+use crate::fragments::{Object, Opening, Told};
+use crate::pages;
+use crate::reply::{self, Reply};
+use crate::selection::Stored;
+use crate::settings::Place;
+use crate::upstream::{Failure, Rules, Upstream};
+use crate::visit::Freshness;
+
+/// An answer that may be stored, of which the head has come.
+pub(super) struct Coming<B> {
+    pub(super) head: response::Parts,
+    pub(super) body: B,
+    pub(super) storable: Storable,
+    pub(super) entry: Entry,
+    /// How long the whole body is, if that is known.
+    pub(super) length: Option<u64>,
+    /// What of it comes, if not all.
+    pub(super) range: Option<Range<u64>>,
+    /// How many bytes come before that.
+    pub(super) skipped: u64,
+    /// What the upstream said.
+    pub(super) forward_status: StatusCode,
+}
+
+impl<U: Upstream> Visit<U> {
+    /// An answer to what was asked.
+    pub(super) async fn receive(
+        self: &Arc<Self>,
+        ask: Ask,
+        (mut head, body): (response::Parts, U::Body),
+        rules: Rules<'_>,
+        asked: Asked,
+    ) -> Reply<U::Body> {
+        let status = CacheStatus::forwarded(ask.why).forward_status(head.status);
+        let length = length(&head, &body);
+        let why_not = match self.judge(&rules, (head.status, &head.headers), asked.exchange) {
+            // Nobody asked for a part, or who did has it.
+            Ok(_) if head.status == StatusCode::PARTIAL_CONTENT => Refused::Http(NotStored::Partial),
+            Ok(storable) if self.keeps_stored(head.status, &storable).await => Refused::KeepsStored,
+            Ok(_) if rules.is_opaque => Refused::Coding,
+            Ok(storable) => {
+                let entry = self.entry((head.status, &head.headers), (&storable, length), rules.tags, asked.exchange);
+                match entry {
+                    Ok(entry) => {
+                        self.pages.unstorable.remove(&self.key);
+                        if let Some(ttl) = self.ttl_of_bare(head.status, length, &storable) {
+                            return self.receive_bare(ask, head, (ttl, entry.tags), asked).await;
+                        }
+                        let (range, skipped, forward_status) = (None, 0, head.status);
+                        let coming = Coming { head, body, storable, entry, length, range, skipped, forward_status };
+                        return self.store(ask, coming, asked).await;
+                    }
+                    Err(why) => why,
+                }
+            }
+            Err(why) => why,
+        };
+        self.refuse(ask, head.status, why_not);
+        self.finish(&mut head.headers, head.version, &status.detail(why_not.as_str()));
+        let body = CachedBody::passed(body, self.settings.piece_timeout);
+        self.coming((head, body), asked.exchange)
+    }
+
+    /// An error that is remembered by its status alone.
+    async fn receive_bare(
+        self: &Arc<Self>,
+        ask: Ask,
+        mut head: response::Parts,
+        (ttl, tags): (std::time::Duration, Vec<String>),
+        asked: Asked,
+    ) -> Reply<U::Body> {
+        let status = CacheStatus::forwarded(ask.why).forward_status(head.status);
+        if let Some(stored) = ask.stored.filter(|_| !reuse::is_failure(head.status)) {
+            self.pages.store.remove_found(&stored.key, &stored.found);
+        }
+        let is_remembered = self.remember((head.status, ttl), tags, asked.mark).await;
+        let status = if is_remembered {
+            status.stored(true).ttl(ttl.as_secs() as i64)
+        } else {
+            status.detail(Refused::KeepsStored.as_str())
+        };
+        self.finish(&mut head.headers, head.version, &status);
+        self.coming((head, CachedBody::empty()), asked.exchange)
+    }
+
+    /// Takes note of an answer that isn't stored.
+    fn refuse(&self, ask: Ask, status: StatusCode, why_not: Refused) {
+        // In an origin, a client's own range or condition may have made it, which says nothing of the whole.
+        let is_whole = self.settings.place == Place::Gateway
+            || !matches!(status, StatusCode::PARTIAL_CONTENT | StatusCode::NOT_MODIFIED);
+        // An upstream in trouble is helped by waiting, and its answers will be storable again.
+        let withstands = |stored: &Box<Stored>| stored.withstands(status, &self.settings.policy, self.now());
+        let is_replaced = !ask.stored.as_ref().is_some_and(withstands) && !why_not.is_of_request();
+        if is_replaced && is_whole && !status.is_server_error() {
+            self.pages.unstorable.insert(&self.key);
+        }
+        if let Some(stored) = ask.stored.filter(|_| is_replaced && !reuse::is_failure(status)) {
+            self.pages.store.remove_found(&stored.key, &stored.found);
+        }
+        if let Some(ticket) = ask.ticket.filter(|_| self.settings.place == Place::Origin) {
+            ticket.alone();
+        }
+    }
+
+    /// Stores what comes, and answers with it.
+    pub(super) async fn store(self: &Arc<Self>, ask: Ask, coming: Coming<U::Body>, asked: Asked) -> Reply<U::Body> {
+        let Entry { head: entry_head, tags, whole_bytes_max, .. } = &coming.entry;
+        let (code, whole_bytes_max) = (coming.head.status, *whole_bytes_max);
+        let answer = |content| Answer {
+            status: code,
+            fields: entry_head.fields.clone(),
+            terms: coming.storable.terms,
+            variant: pages::variant(&coming.storable, &self.parts.headers),
+            tags: tags.clone(),
+            address_tag: self.address_tag.clone(),
+            content,
+        };
+        let is_part = coming.range.is_some();
+        let is_fragmented = |length: &u64| is_part || *length > whole_bytes_max && code == StatusCode::OK;
+        let object = coming.length.filter(is_fragmented).and_then(|length| {
+            let layout = self.pages.new_layout(length);
+            Object::new(self.key.clone(), layout, &entry_head.fields, asked.exchange.received, tags.clone())
+        });
+        if let Some(object) = object.filter(Object::may_be_asked_for) {
+            let object = Arc::new(object);
+            let answer = Arc::new(answer(Content::Fragments(Arc::clone(&object))));
+            return self.store_in_fragments(ask, coming, (object, answer), asked);
+        }
+        // What comes for a part has a strong validator and a length.
+        if is_part {
+            let status = CacheStatus::forwarded(ask.why).forward_status(coming.forward_status);
+            return self.failed(&Failure::broken(), status);
+        }
+        let stream = Arc::new(BodyStream::new(coming.length.filter(|length| *length <= whole_bytes_max)));
+        let answer = Arc::new(answer(Content::Whole(Arc::clone(&stream))));
+        self.store_whole(ask, coming, (stream, answer), asked).await
+    }
+
+    async fn store_whole(
+        self: &Arc<Self>,
+        ask: Ask,
+        coming: Coming<U::Body>,
+        (stream, answer): (Arc<BodyStream>, Arc<Answer>),
+        asked: Asked,
+    ) -> Reply<U::Body> {
+        let Coming { mut head, body, storable, entry, length, forward_status, .. } = coming;
+        let is_unread = self.without_content(head.status, &head.headers, asked.exchange).is_some();
+        // Nothing has come yet: whoever asks can read from the start.
+        let reader = stream.reader().filter(|_| !is_unread);
+        if let Some(ticket) = &ask.ticket {
+            ticket.answered(&answer);
+        }
+        // What is made on demand, and is of no known length, may have no end.
+        let is_patient = self.settings.place == Place::Gateway || length.is_some() || is_unread || ask.is_in_background;
+        let fill = Fill {
+            pages: Arc::clone(&self.pages),
+            settings: Arc::clone(&self.settings),
+            key: self.key.clone(),
+            answer: Arc::clone(&answer),
+            stream: Arc::clone(&stream),
+            length,
+            whole_bytes_max: entry.whole_bytes_max,
+            object_bytes_max: entry.object_bytes_max,
+            is_patient,
+            takes: |_| true,
+            mark: asked.mark,
+            ticket: ask.ticket,
+        };
+        fill.start(body).await;
+        let status = CacheStatus::forwarded(ask.why).forward_status(forward_status);
+        if self.settings.place == Place::Gateway && stream.is_broken() {
+            // Nothing was told yet of what can't be had.
+            return self.failed(&Failure::broken(), status);
+        }
+        let left = Freshness::of(&storable.terms, self.now()).left;
+        self.finish(&mut head.headers, head.version, &status.stored(true).ttl(left));
+        let extensions = std::mem::take(&mut head.extensions);
+        let mut response = self.shared(&answer, head.headers, reader, asked.exchange).await;
+        if self.settings.place == Place::Origin {
+            *response.extensions_mut() = extensions;
+        }
+        response
+    }
+
+    fn store_in_fragments(
+        self: &Arc<Self>,
+        ask: Ask,
+        coming: Coming<U::Body>,
+        (object, answer): (Arc<Object>, Arc<Answer>),
+        asked: Asked,
+    ) -> Reply<U::Body> {
+        let Coming { head, body, storable, range, skipped, forward_status, .. } = coming;
+        let reach = range.unwrap_or(0..object.length());
+        let status = CacheStatus::forwarded(ask.why).forward_status(forward_status).stored(true);
+        let Some(lead) = Opening::lead(&self.pages, &object, reach) else {
+            return self.failed(&Failure::broken(), status);
+        };
+        if let Some(ticket) = &ask.ticket {
+            ticket.answered(&answer);
+        }
+        let left = Freshness::of(&storable.terms, self.now()).left;
+        let (code, fields, version) = (head.status, head.headers, head.version);
+        let role = if self.settings.place == Place::Origin { Role::Origin } else { Role::Cache };
+        let told = Told { role, code, fields, received: asked.exchange.received, version, status, left };
+        let response = self.answer_on_its_way(Arc::clone(&object), told, Some(&lead));
+        let opening = Opening { answer, object, lead, skipped, mark: asked.mark, ticket: ask.ticket };
+        opening.start(Arc::clone(&self.pages), Arc::clone(&self.settings), body);
+        response
+    }
+
+    /// A body that comes: as it comes, or when all of it is there, if only ranges of it are wanted.
+    pub(super) async fn shared(
+        &self,
+        answer: &Answer,
+        fields: HeaderMap,
+        reader: Option<BodyReader>,
+        exchange: Exchange,
+    ) -> Reply<U::Body> {
+        let is_short = matches!(&answer.content, Content::Whole(stream) if stream.length().is_some());
+        let is_cut = is_short && self.settings.place == Place::Gateway && self.parts.headers.contains_key(RANGE);
+        let reader = match reader {
+            Some(reader) if is_cut => reader,
+            reader => {
+                let body = reader.map_or_else(CachedBody::empty, CachedBody::shared);
+                return self.coming_as(answer.status, fields, body, exchange);
+            }
+        };
+        match whole(reader).await {
+            Ok(value) => {
+                let (head, received) = ((answer.status, fields), exchange.received);
+                reply::representation(Role::Cache, &self.parts, head, received, value, HeaderMap::new())
+            }
+            Err(_) => self.failed(&Failure::broken(), CacheStatus::forwarded(super::Forward::Miss)),
+        }
+    }
+
+    /// A response to this request: 304 if the client has it already; in an origin, 412 if it believed otherwise.
+    fn coming(&self, (head, body): (response::Parts, CachedBody<U::Body>), exchange: Exchange) -> Reply<U::Body> {
+        match self.without_content(head.status, &head.headers, exchange) {
+            Some(answer) => reply::without_content(answer),
+            None => self.response_of(head, body),
+        }
+    }
+
+    fn coming_as(
+        &self,
+        status: StatusCode,
+        fields: HeaderMap,
+        body: CachedBody<U::Body>,
+        exchange: Exchange,
+    ) -> Reply<U::Body> {
+        match self.without_content(status, &fields, exchange) {
+            Some(answer) => reply::without_content(answer),
+            None => reply::response(status, fields, body),
+        }
+    }
+
+    /// 304 or 412, where that is the answer to this request, whatever the content is.
+    fn without_content(&self, status: StatusCode, fields: &HeaderMap, exchange: Exchange) -> Option<answer::Answer> {
+        let current = Representation { status, fields, received: exchange.received };
+        let asked = message::Request { method: &self.parts.method, fields: &self.parts.headers };
+        match self.settings.place {
+            Place::Origin => answer::without_content(Role::Origin, asked, current),
+            Place::Gateway => answer::without_content(Role::Cache, asked, current)
+                .filter(|answer| matches!(answer, answer::Answer::NotModified(_))),
+        }
+    }
+}
+
+/// How long a body will be, if that is known. A response that tells no length because it has no content is as long as nothing.
+fn length(head: &response::Parts, body: &impl Body) -> Option<u64> {
+    let told = || head.headers.get(CONTENT_LENGTH)?.to_str().ok()?.parse().ok();
+    if answer::has_length(head.status) { body.size_hint().exact().or_else(told) } else { Some(0) }
+}
+
+/// All of a body that is known to be short.
+async fn whole(mut reader: BodyReader) -> Result<Bytes, CutOff> {
+    let mut bytes = BytesMut::new();
+    while let Some(piece) = std::future::poll_fn(|context| reader.poll_piece(context)).await {
+        bytes.extend_from_slice(&piece?);
+    }
+    Ok(bytes.freeze())
+}
