@@ -3,18 +3,24 @@
 //!
 //! | module | what it knows |
 //! |---|---|
+//! | [`visit`] | a request, and what becomes of it: hit, collapsed, fetched, stored, passed |
+//! | [`upstream`] | whoever makes the answers that are not stored, and what a front door has to say of them |
+//! | [`settings`] | how a front door wants its cache to work |
+//! | [`reply`], [`cached_body`] | what goes to clients |
+//! | [`request_body`] | what goes to an upstream |
+//! | [`fill`] | a body on its way into one entry |
+//! | [`fragments`] | large bodies in fragments: in, out, and what is missing of them |
+//! | [`body`] | a body as it comes, and all who read along |
+//! | [`answer`] | an answer that is on its way into the volume |
+//! | [`collapsing`] | who asks for what many want at once, and who waits for that |
 //! | [`pages`] | storing and renewing responses; what all share |
 //! | [`selection`] | choosing among the stored responses of an address |
-//! | [`purge`] | purging them, and what is on its way |
-//! | [`tags`] | by what responses are purged together |
+//! | [`purge`], [`tags`] | purging them, and by what they are purged together |
 //! | [`query`] | where the answers to QUERY of an address begin |
 //! | [`head`] | a stored response without its body, as it lies in the entry's metadata |
 //! | [`store`] | keeping, finding, renewing and purging entries; what fits; the end of the volume |
 //! | [`layout`] | where the fragments of a large body lie |
 //! | [`generation`] | numbers that tell one state of an address from another |
-//! | [`answer`] | an answer that is on its way into the volume |
-//! | [`body`] | its body as it comes, and all who read along |
-//! | [`collapsing`] | who asks for what many want at once, and who waits for that |
 //! | [`recent_keys`] | what was so a moment ago, of keys |
 //! | [`recent_purges`] | what was purged by its address while it was asked for |
 //! | [`blocking`] | whether an event loop may write to the volume by itself |

@@ -18,22 +18,22 @@ use crate::upstream::{Timed, UpstreamBody};
 const NEARLY_ALL_BYTES: u64 = 8 << 20;
 
 /// Bytes that come in for a run.
-pub struct Inflow {
+pub(crate) struct Inflow {
     /// Where they are stored.
-    pub pages: Arc<Pages>,
+    pub(crate) pages: Arc<Pages>,
     /// The body that they are of.
-    pub object: Arc<Object>,
+    pub(crate) object: Arc<Object>,
     /// The right to get them.
-    pub lead: Lead,
+    pub(crate) lead: Lead,
     /// What was purged when the origin was asked.
-    pub mark: Mark,
+    pub(crate) mark: Mark,
     /// Whether it is stored as it comes.
-    pub is_kept: bool,
+    pub(crate) is_kept: bool,
 }
 
 impl Inflow {
     /// Takes a body in whose first bytes come before the run.
-    pub async fn run<B: UpstreamBody>(mut self, body: B, timeout: Option<Duration>, skipped: u64) {
+    pub(crate) async fn run<B: UpstreamBody>(mut self, body: B, timeout: Option<Duration>, skipped: u64) {
         let mut pieces = Timed::new(body, timeout);
         let lack = self.take_in(&mut pieces, skipped).await.err();
         self.lead.finish(lack);

@@ -35,7 +35,7 @@ mod inflow;
 mod keeping;
 mod opening;
 mod part;
-pub mod run;
+pub(crate) mod run;
 mod sequence;
 
 use std::io;
@@ -60,9 +60,9 @@ use crate::selection::Stored;
 use crate::store::{Store, Times};
 use crate::upstream::{BoxError, Failure};
 pub(crate) use answer::{Told, Unusable};
-pub use inflow::Inflow;
+pub(crate) use inflow::Inflow;
 pub(crate) use keeping::Keeping;
-pub use opening::Opening;
+pub(crate) use opening::Opening;
 pub(crate) use part::{Came, Part, Slice};
 pub(crate) use sequence::Sequence;
 
@@ -88,7 +88,7 @@ pub struct Object {
 
 /// Why bytes of a body can't be had.
 #[derive(Debug, Clone)]
-pub enum Lack {
+pub(crate) enum Lack {
     /// The origin gave no answer.
     Failed(Failure),
     /// The origin has something else by now, or doesn't give parts.
@@ -119,7 +119,7 @@ impl From<Lack> for io::Error {
 
 impl Object {
     /// `fields` are those of a 200, which was received then. None where they contradict the length.
-    pub fn new(
+    pub(crate) fn new(
         address: Vec<u8>,
         layout: Layout,
         fields: &HeaderMap,
@@ -135,7 +135,7 @@ impl Object {
     }
 
     /// The body of a stored response, where that is stored in fragments.
-    pub fn of_stored(stored: &Stored) -> Option<Self> {
+    pub(crate) fn of_stored(stored: &Stored) -> Option<Self> {
         let (address, layout) = stored.fragments()?;
         let (found, received) = (&stored.found, stored.received());
         let object = Self::new(address.to_vec(), layout, &found.head.fields, received, found.tags())?;
@@ -148,37 +148,37 @@ impl Object {
     }
 
     /// Whether more of it can be asked for.
-    pub fn may_be_asked_for(&self) -> bool {
+    pub(crate) fn may_be_asked_for(&self) -> bool {
         self.if_range.is_some()
     }
 
     /// Bytes of the body.
-    pub fn length(&self) -> u64 {
+    pub(crate) fn length(&self) -> u64 {
         self.layout.length
     }
 }
 
 impl Pages {
     /// How long a body may be that is stored.
-    pub fn object_bytes_max(&self) -> u64 {
+    pub(crate) fn object_bytes_max(&self) -> u64 {
         self.store.size() / OBJECT_DIVISOR
     }
 
     /// A layout that no other body has.
-    pub fn new_layout(&self, length: u64) -> Layout {
+    pub(crate) fn new_layout(&self, length: u64) -> Layout {
         let fragment_bytes = fragment_bytes(self.store.entry_bytes_max());
         Layout { length, generation: generation(), fragment_bytes }
     }
 
     /// Stores a fragment; false if that can't be. It may wait for other writers.
-    pub fn keep_fragment(&self, key: &[u8], pieces: &[Bytes], tags: &[String], begun: Option<Epoch>) -> bool {
+    pub(crate) fn keep_fragment(&self, key: &[u8], pieces: &[Bytes], tags: &[String], begun: Option<Epoch>) -> bool {
         let head = Head::new(Kind::Fragment, StatusCode::OK, HeaderMap::new());
         let tags: Vec<&str> = tags.iter().map(String::as_str).collect();
         self.store.keep(key, &head, pieces, Times::FOR_GOOD, &tags, begun).is_some()
     }
 
     /// A fragment out of the volume. What isn't in memory is waited for elsewhere.
-    pub async fn fragment(&self, object: &Object, number: u64) -> Option<Bytes> {
+    pub(crate) async fn fragment(&self, object: &Object, number: u64) -> Option<Bytes> {
         let key = key_of(&object.prefix, number);
         let length = object.layout.bytes_of(number);
         let found = self.look(Store::look, &key).await.found();
@@ -187,12 +187,12 @@ impl Pages {
     }
 
     /// Whether a fragment is stored, without a trace in the volume.
-    pub fn has_fragment(&self, object: &Object, number: u64) -> bool {
+    pub(crate) fn has_fragment(&self, object: &Object, number: u64) -> bool {
         self.store.has(&key_of(&object.prefix, number), |head| head.kind == Kind::Fragment)
     }
 
     /// Whether bytes of the first fragments of these stretches are neither stored nor on their way.
-    pub fn lacks(&self, object: &Object, stretches: &[Stretch], fragments_max: usize) -> bool {
+    pub(crate) fn lacks(&self, object: &Object, stretches: &[Stretch], fragments_max: usize) -> bool {
         let ranges = stretches.iter().filter_map(|stretch| match stretch {
             Stretch::Bytes(range) => Some(range),
             Stretch::Head(_) => None,
@@ -209,7 +209,7 @@ impl Pages {
 
     /// The bytes to ask for where the byte at `position` is missing: whole fragments in a row that are missing, as far as
     /// `wanted` goes, and no more than a bounded number.
-    pub fn missing(&self, object: &Object, position: u64, wanted: &Range<u64>) -> Range<u64> {
+    pub(crate) fn missing(&self, object: &Object, position: u64, wanted: &Range<u64>) -> Range<u64> {
         let Object { layout, .. } = object;
         let first = layout.fragment_of(position);
         let most = layout.fragments_of(&(position..wanted.end)).end.min(first + FRAGMENTS_AT_ONCE);
@@ -218,7 +218,7 @@ impl Pages {
     }
 
     /// Removes a head whose body the origin doesn't have any more, unless another has taken its place.
-    pub fn forget(&self, object: &Object) {
+    pub(crate) fn forget(&self, object: &Object) {
         let Some(key) = object.head_key.get() else { return };
         let is_head = |head: &Head| matches!(head.kind, Kind::Fragmented(_, layout) if layout == object.layout);
         if let Some(found) = self.store.find(key).filter(|found| is_head(&found.head)) {

@@ -15,24 +15,24 @@ use crate::settings::Settings;
 use crate::upstream::UpstreamBody;
 
 /// A body that comes in and has a strong validator: its head is stored first.
-pub struct Opening {
+pub(crate) struct Opening {
     /// What all get who wait for it.
-    pub answer: Arc<Answer>,
+    pub(crate) answer: Arc<Answer>,
     /// Its body.
-    pub object: Arc<Object>,
+    pub(crate) object: Arc<Object>,
     /// The right to get it.
-    pub lead: Lead,
+    pub(crate) lead: Lead,
     /// How many bytes come before its reach.
-    pub skipped: u64,
+    pub(crate) skipped: u64,
     /// What was purged when the upstream was asked.
-    pub mark: Mark,
+    pub(crate) mark: Mark,
     /// Held until the head can be found.
-    pub ticket: Option<Ticket>,
+    pub(crate) ticket: Option<Ticket>,
 }
 
 impl Opening {
     /// The lead for a new body, none if its generation is not new.
-    pub fn lead(pages: &Pages, object: &Object, reach: Range<u64>) -> Option<Lead> {
+    pub(crate) fn lead(pages: &Pages, object: &Object, reach: Range<u64>) -> Option<Lead> {
         match pages.runs.join(&object.prefix, reach.start, reach) {
             Joined::Lead(lead) => Some(lead),
             Joined::Follow(_) => None,
@@ -40,7 +40,7 @@ impl Opening {
     }
 
     /// Stores the head, then what comes.
-    pub fn start<B: UpstreamBody>(self, pages: Arc<Pages>, settings: Arc<Settings>, body: B) {
+    pub(crate) fn start<B: UpstreamBody>(self, pages: Arc<Pages>, settings: Arc<Settings>, body: B) {
         tokio::spawn(async move {
             let Self { answer, object, lead, skipped, mark, ticket } = self;
             let (head_pages, head_object) = (Arc::clone(&pages), Arc::clone(&object));

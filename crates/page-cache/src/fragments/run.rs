@@ -22,13 +22,13 @@ const AHEAD_BYTES: u64 = 8 << 20;
 
 /// The runs that are under way, by the prefix of their fragments' keys.
 #[derive(Debug, Default)]
-pub struct Runs {
+pub(crate) struct Runs {
     running: Mutex<HashMap<Vec<u8>, Vec<Arc<Run>>>>,
 }
 
 /// Bytes of a body that are asked for, or come.
 #[derive(Debug)]
-pub struct Run {
+pub(crate) struct Run {
     reach: Range<u64>,
     state: Mutex<State>,
 }
@@ -61,7 +61,7 @@ struct Place {
 
 /// The right, and the duty, to get a run. Dropping it ends the run.
 #[derive(Debug)]
-pub struct Lead {
+pub(crate) struct Lead {
     runs: Arc<Runs>,
     prefix: Vec<u8>,
     run: Arc<Run>,
@@ -69,14 +69,14 @@ pub struct Lead {
 
 /// Somebody who reads along.
 #[derive(Debug)]
-pub struct Reader {
+pub(crate) struct Reader {
     run: Arc<Run>,
     number: usize,
 }
 
 /// What a reader gets.
 #[derive(Debug)]
-pub enum Next {
+pub(crate) enum Next {
     /// These bytes.
     Piece(Bytes),
     /// What it wants is not at hand any more, or never comes this way.
@@ -87,7 +87,7 @@ pub enum Next {
 
 /// What a request for a byte is to do.
 #[derive(Debug)]
-pub enum Joined {
+pub(crate) enum Joined {
     /// Read along.
     Follow(Reader),
     /// Get it.
@@ -100,12 +100,12 @@ impl Runs {
     }
 
     /// One who reads on from a position, if that is at hand or will soon be.
-    pub fn follow(&self, prefix: &[u8], position: u64) -> Option<Reader> {
+    pub(crate) fn follow(&self, prefix: &[u8], position: u64) -> Option<Reader> {
         self.running().get(prefix).and_then(|runs| follow(runs, position))
     }
 
     /// Joins those who get a position, or begins to get it and what is behind it, up to the end of `reach`.
-    pub fn join(self: &Arc<Self>, prefix: &[u8], position: u64, reach: Range<u64>) -> Joined {
+    pub(crate) fn join(self: &Arc<Self>, prefix: &[u8], position: u64, reach: Range<u64>) -> Joined {
         let mut running = self.running();
         let runs = running.entry(prefix.to_vec()).or_default();
         if let Some(reader) = follow(runs, position) {
@@ -184,17 +184,17 @@ impl State {
 
 impl Lead {
     /// The bytes to get.
-    pub fn reach(&self) -> Range<u64> {
+    pub(crate) fn reach(&self) -> Range<u64> {
         self.run.reach.clone()
     }
 
     /// One who reads from a position, wherever in the reach it lies.
-    pub fn reader(&self, position: u64) -> Option<Reader> {
+    pub(crate) fn reader(&self, position: u64) -> Option<Reader> {
         self.run.reader(position, u64::MAX)
     }
 
     /// The next bytes.
-    pub fn push(&self, piece: Bytes) {
+    pub(crate) fn push(&self, piece: Bytes) {
         let mut state = self.run.state();
         state.end += piece.len() as u64;
         state.pieces.push_back(piece);
@@ -202,7 +202,7 @@ impl Lead {
     }
 
     /// The bytes up to the end of what has come are stored: who lacks them finds them there.
-    pub fn let_go(&self) {
+    pub(crate) fn let_go(&self) {
         let mut state = self.run.state();
         state.pieces.clear();
         state.start = state.end;
@@ -210,17 +210,17 @@ impl Lead {
     }
 
     /// What is at hand.
-    pub fn pieces(&self) -> Vec<Bytes> {
+    pub(crate) fn pieces(&self) -> Vec<Bytes> {
         self.run.state().pieces.iter().cloned().collect()
     }
 
     /// Whether anybody reads.
-    pub fn is_read(&self) -> bool {
+    pub(crate) fn is_read(&self) -> bool {
         self.run.state().readers.iter().any(Option::is_some)
     }
 
     /// Waits until all readers have all that has come. It needn't stay at hand then.
-    pub async fn taken(&self) {
+    pub(crate) async fn taken(&self) {
         std::future::poll_fn(|context| {
             let mut state = self.run.state();
             if state.is_taken() {
@@ -234,7 +234,7 @@ impl Lead {
     }
 
     /// The end of it, before the end of its reach if there is a lack.
-    pub fn finish(self, lack: Option<Lack>) {
+    pub(crate) fn finish(self, lack: Option<Lack>) {
         self.end(lack.map_or(Stage::Over, Stage::Lacking));
     }
 
@@ -263,12 +263,12 @@ impl Drop for Lead {
 
 impl Reader {
     /// Whether it goes on at this position.
-    pub fn is_at(&self, position: u64) -> bool {
+    pub(crate) fn is_at(&self, position: u64) -> bool {
         self.run.state().readers[self.number].as_ref().is_some_and(|place| place.at == position)
     }
 
     /// The next bytes, as soon as they come.
-    pub async fn next(&mut self) -> Next {
+    pub(crate) async fn next(&mut self) -> Next {
         std::future::poll_fn(|context| {
             let mut state = self.run.state();
             let Some(at) = state.readers[self.number].as_ref().map(|place| place.at) else {

@@ -112,8 +112,8 @@ impl<U: Upstream> Visit<U> {
         let is_whole = self.settings.place == Place::Gateway
             || !matches!(status, StatusCode::PARTIAL_CONTENT | StatusCode::NOT_MODIFIED);
         // An upstream in trouble is helped by waiting, and its answers will be storable again.
-        let withstands = |stored: &Box<Stored>| stored.withstands(status, &self.settings.policy, self.now());
-        let is_replaced = !ask.stored.as_ref().is_some_and(withstands) && !why_not.is_of_request();
+        let withstands = |stored: &Stored| stored.withstands(status, &self.settings.policy, self.now());
+        let is_replaced = !ask.stored.as_deref().is_some_and(withstands) && !why_not.is_of_request();
         if is_replaced && is_whole && !status.is_server_error() {
             self.pages.unstorable.insert(&self.key);
         }

@@ -103,7 +103,7 @@ impl Service {
             Ok(key) => key,
             Err(error) => return refused(error),
         };
-        handlers.answer(Request::from_parts(parts, body), &key, client).await
+        handlers.answer(Request::from_parts(parts, body), key, client).await
     }
 }
 
@@ -135,7 +135,7 @@ impl Handlers {
         Self { files: files.clone(), proxy }
     }
 
-    async fn answer(&self, request: Request<Incoming>, key: &CacheKey, client: IpAddr) -> Response<Body> {
+    async fn answer(&self, request: Request<Incoming>, key: CacheKey, client: IpAddr) -> Response<Body> {
         let files = self.files.as_ref().filter(|_| reuse::is_answerable(request.method()));
         let (parts, body) = request.into_parts();
         let Some(proxy) = &self.proxy else {

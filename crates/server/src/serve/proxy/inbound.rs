@@ -32,11 +32,11 @@ pub(super) struct Inbound {
 
 impl Inbound {
     /// What the site's rules say of it is done to its fields.
-    pub(super) fn new(proxy: &Arc<Proxy>, parts: &mut Parts, key: &CacheKey, client: IpAddr) -> Self {
-        let decision = proxy.site.rules.of_request(key, parts);
+    pub(super) fn new(proxy: &Arc<Proxy>, parts: &mut Parts, key: CacheKey, client: IpAddr) -> Self {
+        let decision = proxy.site.rules.of_request(&key, parts);
         decision.drop_ignored_cookies(&mut parts.headers);
         let rules = decision.matched();
-        Self { proxy: Arc::clone(proxy), key: key.clone(), rules, client }
+        Self { proxy: Arc::clone(proxy), key, rules, client }
     }
 
     /// What the site's rules say of it.

@@ -73,7 +73,7 @@ impl Proxy {
     pub(crate) async fn answer(
         self: &Arc<Self>,
         request: Request<Incoming>,
-        key: &CacheKey,
+        key: CacheKey,
         client: IpAddr,
     ) -> Response<Body> {
         let (parts, incoming) = request.into_parts();
@@ -93,7 +93,7 @@ impl Proxy {
     async fn answer_from_cache(
         self: &Arc<Self>,
         parts: Parts,
-        key: &CacheKey,
+        key: CacheKey,
         client: IpAddr,
         content: Option<Bytes>,
     ) -> Response<Body> {
@@ -108,22 +108,18 @@ impl Proxy {
     fn visit(
         self: &Arc<Self>,
         mut parts: Parts,
-        key: &CacheKey,
+        key: CacheKey,
         client: IpAddr,
         content: Option<Bytes>,
     ) -> Arc<Visit<Inbound>> {
+        let (address, key_bytes) = (key.address().to_owned(), key.as_bytes().to_vec());
+        let address_tag = tags::address(&self.site, &key);
         let inbound = Inbound::new(self, &mut parts, key, client);
         let ignores_reload = inbound.decision().ignore_reload;
-        let address = key.address().to_owned();
         let visit = Visit::new((&self.pages, &self.settings), inbound, parts, address);
         let directives = visit.directives;
-        Arc::new(Visit {
-            key: key.as_bytes().to_vec(),
-            address_tag: tags::address(&self.site, key),
-            content,
-            directives: if ignores_reload { directives.without_reloads() } else { directives },
-            ..visit
-        })
+        let directives = if ignores_reload { directives.without_reloads() } else { directives };
+        Arc::new(Visit { key: key_bytes, address_tag, content, directives, ..visit })
     }
 }
 

@@ -28,7 +28,7 @@ impl Proxy {
     pub(super) async fn forward(
         self: &Arc<Self>,
         mut request: Request<RequestBody>,
-        key: &CacheKey,
+        key: CacheKey,
         client: IpAddr,
     ) -> Response<Body> {
         let protocol = asked_protocol(request.headers()).cloned();
@@ -49,7 +49,7 @@ impl Proxy {
         let peer = inbound.peer(parts);
         let (method, target, fields) = (parts.method.clone(), &parts.uri, asked);
         let outgoing = Outgoing { method, target, fields, body, peer: Some(&peer), stripped: inbound.stripped() };
-        let (requested, mark) = (SystemTime::now(), self.pages.mark(key.address()));
+        let (requested, mark) = (SystemTime::now(), self.pages.mark(&visit.address));
         let answered = match (protocol, on_upgrade) {
             (Some(protocol), Some(on_upgrade)) => self.origins.upgrade(outgoing, protocol, on_upgrade).await,
             _ => self.origins.send(outgoing).await,
@@ -63,7 +63,7 @@ impl Proxy {
                     && groups::invalidated(&parts.method, response.headers()).is_empty();
                 self.invalidate(&visit, response.status(), response.headers());
                 receive(&mut response);
-                let mark = self.pages.mark(key.address());
+                let mark = self.pages.mark(&visit.address);
                 let response =
                     if is_first && inbound.decision().bypass.is_none() && self.is_answer_to_get(&visit, &response) {
                         let asked = Asked { exchange: Exchange { requested, received: SystemTime::now() }, mark };

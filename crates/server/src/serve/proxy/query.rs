@@ -30,7 +30,7 @@ impl Proxy {
         self: &Arc<Self>,
         parts: Parts,
         body: RequestBody,
-        key: &CacheKey,
+        key: CacheKey,
         client: IpAddr,
     ) -> Response<Body> {
         let content = match body.collected(CONTENT_BYTES_MAX, self.origins.timeouts().head).await {
@@ -45,7 +45,7 @@ impl Proxy {
             return self.forward(request, key, client).await;
         };
         match key.of_query(generation, digest.finish().as_ref()) {
-            Ok(key) => self.answer_from_cache(parts, &key, client, Some(content)).await,
+            Ok(key) => self.answer_from_cache(parts, key, client, Some(content)).await,
             Err(error) => reply::error(error.status(), &error.to_string()),
         }
     }
