@@ -88,6 +88,7 @@ pub mod policy;
 pub mod precondition;
 pub mod query;
 pub mod ranges;
+pub mod reader;
 pub mod reuse;
 pub mod selecting;
 pub mod signpost;

@@ -12,6 +12,8 @@ use http::header::{
 };
 use http::{HeaderMap, HeaderName, HeaderValue};
 
+use crate::reader::Reader;
+
 /// Names that cost one byte. Part of the format: with a change here, those who use it need a new version of theirs.
 static NAMES: [HeaderName; 22] = [
     CONTENT_TYPE,
@@ -80,40 +82,30 @@ pub enum Name<'a> {
 
 /// Fields where they lie, for who only passes them on.
 #[derive(Debug, Clone, Copy)]
-pub struct StoredFields<'a>(&'a [u8]);
+pub struct StoredFields<'a>(Reader<'a>);
 
 impl<'a> StoredFields<'a> {
     /// Those that begin with the first of these bytes.
     pub fn new(bytes: &'a [u8]) -> Self {
-        Self(bytes)
+        Self(Reader::new(bytes))
     }
 
     /// Whether none is left.
     pub fn is_empty(&self) -> bool {
-        self.0.is_empty()
+        self.0.rest().is_empty()
     }
 
     /// The next field, whose value may be none that a field can have. None for what isn't of this form.
     pub fn take_field(&mut self) -> Option<(Name<'a>, &'a [u8])> {
-        let name = match self.array()? {
+        let name = match self.0.array()? {
             [0] => {
-                let [length] = self.array()?;
-                Name::Own(self.take(length.into())?)
+                let [length] = self.0.array()?;
+                Name::Own(self.0.take(length.into())?)
             }
             [index] => Name::Known(NAMES.get(usize::from(index) - 1)?),
         };
-        let length = u16::from_le_bytes(self.array()?);
-        Some((name, self.take(length.into())?))
-    }
-
-    fn take(&mut self, length: usize) -> Option<&'a [u8]> {
-        let (taken, rest) = self.0.split_at_checked(length)?;
-        self.0 = rest;
-        Some(taken)
-    }
-
-    fn array<const N: usize>(&mut self) -> Option<[u8; N]> {
-        self.take(N)?.try_into().ok()
+        let length = u16::from_le_bytes(self.0.array()?);
+        Some((name, self.0.take(length.into())?))
     }
 }
 

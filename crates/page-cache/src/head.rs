@@ -10,6 +10,7 @@
 //! then the fields (`eyewall_http::stored_fields`)
 //! ```
 
+use eyewall_http::reader::Reader;
 use eyewall_http::stored_fields::{self, Name, StoredFields};
 use eyewall_http::terms::{TERMS_BYTES, Terms};
 use http::header::DATE;
@@ -118,7 +119,7 @@ impl<'a> HeadView<'a> {
     /// None for what this version did not write.
     #[inline]
     pub fn of(bytes: &'a [u8]) -> Option<Self> {
-        let mut reader = Reader(bytes);
+        let mut reader = Reader::new(bytes);
         if reader.array::<1>()? != [VERSION] {
             return None;
         }
@@ -141,7 +142,7 @@ impl<'a> HeadView<'a> {
             }
             _ => return None,
         };
-        Some(Self { kind, status, fields: reader.0, trailers })
+        Some(Self { kind, status, fields: reader.rest(), trailers })
     }
 
     /// Appends the fields as lines of HTTP/1. None, and maybe some of them, where there is one that could be none, or no
@@ -183,21 +184,6 @@ fn is_of_name(byte: u8) -> bool {
 /// Bytes of values as [`HeaderValue`] has them.
 fn is_of_value(byte: u8) -> bool {
     byte == b'\t' || (byte >= b' ' && byte != 0x7f)
-}
-
-/// What is left to read of a head. The volume is a file that others can write, so that nothing is taken on trust.
-struct Reader<'a>(&'a [u8]);
-
-impl<'a> Reader<'a> {
-    fn take(&mut self, length: usize) -> Option<&'a [u8]> {
-        let (taken, rest) = self.0.split_at_checked(length)?;
-        self.0 = rest;
-        Some(taken)
-    }
-
-    fn array<const N: usize>(&mut self) -> Option<[u8; N]> {
-        self.take(N)?.try_into().ok()
-    }
 }
 
 #[cfg(test)]

@@ -25,6 +25,47 @@
 //! | [`recent_purges`] | what was purged by its address while it was asked for |
 //! | [`blocking`] | whether an event loop may write to the volume by itself |
 //!
+//! # A front door
+//!
+//! A front door takes requests, makes a key of each, and gives it to a [`Visit`](visit::Visit) with an [`Upstream`](upstream::Upstream).
+//! The visit gives back the response. `examples/caching_proxy.rs` is a complete caching proxy on hyper, in less than a hundred lines.
+//!
+//! ```
+//! use std::convert::Infallible;
+//! use std::sync::Arc;
+//!
+//! use eyewall_page_cache::upstream::{Question, Upstream};
+//! use eyewall_page_cache::{pages::Pages, settings::Settings, store::Store, visit::Visit};
+//! use http::{Request, Response};
+//!
+//! /// Makes a page for each address.
+//! struct Site;
+//!
+//! impl Upstream for Site {
+//!     type Body = http_body_util::Full<bytes::Bytes>;
+//!     type Error = Infallible;
+//!
+//!     async fn ask(&self, question: Question<'_>) -> Result<Response<Self::Body>, Infallible> {
+//!         let page = format!("the page {}", question.client.uri);
+//!         Ok(Response::builder().header("cache-control", "max-age=60").body(page.into()).unwrap())
+//!     }
+//! }
+//!
+//! # #[tokio::main(flavor = "current_thread")]
+//! # async fn main() -> eyewall::Result<()> {
+//! let cache = eyewall::Options::new().size(4 << 20).heap()?;
+//! let pages = Arc::new(Pages::new(Arc::new(Store::new(cache)), None));
+//! let settings = Arc::new(Settings::default());
+//! for told in ["Eyewall; fwd=uri-miss; fwd-status=200; stored; ttl=60", "Eyewall; hit; ttl=60"] {
+//!     let (parts, ()) = Request::get("/news").body(()).unwrap().into_parts();
+//!     let visit = Visit::new((&pages, &settings), Site, parts, "http://example.org/news".to_owned());
+//!     let response = Arc::new(visit).answer().await.unwrap();
+//!     assert_eq!(response.headers()["cache-status"], told);
+//! }
+//! # Ok(())
+//! # }
+//! ```
+//!
 //! What may be stored and sent is decided in `eyewall-http`. There is no socket here, no server, and no configuration.
 
 #![forbid(unsafe_code)]

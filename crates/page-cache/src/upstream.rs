@@ -33,8 +33,7 @@ pub trait Upstream: Send + Sync + Sized + 'static {
     /// What there is in the place of an answer.
     type Error: Send + 'static;
 
-    /// Asks. The response has no `Content-Length` where its status forbids one (204), or where it would be that of another response
-    /// (304; RFC 9110, section 8.6), and none of the fields that concern a connection.
+    /// Asks. The response has none of the fields that concern a connection.
     fn ask(&self, question: Question<'_>) -> impl Future<Output = Result<Response<Self::Body>, Self::Error>> + Send;
 
     /// What clients are told of an error where the cache answers them by itself.

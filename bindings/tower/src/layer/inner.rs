@@ -6,12 +6,11 @@ use std::marker::PhantomData;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
-use eyewall_http::answer;
+use eyewall_http::policy::Policy;
 use eyewall_page_cache::request_body::RequestBody;
 use eyewall_page_cache::settings::Settings as CacheSettings;
 use eyewall_page_cache::upstream::{Failure, Question, Rules, Upstream, UpstreamBody};
 use eyewall_page_cache::visit;
-use http::header::CONTENT_LENGTH;
 use http::{Extensions, HeaderMap, Request, Response, StatusCode, Uri};
 use tower_service::Service;
 
@@ -66,15 +65,10 @@ impl<S: HttpService<B>, B: UpstreamBody> Inner<S, B> {
         Self { service: Mutex::new(service), settings, target, tag, body: PhantomData }
     }
 
-    /// The answer to a request. It has no `Content-Length` where its status forbids one (204), or where it would be that of another
-    /// response (304; RFC 9110, section 8.6).
+    /// The answer to a request.
     pub(super) async fn send(&self, request: Request<RequestBody<B>>) -> Result<Response<S::Content>, S::Fault> {
         let service = self.service.lock().unwrap_or_else(PoisonError::into_inner).clone();
-        let mut response = service.send(request).await?;
-        if !answer::has_length(response.status()) {
-            response.headers_mut().remove(CONTENT_LENGTH);
-        }
-        Ok(response)
+        service.send(request).await
     }
 }
 
@@ -100,7 +94,7 @@ impl<S: HttpService<B>, B: UpstreamBody> Upstream for Inner<S, B> {
     fn rules<'a>(
         &'a self,
         settings: &'a CacheSettings,
-        _: StatusCode,
+        status: StatusCode,
         fields: &mut HeaderMap,
         extensions: &mut Extensions,
     ) -> Rules<'a> {
@@ -108,6 +102,11 @@ impl<S: HttpService<B>, B: UpstreamBody> Upstream for Inner<S, B> {
             Some(target) => tags::of_response(&self.settings, target, self.tag.as_deref(), fields, extensions),
             None => self.tag.clone().into_iter().collect(),
         };
-        Rules { policy: Cow::Borrowed(&settings.policy), is_refused: false, is_opaque: false, tags }
+        let is_failure = status.is_server_error() || matches!(status, StatusCode::NOT_FOUND | StatusCode::GONE);
+        let policy = match self.settings.failure_ttl.filter(|_| is_failure) {
+            Some(ttl) => Cow::Owned(Policy { status_ttl: Some(ttl), ..settings.policy.clone() }),
+            None => Cow::Borrowed(&settings.policy),
+        };
+        Rules { policy, is_refused: false, is_opaque: false, tags }
     }
 }

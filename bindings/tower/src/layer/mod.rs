@@ -106,8 +106,9 @@ impl CacheLayer {
         self.set(|settings| settings.namespace = Some(name.into()))
     }
 
-    /// The longest body that is stored, in bytes; a longer one passes. Default: 8 MiB. A body is held in memory while it is
-    /// collected. What the volume takes as one entry is a limit, too ([`Cache::entry_bytes_max`]).
+    /// The longest body that is stored, in bytes; a longer one passes. Default: 8 MiB. A body of more than a mebibyte, with a length
+    /// and a strong entity tag, is stored in fragments as it comes, up to a quarter of the volume. Any other is held in memory while it
+    /// is collected, and may be as long as one entry of the volume ([`Cache::entry_bytes_max`]).
     pub fn body_bytes_max(self, bytes: u64) -> Self {
         self.set_cache(|cache| cache.body_bytes_max = bytes)
     }
@@ -139,6 +140,13 @@ impl CacheLayer {
     /// wait for nothing, up to their patience.
     pub fn across_processes(self, yes: bool) -> Self {
         self.set_cache(|cache| cache.is_across_processes = yes)
+    }
+
+    /// Remembers failures for this long, so that not every client waits for the same one: an error of the inner service, which is a 502
+    /// meanwhile, and a 404, 410 or 5xx that says nothing of its lifetime. One without a body takes a few bytes, and is answered by its
+    /// status and a line of text. Default: not.
+    pub fn remember_failures(self, ttl: Duration) -> Self {
+        self.set(|settings| settings.failure_ttl = Some(ttl)).set_cache(|cache| cache.remembers_bare_errors = true)
     }
 
     /// Caches the answers of unary gRPC methods, each named as `/package.Service/Method`, for this long.

@@ -144,3 +144,13 @@ async fn an_error_is_stored_where_nothing_is_unless_it_refuses_one_request() {
         assert_eq!(site.get(&path).await.text(), text, "{status}");
     }
 }
+
+#[tokio::test]
+async fn a_head_gets_what_is_stored_where_the_service_fails() {
+    let site = failing("max-age=60, stale-if-error=30", 1);
+    site.get("/").await;
+    site.clock.advance(89);
+    let head = site.ask(Method::HEAD, "/", &[]).await;
+    assert_eq!((head.status, head.body.len()), (StatusCode::OK, 0));
+    assert_eq!(head.told(), "Eyewall; hit; ttl=-29; detail=stale-if-error");
+}

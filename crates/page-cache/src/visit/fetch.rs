@@ -2,12 +2,13 @@
 
 use std::sync::Arc;
 
-use eyewall_http::field::cache_status::CacheStatus;
+use eyewall_http::answer;
+use eyewall_http::field::cache_status::{CacheStatus, Forward};
 use eyewall_http::message::{self, Exchange};
 use eyewall_http::reuse::OnFailure;
 use eyewall_http::update;
 use eyewall_http::validation::{self, Candidate, Outcome};
-use http::header::{DATE, IF_RANGE, RANGE};
+use http::header::{CONTENT_LENGTH, DATE, IF_RANGE, RANGE};
 use http::{Extensions, HeaderMap, HeaderValue, Method, Response, StatusCode};
 
 use super::{Answered, Ask, Unanswered, Visit};
@@ -17,7 +18,6 @@ use crate::reply::Reply;
 use crate::selection::Stored;
 use crate::settings::Place;
 use crate::upstream::{Failure, Question, Rules, Upstream};
-use eyewall_http::field::cache_status::Forward;
 
 /// When the upstream was asked.
 #[derive(Debug, Clone, Copy)]
@@ -114,7 +114,8 @@ impl<U: Upstream> Visit<U> {
 
     pub(crate) async fn ask(&self, method: Method, fields: HeaderMap) -> Result<Response<U::Body>, U::Error> {
         let content = self.content.as_ref();
-        self.upstream.ask(Question { client: &self.parts, method, fields, content }).await
+        let response = self.upstream.ask(Question { client: &self.parts, method, fields, content }).await?;
+        Ok(without_false_length(response))
     }
 
     pub(crate) fn rules(&self, status: StatusCode, fields: &mut HeaderMap, extensions: &mut Extensions) -> Rules<'_> {
@@ -165,6 +166,14 @@ impl<U: Upstream> Visit<U> {
         }
         stored.found.head.fields = fields;
     }
+}
+
+/// Without a length where its status forbids one (204), or where it is that of another response (304; RFC 9110, section 8.6).
+pub(super) fn without_false_length<B>(mut response: Response<B>) -> Response<B> {
+    if !answer::has_length(response.status()) {
+        response.headers_mut().remove(CONTENT_LENGTH);
+    }
+    response
 }
 
 /// What is stored has to say when it was made (RFC 9110, section 6.6.1).

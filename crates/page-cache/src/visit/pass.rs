@@ -12,7 +12,7 @@ use eyewall_http::update::{self, HeadEffect};
 use http::{HeaderMap, Method, Response, StatusCode, Uri, response};
 use http_body::Body as _;
 
-use super::fetch::{Asked, date};
+use super::fetch::{Asked, date, without_false_length};
 use super::{Answered, Ask, Unanswered, Visit};
 use crate::cached_body::CachedBody;
 use crate::pages::Pages;
@@ -62,7 +62,7 @@ impl<U: Upstream> Visit<U> {
 
     /// A response of the upstream, for this client alone.
     pub fn passed(&self, response: Response<U::Body>, status: CacheStatus) -> Reply<U::Body> {
-        let (mut head, body) = response.into_parts();
+        let (mut head, body) = without_false_length(response).into_parts();
         self.rules(head.status, &mut head.headers, &mut head.extensions);
         self.passed_on((head, body), status)
     }
@@ -87,7 +87,7 @@ impl<U: Upstream> Visit<U> {
         response: Response<U::Body>,
         asked: Asked,
     ) -> Reply<U::Body> {
-        let (mut head, body) = response.into_parts();
+        let (mut head, body) = without_false_length(response).into_parts();
         date(&mut head.headers, asked.exchange);
         let rules = self.rules(head.status, &mut head.headers, &mut head.extensions);
         self.receive(Ask::whole(&self.key, why), (head, body), rules, asked).await

@@ -5,11 +5,10 @@ use std::net::IpAddr;
 use std::sync::Arc;
 use std::time::{Duration, SystemTime};
 
-use eyewall_http::answer;
 use eyewall_http::field::connection;
 use eyewall_page_cache::settings::Settings;
 use eyewall_page_cache::upstream::{Failure, Question, Rules, Upstream};
-use http::header::{CONTENT_LENGTH, DATE};
+use http::header::DATE;
 use http::request::Parts;
 use http::{Extensions, HeaderMap, HeaderName, HeaderValue, Response, StatusCode, Uri, Version};
 use hyper::body::Incoming;
@@ -126,9 +125,6 @@ pub(super) fn receive<B>(response: &mut Response<B>) {
     let mut fields = std::mem::take(response.headers_mut());
     framing::note_coding(&fields, response.extensions_mut());
     connection::drop_hop_by_hop(&mut fields);
-    if !answer::has_length(response.status()) {
-        fields.remove(CONTENT_LENGTH);
-    }
     if !fields.contains_key(DATE)
         && let Ok(now) = HeaderValue::from_str(&httpdate::fmt_http_date(SystemTime::now()))
     {
