@@ -18,6 +18,7 @@ mod hit;
 mod judging;
 mod partial;
 mod pass;
+mod prescribed;
 mod storing;
 
 use std::sync::Arc;
@@ -47,6 +48,7 @@ pub use fetch::Asked;
 pub(crate) use fetch::date;
 pub use hit::Freshness;
 pub use pass::Invalidated;
+pub use prescribed::Prescribed;
 
 /// A request, with all that it takes to answer it.
 #[derive(Debug)]

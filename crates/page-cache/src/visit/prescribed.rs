@@ -1,0 +1,137 @@
+//! Answers that are stored because the front door says so, and for as long as it says: HTTP's own rules say nothing of them. Calls of
+//! gRPC are such requests: each is a POST, and tells by its trailers how it went.
+
+use std::sync::Arc;
+use std::time::{Duration, SystemTime};
+
+use eyewall_http::terms::{Marks, Terms};
+use http::{HeaderMap, Response, response};
+use http_body::Body as _;
+
+use super::Visit;
+use crate::answer::{Answer, Content, Joined, Ticket};
+use crate::body::BodyStream;
+use crate::cached_body::CachedBody;
+use crate::collapsing::Landing;
+use crate::fill::Fill;
+use crate::head::{Head, Kind};
+use crate::pages;
+use crate::reply::{self, Reply};
+use crate::selection::Stored;
+use crate::store::Store;
+use crate::upstream::Upstream;
+
+/// How the answers to a request are stored.
+#[derive(Debug, Clone, Copy)]
+pub struct Prescribed {
+    /// For how long they are fresh.
+    pub ttl: Duration,
+    /// Whether one with this head may be stored.
+    pub takes_head: fn(&response::Parts) -> bool,
+    /// Whether one with these trailers may be.
+    pub takes_trailers: fn(&HeaderMap) -> bool,
+}
+
+impl<U: Upstream> Visit<U> {
+    /// The answer that is stored under the key of this request, or comes; else that of the upstream.
+    ///
+    /// # Errors
+    /// Those of the upstream.
+    pub async fn answer_prescribed(&self, how: Prescribed) -> Result<Reply<U::Body>, U::Error> {
+        match self.found_or_coming().await {
+            Ok(response) => Ok(response),
+            Err(ticket) => self.ask_prescribed(ticket, how).await,
+        }
+    }
+
+    /// The answer that is stored, or comes; else the right to ask for it, or nothing, to ask for this request alone.
+    async fn found_or_coming(&self) -> Result<Reply<U::Body>, Option<Ticket>> {
+        // One that waits, and then takes the place of who gave up.
+        for _ in 0..2 {
+            if let Some(stored) = self.fresh_by_key().await {
+                let (trailers, head) = (stored.trailers(), stored.found.head.clone());
+                let body = CachedBody::pieces([stored.found.value()].into(), trailers);
+                return Ok(reply::response(head.status, head.fields, body));
+            }
+            if self.is_unstorable() {
+                return Err(None);
+            }
+            let waiting = match self.pages.join(&self.key) {
+                Joined::Lead(ticket) => return Err(Some(ticket)),
+                Joined::Follow(waiting) => waiting,
+            };
+            match waiting.landing(self.settings.collapse_timeout).await {
+                Landing::Answered(answer) => {
+                    let Content::Whole(stream) = &answer.content else { return Err(None) };
+                    let body = CachedBody::shared(stream.reader().ok_or(None)?);
+                    return Ok(reply::response(answer.status, answer.fields.clone(), body));
+                }
+                Landing::Over => {}
+                Landing::Alone | Landing::Late => return Err(None),
+            }
+        }
+        Err(None)
+    }
+
+    async fn fresh_by_key(&self) -> Option<Stored> {
+        let found = self.pages.look(Store::look, &self.key).await.found()?;
+        let now = self.now();
+        let stored = Stored::new(&self.key, self.key.clone(), found, now)?;
+        (!stored.terms.fresh_for(now).is_zero()).then_some(stored)
+    }
+
+    async fn ask_prescribed(&self, ticket: Option<Ticket>, how: Prescribed) -> Result<Reply<U::Body>, U::Error> {
+        let mark = self.pages.mark(&self.address);
+        let response = self.ask(self.parts.method.clone(), self.upstream.fields(&self.parts)).await?;
+        let (mut head, body) = response.into_parts();
+        let stream = Arc::new(BodyStream::new(None));
+        let answer = self.prescribed_answer(&mut head, &stream, how.ttl);
+        let entry_head = Head::new(Kind::Response(answer.terms), answer.status, answer.fields.clone());
+        let most = self.pages.store.value_bytes_max(&self.key, &entry_head, &answer.tags);
+        let most = most.map(|most| most.min(self.settings.body_bytes_max));
+        let length = body.size_hint().exact();
+        let fits = |most: &u64| length.is_none_or(|length| length <= *most);
+        let Some(whole_bytes_max) = most.filter(fits).filter(|_| (how.takes_head)(&head)) else {
+            if let Some(ticket) = ticket {
+                ticket.alone();
+            }
+            return Ok(Response::from_parts(head, CachedBody::passed(body, self.settings.piece_timeout)));
+        };
+        let (answer, reader) = (Arc::new(answer), stream.reader());
+        if let Some(ticket) = &ticket {
+            ticket.answered(&answer);
+        }
+        let fill = Fill {
+            pages: Arc::clone(&self.pages),
+            settings: Arc::clone(&self.settings),
+            key: self.key.clone(),
+            answer,
+            stream,
+            length,
+            whole_bytes_max,
+            object_bytes_max: None,
+            is_patient: false,
+            takes: how.takes_trailers,
+            mark,
+            ticket,
+        };
+        fill.start(body).await;
+        Ok(Response::from_parts(head, reader.map_or_else(CachedBody::empty, CachedBody::shared)))
+    }
+
+    fn prescribed_answer(&self, head: &mut response::Parts, stream: &Arc<BodyStream>, ttl: Duration) -> Answer {
+        let tags = self.rules(head.status, &mut head.headers, &mut head.extensions).tags;
+        let received = self.now().duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default();
+        let terms = Terms {
+            received_ms: received.as_millis() as u64,
+            initial_age_ms: 0,
+            lifetime_seconds: ttl.as_secs().min(u32::MAX.into()) as u32,
+            overdue_seconds: 0,
+            stale_while_revalidate_seconds: 0,
+            stale_if_error_seconds: 0,
+            marks: Marks::NONE,
+        };
+        let (fields, content) = (pages::without(head.headers.clone(), &[]), Content::Whole(Arc::clone(stream)));
+        Answer { status: head.status, fields, terms, variant: None, tags, address_tag: None, content }
+    }
+}
