@@ -12,34 +12,34 @@ use crate::collapsing;
 use crate::fragments::Object;
 
 /// What is asked for just now.
-pub type Flights = collapsing::Flights<Answer>;
+pub(crate) type Flights = collapsing::Flights<Answer>;
 /// What a request is to do about a miss.
-pub type Joined = collapsing::Joined<Answer>;
+pub(crate) type Joined = collapsing::Joined<Answer>;
 /// The right, and the duty, to ask for a key.
-pub type Ticket = collapsing::Ticket<Answer>;
+pub(crate) type Ticket = collapsing::Ticket<Answer>;
 
 /// What all get who wait for it.
 #[derive(Debug)]
-pub struct Answer {
+pub(crate) struct Answer {
     /// That of the response.
-    pub status: StatusCode,
+    pub(crate) status: StatusCode,
     /// As they are stored.
-    pub fields: HeaderMap,
+    pub(crate) fields: HeaderMap,
     /// On which it may be used again.
-    pub terms: Terms,
+    pub(crate) terms: Terms,
     /// What it is chosen by, if it is one of several.
-    pub variant: Option<Variant>,
+    pub(crate) variant: Option<Variant>,
     /// By which it can be purged together with others.
-    pub tags: Vec<String>,
+    pub(crate) tags: Vec<String>,
     /// That of them which all responses of its address carry.
-    pub address_tag: Option<String>,
+    pub(crate) address_tag: Option<String>,
     /// Where its body comes by.
-    pub content: Content,
+    pub(crate) content: Content,
 }
 
 /// Where the body of an answer comes by.
 #[derive(Debug)]
-pub enum Content {
+pub(crate) enum Content {
     /// It may become one entry. If its length is known, it is short enough for that.
     Whole(Arc<BodyStream>),
     /// It comes in fragments.
@@ -48,7 +48,7 @@ pub enum Content {
 
 impl Answer {
     /// Whether it answers this request, too.
-    pub fn suits(&self, request: &HeaderMap) -> bool {
+    pub(crate) fn suits(&self, request: &HeaderMap) -> bool {
         self.variant
             .as_ref()
             .is_none_or(|variant| selecting::suits(&variant.names, &variant.selecting_key, &self.fields, request))

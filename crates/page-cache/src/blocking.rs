@@ -13,7 +13,7 @@ const SLOW_FOR_TIMES: u32 = 100;
 /// costs more than the write; where one of them had to wait, others do it for a while. So clients are held up for a hundredth of
 /// the time at worst.
 #[derive(Debug)]
-pub struct Blocking {
+pub(crate) struct Blocking {
     began: Instant,
     /// Microseconds from `began` to when the volume is prompt again. Nothing is ordered by it.
     slow_until: AtomicU64,
@@ -28,12 +28,12 @@ impl Default for Blocking {
 
 impl Blocking {
     /// Whether no write had to wait lately.
-    pub fn is_prompt(&self) -> bool {
+    pub(crate) fn is_prompt(&self) -> bool {
         self.began.elapsed().as_micros() as u64 >= self.slow_until.load(Ordering::Relaxed)
     }
 
     /// Writes, and takes note of how long it took.
-    pub fn time<T>(&self, write: impl FnOnce() -> T) -> T {
+    pub(crate) fn time<T>(&self, write: impl FnOnce() -> T) -> T {
         let started = Instant::now();
         let written = write();
         let took = started.elapsed();

@@ -24,7 +24,7 @@ use crate::pages::Pages;
 
 /// What is asked for by somebody just now; `A` is what all get who wait for an answer.
 #[derive(Debug)]
-pub struct Flights<A> {
+pub(crate) struct Flights<A> {
     running: Mutex<Running<A>>,
 }
 
@@ -47,7 +47,7 @@ enum Stage<A> {
 
 /// What a request is to do about a miss.
 #[derive(Debug)]
-pub enum Joined<A> {
+pub(crate) enum Joined<A> {
     /// Ask. Dropping the ticket ends the flight.
     Lead(Ticket<A>),
     /// Wait.
@@ -55,7 +55,7 @@ pub enum Joined<A> {
 }
 
 /// The right, and the duty, to ask for a key.
-pub struct Ticket<A> {
+pub(crate) struct Ticket<A> {
     flights: Arc<Flights<A>>,
     key: Vec<u8>,
     flight: Arc<Flight<A>>,
@@ -65,15 +65,15 @@ pub struct Ticket<A> {
 
 /// Somebody else's request.
 #[derive(Debug)]
-pub struct Waiting<A> {
+pub(crate) struct Waiting<A> {
     stage: watch::Receiver<Stage<A>>,
     /// Whether the answer had come before anybody waited here: it was not given to this request.
-    pub is_late: bool,
+    pub(crate) is_late: bool,
 }
 
 /// What came of waiting.
 #[derive(Debug)]
-pub enum Landing<A> {
+pub(crate) enum Landing<A> {
     /// The head is there.
     Answered(Arc<A>),
     /// It is not for others.
@@ -96,7 +96,7 @@ impl<A> Flights<A> {
     }
 
     /// The flight of a key, or a new one. `epoch` is the volume's present one. Who comes behind a purge, whatever that meant, doesn't join who came before it.
-    pub fn join(self: &Arc<Self>, key: &[u8], epoch: Option<Epoch>) -> Joined<A> {
+    pub(crate) fn join(self: &Arc<Self>, key: &[u8], epoch: Option<Epoch>) -> Joined<A> {
         let mut running = self.running();
         if let Some(flight) = running.get(key).filter(|flight| flight.epoch == epoch) {
             let stage = flight.stage.subscribe();
@@ -109,12 +109,12 @@ impl<A> Flights<A> {
     }
 
     /// How many there are.
-    pub fn count(&self) -> usize {
+    pub(crate) fn count(&self) -> usize {
         self.running().len()
     }
 
     /// Who asks from now on for a key, or for one that begins with it and a blank, starts anew.
-    pub fn leave(&self, key: &[u8]) {
+    pub(crate) fn leave(&self, key: &[u8]) {
         let is_of_key = |other: &[u8]| other.strip_prefix(key).is_some_and(|rest| rest.is_empty() || rest[0] == b' ');
         self.running().retain(|other, _| !is_of_key(other));
     }
@@ -122,24 +122,24 @@ impl<A> Flights<A> {
 
 impl<A> Ticket<A> {
     /// Holds something for as long as the ticket, such as the same right before other processes.
-    pub fn hold(&mut self, held: impl Send + Sync + 'static) {
+    pub(crate) fn hold(&mut self, held: impl Send + Sync + 'static) {
         self.held = Some(Box::new(held));
     }
 
     /// Lets the others read along.
-    pub fn answered(&self, answer: &Arc<A>) {
+    pub(crate) fn answered(&self, answer: &Arc<A>) {
         self.flight.stage.send_replace(Stage::Answered(Arc::clone(answer)));
     }
 
     /// Tells the others not to wait for one another.
-    pub fn alone(self) {
+    pub(crate) fn alone(self) {
         self.flight.stage.send_replace(Stage::Alone);
     }
 }
 
 impl<A> Waiting<A> {
     /// Waits for the head of the answer, or for the end of the flight without one.
-    pub async fn landing(mut self, deadline: Duration) -> Landing<A> {
+    pub(crate) async fn landing(mut self, deadline: Duration) -> Landing<A> {
         let landed = self.stage.wait_for(|stage| !matches!(stage, Stage::Asking));
         match tokio::time::timeout(deadline, landed).await {
             Err(_) => Landing::Late,

@@ -26,36 +26,36 @@ const SHORT_BYTES_MAX: u64 = 64 << 10;
 ///
 /// It is received as fast as the upstream sends it: a slow client would hold up all who wait for the entry. If the clients go
 /// away, a patient fill goes on.
-pub struct Fill {
+pub(crate) struct Fill {
     /// Where it is stored.
-    pub pages: Arc<Pages>,
+    pub(crate) pages: Arc<Pages>,
     /// How the front door wants it.
-    pub settings: Arc<Settings>,
+    pub(crate) settings: Arc<Settings>,
     /// The key of its address.
-    pub key: Vec<u8>,
+    pub(crate) key: Vec<u8>,
     /// What all get who wait for it.
-    pub answer: Arc<Answer>,
+    pub(crate) answer: Arc<Answer>,
     /// Its body, for all who read along.
-    pub stream: Arc<BodyStream>,
+    pub(crate) stream: Arc<BodyStream>,
     /// How long the body will be, if that is known.
-    pub length: Option<u64>,
+    pub(crate) length: Option<u64>,
     /// How long it may be as one entry.
-    pub whole_bytes_max: u64,
+    pub(crate) whole_bytes_max: u64,
     /// How long it may be in fragments, if it may be stored so.
-    pub object_bytes_max: Option<u64>,
+    pub(crate) object_bytes_max: Option<u64>,
     /// It is collected to its end whoever reads it, as long as it may be stored.
-    pub is_patient: bool,
+    pub(crate) is_patient: bool,
     /// Whether it is to be stored, by the trailers at its end.
-    pub takes: fn(&HeaderMap) -> bool,
+    pub(crate) takes: fn(&HeaderMap) -> bool,
     /// What was purged when the upstream was asked.
-    pub mark: Mark,
+    pub(crate) mark: Mark,
     /// Held until the entry can be found.
-    pub ticket: Option<Ticket>,
+    pub(crate) ticket: Option<Ticket>,
 }
 
 impl Fill {
     /// Starts to collect. What is short, or at hand, is stored when this returns, so that it leaves with its head.
-    pub async fn start<B: UpstreamBody>(self, body: B) {
+    pub(crate) async fn start<B: UpstreamBody>(self, body: B) {
         let is_short = self.length.is_some_and(|bytes| bytes <= SHORT_BYTES_MAX);
         let mut running = Running(Some(Box::pin(self.run(body))));
         if !running.step().await && is_short {

@@ -3,7 +3,7 @@
 use std::time::SystemTime;
 
 /// Any number that no other signpost or body had.
-pub fn generation() -> u64 {
+pub(crate) fn generation() -> u64 {
     let mut bits = [0; 8];
     if getrandom::fill(&mut bits).is_err() {
         let now = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH);

@@ -1,6 +1,8 @@
 //! The page cache of all front doors: stored HTTP responses in a volume. On a miss, `eyewall serve` asks an origin, and `eyewall-tower`
 //! asks a service of the same process.
 //!
+//! For front doors:
+//!
 //! | module | what it knows |
 //! |---|---|
 //! | [`visit`] | a request, and what becomes of it: hit, collapsed, fetched, stored, passed |
@@ -8,22 +10,27 @@
 //! | [`settings`] | how a front door wants its cache to work |
 //! | [`reply`], [`cached_body`] | what goes to clients |
 //! | [`request_body`] | what goes to an upstream |
-//! | [`fill`] | a body on its way into one entry |
-//! | [`fragments`] | large bodies in fragments: in, out, and what is missing of them |
-//! | [`body`] | a body as it comes, and all who read along |
-//! | [`answer`] | an answer that is on its way into the volume |
-//! | [`collapsing`] | who asks for what many want at once, and who waits for that |
 //! | [`pages`] | storing and renewing responses; what all share |
-//! | [`selection`] | choosing among the stored responses of an address |
 //! | [`purge`], [`tags`] | purging them, and by what they are purged together |
 //! | [`query`] | where the answers to QUERY of an address begin |
-//! | [`head`] | a stored response without its body, as it lies in the entry's metadata |
+//!
+//! How responses lie in the volume, and how they get there:
+//!
+//! | module | what it knows |
+//! |---|---|
 //! | [`store`] | keeping, finding, renewing and purging entries; what fits; the end of the volume |
+//! | [`head`] | a stored response without its body, as it lies in the entry's metadata |
 //! | [`layout`] | where the fragments of a large body lie |
-//! | [`generation`] | numbers that tell one state of an address from another |
-//! | [`recent_keys`] | what was so a moment ago, of keys |
+//! | [`selection`] | choosing among the stored responses of an address |
 //! | [`recent_purges`] | what was purged by its address while it was asked for |
-//! | [`blocking`] | whether an event loop may write to the volume by itself |
+//! | [`body`] | a body as it comes, and all who read along |
+//! | `fill` | a body on its way into one entry |
+//! | `fragments` | large bodies in fragments: in, out, and what is missing of them |
+//! | `answer` | an answer that is on its way into the volume |
+//! | `collapsing` | who asks for what many want at once, and who waits for that |
+//! | `generation` | numbers that tell one state of an address from another |
+//! | `recent_keys` | what was so a moment ago, of keys |
+//! | `blocking` | whether an event loop may write to the volume by itself |
 //!
 //! # A front door
 //!
@@ -70,20 +77,20 @@
 
 #![forbid(unsafe_code)]
 
-pub mod answer;
-pub mod blocking;
+mod answer;
+mod blocking;
 pub mod body;
 pub mod cached_body;
-pub mod collapsing;
-pub mod fill;
-pub mod fragments;
-pub mod generation;
+mod collapsing;
+mod fill;
+mod fragments;
+mod generation;
 pub mod head;
 pub mod layout;
 pub mod pages;
 pub mod purge;
 pub mod query;
-pub mod recent_keys;
+mod recent_keys;
 pub mod recent_purges;
 pub mod reply;
 pub mod request_body;

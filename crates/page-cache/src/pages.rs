@@ -31,13 +31,13 @@ pub struct Pages {
     /// Where they are stored.
     pub store: Arc<Store>,
     /// Who asks for what just now.
-    pub flights: Arc<Flights>,
+    pub(crate) flights: Arc<Flights>,
     /// What comes of large bodies just now.
     pub(crate) runs: Arc<Runs>,
     /// Addresses whose last answer could not be stored: waiting for one another would only make their clients slow.
-    pub unstorable: RecentKeys,
+    pub(crate) unstorable: RecentKeys,
     /// What was purged by its address.
-    pub recent_purges: RecentPurges,
+    pub(crate) recent_purges: RecentPurges,
 }
 
 /// By which for how long a response is kept.
@@ -62,8 +62,13 @@ impl Pages {
         }
     }
 
+    /// How many flights there are.
+    pub fn flights(&self) -> usize {
+        self.flights.count()
+    }
+
     /// A flight for a key, or the one that there is.
-    pub fn join(&self, flight_key: &[u8]) -> Joined {
+    pub(crate) fn join(&self, flight_key: &[u8]) -> Joined {
         self.flights.join(flight_key, self.store.epoch())
     }
 
@@ -80,7 +85,7 @@ impl Pages {
 
     /// Stores an answer that was asked for at `mark`, as an entry of this head and value. The key under which it is stored, unless it
     /// couldn't be or was purged hard since. After a soft purge it is stored as stale, for its validator.
-    pub fn keep(
+    pub(crate) fn keep(
         &self,
         key: &[u8],
         answer: &Answer,

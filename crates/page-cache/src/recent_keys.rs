@@ -15,7 +15,7 @@ const TIME_MASK: u64 = (1 << TIME_BITS) - 1;
 /// Two keys of one place push each other out. Nothing is ordered by its words: what is wrong in them costs a question or a wait
 /// too many.
 #[derive(Debug)]
-pub struct RecentKeys {
+pub(crate) struct RecentKeys {
     began: Instant,
     /// For how long a key is known; None: until another one of its place is noted.
     period: Option<Duration>,
@@ -26,13 +26,13 @@ pub struct RecentKeys {
 
 impl RecentKeys {
     /// One that forgets after `period`, which is less than 12 days; None: by and by.
-    pub fn new(period: Option<Duration>) -> Self {
+    pub(crate) fn new(period: Option<Duration>) -> Self {
         let places = (0..1 << PLACE_BITS).map(|_| AtomicU64::new(u64::MAX)).collect();
         Self { began: Instant::now(), period, hashes: RandomState::new(), places }
     }
 
     /// Whether a key was noted lately.
-    pub fn contains(&self, key: &[u8]) -> bool {
+    pub(crate) fn contains(&self, key: &[u8]) -> bool {
         let (place, hash) = self.place(key);
         let seen = place.load(Ordering::Relaxed);
         let is_same = (seen ^ hash << TIME_BITS) >> TIME_BITS == 0;
@@ -41,13 +41,13 @@ impl RecentKeys {
     }
 
     /// Notes a key.
-    pub fn insert(&self, key: &[u8]) {
+    pub(crate) fn insert(&self, key: &[u8]) {
         let (place, hash) = self.place(key);
         place.store(hash << TIME_BITS | self.now(), Ordering::Relaxed);
     }
 
     /// Forgets a key.
-    pub fn remove(&self, key: &[u8]) {
+    pub(crate) fn remove(&self, key: &[u8]) {
         if self.contains(key) {
             self.place(key).0.store(u64::MAX, Ordering::Relaxed);
         }

@@ -71,7 +71,7 @@ const OBJECT_DIVISOR: u64 = 4;
 
 /// A body in fragments, whatever of it is stored.
 #[derive(Debug)]
-pub struct Object {
+pub(crate) struct Object {
     /// The key of its address.
     address: Vec<u8>,
     /// That of its head, as soon as it is stored.
