@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use eyewall_http::selecting;
-use eyewall_http::signpost::Variant;
+use eyewall_http::vary_index::Variant;
 use eyewall_http::terms::Terms;
 use http::{HeaderMap, StatusCode};
 
@@ -12,11 +12,11 @@ use crate::collapsing;
 use crate::fragments::Object;
 
 /// What is asked for just now.
-pub(crate) type Flights = collapsing::Flights<Answer>;
+pub(crate) type InFlight = collapsing::InFlight<Answer>;
 /// What a request is to do about a miss.
 pub(crate) type Joined = collapsing::Joined<Answer>;
 /// The right, and the duty, to ask for a key.
-pub(crate) type Ticket = collapsing::Ticket<Answer>;
+pub(crate) type Leader = collapsing::Leader<Answer>;
 
 /// What all get who wait for it.
 #[derive(Debug)]

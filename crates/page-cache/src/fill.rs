@@ -10,7 +10,7 @@ use bytes::Bytes;
 use http::HeaderMap;
 use http_body::Frame;
 
-use crate::answer::{Answer, Ticket};
+use crate::answer::{Answer, Leader};
 use crate::body::{BodyStream, CutOff, End};
 use crate::fragments::Keeping;
 use crate::head::{Head, Kind};
@@ -19,7 +19,7 @@ use crate::recent_purges::Mark;
 use crate::settings::{Place, Settings};
 use crate::upstream::{BoxError, Timed, UpstreamBody};
 
-/// A body up to here is stored by the thread that got its last byte, where the volume is prompt and takes it at once.
+/// A body up to here is stored by the thread that got its last byte, where the volume takes it without waiting.
 const SHORT_BYTES_MAX: u64 = 64 << 10;
 
 /// A response that is collected while it goes to those who asked for it.
@@ -50,7 +50,7 @@ pub(crate) struct Fill {
     /// What was purged when the upstream was asked.
     pub(crate) mark: Mark,
     /// Held until the entry can be found.
-    pub(crate) ticket: Option<Ticket>,
+    pub(crate) leader: Option<Leader>,
 }
 
 impl Fill {
@@ -95,7 +95,7 @@ impl Fill {
 
     async fn keep(self, bytes: u64, pieces: Vec<Bytes>, trailers: HeaderMap) {
         let pages = Arc::clone(&self.pages);
-        let is_quick = bytes <= SHORT_BYTES_MAX && self.answer.variant.is_none() && pages.store.is_prompt();
+        let is_quick = bytes <= SHORT_BYTES_MAX && self.answer.variant.is_none() && pages.store.allows_inline_writes();
         let keep = move || {
             let answer = &self.answer;
             let head = Head::new(Kind::Response(answer.terms), answer.status, answer.fields.clone());
@@ -107,16 +107,16 @@ impl Fill {
             }
         };
         if is_quick {
-            pages.store.promptly(keep);
+            pages.store.write_inline(keep);
         } else {
-            // A panic in there was told already by its thread.
+            // Its thread has logged a panic already.
             let _ = tokio::task::spawn_blocking(keep).await;
         }
     }
 
     /// The rest of a body that is too large to be one entry, as fast as its slowest reader takes it.
     async fn go_on<B: UpstreamBody>(self, mut incoming: Coming<B>) -> End {
-        let Self { pages, settings, key, answer, stream, object_bytes_max, mark, ticket, .. } = self;
+        let Self { pages, settings, key, answer, stream, object_bytes_max, mark, leader, .. } = self;
         let has_trailers = settings.place == Place::Origin;
         let mut keeping =
             object_bytes_max.map(|most| Keeping::new((Arc::clone(&pages), settings), key.clone(), answer, mark, most));
@@ -124,7 +124,7 @@ impl Fill {
             keeping = kept(keeping, &piece).await;
         }
         // Nobody can join any more.
-        drop(ticket);
+        drop(leader);
         stream.flow();
         loop {
             if keeping.is_none() {

@@ -23,7 +23,7 @@
 //! | [`layout`] | where the fragments of a large body lie |
 //! | [`selection`] | choosing among the stored responses of an address |
 //! | [`recent_purges`] | what was purged by its address while it was asked for |
-//! | [`body`] | a body as it comes, and all who read along |
+//! | [`body`] | a body as it comes, and its readers |
 //! | `fill` | a body on its way into one entry |
 //! | `fragments` | large bodies in fragments: in, out, and what is missing of them |
 //! | `answer` | an answer that is on its way into the volume |

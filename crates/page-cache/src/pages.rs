@@ -7,13 +7,13 @@ use bytes::Bytes;
 use eyewall::Purge;
 use eyewall_http::field::cache_status::CACHE_STATUS;
 use eyewall_http::field::vary::Vary;
-use eyewall_http::signpost::{Signpost, Variant};
+use eyewall_http::vary_index::{VaryIndex, Variant};
 use eyewall_http::storing::Storable;
 use eyewall_http::terms::{Marks, Terms};
 use http::header::{AGE, CONTENT_LENGTH};
 use http::{HeaderMap, HeaderName};
 
-use crate::answer::{Answer, Flights, Joined};
+use crate::answer::{Answer, InFlight, Joined};
 use crate::fragments::run::Runs;
 use crate::generation::generation;
 use crate::head::{Head, Kind};
@@ -31,7 +31,7 @@ pub struct Pages {
     /// Where they are stored.
     pub store: Arc<Store>,
     /// Who asks for what just now.
-    pub(crate) flights: Arc<Flights>,
+    pub(crate) in_flight: Arc<InFlight>,
     /// What comes of large bodies just now.
     pub(crate) runs: Arc<Runs>,
     /// Addresses whose last answer could not be stored: waiting for one another would only make their clients slow.
@@ -55,30 +55,30 @@ impl Pages {
         let unstorable = RecentKeys::new(unstorable_for);
         Self {
             store,
-            flights: Arc::default(),
+            in_flight: Arc::default(),
             runs: Arc::default(),
             unstorable,
             recent_purges: RecentPurges::default(),
         }
     }
 
-    /// How many flights there are.
-    pub fn flights(&self) -> usize {
-        self.flights.count()
+    /// How many in_flight there are.
+    pub fn in_flight(&self) -> usize {
+        self.in_flight.count()
     }
 
-    /// A flight for a key, or the one that there is.
-    pub(crate) fn join(&self, flight_key: &[u8]) -> Joined {
-        self.flights.join(flight_key, self.store.epoch())
+    /// The running request for a key, or a new one.
+    pub(crate) fn join(&self, collapse_key: &[u8]) -> Joined {
+        self.in_flight.join(collapse_key, self.store.epoch())
     }
 
     /// Writes what is short: on this thread where the volume is prompt, else on one that may wait.
     pub async fn write(self: &Arc<Self>, write: impl FnOnce(&Self) + Send + 'static) {
-        if self.store.is_prompt() {
-            self.store.promptly(|| write(self));
+        if self.store.allows_inline_writes() {
+            self.store.write_inline(|| write(self));
         } else {
             let pages = Arc::clone(self);
-            // A panic in there was told already by its thread.
+            // Its thread has logged a panic already.
             let _ = tokio::task::spawn_blocking(move || write(&pages)).await;
         }
     }
@@ -100,7 +100,7 @@ impl Pages {
         let tags: Vec<&str> = answer.tags.iter().map(String::as_str).collect();
         let kept_key = match &answer.variant {
             None => key.to_vec(),
-            Some(variant) => self.keep_signpost(key, answer, variant)?,
+            Some(variant) => self.keep_vary_index(key, answer, variant)?,
         };
         let serial = self.store.keep(&kept_key, head, value, times(&answer.terms, lasting), &tags, mark.epoch)?;
         self.catch_up(&kept_key, serial, mark).then_some(kept_key)
@@ -108,13 +108,13 @@ impl Pages {
 
     /// Enters a variant in the list of those of its address; returns its key. What the list says is right whatever is purged, so
     /// that it is of no earlier epoch.
-    fn keep_signpost(&self, key: &[u8], answer: &Answer, variant: &Variant) -> Option<Vec<u8>> {
+    fn keep_vary_index(&self, key: &[u8], answer: &Answer, variant: &Variant) -> Option<Vec<u8>> {
         let mut variant_key = None;
         let is_stored = self.store.change(key, answer.address_tag.as_deref().as_slice(), |present| {
-            let mut signpost = present.and_then(Signpost::decode).unwrap_or_else(|| Signpost::new(generation()));
-            variant_key = Some(signpost.key_of(key, variant));
-            signpost.add(variant.clone());
-            signpost.encode()
+            let mut vary_index = present.and_then(VaryIndex::decode).unwrap_or_else(|| VaryIndex::new(generation()));
+            variant_key = Some(vary_index.key_of(key, variant));
+            vary_index.add(variant.clone());
+            vary_index.encode()
         });
         variant_key.filter(|_| is_stored)
     }
@@ -135,7 +135,7 @@ impl Pages {
         // What a hard purge of the address removes isn't renewed, or is removed behind it. What was stale already a soft one has
         // left as it was.
         if is_renewed && self.recent_purges.since(mark).is_some() {
-            self.store.told(self.soften(&stored.key));
+            self.store.logged(self.soften(&stored.key));
         }
     }
 }

@@ -7,7 +7,7 @@ use eyewall_http::answer::{self, Answer};
 use eyewall_http::field::targeted::CDN_CACHE_CONTROL;
 use eyewall_http::message;
 use eyewall_http::precondition::{self, Role};
-use eyewall_http::ranges::{Boundary, Stretch};
+use eyewall_http::ranges::{Boundary, Segment};
 use http::header::{CACHE_CONTROL, CONTENT_LENGTH, CONTENT_TYPE};
 use http::request::Parts;
 use http::{HeaderMap, HeaderValue, Response, StatusCode};
@@ -39,8 +39,8 @@ pub fn error_text(status: StatusCode, words: &str) -> String {
 pub enum Arranged<B> {
     /// A head alone, or an error.
     Complete(Reply<B>),
-    /// This head, and as its body these stretches.
-    Content(StatusCode, HeaderMap, Vec<Stretch>),
+    /// This head, and as its body these segments.
+    Content(StatusCode, HeaderMap, Vec<Segment>),
 }
 
 /// All of a representation of this length, the ranges of it that are wanted, its head alone, 304 or 412.
@@ -54,7 +54,7 @@ pub fn arrange<B>(
 ) -> Arranged<B> {
     let asked = message::Request { method: &request.method, fields: &request.headers };
     match answer::arrange(role, asked, code, fields, received, length, boundary) {
-        Answer::Content(code, fields, stretches) => Arranged::Content(code, fields, stretches),
+        Answer::Content(code, fields, segments) => Arranged::Content(code, fields, segments),
         answer => Arranged::Complete(without_content(answer)),
     }
 }
@@ -83,19 +83,19 @@ pub(crate) fn representation<B>(
     trailers: HeaderMap,
 ) -> Reply<B> {
     let length = value.len() as u64;
-    let (code, mut fields, stretches) = match arrange(role, request, code, fields, received, length) {
+    let (code, mut fields, segments) = match arrange(role, request, code, fields, received, length) {
         Arranged::Complete(answer) => return answer,
-        Arranged::Content(code, fields, stretches) => (code, fields, stretches),
+        Arranged::Content(code, fields, segments) => (code, fields, segments),
     };
-    if stretches == [Stretch::Bytes(0..length)] {
+    if segments == [Segment::Bytes(0..length)] {
         if !trailers.is_empty() {
             fields.remove(CONTENT_LENGTH);
         }
         return response(code, fields, CachedBody::pieces([value].into(), trailers));
     }
-    let pieces = stretches.into_iter().map(|stretch| match stretch {
-        Stretch::Head(text) => Bytes::from(text),
-        Stretch::Bytes(range) => value.slice(range.start as usize..range.end as usize),
+    let pieces = segments.into_iter().map(|segment| match segment {
+        Segment::Head(text) => Bytes::from(text),
+        Segment::Bytes(range) => value.slice(range.start as usize..range.end as usize),
     });
     response(code, fields, CachedBody::pieces(pieces.collect(), HeaderMap::new()))
 }

@@ -8,7 +8,7 @@ mod axum_end_to_end;
 mod bodies;
 mod conditions;
 mod failures;
-mod flights;
+mod collapsing;
 mod fragments;
 mod freshness;
 mod grpc;

@@ -42,27 +42,27 @@ impl<U: Upstream> Visit<U> {
         told: Told,
     ) -> Result<Reply<U::Body>, Unusable> {
         let Told { role, code, fields, received, version, status, left } = told;
-        let (code, mut fields, stretches) =
+        let (code, mut fields, segments) =
             match reply::arrange(role, &self.parts, code, fields, received, object.length()) {
                 Arranged::Complete(mut response) => {
                     self.finish(response.headers_mut(), version, &status.ttl(left));
                     return Ok(response);
                 }
-                Arranged::Content(code, fields, stretches) => (code, fields, stretches),
+                Arranged::Content(code, fields, segments) => (code, fields, segments),
             };
         let lacks = if object.if_range.is_some() {
             // What is missing further on is asked for when it is wanted.
-            self.pages.lacks(&object, &stretches, FRAGMENTS_LOOKED_AT)
+            self.pages.lacks(&object, &segments, FRAGMENTS_LOOKED_AT)
         } else {
-            let (pages, object, stretches) = (Arc::clone(&self.pages), Arc::clone(&object), stretches.clone());
-            let looking = move || pages.lacks(&object, &stretches, usize::MAX);
+            let (pages, object, segments) = (Arc::clone(&self.pages), Arc::clone(&object), segments.clone());
+            let looking = move || pages.lacks(&object, &segments, usize::MAX);
             tokio::task::spawn_blocking(looking).await.unwrap_or(true)
         };
         if lacks && object.if_range.is_none() {
             return Err(Unusable);
         }
         let status = if lacks { CacheStatus::forwarded(Forward::Partial) } else { status };
-        let body = match Sequence::new(self, object, stretches).begin().await {
+        let body = match Sequence::new(self, object, segments).begin().await {
             Ok(body) => body,
             Err(Lack::Failed(failure)) if self.settings.place == Place::Gateway => {
                 return Ok(self.failed(&failure, CacheStatus::forwarded(Forward::Partial)));
@@ -73,7 +73,7 @@ impl<U: Upstream> Visit<U> {
         Ok(reply::response(code, fields, CachedBody::drawn(body)))
     }
 
-    /// The answer to one who reads along what somebody else has asked for.
+    /// The answer to a reader of what another request has asked for.
     pub(crate) fn answer_on_its_way(
         self: &Arc<Self>,
         object: Arc<Object>,
@@ -86,8 +86,8 @@ impl<U: Upstream> Visit<U> {
                 self.finish(response.headers_mut(), version, &status.ttl(left));
                 response
             }
-            Arranged::Content(code, mut fields, stretches) => {
-                let body = Sequence::new(self, object, stretches);
+            Arranged::Content(code, mut fields, segments) => {
+                let body = Sequence::new(self, object, segments);
                 let body = if let Some(lead) = lead { body.following(lead) } else { body };
                 self.finish(&mut fields, version, &status.ttl(left));
                 reply::response(code, fields, CachedBody::drawn(body))

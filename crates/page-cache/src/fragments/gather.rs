@@ -5,7 +5,7 @@ use std::time::SystemTime;
 
 use eyewall_http::field::range::{self, ContentRange};
 use eyewall_http::message::Exchange;
-use eyewall_http::partial::Gathered;
+use eyewall_http::partial::PartialContent;
 use eyewall_http::{reuse, validation};
 use http::header::{IF_RANGE, RANGE};
 use http::{HeaderMap, StatusCode};
@@ -28,7 +28,7 @@ pub(super) async fn fetch<U: Upstream>(visit: Arc<Visit<U>>, object: Arc<Object>
         Err(lack) => {
             if matches!(lack, Lack::Changed) {
                 let pages = Arc::clone(&visit.pages);
-                // A panic in there was told already by its thread.
+                // Its thread has logged a panic already.
                 let _ = tokio::task::spawn_blocking(move || pages.forget(&object)).await;
             }
             lead.finish(Some(lack));
@@ -61,13 +61,13 @@ impl<U: Upstream> Visit<U> {
     }
 
     /// Gives the stored head of a body the fields of a part of it, unless another has taken its place.
-    async fn renew_head(&self, object: &Object, part: &Gathered, asked: Asked) {
+    async fn renew_head(&self, object: &Object, part: &PartialContent, asked: Asked) {
         let Some(key) = object.head_key.get() else { return };
         let stored = self.pages.stored(Store::look, &object.address, key.clone(), self.settings.now()).await;
         let Some(mut stored) = stored else { return };
         // What was stored since of the same body may have other fields by now.
         let present = Object::of_stored(&stored).filter(|present| present.layout == object.layout);
-        if let Some(combined) = present.and_then(|present| present.gathered.combined(part)) {
+        if let Some(combined) = present.and_then(|present| present.partial.combined(part)) {
             self.renew(&mut stored, combined.fields().clone(), asked);
         }
     }
@@ -79,7 +79,7 @@ fn fitting(
     lead: &Lead,
     (status, fields): (StatusCode, &HeaderMap),
     received: SystemTime,
-) -> Result<(Gathered, u64), Lack> {
+) -> Result<(PartialContent, u64), Lack> {
     let reach = lead.reach();
     if reuse::is_failure(status) {
         return Err(Lack::Failed(Failure::broken()));
@@ -98,7 +98,7 @@ fn fitting(
         // It tells of this request, or of the origin's trouble: the object may be as it was.
         _ => return Err(Lack::Failed(Failure::broken())),
     };
-    let part = Gathered::of(status, fields, bytes, true, received);
-    let part = part.filter(|part| object.gathered.combined(part).is_some()).ok_or(Lack::Changed)?;
+    let part = PartialContent::of(status, fields, bytes, true, received);
+    let part = part.filter(|part| object.partial.combined(part).is_some()).ok_or(Lack::Changed)?;
     Ok((part, skipped))
 }

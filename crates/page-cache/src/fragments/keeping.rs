@@ -96,7 +96,7 @@ impl Keeping {
         if !self.is_kept {
             return;
         }
-        // A panic in there was told already by its thread.
+        // Its thread has logged a panic already.
         let _ = tokio::task::spawn_blocking(move || {
             let Self { pages, settings, address, answer, mark, layout, .. } = self;
             let kind = Kind::Fragmented(answer.terms, layout);

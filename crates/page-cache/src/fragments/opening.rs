@@ -7,7 +7,7 @@ use bytes::Bytes;
 
 use super::run::{Joined, Lead};
 use super::{Inflow, Object};
-use crate::answer::{Answer, Ticket};
+use crate::answer::{Answer, Leader};
 use crate::head::{Head, Kind};
 use crate::pages::{Lasting, Pages};
 use crate::recent_purges::Mark;
@@ -27,7 +27,7 @@ pub(crate) struct Opening {
     /// What was purged when the upstream was asked.
     pub(crate) mark: Mark,
     /// Held until the head can be found.
-    pub(crate) ticket: Option<Ticket>,
+    pub(crate) leader: Option<Leader>,
 }
 
 impl Opening {
@@ -42,13 +42,13 @@ impl Opening {
     /// Stores the head, then what comes.
     pub(crate) fn start<B: UpstreamBody>(self, pages: Arc<Pages>, settings: Arc<Settings>, body: B) {
         tokio::spawn(async move {
-            let Self { answer, object, lead, skipped, mark, ticket } = self;
+            let Self { answer, object, lead, skipped, mark, leader } = self;
             let (head_pages, head_object) = (Arc::clone(&pages), Arc::clone(&object));
             let lasting = settings.lasting();
             let kept = tokio::task::spawn_blocking(move || head_pages.open(&head_object, &answer, mark, lasting));
             let is_kept = kept.await.unwrap_or(false);
             // Who asks from now on finds the head.
-            drop(ticket);
+            drop(leader);
             Inflow { pages, object, lead, mark, is_kept }.run(body, settings.piece_timeout, skipped).await;
         });
     }

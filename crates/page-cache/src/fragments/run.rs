@@ -67,7 +67,7 @@ pub(crate) struct Lead {
     run: Arc<Run>,
 }
 
-/// Somebody who reads along.
+/// A reader of a run.
 #[derive(Debug)]
 pub(crate) struct Reader {
     run: Arc<Run>,

@@ -6,8 +6,8 @@ use eyewall_http::field::cache_status::{CacheStatus, Forward};
 use eyewall_http::reuse::{self, Reuse};
 
 use super::{Answered, Ask, Plan, Visit};
-use crate::answer::{Joined, Ticket};
-use crate::collapsing::Landing;
+use crate::answer::{Joined, Leader};
+use crate::collapsing::Outcome;
 use crate::reply::Reply;
 use crate::selection::Selection;
 use crate::upstream::Upstream;
@@ -26,17 +26,17 @@ impl<U: Upstream> Visit<U> {
         let mut collapse_key = ask.collapse_key.clone();
         for _ in 0..TURNS {
             let waiting = match self.pages.join(&collapse_key) {
-                Joined::Lead(ticket) => return self.lead(ask, &collapse_key, ticket).await,
+                Joined::Lead(leader) => return self.lead(ask, &collapse_key, leader).await,
                 Joined::Follow(waiting) => waiting,
             };
             let is_late = waiting.is_late;
-            match waiting.landing(self.settings.collapse_timeout).await {
-                Landing::Answered(answer) if !answer.suits(&self.parts.headers) => {
+            match waiting.answer(self.settings.collapse_timeout).await {
+                Outcome::Answered(answer) if !answer.suits(&self.parts.headers) => {
                     let names = answer.variant.as_ref().map_or(&[][..], |variant| &variant.names);
                     collapse_key = self.collapse_key_of(names);
                 }
                 // Who comes behind the head takes it as he would take what is stored.
-                Landing::Answered(answer)
+                Outcome::Answered(answer)
                     if !is_late
                         || reuse::decide(&answer.terms, &directives, self.now(), &self.settings.policy)
                             == Reuse::Fresh =>
@@ -46,7 +46,7 @@ impl<U: Upstream> Visit<U> {
                         None => break,
                     }
                 }
-                Landing::Over => {
+                Outcome::Over => {
                     if let Some(response) = self.stored_by_now().await {
                         return Ok(response);
                     }
@@ -54,24 +54,24 @@ impl<U: Upstream> Visit<U> {
                         break;
                     }
                 }
-                Landing::Answered(_) | Landing::Alone | Landing::Late => break,
+                Outcome::Answered(_) | Outcome::Alone | Outcome::Late => break,
             }
         }
         self.fetch(ask).await
     }
 
     /// Asks for all who wait in this process; and, where another one asks already, waits for that.
-    async fn lead(self: &Arc<Self>, ask: Ask, collapse_key: &[u8], mut ticket: Ticket) -> Answered<U> {
+    async fn lead(self: &Arc<Self>, ask: Ask, collapse_key: &[u8], mut leader: Leader) -> Answered<U> {
         if self.settings.is_across_processes
             && let Some(claim) = self.pages.claim(collapse_key, self.settings.collapse_timeout).await
         {
-            ticket.hold(claim);
+            leader.hold(claim);
         }
-        // Another flight may have landed between the look and the ticket, or the claim.
+        // Another request may have stored the answer between the look and the leader, or the claim.
         if let Some(response) = self.stored_by_now().await {
             return Ok(response);
         }
-        self.fetch(Ask { ticket: Some(ticket), ..ask }).await
+        self.fetch(Ask { leader: Some(leader), ..ask }).await
     }
 
     /// What another request has stored meanwhile.
@@ -88,11 +88,11 @@ impl<U: Upstream> Visit<U> {
 
     /// Validates behind the client's back, unless somebody does already.
     pub(super) async fn refresh(self: &Arc<Self>, collapse_key: Vec<u8>) {
-        let Joined::Lead(ticket) = self.pages.join(&collapse_key) else { return };
+        let Joined::Lead(leader) = self.pages.join(&collapse_key) else { return };
         let selection = self.pages.select(&self.key, &self.parts.headers, self.now()).await;
         let Selection::Stored(stored) = selection else { return };
-        let (stored, ticket) = (Some(stored), Some(ticket));
-        let ask = Ask { collapse_key, stored, ticket, is_in_background: true, ..Ask::whole(&[], Forward::Stale) };
+        let (stored, leader) = (Some(stored), Some(leader));
+        let ask = Ask { collapse_key, stored, leader, is_in_background: true, ..Ask::whole(&[], Forward::Stale) };
         let visit = Arc::clone(self);
         // What comes of it is in the volume. An error is for nobody.
         tokio::spawn(async move { drop(visit.fetch(ask).await) });

@@ -54,7 +54,7 @@ impl<U: Upstream> Visit<U> {
             }
             kept.is_some()
         };
-        // A panic in there was told already by its thread.
+        // Its thread has logged a panic already.
         tokio::task::spawn_blocking(remembering).await.unwrap_or(false)
     }
 }

@@ -102,7 +102,7 @@ impl<U: Upstream> Visit<U> {
         if let Some(part) = ask.part.filter(|_| ask.stored.is_none()) {
             part.ask(&mut fields);
         }
-        if self.settings.place == Place::Origin && ask.stored.is_none() && ask.ticket.is_none() {
+        if self.settings.place == Place::Origin && ask.stored.is_none() && ask.leader.is_none() {
             for name in [RANGE, IF_RANGE] {
                 for value in self.parts.headers.get_all(&name) {
                     fields.append(name.clone(), value.clone());

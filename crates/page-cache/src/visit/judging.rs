@@ -3,7 +3,7 @@
 use eyewall_http::field::vary::Vary;
 use eyewall_http::message::{self, Exchange};
 use eyewall_http::storing::{self, NotStored, Storable};
-use eyewall_http::strong;
+use eyewall_http::strong_validator;
 use http::{HeaderMap, StatusCode};
 
 use super::Visit;
@@ -100,7 +100,7 @@ impl<U: Upstream> Visit<U> {
         exchange: Exchange,
     ) -> Result<Entry, Refused> {
         let fields = pages::without(fields.clone(), &storable.withheld);
-        let may_be_asked_for = strong::if_range(&fields, exchange.received).is_some();
+        let may_be_asked_for = strong_validator::if_range(&fields, exchange.received).is_some();
         let head = Head::new(Kind::Response(storable.terms), status, fields);
         let selecting = pages::variant(storable, &self.parts.headers).map_or(0, |variant| variant.selecting_key.len());
         let beside = self.pages.store.value_bytes_max(&self.key, &head, &tags);

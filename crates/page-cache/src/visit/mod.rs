@@ -4,8 +4,8 @@
 //! request ──> select among what is stored ──> may it be used?
 //!               fresh, or stale and allowed ──────> hit; behind the client's back it may be validated; fragments that
 //!                                                     are missing are asked for as they are wanted
-//!               to be validated, or nothing there ─> join the flight of the key
-//!                                                     somebody asks already: read along, or look again
+//!               to be validated, or nothing there ─> join the request for the key
+//!                                                     somebody asks already: wait, read its body, or look again
 //!                                                     first: fetch ──304──> renew what is stored, hit
 //!                                                              └200, 206─> judge: fill, or pass on
 //! ```
@@ -29,13 +29,13 @@ use eyewall_http::field::cache_control::RequestDirectives;
 use eyewall_http::field::cache_status::{CacheStatus, Forward};
 use eyewall_http::precondition::Role;
 use eyewall_http::reuse::{self, OnFailure, Reuse};
-use eyewall_http::signpost::Variant;
+use eyewall_http::vary_index::Variant;
 use eyewall_http::terms::Terms;
 use http::header::RANGE;
 use http::request::Parts;
 use http::{HeaderMap, HeaderName, Method, StatusCode, Version, response};
 
-use crate::answer::Ticket;
+use crate::answer::Leader;
 use crate::cached_body::CachedBody;
 use crate::fragments::{Part, Unusable};
 use crate::pages::Pages;
@@ -99,7 +99,7 @@ pub(crate) struct Ask {
     as_it_came: bool,
     /// No client waits for the answer.
     is_in_background: bool,
-    ticket: Option<Ticket>,
+    leader: Option<Leader>,
 }
 
 /// What is to be done about a request.
@@ -120,7 +120,7 @@ impl Ask {
             on_failure: OnFailure::default(),
             as_it_came: false,
             is_in_background: false,
-            ticket: None,
+            leader: None,
         }
     }
 }

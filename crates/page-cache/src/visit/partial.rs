@@ -54,8 +54,8 @@ impl<U: Upstream> Visit<U> {
         }
         if may_be_stored {
             // The requests that wait for this one can't use it; without this, they would go one after the other.
-            if let Some(ticket) = ask.ticket.take() {
-                ticket.alone();
+            if let Some(leader) = ask.leader.take() {
+                leader.alone();
             }
         } else {
             // The next request for a range goes straight past the volume.

@@ -18,7 +18,7 @@ use crate::cached_body::CachedBody;
 use crate::pages::Pages;
 use crate::reply::Reply;
 use crate::selection::Stored;
-use crate::store::Meant;
+use crate::store::PurgeTarget;
 use crate::upstream::Upstream;
 
 impl<U: Upstream> Visit<U> {
@@ -38,7 +38,7 @@ impl<U: Upstream> Visit<U> {
                 }
                 self.rules(head.status, &mut head.headers, &mut head.extensions);
                 if let Some((stored, _)) = stored {
-                    self.heed(stored, &head, asked);
+                    self.freshen_with_head(stored, &head, asked);
                 }
                 return Ok(self.passed_on((head, body), status));
             }
@@ -51,7 +51,7 @@ impl<U: Upstream> Visit<U> {
     }
 
     /// The answer to a HEAD, and what it says of what is stored (RFC 9111, section 4.3.5).
-    fn heed(&self, mut stored: Box<Stored>, answer: &response::Parts, asked: Asked) {
+    fn freshen_with_head(&self, mut stored: Box<Stored>, answer: &response::Parts, asked: Asked) {
         let length = Some(stored.length());
         match update::effect_of_head(&stored.found.head.fields, length, answer.status, &answer.headers) {
             HeadEffect::None => {}
@@ -127,10 +127,10 @@ impl Invalidated {
         let tags: Vec<String> = self.groups.iter().filter_map(|name| group(name)).collect();
         let many = (!tags.is_empty()).then_some(many);
         for tag in tags.iter().map(String::as_str).chain(many) {
-            pages.store.told(pages.store.purge(Meant::Tag(tag), Purge::Hard));
+            pages.store.logged(pages.store.purge(PurgeTarget::Tag(tag), Purge::Hard));
         }
         for (address, tag) in self.uris.iter().filter_map(address) {
-            pages.store.told(pages.purge_address(&address, tag.as_deref(), Purge::Hard));
+            pages.store.logged(pages.purge_address(&address, tag.as_deref(), Purge::Hard));
         }
     }
 }

@@ -9,10 +9,10 @@ use http::{HeaderMap, Response, response};
 use http_body::Body as _;
 
 use super::Visit;
-use crate::answer::{Answer, Content, Joined, Ticket};
+use crate::answer::{Answer, Content, Joined, Leader};
 use crate::body::BodyStream;
 use crate::cached_body::CachedBody;
-use crate::collapsing::Landing;
+use crate::collapsing::Outcome;
 use crate::fill::Fill;
 use crate::head::{Head, Kind};
 use crate::pages;
@@ -40,12 +40,12 @@ impl<U: Upstream> Visit<U> {
     pub async fn answer_prescribed(&self, how: Prescribed) -> Result<Reply<U::Body>, U::Error> {
         match self.found_or_coming().await {
             Ok(response) => Ok(response),
-            Err(ticket) => self.ask_prescribed(ticket, how).await,
+            Err(leader) => self.ask_prescribed(leader, how).await,
         }
     }
 
     /// The answer that is stored, or comes; else the right to ask for it, or nothing, to ask for this request alone.
-    async fn found_or_coming(&self) -> Result<Reply<U::Body>, Option<Ticket>> {
+    async fn found_or_coming(&self) -> Result<Reply<U::Body>, Option<Leader>> {
         // One that waits, and then takes the place of who gave up.
         for _ in 0..2 {
             if let Some(stored) = self.fresh_by_key().await {
@@ -57,17 +57,17 @@ impl<U: Upstream> Visit<U> {
                 return Err(None);
             }
             let waiting = match self.pages.join(&self.key) {
-                Joined::Lead(ticket) => return Err(Some(ticket)),
+                Joined::Lead(leader) => return Err(Some(leader)),
                 Joined::Follow(waiting) => waiting,
             };
-            match waiting.landing(self.settings.collapse_timeout).await {
-                Landing::Answered(answer) => {
+            match waiting.answer(self.settings.collapse_timeout).await {
+                Outcome::Answered(answer) => {
                     let Content::Whole(stream) = &answer.content else { return Err(None) };
                     let body = CachedBody::shared(stream.reader().ok_or(None)?);
                     return Ok(reply::response(answer.status, answer.fields.clone(), body));
                 }
-                Landing::Over => {}
-                Landing::Alone | Landing::Late => return Err(None),
+                Outcome::Over => {}
+                Outcome::Alone | Outcome::Late => return Err(None),
             }
         }
         Err(None)
@@ -80,7 +80,7 @@ impl<U: Upstream> Visit<U> {
         (!stored.terms.fresh_for(now).is_zero()).then_some(stored)
     }
 
-    async fn ask_prescribed(&self, ticket: Option<Ticket>, how: Prescribed) -> Result<Reply<U::Body>, U::Error> {
+    async fn ask_prescribed(&self, leader: Option<Leader>, how: Prescribed) -> Result<Reply<U::Body>, U::Error> {
         let mark = self.pages.mark(&self.address);
         let response = self.ask(self.parts.method.clone(), self.upstream.fields(&self.parts)).await?;
         let (mut head, body) = response.into_parts();
@@ -92,14 +92,14 @@ impl<U: Upstream> Visit<U> {
         let length = body.size_hint().exact();
         let fits = |most: &u64| length.is_none_or(|length| length <= *most);
         let Some(whole_bytes_max) = most.filter(fits).filter(|_| (how.takes_head)(&head)) else {
-            if let Some(ticket) = ticket {
-                ticket.alone();
+            if let Some(leader) = leader {
+                leader.alone();
             }
             return Ok(Response::from_parts(head, CachedBody::passed(body, self.settings.piece_timeout)));
         };
         let (answer, reader) = (Arc::new(answer), stream.reader());
-        if let Some(ticket) = &ticket {
-            ticket.answered(&answer);
+        if let Some(leader) = &leader {
+            leader.answered(&answer);
         }
         let fill = Fill {
             pages: Arc::clone(&self.pages),
@@ -113,7 +113,7 @@ impl<U: Upstream> Visit<U> {
             is_patient: false,
             takes: how.takes_trailers,
             mark,
-            ticket,
+            leader,
         };
         fill.start(body).await;
         Ok(Response::from_parts(head, reader.map_or_else(CachedBody::empty, CachedBody::shared)))

@@ -120,8 +120,8 @@ impl<U: Upstream> Visit<U> {
         if let Some(stored) = ask.stored.filter(|_| is_replaced && !reuse::is_failure(status)) {
             self.pages.store.remove_found(&stored.key, &stored.found);
         }
-        if let Some(ticket) = ask.ticket.filter(|_| self.settings.place == Place::Origin) {
-            ticket.alone();
+        if let Some(leader) = ask.leader.filter(|_| self.settings.place == Place::Origin) {
+            leader.alone();
         }
     }
 
@@ -170,8 +170,8 @@ impl<U: Upstream> Visit<U> {
         let is_unread = self.without_content(head.status, &head.headers, asked.exchange).is_some();
         // Nothing has come yet: whoever asks can read from the start.
         let reader = stream.reader().filter(|_| !is_unread);
-        if let Some(ticket) = &ask.ticket {
-            ticket.answered(&answer);
+        if let Some(leader) = &ask.leader {
+            leader.answered(&answer);
         }
         // What is made on demand, and is of no known length, may have no end.
         let is_patient = self.settings.place == Place::Gateway || length.is_some() || is_unread || ask.is_in_background;
@@ -187,7 +187,7 @@ impl<U: Upstream> Visit<U> {
             is_patient,
             takes: |_| true,
             mark: asked.mark,
-            ticket: ask.ticket,
+            leader: ask.leader,
         };
         fill.start(body).await;
         let status = CacheStatus::forwarded(ask.why).forward_status(forward_status);
@@ -218,15 +218,15 @@ impl<U: Upstream> Visit<U> {
         let Some(lead) = Opening::lead(&self.pages, &object, reach) else {
             return self.failed(&Failure::broken(), status);
         };
-        if let Some(ticket) = &ask.ticket {
-            ticket.answered(&answer);
+        if let Some(leader) = &ask.leader {
+            leader.answered(&answer);
         }
         let left = Freshness::of(&storable.terms, self.now()).left;
         let (code, fields, version) = (head.status, head.headers, head.version);
         let role = if self.settings.place == Place::Origin { Role::Origin } else { Role::Cache };
         let told = Told { role, code, fields, received: asked.exchange.received, version, status, left };
         let response = self.answer_on_its_way(Arc::clone(&object), told, Some(&lead));
-        let opening = Opening { answer, object, lead, skipped, mark: asked.mark, ticket: ask.ticket };
+        let opening = Opening { answer, object, lead, skipped, mark: asked.mark, leader: ask.leader };
         opening.start(Arc::clone(&self.pages), Arc::clone(&self.settings), body);
         response
     }

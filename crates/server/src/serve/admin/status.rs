@@ -40,7 +40,7 @@ impl Status {
             process: std::process::id(),
             uptime_seconds: uptime.as_secs(),
             sites: shared.sites.iter().map(SiteStatus::of).collect(),
-            flights: shared.pages.flights(),
+            flights: shared.pages.in_flight(),
             volume: stat::summary(cache)?,
         })
     }

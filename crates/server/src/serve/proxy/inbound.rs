@@ -17,8 +17,8 @@ use super::{Proxy, policy, tags};
 use crate::key::{CLIENT_ADDRESSES, CacheKey};
 use crate::rules::{Decision, RuleSet};
 use crate::serve::fields;
-use crate::serve::origin::{Fault, Outgoing, Peer, RequestBody, framing};
-use crate::serve::vouched::Vouched;
+use crate::serve::origin::{ProxyError, OriginRequest, ClientInfo, RequestBody, framing};
+use crate::serve::trusted_proxies::Forwarded;
 
 /// What came, under which key its answer is, and which of the site's rules mean it.
 pub(super) struct Inbound {
@@ -44,12 +44,12 @@ impl Inbound {
     }
 
     /// The client as the origin is told of it: by the host that the key has.
-    pub(super) fn peer(&self, parts: &Parts) -> Peer {
-        let vouched = parts.extensions.get::<Vouched>();
-        Peer {
+    pub(super) fn client_info(&self, parts: &Parts) -> ClientInfo {
+        let forwarded = parts.extensions.get::<Forwarded>();
+        ClientInfo {
             address: self.client,
-            asker: vouched.map_or(self.client, |vouched| vouched.asker.address),
-            chain: vouched.and_then(|vouched| vouched.chain.clone()),
+            real_client: forwarded.map_or(self.client, |forwarded| forwarded.real_client.address),
+            chain: forwarded.and_then(|forwarded| forwarded.chain.clone()),
             scheme: self.key.scheme(),
             host: HeaderValue::from_str(self.key.authority()).ok(),
         }
@@ -63,23 +63,23 @@ impl Inbound {
 
 impl Upstream for Inbound {
     type Body = Incoming;
-    type Error = Fault;
+    type Error = ProxyError;
 
-    async fn ask(&self, question: Question<'_>) -> Result<Response<Incoming>, Fault> {
+    async fn ask(&self, question: Question<'_>) -> Result<Response<Incoming>, ProxyError> {
         let Question { client, method, fields, content } = question;
         // The key's target is that of a valid one in its normal form; what can't be read back is asked for as it came.
         let target: Uri = self.key.forwarded_target().parse().unwrap_or_else(|_| client.uri.clone());
-        let peer = self.peer(client);
+        let client_info = self.client_info(client);
         let body = content.map_or_else(RequestBody::empty, |content| RequestBody::whole(content.clone()));
         let stripped = self.stripped();
-        let outgoing = Outgoing { method, target: &target, fields, body, peer: Some(&peer), stripped };
-        let mut response = self.proxy.origins.send(outgoing).await?;
+        let origin_request = OriginRequest { method, target: &target, fields, body, client_info: Some(&client_info), stripped };
+        let mut response = self.proxy.origins.send(origin_request).await?;
         receive(&mut response);
         Ok(response)
     }
 
-    fn failure(&self, fault: &Fault) -> Failure {
-        Failure { status: fault.status(), detail: fault.detail(), words: fault.to_string() }
+    fn failure(&self, error: &ProxyError) -> Failure {
+        Failure { status: error.status(), detail: error.detail(), words: error.to_string() }
     }
 
     fn failure_ttl(&self, failure: &Failure) -> Option<Duration> {

@@ -8,7 +8,7 @@
 //! ready     what lies ready, for the fast path
 //! ```
 
-pub(crate) mod ready;
+pub(crate) mod fast_path;
 pub(crate) mod tags;
 
 mod inbound;
@@ -33,7 +33,7 @@ use http_body::Body as _;
 use hyper::body::Incoming;
 
 use super::body::Body;
-use super::origin::{Fault, Origins, RequestBody, asked_protocol};
+use super::origin::{ProxyError, Origins, RequestBody, asked_protocol};
 use super::shared::Shared;
 use super::{NAME, reply};
 use crate::config::Site;
@@ -130,11 +130,11 @@ fn response_of(answered: Answered<Inbound>) -> Response<Body> {
     }
 }
 
-fn failed(fault: &Fault, status: CacheStatus) -> Response<Body> {
-    let mut response = reply::error(fault.status(), &fault.to_string());
-    status.detail(fault.detail()).append_to(response.headers_mut(), NAME);
+fn failed(error: &ProxyError, status: CacheStatus) -> Response<Body> {
+    let mut response = reply::error(error.status(), &error.to_string());
+    status.detail(error.detail()).append_to(response.headers_mut(), NAME);
     // Over HTTP/2, where that is about the stream alone, hyper drops it.
-    if fault.leaves_body() {
+    if error.leaves_body() {
         response.headers_mut().insert(CONNECTION, HeaderValue::from_static("close"));
     }
     response

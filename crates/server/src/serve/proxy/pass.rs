@@ -19,7 +19,7 @@ use super::inbound::{Inbound, receive};
 use super::{Proxy, failed, tags};
 use crate::key::{CacheKey, RequestHost, Scheme};
 use crate::serve::body::Body;
-use crate::serve::origin::{Outgoing, RequestBody, asked_protocol};
+use crate::serve::origin::{OriginRequest, RequestBody, asked_protocol};
 use crate::serve::reply;
 
 impl Proxy {
@@ -46,13 +46,13 @@ impl Proxy {
                 asked.remove(name);
             }
         }
-        let peer = inbound.peer(parts);
+        let client_info = inbound.client_info(parts);
         let (method, target, fields) = (parts.method.clone(), &parts.uri, asked);
-        let outgoing = Outgoing { method, target, fields, body, peer: Some(&peer), stripped: inbound.stripped() };
+        let origin_request = OriginRequest { method, target, fields, body, client_info: Some(&client_info), stripped: inbound.stripped() };
         let (requested, mark) = (SystemTime::now(), self.pages.mark(&visit.address));
         let answered = match (protocol, on_upgrade) {
-            (Some(protocol), Some(on_upgrade)) => self.origins.upgrade(outgoing, protocol, on_upgrade).await,
-            _ => self.origins.send(outgoing).await,
+            (Some(protocol), Some(on_upgrade)) => self.origins.upgrade(origin_request, protocol, on_upgrade).await,
+            _ => self.origins.send(origin_request).await,
         };
         let why = if parts.method == Method::GET { Forward::Bypass } else { Forward::Method };
         match answered {
@@ -73,7 +73,7 @@ impl Proxy {
                     };
                 response.map(Body::from)
             }
-            Err(fault) => failed(&fault, CacheStatus::forwarded(why)),
+            Err(error) => failed(&error, CacheStatus::forwarded(why)),
         }
     }
 
