@@ -65,9 +65,9 @@ test: lint unit models instructions bindings ## lints, every test but the long o
 	@echo "make test: all passed"
 
 .PHONY: unit
-unit: ## the tests of all crates, doctests included, and whether docs/commands.md is what the program says; those of the web frameworks that the benchmark compares are drivers-test's
+unit: ## the tests of all crates, doctests included, and whether the references of commands and configuration are up to date; those of the web frameworks that the benchmark compares are drivers-test's
 	cargo test $(LOCKED) --workspace --exclude eyewall-bench-frameworks
-	if ! command -v python3 >/dev/null; then $(call skip,whether the reference of the commands is up to date); else scripts/commands --check; fi
+	if ! command -v python3 >/dev/null; then $(call skip,whether the references of commands and configuration are up to date); else scripts/commands --check; scripts/configuration --check; fi
 
 .PHONY: models
 models: ## the protocols under loom, which runs every interleaving of their steps
