@@ -67,7 +67,7 @@ test: lint unit models instructions bindings ## lints, every test but the long o
 .PHONY: unit
 unit: ## the tests of all crates, doctests included, and whether the references of commands and configuration are up to date; those of the web frameworks that the benchmark compares are drivers-test's
 	cargo test $(LOCKED) --workspace --exclude eyewall-bench-frameworks
-	if ! command -v python3 >/dev/null; then $(call skip,whether the references of commands and configuration are up to date); else scripts/commands --check; scripts/configuration --check; fi
+	if ! command -v python3 >/dev/null; then $(call skip,whether the references of commands and configuration are up to date); else scripts/commands --check; scripts/configuration --check; scripts/snippets sh; fi
 
 .PHONY: models
 models: ## the protocols under loom, which runs every interleaving of their steps
