@@ -19,13 +19,13 @@ use tokio::net::TcpStream;
 use tokio::sync::watch;
 use tokio::time::{Instant, sleep_until};
 
-use super::activity::{Activity, Due, FIRST_REQUEST, Open, Order};
-use super::attentive::Attentive;
+use super::connection_state::{BusyGuard, ConnectionState, Due, FIRST_REQUEST, Order};
 use super::express::Express;
-use super::patience::Patient;
+use super::read_timeout::ReadTimeout;
 use super::roster::Roster;
 use super::sent::Sent;
 use super::stalled::{Budget, Executor};
+use super::write_timeout::WriteTimeout;
 use super::{Stop, gate};
 use crate::config::settings::Limits;
 use crate::serve::interim::{self, Interim};
@@ -43,7 +43,7 @@ const SEND_BYTES_MAX: usize = 32 << 10;
 /// How often a silent HTTP/2 client is asked whether it is there, and how long it has to say so.
 const PING_EVERY: Duration = Duration::from_secs(30);
 /// How long a connection that is to be closed has to say so to its client.
-const PARTING: Duration = Duration::from_secs(5);
+const CLOSE_TIMEOUT: Duration = Duration::from_secs(5);
 
 /// What all connections of a worker share.
 pub(super) struct Common {
@@ -71,18 +71,18 @@ pub(super) async fn converse(
     common: Arc<Common>,
     mut told: watch::Receiver<Stop>,
 ) {
-    let activity = Arc::new(Activity::new());
-    let _enrolled = common.roster.enroll(&activity);
+    let state = Arc::new(ConnectionState::new());
+    let _enrolled = common.roster.enroll(&state);
     poll_fn(|context| {
-        activity.wake_by(context.waker());
+        state.wake_by(context.waker());
         Poll::Ready(())
     })
     .await;
     let interim = Arc::new(Interim::default());
     let answer = {
-        let (common, activity, interim) = (Arc::clone(&common), Arc::clone(&activity), Arc::clone(&interim));
+        let (common, state, interim) = (Arc::clone(&common), Arc::clone(&state), Arc::clone(&interim));
         service_fn(move |request| {
-            let (common, open, interim) = (Arc::clone(&common), activity.open(), Arc::clone(&interim));
+            let (common, open, interim) = (Arc::clone(&common), state.open(), Arc::clone(&interim));
             async move {
                 // Made when it is its turn, and gone with the response's head: streams that wait, and bodies on their way,
                 // would keep its memory.
@@ -94,45 +94,45 @@ pub(super) async fn converse(
             }
         })
     };
-    let stream = Attentive::new(Patient::new(stream), Arc::clone(&activity));
-    let io = TokioIo::new(Express::new(stream, Arc::clone(&common), Arc::clone(&activity), interim, client));
+    let stream = ReadTimeout::new(WriteTimeout::new(stream), Arc::clone(&state));
+    let io = TokioIo::new(Express::new(stream, Arc::clone(&common), Arc::clone(&state), interim, client));
     let mut connection = pin!(builder(&common.limits).serve_connection_with_upgrades(io, answer).into_owned());
-    let mut alarm = pin!(sleep_until(Activity::next_look(&common.limits)));
-    let (mut is_parting, mut makes_room) = (false, false);
+    let mut alarm = pin!(sleep_until(ConnectionState::next_look(&common.limits)));
+    let (mut is_closing, mut makes_room) = (false, false);
     let ended = loop {
         tokio::select! {
             biased;
             ended = connection.as_mut() => break ended,
-            () = stopped(&mut told, &activity), if !is_parting => {
-                is_parting = true;
+            () = stopped(&mut told, &state), if !is_closing => {
+                is_closing = true;
                 connection.as_mut().graceful_shutdown();
             }
-            order = poll_fn(|_| activity.poll_order()) => match order {
-                Order::Break => break Ok(()),
-                Order::Part if activity.idle_since().is_some() && !is_parting => {
-                    (is_parting, makes_room) = (true, true);
+            order = poll_fn(|_| state.poll_order()) => match order {
+                Order::Abort => break Ok(()),
+                Order::Close if state.idle_since().is_some() && !is_closing => {
+                    (is_closing, makes_room) = (true, true);
                     connection.as_mut().graceful_shutdown();
-                    alarm.as_mut().reset(Instant::now() + PARTING);
+                    alarm.as_mut().reset(Instant::now() + CLOSE_TIMEOUT);
                 }
-                Order::Part => {}
+                Order::Close => {}
             },
-            () = alarm.as_mut() => match activity.due(&common.limits) {
-                Due::At(_) if makes_room && activity.idle_since().is_some() => break Ok(()),
+            () = alarm.as_mut() => match state.due(&common.limits) {
+                Due::At(_) if makes_room && state.idle_since().is_some() => break Ok(()),
                 Due::At(next) => alarm.as_mut().reset(next),
-                Due::Idle if !is_parting => {
-                    is_parting = true;
+                Due::Idle if !is_closing => {
+                    is_closing = true;
                     connection.as_mut().graceful_shutdown();
-                    alarm.as_mut().reset(Instant::now() + PARTING);
+                    alarm.as_mut().reset(Instant::now() + CLOSE_TIMEOUT);
                 }
-                Due::Head if !activity.has_given_up() => {
-                    activity.give_up();
-                    alarm.as_mut().reset(Instant::now() + PARTING);
+                Due::Head if !state.has_timed_out() => {
+                    state.time_out();
+                    alarm.as_mut().reset(Instant::now() + CLOSE_TIMEOUT);
                 }
                 Due::Idle | Due::Head => break Ok(()),
             }
         }
     };
-    tell_end(ended, &activity, client, &common);
+    log_end(ended, &state, client, &common);
 }
 
 impl Common {
@@ -141,7 +141,7 @@ impl Common {
         head_bytes as u64 <= self.limits.header_bytes.0 && request.field_count() as u64 <= self.limits.header_count.0
     }
 
-    async fn answer(&self, mut request: Request<Incoming>, client: IpAddr, open: Open) -> Response<Sent> {
+    async fn answer(&self, mut request: Request<Incoming>, client: IpAddr, open: BusyGuard) -> Response<Sent> {
         let asker = if self.service.trusts(client) {
             vouched::believe(self.service.trusted_proxies(), client, &mut request)
         } else {
@@ -173,9 +173,9 @@ impl Common {
 }
 
 /// Logs how a connection has ended.
-fn tell_end(
+fn log_end(
     ended: Result<(), Box<dyn std::error::Error + Send + Sync>>,
-    activity: &Activity,
+    state: &ConnectionState,
     client: IpAddr,
     common: &Common,
 ) {
@@ -183,7 +183,7 @@ fn tell_end(
     if let Some(error) = &error {
         tracing::debug!(%error, "a connection ended early");
     }
-    let refused = if activity.has_given_up() {
+    let refused = if state.has_timed_out() {
         Some(StatusCode::REQUEST_TIMEOUT)
     } else {
         error.and_then(|error| status_of_refusal(error.as_ref()))
@@ -196,7 +196,7 @@ fn tell_end(
 fn builder(limits: &Limits) -> auto::Builder<Executor> {
     let (fields_max, head_bytes_max) = (limits.header_count.0 as usize, limits.header_bytes.0);
     let mut builder = auto::Builder::new(Executor);
-    // The times of heads and of idle connections are kept by `Activity`: hyper has one for both, and none for the first bytes.
+    // The times of heads and of idle connections are kept by `ConnectionState`: hyper has one for both, and none for the first bytes.
     builder.http1().header_read_timeout(None).max_buf_size(head_bytes_max as usize);
     if fields_max != FIELDS_MAX_OF_HYPER {
         builder.http1().max_headers(fields_max);
@@ -214,13 +214,13 @@ fn builder(limits: &Limits) -> auto::Builder<Executor> {
 
 /// Waits until it is told to stop, and then for a first request, if the connection is new, and for the response that hyper
 /// doesn't know of.
-async fn stopped(told: &mut watch::Receiver<Stop>, activity: &Activity) {
+async fn stopped(told: &mut watch::Receiver<Stop>, state: &ConnectionState) {
     // An error: there is nobody any more who could tell.
     let _ = told.wait_for(|stop| *stop != Stop::NotYet).await;
-    let has_come = poll_fn(|_| if activity.taken() == 0 { Poll::Pending } else { Poll::Ready(()) });
-    let _ = tokio::time::timeout_at(activity.began() + FIRST_REQUEST, has_come).await;
+    let has_come = poll_fn(|_| if state.taken() == 0 { Poll::Pending } else { Poll::Ready(()) });
+    let _ = tokio::time::timeout_at(state.began() + FIRST_REQUEST, has_come).await;
     // Nobody wakes it: it is polled whenever the connection is.
-    poll_fn(|_| if activity.is_sending() { Poll::Pending } else { Poll::Ready(()) }).await;
+    poll_fn(|_| if state.is_sending() { Poll::Pending } else { Poll::Ready(()) }).await;
 }
 
 /// What hyper has answered by itself to what was no request.

@@ -18,7 +18,7 @@
 //! - Nothing is written here while hyper has a grant, and hyper is given none while a response of here is on its way: responses
 //!   keep the order of their requests.
 //! - Hyper never holds bytes of a request behind the one that was granted.
-//! - A grant is over when its request was taken, all that was open is closed ([`Activity`]), and hyper flushes: it flushes its
+//! - A grant is over when its request was taken, all that was open is closed ([`ConnectionState`]), and hyper flushes: it flushes its
 //!   socket when its own buffer is empty.
 //! - Where bytes wait here when a grant is over, hyper's task is woken, since no socket will wake it.
 
@@ -35,11 +35,11 @@ use http::StatusCode;
 use rustix::io::Errno;
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 
-use super::activity::{Activity, Open, Sending};
-use super::attentive::Attentive;
 use super::connection::Common;
+use super::connection_state::{BusyGuard, ConnectionState, SendingGuard};
 use super::input::{self, Input};
 use super::line::{self, Verdict};
+use super::read_timeout::ReadTimeout;
 use crate::serve::interim::Interim;
 use crate::serve::log::{Entry, Said};
 use crate::serve::plain::{self, Extent, Seen};
@@ -51,9 +51,9 @@ const DRAINED_BYTES_MAX: u64 = 1 << 20;
 
 /// A connection's stream as hyper sees it.
 pub(super) struct Express<S> {
-    stream: Attentive<S>,
+    stream: ReadTimeout<S>,
     common: Arc<Common>,
-    activity: Arc<Activity>,
+    state: Arc<ConnectionState>,
     interim: Arc<Interim>,
     client: IpAddr,
     /// Whether that is a proxy that is believed what it says of its clients.
@@ -105,14 +105,14 @@ struct Unsent {
     /// Bytes of both that have left.
     sent: usize,
     entry: Option<Entry>,
-    _sending: Sending,
-    _open: Open,
+    _sending: SendingGuard,
+    _open: BusyGuard,
 }
 
 impl Grant {
-    fn of(extent: Extent, activity: &Activity) -> Self {
+    fn of(extent: Extent, state: &ConnectionState) -> Self {
         match extent {
-            Extent::Bytes(left) => Self::Request { left, taken_before: activity.taken() },
+            Extent::Bytes(left) => Self::Request { left, taken_before: state.taken() },
             Extent::Unknown | Extent::Absurd => Self::Connection,
         }
     }
@@ -120,15 +120,15 @@ impl Grant {
 
 impl<S> Express<S> {
     pub(super) fn new(
-        stream: Attentive<S>,
+        stream: ReadTimeout<S>,
         common: Arc<Common>,
-        activity: Arc<Activity>,
+        state: Arc<ConnectionState>,
         interim: Arc<Interim>,
         client: IpAddr,
     ) -> Self {
         let is_trusted = common.service.trusts(client);
         let (input, grant, unsent, unsent_interim, route) = (Input::default(), Grant::None, None, Vec::new(), None);
-        Self { stream, common, activity, interim, client, is_trusted, input, grant, unsent, unsent_interim, route }
+        Self { stream, common, state, interim, client, is_trusted, input, grant, unsent, unsent_interim, route }
     }
 }
 
@@ -177,7 +177,7 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Express<S> {
 
     /// Answers a request that hyper doesn't get to see. It is the last of its connection.
     fn refuse(&mut self, status: StatusCode, words: &str) {
-        let Self { stream, common, activity, client, input, grant, unsent, .. } = self;
+        let Self { stream, common, state, client, input, grant, unsent, .. } = self;
         let mut value = reply::error_text(status, words);
         let head = format!(
             "HTTP/1.1 {status}\r\ncontent-type: {}\r\ncache-control: no-store\r\ncontent-length: {}\r\nconnection: close\r\n\
@@ -192,7 +192,7 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Express<S> {
         if let Some(log) = &common.log {
             log.refused(*client, status);
         }
-        let (sending, open) = (activity.sending(), activity.open());
+        let (sending, open) = (state.sending(), state.open());
         *unsent = Some(Box::new(Unsent {
             head: head.into_bytes(),
             value: value.into(),
@@ -203,12 +203,12 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Express<S> {
         }));
         *grant = Grant::Drain(DRAINED_BYTES_MAX);
         input.consume(input.bytes().len());
-        stream.tell_nothing_late();
+        stream.suppress_408();
     }
 
     /// Answers the first of the requests that are there, if that lies ready.
     fn advance(&mut self, context: &mut Context<'_>) -> io::Result<Advance> {
-        let Self { stream, common, activity, client, is_trusted, input, grant, unsent, route, .. } = self;
+        let Self { stream, common, state, client, is_trusted, input, grant, unsent, route, .. } = self;
         if input.is_empty() {
             return Ok(Advance::Nothing);
         }
@@ -218,16 +218,16 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Express<S> {
             Seen::Part => return Ok(Advance::Nothing),
             Seen::Other(extent) => {
                 // Hyper may not have seen a request yet, and would take it for the beginning of HTTP/2.
-                let is_preface = activity.taken() > 0 && input.bytes().starts_with(b"PRI ");
+                let is_preface = state.taken() > 0 && input.bytes().starts_with(b"PRI ");
                 return Ok(match extent {
                     _ if is_preface => Advance::Granted(Grant::End),
                     Extent::Absurd => Advance::Absurd,
-                    extent => Advance::Granted(Grant::of(extent, activity)),
+                    extent => Advance::Granted(Grant::of(extent, state)),
                 });
             }
             Seen::Plain(request, head_bytes) => (request, head_bytes),
         };
-        let granted = Grant::of(Extent::Bytes(head_bytes as u64), activity);
+        let granted = Grant::of(Extent::Bytes(head_bytes as u64), state);
         let asker = if *is_trusted {
             vouched::believe_plain(common.service.trusted_proxies(), *client, &mut request)
         } else {
@@ -240,7 +240,7 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Express<S> {
             input::keep_head(head);
             return Ok(Advance::Granted(granted));
         };
-        let open = activity.open();
+        let open = state.open();
         let pieces = [IoSlice::new(&head), IoSlice::new(&page.hit)];
         let written = match Pin::new(stream).poll_write_vectored(context, &pieces) {
             Poll::Ready(Ok(0)) => Err(io::ErrorKind::WriteZero.into()),
@@ -266,7 +266,7 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Express<S> {
             input::keep_head(head);
         } else {
             let value = Bytes::from_owner(page.hit.into_owned());
-            *unsent = Some(Box::new(Unsent { head, value, sent, entry, _sending: activity.sending(), _open: open }));
+            *unsent = Some(Box::new(Unsent { head, value, sent, entry, _sending: state.sending(), _open: open }));
         }
         Ok(Advance::Sent)
     }
@@ -327,7 +327,7 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Express<S> {
     /// Ends the grant where hyper has done with it. It has nothing left to send.
     fn flushed(&mut self, context: &Context<'_>) {
         if let Grant::Request { left: 0, taken_before } = self.grant
-            && self.activity.is_done_since(taken_before)
+            && self.state.is_done_since(taken_before)
         {
             self.grant = Grant::None;
             if !self.input.is_empty() {

@@ -4,7 +4,8 @@
 //! signals ──> stop ──┬──> worker 0: a thread, its runtime, its sockets, its connections
 //!                    └──> worker 1: ...
 //! ```
-//! A connection is a stack, from the socket up: `patience` and `attentive` mind its times, `express` answers what lies ready, hyper has
+//! A connection is a stack, from the socket up: `write_timeout` and `read_timeout` bound its times, which `connection_state`
+//! counts, `express` answers what lies ready, hyper has
 //! the rest, `gate` refuses what is beyond the limits.
 //!
 //! The administration, if there is one, is served by the thread that waits for signals.
@@ -13,14 +14,13 @@
 //! A connection stays with its worker, so that nothing on the way of a hit moves between cores.
 
 mod accepting;
-mod activity;
-mod attentive;
 mod connection;
+mod connection_state;
 mod express;
 mod gate;
 mod input;
 mod line;
-mod patience;
+mod read_timeout;
 mod roster;
 mod sent;
 mod signals;
@@ -28,6 +28,7 @@ mod stalled;
 #[cfg(test)]
 mod tests;
 mod worker;
+mod write_timeout;
 
 use std::io;
 use std::net::SocketAddr;

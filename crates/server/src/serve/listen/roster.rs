@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use super::activity::{Activity, Order};
+use super::connection_state::{ConnectionState, Order};
 
 /// So many of the idle connections are closed at once, the longest idle first: one of eight, and some at least.
 const CLOSED_SHARE: usize = 8;
@@ -21,7 +21,7 @@ struct Connections {
     last: u64,
     /// The most that were open at once since there were last half as many.
     peak: usize,
-    open: HashMap<u64, Arc<Activity>>,
+    open: HashMap<u64, Arc<ConnectionState>>,
 }
 
 /// A connection's place in the roster, as long as it lives.
@@ -31,11 +31,11 @@ pub(super) struct Enrolled {
 }
 
 impl Roster {
-    pub(super) fn enroll(self: &Arc<Self>, activity: &Arc<Activity>) -> Enrolled {
+    pub(super) fn enroll(self: &Arc<Self>, state: &Arc<ConnectionState>) -> Enrolled {
         let mut connections = self.connections();
         connections.last += 1;
         let number = connections.last;
-        connections.open.insert(number, Arc::clone(activity));
+        connections.open.insert(number, Arc::clone(state));
         connections.peak = connections.peak.max(connections.open.len());
         drop(connections);
         Enrolled { roster: Arc::clone(self), number }
@@ -45,15 +45,15 @@ impl Roster {
     pub(super) fn make_room(&self) {
         let mut idle: Vec<_> = {
             let connections = self.connections();
-            let since = |activity: &Arc<Activity>| Some((activity.idle_since()?, Arc::clone(activity)));
+            let since = |state: &Arc<ConnectionState>| Some((state.idle_since()?, Arc::clone(state)));
             connections.open.values().filter_map(since).collect()
         };
         let count = (idle.len() / CLOSED_SHARE).max(CLOSED_MIN);
         if idle.len() > count {
             idle.select_nth_unstable_by_key(count, |(since, _)| *since);
         }
-        for (_, activity) in idle.iter().take(count) {
-            activity.order(Order::Part);
+        for (_, state) in idle.iter().take(count) {
+            state.order(Order::Close);
         }
     }
 
@@ -88,7 +88,7 @@ mod tests {
     fn it_has_shrunk_once_when_half_of_many_have_gone() {
         let roster = Arc::new(Roster::default());
         let enroll =
-            |count: usize| -> Vec<_> { (0..count).map(|_| roster.enroll(&Arc::new(Activity::new()))).collect() };
+            |count: usize| -> Vec<_> { (0..count).map(|_| roster.enroll(&Arc::new(ConnectionState::new()))).collect() };
         drop(enroll(MANY - 1));
         assert!(!roster.has_shrunk(), "they are few");
         let mut many = enroll(MANY);

@@ -8,7 +8,7 @@ use std::task::{Context, Poll, ready};
 use bytes::{Buf, Bytes};
 use http_body::{Frame, SizeHint};
 
-use super::activity::Open;
+use super::connection_state::BusyGuard;
 use super::stalled::Stream;
 use crate::serve::body::Body;
 use crate::serve::log::Entry;
@@ -20,7 +20,7 @@ const PIECE_BYTES_MAX: usize = 16 << 10;
 /// A body whose connection is busy, and whose line in the access log is not written, until all of its bytes have left.
 pub(super) struct Sent {
     body: Body,
-    open: Open,
+    open: BusyGuard,
     entry: Option<Arc<Entry>>,
     /// Over HTTP/2.
     stream: Option<Arc<Stream>>,
@@ -31,14 +31,14 @@ pub(super) struct Sent {
 /// Bytes of a body. They are dropped when the system has taken them, or when nobody wants them any more.
 pub(super) struct Piece {
     bytes: Bytes,
-    _open: Open,
+    _open: BusyGuard,
     entry: Option<Arc<Entry>>,
     stream: Option<Arc<Stream>>,
 }
 
 impl Sent {
     /// `stream` is that of HTTP/2.
-    pub(super) fn new(body: Body, open: Open, entry: Option<Entry>, stream: Option<Arc<Stream>>) -> Self {
+    pub(super) fn new(body: Body, open: BusyGuard, entry: Option<Entry>, stream: Option<Arc<Stream>>) -> Self {
         Self { body, open, entry: entry.map(Arc::new), stream, rest: Bytes::new() }
     }
 

@@ -20,7 +20,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 use tokio::task::AbortHandle;
 use tokio::time::Instant;
 
-use super::activity::{Activity, Order};
+use super::connection_state::{ConnectionState, Order};
 use crate::serve::body::Backlog;
 
 /// What a response holds whose bytes lie in the volume: its task, and what hyper knows of it. 2.7 to 3.3 KiB were measured.
@@ -55,7 +55,7 @@ pub(super) struct Stream {
     /// What is counted for it; nothing once it was reset.
     bytes: AtomicU64,
     backlog: Backlog,
-    connection: Arc<Activity>,
+    connection: Arc<ConnectionState>,
     task: Task,
     /// Milliseconds from the budget's beginning to when the client last took something.
     moved: AtomicU64,
@@ -79,7 +79,7 @@ impl Budget {
     }
 
     /// Counts a response, which the running task sends.
-    pub(super) fn begin(self: &Arc<Self>, connection: &Arc<Activity>, backlog: Backlog) -> Arc<Stream> {
+    pub(super) fn begin(self: &Arc<Self>, connection: &Arc<ConnectionState>, backlog: Backlog) -> Arc<Stream> {
         let bytes = STREAM_BYTES + backlog.bytes();
         self.held.fetch_add(bytes, Ordering::Relaxed);
         let mut streams = self.streams();
@@ -165,7 +165,7 @@ impl Stream {
         }
         match self.task().take() {
             Some(task) if !self.connection.is_blocked() => task.abort(),
-            _ => self.connection.order(Order::Break),
+            _ => self.connection.order(Order::Abort),
         }
     }
 
