@@ -26,7 +26,7 @@ use super::roster::Roster;
 use super::sent::Sent;
 use super::stalled::{Budget, Executor};
 use super::write_timeout::WriteTimeout;
-use super::{Stop, gate};
+use super::{Stop, limits};
 use crate::config::settings::Limits;
 use crate::serve::interim::{self, Interim};
 use crate::serve::log::{self, Lines, Said};
@@ -151,7 +151,7 @@ impl Common {
         let mut entry = self.log.as_ref().map(|log| log.entry(&Said::of(&request), asker, Instant::now().into_std()));
         // Pinned, so that the two ways to wait for it have one place for it.
         let answering = pin!(async {
-            match gate::refuse(&mut request, &self.limits) {
+            match limits::refuse(&mut request, &self.limits) {
                 None => self.service.answer(request, client).await,
                 Some(refusal) => refusal,
             }

@@ -6,7 +6,7 @@
 //! ```
 //! A connection is a stack, from the socket up: `write_timeout` and `read_timeout` bound its times, which `connection_state`
 //! counts, `express` answers what lies ready, hyper has
-//! the rest, `gate` refuses what is beyond the limits.
+//! the rest, `limits` refuses what is beyond them.
 //!
 //! The administration, if there is one, is served by the thread that waits for signals.
 //!
@@ -17,8 +17,8 @@ mod accepting;
 mod connection;
 mod connection_state;
 mod express;
-mod gate;
 mod input;
+mod limits;
 mod line;
 mod read_timeout;
 mod roster;

@@ -1,4 +1,4 @@
-//! What is refused before anybody looks at a request.
+//! The limits of a request: what exceeds them is refused before anything else looks at it.
 
 use http::header::{CONNECTION, CONTENT_LENGTH};
 use http::{HeaderMap, HeaderValue, Request, Response, StatusCode, Version};
