@@ -84,7 +84,7 @@ impl Served {
                 if is_to_be_told() {
                     tracing::warn!(%error, "could not accept a connection; the longest idle ones are closed to make room (told once a minute)");
                 }
-                self.common.roster.make_room();
+                self.common.connections.make_room();
                 tokio::time::sleep(PAUSE).await;
             }
             Lack::Other => {

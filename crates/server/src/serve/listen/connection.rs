@@ -20,9 +20,9 @@ use tokio::sync::watch;
 use tokio::time::{Instant, sleep_until};
 
 use super::connection_state::{BusyGuard, ConnectionState, Due, FIRST_REQUEST, Order};
+use super::connections::Connections;
 use super::express::Express;
 use super::read_timeout::ReadTimeout;
-use super::roster::Roster;
 use super::sent::Sent;
 use super::stalled::{Budget, Executor};
 use super::write_timeout::WriteTimeout;
@@ -51,7 +51,7 @@ pub(super) struct Common {
     pub(super) limits: Limits,
     pub(super) log: Option<Lines>,
     /// The connections of all workers.
-    pub(super) roster: Arc<Roster>,
+    pub(super) connections: Arc<Connections>,
     /// What the responses of all workers may hold over HTTP/2.
     pub(super) budget: Arc<Budget>,
 }
@@ -72,7 +72,7 @@ pub(super) async fn converse(
     mut told: watch::Receiver<Stop>,
 ) {
     let state = Arc::new(ConnectionState::new());
-    let _enrolled = common.roster.enroll(&state);
+    let _registered = common.connections.register(&state);
     poll_fn(|context| {
         state.wake_by(context.waker());
         Poll::Ready(())

@@ -16,12 +16,12 @@
 mod accepting;
 mod connection;
 mod connection_state;
+mod connections;
 mod express;
 mod input;
 mod limits;
 mod line;
 mod read_timeout;
-mod roster;
 mod sent;
 mod signals;
 mod stalled;
@@ -44,7 +44,7 @@ use super::service::Service;
 use crate::Error;
 use crate::config::settings::Limits;
 use connection::Common;
-use roster::Roster;
+use connections::Connections;
 use signals::Signals;
 use stalled::Budget;
 
@@ -136,17 +136,17 @@ pub(crate) fn run(
         Signals::new().map_err(Error::Start)?
     };
     let (stop, told) = watch::channel(Stop::NotYet);
-    let roster = Arc::new(Roster::default());
+    let connections = Arc::new(Connections::default());
     let budget = Arc::new(Budget::new(limits.stream_bytes.0));
     let mut workers = Vec::new();
     for listeners in sockets.of_workers {
         let (service, limits, log, told) = (service.clone(), limits.clone(), log.cloned(), told.clone());
-        let (roster, budget) = (Arc::clone(&roster), Arc::clone(&budget));
+        let (connections, budget) = (Arc::clone(&connections), Arc::clone(&budget));
         let common = move || Common {
             service: service(),
             limits: limits.clone(),
             log: log.clone(),
-            roster: Arc::clone(&roster),
+            connections: Arc::clone(&connections),
             budget: Arc::clone(&budget),
         };
         let work = move || worker::run(listeners, common, told);
@@ -158,7 +158,7 @@ pub(crate) fn run(
     runtime.block_on(async {
         tokio::select! {
             () = end(&mut signals, stop) => {}
-            () = give_back(&roster, &budget) => {}
+            () = give_back(&connections, &budget) => {}
             () = recount(&budget) => {}
         }
     });
@@ -170,10 +170,10 @@ pub(crate) fn run(
 }
 
 /// Gives memory back to the system now and then, when many connections or streams have gone. It never ends.
-async fn give_back(roster: &Roster, budget: &Budget) {
+async fn give_back(connections: &Connections, budget: &Budget) {
     loop {
         tokio::time::sleep(GIVE_BACK_EVERY).await;
-        if roster.has_shrunk() | budget.has_shed() {
+        if connections.has_shrunk() | budget.has_shed() {
             eyewall_region::heap::give_back();
         }
     }

@@ -88,8 +88,8 @@ impl Site {
         let kept = shared.pages.store.keep(b"http://a/ready", &head, &[value], Times::FOR_GOOD, &[], None);
         assert!(kept.is_some());
         let service = Service::new(&shared);
-        let (roster, budget) = (Arc::default(), Arc::new(Budget::new(0)));
-        Common { service, limits: self.limits.clone(), log: None, roster, budget }
+        let (connections, budget) = (Arc::default(), Arc::new(Budget::new(0)));
+        Common { service, limits: self.limits.clone(), log: None, connections, budget }
     }
 
     fn connect_to(&self, source: &str, bytes: usize) -> Connected {
