@@ -1,8 +1,8 @@
 //! `eyewall serve`: answers HTTP from a volume, with a folder or origins behind it.
 //!
 //! ```text
-//! listen/     sockets, workers, connections, the end of it all; what lies ready is answered here
-//!   plain     requests that ask for a page and nothing else
+//! listen/     sockets, workers, connections, the end of it all; the fast path
+//!   simple_request  GETs that the fast path may answer
 //!   vouched   what trusted proxies say of their clients
 //!   service   one request in: its site, its key; one response out
 //!     purge/  PURGE, and what purges mean
@@ -31,12 +31,12 @@ mod interim;
 mod listen;
 mod log;
 mod origin;
-mod plain;
 mod proxy;
 mod purge;
 mod reply;
 mod service;
 mod shared;
+mod simple_request;
 mod token;
 mod upkeep;
 mod vouched;

@@ -12,10 +12,10 @@ use hyper::body::Incoming;
 use super::body::Body;
 use super::files::Files;
 use super::origin::Origins;
-use super::plain::Plain;
 use super::proxy::Proxy;
-use super::proxy::ready::Ready;
+use super::proxy::fast_path::FastHit;
 use super::shared::{Shared, SharedSite};
+use super::simple_request::SimpleRequest;
 use super::vouched::Vouched;
 use super::{fields, purge, reply};
 use crate::config::Sites;
@@ -42,15 +42,20 @@ impl Service {
         Self { shared: Arc::clone(shared), sites }
     }
 
-    /// The entry that answers a plain request at once, and in `head` the head of the response. None: it has to be asked for by
+    /// The entry that answers a simple request at once, and in `head` the head of the response. None: it has to be asked for by
     /// [`Service::answer`], which may find the same. `route` is that of the last request of its connection.
-    pub(crate) fn ready(&self, plain: &Plain<'_>, route: &mut Option<Route>, head: &mut Vec<u8>) -> Option<Ready<'_>> {
-        if route.as_ref().is_none_or(|route| *route.written != *plain.host) {
-            *route = Route::of(plain.host, &self.shared.config.sites);
+    pub(crate) fn fast_hit(
+        &self,
+        request: &SimpleRequest<'_>,
+        route: &mut Option<Route>,
+        head: &mut Vec<u8>,
+    ) -> Option<FastHit<'_>> {
+        if route.as_ref().is_none_or(|route| *route.written != *request.host) {
+            *route = Route::of(request.host, &self.shared.config.sites);
         }
         let route = route.as_ref()?;
         match self.sites.get(route.site)? {
-            Handlers { files: None, proxy: Some(proxy) } => proxy.ready(plain, &route.host, head),
+            Handlers { files: None, proxy: Some(proxy) } => proxy.fast_hit(request, &route.host, head),
             Handlers { .. } => None,
         }
     }

@@ -11,7 +11,7 @@ use http::header::HOST;
 use http::uri::PathAndQuery;
 use http::{HeaderMap, HeaderName, HeaderValue, Method, Request, Uri};
 
-use super::plain::Plain;
+use super::simple_request::SimpleRequest;
 use crate::config::names::Network;
 use crate::key::Scheme;
 
@@ -65,8 +65,8 @@ pub(crate) fn believe<B>(trusted: &[Network], proxy: IpAddr, request: &mut Reque
     asker.address
 }
 
-/// The same for a plain request.
-pub(crate) fn believe_plain(trusted: &[Network], proxy: IpAddr, request: &mut Plain<'_>) -> IpAddr {
+/// The same for a simple request.
+pub(crate) fn believe_simple(trusted: &[Network], proxy: IpAddr, request: &mut SimpleRequest<'_>) -> IpAddr {
     request.is_vouched = true;
     if let Some(host) = request.last_field(X_FORWARDED_HOST.as_str()).and_then(last_of) {
         request.host = host;

@@ -9,7 +9,7 @@ use hyper_util::rt::{TokioExecutor, TokioIo};
 use crate::common::origin::Origin;
 use crate::common::server::Server;
 
-/// Makes a request one for the long way; nobody looks at it.
+/// Makes a request one for the full path; nobody looks at it.
 const LONG_WAY: &str = "TE: trailers";
 
 /// An origin that says what cookies it got.

@@ -6,7 +6,7 @@ use crate::common::client::{Reply, connect};
 use crate::common::origin::{Asked, Origin, respond};
 use crate::common::server::Server;
 
-/// Makes a request one for the long way; nobody looks at it.
+/// Makes a request one for the full path; nobody looks at it.
 const LONG_WAY: &str = "TE: trailers";
 
 /// Status and fields by name, without what depends on the second.

@@ -9,7 +9,7 @@ use crate::common::server::Server;
 
 /// What the tests come from is the proxy.
 const TRUSTED: &str = "trusted_proxies = [\"127.0.0.1\", \"10.0.0.0/8\"]";
-/// Makes a request one for the long way; nobody looks at it.
+/// Makes a request one for the full path; nobody looks at it.
 const LONG_WAY: &str = "TE: trailers";
 
 /// Sends who comes by `http` elsewhere, as applications behind TLS do.

@@ -21,7 +21,7 @@ use tokio::time::{Instant, sleep_until};
 
 use super::connection_state::{BusyGuard, ConnectionState, Due, FIRST_REQUEST, Order};
 use super::connections::Connections;
-use super::express::Express;
+use super::fast_path::FastPath;
 use super::read_timeout::ReadTimeout;
 use super::sent::Sent;
 use super::stalled::{Budget, Executor};
@@ -30,8 +30,8 @@ use super::{Stop, limits};
 use crate::config::settings::Limits;
 use crate::serve::interim::{self, Interim};
 use crate::serve::log::{self, Lines, Said};
-use crate::serve::plain::Plain;
 use crate::serve::service::Service;
+use crate::serve::simple_request::SimpleRequest;
 use crate::serve::vouched;
 
 /// So many fields hyper takes by itself, and without a list on the heap for each request.
@@ -95,7 +95,7 @@ pub(super) async fn converse(
         })
     };
     let stream = ReadTimeout::new(WriteTimeout::new(stream), Arc::clone(&state));
-    let io = TokioIo::new(Express::new(stream, Arc::clone(&common), Arc::clone(&state), interim, client));
+    let io = TokioIo::new(FastPath::new(stream, Arc::clone(&common), Arc::clone(&state), interim, client));
     let mut connection = pin!(builder(&common.limits).serve_connection_with_upgrades(io, answer).into_owned());
     let mut alarm = pin!(sleep_until(ConnectionState::next_look(&common.limits)));
     let (mut is_closing, mut makes_room) = (false, false);
@@ -136,8 +136,8 @@ pub(super) async fn converse(
 }
 
 impl Common {
-    /// Whether a plain request is within the limits.
-    pub(super) fn takes(&self, request: &Plain<'_>, head_bytes: usize) -> bool {
+    /// Whether a simple request is within the limits.
+    pub(super) fn takes(&self, request: &SimpleRequest<'_>, head_bytes: usize) -> bool {
         head_bytes as u64 <= self.limits.header_bytes.0 && request.field_count() as u64 <= self.limits.header_count.0
     }
 

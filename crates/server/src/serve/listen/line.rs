@@ -1,6 +1,6 @@
 //! Request lines that hyper would misread, or refuse by another status than the RFCs name.
 //!
-//! Only requests that are not answered on the short way are looked at. Behind one whose end isn't known, hyper reads the rest of
+//! Only requests that are not answered on the fast path are looked at. Behind one whose end isn't known, hyper reads the rest of
 //! the connection by itself: the requests there are as hyper takes them.
 
 use std::ops::Range;

@@ -5,7 +5,7 @@
 //!                    └──> worker 1: ...
 //! ```
 //! A connection is a stack, from the socket up: `write_timeout` and `read_timeout` bound its times, which `connection_state`
-//! counts, `express` answers what lies ready, hyper has
+//! counts, `fast_path` answers hits in memory, hyper has
 //! the rest, `limits` refuses what is beyond them.
 //!
 //! The administration, if there is one, is served by the thread that waits for signals.
@@ -17,7 +17,7 @@ mod accepting;
 mod connection;
 mod connection_state;
 mod connections;
-mod express;
+mod fast_path;
 mod input;
 mod limits;
 mod line;

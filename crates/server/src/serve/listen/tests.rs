@@ -197,7 +197,7 @@ async fn a_response_that_is_taken_slowly_is_not_idle() {
     assert!(bytes.ends_with(&vec![b'x'; 20_000]), "{} bytes", bytes.len());
 }
 
-/// Asks for what lies ready.
+/// Asks for a hit by the fast path.
 const READY: &str = "GET /ready HTTP/1.1\r\nHost: a\r\n\r\n";
 
 #[tokio::test(start_paused = true)]

@@ -13,7 +13,7 @@ use super::escape::{push_json, push_quoted};
 use super::queue::Queue;
 use super::{date, verdict};
 use crate::config::settings::LogFormat;
-use crate::serve::plain::Plain;
+use crate::serve::simple_request::SimpleRequest;
 
 /// Of a request whose client went away before there was a response, as nginx has it.
 const CLIENT_GONE: u16 = 499;
@@ -63,7 +63,7 @@ impl<'a> Said<'a> {
         }
     }
 
-    pub(crate) fn of_plain(request: &'a Plain<'_>) -> Self {
+    pub(crate) fn of_simple(request: &'a SimpleRequest<'_>) -> Self {
         Self {
             method: "GET",
             target: request.target,
@@ -154,7 +154,7 @@ impl Entry {
         self.push_verdict(|line| verdict::push(line, response.headers()));
     }
 
-    /// The same of a fresh one that lay ready in the volume.
+    /// The same of a hit by the fast path.
     pub(crate) fn answered_by_hit(&mut self, status: StatusCode) {
         self.status = status.as_u16();
         self.first_byte = Some(self.started.elapsed());

@@ -32,7 +32,7 @@ impl Standing {
         Self { age, left: i64::from(terms.lifetime_seconds) - age as i64 }
     }
 
-    /// The lines of HTTP/1 that a plain hit has beside its own: what the long way writes by [`finish`].
+    /// The lines of HTTP/1 that a plain hit has beside its own: what the full path writes by [`finish`].
     pub(super) fn write_lines(self, lines: &mut Vec<u8>) {
         let (mut age, mut left) = (Buffer::new(), Buffer::new());
         let of_cache = ["age: ", age.format(self.age), "\r\nvia: 1.1 ", fields::BY, "\r\ncache-status: ", NAME];

@@ -12,9 +12,9 @@
 //! Which of these it is, `eyewall-http` decides; here are the sockets, the store and the clock.
 
 pub(crate) mod answer;
+pub(crate) mod fast_path;
 pub(crate) mod fragments;
 pub(crate) mod pages;
-pub(crate) mod ready;
 
 mod failures;
 mod fetch;

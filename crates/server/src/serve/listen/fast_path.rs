@@ -1,15 +1,15 @@
-//! The short way: what lies ready is sent from below hyper, which sees only the rest.
+//! The fast path: hits in memory are sent from below hyper, which sees only the rest.
 //!
 //! ```text
 //!            hyper                      hyper
 //!   ^ a grant │ its response             │ a whole connection
 //!   │         v                          v
-//! [express: heads of requests] ──── [all bytes]
-//!   ^         │ what lies ready          │
+//! [fast path: heads of requests] ──── [all bytes]
+//!   ^         │ a hit                   │
 //!   │         v                          v
 //!  the client                         the client
 //! ```
-//! Between two requests, this reads from the client. A plain request whose answer lies ready ([`Service::ready`]) is answered
+//! Between two requests, this reads from the client. A simple request whose answer is a hit in memory ([`Service::fast_hit`]) is answered
 //! on the spot: the head of the response and the entry's value go to the socket in one vectored write, and hyper knows nothing of
 //! it. Any other is granted to hyper: it gets the bytes of that request and no more, until its response has left; then this
 //! goes on reading. Where it isn't known how many bytes a request has, hyper gets all there will be.
@@ -42,15 +42,15 @@ use super::line::{self, Verdict};
 use super::read_timeout::ReadTimeout;
 use crate::serve::interim::Interim;
 use crate::serve::log::{Entry, Said};
-use crate::serve::plain::{self, Extent, Seen};
 use crate::serve::service::Route;
+use crate::serve::simple_request::{self, Length, Parsed};
 use crate::serve::{reply, vouched};
 
 /// So much is read of what comes behind a request that was refused.
 const DRAINED_BYTES_MAX: u64 = 1 << 20;
 
 /// A connection's stream as hyper sees it.
-pub(super) struct Express<S> {
+pub(super) struct FastPath<S> {
     stream: ReadTimeout<S>,
     common: Arc<Common>,
     state: Arc<ConnectionState>,
@@ -94,7 +94,7 @@ enum Advance {
     /// It is for hyper, which may read so much.
     Granted(Grant),
     /// The length of its body is one that no body can have.
-    Absurd,
+    TooLarge,
 }
 
 /// A response that the socket did not take at once.
@@ -110,15 +110,15 @@ struct Unsent {
 }
 
 impl Grant {
-    fn of(extent: Extent, state: &ConnectionState) -> Self {
-        match extent {
-            Extent::Bytes(left) => Self::Request { left, taken_before: state.taken() },
-            Extent::Unknown | Extent::Absurd => Self::Connection,
+    fn of(length: Length, state: &ConnectionState) -> Self {
+        match length {
+            Length::Bytes(left) => Self::Request { left, taken_before: state.taken() },
+            Length::Unknown | Length::TooLarge => Self::Connection,
         }
     }
 }
 
-impl<S> Express<S> {
+impl<S> FastPath<S> {
     pub(super) fn new(
         stream: ReadTimeout<S>,
         common: Arc<Common>,
@@ -132,8 +132,8 @@ impl<S> Express<S> {
     }
 }
 
-impl<S: AsyncRead + AsyncWrite + Unpin> Express<S> {
-    /// Answers what lies ready, until hyper has a grant, and all of it has left.
+impl<S: AsyncRead + AsyncWrite + Unpin> FastPath<S> {
+    /// Answers hits in memory, until hyper has a grant, and all of it has left.
     fn poll_grant(&mut self, context: &mut Context<'_>) -> Poll<io::Result<()>> {
         loop {
             ready!(self.poll_send(context))?;
@@ -148,7 +148,7 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Express<S> {
                     }
                     continue;
                 }
-                Advance::Absurd => {
+                Advance::TooLarge => {
                     self.refuse(StatusCode::BAD_REQUEST, line::LENGTH);
                     continue;
                 }
@@ -206,37 +206,37 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Express<S> {
         stream.suppress_408();
     }
 
-    /// Answers the first of the requests that are there, if that lies ready.
+    /// Answers the first of the requests that are there, if that is a hit in memory.
     fn advance(&mut self, context: &mut Context<'_>) -> io::Result<Advance> {
         let Self { stream, common, state, client, is_trusted, input, grant, unsent, route, .. } = self;
         if input.is_empty() {
             return Ok(Advance::Nothing);
         }
         let started = common.log.as_ref().map(|_| Instant::now());
-        let mut room = [const { MaybeUninit::uninit() }; plain::FIELDS_MAX];
-        let (mut request, head_bytes) = match plain::read(input.bytes(), &mut room) {
-            Seen::Part => return Ok(Advance::Nothing),
-            Seen::Other(extent) => {
+        let mut room = [const { MaybeUninit::uninit() }; simple_request::FIELDS_MAX];
+        let (mut request, head_bytes) = match simple_request::read(input.bytes(), &mut room) {
+            Parsed::Partial => return Ok(Advance::Nothing),
+            Parsed::Other(length) => {
                 // Hyper may not have seen a request yet, and would take it for the beginning of HTTP/2.
                 let is_preface = state.taken() > 0 && input.bytes().starts_with(b"PRI ");
-                return Ok(match extent {
+                return Ok(match length {
                     _ if is_preface => Advance::Granted(Grant::End),
-                    Extent::Absurd => Advance::Absurd,
-                    extent => Advance::Granted(Grant::of(extent, state)),
+                    Length::TooLarge => Advance::TooLarge,
+                    length => Advance::Granted(Grant::of(length, state)),
                 });
             }
-            Seen::Plain(request, head_bytes) => (request, head_bytes),
+            Parsed::Simple(request, head_bytes) => (request, head_bytes),
         };
-        let granted = Grant::of(Extent::Bytes(head_bytes as u64), state);
+        let granted = Grant::of(Length::Bytes(head_bytes as u64), state);
         let asker = if *is_trusted {
-            vouched::believe_plain(common.service.trusted_proxies(), *client, &mut request)
+            vouched::believe_simple(common.service.trusted_proxies(), *client, &mut request)
         } else {
             *client
         };
         let mut head = input::spare_head();
-        let ready =
-            if common.takes(&request, head_bytes) { common.service.ready(&request, route, &mut head) } else { None };
-        let Some(page) = ready else {
+        let found =
+            if common.takes(&request, head_bytes) { common.service.fast_hit(&request, route, &mut head) } else { None };
+        let Some(page) = found else {
             input::keep_head(head);
             return Ok(Advance::Granted(granted));
         };
@@ -252,7 +252,7 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Express<S> {
             Poll::Pending => Ok(0),
         };
         let entry = common.log.as_ref().zip(started).map(|(log, started)| {
-            let mut entry = log.entry(&Said::of_plain(&request), asker, started);
+            let mut entry = log.entry(&Said::of_simple(&request), asker, started);
             entry.answered_by_hit(page.status);
             entry.sent(written.as_ref().map_or(0, |written| written.saturating_sub(head.len())));
             entry
@@ -342,7 +342,7 @@ fn is_loss(error: &io::Error) -> bool {
     error.raw_os_error() == Some(Errno::FAULT.raw_os_error())
 }
 
-impl<S: AsyncRead + AsyncWrite + Unpin> AsyncRead for Express<S> {
+impl<S: AsyncRead + AsyncWrite + Unpin> AsyncRead for FastPath<S> {
     fn poll_read(self: Pin<&mut Self>, context: &mut Context<'_>, bytes: &mut ReadBuf<'_>) -> Poll<io::Result<()>> {
         let this = self.get_mut();
         // What was answered last may have been the last.
@@ -411,7 +411,7 @@ impl<S: AsyncRead + AsyncWrite + Unpin> AsyncRead for Express<S> {
     }
 }
 
-impl<S: AsyncRead + AsyncWrite + Unpin> AsyncWrite for Express<S> {
+impl<S: AsyncRead + AsyncWrite + Unpin> AsyncWrite for FastPath<S> {
     fn poll_write(mut self: Pin<&mut Self>, context: &mut Context<'_>, bytes: &[u8]) -> Poll<io::Result<usize>> {
         ready!(self.poll_interim(context))?;
         Pin::new(&mut self.stream).poll_write(context, bytes)
