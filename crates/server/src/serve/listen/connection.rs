@@ -23,8 +23,8 @@ use super::connection_state::{BusyGuard, ConnectionState, Due, FIRST_REQUEST, Or
 use super::connections::Connections;
 use super::fast_path::FastPath;
 use super::read_timeout::ReadTimeout;
-use super::sent::Sent;
-use super::stalled::{Budget, Executor};
+use super::stream_budget::{Executor, StreamBudget};
+use super::tracked_body::TrackedBody;
 use super::write_timeout::WriteTimeout;
 use super::{Stop, limits};
 use crate::config::settings::Limits;
@@ -53,7 +53,7 @@ pub(super) struct Common {
     /// The connections of all workers.
     pub(super) connections: Arc<Connections>,
     /// What the responses of all workers may hold over HTTP/2.
-    pub(super) budget: Arc<Budget>,
+    pub(super) budget: Arc<StreamBudget>,
 }
 
 /// Answers the requests of a connection until it ends, or has to: at a limit, or in order once it is told to stop.
@@ -141,7 +141,7 @@ impl Common {
         head_bytes as u64 <= self.limits.header_bytes.0 && request.field_count() as u64 <= self.limits.header_count.0
     }
 
-    async fn answer(&self, mut request: Request<Incoming>, client: IpAddr, open: BusyGuard) -> Response<Sent> {
+    async fn answer(&self, mut request: Request<Incoming>, client: IpAddr, open: BusyGuard) -> Response<TrackedBody> {
         let asker = if self.service.trusts(client) {
             vouched::believe(self.service.trusted_proxies(), client, &mut request)
         } else {
@@ -167,7 +167,7 @@ impl Common {
         response.map(|body| {
             let is_counted = version == Version::HTTP_2 && !body.is_end_stream();
             let stream = is_counted.then(|| self.budget.begin(open.connection(), body.backlog()));
-            Sent::new(body, open, entry, stream)
+            TrackedBody::new(body, open, entry, stream)
         })
     }
 }

@@ -37,9 +37,9 @@ use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 
 use super::connection::Common;
 use super::connection_state::{BusyGuard, ConnectionState, SendingGuard};
-use super::input::{self, Input};
-use super::line::{self, Verdict};
+use super::read_buffer::{self, ReadBuffer};
 use super::read_timeout::ReadTimeout;
+use super::request_line::{self, LineCheck};
 use crate::serve::interim::Interim;
 use crate::serve::log::{Entry, Said};
 use crate::serve::service::Route;
@@ -59,7 +59,7 @@ pub(super) struct FastPath<S> {
     /// Whether that is a proxy that is believed what it says of its clients.
     is_trusted: bool,
     /// What came and was not given to anybody yet.
-    input: Input,
+    buffer: ReadBuffer,
     grant: Grant,
     unsent: Option<Box<Unsent>>,
     /// Of interim responses, what the socket did not take at once.
@@ -127,8 +127,9 @@ impl<S> FastPath<S> {
         client: IpAddr,
     ) -> Self {
         let is_trusted = common.service.trusts(client);
-        let (input, grant, unsent, unsent_interim, route) = (Input::default(), Grant::None, None, Vec::new(), None);
-        Self { stream, common, state, interim, client, is_trusted, input, grant, unsent, unsent_interim, route }
+        let (buffer, grant, unsent, unsent_interim, route) =
+            (ReadBuffer::default(), Grant::None, None, Vec::new(), None);
+        Self { stream, common, state, interim, client, is_trusted, buffer, grant, unsent, unsent_interim, route }
     }
 }
 
@@ -149,35 +150,35 @@ impl<S: AsyncRead + AsyncWrite + Unpin> FastPath<S> {
                     continue;
                 }
                 Advance::TooLarge => {
-                    self.refuse(StatusCode::BAD_REQUEST, line::LENGTH);
+                    self.refuse(StatusCode::BAD_REQUEST, request_line::LENGTH);
                     continue;
                 }
                 Advance::Nothing => {}
             }
             // Hyper knows what to do about a long head, and about half of one.
-            if self.input.is_full() {
+            if self.buffer.is_full() {
                 if !self.is_handled() {
                     self.grant = Grant::Line(0);
                 }
-            } else if ready!(self.input.poll_fill(&mut self.stream, context))? == 0 {
-                self.grant = if self.input.is_empty() { Grant::End } else { Grant::Connection };
+            } else if ready!(self.buffer.poll_fill(&mut self.stream, context))? == 0 {
+                self.grant = if self.buffer.is_empty() { Grant::End } else { Grant::Connection };
             }
         }
     }
 
     /// Looks at the request line before hyper gets it. True: it was refused, or is to be read again.
     fn is_handled(&mut self) -> bool {
-        match line::look(self.input.bytes(), self.common.limits.header_bytes.0) {
-            Verdict::Sound => return false,
-            Verdict::Rewrite(range, with) => self.input.rewrite(range, with),
-            Verdict::Refuse(status, words) => self.refuse(status, words),
+        match request_line::check(self.buffer.bytes(), self.common.limits.header_bytes.0) {
+            LineCheck::Sound => return false,
+            LineCheck::Rewrite(range, with) => self.buffer.rewrite(range, with),
+            LineCheck::Refuse(status, words) => self.refuse(status, words),
         }
         true
     }
 
     /// Answers a request that hyper doesn't get to see. It is the last of its connection.
     fn refuse(&mut self, status: StatusCode, words: &str) {
-        let Self { stream, common, state, client, input, grant, unsent, .. } = self;
+        let Self { stream, common, state, client, buffer, grant, unsent, .. } = self;
         let mut value = reply::error_text(status, words);
         let head = format!(
             "HTTP/1.1 {status}\r\ncontent-type: {}\r\ncache-control: no-store\r\ncontent-length: {}\r\nconnection: close\r\n\
@@ -186,7 +187,7 @@ impl<S: AsyncRead + AsyncWrite + Unpin> FastPath<S> {
             value.len(),
             httpdate::fmt_http_date(SystemTime::now()),
         );
-        if input.bytes().starts_with(b"HEAD ") {
+        if buffer.bytes().starts_with(b"HEAD ") {
             value.clear();
         }
         if let Some(log) = &common.log {
@@ -202,23 +203,23 @@ impl<S: AsyncRead + AsyncWrite + Unpin> FastPath<S> {
             _open: open,
         }));
         *grant = Grant::Drain(DRAINED_BYTES_MAX);
-        input.consume(input.bytes().len());
+        buffer.consume(buffer.bytes().len());
         stream.suppress_408();
     }
 
     /// Answers the first of the requests that are there, if that is a hit in memory.
     fn advance(&mut self, context: &mut Context<'_>) -> io::Result<Advance> {
-        let Self { stream, common, state, client, is_trusted, input, grant, unsent, route, .. } = self;
-        if input.is_empty() {
+        let Self { stream, common, state, client, is_trusted, buffer, grant, unsent, route, .. } = self;
+        if buffer.is_empty() {
             return Ok(Advance::Nothing);
         }
         let started = common.log.as_ref().map(|_| Instant::now());
         let mut room = [const { MaybeUninit::uninit() }; simple_request::FIELDS_MAX];
-        let (mut request, head_bytes) = match simple_request::read(input.bytes(), &mut room) {
+        let (mut request, head_bytes) = match simple_request::read(buffer.bytes(), &mut room) {
             Parsed::Partial => return Ok(Advance::Nothing),
             Parsed::Other(length) => {
                 // Hyper may not have seen a request yet, and would take it for the beginning of HTTP/2.
-                let is_preface = state.taken() > 0 && input.bytes().starts_with(b"PRI ");
+                let is_preface = state.taken() > 0 && buffer.bytes().starts_with(b"PRI ");
                 return Ok(match length {
                     _ if is_preface => Advance::Granted(Grant::End),
                     Length::TooLarge => Advance::TooLarge,
@@ -233,11 +234,11 @@ impl<S: AsyncRead + AsyncWrite + Unpin> FastPath<S> {
         } else {
             *client
         };
-        let mut head = input::spare_head();
+        let mut head = read_buffer::spare_head();
         let found =
             if common.takes(&request, head_bytes) { common.service.fast_hit(&request, route, &mut head) } else { None };
         let Some(page) = found else {
-            input::keep_head(head);
+            read_buffer::keep_head(head);
             return Ok(Advance::Granted(granted));
         };
         let open = state.open();
@@ -261,9 +262,9 @@ impl<S: AsyncRead + AsyncWrite + Unpin> FastPath<S> {
         if request.is_last {
             *grant = Grant::End;
         }
-        input.consume(head_bytes);
+        buffer.consume(head_bytes);
         if sent == head.len() + page.hit.len() {
-            input::keep_head(head);
+            read_buffer::keep_head(head);
         } else {
             let value = Bytes::from_owner(page.hit.into_owned());
             *unsent = Some(Box::new(Unsent { head, value, sent, entry, _sending: state.sending(), _open: open }));
@@ -316,9 +317,9 @@ impl<S: AsyncRead + AsyncWrite + Unpin> FastPath<S> {
 
     /// Nothing that comes is for hyper, but that the client has gone is.
     fn poll_gone(&mut self, context: &mut Context<'_>) -> Poll<io::Result<()>> {
-        while !self.input.is_full() {
-            if ready!(self.input.poll_fill(&mut self.stream, context))? == 0 {
-                return if self.input.is_empty() { Poll::Ready(Ok(())) } else { Poll::Pending };
+        while !self.buffer.is_full() {
+            if ready!(self.buffer.poll_fill(&mut self.stream, context))? == 0 {
+                return if self.buffer.is_empty() { Poll::Ready(Ok(())) } else { Poll::Pending };
             }
         }
         Poll::Pending
@@ -330,7 +331,7 @@ impl<S: AsyncRead + AsyncWrite + Unpin> FastPath<S> {
             && self.state.is_done_since(taken_before)
         {
             self.grant = Grant::None;
-            if !self.input.is_empty() {
+            if !self.buffer.is_empty() {
                 context.waker().wake_by_ref();
             }
         }
@@ -353,55 +354,55 @@ impl<S: AsyncRead + AsyncWrite + Unpin> AsyncRead for FastPath<S> {
         }
         loop {
             match &mut this.grant {
-                Grant::Connection if this.input.is_empty() => {
+                Grant::Connection if this.buffer.is_empty() => {
                     return Pin::new(&mut this.stream).poll_read(context, bytes);
                 }
                 Grant::Connection => {
-                    this.input.give(bytes, u64::MAX);
+                    this.buffer.give(bytes, u64::MAX);
                     return Poll::Ready(Ok(()));
                 }
                 Grant::Drain(left) => {
                     // The client sees the end of the last response, and goes.
                     ready!(Pin::new(&mut this.stream).poll_shutdown(context))?;
-                    ready!(this.input.poll_fill(&mut this.stream, context))?;
-                    let count = this.input.bytes().len();
-                    this.input.consume(count);
+                    ready!(this.buffer.poll_fill(&mut this.stream, context))?;
+                    let count = this.buffer.bytes().len();
+                    this.buffer.consume(count);
                     *left = left.saturating_sub(count as u64);
                     if count == 0 || *left == 0 {
                         this.grant = Grant::End;
                     }
                 }
                 Grant::Line(given) => {
-                    if this.input.is_empty() && ready!(this.input.poll_fill(&mut this.stream, context))? == 0 {
+                    if this.buffer.is_empty() && ready!(this.buffer.poll_fill(&mut this.stream, context))? == 0 {
                         this.grant = Grant::Connection;
                         continue;
                     }
-                    let more = this.input.bytes();
-                    let verdict = match line::look_on(more) {
-                        Verdict::Sound if more.contains(&b'\n') => {
+                    let more = this.buffer.bytes();
+                    let check = match request_line::check_rest(more) {
+                        LineCheck::Sound if more.contains(&b'\n') => {
                             this.grant = Grant::Connection;
                             continue;
                         }
                         // Hyper would answer it by 431.
-                        Verdict::Sound if *given + more.len() as u64 >= this.common.limits.header_bytes.0 => {
-                            line::TOO_LONG
+                        LineCheck::Sound if *given + more.len() as u64 >= this.common.limits.header_bytes.0 => {
+                            request_line::TOO_LONG
                         }
-                        verdict => verdict,
+                        check => check,
                     };
-                    if let Verdict::Refuse(status, words) = verdict {
+                    if let LineCheck::Refuse(status, words) = check {
                         this.refuse(status, words);
                         ready!(this.poll_send(context))?;
                         continue;
                     }
-                    *given += this.input.give(bytes, u64::MAX);
+                    *given += this.buffer.give(bytes, u64::MAX);
                     return Poll::Ready(Ok(()));
                 }
                 Grant::Request { left: 0, .. } => return this.poll_gone(context),
                 Grant::Request { left, .. } => {
-                    if this.input.is_empty() {
-                        ready!(this.input.poll_fill(&mut this.stream, context))?;
+                    if this.buffer.is_empty() {
+                        ready!(this.buffer.poll_fill(&mut this.stream, context))?;
                     }
-                    *left -= this.input.give(bytes, *left);
+                    *left -= this.buffer.give(bytes, *left);
                     return Poll::Ready(Ok(()));
                 }
                 Grant::None => ready!(this.poll_grant(context))?,

@@ -5,7 +5,7 @@ use http::{HeaderMap, HeaderValue, Request, Response, StatusCode, Version};
 use http_body::Body as _;
 use hyper::body::Incoming;
 
-use super::line;
+use super::request_line;
 use crate::config::settings::Limits;
 use crate::serve::body::Body;
 use crate::serve::origin::framing::Codings;
@@ -46,7 +46,9 @@ fn malformed(version: Version, fields: &HeaderMap) -> Option<(StatusCode, &'stat
         }
         // Others read such a length as a negative number, or cut it off.
         let length = fields.get(CONTENT_LENGTH).and_then(|length| length.to_str().ok()?.trim().parse::<u64>().ok());
-        return length.filter(|bytes| i64::try_from(*bytes).is_err()).map(|_| (StatusCode::BAD_REQUEST, line::LENGTH));
+        return length
+            .filter(|bytes| i64::try_from(*bytes).is_err())
+            .map(|_| (StatusCode::BAD_REQUEST, request_line::LENGTH));
     }
     let is_blank = |byte: Option<&u8>| matches!(byte, Some(b' ' | b'\t'));
     let is_padded = |value: &HeaderValue| is_blank(value.as_bytes().first()) || is_blank(value.as_bytes().last());

@@ -13,20 +13,20 @@
 //! Each worker listens at a socket of its own to the same addresses (`SO_REUSEPORT`), and the kernel shares the connections out.
 //! A connection stays with its worker, so that nothing on the way of a hit moves between cores.
 
-mod accepting;
+mod accept;
 mod connection;
 mod connection_state;
 mod connections;
 mod fast_path;
-mod input;
 mod limits;
-mod line;
+mod read_buffer;
 mod read_timeout;
-mod sent;
+mod request_line;
 mod signals;
-mod stalled;
+mod stream_budget;
 #[cfg(test)]
 mod tests;
+mod tracked_body;
 mod worker;
 mod write_timeout;
 
@@ -46,7 +46,7 @@ use crate::config::settings::Limits;
 use connection::Common;
 use connections::Connections;
 use signals::Signals;
-use stalled::Budget;
+use stream_budget::StreamBudget;
 
 /// How many connections may wait to be accepted, at each socket.
 const BACKLOG: i32 = 4096;
@@ -137,7 +137,7 @@ pub(crate) fn run(
     };
     let (stop, told) = watch::channel(Stop::NotYet);
     let connections = Arc::new(Connections::default());
-    let budget = Arc::new(Budget::new(limits.stream_bytes.0));
+    let budget = Arc::new(StreamBudget::new(limits.stream_bytes.0));
     let mut workers = Vec::new();
     for listeners in sockets.of_workers {
         let (service, limits, log, told) = (service.clone(), limits.clone(), log.cloned(), told.clone());
@@ -170,7 +170,7 @@ pub(crate) fn run(
 }
 
 /// Gives memory back to the system now and then, when many connections or streams have gone. It never ends.
-async fn give_back(connections: &Connections, budget: &Budget) {
+async fn give_back(connections: &Connections, budget: &StreamBudget) {
     loop {
         tokio::time::sleep(GIVE_BACK_EVERY).await;
         if connections.has_shrunk() | budget.has_shed() {
@@ -180,7 +180,7 @@ async fn give_back(connections: &Connections, budget: &Budget) {
 }
 
 /// Counts now and then what waits for clients over HTTP/2. It never ends.
-async fn recount(budget: &Budget) {
+async fn recount(budget: &StreamBudget) {
     loop {
         tokio::time::sleep(RECOUNT_EVERY).await;
         budget.recount();

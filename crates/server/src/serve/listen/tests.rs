@@ -18,9 +18,9 @@ use tokio::sync::{mpsc, watch};
 use tokio::task::JoinHandle;
 use tokio::time::{Instant, sleep};
 
-use super::accepting::Served;
+use super::accept::Served;
 use super::connection::{Common, converse};
-use super::stalled::Budget;
+use super::stream_budget::StreamBudget;
 use super::{Sockets, Stop};
 use crate::config;
 use crate::config::settings::Limits;
@@ -88,7 +88,7 @@ impl Site {
         let kept = shared.pages.store.keep(b"http://a/ready", &head, &[value], Times::FOR_GOOD, &[], None);
         assert!(kept.is_some());
         let service = Service::new(&shared);
-        let (connections, budget) = (Arc::default(), Arc::new(Budget::new(0)));
+        let (connections, budget) = (Arc::default(), Arc::new(StreamBudget::new(0)));
         Common { service, limits: self.limits.clone(), log: None, connections, budget }
     }
 

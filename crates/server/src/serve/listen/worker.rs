@@ -8,7 +8,7 @@ use tokio::sync::{mpsc, watch};
 use tokio::task::JoinSet;
 
 use super::Stop;
-use super::accepting::{Served, accept};
+use super::accept::{Served, accept};
 use super::connection::Common;
 
 /// Threads, at most, for what waits for storage.

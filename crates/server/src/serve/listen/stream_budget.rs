@@ -34,7 +34,7 @@ tokio::task_local! {
 type Task = Arc<Mutex<Option<AbortHandle>>>;
 
 /// How much the responses of all workers may hold.
-pub(super) struct Budget {
+pub(super) struct StreamBudget {
     bytes_max: u64,
     began: Instant,
     held: AtomicU64,
@@ -50,7 +50,7 @@ struct Streams {
 
 /// A response over HTTP/2, until its last byte has left.
 pub(super) struct Stream {
-    budget: Arc<Budget>,
+    budget: Arc<StreamBudget>,
     number: u64,
     /// What is counted for it; nothing once it was reset.
     bytes: AtomicU64,
@@ -65,7 +65,7 @@ pub(super) struct Stream {
 #[derive(Clone, Copy)]
 pub(super) struct Executor;
 
-impl Budget {
+impl StreamBudget {
     /// Without a bound where `bytes_max` is zero.
     pub(super) fn new(bytes_max: u64) -> Self {
         let bytes_max = if bytes_max == 0 { u64::MAX } else { bytes_max };
