@@ -16,7 +16,7 @@ use super::proxy::Proxy;
 use super::proxy::fast_path::FastHit;
 use super::shared::{Shared, SharedSite};
 use super::simple_request::SimpleRequest;
-use super::vouched::Vouched;
+use super::trusted_proxies::Forwarded;
 use super::{fields, purge, reply};
 use crate::config::Sites;
 use crate::config::names::Network;
@@ -65,17 +65,17 @@ impl Service {
         self.shared.pages.store.notice_loss(value);
     }
 
-    /// Whether this address is one of a proxy that is believed what it says of its clients.
+    /// Whether this address is that of a trusted proxy.
     pub(crate) fn trusts(&self, address: IpAddr) -> bool {
         Network::any_has(self.trusted_proxies(), address)
     }
 
-    /// Who are believed.
+    /// The networks of trusted proxies.
     pub(crate) fn trusted_proxies(&self) -> &[Network] {
         &self.shared.config.server.trusted_proxies
     }
 
-    /// Answers a request of the client that has this address. What that vouches for, if it is a trusted proxy, is with it.
+    /// Answers a request of the client that has this address. What a trusted proxy says of its client is among the extensions.
     pub(crate) async fn answer(&self, request: Request<Incoming>, client: IpAddr) -> Response<Body> {
         if request.method() == Method::CONNECT {
             return reply::error(StatusCode::METHOD_NOT_ALLOWED, "this server is no tunnel");
@@ -102,8 +102,8 @@ impl Service {
         else {
             return reply::error(StatusCode::MISDIRECTED_REQUEST, "no site of this server has this host");
         };
-        fields::receive(&mut parts.headers, &site.key, parts.extensions.get::<Vouched>().is_some());
-        let scheme = parts.extensions.get::<Vouched>().map_or(Scheme::Http, |vouched| vouched.scheme);
+        fields::receive(&mut parts.headers, &site.key, parts.extensions.get::<Forwarded>().is_some());
+        let scheme = parts.extensions.get::<Forwarded>().map_or(Scheme::Http, |forwarded| forwarded.scheme);
         let key = match CacheKey::of(site, &host, scheme, &parts) {
             Ok(key) => key,
             Err(error) => return refused(error),

@@ -50,7 +50,7 @@ pub(crate) struct SimpleRequest<'a> {
     /// The client wants the connection to be closed after the response.
     pub(crate) is_last: bool,
     /// A trusted proxy has sent it.
-    pub(crate) is_vouched: bool,
+    pub(crate) is_from_trusted_proxy: bool,
     /// All fields, in the order and the spelling of the client.
     fields: &'a [Header<'a>],
 }
@@ -109,7 +109,7 @@ pub(crate) fn read<'a>(bytes: &'a [u8], room: &'a mut Room<'a>) -> Parsed<'a> {
     }
     match host {
         Some(host) if is_simple => Parsed::Simple(
-            SimpleRequest { target, host, scheme: Scheme::Http, is_last, is_vouched: false, fields },
+            SimpleRequest { target, host, scheme: Scheme::Http, is_last, is_from_trusted_proxy: false, fields },
             head_bytes,
         ),
         _ => Parsed::Other(length(fields, head_bytes)),

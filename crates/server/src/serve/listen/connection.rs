@@ -32,7 +32,7 @@ use crate::serve::interim::{self, Interim};
 use crate::serve::log::{self, Lines, Said};
 use crate::serve::service::Service;
 use crate::serve::simple_request::SimpleRequest;
-use crate::serve::vouched;
+use crate::serve::trusted_proxies;
 
 /// So many fields hyper takes by itself, and without a list on the heap for each request.
 const FIELDS_MAX_OF_HYPER: usize = 100;
@@ -142,13 +142,14 @@ impl Common {
     }
 
     async fn answer(&self, mut request: Request<Incoming>, client: IpAddr, open: BusyGuard) -> Response<TrackedBody> {
-        let asker = if self.service.trusts(client) {
-            vouched::believe(self.service.trusted_proxies(), client, &mut request)
+        let real_client = if self.service.trusts(client) {
+            trusted_proxies::apply(self.service.trusted_proxies(), client, &mut request)
         } else {
             client
         };
         let version = request.version();
-        let mut entry = self.log.as_ref().map(|log| log.entry(&Said::of(&request), asker, Instant::now().into_std()));
+        let mut entry =
+            self.log.as_ref().map(|log| log.entry(&Said::of(&request), real_client, Instant::now().into_std()));
         // Pinned, so that the two ways to wait for it have one place for it.
         let answering = pin!(async {
             match limits::refuse(&mut request, &self.limits) {

@@ -44,7 +44,7 @@ use crate::serve::interim::Interim;
 use crate::serve::log::{Entry, Said};
 use crate::serve::service::Route;
 use crate::serve::simple_request::{self, Length, Parsed};
-use crate::serve::{reply, vouched};
+use crate::serve::{reply, trusted_proxies};
 
 /// So much is read of what comes behind a request that was refused.
 const DRAINED_BYTES_MAX: u64 = 1 << 20;
@@ -56,7 +56,7 @@ pub(super) struct FastPath<S> {
     state: Arc<ConnectionState>,
     interim: Arc<Interim>,
     client: IpAddr,
-    /// Whether that is a proxy that is believed what it says of its clients.
+    /// Whether that is a trusted proxy.
     is_trusted: bool,
     /// What came and was not given to anybody yet.
     buffer: ReadBuffer,
@@ -229,8 +229,8 @@ impl<S: AsyncRead + AsyncWrite + Unpin> FastPath<S> {
             Parsed::Simple(request, head_bytes) => (request, head_bytes),
         };
         let granted = Grant::of(Length::Bytes(head_bytes as u64), state);
-        let asker = if *is_trusted {
-            vouched::believe_simple(common.service.trusted_proxies(), *client, &mut request)
+        let real_client = if *is_trusted {
+            trusted_proxies::apply_to_simple(common.service.trusted_proxies(), *client, &mut request)
         } else {
             *client
         };
@@ -253,7 +253,7 @@ impl<S: AsyncRead + AsyncWrite + Unpin> FastPath<S> {
             Poll::Pending => Ok(0),
         };
         let entry = common.log.as_ref().zip(started).map(|(log, started)| {
-            let mut entry = log.entry(&Said::of_simple(&request), asker, started);
+            let mut entry = log.entry(&Said::of_simple(&request), real_client, started);
             entry.answered_by_hit(page.status);
             entry.sent(written.as_ref().map_or(0, |written| written.saturating_sub(head.len())));
             entry

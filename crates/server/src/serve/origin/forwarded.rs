@@ -7,17 +7,17 @@ use http::{HeaderMap, HeaderValue};
 
 use crate::config;
 use crate::key::Scheme;
-use crate::serve::vouched::{X_FORWARDED_FOR, X_FORWARDED_HOST, X_FORWARDED_PROTO};
+use crate::serve::trusted_proxies::{X_FORWARDED_FOR, X_FORWARDED_HOST, X_FORWARDED_PROTO};
 
 /// The client, as the origin may be told.
 #[derive(Debug, Clone)]
 pub(crate) struct Peer {
     pub(crate) address: IpAddr,
     /// Who asks in the end: another, where the client is a trusted proxy.
-    pub(crate) asker: IpAddr,
+    pub(crate) real_client: IpAddr,
     /// What a trusted proxy says of those for whom it asks: values of `X-Forwarded-For`.
     pub(crate) chain: Option<HeaderValue>,
-    /// How the asker asked.
+    /// How the real client asked.
     pub(crate) scheme: Scheme,
     /// The host that was asked for, with its port if it named one: `Host`, or `:authority`.
     pub(crate) host: Option<HeaderValue>,
@@ -85,11 +85,11 @@ fn forwarded(peer: &Peer, host: Option<&HeaderValue>) -> String {
         IpAddr::V6(address) => format!("\"[{address}]\""),
         IpAddr::V4(address) => address.to_string(),
     };
-    let mut text = format!("for={};proto={}", node(peer.asker), peer.scheme.as_str());
+    let mut text = format!("for={};proto={}", node(peer.real_client), peer.scheme.as_str());
     if let Some(host) = host.and_then(|host| host.to_str().ok()) {
         text.extend([";host=\"", host, "\""]);
     }
-    if peer.asker != peer.address {
+    if peer.real_client != peer.address {
         text.extend([", for=", &node(peer.address)]);
     }
     text
@@ -101,7 +101,7 @@ mod tests {
 
     fn peer(address: &str, host: Option<&'static str>) -> Peer {
         let (address, host) = (address.parse().unwrap(), host.map(HeaderValue::from_static));
-        Peer { address, asker: address, chain: None, scheme: Scheme::Http, host }
+        Peer { address, real_client: address, chain: None, scheme: Scheme::Http, host }
     }
 
     #[test]
@@ -123,8 +123,8 @@ mod tests {
 
     #[test]
     fn a_trusted_proxy_is_the_last_of_its_chain() {
-        let (asker, chain) = ("2001:db8::7".parse().unwrap(), HeaderValue::from_static("x, 2001:db8::7"));
-        let proxy = Peer { asker, chain: Some(chain), scheme: Scheme::Https, ..peer("10.0.0.1", Some("a")) };
+        let (real_client, chain) = ("2001:db8::7".parse().unwrap(), HeaderValue::from_static("x, 2001:db8::7"));
+        let proxy = Peer { real_client, chain: Some(chain), scheme: Scheme::Https, ..peer("10.0.0.1", Some("a")) };
         let mut fields = HeaderMap::new();
         write(&mut fields, Some(&proxy));
         assert_eq!(fields[X_FORWARDED_FOR], "x, 2001:db8::7, 10.0.0.1");

@@ -2,7 +2,7 @@
 //!
 //! ```text
 //! origins     one worker's pools; choosing, sending, repeating, noting      site     what all workers share
-//!   connector TCP and TLS, within a time                                    trust    whose certificates are believed
+//!   connector TCP and TLS, within a time                                    tls      whose certificates are believed
 //!   outgoing  a request and its body, streamed                              health   who is asked; time is the caller's
 //!   forwarded Host, X-Forwarded-*, Forwarded                                check    asking without a client
 //!   framing   heads that are not believed                                   tunnel   upgrades
@@ -26,7 +26,7 @@ mod pace;
 mod site;
 #[cfg(test)]
 mod tests;
-mod trust;
+mod tls;
 mod tunnel;
 mod url;
 
@@ -36,6 +36,6 @@ pub(crate) use origins::Origins;
 pub(crate) use outgoing::{BodyLimits, Outgoing, RequestBody};
 pub(crate) use pace::Pace;
 pub(crate) use site::{OriginSite, Settings};
-pub use trust::TrustError;
+pub use tls::TlsError;
 pub(crate) use tunnel::asked_protocol;
 pub use url::OriginUrl;

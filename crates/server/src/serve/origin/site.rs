@@ -12,7 +12,7 @@ use toml::Spanned;
 use super::check::Check;
 use super::forwarded::HostHeader;
 use super::health::{Health, HealthRules};
-use super::trust::{self, TrustError};
+use super::tls::{self, TlsError};
 use super::url::OriginUrl;
 use crate::config;
 
@@ -99,9 +99,9 @@ impl Settings {
 
 impl OriginSite {
     /// Reads the certificates of those to trust, if an origin is asked by https.
-    pub(crate) fn new(settings: Settings) -> Result<Self, TrustError> {
+    pub(crate) fn new(settings: Settings) -> Result<Self, TlsError> {
         let is_secure = settings.urls.iter().any(OriginUrl::is_secure);
-        let tls = trust::client_config(is_secure, settings.ca_file.as_deref())?;
+        let tls = tls::client_config(is_secure, settings.ca_file.as_deref())?;
         let health = Health::new(settings.health, settings.urls.len());
         Ok(Self { settings, tls, health })
     }

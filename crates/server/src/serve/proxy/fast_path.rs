@@ -69,7 +69,7 @@ impl Proxy {
     fn received(&self, request: &SimpleRequest<'_>, names: &[http::HeaderName]) -> HeaderMap {
         let mut fields = request.fields_of(names);
         if !fields.is_empty() {
-            fields::receive(&mut fields, &self.site.key, request.is_vouched);
+            fields::receive(&mut fields, &self.site.key, request.is_from_trusted_proxy);
         }
         fields
     }

@@ -12,7 +12,7 @@ use crate::key::CacheKey;
 use crate::rules::{Decision, RuleSet};
 use crate::serve::fields;
 use crate::serve::origin::{Outgoing, Peer, RequestBody};
-use crate::serve::vouched::Vouched;
+use crate::serve::trusted_proxies::Forwarded;
 
 /// What came, under which key its answer is, and what the site's rules say of it.
 #[derive(Clone, Copy)]
@@ -74,11 +74,11 @@ impl<'a> Inbound<'a> {
 
     /// The client as the origin is told of it: by the host that the key has.
     pub(super) fn peer(&self) -> Peer {
-        let vouched = self.parts.extensions.get::<Vouched>();
+        let forwarded = self.parts.extensions.get::<Forwarded>();
         Peer {
             address: self.client,
-            asker: vouched.map_or(self.client, |vouched| vouched.asker.address),
-            chain: vouched.and_then(|vouched| vouched.chain.clone()),
+            real_client: forwarded.map_or(self.client, |forwarded| forwarded.real_client.address),
+            chain: forwarded.and_then(|forwarded| forwarded.chain.clone()),
             scheme: self.key.scheme(),
             host: HeaderValue::from_str(self.key.authority()).ok(),
         }

@@ -27,7 +27,7 @@ use crate::key::RequestHost;
 use crate::serve::body::Body;
 use crate::serve::reply;
 use crate::serve::shared::Shared;
-use crate::serve::vouched::{Asker, Vouched};
+use crate::serve::trusted_proxies::{Forwarded, RealClient};
 
 /// Fields that name the tags to purge, separated by blanks or commas.
 const TAG_FIELDS: [&str; 3] = ["xkey", "surrogate-key", "x-cache-tags"]; // tidy: word, since that is its name
@@ -64,9 +64,11 @@ pub(crate) async fn answer(shared: &Arc<Shared>, request: &Parts, client: IpAddr
 /// Why this request may not purge; `None` if it may.
 fn refusal(shared: &Shared, request: &Parts, client: IpAddr) -> Option<Response<Body>> {
     let networks = &shared.config.server.purge_from;
-    let asker = asker(request, client);
+    let real_client = real_client(request, client);
     if let Some(token) = &shared.purge_token {
-        if token.is_shown_by(&request.headers) || (asker.is_known && Network::any_has(networks, asker.address)) {
+        if token.is_shown_by(&request.headers)
+            || (real_client.is_known && Network::any_has(networks, real_client.address))
+        {
             return None;
         }
         let words = "PURGE needs the token of `purge_token_file`, as Authorization: Bearer TOKEN, or an address in `purge_from`";
@@ -77,10 +79,10 @@ fn refusal(shared: &Shared, request: &Parts, client: IpAddr) -> Option<Response<
     let words = if networks.is_empty() {
         "PURGE is closed; set `purge_token_file` or `purge_from` in [server] to open it (--purge-token-file, --purge-from), or \
          use `eyewall purge --server` with the administration's socket"
-    } else if !asker.is_known {
+    } else if !real_client.is_known {
         "PURGE is not allowed: this request came through a proxy, and the client's address is not known; name the proxy in \
          `trusted_proxies`, and have it set X-Forwarded-For, so that `purge_from` can be checked, or set `purge_token_file`"
-    } else if Network::any_has(networks, asker.address) {
+    } else if Network::any_has(networks, real_client.address) {
         return None;
     } else {
         "PURGE is not allowed from this address; add it to `purge_from` in [server], or set `purge_token_file`"
@@ -88,12 +90,15 @@ fn refusal(shared: &Shared, request: &Parts, client: IpAddr) -> Option<Response<
     Some(reply::error(StatusCode::FORBIDDEN, words))
 }
 
-/// Who asks in the end. A trusted proxy's client is the one that it names. Where a proxy that isn't trusted has left a trace, or a
+/// The client at the start of the chain of proxies. A trusted proxy's client is the one that it names. Where a proxy that isn't trusted has left a trace, or a
 /// trusted one names no client, the address of the connection says nothing about who asks.
-fn asker(request: &Parts, client: IpAddr) -> Asker {
-    match request.extensions.get::<Vouched>() {
-        Some(vouched) if vouched.chain.is_some() || !vouched.asker.is_known => vouched.asker,
-        _ => Asker { address: client, is_known: !PROXY_FIELDS.iter().any(|name| request.headers.contains_key(*name)) },
+fn real_client(request: &Parts, client: IpAddr) -> RealClient {
+    match request.extensions.get::<Forwarded>() {
+        Some(forwarded) if forwarded.chain.is_some() || !forwarded.real_client.is_known => forwarded.real_client,
+        _ => RealClient {
+            address: client,
+            is_known: !PROXY_FIELDS.iter().any(|name| request.headers.contains_key(*name)),
+        },
     }
 }
 

@@ -87,7 +87,7 @@ async fn pass(
         target: &head.uri,
         fields: fields::of_forwarded_request(&head.headers, head.version),
         body: RequestBody::streamed(incoming, &head),
-        peer: Some(&Peer { address: client.ip(), asker: client.ip(), chain: None, scheme: Scheme::Http, host }),
+        peer: Some(&Peer { address: client.ip(), real_client: client.ip(), chain: None, scheme: Scheme::Http, host }),
         stripped: Vec::new(),
     };
     let answer = match upgrade {
