@@ -1,8 +1,8 @@
 //! An answer that is on its way into the volume, and who waits for it.
 
 use eyewall_http::selecting;
-use eyewall_http::signpost::Variant;
 use eyewall_http::terms::Terms;
+use eyewall_http::vary_index::Variant;
 use http::{HeaderMap, StatusCode};
 
 use crate::collapsing;

@@ -7,9 +7,9 @@ use bytes::Bytes;
 use eyewall::Purge;
 use eyewall_http::field::cache_status::CACHE_STATUS;
 use eyewall_http::field::vary::Vary;
-use eyewall_http::signpost::{Signpost, Variant};
 use eyewall_http::storing::Storable;
 use eyewall_http::terms::{Marks, Terms};
+use eyewall_http::vary_index::{Variant, VaryIndex};
 use http::header::{AGE, CONTENT_LENGTH};
 use http::{HeaderMap, HeaderName};
 
@@ -75,7 +75,7 @@ impl<C> Pages<C> {
         let tags: Vec<&str> = answer.tags.iter().map(String::as_str).collect();
         let kept_key = match &answer.variant {
             None => key.to_vec(),
-            Some(variant) => self.keep_signpost(key, answer, variant)?,
+            Some(variant) => self.keep_vary_index(key, answer, variant)?,
         };
         let serial = self.store.keep(&kept_key, head, value, times(&answer.terms, lasting), &tags, mark.epoch)?;
         self.catch_up(&kept_key, serial, mark).then_some(kept_key)
@@ -83,13 +83,13 @@ impl<C> Pages<C> {
 
     /// Enters a variant in the list of those of its address; returns its key. What the list says is right whatever is purged, so
     /// that it is of no earlier epoch.
-    fn keep_signpost(&self, key: &[u8], answer: &Answer<C>, variant: &Variant) -> Option<Vec<u8>> {
+    fn keep_vary_index(&self, key: &[u8], answer: &Answer<C>, variant: &Variant) -> Option<Vec<u8>> {
         let mut variant_key = None;
         let is_stored = self.store.change(key, answer.address_tag.as_deref().as_slice(), |present| {
-            let mut signpost = present.and_then(Signpost::decode).unwrap_or_else(|| Signpost::new(generation()));
-            variant_key = Some(signpost.key_of(key, variant));
-            signpost.add(variant.clone());
-            signpost.encode()
+            let mut vary_index = present.and_then(VaryIndex::decode).unwrap_or_else(|| VaryIndex::new(generation()));
+            variant_key = Some(vary_index.key_of(key, variant));
+            vary_index.add(variant.clone());
+            vary_index.encode()
         });
         variant_key.filter(|_| is_stored)
     }

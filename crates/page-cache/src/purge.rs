@@ -5,7 +5,7 @@
 //! and for those who would join them: by its epochs.
 
 use eyewall::Purge;
-use eyewall_http::signpost::Signpost;
+use eyewall_http::vary_index::VaryIndex;
 
 use crate::head::Kind;
 use crate::pages::Pages;
@@ -77,11 +77,11 @@ impl<C> Pages<C> {
         match found.head.kind {
             Kind::Response(_) | Kind::Fragmented(..) => self.store.soften(key, &found),
             // It stays as it is: it leads to what is stale.
-            Kind::Signpost => {
-                let Some(signpost) = Signpost::decode(found.bytes()) else { return Ok(false) };
+            Kind::VaryIndex => {
+                let Some(vary_index) = VaryIndex::decode(found.bytes()) else { return Ok(false) };
                 let mut was_there = false;
-                for variant in signpost.variants() {
-                    let key = signpost.key_of(key, variant);
+                for variant in vary_index.variants() {
+                    let key = vary_index.key_of(key, variant);
                     if let Some(found) = self.store.try_look(&key)?.found() {
                         was_there |= self.store.soften(&key, &found)?;
                     }

@@ -346,20 +346,21 @@ impl Store {
         None
     }
 
-    /// Changes the signpost of a key, one after the other of all who do; `change` gets the present one.
+    /// Changes the vary index of a key, one after the other of all who do; `change` gets the present one.
     pub fn change(&self, key: &[u8], tags: &[&str], change: impl FnOnce(Option<&[u8]>) -> Vec<u8>) -> bool {
-        let is_signpost = |hit: &Hit<'_>| Head::decode(hit.metadata()).is_some_and(|head| head.kind == Kind::Signpost);
-        let Some(metadata) = Head::bare(Kind::Signpost).encode() else { return false };
+        let is_vary_index =
+            |hit: &Hit<'_>| Head::decode(hit.metadata()).is_some_and(|head| head.kind == Kind::VaryIndex);
+        let Some(metadata) = Head::bare(Kind::VaryIndex).encode() else { return false };
         // A soft purge has meant it, too. What it says is right all the same; a response stays stale.
         if self.cache.peek(key).is_ok_and(|hit| hit.is_none())
             && let Ok(Lookup::Stale(hit)) = self.cache.lookup(key)
-            && is_signpost(&hit)
+            && is_vary_index(&hit)
         {
             let touch = Touch::new().ttl(None, Duration::ZERO).if_serial(hit.serial());
             self.told(self.cache.touch(key, &touch));
         }
         let changed = self.cache.update(key, &options(&metadata, Times::FOR_GOOD, tags), |hit| {
-            Change::Put(change(hit.filter(|hit| is_signpost(hit)).map(Hit::value)))
+            Change::Put(change(hit.filter(|hit| is_vary_index(hit)).map(Hit::value)))
         });
         self.told(changed).is_some()
     }
@@ -497,7 +498,7 @@ mod tests {
     }
 
     #[test]
-    fn a_response_that_was_purged_softly_stays_stale_where_a_signpost_takes_its_place() {
+    fn a_response_that_was_purged_softly_stays_stale_where_a_vary_index_takes_its_place() {
         let store = Store::new(Options::new().size(4 << 20).heap().unwrap());
         let response = head(Kind::Response(Terms::from_bytes([0; TERMS_BYTES]).unwrap()));
         let times = Times { fresh: Some(Duration::from_mins(1)), stale: Duration::from_mins(1) };
@@ -506,11 +507,11 @@ mod tests {
         let is_stale = || store.find(b"key").is_some_and(|found| found.is_stale);
         assert!(is_stale());
         let is_changed = store.change(b"key", &[], |present| {
-            assert!(present.is_none() && is_stale(), "others find it until the signpost is there");
+            assert!(present.is_none() && is_stale(), "others find it until the vary_index is there");
             b"generation".to_vec()
         });
-        assert!(is_changed && store.find(b"key").is_some_and(|found| found.head.kind == Kind::Signpost));
-        // A signpost that was meant, too, is still right.
+        assert!(is_changed && store.find(b"key").is_some_and(|found| found.head.kind == Kind::VaryIndex));
+        // A vary index that was meant, too, is still right.
         assert!(store.change(b"key", &["tag"], |_| b"generation".to_vec()));
         store.purge(Meant::Tag("tag"), Purge::Soft).unwrap();
         assert!(store.change(b"key", &["tag"], |present| present.unwrap().to_vec()));

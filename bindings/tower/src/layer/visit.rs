@@ -8,7 +8,7 @@ use eyewall_http::field::cache_control::RequestDirectives;
 use eyewall_http::field::cache_status::{CacheStatus, Forward};
 use eyewall_http::precondition::Role;
 use eyewall_http::reuse::{self, OnFailure, Reuse};
-use eyewall_http::signpost::Variant;
+use eyewall_http::vary_index::Variant;
 use eyewall_page_cache::collapsing::Landing;
 use http::header::RANGE;
 use http::request::Parts;

@@ -9,7 +9,7 @@ use std::time::SystemTime;
 use eyewall::Hit;
 use eyewall_http::field::cache_control::RequestDirectives;
 use eyewall_http::reuse::{self, Reuse};
-use eyewall_http::signpost::{Signpost, Variant};
+use eyewall_http::vary_index::{Variant, VaryIndex};
 use http::{HeaderMap, Request, StatusCode};
 use itoa::Buffer;
 
@@ -59,7 +59,7 @@ impl Proxy {
         let now = SystemTime::now();
         let hit = match self.fresh_entry(key.as_bytes(), now)? {
             Entry::Response(hit) => hit,
-            Entry::Signpost(signpost) => self.fresh_variant(key.as_bytes(), request, decision, &signpost, now)?,
+            Entry::VaryIndex(vary_index) => self.fresh_variant(key.as_bytes(), request, decision, &vary_index, now)?,
         };
         let status = write_head(&hit, now, request.is_last, head)?;
         Some(FastHit { status, hit })
@@ -82,7 +82,7 @@ impl Proxy {
         let hit = store.hit_if(key, |hit| {
             let Some(view) = HeadView::of(hit.metadata()) else { return false };
             match view.kind {
-                Kind::Signpost => true,
+                Kind::VaryIndex => true,
                 Kind::Response(terms) => {
                     has_simple_head(view.status)
                         && reuse::decide(&terms, &RequestDirectives::default(), now, &self.policy) == Reuse::Fresh
@@ -90,8 +90,8 @@ impl Proxy {
                 Kind::Fragmented(..) | Kind::Fragment => false,
             }
         })?;
-        if HeadView::of(hit.metadata())?.kind == Kind::Signpost {
-            return Signpost::decode(&hit).map(Entry::Signpost);
+        if HeadView::of(hit.metadata())?.kind == Kind::VaryIndex {
+            return VaryIndex::decode(&hit).map(Entry::VaryIndex);
         }
         Some(Entry::Response(hit))
     }
@@ -103,16 +103,16 @@ impl Proxy {
         key: &[u8],
         request: &SimpleRequest<'_>,
         decision: Decision<'_>,
-        signpost: &Signpost,
+        vary_index: &VaryIndex,
         now: SystemTime,
     ) -> Option<Hit<'_>> {
-        let names = signpost.name_lists().next()?;
+        let names = vary_index.name_lists().next()?;
         let mut fields = self.received(request, names);
         decision.drop_ignored_cookies(&mut fields);
         let variant = Variant::of(names, &fields);
-        match self.fresh_entry(&signpost.key_of(key, &variant), now)? {
+        match self.fresh_entry(&vary_index.key_of(key, &variant), now)? {
             Entry::Response(hit) => Some(hit),
-            Entry::Signpost(_) => None,
+            Entry::VaryIndex(_) => None,
         }
     }
 }
@@ -120,7 +120,7 @@ impl Proxy {
 /// What is fresh under a key.
 enum Entry<'a> {
     Response(Hit<'a>),
-    Signpost(Signpost),
+    VaryIndex(VaryIndex),
 }
 
 /// Whether a response of this status has a body, says how long it is, and is no part of something.

@@ -35,7 +35,7 @@ use eyewall_http::field::cache_status::{CacheStatus, Forward};
 use eyewall_http::field::connection;
 use eyewall_http::policy::Policy;
 use eyewall_http::reuse::{self, OnFailure, Reuse};
-use eyewall_http::signpost::Variant;
+use eyewall_http::vary_index::Variant;
 use eyewall_page_cache::collapsing::Landing;
 use http::header::{CONNECTION, CONTENT_LENGTH, DATE, RANGE};
 use http::{Extensions, HeaderMap, HeaderName, HeaderValue, Method, Request, Response, StatusCode, Version};
