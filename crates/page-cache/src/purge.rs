@@ -11,7 +11,7 @@ use crate::head::Kind;
 use crate::pages::Pages;
 use crate::query::queries_of;
 use crate::recent_purges::Mark;
-use crate::store::Meant;
+use crate::store::PurgeTarget;
 
 impl<C> Pages<C> {
     /// Purges all responses of an address. `tag` is what they carry where an address has several keys.
@@ -31,7 +31,7 @@ impl<C> Pages<C> {
             Purge::Soft => self.soften(key)?,
         };
         let had_queries = self.store.try_remove(&queries_of(key))?;
-        tag.map_or(Ok(()), |tag| self.store.purge(Meant::Tag(tag), kind))?;
+        tag.map_or(Ok(()), |tag| self.store.purge(PurgeTarget::Tag(tag), kind))?;
         Ok(was_there || had_queries)
     }
 
@@ -39,7 +39,7 @@ impl<C> Pages<C> {
     ///
     /// # Errors
     /// Those of the engine, for the first that has one; those behind it are not purged.
-    pub fn purge_many<'a>(&self, meant: impl IntoIterator<Item = Meant<'a>>, kind: Purge) -> eyewall::Result<()> {
+    pub fn purge_many<'a>(&self, meant: impl IntoIterator<Item = PurgeTarget<'a>>, kind: Purge) -> eyewall::Result<()> {
         meant.into_iter().try_for_each(|meant| self.store.purge(meant, kind))
     }
 

@@ -96,7 +96,7 @@ impl Times {
 
 /// What a purge is to mean.
 #[derive(Debug, Clone, Copy)]
-pub enum Meant<'a> {
+pub enum PurgeTarget<'a> {
     /// What carries this tag.
     Tag(&'a str),
     /// Keys that begin so.
@@ -410,10 +410,10 @@ impl Store {
     ///
     /// # Errors
     /// Those of the engine.
-    pub fn purge(&self, meant: Meant<'_>, kind: Purge) -> eyewall::Result<()> {
+    pub fn purge(&self, meant: PurgeTarget<'_>, kind: Purge) -> eyewall::Result<()> {
         match meant {
-            Meant::Tag(tag) => self.cache.purge_tag(tag, kind),
-            Meant::Prefix(prefix) => {
+            PurgeTarget::Tag(tag) => self.cache.purge_tag(tag, kind),
+            PurgeTarget::Prefix(prefix) => {
                 let mut prefixes = self.prefixes.lock().unwrap_or_else(PoisonError::into_inner);
                 if *prefixes >= PREFIXES_MAX {
                     self.cache.sweep()?;
@@ -422,7 +422,7 @@ impl Store {
                 *prefixes += 1;
                 self.cache.purge_prefix(prefix, kind)
             }
-            Meant::Everything => self.cache.purge_all(kind),
+            PurgeTarget::Everything => self.cache.purge_all(kind),
         }
     }
 
@@ -503,7 +503,7 @@ mod tests {
         let response = head(Kind::Response(Terms::from_bytes([0; TERMS_BYTES]).unwrap()));
         let times = Times { fresh: Some(Duration::from_mins(1)), stale: Duration::from_mins(1) };
         store.keep(b"key", &response, &[Bytes::from_static(b"old")], times, &["tag"], store.epoch()).unwrap();
-        store.purge(Meant::Tag("tag"), Purge::Soft).unwrap();
+        store.purge(PurgeTarget::Tag("tag"), Purge::Soft).unwrap();
         let is_stale = || store.find(b"key").is_some_and(|found| found.is_stale);
         assert!(is_stale());
         let is_changed = store.change(b"key", &[], |present| {
@@ -513,7 +513,7 @@ mod tests {
         assert!(is_changed && store.find(b"key").is_some_and(|found| found.head.kind == Kind::VaryIndex));
         // A vary index that was meant, too, is still right.
         assert!(store.change(b"key", &["tag"], |_| b"generation".to_vec()));
-        store.purge(Meant::Tag("tag"), Purge::Soft).unwrap();
+        store.purge(PurgeTarget::Tag("tag"), Purge::Soft).unwrap();
         assert!(store.change(b"key", &["tag"], |present| present.unwrap().to_vec()));
     }
 }

@@ -20,7 +20,7 @@ use super::settings::Settings;
 use super::tags;
 use super::visit::{Answered, Visit};
 use eyewall_page_cache::selection::Stored;
-use eyewall_page_cache::store::Meant;
+use eyewall_page_cache::store::PurgeTarget;
 
 impl<S: Inner<B>, B: Content> Visit<S, B> {
     /// Past the volume, with the client's own conditions. The answer to a HEAD tells whether `stored` is still right.
@@ -94,7 +94,7 @@ fn invalidate(settings: &Settings, pages: &Pages, target: &Uri, uris: &[Uri], gr
     let tags: Vec<String> = groups.iter().filter_map(|name| tags::group(target, name)).collect();
     let many = (!tags.is_empty()).then(|| tags::many(settings));
     for tag in tags.iter().chain(&many) {
-        pages.store.told(pages.store.purge(Meant::Tag(tag), Purge::Hard));
+        pages.store.told(pages.store.purge(PurgeTarget::Tag(tag), Purge::Hard));
     }
     for uri in uris {
         let address = settings.address(uri);

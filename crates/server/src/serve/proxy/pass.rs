@@ -23,7 +23,7 @@ use crate::serve::body::Body;
 use crate::serve::origin::{Outgoing, RequestBody, asked_protocol};
 use crate::serve::reply;
 use eyewall_page_cache::selection::Stored;
-use eyewall_page_cache::store::Meant;
+use eyewall_page_cache::store::PurgeTarget;
 
 impl Proxy {
     /// Past the volume, with the client's own conditions. The answer to a HEAD tells whether `stored` is still right; if the
@@ -137,7 +137,7 @@ impl Proxy {
             let prefix = inbound.key.host_prefix();
             let tags: Vec<String> = groups.iter().map(|name| tags::group(prefix, name)).collect();
             let many = tags::many(&self.site);
-            let meant = tags.iter().chain([&many]).map(|tag| Meant::Tag(tag));
+            let meant = tags.iter().chain([&many]).map(|tag| PurgeTarget::Tag(tag));
             self.pages.store.told(self.pages.purge_many(meant, Purge::Hard));
         }
         let Ok(target) = inbound.key.address().parse() else { return };

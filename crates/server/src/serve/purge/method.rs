@@ -21,7 +21,7 @@ use http::header::WWW_AUTHENTICATE;
 use http::request::Parts;
 use http::{HeaderMap, HeaderValue, Method, Response, StatusCode};
 
-use super::{Demand, Subject, purge};
+use super::{PurgeRequest, Subject, purge};
 use crate::config::names::Network;
 use crate::key::RequestHost;
 use crate::serve::body::Body;
@@ -51,11 +51,11 @@ pub(crate) async fn answer(shared: &Arc<Shared>, request: &Parts, client: IpAddr
     if let Some(refusal) = refusal(shared, request, client) {
         return refusal;
     }
-    let demand = match demanded(request) {
-        Ok(demand) => demand,
+    let purge_request = match purge_request(request) {
+        Ok(purge_request) => purge_request,
         Err(words) => return reply::error(StatusCode::BAD_REQUEST, &words),
     };
-    match purge(shared, demand).await {
+    match purge(shared, purge_request).await {
         Ok(report) => reply::json(StatusCode::OK, &report),
         Err(error) => reply::error(error.status(), &error.to_string()),
     }
@@ -102,8 +102,8 @@ fn real_client(request: &Parts, client: IpAddr) -> RealClient {
     }
 }
 
-/// What a request demands, or what is wrong with it.
-fn demanded(request: &Parts) -> Result<Demand, String> {
+/// What an HTTP request asks to purge, or what is wrong with it.
+fn purge_request(request: &Parts) -> Result<PurgeRequest, String> {
     let host = RequestHost::of(request).map_err(|error| error.to_string())?;
     let authority = host.port().map_or_else(|| host.name().to_owned(), |port| format!("{}:{port}", host.name()));
     let kind = if is_soft(&request.headers) { Kind::Soft } else { Kind::Hard };
@@ -111,7 +111,7 @@ fn demanded(request: &Parts) -> Result<Demand, String> {
         Some(tags) => tags.into_iter().map(|tag| Subject::Tag { tag, host: Some(authority.clone()) }).collect(),
         None => vec![subject(request, &authority)?],
     };
-    Ok(Demand { subjects, kind, counts: false })
+    Ok(PurgeRequest { subjects, kind, counts: false })
 }
 
 fn is_soft(fields: &HeaderMap) -> bool {
@@ -159,14 +159,14 @@ mod tests {
 
     use super::*;
 
-    fn demand(target: &str, fields: &[(&str, &str)]) -> Result<Demand, String> {
+    fn parsed(target: &str, fields: &[(&str, &str)]) -> Result<PurgeRequest, String> {
         let request = Request::builder().method("PURGE").uri(target).header("host", "example.org:81");
         let request = fields.iter().fold(request, |request, (name, value)| request.header(*name, *value));
-        demanded(&request.body(()).unwrap().into_parts().0)
+        purge_request(&request.body(()).unwrap().into_parts().0)
     }
 
     fn subjects(target: &str, fields: &[(&str, &str)]) -> Vec<Subject> {
-        demand(target, fields).unwrap().subjects
+        parsed(target, fields).unwrap().subjects
     }
 
     #[test]
@@ -183,9 +183,9 @@ mod tests {
         assert_eq!(subjects("/a", &[("X-Purge-Method", "Default")]), url("http://example.org:81/a"));
         assert_eq!(subjects("http://other.example/a", &[]), url("http://other.example/a"));
         for target in ["/a(b|c)", "/a?.*", "/a+.*", "/.*/.*", "/a$"] {
-            assert!(demand(target, &regex).is_err(), "{target}");
+            assert!(parsed(target, &regex).is_err(), "{target}");
         }
-        assert!(demand("/a", &[("X-Purge-Method", "glob")]).is_err());
+        assert!(parsed("/a", &[("X-Purge-Method", "glob")]).is_err());
     }
 
     #[test]
@@ -193,12 +193,12 @@ mod tests {
         let tag = |tag: &str| Subject::Tag { tag: tag.to_owned(), host: Some("example.org:81".to_owned()) };
         let found = subjects("/a", &[("Surrogate-Key", "one two"), ("xkey", "three,four, five")]);
         assert_eq!(found, ["three", "four", "five", "one", "two"].map(tag));
-        assert!(demand("/a", &[("xkey", " ")]).is_err());
+        assert!(parsed("/a", &[("xkey", " ")]).is_err());
     }
 
     #[test]
     fn a_field_makes_it_soft() {
-        let kind = |fields: &[(&str, &str)]| demand("/a", fields).unwrap().kind;
+        let kind = |fields: &[(&str, &str)]| parsed("/a", fields).unwrap().kind;
         assert_eq!(kind(&[]), Kind::Hard);
         assert_eq!(kind(&[("Fastly-Soft-Purge", "1")]), Kind::Soft);
         assert_eq!(kind(&[("X-Soft-Purge", "true")]), Kind::Soft);
