@@ -18,21 +18,21 @@ use http::{HeaderMap, HeaderValue, Response, StatusCode};
 use super::body::CachedBody;
 use super::settings::Settings;
 
-/// Where a stored response stands: what is written of it at the moment when it is sent.
+/// The age and the remaining TTL of a stored response at the moment when it is sent.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Standing {
+pub(super) struct AgeAndTtl {
     age: u64,
     /// For how many seconds it is fresh yet; less than none: it has been stale for so long.
-    pub(super) left: i64,
+    pub(super) ttl: i64,
 }
 
-impl Standing {
+impl AgeAndTtl {
     pub(super) fn of(terms: &Terms, now: SystemTime) -> Self {
         let age = terms.age(now).as_secs();
-        Self { age, left: i64::from(terms.lifetime_seconds) - age as i64 }
+        Self { age, ttl: i64::from(terms.lifetime_seconds) - age as i64 }
     }
 
-    pub(super) fn tell_age(self, fields: &mut HeaderMap) {
+    pub(super) fn write_age(self, fields: &mut HeaderMap) {
         fields.insert(AGE, HeaderValue::from(self.age));
     }
 }

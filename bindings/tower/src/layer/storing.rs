@@ -16,7 +16,7 @@ use super::ask::Asked;
 use super::body::CachedBody;
 use super::fill::{Content, Fill};
 use super::inner::Inner;
-use super::reply::{self, Standing};
+use super::reply::{self, AgeAndTtl};
 use super::tags;
 use super::visit::{Ask, Visit};
 use eyewall_page_cache::body::BodyStream;
@@ -197,7 +197,7 @@ impl<S: Inner<B>, B: Content> Visit<S, B> {
     }
 
     fn left(&self, terms: &Terms) -> i64 {
-        Standing::of(terms, self.now()).left
+        AgeAndTtl::of(terms, self.now()).ttl
     }
 
     /// An answer for this client alone.

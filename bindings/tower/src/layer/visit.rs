@@ -22,7 +22,7 @@ use super::body::{CachedBody, RequestBody};
 use super::claim;
 use super::fill::Content;
 use super::inner::Inner;
-use super::reply::{self, Standing};
+use super::reply::{self, AgeAndTtl};
 use super::settings::Settings;
 use eyewall_page_cache::selection::{Selection, Stored};
 
@@ -276,25 +276,25 @@ impl<S: Inner<B>, B: Content> Visit<S, B> {
     /// A stored response, whole, in part, or 304 (RFC 9111, section 4.3.2).
     pub(super) fn hit(&self, stored: Stored, status: CacheStatus) -> Response<CachedBody<S::Content>> {
         let now = self.now();
-        let standing = Standing::of(&stored.terms, now);
+        let age_and_ttl = AgeAndTtl::of(&stored.terms, now);
         // Of what isn't fresh, the client may know more than this cache does.
         let role = if stored.terms.fresh_for(now).is_zero() { Role::Cache } else { Role::CacheOfOrigin };
         let (code, received, trailers) = (stored.found.head.status, stored.received(), stored.trailers());
         let mut fields = stored.found.head.fields.clone();
-        standing.tell_age(&mut fields);
-        self.finish(&mut fields, &status.ttl(standing.left));
+        age_and_ttl.write_age(&mut fields);
+        self.finish(&mut fields, &status.ttl(age_and_ttl.ttl));
         reply::representation(role, &self.parts, code, fields, received, stored.found.value(), trailers)
     }
 
     /// The answer to a request that waited for another one's. `None` if the start of the body is gone.
     fn follow(&self, answer: &Answer, why: Forward) -> Option<Response<CachedBody<S::Content>>> {
         let now = self.now();
-        let standing = Standing::of(&answer.terms, now);
+        let age_and_ttl = AgeAndTtl::of(&answer.terms, now);
         let reader = answer.content.reader()?;
         let mut fields = answer.fields.clone();
-        standing.tell_age(&mut fields);
+        age_and_ttl.write_age(&mut fields);
         let status = CacheStatus::forwarded(why).forward_status(answer.status).stored(true).collapsed(true);
-        self.finish(&mut fields, &status.ttl(standing.left));
+        self.finish(&mut fields, &status.ttl(age_and_ttl.ttl));
         Some(reply::coming(&self.parts, answer.status, fields, now, CachedBody::shared(reader)))
     }
 

@@ -11,7 +11,7 @@ use http::{HeaderName, Request, Response, StatusCode, Version};
 
 use super::escape::{push_json, push_quoted};
 use super::queue::Queue;
-use super::{date, verdict};
+use super::{cache_status, date};
 use crate::config::settings::LogFormat;
 use crate::serve::simple_request::SimpleRequest;
 
@@ -151,14 +151,14 @@ impl Entry {
         self.status = response.status().as_u16();
         self.first_byte = Some(self.started.elapsed());
         self.origin = origin;
-        self.push_verdict(|line| verdict::push(line, response.headers()));
+        self.push_cache_status(|line| cache_status::push(line, response.headers()));
     }
 
     /// The same of a hit by the fast path.
     pub(crate) fn answered_by_hit(&mut self, status: StatusCode) {
         self.status = status.as_u16();
         self.first_byte = Some(self.started.elapsed());
-        self.push_verdict(verdict::push_hit);
+        self.push_cache_status(cache_status::push_hit);
     }
 
     /// Counts bytes of the body that the system has taken.
@@ -166,7 +166,7 @@ impl Entry {
         self.sent.fetch_add(bytes as u64, Ordering::Relaxed);
     }
 
-    fn push_verdict(&mut self, push: impl FnOnce(&mut Vec<u8>)) {
+    fn push_cache_status(&mut self, push: impl FnOnce(&mut Vec<u8>)) {
         match self.format {
             LogFormat::Combined => {
                 self.text.push(b' ');

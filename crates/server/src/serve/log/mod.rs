@@ -3,7 +3,7 @@
 //! ```text
 //! connection ──> entry    from the head of a request until the last byte of its response has left
 //!                  └────> queue, bounded ──> writer: a thread, which batches ──> the file, or standard output
-//! escape, date, verdict: how a line is written     origin_time: how long the origin took
+//! escape, date, cache_status: how a line is written     origin_time: how long the origin took
 //! ```
 //!
 //! No worker ever waits for the file. Where the writer doesn't keep up, lines are dropped and counted. A line waits for others
@@ -13,12 +13,12 @@
 //! Rotation: the file is opened anew at SIGUSR1 and SIGHUP, as logrotate and its kin want it. Bytes that go through an
 //! upgraded connection.
 
+mod cache_status;
 mod date;
 mod entry;
 mod escape;
 mod origin_time;
 mod queue;
-mod verdict;
 mod writer;
 
 use std::net::IpAddr;

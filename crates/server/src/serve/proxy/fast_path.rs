@@ -14,7 +14,7 @@ use http::{HeaderMap, Request, StatusCode};
 use itoa::Buffer;
 
 use super::Proxy;
-use super::hit::Standing;
+use super::hit::AgeAndTtl;
 use crate::key::{CacheKey, RequestHost};
 use crate::rules::Decision;
 use crate::serve::fields;
@@ -138,7 +138,7 @@ fn write_head(hit: &Hit<'_>, now: SystemTime, is_last: bool, head: &mut Vec<u8>)
     head.clear();
     push(head, &["HTTP/1.1 ", status.as_str(), " ", status.canonical_reason()?, "\r\n"]);
     view.write_lines(head)?;
-    Standing::of(&terms, now).write_lines(head);
+    AgeAndTtl::of(&terms, now).write_lines(head);
     push(head, &["content-length: ", Buffer::new().format(hit.len()), "\r\n"]);
     push(head, &[if is_last { "connection: close\r\n\r\n" } else { "\r\n" }]);
     Some(status)
