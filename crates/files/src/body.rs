@@ -40,14 +40,14 @@ struct Drawn {
     /// Whether what isn't in the volume is put there.
     is_kept: bool,
     /// The fragment that was had last, with its number.
-    at_hand: Option<(u64, Bytes)>,
+    loaded: Option<(u64, Bytes)>,
     loading: Option<JoinHandle<io::Result<(Bytes, From)>>>,
 }
 
 /// What the next piece takes.
 enum Next {
     Piece(Bytes),
-    /// The fragment of this number, which isn't at hand.
+    /// The fragment of this number, which isn't loaded.
     Fragment(u64),
     End,
 }
@@ -57,15 +57,15 @@ impl Body {
         Self { stretches: VecDeque::new(), store: None, drawn: None }
     }
 
-    /// These stretches of a file. `at_hand` is a fragment that was found already.
+    /// These stretches of a file. `loaded` is a fragment that was found already.
     pub(crate) fn of(
         store: Arc<Store>,
         opened: Arc<Opened>,
         is_kept: bool,
         stretches: Vec<Stretch>,
-        at_hand: Option<(u64, Bytes)>,
+        loaded: Option<(u64, Bytes)>,
     ) -> Self {
-        let drawn = Drawn { store: Arc::clone(&store), opened, is_kept, at_hand, loading: None };
+        let drawn = Drawn { store: Arc::clone(&store), opened, is_kept, loaded, loading: None };
         let mut body = Self { stretches: stretches.into(), store: Some(store), drawn: Some(Box::new(drawn)) };
         body.drop_empty();
         body
@@ -95,11 +95,11 @@ impl Body {
                 let loaded = ready!(Pin::new(loading).poll(context));
                 drawn.loading = None;
                 match loaded.unwrap_or_else(|_| Err(io::ErrorKind::Other.into())) {
-                    Ok((bytes, _)) => drawn.at_hand = Some((number, bytes)),
+                    Ok((bytes, _)) => drawn.loaded = Some((number, bytes)),
                     Err(error) => return Poll::Ready(Some(Err(self.fail(error)))),
                 }
             } else if let Ok(Some(found)) = drawn.store.find(&drawn.opened.form, number) {
-                drawn.at_hand = Some((number, found));
+                drawn.loaded = Some((number, found));
             } else {
                 let (store, opened, is_kept) = (Arc::clone(&drawn.store), Arc::clone(&drawn.opened), drawn.is_kept);
                 drawn.loading =
@@ -108,7 +108,7 @@ impl Body {
         }
     }
 
-    /// What comes next, taken out of the stretches where it is at hand.
+    /// What comes next, taken out of the stretches where it is loaded.
     fn advance(&mut self) -> Next {
         let next = match self.stretches.front_mut() {
             None => return Next::End,
@@ -117,7 +117,7 @@ impl Body {
                 let Some(drawn) = &mut self.drawn else { return Next::End };
                 let (store, form) = (&drawn.store, &drawn.opened.form);
                 let number = range.start / store.fragment_bytes;
-                let Some((_, bytes)) = drawn.at_hand.as_ref().filter(|(at_hand, _)| *at_hand == number) else {
+                let Some((_, bytes)) = drawn.loaded.as_ref().filter(|(loaded, _)| *loaded == number) else {
                     return Next::Fragment(number);
                 };
                 let whole = fragment::range(number, form.stamp.bytes, store.fragment_bytes);
@@ -126,7 +126,7 @@ impl Body {
                 range.start = end;
                 if end == whole.end {
                     // Else it would be held for as long as the next one is waited for.
-                    drawn.at_hand = None;
+                    drawn.loaded = None;
                 }
                 Next::Piece(piece)
             }
@@ -168,7 +168,7 @@ impl Iterator for Body {
             drawn.loading = None;
             let opened = &drawn.opened;
             match drawn.store.load(&opened.form, number, drawn.is_kept, || opened.file()) {
-                Ok((bytes, _)) => drawn.at_hand = Some((number, bytes)),
+                Ok((bytes, _)) => drawn.loaded = Some((number, bytes)),
                 Err(error) => return Some(Err(self.fail(error))),
             }
         }

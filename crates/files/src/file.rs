@@ -161,10 +161,10 @@ impl CachedFile {
         let opened = self.plain();
         let number_of_bytes = opened.form.stamp.bytes;
         let is_kept = self.store.why_not(&opened.form).is_none();
-        let at_hand = self.store.find(&opened.form, 0).ok().flatten();
-        self.count(&opened.form, at_hand.is_some());
+        let loaded = self.store.find(&opened.form, 0).ok().flatten();
+        self.count(&opened.form, loaded.is_some());
         let stretches = vec![Stretch::Bytes(0..number_of_bytes)];
-        Body::of(Arc::clone(&self.store), Arc::clone(opened), is_kept, stretches, at_hand.map(|bytes| (0, bytes)))
+        Body::of(Arc::clone(&self.store), Arc::clone(opened), is_kept, stretches, loaded.map(|bytes| (0, bytes)))
     }
 
     /// Makes sure that [`CachedFile::answer_now`] can answer: each form lies in the volume, or is opened and seen to be what was found. A
@@ -173,7 +173,7 @@ impl CachedFile {
     /// # Errors
     /// As for [`CachedFile::answer`]. [`crate::FileCache::open_prepared`] finds a changed file again.
     pub async fn prepare(&self) -> io::Result<()> {
-        if self.forms.iter().all(|opened| self.store.is_at_hand(&opened.form)) {
+        if self.forms.iter().all(|opened| self.store.is_likely_resident(&opened.form)) {
             return Ok(());
         }
         let this = self.clone();
@@ -273,7 +273,7 @@ impl CachedFile {
     }
 
     fn head_alone(&self, opened: &Opened, head: Head) -> Answer {
-        let is_there = self.store.has_at_hand(&opened.form, 0);
+        let is_there = self.store.has_resident(&opened.form, 0);
         let source = if is_there { Source::Volume } else { Source::File("head") };
         Answer { status: head.status, fields: head.fields, body: Body::empty(), source }
     }
@@ -283,10 +283,10 @@ impl CachedFile {
         opened: &Arc<Opened>,
         head: Head,
         is_kept: bool,
-        at_hand: Option<(u64, Bytes)>,
+        loaded: Option<(u64, Bytes)>,
         source: Source,
     ) -> Answer {
-        let body = Body::of(Arc::clone(&self.store), Arc::clone(opened), is_kept, head.stretches, at_hand);
+        let body = Body::of(Arc::clone(&self.store), Arc::clone(opened), is_kept, head.stretches, loaded);
         Answer { status: head.status, fields: head.fields, body, source }
     }
 }

@@ -39,7 +39,7 @@ impl Store {
     /// A fragment of a form, if it lies in the volume. `Err`: that can't be said without waiting for storage.
     pub(crate) fn find(&self, form: &Form, number: u64) -> Result<Option<Bytes>, WouldWait> {
         let key = fragment::key(&form.key, number);
-        if !self.cache.is_at_hand(&key) {
+        if !self.cache.is_likely_resident(&key) {
             return Err(WouldWait);
         }
         Ok(self.look(form, number, &key).and_then(|hit| self.sound(hit)))
@@ -81,8 +81,8 @@ impl Store {
     }
 
     /// Whether a fragment of a form lies in the volume, and in memory. Waits for nothing, and leaves no trace.
-    pub(crate) fn has_at_hand(&self, form: &Form, number: u64) -> bool {
-        self.cache.is_at_hand(fragment::key(&form.key, number)) && self.has(form, number)
+    pub(crate) fn has_resident(&self, form: &Form, number: u64) -> bool {
+        self.cache.is_likely_resident(fragment::key(&form.key, number)) && self.has(form, number)
     }
 
     /// Whether a fragment of a form lies in the volume. Leaves no trace. May wait for storage.
@@ -97,9 +97,9 @@ impl Store {
     }
 
     /// The same for who may not wait: false also where that can't be said without waiting for storage.
-    pub(crate) fn is_at_hand(&self, form: &Form) -> bool {
+    pub(crate) fn is_likely_resident(&self, form: &Form) -> bool {
         let count = fragment::count(form.stamp.bytes, self.fragment_bytes);
-        (0..count).all(|number| self.has_at_hand(form, number))
+        (0..count).all(|number| self.has_resident(form, number))
     }
 
     /// Why a form isn't to be kept, in a word for `Cache-Status`.

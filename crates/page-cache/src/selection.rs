@@ -120,7 +120,7 @@ impl<C> Pages<C> {
 
     /// What is there for a key. What isn't in memory is read elsewhere: the threads of an event loop don't wait for storage.
     pub async fn look(&self, look: Look, key: &[u8]) -> Looked {
-        if self.store.is_at_hand(key) {
+        if self.store.is_likely_resident(key) {
             return look(&self.store, key);
         }
         let (store, key) = (Arc::clone(&self.store), key.to_vec());

@@ -156,8 +156,8 @@ impl Store {
 
     /// Whether a look-up of this key doesn't wait for storage.
     #[inline]
-    pub fn is_at_hand(&self, key: &[u8]) -> bool {
-        self.cache.is_at_hand(key)
+    pub fn is_likely_resident(&self, key: &[u8]) -> bool {
+        self.cache.is_likely_resident(key)
     }
 
     /// Whether a thread that serves clients may write what is short by itself, through [`Store::promptly`].

@@ -76,7 +76,7 @@ impl Proxy {
 
     fn fresh_entry(&self, key: &[u8], now: SystemTime) -> Option<Entry<'_>> {
         let store = &self.pages.store;
-        if !store.is_at_hand(key) {
+        if !store.is_likely_resident(key) {
             return None;
         }
         let hit = store.hit_if(key, |hit| {
