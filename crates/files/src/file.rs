@@ -25,7 +25,7 @@ use crate::root::is_absence;
 use crate::stamp::Stamp;
 use crate::store::{Changed, From, Store};
 
-/// A file as it was when it was found, with the packed ones beside it. It is good for the requests of that moment: to find it again for the
+/// A file as it was when it was found, with the precompressed ones beside it. It is good for the requests of that moment: to find it again for the
 /// next one costs little. One that was being written when it was found has no validators, and is sent as it comes.
 #[derive(Clone)]
 pub struct CachedFile {
@@ -145,7 +145,7 @@ impl CachedFile {
         if modified_ns < 0 { UNIX_EPOCH - distance } else { UNIX_EPOCH + distance }
     }
 
-    /// The fields of a 200 without a coding, but for its length: `Content-Type`, `Accept-Ranges`, `Vary` where it is also there packed,
+    /// The fields of a 200 without a coding, but for its length: `Content-Type`, `Accept-Ranges`, `Vary` where it is also there precompressed,
     /// `ETag` and `Last-Modified` once it is unchanged for long enough.
     pub fn fields(&self) -> &HeaderMap {
         &self.plain().form.fields

@@ -37,7 +37,7 @@ pub struct FolderOptions {
     pub symlinks: Symlinks,
     /// Whether names that begin with a dot are served; [`FilePath::parse`] has to be told the same. They aren't, unless it is set.
     pub dotfiles: bool,
-    /// Whether packed files (`name.br`, `name.zst`, `name.gz`) are sent in the place of those that they lie beside, where the client
+    /// Whether precompressed files (`name.br`, `name.zst`, `name.gz`) are sent in the place of those that they lie beside, where the client
     /// takes them and they aren't older. They aren't, unless it is set.
     pub precompressed: bool,
 }
@@ -173,7 +173,7 @@ pub(crate) struct Tree {
     options: FolderOptions,
     /// None where the system gives no inotify.
     memory: Option<Memory>,
-    /// Whether it was told that a packed file is left out. A race tells it twice.
+    /// Whether it was told that a precompressed file is left out. A race tells it twice.
     has_told_of_old: AtomicBool,
 }
 
@@ -303,7 +303,7 @@ impl Tree {
         Ok(None)
     }
 
-    /// The plain file and those beside it that are packed.
+    /// The plain file and the precompressed ones beside it.
     fn forms(
         &self,
         plain: PathBuf,
@@ -314,19 +314,19 @@ impl Tree {
     ) -> (Named, Vec<File>) {
         let content_type = content_type(&plain);
         let stamp = Stamp::of(metadata);
-        let is_packed = coding::is_packed(&plain);
+        let is_precompressed = coding::is_precompressed(&plain);
         let mut found = vec![(None, plain, stamp)];
         let mut files = vec![file];
-        let codings = if self.options.precompressed && !is_packed { &Coding::ALL[..] } else { &[] };
+        let codings = if self.options.precompressed && !is_precompressed { &Coding::ALL[..] } else { &[] };
         for &coding in codings {
             let path = coding.beside(&found[0].1);
             // Those that can't be read don't keep the plain one from being served.
             let Some((file, metadata)) = self.open_watched(&path, walk).ok().flatten() else { continue };
-            let packed = Stamp::of(&metadata);
-            if !metadata.is_file() || self.is_left_out(&packed, &stamp, &path) {
+            let precompressed = Stamp::of(&metadata);
+            if !metadata.is_file() || self.is_left_out(&precompressed, &stamp, &path) {
                 continue;
             }
-            found.push((Some(coding), path, packed));
+            found.push((Some(coding), path, precompressed));
             files.push(file);
         }
         let is_chosen = found.len() > 1;
@@ -340,12 +340,12 @@ impl Tree {
         (Named::File(forms.collect()), files)
     }
 
-    /// Whether a packed file may hold another version than the plain one: it is older.
-    fn is_left_out(&self, packed: &Stamp, plain: &Stamp, path: &Path) -> bool {
-        let is_old = packed.is_older_than(plain);
+    /// Whether a precompressed file may hold another version than the plain one: it is older.
+    fn is_left_out(&self, precompressed: &Stamp, plain: &Stamp, path: &Path) -> bool {
+        let is_old = precompressed.is_older_than(plain);
         if is_old && !self.has_told_of_old.swap(true, Ordering::Relaxed) {
             let path = path.display();
-            tracing::warn!(%path, "a packed file is older than the plain one, and is not served; pack it again (told once)");
+            tracing::warn!(%path, "a precompressed file is older than the plain one, and is not served; compress it again (logged once)");
         }
         is_old
     }

@@ -1,4 +1,4 @@
-//! The forms in which a file can be sent: as it is, or packed, as those are that lie beside it.
+//! The forms in which a file can be sent: as it is, or by a precompressed file beside it.
 
 use std::fs;
 use std::path::PathBuf;
@@ -19,7 +19,7 @@ const SECOND: Duration = Duration::from_secs(1);
 /// What a path names.
 #[derive(Debug)]
 pub(crate) enum Named {
-    /// A file, in its forms: the first one is the file of this name, packed ones follow.
+    /// A file, in its forms: the first one is the file of this name, precompressed ones follow.
     File(Vec<Arc<Form>>),
     /// A folder with an index, asked for without the slash at the end.
     Folder,

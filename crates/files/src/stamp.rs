@@ -68,7 +68,7 @@ impl Stamp {
         self.modified_ns.max(self.changed_ns) > settled
     }
 
-    /// Whether the file is older than another. Who packs a file gives the result its time, and some of them cut that to whole
+    /// Whether the file is older than another. Who compresses a file gives the result its time, and some of them cut that to whole
     /// seconds: such a time counts as any within its second.
     pub(crate) fn is_older_than(&self, other: &Self) -> bool {
         let is_cut = self.modified_ns % SECOND_NS == 0 && self.modified_ns / SECOND_NS == other.modified_ns / SECOND_NS;
@@ -106,14 +106,14 @@ mod tests {
     fn a_time_that_was_cut_to_seconds_is_as_old_as_what_it_was_cut_from() {
         let modified = |modified_ns| Stamp { device: 1, inode: 2, bytes: 3, modified_ns, changed_ns: 4 };
         let plain = modified(7_500_000_000);
-        for (packed_ns, is_older) in [
+        for (precompressed_ns, is_older) in [
             (7_500_000_000, false),
             (7_500_000_001, false),
             (7_499_999_999, true),
             (7_000_000_000, false),
             (6_000_000_000, true),
         ] {
-            assert_eq!(modified(packed_ns).is_older_than(&plain), is_older, "{packed_ns}");
+            assert_eq!(modified(precompressed_ns).is_older_than(&plain), is_older, "{precompressed_ns}");
         }
     }
 }

@@ -77,7 +77,7 @@ impl<'a> Walk<'a> {
                     place = Rc::new(open(&*place, Path::new(".."))?);
                     continue;
                 }
-                // Links lead to any, and packed files have longer ones than their plain files.
+                // Links lead to any, and precompressed files have longer ones than their plain files.
                 Step::Name(name) if name.len() > NAME_BYTES_MAX => return Err(Errno::NAMETOOLONG.into()),
                 Step::Name(name) => name,
             };

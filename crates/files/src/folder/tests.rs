@@ -255,7 +255,7 @@ fn the_first_index_that_is_a_file_stands_for_its_folder() {
 }
 
 #[test]
-fn packed_files_count_while_they_are_not_older() {
+fn precompressed_files_count_while_they_are_not_older() {
     let ground = Ground::new();
     let modified = |name: &str, hours| {
         let file = File::options().create(true).truncate(false).write(true).open(ground.at(name)).unwrap();
@@ -272,7 +272,7 @@ fn packed_files_count_while_they_are_not_older() {
     fs::remove_file(ground.at("site/a/page.html.br")).unwrap();
     fs::create_dir(ground.at("site/a/page.html.br")).unwrap();
     assert_eq!(ground.codings("/a/page.html"), [None, Some(Coding::Zstandard), Some(Coding::Gzip)]);
-    assert_eq!(ground.codings("/a/page.html.gz"), [None], "what is packed is not packed again");
+    assert_eq!(ground.codings("/a/page.html.gz"), [None], "what is compressed is not compressed again");
     assert_eq!(ground.codings("/a/lonely.html"), [], "without a plain file there is none");
     let plain = Ground::with(FolderOptions::default());
     fs::write(plain.at("site/a/page.html.gz"), "").unwrap();
@@ -282,7 +282,7 @@ fn packed_files_count_while_they_are_not_older() {
 #[test]
 fn a_file_is_the_same_while_all_its_forms_are() {
     let ground = Ground::new();
-    fs::write(ground.at("site/a/page.html.gz"), "packed").unwrap();
+    fs::write(ground.at("site/a/page.html.gz"), "precompressed").unwrap();
     let look = ground.look("/a/page.html");
     assert!(look.named.is_unchanged());
     ground.append("site/a/page.html.gz");
