@@ -98,12 +98,12 @@ impl Body {
                     Ok((bytes, _)) => drawn.loaded = Some((number, bytes)),
                     Err(error) => return Poll::Ready(Some(Err(self.fail(error)))),
                 }
-            } else if let Ok(Some(found)) = drawn.store.find(&drawn.opened.form, number) {
+            } else if let Ok(Some(found)) = drawn.store.find(&drawn.opened.representation, number) {
                 drawn.loaded = Some((number, found));
             } else {
                 let (store, opened, is_kept) = (Arc::clone(&drawn.store), Arc::clone(&drawn.opened), drawn.is_kept);
                 drawn.loading =
-                    Some(spawn_blocking(move || store.load(&opened.form, number, is_kept, || opened.file())));
+                    Some(spawn_blocking(move || store.load(&opened.representation, number, is_kept, || opened.file())));
             }
         }
     }
@@ -115,12 +115,12 @@ impl Body {
             Some(Stretch::Head(text)) => Next::Piece(std::mem::take(text).into()),
             Some(Stretch::Bytes(range)) => {
                 let Some(drawn) = &mut self.drawn else { return Next::End };
-                let (store, form) = (&drawn.store, &drawn.opened.form);
+                let (store, representation) = (&drawn.store, &drawn.opened.representation);
                 let number = range.start / store.fragment_bytes;
                 let Some((_, bytes)) = drawn.loaded.as_ref().filter(|(loaded, _)| *loaded == number) else {
                     return Next::Fragment(number);
                 };
-                let whole = fragment::range(number, form.stamp.bytes, store.fragment_bytes);
+                let whole = fragment::range(number, representation.version.bytes, store.fragment_bytes);
                 let end = range.end.min(whole.end);
                 let piece = bytes.slice((range.start - whole.start) as usize..(end - whole.start) as usize);
                 range.start = end;
@@ -167,7 +167,7 @@ impl Iterator for Body {
             // Who polled before, and iterates now: it would be taken for the next fragment by who polls again.
             drawn.loading = None;
             let opened = &drawn.opened;
-            match drawn.store.load(&opened.form, number, drawn.is_kept, || opened.file()) {
+            match drawn.store.load(&opened.representation, number, drawn.is_kept, || opened.file()) {
                 Ok((bytes, _)) => drawn.loaded = Some((number, bytes)),
                 Err(error) => return Some(Err(self.fail(error))),
             }

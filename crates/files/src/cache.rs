@@ -165,7 +165,7 @@ impl FileCache {
     /// The system's; `NotFound` also for what is no file.
     pub async fn open(&self, path: impl AsRef<Path>) -> io::Result<CachedFile> {
         let path = std::path::absolute(path)?;
-        match FilePath::of_absolute(&path).and_then(|path| self.everything.recall_ahead(&path)) {
+        match FilePath::of_absolute(&path).and_then(|path| self.everything.lookup_ahead(&path)) {
             Some(known) => self.file(known, &path),
             None => self.look_elsewhere(&path).await,
         }
@@ -177,7 +177,7 @@ impl FileCache {
     /// As for [`FileCache::open`].
     pub fn open_blocking(&self, path: impl AsRef<Path>) -> io::Result<CachedFile> {
         let path = std::path::absolute(path)?;
-        let look = match self.recall(&path) {
+        let look = match self.lookup(&path) {
             Some(known) => known,
             None => self.look(&path)?,
         };
@@ -218,8 +218,8 @@ impl FileCache {
         file.prepare().await.map(|()| file)
     }
 
-    fn recall(&self, path: &Path) -> Option<Look> {
-        self.everything.recall(&FilePath::of_absolute(path)?)
+    fn lookup(&self, path: &Path) -> Option<Look> {
+        self.everything.lookup(&FilePath::of_absolute(path)?)
     }
 
     async fn look_elsewhere(&self, path: &Path) -> io::Result<CachedFile> {

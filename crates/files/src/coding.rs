@@ -66,7 +66,7 @@ pub(crate) fn is_precompressed(path: &Path) -> bool {
     path.extension().is_some_and(|extension| Coding::ALL.iter().any(|coding| extension == coding.extension()))
 }
 
-/// Which of several forms, by their place, the client wants most; the first has no coding. Of those that it wants alike it gets the
+/// Which of several representations, by their place, the client wants most; the first has no coding. Of those that it wants alike it gets the
 /// coded one that comes first.
 ///
 /// A coding counts only if it is named: `*` is said by clients that decode nothing. Where the client wants none of all there are it
