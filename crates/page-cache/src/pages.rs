@@ -13,7 +13,7 @@ use eyewall_http::vary_index::{Variant, VaryIndex};
 use http::header::{AGE, CONTENT_LENGTH};
 use http::{HeaderMap, HeaderName};
 
-use crate::answer::{Answer, Flights, Joined};
+use crate::answer::{Answer, InFlight, Joined};
 use crate::generation::generation;
 use crate::head::{Head, Kind};
 use crate::recent_keys::RecentKeys;
@@ -30,7 +30,7 @@ pub struct Pages<C> {
     /// Where they are stored.
     pub store: Arc<Store>,
     /// Who asks for what just now.
-    pub flights: Arc<Flights<C>>,
+    pub in_flight: Arc<InFlight<C>>,
     /// Addresses whose last answer could not be stored: waiting for one another would only make their clients slow.
     pub unstorable: RecentKeys,
     /// What was purged by its address.
@@ -50,12 +50,12 @@ impl<C> Pages<C> {
     /// Those of a volume. It is remembered for `unstorable_for`, or until others push it out, that an answer could not be stored.
     pub fn new(store: Arc<Store>, unstorable_for: Option<Duration>) -> Self {
         let unstorable = RecentKeys::new(unstorable_for);
-        Self { store, flights: Arc::default(), unstorable, recent_purges: RecentPurges::default() }
+        Self { store, in_flight: Arc::default(), unstorable, recent_purges: RecentPurges::default() }
     }
 
-    /// A flight for a key, or the one that there is.
-    pub fn join(&self, flight_key: &[u8]) -> Joined<C> {
-        self.flights.join(flight_key, self.store.epoch())
+    /// The running request for a key, or a new one.
+    pub fn join(&self, collapse_key: &[u8]) -> Joined<C> {
+        self.in_flight.join(collapse_key, self.store.epoch())
     }
 
     /// Stores an answer that was asked for at `mark`, as an entry of this head and value. The key under which it is stored, unless it

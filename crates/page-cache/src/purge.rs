@@ -25,7 +25,7 @@ impl<C> Pages<C> {
     pub fn purge_address(&self, address: &str, tag: Option<&str>, kind: Purge) -> eyewall::Result<bool> {
         let key = address.as_bytes();
         self.recent_purges.note(key, kind);
-        self.flights.leave(key);
+        self.in_flight.leave(key);
         let was_there = match kind {
             Purge::Hard => self.store.try_remove(key)?,
             Purge::Soft => self.soften(key)?,

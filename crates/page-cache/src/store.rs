@@ -334,7 +334,7 @@ impl Store {
     pub fn claim(&self, key: &[u8], wait: Duration, is_wanted: &(dyn Fn() -> bool + Sync)) -> Option<Writer> {
         let claimed = match self.cache.begin_fill(key, wait, &FillOptions::new().wait_while(is_wanted)) {
             // It is never committed, and so only holds the claim.
-            Ok(Filling::Ours(flight)) => flight.into_writer(&PutOptions::new(), Some(0)),
+            Ok(Filling::Ours(fill)) => fill.into_writer(&PutOptions::new(), Some(0)),
             Ok(Filling::Found(_)) => return None,
             Err(error) => Err(error),
         };

@@ -14,8 +14,8 @@ use http::HeaderMap;
 use http_body::{Body, Frame};
 
 use super::answer::Answer;
+use super::answer::Leader;
 use super::answer::Pages;
-use super::answer::Ticket;
 use super::body::{BoxError, RequestBody};
 use super::settings::Settings;
 use eyewall_page_cache::body::{BodyStream, CutOff, End};
@@ -48,7 +48,7 @@ pub(super) struct Fill {
     /// What was purged when the inner service was asked.
     pub(super) mark: Mark,
     /// Held until the entry can be found.
-    pub(super) ticket: Option<Ticket>,
+    pub(super) leader: Option<Leader>,
 }
 
 impl Fill {
@@ -95,7 +95,7 @@ impl Fill {
     /// It is too long to be stored: nobody can join any more, and it goes on as fast as its slowest reader takes it.
     fn give_up(&mut self) {
         self.pages.unstorable.insert(&self.key);
-        (self.ticket, self.is_patient) = (None, false);
+        (self.leader, self.is_patient) = (None, false);
         self.answer.content.flow();
     }
 

@@ -14,7 +14,7 @@ use http_body_util::BodyExt as _;
 use hyper::body::Incoming;
 
 use super::answer::Answer;
-use super::answer::Ticket;
+use super::answer::Leader;
 use super::fragments::Keeping;
 use super::pages::Pages;
 use eyewall_page_cache::head::Kind;
@@ -40,7 +40,7 @@ pub(super) struct Fill {
     /// What was purged when the origin was asked.
     pub(super) mark: Mark,
     /// Held until the entry can be found.
-    pub(super) _ticket: Option<Ticket>,
+    pub(super) _leader: Option<Leader>,
 }
 
 /// The origin's body, piece by piece.
@@ -120,14 +120,14 @@ impl Fill {
 
     /// The rest of a body that is too large to be one entry, as fast as its slowest reader takes it.
     async fn go_on(self, mut pieces: Pieces, mut bytes: u64) -> End {
-        let Self { pages, key, answer, stream, length, object_bytes_max, mark, _ticket: ticket, .. } = self;
+        let Self { pages, key, answer, stream, length, object_bytes_max, mark, _leader: leader, .. } = self;
         let mut keeping =
             object_bytes_max.map(|most| Keeping::new(Arc::clone(&pages), key.clone(), answer, mark, most));
         for piece in stream.pieces().unwrap_or_default() {
             keeping = kept(keeping, &piece).await;
         }
         // Nobody can join any more.
-        drop(ticket);
+        drop(leader);
         stream.flow();
         loop {
             let has_readers = stream.room().await;

@@ -207,8 +207,8 @@ impl Proxy {
         }
         if may_be_stored {
             // The requests that wait for this one can't use it; without this, they would go one after the other.
-            if let Some(ticket) = ask.ticket.take() {
-                ticket.alone();
+            if let Some(leader) = ask.leader.take() {
+                leader.alone();
             }
         } else {
             // The next request for a range goes straight past the volume.
@@ -306,8 +306,8 @@ impl Proxy {
         let Coming { mut head, incoming, storable, length, forward_status, .. } = coming;
         // Nothing has come yet: whoever asks can read from the start.
         let reader = stream.reader();
-        if let Some(ticket) = &ask.ticket {
-            ticket.answered(&answer);
+        if let Some(leader) = &ask.leader {
+            leader.answered(&answer);
         }
         let fill = Fill {
             pages: Arc::clone(&self.pages),
@@ -318,7 +318,7 @@ impl Proxy {
             whole_bytes_max,
             object_bytes_max: (head.status == StatusCode::OK).then(|| self.object_bytes_max()),
             mark: asked.mark,
-            _ticket: ask.ticket,
+            _leader: ask.leader,
         };
         fill.start(incoming, self.origins.timeouts().piece).await;
         if stream.is_broken() {
@@ -345,14 +345,14 @@ impl Proxy {
         let Some(lead) = Opening::lead(&self.pages, &object, reach) else {
             return failed(&Fault::Broken, status);
         };
-        if let Some(ticket) = &ask.ticket {
-            ticket.answered(&answer);
+        if let Some(leader) = &ask.leader {
+            leader.answered(&answer);
         }
         let left = storable.terms.fresh_for(SystemTime::now()).as_secs() as i64;
         let (code, fields, version) = (head.status, head.headers, head.version);
         let told = Told { code, fields, received: asked.exchange.received, version, status, left };
         let response = self.answer_on_its_way(inbound, Arc::clone(&object), told, Some(&lead));
-        let opening = Opening { answer, object, lead, skipped, mark: asked.mark, ticket: ask.ticket };
+        let opening = Opening { answer, object, lead, skipped, mark: asked.mark, leader: ask.leader };
         opening.start(Arc::clone(&self.pages), incoming, self.origins.timeouts().piece);
         response
     }
