@@ -8,7 +8,7 @@ use std::sync::Arc;
 use std::task::{Context, Poll, ready};
 
 use bytes::Bytes;
-use eyewall_http::ranges::Stretch;
+use eyewall_http::ranges::Segment;
 use http_body::{Frame, SizeHint};
 use tokio::task::{JoinHandle, spawn_blocking};
 
@@ -26,7 +26,7 @@ use crate::store::{From, Store};
 /// that was promised isn't reached, so that the client knows that it hasn't all.
 pub struct Body {
     /// What is yet to come.
-    stretches: VecDeque<Stretch>,
+    segments: VecDeque<Segment>,
     /// Where bytes came from that may still be read, also when none are to come. None where there are no bytes of a file.
     store: Option<Arc<Store>>,
     /// None where no bytes of a file are yet to come.
@@ -54,26 +54,26 @@ enum Next {
 
 impl Body {
     pub(crate) fn empty() -> Self {
-        Self { stretches: VecDeque::new(), store: None, drawn: None }
+        Self { segments: VecDeque::new(), store: None, drawn: None }
     }
 
-    /// These stretches of a file. `loaded` is a fragment that was found already.
+    /// These segments of a file. `loaded` is a fragment that was found already.
     pub(crate) fn of(
         store: Arc<Store>,
         opened: Arc<Opened>,
         is_kept: bool,
-        stretches: Vec<Stretch>,
+        segments: Vec<Segment>,
         loaded: Option<(u64, Bytes)>,
     ) -> Self {
         let drawn = Drawn { store: Arc::clone(&store), opened, is_kept, loaded, loading: None };
-        let mut body = Self { stretches: stretches.into(), store: Some(store), drawn: Some(Box::new(drawn)) };
+        let mut body = Self { segments: segments.into(), store: Some(store), drawn: Some(Box::new(drawn)) };
         body.drop_empty();
         body
     }
 
     /// How many bytes are yet to come.
     pub fn bytes_left(&self) -> u64 {
-        self.stretches.iter().map(Stretch::length).sum()
+        self.segments.iter().map(Segment::length).sum()
     }
 
     /// Whether bytes of the volume were lost under its map ([`eyewall::Options::survive_sigbus`]): what was read of a piece before this was
@@ -108,12 +108,12 @@ impl Body {
         }
     }
 
-    /// What comes next, taken out of the stretches where it is loaded.
+    /// What comes next, taken out of the segments where it is loaded.
     fn advance(&mut self) -> Next {
-        let next = match self.stretches.front_mut() {
+        let next = match self.segments.front_mut() {
             None => return Next::End,
-            Some(Stretch::Head(text)) => Next::Piece(std::mem::take(text).into()),
-            Some(Stretch::Bytes(range)) => {
+            Some(Segment::Head(text)) => Next::Piece(std::mem::take(text).into()),
+            Some(Segment::Bytes(range)) => {
                 let Some(drawn) = &mut self.drawn else { return Next::End };
                 let (store, representation) = (&drawn.store, &drawn.opened.representation);
                 let number = range.start / store.fragment_bytes;
@@ -136,17 +136,17 @@ impl Body {
     }
 
     fn drop_empty(&mut self) {
-        while self.stretches.front().is_some_and(|stretch| stretch.length() == 0) {
-            self.stretches.pop_front();
+        while self.segments.front().is_some_and(|segment| segment.length() == 0) {
+            self.segments.pop_front();
         }
-        if self.stretches.is_empty() {
+        if self.segments.is_empty() {
             self.drawn = None;
         }
     }
 
     /// Nothing comes after an error.
     fn fail(&mut self, error: io::Error) -> io::Error {
-        self.stretches.clear();
+        self.segments.clear();
         self.drawn = None;
         error
     }
@@ -184,7 +184,7 @@ impl http_body::Body for Body {
     }
 
     fn is_end_stream(&self) -> bool {
-        self.stretches.is_empty()
+        self.segments.is_empty()
     }
 
     fn size_hint(&self) -> SizeHint {

@@ -13,7 +13,7 @@ use eyewall_http::answer;
 use eyewall_http::field::cache_status::{CacheStatus, Forward};
 use eyewall_http::message::Request;
 use eyewall_http::precondition::{self, Role};
-use eyewall_http::ranges::{Boundary, Stretch};
+use eyewall_http::ranges::{Boundary, Segment};
 use http::{HeaderMap, StatusCode};
 use tokio::task::spawn_blocking;
 
@@ -109,7 +109,7 @@ impl Source {
 struct Head {
     status: StatusCode,
     fields: HeaderMap,
-    stretches: Vec<Stretch>,
+    segments: Vec<Segment>,
 }
 
 impl CachedFile {
@@ -163,8 +163,8 @@ impl CachedFile {
         let is_kept = self.store.why_not(&opened.representation).is_none();
         let loaded = self.store.find(&opened.representation, 0).ok().flatten();
         self.count(&opened.representation, loaded.is_some());
-        let stretches = vec![Stretch::Bytes(0..number_of_bytes)];
-        Body::of(Arc::clone(&self.store), Arc::clone(opened), is_kept, stretches, loaded.map(|bytes| (0, bytes)))
+        let segments = vec![Segment::Bytes(0..number_of_bytes)];
+        Body::of(Arc::clone(&self.store), Arc::clone(opened), is_kept, segments, loaded.map(|bytes| (0, bytes)))
     }
 
     /// Makes sure that [`CachedFile::answer_now`] can answer: each representation lies in the volume, or is opened and seen to be what was found. A
@@ -205,7 +205,7 @@ impl CachedFile {
             Ok(head) => head,
             Err(answer) => return Ok(*answer),
         };
-        let Some(number) = self.first_fragment(&head.stretches) else {
+        let Some(number) = self.first_fragment(&head.segments) else {
             return Ok(self.head_alone(opened, head));
         };
         let why_not = self.store.why_not(&opened.representation);
@@ -233,7 +233,7 @@ impl CachedFile {
             Ok(head) => head,
             Err(answer) => return *answer,
         };
-        let Some(number) = self.first_fragment(&head.stretches) else {
+        let Some(number) = self.first_fragment(&head.segments) else {
             return self.head_alone(opened, head);
         };
         let why_not = self.store.why_not(&opened.representation);
@@ -254,10 +254,10 @@ impl CachedFile {
     }
 
     /// In which fragment the first byte lies that is to be sent. None where none is.
-    fn first_fragment(&self, stretches: &[Stretch]) -> Option<u64> {
-        stretches.iter().find_map(|stretch| match stretch {
-            Stretch::Bytes(range) => Some(range.start / self.store.fragment_bytes),
-            Stretch::Head(_) => None,
+    fn first_fragment(&self, segments: &[Segment]) -> Option<u64> {
+        segments.iter().find_map(|segment| match segment {
+            Segment::Bytes(range) => Some(range.start / self.store.fragment_bytes),
+            Segment::Head(_) => None,
         })
     }
 
@@ -289,7 +289,7 @@ impl CachedFile {
         loaded: Option<(u64, Bytes)>,
         source: Source,
     ) -> Answer {
-        let body = Body::of(Arc::clone(&self.store), Arc::clone(opened), is_kept, head.stretches, loaded);
+        let body = Body::of(Arc::clone(&self.store), Arc::clone(opened), is_kept, head.segments, loaded);
         Answer { status: head.status, fields: head.fields, body, source }
     }
 }
@@ -309,8 +309,8 @@ fn arrange(representation: &Representation, request: Request<'_>) -> Result<Head
         }
         answer::Answer::PreconditionFailed => without(StatusCode::PRECONDITION_FAILED, HeaderMap::new()),
         answer::Answer::RangeNotSatisfiable(fields) => without(StatusCode::RANGE_NOT_SATISFIABLE, fields),
-        answer::Answer::Head(status, fields) => Ok(Head { status, fields, stretches: Vec::new() }),
-        answer::Answer::Content(status, fields, stretches) => Ok(Head { status, fields, stretches }),
+        answer::Answer::Head(status, fields) => Ok(Head { status, fields, segments: Vec::new() }),
+        answer::Answer::Content(status, fields, segments) => Ok(Head { status, fields, segments }),
     }
 }
 

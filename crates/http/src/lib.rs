@@ -95,7 +95,7 @@ pub mod vary_index;
 pub mod statements {}
 pub mod stored_fields;
 pub mod storing;
-pub mod strong;
+pub mod strong_validator;
 pub mod terms;
 pub mod update;
 pub mod validation;

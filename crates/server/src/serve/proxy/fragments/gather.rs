@@ -8,7 +8,7 @@ use bytes::{Buf as _, Bytes};
 use eyewall::Purge;
 use eyewall_http::field::range::{self, ContentRange};
 use eyewall_http::message::Exchange;
-use eyewall_http::partial::Gathered;
+use eyewall_http::partial::PartialContent;
 use eyewall_http::{reuse, validation};
 use eyewall_page_cache::recent_purges::Mark;
 use http::header::{IF_RANGE, RANGE};
@@ -79,7 +79,13 @@ impl Proxy {
     }
 
     /// Gives the stored head of a body the fields of a part of it, unless another has taken its place.
-    async fn renew_head(self: &Arc<Self>, inbound: Inbound<'_>, object: &Object, part: &Gathered, asked: Asked<'_>) {
+    async fn renew_head(
+        self: &Arc<Self>,
+        inbound: Inbound<'_>,
+        object: &Object,
+        part: &PartialContent,
+        asked: Asked<'_>,
+    ) {
         let Some(key) = object.head_key.get() else { return };
         let Some(mut stored) = self.pages.stored(Store::look, &object.address, key.clone(), SystemTime::now()).await
         else {
@@ -87,7 +93,7 @@ impl Proxy {
         };
         // What was stored since of the same body may have other fields by now.
         let present = Object::of_stored(&stored).filter(|present| present.layout == object.layout);
-        if let Some(combined) = present.and_then(|present| present.gathered.combined(part)) {
+        if let Some(combined) = present.and_then(|present| present.partial.combined(part)) {
             self.renew(inbound, &mut stored, combined.fields().clone(), asked);
         }
     }
@@ -99,7 +105,7 @@ fn fitting(
     lead: &Lead,
     response: &Response<Incoming>,
     received: SystemTime,
-) -> Result<(Gathered, u64), Lack> {
+) -> Result<(PartialContent, u64), Lack> {
     let (status, fields, reach) = (response.status(), response.headers(), lead.reach());
     if reuse::is_failure(status) {
         return Err(Lack::Fault(Fault::Broken));
@@ -118,8 +124,8 @@ fn fitting(
         // It tells of this request, or of the origin's trouble: the object may be as it was.
         _ => return Err(Lack::Fault(Fault::Broken)),
     };
-    let part = Gathered::of(status, fields, bytes, true, received);
-    let part = part.filter(|part| object.gathered.combined(part).is_some()).ok_or(Lack::Changed)?;
+    let part = PartialContent::of(status, fields, bytes, true, received);
+    let part = part.filter(|part| object.partial.combined(part).is_some()).ok_or(Lack::Changed)?;
     Ok((part, skipped))
 }
 
