@@ -160,13 +160,13 @@ impl Store {
         self.cache.is_likely_resident(key)
     }
 
-    /// Whether a thread that serves clients may write what is short by itself, through [`Store::promptly`].
-    pub fn is_prompt(&self) -> bool {
-        self.blocking.is_prompt()
+    /// Whether a thread that serves clients may write what is short by itself, through [`Store::write_inline`].
+    pub fn allows_inline_writes(&self) -> bool {
+        self.blocking.allows_inline_writes()
     }
 
     /// Writes on a thread that serves clients, and takes note of whether it had to wait.
-    pub fn promptly<T>(&self, write: impl FnOnce() -> T) -> T {
+    pub fn write_inline<T>(&self, write: impl FnOnce() -> T) -> T {
         self.blocking.time(write)
     }
 
@@ -286,7 +286,7 @@ impl Store {
     }
 
     /// Stores a response that was asked for at `begun`, in pieces; it can wait for other writers, so that it has no place on a
-    /// thread that serves clients, unless it is short and the volume prompt ([`Store::promptly`]). The serial of its entry; `None` if it
+    /// thread that serves clients, unless it is short and the volume fast ([`Store::write_inline`]). The serial of its entry; `None` if it
     /// couldn't be stored, or was purged since.
     pub fn keep(
         &self,

@@ -81,8 +81,8 @@ impl<S: Inner<B>, B: Content> Visit<S, B> {
         let (settings, pages) = (Arc::clone(&self.settings), Arc::clone(&self.pages));
         let target = target.clone();
         let invalidating = move || invalidate(&settings, &pages, &target, &uris, &groups);
-        if self.pages.store.is_prompt() {
-            self.pages.store.promptly(invalidating);
+        if self.pages.store.allows_inline_writes() {
+            self.pages.store.write_inline(invalidating);
         } else {
             // A panic in there was told already by its thread.
             let _ = tokio::task::spawn_blocking(invalidating).await;

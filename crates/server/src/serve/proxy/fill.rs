@@ -19,7 +19,7 @@ use super::fragments::Keeping;
 use super::pages::Pages;
 use eyewall_page_cache::head::Kind;
 
-/// A body up to here is stored by the thread that serves its clients, where the volume is prompt and takes it at once.
+/// A body up to here is stored by the thread that serves its clients, where the volume takes it without waiting.
 const SHORT_BYTES_MAX: u64 = 64 << 10;
 
 /// A response that is collected while it goes to those who asked for it.
@@ -102,8 +102,8 @@ impl Fill {
             }
         }
         let store = &self.pages.store;
-        if bytes <= SHORT_BYTES_MAX && self.answer.variant.is_none() && store.is_prompt() {
-            store.promptly(|| self.keep());
+        if bytes <= SHORT_BYTES_MAX && self.answer.variant.is_none() && store.allows_inline_writes() {
+            store.write_inline(|| self.keep());
             drop(self);
         } else {
             // A panic in there was told already by its thread.
