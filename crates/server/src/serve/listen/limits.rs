@@ -9,7 +9,7 @@ use super::request_line;
 use crate::config::settings::Limits;
 use crate::serve::body::Body;
 use crate::serve::origin::framing::Codings;
-use crate::serve::origin::{BodyLimits, Pace};
+use crate::serve::origin::{BodyLimits, BodyRate};
 use crate::serve::reply;
 
 /// The answer to a request that is beyond the limits by its head. One with a body is marked with what is
@@ -32,8 +32,8 @@ pub(super) fn refuse(request: &mut Request<Incoming>, limits: &Limits) -> Option
         return Some(refusal(request.version(), StatusCode::PAYLOAD_TOO_LARGE, words));
     }
     let Limits { body_rate_min, body_grace, body_timeout, .. } = limits;
-    let pace = Pace { rate_min: body_rate_min.0, grace: body_grace.0, total: body_timeout.0 };
-    request.extensions_mut().insert(BodyLimits { bytes_max, pace });
+    let body_rate = BodyRate { rate_min: body_rate_min.0, grace: body_grace.0, total: body_timeout.0 };
+    request.extensions_mut().insert(BodyLimits { bytes_max, body_rate });
     None
 }
 

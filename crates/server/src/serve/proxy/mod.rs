@@ -43,7 +43,7 @@ use http_body::Body as _;
 use hyper::body::Incoming;
 
 use super::body::Body;
-use super::origin::{Fault, Origins, RequestBody, asked_protocol, framing};
+use super::origin::{Origins, ProxyError, RequestBody, asked_protocol, framing};
 use super::{NAME, fields, reply};
 use crate::config::Site;
 use crate::key::CacheKey;
@@ -321,11 +321,11 @@ fn finish(response: &mut HeaderMap, received: Version, status: &CacheStatus) {
     status.append_to(response, NAME);
 }
 
-fn failed(fault: &Fault, status: CacheStatus) -> Response<Body> {
-    let mut response = reply::error(fault.status(), &fault.to_string());
-    status.detail(fault.detail()).append_to(response.headers_mut(), NAME);
+fn failed(error: &ProxyError, status: CacheStatus) -> Response<Body> {
+    let mut response = reply::error(error.status(), &error.to_string());
+    status.detail(error.detail()).append_to(response.headers_mut(), NAME);
     // Over HTTP/2, where that is about the stream alone, hyper drops it.
-    if fault.leaves_body() {
+    if error.leaves_body() {
         response.headers_mut().insert(CONNECTION, HeaderValue::from_static("close"));
     }
     response

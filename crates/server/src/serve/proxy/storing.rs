@@ -25,7 +25,7 @@ use super::{Ask, Proxy, failed, finish, policy, strip, tags};
 use crate::key::CLIENT_ADDRESSES;
 use crate::rules::Applied;
 use crate::serve::body::Body;
-use crate::serve::origin::{Fault, framing};
+use crate::serve::origin::{ProxyError, framing};
 use crate::serve::reply;
 use eyewall_page_cache::body::{BodyReader, BodyStream};
 use eyewall_page_cache::head::{Head, Kind};
@@ -288,7 +288,7 @@ impl Proxy {
         }
         // What comes for a part has a strong validator and a length.
         if is_part {
-            return failed(&Fault::Broken, CacheStatus::forwarded(ask.why).forward_status(coming.forward_status));
+            return failed(&ProxyError::Broken, CacheStatus::forwarded(ask.why).forward_status(coming.forward_status));
         }
         let stream = Arc::new(BodyStream::new(coming.length.filter(|length| *length <= whole_bytes_max)));
         let answer = Arc::new(answer(Content::Whole(Arc::clone(&stream))));
@@ -323,7 +323,7 @@ impl Proxy {
         fill.start(incoming, self.origins.timeouts().piece).await;
         if stream.is_broken() {
             // Nothing was told yet of what can't be had.
-            return failed(&Fault::Broken, CacheStatus::forwarded(ask.why).forward_status(forward_status));
+            return failed(&ProxyError::Broken, CacheStatus::forwarded(ask.why).forward_status(forward_status));
         }
         let left = storable.terms.fresh_for(SystemTime::now()).as_secs() as i64;
         let status = CacheStatus::forwarded(ask.why).forward_status(forward_status).stored(true).ttl(left);
@@ -343,7 +343,7 @@ impl Proxy {
         let reach = range.unwrap_or(0..object.length());
         let status = CacheStatus::forwarded(ask.why).forward_status(forward_status).stored(true);
         let Some(lead) = Opening::lead(&self.pages, &object, reach) else {
-            return failed(&Fault::Broken, status);
+            return failed(&ProxyError::Broken, status);
         };
         if let Some(leader) = &ask.leader {
             leader.answered(&answer);
@@ -412,7 +412,7 @@ async fn shared(
         Ok(value) => {
             reply::representation(Role::Cache, inbound.parts, answer.status, fields, exchange.received, &value)
         }
-        Err(_) => failed(&Fault::Broken, CacheStatus::forwarded(Forward::Miss)),
+        Err(_) => failed(&ProxyError::Broken, CacheStatus::forwarded(Forward::Miss)),
     }
 }
 

@@ -62,7 +62,7 @@ impl Proxy {
         let status = if lacks { CacheStatus::forwarded(Forward::Partial) } else { status };
         let body = match Sequence::new(self, inbound, object, segments).begin().await {
             Ok(body) => body,
-            Err(Lack::Fault(fault)) => return Ok(failed(&fault, CacheStatus::forwarded(Forward::Partial))),
+            Err(Lack::ProxyError(error)) => return Ok(failed(&error, CacheStatus::forwarded(Forward::Partial))),
             Err(_) => return Err(Unusable),
         };
         finish(&mut fields, version, &status.ttl(left));

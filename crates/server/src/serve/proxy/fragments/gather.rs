@@ -17,7 +17,7 @@ use hyper::body::Incoming;
 
 use super::run::Lead;
 use super::{Lack, Object};
-use crate::serve::origin::Fault;
+use crate::serve::origin::ProxyError;
 use crate::serve::proxy::fetch::Asked;
 use crate::serve::proxy::fill::Pieces;
 use crate::serve::proxy::inbound::{Inbound, Kept};
@@ -68,9 +68,10 @@ impl Proxy {
         };
         asked.insert(RANGE, wanted);
         asked.insert(IF_RANGE, validator);
-        let (target, peer) = (inbound.target(), inbound.peer());
+        let (target, client_info) = (inbound.target(), inbound.client_info());
         let requested = SystemTime::now();
-        let mut response = self.origins.send(inbound.outgoing(&target, asked, &peer)).await.map_err(Lack::Fault)?;
+        let mut response =
+            self.origins.send(inbound.origin_request(&target, asked, &client_info)).await.map_err(Lack::ProxyError)?;
         let applied = prepare(inbound.decision, &mut response);
         let exchange = Exchange { requested, received: SystemTime::now() };
         let (part, skipped) = fitting(object, lead, &response, exchange.received)?;
@@ -108,7 +109,7 @@ fn fitting(
 ) -> Result<(PartialContent, u64), Lack> {
     let (status, fields, reach) = (response.status(), response.headers(), lead.reach());
     if reuse::is_failure(status) {
-        return Err(Lack::Fault(Fault::Broken));
+        return Err(Lack::ProxyError(ProxyError::Broken));
     }
     let (bytes, skipped) = match status {
         StatusCode::PARTIAL_CONTENT => match ContentRange::of(fields) {
@@ -122,7 +123,7 @@ fn fitting(
         StatusCode::OK => (object.length(), reach.start),
         StatusCode::NOT_FOUND | StatusCode::GONE | StatusCode::RANGE_NOT_SATISFIABLE => return Err(Lack::Changed),
         // It tells of this request, or of the origin's trouble: the object may be as it was.
-        _ => return Err(Lack::Fault(Fault::Broken)),
+        _ => return Err(Lack::ProxyError(ProxyError::Broken)),
     };
     let part = PartialContent::of(status, fields, bytes, true, received);
     let part = part.filter(|part| object.partial.combined(part).is_some()).ok_or(Lack::Changed)?;

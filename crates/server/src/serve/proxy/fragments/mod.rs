@@ -50,7 +50,7 @@ use http::header::CONTENT_LENGTH;
 use http::{HeaderMap, HeaderValue, StatusCode};
 
 use super::pages::Pages;
-use crate::serve::origin::Fault;
+use crate::serve::origin::ProxyError;
 pub(super) use answer::{Told, Unusable};
 use eyewall_page_cache::generation::generation;
 use eyewall_page_cache::head::{Head, Kind};
@@ -86,7 +86,7 @@ pub(crate) struct Object {
 #[derive(Debug, Clone)]
 pub(crate) enum Lack {
     /// The origin gave no answer.
-    Fault(Fault),
+    ProxyError(ProxyError),
     /// The origin has something else by now, or doesn't give parts.
     Changed,
     /// Nothing shares a strong validator with it.
@@ -98,7 +98,7 @@ pub(crate) enum Lack {
 impl From<Lack> for io::Error {
     fn from(lack: Lack) -> Self {
         match lack {
-            Lack::Fault(fault) => Self::other(fault.to_string()),
+            Lack::ProxyError(error) => Self::other(error.to_string()),
             Lack::Changed => Self::other("the origin has another version by now"),
             Lack::Unaskable => Self::other("a part of the body was evicted, and can't be asked for"),
             Lack::Broken(kind, words) => Self::new(kind, words),
