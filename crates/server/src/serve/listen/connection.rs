@@ -29,7 +29,7 @@ use super::write_timeout::WriteTimeout;
 use super::{Stop, limits};
 use crate::config::settings::Limits;
 use crate::serve::interim::{self, Interim};
-use crate::serve::log::{self, Lines, Said};
+use crate::serve::log::{self, Lines, LoggedRequest};
 use crate::serve::service::Service;
 use crate::serve::simple_request::SimpleRequest;
 use crate::serve::trusted_proxies;
@@ -148,8 +148,10 @@ impl Common {
             client
         };
         let version = request.version();
-        let mut entry =
-            self.log.as_ref().map(|log| log.entry(&Said::of(&request), real_client, Instant::now().into_std()));
+        let mut entry = self
+            .log
+            .as_ref()
+            .map(|log| log.entry(&LoggedRequest::of(&request), real_client, Instant::now().into_std()));
         // Pinned, so that the two ways to wait for it have one place for it.
         let answering = pin!(async {
             match limits::refuse(&mut request, &self.limits) {

@@ -41,7 +41,7 @@ use super::read_buffer::{self, ReadBuffer};
 use super::read_timeout::ReadTimeout;
 use super::request_line::{self, LineCheck};
 use crate::serve::interim::Interim;
-use crate::serve::log::{Entry, Said};
+use crate::serve::log::{Entry, LoggedRequest};
 use crate::serve::service::Route;
 use crate::serve::simple_request::{self, Length, Parsed};
 use crate::serve::{reply, trusted_proxies};
@@ -253,7 +253,7 @@ impl<S: AsyncRead + AsyncWrite + Unpin> FastPath<S> {
             Poll::Pending => Ok(0),
         };
         let entry = common.log.as_ref().zip(started).map(|(log, started)| {
-            let mut entry = log.entry(&Said::of_simple(&request), real_client, started);
+            let mut entry = log.entry(&LoggedRequest::of_simple(&request), real_client, started);
             entry.answered_by_hit(page.status);
             entry.sent(written.as_ref().map_or(0, |written| written.saturating_sub(head.len())));
             entry

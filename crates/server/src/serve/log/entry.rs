@@ -40,7 +40,7 @@ pub(crate) struct Entry {
 }
 
 /// What a line says of a request.
-pub(crate) struct Said<'a> {
+pub(crate) struct LoggedRequest<'a> {
     method: &'a str,
     target: &'a str,
     version: &'static str,
@@ -49,7 +49,7 @@ pub(crate) struct Said<'a> {
     user_agent: Option<&'a [u8]>,
 }
 
-impl<'a> Said<'a> {
+impl<'a> LoggedRequest<'a> {
     pub(crate) fn of<B>(request: &'a Request<B>) -> Self {
         let named = |name: HeaderName| request.headers().get(name).map(http::HeaderValue::as_bytes);
         let authority = request.uri().authority().map(|authority| authority.as_str().as_bytes());
@@ -76,9 +76,14 @@ impl<'a> Said<'a> {
 }
 
 impl Entry {
-    pub(super) fn of_request(queue: Arc<Queue>, format: LogFormat, request: &Said<'_>, client: IpAddr) -> Self {
+    pub(super) fn of_request(
+        queue: Arc<Queue>,
+        format: LogFormat,
+        request: &LoggedRequest<'_>,
+        client: IpAddr,
+    ) -> Self {
         let mut text = Vec::with_capacity(LINE_BYTES);
-        let Said { method, target, version, host, referer, user_agent } = *request;
+        let LoggedRequest { method, target, version, host, referer, user_agent } = *request;
         // Writing to a vector can't fail.
         let split = match format {
             LogFormat::Combined => {
@@ -254,7 +259,7 @@ mod tests {
         }
         let request = request.body(()).unwrap();
         let client = IpAddr::from([192, 0, 2, 7]);
-        let mut entry = Entry::of_request(Arc::clone(&queue), format, &Said::of(&request), client);
+        let mut entry = Entry::of_request(Arc::clone(&queue), format, &LoggedRequest::of(&request), client);
         if let Some(status) = status {
             let response = Response::builder().header("cache-status", status).body(()).unwrap();
             entry.answered(&response, Some(Duration::from_micros(42)));

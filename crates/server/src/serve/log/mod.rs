@@ -32,7 +32,7 @@ use tokio::signal::unix::{SignalKind, signal};
 
 use crate::Error;
 use crate::config::settings::{AccessLog, LogFormat};
-pub(crate) use entry::{Entry, Said};
+pub(crate) use entry::{Entry, LoggedRequest};
 pub(crate) use origin_time::{counted, measured};
 use queue::Queue;
 use writer::{Target, Writer};
@@ -89,7 +89,7 @@ impl Drop for Log {
 
 impl Lines {
     /// The line of a request whose head was there then.
-    pub(crate) fn entry(&self, request: &Said<'_>, client: IpAddr, started: Instant) -> Entry {
+    pub(crate) fn entry(&self, request: &LoggedRequest<'_>, client: IpAddr, started: Instant) -> Entry {
         let mut entry = Entry::of_request(Arc::clone(&self.queue), self.format, request, client);
         entry.begun(started);
         entry
