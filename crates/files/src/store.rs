@@ -31,7 +31,7 @@ pub(crate) struct Store {
     pub(crate) max_bytes: u64,
     pub(crate) admission: Admission,
     pub(crate) counters: Counters,
-    /// Whether a failure was told already: one line is news, one line a request is none. A race tells it twice.
+    /// Whether a failure was logged already: one line is enough. A race logs it twice.
     pub(crate) has_warned: AtomicBool,
 }
 

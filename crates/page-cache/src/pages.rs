@@ -110,7 +110,7 @@ impl<C> Pages<C> {
         // What a hard purge of the address removes isn't renewed, or is removed behind it. What was stale already a soft one has
         // left as it was.
         if is_renewed && self.recent_purges.since(mark).is_some() {
-            self.store.told(self.soften(&stored.key));
+            self.store.logged(self.soften(&stored.key));
         }
     }
 }

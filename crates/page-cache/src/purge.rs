@@ -62,7 +62,7 @@ impl<C> Pages<C> {
                 false
             }
             Some(Purge::Soft) => {
-                self.store.told(self.soften(key));
+                self.store.logged(self.soften(key));
                 true
             }
         }

@@ -31,7 +31,7 @@ impl<C> Pages<C> {
             return Some(vary_index.generation());
         }
         let store = Arc::clone(&self.store);
-        // A panic in there was told already by its thread.
+        // Its thread has logged a panic already.
         tokio::task::spawn_blocking(move || begin(&store, &queries)).await.unwrap_or_default()
     }
 }

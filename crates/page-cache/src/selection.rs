@@ -13,10 +13,10 @@ use http::{HeaderMap, HeaderName, StatusCode};
 use crate::head::Kind;
 use crate::layout::Layout;
 use crate::pages::Pages;
-use crate::store::{Found, Looked, Store};
+use crate::store::{Found, LookupResult, Store};
 
 /// How the volume is asked: [`Store::look`], [`Store::peek`] or [`Store::glance`].
-pub type Look = fn(&Store, &[u8]) -> Looked;
+pub type Look = fn(&Store, &[u8]) -> LookupResult;
 
 /// A stored response that a request selects.
 #[derive(Debug)]
@@ -57,9 +57,9 @@ impl<C> Pages<C> {
 
     async fn select_by(&self, look: Look, key: &[u8], request: &HeaderMap, now: SystemTime) -> Selection {
         let found = match self.look(look, key).await {
-            Looked::Found(found) => found,
-            Looked::Failure(status, left) => return Selection::Failure(status, left),
-            Looked::Nothing => return Selection::Nothing,
+            LookupResult::Found(found) => found,
+            LookupResult::Failure(status, left) => return Selection::Failure(status, left),
+            LookupResult::Nothing => return Selection::Nothing,
         };
         if found.head.kind != Kind::VaryIndex {
             let stored = Stored::new(key, key.to_vec(), found, now);
@@ -119,13 +119,13 @@ impl<C> Pages<C> {
     }
 
     /// What is there for a key. What isn't in memory is read elsewhere: the threads of an event loop don't wait for storage.
-    pub async fn look(&self, look: Look, key: &[u8]) -> Looked {
+    pub async fn look(&self, look: Look, key: &[u8]) -> LookupResult {
         if self.store.is_likely_resident(key) {
             return look(&self.store, key);
         }
         let (store, key) = (Arc::clone(&self.store), key.to_vec());
-        // A panic in there was told already by its thread.
-        tokio::task::spawn_blocking(move || look(&store, &key)).await.unwrap_or(Looked::Nothing)
+        // Its thread has logged a panic already.
+        tokio::task::spawn_blocking(move || look(&store, &key)).await.unwrap_or(LookupResult::Nothing)
     }
 }
 

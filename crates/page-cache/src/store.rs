@@ -57,7 +57,7 @@ impl Found {
 
 /// What is there for a key.
 #[derive(Debug)]
-pub enum Looked {
+pub enum LookupResult {
     /// A response, or what leads to several.
     Found(Found),
     /// The origin failed in this way, which is to be remembered for so long yet.
@@ -66,7 +66,7 @@ pub enum Looked {
     Nothing,
 }
 
-impl Looked {
+impl LookupResult {
     fn of(found: Option<Found>) -> Self {
         found.map_or(Self::Nothing, Self::Found)
     }
@@ -112,9 +112,9 @@ pub struct Store {
     blocking: Blocking,
     /// Prefixes purged since the last sweep. Held while one is purged, so that no two come in for the last place.
     prefixes: Mutex<u32>,
-    /// Whether a failure was told already: one line is news, one line a request is none. A race tells it twice.
+    /// Whether a failure was logged already: one line is enough. A race logs it twice.
     has_warned: AtomicBool,
-    /// The same of its end: what was told before may be of less weight.
+    /// The same of its end: what was logged before may be of less weight.
     has_told_the_end: AtomicBool,
 }
 
@@ -185,17 +185,17 @@ impl Store {
 
     /// Looks whether the volume's header is still there.
     pub fn check_header(&self) {
-        self.told(self.cache.check_header());
+        self.logged(self.cache.check_header());
     }
 
     /// The turn to scrub the volume in the background, unless another process has it.
     pub fn scrub_turn(&self) -> Option<ScrubTurn> {
-        self.told(self.cache.scrub_turn()).flatten()
+        self.logged(self.cache.scrub_turn()).flatten()
     }
 
     /// Goes on with a pass over the volume; `None`: it couldn't just now.
     pub fn scrub(&self, pass: &mut Scrub) -> Option<bool> {
-        self.told(self.cache.scrub(pass))
+        self.logged(self.cache.scrub(pass))
     }
 
     /// Whether the volume failed: bytes of it were lost under its map, or its header was overwritten. It is of no more use then:
@@ -210,13 +210,13 @@ impl Store {
     }
 
     /// The same, with the memory of failures.
-    pub fn look(&self, key: &[u8]) -> Looked {
+    pub fn look(&self, key: &[u8]) -> LookupResult {
         match self.try_look(key) {
             Ok(looked) => looked,
-            Err(eyewall::Error::KeyTooLong { .. }) => Looked::Nothing,
+            Err(eyewall::Error::KeyTooLong { .. }) => LookupResult::Nothing,
             Err(error) => {
                 self.warn(&error, "reading");
-                Looked::Nothing
+                LookupResult::Nothing
             }
         }
     }
@@ -225,15 +225,17 @@ impl Store {
     ///
     /// # Errors
     /// Those of the engine.
-    pub fn try_look(&self, key: &[u8]) -> eyewall::Result<Looked> {
+    pub fn try_look(&self, key: &[u8]) -> eyewall::Result<LookupResult> {
         Ok(match self.cache.lookup(key)? {
-            Lookup::Fresh(hit) => Looked::of(self.found(hit, false)),
-            Lookup::Stale(hit) => Looked::of(self.found(hit, true)),
+            Lookup::Fresh(hit) => LookupResult::of(self.found(hit, false)),
+            Lookup::Stale(hit) => LookupResult::of(self.found(hit, true)),
             Lookup::Negative(hit) => {
                 let status = hit.reason().and_then(|reason| StatusCode::from_u16(reason).ok());
-                status.map_or(Looked::Nothing, |status| Looked::Failure(status, hit.ttl_left().unwrap_or_default()))
+                status.map_or(LookupResult::Nothing, |status| {
+                    LookupResult::Failure(status, hit.ttl_left().unwrap_or_default())
+                })
             }
-            Lookup::Miss => Looked::Nothing,
+            Lookup::Miss => LookupResult::Nothing,
         })
     }
 
@@ -257,18 +259,18 @@ impl Store {
         begun: Option<Epoch>,
     ) -> Option<u64> {
         let options = begun_in(PutOptions::new().ttl(ttl).tags(tags), begun);
-        self.told(self.cache.put_negative(key, status.as_u16(), &options))
+        self.logged(self.cache.put_negative(key, status.as_u16(), &options))
     }
 
     /// What is fresh for a key, without a trace in the volume.
-    pub fn peek(&self, key: &[u8]) -> Looked {
-        Looked::of(self.cache.peek(key).ok().flatten().and_then(|hit| self.found(hit, false)))
+    pub fn peek(&self, key: &[u8]) -> LookupResult {
+        LookupResult::of(self.cache.peek(key).ok().flatten().and_then(|hit| self.found(hit, false)))
     }
 
     /// What is there for a key, fresh or stale. Nothing is counted of what is fresh.
-    pub fn glance(&self, key: &[u8]) -> Looked {
+    pub fn glance(&self, key: &[u8]) -> LookupResult {
         match self.peek(key) {
-            Looked::Nothing => self.look(key),
+            LookupResult::Nothing => self.look(key),
             looked => looked,
         }
     }
@@ -306,7 +308,7 @@ impl Store {
             _ => self.write(key, &options, pieces, length as u64),
         };
         // A put doesn't say that it lost to a purge.
-        self.told(written)?.filter(|_| self.epoch() == begun || self.has(key, |_| true))
+        self.logged(written)?.filter(|_| self.epoch() == begun || self.has(key, |_| true))
     }
 
     fn write(
@@ -357,12 +359,12 @@ impl Store {
             && is_vary_index(&hit)
         {
             let touch = Touch::new().ttl(None, Duration::ZERO).if_serial(hit.serial());
-            self.told(self.cache.touch(key, &touch));
+            self.logged(self.cache.touch(key, &touch));
         }
         let changed = self.cache.update(key, &options(&metadata, Times::FOR_GOOD, tags), |hit| {
             Change::Put(change(hit.filter(|hit| is_vary_index(hit)).map(Hit::value)))
         });
-        self.told(changed).is_some()
+        self.logged(changed).is_some()
     }
 
     /// Gives the entry that was found for a key the head that `found` has by now, and other times; its value stays. That they
@@ -373,7 +375,7 @@ impl Store {
         if let Some(begun) = begun {
             touch = touch.begun_in(begun);
         }
-        self.told(self.cache.touch(key, &touch)).unwrap_or(false)
+        self.logged(self.cache.touch(key, &touch)).unwrap_or(false)
     }
 
     /// Removes what was found for a key, and nothing that has taken its place.
@@ -383,7 +385,7 @@ impl Store {
 
     /// Removes the entry of this serial.
     pub fn remove_version(&self, key: &[u8], serial: u64) {
-        self.told(self.cache.remove_if(key, serial));
+        self.logged(self.cache.remove_if(key, serial));
     }
 
     /// True: there was a usable one.
@@ -439,8 +441,8 @@ impl Store {
         Ok(self.cache.stats()?.purge_overflows)
     }
 
-    /// The outcome, without the error, which is told to who reads the log.
-    pub fn told<T>(&self, outcome: eyewall::Result<T>) -> Option<T> {
+    /// The outcome; an error is logged.
+    pub fn logged<T>(&self, outcome: eyewall::Result<T>) -> Option<T> {
         match outcome {
             Ok(done) => return Some(done),
             Err(error @ (eyewall::Error::EntryTooLarge { .. } | eyewall::Error::KeyTooLong { .. })) => {

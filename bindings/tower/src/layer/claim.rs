@@ -23,7 +23,7 @@ pub(super) async fn claim(pages: &Arc<Pages>, collapse_key: &[u8], patience: Dur
         let is_wanted = || wanted.strong_count() > 0;
         pages.store.claim(&key, patience, &is_wanted)
     };
-    // A panic in there was told already by its thread.
+    // Its thread has logged a panic already.
     let claimed = tokio::task::spawn_blocking(claiming).await.ok().flatten();
     drop(waiting);
     claimed

@@ -130,7 +130,7 @@ impl Fill {
         if is_quick {
             shared.store.write_inline(keep);
         } else {
-            // A panic in there was told already by its thread.
+            // Its thread has logged a panic already.
             let _ = tokio::task::spawn_blocking(keep).await;
         }
     }

@@ -84,7 +84,7 @@ impl<S: Inner<B>, B: Content> Visit<S, B> {
         if self.pages.store.allows_inline_writes() {
             self.pages.store.write_inline(invalidating);
         } else {
-            // A panic in there was told already by its thread.
+            // Its thread has logged a panic already.
             let _ = tokio::task::spawn_blocking(invalidating).await;
         }
     }
@@ -94,12 +94,12 @@ fn invalidate(settings: &Settings, pages: &Pages, target: &Uri, uris: &[Uri], gr
     let tags: Vec<String> = groups.iter().filter_map(|name| tags::group(target, name)).collect();
     let many = (!tags.is_empty()).then(|| tags::many(settings));
     for tag in tags.iter().chain(&many) {
-        pages.store.told(pages.store.purge(PurgeTarget::Tag(tag), Purge::Hard));
+        pages.store.logged(pages.store.purge(PurgeTarget::Tag(tag), Purge::Hard));
     }
     for uri in uris {
         let address = settings.address(uri);
         let tag = settings.key.address_tag(&address);
-        pages.store.told(pages.purge_address(&address, tag.as_deref(), Purge::Hard));
+        pages.store.logged(pages.purge_address(&address, tag.as_deref(), Purge::Hard));
     }
 }
 

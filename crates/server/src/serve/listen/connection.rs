@@ -57,11 +57,11 @@ pub(super) struct Common {
 }
 
 /// Answers the requests of a connection until it ends, or has to: at a limit, or in order once it is told to stop.
-pub(super) async fn serve(stream: TcpStream, common: Arc<Common>, told: watch::Receiver<Stop>) {
+pub(super) async fn serve(stream: TcpStream, common: Arc<Common>, stopping: watch::Receiver<Stop>) {
     // Only a delay is lost without it.
     let _ = stream.set_nodelay(true);
     let Ok(client) = stream.peer_addr() else { return };
-    converse(stream, client.ip(), common, told).await;
+    converse(stream, client.ip(), common, stopping).await;
 }
 
 /// The same on any stream.
@@ -69,7 +69,7 @@ pub(super) async fn converse(
     stream: impl AsyncRead + AsyncWrite + Unpin + Send + 'static,
     client: IpAddr,
     common: Arc<Common>,
-    mut told: watch::Receiver<Stop>,
+    mut stopping: watch::Receiver<Stop>,
 ) {
     let state = Arc::new(ConnectionState::new());
     let _registered = common.connections.register(&state);
@@ -103,7 +103,7 @@ pub(super) async fn converse(
         tokio::select! {
             biased;
             ended = connection.as_mut() => break ended,
-            () = stopped(&mut told, &state), if !is_closing => {
+            () = stopped(&mut stopping, &state), if !is_closing => {
                 is_closing = true;
                 connection.as_mut().graceful_shutdown();
             }
@@ -217,9 +217,9 @@ fn builder(limits: &Limits) -> auto::Builder<Executor> {
 
 /// Waits until it is told to stop, and then for a first request, if the connection is new, and for the response that hyper
 /// doesn't know of.
-async fn stopped(told: &mut watch::Receiver<Stop>, state: &ConnectionState) {
+async fn stopped(stopping: &mut watch::Receiver<Stop>, state: &ConnectionState) {
     // An error: there is nobody any more who could tell.
-    let _ = told.wait_for(|stop| *stop != Stop::NotYet).await;
+    let _ = stopping.wait_for(|stop| *stop != Stop::NotYet).await;
     let has_come = poll_fn(|_| if state.taken() == 0 { Poll::Pending } else { Poll::Ready(()) });
     let _ = tokio::time::timeout_at(state.began() + FIRST_REQUEST, has_come).await;
     // Nobody wakes it: it is polled whenever the connection is.

@@ -66,7 +66,7 @@ const GIVE_BACK_EVERY: Duration = Duration::from_secs(5);
 /// How often what waits for clients is counted.
 const RECOUNT_EVERY: Duration = Duration::from_secs(1);
 
-/// What workers are told.
+/// How far the server is to stop.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Stop {
     /// Accept.
@@ -135,12 +135,12 @@ pub(crate) fn run(
         admin.map_or(Ok(()), Admin::start).map_err(Error::Start)?;
         Signals::new().map_err(Error::Start)?
     };
-    let (stop, told) = watch::channel(Stop::NotYet);
+    let (stop, stopping) = watch::channel(Stop::NotYet);
     let connections = Arc::new(Connections::default());
     let budget = Arc::new(StreamBudget::new(limits.stream_bytes.0));
     let mut workers = Vec::new();
     for listeners in sockets.of_workers {
-        let (service, limits, log, told) = (service.clone(), limits.clone(), log.cloned(), told.clone());
+        let (service, limits, log, stopping) = (service.clone(), limits.clone(), log.cloned(), stopping.clone());
         let (connections, budget) = (Arc::clone(&connections), Arc::clone(&budget));
         let common = move || Common {
             service: service(),
@@ -149,11 +149,11 @@ pub(crate) fn run(
             connections: Arc::clone(&connections),
             budget: Arc::clone(&budget),
         };
-        let work = move || worker::run(listeners, common, told);
+        let work = move || worker::run(listeners, common, stopping);
         let thread = std::thread::Builder::new().name(format!("worker-{}", workers.len()));
         workers.push(thread.spawn(work).map_err(Error::Start)?);
     }
-    drop(told);
+    drop(stopping);
     ready(&sockets.addresses);
     runtime.block_on(async {
         tokio::select! {
@@ -163,7 +163,7 @@ pub(crate) fn run(
         }
     });
     for worker in workers {
-        // A panic was told already by its thread.
+        // Its thread has logged a panic already.
         worker.join().unwrap_or(Ok(())).map_err(Error::Start)?;
     }
     Ok(())

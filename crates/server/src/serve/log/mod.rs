@@ -81,7 +81,7 @@ impl Drop for Log {
     fn drop(&mut self) {
         self.lines.queue.end();
         if let Some(thread) = self.thread.take() {
-            // A panic was told already by the thread.
+            // The thread has logged a panic already.
             let _ = thread.join();
         }
     }

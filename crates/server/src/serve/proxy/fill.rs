@@ -106,7 +106,7 @@ impl Fill {
             store.write_inline(|| self.keep());
             drop(self);
         } else {
-            // A panic in there was told already by its thread.
+            // Its thread has logged a panic already.
             let _ = tokio::task::spawn_blocking(move || self.keep()).await;
         }
         stream.finish(End::Whole);

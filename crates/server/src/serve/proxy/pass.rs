@@ -149,13 +149,13 @@ impl Proxy {
             let tags: Vec<String> = groups.iter().map(|name| tags::group(prefix, name)).collect();
             let many = tags::many(&self.site);
             let meant = tags.iter().chain([&many]).map(|tag| PurgeTarget::Tag(tag));
-            self.pages.store.told(self.pages.purge_many(meant, Purge::Hard));
+            self.pages.store.logged(self.pages.purge_many(meant, Purge::Hard));
         }
         let Ok(target) = inbound.key.address().parse() else { return };
         for uri in invalidation::invalidated(method, &target, status, answer) {
             if let Some(key) = self.key_of(uri) {
                 let tag = tags::address(&self.site, &key);
-                self.pages.store.told(self.pages.purge_address(key.address(), tag.as_deref(), Purge::Hard));
+                self.pages.store.logged(self.pages.purge_address(key.address(), tag.as_deref(), Purge::Hard));
             }
         }
     }

@@ -42,7 +42,7 @@ pub(super) async fn fetch(proxy: Arc<Proxy>, request: Arc<Kept>, object: Arc<Obj
         Err(lack) => {
             if matches!(lack, Lack::Changed) {
                 let pages = Arc::clone(&proxy.pages);
-                // A panic in there was told already by its thread.
+                // Its thread has logged a panic already.
                 let _ = tokio::task::spawn_blocking(move || pages.forget(&object)).await;
             }
             lead.finish(Some(lack));
