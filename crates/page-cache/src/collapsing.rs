@@ -1,5 +1,5 @@
 //! Request collapsing (RFC 9211): of several requests of a process that miss the same key at once, one asks. The others wait for the
-//! head of its answer, and read the body along as it comes.
+//! head of its answer, and become readers of its body.
 //!
 //! ```text
 //! Asking ──the head came, and may be stored──> Answered ──stored──> gone: found in the volume
@@ -119,7 +119,7 @@ impl<A> Leader<A> {
         self.held = Some(Box::new(held));
     }
 
-    /// Lets the others read along.
+    /// Gives the answer to the waiters, who become readers of its body.
     pub fn answered(&self, answer: &Arc<A>) {
         self.request.stage.send_replace(Stage::Answered(Arc::clone(answer)));
     }

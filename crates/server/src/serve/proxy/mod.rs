@@ -5,7 +5,7 @@
 //!               fresh, or stale and allowed ──────> hit; behind the client's back it may be validated; fragments that
 //!                                                     are missing are asked for as they are wanted
 //!               to be validated, or nothing there ─> join the request for the key
-//!                                                     somebody asks already: read along, or look again
+//!                                                     somebody asks already: wait, read its body, or look again
 //!                                                     first: fetch ──304──> renew what is stored, hit
 //!                                                              └200, 206─> judge: fill, or pass on
 //! ```

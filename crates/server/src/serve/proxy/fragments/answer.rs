@@ -69,7 +69,7 @@ impl Proxy {
         Ok(reply::response(code, fields, Body::drawn(body)))
     }
 
-    /// The answer to one who reads along what somebody else has asked for.
+    /// The answer to a reader of what another request has asked for.
     pub(in crate::serve::proxy) fn answer_on_its_way(
         self: &Arc<Self>,
         inbound: Inbound<'_>,

@@ -25,7 +25,7 @@
 //! answer    what is sent of a body       sequence  ── fragment by fragment, from the volume or from a run
 //! part      a range of what isn't stored: what the origin is asked for
 //! opening   head first, then the body    gather    ── bytes that come, into fragments; what is missing, asked for
-//! keeping   body first, then the head    run       ── who asks for which bytes, and who reads along
+//! keeping   body first, then the head    run       ── who asks for which bytes, and its readers
 //! ```
 
 mod answer;

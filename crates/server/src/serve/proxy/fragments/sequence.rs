@@ -53,7 +53,7 @@ impl Sequence {
         Self(State::Resting(Box::new(Left { first: None, segments: segments.into(), source })))
     }
 
-    /// Reads along what this lead gets, wherever in it the first byte lies.
+    /// Reads what this lead gets, wherever in it the first byte lies.
     pub(super) fn following(mut self, lead: &Lead) -> Self {
         if let State::Resting(left) = &mut self.0 {
             left.source.reader = left.position().and_then(|position| lead.reader(position));
