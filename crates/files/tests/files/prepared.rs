@@ -71,7 +71,7 @@ async fn a_file_that_changed_unnoticed_is_found_again() {
 }
 
 #[tokio::test]
-async fn a_packed_file_that_changed_unnoticed_is_found_again() {
+async fn a_precompressed_file_that_changed_unnoticed_is_found_again() {
     let folder = tempfile::tempdir().unwrap();
     let (plain, precompressed) = (folder.path().join("a.txt"), folder.path().join("a.txt.gz"));
     write(&plain, b"plain");

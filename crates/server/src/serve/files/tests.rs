@@ -124,7 +124,7 @@ async fn ranges_are_those_of_the_form() {
 }
 
 #[tokio::test]
-async fn a_packed_file_by_its_own_name_is_a_file_like_others() {
+async fn a_precompressed_file_by_its_own_name_is_a_file_like_others() {
     let ground = Ground::precompressed();
     let answer = ground.get("/page.html.gz", &[("accept-encoding", "gzip, br")]).await;
     assert_eq!((answer.field("content-type"), answer.field("content-encoding")), ("application/gzip", ""));
@@ -134,7 +134,7 @@ async fn a_packed_file_by_its_own_name_is_a_file_like_others() {
 }
 
 #[tokio::test]
-async fn a_packed_file_that_is_made_anew_is_sent_anew() {
+async fn a_precompressed_file_that_is_made_anew_is_sent_anew() {
     let ground = Ground::precompressed();
     let gzip = [("accept-encoding", "gzip")];
     let first = ground.get_tagged("/page.html", &gzip).await;
