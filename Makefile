@@ -155,7 +155,7 @@ test-rocket: ## files for Rocket: the tests, every snippet of the README, and th
 	@scripts/test-rocket $(ARGS)
 
 .PHONY: test-tower
-test-tower: ## the layer for tower: its tests, every snippet of its README, and its examples; ARGS=flights runs one test
+test-tower: ## the layer for tower: its tests, every snippet of its README, and its examples; ARGS=collapsing runs one test
 	@scripts/test-tower $(ARGS)
 
 .PHONY: soak

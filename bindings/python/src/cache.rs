@@ -148,7 +148,7 @@ impl Cache {
         Ok(self.found(py, key)?.or(default))
     }
 
-    /// As `get`, but a miss isn't counted: for a short way, with a longer one behind it that looks again.
+    /// As `get`, but a miss isn't counted: for a fast path, with a full path behind it that looks again.
     #[pyo3(signature = (key, default=None))]
     fn _look<'py>(
         &self,

@@ -15,7 +15,7 @@ use crate::settings::{Error, Settings};
 /// Says whether a file is to be kept.
 type Admission = Arc<dyn Fn(&Candidate<'_>) -> bool + Send + Sync>;
 
-/// Whether packed files are sent by folders that don't say it themselves; as state, beside the [`FileCache`].
+/// Whether precompressed files are sent by folders that don't say it themselves; as state, beside the [`FileCache`].
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Precompressed(pub(crate) bool);
 

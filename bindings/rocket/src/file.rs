@@ -15,7 +15,7 @@ use crate::answer;
 /// A file that a handler answers with, as with Rocket's `NamedFile`. Its bytes are those of the volume, which stay as they are until
 /// the last of them was sent.
 ///
-/// The client gets what it asks for: by `Accept-Encoding` a packed form, where the [`FileCache`] is told that there are some; by
+/// The client gets what it asks for: by `Accept-Encoding` a precompressed form, where the [`FileCache`] is told that there are some; by
 /// `If-None-Match` and its like, a 304 or 412; by `Range`, a 206 or 416. Requests of other methods than GET and HEAD get all of it.
 ///
 /// ```

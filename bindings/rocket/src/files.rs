@@ -99,7 +99,7 @@ impl CachedFiles {
         self
     }
 
-    /// Whether packed files (`name.br`, `name.zst`, `name.gz`) are sent in the place of those that they lie beside, where the client
+    /// Whether precompressed files (`name.br`, `name.zst`, `name.gz`) are sent in the place of those that they lie beside, where the client
     /// takes them and they aren't older. As the fairing's settings say, unless it is set.
     pub fn precompressed(mut self, yes: bool) -> Self {
         self.precompressed = Some(yes);

@@ -241,7 +241,7 @@ fn enter(
         marked_unclean: AtomicBool::new(false),
         copied_bytes: AtomicU64::new(0),
         shared_pins: std::sync::Mutex::default(),
-        at_hand: std::sync::OnceLock::new(),
+        recently_resident: std::sync::OnceLock::new(),
         front_of: front_of.map(Arc::clone),
     });
     // Of one that is only read; who writes joins below.

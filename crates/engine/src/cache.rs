@@ -112,7 +112,7 @@ impl Cache {
     }
 
     /// As [`Cache::get`], of an entry that `takes` accepts; where there is none, or it is refused, the look-up leaves no trace.
-    /// For a short way to what can be used at once, with a longer way behind it that looks again.
+    /// For a fast path to what can be used at once, with a full path behind it that looks again.
     ///
     /// Where there is a tier, an accepted entry is looked up twice.
     ///

@@ -70,7 +70,6 @@ compile_error!("the volume format is little-endian, and its words are used in pl
 compile_error!("volumes are mapped whole: a 64-bit address space is needed");
 
 mod aside;
-mod at_hand;
 mod attach;
 mod cache;
 mod claim;
@@ -93,6 +92,7 @@ pub mod protocol;
 mod purge;
 mod put;
 mod read;
+mod recently_resident;
 mod residency;
 mod resize;
 mod scrub;

@@ -2,7 +2,6 @@
 
 use std::path::Path;
 
-use crate::at_hand::AtHand;
 use crate::cache::Cache;
 use crate::error::{Error, Result};
 use crate::format::hash::Place;
@@ -11,6 +10,7 @@ use crate::format::record::HEADER_BYTES;
 use crate::format::slot::Slot;
 use crate::hit::Hit;
 use crate::read::{self, Use, Wanted};
+use crate::recently_resident::RecentlyResident;
 use crate::stripe::{entry_at, locate};
 use crate::volume::Volume;
 use crate::write;
@@ -82,13 +82,13 @@ impl Cache {
     /// the kernel doesn't say.
     ///
     /// The first call takes 128 KiB to remember keys by.
-    pub fn is_at_hand(&self, key: impl AsRef<[u8]>) -> bool {
+    pub fn is_likely_resident(&self, key: impl AsRef<[u8]>) -> bool {
         let key = key.as_ref();
         !self.is_on_storage()
             || self
                 .volume()
-                .at_hand
-                .get_or_init(AtHand::default)
+                .recently_resident
+                .get_or_init(RecentlyResident::default)
                 .get_or_ask(key, || self.is_resident(key).is_ok_and(|is_resident| is_resident != Some(false)))
     }
 

@@ -8,7 +8,6 @@ use std::time::Duration;
 
 use eyewall_region::{Region, clock, fork};
 
-use crate::at_hand::AtHand;
 use crate::error::{Error, Result};
 use crate::format::buckets::Buckets;
 use crate::format::hash::{self, Place, Secret};
@@ -20,6 +19,7 @@ use crate::mapped::Mapped;
 use crate::options::Options;
 use crate::process::Membership;
 use crate::protocol;
+use crate::recently_resident::RecentlyResident;
 use crate::stripe::{self, Named};
 use crate::thread::{self, Counter, Thread};
 
@@ -67,7 +67,7 @@ pub(crate) struct Volume {
     /// Pins held by owned hits, so that holders of one entry share one. Locked only with the fork gate held.
     pub(crate) shared_pins: Mutex<HashMap<SharedKey, Weak<SharedPin>>>,
     /// Made when it is first asked, which few do.
-    pub(crate) at_hand: OnceLock<AtHand>,
+    pub(crate) recently_resident: OnceLock<RecentlyResident>,
     /// Of a tier: the volume that it stands in front of, which stays open as long as the tier does.
     pub(crate) front_of: Option<Arc<Self>>,
 }

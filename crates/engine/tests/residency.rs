@@ -48,7 +48,7 @@ fn what_lies_on_the_disk_is_read_in_by_a_worker() {
     let read_in = move || (worker.prefault(key).unwrap(), worker.prefault(b"absent").unwrap());
     assert_eq!(std::thread::spawn(read_in).join().unwrap(), (true, false));
     assert_eq!(cache.is_resident(key).unwrap(), Some(true));
-    assert!(cache.is_at_hand(key) && cache.is_at_hand(b"absent"));
+    assert!(cache.is_likely_resident(key) && cache.is_likely_resident(b"absent"));
     let hit = cache.get(key).unwrap().unwrap();
     assert!(hit.is_resident().unwrap());
     assert_eq!(version_of(&key, &hit), 0);
@@ -77,7 +77,7 @@ fn shared_memory_and_the_heap_are_in_memory() {
     for cache in [Cache::open(&path).unwrap(), options.anonymous().unwrap(), options.heap().unwrap()] {
         cache.put("key", value(b"key", 0, ENTRY)).unwrap();
         assert_eq!(cache.is_resident("key").unwrap(), Some(true));
-        assert!(cache.is_at_hand("key"));
+        assert!(cache.is_likely_resident("key"));
         assert!(cache.get("key").unwrap().unwrap().is_resident().unwrap());
         assert!(cache.prefault("key").unwrap());
         // A slot that nobody ever used was never in memory, where the kernel gives it out page by page.

@@ -8,7 +8,7 @@ use std::sync::Arc;
 use std::task::{Context, Poll, ready};
 
 use bytes::Bytes;
-use eyewall_http::ranges::Stretch;
+use eyewall_http::ranges::Segment;
 use http_body::{Frame, SizeHint};
 use tokio::task::{JoinHandle, spawn_blocking};
 
@@ -26,7 +26,7 @@ use crate::store::{From, Store};
 /// that was promised isn't reached, so that the client knows that it hasn't all.
 pub struct Body {
     /// What is yet to come.
-    stretches: VecDeque<Stretch>,
+    segments: VecDeque<Segment>,
     /// Where bytes came from that may still be read, also when none are to come. None where there are no bytes of a file.
     store: Option<Arc<Store>>,
     /// None where no bytes of a file are yet to come.
@@ -40,40 +40,40 @@ struct Drawn {
     /// Whether what isn't in the volume is put there.
     is_kept: bool,
     /// The fragment that was had last, with its number.
-    at_hand: Option<(u64, Bytes)>,
+    loaded: Option<(u64, Bytes)>,
     loading: Option<JoinHandle<io::Result<(Bytes, From)>>>,
 }
 
 /// What the next piece takes.
 enum Next {
     Piece(Bytes),
-    /// The fragment of this number, which isn't at hand.
+    /// The fragment of this number, which isn't loaded.
     Fragment(u64),
     End,
 }
 
 impl Body {
     pub(crate) fn empty() -> Self {
-        Self { stretches: VecDeque::new(), store: None, drawn: None }
+        Self { segments: VecDeque::new(), store: None, drawn: None }
     }
 
-    /// These stretches of a file. `at_hand` is a fragment that was found already.
+    /// These segments of a file. `loaded` is a fragment that was found already.
     pub(crate) fn of(
         store: Arc<Store>,
         opened: Arc<Opened>,
         is_kept: bool,
-        stretches: Vec<Stretch>,
-        at_hand: Option<(u64, Bytes)>,
+        segments: Vec<Segment>,
+        loaded: Option<(u64, Bytes)>,
     ) -> Self {
-        let drawn = Drawn { store: Arc::clone(&store), opened, is_kept, at_hand, loading: None };
-        let mut body = Self { stretches: stretches.into(), store: Some(store), drawn: Some(Box::new(drawn)) };
+        let drawn = Drawn { store: Arc::clone(&store), opened, is_kept, loaded, loading: None };
+        let mut body = Self { segments: segments.into(), store: Some(store), drawn: Some(Box::new(drawn)) };
         body.drop_empty();
         body
     }
 
     /// How many bytes are yet to come.
     pub fn bytes_left(&self) -> u64 {
-        self.stretches.iter().map(Stretch::length).sum()
+        self.segments.iter().map(Segment::length).sum()
     }
 
     /// Whether bytes of the volume were lost under its map ([`eyewall::Options::survive_sigbus`]): what was read of a piece before this was
@@ -95,38 +95,38 @@ impl Body {
                 let loaded = ready!(Pin::new(loading).poll(context));
                 drawn.loading = None;
                 match loaded.unwrap_or_else(|_| Err(io::ErrorKind::Other.into())) {
-                    Ok((bytes, _)) => drawn.at_hand = Some((number, bytes)),
+                    Ok((bytes, _)) => drawn.loaded = Some((number, bytes)),
                     Err(error) => return Poll::Ready(Some(Err(self.fail(error)))),
                 }
-            } else if let Ok(Some(found)) = drawn.store.find(&drawn.opened.form, number) {
-                drawn.at_hand = Some((number, found));
+            } else if let Ok(Some(found)) = drawn.store.find(&drawn.opened.representation, number) {
+                drawn.loaded = Some((number, found));
             } else {
                 let (store, opened, is_kept) = (Arc::clone(&drawn.store), Arc::clone(&drawn.opened), drawn.is_kept);
                 drawn.loading =
-                    Some(spawn_blocking(move || store.load(&opened.form, number, is_kept, || opened.file())));
+                    Some(spawn_blocking(move || store.load(&opened.representation, number, is_kept, || opened.file())));
             }
         }
     }
 
-    /// What comes next, taken out of the stretches where it is at hand.
+    /// What comes next, taken out of the segments where it is loaded.
     fn advance(&mut self) -> Next {
-        let next = match self.stretches.front_mut() {
+        let next = match self.segments.front_mut() {
             None => return Next::End,
-            Some(Stretch::Head(text)) => Next::Piece(std::mem::take(text).into()),
-            Some(Stretch::Bytes(range)) => {
+            Some(Segment::Head(text)) => Next::Piece(std::mem::take(text).into()),
+            Some(Segment::Bytes(range)) => {
                 let Some(drawn) = &mut self.drawn else { return Next::End };
-                let (store, form) = (&drawn.store, &drawn.opened.form);
+                let (store, representation) = (&drawn.store, &drawn.opened.representation);
                 let number = range.start / store.fragment_bytes;
-                let Some((_, bytes)) = drawn.at_hand.as_ref().filter(|(at_hand, _)| *at_hand == number) else {
+                let Some((_, bytes)) = drawn.loaded.as_ref().filter(|(loaded, _)| *loaded == number) else {
                     return Next::Fragment(number);
                 };
-                let whole = fragment::range(number, form.stamp.bytes, store.fragment_bytes);
+                let whole = fragment::range(number, representation.version.bytes, store.fragment_bytes);
                 let end = range.end.min(whole.end);
                 let piece = bytes.slice((range.start - whole.start) as usize..(end - whole.start) as usize);
                 range.start = end;
                 if end == whole.end {
                     // Else it would be held for as long as the next one is waited for.
-                    drawn.at_hand = None;
+                    drawn.loaded = None;
                 }
                 Next::Piece(piece)
             }
@@ -136,17 +136,17 @@ impl Body {
     }
 
     fn drop_empty(&mut self) {
-        while self.stretches.front().is_some_and(|stretch| stretch.length() == 0) {
-            self.stretches.pop_front();
+        while self.segments.front().is_some_and(|segment| segment.length() == 0) {
+            self.segments.pop_front();
         }
-        if self.stretches.is_empty() {
+        if self.segments.is_empty() {
             self.drawn = None;
         }
     }
 
     /// Nothing comes after an error.
     fn fail(&mut self, error: io::Error) -> io::Error {
-        self.stretches.clear();
+        self.segments.clear();
         self.drawn = None;
         error
     }
@@ -167,8 +167,8 @@ impl Iterator for Body {
             // Who polled before, and iterates now: it would be taken for the next fragment by who polls again.
             drawn.loading = None;
             let opened = &drawn.opened;
-            match drawn.store.load(&opened.form, number, drawn.is_kept, || opened.file()) {
-                Ok((bytes, _)) => drawn.at_hand = Some((number, bytes)),
+            match drawn.store.load(&opened.representation, number, drawn.is_kept, || opened.file()) {
+                Ok((bytes, _)) => drawn.loaded = Some((number, bytes)),
                 Err(error) => return Some(Err(self.fail(error))),
             }
         }
@@ -184,7 +184,7 @@ impl http_body::Body for Body {
     }
 
     fn is_end_stream(&self) -> bool {
-        self.stretches.is_empty()
+        self.segments.is_empty()
     }
 
     fn size_hint(&self) -> SizeHint {

@@ -76,7 +76,7 @@ impl FileCacheOptions {
         self
     }
 
-    /// Whether packed files beside those that [`FileCache::open`] opens are sent to who takes them; see
+    /// Whether precompressed files beside those that [`FileCache::open`] opens are sent to who takes them; see
     /// [`FolderOptions::precompressed`]. They aren't, unless it is set.
     pub fn precompressed(mut self, yes: bool) -> Self {
         self.precompressed = yes;
@@ -165,7 +165,7 @@ impl FileCache {
     /// The system's; `NotFound` also for what is no file.
     pub async fn open(&self, path: impl AsRef<Path>) -> io::Result<CachedFile> {
         let path = std::path::absolute(path)?;
-        match FilePath::of_absolute(&path).and_then(|path| self.everything.recall_ahead(&path)) {
+        match FilePath::of_absolute(&path).and_then(|path| self.everything.lookup_ahead(&path)) {
             Some(known) => self.file(known, &path),
             None => self.look_elsewhere(&path).await,
         }
@@ -177,7 +177,7 @@ impl FileCache {
     /// As for [`FileCache::open`].
     pub fn open_blocking(&self, path: impl AsRef<Path>) -> io::Result<CachedFile> {
         let path = std::path::absolute(path)?;
-        let look = match self.recall(&path) {
+        let look = match self.lookup(&path) {
             Some(known) => known,
             None => self.look(&path)?,
         };
@@ -218,8 +218,8 @@ impl FileCache {
         file.prepare().await.map(|()| file)
     }
 
-    fn recall(&self, path: &Path) -> Option<Look> {
-        self.everything.recall(&FilePath::of_absolute(path)?)
+    fn lookup(&self, path: &Path) -> Option<Look> {
+        self.everything.lookup(&FilePath::of_absolute(path)?)
     }
 
     async fn look_elsewhere(&self, path: &Path) -> io::Result<CachedFile> {
@@ -260,7 +260,7 @@ impl FileCache {
         Ok(file.is_cached())
     }
 
-    /// Removes what of a file is in the volume, and of the packed ones beside it. True: there was some. Waits for other writers.
+    /// Removes what of a file is in the volume, and of the precompressed ones beside it. True: there was some. Waits for other writers.
     ///
     /// # Errors
     /// Those of the engine.
@@ -293,7 +293,7 @@ impl FileCache {
         self.store.counters.statistics()
     }
 
-    /// What this process has sent of one file; a packed one beside it is a file of its own. Waits for the file system where the path
+    /// What this process has sent of one file; a precompressed one beside it is a file of its own. Waits for the file system where the path
     /// steps upwards. None: it wasn't asked for, or that was forgotten, which it is where more than 16,384
     /// files are asked for.
     pub fn file_statistics(&self, path: impl AsRef<Path>) -> Option<FileStatistics> {
@@ -305,11 +305,11 @@ fn no_file_at(path: &Path) -> io::Error {
     io::Error::new(io::ErrorKind::NotFound, format!("there is no file at {}", path.display()))
 }
 
-/// The file of a path, and the packed ones beside it, whether they are there or not.
+/// The file of a path, and the precompressed ones beside it, whether they are there or not.
 fn names(path: &Path) -> impl Iterator<Item = PathBuf> {
     let plain = name_of(path);
-    let packed = Coding::ALL.map(|coding| coding.beside(&plain));
-    std::iter::once(plain).chain(packed)
+    let precompressed = Coding::ALL.map(|coding| coding.beside(&plain));
+    std::iter::once(plain).chain(precompressed)
 }
 
 /// The path by which a file is kept and counted.

@@ -1,4 +1,4 @@
-//! Packed files beside the plain one, and which of them a client gets (RFC 9110, section 12.5.3).
+//! Precompressed files beside the plain one, and which of them a client gets (RFC 9110, section 12.5.3).
 
 use std::path::{Path, PathBuf};
 
@@ -18,7 +18,7 @@ pub enum Coding {
 }
 
 impl Coding {
-    /// All, the one that packs best first.
+    /// All, the one that compresses best first.
     pub(crate) const ALL: [Self; 3] = [Self::Brotli, Self::Zstandard, Self::Gzip];
 
     /// Its name in `Accept-Encoding` and `Content-Encoding`.
@@ -34,7 +34,7 @@ impl Coding {
         HeaderValue::from_static(self.name())
     }
 
-    /// What the name of a file so packed ends with, behind a dot.
+    /// What the name of a file with this coding ends with, behind a dot.
     pub(crate) fn extension(self) -> &'static str {
         match self {
             Self::Brotli => "br",
@@ -52,7 +52,7 @@ impl Coding {
         }
     }
 
-    /// The name of the packed file that belongs to a plain one.
+    /// The name of the precompressed file that belongs to a plain one.
     pub(crate) fn beside(self, plain: &Path) -> PathBuf {
         let mut name = plain.as_os_str().to_owned();
         name.push(".");
@@ -61,12 +61,12 @@ impl Coding {
     }
 }
 
-/// Whether a file is packed by its name, so that nobody packs it again.
-pub(crate) fn is_packed(path: &Path) -> bool {
+/// Whether a file is compressed already, by its name.
+pub(crate) fn is_precompressed(path: &Path) -> bool {
     path.extension().is_some_and(|extension| Coding::ALL.iter().any(|coding| extension == coding.extension()))
 }
 
-/// Which of several forms, by their place, the client wants most; the first has no coding. Of those that it wants alike it gets the
+/// Which of several representations, by their place, the client wants most; the first has no coding. Of those that it wants alike it gets the
 /// coded one that comes first.
 ///
 /// A coding counts only if it is named: `*` is said by clients that decode nothing. Where the client wants none of all there are it

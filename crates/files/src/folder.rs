@@ -15,12 +15,12 @@ use tokio::task::spawn_blocking;
 use crate::cache::{FileCache, Freshness};
 use crate::coding::{self, Coding};
 use crate::file::{Answer, CachedFile, is_changed};
-use crate::form::{self, Form, Named};
+use crate::file_version::FileVersion;
 use crate::fragment;
-use crate::memory::Memory;
 use crate::path::FilePath;
+use crate::path_cache::PathCache;
+use crate::representation::{self, Named, Representation};
 use crate::root::{Root, Symlinks, is_absence};
-use crate::stamp::Stamp;
 use crate::statistics::Counters;
 use crate::store::Store;
 use crate::walk::Walk;
@@ -37,7 +37,7 @@ pub struct FolderOptions {
     pub symlinks: Symlinks,
     /// Whether names that begin with a dot are served; [`FilePath::parse`] has to be told the same. They aren't, unless it is set.
     pub dotfiles: bool,
-    /// Whether packed files (`name.br`, `name.zst`, `name.gz`) are sent in the place of those that they lie beside, where the client
+    /// Whether precompressed files (`name.br`, `name.zst`, `name.gz`) are sent in the place of those that they lie beside, where the client
     /// takes them and they aren't older. They aren't, unless it is set.
     pub precompressed: bool,
 }
@@ -124,7 +124,7 @@ impl Folder {
     /// The system's: what is there and can't be read. What isn't there, or can't be reached below the root, is
     /// [`Found::Nothing`].
     pub async fn find(&self, path: &FilePath) -> io::Result<Found> {
-        let look = match self.tree.recall_ahead(path) {
+        let look = match self.tree.lookup_ahead(path) {
             Some(known) => known,
             None => self.look(path).await?,
         };
@@ -172,12 +172,12 @@ pub(crate) struct Tree {
     root: Root,
     options: FolderOptions,
     /// None where the system gives no inotify.
-    memory: Option<Memory>,
-    /// Whether it was told that a packed file is left out. A race tells it twice.
+    path_cache: Option<PathCache>,
+    /// Whether it was told that a precompressed file is left out. A race tells it twice.
     has_told_of_old: AtomicBool,
 }
 
-/// What was found, and the files of its forms, in their order, unless it was known.
+/// What was found, and the files of its representations, in their order, unless it was known.
 pub(crate) struct Look {
     pub(crate) named: Arc<Named>,
     pub(crate) files: Vec<File>,
@@ -196,45 +196,45 @@ impl Look {
 
 impl Tree {
     pub(crate) fn new(root: Root, options: FolderOptions, freshness: Freshness) -> Self {
-        let memory = match freshness {
-            Freshness::Interval(trust) => Some(Memory::trusting(trust)),
-            Freshness::Watched => Memory::watching()
+        let path_cache = match freshness {
+            Freshness::Interval(trust) => Some(PathCache::trusting(trust)),
+            Freshness::Watched => PathCache::watching()
                 .inspect_err(|error| {
                     tracing::warn!(%error, "the system gives no inotify; each request for a file looks at its folder");
                 })
                 .ok(),
         };
-        Self { root, options, memory, has_told_of_old: AtomicBool::new(false) }
+        Self { root, options, path_cache, has_told_of_old: AtomicBool::new(false) }
     }
 
     /// What is known of a path. It waits for nobody.
-    pub(crate) fn recall(&self, path: &FilePath) -> Option<Look> {
-        let recalled = self.memory.as_ref()?.recall(path, Instant::now())?;
-        Some(Look { named: recalled.found, files: Vec::new() })
+    pub(crate) fn lookup(&self, path: &FilePath) -> Option<Look> {
+        let cached = self.path_cache.as_ref()?.lookup(path, Instant::now())?;
+        Some(Look { named: cached.found, files: Vec::new() })
     }
 
     /// The same; and where its time will be over soon, another thread sees that it is known for longer, with all that is. Wants a
     /// runtime of Tokio.
-    pub(crate) fn recall_ahead(self: &Arc<Self>, path: &FilePath) -> Option<Look> {
-        let recalled = self.memory.as_ref()?.recall(path, Instant::now())?;
-        if recalled.is_due {
+    pub(crate) fn lookup_ahead(self: &Arc<Self>, path: &FilePath) -> Option<Look> {
+        let cached = self.path_cache.as_ref()?.lookup(path, Instant::now())?;
+        if cached.is_due {
             let tree = Arc::clone(self);
             spawn_blocking(move || tree.renew_due());
         }
-        Some(Look { named: recalled.found, files: Vec::new() })
+        Some(Look { named: cached.found, files: Vec::new() })
     }
 
     fn renew_due(&self) {
-        let Some(memory) = &self.memory else { return };
-        for path in memory.due() {
+        let Some(path_cache) = &self.path_cache else { return };
+        for path in path_cache.due() {
             // What is another one by now is looked at by who asks for it next.
-            let _ = memory.renew(&path, Named::is_unchanged);
+            let _ = path_cache.renew(&path, Named::is_unchanged);
         }
-        memory.has_renewed();
+        path_cache.has_renewed();
     }
 
     fn renew(&self, path: &FilePath) -> Option<Look> {
-        let named = self.memory.as_ref()?.renew(path, Named::is_unchanged)?;
+        let named = self.path_cache.as_ref()?.renew(path, Named::is_unchanged)?;
         Some(Look { named, files: Vec::new() })
     }
 
@@ -246,17 +246,17 @@ impl Tree {
         }
         counters.count_look();
         let since = Instant::now();
-        let memory = self.memory.as_ref().filter(|_| Memory::keeps(path));
-        let mut walk = memory.filter(|memory| memory.is_watching()).map(Walk::new);
+        let path_cache = self.path_cache.as_ref().filter(|_| PathCache::keeps(path));
+        let mut walk = path_cache.filter(|path_cache| path_cache.is_watching()).map(Walk::new);
         let is_watched = walk.is_some();
         let (named, files) = self.find(path, now, counters, &mut walk)?;
         let named = Arc::new(named);
-        let premises = if is_watched { walk.and_then(Walk::premises) } else { Some(Vec::new()) };
-        if let Some(memory) = memory
-            && let Some(premises) = premises
+        let dependencies = if is_watched { walk.and_then(Walk::dependencies) } else { Some(Vec::new()) };
+        if let Some(path_cache) = path_cache
+            && let Some(dependencies) = dependencies
             && named.is_settled(now)
         {
-            memory.remember(path, &named, premises, since);
+            path_cache.insert(path, &named, dependencies, since);
         }
         Ok(Look { named, files })
     }
@@ -275,13 +275,15 @@ impl Tree {
     ) -> io::Result<(Named, Vec<File>)> {
         if path.is_folder() {
             return match self.find_index(path.relative(), walk)? {
-                Some((index, file, metadata)) => Ok(self.forms(index, (file, &metadata), now, counters, walk)),
+                Some((index, file, metadata)) => {
+                    Ok(self.representations(index, (file, &metadata), now, counters, walk))
+                }
                 None => Ok((Named::Nothing, Vec::new())),
             };
         }
         match self.open_watched(path.relative(), walk)? {
             Some((file, metadata)) if metadata.is_file() => {
-                Ok(self.forms(path.relative().to_owned(), (file, &metadata), now, counters, walk))
+                Ok(self.representations(path.relative().to_owned(), (file, &metadata), now, counters, walk))
             }
             Some((_, metadata)) if metadata.is_dir() && self.find_index(path.relative(), walk)?.is_some() => {
                 Ok((Named::Folder, Vec::new()))
@@ -303,8 +305,8 @@ impl Tree {
         Ok(None)
     }
 
-    /// The plain file and those beside it that are packed.
-    fn forms(
+    /// The plain file and the precompressed ones beside it.
+    fn representations(
         &self,
         plain: PathBuf,
         (file, metadata): (File, &Metadata),
@@ -313,39 +315,39 @@ impl Tree {
         walk: &mut Option<Walk<'_>>,
     ) -> (Named, Vec<File>) {
         let content_type = content_type(&plain);
-        let stamp = Stamp::of(metadata);
-        let is_packed = coding::is_packed(&plain);
-        let mut found = vec![(None, plain, stamp)];
+        let version = FileVersion::of(metadata);
+        let is_precompressed = coding::is_precompressed(&plain);
+        let mut found = vec![(None, plain, version)];
         let mut files = vec![file];
-        let codings = if self.options.precompressed && !is_packed { &Coding::ALL[..] } else { &[] };
+        let codings = if self.options.precompressed && !is_precompressed { &Coding::ALL[..] } else { &[] };
         for &coding in codings {
             let path = coding.beside(&found[0].1);
             // Those that can't be read don't keep the plain one from being served.
             let Some((file, metadata)) = self.open_watched(&path, walk).ok().flatten() else { continue };
-            let packed = Stamp::of(&metadata);
-            if !metadata.is_file() || self.is_left_out(&packed, &stamp, &path) {
+            let precompressed = FileVersion::of(&metadata);
+            if !metadata.is_file() || self.is_left_out(&precompressed, &version, &path) {
                 continue;
             }
-            found.push((Some(coding), path, packed));
+            found.push((Some(coding), path, precompressed));
             files.push(file);
         }
         let is_chosen = found.len() > 1;
-        let forms = found.into_iter().map(|(coding, below, stamp)| {
+        let representations = found.into_iter().map(|(coding, below, version)| {
             let path = self.root.path().join(&below);
             let key = fragment::first_key(&path).into();
-            let fields = form::fields(coding, &content_type, is_chosen, &stamp, now);
-            let (is_unsettled, counters) = (stamp.may_still_change(now), counters.of(&path));
-            Arc::new(Form { coding, below, path, stamp, fields, key, is_unsettled, counters })
+            let fields = representation::fields(coding, &content_type, is_chosen, &version, now);
+            let (is_unsettled, counters) = (version.may_still_change(now), counters.of(&path));
+            Arc::new(Representation { coding, below, path, version, fields, key, is_unsettled, counters })
         });
-        (Named::File(forms.collect()), files)
+        (Named::File(representations.collect()), files)
     }
 
-    /// Whether a packed file may hold another version than the plain one: it is older.
-    fn is_left_out(&self, packed: &Stamp, plain: &Stamp, path: &Path) -> bool {
-        let is_old = packed.is_older_than(plain);
+    /// Whether a precompressed file may hold another version than the plain one: it is older.
+    fn is_left_out(&self, precompressed: &FileVersion, plain: &FileVersion, path: &Path) -> bool {
+        let is_old = precompressed.is_older_than(plain);
         if is_old && !self.has_told_of_old.swap(true, Ordering::Relaxed) {
             let path = path.display();
-            tracing::warn!(%path, "a packed file is older than the plain one, and is not served; pack it again (told once)");
+            tracing::warn!(%path, "a precompressed file is older than the plain one, and is not served; compress it again (logged once)");
         }
         is_old
     }

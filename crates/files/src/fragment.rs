@@ -3,7 +3,7 @@
 //! ```text
 //! key        file: path                       the first fragment
 //!            file: path NUL number            the others; the number in hexadecimal digits
-//! metadata   0..40  stamp                     of the file that the bytes were read from
+//! metadata   0..40  version                     of the file that the bytes were read from
 //!            40..44 bytes of a fragment       little-endian; all but the last are so long
 //! value      bytes of the file
 //! ```
@@ -14,7 +14,7 @@ use std::ops::Range;
 use std::os::unix::ffi::OsStrExt as _;
 use std::path::Path;
 
-use crate::stamp::{STAMP_BYTES, Stamp};
+use crate::file_version::{FILE_VERSION_BYTES, FileVersion};
 
 /// What the keys of all files begin with.
 pub(crate) const PREFIX: &[u8] = b"file:";
@@ -23,7 +23,7 @@ const FRAGMENT_BYTES_MAX: u64 = 1 << 20;
 /// A fragment takes at most its share of an entry: key and metadata need room beside it. Keys have at most 64 KiB.
 const BESIDE_BYTES: u64 = 8 << 10;
 
-pub(crate) const METADATA_BYTES: usize = STAMP_BYTES + 4;
+pub(crate) const METADATA_BYTES: usize = FILE_VERSION_BYTES + 4;
 
 /// How long fragments are where an entry may have so many bytes: a power of two.
 pub(crate) fn fragment_bytes(entry_bytes_max: u64) -> u64 {
@@ -41,19 +41,19 @@ pub(crate) fn key(first: &[u8], number: u64) -> Vec<u8> {
     if number == 0 { first.to_vec() } else { [first, b"\0", format!("{number:x}").as_bytes()].concat() }
 }
 
-pub(crate) fn metadata(stamp: &Stamp, fragment_bytes: u64) -> [u8; METADATA_BYTES] {
+pub(crate) fn metadata(version: &FileVersion, fragment_bytes: u64) -> [u8; METADATA_BYTES] {
     let mut metadata = [0; METADATA_BYTES];
-    metadata[..STAMP_BYTES].copy_from_slice(&stamp.to_bytes());
-    metadata[STAMP_BYTES..].copy_from_slice(&(fragment_bytes as u32).to_le_bytes());
+    metadata[..FILE_VERSION_BYTES].copy_from_slice(&version.to_bytes());
+    metadata[FILE_VERSION_BYTES..].copy_from_slice(&(fragment_bytes as u32).to_le_bytes());
     metadata
 }
 
-/// What the metadata of a fragment says: the stamp of its file, and how long fragments were when it was stored.
-pub(crate) fn of_metadata(metadata: &[u8]) -> Option<(Stamp, u64)> {
+/// What the metadata of a fragment says: the version of its file, and how long fragments were when it was stored.
+pub(crate) fn of_metadata(metadata: &[u8]) -> Option<(FileVersion, u64)> {
     let metadata: &[u8; METADATA_BYTES] = metadata.try_into().ok()?;
-    let (stamp, fragment_bytes) = metadata.split_first_chunk()?;
+    let (version, fragment_bytes) = metadata.split_first_chunk()?;
     let fragment_bytes = u32::from_le_bytes(fragment_bytes.try_into().ok()?);
-    (fragment_bytes > 0).then(|| (Stamp::from_bytes(*stamp), u64::from(fragment_bytes)))
+    (fragment_bytes > 0).then(|| (FileVersion::from_bytes(*version), u64::from(fragment_bytes)))
 }
 
 /// How many fragments a file has. An empty one has one, too.
@@ -96,9 +96,9 @@ mod tests {
 
     #[test]
     fn what_is_stored_tells_its_file() {
-        let stamp = Stamp { device: 1, inode: 2, bytes: 3, modified_ns: -4, changed_ns: 5 };
-        assert_eq!(of_metadata(&metadata(&stamp, 1 << 20)), Some((stamp, 1 << 20)));
-        assert_eq!(of_metadata(&metadata(&stamp, 0)), None, "there are no such fragments");
+        let version = FileVersion { device: 1, inode: 2, bytes: 3, modified_ns: -4, changed_ns: 5 };
+        assert_eq!(of_metadata(&metadata(&version, 1 << 20)), Some((version, 1 << 20)));
+        assert_eq!(of_metadata(&metadata(&version, 0)), None, "there are no such fragments");
         assert_eq!(of_metadata(b"other"), None);
         assert_eq!(key(&first_key(Path::new("/a b")), 0), b"file:/a b");
         assert_eq!(key(&first_key(Path::new("/a")), 31), b"file:/a\x001f");

@@ -36,15 +36,15 @@
 //! # The way of a request
 //!
 //! ```text
-//! path --> folder: what does it name?   memory: known, since nothing has changed      watches, walk
-//!                                       root: the kernel's answer, below the root     stamp
-//!      --> file: which form (coding), which bytes of it (eyewall_http::answer)
+//! path --> folder: what does it name?   path_cache: known, since nothing has changed      watches, walk
+//!                                       root: the kernel's answer, below the root     file_version
+//!      --> file: which representation (coding), which bytes of it (eyewall_http::answer)
 //!      --> body, piece by piece --> store: from the volume, or read into it           fragment
 //! ```
 //!
 //! # What holds
 //!
-//! - Bytes come from the volume only if they were read from the file while it had exactly the stamp that it has (device, inode, size,
+//! - Bytes come from the volume only if they were read from the file while it had exactly the version that it has (device, inode, size,
 //!   both times): a file that has changed is never sent stale, but for what [`Freshness`] says.
 //! - What is sent lies where it is in the volume, pinned until its last byte was taken.
 //! - No call of the file system, nor a page of the volume that isn't in memory, is waited for on a thread that serves clients.
@@ -57,13 +57,13 @@ mod body;
 mod cache;
 mod coding;
 mod file;
+mod file_version;
 mod folder;
-mod form;
 mod fragment;
-mod memory;
 mod path;
+mod path_cache;
+mod representation;
 mod root;
-mod stamp;
 mod statistics;
 mod store;
 mod walk;

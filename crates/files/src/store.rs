@@ -12,9 +12,9 @@ use bytes::Bytes;
 use eyewall::{Cache, Committed, FillOptions, Filled, Filling, Hit, OwnedHit, PutOptions};
 
 use crate::admission::{Admission, Candidate};
-use crate::form::Form;
+use crate::file_version::FileVersion;
 use crate::fragment;
-use crate::stamp::Stamp;
+use crate::representation::Representation;
 use crate::statistics::Counters;
 
 /// For so long a fragment that somebody else reads in is waited for: longer than reading it oneself takes.
@@ -31,22 +31,22 @@ pub(crate) struct Store {
     pub(crate) max_bytes: u64,
     pub(crate) admission: Admission,
     pub(crate) counters: Counters,
-    /// Whether a failure was told already: one line is news, one line a request is none. A race tells it twice.
+    /// Whether a failure was logged already: one line is enough. A race logs it twice.
     pub(crate) has_warned: AtomicBool,
 }
 
 impl Store {
-    /// A fragment of a form, if it lies in the volume. `Err`: that can't be said without waiting for storage.
-    pub(crate) fn find(&self, form: &Form, number: u64) -> Result<Option<Bytes>, WouldWait> {
-        let key = fragment::key(&form.key, number);
-        if !self.cache.is_at_hand(&key) {
+    /// A fragment of a representation, if it lies in the volume. `Err`: that can't be said without waiting for storage.
+    pub(crate) fn find(&self, representation: &Representation, number: u64) -> Result<Option<Bytes>, WouldWait> {
+        let key = fragment::key(&representation.key, number);
+        if !self.cache.is_likely_resident(&key) {
             return Err(WouldWait);
         }
-        Ok(self.look(form, number, &key).and_then(|hit| self.sound(hit)))
+        Ok(self.look(representation, number, &key).and_then(|hit| self.sound(hit)))
     }
 
-    fn look(&self, form: &Form, number: u64, key: &[u8]) -> Option<OwnedHit> {
-        match self.cache.get_if(key, |hit| self.is_of(form, number, hit)) {
+    fn look(&self, representation: &Representation, number: u64, key: &[u8]) -> Option<OwnedHit> {
+        match self.cache.get_if(key, |hit| self.is_of(representation, number, hit)) {
             Ok(hit) => hit.map(Hit::into_owned),
             Err(error) => {
                 self.tell(&error);
@@ -74,39 +74,40 @@ impl Store {
     }
 
     /// Whether an entry is this fragment of just this version of a file. Others may write to the volume, too, so that its length counts.
-    fn is_of(&self, form: &Form, number: u64, hit: &Hit<'_>) -> bool {
-        let range = fragment::range(number, form.stamp.bytes, self.fragment_bytes);
-        hit.metadata() == fragment::metadata(&form.stamp, self.fragment_bytes)
+    fn is_of(&self, representation: &Representation, number: u64, hit: &Hit<'_>) -> bool {
+        let range = fragment::range(number, representation.version.bytes, self.fragment_bytes);
+        hit.metadata() == fragment::metadata(&representation.version, self.fragment_bytes)
             && hit.value().len() as u64 == range.end - range.start
     }
 
-    /// Whether a fragment of a form lies in the volume, and in memory. Waits for nothing, and leaves no trace.
-    pub(crate) fn has_at_hand(&self, form: &Form, number: u64) -> bool {
-        self.cache.is_at_hand(fragment::key(&form.key, number)) && self.has(form, number)
+    /// Whether a fragment of a representation lies in the volume, and in memory. Waits for nothing, and leaves no trace.
+    pub(crate) fn has_resident(&self, representation: &Representation, number: u64) -> bool {
+        self.cache.is_likely_resident(fragment::key(&representation.key, number)) && self.has(representation, number)
     }
 
-    /// Whether a fragment of a form lies in the volume. Leaves no trace. May wait for storage.
-    pub(crate) fn has(&self, form: &Form, number: u64) -> bool {
-        let found = self.cache.peek(fragment::key(&form.key, number));
-        found.is_ok_and(|hit| hit.is_some_and(|hit| self.is_of(form, number, &hit)))
+    /// Whether a fragment of a representation lies in the volume. Leaves no trace. May wait for storage.
+    pub(crate) fn has(&self, representation: &Representation, number: u64) -> bool {
+        let found = self.cache.peek(fragment::key(&representation.key, number));
+        found.is_ok_and(|hit| hit.is_some_and(|hit| self.is_of(representation, number, &hit)))
     }
 
     /// Whether all of them do.
-    pub(crate) fn contains(&self, form: &Form) -> bool {
-        (0..fragment::count(form.stamp.bytes, self.fragment_bytes)).all(|number| self.has(form, number))
+    pub(crate) fn contains(&self, representation: &Representation) -> bool {
+        (0..fragment::count(representation.version.bytes, self.fragment_bytes))
+            .all(|number| self.has(representation, number))
     }
 
     /// The same for who may not wait: false also where that can't be said without waiting for storage.
-    pub(crate) fn is_at_hand(&self, form: &Form) -> bool {
-        let count = fragment::count(form.stamp.bytes, self.fragment_bytes);
-        (0..count).all(|number| self.has_at_hand(form, number))
+    pub(crate) fn is_likely_resident(&self, representation: &Representation) -> bool {
+        let count = fragment::count(representation.version.bytes, self.fragment_bytes);
+        (0..count).all(|number| self.has_resident(representation, number))
     }
 
-    /// Why a form isn't to be kept, in a word for `Cache-Status`.
-    pub(crate) fn why_not(&self, form: &Form) -> Option<&'static str> {
-        let bytes = form.stamp.bytes;
+    /// Why a representation isn't to be kept, in a word for `Cache-Status`.
+    pub(crate) fn why_not(&self, representation: &Representation) -> Option<&'static str> {
+        let bytes = representation.version.bytes;
         // This time isn't counted before it is known what it came to.
-        let asked = form.counters.asked() + 1;
+        let asked = representation.counters.asked() + 1;
         if self.cache.is_failed() {
             Some("volume-failed")
         } else if self.cache.is_read_only() {
@@ -115,9 +116,9 @@ impl Store {
             Some("too-small")
         } else if bytes > self.max_bytes || bytes > self.cache.size() {
             Some("too-large")
-        } else if form.is_unsettled {
+        } else if representation.is_unsettled {
             Some("just-changed")
-        } else if !(self.admission)(&Candidate { path: &form.path, bytes, asked }) {
+        } else if !(self.admission)(&Candidate { path: &representation.path, bytes, asked }) {
             Some("not-admitted")
         } else {
             None
@@ -131,13 +132,13 @@ impl Store {
     /// a validator, and has the bytes.
     pub(crate) fn load(
         &self,
-        form: &Form,
+        representation: &Representation,
         number: u64,
         is_kept: bool,
         open: impl FnOnce() -> io::Result<Arc<File>>,
     ) -> io::Result<(Bytes, From)> {
-        let key = fragment::key(&form.key, number);
-        if let Some(found) = self.look(form, number, &key) {
+        let key = fragment::key(&representation.key, number);
+        if let Some(found) = self.look(representation, number, &key) {
             read_in(found.value());
             if let Some(found) = self.sound(found) {
                 return Ok((found, From::Volume));
@@ -145,7 +146,7 @@ impl Store {
         }
         let file = open()?;
         if is_kept {
-            match self.keep(form, &file, number, &key) {
+            match self.keep(representation, &file, number, &key) {
                 Ok(Some(kept)) => return Ok(kept),
                 Ok(None) => {}
                 // Where the file is at fault, reading it says so.
@@ -153,18 +154,24 @@ impl Store {
             }
         }
         self.counters.count_read(false);
-        Ok((self.read(form, &file, number)?, From::File))
+        Ok((self.read(representation, &file, number)?, From::File))
     }
 
     /// Reads a fragment into the volume. None: it isn't there afterwards, and who is at fault is for others to find out.
-    fn keep(&self, form: &Form, file: &File, number: u64, key: &[u8]) -> io::Result<Option<(Bytes, From)>> {
-        let range = fragment::range(number, form.stamp.bytes, self.fragment_bytes);
-        let metadata = fragment::metadata(&form.stamp, self.fragment_bytes);
+    fn keep(
+        &self,
+        representation: &Representation,
+        file: &File,
+        number: u64,
+        key: &[u8],
+    ) -> io::Result<Option<(Bytes, From)>> {
+        let range = fragment::range(number, representation.version.bytes, self.fragment_bytes);
+        let metadata = fragment::metadata(&representation.version, self.fragment_bytes);
         let options = PutOptions::new().metadata(&metadata);
         let length = range.end - range.start;
         let mut filling = self.cache.begin_fill(key, WAIT, &FillOptions::new()).map_err(io::Error::other)?;
         if let Filling::Found(Filled::Hit(hit)) = &filling
-            && !self.is_of(form, number, hit)
+            && !self.is_of(representation, number, hit)
         {
             // Of an older version of the file: it makes way, so that of all who want the new one, one reads it.
             let serial = hit.serial();
@@ -173,7 +180,7 @@ impl Store {
             filling = self.cache.begin_fill(key, WAIT, &FillOptions::new()).map_err(io::Error::other)?;
         }
         let writer = match filling {
-            Filling::Found(Filled::Hit(hit)) if self.is_of(form, number, &hit) => {
+            Filling::Found(Filled::Hit(hit)) if self.is_of(representation, number, &hit) => {
                 return Ok(self.sound(hit.into_owned()).map(|bytes| (bytes, From::Volume)));
             }
             // Of another one again: somebody takes the file for what it was.
@@ -185,27 +192,27 @@ impl Store {
         };
         let mut writer = writer.map_err(io::Error::other)?;
         let mut source = At { file, place: range.start };
-        if writer.read_from(&mut source, length)? != length || Now::of(form, file)? != Now::Same {
+        if writer.read_from(&mut source, length)? != length || Now::of(representation, file)? != Now::Same {
             return Ok(None);
         }
         let Committed::Stored(_) = writer.commit().map_err(io::Error::other)? else { return Ok(None) };
         self.counters.count_read(true);
         // Not another look-up: that would count as another use.
         let stored = self.cache.peek(key).map_err(io::Error::other)?;
-        let stored = stored.filter(|hit| self.is_of(form, number, hit));
+        let stored = stored.filter(|hit| self.is_of(representation, number, hit));
         Ok(stored.and_then(|hit| self.sound(hit.into_owned())).map(|bytes| (bytes, From::Stored)))
     }
 
     /// Reads a fragment past the volume.
-    fn read(&self, form: &Form, file: &File, number: u64) -> io::Result<Bytes> {
-        let range = fragment::range(number, form.stamp.bytes, self.fragment_bytes);
+    fn read(&self, representation: &Representation, file: &File, number: u64) -> io::Result<Bytes> {
+        let range = fragment::range(number, representation.version.bytes, self.fragment_bytes);
         let mut bytes = vec![0; (range.end - range.start) as usize];
         match file.read_exact_at(&mut bytes, range.start) {
             Err(error) if error.kind() == io::ErrorKind::UnexpectedEof => return Err(io::Error::other(Changed)),
             other => other?,
         }
         // What a validator was sent of has to be that version; a file that somebody is just writing is sent as it comes.
-        if !form.is_unsettled && Now::of(form, file)? == Now::Changed {
+        if !representation.is_unsettled && Now::of(representation, file)? == Now::Changed {
             return Err(io::Error::other(Changed));
         }
         Ok(bytes.into())
@@ -221,7 +228,7 @@ impl Store {
         // No file that is longer than the volume was kept.
         let count = |bytes: u64, fragment_bytes| fragment::count(bytes.min(self.cache.size()), fragment_bytes);
         // Before a resize, fragments may have been shorter.
-        let of_stored = stored.map_or(0, |(stamp, fragment_bytes)| count(stamp.bytes, fragment_bytes));
+        let of_stored = stored.map_or(0, |(version, fragment_bytes)| count(version.bytes, fragment_bytes));
         let mut is_removed = self.cache.remove(first_key)?;
         for number in 1..count(bytes, self.fragment_bytes).max(of_stored) {
             is_removed |= self.cache.remove(fragment::key(first_key, number))?;
@@ -268,7 +275,7 @@ pub(crate) enum From {
     File,
 }
 
-/// The file has another stamp than it had when it was looked at, or is gone.
+/// The file has another version than it had when it was looked at, or is gone.
 #[derive(Debug)]
 pub(crate) struct Changed;
 
@@ -310,13 +317,13 @@ enum Now {
 }
 
 impl Now {
-    fn of(form: &Form, file: &File) -> io::Result<Self> {
+    fn of(representation: &Representation, file: &File) -> io::Result<Self> {
         let metadata = file.metadata()?;
-        let stamp = Stamp::of(&metadata);
-        let as_found = Stamp { changed_ns: form.stamp.changed_ns, ..stamp };
-        Ok(if stamp == form.stamp {
+        let version = FileVersion::of(&metadata);
+        let as_found = FileVersion { changed_ns: representation.version.changed_ns, ..version };
+        Ok(if version == representation.version {
             Self::Same
-        } else if metadata.nlink() == 0 && as_found == form.stamp {
+        } else if metadata.nlink() == 0 && as_found == representation.version {
             Self::Unlinked
         } else {
             Self::Changed

@@ -1,4 +1,4 @@
-//! What the kernel is asked to tell: watches of files and folders, and the premises that rest on them.
+//! What the kernel is asked to tell: watches of files and folders, and the dependencies that rest on them.
 
 use std::collections::HashMap;
 use std::io;
@@ -49,20 +49,20 @@ const LOCAL: [u32; 14] = [
 /// Something about the file system that held when it was looked at: what a name stands for in a folder, or what a file or folder
 /// is by itself. Void once the kernel has told of a change, and never good again.
 ///
-/// Whoever hears the events writes it, under the lock of [`crate::memory::Memory`]; whoever recalls something reads it, under the
+/// Whoever hears the events writes it, under the lock of [`crate::path_cache::PathCache`]; whoever looks something up reads it, under the
 /// same lock.
 #[derive(Debug, Default)]
-pub(crate) struct Premise {
-    is_void: AtomicBool,
+pub(crate) struct Dependency {
+    is_invalid: AtomicBool,
 }
 
-impl Premise {
-    pub(crate) fn holds(&self) -> bool {
-        !self.is_void.load(Ordering::Relaxed)
+impl Dependency {
+    pub(crate) fn is_valid(&self) -> bool {
+        !self.is_invalid.load(Ordering::Relaxed)
     }
 }
 
-/// What a premise is about.
+/// What a dependency is about.
 #[derive(Debug, Clone, Copy)]
 pub(crate) enum About<'a> {
     /// A name in the folder.
@@ -71,11 +71,11 @@ pub(crate) enum About<'a> {
     Itself,
 }
 
-/// Who rests on a watch. A premise lives as long as something rests on it.
+/// Who rests on a watch. A dependency lives as long as something rests on it.
 #[derive(Debug, Default)]
 struct Watch {
-    itself: Weak<Premise>,
-    names: HashMap<Vec<u8>, Weak<Premise>>,
+    itself: Weak<Dependency>,
+    names: HashMap<Vec<u8>, Weak<Dependency>>,
 }
 
 /// All watches, by the kernel's numbers, which it doesn't use again.
@@ -87,16 +87,16 @@ pub(crate) struct Watches {
 }
 
 impl Watches {
-    /// A premise, which is void from the next change on: what is looked up *after* this call holds for as long as the premise.
+    /// A dependency, which is void from the next change on: what is looked up *after* this call holds for as long as the dependency.
     ///
     /// # Errors
     /// `NOTDIR` for a name in what is no folder; `NOSPC` where the kernel gives no more watches; `ACCES` for what we may not read.
-    pub(crate) fn premise(
+    pub(crate) fn dependency(
         &mut self,
         inotify: &OwnedFd,
         place: BorrowedFd<'_>,
         about: About<'_>,
-    ) -> io::Result<Arc<Premise>> {
+    ) -> io::Result<Arc<Dependency>> {
         // The very file that is open, whatever its names have become.
         let path = format!("/proc/self/fd/{}", place.as_raw_fd());
         let watch = match (inotify::add_watch(inotify, &path, FOLDER), about) {
@@ -104,7 +104,7 @@ impl Watches {
             (watch, _) => watch?,
         };
         let watch = self.by_number.entry(watch).or_default();
-        let premise = match about {
+        let dependency = match about {
             About::Name(name) => watch.names.entry(name.to_vec()).or_insert_with(|| {
                 self.names_count += 1;
                 Weak::new()
@@ -112,16 +112,16 @@ impl Watches {
             About::Itself => &mut watch.itself,
         };
         // A void one is taken out of its watch.
-        Ok(premise.upgrade().unwrap_or_else(|| {
+        Ok(dependency.upgrade().unwrap_or_else(|| {
             let made = Arc::default();
-            *premise = Arc::downgrade(&made);
+            *dependency = Arc::downgrade(&made);
             made
         }))
     }
 
-    /// Takes in what the kernel has to tell. False: it may have told less than all, so that no premise is good any more.
+    /// Takes in what the kernel has to tell. False: it may have told less than all, so that no dependency is good any more.
     #[must_use]
-    pub(crate) fn hear(&mut self, inotify: &OwnedFd) -> bool {
+    pub(crate) fn read_events(&mut self, inotify: &OwnedFd) -> bool {
         let mut buffer = [MaybeUninit::uninit(); EVENTS_BYTES];
         let mut events = Reader::new(inotify, &mut buffer);
         for _ in 0..EVENTS_MAX {
@@ -144,7 +144,7 @@ impl Watches {
         let names_count = &mut self.names_count;
         *names_count = 0;
         self.by_number.retain(|number, watch| {
-            watch.names.retain(|_, premise| premise.strong_count() > 0);
+            watch.names.retain(|_, dependency| dependency.strong_count() > 0);
             // Else each folder would keep the room for the most names that it ever had.
             watch.names.shrink_to_fit();
             *names_count += watch.names.len();
@@ -156,8 +156,8 @@ impl Watches {
         });
     }
 
-    /// Makes every premise void.
-    pub(crate) fn void_all(&mut self, inotify: &OwnedFd) {
+    /// Makes every dependency void.
+    pub(crate) fn invalidate_all(&mut self, inotify: &OwnedFd) {
         let numbers: Vec<i32> = self.by_number.keys().copied().collect();
         for number in numbers {
             self.void_watch(inotify, number);
@@ -174,13 +174,13 @@ impl Watches {
     }
 
     fn void_name(&mut self, number: i32, name: &[u8]) {
-        if let Some(premise) = self.by_number.get_mut(&number).and_then(|watch| watch.names.remove(name)) {
+        if let Some(dependency) = self.by_number.get_mut(&number).and_then(|watch| watch.names.remove(name)) {
             self.names_count -= 1;
-            void(&premise);
+            void(&dependency);
         }
     }
 
-    /// The watch goes with its premises: whoever looks again makes another one.
+    /// The watch goes with its dependencies: whoever looks again makes another one.
     fn void_watch(&mut self, inotify: &OwnedFd, number: i32) {
         let Some(watch) = self.by_number.remove(&number) else { return };
         self.names_count -= watch.names.len();
@@ -196,9 +196,9 @@ pub(crate) fn is_local(place: impl AsFd) -> bool {
     rustix::fs::fstatfs(place).is_ok_and(|system| LOCAL.contains(&(system.f_type as u32)))
 }
 
-fn void(premise: &Weak<Premise>) {
-    if let Some(premise) = premise.upgrade() {
-        premise.is_void.store(true, Ordering::Relaxed);
+fn void(dependency: &Weak<Dependency>) {
+    if let Some(dependency) = dependency.upgrade() {
+        dependency.is_invalid.store(true, Ordering::Relaxed);
     }
 }
 

@@ -1,7 +1,7 @@
 //! What a request for a representation gets: all of it, ranges of it, its head alone, 304, 412 or 416 (RFC 9110, sections 9.3.2, 13
 //! to 15).
 //!
-//! Bodies are none of this: an answer says which stretches its body has.
+//! Bodies are none of this: an answer says which segments its body has.
 
 use std::time::SystemTime;
 
@@ -12,7 +12,7 @@ use crate::field::cache_status::CACHE_STATUS;
 use crate::field::range::ByteRanges;
 use crate::message::Request;
 use crate::precondition::{self, Outcome, Representation, Role};
-use crate::ranges::{self, Boundary, Multipart, Served, Stretch};
+use crate::ranges::{self, Boundary, Multipart, Segment, Served};
 
 /// How a request is answered.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -25,8 +25,8 @@ pub enum Answer {
     RangeNotSatisfiable(HeaderMap),
     /// A head without a body, for HEAD.
     Head(StatusCode, HeaderMap),
-    /// This head, and a body of these stretches.
-    Content(StatusCode, HeaderMap, Vec<Stretch>),
+    /// This head, and a body of these segments.
+    Content(StatusCode, HeaderMap, Vec<Segment>),
 }
 
 /// What a request gets of a representation of `length` bytes, which would be sent whole with this status and these fields. Their
@@ -89,7 +89,7 @@ fn whole(method: &Method, status: StatusCode, mut fields: HeaderMap, length: u64
     if method == Method::HEAD {
         return Answer::Head(status, fields);
     }
-    Answer::Content(status, fields, vec![Stretch::Bytes(0..length)])
+    Answer::Content(status, fields, vec![Segment::Bytes(0..length)])
 }
 
 /// Only a GET of what would be a 200 comes here.
@@ -97,13 +97,13 @@ fn part(fields: HeaderMap, length: u64, asked: &ByteRanges, boundary: impl FnOnc
     match ranges::select(asked, length) {
         Served::Whole => whole(&Method::GET, StatusCode::OK, fields, length),
         Served::Part(range) => match ranges::fields_of_part(&fields, &range, Some(length)) {
-            Some(fields) => Answer::Content(StatusCode::PARTIAL_CONTENT, fields, vec![Stretch::Bytes(range)]),
+            Some(fields) => Answer::Content(StatusCode::PARTIAL_CONTENT, fields, vec![Segment::Bytes(range)]),
             None => whole(&Method::GET, StatusCode::OK, fields, length),
         },
         Served::Parts(parts) => {
             let body = boundary().and_then(|boundary| Multipart::new(&fields, parts, Some(length), boundary));
             let Some(body) = body else { return whole(&Method::GET, StatusCode::OK, fields, length) };
-            Answer::Content(StatusCode::PARTIAL_CONTENT, body.fields(&fields), body.stretches().collect())
+            Answer::Content(StatusCode::PARTIAL_CONTENT, body.fields(&fields), body.segments().collect())
         }
         Served::Unsatisfiable => {
             let mut own = ranges::fields_of_unsatisfiable(length);
@@ -129,8 +129,8 @@ mod tests {
 
     #[test]
     fn a_request_gets_all_of_it_or_the_head_alone() {
-        let Answer::Content(StatusCode::OK, fields, stretches) = answer(&Method::GET, &[]) else { panic!() };
-        assert_eq!((&fields[CONTENT_LENGTH], &stretches[..]), (&HeaderValue::from(100), &[Stretch::Bytes(0..100)][..]));
+        let Answer::Content(StatusCode::OK, fields, segments) = answer(&Method::GET, &[]) else { panic!() };
+        assert_eq!((&fields[CONTENT_LENGTH], &segments[..]), (&HeaderValue::from(100), &[Segment::Bytes(0..100)][..]));
         let Answer::Head(StatusCode::OK, fields) = answer(&Method::HEAD, &[]) else { panic!() };
         assert_eq!(fields[CONTENT_LENGTH], "100");
     }
@@ -145,18 +145,16 @@ mod tests {
 
     #[test]
     fn ranges_are_sent_as_one_part_or_as_several() {
-        let Answer::Content(status, fields, stretches) = answer(&Method::GET, &[(RANGE, "bytes=-10")]) else {
-            panic!()
-        };
+        let Answer::Content(status, fields, segments) = answer(&Method::GET, &[(RANGE, "bytes=-10")]) else { panic!() };
         assert_eq!(
             (status, &fields[CONTENT_RANGE]),
             (StatusCode::PARTIAL_CONTENT, &"bytes 90-99/100".parse().unwrap())
         );
-        assert_eq!(stretches, [Stretch::Bytes(90..100)]);
-        let Answer::Content(_, fields, stretches) = answer(&Method::GET, &[(RANGE, "bytes=0-1,50-51")]) else {
+        assert_eq!(segments, [Segment::Bytes(90..100)]);
+        let Answer::Content(_, fields, segments) = answer(&Method::GET, &[(RANGE, "bytes=0-1,50-51")]) else {
             panic!()
         };
-        let sum: u64 = stretches.iter().map(Stretch::length).sum();
+        let sum: u64 = segments.iter().map(Segment::length).sum();
         assert_eq!(fields[CONTENT_LENGTH], sum.to_string().as_str());
         let unsatisfied = answer(&Method::GET, &[(RANGE, "bytes=100-")]);
         assert!(matches!(unsatisfied, Answer::RangeNotSatisfiable(fields) if fields[CONTENT_RANGE] == "bytes */100"));
@@ -168,9 +166,7 @@ mod tests {
         let request = Request { method: &Method::GET, fields: &asked };
         let (status, received) = (StatusCode::OK, SystemTime::UNIX_EPOCH);
         let answer = arrange(Role::Origin, request, status, HeaderMap::new(), received, 100, || None);
-        assert!(
-            matches!(answer, Answer::Content(StatusCode::OK, _, stretches) if stretches == [Stretch::Bytes(0..100)])
-        );
+        assert!(matches!(answer, Answer::Content(StatusCode::OK, _, segments) if segments == [Segment::Bytes(0..100)]));
     }
 
     #[test]

@@ -60,7 +60,7 @@
 //! | RFC 10008, 2.7 | what tells requests with content apart | [`query`] |
 //! | RFC 9110, 5.6.7 | dates | [`field::date`] |
 //! | | what an operator may set | [`policy`] |
-//! | | what is stored of variants and fields, as bytes | [`signpost`], [`stored_fields`] |
+//! | | what is stored of variants and fields, as bytes | [`vary_index`], [`stored_fields`] |
 //!
 //! Which test holds which statement of these RFCs is in [`statements`].
 //!
@@ -90,12 +90,12 @@ pub mod query;
 pub mod ranges;
 pub mod reuse;
 pub mod selecting;
-pub mod signpost;
+pub mod vary_index;
 #[doc = include_str!("statements.md")]
 pub mod statements {}
 pub mod stored_fields;
 pub mod storing;
-pub mod strong;
+pub mod strong_validator;
 pub mod terms;
 pub mod update;
 pub mod validation;

@@ -13,14 +13,14 @@ use http::{HeaderMap, HeaderValue, StatusCode};
 
 use crate::field::range::{ByteRanges, ContentRange, RangeSpec, number};
 use crate::ranges::{self, CONTENT_DIGEST, CONTENT_MD5, Served};
-use crate::strong;
+use crate::strong_validator;
 use crate::update::updated;
 
 /// A set of bytes of a representation: ranges in ascending order that neither overlap nor touch, and none of them empty.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Pieces(Vec<Range<u64>>);
+pub struct RangeSet(Vec<Range<u64>>);
 
-impl Pieces {
+impl RangeSet {
     /// Adds a range. An empty one adds nothing.
     pub fn insert(&mut self, range: Range<u64>) {
         if range.is_empty() {
@@ -41,8 +41,8 @@ impl Pieces {
     }
 
     /// What of a range is not there.
-    pub fn missing(&self, wanted: &Range<u64>) -> Pieces {
-        let mut missing = Pieces::default();
+    pub fn missing(&self, wanted: &Range<u64>) -> RangeSet {
+        let mut missing = RangeSet::default();
         let mut at = wanted.start;
         for piece in self.0.iter().filter(|piece| piece.end > wanted.start && piece.start < wanted.end) {
             missing.insert(at..piece.start);
@@ -58,7 +58,7 @@ impl Pieces {
     }
 }
 
-impl Extend<Range<u64>> for Pieces {
+impl Extend<Range<u64>> for RangeSet {
     fn extend<I: IntoIterator<Item = Range<u64>>>(&mut self, ranges: I) {
         for range in ranges {
             self.insert(range);
@@ -66,25 +66,25 @@ impl Extend<Range<u64>> for Pieces {
     }
 }
 
-impl FromIterator<Range<u64>> for Pieces {
+impl FromIterator<Range<u64>> for RangeSet {
     fn from_iter<I: IntoIterator<Item = Range<u64>>>(ranges: I) -> Self {
-        let mut pieces = Self::default();
-        pieces.extend(ranges);
-        pieces
+        let mut range_set = Self::default();
+        range_set.extend(ranges);
+        range_set
     }
 }
 
 /// What is there of a representation, of one response or of several that were combined.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Gathered {
+pub struct PartialContent {
     fields: HeaderMap,
-    pieces: Pieces,
+    range_set: RangeSet,
     complete_length: Option<u64>,
     received: SystemTime,
     is_of_200: bool,
 }
 
-impl Gathered {
+impl PartialContent {
     /// What a response to a GET brought: its first `bytes` bytes, at the time `received`. `is_whole` says that its body came to
     /// its end, and didn't break off.
     ///
@@ -122,7 +122,9 @@ impl Gathered {
             fields.remove(CONTENT_DIGEST);
             fields.remove(CONTENT_MD5);
         }
-        Some(Self { fields, pieces: iter::once(range).collect(), complete_length, received, is_of_200 }.with_length())
+        Some(
+            Self { fields, range_set: iter::once(range).collect(), complete_length, received, is_of_200 }.with_length(),
+        )
     }
 
     /// What this and a newer response make together. None if they can't be combined: they share no strong validator, or differ
@@ -130,27 +132,27 @@ impl Gathered {
     ///
     /// The newer one's fields replace those of that name, as in each update; those of a newer 200 replace all.
     pub fn combined(&self, newer: &Self) -> Option<Self> {
-        if !strong::is_shared(&self.fields, self.received, &newer.fields, newer.received) {
+        if !strong_validator::is_shared(&self.fields, self.received, &newer.fields, newer.received) {
             return None;
         }
         let complete_length = match (self.complete_length, newer.complete_length) {
             (Some(ours), Some(theirs)) if ours != theirs => return None,
             (ours, theirs) => theirs.or(ours),
         };
-        let mut pieces = self.pieces.clone();
-        pieces.extend(newer.pieces.0.iter().cloned());
-        let end = pieces.0.last().map_or(0, |last| last.end);
+        let mut range_set = self.range_set.clone();
+        range_set.extend(newer.range_set.0.iter().cloned());
+        let end = range_set.0.last().map_or(0, |last| last.end);
         if complete_length.is_some_and(|length| length < end) {
             return None;
         }
         let fields = if newer.is_of_200 { newer.fields.clone() } else { updated(&self.fields, &newer.fields) };
         let is_of_200 = self.is_of_200 || newer.is_of_200;
-        Some(Self { fields, pieces, complete_length, received: newer.received, is_of_200 }.with_length())
+        Some(Self { fields, range_set, complete_length, received: newer.received, is_of_200 }.with_length())
     }
 
     /// Whether all of the representation is there, so that it answers as a complete 200.
     pub fn is_complete(&self) -> bool {
-        self.complete_length.is_some_and(|length| self.pieces.has(&(0..length)))
+        self.complete_length.is_some_and(|length| self.range_set.has(&(0..length)))
     }
 
     /// The header fields as those of a 200: without `Content-Range`, and with the length of the whole where it is known.
@@ -159,8 +161,8 @@ impl Gathered {
     }
 
     /// The bytes that are there.
-    pub fn pieces(&self) -> &Pieces {
-        &self.pieces
+    pub fn range_set(&self) -> &RangeSet {
+        &self.range_set
     }
 
     /// How long the whole representation is, in bytes, if any response said so.
@@ -181,8 +183,8 @@ impl Gathered {
         };
         let has_all = match &served {
             Served::Whole => self.is_complete(),
-            Served::Part(range) => self.pieces.has(range),
-            Served::Parts(ranges) => ranges.iter().all(|range| self.pieces.has(range)),
+            Served::Part(range) => self.range_set.has(range),
+            Served::Parts(ranges) => ranges.iter().all(|range| self.range_set.has(range)),
             Served::Unsatisfiable => true,
         };
         has_all.then_some(served)

@@ -22,7 +22,7 @@ use crate::field::date;
 use crate::field::entity_tag::{EntityTag, TagList};
 use crate::field::groups::CACHE_GROUPS;
 use crate::field::range::ByteRanges;
-use crate::{strong, update};
+use crate::{strong_validator, update};
 
 /// Who evaluates.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -150,7 +150,7 @@ fn is_range_applicable(request: &HeaderMap, current: &Representation<'_>) -> boo
         return EntityTag::of(current.fields).is_some_and(|ours| ours.matches_strongly(&theirs));
     }
     let theirs = date::parse(line);
-    theirs.is_some() && theirs == strong::modified(current.fields, current.received)
+    theirs.is_some() && theirs == strong_validator::modified(current.fields, current.received)
 }
 
 /// Methods whose answer is what the client may have already. QUERY is a GET with content (RFC 10008, section 2.6).

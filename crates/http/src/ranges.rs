@@ -126,16 +126,16 @@ pub struct Multipart {
     content_length: u64,
 }
 
-/// A stretch of a multipart body.
+/// A segment of a multipart body.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Stretch {
+pub enum Segment {
     /// A boundary, with the head of the part that follows or at the end.
     Head(Vec<u8>),
     /// Bytes of the representation.
     Bytes(Range<u64>),
 }
 
-impl Stretch {
+impl Segment {
     /// How many bytes it has.
     pub fn length(&self) -> u64 {
         match self {
@@ -160,7 +160,7 @@ impl Multipart {
         }
         let media_type = whole.get(CONTENT_TYPE).cloned();
         let mut body = Self { boundary, media_type, ranges, complete_length, content_length: 0 };
-        let content_length = body.stretches().try_fold(0_u64, |sum, stretch| sum.checked_add(stretch.length()))?;
+        let content_length = body.segments().try_fold(0_u64, |sum, segment| sum.checked_add(segment.length()))?;
         body.content_length = content_length;
         Some(body)
     }
@@ -183,14 +183,14 @@ impl Multipart {
         fields
     }
 
-    /// The body, stretch by stretch.
-    pub fn stretches(&self) -> impl Iterator<Item = Stretch> {
+    /// The body, segment by segment.
+    pub fn segments(&self) -> impl Iterator<Item = Segment> {
         let parts =
             self.ranges.iter().enumerate().flat_map(|(number, range)| {
-                [Stretch::Head(self.head(number == 0, range)), Stretch::Bytes(range.clone())]
+                [Segment::Head(self.head(number == 0, range)), Segment::Bytes(range.clone())]
             });
         let close = format!("\r\n--{}--\r\n", self.boundary.0);
-        parts.chain([Stretch::Head(close.into_bytes())])
+        parts.chain([Segment::Head(close.into_bytes())])
     }
 
     fn head(&self, is_first: bool, range: &Range<u64>) -> Vec<u8> {

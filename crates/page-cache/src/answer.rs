@@ -1,18 +1,18 @@
 //! An answer that is on its way into the volume, and who waits for it.
 
 use eyewall_http::selecting;
-use eyewall_http::signpost::Variant;
 use eyewall_http::terms::Terms;
+use eyewall_http::vary_index::Variant;
 use http::{HeaderMap, StatusCode};
 
 use crate::collapsing;
 
 /// What is asked for just now, whose bodies come by `C`.
-pub type Flights<C> = collapsing::Flights<Answer<C>>;
+pub type InFlight<C> = collapsing::InFlight<Answer<C>>;
 /// What a request is to do about a miss.
 pub type Joined<C> = collapsing::Joined<Answer<C>>;
 /// The right, and the duty, to ask for a key.
-pub type Ticket<C> = collapsing::Ticket<Answer<C>>;
+pub type Leader<C> = collapsing::Leader<Answer<C>>;
 
 /// What all get who wait for it.
 #[derive(Debug)]

@@ -4,7 +4,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
 /// A write that takes longer has waited: for storage that doesn't keep up, or for a process that was stopped with a lock.
-const PROMPT: Duration = Duration::from_micros(500);
+const INLINE_MAX: Duration = Duration::from_micros(500);
 /// For how long the volume is taken to be slow after such a write, at least, and for how many times what it took.
 const SLOW_FOR: Duration = Duration::from_secs(1);
 const SLOW_FOR_TIMES: u32 = 100;
@@ -15,7 +15,7 @@ const SLOW_FOR_TIMES: u32 = 100;
 #[derive(Debug)]
 pub struct Blocking {
     began: Instant,
-    /// Microseconds from `began` to when the volume is prompt again. Nothing is ordered by it.
+    /// Microseconds from `began` to when the volume counts as fast again. Nothing is ordered by it.
     slow_until: AtomicU64,
 }
 
@@ -28,7 +28,7 @@ impl Default for Blocking {
 
 impl Blocking {
     /// Whether no write had to wait lately.
-    pub fn is_prompt(&self) -> bool {
+    pub fn allows_inline_writes(&self) -> bool {
         self.began.elapsed().as_micros() as u64 >= self.slow_until.load(Ordering::Relaxed)
     }
 
@@ -37,7 +37,7 @@ impl Blocking {
         let started = Instant::now();
         let written = write();
         let took = started.elapsed();
-        if took > PROMPT {
+        if took > INLINE_MAX {
             let until = self.began.elapsed() + SLOW_FOR.max(took * SLOW_FOR_TIMES);
             self.slow_until.store(until.as_micros() as u64, Ordering::Relaxed);
         }
@@ -52,10 +52,10 @@ mod tests {
     #[test]
     fn a_write_that_waits_makes_the_volume_slow_for_a_while() {
         let mut blocking = Blocking::default();
-        assert!(blocking.is_prompt());
-        blocking.time(|| std::thread::sleep(2 * PROMPT));
-        assert!(!blocking.is_prompt());
+        assert!(blocking.allows_inline_writes());
+        blocking.time(|| std::thread::sleep(2 * INLINE_MAX));
+        assert!(!blocking.allows_inline_writes());
         blocking.began -= SLOW_FOR + Duration::from_mins(1);
-        assert!(blocking.is_prompt());
+        assert!(blocking.allows_inline_writes());
     }
 }

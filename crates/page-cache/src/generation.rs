@@ -2,7 +2,7 @@
 
 use std::time::SystemTime;
 
-/// Any number that no other signpost or body had.
+/// Any number that no other vary index or body had.
 pub fn generation() -> u64 {
     let mut bits = [0; 8];
     if getrandom::fill(&mut bits).is_err() {

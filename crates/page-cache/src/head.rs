@@ -2,7 +2,7 @@
 //!
 //! ```text
 //! byte 0   version, 3        another one: not ours to read, so a miss
-//! byte 1   kind              0 a response, 1 a signpost, 3 a response in fragments, 4 a fragment, 5 a response with trailer fields
+//! byte 1   kind              0 a response, 1 a vary index, 3 a response in fragments, 4 a fragment, 5 a response with trailer fields
 //! 2..4     status            little-endian, as all numbers here
 //! 4..40    kinds 0, 3 and 5 only: the terms of its reuse (`eyewall_http::terms`)
 //! 40..60   kind 3 only: length of the body, generation, bytes of a fragment ([`Layout`])
@@ -40,8 +40,8 @@ pub struct Head {
 pub enum Kind {
     /// The value is the content of a response, which may be used again on these terms.
     Response(Terms),
-    /// The value names the responses of which one is chosen by fields of the request (`eyewall_http::signpost`).
-    Signpost,
+    /// The value names the responses of which one is chosen by fields of the request (`eyewall_http::vary_index`).
+    VaryIndex,
     /// The content of a response lies in entries of its own; there is no value.
     Fragmented(Terms, Layout),
     /// The value is a fragment of such a content.
@@ -66,7 +66,7 @@ impl Head {
         bytes.push(match self.kind {
             Kind::Response(_) if self.trailers.is_none() => 0,
             Kind::Response(_) => 5,
-            Kind::Signpost => 1,
+            Kind::VaryIndex => 1,
             Kind::Fragmented(..) => 3,
             Kind::Fragment => 4,
         });
@@ -85,7 +85,7 @@ impl Head {
                 bytes.extend(terms.to_bytes());
                 bytes.extend(layout.to_bytes());
             }
-            Kind::Signpost | Kind::Fragment => {}
+            Kind::VaryIndex | Kind::Fragment => {}
         }
         stored_fields::write(&self.fields, &mut bytes)?;
         Some(bytes)
@@ -127,7 +127,7 @@ impl<'a> HeadView<'a> {
         let mut trailers = None;
         let kind = match kind {
             0 => Kind::Response(Terms::from_bytes(reader.array::<TERMS_BYTES>()?)?),
-            1 => Kind::Signpost,
+            1 => Kind::VaryIndex,
             3 => Kind::Fragmented(
                 Terms::from_bytes(reader.array::<TERMS_BYTES>()?)?,
                 Layout::from_bytes(reader.array()?)?,
@@ -213,7 +213,7 @@ mod tests {
         fields.append("x-own", HeaderValue::from_static("1"));
         fields.append(LINK, HeaderValue::from_static("</a>; rel=next"));
         fields.append(LINK, HeaderValue::from_bytes(b"</\xe9>").unwrap());
-        Head::new(Kind::Signpost, StatusCode::NOT_FOUND, fields)
+        Head::new(Kind::VaryIndex, StatusCode::NOT_FOUND, fields)
     }
 
     #[test]

@@ -13,7 +13,7 @@
 //! | [`layout`] | where the fragments of a large body lie |
 //! | [`generation`] | numbers that tell one state of an address from another |
 //! | [`answer`] | an answer that is on its way into the volume |
-//! | [`body`] | its body as it comes, and all who read along |
+//! | [`body`] | its body as it comes, and its readers |
 //! | [`collapsing`] | who asks for what many want at once, and who waits for that |
 //! | [`recent_keys`] | what was so a moment ago, of keys |
 //! | [`recent_purges`] | what was purged by its address while it was asked for |

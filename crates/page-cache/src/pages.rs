@@ -7,13 +7,13 @@ use bytes::Bytes;
 use eyewall::Purge;
 use eyewall_http::field::cache_status::CACHE_STATUS;
 use eyewall_http::field::vary::Vary;
-use eyewall_http::signpost::{Signpost, Variant};
 use eyewall_http::storing::Storable;
 use eyewall_http::terms::{Marks, Terms};
+use eyewall_http::vary_index::{Variant, VaryIndex};
 use http::header::{AGE, CONTENT_LENGTH};
 use http::{HeaderMap, HeaderName};
 
-use crate::answer::{Answer, Flights, Joined};
+use crate::answer::{Answer, InFlight, Joined};
 use crate::generation::generation;
 use crate::head::{Head, Kind};
 use crate::recent_keys::RecentKeys;
@@ -30,7 +30,7 @@ pub struct Pages<C> {
     /// Where they are stored.
     pub store: Arc<Store>,
     /// Who asks for what just now.
-    pub flights: Arc<Flights<C>>,
+    pub in_flight: Arc<InFlight<C>>,
     /// Addresses whose last answer could not be stored: waiting for one another would only make their clients slow.
     pub unstorable: RecentKeys,
     /// What was purged by its address.
@@ -50,12 +50,12 @@ impl<C> Pages<C> {
     /// Those of a volume. It is remembered for `unstorable_for`, or until others push it out, that an answer could not be stored.
     pub fn new(store: Arc<Store>, unstorable_for: Option<Duration>) -> Self {
         let unstorable = RecentKeys::new(unstorable_for);
-        Self { store, flights: Arc::default(), unstorable, recent_purges: RecentPurges::default() }
+        Self { store, in_flight: Arc::default(), unstorable, recent_purges: RecentPurges::default() }
     }
 
-    /// A flight for a key, or the one that there is.
-    pub fn join(&self, flight_key: &[u8]) -> Joined<C> {
-        self.flights.join(flight_key, self.store.epoch())
+    /// The running request for a key, or a new one.
+    pub fn join(&self, collapse_key: &[u8]) -> Joined<C> {
+        self.in_flight.join(collapse_key, self.store.epoch())
     }
 
     /// Stores an answer that was asked for at `mark`, as an entry of this head and value. The key under which it is stored, unless it
@@ -75,7 +75,7 @@ impl<C> Pages<C> {
         let tags: Vec<&str> = answer.tags.iter().map(String::as_str).collect();
         let kept_key = match &answer.variant {
             None => key.to_vec(),
-            Some(variant) => self.keep_signpost(key, answer, variant)?,
+            Some(variant) => self.keep_vary_index(key, answer, variant)?,
         };
         let serial = self.store.keep(&kept_key, head, value, times(&answer.terms, lasting), &tags, mark.epoch)?;
         self.catch_up(&kept_key, serial, mark).then_some(kept_key)
@@ -83,13 +83,13 @@ impl<C> Pages<C> {
 
     /// Enters a variant in the list of those of its address; returns its key. What the list says is right whatever is purged, so
     /// that it is of no earlier epoch.
-    fn keep_signpost(&self, key: &[u8], answer: &Answer<C>, variant: &Variant) -> Option<Vec<u8>> {
+    fn keep_vary_index(&self, key: &[u8], answer: &Answer<C>, variant: &Variant) -> Option<Vec<u8>> {
         let mut variant_key = None;
         let is_stored = self.store.change(key, answer.address_tag.as_deref().as_slice(), |present| {
-            let mut signpost = present.and_then(Signpost::decode).unwrap_or_else(|| Signpost::new(generation()));
-            variant_key = Some(signpost.key_of(key, variant));
-            signpost.add(variant.clone());
-            signpost.encode()
+            let mut vary_index = present.and_then(VaryIndex::decode).unwrap_or_else(|| VaryIndex::new(generation()));
+            variant_key = Some(vary_index.key_of(key, variant));
+            vary_index.add(variant.clone());
+            vary_index.encode()
         });
         variant_key.filter(|_| is_stored)
     }
@@ -110,7 +110,7 @@ impl<C> Pages<C> {
         // What a hard purge of the address removes isn't renewed, or is removed behind it. What was stale already a soft one has
         // left as it was.
         if is_renewed && self.recent_purges.since(mark).is_some() {
-            self.store.told(self.soften(&stored.key));
+            self.store.logged(self.soften(&stored.key));
         }
     }
 }

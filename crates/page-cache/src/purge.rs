@@ -5,13 +5,13 @@
 //! and for those who would join them: by its epochs.
 
 use eyewall::Purge;
-use eyewall_http::signpost::Signpost;
+use eyewall_http::vary_index::VaryIndex;
 
 use crate::head::Kind;
 use crate::pages::Pages;
 use crate::query::queries_of;
 use crate::recent_purges::Mark;
-use crate::store::Meant;
+use crate::store::PurgeTarget;
 
 impl<C> Pages<C> {
     /// Purges all responses of an address. `tag` is what they carry where an address has several keys.
@@ -25,13 +25,13 @@ impl<C> Pages<C> {
     pub fn purge_address(&self, address: &str, tag: Option<&str>, kind: Purge) -> eyewall::Result<bool> {
         let key = address.as_bytes();
         self.recent_purges.note(key, kind);
-        self.flights.leave(key);
+        self.in_flight.leave(key);
         let was_there = match kind {
             Purge::Hard => self.store.try_remove(key)?,
             Purge::Soft => self.soften(key)?,
         };
         let had_queries = self.store.try_remove(&queries_of(key))?;
-        tag.map_or(Ok(()), |tag| self.store.purge(Meant::Tag(tag), kind))?;
+        tag.map_or(Ok(()), |tag| self.store.purge(PurgeTarget::Tag(tag), kind))?;
         Ok(was_there || had_queries)
     }
 
@@ -39,7 +39,7 @@ impl<C> Pages<C> {
     ///
     /// # Errors
     /// Those of the engine, for the first that has one; those behind it are not purged.
-    pub fn purge_many<'a>(&self, meant: impl IntoIterator<Item = Meant<'a>>, kind: Purge) -> eyewall::Result<()> {
+    pub fn purge_many<'a>(&self, meant: impl IntoIterator<Item = PurgeTarget<'a>>, kind: Purge) -> eyewall::Result<()> {
         meant.into_iter().try_for_each(|meant| self.store.purge(meant, kind))
     }
 
@@ -62,7 +62,7 @@ impl<C> Pages<C> {
                 false
             }
             Some(Purge::Soft) => {
-                self.store.told(self.soften(key));
+                self.store.logged(self.soften(key));
                 true
             }
         }
@@ -77,11 +77,11 @@ impl<C> Pages<C> {
         match found.head.kind {
             Kind::Response(_) | Kind::Fragmented(..) => self.store.soften(key, &found),
             // It stays as it is: it leads to what is stale.
-            Kind::Signpost => {
-                let Some(signpost) = Signpost::decode(found.bytes()) else { return Ok(false) };
+            Kind::VaryIndex => {
+                let Some(vary_index) = VaryIndex::decode(found.bytes()) else { return Ok(false) };
                 let mut was_there = false;
-                for variant in signpost.variants() {
-                    let key = signpost.key_of(key, variant);
+                for variant in vary_index.variants() {
+                    let key = vary_index.key_of(key, variant);
                     if let Some(found) = self.store.try_look(&key)?.found() {
                         was_there |= self.store.soften(&key, &found)?;
                     }

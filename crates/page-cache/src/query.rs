@@ -7,7 +7,7 @@
 
 use std::sync::Arc;
 
-use eyewall_http::signpost::Signpost;
+use eyewall_http::vary_index::VaryIndex;
 
 use crate::generation::generation;
 use crate::pages::Pages;
@@ -27,11 +27,11 @@ impl<C> Pages<C> {
     pub async fn query_generation(&self, address: &[u8]) -> Option<u64> {
         let queries = queries_of(address);
         let found = self.look(Store::look, &queries).await.found();
-        if let Some(signpost) = found.and_then(|found| Signpost::decode(found.bytes())) {
-            return Some(signpost.generation());
+        if let Some(vary_index) = found.and_then(|found| VaryIndex::decode(found.bytes())) {
+            return Some(vary_index.generation());
         }
         let store = Arc::clone(&self.store);
-        // A panic in there was told already by its thread.
+        // Its thread has logged a panic already.
         tokio::task::spawn_blocking(move || begin(&store, &queries)).await.unwrap_or_default()
     }
 }
@@ -40,9 +40,9 @@ impl<C> Pages<C> {
 fn begin(store: &Store, queries: &[u8]) -> Option<u64> {
     let mut begun = generation();
     let is_stored = store.change(queries, &[], |present| {
-        let signpost = present.and_then(Signpost::decode).unwrap_or_else(|| Signpost::new(begun));
-        begun = signpost.generation();
-        signpost.encode()
+        let vary_index = present.and_then(VaryIndex::decode).unwrap_or_else(|| VaryIndex::new(begun));
+        begun = vary_index.generation();
+        vary_index.encode()
     });
     is_stored.then_some(begun)
 }

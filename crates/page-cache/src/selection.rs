@@ -6,17 +6,17 @@ use std::time::{Duration, SystemTime};
 use eyewall_http::policy::Policy;
 use eyewall_http::reuse;
 use eyewall_http::selecting;
-use eyewall_http::signpost::{Signpost, Variant};
 use eyewall_http::terms::Terms;
+use eyewall_http::vary_index::{Variant, VaryIndex};
 use http::{HeaderMap, HeaderName, StatusCode};
 
 use crate::head::Kind;
 use crate::layout::Layout;
 use crate::pages::Pages;
-use crate::store::{Found, Looked, Store};
+use crate::store::{Found, LookupResult, Store};
 
 /// How the volume is asked: [`Store::look`], [`Store::peek`] or [`Store::glance`].
-pub type Look = fn(&Store, &[u8]) -> Looked;
+pub type Look = fn(&Store, &[u8]) -> LookupResult;
 
 /// A stored response that a request selects.
 #[derive(Debug)]
@@ -57,16 +57,16 @@ impl<C> Pages<C> {
 
     async fn select_by(&self, look: Look, key: &[u8], request: &HeaderMap, now: SystemTime) -> Selection {
         let found = match self.look(look, key).await {
-            Looked::Found(found) => found,
-            Looked::Failure(status, left) => return Selection::Failure(status, left),
-            Looked::Nothing => return Selection::Nothing,
+            LookupResult::Found(found) => found,
+            LookupResult::Failure(status, left) => return Selection::Failure(status, left),
+            LookupResult::Nothing => return Selection::Nothing,
         };
-        if found.head.kind != Kind::Signpost {
+        if found.head.kind != Kind::VaryIndex {
             let stored = Stored::new(key, key.to_vec(), found, now);
             return stored.map_or(Selection::Nothing, |stored| Selection::Stored(Box::new(stored)));
         }
-        match Signpost::decode(found.bytes()) {
-            Some(signpost) => self.select_variant(look, key, request, signpost, now).await,
+        match VaryIndex::decode(found.bytes()) {
+            Some(vary_index) => self.select_variant(look, key, request, vary_index, now).await,
             None => Selection::Nothing,
         }
     }
@@ -76,37 +76,37 @@ impl<C> Pages<C> {
         look: Look,
         key: &[u8],
         request: &HeaderMap,
-        signpost: Signpost,
+        vary_index: VaryIndex,
         now: SystemTime,
     ) -> Selection {
-        for names in signpost.name_lists() {
+        for names in vary_index.name_lists() {
             let variant = Variant::of(names, request);
-            if let Some(stored) = self.stored(look, key, signpost.key_of(key, &variant), now).await {
+            if let Some(stored) = self.stored(look, key, vary_index.key_of(key, &variant), now).await {
                 return Selection::Stored(Box::new(stored));
             }
         }
-        for variant in signpost.variants() {
-            if let Some(stored) = self.stored(look, key, signpost.key_of(key, variant), now).await
+        for variant in vary_index.variants() {
+            if let Some(stored) = self.stored(look, key, vary_index.key_of(key, variant), now).await
                 && selecting::suits(&variant.names, &variant.selecting_key, &stored.found.head.fields, request)
             {
                 return Selection::Stored(Box::new(stored));
             }
         }
-        signpost.name_lists().next().map_or(Selection::Nothing, |names| Selection::OtherVariants(names.to_vec()))
+        vary_index.name_lists().next().map_or(Selection::Nothing, |names| Selection::OtherVariants(names.to_vec()))
     }
 
     /// What an answer takes the place of if it is stored as this variant of its address, or as the only response. One that varies
     /// by other fields may be chosen instead of all that are there.
     pub async fn replaced_by(&self, key: &[u8], variant: Option<&Variant>, now: SystemTime) -> Vec<Stored> {
         let Some(found) = self.look(Store::glance, key).await.found() else { return Vec::new() };
-        if found.head.kind != Kind::Signpost {
+        if found.head.kind != Kind::VaryIndex {
             return Stored::new(key, key.to_vec(), found, now).into_iter().collect();
         }
-        let Some(signpost) = Signpost::decode(found.bytes()) else { return Vec::new() };
+        let Some(vary_index) = VaryIndex::decode(found.bytes()) else { return Vec::new() };
         let mut replaced = Vec::new();
-        for known in signpost.variants() {
+        for known in vary_index.variants() {
             if variant.is_none_or(|variant| variant == known || variant.names != known.names) {
-                replaced.extend(self.stored(Store::glance, key, signpost.key_of(key, known), now).await);
+                replaced.extend(self.stored(Store::glance, key, vary_index.key_of(key, known), now).await);
             }
         }
         replaced
@@ -119,13 +119,13 @@ impl<C> Pages<C> {
     }
 
     /// What is there for a key. What isn't in memory is read elsewhere: the threads of an event loop don't wait for storage.
-    pub async fn look(&self, look: Look, key: &[u8]) -> Looked {
-        if self.store.is_at_hand(key) {
+    pub async fn look(&self, look: Look, key: &[u8]) -> LookupResult {
+        if self.store.is_likely_resident(key) {
             return look(&self.store, key);
         }
         let (store, key) = (Arc::clone(&self.store), key.to_vec());
-        // A panic in there was told already by its thread.
-        tokio::task::spawn_blocking(move || look(&store, &key)).await.unwrap_or(Looked::Nothing)
+        // Its thread has logged a panic already.
+        tokio::task::spawn_blocking(move || look(&store, &key)).await.unwrap_or(LookupResult::Nothing)
     }
 }
 
@@ -135,7 +135,7 @@ impl Stored {
         let (terms, fragments) = match found.head.kind {
             Kind::Response(terms) => (terms, None),
             Kind::Fragmented(terms, layout) => (terms, Some((address.to_vec(), layout))),
-            Kind::Signpost | Kind::Fragment => return None,
+            Kind::VaryIndex | Kind::Fragment => return None,
         };
         // A soft purge: it is stale from now on.
         let terms = if found.is_stale { stale(terms, now) } else { terms };
@@ -148,7 +148,7 @@ impl Stored {
             Kind::Response(terms) | Kind::Fragmented(terms, _) => {
                 self.found.is_stale && !terms.fresh_for(now).is_zero()
             }
-            Kind::Signpost | Kind::Fragment => false,
+            Kind::VaryIndex | Kind::Fragment => false,
         };
         !is_purged && reuse::withstands(&self.terms, self.found.head.status, answer, now, policy)
     }

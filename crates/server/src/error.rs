@@ -38,7 +38,7 @@ pub enum Error {
     NoVolume,
     /// No certificate can be believed.
     #[error("{0}")]
-    Trust(#[source] crate::serve::TrustError),
+    Tls(#[source] crate::serve::TlsError),
     /// The rights of the file, or of a folder above it, forbid even a look.
     #[error("{} may not be read by this user", path.display())]
     Unreadable {

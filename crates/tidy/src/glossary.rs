@@ -1,7 +1,8 @@
 //! One word per concept: the synonyms that the glossary forbids.
 //!
 //! The glossary is the single source. Each of its tables that has a column headed `never` names there, parted by commas,
-//! the words that nobody uses for the concept. They are looked for in prose, in code and inside names, so that `shard`
+//! the words that nobody uses for the concept. A row that has not as many cells as its header is an error: its words would
+//! stand in another column, and be looked for in vain. They are looked for in prose, in code and inside names, so that `shard`
 //! also finds `ShardCount` and `shards_max`. A line that must say one all the same carries `tidy: word`.
 
 use crate::config::Config;
@@ -22,29 +23,34 @@ pub(crate) struct Synonym {
 /// Reads the forbidden words from the glossary at `path`.
 pub(crate) fn read(files: &[File], path: &str) -> Result<Vec<Synonym>, String> {
     let glossary = files.iter().find(|file| file.path == path).ok_or_else(|| format!("{path} is missing"))?;
-    let synonyms = parse(&glossary.text);
+    let synonyms =
+        parse(&glossary.text).map_err(|line| format!("{path}:{line}: this row has not as many cells as its header"))?;
     if synonyms.is_empty() { Err(format!("{path} has no table with a column `never`")) } else { Ok(synonyms) }
 }
 
-fn parse(text: &str) -> Vec<Synonym> {
+/// The number of a line is the error, if its row doesn't fit its header.
+fn parse(text: &str) -> Result<Vec<Synonym>, usize> {
     let mut synonyms = Vec::new();
-    let mut never_column = None;
-    for line in text.lines() {
+    let mut header = None;
+    for (index, line) in text.lines().enumerate() {
         let Some(row) = line.trim().strip_prefix('|') else {
-            never_column = None;
+            header = None;
             continue;
         };
         let cells: Vec<&str> = row.split('|').map(str::trim).collect();
-        let Some(column) = never_column else {
-            never_column = cells.iter().position(|cell| *cell == "never");
+        let Some((column, count)) = header else {
+            header = cells.iter().position(|cell| *cell == "never").map(|column| (column, cells.len()));
             continue;
         };
+        if cells.len() != count {
+            return Err(index + 1);
+        }
         let instead = cells[0].trim_matches('*').to_owned();
         let phrases = cells.get(column).into_iter().flat_map(|cell| cell.split(',')).map(parts);
         synonyms
             .extend(phrases.filter(|never| !never.is_empty()).map(|never| Synonym { never, instead: instead.clone() }));
     }
-    synonyms
+    Ok(synonyms)
 }
 
 pub(crate) fn check(file: &File, synonyms: &[Synonym], config: &Config) -> Vec<Finding> {
@@ -105,8 +111,8 @@ mod tests {
     use crate::config::{Glossary, Length};
     use crate::files::{file, lines};
 
-    const GLOSSARY: &str = "# Words\n\n| word | meaning | never |\n|---|---|---|\n| **stripe** | a part | shard |\n\
-        | **slot** | 8 bytes | index entry, cell |\n| **key** | bytes | |\n";
+    const GLOSSARY: &str = "# Words\n\n| word | meaning | elsewhere | never |\n|---|---|---|---|\n\
+        | **stripe** | a part | Guava: segment | shard |\n| **slot** | 8 bytes | | index entry, cell |\n| **key** | bytes | | |\n";
 
     fn found(path: &str, text: &str) -> Vec<usize> {
         let config = Config {
@@ -122,14 +128,15 @@ mod tests {
             direction: [].into(),
             confined: Vec::new(),
         };
-        lines(check(&file(path, text), &parse(GLOSSARY), &config))
+        lines(check(&file(path, text), &parse(GLOSSARY).unwrap(), &config))
     }
 
     #[test]
     fn the_glossary_is_read_from_its_tables() {
-        let words: Vec<String> = parse(GLOSSARY).iter().map(|synonym| synonym.never.join(" ")).collect();
+        let words: Vec<String> = parse(GLOSSARY).unwrap().iter().map(|synonym| synonym.never.join(" ")).collect();
         assert_eq!(words, ["shard", "index entry", "cell"]);
-        assert_eq!(parse("| word | meaning |\n|---|---|\n| a | b |\n"), []);
+        assert_eq!(parse("| word | meaning |\n|---|---|\n| a | b |\n").unwrap(), []);
+        assert_eq!(parse("| word | meaning | never |\n|---|---|---|\n| a | b |\n").unwrap_err(), 3);
     }
 
     #[test]

@@ -56,7 +56,7 @@ async fn a_volume_is_as_it_was_configured() {
     for (name, length) in [("a.txt", 10), ("b.txt", 2000), ("c.txt", 70_000)] {
         site.write(name, bytes(length, 1));
     }
-    site.write("b.txt.gz", "packed");
+    site.write("b.txt.gz", "precompressed");
     site.settle("b.txt.gz");
     let settings =
         "size = \"4 MiB\"\nmin_file_size = \"1 KiB\"\nmax_file_size = 65536\nfreshness = 3600\nprecompressed = true\n";
@@ -72,14 +72,14 @@ async fn a_volume_is_as_it_was_configured() {
     }
     let kept = ["a.txt", "b.txt", "c.txt"].map(|name| files.contains(site.path(name)).unwrap());
     assert_eq!(kept, [false, true, false]);
-    let packed = get(&client, "/b.txt", &[("accept-encoding", "gzip")]).await;
-    assert_eq!(field(&packed, "content-encoding"), "gzip");
+    let precompressed = get(&client, "/b.txt", &[("accept-encoding", "gzip")]).await;
+    assert_eq!(field(&precompressed, "content-encoding"), "gzip");
     let rocket = rocket::custom(config())
         .attach(Eyewall::with(files.clone()))
         .mount("/", CachedFiles::from(site.root()).precompressed(true));
     let client = Client::untracked(rocket).await.unwrap();
-    let packed = get(&client, "/b.txt", &[("accept-encoding", "gzip")]).await;
-    assert_eq!(field(&packed, "content-encoding"), "gzip", "as a folder says itself");
+    let precompressed = get(&client, "/b.txt", &[("accept-encoding", "gzip")]).await;
+    assert_eq!(field(&precompressed, "content-encoding"), "gzip", "as a folder says itself");
 }
 
 #[async_test]

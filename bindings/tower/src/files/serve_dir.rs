@@ -101,7 +101,7 @@ impl<F> ServeDir<F> {
         self.with(|options| options.index = names.into_iter().map(Into::into).collect())
     }
 
-    /// Whether packed files (`name.br`, `name.zst`, `name.gz`) are sent in the place of those that they lie beside, where the client takes
+    /// Whether precompressed files (`name.br`, `name.zst`, `name.gz`) are sent in the place of those that they lie beside, where the client takes
     /// them and they aren't older. They aren't, unless it is set.
     pub fn precompressed(self, yes: bool) -> Self {
         self.with(|options| options.precompressed = yes)

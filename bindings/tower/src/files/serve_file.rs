@@ -18,7 +18,7 @@ use super::reply;
 
 /// One file, whatever path is asked for. Its clones are the same.
 ///
-/// Packed files beside it are sent where [`FileCacheOptions::precompressed`](super::FileCacheOptions::precompressed) says so.
+/// Precompressed files beside it are sent where [`FileCacheOptions::precompressed`](super::FileCacheOptions::precompressed) says so.
 #[derive(Debug, Clone)]
 pub struct ServeFile {
     files: FileCache,

@@ -8,5 +8,5 @@ use eyewall_page_cache::{answer, pages};
 /// The stored responses of a layer.
 pub(crate) type Pages = pages::Pages<Arc<BodyStream>>;
 pub(crate) type Joined = answer::Joined<Arc<BodyStream>>;
-pub(crate) type Ticket = answer::Ticket<Arc<BodyStream>>;
+pub(crate) type Leader = answer::Leader<Arc<BodyStream>>;
 pub(crate) type Answer = answer::Answer<Arc<BodyStream>>;

@@ -65,7 +65,7 @@ impl<S: Inner<B>, B: Content> Visit<S, B> {
             return (fields, false);
         }
         let is_question = validation::make_conditional(&mut fields, &candidates(ask.stored.as_deref()));
-        if ask.stored.is_none() && ask.ticket.is_none() {
+        if ask.stored.is_none() && ask.leader.is_none() {
             for name in [RANGE, IF_RANGE] {
                 for value in self.parts.headers.get_all(&name) {
                     fields.append(name.clone(), value.clone());

@@ -1,7 +1,7 @@
-//! Single flight over processes: the claim of a key in the volume, which no entry is stored under.
+//! Request collapsing over processes: the claim of a key in the volume, which no entry is stored under.
 //!
 //! ```text
-//! FLIGHT_KEY fill      claimed for as long as somebody asks for what has this flight key
+//! COLLAPSE_KEY fill      claimed for as long as somebody asks for what has this collapse key
 //! ```
 //! Those that wait in other processes wait on a thread that may: one for each key, whoever waits there for that in turn.
 
@@ -13,8 +13,8 @@ use eyewall::Writer;
 use super::answer::Pages;
 
 /// None: another process has it still, or the volume has no place for it. Who gives up waiting leaves no thread behind that waits.
-pub(super) async fn claim(pages: &Arc<Pages>, flight_key: &[u8], patience: Duration) -> Option<Writer> {
-    let key = [flight_key, b" fill"].concat();
+pub(super) async fn claim(pages: &Arc<Pages>, collapse_key: &[u8], patience: Duration) -> Option<Writer> {
+    let key = [collapse_key, b" fill"].concat();
     let pages = Arc::clone(pages);
     // Lives as long as this is waited for.
     let waiting = Arc::new(());
@@ -23,7 +23,7 @@ pub(super) async fn claim(pages: &Arc<Pages>, flight_key: &[u8], patience: Durat
         let is_wanted = || wanted.strong_count() > 0;
         pages.store.claim(&key, patience, &is_wanted)
     };
-    // A panic in there was told already by its thread.
+    // Its thread has logged a panic already.
     let claimed = tokio::task::spawn_blocking(claiming).await.ok().flatten();
     drop(waiting);
     claimed

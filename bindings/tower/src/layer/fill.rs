@@ -14,13 +14,13 @@ use http::HeaderMap;
 use http_body::{Body, Frame};
 
 use super::answer::Answer;
+use super::answer::Leader;
 use super::answer::Pages;
-use super::answer::Ticket;
 use super::body::{BoxError, RequestBody};
 use super::settings::Settings;
 use eyewall_page_cache::body::{BodyStream, CutOff, End};
 
-/// A body up to here is stored by the thread that got its last byte, where the volume is prompt and takes it at once.
+/// A body up to here is stored by the thread that got its last byte, where the volume takes it without waiting.
 const SHORT_BYTES_MAX: usize = 64 << 10;
 
 /// A body of the inner service that the layer can read on any task.
@@ -48,7 +48,7 @@ pub(super) struct Fill {
     /// What was purged when the inner service was asked.
     pub(super) mark: Mark,
     /// Held until the entry can be found.
-    pub(super) ticket: Option<Ticket>,
+    pub(super) leader: Option<Leader>,
 }
 
 impl Fill {
@@ -95,7 +95,7 @@ impl Fill {
     /// It is too long to be stored: nobody can join any more, and it goes on as fast as its slowest reader takes it.
     fn give_up(&mut self) {
         self.pages.unstorable.insert(&self.key);
-        (self.ticket, self.is_patient) = (None, false);
+        (self.leader, self.is_patient) = (None, false);
         self.answer.content.flow();
     }
 
@@ -116,7 +116,7 @@ impl Fill {
     async fn keep(self, pieces: Vec<Bytes>, trailers: HeaderMap) {
         let bytes: usize = pieces.iter().map(Bytes::len).sum();
         let shared = Arc::clone(&self.pages);
-        let is_quick = bytes <= SHORT_BYTES_MAX && self.answer.variant.is_none() && shared.store.is_prompt();
+        let is_quick = bytes <= SHORT_BYTES_MAX && self.answer.variant.is_none() && shared.store.allows_inline_writes();
         let keep = move || {
             let answer = &self.answer;
             let head = Head::new(Kind::Response(answer.terms), answer.status, answer.fields.clone());
@@ -128,9 +128,9 @@ impl Fill {
             }
         };
         if is_quick {
-            shared.store.promptly(keep);
+            shared.store.write_inline(keep);
         } else {
-            // A panic in there was told already by its thread.
+            // Its thread has logged a panic already.
             let _ = tokio::task::spawn_blocking(keep).await;
         }
     }

@@ -12,14 +12,14 @@ use std::time::{Duration, SystemTime};
 use eyewall_http::field::cache_status::{CacheStatus, Forward};
 use eyewall_http::message::Exchange;
 use eyewall_http::terms::{Marks, Terms};
-use eyewall_page_cache::collapsing::Landing;
+use eyewall_page_cache::collapsing::Outcome;
 use http::header::{AUTHORIZATION, CONTENT_TYPE};
 use http::{HeaderName, HeaderValue, Method, Request, Response, StatusCode, response};
 use http_body::Body as _;
 use ring::digest::{Context, SHA256};
 
 use super::answer::Answer;
-use super::answer::{Joined, Ticket};
+use super::answer::{Joined, Leader};
 use super::ask::Asked;
 use super::body::{CachedBody, RequestBody};
 use super::fill::{Content, Fill, collected};
@@ -69,15 +69,15 @@ impl<S: Inner<B>, B: Content> Visit<S, B> {
         digest.update(&message);
         self.key = format!("{} grpc {}", self.address, hexadecimal(&digest.finish())).into_bytes();
         self.content = Some(message);
-        let ticket = match self.found_or_coming().await {
+        let leader = match self.found_or_coming().await {
             Ok(response) => return Ok(response),
-            Err(ticket) => ticket,
+            Err(leader) => leader,
         };
-        self.call(ticket, ttl).await
+        self.call(leader, ttl).await
     }
 
     /// The answer that is stored, or comes; else the right to ask for it, or nothing, to ask for this call alone.
-    async fn found_or_coming(&mut self) -> Result<Response<CachedBody<S::Content>>, Option<Ticket>> {
+    async fn found_or_coming(&mut self) -> Result<Response<CachedBody<S::Content>>, Option<Leader>> {
         // One that waits, and then takes the place of who gave up.
         for _ in 0..2 {
             if let Some(stored) = self.stored_call().await {
@@ -89,17 +89,17 @@ impl<S: Inner<B>, B: Content> Visit<S, B> {
                 return Err(None);
             }
             let waiting = match self.pages.join(&self.key) {
-                Joined::Lead(ticket) => return Err(Some(ticket)),
+                Joined::Lead(leader) => return Err(Some(leader)),
                 Joined::Follow(waiting) => waiting,
             };
-            match waiting.landing(self.settings.patience).await {
-                Landing::Answered(answer) => {
+            match waiting.answer(self.settings.patience).await {
+                Outcome::Answered(answer) => {
                     let Some(reader) = answer.content.reader() else { return Err(None) };
                     let body = CachedBody::shared(reader);
                     return Ok(reply::response(answer.status, answer.fields.clone(), body));
                 }
-                Landing::Over => {}
-                Landing::Alone | Landing::Late => return Err(None),
+                Outcome::Over => {}
+                Outcome::Alone | Outcome::Late => return Err(None),
             }
         }
         Err(None)
@@ -111,7 +111,7 @@ impl<S: Inner<B>, B: Content> Visit<S, B> {
         (!stored.terms.fresh_for(self.now()).is_zero()).then_some(stored)
     }
 
-    async fn call(&mut self, ticket: Option<Ticket>, ttl: Duration) -> Answered<S, B> {
+    async fn call(&mut self, leader: Option<Leader>, ttl: Duration) -> Answered<S, B> {
         let (requested, mark) = (self.now(), self.pages.mark(self.address.as_bytes()));
         let body = self.content.clone().map_or_else(RequestBody::empty, RequestBody::whole);
         let request = Request::from_parts(self.parts.clone(), body);
@@ -119,8 +119,8 @@ impl<S: Inner<B>, B: Content> Visit<S, B> {
         let asked = Asked { exchange: Exchange { requested, received: self.now() }, mark };
         // One that has its status among its fields failed before it began.
         if response.status() != StatusCode::OK || response.headers().contains_key(STATUS) {
-            if let Some(ticket) = ticket {
-                ticket.alone();
+            if let Some(leader) = leader {
+                leader.alone();
             }
             return Ok(response.map(CachedBody::passed));
         }
@@ -129,15 +129,15 @@ impl<S: Inner<B>, B: Content> Visit<S, B> {
         let length = body.size_hint().exact();
         let bytes_max = self.bytes_max(&answer).filter(|most| length.is_none_or(|length| length <= *most));
         let Some(bytes_max) = bytes_max else {
-            if let Some(ticket) = ticket {
-                ticket.alone();
+            if let Some(leader) = leader {
+                leader.alone();
             }
             return Ok(Response::from_parts(head, CachedBody::passed(body)));
         };
         let answer = Arc::new(answer);
         let reader = answer.content.reader();
-        if let Some(ticket) = &ticket {
-            ticket.answered(&answer);
+        if let Some(leader) = &leader {
+            leader.answered(&answer);
         }
         let fill = Fill {
             pages: Arc::clone(&self.pages),
@@ -149,7 +149,7 @@ impl<S: Inner<B>, B: Content> Visit<S, B> {
             is_patient: false,
             takes: |trailers| trailers.get(STATUS).is_some_and(|status| status == "0"),
             mark: asked.mark,
-            ticket,
+            leader,
         };
         fill.start(body).await;
         Ok(Response::from_parts(head, reader.map_or_else(CachedBody::empty, CachedBody::shared)))

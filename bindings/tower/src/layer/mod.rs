@@ -3,8 +3,8 @@
 //! ```text
 //! request ──> select among what is stored ──> may it be used?
 //!               fresh, or stale and allowed ──────> hit; behind the client's back it may be validated
-//!               to be validated, or nothing there ─> join the flight of the key
-//!                                                     somebody asks already: read along, or look again
+//!               to be validated, or nothing there ─> join the request for the key
+//!                                                     somebody asks already: wait, read its body, or look again
 //!                                                     first: ask the inner service ──304──> renew what is stored, hit
 //!                                                              └any other─> judge: fill, or pass on
 //! ```

@@ -20,7 +20,7 @@ use super::settings::Settings;
 use super::tags;
 use super::visit::{Answered, Visit};
 use eyewall_page_cache::selection::Stored;
-use eyewall_page_cache::store::Meant;
+use eyewall_page_cache::store::PurgeTarget;
 
 impl<S: Inner<B>, B: Content> Visit<S, B> {
     /// Past the volume, with the client's own conditions. The answer to a HEAD tells whether `stored` is still right.
@@ -81,10 +81,10 @@ impl<S: Inner<B>, B: Content> Visit<S, B> {
         let (settings, pages) = (Arc::clone(&self.settings), Arc::clone(&self.pages));
         let target = target.clone();
         let invalidating = move || invalidate(&settings, &pages, &target, &uris, &groups);
-        if self.pages.store.is_prompt() {
-            self.pages.store.promptly(invalidating);
+        if self.pages.store.allows_inline_writes() {
+            self.pages.store.write_inline(invalidating);
         } else {
-            // A panic in there was told already by its thread.
+            // Its thread has logged a panic already.
             let _ = tokio::task::spawn_blocking(invalidating).await;
         }
     }
@@ -94,12 +94,12 @@ fn invalidate(settings: &Settings, pages: &Pages, target: &Uri, uris: &[Uri], gr
     let tags: Vec<String> = groups.iter().filter_map(|name| tags::group(target, name)).collect();
     let many = (!tags.is_empty()).then(|| tags::many(settings));
     for tag in tags.iter().chain(&many) {
-        pages.store.told(pages.store.purge(Meant::Tag(tag), Purge::Hard));
+        pages.store.logged(pages.store.purge(PurgeTarget::Tag(tag), Purge::Hard));
     }
     for uri in uris {
         let address = settings.address(uri);
         let tag = settings.key.address_tag(&address);
-        pages.store.told(pages.purge_address(&address, tag.as_deref(), Purge::Hard));
+        pages.store.logged(pages.purge_address(&address, tag.as_deref(), Purge::Hard));
     }
 }
 

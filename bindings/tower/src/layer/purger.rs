@@ -7,7 +7,7 @@ use eyewall::Purge;
 use super::answer::Pages;
 use super::settings::Settings;
 use super::tags;
-use eyewall_page_cache::store::Meant;
+use eyewall_page_cache::store::PurgeTarget;
 
 /// Why nothing was purged.
 #[derive(Debug, thiserror::Error)]
@@ -61,8 +61,8 @@ impl Purger {
     pub async fn tag(&self, tag: &str, kind: Purge) -> Result<(), PurgeError> {
         let (tag, many) = (tags::named(&self.settings, tag), tags::many(&self.settings));
         self.purge(move |pages| {
-            pages.store.purge(Meant::Tag(&tag), kind)?;
-            pages.store.purge(Meant::Tag(&many), kind)
+            pages.store.purge(PurgeTarget::Tag(&tag), kind)?;
+            pages.store.purge(PurgeTarget::Tag(&many), kind)
         })
         .await
     }
@@ -74,7 +74,7 @@ impl Purger {
     /// [`PurgeError`].
     pub async fn prefix(&self, prefix: &str, kind: Purge) -> Result<(), PurgeError> {
         let prefix = self.settings.prefix() + prefix;
-        self.purge(move |pages| pages.store.purge(Meant::Prefix(&prefix), kind)).await
+        self.purge(move |pages| pages.store.purge(PurgeTarget::Prefix(&prefix), kind)).await
     }
 
     /// Purges everything that the layer, or one with the same namespace, has stored, and nothing of others in the volume. A layer

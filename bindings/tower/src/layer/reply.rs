@@ -9,7 +9,7 @@ use eyewall_http::field::cache_status::CacheStatus;
 use eyewall_http::field::targeted::CDN_CACHE_CONTROL;
 use eyewall_http::message;
 use eyewall_http::precondition::{self, Representation, Role};
-use eyewall_http::ranges::{Boundary, Stretch};
+use eyewall_http::ranges::{Boundary, Segment};
 use eyewall_http::terms::Terms;
 use http::header::{AGE, CACHE_CONTROL, CONTENT_LENGTH, CONTENT_TYPE};
 use http::request::Parts;
@@ -18,21 +18,21 @@ use http::{HeaderMap, HeaderValue, Response, StatusCode};
 use super::body::CachedBody;
 use super::settings::Settings;
 
-/// Where a stored response stands: what is written of it at the moment when it is sent.
+/// The age and the remaining TTL of a stored response at the moment when it is sent.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Standing {
+pub(super) struct AgeAndTtl {
     age: u64,
     /// For how many seconds it is fresh yet; less than none: it has been stale for so long.
-    pub(super) left: i64,
+    pub(super) ttl: i64,
 }
 
-impl Standing {
+impl AgeAndTtl {
     pub(super) fn of(terms: &Terms, now: SystemTime) -> Self {
         let age = terms.age(now).as_secs();
-        Self { age, left: i64::from(terms.lifetime_seconds) - age as i64 }
+        Self { age, ttl: i64::from(terms.lifetime_seconds) - age as i64 }
     }
 
-    pub(super) fn tell_age(self, fields: &mut HeaderMap) {
+    pub(super) fn write_age(self, fields: &mut HeaderMap) {
         fields.insert(AGE, HeaderValue::from(self.age));
     }
 }
@@ -49,16 +49,16 @@ pub(super) fn representation<B>(
 ) -> Response<CachedBody<B>> {
     let length = value.len() as u64;
     let arranged = answer::arrange(role, asked(request), status, fields, received, length, boundary);
-    let Answer::Content(status, mut fields, stretches) = arranged else { return without_content(arranged) };
-    if stretches == [Stretch::Bytes(0..length)] {
+    let Answer::Content(status, mut fields, segments) = arranged else { return without_content(arranged) };
+    if segments == [Segment::Bytes(0..length)] {
         if !trailers.is_empty() {
             fields.remove(CONTENT_LENGTH);
         }
         return response(status, fields, CachedBody::pieces(VecDeque::from([value]), trailers));
     }
-    let pieces = stretches.into_iter().map(|stretch| match stretch {
-        Stretch::Head(text) => Bytes::from(text),
-        Stretch::Bytes(range) => value.slice(range.start as usize..range.end as usize),
+    let pieces = segments.into_iter().map(|segment| match segment {
+        Segment::Head(text) => Bytes::from(text),
+        Segment::Bytes(range) => value.slice(range.start as usize..range.end as usize),
     });
     response(status, fields, CachedBody::pieces(pieces.collect(), HeaderMap::new()))
 }

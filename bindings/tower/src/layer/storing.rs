@@ -16,7 +16,7 @@ use super::ask::Asked;
 use super::body::CachedBody;
 use super::fill::{Content, Fill};
 use super::inner::Inner;
-use super::reply::{self, Standing};
+use super::reply::{self, AgeAndTtl};
 use super::tags;
 use super::visit::{Ask, Visit};
 use eyewall_page_cache::body::BodyStream;
@@ -112,8 +112,8 @@ impl<S: Inner<B>, B: Content> Visit<S, B> {
         if let Some(stored) = ask.stored.filter(|_| is_replaced && !reuse::is_failure(status)) {
             self.pages.store.remove_found(&stored.key, &stored.found);
         }
-        if let Some(ticket) = ask.ticket {
-            ticket.alone();
+        if let Some(leader) = ask.leader {
+            leader.alone();
         }
     }
 
@@ -171,8 +171,8 @@ impl<S: Inner<B>, B: Content> Visit<S, B> {
         let unread = reply::is_without_content(&self.parts, head.status, &head.headers, received);
         // Nothing has come yet: whoever asks can read from the start.
         let reader = answer.content.reader().filter(|_| unread.is_none());
-        if let Some(ticket) = &ask.ticket {
-            ticket.answered(&answer);
+        if let Some(leader) = &ask.leader {
+            leader.answered(&answer);
         }
         let fill = Fill {
             pages: Arc::clone(&self.pages),
@@ -184,7 +184,7 @@ impl<S: Inner<B>, B: Content> Visit<S, B> {
             is_patient: length.is_some() || unread.is_some(),
             takes: |_| true,
             mark: asked.mark,
-            ticket: ask.ticket,
+            leader: ask.leader,
         };
         fill.start(body).await;
         let left = self.left(&answer.terms);
@@ -197,7 +197,7 @@ impl<S: Inner<B>, B: Content> Visit<S, B> {
     }
 
     fn left(&self, terms: &Terms) -> i64 {
-        Standing::of(terms, self.now()).left
+        AgeAndTtl::of(terms, self.now()).ttl
     }
 
     /// An answer for this client alone.

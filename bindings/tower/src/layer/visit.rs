@@ -8,8 +8,8 @@ use eyewall_http::field::cache_control::RequestDirectives;
 use eyewall_http::field::cache_status::{CacheStatus, Forward};
 use eyewall_http::precondition::Role;
 use eyewall_http::reuse::{self, OnFailure, Reuse};
-use eyewall_http::signpost::Variant;
-use eyewall_page_cache::collapsing::Landing;
+use eyewall_http::vary_index::Variant;
+use eyewall_page_cache::collapsing::Outcome;
 use http::header::RANGE;
 use http::request::Parts;
 use http::{HeaderMap, HeaderName, Method, Request, Response, Uri};
@@ -17,12 +17,12 @@ use http_body::Body as _;
 
 use super::answer::Answer;
 use super::answer::Pages;
-use super::answer::{Joined, Ticket};
+use super::answer::{Joined, Leader};
 use super::body::{CachedBody, RequestBody};
 use super::claim;
 use super::fill::Content;
 use super::inner::Inner;
-use super::reply::{self, Standing};
+use super::reply::{self, AgeAndTtl};
 use super::settings::Settings;
 use eyewall_page_cache::selection::{Selection, Stored};
 
@@ -48,14 +48,14 @@ pub(super) struct Visit<S, B> {
 /// What the inner service is asked for, and why.
 pub(super) struct Ask {
     /// Under which requests wait for one another: the key, and what its responses are known to vary by.
-    pub(super) flight_key: Vec<u8>,
+    pub(super) collapse_key: Vec<u8>,
     pub(super) why: Forward,
     /// What is to be validated.
     pub(super) stored: Option<Box<Stored>>,
     pub(super) on_failure: OnFailure,
     /// With the client's own conditions: the answer isn't likely to be for others.
     pub(super) as_it_came: bool,
-    pub(super) ticket: Option<Ticket>,
+    pub(super) leader: Option<Leader>,
 }
 
 /// What is to be done about a request.
@@ -68,8 +68,8 @@ enum Plan<R> {
 impl Ask {
     /// For all of it, as if nothing were stored.
     pub(super) fn whole(key: &[u8], why: Forward) -> Self {
-        let (flight_key, on_failure) = (key.to_vec(), OnFailure::default());
-        Self { flight_key, why, stored: None, on_failure, as_it_came: false, ticket: None }
+        let (collapse_key, on_failure) = (key.to_vec(), OnFailure::default());
+        Self { collapse_key, why, stored: None, on_failure, as_it_came: false, leader: None }
     }
 }
 
@@ -156,8 +156,8 @@ impl<S: Inner<B>, B: Content> Visit<S, B> {
     async fn plan(&mut self) -> Plan<S::Content> {
         let directives = self.directives();
         let now = self.now();
-        let ask = |why, flight_key, stored, on_failure| {
-            Plan::Ask(Box::new(Ask { flight_key, stored, on_failure, ..Ask::whole(&[], why) }))
+        let ask = |why, collapse_key, stored, on_failure| {
+            Plan::Ask(Box::new(Ask { collapse_key, stored, on_failure, ..Ask::whole(&[], why) }))
         };
         let stored = match self.pages.select(&self.key, &self.parts.headers, now).await {
             Selection::Stored(stored) => stored,
@@ -170,21 +170,21 @@ impl<S: Inner<B>, B: Content> Visit<S, B> {
                 return ask(Forward::UriMiss, self.key.clone(), None, OnFailure::default());
             }
             Selection::OtherVariants(names) => {
-                let flight_key = flight_key_of(&self.key, &names, &self.parts.headers);
-                return ask(Forward::VaryMiss, flight_key, None, OnFailure::default());
+                let collapse_key = collapse_key_of(&self.key, &names, &self.parts.headers);
+                return ask(Forward::VaryMiss, collapse_key, None, OnFailure::default());
             }
         };
-        let flight_key = stored.key.clone();
+        let collapse_key = stored.key.clone();
         let why = if stored.terms.fresh_for(now).is_zero() { Forward::Stale } else { Forward::Request };
         match reuse::decide(&stored.terms, &directives, now, &self.settings.policy) {
             Reuse::Fresh | Reuse::StaleAllowed => Plan::Hit(stored),
             Reuse::StaleWhileRevalidate => {
-                self.refresh(flight_key).await;
+                self.refresh(collapse_key).await;
                 Plan::Hit(stored)
             }
             Reuse::GatewayTimeout => Plan::Answer(Box::new(reply::only_if_cached(&self.settings))),
-            Reuse::Validate { on_failure } => ask(why, flight_key, Some(stored), on_failure),
-            Reuse::MustNotUse => ask(why, flight_key, None, OnFailure::default()),
+            Reuse::Validate { on_failure } => ask(why, collapse_key, Some(stored), on_failure),
+            Reuse::MustNotUse => ask(why, collapse_key, None, OnFailure::default()),
         }
     }
 
@@ -195,20 +195,20 @@ impl<S: Inner<B>, B: Content> Visit<S, B> {
         if directives.no_cache || directives.no_store {
             return self.ask(ask).await;
         }
-        let mut flight_key = ask.flight_key.clone();
+        let mut collapse_key = ask.collapse_key.clone();
         for _ in 0..TURNS {
-            let waiting = match self.pages.join(&flight_key) {
-                Joined::Lead(ticket) => return self.lead(ask, flight_key, ticket).await,
+            let waiting = match self.pages.join(&collapse_key) {
+                Joined::Lead(leader) => return self.lead(ask, collapse_key, leader).await,
                 Joined::Follow(waiting) => waiting,
             };
             let is_late = waiting.is_late;
-            match waiting.landing(self.settings.patience).await {
-                Landing::Answered(answer) if !answer.suits(&self.parts.headers) => {
+            match waiting.answer(self.settings.patience).await {
+                Outcome::Answered(answer) if !answer.suits(&self.parts.headers) => {
                     let names = answer.variant.as_ref().map_or(&[][..], |variant| &variant.names);
-                    flight_key = flight_key_of(&self.key, names, &self.parts.headers);
+                    collapse_key = collapse_key_of(&self.key, names, &self.parts.headers);
                 }
                 // Who comes behind the head takes it as he would take what is stored.
-                Landing::Answered(answer)
+                Outcome::Answered(answer)
                     if !is_late
                         || reuse::decide(&answer.terms, &directives, self.now(), &self.settings.policy)
                             == Reuse::Fresh =>
@@ -218,29 +218,29 @@ impl<S: Inner<B>, B: Content> Visit<S, B> {
                         None => break,
                     }
                 }
-                Landing::Over => {
+                Outcome::Over => {
                     if let Some(response) = self.stored_by_now().await {
                         return Ok(response);
                     }
                 }
-                Landing::Answered(_) | Landing::Alone | Landing::Late => break,
+                Outcome::Answered(_) | Outcome::Alone | Outcome::Late => break,
             }
         }
         self.ask(ask).await
     }
 
     /// Asks for all who wait in this process; and, where another one asks already, waits for that.
-    async fn lead(&mut self, ask: Ask, flight_key: Vec<u8>, mut ticket: Ticket) -> Answered<S, B> {
+    async fn lead(&mut self, ask: Ask, collapse_key: Vec<u8>, mut leader: Leader) -> Answered<S, B> {
         if self.settings.is_across_processes
-            && let Some(claim) = claim::claim(&self.pages, &flight_key, self.settings.patience).await
+            && let Some(claim) = claim::claim(&self.pages, &collapse_key, self.settings.patience).await
         {
-            ticket.hold(claim);
+            leader.hold(claim);
         }
-        // Another flight may have landed between the look and the ticket, or the claim.
+        // Another request may have stored the answer between the look and the leader, or the claim.
         if let Some(response) = self.stored_by_now().await {
             return Ok(response);
         }
-        self.ask(Ask { ticket: Some(ticket), ..ask }).await
+        self.ask(Ask { leader: Some(leader), ..ask }).await
     }
 
     /// What another request has stored meanwhile.
@@ -256,12 +256,12 @@ impl<S: Inner<B>, B: Content> Visit<S, B> {
     }
 
     /// Validates behind the client's back, unless somebody does already.
-    async fn refresh(&mut self, flight_key: Vec<u8>) {
-        let Joined::Lead(ticket) = self.pages.join(&flight_key) else { return };
+    async fn refresh(&mut self, collapse_key: Vec<u8>) {
+        let Joined::Lead(leader) = self.pages.join(&collapse_key) else { return };
         let selection = self.pages.select(&self.key, &self.parts.headers, self.now()).await;
         let Selection::Stored(stored) = selection else { return };
         let mut visit = self.again();
-        let ask = Ask { stored: Some(stored), ticket: Some(ticket), ..Ask::whole(&flight_key, Forward::Stale) };
+        let ask = Ask { stored: Some(stored), leader: Some(leader), ..Ask::whole(&collapse_key, Forward::Stale) };
         tokio::spawn(async move {
             // What comes of it is in the volume. An error of the inner service is for nobody.
             if let Ok(response) = visit.ask(ask).await
@@ -276,25 +276,25 @@ impl<S: Inner<B>, B: Content> Visit<S, B> {
     /// A stored response, whole, in part, or 304 (RFC 9111, section 4.3.2).
     pub(super) fn hit(&self, stored: Stored, status: CacheStatus) -> Response<CachedBody<S::Content>> {
         let now = self.now();
-        let standing = Standing::of(&stored.terms, now);
+        let age_and_ttl = AgeAndTtl::of(&stored.terms, now);
         // Of what isn't fresh, the client may know more than this cache does.
         let role = if stored.terms.fresh_for(now).is_zero() { Role::Cache } else { Role::CacheOfOrigin };
         let (code, received, trailers) = (stored.found.head.status, stored.received(), stored.trailers());
         let mut fields = stored.found.head.fields.clone();
-        standing.tell_age(&mut fields);
-        self.finish(&mut fields, &status.ttl(standing.left));
+        age_and_ttl.write_age(&mut fields);
+        self.finish(&mut fields, &status.ttl(age_and_ttl.ttl));
         reply::representation(role, &self.parts, code, fields, received, stored.found.value(), trailers)
     }
 
     /// The answer to a request that waited for another one's. `None` if the start of the body is gone.
     fn follow(&self, answer: &Answer, why: Forward) -> Option<Response<CachedBody<S::Content>>> {
         let now = self.now();
-        let standing = Standing::of(&answer.terms, now);
+        let age_and_ttl = AgeAndTtl::of(&answer.terms, now);
         let reader = answer.content.reader()?;
         let mut fields = answer.fields.clone();
-        standing.tell_age(&mut fields);
+        age_and_ttl.write_age(&mut fields);
         let status = CacheStatus::forwarded(why).forward_status(answer.status).stored(true).collapsed(true);
-        self.finish(&mut fields, &status.ttl(standing.left));
+        self.finish(&mut fields, &status.ttl(age_and_ttl.ttl));
         Some(reply::coming(&self.parts, answer.status, fields, now, CachedBody::shared(reader)))
     }
 
@@ -306,7 +306,7 @@ impl<S: Inner<B>, B: Content> Visit<S, B> {
     }
 }
 
-fn flight_key_of(key: &[u8], names: &[HeaderName], request: &HeaderMap) -> Vec<u8> {
+fn collapse_key_of(key: &[u8], names: &[HeaderName], request: &HeaderMap) -> Vec<u8> {
     let variant = Variant::of(names, request);
     [key, b" ", &variant.selecting_key].concat()
 }

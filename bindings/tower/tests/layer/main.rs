@@ -6,8 +6,8 @@ mod support;
 
 mod axum_end_to_end;
 mod bodies;
+mod collapsing;
 mod conditions;
-mod flights;
 mod freshness;
 mod grpc;
 mod invalidation;

@@ -4,7 +4,7 @@
 //! Entries are judged as they are read; the dead are dropped by the hand, and by the sweep ([`sweep`]), which lets notes be
 //! forgotten.
 
-mod moment;
+mod epoch;
 mod sweep;
 
 use std::sync::atomic::Ordering::{Acquire, Release, SeqCst};
@@ -22,7 +22,7 @@ use crate::stripe::Stripe;
 use crate::volume::Volume;
 
 pub use crate::format::purges::Purge;
-pub use moment::Epoch;
+pub use epoch::Epoch;
 pub(crate) use sweep::{sweep, sync};
 
 /// What purges have made of an entry.

@@ -1,4 +1,4 @@
-//! Streams: values that are written piece by piece, and read along by this process and others.
+//! Streams: values that are written piece by piece, with followers in this process and others.
 
 use std::io::Write;
 use std::sync::atomic::Ordering::SeqCst;

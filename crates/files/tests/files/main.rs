@@ -6,7 +6,7 @@
 mod changed;
 mod fragments;
 mod kept;
-mod knowing;
+mod known_paths;
 mod paths;
 mod prepared;
 mod quarter;

@@ -117,7 +117,7 @@ impl Site {
         self.dotfiles.as_ref().is_some_and(|yes| *yes.get_ref())
     }
 
-    /// Whether packed files are served in the place of those that are not.
+    /// Whether precompressed files are served in the place of those that are not.
     pub fn serves_precompressed(&self) -> bool {
         self.precompressed.as_ref().is_some_and(|yes| *yes.get_ref())
     }

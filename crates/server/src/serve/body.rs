@@ -43,7 +43,7 @@ pub(crate) enum Backlog {
     None,
     /// What the connection to the origin has read ahead.
     Origin,
-    /// That, and what came in for all who read along.
+    /// That, and what came in for all readers.
     Stream(Weak<BodyStream>),
 }
 

@@ -1,9 +1,9 @@
 //! `eyewall serve`: answers HTTP from a volume, with a folder or origins behind it.
 //!
 //! ```text
-//! listen/     sockets, workers, connections, the end of it all; what lies ready is answered here
-//!   plain     requests that ask for a page and nothing else
-//!   vouched   what trusted proxies say of their clients
+//! listen/     sockets, workers, connections, the end of it all; the fast path
+//!   simple_request  GETs that the fast path may answer
+//!   trusted_proxies  what trusted proxies say of their clients
 //!   service   one request in: its site, its key; one response out
 //!     purge/  PURGE, and what purges mean
 //!     files/  --root: what a folder has, by `eyewall-files`
@@ -31,15 +31,15 @@ mod interim;
 mod listen;
 mod log;
 mod origin;
-mod plain;
 mod proxy;
 mod purge;
 mod reply;
 mod service;
 mod shared;
+mod simple_request;
 mod token;
+mod trusted_proxies;
 mod upkeep;
-mod vouched;
 
 use std::fmt::Write as _;
 use std::io::{self, Write as _};
@@ -55,7 +55,7 @@ use crate::config::{self, Config, Volume};
 use crate::{Error, Outcome, args, units, volume};
 use admin::Admin;
 use log::Log;
-pub use origin::{OriginUrl, TrustError};
+pub use origin::{OriginUrl, TlsError};
 use service::Service;
 use shared::Shared;
 use upkeep::Upkeep;

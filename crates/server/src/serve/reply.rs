@@ -7,7 +7,7 @@ use eyewall_http::answer::{self, Answer};
 use eyewall_http::field::targeted::CDN_CACHE_CONTROL;
 use eyewall_http::message;
 use eyewall_http::precondition::{self, Role};
-use eyewall_http::ranges::{Boundary, Stretch};
+use eyewall_http::ranges::{Boundary, Segment};
 use http::header::{CACHE_CONTROL, CONTENT_TYPE};
 use http::request::Parts;
 use http::{HeaderMap, HeaderValue, Response, StatusCode};
@@ -45,8 +45,8 @@ pub(crate) fn json(status: StatusCode, object: &impl Serialize) -> Response<Body
 pub(crate) enum Arranged {
     /// A head alone, or an error.
     Complete(Response<Body>),
-    /// This head, and as its body these stretches.
-    Content(StatusCode, HeaderMap, Vec<Stretch>),
+    /// This head, and as its body these segments.
+    Content(StatusCode, HeaderMap, Vec<Segment>),
 }
 
 /// All of a representation of this length, the ranges of it that are wanted, its head alone, 304 or 412.
@@ -64,7 +64,7 @@ pub(crate) fn arrange(
         Answer::PreconditionFailed => Arranged::Complete(precondition_failed()),
         Answer::RangeNotSatisfiable(fields) => Arranged::Complete(range_not_satisfiable(fields)),
         Answer::Head(code, fields) => Arranged::Complete(self::response(code, fields, Body::empty())),
-        Answer::Content(code, fields, stretches) => Arranged::Content(code, fields, stretches),
+        Answer::Content(code, fields, segments) => Arranged::Content(code, fields, segments),
     }
 }
 
@@ -79,10 +79,10 @@ pub(crate) fn representation(
 ) -> Response<Body> {
     match arrange(role, request, code, fields, received, value.len() as u64) {
         Arranged::Complete(answer) => answer,
-        Arranged::Content(code, fields, stretches) => {
-            let pieces = stretches.into_iter().map(|stretch| match stretch {
-                Stretch::Head(text) => Bytes::from(text),
-                Stretch::Bytes(range) => value.slice(range.start as usize..range.end as usize),
+        Arranged::Content(code, fields, segments) => {
+            let pieces = segments.into_iter().map(|segment| match segment {
+                Segment::Head(text) => Bytes::from(text),
+                Segment::Bytes(range) => value.slice(range.start as usize..range.end as usize),
             });
             response(code, fields, Body::pieces(pieces.collect()))
         }

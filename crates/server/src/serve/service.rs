@@ -12,11 +12,11 @@ use hyper::body::Incoming;
 use super::body::Body;
 use super::files::Files;
 use super::origin::Origins;
-use super::plain::Plain;
 use super::proxy::Proxy;
-use super::proxy::ready::Ready;
+use super::proxy::fast_path::FastHit;
 use super::shared::{Shared, SharedSite};
-use super::vouched::Vouched;
+use super::simple_request::SimpleRequest;
+use super::trusted_proxies::Forwarded;
 use super::{fields, purge, reply};
 use crate::config::Sites;
 use crate::config::names::Network;
@@ -42,15 +42,20 @@ impl Service {
         Self { shared: Arc::clone(shared), sites }
     }
 
-    /// The entry that answers a plain request at once, and in `head` the head of the response. None: it has to be asked for by
+    /// The entry that answers a simple request at once, and in `head` the head of the response. None: it has to be asked for by
     /// [`Service::answer`], which may find the same. `route` is that of the last request of its connection.
-    pub(crate) fn ready(&self, plain: &Plain<'_>, route: &mut Option<Route>, head: &mut Vec<u8>) -> Option<Ready<'_>> {
-        if route.as_ref().is_none_or(|route| *route.written != *plain.host) {
-            *route = Route::of(plain.host, &self.shared.config.sites);
+    pub(crate) fn fast_hit(
+        &self,
+        request: &SimpleRequest<'_>,
+        route: &mut Option<Route>,
+        head: &mut Vec<u8>,
+    ) -> Option<FastHit<'_>> {
+        if route.as_ref().is_none_or(|route| *route.written != *request.host) {
+            *route = Route::of(request.host, &self.shared.config.sites);
         }
         let route = route.as_ref()?;
         match self.sites.get(route.site)? {
-            Handlers { files: None, proxy: Some(proxy) } => proxy.ready(plain, &route.host, head),
+            Handlers { files: None, proxy: Some(proxy) } => proxy.fast_hit(request, &route.host, head),
             Handlers { .. } => None,
         }
     }
@@ -60,17 +65,17 @@ impl Service {
         self.shared.pages.store.notice_loss(value);
     }
 
-    /// Whether this address is one of a proxy that is believed what it says of its clients.
+    /// Whether this address is that of a trusted proxy.
     pub(crate) fn trusts(&self, address: IpAddr) -> bool {
         Network::any_has(self.trusted_proxies(), address)
     }
 
-    /// Who are believed.
+    /// The networks of trusted proxies.
     pub(crate) fn trusted_proxies(&self) -> &[Network] {
         &self.shared.config.server.trusted_proxies
     }
 
-    /// Answers a request of the client that has this address. What that vouches for, if it is a trusted proxy, is with it.
+    /// Answers a request of the client that has this address. What a trusted proxy says of its client is among the extensions.
     pub(crate) async fn answer(&self, request: Request<Incoming>, client: IpAddr) -> Response<Body> {
         if request.method() == Method::CONNECT {
             return reply::error(StatusCode::METHOD_NOT_ALLOWED, "this server is no tunnel");
@@ -97,8 +102,8 @@ impl Service {
         else {
             return reply::error(StatusCode::MISDIRECTED_REQUEST, "no site of this server has this host");
         };
-        fields::receive(&mut parts.headers, &site.key, parts.extensions.get::<Vouched>().is_some());
-        let scheme = parts.extensions.get::<Vouched>().map_or(Scheme::Http, |vouched| vouched.scheme);
+        fields::receive(&mut parts.headers, &site.key, parts.extensions.get::<Forwarded>().is_some());
+        let scheme = parts.extensions.get::<Forwarded>().map_or(Scheme::Http, |forwarded| forwarded.scheme);
         let key = match CacheKey::of(site, &host, scheme, &parts) {
             Ok(key) => key,
             Err(error) => return refused(error),

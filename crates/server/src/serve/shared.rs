@@ -37,7 +37,7 @@ pub(crate) struct SharedSite {
 
 impl Shared {
     /// # Errors
-    /// [`Error::Root`], where a folder can't be served, [`Error::Trust`], and [`Error::TokenFile`].
+    /// [`Error::Root`], where a folder can't be served, [`Error::Tls`], and [`Error::TokenFile`].
     pub(crate) fn new(config: Config, cache: &Cache) -> Result<Self, Error> {
         let store = Arc::new(Store::new(cache.clone()));
         let files = FileCache::new(cache.clone());
@@ -61,7 +61,7 @@ impl SharedSite {
             files.map(Arc::new).map_err(|source| Error::Root { path: path.clone(), source })
         });
         let origins = (!site.settings.origins.is_empty())
-            .then(|| OriginSite::new(Settings::of(&site.settings)).map(Arc::new).map_err(Error::Trust));
+            .then(|| OriginSite::new(Settings::of(&site.settings)).map(Arc::new).map_err(Error::Tls));
         Ok(Self {
             site: Arc::clone(site),
             files: files.transpose()?,

@@ -9,8 +9,8 @@ use hyper_util::rt::{TokioExecutor, TokioIo};
 use crate::common::origin::Origin;
 use crate::common::server::Server;
 
-/// Makes a request one for the long way; nobody looks at it.
-const LONG_WAY: &str = "TE: trailers";
+/// Makes a request one for the full path; nobody looks at it.
+const FULL_PATH: &str = "TE: trailers";
 
 /// An origin that says what cookies it got.
 fn echo(fields: &'static str) -> Origin {
@@ -26,7 +26,7 @@ fn readers_with_analytics_cookies_of_their_own_share_a_page_that_varies_by_cooki
         let server = Server::over_site(&origin.url(), &format!("preset = \"{preset}\"\n"));
         for reader in 0..40 {
             let cookies = format!("Cookie: _ga=GA1.1.{reader}; _ga_ABC=GS1.{reader}; _pk_id.1.1fff={reader}");
-            let way: &[&str] = if reader % 2 == 0 { &[&cookies] } else { &[&cookies, LONG_WAY] };
+            let way: &[&str] = if reader % 2 == 0 { &[&cookies] } else { &[&cookies, FULL_PATH] };
             assert_eq!(server.ask("GET", "/", way).text(), "[]", "{preset}");
         }
         assert_eq!(origin.asked().len(), 1, "{preset}");
@@ -45,7 +45,7 @@ fn other_cookies_tell_pages_apart_and_arrive_as_they_were_sent() {
         (&["Cookie: _fbp=1"], &["Cookie: _ga=3; _fbp=1"], "[_fbp=1]"),
     ] {
         assert_eq!(ask(first).text(), seen);
-        for way in [second.to_vec(), [second, &[LONG_WAY]].concat()] {
+        for way in [second.to_vec(), [second, &[FULL_PATH]].concat()] {
             let reply = ask(&way);
             assert!(reply.is_hit() && reply.text() == seen, "{way:?}: {} {}", reply.cache(), reply.text());
         }
@@ -61,7 +61,7 @@ fn rules_and_keys_do_not_see_ignored_cookies() {
     let rule = "[[site.rule]]\ncookie = [\"_*\"]\nbypass = true\n";
     let server =
         Server::over_site(&origin.url(), &format!("key = {{ ignore_analytics = true, cookies = [\"lang\"] }}\n{rule}"));
-    for way in [&["Cookie: _ga=1"][..], &["Cookie: _ga=2"], &["Cookie: _ga=3", LONG_WAY]] {
+    for way in [&["Cookie: _ga=1"][..], &["Cookie: _ga=2"], &["Cookie: _ga=3", FULL_PATH]] {
         assert!(!server.ask("GET", "/", way).cache().contains("bypass"), "{way:?}");
     }
     assert_eq!(origin.asked().len(), 1);
@@ -97,7 +97,7 @@ fn a_rule_gives_readers_without_a_login_pages_without_their_sessions() {
     let server = Server::over_site(&origin.url(), ANONYMOUS);
     for reader in 0..10 {
         let session = format!("Cookie: sid={reader}");
-        let way: &[&str] = if reader % 2 == 0 { &[&session] } else { &[&session, LONG_WAY] };
+        let way: &[&str] = if reader % 2 == 0 { &[&session] } else { &[&session, FULL_PATH] };
         let reply = server.ask("GET", "/", way);
         assert_eq!((reply.text(), reply.field("set-cookie")), ("[]", ""), "{reader}");
     }
@@ -120,7 +120,7 @@ fn a_cookie_that_one_rule_drops_is_seen_by_all_rules() {
     let origin = sessions();
     let later = "[[site.rule]]\ncookie = [\"sid=admin\"]\nbypass = true\n";
     let server = Server::over_site(&origin.url(), &format!("{ANONYMOUS}{later}"));
-    for way in [&["Cookie: sid=1"][..], &["Cookie: sid=admin"], &["Cookie: sid=admin", LONG_WAY]] {
+    for way in [&["Cookie: sid=1"][..], &["Cookie: sid=admin"], &["Cookie: sid=admin", FULL_PATH]] {
         let reply = server.ask("GET", "/", way);
         assert_eq!(reply.text(), "[]");
         assert_eq!(reply.cache().contains("bypass"), way[0].contains("admin"), "{}", reply.cache());

@@ -70,7 +70,7 @@ fn a_client_that_goes_away_does_not_stop_the_fill() {
 }
 
 #[test]
-fn who_reads_along_is_told_what_the_first_is() {
+fn a_waiter_reads_the_answer_of_the_first_request() {
     let (release, wait_for_release) = channel::<()>();
     let wait_for_release = Mutex::new(wait_for_release);
     let origin = Origin::raw(move |_, stream| {

@@ -6,8 +6,8 @@ use crate::common::client::{Reply, connect};
 use crate::common::origin::{Asked, Origin, respond};
 use crate::common::server::Server;
 
-/// Makes a request one for the long way; nobody looks at it.
-const LONG_WAY: &str = "TE: trailers";
+/// Makes a request one for the full path; nobody looks at it.
+const FULL_PATH: &str = "TE: trailers";
 
 /// Status and fields by name, without what depends on the second.
 fn told(reply: &Reply) -> (u16, Vec<(&str, &str)>) {
@@ -74,7 +74,7 @@ fn both_ways_give_the_same_answer() {
         for more in [&[][..], &["Cookie: lang=de; theme=dark"], &["Cookie: lang=en", "Cookie: x=y"], &["X-Bypass: 0"]] {
             let fields = [&request[..], more].concat();
             server.ask("GET", target, &fields);
-            let ask_long = || server.ask("GET", target, &[&fields[..], &[LONG_WAY]].concat());
+            let ask_long = || server.ask("GET", target, &[&fields[..], &[FULL_PATH]].concat());
             let mut long = ask_long();
             // No last byte tells its client that an empty body is stored.
             while target == "/empty" && !long.is_hit() {

@@ -9,8 +9,8 @@ use crate::common::server::Server;
 
 /// What the tests come from is the proxy.
 const TRUSTED: &str = "trusted_proxies = [\"127.0.0.1\", \"10.0.0.0/8\"]";
-/// Makes a request one for the long way; nobody looks at it.
-const LONG_WAY: &str = "TE: trailers";
+/// Makes a request one for the full path; nobody looks at it.
+const FULL_PATH: &str = "TE: trailers";
 
 /// Sends who comes by `http` elsewhere, as applications behind TLS do.
 fn insists_on_tls(asked: &Asked) -> (u16, String, Vec<u8>) {
@@ -80,7 +80,7 @@ fn a_rule_on_what_a_trusted_proxy_says_means_both_ways() {
     let rule = "[[site.rule]]\nheader = { cf-connecting-ip = \"10.*\" }\nbypass = true\n";
     let server = behind_a_proxy(&origin, TRUSTED, rule);
     server.get_until("/a", Reply::is_hit);
-    for extra in [&[][..], &[LONG_WAY]] {
+    for extra in [&[][..], &[FULL_PATH]] {
         let reply = server.ask("GET", "/a", &[&["CF-Connecting-IP: 10.1.1.1"], extra].concat());
         assert!(!reply.is_hit(), "{extra:?}: {}", reply.cache());
         assert!(server.ask("GET", "/a", &[&["CF-Connecting-IP: 192.0.2.1"], extra].concat()).is_hit(), "{extra:?}");
@@ -107,7 +107,7 @@ fn what_came_by_tls_is_stored_apart_on_both_ways() {
     let other_host = ["X-Forwarded-Host: other.example", "X-Forwarded-Proto: https"];
     for (number, (fields, status)) in [(&by_tls[..], 200), (&in_clear, 301), (&other_host, 200)].into_iter().enumerate()
     {
-        for (asked_before, extra) in [(false, &[][..]), (true, &[]), (true, &[LONG_WAY])] {
+        for (asked_before, extra) in [(false, &[][..]), (true, &[]), (true, &[FULL_PATH])] {
             let reply = server.ask("GET", "/", &[fields, extra].concat());
             // What is stored by another thread is there a little later; until then the request joins the one before.
             let is_shared = reply.is_hit() || reply.cache().contains("collapsed");
@@ -125,7 +125,7 @@ fn the_site_is_that_of_the_host_that_it_names() {
         shop.url(),
         rest.url()
     ));
-    for extra in [&[][..], &[LONG_WAY]] {
+    for extra in [&[][..], &[FULL_PATH]] {
         server.ask("GET", "/", &[&["X-Forwarded-Host: shop.example"], extra].concat());
         let malformed = server.ask("GET", "/", &[&["X-Forwarded-Host: a b"], extra].concat());
         assert_eq!((malformed.status, malformed.text().contains("host")), (400, true));
@@ -180,7 +180,7 @@ fn the_log_tells_of_whom_it_asks_for() {
     let origin = Origin::counting("Cache-Control: max-age=60");
     let path = format!("{TRUSTED}\naccess_log = {{ path = \"{}\", format = \"json\" }}", log.display());
     let mut server = behind_a_proxy(&origin, &path, "");
-    for extra in [&[][..], &[], &[LONG_WAY]] {
+    for extra in [&[][..], &[], &[FULL_PATH]] {
         let said = ["X-Forwarded-For: 203.0.113.9, 192.0.2.7", "X-Forwarded-Host: shop.example"];
         server.ask("GET", "/", &[&said, extra].concat());
     }
@@ -223,7 +223,7 @@ fn rules_see_the_host_that_it_names_by_either_way() {
     let plain = ["X-Forwarded-Host: shop.example"];
     server.ask("GET", "/", &plain);
     assert!(server.ask("GET", "/", &plain).is_hit());
-    for extra in [&[][..], &[LONG_WAY]] {
+    for extra in [&[][..], &[FULL_PATH]] {
         let named = [&["X-Forwarded-Host: www.shop.example"], extra].concat();
         let reply = server.ask("GET", "/", &named);
         assert!(reply.cache().contains("fwd=bypass"), "{named:?}: {}", reply.cache());

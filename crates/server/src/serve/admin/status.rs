@@ -40,7 +40,7 @@ impl Status {
             process: std::process::id(),
             uptime_seconds: uptime.as_secs(),
             sites: shared.sites.iter().map(SiteStatus::of).collect(),
-            flights: shared.pages.flights.count(),
+            flights: shared.pages.in_flight.count(),
             volume: stat::summary(cache)?,
         })
     }

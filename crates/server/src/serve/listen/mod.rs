@@ -4,30 +4,31 @@
 //! signals ──> stop ──┬──> worker 0: a thread, its runtime, its sockets, its connections
 //!                    └──> worker 1: ...
 //! ```
-//! A connection is a stack, from the socket up: `patience` and `attentive` mind its times, `express` answers what lies ready, hyper has
-//! the rest, `gate` refuses what is beyond the limits.
+//! A connection is a stack, from the socket up: `write_timeout` and `read_timeout` bound its times, which `connection_state`
+//! counts, `fast_path` answers hits in memory, hyper has
+//! the rest, `limits` refuses what is beyond them.
 //!
 //! The administration, if there is one, is served by the thread that waits for signals.
 //!
 //! Each worker listens at a socket of its own to the same addresses (`SO_REUSEPORT`), and the kernel shares the connections out.
 //! A connection stays with its worker, so that nothing on the way of a hit moves between cores.
 
-mod accepting;
-mod activity;
-mod attentive;
+mod accept;
 mod connection;
-mod express;
-mod gate;
-mod input;
-mod line;
-mod patience;
-mod roster;
-mod sent;
+mod connection_state;
+mod connections;
+mod fast_path;
+mod limits;
+mod read_buffer;
+mod read_timeout;
+mod request_line;
 mod signals;
-mod stalled;
+mod stream_budget;
 #[cfg(test)]
 mod tests;
+mod tracked_body;
 mod worker;
+mod write_timeout;
 
 use std::io;
 use std::net::SocketAddr;
@@ -43,9 +44,9 @@ use super::service::Service;
 use crate::Error;
 use crate::config::settings::Limits;
 use connection::Common;
-use roster::Roster;
+use connections::Connections;
 use signals::Signals;
-use stalled::Budget;
+use stream_budget::StreamBudget;
 
 /// How many connections may wait to be accepted, at each socket.
 const BACKLOG: i32 = 4096;
@@ -65,7 +66,7 @@ const GIVE_BACK_EVERY: Duration = Duration::from_secs(5);
 /// How often what waits for clients is counted.
 const RECOUNT_EVERY: Duration = Duration::from_secs(1);
 
-/// What workers are told.
+/// How far the server is to stop.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Stop {
     /// Accept.
@@ -134,52 +135,52 @@ pub(crate) fn run(
         admin.map_or(Ok(()), Admin::start).map_err(Error::Start)?;
         Signals::new().map_err(Error::Start)?
     };
-    let (stop, told) = watch::channel(Stop::NotYet);
-    let roster = Arc::new(Roster::default());
-    let budget = Arc::new(Budget::new(limits.stream_bytes.0));
+    let (stop, stopping) = watch::channel(Stop::NotYet);
+    let connections = Arc::new(Connections::default());
+    let budget = Arc::new(StreamBudget::new(limits.stream_bytes.0));
     let mut workers = Vec::new();
     for listeners in sockets.of_workers {
-        let (service, limits, log, told) = (service.clone(), limits.clone(), log.cloned(), told.clone());
-        let (roster, budget) = (Arc::clone(&roster), Arc::clone(&budget));
+        let (service, limits, log, stopping) = (service.clone(), limits.clone(), log.cloned(), stopping.clone());
+        let (connections, budget) = (Arc::clone(&connections), Arc::clone(&budget));
         let common = move || Common {
             service: service(),
             limits: limits.clone(),
             log: log.clone(),
-            roster: Arc::clone(&roster),
+            connections: Arc::clone(&connections),
             budget: Arc::clone(&budget),
         };
-        let work = move || worker::run(listeners, common, told);
+        let work = move || worker::run(listeners, common, stopping);
         let thread = std::thread::Builder::new().name(format!("worker-{}", workers.len()));
         workers.push(thread.spawn(work).map_err(Error::Start)?);
     }
-    drop(told);
+    drop(stopping);
     ready(&sockets.addresses);
     runtime.block_on(async {
         tokio::select! {
             () = end(&mut signals, stop) => {}
-            () = give_back(&roster, &budget) => {}
+            () = give_back(&connections, &budget) => {}
             () = recount(&budget) => {}
         }
     });
     for worker in workers {
-        // A panic was told already by its thread.
+        // Its thread has logged a panic already.
         worker.join().unwrap_or(Ok(())).map_err(Error::Start)?;
     }
     Ok(())
 }
 
 /// Gives memory back to the system now and then, when many connections or streams have gone. It never ends.
-async fn give_back(roster: &Roster, budget: &Budget) {
+async fn give_back(connections: &Connections, budget: &StreamBudget) {
     loop {
         tokio::time::sleep(GIVE_BACK_EVERY).await;
-        if roster.has_shrunk() | budget.has_shed() {
+        if connections.has_shrunk() | budget.has_shed() {
             eyewall_region::heap::give_back();
         }
     }
 }
 
 /// Counts now and then what waits for clients over HTTP/2. It never ends.
-async fn recount(budget: &Budget) {
+async fn recount(budget: &StreamBudget) {
     loop {
         tokio::time::sleep(RECOUNT_EVERY).await;
         budget.recount();

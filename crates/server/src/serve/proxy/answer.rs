@@ -10,7 +10,7 @@ use super::fragments::Object;
 /// What a request is to do about a miss.
 pub(crate) type Joined = answer::Joined<Content>;
 /// The right, and the duty, to ask for a key.
-pub(crate) type Ticket = answer::Ticket<Content>;
+pub(crate) type Leader = answer::Leader<Content>;
 /// What all get who wait for it.
 pub(crate) type Answer = answer::Answer<Content>;
 

@@ -66,7 +66,7 @@ impl Proxy {
             }
             kept.is_some()
         };
-        // A panic in there was told already by its thread.
+        // Its thread has logged a panic already.
         tokio::task::spawn_blocking(remembering).await.unwrap_or(false)
     }
 }

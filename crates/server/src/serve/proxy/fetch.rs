@@ -22,7 +22,7 @@ use super::storing::{Coming, Refused};
 use super::{Ask, Proxy, failed, finish, prepare, strip, tags};
 use crate::rules::Applied;
 use crate::serve::body::Body;
-use crate::serve::origin::{Fault, framing};
+use crate::serve::origin::{ProxyError, framing};
 use crate::serve::reply;
 use eyewall_page_cache::selection::Stored;
 
@@ -31,7 +31,7 @@ impl Proxy {
     /// nothing.
     pub(super) async fn fetch(self: &Arc<Self>, inbound: Inbound<'_>, mut ask: Ask) -> Response<Body> {
         let mark = self.pages.mark(inbound.key.address());
-        let (target, peer) = (inbound.target(), inbound.peer());
+        let (target, client_info) = (inbound.target(), inbound.client_info());
         loop {
             let mut asked = inbound.forwarded_fields();
             let is_question = validation::make_conditional(&mut asked, &candidates(ask.stored.as_deref()));
@@ -39,9 +39,9 @@ impl Proxy {
                 part.ask(&mut asked);
             }
             let requested = SystemTime::now();
-            let mut response = match self.origins.send(inbound.outgoing(&target, asked, &peer)).await {
+            let mut response = match self.origins.send(inbound.origin_request(&target, asked, &client_info)).await {
                 Ok(response) => response,
-                Err(fault) => return self.without_origin(inbound, ask, &fault, mark).await,
+                Err(error) => return self.without_origin(inbound, ask, &error, mark).await,
             };
             let exchange = Exchange { requested, received: SystemTime::now() };
             let applied = prepare(inbound.decision, &mut response);
@@ -96,22 +96,22 @@ impl Proxy {
         self: &Arc<Self>,
         inbound: Inbound<'_>,
         ask: Ask,
-        fault: &Fault,
+        error: &ProxyError,
         mark: Mark,
     ) -> Response<Body> {
         let is_nothing_there = ask.stored.is_none() && ask.why == Forward::UriMiss;
-        if let Some(response) = self.stale_without_origin(inbound, ask.stored, ask.on_failure, fault).await {
+        if let Some(response) = self.stale_without_origin(inbound, ask.stored, ask.on_failure, error).await {
             return response;
         }
         // What is stored and stale is worth more than the memory of a failure.
         if is_nothing_there
-            && fault.is_of_origin()
-            && let Some(ttl) = Self::ttl_of_failure(inbound, fault.status())
+            && error.is_of_origin()
+            && let Some(ttl) = Self::ttl_of_failure(inbound, error.status())
         {
             let tags = tags::address(&self.site, inbound.key).into_iter().collect();
-            self.remember(inbound, (fault.status(), ttl), tags, mark).await;
+            self.remember(inbound, (error.status(), ttl), tags, mark).await;
         }
-        failed(fault, CacheStatus::forwarded(ask.why))
+        failed(error, CacheStatus::forwarded(ask.why))
     }
 
     /// What is stored, where it may be sent although the origin gave no answer (RFC 9111, section 4.2.4).
@@ -120,11 +120,11 @@ impl Proxy {
         inbound: Inbound<'_>,
         stored: Option<Box<Stored>>,
         on_failure: OnFailure,
-        fault: &Fault,
+        error: &ProxyError,
     ) -> Option<Response<Body>> {
         let is_allowed = on_failure.unreachable.is_some() && !self.pages.store.has_failed();
         let stored = stored.filter(|_| is_allowed)?;
-        self.hit(inbound, *stored, CacheStatus::hit().detail(fault.detail())).await.ok()
+        self.hit(inbound, *stored, CacheStatus::hit().detail(error.detail())).await.ok()
     }
 
     /// 304: what is stored is still right (RFC 9111, section 4.3.4).

@@ -14,12 +14,12 @@ use http_body_util::BodyExt as _;
 use hyper::body::Incoming;
 
 use super::answer::Answer;
-use super::answer::Ticket;
+use super::answer::Leader;
 use super::fragments::Keeping;
 use super::pages::Pages;
 use eyewall_page_cache::head::Kind;
 
-/// A body up to here is stored by the thread that serves its clients, where the volume is prompt and takes it at once.
+/// A body up to here is stored by the thread that serves its clients, where the volume takes it without waiting.
 const SHORT_BYTES_MAX: u64 = 64 << 10;
 
 /// A response that is collected while it goes to those who asked for it.
@@ -40,7 +40,7 @@ pub(super) struct Fill {
     /// What was purged when the origin was asked.
     pub(super) mark: Mark,
     /// Held until the entry can be found.
-    pub(super) _ticket: Option<Ticket>,
+    pub(super) _leader: Option<Leader>,
 }
 
 /// The origin's body, piece by piece.
@@ -102,11 +102,11 @@ impl Fill {
             }
         }
         let store = &self.pages.store;
-        if bytes <= SHORT_BYTES_MAX && self.answer.variant.is_none() && store.is_prompt() {
-            store.promptly(|| self.keep());
+        if bytes <= SHORT_BYTES_MAX && self.answer.variant.is_none() && store.allows_inline_writes() {
+            store.write_inline(|| self.keep());
             drop(self);
         } else {
-            // A panic in there was told already by its thread.
+            // Its thread has logged a panic already.
             let _ = tokio::task::spawn_blocking(move || self.keep()).await;
         }
         stream.finish(End::Whole);
@@ -120,14 +120,14 @@ impl Fill {
 
     /// The rest of a body that is too large to be one entry, as fast as its slowest reader takes it.
     async fn go_on(self, mut pieces: Pieces, mut bytes: u64) -> End {
-        let Self { pages, key, answer, stream, length, object_bytes_max, mark, _ticket: ticket, .. } = self;
+        let Self { pages, key, answer, stream, length, object_bytes_max, mark, _leader: leader, .. } = self;
         let mut keeping =
             object_bytes_max.map(|most| Keeping::new(Arc::clone(&pages), key.clone(), answer, mark, most));
         for piece in stream.pieces().unwrap_or_default() {
             keeping = kept(keeping, &piece).await;
         }
         // Nobody can join any more.
-        drop(ticket);
+        drop(leader);
         stream.flow();
         loop {
             let has_readers = stream.room().await;

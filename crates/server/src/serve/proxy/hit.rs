@@ -17,26 +17,26 @@ use crate::serve::body::Body;
 use crate::serve::{NAME, fields, reply};
 use eyewall_page_cache::selection::Stored;
 
-/// Where a stored response stands: what is written of it at the moment when it is sent.
+/// The age and the remaining TTL of a stored response at the moment when it is sent.
 #[derive(Clone, Copy)]
-pub(super) struct Standing {
+pub(super) struct AgeAndTtl {
     /// The seconds of `Age`.
     age: u64,
     /// For how many seconds it is fresh yet; less than none: it has been stale for so long.
-    left: i64,
+    ttl: i64,
 }
 
-impl Standing {
+impl AgeAndTtl {
     pub(super) fn of(terms: &Terms, now: SystemTime) -> Self {
         let age = terms.age(now).as_secs();
-        Self { age, left: i64::from(terms.lifetime_seconds) - age as i64 }
+        Self { age, ttl: i64::from(terms.lifetime_seconds) - age as i64 }
     }
 
-    /// The lines of HTTP/1 that a plain hit has beside its own: what the long way writes by [`finish`].
+    /// The lines of HTTP/1 that a plain hit has beside its own: what the full path writes by [`finish`].
     pub(super) fn write_lines(self, lines: &mut Vec<u8>) {
-        let (mut age, mut left) = (Buffer::new(), Buffer::new());
+        let (mut age, mut ttl) = (Buffer::new(), Buffer::new());
         let of_cache = ["age: ", age.format(self.age), "\r\nvia: 1.1 ", fields::BY, "\r\ncache-status: ", NAME];
-        for piece in of_cache.into_iter().chain(["; hit; ttl=", left.format(self.left), "\r\n"]) {
+        for piece in of_cache.into_iter().chain(["; hit; ttl=", ttl.format(self.ttl), "\r\n"]) {
             lines.extend_from_slice(piece.as_bytes());
         }
     }
@@ -50,17 +50,17 @@ impl Proxy {
         stored: Stored,
         status: CacheStatus,
     ) -> Result<Response<Body>, Unusable> {
-        let Standing { age, left } = Standing::of(&stored.terms, SystemTime::now());
+        let AgeAndTtl { age, ttl } = AgeAndTtl::of(&stored.terms, SystemTime::now());
         let received = stored.received();
         let mut fields = stored.found.head.fields.clone();
         fields.insert(AGE, HeaderValue::from(age));
         let (code, version) = (stored.found.head.status, Version::HTTP_11);
         if stored.is_fragmented() {
             let object = Object::of_stored(&stored).ok_or(Unusable)?;
-            let told = Told { code, fields, received, version, status, left };
+            let told = Told { code, fields, received, version, status, left: ttl };
             return self.answer_in_fragments(inbound, Arc::new(object), told).await;
         }
-        finish(&mut fields, version, &status.ttl(left));
+        finish(&mut fields, version, &status.ttl(ttl));
         Ok(reply::representation(Role::Cache, inbound.parts, code, fields, received, &stored.found.value()))
     }
 }

@@ -11,8 +11,8 @@ use crate::config::Site;
 use crate::key::CacheKey;
 use crate::rules::{Decision, RuleSet};
 use crate::serve::fields;
-use crate::serve::origin::{Outgoing, Peer, RequestBody};
-use crate::serve::vouched::Vouched;
+use crate::serve::origin::{ClientInfo, OriginRequest, RequestBody};
+use crate::serve::trusted_proxies::Forwarded;
 
 /// What came, under which key its answer is, and what the site's rules say of it.
 #[derive(Clone, Copy)]
@@ -73,12 +73,12 @@ impl<'a> Inbound<'a> {
     }
 
     /// The client as the origin is told of it: by the host that the key has.
-    pub(super) fn peer(&self) -> Peer {
-        let vouched = self.parts.extensions.get::<Vouched>();
-        Peer {
+    pub(super) fn client_info(&self) -> ClientInfo {
+        let forwarded = self.parts.extensions.get::<Forwarded>();
+        ClientInfo {
             address: self.client,
-            asker: vouched.map_or(self.client, |vouched| vouched.asker.address),
-            chain: vouched.and_then(|vouched| vouched.chain.clone()),
+            real_client: forwarded.map_or(self.client, |forwarded| forwarded.real_client.address),
+            chain: forwarded.and_then(|forwarded| forwarded.chain.clone()),
             scheme: self.key.scheme(),
             host: HeaderValue::from_str(self.key.authority()).ok(),
         }
@@ -90,9 +90,21 @@ impl<'a> Inbound<'a> {
     }
 
     /// The request by which the origin is asked for it, with these fields.
-    pub(super) fn outgoing<'o>(&self, target: &'o Uri, fields: HeaderMap, peer: &'o Peer) -> Outgoing<'o> {
+    pub(super) fn origin_request<'o>(
+        &self,
+        target: &'o Uri,
+        fields: HeaderMap,
+        client_info: &'o ClientInfo,
+    ) -> OriginRequest<'o> {
         let body = self.content.map_or_else(RequestBody::empty, |content| RequestBody::whole(content.clone()));
-        Outgoing { method: self.method(), target, fields, body, peer: Some(peer), stripped: self.stripped() }
+        OriginRequest {
+            method: self.method(),
+            target,
+            fields,
+            body,
+            client_info: Some(client_info),
+            stripped: self.stripped(),
+        }
     }
 
     /// Fields of interim responses that the client doesn't get.

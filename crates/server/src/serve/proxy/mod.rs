@@ -4,17 +4,17 @@
 //! request ──> select among what is stored ──> may it be used?
 //!               fresh, or stale and allowed ──────> hit; behind the client's back it may be validated; fragments that
 //!                                                     are missing are asked for as they are wanted
-//!               to be validated, or nothing there ─> join the flight of the key
-//!                                                     somebody asks already: read along, or look again
+//!               to be validated, or nothing there ─> join the request for the key
+//!                                                     somebody asks already: wait, read its body, or look again
 //!                                                     first: fetch ──304──> renew what is stored, hit
 //!                                                              └200, 206─> judge: fill, or pass on
 //! ```
 //! Which of these it is, `eyewall-http` decides; here are the sockets, the store and the clock.
 
 pub(crate) mod answer;
+pub(crate) mod fast_path;
 pub(crate) mod fragments;
 pub(crate) mod pages;
-pub(crate) mod ready;
 
 mod failures;
 mod fetch;
@@ -35,20 +35,20 @@ use eyewall_http::field::cache_status::{CacheStatus, Forward};
 use eyewall_http::field::connection;
 use eyewall_http::policy::Policy;
 use eyewall_http::reuse::{self, OnFailure, Reuse};
-use eyewall_http::signpost::Variant;
-use eyewall_page_cache::collapsing::Landing;
+use eyewall_http::vary_index::Variant;
+use eyewall_page_cache::collapsing::Outcome;
 use http::header::{CONNECTION, CONTENT_LENGTH, DATE, RANGE};
 use http::{Extensions, HeaderMap, HeaderName, HeaderValue, Method, Request, Response, StatusCode, Version};
 use http_body::Body as _;
 use hyper::body::Incoming;
 
 use super::body::Body;
-use super::origin::{Fault, Origins, RequestBody, asked_protocol, framing};
+use super::origin::{Origins, ProxyError, RequestBody, asked_protocol, framing};
 use super::{NAME, fields, reply};
 use crate::config::Site;
 use crate::key::CacheKey;
 use crate::rules::{Applied, Decision};
-use answer::{Joined, Ticket};
+use answer::{Joined, Leader};
 use eyewall_page_cache::selection::{Selection, Stored};
 use fragments::{Part, Unusable};
 use inbound::Inbound;
@@ -72,14 +72,14 @@ pub(crate) struct Proxy {
 /// What the origin is asked for, and why.
 struct Ask {
     /// Under which requests wait for one another: the address, and what its responses are known to vary by.
-    flight_key: Vec<u8>,
+    collapse_key: Vec<u8>,
     why: Forward,
     /// What is to be validated.
     stored: Option<Box<Stored>>,
     /// Where a client wants a range of what isn't stored: what of it is asked for.
     part: Option<Part>,
     on_failure: OnFailure,
-    ticket: Option<Ticket>,
+    leader: Option<Leader>,
 }
 
 /// What is to be done about a request.
@@ -92,8 +92,8 @@ enum Plan {
 impl Ask {
     /// For all of it, as if nothing were stored.
     fn whole(key: &[u8], why: Forward) -> Self {
-        let flight_key = key.to_vec();
-        Self { flight_key, why, stored: None, part: None, on_failure: OnFailure::default(), ticket: None }
+        let collapse_key = key.to_vec();
+        Self { collapse_key, why, stored: None, part: None, on_failure: OnFailure::default(), leader: None }
     }
 }
 
@@ -163,8 +163,8 @@ impl Proxy {
     async fn plan(self: &Arc<Self>, inbound: Inbound<'_>) -> Plan {
         let directives = inbound.directives();
         let key = inbound.key.as_bytes();
-        let ask = |why, flight_key, stored, on_failure| {
-            Plan::Ask(Box::new(Ask { flight_key, stored, on_failure, ..Ask::whole(key, why) }))
+        let ask = |why, collapse_key, stored, on_failure| {
+            Plan::Ask(Box::new(Ask { collapse_key, stored, on_failure, ..Ask::whole(key, why) }))
         };
         let stored = match self.pages.select(key, inbound.fields(), SystemTime::now()).await {
             Selection::Stored(stored) => stored,
@@ -180,22 +180,22 @@ impl Proxy {
                 return ask(Forward::UriMiss, key.to_vec(), None, OnFailure::default());
             }
             Selection::OtherVariants(names) => {
-                let flight_key = flight_key_of(key, &names, inbound.fields());
-                return ask(Forward::VaryMiss, flight_key, None, OnFailure::default());
+                let collapse_key = collapse_key_of(key, &names, inbound.fields());
+                return ask(Forward::VaryMiss, collapse_key, None, OnFailure::default());
             }
         };
         let now = SystemTime::now();
-        let flight_key = stored.key.clone();
+        let collapse_key = stored.key.clone();
         let why = if stored.terms.fresh_for(now).is_zero() { Forward::Stale } else { Forward::Request };
         match reuse::decide(&stored.terms, &directives, now, &self.policy) {
             Reuse::Fresh | Reuse::StaleAllowed => Plan::Hit(stored),
             Reuse::StaleWhileRevalidate => {
-                self.refresh(inbound, flight_key).await;
+                self.refresh(inbound, collapse_key).await;
                 Plan::Hit(stored)
             }
             Reuse::GatewayTimeout => Plan::Answer(only_if_cached()),
-            Reuse::Validate { on_failure } => ask(why, flight_key, Some(stored), on_failure),
-            Reuse::MustNotUse => ask(why, flight_key, None, OnFailure::default()),
+            Reuse::Validate { on_failure } => ask(why, collapse_key, Some(stored), on_failure),
+            Reuse::MustNotUse => ask(why, collapse_key, None, OnFailure::default()),
         }
     }
 
@@ -207,22 +207,22 @@ impl Proxy {
         if directives.no_cache || directives.no_store || self.pages.unstorable.contains(key) {
             return self.fetch(inbound, ask).await;
         }
-        let mut flight_key = ask.flight_key.clone();
+        let mut collapse_key = ask.collapse_key.clone();
         for _ in 0..TURNS {
-            let waiting = match self.pages.join(&flight_key) {
-                Joined::Lead(ticket) => {
-                    // Another flight may have landed between the look and the ticket.
+            let waiting = match self.pages.join(&collapse_key) {
+                Joined::Lead(leader) => {
+                    // Another request may have stored the answer between the look and the leader.
                     if let Some(response) = self.stored_by_now(inbound).await {
                         return response;
                     }
-                    return self.fetch(inbound, Ask { ticket: Some(ticket), ..ask }).await;
+                    return self.fetch(inbound, Ask { leader: Some(leader), ..ask }).await;
                 }
                 Joined::Follow(waiting) => waiting,
             };
             let is_late = waiting.is_late;
-            match waiting.landing(COLLAPSE_DEADLINE).await {
+            match waiting.answer(COLLAPSE_DEADLINE).await {
                 // Who comes behind the head takes it as he would take what is stored.
-                Landing::Answered(answer)
+                Outcome::Answered(answer)
                     if is_late
                         && answer.suits(inbound.fields())
                         && reuse::decide(&answer.terms, &directives, SystemTime::now(), &self.policy)
@@ -230,17 +230,17 @@ impl Proxy {
                 {
                     break;
                 }
-                Landing::Answered(answer) if answer.suits(inbound.fields()) => {
+                Outcome::Answered(answer) if answer.suits(inbound.fields()) => {
                     if let Some(response) = self.follow(inbound, &answer, ask.why).await {
                         return response;
                     }
                     break;
                 }
-                Landing::Answered(answer) => {
+                Outcome::Answered(answer) => {
                     let names = answer.variant.as_ref().map_or(&[][..], |variant| &variant.names);
-                    flight_key = flight_key_of(key, names, inbound.fields());
+                    collapse_key = collapse_key_of(key, names, inbound.fields());
                 }
-                Landing::Over => {
+                Outcome::Over => {
                     if let Some(response) = self.stored_by_now(inbound).await {
                         return response;
                     }
@@ -248,7 +248,7 @@ impl Proxy {
                         break;
                     }
                 }
-                Landing::Alone | Landing::Late => break,
+                Outcome::Alone | Outcome::Late => break,
             }
         }
         self.fetch(inbound, ask).await
@@ -267,20 +267,20 @@ impl Proxy {
     }
 
     /// Validates behind the client's back, unless somebody does already.
-    async fn refresh(self: &Arc<Self>, inbound: Inbound<'_>, flight_key: Vec<u8>) {
-        let Joined::Lead(ticket) = self.pages.join(&flight_key) else { return };
+    async fn refresh(self: &Arc<Self>, inbound: Inbound<'_>, collapse_key: Vec<u8>) {
+        let Joined::Lead(leader) = self.pages.join(&collapse_key) else { return };
         let key = inbound.key.as_bytes();
         let Selection::Stored(stored) = self.pages.select(key, inbound.fields(), SystemTime::now()).await else {
             return;
         };
         let (proxy, kept) = (Arc::clone(self), inbound.kept());
-        let (stored, ticket) = (Some(stored), Some(ticket));
-        let ask = Ask { flight_key, stored, ticket, ..Ask::whole(key, Forward::Stale) };
+        let (stored, leader) = (Some(stored), Some(leader));
+        let ask = Ask { collapse_key, stored, leader, ..Ask::whole(key, Forward::Stale) };
         tokio::spawn(async move { drop(proxy.fetch(kept.inbound(&proxy.site), ask).await) });
     }
 }
 
-fn flight_key_of(key: &[u8], names: &[HeaderName], request: &HeaderMap) -> Vec<u8> {
+fn collapse_key_of(key: &[u8], names: &[HeaderName], request: &HeaderMap) -> Vec<u8> {
     let variant = Variant::of(names, request);
     [key, b" ", &variant.selecting_key].concat()
 }
@@ -321,11 +321,11 @@ fn finish(response: &mut HeaderMap, received: Version, status: &CacheStatus) {
     status.append_to(response, NAME);
 }
 
-fn failed(fault: &Fault, status: CacheStatus) -> Response<Body> {
-    let mut response = reply::error(fault.status(), &fault.to_string());
-    status.detail(fault.detail()).append_to(response.headers_mut(), NAME);
+fn failed(error: &ProxyError, status: CacheStatus) -> Response<Body> {
+    let mut response = reply::error(error.status(), &error.to_string());
+    status.detail(error.detail()).append_to(response.headers_mut(), NAME);
     // Over HTTP/2, where that is about the stream alone, hyper drops it.
-    if fault.leaves_body() {
+    if error.leaves_body() {
         response.headers_mut().insert(CONNECTION, HeaderValue::from_static("close"));
     }
     response

@@ -20,10 +20,10 @@ use super::inbound::Inbound;
 use super::{Ask, Proxy, failed, finish, prepare, tags};
 use crate::key::{CacheKey, RequestHost, Scheme};
 use crate::serve::body::Body;
-use crate::serve::origin::{Outgoing, RequestBody, asked_protocol};
+use crate::serve::origin::{OriginRequest, RequestBody, asked_protocol};
 use crate::serve::reply;
 use eyewall_page_cache::selection::Stored;
-use eyewall_page_cache::store::Meant;
+use eyewall_page_cache::store::PurgeTarget;
 
 impl Proxy {
     /// Past the volume, with the client's own conditions. The answer to a HEAD tells whether `stored` is still right; if the
@@ -35,10 +35,14 @@ impl Proxy {
         stored: Option<(Box<Stored>, OnFailure)>,
     ) -> Response<Body> {
         let method = &inbound.parts.method;
-        let (target, peer) = (inbound.target(), inbound.peer());
+        let (target, client_info) = (inbound.target(), inbound.client_info());
         let fields = inbound.forwarded_fields();
         let (requested, mark) = (SystemTime::now(), self.pages.mark(inbound.key.address()));
-        match self.origins.send(Outgoing { method: method.clone(), ..inbound.outgoing(&target, fields, &peer) }).await {
+        match self
+            .origins
+            .send(OriginRequest { method: method.clone(), ..inbound.origin_request(&target, fields, &client_info) })
+            .await
+        {
             Ok(mut response) => {
                 let applied = prepare(inbound.decision, &mut response);
                 if let Some((stored, _)) = stored {
@@ -47,11 +51,11 @@ impl Proxy {
                 }
                 self.passed(method, response, status)
             }
-            Err(fault) => {
+            Err(error) => {
                 let (stored, on_failure) = stored.unzip();
-                match self.stale_without_origin(inbound, stored, on_failure.unwrap_or_default(), &fault).await {
+                match self.stale_without_origin(inbound, stored, on_failure.unwrap_or_default(), &error).await {
                     Some(response) => response,
-                    None => failed(&fault, status),
+                    None => failed(&error, status),
                 }
             }
         }
@@ -80,13 +84,20 @@ impl Proxy {
                 asked.remove(name);
             }
         }
-        let peer = inbound.peer();
+        let client_info = inbound.client_info();
         let (method, target, fields) = (parts.method.clone(), &parts.uri, asked);
-        let outgoing = Outgoing { method, target, fields, body, peer: Some(&peer), stripped: inbound.stripped() };
+        let origin_request = OriginRequest {
+            method,
+            target,
+            fields,
+            body,
+            client_info: Some(&client_info),
+            stripped: inbound.stripped(),
+        };
         let (requested, mark) = (SystemTime::now(), self.pages.mark(key.address()));
         let answered = match (protocol, on_upgrade) {
-            (Some(protocol), Some(on_upgrade)) => self.origins.upgrade(outgoing, protocol, on_upgrade).await,
-            _ => self.origins.send(outgoing).await,
+            (Some(protocol), Some(on_upgrade)) => self.origins.upgrade(origin_request, protocol, on_upgrade).await,
+            _ => self.origins.send(origin_request).await,
         };
         let why = if parts.method == Method::GET { Forward::Bypass } else { Forward::Method };
         match answered {
@@ -104,7 +115,7 @@ impl Proxy {
                 }
                 self.passed(&parts.method, response, CacheStatus::forwarded(why))
             }
-            Err(fault) => failed(&fault, CacheStatus::forwarded(why)),
+            Err(error) => failed(&error, CacheStatus::forwarded(why)),
         }
     }
 
@@ -137,14 +148,14 @@ impl Proxy {
             let prefix = inbound.key.host_prefix();
             let tags: Vec<String> = groups.iter().map(|name| tags::group(prefix, name)).collect();
             let many = tags::many(&self.site);
-            let meant = tags.iter().chain([&many]).map(|tag| Meant::Tag(tag));
-            self.pages.store.told(self.pages.purge_many(meant, Purge::Hard));
+            let meant = tags.iter().chain([&many]).map(|tag| PurgeTarget::Tag(tag));
+            self.pages.store.logged(self.pages.purge_many(meant, Purge::Hard));
         }
         let Ok(target) = inbound.key.address().parse() else { return };
         for uri in invalidation::invalidated(method, &target, status, answer) {
             if let Some(key) = self.key_of(uri) {
                 let tag = tags::address(&self.site, &key);
-                self.pages.store.told(self.pages.purge_address(key.address(), tag.as_deref(), Purge::Hard));
+                self.pages.store.logged(self.pages.purge_address(key.address(), tag.as_deref(), Purge::Hard));
             }
         }
     }

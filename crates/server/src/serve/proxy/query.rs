@@ -37,7 +37,7 @@ impl Proxy {
         let content = match body.collected(CONTENT_BYTES_MAX, self.origins.timeouts().head).await {
             Ok(Ok(content)) => content,
             Ok(Err(body)) => return self.forward(Request::from_parts(parts, body), key, client).await,
-            Err(fault) => return failed(&fault, CacheStatus::forwarded(Forward::Method)),
+            Err(error) => return failed(&error, CacheStatus::forwarded(Forward::Method)),
         };
         let mut digest = Context::new(&SHA256);
         query::identify(&parts.headers, &content, |piece| digest.update(piece));

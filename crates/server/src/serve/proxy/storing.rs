@@ -25,7 +25,7 @@ use super::{Ask, Proxy, failed, finish, policy, strip, tags};
 use crate::key::CLIENT_ADDRESSES;
 use crate::rules::Applied;
 use crate::serve::body::Body;
-use crate::serve::origin::{Fault, framing};
+use crate::serve::origin::{ProxyError, framing};
 use crate::serve::reply;
 use eyewall_page_cache::body::{BodyReader, BodyStream};
 use eyewall_page_cache::head::{Head, Kind};
@@ -207,8 +207,8 @@ impl Proxy {
         }
         if may_be_stored {
             // The requests that wait for this one can't use it; without this, they would go one after the other.
-            if let Some(ticket) = ask.ticket.take() {
-                ticket.alone();
+            if let Some(leader) = ask.leader.take() {
+                leader.alone();
             }
         } else {
             // The next request for a range goes straight past the volume.
@@ -288,7 +288,7 @@ impl Proxy {
         }
         // What comes for a part has a strong validator and a length.
         if is_part {
-            return failed(&Fault::Broken, CacheStatus::forwarded(ask.why).forward_status(coming.forward_status));
+            return failed(&ProxyError::Broken, CacheStatus::forwarded(ask.why).forward_status(coming.forward_status));
         }
         let stream = Arc::new(BodyStream::new(coming.length.filter(|length| *length <= whole_bytes_max)));
         let answer = Arc::new(answer(Content::Whole(Arc::clone(&stream))));
@@ -306,8 +306,8 @@ impl Proxy {
         let Coming { mut head, incoming, storable, length, forward_status, .. } = coming;
         // Nothing has come yet: whoever asks can read from the start.
         let reader = stream.reader();
-        if let Some(ticket) = &ask.ticket {
-            ticket.answered(&answer);
+        if let Some(leader) = &ask.leader {
+            leader.answered(&answer);
         }
         let fill = Fill {
             pages: Arc::clone(&self.pages),
@@ -318,12 +318,12 @@ impl Proxy {
             whole_bytes_max,
             object_bytes_max: (head.status == StatusCode::OK).then(|| self.object_bytes_max()),
             mark: asked.mark,
-            _ticket: ask.ticket,
+            _leader: ask.leader,
         };
         fill.start(incoming, self.origins.timeouts().piece).await;
         if stream.is_broken() {
             // Nothing was told yet of what can't be had.
-            return failed(&Fault::Broken, CacheStatus::forwarded(ask.why).forward_status(forward_status));
+            return failed(&ProxyError::Broken, CacheStatus::forwarded(ask.why).forward_status(forward_status));
         }
         let left = storable.terms.fresh_for(SystemTime::now()).as_secs() as i64;
         let status = CacheStatus::forwarded(ask.why).forward_status(forward_status).stored(true).ttl(left);
@@ -343,16 +343,16 @@ impl Proxy {
         let reach = range.unwrap_or(0..object.length());
         let status = CacheStatus::forwarded(ask.why).forward_status(forward_status).stored(true);
         let Some(lead) = Opening::lead(&self.pages, &object, reach) else {
-            return failed(&Fault::Broken, status);
+            return failed(&ProxyError::Broken, status);
         };
-        if let Some(ticket) = &ask.ticket {
-            ticket.answered(&answer);
+        if let Some(leader) = &ask.leader {
+            leader.answered(&answer);
         }
         let left = storable.terms.fresh_for(SystemTime::now()).as_secs() as i64;
         let (code, fields, version) = (head.status, head.headers, head.version);
         let told = Told { code, fields, received: asked.exchange.received, version, status, left };
         let response = self.answer_on_its_way(inbound, Arc::clone(&object), told, Some(&lead));
-        let opening = Opening { answer, object, lead, skipped, mark: asked.mark, ticket: ask.ticket };
+        let opening = Opening { answer, object, lead, skipped, mark: asked.mark, leader: ask.leader };
         opening.start(Arc::clone(&self.pages), incoming, self.origins.timeouts().piece);
         response
     }
@@ -412,7 +412,7 @@ async fn shared(
         Ok(value) => {
             reply::representation(Role::Cache, inbound.parts, answer.status, fields, exchange.received, &value)
         }
-        Err(_) => failed(&Fault::Broken, CacheStatus::forwarded(Forward::Miss)),
+        Err(_) => failed(&ProxyError::Broken, CacheStatus::forwarded(Forward::Miss)),
     }
 }
 

@@ -10,7 +10,7 @@ mod filled;
 mod missed;
 mod together;
 
-/// Fails where a reply isn't this range of a version, with the verdict of the cache.
+/// Fails where a reply isn't this range of a version, with the cache status.
 #[track_caller]
 fn is_part(reply: &Reply, version: u64, range: std::ops::Range<u64>, cache: &str) {
     assert_eq!(reply.status, 206, "{:?}", reply.fields);

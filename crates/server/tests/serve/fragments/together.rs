@@ -38,7 +38,7 @@ fn those_who_miss_the_same_stretch_ask_once() {
 }
 
 #[test]
-fn those_who_want_all_of_it_read_along() {
+fn those_who_want_all_of_it_read_the_same_stream() {
     let (arrived, wait_for_arrival) = channel();
     let (release, wait_for_release) = channel::<()>();
     let wait_for_release = Mutex::new(wait_for_release);

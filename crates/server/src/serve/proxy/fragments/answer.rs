@@ -40,36 +40,36 @@ impl Proxy {
         told: Told,
     ) -> Result<Response<Body>, Unusable> {
         let Told { code, fields, received, version, status, left } = told;
-        let (code, mut fields, stretches) =
+        let (code, mut fields, segments) =
             match reply::arrange(Role::Cache, inbound.parts, code, fields, received, object.length()) {
                 Arranged::Complete(mut response) => {
                     finish(response.headers_mut(), version, &status.ttl(left));
                     return Ok(response);
                 }
-                Arranged::Content(code, fields, stretches) => (code, fields, stretches),
+                Arranged::Content(code, fields, segments) => (code, fields, segments),
             };
         let lacks = if object.if_range.is_some() {
             // What is missing further on is asked for when it is wanted.
-            self.pages.lacks(&object, &stretches, FRAGMENTS_LOOKED_AT)
+            self.pages.lacks(&object, &segments, FRAGMENTS_LOOKED_AT)
         } else {
-            let (pages, object, stretches) = (Arc::clone(&self.pages), Arc::clone(&object), stretches.clone());
-            let looking = move || pages.lacks(&object, &stretches, usize::MAX);
+            let (pages, object, segments) = (Arc::clone(&self.pages), Arc::clone(&object), segments.clone());
+            let looking = move || pages.lacks(&object, &segments, usize::MAX);
             tokio::task::spawn_blocking(looking).await.unwrap_or(true)
         };
         if lacks && object.if_range.is_none() {
             return Err(Unusable);
         }
         let status = if lacks { CacheStatus::forwarded(Forward::Partial) } else { status };
-        let body = match Sequence::new(self, inbound, object, stretches).begin().await {
+        let body = match Sequence::new(self, inbound, object, segments).begin().await {
             Ok(body) => body,
-            Err(Lack::Fault(fault)) => return Ok(failed(&fault, CacheStatus::forwarded(Forward::Partial))),
+            Err(Lack::ProxyError(error)) => return Ok(failed(&error, CacheStatus::forwarded(Forward::Partial))),
             Err(_) => return Err(Unusable),
         };
         finish(&mut fields, version, &status.ttl(left));
         Ok(reply::response(code, fields, Body::drawn(body)))
     }
 
-    /// The answer to one who reads along what somebody else has asked for.
+    /// The answer to a reader of what another request has asked for.
     pub(in crate::serve::proxy) fn answer_on_its_way(
         self: &Arc<Self>,
         inbound: Inbound<'_>,
@@ -83,8 +83,8 @@ impl Proxy {
                 finish(response.headers_mut(), version, &status.ttl(left));
                 response
             }
-            Arranged::Content(code, mut fields, stretches) => {
-                let body = Sequence::new(self, inbound, object, stretches);
+            Arranged::Content(code, mut fields, segments) => {
+                let body = Sequence::new(self, inbound, object, segments);
                 let body = if let Some(lead) = lead { body.following(lead) } else { body };
                 finish(&mut fields, version, &status.ttl(left));
                 reply::response(code, fields, Body::drawn(body))

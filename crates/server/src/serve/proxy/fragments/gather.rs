@@ -8,7 +8,7 @@ use bytes::{Buf as _, Bytes};
 use eyewall::Purge;
 use eyewall_http::field::range::{self, ContentRange};
 use eyewall_http::message::Exchange;
-use eyewall_http::partial::Gathered;
+use eyewall_http::partial::PartialContent;
 use eyewall_http::{reuse, validation};
 use eyewall_page_cache::recent_purges::Mark;
 use http::header::{IF_RANGE, RANGE};
@@ -17,7 +17,7 @@ use hyper::body::Incoming;
 
 use super::run::Lead;
 use super::{Lack, Object};
-use crate::serve::origin::Fault;
+use crate::serve::origin::ProxyError;
 use crate::serve::proxy::fetch::Asked;
 use crate::serve::proxy::fill::Pieces;
 use crate::serve::proxy::inbound::{Inbound, Kept};
@@ -42,7 +42,7 @@ pub(super) async fn fetch(proxy: Arc<Proxy>, request: Arc<Kept>, object: Arc<Obj
         Err(lack) => {
             if matches!(lack, Lack::Changed) {
                 let pages = Arc::clone(&proxy.pages);
-                // A panic in there was told already by its thread.
+                // Its thread has logged a panic already.
                 let _ = tokio::task::spawn_blocking(move || pages.forget(&object)).await;
             }
             lead.finish(Some(lack));
@@ -68,9 +68,10 @@ impl Proxy {
         };
         asked.insert(RANGE, wanted);
         asked.insert(IF_RANGE, validator);
-        let (target, peer) = (inbound.target(), inbound.peer());
+        let (target, client_info) = (inbound.target(), inbound.client_info());
         let requested = SystemTime::now();
-        let mut response = self.origins.send(inbound.outgoing(&target, asked, &peer)).await.map_err(Lack::Fault)?;
+        let mut response =
+            self.origins.send(inbound.origin_request(&target, asked, &client_info)).await.map_err(Lack::ProxyError)?;
         let applied = prepare(inbound.decision, &mut response);
         let exchange = Exchange { requested, received: SystemTime::now() };
         let (part, skipped) = fitting(object, lead, &response, exchange.received)?;
@@ -79,7 +80,13 @@ impl Proxy {
     }
 
     /// Gives the stored head of a body the fields of a part of it, unless another has taken its place.
-    async fn renew_head(self: &Arc<Self>, inbound: Inbound<'_>, object: &Object, part: &Gathered, asked: Asked<'_>) {
+    async fn renew_head(
+        self: &Arc<Self>,
+        inbound: Inbound<'_>,
+        object: &Object,
+        part: &PartialContent,
+        asked: Asked<'_>,
+    ) {
         let Some(key) = object.head_key.get() else { return };
         let Some(mut stored) = self.pages.stored(Store::look, &object.address, key.clone(), SystemTime::now()).await
         else {
@@ -87,7 +94,7 @@ impl Proxy {
         };
         // What was stored since of the same body may have other fields by now.
         let present = Object::of_stored(&stored).filter(|present| present.layout == object.layout);
-        if let Some(combined) = present.and_then(|present| present.gathered.combined(part)) {
+        if let Some(combined) = present.and_then(|present| present.partial.combined(part)) {
             self.renew(inbound, &mut stored, combined.fields().clone(), asked);
         }
     }
@@ -99,10 +106,10 @@ fn fitting(
     lead: &Lead,
     response: &Response<Incoming>,
     received: SystemTime,
-) -> Result<(Gathered, u64), Lack> {
+) -> Result<(PartialContent, u64), Lack> {
     let (status, fields, reach) = (response.status(), response.headers(), lead.reach());
     if reuse::is_failure(status) {
-        return Err(Lack::Fault(Fault::Broken));
+        return Err(Lack::ProxyError(ProxyError::Broken));
     }
     let (bytes, skipped) = match status {
         StatusCode::PARTIAL_CONTENT => match ContentRange::of(fields) {
@@ -116,10 +123,10 @@ fn fitting(
         StatusCode::OK => (object.length(), reach.start),
         StatusCode::NOT_FOUND | StatusCode::GONE | StatusCode::RANGE_NOT_SATISFIABLE => return Err(Lack::Changed),
         // It tells of this request, or of the origin's trouble: the object may be as it was.
-        _ => return Err(Lack::Fault(Fault::Broken)),
+        _ => return Err(Lack::ProxyError(ProxyError::Broken)),
     };
-    let part = Gathered::of(status, fields, bytes, true, received);
-    let part = part.filter(|part| object.gathered.combined(part).is_some()).ok_or(Lack::Changed)?;
+    let part = PartialContent::of(status, fields, bytes, true, received);
+    let part = part.filter(|part| object.partial.combined(part).is_some()).ok_or(Lack::Changed)?;
     Ok((part, skipped))
 }
 

@@ -81,7 +81,7 @@ impl Keeping {
         if !self.is_kept {
             return;
         }
-        // A panic in there was told already by its thread.
+        // Its thread has logged a panic already.
         let _ = tokio::task::spawn_blocking(move || {
             let Self { pages, address, answer, mark, layout, .. } = self;
             pages.keep_as(&address, &answer, Kind::Fragmented(answer.terms, layout), &[Bytes::new()], mark)

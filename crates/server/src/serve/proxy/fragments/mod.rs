@@ -25,7 +25,7 @@
 //! answer    what is sent of a body       sequence  ── fragment by fragment, from the volume or from a run
 //! part      a range of what isn't stored: what the origin is asked for
 //! opening   head first, then the body    gather    ── bytes that come, into fragments; what is missing, asked for
-//! keeping   body first, then the head    run       ── who asks for which bytes, and who reads along
+//! keeping   body first, then the head    run       ── who asks for which bytes, and its readers
 //! ```
 
 mod answer;
@@ -43,14 +43,14 @@ use std::time::SystemTime;
 
 use bytes::Bytes;
 use eyewall::Epoch;
-use eyewall_http::partial::Gathered;
-use eyewall_http::ranges::Stretch;
-use eyewall_http::strong;
+use eyewall_http::partial::PartialContent;
+use eyewall_http::ranges::Segment;
+use eyewall_http::strong_validator;
 use http::header::CONTENT_LENGTH;
 use http::{HeaderMap, HeaderValue, StatusCode};
 
 use super::pages::Pages;
-use crate::serve::origin::Fault;
+use crate::serve::origin::ProxyError;
 pub(super) use answer::{Told, Unusable};
 use eyewall_page_cache::generation::generation;
 use eyewall_page_cache::head::{Head, Kind};
@@ -76,7 +76,7 @@ pub(crate) struct Object {
     /// What all keys of its fragments begin with.
     prefix: Vec<u8>,
     /// What further parts have to fit.
-    gathered: Gathered,
+    partial: PartialContent,
     /// By which more of it is asked for; none without a strong validator.
     if_range: Option<HeaderValue>,
     tags: Vec<String>,
@@ -86,7 +86,7 @@ pub(crate) struct Object {
 #[derive(Debug, Clone)]
 pub(crate) enum Lack {
     /// The origin gave no answer.
-    Fault(Fault),
+    ProxyError(ProxyError),
     /// The origin has something else by now, or doesn't give parts.
     Changed,
     /// Nothing shares a strong validator with it.
@@ -98,7 +98,7 @@ pub(crate) enum Lack {
 impl From<Lack> for io::Error {
     fn from(lack: Lack) -> Self {
         match lack {
-            Lack::Fault(fault) => Self::other(fault.to_string()),
+            Lack::ProxyError(error) => Self::other(error.to_string()),
             Lack::Changed => Self::other("the origin has another version by now"),
             Lack::Unaskable => Self::other("a part of the body was evicted, and can't be asked for"),
             Lack::Broken(kind, words) => Self::new(kind, words),
@@ -117,10 +117,10 @@ impl Object {
     ) -> Option<Self> {
         let mut fields = fields.clone();
         fields.insert(CONTENT_LENGTH, HeaderValue::from(layout.length));
-        let gathered = Gathered::of(StatusCode::OK, &fields, layout.length, true, received)?;
-        let if_range = strong::if_range(&fields, received);
+        let partial = PartialContent::of(StatusCode::OK, &fields, layout.length, true, received)?;
+        let if_range = strong_validator::if_range(&fields, received);
         let prefix = layout.prefix(&address);
-        Some(Self { address, head_key: OnceLock::new(), layout, prefix, gathered, if_range, tags })
+        Some(Self { address, head_key: OnceLock::new(), layout, prefix, partial, if_range, tags })
     }
 
     /// The body of a stored response, where that is stored in fragments.
@@ -184,11 +184,11 @@ impl Pages {
         self.store.has(&key_of(&object.prefix, number), |head| head.kind == Kind::Fragment)
     }
 
-    /// Whether bytes of the first fragments of these stretches are neither stored nor on their way.
-    fn lacks(&self, object: &Object, stretches: &[Stretch], fragments_max: usize) -> bool {
-        let ranges = stretches.iter().filter_map(|stretch| match stretch {
-            Stretch::Bytes(range) => Some(range),
-            Stretch::Head(_) => None,
+    /// Whether bytes of the first fragments of these segments are neither stored nor on their way.
+    fn lacks(&self, object: &Object, segments: &[Segment], fragments_max: usize) -> bool {
+        let ranges = segments.iter().filter_map(|segment| match segment {
+            Segment::Bytes(range) => Some(range),
+            Segment::Head(_) => None,
         });
         let numbers = ranges.flat_map(|range| object.layout.fragments_of(range));
         numbers.take(fragments_max).any(|number| !self.is_there_or_coming(object, number))

@@ -12,7 +12,7 @@ use super::Object;
 use super::gather::Inflow;
 use super::run::{Joined, Lead};
 use crate::serve::proxy::answer::Answer;
-use crate::serve::proxy::answer::Ticket;
+use crate::serve::proxy::answer::Leader;
 use crate::serve::proxy::fill::Pieces;
 use crate::serve::proxy::pages::Pages;
 use eyewall_page_cache::head::Kind;
@@ -25,7 +25,7 @@ pub(in crate::serve::proxy) struct Opening {
     /// How many bytes come before its reach.
     pub(in crate::serve::proxy) skipped: u64,
     pub(in crate::serve::proxy) mark: Mark,
-    pub(in crate::serve::proxy) ticket: Option<Ticket>,
+    pub(in crate::serve::proxy) leader: Option<Leader>,
 }
 
 impl Opening {
@@ -40,12 +40,12 @@ impl Opening {
     /// Stores the head, then what comes.
     pub(in crate::serve::proxy) fn start(self, pages: Arc<Pages>, incoming: Incoming, timeout: Duration) {
         tokio::spawn(async move {
-            let Self { answer, object, lead, skipped, mark, ticket } = self;
+            let Self { answer, object, lead, skipped, mark, leader } = self;
             let (head_pages, head_object) = (Arc::clone(&pages), Arc::clone(&object));
             let kept = tokio::task::spawn_blocking(move || head_pages.open(&head_object, &answer, mark));
             let is_kept = kept.await.unwrap_or(false);
             // Who asks from now on finds the head.
-            drop(ticket);
+            drop(leader);
             Inflow { pages, object, lead, mark, is_kept }.run(Pieces::new(incoming, timeout), skipped).await;
         });
     }

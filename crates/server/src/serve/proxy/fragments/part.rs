@@ -4,8 +4,8 @@ use std::ops::Range;
 use std::time::SystemTime;
 
 use eyewall_http::field::range::{ByteRanges, ContentRange, RangeSpec};
-use eyewall_http::partial::Gathered;
-use eyewall_http::strong;
+use eyewall_http::partial::PartialContent;
+use eyewall_http::strong_validator;
 use http::header::RANGE;
 use http::{HeaderMap, HeaderValue, StatusCode};
 
@@ -96,11 +96,11 @@ impl Part {
     }
 
     /// What a 206 brings of the 200, be it what was asked for or not.
-    fn gathered(fields: &HeaderMap, received: SystemTime) -> Option<Gathered> {
+    fn partial(fields: &HeaderMap, received: SystemTime) -> Option<PartialContent> {
         let ContentRange::Satisfied { range, complete_length: Some(_) } = ContentRange::of(fields)? else {
             return None;
         };
-        Gathered::of(StatusCode::PARTIAL_CONTENT, fields, range.end - range.start, true, received)
+        PartialContent::of(StatusCode::PARTIAL_CONTENT, fields, range.end - range.start, true, received)
     }
 
     /// The whole fragments among these bytes of a body of this length.
@@ -134,13 +134,13 @@ impl Part {
 impl Proxy {
     /// What came for a part.
     pub(in crate::serve::proxy) fn came(&self, part: Part, fields: &HeaderMap, received: SystemTime) -> Came {
-        let Some(gathered) = Part::gathered(fields, received) else { return Came::Nothing };
-        let Some(length) = gathered.complete_length() else { return Came::Nothing };
-        let fields = gathered.fields().clone();
+        let Some(partial) = Part::partial(fields, received) else { return Came::Nothing };
+        let Some(length) = partial.complete_length() else { return Came::Nothing };
+        let fields = partial.fields().clone();
         let is_small = length <= self.entry_bytes_max().min(FRAGMENT_BYTES_MAX);
-        match gathered.pieces().ranges() {
+        match partial.range_set().ranges() {
             [range] if *range == (0..length) && is_small => Came::Whole(fields),
-            [range] if length <= self.object_bytes_max() && strong::if_range(&fields, received).is_some() => {
+            [range] if length <= self.object_bytes_max() && strong_validator::if_range(&fields, received).is_some() => {
                 let kept = part.fragments_in(range, length);
                 // A range that begins behind the end gets 416, for which the length is enough.
                 let suffices = part

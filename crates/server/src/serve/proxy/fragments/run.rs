@@ -62,7 +62,7 @@ pub(crate) struct Lead {
     run: Arc<Run>,
 }
 
-/// Somebody who reads along.
+/// A reader of a run.
 pub(crate) struct Reader {
     run: Arc<Run>,
     number: usize,

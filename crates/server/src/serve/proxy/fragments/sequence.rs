@@ -9,7 +9,7 @@ use std::sync::Arc;
 use std::task::{Context, Poll};
 
 use bytes::Bytes;
-use eyewall_http::ranges::Stretch;
+use eyewall_http::ranges::Segment;
 
 use super::run::{Joined, Lead, Next, Reader};
 use super::{Lack, Object, gather};
@@ -33,7 +33,7 @@ type Looking = Pin<Box<dyn Future<Output = (Box<Left>, Result<Option<Bytes>, Lac
 struct Left {
     /// It was looked for before the head was sent.
     first: Option<Bytes>,
-    stretches: VecDeque<Stretch>,
+    segments: VecDeque<Segment>,
     source: Source,
 }
 
@@ -46,14 +46,14 @@ struct Source {
 }
 
 impl Sequence {
-    /// The body of these stretches.
-    pub(super) fn new(proxy: &Arc<Proxy>, inbound: Inbound<'_>, object: Arc<Object>, stretches: Vec<Stretch>) -> Self {
+    /// The body of these segments.
+    pub(super) fn new(proxy: &Arc<Proxy>, inbound: Inbound<'_>, object: Arc<Object>, segments: Vec<Segment>) -> Self {
         let request = Arc::new(inbound.kept());
         let source = Source { proxy: Arc::clone(proxy), request, object, reader: None };
-        Self(State::Resting(Box::new(Left { first: None, stretches: stretches.into(), source })))
+        Self(State::Resting(Box::new(Left { first: None, segments: segments.into(), source })))
     }
 
-    /// Reads along what this lead gets, wherever in it the first byte lies.
+    /// Reads what this lead gets, wherever in it the first byte lies.
     pub(super) fn following(mut self, lead: &Lead) -> Self {
         if let State::Resting(left) = &mut self.0 {
             left.source.reader = left.position().and_then(|position| lead.reader(position));
@@ -102,9 +102,9 @@ impl Sequence {
 impl Left {
     /// The first byte of the object that is wanted.
     fn position(&self) -> Option<u64> {
-        self.stretches.iter().find_map(|stretch| match stretch {
-            Stretch::Bytes(range) => Some(range.start),
-            Stretch::Head(_) => None,
+        self.segments.iter().find_map(|segment| match segment {
+            Segment::Bytes(range) => Some(range.start),
+            Segment::Head(_) => None,
         })
     }
 
@@ -112,14 +112,14 @@ impl Left {
         if let Some(first) = self.first.take() {
             return Ok(Some(first));
         }
-        match self.stretches.pop_front() {
+        match self.segments.pop_front() {
             None => Ok(None),
-            Some(Stretch::Head(text)) => Ok(Some(text.into())),
-            Some(Stretch::Bytes(range)) => {
+            Some(Segment::Head(text)) => Ok(Some(text.into())),
+            Some(Segment::Bytes(range)) => {
                 let bytes = self.source.bytes(&range).await?;
                 let at = range.start + bytes.len() as u64;
                 if at < range.end {
-                    self.stretches.push_front(Stretch::Bytes(at..range.end));
+                    self.segments.push_front(Segment::Bytes(at..range.end));
                 } else {
                     // Nobody is to wait for one who wants nothing more.
                     self.source.reader = None;

@@ -1,7 +1,7 @@
 //! A request that asks for a page and nothing else, as it lies in the bytes that came.
 //!
 //! Most requests are of this kind: GET, HTTP/1.1, one host, no body, no conditions, no demands on caches. What can be answered
-//! from the volume at once is, without messages being made of it ([`Service::ready`](super::service::Service::ready)). All
+//! from the volume at once is, without messages being made of it ([`Service::fast_hit`](super::service::Service::fast_hit)). All
 //! others, and what turns out to be none of these, go to hyper as they came: here nothing is refused.
 
 use std::mem::MaybeUninit;
@@ -12,7 +12,7 @@ use httparse::{Header, Status};
 
 use crate::key::Scheme;
 
-/// Requests with more fields aren't plain. It is also what hyper takes by itself.
+/// Requests with more fields aren't simple. It is also what hyper takes by itself.
 pub(crate) const FIELDS_MAX: usize = 100;
 
 /// Fields that make a request something else: what they say has to be understood. In lower case.
@@ -40,8 +40,8 @@ const DEMANDS: [&str; 18] = [
 /// Where a parser puts the fields of a request.
 pub(crate) type Room<'b> = [MaybeUninit<Header<'b>>; FIELDS_MAX];
 
-/// A plain request.
-pub(crate) struct Plain<'a> {
+/// A simple request.
+pub(crate) struct SimpleRequest<'a> {
     /// Path and query; it begins with a slash.
     pub(crate) target: &'a str,
     pub(crate) host: &'a [u8],
@@ -50,68 +50,69 @@ pub(crate) struct Plain<'a> {
     /// The client wants the connection to be closed after the response.
     pub(crate) is_last: bool,
     /// A trusted proxy has sent it.
-    pub(crate) is_vouched: bool,
+    pub(crate) is_from_trusted_proxy: bool,
     /// All fields, in the order and the spelling of the client.
     fields: &'a [Header<'a>],
 }
 
 /// What is at the beginning of some bytes.
-pub(crate) enum Seen<'a> {
+pub(crate) enum Parsed<'a> {
     /// The first bytes of a head, or nothing.
-    Part,
-    /// A plain request, and the length of its head.
-    Plain(Plain<'a>, usize),
+    Partial,
+    /// A simple request, and the length of its head.
+    Simple(SimpleRequest<'a>, usize),
     /// Another request: so many bytes are its own.
-    Other(Extent),
+    Other(Length),
 }
 
 /// How many bytes belong to a request.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Extent {
+pub(crate) enum Length {
     /// Head, and body if there is one.
     Bytes(u64),
     /// It isn't known before it is understood, or there is no end: a chunked body, another protocol.
     Unknown,
     /// More than any message can have.
-    Absurd,
+    TooLarge,
 }
 
 /// Looks at what a client has sent.
-pub(crate) fn read<'a>(bytes: &'a [u8], room: &'a mut Room<'a>) -> Seen<'a> {
+pub(crate) fn read<'a>(bytes: &'a [u8], room: &'a mut Room<'a>) -> Parsed<'a> {
     let mut request = httparse::Request::new(&mut []);
     let head_bytes = match request.parse_with_uninit_headers(bytes, room) {
         Ok(Status::Complete(head_bytes)) => head_bytes,
-        Ok(Status::Partial) => return Seen::Part,
-        Err(_) => return Seen::Other(Extent::Unknown),
+        Ok(Status::Partial) => return Parsed::Partial,
+        Err(_) => return Parsed::Other(Length::Unknown),
     };
     let (Some(method), Some(target), Some(version)) = (request.method, request.path, request.version) else {
-        return Seen::Other(Extent::Unknown);
+        return Parsed::Other(Length::Unknown);
     };
     let fields: &'a [Header<'a>] = request.headers;
     if version != 1 || method == "CONNECT" {
-        return Seen::Other(Extent::Unknown);
+        return Parsed::Other(Length::Unknown);
     }
     let mut host = None;
     let mut is_last = false;
-    let mut is_plain = method == "GET" && target.starts_with('/');
+    let mut is_simple = method == "GET" && target.starts_with('/');
     for field in fields {
         if field.name.eq_ignore_ascii_case("host") {
-            is_plain &= host.is_none();
+            is_simple &= host.is_none();
             host = Some(field.value);
         } else if field.name.eq_ignore_ascii_case("connection") {
             let wishes = field.value.trim_ascii();
             let closes = wishes.eq_ignore_ascii_case(b"close");
-            is_plain &= closes || wishes.eq_ignore_ascii_case(b"keep-alive");
+            is_simple &= closes || wishes.eq_ignore_ascii_case(b"keep-alive");
             is_last |= closes;
         } else {
-            is_plain &= !is_demand(field.name);
+            is_simple &= !is_demand(field.name);
         }
     }
     match host {
-        Some(host) if is_plain => {
-            Seen::Plain(Plain { target, host, scheme: Scheme::Http, is_last, is_vouched: false, fields }, head_bytes)
-        }
-        _ => Seen::Other(extent(fields, head_bytes)),
+        Some(host) if is_simple => Parsed::Simple(
+            SimpleRequest { target, host, scheme: Scheme::Http, is_last, is_from_trusted_proxy: false, fields },
+            head_bytes,
+        ),
+        _ => Parsed::Other(length(fields, head_bytes)),
     }
 }
 
@@ -119,30 +120,30 @@ fn is_demand(name: &str) -> bool {
     DEMANDS.iter().any(|demand| demand.len() == name.len() && demand.eq_ignore_ascii_case(name))
 }
 
-/// Of a request of HTTP/1.1 that isn't plain.
-fn extent(fields: &[Header<'_>], head_bytes: usize) -> Extent {
+/// Of a request of HTTP/1.1 that isn't simple.
+fn length(fields: &[Header<'_>], head_bytes: usize) -> Length {
     let mut body_bytes = None;
     for field in fields {
         if ["transfer-encoding", "upgrade"].iter().any(|name| field.name.eq_ignore_ascii_case(name)) {
-            return Extent::Unknown;
+            return Length::Unknown;
         }
         if field.name.eq_ignore_ascii_case("content-length") {
             let digits = str::from_utf8(field.value).ok().filter(|text| text.bytes().all(|byte| byte.is_ascii_digit()));
             let Some(bytes) = digits.and_then(|digits| digits.parse::<u64>().ok()).filter(|_| body_bytes.is_none())
             else {
-                return Extent::Unknown;
+                return Length::Unknown;
             };
             body_bytes = Some(bytes);
         }
     }
     match body_bytes.unwrap_or(0) {
         // Others read such a length as a negative number, or cut it off.
-        body_bytes if i64::try_from(body_bytes).is_err() => Extent::Absurd,
-        body_bytes => Extent::Bytes(head_bytes as u64 + body_bytes),
+        body_bytes if i64::try_from(body_bytes).is_err() => Length::TooLarge,
+        body_bytes => Length::Bytes(head_bytes as u64 + body_bytes),
     }
 }
 
-impl<'a> Plain<'a> {
+impl<'a> SimpleRequest<'a> {
     /// How many fields it has.
     pub(crate) fn field_count(&self) -> usize {
         self.fields.len()
@@ -191,27 +192,31 @@ mod tests {
     fn seen(text: &str) -> String {
         let mut room = [const { MaybeUninit::uninit() }; FIELDS_MAX];
         match read(text.as_bytes(), &mut room) {
-            Seen::Part => "part".to_owned(),
-            Seen::Plain(plain, bytes) => {
-                let cookies = plain.fields_of(&[COOKIE]).get_all(COOKIE).iter().count();
-                let last = if plain.is_last { ", last" } else { "" };
-                format!("plain {} of {}, {cookies} cookies, {bytes}{last}", plain.target, plain.host.escape_ascii())
+            Parsed::Partial => "part".to_owned(),
+            Parsed::Simple(request, bytes) => {
+                let cookies = request.fields_of(&[COOKIE]).get_all(COOKIE).iter().count();
+                let last = if request.is_last { ", last" } else { "" };
+                format!(
+                    "simple {} of {}, {cookies} cookies, {bytes}{last}",
+                    request.target,
+                    request.host.escape_ascii()
+                )
             }
-            Seen::Other(Extent::Bytes(bytes)) => format!("other {bytes}"),
-            Seen::Other(Extent::Unknown) => "other".to_owned(),
-            Seen::Other(Extent::Absurd) => "absurd".to_owned(),
+            Parsed::Other(Length::Bytes(bytes)) => format!("other {bytes}"),
+            Parsed::Other(Length::Unknown) => "other".to_owned(),
+            Parsed::Other(Length::TooLarge) => "too large".to_owned(),
         }
     }
 
     #[test]
-    fn what_asks_for_a_page_is_plain() {
+    fn what_asks_for_a_page_is_simple() {
         for (text, expected) in [
-            ("GET / HTTP/1.1\r\nConnection:  Close\r\nHost: x\r\n\r\n", "plain / of x, 0 cookies, 47, last"),
-            ("GET /a?b HTTP/1.1\r\nHost: x\r\n\r\nGET", "plain /a?b of x, 0 cookies, 30"),
-            ("GET / HTTP/1.1\r\ncookie: a=b\r\nHOST:x:80\r\nCookie: c\r\n\r\n", "plain / of x:80, 2 cookies, 53"),
+            ("GET / HTTP/1.1\r\nConnection:  Close\r\nHost: x\r\n\r\n", "simple / of x, 0 cookies, 47, last"),
+            ("GET /a?b HTTP/1.1\r\nHost: x\r\n\r\nGET", "simple /a?b of x, 0 cookies, 30"),
+            ("GET / HTTP/1.1\r\ncookie: a=b\r\nHOST:x:80\r\nCookie: c\r\n\r\n", "simple / of x:80, 2 cookies, 53"),
             (
                 "GET / HTTP/1.1\r\nHost: x\r\nConnection: Keep-Alive\r\nAccept: */*\r\n\r\n",
-                "plain / of x, 0 cookies, 64",
+                "simple / of x, 0 cookies, 64",
             ),
         ] {
             assert_eq!(seen(text), expected, "{text}");
@@ -244,8 +249,8 @@ mod tests {
             ("POST / HTTP/1.1\r\nHost: x\r\nContent-Length: 7\r\n\r\nabc", "other 54"),
             ("POST / HTTP/1.1\r\nHost: x\r\nContent-Length: 7\r\nContent-Length: 7\r\n\r\n", "other"),
             ("POST / HTTP/1.1\r\nHost: x\r\nContent-Length: +7\r\n\r\n", "other"),
-            ("POST / HTTP/1.1\r\nHost: x\r\nContent-Length: 18446744073709551615\r\n\r\n", "absurd"),
-            ("POST / HTTP/1.1\r\nHost: x\r\nContent-Length: 9223372036854775808\r\n\r\n", "absurd"),
+            ("POST / HTTP/1.1\r\nHost: x\r\nContent-Length: 18446744073709551615\r\n\r\n", "too large"),
+            ("POST / HTTP/1.1\r\nHost: x\r\nContent-Length: 9223372036854775808\r\n\r\n", "too large"),
             ("POST / HTTP/1.1\r\nHost: x\r\nContent-Length: 9223372036854775807\r\n\r\n", "other 9223372036854775872"),
             ("POST / HTTP/1.1\r\nHost: x\r\nContent-Length: 18446744073709551616\r\n\r\n", "other"),
             ("POST / HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n\r\n", "other"),

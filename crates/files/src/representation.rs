@@ -1,4 +1,4 @@
-//! The forms in which a file can be sent: as it is, or packed, as those are that lie beside it.
+//! The representations in which a file can be sent: as it is, or by a precompressed file beside it.
 
 use std::fs;
 use std::path::PathBuf;
@@ -10,7 +10,7 @@ use http::header::{ACCEPT_ENCODING, ACCEPT_RANGES, CONTENT_ENCODING, CONTENT_TYP
 use http::{HeaderMap, HeaderValue};
 
 use crate::coding::Coding;
-use crate::stamp::Stamp;
+use crate::file_version::FileVersion;
 use crate::statistics::FileCounters;
 
 /// A second after its last change, a file has validators that tell it from the version before.
@@ -19,25 +19,29 @@ const SECOND: Duration = Duration::from_secs(1);
 /// What a path names.
 #[derive(Debug)]
 pub(crate) enum Named {
-    /// A file, in its forms: the first one is the file of this name, packed ones follow.
-    File(Vec<Arc<Form>>),
+    /// A file, in its representations: the first one is the file of this name, precompressed ones follow.
+    File(Vec<Arc<Representation>>),
     /// A folder with an index, asked for without the slash at the end.
     Folder,
     Nothing,
 }
 
 impl Named {
-    /// Whether it is a file whose forms still have their stamps.
+    /// Whether it is a file whose representations still have their versions.
     pub(crate) fn is_unchanged(&self) -> bool {
-        let Self::File(forms) = self else { return false };
-        forms.iter().all(|form| fs::metadata(&form.path).is_ok_and(|file| Stamp::of(&file) == form.stamp))
+        let Self::File(representations) = self else { return false };
+        representations.iter().all(|representation| {
+            fs::metadata(&representation.path).is_ok_and(|file| FileVersion::of(&file) == representation.version)
+        })
     }
 
     /// Whether it stays as it is while nothing changes: validators come with time.
     pub(crate) fn is_settled(&self, now: SystemTime) -> bool {
         let before = now.checked_sub(SECOND).unwrap_or(now);
         match self {
-            Self::File(forms) => !forms.iter().any(|form| form.stamp.may_still_change(before)),
+            Self::File(representations) => {
+                !representations.iter().any(|representation| representation.version.may_still_change(before))
+            }
             Self::Folder | Self::Nothing => true,
         }
     }
@@ -45,13 +49,13 @@ impl Named {
 
 /// A file that can be sent for a path.
 #[derive(Debug)]
-pub(crate) struct Form {
+pub(crate) struct Representation {
     pub(crate) coding: Option<Coding>,
     /// Its path below the root.
     pub(crate) below: PathBuf,
     /// The same from `/` on.
     pub(crate) path: PathBuf,
-    pub(crate) stamp: Stamp,
+    pub(crate) version: FileVersion,
     /// The fields of a 200, all but its length.
     pub(crate) fields: HeaderMap,
     /// The key of its first fragment.
@@ -66,7 +70,7 @@ pub(crate) fn fields(
     coding: Option<Coding>,
     content_type: &HeaderValue,
     is_chosen: bool,
-    stamp: &Stamp,
+    version: &FileVersion,
     now: SystemTime,
 ) -> HeaderMap {
     let mut fields = HeaderMap::new();
@@ -78,14 +82,14 @@ pub(crate) fn fields(
     if is_chosen {
         fields.insert(VARY, HeaderValue::from(ACCEPT_ENCODING));
     }
-    if !stamp.may_still_change(now)
-        && let Some(tag) = stamp.etag(coding.map_or("", Coding::tag_suffix))
+    if !version.may_still_change(now)
+        && let Some(tag) = version.etag(coding.map_or("", Coding::tag_suffix))
     {
         fields.insert(ETAG, tag);
     }
     // It has whole seconds: within its second, two versions would have the same one.
-    if !stamp.may_still_change(now.checked_sub(SECOND).unwrap_or(now))
-        && let Some(modified) = stamp.last_modified()
+    if !version.may_still_change(now.checked_sub(SECOND).unwrap_or(now))
+        && let Some(modified) = version.last_modified()
     {
         fields.insert(LAST_MODIFIED, modified);
     }

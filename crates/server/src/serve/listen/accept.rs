@@ -23,7 +23,7 @@ const DRAIN_TRIES: u32 = 40;
 #[derive(Clone)]
 pub(super) struct Served {
     pub(super) common: Arc<Common>,
-    pub(super) told: watch::Receiver<Stop>,
+    pub(super) stopping: watch::Receiver<Stop>,
     /// The last of these that goes tells that all connections have ended.
     pub(super) alive: mpsc::Sender<()>,
 }
@@ -69,9 +69,9 @@ impl Lack {
 
 impl Served {
     fn serve(&self, stream: TcpStream) {
-        let Self { common, told, alive } = self.clone();
+        let Self { common, stopping, alive } = self.clone();
         tokio::spawn(async move {
-            connection::serve(stream, common, told).await;
+            connection::serve(stream, common, stopping).await;
             drop(alive);
         });
     }
@@ -84,7 +84,7 @@ impl Served {
                 if is_to_be_told() {
                     tracing::warn!(%error, "could not accept a connection; the longest idle ones are closed to make room (told once a minute)");
                 }
-                self.common.roster.make_room();
+                self.common.connections.make_room();
                 tokio::time::sleep(PAUSE).await;
             }
             Lack::Other => {
@@ -100,12 +100,12 @@ impl Served {
 /// Accepts until the server is told to stop. Then the connections that clients have already are taken, too: their requests are
 /// under way.
 pub(super) async fn accept(listener: TcpListener, served: Served) {
-    let mut told = served.told.clone();
+    let mut stopping = served.stopping.clone();
     loop {
         let accepted = tokio::select! {
             biased;
             // An error: there is nobody any more who could tell.
-            _ = told.wait_for(|stop| *stop != Stop::NotYet) => break,
+            _ = stopping.wait_for(|stop| *stop != Stop::NotYet) => break,
             accepted = listener.accept() => accepted,
         };
         match accepted {

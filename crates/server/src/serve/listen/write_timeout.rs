@@ -1,6 +1,6 @@
-//! A socket whose peer has to take something now and then.
+//! The write timeout of a connection: it ends when the client takes no byte for a minute.
 //!
-//! A client may be as slow as it likes. One that takes nothing at all for a while is gone, and what is held for it is let go.
+//! A slow client is fine. The timeout starts anew with each write that succeeds.
 
 use std::future::Future as _;
 use std::io;
@@ -12,17 +12,17 @@ use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use tokio::time::{Instant, Sleep, sleep};
 
 /// How long a peer may take nothing of what is sent to it.
-const PATIENCE: Duration = Duration::from_mins(1);
+const WRITE_TIMEOUT: Duration = Duration::from_mins(1);
 
-/// A stream whose writes fail with [`io::ErrorKind::TimedOut`] once nothing could be written for [`PATIENCE`].
-pub(super) struct Patient<S> {
+/// A stream whose writes fail with [`io::ErrorKind::TimedOut`] once nothing could be written for [`WRITE_TIMEOUT`].
+pub(super) struct WriteTimeout<S> {
     stream: S,
     /// Made by the first write that has to wait.
     alarm: Option<Pin<Box<Sleep>>>,
     is_waiting: bool,
 }
 
-impl<S> Patient<S> {
+impl<S> WriteTimeout<S> {
     pub(super) fn new(stream: S) -> Self {
         Self { stream, alarm: None, is_waiting: false }
     }
@@ -32,16 +32,16 @@ impl<S> Patient<S> {
         self.is_waiting
     }
 
-    /// Minds the time of a write that ended so.
-    fn mind<T>(&mut self, written: Poll<io::Result<T>>, context: &mut Context<'_>) -> Poll<io::Result<T>> {
+    /// Starts, stops or checks the timeout after a write.
+    fn check_timeout<T>(&mut self, written: Poll<io::Result<T>>, context: &mut Context<'_>) -> Poll<io::Result<T>> {
         if written.is_ready() {
             self.is_waiting = false;
             return written;
         }
-        let alarm = self.alarm.get_or_insert_with(|| Box::pin(sleep(PATIENCE)));
+        let alarm = self.alarm.get_or_insert_with(|| Box::pin(sleep(WRITE_TIMEOUT)));
         if !self.is_waiting {
             self.is_waiting = true;
-            alarm.as_mut().reset(Instant::now() + PATIENCE);
+            alarm.as_mut().reset(Instant::now() + WRITE_TIMEOUT);
         }
         match alarm.as_mut().poll(context) {
             Poll::Ready(()) => Poll::Ready(Err(io::Error::new(io::ErrorKind::TimedOut, "the client takes nothing"))),
@@ -50,16 +50,16 @@ impl<S> Patient<S> {
     }
 }
 
-impl<S: AsyncRead + Unpin> AsyncRead for Patient<S> {
+impl<S: AsyncRead + Unpin> AsyncRead for WriteTimeout<S> {
     fn poll_read(mut self: Pin<&mut Self>, context: &mut Context<'_>, bytes: &mut ReadBuf<'_>) -> Poll<io::Result<()>> {
         Pin::new(&mut self.stream).poll_read(context, bytes)
     }
 }
 
-impl<S: AsyncWrite + Unpin> AsyncWrite for Patient<S> {
+impl<S: AsyncWrite + Unpin> AsyncWrite for WriteTimeout<S> {
     fn poll_write(mut self: Pin<&mut Self>, context: &mut Context<'_>, bytes: &[u8]) -> Poll<io::Result<usize>> {
         let written = Pin::new(&mut self.stream).poll_write(context, bytes);
-        self.mind(written, context)
+        self.check_timeout(written, context)
     }
 
     fn poll_write_vectored(
@@ -68,7 +68,7 @@ impl<S: AsyncWrite + Unpin> AsyncWrite for Patient<S> {
         pieces: &[io::IoSlice<'_>],
     ) -> Poll<io::Result<usize>> {
         let written = Pin::new(&mut self.stream).poll_write_vectored(context, pieces);
-        self.mind(written, context)
+        self.check_timeout(written, context)
     }
 
     fn is_write_vectored(&self) -> bool {
@@ -77,7 +77,7 @@ impl<S: AsyncWrite + Unpin> AsyncWrite for Patient<S> {
 
     fn poll_flush(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<io::Result<()>> {
         let flushed = Pin::new(&mut self.stream).poll_flush(context);
-        self.mind(flushed, context)
+        self.check_timeout(flushed, context)
     }
 
     fn poll_shutdown(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<io::Result<()>> {
@@ -94,12 +94,12 @@ mod tests {
     #[tokio::test(start_paused = true)]
     async fn who_takes_nothing_is_gone_and_who_takes_a_little_is_not() {
         let (near, mut far) = tokio::io::duplex(4);
-        let mut near = Patient::new(near);
+        let mut near = WriteTimeout::new(near);
         near.write_all(b"full").await.unwrap();
         let taken = tokio::spawn(async move {
             let mut byte = [0; 1];
             for _ in 0..3 {
-                sleep(PATIENCE * 9 / 10).await;
+                sleep(WRITE_TIMEOUT * 9 / 10).await;
                 tokio::io::AsyncReadExt::read_exact(&mut far, &mut byte).await.unwrap();
             }
             far

@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use super::activity::{Activity, Order};
+use super::connection_state::{ConnectionState, Order};
 
 /// So many of the idle connections are closed at once, the longest idle first: one of eight, and some at least.
 const CLOSED_SHARE: usize = 8;
@@ -11,55 +11,55 @@ const CLOSED_MIN: usize = 8;
 
 /// All connections that are open.
 #[derive(Default)]
-pub(super) struct Roster(Mutex<Connections>);
+pub(super) struct Connections(Mutex<Open>);
 
 /// Fewer connections than this leave no memory behind that would be worth the trouble.
 const MANY: usize = 16;
 
 #[derive(Default)]
-struct Connections {
+struct Open {
     last: u64,
     /// The most that were open at once since there were last half as many.
     peak: usize,
-    open: HashMap<u64, Arc<Activity>>,
+    open: HashMap<u64, Arc<ConnectionState>>,
 }
 
-/// A connection's place in the roster, as long as it lives.
-pub(super) struct Enrolled {
-    roster: Arc<Roster>,
+/// A connection's entry among them, as long as it lives.
+pub(super) struct Registered {
+    connections: Arc<Connections>,
     number: u64,
 }
 
-impl Roster {
-    pub(super) fn enroll(self: &Arc<Self>, activity: &Arc<Activity>) -> Enrolled {
-        let mut connections = self.connections();
+impl Connections {
+    pub(super) fn register(self: &Arc<Self>, state: &Arc<ConnectionState>) -> Registered {
+        let mut connections = self.lock();
         connections.last += 1;
         let number = connections.last;
-        connections.open.insert(number, Arc::clone(activity));
+        connections.open.insert(number, Arc::clone(state));
         connections.peak = connections.peak.max(connections.open.len());
         drop(connections);
-        Enrolled { roster: Arc::clone(self), number }
+        Registered { connections: Arc::clone(self), number }
     }
 
     /// Has some of the connections closed that have been idle for longest. They close soon, not at once.
     pub(super) fn make_room(&self) {
         let mut idle: Vec<_> = {
-            let connections = self.connections();
-            let since = |activity: &Arc<Activity>| Some((activity.idle_since()?, Arc::clone(activity)));
+            let connections = self.lock();
+            let since = |state: &Arc<ConnectionState>| Some((state.idle_since()?, Arc::clone(state)));
             connections.open.values().filter_map(since).collect()
         };
         let count = (idle.len() / CLOSED_SHARE).max(CLOSED_MIN);
         if idle.len() > count {
             idle.select_nth_unstable_by_key(count, |(since, _)| *since);
         }
-        for (_, activity) in idle.iter().take(count) {
-            activity.order(Order::Part);
+        for (_, state) in idle.iter().take(count) {
+            state.order(Order::Close);
         }
     }
 
     /// Whether there were many connections, and half of them have gone since this was last so.
     pub(super) fn has_shrunk(&self) -> bool {
-        let mut connections = self.connections();
+        let mut connections = self.lock();
         let count = connections.open.len();
         let has_shrunk = connections.peak >= MANY && count <= connections.peak / 2;
         if has_shrunk {
@@ -68,14 +68,14 @@ impl Roster {
         has_shrunk
     }
 
-    fn connections(&self) -> MutexGuard<'_, Connections> {
+    fn lock(&self) -> MutexGuard<'_, Open> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
-impl Drop for Enrolled {
+impl Drop for Registered {
     fn drop(&mut self) {
-        let gone = self.roster.connections().open.remove(&self.number);
+        let gone = self.connections.lock().open.remove(&self.number);
         drop(gone);
     }
 }
@@ -86,17 +86,18 @@ mod tests {
 
     #[test]
     fn it_has_shrunk_once_when_half_of_many_have_gone() {
-        let roster = Arc::new(Roster::default());
-        let enroll =
-            |count: usize| -> Vec<_> { (0..count).map(|_| roster.enroll(&Arc::new(Activity::new()))).collect() };
-        drop(enroll(MANY - 1));
-        assert!(!roster.has_shrunk(), "they are few");
-        let mut many = enroll(MANY);
+        let connections = Arc::new(Connections::default());
+        let register = |count: usize| -> Vec<_> {
+            (0..count).map(|_| connections.register(&Arc::new(ConnectionState::new()))).collect()
+        };
+        drop(register(MANY - 1));
+        assert!(!connections.has_shrunk(), "they are few");
+        let mut many = register(MANY);
         many.truncate(MANY / 2 + 1);
-        assert!(!roster.has_shrunk());
+        assert!(!connections.has_shrunk());
         many.truncate(MANY / 2);
-        assert!(roster.has_shrunk() && !roster.has_shrunk());
+        assert!(connections.has_shrunk() && !connections.has_shrunk());
         drop(many);
-        assert!(!roster.has_shrunk(), "they are few");
+        assert!(!connections.has_shrunk(), "they are few");
     }
 }

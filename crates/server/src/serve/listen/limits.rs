@@ -1,15 +1,15 @@
-//! What is refused before anybody looks at a request.
+//! The limits of a request: what exceeds them is refused before anything else looks at it.
 
 use http::header::{CONNECTION, CONTENT_LENGTH};
 use http::{HeaderMap, HeaderValue, Request, Response, StatusCode, Version};
 use http_body::Body as _;
 use hyper::body::Incoming;
 
-use super::line;
+use super::request_line;
 use crate::config::settings::Limits;
 use crate::serve::body::Body;
 use crate::serve::origin::framing::Codings;
-use crate::serve::origin::{BodyLimits, Pace};
+use crate::serve::origin::{BodyLimits, BodyRate};
 use crate::serve::reply;
 
 /// The answer to a request that is beyond the limits by its head. One with a body is marked with what is
@@ -32,8 +32,8 @@ pub(super) fn refuse(request: &mut Request<Incoming>, limits: &Limits) -> Option
         return Some(refusal(request.version(), StatusCode::PAYLOAD_TOO_LARGE, words));
     }
     let Limits { body_rate_min, body_grace, body_timeout, .. } = limits;
-    let pace = Pace { rate_min: body_rate_min.0, grace: body_grace.0, total: body_timeout.0 };
-    request.extensions_mut().insert(BodyLimits { bytes_max, pace });
+    let body_rate = BodyRate { rate_min: body_rate_min.0, grace: body_grace.0, total: body_timeout.0 };
+    request.extensions_mut().insert(BodyLimits { bytes_max, body_rate });
     None
 }
 
@@ -46,7 +46,9 @@ fn malformed(version: Version, fields: &HeaderMap) -> Option<(StatusCode, &'stat
         }
         // Others read such a length as a negative number, or cut it off.
         let length = fields.get(CONTENT_LENGTH).and_then(|length| length.to_str().ok()?.trim().parse::<u64>().ok());
-        return length.filter(|bytes| i64::try_from(*bytes).is_err()).map(|_| (StatusCode::BAD_REQUEST, line::LENGTH));
+        return length
+            .filter(|bytes| i64::try_from(*bytes).is_err())
+            .map(|_| (StatusCode::BAD_REQUEST, request_line::LENGTH));
     }
     let is_blank = |byte: Option<&u8>| matches!(byte, Some(b' ' | b'\t'));
     let is_padded = |value: &HeaderValue| is_blank(value.as_bytes().first()) || is_blank(value.as_bytes().last());

@@ -20,11 +20,11 @@ use crate::serve::NAME;
 pub(super) fn push(line: &mut Vec<u8>, fields: &HeaderMap) {
     // Ours is the last: what caches before the origin said stands before it.
     let member = fields.get_all(CACHE_STATUS).iter().next_back().and_then(|value| value.to_str().ok());
-    let Some(told) = member.and_then(|member| member.strip_prefix(NAME)?.strip_prefix("; ")) else {
+    let Some(value) = member.and_then(|member| member.strip_prefix(NAME)?.strip_prefix("; ")) else {
         return line.push(b'-');
     };
-    let parameter = |name: &str| told.split("; ").find_map(|one| one.strip_prefix(name)?.strip_prefix('='));
-    let has = |name: &str| told.split("; ").any(|one| one == name);
+    let parameter = |name: &str| value.split("; ").find_map(|one| one.strip_prefix(name)?.strip_prefix('='));
+    let has = |name: &str| value.split("; ").any(|one| one == name);
     let ttl = parameter("ttl");
     let detail = parameter("detail").map(|detail| detail.trim_matches('"'));
     let (word, reason) = match parameter("fwd") {

@@ -11,7 +11,7 @@ use http::header::HOST;
 use http::uri::PathAndQuery;
 use http::{HeaderMap, HeaderName, HeaderValue, Method, Request, Uri};
 
-use super::plain::Plain;
+use super::simple_request::SimpleRequest;
 use crate::config::names::Network;
 use crate::key::Scheme;
 
@@ -21,18 +21,18 @@ pub(crate) const X_FORWARDED_PROTO: HeaderName = HeaderName::from_static("x-forw
 
 /// What a trusted proxy says of its client: an extension of the request.
 #[derive(Debug, Clone)]
-pub(crate) struct Vouched {
-    /// Who asks in the end.
-    pub(crate) asker: Asker,
-    /// How that one asked.
+pub(crate) struct Forwarded {
+    /// The client at the start of the chain of proxies.
+    pub(crate) real_client: RealClient,
+    /// The scheme by which it asked.
     pub(crate) scheme: Scheme,
     /// For whom the proxy asks, and for whom that one did: values of `X-Forwarded-For`, the client first.
     pub(crate) chain: Option<HeaderValue>,
 }
 
-/// Who asks in the end.
+/// The client at the start of the chain of proxies.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct Asker {
+pub(crate) struct RealClient {
     pub(crate) address: IpAddr,
     /// False: the proxies don't say it so that it could be believed, and the address is that of the last one who is known.
     pub(crate) is_known: bool,
@@ -40,10 +40,10 @@ pub(crate) struct Asker {
 
 /// Takes a trusted proxy, which has this address, at its word: from now on the request is for the host that it names. What else it
 /// says is in the request's extensions. Returns who asks in the end.
-pub(crate) fn believe<B>(trusted: &[Network], proxy: IpAddr, request: &mut Request<B>) -> IpAddr {
+pub(crate) fn apply<B>(trusted: &[Network], proxy: IpAddr, request: &mut Request<B>) -> IpAddr {
     let fields = request.headers();
     let chain: Vec<&[u8]> = fields.get_all(X_FORWARDED_FOR).iter().map(HeaderValue::as_bytes).collect();
-    let asker = asker(trusted, proxy, chain.iter().rev().copied());
+    let real_client = real_client(trusted, proxy, chain.iter().rev().copied());
     let chain = HeaderValue::from_bytes(&chain.join(&b", "[..])).ok().filter(|chain| !chain.is_empty());
     let told = last_value(fields, &X_FORWARDED_PROTO).map(scheme_of);
     let scheme =
@@ -61,35 +61,35 @@ pub(crate) fn believe<B>(trusted: &[Network], proxy: IpAddr, request: &mut Reque
         *request.uri_mut() = Uri::from(target);
         request.headers_mut().insert(HOST, host);
     }
-    request.extensions_mut().insert(Vouched { asker, scheme, chain });
-    asker.address
+    request.extensions_mut().insert(Forwarded { real_client, scheme, chain });
+    real_client.address
 }
 
-/// The same for a plain request.
-pub(crate) fn believe_plain(trusted: &[Network], proxy: IpAddr, request: &mut Plain<'_>) -> IpAddr {
-    request.is_vouched = true;
+/// The same for a simple request.
+pub(crate) fn apply_to_simple(trusted: &[Network], proxy: IpAddr, request: &mut SimpleRequest<'_>) -> IpAddr {
+    request.is_from_trusted_proxy = true;
     if let Some(host) = request.last_field(X_FORWARDED_HOST.as_str()).and_then(last_of) {
         request.host = host;
     }
     request.scheme = request.last_field(X_FORWARDED_PROTO.as_str()).and_then(last_of).map_or(Scheme::Http, scheme_of);
-    asker(trusted, proxy, request.values_from_the_last(X_FORWARDED_FOR.as_str())).address
+    real_client(trusted, proxy, request.values_from_the_last(X_FORWARDED_FOR.as_str())).address
 }
 
 /// `values` are those of `X-Forwarded-For`, the last first.
-fn asker<'a>(trusted: &[Network], proxy: IpAddr, values: impl Iterator<Item = &'a [u8]>) -> Asker {
+fn real_client<'a>(trusted: &[Network], proxy: IpAddr, values: impl Iterator<Item = &'a [u8]>) -> RealClient {
     let mut address = proxy;
     for name in values.flat_map(|value| value.rsplit(|byte| *byte == b',')) {
         match address_of(name) {
             // Nobody is asked from the loopback of another machine.
             Some(named) if !named.is_loopback() || address.is_loopback() => address = named,
             // `unknown`, the path of a socket, nothing at all.
-            _ => return Asker { address, is_known: false },
+            _ => return RealClient { address, is_known: false },
         }
         if !Network::any_has(trusted, address) {
             break;
         }
     }
-    Asker { address, is_known: true }
+    RealClient { address, is_known: true }
 }
 
 /// An address of `X-Forwarded-For`, which some proxies write with its port, or in brackets.
@@ -127,19 +127,19 @@ mod tests {
         ["10.0.0.0/8", "127.0.0.1"].map(|network| network.parse().unwrap()).into()
     }
 
-    fn believed(target: &str, fields: &[(&str, &str)]) -> (Request<()>, Vouched) {
+    fn applied(target: &str, fields: &[(&str, &str)]) -> (Request<()>, Forwarded) {
         let request = Request::builder().uri(target).header("host", "proxy.example");
         let request = fields.iter().fold(request, |request, (name, value)| request.header(*name, *value));
         let mut request = request.body(()).unwrap();
-        let asker = believe(&trusted(), PROXY.parse().unwrap(), &mut request);
-        let vouched = request.extensions().get::<Vouched>().unwrap().clone();
-        assert_eq!(asker, vouched.asker.address);
-        (request, vouched)
+        let real_client = apply(&trusted(), PROXY.parse().unwrap(), &mut request);
+        let forwarded = request.extensions().get::<Forwarded>().unwrap().clone();
+        assert_eq!(real_client, forwarded.real_client.address);
+        (request, forwarded)
     }
 
     #[test]
-    fn who_asks_is_the_last_of_the_chain_that_is_no_proxy() {
-        for (chain, asker, is_known) in [
+    fn the_real_client_is_the_last_of_the_chain_that_is_no_proxy() {
+        for (chain, real_client, is_known) in [
             (&[][..], PROXY, true),
             (&["192.0.2.7"], "192.0.2.7", true),
             (&["203.0.113.9, 192.0.2.7"], "192.0.2.7", true),
@@ -158,13 +158,13 @@ mod tests {
             (&["", "192.0.2.7, "], PROXY, false),
         ] {
             let fields: Vec<_> = chain.iter().map(|value| ("x-forwarded-for", *value)).collect();
-            let (_, vouched) = believed("/", &fields);
-            let address = asker.parse::<IpAddr>().unwrap();
-            assert_eq!(vouched.asker, Asker { address, is_known }, "{chain:?}");
+            let (_, forwarded) = applied("/", &fields);
+            let address = real_client.parse::<IpAddr>().unwrap();
+            assert_eq!(forwarded.real_client, RealClient { address, is_known }, "{chain:?}");
         }
-        let (_, vouched) = believed("/", &[("x-forwarded-for", "a"), ("x-forwarded-for", "b")]);
-        assert_eq!(vouched.chain.unwrap(), "a, b");
-        assert!(believed("/", &[]).1.chain.is_none());
+        let (_, forwarded) = applied("/", &[("x-forwarded-for", "a"), ("x-forwarded-for", "b")]);
+        assert_eq!(forwarded.chain.unwrap(), "a, b");
+        assert!(applied("/", &[]).1.chain.is_none());
     }
 
     #[test]
@@ -180,9 +180,9 @@ mod tests {
             ("http://h2.example", &[("x-forwarded-proto", "https")], ("/", "h2.example", Scheme::Https)),
             ("http://h2.example/a", &[("x-forwarded-host", "a.example")], ("/a", "a.example", Scheme::Http)),
         ] {
-            let (request, vouched) = believed(target, fields);
+            let (request, forwarded) = applied(target, fields);
             let host = request.headers()[HOST].to_str().unwrap();
-            assert_eq!((request.uri().to_string().as_str(), host, vouched.scheme), expected, "{target} {fields:?}");
+            assert_eq!((request.uri().to_string().as_str(), host, forwarded.scheme), expected, "{target} {fields:?}");
         }
     }
 }

@@ -14,12 +14,12 @@ use http_body::{Body, Frame, SizeHint};
 use http_body_util::BodyExt as _;
 use hyper::body::Incoming;
 
-use super::fault::Fault;
-use super::forwarded::Peer;
-use super::pace::{Pace, Pacer};
+use super::body_rate::{BodyRate, BodyRateTimer};
+use super::error::ProxyError;
+use super::forwarded::ClientInfo;
 
 /// What is asked, without where and by which name.
-pub(crate) struct Outgoing<'a> {
+pub(crate) struct OriginRequest<'a> {
     pub(crate) method: Method,
     /// As the client wrote it: its path and query count.
     pub(crate) target: &'a Uri,
@@ -27,18 +27,18 @@ pub(crate) struct Outgoing<'a> {
     pub(crate) fields: HeaderMap,
     pub(crate) body: RequestBody,
     /// For whom, if the origin is to know.
-    pub(crate) peer: Option<&'a Peer>,
+    pub(crate) client_info: Option<&'a ClientInfo>,
     /// Fields that the client doesn't get of interim responses; of the final one they are the caller's to drop.
     pub(crate) stripped: Vec<HeaderName>,
 }
 
-impl Outgoing<'_> {
+impl OriginRequest<'_> {
     /// The same again, if it may be sent a second time after nothing came of the first (RFC 9110, section 9.2.2): its method is
     /// idempotent, and all of its body is at hand.
     pub(super) fn again(&self) -> Option<Self> {
         let body = self.body.again().filter(|_| self.method.is_idempotent())?;
         let (method, fields, stripped) = (self.method.clone(), self.fields.clone(), self.stripped.clone());
-        Some(Self { method, target: self.target, fields, body, peer: self.peer, stripped })
+        Some(Self { method, target: self.target, fields, body, client_info: self.client_info, stripped })
     }
 }
 
@@ -53,7 +53,7 @@ pub(crate) struct RequestBody {
     trailer: Option<HeaderValue>,
     /// So many bytes may yet come.
     bytes_left: u64,
-    pacer: Pacer,
+    rate_timer: BodyRateTimer,
     progress: Arc<Progress>,
 }
 
@@ -61,13 +61,13 @@ pub(crate) struct RequestBody {
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct BodyLimits {
     pub(crate) bytes_max: u64,
-    pub(crate) pace: Pace,
+    pub(crate) body_rate: BodyRate,
 }
 
 impl Default for BodyLimits {
     /// Anything.
     fn default() -> Self {
-        Self { bytes_max: u64::MAX, pace: Pace::default() }
+        Self { bytes_max: u64::MAX, body_rate: BodyRate::default() }
     }
 }
 
@@ -78,7 +78,7 @@ pub(crate) enum BodyError {
     Client(#[from] hyper::Error),
     /// It is larger, or slower, than is taken.
     #[error("{0}")]
-    Refused(Fault),
+    Refused(ProxyError),
 }
 
 /// How far a body has come. Written where the connection is driven, read where its response is waited for; only the
@@ -112,14 +112,14 @@ impl RequestBody {
         if incoming.is_end_stream() {
             return Self::empty();
         }
-        let BodyLimits { bytes_max, pace } = request.extensions.get().copied().unwrap_or_default();
+        let BodyLimits { bytes_max, body_rate } = request.extensions.get().copied().unwrap_or_default();
         let trailer = request.headers.get(TRAILER).cloned();
         Self {
             start: Bytes::new(),
             incoming: Some(incoming),
             trailer,
             bytes_left: bytes_max,
-            pacer: Pacer::new(pace),
+            rate_timer: BodyRateTimer::new(body_rate),
             progress: Arc::default(),
         }
     }
@@ -132,22 +132,22 @@ impl RequestBody {
     /// All of it, if it has no more than so many bytes and no trailers are announced; else the body as it was.
     ///
     /// # Errors
-    /// The faults of the client: its body breaks off, doesn't go on for as long as `patience`, or is larger or slower than is taken.
+    /// The errors of the client: its body breaks off, doesn't go on for as long as `patience`, or is larger or slower than is taken.
     pub(crate) async fn collected(
         mut self,
         bytes_max: usize,
         patience: Duration,
-    ) -> Result<Result<Bytes, Self>, Fault> {
+    ) -> Result<Result<Bytes, Self>, ProxyError> {
         if self.trailer.is_some() || usize::try_from(self.size_hint().lower()).map_or(true, |least| least > bytes_max) {
             return Ok(Err(self));
         }
         let mut bytes = BytesMut::new();
         while bytes.len() <= bytes_max {
             let frame = match tokio::time::timeout(patience, self.frame()).await {
-                Err(_) => return Err(Fault::ClientLate(patience)),
+                Err(_) => return Err(ProxyError::ClientLate(patience)),
                 Ok(None) => return Ok(Ok(bytes.freeze())),
-                Ok(Some(Err(BodyError::Refused(fault)))) => return Err(fault),
-                Ok(Some(Err(BodyError::Client(_)))) => return Err(Fault::ClientBroken),
+                Ok(Some(Err(BodyError::Refused(error)))) => return Err(error),
+                Ok(Some(Err(BodyError::Client(_)))) => return Err(ProxyError::ClientBroken),
                 Ok(Some(Ok(frame))) => frame,
             };
             // Trailers that nobody announced are dropped.
@@ -183,15 +183,15 @@ impl Body for RequestBody {
         let polled = Pin::new(incoming).poll_frame(context);
         body.progress.waits_for_client.store(polled.is_pending(), Ordering::Relaxed);
         let Poll::Ready(frame) = polled else {
-            let fault = ready!(body.pacer.poll_late(context));
-            return Poll::Ready(Some(Err(BodyError::Refused(fault))));
+            let error = ready!(body.rate_timer.poll_late(context));
+            return Poll::Ready(Some(Err(BodyError::Refused(error))));
         };
         let frame = frame.transpose()?;
         body.progress.steps.fetch_add(1, Ordering::Relaxed);
         let bytes = frame.as_ref().and_then(Frame::data_ref).map_or(0, Bytes::len) as u64;
-        body.pacer.took(bytes);
+        body.rate_timer.took(bytes);
         let Some(bytes_left) = body.bytes_left.checked_sub(bytes) else {
-            return Poll::Ready(Some(Err(BodyError::Refused(Fault::BodyTooLarge))));
+            return Poll::Ready(Some(Err(BodyError::Refused(ProxyError::BodyTooLarge))));
         };
         body.bytes_left = bytes_left;
         Poll::Ready(frame.map(Ok))

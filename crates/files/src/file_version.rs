@@ -13,13 +13,13 @@ const TICK: Duration = Duration::from_millis(50);
 
 const SECOND_NS: i64 = 1_000_000_000;
 
-/// Bytes of a stored stamp.
-pub(crate) const STAMP_BYTES: usize = 40;
+/// Bytes of a stored version.
+pub(crate) const FILE_VERSION_BYTES: usize = 40;
 
 /// Device, inode, size and both times of a file: any change to its bytes changes one of them, two changes within one
-/// tick excepted ([`Stamp::may_still_change`]).
+/// tick excepted ([`FileVersion::may_still_change`]).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct Stamp {
+pub(crate) struct FileVersion {
     pub(crate) device: u64,
     pub(crate) inode: u64,
     pub(crate) bytes: u64,
@@ -27,7 +27,7 @@ pub(crate) struct Stamp {
     pub(crate) changed_ns: i64,
 }
 
-impl Stamp {
+impl FileVersion {
     pub(crate) fn of(file: &Metadata) -> Self {
         let nanoseconds = |seconds: i64, rest: i64| seconds.saturating_mul(SECOND_NS).saturating_add(rest);
         Self {
@@ -40,17 +40,17 @@ impl Stamp {
     }
 
     /// The five numbers one after the other, little-endian: part of the format of stored fragments.
-    pub(crate) fn to_bytes(self) -> [u8; STAMP_BYTES] {
+    pub(crate) fn to_bytes(self) -> [u8; FILE_VERSION_BYTES] {
         let words = [self.device, self.inode, self.bytes, self.modified_ns as u64, self.changed_ns as u64];
-        let mut bytes = [0; STAMP_BYTES];
+        let mut bytes = [0; FILE_VERSION_BYTES];
         for (place, word) in bytes.chunks_exact_mut(8).zip(words) {
             place.copy_from_slice(&word.to_le_bytes());
         }
         bytes
     }
 
-    pub(crate) fn from_bytes(bytes: [u8; STAMP_BYTES]) -> Self {
-        let mut words = [0; STAMP_BYTES / 8];
+    pub(crate) fn from_bytes(bytes: [u8; FILE_VERSION_BYTES]) -> Self {
+        let mut words = [0; FILE_VERSION_BYTES / 8];
         let (chunks, _) = bytes.as_chunks::<8>();
         for (word, chunk) in words.iter_mut().zip(chunks) {
             *word = u64::from_le_bytes(*chunk);
@@ -59,7 +59,7 @@ impl Stamp {
         Self { device, inode, bytes, modified_ns: modified as i64, changed_ns: changed as i64 }
     }
 
-    /// Whether the last change is so young that the next one could give the same stamp.
+    /// Whether the last change is so young that the next one could give the same version.
     pub(crate) fn may_still_change(&self, now: SystemTime) -> bool {
         let settled = now
             .checked_sub(TICK)
@@ -68,7 +68,7 @@ impl Stamp {
         self.modified_ns.max(self.changed_ns) > settled
     }
 
-    /// Whether the file is older than another. Who packs a file gives the result its time, and some of them cut that to whole
+    /// Whether the file is older than another. Who compresses a file gives the result its time, and some of them cut that to whole
     /// seconds: such a time counts as any within its second.
     pub(crate) fn is_older_than(&self, other: &Self) -> bool {
         let is_cut = self.modified_ns % SECOND_NS == 0 && self.modified_ns / SECOND_NS == other.modified_ns / SECOND_NS;
@@ -94,26 +94,26 @@ mod tests {
     #[test]
     fn a_file_is_trusted_only_when_its_last_change_is_over() {
         let changed_ns = 1_000_000_000_000;
-        let stamp = Stamp { device: 1, inode: 2, bytes: 3, modified_ns: 4, changed_ns };
+        let version = FileVersion { device: 1, inode: 2, bytes: 3, modified_ns: 4, changed_ns };
         let at = |milliseconds| UNIX_EPOCH + Duration::from_millis(milliseconds);
-        assert!(stamp.may_still_change(at(1_000_000)));
-        assert!(stamp.may_still_change(at(1_000_049)));
-        assert!(!stamp.may_still_change(at(1_000_050)));
-        assert!(stamp.may_still_change(at(0)), "a file from the future");
+        assert!(version.may_still_change(at(1_000_000)));
+        assert!(version.may_still_change(at(1_000_049)));
+        assert!(!version.may_still_change(at(1_000_050)));
+        assert!(version.may_still_change(at(0)), "a file from the future");
     }
 
     #[test]
     fn a_time_that_was_cut_to_seconds_is_as_old_as_what_it_was_cut_from() {
-        let modified = |modified_ns| Stamp { device: 1, inode: 2, bytes: 3, modified_ns, changed_ns: 4 };
+        let modified = |modified_ns| FileVersion { device: 1, inode: 2, bytes: 3, modified_ns, changed_ns: 4 };
         let plain = modified(7_500_000_000);
-        for (packed_ns, is_older) in [
+        for (precompressed_ns, is_older) in [
             (7_500_000_000, false),
             (7_500_000_001, false),
             (7_499_999_999, true),
             (7_000_000_000, false),
             (6_000_000_000, true),
         ] {
-            assert_eq!(modified(packed_ns).is_older_than(&plain), is_older, "{packed_ns}");
+            assert_eq!(modified(precompressed_ns).is_older_than(&plain), is_older, "{precompressed_ns}");
         }
     }
 }

@@ -3,13 +3,13 @@
 use eyewall::Purge as Kind;
 use serde::Deserialize;
 
-use crate::serve::purge::{Demand, Subject};
+use crate::serve::purge::{PurgeRequest, Subject};
 
 const EXAMPLES: &str = r#"give an object such as {"url": "http://example.org/page"}, {"tag": ["post-7", "home"]}, {"tag": "post-7", "host": "example.org"}, {"prefix": "http://example.org/shop/"}, {"host": "example.org"} or {"everything": true}; with "soft": true, what is meant becomes stale; with "count": true, its entries are counted"#;
 
 #[derive(Deserialize, Default)]
 #[serde(deny_unknown_fields, default)]
-struct Asked {
+struct PurgeBody {
     url: Option<Names>,
     tag: Option<Names>,
     prefix: Option<Names>,
@@ -35,15 +35,15 @@ impl Names {
     }
 }
 
-/// Reads a demand.
+/// Reads a purge request.
 ///
 /// # Errors
 /// In words, for who wrote the body.
-pub(super) fn demand(body: &[u8]) -> Result<Demand, String> {
-    let asked: Asked =
+pub(super) fn read(body: &[u8]) -> Result<PurgeRequest, String> {
+    let purge: PurgeBody =
         serde_json::from_slice(body).map_err(|error| format!("the body is no purge: {error}; {EXAMPLES}"))?;
-    let kind = if asked.soft { Kind::Soft } else { Kind::Hard };
-    let subjects: Vec<Subject> = match (asked.url, asked.tag, asked.prefix, asked.host, asked.everything) {
+    let kind = if purge.soft { Kind::Soft } else { Kind::Hard };
+    let subjects: Vec<Subject> = match (purge.url, purge.tag, purge.prefix, purge.host, purge.everything) {
         (Some(urls), None, None, None, false) => urls.into_list().into_iter().map(Subject::Url).collect(),
         (None, Some(tags), None, host, false) => {
             tags.into_list().into_iter().map(|tag| Subject::Tag { tag, host: host.clone() }).collect()
@@ -57,7 +57,7 @@ pub(super) fn demand(body: &[u8]) -> Result<Demand, String> {
     if subjects.is_empty() {
         return Err(format!("the list of what to purge is empty; {EXAMPLES}"));
     }
-    Ok(Demand { subjects, kind, counts: asked.count })
+    Ok(PurgeRequest { subjects, kind, counts: purge.count })
 }
 
 #[cfg(test)]
@@ -66,16 +66,16 @@ mod tests {
 
     #[test]
     fn a_demand_says_one_thing() {
-        let subjects = |body: &str| demand(body.as_bytes()).unwrap().subjects;
+        let subjects = |body: &str| read(body.as_bytes()).unwrap().subjects;
         assert_eq!(subjects(r#"{"url": ["a", "b"]}"#), [Subject::Url("a".to_owned()), Subject::Url("b".to_owned())]);
         let tag = Subject::Tag { tag: "a".to_owned(), host: Some("b".to_owned()) };
         assert_eq!(subjects(r#"{"tag": "a", "host": "b"}"#), [tag]);
         assert_eq!(subjects(r#"{"prefix": "a", "everything": false}"#), [Subject::Prefix("a".to_owned())]);
         assert_eq!(subjects(r#"{"host": "a"}"#), [Subject::Host("a".to_owned())]);
         assert_eq!(subjects(r#"{"everything": true}"#), [Subject::Everything]);
-        assert_eq!(demand(br#"{"host": "a", "soft": true}"#).unwrap().kind, Kind::Soft);
-        assert_eq!(demand(br#"{"host": "a"}"#).unwrap().kind, Kind::Hard);
-        assert!(demand(br#"{"host": "a", "count": true}"#).unwrap().counts);
+        assert_eq!(read(br#"{"host": "a", "soft": true}"#).unwrap().kind, Kind::Soft);
+        assert_eq!(read(br#"{"host": "a"}"#).unwrap().kind, Kind::Hard);
+        assert!(read(br#"{"host": "a", "count": true}"#).unwrap().counts);
     }
 
     #[test]
@@ -94,7 +94,7 @@ mod tests {
             (r#"{"everything": "yes"}"#, "expected a boolean"),
             (r#"{"host": "a"} {}"#, "trailing characters"),
         ] {
-            let told = demand(body.as_bytes()).unwrap_err();
+            let told = read(body.as_bytes()).unwrap_err();
             assert!(told.contains(words) && told.contains(r#"{"everything": true}"#), "{body}: {told}");
         }
     }

@@ -1,4 +1,4 @@
-//! Whose word is taken for the identity of an https origin.
+//! TLS to origins: which certificates are trusted.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -10,7 +10,7 @@ use rustls::{ClientConfig, RootCertStore};
 
 /// Why nobody can be trusted.
 #[derive(Debug, thiserror::Error)]
-pub enum TrustError {
+pub enum TlsError {
     /// The file with the authorities' certificates can't be read, or isn't PEM.
     #[error("can't read certificates from {}: {source}; it takes PEM", path.display())]
     Unreadable {
@@ -35,7 +35,7 @@ pub enum TrustError {
 
 /// Trusts the authorities of `ca_file`, and no others; those of the system if there is no such file. Without
 /// `is_needed`, for origins of http alone, nobody, and no file is read.
-pub(super) fn client_config(is_needed: bool, ca_file: Option<&Path>) -> Result<Arc<ClientConfig>, TrustError> {
+pub(super) fn client_config(is_needed: bool, ca_file: Option<&Path>) -> Result<Arc<ClientConfig>, TlsError> {
     let mut roots = RootCertStore::empty();
     match ca_file {
         Some(path) => add_file(&mut roots, path)?,
@@ -49,22 +49,22 @@ pub(super) fn client_config(is_needed: bool, ca_file: Option<&Path>) -> Result<A
     Ok(Arc::new(config))
 }
 
-fn add_file(roots: &mut RootCertStore, path: &Path) -> Result<(), TrustError> {
-    let unreadable = |source| TrustError::Unreadable { path: path.to_owned(), source };
+fn add_file(roots: &mut RootCertStore, path: &Path) -> Result<(), TlsError> {
+    let unreadable = |source| TlsError::Unreadable { path: path.to_owned(), source };
     let certificates: Vec<_> = CertificateDer::pem_file_iter(path).and_then(Iterator::collect).map_err(unreadable)?;
     match roots.add_parsable_certificates(certificates) {
-        (0, _) => Err(TrustError::Empty { path: path.to_owned() }),
+        (0, _) => Err(TlsError::Empty { path: path.to_owned() }),
         _ => Ok(()),
     }
 }
 
-fn add_system(roots: &mut RootCertStore) -> Result<(), TrustError> {
+fn add_system(roots: &mut RootCertStore) -> Result<(), TlsError> {
     let found = rustls_native_certs::load_native_certs();
     for error in &found.errors {
         tracing::warn!(%error, "some of the system's certificates can't be read");
     }
     match roots.add_parsable_certificates(found.certs) {
-        (0, _) => Err(TrustError::NoSystemRoots),
+        (0, _) => Err(TlsError::NoSystemRoots),
         _ => Ok(()),
     }
 }

@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
 /// For how long what was in memory is taken to be there yet. The kernel takes pages that were just used last of all.
-const MOMENT: Duration = Duration::from_secs(1);
+const RECENT: Duration = Duration::from_secs(1);
 /// Bits of the number of places.
 const PLACE_BITS: u32 = 14;
 /// Bits of a word that are a time, in milliseconds; it begins anew after 12 days.
@@ -17,21 +17,21 @@ const TIME_MASK: u64 = (1 << TIME_BITS) - 1;
 /// Nothing is ordered by its words, and whatever is wrong in them costs one question too many. Only equal hashes (of 48 bits, by
 /// a secret) or a wait of 12 days to the millisecond make it take a key for another, which costs one wait for storage.
 #[derive(Debug)]
-pub(crate) struct AtHand {
+pub(crate) struct RecentlyResident {
     began: Instant,
     hashes: RandomState,
     /// Other bits of the hash, then the time.
     places: Box<[AtomicU64]>,
 }
 
-impl Default for AtHand {
+impl Default for RecentlyResident {
     fn default() -> Self {
         let places = (0..1 << PLACE_BITS).map(|_| AtomicU64::new(u64::MAX)).collect();
         Self { began: Instant::now(), hashes: RandomState::new(), places }
     }
 }
 
-impl AtHand {
+impl RecentlyResident {
     /// Whether the entry of a key is in memory: because it was a moment ago, or because `ask` says so.
     pub(crate) fn get_or_ask(&self, key: &[u8], ask: impl FnOnce() -> bool) -> bool {
         let hash = self.hashes.hash_one(key);
@@ -39,7 +39,7 @@ impl AtHand {
         let now = self.began.elapsed().as_millis() as u64 & TIME_MASK;
         let seen = place.load(Ordering::Relaxed);
         let is_same = (seen ^ hash << TIME_BITS) >> TIME_BITS == 0;
-        if is_same && now.wrapping_sub(seen) & TIME_MASK < MOMENT.as_millis() as u64 {
+        if is_same && now.wrapping_sub(seen) & TIME_MASK < RECENT.as_millis() as u64 {
             return true;
         }
         let is_there = ask();
@@ -58,10 +58,10 @@ mod tests {
 
     #[test]
     fn what_was_there_a_moment_ago_is_not_asked_for_again() {
-        let at_hand = AtHand::default();
+        let recently_resident = RecentlyResident::default();
         let asked = Cell::new(0);
         let ask = |key: &str, says| {
-            at_hand.get_or_ask(key.as_bytes(), || {
+            recently_resident.get_or_ask(key.as_bytes(), || {
                 asked.set(asked.get() + 1);
                 says
             })
@@ -75,9 +75,9 @@ mod tests {
 
     #[test]
     fn what_was_there_long_ago_is_asked_for() {
-        let mut at_hand = AtHand::default();
-        assert!(at_hand.get_or_ask(b"a", || true));
-        at_hand.began -= MOMENT;
-        assert!(!at_hand.get_or_ask(b"a", || false));
+        let mut recently_resident = RecentlyResident::default();
+        assert!(recently_resident.get_or_ask(b"a", || true));
+        recently_resident.began -= RECENT;
+        assert!(!recently_resident.get_or_ask(b"a", || false));
     }
 }

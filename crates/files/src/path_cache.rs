@@ -3,16 +3,16 @@
 //!
 //! # Why it is never stale
 //!
-//! To know what a path names is to have looked at some names in folders, and at some files. Of each of these *premises* the
+//! To know what a path names is to have looked at some names in folders, and at some files. Of each of these *dependencies* the
 //! kernel is asked to tell, by inotify, **before** it is looked at:
 //!
 //! - each folder on the way from `/`, for the one name that is looked up in it, also by way of symbolic links ([`crate::walk`]);
 //! - each file that was found, by its inode, for its bytes and its attributes;
 //! - the names that were looked for in vain.
 //!
-//! 1. A change of a premise that happens before its watch is seen by the look, which comes after it.
+//! 1. A change of a dependency that happens before its watch is seen by the look, which comes after it.
 //! 2. A change that happens after its watch is an event in the queue before the call that made the change returns.
-//! 3. [`Memory::recall`] asks for the length of the queue first. Where there is something in it, it is taken out and the premises
+//! 3. [`PathCache::lookup`] asks for the length of the queue first. Where there is something in it, it is taken out and the dependencies
 //!    are made void under the write lock; what is known is read under the read lock. So who finds the queue empty after another
 //!    has emptied it waits until that one has made void what it heard of.
 //!
@@ -22,14 +22,14 @@
 //! # What the kernel doesn't tell
 //!
 //! A mount over a folder; in some versions, what comes by `io_uring` or `splice`; bytes written through a map of a file, which
-//! not even a look can tell before the file has its new time. All of these give the file another stamp. So nothing is known for
-//! longer than [`TRUST`] without its stamp being compared ([`Memory::renew`]), which is done ahead of time, by a thread that may wait, where
+//! not even a look can tell before the file has its new time. All of these give the file another version. So nothing is known for
+//! longer than [`TRUST`] without its version being compared ([`PathCache::renew`]), which is done ahead of time, by a thread that may wait, where
 //! it is asked for again and again; what is no file is looked at again. Of file systems that others change, too, nothing is known at all ([`crate::watches::is_local`]), nor of what the
 //! kernel gives no watch for: there each request looks.
 //!
 //! # What strangers can make it keep
 //!
-//! Anybody can ask for names that aren't there, and each is a premise. So all that is kept is bounded, by constants: paths by
+//! Anybody can ask for names that aren't there, and each is a dependency. So all that is kept is bounded, by constants: paths by
 //! [`KNOWN_MAX`] and [`PATH_BYTES_MAX`], names by [`NAMES_MAX`] and [`NAME_BYTES_MAX`], watches by [`WATCHES_MAX`]. For names that
 //! aren't there that is some 40 MB at most. What is longer, or comes while there is no room, is looked at each time.
 //!
@@ -48,9 +48,9 @@ use std::time::{Duration, Instant};
 use rustix::fs::inotify;
 use rustix::io::Errno;
 
-use crate::form::Named;
 use crate::path::FilePath;
-use crate::watches::{About, Premise, Watches};
+use crate::representation::Named;
+use crate::watches::{About, Dependency, Watches};
 
 /// For so long something is known at most.
 pub(crate) const TRUST: Duration = Duration::from_secs(1);
@@ -58,7 +58,7 @@ pub(crate) const TRUST: Duration = Duration::from_secs(1);
 const KNOWN_MAX: usize = 16_384;
 /// So many watches are kept at most; each costs the kernel about a kilobyte.
 const WATCHES_MAX: usize = 4 * KNOWN_MAX;
-/// So many names are kept at most, of all folders together. A path takes one for each of its forms; those of folders are shared.
+/// So many names are kept at most, of all folders together. A path takes one for each of its representations; those of folders are shared.
 const NAMES_MAX: usize = 4 * KNOWN_MAX;
 /// Longer paths are looked at each time.
 const PATH_BYTES_MAX: usize = 512;
@@ -67,7 +67,7 @@ pub(crate) const NAME_BYTES_MAX: usize = 255;
 
 /// What is known, by path. All workers share it.
 #[derive(Debug)]
-pub(crate) struct Memory {
+pub(crate) struct PathCache {
     /// None where nothing is watched.
     inotify: Option<OwnedFd>,
     /// For so long something is known at most.
@@ -92,21 +92,21 @@ struct State {
 #[derive(Debug)]
 struct Known {
     found: Arc<Named>,
-    premises: Vec<Arc<Premise>>,
-    /// When the look began, or what was found was seen to be the same; in milliseconds from when the memory began.
+    dependencies: Vec<Arc<Dependency>>,
+    /// When the look began, or what was found was seen to be the same; in milliseconds from when the path cache began.
     since_ms: AtomicU64,
     /// Whether it was asked for since it was last renewed.
     is_used: AtomicBool,
 }
 
 /// What is known of a path.
-pub(crate) struct Recalled {
+pub(crate) struct CachedPath {
     pub(crate) found: Arc<Named>,
-    /// Its time will be over soon, and nobody else was told so: what is [due](Memory::due) is to be renewed.
+    /// Its time will be over soon, and nobody else was told so: what is [due](PathCache::due) is to be renewed.
     pub(crate) is_due: bool,
 }
 
-impl Memory {
+impl PathCache {
     /// # Errors
     /// The system's, where it gives no inotify: a user may have some 128 of them.
     pub(crate) fn watching() -> io::Result<Self> {
@@ -139,12 +139,12 @@ impl Memory {
     }
 
     /// What is known of a path; `now` is when the request came.
-    pub(crate) fn recall(&self, path: &FilePath, now: Instant) -> Option<Recalled> {
-        self.hear();
+    pub(crate) fn lookup(&self, path: &FilePath, now: Instant) -> Option<CachedPath> {
+        self.read_events();
         let state = self.state.read().unwrap_or_else(PoisonError::into_inner);
         let known = state.known.get(path)?;
         let age = self.age(known, now);
-        if age >= self.trust || !known.holds() {
+        if age >= self.trust || !known.is_valid() {
             return None;
         }
         // Else all who use it would write the same line of memory.
@@ -153,7 +153,7 @@ impl Memory {
         }
         // Half of it is enough for some system calls, so that nobody has to wait for them who asks again and again.
         let is_due = self.is_watching() && age >= self.trust / 2 && !self.is_renewing.swap(true, Ordering::Relaxed);
-        Some(Recalled { found: Arc::clone(&known.found), is_due })
+        Some(CachedPath { found: Arc::clone(&known.found), is_due })
     }
 
     /// What was asked for since it was last renewed, and was so a while ago: all of it at once, so that a thread is woken for many. Who has
@@ -174,16 +174,16 @@ impl Memory {
     }
 
     /// Goes on knowing a file for as long again, if `is_same` says that it is the same: of all that it rests on, the kernel has told no
-    /// change, and what the kernel doesn't tell changes the file's stamp. That takes a system call, and a look some dozen. `None`: it takes
+    /// change, and what the kernel doesn't tell changes the file's version. That takes a system call, and a look some dozen. `None`: it takes
     /// a look.
     pub(crate) fn renew(&self, path: &FilePath, is_same: impl FnOnce(&Named) -> bool) -> Option<Arc<Named>> {
         if !self.is_watching() {
             return None;
         }
-        self.hear();
+        self.read_events();
         let found = {
             let state = self.state.read().unwrap_or_else(PoisonError::into_inner);
-            let known = state.known.get(path).filter(|known| known.holds())?;
+            let known = state.known.get(path).filter(|known| known.is_valid())?;
             Arc::clone(&known.found)
         };
         let now = Instant::now();
@@ -191,21 +191,21 @@ impl Memory {
             return None;
         }
         let state = self.state.read().unwrap_or_else(PoisonError::into_inner);
-        let known = state.known.get(path).filter(|known| known.holds() && Arc::ptr_eq(&known.found, &found))?;
+        let known = state.known.get(path).filter(|known| known.is_valid() && Arc::ptr_eq(&known.found, &found))?;
         known.since_ms.fetch_max(self.milliseconds(now), Ordering::Relaxed);
         known.is_used.store(false, Ordering::Relaxed);
         Some(found)
     }
 
-    /// Takes in what the kernel has to tell, so that the premises are what they were when this was called, or later.
-    fn hear(&self) {
+    /// Takes in what the kernel has to tell, so that the dependencies are what they were when this was called, or later.
+    fn read_events(&self) {
         if let Some(inotify) = &self.inotify
             && !rustix::io::ioctl_fionread(inotify).is_ok_and(|bytes| bytes == 0)
         {
             let mut state = self.change();
-            if !state.watches.hear(inotify) {
+            if !state.watches.read_events(inotify) {
                 state.known.clear();
-                state.watches.void_all(inotify);
+                state.watches.invalidate_all(inotify);
             }
         }
     }
@@ -221,9 +221,15 @@ impl Memory {
         age.saturating_sub(Duration::from_millis(known.since_ms.load(Ordering::Relaxed)))
     }
 
-    /// Keeps what was found of a path that [may be known](Self::keeps), by a look that began at `since`, after all of its premises
+    /// Keeps what was found of a path that [may be known](Self::keeps), by a look that began at `since`, after all of its dependencies
     /// were made.
-    pub(crate) fn remember(&self, path: &FilePath, found: &Arc<Named>, premises: Vec<Arc<Premise>>, since: Instant) {
+    pub(crate) fn insert(
+        &self,
+        path: &FilePath,
+        found: &Arc<Named>,
+        dependencies: Vec<Arc<Dependency>>,
+        since: Instant,
+    ) {
         let mut state = self.change();
         if state.known.len() >= self.known_max && !state.known.contains_key(path) {
             self.sweep(&mut state, since);
@@ -233,18 +239,18 @@ impl Memory {
         }
         let known = Known {
             found: Arc::clone(found),
-            premises,
+            dependencies,
             since_ms: AtomicU64::new(self.milliseconds(since)),
             is_used: AtomicBool::new(false),
         };
         state.known.insert(path.clone(), known);
     }
 
-    /// A premise of a look that comes after this call.
+    /// A dependency of a look that comes after this call.
     ///
     /// # Errors
-    /// Those of [`Watches::premise`]; `NOSPC` also where as much is kept as may be.
-    pub(crate) fn premise(&self, place: BorrowedFd<'_>, about: About<'_>) -> io::Result<Arc<Premise>> {
+    /// Those of [`Watches::dependency`]; `NOSPC` also where as much is kept as may be.
+    pub(crate) fn dependency(&self, place: BorrowedFd<'_>, about: About<'_>) -> io::Result<Arc<Dependency>> {
         let inotify = self.inotify.as_ref().ok_or(io::ErrorKind::Unsupported)?;
         let mut state = self.change();
         if self.is_full(&state.watches) {
@@ -253,10 +259,10 @@ impl Memory {
                 return Err(Errno::NOSPC.into());
             }
         }
-        match state.watches.premise(inotify, place, about) {
+        match state.watches.dependency(inotify, place, about) {
             Err(error) if error.raw_os_error() == Some(Errno::NOSPC.raw_os_error()) => {
                 self.sweep(&mut state, Instant::now());
-                state.watches.premise(inotify, place, about)
+                state.watches.dependency(inotify, place, about)
             }
             other => other,
         }
@@ -269,7 +275,7 @@ impl Memory {
             return;
         }
         state.swept = Some(now);
-        state.known.retain(|_, known| self.age(known, now) < self.trust && known.holds());
+        state.known.retain(|_, known| self.age(known, now) < self.trust && known.is_valid());
         if self.inotify.is_none() && state.known.len() >= self.known_max {
             // For hours, perhaps: strangers who ask for names that aren't there would keep out all that is there.
             state.known.retain(|_, known| !matches!(*known.found, Named::Nothing));
@@ -296,8 +302,8 @@ impl Memory {
 }
 
 impl Known {
-    fn holds(&self) -> bool {
-        self.premises.iter().all(|premise| premise.holds())
+    fn is_valid(&self) -> bool {
+        self.dependencies.iter().all(|dependency| dependency.is_valid())
     }
 }
 

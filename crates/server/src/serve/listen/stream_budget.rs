@@ -20,7 +20,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 use tokio::task::AbortHandle;
 use tokio::time::Instant;
 
-use super::activity::{Activity, Order};
+use super::connection_state::{ConnectionState, Order};
 use crate::serve::body::Backlog;
 
 /// What a response holds whose bytes lie in the volume: its task, and what hyper knows of it. 2.7 to 3.3 KiB were measured.
@@ -34,7 +34,7 @@ tokio::task_local! {
 type Task = Arc<Mutex<Option<AbortHandle>>>;
 
 /// How much the responses of all workers may hold.
-pub(super) struct Budget {
+pub(super) struct StreamBudget {
     bytes_max: u64,
     began: Instant,
     held: AtomicU64,
@@ -50,12 +50,12 @@ struct Streams {
 
 /// A response over HTTP/2, until its last byte has left.
 pub(super) struct Stream {
-    budget: Arc<Budget>,
+    budget: Arc<StreamBudget>,
     number: u64,
     /// What is counted for it; nothing once it was reset.
     bytes: AtomicU64,
     backlog: Backlog,
-    connection: Arc<Activity>,
+    connection: Arc<ConnectionState>,
     task: Task,
     /// Milliseconds from the budget's beginning to when the client last took something.
     moved: AtomicU64,
@@ -65,7 +65,7 @@ pub(super) struct Stream {
 #[derive(Clone, Copy)]
 pub(super) struct Executor;
 
-impl Budget {
+impl StreamBudget {
     /// Without a bound where `bytes_max` is zero.
     pub(super) fn new(bytes_max: u64) -> Self {
         let bytes_max = if bytes_max == 0 { u64::MAX } else { bytes_max };
@@ -79,7 +79,7 @@ impl Budget {
     }
 
     /// Counts a response, which the running task sends.
-    pub(super) fn begin(self: &Arc<Self>, connection: &Arc<Activity>, backlog: Backlog) -> Arc<Stream> {
+    pub(super) fn begin(self: &Arc<Self>, connection: &Arc<ConnectionState>, backlog: Backlog) -> Arc<Stream> {
         let bytes = STREAM_BYTES + backlog.bytes();
         self.held.fetch_add(bytes, Ordering::Relaxed);
         let mut streams = self.streams();
@@ -165,7 +165,7 @@ impl Stream {
         }
         match self.task().take() {
             Some(task) if !self.connection.is_blocked() => task.abort(),
-            _ => self.connection.order(Order::Break),
+            _ => self.connection.order(Order::Abort),
         }
     }
 

@@ -1,4 +1,4 @@
-//! What a connection is doing, and for how long it may.
+//! Whether a connection is idle, reads a head or is busy, and for how long it may: `idle_timeout` and `head_timeout`.
 //!
 //! ```text
 //!          first byte of a head            the head is whole
@@ -28,7 +28,7 @@ pub(super) const FIRST_REQUEST: Duration = Duration::from_secs(1);
 
 /// The state of one connection. Its task and those of its streams run on one thread, so that nothing is ordered by these words. Other
 /// threads read them to choose whom to give an [`Order`], and the connection's task looks again before it obeys.
-pub(super) struct Activity {
+pub(super) struct ConnectionState {
     began: Instant,
     /// Requests without a response, bodies and pieces of bodies that have not left yet.
     open: AtomicUsize,
@@ -37,7 +37,7 @@ pub(super) struct Activity {
     preface_bytes: AtomicUsize,
     /// Microseconds from `began` to when it became idle, or the head began.
     since: AtomicU64,
-    has_given_up: AtomicBool,
+    has_timed_out: AtomicBool,
     /// Requests whose head was whole, ever.
     taken: AtomicUsize,
     /// Whether a response goes out that hyper doesn't know of.
@@ -54,9 +54,9 @@ pub(super) struct Activity {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Order {
     /// To close in order, if it is still idle.
-    Part = 1,
+    Close = 1,
     /// To close at once.
-    Break = 2,
+    Abort = 2,
 }
 
 /// What is to be done about a connection.
@@ -71,12 +71,12 @@ pub(super) enum Due {
 }
 
 /// A request, a response or a piece of one, as long as it lives.
-pub(super) struct Open(Arc<Activity>);
+pub(super) struct BusyGuard(Arc<ConnectionState>);
 
 /// A response on its way that hyper doesn't know of.
-pub(super) struct Sending(Arc<Activity>);
+pub(super) struct SendingGuard(Arc<ConnectionState>);
 
-impl Activity {
+impl ConnectionState {
     pub(super) fn new() -> Self {
         Self {
             began: Instant::now(),
@@ -84,7 +84,7 @@ impl Activity {
             is_in_head: AtomicBool::new(false),
             preface_bytes: AtomicUsize::new(0),
             since: AtomicU64::new(0),
-            has_given_up: AtomicBool::new(false),
+            has_timed_out: AtomicBool::new(false),
             taken: AtomicUsize::new(0),
             is_sending: AtomicBool::new(false),
             is_blocked: AtomicBool::new(false),
@@ -94,7 +94,7 @@ impl Activity {
     }
 
     /// Takes note of bytes that the client has sent.
-    pub(super) fn heard(&self, bytes: &[u8]) {
+    pub(super) fn received(&self, bytes: &[u8]) {
         if bytes.is_empty() {
             return;
         }
@@ -106,7 +106,7 @@ impl Activity {
             let seen = if is_preface { seen + count } else { PREFACE.len() + 1 };
             self.preface_bytes.store(seen, Ordering::Relaxed);
             if seen == PREFACE.len() {
-                return self.rest();
+                return self.set_idle();
             }
         }
         let is_idle = self.open.load(Ordering::Relaxed) == 0 && !self.is_in_head.load(Ordering::Relaxed);
@@ -117,11 +117,11 @@ impl Activity {
     }
 
     /// A request whose head is whole.
-    pub(super) fn open(self: &Arc<Self>) -> Open {
+    pub(super) fn open(self: &Arc<Self>) -> BusyGuard {
         self.is_in_head.store(false, Ordering::Relaxed);
         self.taken.fetch_add(1, Ordering::Relaxed);
         self.open.fetch_add(1, Ordering::Relaxed);
-        Open(Arc::clone(self))
+        BusyGuard(Arc::clone(self))
     }
 
     pub(super) fn began(&self) -> Instant {
@@ -138,7 +138,7 @@ impl Activity {
 
     /// Gives it an order. Any thread may.
     pub(super) fn order(&self, order: Order) {
-        // To break is more than to part.
+        // To abort outranks to close.
         self.order.fetch_max(order as u8, Ordering::Release);
         if let Some(waker) = self.waker.get() {
             waker.wake_by_ref();
@@ -152,8 +152,8 @@ impl Activity {
         }
         match self.order.swap(0, Ordering::Acquire) {
             0 => Poll::Pending,
-            order if order == Order::Part as u8 => Poll::Ready(Order::Part),
-            _ => Poll::Ready(Order::Break),
+            order if order == Order::Close as u8 => Poll::Ready(Order::Close),
+            _ => Poll::Ready(Order::Abort),
         }
     }
 
@@ -182,9 +182,9 @@ impl Activity {
     }
 
     /// A response that hyper doesn't know of, as long as that lives. There is one at most.
-    pub(super) fn sending(self: &Arc<Self>) -> Sending {
+    pub(super) fn sending(self: &Arc<Self>) -> SendingGuard {
         self.is_sending.store(true, Ordering::Relaxed);
-        Sending(Arc::clone(self))
+        SendingGuard(Arc::clone(self))
     }
 
     /// Whether there is one. Where it ends, the connection's task is at work.
@@ -213,12 +213,12 @@ impl Activity {
     }
 
     /// From now on reading fails.
-    pub(super) fn give_up(&self) {
-        self.has_given_up.store(true, Ordering::Relaxed);
+    pub(super) fn time_out(&self) {
+        self.has_timed_out.store(true, Ordering::Relaxed);
     }
 
-    pub(super) fn has_given_up(&self) -> bool {
-        self.has_given_up.load(Ordering::Relaxed)
+    pub(super) fn has_timed_out(&self) -> bool {
+        self.has_timed_out.load(Ordering::Relaxed)
     }
 
     fn since(&self) -> Instant {
@@ -230,7 +230,7 @@ impl Activity {
     }
 
     /// It is idle from now on.
-    fn rest(&self) {
+    fn set_idle(&self) {
         self.is_in_head.store(false, Ordering::Relaxed);
         self.mark();
     }
@@ -240,28 +240,28 @@ impl Activity {
     }
 }
 
-impl Open {
-    pub(super) fn connection(&self) -> &Arc<Activity> {
+impl BusyGuard {
+    pub(super) fn connection(&self) -> &Arc<ConnectionState> {
         &self.0
     }
 }
 
-impl Clone for Open {
+impl Clone for BusyGuard {
     fn clone(&self) -> Self {
         self.0.open.fetch_add(1, Ordering::Relaxed);
         Self(Arc::clone(&self.0))
     }
 }
 
-impl Drop for Open {
+impl Drop for BusyGuard {
     fn drop(&mut self) {
         if self.0.open.fetch_sub(1, Ordering::Relaxed) == 1 {
-            self.0.rest();
+            self.0.set_idle();
         }
     }
 }
 
-impl Drop for Sending {
+impl Drop for SendingGuard {
     fn drop(&mut self) {
         self.0.is_sending.store(false, Ordering::Relaxed);
     }
@@ -282,65 +282,65 @@ mod tests {
 
     #[tokio::test(start_paused = true)]
     async fn a_connection_that_says_nothing_is_idle() {
-        let activity = Activity::new();
-        assert_eq!(activity.due(&limits()), Due::At(Instant::now() + 10 * SECOND), "a head may begin meanwhile");
+        let state = ConnectionState::new();
+        assert_eq!(state.due(&limits()), Due::At(Instant::now() + 10 * SECOND), "a head may begin meanwhile");
         advance(29 * SECOND).await;
-        assert_eq!(activity.due(&limits()), Due::At(Instant::now() + SECOND));
+        assert_eq!(state.due(&limits()), Due::At(Instant::now() + SECOND));
         advance(SECOND).await;
-        assert_eq!(activity.due(&limits()), Due::Idle);
+        assert_eq!(state.due(&limits()), Due::Idle);
     }
 
     #[tokio::test(start_paused = true)]
     async fn more_bytes_of_a_head_bring_no_more_time() {
-        let activity = Activity::new();
+        let state = ConnectionState::new();
         advance(25 * SECOND).await;
         for byte in b"GET / HTT".chunks(1) {
-            activity.heard(byte);
-            assert!(matches!(activity.due(&limits()), Due::At(_)));
+            state.received(byte);
+            assert!(matches!(state.due(&limits()), Due::At(_)));
             advance(SECOND).await;
         }
-        activity.heard(b"P");
-        assert_eq!(activity.due(&limits()), Due::At(Instant::now() + SECOND));
+        state.received(b"P");
+        assert_eq!(state.due(&limits()), Due::At(Instant::now() + SECOND));
         advance(SECOND).await;
-        assert_eq!(activity.due(&limits()), Due::Head);
+        assert_eq!(state.due(&limits()), Due::Head);
     }
 
     #[tokio::test(start_paused = true)]
     async fn a_request_may_take_its_time_until_its_last_byte_has_left() {
-        let activity = Arc::new(Activity::new());
-        activity.heard(b"GET / HTTP/1.1\r\n\r\n");
-        let request = activity.open();
+        let state = Arc::new(ConnectionState::new());
+        state.received(b"GET / HTTP/1.1\r\n\r\n");
+        let request = state.open();
         let piece = request.clone();
         drop(request);
         advance(1000 * SECOND).await;
-        activity.heard(b"the next one");
-        assert_eq!(activity.due(&limits()), Due::At(Instant::now() + 10 * SECOND));
+        state.received(b"the next one");
+        assert_eq!(state.due(&limits()), Due::At(Instant::now() + 10 * SECOND));
         drop(piece);
         advance(29 * SECOND).await;
-        assert!(matches!(activity.due(&limits()), Due::At(_)));
+        assert!(matches!(state.due(&limits()), Due::At(_)));
         advance(SECOND).await;
-        assert_eq!(activity.due(&limits()), Due::Idle);
+        assert_eq!(state.due(&limits()), Due::Idle);
     }
 
     #[tokio::test(start_paused = true)]
     async fn frames_of_http_2_begin_no_head_and_end_no_rest() {
         for pieces in [vec![PREFACE], PREFACE.chunks(1).collect()] {
-            let activity = Activity::new();
+            let state = ConnectionState::new();
             for piece in pieces {
-                activity.heard(piece);
+                state.received(piece);
             }
             advance(29 * SECOND).await;
-            activity.heard(b"PING");
+            state.received(b"PING");
             advance(SECOND).await;
-            assert_eq!(activity.due(&limits()), Due::Idle);
+            assert_eq!(state.due(&limits()), Due::Idle);
         }
     }
 
     #[tokio::test(start_paused = true)]
     async fn half_a_preface_is_a_head() {
-        let activity = Activity::new();
-        activity.heard(b"PRI * HT");
+        let state = ConnectionState::new();
+        state.received(b"PRI * HT");
         advance(10 * SECOND).await;
-        assert_eq!(activity.due(&limits()), Due::Head);
+        assert_eq!(state.due(&limits()), Due::Head);
     }
 }

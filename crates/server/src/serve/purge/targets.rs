@@ -1,4 +1,4 @@
-//! What the subjects of a demand mean in keys and tags.
+//! What the subjects of a purge request mean in keys and tags.
 
 use eyewall::Purge as Kind;
 use http::Uri;
@@ -8,11 +8,11 @@ use crate::config::{Config, Site, Sites};
 use crate::key::{CacheKey, KEY_BYTES_MAX, KeyError, RequestHost, Scheme, unescaped};
 use crate::serve::proxy::pages::Pages;
 use crate::serve::proxy::tags;
-use eyewall_page_cache::store::Meant;
+use eyewall_page_cache::store::PurgeTarget;
 
 /// What is to be done for a subject.
 #[derive(Debug, PartialEq, Eq)]
-pub(super) enum Step {
+pub(super) enum Target {
     /// An address, under each scheme.
     Address(Vec<Address>),
     Tags(Vec<String>),
@@ -66,7 +66,7 @@ impl<'a> Scope<'a> {
     }
 }
 
-impl Step {
+impl Target {
     /// # Errors
     /// Those of [`PurgeError`] that the subject itself is to blame for.
     pub(super) fn of(scope: &Scope<'_>, subject: &Subject) -> Result<Self, PurgeError> {
@@ -98,9 +98,11 @@ impl Step {
                     false => Effect::Absent,
                 });
             }
-            Self::Tags(tags) => pages.purge_many(tags.iter().map(|tag| Meant::Tag(tag)), kind),
-            Self::Prefixes(prefixes) => pages.purge_many(prefixes.iter().map(|prefix| Meant::Prefix(prefix)), kind),
-            Self::Everything => pages.purge_many([Meant::Everything], kind),
+            Self::Tags(tags) => pages.purge_many(tags.iter().map(|tag| PurgeTarget::Tag(tag)), kind),
+            Self::Prefixes(prefixes) => {
+                pages.purge_many(prefixes.iter().map(|prefix| PurgeTarget::Prefix(prefix)), kind)
+            }
+            Self::Everything => pages.purge_many([PurgeTarget::Everything], kind),
         };
         many.map(|()| Effect::Accepted).map_err(PurgeError::from)
     }
@@ -115,7 +117,7 @@ impl Step {
     }
 }
 
-fn of_url(scope: &Scope<'_>, text: &str) -> Result<Step, PurgeError> {
+fn of_url(scope: &Scope<'_>, text: &str) -> Result<Target, PurgeError> {
     let no_url = || PurgeError::Url(text.to_owned());
     let (host, target) = split(text).ok_or_else(no_url)?;
     let site = scope.site(&host)?;
@@ -124,10 +126,10 @@ fn of_url(scope: &Scope<'_>, text: &str) -> Result<Step, PurgeError> {
     let target: Uri = target.parse().map_err(|_| no_url())?;
     let keys = scope.keys(&host, &target, text)?;
     let address = |key: CacheKey| Address { tag: tags::address(site, &key), address: key.address().to_owned() };
-    Ok(Step::Address(keys.into_iter().map(address).collect()))
+    Ok(Target::Address(keys.into_iter().map(address).collect()))
 }
 
-fn of_tag(scope: &Scope<'_>, tag: &str, host: Option<&str>) -> Result<Step, PurgeError> {
+fn of_tag(scope: &Scope<'_>, tag: &str, host: Option<&str>) -> Result<Target, PurgeError> {
     if tag.is_empty() {
         return Err(PurgeError::EmptyTag);
     }
@@ -154,10 +156,10 @@ fn of_tag(scope: &Scope<'_>, tag: &str, host: Option<&str>) -> Result<Step, Purg
             }
         }
     }
-    Ok(Step::Tags(meant))
+    Ok(Target::Tags(meant))
 }
 
-fn of_prefix(scope: &Scope<'_>, text: &str) -> Result<Step, PurgeError> {
+fn of_prefix(scope: &Scope<'_>, text: &str) -> Result<Target, PurgeError> {
     let no_prefix = || PurgeError::Prefix(text.to_owned());
     let (host, target) = split(text).ok_or_else(no_prefix)?;
     let is_printable = target.bytes().all(|byte| byte.is_ascii_graphic() && byte != b'#');
@@ -178,10 +180,10 @@ fn of_prefix(scope: &Scope<'_>, text: &str) -> Result<Step, PurgeError> {
     if prefixes.iter().any(|prefix| prefix.len() > KEY_BYTES_MAX) {
         return Err(wrong(KeyError::TooLong));
     }
-    Ok(Step::Prefixes(prefixes))
+    Ok(Target::Prefixes(prefixes))
 }
 
-fn of_host(scope: &Scope<'_>, text: &str) -> Result<Step, PurgeError> {
+fn of_host(scope: &Scope<'_>, text: &str) -> Result<Target, PurgeError> {
     let host = host_of(text)?;
     let mut prefixes = Vec::new();
     for root in scope.keys(&host, &Uri::from_static("/"), text)? {
@@ -190,7 +192,7 @@ fn of_host(scope: &Scope<'_>, text: &str) -> Result<Step, PurgeError> {
             prefixes.push(format!("{}://{}:", root.scheme().as_str(), root.authority()));
         }
     }
-    Ok(Step::Prefixes(prefixes))
+    Ok(Target::Prefixes(prefixes))
 }
 
 /// Host and the rest of an address. Its scheme is of no account ([`Scope`]), but that each has a default port of its own.
@@ -225,8 +227,8 @@ mod tests {
         origins = ["http://127.0.0.1:1"]
     "#;
 
-    fn step(subject: &Subject) -> Result<Step, PurgeError> {
-        Step::of(&Scope::of(&config::parse(SITES).unwrap()), subject)
+    fn target(subject: &Subject) -> Result<Target, PurgeError> {
+        Target::of(&Scope::of(&config::parse(SITES).unwrap()), subject)
     }
 
     #[test]
@@ -238,16 +240,16 @@ mod tests {
             ("http://example.org:8080?q", "http://example.org:8080/?q"),
             ("http://a.shops.example/%7ea", "http://a.shops.example/~a"),
         ] {
-            let Ok(Step::Address(keys)) = step(&Subject::Url(text.to_owned())) else { panic!("{text}") };
+            let Ok(Target::Address(keys)) = target(&Subject::Url(text.to_owned())) else { panic!("{text}") };
             let found: Vec<_> = keys.iter().map(|key| (key.address.as_str(), key.tag.is_some())).collect();
             assert_eq!(found, [(expected, expected.contains("example.org"))], "{text}");
         }
         for text in ["", "/a", "example.org/a", "ftp://example.org/a", "http://", "http:///a", "http://u@example.org/"]
         {
-            assert!(matches!(step(&Subject::Url(text.to_owned())), Err(PurgeError::Url(_))), "{text}");
+            assert!(matches!(target(&Subject::Url(text.to_owned())), Err(PurgeError::Url(_))), "{text}");
         }
-        assert!(matches!(step(&Subject::Url("http://example.org/%zz".to_owned())), Err(PurgeError::Key { .. })));
-        assert!(matches!(step(&Subject::Url("http://elsewhere.example/".to_owned())), Err(PurgeError::NoSite(_))));
+        assert!(matches!(target(&Subject::Url("http://example.org/%zz".to_owned())), Err(PurgeError::Key { .. })));
+        assert!(matches!(target(&Subject::Url("http://elsewhere.example/".to_owned())), Err(PurgeError::NoSite(_))));
     }
 
     #[test]
@@ -259,17 +261,17 @@ mod tests {
             ("http://example.org/.well%2dknown", "http://example.org/.well-known"),
             ("http://example.org/a/./list?page=", "http://example.org/a/list?page="),
         ] {
-            let prefix = step(&Subject::Prefix(text.to_owned())).unwrap();
-            assert_eq!(prefix, Step::Prefixes(vec![expected.to_owned()]), "{text}");
+            let prefix = target(&Subject::Prefix(text.to_owned())).unwrap();
+            assert_eq!(prefix, Target::Prefixes(vec![expected.to_owned()]), "{text}");
         }
         for text in
             ["", "http://", "http://ex", "http://example.org", "/a", "http://example.org/a b", "http://example.org/#"]
         {
-            assert!(matches!(step(&Subject::Prefix(text.to_owned())), Err(PurgeError::Prefix(_))), "{text}");
+            assert!(matches!(target(&Subject::Prefix(text.to_owned())), Err(PurgeError::Prefix(_))), "{text}");
         }
-        let cut = step(&Subject::Prefix("http://example.org/a%2".to_owned()));
+        let cut = target(&Subject::Prefix("http://example.org/a%2".to_owned()));
         assert!(matches!(cut, Err(PurgeError::Key { source: KeyError::Path, .. })));
-        let long = step(&Subject::Prefix(format!("http://example.org/{}", "a".repeat(KEY_BYTES_MAX))));
+        let long = target(&Subject::Prefix(format!("http://example.org/{}", "a".repeat(KEY_BYTES_MAX))));
         assert!(matches!(long, Err(PurgeError::Key { source: KeyError::TooLong, .. })));
     }
 
@@ -281,42 +283,47 @@ mod tests {
             ("A.shops.example:8080", &["http://a.shops.example:8080/"]),
         ] {
             let expected = expected.iter().map(|prefix| (*prefix).to_owned()).collect();
-            assert_eq!(step(&Subject::Host(text.to_owned())).unwrap(), Step::Prefixes(expected), "{text}");
+            assert_eq!(target(&Subject::Host(text.to_owned())).unwrap(), Target::Prefixes(expected), "{text}");
         }
         for text in ["", "*.shops.example", "http://example.org/", "example.org/"] {
-            assert!(matches!(step(&Subject::Host(text.to_owned())), Err(PurgeError::Host(_))), "{text}");
+            assert!(matches!(target(&Subject::Host(text.to_owned())), Err(PurgeError::Host(_))), "{text}");
         }
-        assert!(matches!(step(&Subject::Host("elsewhere.example".to_owned())), Err(PurgeError::NoSite(_))));
+        assert!(matches!(target(&Subject::Host("elsewhere.example".to_owned())), Err(PurgeError::NoSite(_))));
     }
 
     #[test]
     fn a_tag_is_one_of_a_site_or_of_each() {
         let tags = |host: Option<&str>| {
-            step(&Subject::Tag { tag: "post-7".to_owned(), host: host.map(str::to_owned) }).unwrap()
+            target(&Subject::Tag { tag: "post-7".to_owned(), host: host.map(str::to_owned) }).unwrap()
         };
         let texts = |texts: &[&str]| texts.iter().map(|text| (*text).to_owned()).collect::<Vec<_>>();
         let all = texts(&["example.org:post-7", "example.org:*", "post-7", "*"]);
-        assert_eq!(tags(None), Step::Tags(all));
+        assert_eq!(tags(None), Target::Tags(all));
         let group = tags::group("http://example.org/", "post-7");
-        assert_eq!(tags(Some("www.example.org")), Step::Tags(texts(&["example.org:post-7", "example.org:*", &group])));
-        let empty = step(&Subject::Tag { tag: String::new(), host: None });
+        assert_eq!(
+            tags(Some("www.example.org")),
+            Target::Tags(texts(&["example.org:post-7", "example.org:*", &group]))
+        );
+        let empty = target(&Subject::Tag { tag: String::new(), host: None });
         assert!(matches!(empty, Err(PurgeError::EmptyTag)));
     }
 
     #[test]
     fn where_a_proxy_may_say_https_a_purge_means_that_too() {
         let config = config::parse(&format!("[server]\ntrusted_proxies = [\"::1\"]\n{SITES}")).unwrap();
-        let step = |subject: Subject| Step::of(&Scope::of(&config), &subject).unwrap();
-        let Step::Address(keys) = step(Subject::Url("https://a.shops.example/a".to_owned())) else { panic!("a step") };
+        let target = |subject: Subject| Target::of(&Scope::of(&config), &subject).unwrap();
+        let Target::Address(keys) = target(Subject::Url("https://a.shops.example/a".to_owned())) else {
+            panic!("a target")
+        };
         let addresses: Vec<_> = keys.iter().map(|key| key.address.as_str()).collect();
         assert_eq!(addresses, ["http://a.shops.example/a", "https://a.shops.example/a"]);
-        let prefixes = |texts: &[&str]| Step::Prefixes(texts.iter().map(|text| (*text).to_owned()).collect());
-        let prefix = step(Subject::Prefix("http://a.shops.example/a?b".to_owned()));
+        let prefixes = |texts: &[&str]| Target::Prefixes(texts.iter().map(|text| (*text).to_owned()).collect());
+        let prefix = target(Subject::Prefix("http://a.shops.example/a?b".to_owned()));
         assert_eq!(prefix, prefixes(&["http://a.shops.example/a?b", "https://a.shops.example/a?b"]));
-        let host = step(Subject::Host("a.shops.example:81".to_owned()));
+        let host = target(Subject::Host("a.shops.example:81".to_owned()));
         assert_eq!(host, prefixes(&["http://a.shops.example:81/", "https://a.shops.example:81/"]));
-        let tag = step(Subject::Tag { tag: "t".to_owned(), host: Some("a.shops.example".to_owned()) });
-        let Step::Tags(tags) = tag else { panic!("tags") };
+        let tag = target(Subject::Tag { tag: "t".to_owned(), host: Some("a.shops.example".to_owned()) });
+        let Target::Tags(tags) = tag else { panic!("tags") };
         for scheme in ["http", "https"] {
             assert!(tags.contains(&tags::group(&format!("{scheme}://a.shops.example/"), "t")));
         }

@@ -8,8 +8,8 @@ use std::task::{Context, Poll, ready};
 use bytes::{Buf, Bytes};
 use http_body::{Frame, SizeHint};
 
-use super::activity::Open;
-use super::stalled::Stream;
+use super::connection_state::BusyGuard;
+use super::stream_budget::Stream;
 use crate::serve::body::Body;
 use crate::serve::log::Entry;
 
@@ -18,9 +18,9 @@ use crate::serve::log::Entry;
 const PIECE_BYTES_MAX: usize = 16 << 10;
 
 /// A body whose connection is busy, and whose line in the access log is not written, until all of its bytes have left.
-pub(super) struct Sent {
+pub(super) struct TrackedBody {
     body: Body,
-    open: Open,
+    open: BusyGuard,
     entry: Option<Arc<Entry>>,
     /// Over HTTP/2.
     stream: Option<Arc<Stream>>,
@@ -29,32 +29,32 @@ pub(super) struct Sent {
 }
 
 /// Bytes of a body. They are dropped when the system has taken them, or when nobody wants them any more.
-pub(super) struct Piece {
+pub(super) struct TrackedBytes {
     bytes: Bytes,
-    _open: Open,
+    _open: BusyGuard,
     entry: Option<Arc<Entry>>,
     stream: Option<Arc<Stream>>,
 }
 
-impl Sent {
+impl TrackedBody {
     /// `stream` is that of HTTP/2.
-    pub(super) fn new(body: Body, open: Open, entry: Option<Entry>, stream: Option<Arc<Stream>>) -> Self {
+    pub(super) fn new(body: Body, open: BusyGuard, entry: Option<Entry>, stream: Option<Arc<Stream>>) -> Self {
         Self { body, open, entry: entry.map(Arc::new), stream, rest: Bytes::new() }
     }
 
-    fn piece(&mut self, mut bytes: Bytes) -> Piece {
+    fn piece(&mut self, mut bytes: Bytes) -> TrackedBytes {
         if self.stream.is_some() && bytes.len() > PIECE_BYTES_MAX {
             self.rest = bytes.split_off(PIECE_BYTES_MAX);
         }
-        Piece { bytes, _open: self.open.clone(), entry: self.entry.clone(), stream: self.stream.clone() }
+        TrackedBytes { bytes, _open: self.open.clone(), entry: self.entry.clone(), stream: self.stream.clone() }
     }
 }
 
-impl http_body::Body for Sent {
-    type Data = Piece;
+impl http_body::Body for TrackedBody {
+    type Data = TrackedBytes;
     type Error = io::Error;
 
-    fn poll_frame(self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Option<io::Result<Frame<Piece>>>> {
+    fn poll_frame(self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Option<io::Result<Frame<TrackedBytes>>>> {
         let this = self.get_mut();
         if !this.rest.is_empty() {
             let rest = std::mem::take(&mut this.rest);
@@ -79,7 +79,7 @@ impl http_body::Body for Sent {
     }
 }
 
-impl Drop for Sent {
+impl Drop for TrackedBody {
     fn drop(&mut self) {
         if let Some(stream) = &self.stream {
             stream.is_taken();
@@ -87,7 +87,7 @@ impl Drop for Sent {
     }
 }
 
-impl Buf for Piece {
+impl Buf for TrackedBytes {
     fn remaining(&self) -> usize {
         self.bytes.remaining()
     }

@@ -1,113 +1,118 @@
-//! Answers to plain requests that lie ready in the volume: the head of the response is written from that of the entry, field by
-//! field, and its body is the entry's value. What isn't fresh, whole and in memory takes the long way.
+//! Answers to simple requests out of the volume: the head of the response is written from that of the entry, field by
+//! field, and its body is the entry's value. What isn't fresh, whole and in memory takes the full path.
 //!
 //! It gives what [`Proxy::answer`] would give, by the same decisions: the key, the rules, the choice among variants and the
-//! terms of reuse are those of the long way, which gets to see of the request what they look at.
+//! terms of reuse are those of the full path, which gets to see of the request what they look at.
 
 use std::time::SystemTime;
 
 use eyewall::Hit;
 use eyewall_http::field::cache_control::RequestDirectives;
 use eyewall_http::reuse::{self, Reuse};
-use eyewall_http::signpost::{Signpost, Variant};
+use eyewall_http::vary_index::{Variant, VaryIndex};
 use http::{HeaderMap, Request, StatusCode};
 use itoa::Buffer;
 
 use super::Proxy;
-use super::hit::Standing;
+use super::hit::AgeAndTtl;
 use crate::key::{CacheKey, RequestHost};
 use crate::rules::Decision;
 use crate::serve::fields;
-use crate::serve::plain::Plain;
+use crate::serve::simple_request::SimpleRequest;
 use eyewall_page_cache::head::{HeadView, Kind};
 
-/// A response that lies ready.
-pub(crate) struct Ready<'a> {
+/// A response by the fast path.
+pub(crate) struct FastHit<'a> {
     pub(crate) status: StatusCode,
     /// Its body, as long as this lives.
     pub(crate) hit: Hit<'a>,
 }
 
 impl Proxy {
-    /// The entry that answers a plain request of this site, and in `head` the head of the response, of HTTP/1.1.
-    pub(crate) fn ready(&self, plain: &Plain<'_>, host: &RequestHost, head: &mut Vec<u8>) -> Option<Ready<'_>> {
-        let ready = self.try_ready(plain, host, head).filter(|ready| ready.hit.is_intact());
-        if ready.is_none() && self.pages.store.has_failed() {
+    /// The entry that answers a simple request of this site, and in `head` the head of the response, of HTTP/1.1.
+    pub(crate) fn fast_hit(
+        &self,
+        request: &SimpleRequest<'_>,
+        host: &RequestHost,
+        head: &mut Vec<u8>,
+    ) -> Option<FastHit<'_>> {
+        let found = self.try_fast_hit(request, host, head).filter(|found| found.hit.is_intact());
+        if found.is_none() && self.pages.store.has_failed() {
             self.pages.store.notice_loss(&[]);
         }
-        ready
+        found
     }
 
-    fn try_ready(&self, plain: &Plain<'_>, host: &RequestHost, head: &mut Vec<u8>) -> Option<Ready<'_>> {
+    fn try_fast_hit(&self, request: &SimpleRequest<'_>, host: &RequestHost, head: &mut Vec<u8>) -> Option<FastHit<'_>> {
         let (mut parts, ()) = Request::new(()).into_parts();
-        parts.uri = plain.target.parse().ok()?;
+        parts.uri = request.target.parse().ok()?;
         // What isn't in there is a fragment, by which the request is refused.
-        if parts.uri.path_and_query()?.as_str().len() != plain.target.len() {
+        if parts.uri.path_and_query()?.as_str().len() != request.target.len() {
             return None;
         }
-        parts.headers = self.received(plain, &self.looked_at);
-        let key = CacheKey::of(&self.site, host, plain.scheme, &parts).ok()?;
+        parts.headers = self.received(request, &self.looked_at);
+        let key = CacheKey::of(&self.site, host, request.scheme, &parts).ok()?;
         let decision = self.site.rules.of_request(&key, &parts);
         if decision.bypass.is_some() {
             return None;
         }
         let now = SystemTime::now();
-        let hit = match self.ready_entry(key.as_bytes(), now)? {
+        let hit = match self.fresh_entry(key.as_bytes(), now)? {
             Entry::Response(hit) => hit,
-            Entry::Signpost(signpost) => self.ready_variant(key.as_bytes(), plain, decision, &signpost, now)?,
+            Entry::VaryIndex(vary_index) => self.fresh_variant(key.as_bytes(), request, decision, &vary_index, now)?,
         };
-        let status = write_head(&hit, now, plain.is_last, head)?;
-        Some(Ready { status, hit })
+        let status = write_head(&hit, now, request.is_last, head)?;
+        Some(FastHit { status, hit })
     }
 
-    /// The fields of a plain request that have these names, as far as a client may say them.
-    fn received(&self, plain: &Plain<'_>, names: &[http::HeaderName]) -> HeaderMap {
-        let mut fields = plain.fields_of(names);
+    /// The fields of a simple request that have these names, as far as a client may say them.
+    fn received(&self, request: &SimpleRequest<'_>, names: &[http::HeaderName]) -> HeaderMap {
+        let mut fields = request.fields_of(names);
         if !fields.is_empty() {
-            fields::receive(&mut fields, &self.site.key, plain.is_vouched);
+            fields::receive(&mut fields, &self.site.key, request.is_from_trusted_proxy);
         }
         fields
     }
 
-    fn ready_entry(&self, key: &[u8], now: SystemTime) -> Option<Entry<'_>> {
+    fn fresh_entry(&self, key: &[u8], now: SystemTime) -> Option<Entry<'_>> {
         let store = &self.pages.store;
-        if !store.is_at_hand(key) {
+        if !store.is_likely_resident(key) {
             return None;
         }
         let hit = store.hit_if(key, |hit| {
             let Some(view) = HeadView::of(hit.metadata()) else { return false };
             match view.kind {
-                Kind::Signpost => true,
+                Kind::VaryIndex => true,
                 Kind::Response(terms) => {
-                    has_plain_head(view.status)
+                    has_simple_head(view.status)
                         && reuse::decide(&terms, &RequestDirectives::default(), now, &self.policy) == Reuse::Fresh
                 }
                 Kind::Fragmented(..) | Kind::Fragment => false,
             }
         })?;
-        if HeadView::of(hit.metadata())?.kind == Kind::Signpost {
-            return Signpost::decode(&hit).map(Entry::Signpost);
+        if HeadView::of(hit.metadata())?.kind == Kind::VaryIndex {
+            return VaryIndex::decode(&hit).map(Entry::VaryIndex);
         }
         Some(Entry::Response(hit))
     }
 
     /// The variant whose fields were the same, by the latest list of names: only where nothing is stored there, others may be
-    /// chosen, which the long way finds out.
-    fn ready_variant(
+    /// chosen, which the full path finds out.
+    fn fresh_variant(
         &self,
         key: &[u8],
-        plain: &Plain<'_>,
+        request: &SimpleRequest<'_>,
         decision: Decision<'_>,
-        signpost: &Signpost,
+        vary_index: &VaryIndex,
         now: SystemTime,
     ) -> Option<Hit<'_>> {
-        let names = signpost.name_lists().next()?;
-        let mut fields = self.received(plain, names);
+        let names = vary_index.name_lists().next()?;
+        let mut fields = self.received(request, names);
         decision.drop_ignored_cookies(&mut fields);
         let variant = Variant::of(names, &fields);
-        match self.ready_entry(&signpost.key_of(key, &variant), now)? {
+        match self.fresh_entry(&vary_index.key_of(key, &variant), now)? {
             Entry::Response(hit) => Some(hit),
-            Entry::Signpost(_) => None,
+            Entry::VaryIndex(_) => None,
         }
     }
 }
@@ -115,11 +120,11 @@ impl Proxy {
 /// What is fresh under a key.
 enum Entry<'a> {
     Response(Hit<'a>),
-    Signpost(Signpost),
+    VaryIndex(VaryIndex),
 }
 
 /// Whether a response of this status has a body, says how long it is, and is no part of something.
-fn has_plain_head(status: StatusCode) -> bool {
+fn has_simple_head(status: StatusCode) -> bool {
     !status.is_informational()
         && !matches!(status, StatusCode::NO_CONTENT | StatusCode::PARTIAL_CONTENT | StatusCode::NOT_MODIFIED)
         && status.canonical_reason().is_some()
@@ -133,7 +138,7 @@ fn write_head(hit: &Hit<'_>, now: SystemTime, is_last: bool, head: &mut Vec<u8>)
     head.clear();
     push(head, &["HTTP/1.1 ", status.as_str(), " ", status.canonical_reason()?, "\r\n"]);
     view.write_lines(head)?;
-    Standing::of(&terms, now).write_lines(head);
+    AgeAndTtl::of(&terms, now).write_lines(head);
     push(head, &["content-length: ", Buffer::new().format(hit.len()), "\r\n"]);
     push(head, &[if is_last { "connection: close\r\n\r\n" } else { "\r\n" }]);
     Some(status)

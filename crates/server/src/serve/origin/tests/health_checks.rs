@@ -7,12 +7,12 @@ use std::time::Duration;
 
 use http::uri::PathAndQuery;
 
-use super::super::check::Check;
+use super::super::health_check::HealthCheck;
 use super::scripted::{Origin, nobody, respond};
 use super::{OriginSite, Origins, PATIENCE, settings};
 
-fn check() -> Check {
-    Check {
+fn check() -> HealthCheck {
+    HealthCheck {
         path: PathAndQuery::from_static("/well"),
         interval: Duration::from_secs(1),
         timeout: PATIENCE,
@@ -64,7 +64,7 @@ async fn again_and_again() {
         let _ = sender.lock().unwrap().send(asked.target.clone());
     });
     let mut settings = settings([origin.url().as_str()]);
-    settings.check = Some(Check { interval: Duration::from_millis(1), ..check() });
+    settings.check = Some(HealthCheck { interval: Duration::from_millis(1), ..check() });
     let origins = Origins::new(Arc::new(OriginSite::new(settings).unwrap()));
     let thrice = tokio::task::spawn_blocking(move || [(); 3].map(|()| receiver.recv().unwrap()));
     tokio::select! {

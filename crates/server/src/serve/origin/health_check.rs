@@ -7,12 +7,12 @@ use http::{HeaderMap, Method, Uri};
 use tokio::time::{MissedTickBehavior, interval};
 
 use super::origins::Origins;
-use super::outgoing::{Outgoing, RequestBody};
+use super::request::{OriginRequest, RequestBody};
 use crate::config::value::Statuses;
 
 /// What an origin is asked that is to prove itself well.
 #[derive(Debug, Clone)]
-pub(crate) struct Check {
+pub(crate) struct HealthCheck {
     pub(crate) path: PathAndQuery,
     pub(crate) interval: Duration,
     /// How long an answer may take.
@@ -35,7 +35,7 @@ impl Origins {
     }
 
     /// One round. Their checks don't wait for one another.
-    pub(crate) async fn check(&self, check: &Check) {
+    pub(crate) async fn check(&self, check: &HealthCheck) {
         let target = Uri::from(check.path.clone());
         let mut running = Vec::new();
         for origin in 0..self.site().settings.urls.len() {
@@ -44,10 +44,11 @@ impl Origins {
         join_all(running).await;
     }
 
-    async fn check_one(&self, origin: usize, check: &Check, target: &Uri) {
+    async fn check_one(&self, origin: usize, check: &HealthCheck, target: &Uri) {
         let (fields, body) = (HeaderMap::new(), RequestBody::empty());
-        let outgoing = Outgoing { method: Method::GET, target, fields, body, peer: None, stripped: Vec::new() };
-        let answer = match self.request(origin, outgoing) {
+        let origin_request =
+            OriginRequest { method: Method::GET, target, fields, body, client_info: None, stripped: Vec::new() };
+        let answer = match self.request(origin, origin_request) {
             Ok(request) => self.attempt(origin, request, check.timeout).await,
             Err(failure) => Err(failure),
         };

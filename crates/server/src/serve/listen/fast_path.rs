@@ -1,15 +1,15 @@
-//! The short way: what lies ready is sent from below hyper, which sees only the rest.
+//! The fast path: hits in memory are sent from below hyper, which sees only the rest.
 //!
 //! ```text
 //!            hyper                      hyper
 //!   ^ a grant │ its response             │ a whole connection
 //!   │         v                          v
-//! [express: heads of requests] ──── [all bytes]
-//!   ^         │ what lies ready          │
+//! [fast path: heads of requests] ──── [all bytes]
+//!   ^         │ a hit                   │
 //!   │         v                          v
 //!  the client                         the client
 //! ```
-//! Between two requests, this reads from the client. A plain request whose answer lies ready ([`Service::ready`]) is answered
+//! Between two requests, this reads from the client. A simple request whose answer is a hit in memory ([`Service::fast_hit`]) is answered
 //! on the spot: the head of the response and the entry's value go to the socket in one vectored write, and hyper knows nothing of
 //! it. Any other is granted to hyper: it gets the bytes of that request and no more, until its response has left; then this
 //! goes on reading. Where it isn't known how many bytes a request has, hyper gets all there will be.
@@ -18,7 +18,7 @@
 //! - Nothing is written here while hyper has a grant, and hyper is given none while a response of here is on its way: responses
 //!   keep the order of their requests.
 //! - Hyper never holds bytes of a request behind the one that was granted.
-//! - A grant is over when its request was taken, all that was open is closed ([`Activity`]), and hyper flushes: it flushes its
+//! - A grant is over when its request was taken, all that was open is closed ([`ConnectionState`]), and hyper flushes: it flushes its
 //!   socket when its own buffer is empty.
 //! - Where bytes wait here when a grant is over, hyper's task is woken, since no socket will wake it.
 
@@ -35,31 +35,31 @@ use http::StatusCode;
 use rustix::io::Errno;
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 
-use super::activity::{Activity, Open, Sending};
-use super::attentive::Attentive;
 use super::connection::Common;
-use super::input::{self, Input};
-use super::line::{self, Verdict};
+use super::connection_state::{BusyGuard, ConnectionState, SendingGuard};
+use super::read_buffer::{self, ReadBuffer};
+use super::read_timeout::ReadTimeout;
+use super::request_line::{self, LineCheck};
 use crate::serve::interim::Interim;
-use crate::serve::log::{Entry, Said};
-use crate::serve::plain::{self, Extent, Seen};
+use crate::serve::log::{Entry, LoggedRequest};
 use crate::serve::service::Route;
-use crate::serve::{reply, vouched};
+use crate::serve::simple_request::{self, Length, Parsed};
+use crate::serve::{reply, trusted_proxies};
 
 /// So much is read of what comes behind a request that was refused.
 const DRAINED_BYTES_MAX: u64 = 1 << 20;
 
 /// A connection's stream as hyper sees it.
-pub(super) struct Express<S> {
-    stream: Attentive<S>,
+pub(super) struct FastPath<S> {
+    stream: ReadTimeout<S>,
     common: Arc<Common>,
-    activity: Arc<Activity>,
+    state: Arc<ConnectionState>,
     interim: Arc<Interim>,
     client: IpAddr,
-    /// Whether that is a proxy that is believed what it says of its clients.
+    /// Whether that is a trusted proxy.
     is_trusted: bool,
     /// What came and was not given to anybody yet.
-    input: Input,
+    buffer: ReadBuffer,
     grant: Grant,
     unsent: Option<Box<Unsent>>,
     /// Of interim responses, what the socket did not take at once.
@@ -94,7 +94,7 @@ enum Advance {
     /// It is for hyper, which may read so much.
     Granted(Grant),
     /// The length of its body is one that no body can have.
-    Absurd,
+    TooLarge,
 }
 
 /// A response that the socket did not take at once.
@@ -105,35 +105,36 @@ struct Unsent {
     /// Bytes of both that have left.
     sent: usize,
     entry: Option<Entry>,
-    _sending: Sending,
-    _open: Open,
+    _sending: SendingGuard,
+    _open: BusyGuard,
 }
 
 impl Grant {
-    fn of(extent: Extent, activity: &Activity) -> Self {
-        match extent {
-            Extent::Bytes(left) => Self::Request { left, taken_before: activity.taken() },
-            Extent::Unknown | Extent::Absurd => Self::Connection,
+    fn of(length: Length, state: &ConnectionState) -> Self {
+        match length {
+            Length::Bytes(left) => Self::Request { left, taken_before: state.taken() },
+            Length::Unknown | Length::TooLarge => Self::Connection,
         }
     }
 }
 
-impl<S> Express<S> {
+impl<S> FastPath<S> {
     pub(super) fn new(
-        stream: Attentive<S>,
+        stream: ReadTimeout<S>,
         common: Arc<Common>,
-        activity: Arc<Activity>,
+        state: Arc<ConnectionState>,
         interim: Arc<Interim>,
         client: IpAddr,
     ) -> Self {
         let is_trusted = common.service.trusts(client);
-        let (input, grant, unsent, unsent_interim, route) = (Input::default(), Grant::None, None, Vec::new(), None);
-        Self { stream, common, activity, interim, client, is_trusted, input, grant, unsent, unsent_interim, route }
+        let (buffer, grant, unsent, unsent_interim, route) =
+            (ReadBuffer::default(), Grant::None, None, Vec::new(), None);
+        Self { stream, common, state, interim, client, is_trusted, buffer, grant, unsent, unsent_interim, route }
     }
 }
 
-impl<S: AsyncRead + AsyncWrite + Unpin> Express<S> {
-    /// Answers what lies ready, until hyper has a grant, and all of it has left.
+impl<S: AsyncRead + AsyncWrite + Unpin> FastPath<S> {
+    /// Answers hits in memory, until hyper has a grant, and all of it has left.
     fn poll_grant(&mut self, context: &mut Context<'_>) -> Poll<io::Result<()>> {
         loop {
             ready!(self.poll_send(context))?;
@@ -148,36 +149,36 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Express<S> {
                     }
                     continue;
                 }
-                Advance::Absurd => {
-                    self.refuse(StatusCode::BAD_REQUEST, line::LENGTH);
+                Advance::TooLarge => {
+                    self.refuse(StatusCode::BAD_REQUEST, request_line::LENGTH);
                     continue;
                 }
                 Advance::Nothing => {}
             }
             // Hyper knows what to do about a long head, and about half of one.
-            if self.input.is_full() {
+            if self.buffer.is_full() {
                 if !self.is_handled() {
                     self.grant = Grant::Line(0);
                 }
-            } else if ready!(self.input.poll_fill(&mut self.stream, context))? == 0 {
-                self.grant = if self.input.is_empty() { Grant::End } else { Grant::Connection };
+            } else if ready!(self.buffer.poll_fill(&mut self.stream, context))? == 0 {
+                self.grant = if self.buffer.is_empty() { Grant::End } else { Grant::Connection };
             }
         }
     }
 
     /// Looks at the request line before hyper gets it. True: it was refused, or is to be read again.
     fn is_handled(&mut self) -> bool {
-        match line::look(self.input.bytes(), self.common.limits.header_bytes.0) {
-            Verdict::Sound => return false,
-            Verdict::Rewrite(range, with) => self.input.rewrite(range, with),
-            Verdict::Refuse(status, words) => self.refuse(status, words),
+        match request_line::check(self.buffer.bytes(), self.common.limits.header_bytes.0) {
+            LineCheck::Sound => return false,
+            LineCheck::Rewrite(range, with) => self.buffer.rewrite(range, with),
+            LineCheck::Refuse(status, words) => self.refuse(status, words),
         }
         true
     }
 
     /// Answers a request that hyper doesn't get to see. It is the last of its connection.
     fn refuse(&mut self, status: StatusCode, words: &str) {
-        let Self { stream, common, activity, client, input, grant, unsent, .. } = self;
+        let Self { stream, common, state, client, buffer, grant, unsent, .. } = self;
         let mut value = reply::error_text(status, words);
         let head = format!(
             "HTTP/1.1 {status}\r\ncontent-type: {}\r\ncache-control: no-store\r\ncontent-length: {}\r\nconnection: close\r\n\
@@ -186,13 +187,13 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Express<S> {
             value.len(),
             httpdate::fmt_http_date(SystemTime::now()),
         );
-        if input.bytes().starts_with(b"HEAD ") {
+        if buffer.bytes().starts_with(b"HEAD ") {
             value.clear();
         }
         if let Some(log) = &common.log {
             log.refused(*client, status);
         }
-        let (sending, open) = (activity.sending(), activity.open());
+        let (sending, open) = (state.sending(), state.open());
         *unsent = Some(Box::new(Unsent {
             head: head.into_bytes(),
             value: value.into(),
@@ -202,45 +203,45 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Express<S> {
             _open: open,
         }));
         *grant = Grant::Drain(DRAINED_BYTES_MAX);
-        input.consume(input.bytes().len());
-        stream.tell_nothing_late();
+        buffer.consume(buffer.bytes().len());
+        stream.suppress_408();
     }
 
-    /// Answers the first of the requests that are there, if that lies ready.
+    /// Answers the first of the requests that are there, if that is a hit in memory.
     fn advance(&mut self, context: &mut Context<'_>) -> io::Result<Advance> {
-        let Self { stream, common, activity, client, is_trusted, input, grant, unsent, route, .. } = self;
-        if input.is_empty() {
+        let Self { stream, common, state, client, is_trusted, buffer, grant, unsent, route, .. } = self;
+        if buffer.is_empty() {
             return Ok(Advance::Nothing);
         }
         let started = common.log.as_ref().map(|_| Instant::now());
-        let mut room = [const { MaybeUninit::uninit() }; plain::FIELDS_MAX];
-        let (mut request, head_bytes) = match plain::read(input.bytes(), &mut room) {
-            Seen::Part => return Ok(Advance::Nothing),
-            Seen::Other(extent) => {
+        let mut room = [const { MaybeUninit::uninit() }; simple_request::FIELDS_MAX];
+        let (mut request, head_bytes) = match simple_request::read(buffer.bytes(), &mut room) {
+            Parsed::Partial => return Ok(Advance::Nothing),
+            Parsed::Other(length) => {
                 // Hyper may not have seen a request yet, and would take it for the beginning of HTTP/2.
-                let is_preface = activity.taken() > 0 && input.bytes().starts_with(b"PRI ");
-                return Ok(match extent {
+                let is_preface = state.taken() > 0 && buffer.bytes().starts_with(b"PRI ");
+                return Ok(match length {
                     _ if is_preface => Advance::Granted(Grant::End),
-                    Extent::Absurd => Advance::Absurd,
-                    extent => Advance::Granted(Grant::of(extent, activity)),
+                    Length::TooLarge => Advance::TooLarge,
+                    length => Advance::Granted(Grant::of(length, state)),
                 });
             }
-            Seen::Plain(request, head_bytes) => (request, head_bytes),
+            Parsed::Simple(request, head_bytes) => (request, head_bytes),
         };
-        let granted = Grant::of(Extent::Bytes(head_bytes as u64), activity);
-        let asker = if *is_trusted {
-            vouched::believe_plain(common.service.trusted_proxies(), *client, &mut request)
+        let granted = Grant::of(Length::Bytes(head_bytes as u64), state);
+        let real_client = if *is_trusted {
+            trusted_proxies::apply_to_simple(common.service.trusted_proxies(), *client, &mut request)
         } else {
             *client
         };
-        let mut head = input::spare_head();
-        let ready =
-            if common.takes(&request, head_bytes) { common.service.ready(&request, route, &mut head) } else { None };
-        let Some(page) = ready else {
-            input::keep_head(head);
+        let mut head = read_buffer::spare_head();
+        let found =
+            if common.takes(&request, head_bytes) { common.service.fast_hit(&request, route, &mut head) } else { None };
+        let Some(page) = found else {
+            read_buffer::keep_head(head);
             return Ok(Advance::Granted(granted));
         };
-        let open = activity.open();
+        let open = state.open();
         let pieces = [IoSlice::new(&head), IoSlice::new(&page.hit)];
         let written = match Pin::new(stream).poll_write_vectored(context, &pieces) {
             Poll::Ready(Ok(0)) => Err(io::ErrorKind::WriteZero.into()),
@@ -252,7 +253,7 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Express<S> {
             Poll::Pending => Ok(0),
         };
         let entry = common.log.as_ref().zip(started).map(|(log, started)| {
-            let mut entry = log.entry(&Said::of_plain(&request), asker, started);
+            let mut entry = log.entry(&LoggedRequest::of_simple(&request), real_client, started);
             entry.answered_by_hit(page.status);
             entry.sent(written.as_ref().map_or(0, |written| written.saturating_sub(head.len())));
             entry
@@ -261,12 +262,12 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Express<S> {
         if request.is_last {
             *grant = Grant::End;
         }
-        input.consume(head_bytes);
+        buffer.consume(head_bytes);
         if sent == head.len() + page.hit.len() {
-            input::keep_head(head);
+            read_buffer::keep_head(head);
         } else {
             let value = Bytes::from_owner(page.hit.into_owned());
-            *unsent = Some(Box::new(Unsent { head, value, sent, entry, _sending: activity.sending(), _open: open }));
+            *unsent = Some(Box::new(Unsent { head, value, sent, entry, _sending: state.sending(), _open: open }));
         }
         Ok(Advance::Sent)
     }
@@ -316,9 +317,9 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Express<S> {
 
     /// Nothing that comes is for hyper, but that the client has gone is.
     fn poll_gone(&mut self, context: &mut Context<'_>) -> Poll<io::Result<()>> {
-        while !self.input.is_full() {
-            if ready!(self.input.poll_fill(&mut self.stream, context))? == 0 {
-                return if self.input.is_empty() { Poll::Ready(Ok(())) } else { Poll::Pending };
+        while !self.buffer.is_full() {
+            if ready!(self.buffer.poll_fill(&mut self.stream, context))? == 0 {
+                return if self.buffer.is_empty() { Poll::Ready(Ok(())) } else { Poll::Pending };
             }
         }
         Poll::Pending
@@ -327,10 +328,10 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Express<S> {
     /// Ends the grant where hyper has done with it. It has nothing left to send.
     fn flushed(&mut self, context: &Context<'_>) {
         if let Grant::Request { left: 0, taken_before } = self.grant
-            && self.activity.is_done_since(taken_before)
+            && self.state.is_done_since(taken_before)
         {
             self.grant = Grant::None;
-            if !self.input.is_empty() {
+            if !self.buffer.is_empty() {
                 context.waker().wake_by_ref();
             }
         }
@@ -342,7 +343,7 @@ fn is_loss(error: &io::Error) -> bool {
     error.raw_os_error() == Some(Errno::FAULT.raw_os_error())
 }
 
-impl<S: AsyncRead + AsyncWrite + Unpin> AsyncRead for Express<S> {
+impl<S: AsyncRead + AsyncWrite + Unpin> AsyncRead for FastPath<S> {
     fn poll_read(self: Pin<&mut Self>, context: &mut Context<'_>, bytes: &mut ReadBuf<'_>) -> Poll<io::Result<()>> {
         let this = self.get_mut();
         // What was answered last may have been the last.
@@ -353,55 +354,55 @@ impl<S: AsyncRead + AsyncWrite + Unpin> AsyncRead for Express<S> {
         }
         loop {
             match &mut this.grant {
-                Grant::Connection if this.input.is_empty() => {
+                Grant::Connection if this.buffer.is_empty() => {
                     return Pin::new(&mut this.stream).poll_read(context, bytes);
                 }
                 Grant::Connection => {
-                    this.input.give(bytes, u64::MAX);
+                    this.buffer.give(bytes, u64::MAX);
                     return Poll::Ready(Ok(()));
                 }
                 Grant::Drain(left) => {
                     // The client sees the end of the last response, and goes.
                     ready!(Pin::new(&mut this.stream).poll_shutdown(context))?;
-                    ready!(this.input.poll_fill(&mut this.stream, context))?;
-                    let count = this.input.bytes().len();
-                    this.input.consume(count);
+                    ready!(this.buffer.poll_fill(&mut this.stream, context))?;
+                    let count = this.buffer.bytes().len();
+                    this.buffer.consume(count);
                     *left = left.saturating_sub(count as u64);
                     if count == 0 || *left == 0 {
                         this.grant = Grant::End;
                     }
                 }
                 Grant::Line(given) => {
-                    if this.input.is_empty() && ready!(this.input.poll_fill(&mut this.stream, context))? == 0 {
+                    if this.buffer.is_empty() && ready!(this.buffer.poll_fill(&mut this.stream, context))? == 0 {
                         this.grant = Grant::Connection;
                         continue;
                     }
-                    let more = this.input.bytes();
-                    let verdict = match line::look_on(more) {
-                        Verdict::Sound if more.contains(&b'\n') => {
+                    let more = this.buffer.bytes();
+                    let check = match request_line::check_rest(more) {
+                        LineCheck::Sound if more.contains(&b'\n') => {
                             this.grant = Grant::Connection;
                             continue;
                         }
                         // Hyper would answer it by 431.
-                        Verdict::Sound if *given + more.len() as u64 >= this.common.limits.header_bytes.0 => {
-                            line::TOO_LONG
+                        LineCheck::Sound if *given + more.len() as u64 >= this.common.limits.header_bytes.0 => {
+                            request_line::TOO_LONG
                         }
-                        verdict => verdict,
+                        check => check,
                     };
-                    if let Verdict::Refuse(status, words) = verdict {
+                    if let LineCheck::Refuse(status, words) = check {
                         this.refuse(status, words);
                         ready!(this.poll_send(context))?;
                         continue;
                     }
-                    *given += this.input.give(bytes, u64::MAX);
+                    *given += this.buffer.give(bytes, u64::MAX);
                     return Poll::Ready(Ok(()));
                 }
                 Grant::Request { left: 0, .. } => return this.poll_gone(context),
                 Grant::Request { left, .. } => {
-                    if this.input.is_empty() {
-                        ready!(this.input.poll_fill(&mut this.stream, context))?;
+                    if this.buffer.is_empty() {
+                        ready!(this.buffer.poll_fill(&mut this.stream, context))?;
                     }
-                    *left -= this.input.give(bytes, *left);
+                    *left -= this.buffer.give(bytes, *left);
                     return Poll::Ready(Ok(()));
                 }
                 Grant::None => ready!(this.poll_grant(context))?,
@@ -411,7 +412,7 @@ impl<S: AsyncRead + AsyncWrite + Unpin> AsyncRead for Express<S> {
     }
 }
 
-impl<S: AsyncRead + AsyncWrite + Unpin> AsyncWrite for Express<S> {
+impl<S: AsyncRead + AsyncWrite + Unpin> AsyncWrite for FastPath<S> {
     fn poll_write(mut self: Pin<&mut Self>, context: &mut Context<'_>, bytes: &[u8]) -> Poll<io::Result<usize>> {
         ready!(self.poll_interim(context))?;
         Pin::new(&mut self.stream).poll_write(context, bytes)

@@ -19,14 +19,14 @@ thread_local! {
 
 /// Bytes in the order in which they came.
 #[derive(Default)]
-pub(super) struct Input {
+pub(super) struct ReadBuffer {
     /// [`BUFFER_BYTES`], or none where there is nothing to keep.
     buffer: Box<[u8]>,
     start: usize,
     end: usize,
 }
 
-impl Input {
+impl ReadBuffer {
     pub(super) fn bytes(&self) -> &[u8] {
         &self.buffer[self.start..self.end]
     }

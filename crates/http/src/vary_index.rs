@@ -1,11 +1,11 @@
 //! What stands at the key of an address whose responses vary: the list of its variants.
 //!
 //! ```text
-//! value:  8 bytes  generation, part of the variants' keys: a new signpost leads to none of the old ones
+//! value:  8 bytes  generation, part of the variants' keys: a new vary index leads to none of the old ones
 //!         then each variant, the latest first: two bytes of length, names with commas; two bytes of length, selecting key
 //! a variant's key:  the address's key, " ", the generation in hexadecimal digits, " ", the selecting key
 //! ```
-//! No key of an address has a blank. So removing the signpost purges all variants at once.
+//! No key of an address has a blank. So removing the vary index purges all variants at once.
 
 use http::{HeaderMap, HeaderName};
 
@@ -32,13 +32,13 @@ impl Variant {
 
 /// The variants of an address.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Signpost {
+pub struct VaryIndex {
     generation: u64,
     variants: Vec<Variant>,
 }
 
-impl Signpost {
-    /// One without variants, of a generation that no other signpost has.
+impl VaryIndex {
+    /// One without variants, of a generation that no other vary index has.
     pub fn new(generation: u64) -> Self {
         Self { generation, variants: Vec::new() }
     }
@@ -90,17 +90,17 @@ impl Signpost {
         bytes
     }
 
-    /// `None` for what is no signpost: the volume is a file that others can write.
+    /// `None` for what is no vary index: the volume is a file that others can write.
     pub fn decode(bytes: &[u8]) -> Option<Self> {
         let (generation, mut rest) = bytes.split_first_chunk()?;
-        let mut signpost = Self::new(u64::from_le_bytes(*generation));
+        let mut vary_index = Self::new(u64::from_le_bytes(*generation));
         while !rest.is_empty() {
             let names = str::from_utf8(take(&mut rest)?).ok()?;
             let names: Option<Vec<HeaderName>> = names.split(',').map(|name| name.parse().ok()).collect();
             let selecting_key = take(&mut rest)?.to_vec();
-            signpost.variants.push(Variant { names: names?, selecting_key });
+            vary_index.variants.push(Variant { names: names?, selecting_key });
         }
-        Some(signpost)
+        Some(vary_index)
     }
 }
 
@@ -122,34 +122,34 @@ mod tests {
     }
 
     #[test]
-    fn a_signpost_comes_back_as_it_was() {
-        let mut signpost = Signpost::new(7);
-        signpost.add(variant(&[ACCEPT_ENCODING], "accept-encoding:gzip\n"));
-        signpost.add(variant(&[ACCEPT_ENCODING, ACCEPT_LANGUAGE], "accept-encoding\naccept-language:de\n"));
-        let bytes = signpost.encode();
-        assert_eq!(Signpost::decode(&bytes), Some(signpost.clone()));
-        assert_eq!(signpost.name_lists().count(), 2);
+    fn a_vary_index_comes_back_as_it_was() {
+        let mut vary_index = VaryIndex::new(7);
+        vary_index.add(variant(&[ACCEPT_ENCODING], "accept-encoding:gzip\n"));
+        vary_index.add(variant(&[ACCEPT_ENCODING, ACCEPT_LANGUAGE], "accept-encoding\naccept-language:de\n"));
+        let bytes = vary_index.encode();
+        assert_eq!(VaryIndex::decode(&bytes), Some(vary_index.clone()));
+        assert_eq!(vary_index.name_lists().count(), 2);
         for end in 1..bytes.len() {
-            assert_ne!(Signpost::decode(&bytes[..end]), Some(signpost.clone()));
+            assert_ne!(VaryIndex::decode(&bytes[..end]), Some(vary_index.clone()));
         }
     }
 
     #[test]
     fn the_latest_variants_are_kept_each_once() {
-        let mut signpost = Signpost::new(7);
+        let mut vary_index = VaryIndex::new(7);
         for number in 0..VARIANTS_MAX + 9 {
-            signpost.add(variant(&[ACCEPT_LANGUAGE], &format!("accept-language:{number}\n")));
-            signpost.add(variant(&[ACCEPT_LANGUAGE], "accept-language:de\n"));
+            vary_index.add(variant(&[ACCEPT_LANGUAGE], &format!("accept-language:{number}\n")));
+            vary_index.add(variant(&[ACCEPT_LANGUAGE], "accept-language:de\n"));
         }
-        assert_eq!(signpost.variants().len(), VARIANTS_MAX);
-        assert_eq!(signpost.variants()[0].selecting_key, b"accept-language:de\n");
-        assert_eq!(signpost.name_lists().count(), 1);
+        assert_eq!(vary_index.variants().len(), VARIANTS_MAX);
+        assert_eq!(vary_index.variants()[0].selecting_key, b"accept-language:de\n");
+        assert_eq!(vary_index.name_lists().count(), 1);
     }
 
     #[test]
     fn another_generation_has_other_keys() {
         let variant = variant(&[ACCEPT_LANGUAGE], "accept-language:de\n");
-        let key_in = |generation| Signpost::new(generation).key_of(b"http://a/b", &variant);
+        let key_in = |generation| VaryIndex::new(generation).key_of(b"http://a/b", &variant);
         assert_eq!(key_in(1), b"http://a/b 0000000000000001 accept-language:de\n");
         assert_ne!(key_in(1), key_in(2));
     }

@@ -7,12 +7,12 @@ use std::time::Duration;
 use http::StatusCode;
 use hyper_util::client::legacy;
 
-use super::connector::ConnectLate;
-use super::outgoing::BodyError;
+use super::connector::ConnectTimeout;
+use super::request::BodyError;
 
 /// Why there is no response to give. The words are for clients, and name no address.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
-pub(crate) enum Fault {
+pub(crate) enum ProxyError {
     #[error("the origin can't be reached")]
     Unreachable,
     #[error("there is no secure connection to the origin")]
@@ -40,7 +40,7 @@ pub(crate) enum Fault {
     Outside,
 }
 
-impl Fault {
+impl ProxyError {
     pub(crate) fn status(&self) -> StatusCode {
         match self {
             Self::Unreachable | Self::Insecure | Self::Broken | Self::HeadTooLarge => StatusCode::BAD_GATEWAY,
@@ -77,10 +77,10 @@ impl Fault {
     }
 }
 
-/// A fault with what only we are told.
+/// An error, and what is for the log alone.
 #[derive(Debug)]
 pub(super) struct Failure {
-    pub(super) fault: Fault,
+    pub(super) error: ProxyError,
     /// With addresses and all causes, for the log.
     pub(super) reason: String,
     /// Whether nothing of a response came, so that a safe request may be sent once more.
@@ -88,46 +88,46 @@ pub(super) struct Failure {
 }
 
 impl Failure {
-    pub(super) fn new(fault: Fault, reason: impl Into<String>) -> Self {
-        Self { fault, reason: reason.into(), is_retryable: false }
+    pub(super) fn new(error: ProxyError, reason: impl Into<String>) -> Self {
+        Self { error, reason: reason.into(), is_retryable: false }
     }
 
     pub(super) fn of(error: &legacy::Error) -> Self {
         let reason = reason(error);
-        let fault = fault(error);
-        let is_retryable = match fault {
-            Fault::Unreachable | Fault::Insecure => true,
-            Fault::Broken => causes(error).any(broke_off),
+        let proxy_error = classify(error);
+        let is_retryable = match proxy_error {
+            ProxyError::Unreachable | ProxyError::Insecure => true,
+            ProxyError::Broken => causes(error).any(broke_off),
             _ => false,
         };
-        Self { fault, reason, is_retryable }
+        Self { error: proxy_error, reason, is_retryable }
     }
 }
 
-fn fault(error: &legacy::Error) -> Fault {
+fn classify(error: &legacy::Error) -> ProxyError {
     // It lies below an error of hyper's that says no more than that the body failed.
     for cause in causes(error) {
-        if let Some(BodyError::Refused(fault)) = cause.downcast_ref() {
-            return *fault;
+        if let Some(BodyError::Refused(refused)) = cause.downcast_ref() {
+            return *refused;
         }
     }
     for cause in causes(error) {
-        if let Some(late) = cause.downcast_ref::<ConnectLate>() {
-            return Fault::Late(late.0);
+        if let Some(late) = cause.downcast_ref::<ConnectTimeout>() {
+            return ProxyError::Late(late.0);
         }
         if cause.is::<rustls::Error>() {
-            return Fault::Insecure;
+            return ProxyError::Insecure;
         }
         if let Some(error) = cause.downcast_ref::<hyper::Error>() {
             if error.is_parse_too_large() {
-                return Fault::HeadTooLarge;
+                return ProxyError::HeadTooLarge;
             }
             if error.is_user() {
-                return Fault::ClientBroken;
+                return ProxyError::ClientBroken;
             }
         }
     }
-    if error.is_connect() { Fault::Unreachable } else { Fault::Broken }
+    if error.is_connect() { ProxyError::Unreachable } else { ProxyError::Broken }
 }
 
 /// All causes, for the log. Some errors name theirs by themselves, which is then not said again.
