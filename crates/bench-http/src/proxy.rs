@@ -5,9 +5,9 @@ use http_body_util::{Either, Empty};
 use hyper::body::Incoming;
 use hyper::{Request, Response, StatusCode, Uri};
 
-use crate::asked::Origin;
 use crate::error::Result;
 use crate::listen;
+use crate::origin_client::Origin;
 
 #[derive(Debug, clap::Args)]
 pub(crate) struct Arguments {

@@ -14,10 +14,10 @@ use http_body_util::{BodyExt, Full};
 use hyper::body::Incoming;
 use hyper::{Request, Response, StatusCode, Uri};
 
-use crate::asked::Origin;
 use crate::error::Result;
 use crate::listen;
 use crate::objects::{Asked, Objects};
+use crate::origin_client::Origin;
 
 #[derive(Debug, clap::Args)]
 pub(crate) struct Arguments {

@@ -31,13 +31,13 @@ impl<S: Inner<B>, B: Content> Visit<S, B> {
         if let Some(stored) = stored {
             let asked = Asked { exchange: Exchange { requested, received: self.now() }, mark };
             ask::date(response.headers_mut(), asked.exchange);
-            self.heed(stored, &response, asked);
+            self.freshen_with_head(stored, &response, asked);
         }
         Ok(self.passed(response, status))
     }
 
     /// What the answer to a HEAD says of what is stored (RFC 9111, section 4.3.5).
-    fn heed(&self, mut stored: Box<Stored>, answer: &Response<S::Content>, asked: Asked) {
+    fn freshen_with_head(&self, mut stored: Box<Stored>, answer: &Response<S::Content>, asked: Asked) {
         let length = Some(stored.found.bytes().len() as u64);
         match update::effect_of_head(&stored.found.head.fields, length, answer.status(), answer.headers()) {
             HeadEffect::None => {}

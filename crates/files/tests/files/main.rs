@@ -3,13 +3,13 @@
 
 #![cfg(test)]
 
+mod admission;
 mod changed;
 mod fragments;
-mod kept;
 mod known_paths;
+mod longest_file;
 mod paths;
 mod prepared;
-mod quarter;
 mod removed;
 mod requests;
 mod shared;

@@ -28,7 +28,7 @@ use crate::config::rule::Rule;
 use crate::config::site::{SiteCache, StatusKey};
 use crate::config::value::{Period, Window};
 use crate::key::{CacheKey, CookieNames};
-use matcher::{RequestMatcher, ResponseMatcher, Seen};
+use matcher::{RequestMatcher, RequestView, ResponseMatcher};
 
 /// So many rules a site can have, those of its preset included.
 pub const RULES_MAX: usize = 128;
@@ -40,7 +40,7 @@ pub struct Rules {
     base: Overrides,
     negative_ttl: Vec<(StatusKey, Duration)>,
     strip_response: Vec<HeaderName>,
-    looks_at: matcher::Looks,
+    inspected: matcher::Inspected,
 }
 
 #[derive(Debug)]
@@ -175,7 +175,7 @@ impl Rules {
             base: Overrides::of_site(cache),
             negative_ttl: cache.negative_ttl.iter().map(|(status, ttl)| (*status, ttl.0)).collect(),
             strip_response: cache.strip_response.iter().map(|name| name.0.clone()).collect(),
-            looks_at: matcher::Looks::of(compiled.iter().map(|rule| &rule.request)),
+            inspected: matcher::Inspected::of(compiled.iter().map(|rule| &rule.request)),
             compiled,
         }
     }
@@ -189,9 +189,9 @@ impl Rules {
     /// What is known before there is a response. `key` is that of the request, whose path and query are those that the
     /// origin would get.
     pub fn of_request<'a>(&'a self, key: &CacheKey, request: &Parts) -> Decision<'a> {
-        let seen = Seen::of(self.looks_at, key, request);
+        let view = RequestView::of(self.inspected, key, request);
         let mut matched = RuleSet(0);
-        for (number, _) in self.compiled.iter().enumerate().filter(|(_, rule)| rule.request.matches(&seen)) {
+        for (number, _) in self.compiled.iter().enumerate().filter(|(_, rule)| rule.request.matches(&view)) {
             matched.insert(number);
         }
         self.decision(matched)

@@ -154,7 +154,7 @@ impl Proxy {
     }
 
     /// The answer to a HEAD, and what it says of what is stored (RFC 9111, section 4.3.5).
-    pub(super) fn heed(
+    pub(super) fn freshen_with_head(
         &self,
         inbound: Inbound<'_>,
         mut stored: Box<Stored>,

@@ -47,7 +47,7 @@ impl Proxy {
                 let applied = prepare(inbound.decision, &mut response);
                 if let Some((stored, _)) = stored {
                     let exchange = Exchange { requested, received: SystemTime::now() };
-                    self.heed(inbound, stored, &response, Asked { applied, exchange, mark });
+                    self.freshen_with_head(inbound, stored, &response, Asked { applied, exchange, mark });
                 }
                 self.passed(method, response, status)
             }

@@ -1,4 +1,4 @@
-//! The origin as it is asked: by hyper-util's pooled client.
+//! The client that asks the origin: hyper-util's pooled client.
 
 use hyper::body::Incoming;
 use hyper::http::uri::{Authority, PathAndQuery, Scheme};
