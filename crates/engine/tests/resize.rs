@@ -304,7 +304,7 @@ fn what_cannot_be_resized_says_so() {
     let cache = Options::new().size(SMALL).heap().unwrap();
     let error = cache.resize(&Options::new().size(LARGE)).unwrap_err();
     assert!(matches!(error, Error::Nameless), "{error:?}");
-    assert!(error.to_string().contains("can't be resized; make a new one"), "{error}");
+    assert!(error.to_string().contains("can't be resized; create a new one"), "{error}");
     assert!(matches!(Options::new().anonymous().unwrap().resize(&Options::new()), Err(Error::Nameless)));
     let folder = fast_folder();
     let path = folder.path().join("volume");
