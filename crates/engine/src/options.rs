@@ -201,9 +201,8 @@ impl Options {
     /// - it is empty, or begins with 1 MiB of zeros;
     /// - it is shorter than its header says;
     /// - its header fails its checksum;
-    /// - its first page was overwritten. The words of its stripes show that it is a volume: the file must have the
-    ///   length that they imply and, unless the page was overwritten with zeros, something must have been stored in
-    ///   it.
+    /// - its first page was overwritten. The words of its stripes show this: the file must still have its length and,
+    ///   unless the page was overwritten with zeros, something must have been stored in it.
     ///
     /// Other files are never renamed. A file without any sign of a volume ([`Error::Foreign`]) may be somebody's
     /// data. A volume of another format version ([`Error::Version`]) is sound for another program.
