@@ -58,7 +58,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_was_there_a_moment_ago_is_not_asked_for_again() {
+    fn an_entry_resident_a_moment_ago_is_not_asked_for_again() {
         let at_hand = AtHand::default();
         let asked = Cell::new(0);
         let ask = |key: &str, says| {
@@ -75,7 +75,7 @@ mod tests {
     }
 
     #[test]
-    fn what_was_there_long_ago_is_asked_for() {
+    fn an_entry_resident_long_ago_is_asked_for_again() {
         let mut at_hand = AtHand::default();
         assert!(at_hand.get_or_ask(b"a", || true));
         at_hand.began -= MOMENT;

@@ -104,7 +104,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_mapped_to_read_in_memory_is_to_write() {
+    fn memory_mapped_for_reading_is_mapped_for_writing() {
         let region = Region::heap(REGION_BYTES);
         let seen = Mapped::none_of(&region);
         seen.all_is_read(&region);

@@ -82,7 +82,7 @@ impl Cache {
 
     /// Like [`Cache::is_resident`], but cheap enough for each request of an event loop. An entry that was in memory
     /// less than a second ago is assumed to be there still, without asking the kernel, which takes pages last that
-    /// were just used. Also returns true if there is no entry, or if the kernel doesn't answer.
+    /// were just used. Also true if there is no entry, and for files about which the kernel doesn't tell.
     ///
     /// The first call allocates 128 KiB to remember keys.
     pub fn is_at_hand(&self, key: impl AsRef<[u8]>) -> bool {

@@ -173,7 +173,7 @@ mod tests {
     }
 
     #[test]
-    fn what_was_swept_before_epochs_began_anew_says_nothing_about_purges_since() {
+    fn a_sweep_before_epochs_began_anew_says_nothing_about_later_purges() {
         for buckets in [1, u64::MAX] {
             let cache = old();
             let volume = cache.volume();
@@ -201,7 +201,7 @@ mod tests {
     }
 
     #[test]
-    fn filters_say_no_again_once_what_was_noted_is_forgotten() {
+    fn filters_say_no_again_once_the_notes_are_forgotten() {
         let cache = Options::new().size(512 << 10).heap().unwrap();
         let filters = || cache.volume().tag_filters().iter().map(|filter| filter.load(Acquire)).collect::<Vec<_>>();
         // More tags than the table has cells. This raises floors, which let everything through.
