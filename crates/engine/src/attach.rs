@@ -169,7 +169,7 @@ pub(crate) fn new_superblock(options: &Options) -> Result<Superblock> {
         .map_err(|why| Error::unfit(why, size, options.entry_bytes_max.unwrap_or(0)))?;
     let mut random = [0_u8; 24];
     getrandom::fill(&mut random)
-        .map_err(|error| Error::io("drawing a secret for", Path::new("a new volume"), io::Error::other(error)))?;
+        .map_err(|error| Error::io("generating a secret for", Path::new("a new volume"), io::Error::other(error)))?;
     let mut words = random.chunks_exact(8).map(|chunk| {
         let mut word = [0; 8];
         word.copy_from_slice(chunk);
@@ -257,7 +257,7 @@ fn enter(
         }
     }
     let joined = if options.read_only {
-        let boot = file::boot_id().map_err(|error| Error::io("reading", Path::new("the boot's number"), error))?;
+        let boot = file::boot_id().map_err(|error| Error::io("reading", Path::new("the boot ID"), error))?;
         volume.time_base.store(time_base(&volume, Some(boot)), Relaxed);
         Ok(())
     } else {

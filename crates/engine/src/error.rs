@@ -107,8 +107,8 @@ pub enum Error {
     /// The file has a format version that this program doesn't know.
     #[error(
         "{path} has format version {found}, this program knows version {supported}; \
-         to keep its entries, run `eyewall export` of the program that made it and `eyewall import` of this one; \
-         or remove the file (the cache starts empty)"
+         to keep its entries, run `eyewall export` of the program that created it and `eyewall import` of this one; \
+         or remove the file to start empty"
     )]
     Version {
         /// The file.
@@ -127,7 +127,7 @@ pub enum Error {
     /// The file is empty or truncated, or its header is damaged.
     #[error(
         "{path} is damaged: {what}. Remove it to start empty, or open it with put_aside_broken(true), \
-         which renames it and makes a new volume"
+         which renames it and creates a new volume"
     )]
     Corrupt {
         /// The file.
@@ -220,7 +220,7 @@ pub enum Error {
     /// The volume was resized, so another file has taken its place. This process can't follow, because the path still
     /// leads to the old file here, for instance because that file itself is mounted.
     #[error(
-        "{path} was resized, but still shows the old file here; mount its directory instead of the file, and open it again"
+        "{path} was resized, but leads to the old file here; mount its directory instead of the file, and open it again"
     )]
     Moved {
         /// The volume's path.

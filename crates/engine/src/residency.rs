@@ -114,7 +114,7 @@ impl Cache {
         write::check_key(self.volume(), key)?;
         self.vouched(|volume| {
             let read_in = |offset: usize, bytes: usize| {
-                volume.region.prefault(offset, bytes).map_err(|error| failed(volume, "reading in", error))
+                volume.region.prefault(offset, bytes).map_err(|error| failed(volume, "reading into memory", error))
             };
             // Both buckets: a look-up that finds the entry in the first one doesn't touch the second.
             let place = volume.place(key);
@@ -184,7 +184,7 @@ fn look(volume: &Volume, place: &Place) -> Result<Look> {
 }
 
 fn is_resident(volume: &Volume, offset: usize, bytes: usize) -> Result<bool> {
-    volume.region.is_resident(offset, bytes).map_err(|error| failed(volume, "asking what is in memory of", error))
+    volume.region.is_resident(offset, bytes).map_err(|error| failed(volume, "checking what is in memory of", error))
 }
 
 fn failed(volume: &Volume, what: &'static str, error: std::io::Error) -> Error {

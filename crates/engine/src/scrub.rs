@@ -83,7 +83,7 @@ impl Scrub {
         }
         let mut random = [0; 8];
         getrandom::fill(&mut random)
-            .map_err(|error| Error::io("choosing where to scrub", volume.name(), io::Error::other(error)))?;
+            .map_err(|error| Error::io("choosing where to start scrubbing", volume.name(), io::Error::other(error)))?;
         self.volume = Some(volume.id);
         self.counts = (0..volume.layout.stripes as usize).map(|stripe| volume.buckets(stripe).count()).collect();
         self.buckets = self.counts.iter().sum();
@@ -153,7 +153,7 @@ impl Scrub {
 }
 
 fn is_resident(volume: &Volume, offset: usize) -> Result<bool> {
-    let failed = |error| Error::io("asking what is in memory of", volume.name(), error);
+    let failed = |error| Error::io("checking what is in memory of", volume.name(), error);
     volume.region.is_resident(offset, BUCKET_BYTES as usize).map_err(failed)
 }
 

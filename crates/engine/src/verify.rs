@@ -108,7 +108,10 @@ pub(crate) fn verify(volume: &Volume, check: Check) -> Result<Report> {
     let mut report = Report::default();
     if volume.read_only {
         let path = volume.membership.path().unwrap_or_else(|| "the volume".as_ref()).to_owned();
-        return Err(Error::ReadOnly { path, advice: "verifying needs the stripes' locks; open it for writing" });
+        return Err(Error::ReadOnly {
+            path,
+            advice: "verifying needs write access, to lock stripes; open it for writing",
+        });
     }
     volume.check_writable()?;
     volume.mark_unclean()?;

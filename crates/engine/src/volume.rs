@@ -261,7 +261,7 @@ impl Volume {
     pub(crate) fn check_writable(&self) -> Result<()> {
         if self.read_only {
             let path = self.membership.path().unwrap_or_else(|| "the volume".as_ref()).to_owned();
-            return Err(Error::ReadOnly { path, advice: "it was opened read-only" });
+            return Err(Error::ReadOnly { path, advice: "this cache was opened read-only; open it for writing" });
         }
         if self.membership.owner_word() == 0 {
             return Err(Error::TooManyProcesses { max: self.layout.processes });

@@ -104,7 +104,10 @@ fn stranger(arguments: &[&str]) {
     let cache = Options::new().read_only(true).open(folder.join("readable")).unwrap();
     assert_eq!(&*cache.get("key").unwrap().unwrap(), b"value");
     let error = cache.put("key", "other").unwrap_err();
-    assert!(matches!(error, Error::ReadOnly { advice: "it was opened read-only", .. }), "{error:?}");
+    assert!(
+        matches!(error, Error::ReadOnly { advice: "this cache was opened read-only; open it for writing", .. }),
+        "{error:?}"
+    );
     let error = Options::new().read_only(true).open(folder.join("closed")).unwrap_err();
     assert!(matches!(error, Error::ReadOnly { .. } | Error::Io { .. }), "{error:?}");
     let error = Options::new().size(512 << 10).open(folder.join("new")).unwrap_err();

@@ -154,7 +154,7 @@ fn a_volume_of_an_older_format_is_refused_and_left_as_it_is() {
         let error = Options::new().open(&path).unwrap_err();
         assert!(matches!(error, Error::Version { found, .. } if found == version), "{error:?}");
         assert!(
-            error.to_string().contains("`eyewall import` of this one; or remove the file (the cache starts empty)"),
+            error.to_string().contains("`eyewall import` of this one; or remove the file to start empty"),
             "{error}"
         );
         assert!(std::fs::read(&path).unwrap() == bytes, "left as it is");

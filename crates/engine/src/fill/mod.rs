@@ -167,7 +167,8 @@ impl Cache {
     /// grows as needed, mostly in place.
     ///
     /// The writer claims the key. Another writer, update or fill of the key waits for it, up to the lock deadline, as
-    /// this call does for others. Puts, removes and purges don't wait; they supersede what is being written.
+    /// this call does for others. Puts, removes, and purges that cover the key don't wait; they supersede what is
+    /// being written.
     ///
     /// # Errors
     /// Those of [`Cache::put_with`]; [`EntryTooLarge`](Error::EntryTooLarge) only for a known length.

@@ -82,7 +82,7 @@ impl<'a> Stripe<'a> {
         let ring = self.ring(id);
         self.move_end(&ring);
         let ahead = ahead(&ring);
-        // A put waits for one batch at most, whether or not the reserve is full.
+        // To fill the reserve alone, a put works on one batch at most.
         if !ring.has_room(bytes, ahead) {
             self.read_ahead_of(&ring, bytes);
             let mut rounds = 0_u32;

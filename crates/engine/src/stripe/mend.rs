@@ -105,7 +105,7 @@ fn judge_held(volume: &Volume, (number, bucket): (usize, u64), seen: Slot, only_
     let position = seen.position();
     let Some((offset, _)) = super::locate(volume, number, position) else { return Ok(Judged::Damaged) };
     let is_cold = |bytes: u64| {
-        let failed = |error| Error::io("asking what is in memory of", volume.name(), error);
+        let failed = |error| Error::io("checking what is in memory of", volume.name(), error);
         let is_resident = !only_resident || volume.region.is_resident(offset, bytes as usize).map_err(failed)?;
         Ok::<_, Error>(!is_resident)
     };

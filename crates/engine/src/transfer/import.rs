@@ -61,7 +61,7 @@ pub struct Imported {
 #[non_exhaustive]
 pub enum Broken {
     /// The stream is not an export.
-    #[error("this is not the stream of an export; create one with `eyewall export` or Cache::export")]
+    #[error("this is not the stream of an export; create one with `eyewall export`")]
     Foreign,
     /// The stream was written by another version.
     #[error(
