@@ -34,7 +34,7 @@
 //! - **Hits don't change.** While a [`Hit`] lives, its bytes stay as they are, even if other threads or processes
 //!   replace, remove or evict the entry.
 //! - **The size is a hard cap.** Creating a volume allocates all of its blocks. Index and tables lie inside.
-//! - **A kill loses nothing that was published.** After a SIGKILL at any instruction, the other processes read on at
+//! - **A kill loses nothing that was stored.** After a SIGKILL at any instruction, the other processes read on at
 //!   once. They write again within milliseconds.
 //! - **A key gets its own value.** A look-up compares the whole key. An entry that was written before the volume was
 //!   last attached is checked against its checksum before its first use.
@@ -51,6 +51,16 @@
 //!   and must not.
 //! - It is not for network file systems. The processes share memory, so they run on one machine.
 //!
+//! # What else it can do
+//!
+//! - [`Cache::get_or_fill`] collapses requests: one caller over all processes makes an absent entry, the others wait.
+//! - [`Cache::purge_tag`] and [`Cache::purge_prefix`] purge any number of entries in the time of a few stores.
+//! - [`Cache::lookup`] also returns stale entries, and negative ones, which say that there is nothing.
+//! - [`Cache::writer`] stores a value piece by piece, and [`Cache::follow`] reads it while it is being written.
+//! - [`Cache::update`] and [`Cache::increment`] change an entry, one process at a time.
+//! - [`Options::tier`] puts shared memory in front of a volume on a slow disk.
+//! - [`Cache::resize`], [`Cache::export`], [`Cache::verify_with`] and [`Cache::scrub`] are for operations.
+//!
 //! # Hazards
 //!
 //! - **Truncation.** If somebody truncates the file, or its storage fails, a read of the map raises SIGBUS and ends
@@ -63,9 +73,9 @@
 //!   Event loops ask [`Cache::is_resident`] first.
 //! - **Fork.** A forked child may use a [`Cache`] that its parent opened. It must not read a [`Hit`] that its parent
 //!   held; reading one panics.
-//! - **Long-held hits.** Bytes that a hit holds can't be evicted, so drop hits as soon as you are done. When readers
-//!   hold more than one eighth of a stripe, further hits are copies on the heap. When a put still finds no room, it
-//!   returns [`Error::Pinned`].
+//! - **Long-held hits.** Bytes that a hit holds can't be evicted, so drop hits as soon as you are done. A
+//!   volume consists of up to 16 independent stripes. When readers hold more than one eighth of a stripe, its further
+//!   hits are copies on the heap. When a put still finds no room, it returns [`Error::Pinned`].
 //!
 //! # Platforms
 //!

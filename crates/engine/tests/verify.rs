@@ -140,7 +140,7 @@ fn a_count_of_buckets_without_its_complement_is_reported_and_mended() {
     let at = Anatomy::of(&bytes).stripe_word(0, BUCKETS_CHECK);
     scribble(&path, at, &(word(&bytes, at) ^ 4).to_le_bytes());
     let told = cache.verify().unwrap();
-    assert!(told.problems.iter().any(|problem| problem.contains("where its index lies")), "{:?}", told.problems);
+    assert!(told.problems.iter().any(|problem| problem.contains("describe its index")), "{:?}", told.problems);
     fill(&cache);
     assert!(!cache.verify_with(&all().repair(true)).unwrap().is_sound());
     assert!(cache.verify_with(&all()).unwrap().is_sound());
