@@ -54,7 +54,7 @@ pub enum Unclean {
 /// volume with a shape that was set and differs is an error; the volume is never wiped. A shape that was not set is
 /// taken from the file.
 #[derive(Debug, Clone)]
-#[expect(clippy::struct_excessive_bools, reason = "switches that have nothing to do with each other")]
+#[expect(clippy::struct_excessive_bools, reason = "independent switches")]
 pub struct Options {
     size: Option<u64>,
     entry_size_hint: Option<u64>,

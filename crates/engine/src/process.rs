@@ -221,7 +221,7 @@ impl Membership {
     }
 
     /// `Some(None)`: locked, since there can be no other process.
-    #[expect(clippy::option_option, reason = "the outer says whether, the inner what keeps it")]
+    #[expect(clippy::option_option, reason = "the outer one says whether it is locked, the inner one holds the lock")]
     fn lock_process(&self, process: u32) -> io::Result<Option<Option<Alive>>> {
         let Some(door) = &self.door else { return Ok(Some(None)) };
         let file = door.open()?;

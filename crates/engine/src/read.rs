@@ -236,7 +236,7 @@ pub(crate) fn raise(slot: &AtomicU64, seen: Slot) {
 #[inline(always)]
 #[expect(
     clippy::inline_always,
-    reason = "what it returns would go through memory, in pieces: a third of a warm look-up"
+    reason = "otherwise its result goes through memory in pieces, a third of a warm look-up"
 )]
 pub(crate) fn find<'a>(
     volume: &'a Volume,

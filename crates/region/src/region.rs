@@ -148,7 +148,7 @@ impl Region {
         Self { base, bytes, backing: Backing::Heap, failed: Arc::default(), watch: None }
     }
 
-    #[expect(clippy::expect_used, reason = "a length above isize::MAX can't be allocated by anybody")]
+    #[expect(clippy::expect_used, reason = "no allocator accepts a length above isize::MAX")]
     fn heap_layout(bytes: usize) -> Layout {
         Layout::from_size_align(bytes.max(PAGE_BYTES), PAGE_BYTES).expect("a length below isize::MAX")
     }
