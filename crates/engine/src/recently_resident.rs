@@ -1,21 +1,22 @@
-//! Which entries were in memory a moment ago: asking the kernel each time would cost as much as the hit itself.
+//! Which entries were in memory a moment ago. Asking the kernel each time would cost as much as the hit itself.
 
 use std::hash::{BuildHasher as _, RandomState};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
-/// For how long what was in memory is taken to be there yet. The kernel takes pages that were just used last of all.
+/// How long an entry that was in memory is assumed to stay there. The kernel takes pages that were just used last.
 const RECENT: Duration = Duration::from_secs(1);
-/// Bits of the number of places.
+/// Bits of the index into the table.
 const PLACE_BITS: u32 = 14;
-/// Bits of a word that are a time, in milliseconds; it begins anew after 12 days.
+/// Bits of a word that hold a time in milliseconds, which wraps after 12 days.
 const TIME_BITS: u32 = 30;
 const TIME_MASK: u64 = (1 << TIME_BITS) - 1;
 
-/// A table of the keys that were found in memory last, each in the one place that its hash gives it.
+/// A table of the keys that were last found in memory. The hash of a key gives its only place.
 ///
-/// Nothing is ordered by its words, and whatever is wrong in them costs one question too many. Only equal hashes (of 48 bits, by
-/// a secret) or a wait of 12 days to the millisecond make it take a key for another, which costs one wait for storage.
+/// Its words order nothing, and a wrong one only costs a needless question. It takes a key for another only if their
+/// hashes are equal (48 bits, with a secret), or after a wait of 12 days to the millisecond. That costs one wait for
+/// storage.
 #[derive(Debug)]
 pub(crate) struct RecentlyResident {
     began: Instant,
@@ -57,7 +58,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_was_there_a_moment_ago_is_not_asked_for_again() {
+    fn an_entry_resident_a_moment_ago_is_not_asked_for_again() {
         let recently_resident = RecentlyResident::default();
         let asked = Cell::new(0);
         let ask = |key: &str, says| {
@@ -74,7 +75,7 @@ mod tests {
     }
 
     #[test]
-    fn what_was_there_long_ago_is_asked_for() {
+    fn an_entry_resident_long_ago_is_asked_for_again() {
         let mut recently_resident = RecentlyResident::default();
         assert!(recently_resident.get_or_ask(b"a", || true));
         recently_resident.began -= RECENT;

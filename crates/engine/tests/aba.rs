@@ -1,12 +1,13 @@
-//! A reader finds a key's slot, and stops. Meanwhile the ring wraps, and other entries come to lie where that slot
-//! pointed: entries of other keys, or newer ones of the same key. The reader goes on, and never returns a wrong one.
+//! A reader finds a key's slot, and stops. Meanwhile the ring wraps, and other entries take the place that the slot
+//! pointed to: entries of other keys, or newer ones of the same key. The reader continues, and never returns a wrong
+//! one.
 #![cfg(test)]
 
 mod common;
 
 use eyewall::{Cache, Options, seams};
 
-/// Records of one size tile a ring alike in every lap: positions come up again and again.
+/// Records of one size tile a ring in the same way in every lap, so positions come up again and again.
 const VALUE_BYTES: usize = 1000;
 const KEY: &[u8] = b"the key0";
 
@@ -18,7 +19,7 @@ fn records_of_a_lap(cache: &Cache) -> u64 {
     cache.stats().unwrap().data_bytes / 1048
 }
 
-/// Puts `count` other keys of the same size, and asks for each once, so that both rings turn.
+/// Puts `count` other keys of the same size, and gets each once, so that both rings turn.
 fn put_others(cache: &Cache, from: u64, count: u64) {
     for number in from..from + count {
         let key = number.to_le_bytes();
@@ -27,7 +28,7 @@ fn put_others(cache: &Cache, from: u64, count: u64) {
     }
 }
 
-/// Puts the key as one that was never asked for: it will be evicted when its turn comes.
+/// Puts the key without any hits, so that it is evicted when its turn comes.
 fn put_cold(cache: &Cache, version: u32) {
     cache.remove(KEY).unwrap();
     put(cache, version);
@@ -78,7 +79,7 @@ fn a_newer_entry_of_the_key_at_the_same_position_is_what_the_reader_gets() {
     }
 }
 
-/// Slots keep six bits of the lap: after sixty-four laps a position looks as it did.
+/// Slots keep six bits of the lap: after sixty-four laps, a position looks as before.
 #[test]
 fn sixty_four_laps_make_no_difference() {
     let cache = small();

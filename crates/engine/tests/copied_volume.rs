@@ -1,5 +1,5 @@
-//! An operator copies a volume, at rest or while it is used; moves it; closes it and opens it again. A copy opens with all
-//! that it was copied whole, or empty if so asked; the volume itself keeps all that it had.
+//! An operator copies a volume while it is closed or in use, moves it, closes it and opens it again. A copy opens
+//! with all entries that were copied completely, or empty if asked. The volume itself keeps all its entries.
 
 #![cfg(test)]
 
@@ -30,14 +30,14 @@ fn keys(cache: &Cache) -> Vec<Vec<u8>> {
 }
 
 #[test]
-fn a_copied_volume_opens_with_what_was_in_it_or_empty_if_so_asked() {
+fn a_copied_volume_opens_with_its_entries_or_empty_if_asked() {
     let _turn = common::turn();
     let folder = fast_folder();
     let (path, copy) = (folder.path().join("volume"), folder.path().join("copy"));
     let cache = Options::new().size(1 << 20).open(&path).unwrap();
     let kept = fill(&cache);
     let held = cache.get(&kept[0]).unwrap().unwrap();
-    // While it is used: with a pin, a process, an attachment in it.
+    // While it is in use: with a pin, a process and an attachment in it.
     std::fs::copy(&path, &copy).unwrap();
     let other = Options::new().create(false).open(&copy).unwrap();
     assert_eq!(keys(&other), kept);
@@ -83,7 +83,7 @@ fn a_clean_close_keeps_everything_also_under_another_name() {
 }
 
 #[test]
-fn a_removed_file_serves_those_that_have_it_open() {
+fn a_removed_file_serves_processes_that_have_it_open() {
     let _turn = common::turn();
     let folder = fast_folder();
     let path = folder.path().join("volume");

@@ -1,4 +1,4 @@
-//! Room that overwriting, removing and large entries leave: it is used again soon, and not lost to fillers.
+//! Room left by overwritten, removed and large entries is soon used again, and isn't lost to filler.
 #![cfg(test)]
 
 use std::collections::HashMap;
@@ -6,10 +6,10 @@ use std::collections::HashMap;
 use eyewall::{Cache, Options};
 
 const CAP: u64 = 32 << 20;
-/// As many objects as make up twice the cap: most of a few KB, some of hundreds.
+/// How many objects make up twice the cap, most of a few KB and some of hundreds.
 const OBJECTS: usize = 6_000;
 
-/// A generator of Marsaglia's (xorshift64*).
+/// Marsaglia's generator xorshift64*.
 struct Random(u64);
 
 impl Random {
@@ -21,14 +21,14 @@ impl Random {
     }
 }
 
-/// By Pareto's distribution from 1 KB to 1 MB.
+/// Sizes from 1 KB to 1 MB with a Pareto distribution.
 fn sizes() -> Vec<usize> {
     let mut random = Random(0x2545_f491_4f6c_dd1d);
     (0..OBJECTS).map(|_| (1024.0 * (1.0 - random.unit() * 0.9922).powf(-1.0 / 0.7)) as usize).collect()
 }
 
-/// Traffic of a web server: of a hundred operations `puts` overwrite, `removes` remove, the others get, and put what misses. How many
-/// percent of the gets hit in the second half.
+/// Traffic of a web server. Of a hundred operations, `puts` overwrite and `removes` remove. The others get, and put
+/// on a miss. Returns the percentage of hits in the second half.
 fn traffic(cache: &Cache, puts: f64, removes: f64) -> eyewall::Result<f64> {
     let mut random = Random(0x9e37_79b9_7f4a_7c15);
     let mut weights: Vec<f64> = Vec::new();
@@ -62,7 +62,7 @@ fn traffic(cache: &Cache, puts: f64, removes: f64) -> eyewall::Result<f64> {
 }
 
 #[test]
-fn fillers_stay_few_whatever_is_overwritten_and_removed() {
+fn filler_stays_rare_under_overwrites_and_removals() {
     let mut hits = HashMap::new();
     for (puts, removes) in [(0, 0), (0, 2), (8, 0), (8, 2)] {
         let cache = Options::new().size(CAP).entry_bytes_max(2 << 20).heap().unwrap();
@@ -70,10 +70,10 @@ fn fillers_stay_few_whatever_is_overwritten_and_removed() {
         let stats = cache.stats().unwrap();
         assert!(cache.verify().unwrap().is_sound());
         println!("{puts} {removes}: {percent:.1} % hit, fillers {} of {} bytes", stats.filler_bytes, stats.data_bytes);
-        // Seen: 1 to 4 %. Where the hand skips as soon as it finds something that has to stay, it is 42 %.
+        // Seen: 1 to 4 %. If the hand skipped whenever it finds something that has to stay, it would be 42 %.
         assert!(stats.filler_bytes < stats.data_bytes / 10, "{puts} {removes}: {stats:?}");
         hits.insert((puts, removes), percent);
     }
-    // What is overwritten stays popular: room for copies that are dead costs some hits, but not many.
+    // Overwritten entries stay popular: room for dead copies costs some hits, but not many.
     assert!(hits[&(8, 0)] > hits[&(0, 0)] - 2.0, "{hits:?}");
 }

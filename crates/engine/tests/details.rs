@@ -1,4 +1,5 @@
-//! An operator looks into a volume: what lies where, who is there, which entries there are and which of them are hot.
+//! An operator inspects a volume: what lies where, which processes use it, which entries it has, and which of them
+//! are hot.
 
 #![cfg(test)]
 
@@ -15,7 +16,7 @@ fn extents(cache: &Cache) -> Vec<Extent> {
     all
 }
 
-/// Entries of many sizes; some are overwritten, some removed, both rings have turned.
+/// Entries of many sizes. Some are overwritten, some removed, and both rings have turned.
 fn lived(cache: &Cache) {
     let mut random = Random(3);
     for _ in 0..4000 {
@@ -75,7 +76,7 @@ fn the_parts_add_up_to_the_whole() {
 }
 
 #[test]
-fn processes_are_told_with_what_they_hold() {
+fn processes_are_listed_with_their_pins() {
     let folder = fast_folder();
     let path = folder.path().join("volume");
     let cache = Options::new().size(1 << 20).open(&path).unwrap();
@@ -97,7 +98,7 @@ fn processes_are_told_with_what_they_hold() {
 }
 
 #[test]
-fn what_is_asked_for_is_hot() {
+fn entries_with_hits_are_hot() {
     let cache = Options::new().size(1 << 20).heap().unwrap();
     for number in 0..100 {
         cache.put(number.to_string(), vec![0; number]).unwrap();

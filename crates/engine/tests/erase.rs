@@ -1,4 +1,4 @@
-//! Volumes that erase: no byte of an entry outlives it in the file.
+//! Volumes that erase: no byte of an entry outlives the entry in the file.
 
 #![cfg(test)]
 
@@ -26,7 +26,7 @@ impl Vault {
         Self { folder, cache }
     }
 
-    /// How often the secret stands in the file.
+    /// How often the file contains the secret.
     fn traces(&self) -> usize {
         let bytes = std::fs::read(self.folder.path().join("volume")).unwrap();
         bytes.windows(SECRET.len()).filter(|window| *window == SECRET).count()
@@ -38,7 +38,7 @@ impl Vault {
 }
 
 #[test]
-fn what_is_removed_replaced_or_purged_is_gone_from_the_file() {
+fn removed_replaced_and_purged_bytes_leave_the_file() {
     let vault = Vault::new();
     let cache = &vault.cache;
     let store = || {
@@ -64,12 +64,12 @@ fn what_is_removed_replaced_or_purged_is_gone_from_the_file() {
             Change::Put(SECRET.to_vec())
         })
         .unwrap();
-    assert_eq!(vault.traces(), 0, "of what was superseded, too");
+    assert_eq!(vault.traces(), 0, "nor of superseded values");
     vault.check();
 }
 
 #[test]
-fn what_is_held_is_erased_when_the_hand_comes_by() {
+fn held_bytes_are_erased_when_the_hand_comes_by() {
     let vault = Vault::new();
     vault.cache.put("key", SECRET).unwrap();
     let hit = vault.cache.get("key").unwrap().unwrap();
@@ -84,7 +84,7 @@ fn what_is_held_is_erased_when_the_hand_comes_by() {
 }
 
 #[test]
-fn of_what_lives_there_is_one_copy_and_of_what_was_evicted_none() {
+fn the_file_has_one_copy_of_live_entries_and_none_of_evicted_ones() {
     let vault = Vault::new();
     for number in 0..5000_u32 {
         let key = format!("{}", number % 700);
@@ -100,10 +100,10 @@ fn of_what_lives_there_is_one_copy_and_of_what_was_evicted_none() {
 }
 
 #[test]
-fn who_asks_for_erasing_gets_it_or_an_error() {
+fn a_caller_that_asks_for_erasing_gets_it_or_an_error() {
     let vault = Vault::new();
     let path = vault.folder.path().join("volume");
-    assert!(Cache::open(&path).is_ok(), "who doesn't ask uses the volume as it is");
+    assert!(Cache::open(&path).is_ok(), "a caller that doesn't ask uses the volume as it is");
     let other = vault.folder.path().join("other");
     drop(Options::new().size(512 << 10).open(&other).unwrap());
     let error = Options::new().secure_erase(true).open(&other).unwrap_err();
@@ -120,11 +120,11 @@ fn live_slots(file: &std::fs::File) -> Vec<(u64, u64)> {
 }
 
 #[test]
-fn what_only_looks_like_an_entry_is_not_erased() {
+fn bytes_that_only_look_like_an_entry_are_not_erased() {
     for sweeps in [false, true] {
         let vault = Vault::new();
         let cache = &vault.cache;
-        // In the middle of a value stands what reads as the header of an entry with a key of one byte.
+        // The middle of a value reads like the header of an entry with a key of one byte.
         let header = [(3 << 56) | 1, 0, 1 << 48, 500_u64, 0xa | (0xa << 32), 1].map(u64::to_le_bytes).concat();
         let mut value = vec![7; 5000];
         value[1 + 80..][..header.len()].copy_from_slice(&header);
@@ -147,7 +147,7 @@ fn what_only_looks_like_an_entry_is_not_erased() {
 }
 
 #[test]
-fn what_another_slot_names_is_not_erased() {
+fn bytes_that_another_slot_names_are_not_erased() {
     let vault = Vault::new();
     let cache = &vault.cache;
     cache.put("key", SECRET).unwrap();
@@ -155,10 +155,10 @@ fn what_another_slot_names_is_not_erased() {
     let (at, slot) = live_slots(&file)[0];
     let twin = at / 64 * 64 + (at % 64 + 8) % 64;
     file.write_all_at(&slot.to_le_bytes(), twin).unwrap();
-    // In place of the first of both.
+    // In place of the first of the two slots.
     cache.put("key", "other").unwrap();
     for hit in cache {
         assert!(*hit == *b"other" || *hit == *SECRET, "{hit:?}");
     }
-    assert_eq!(vault.traces(), 1, "it goes with the slot that names it");
+    assert_eq!(vault.traces(), 1, "the bytes stay until the slot that names them goes");
 }

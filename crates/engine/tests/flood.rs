@@ -1,5 +1,5 @@
-//! A flood of keys that nobody ever reads again: twenty times what the volume holds. The file doesn't grow by a block,
-//! and what it has is used.
+//! A flood of keys that nobody ever reads again: twenty times what the volume holds. The file doesn't grow by a
+//! block, and the volume uses what it has.
 
 #![cfg(test)]
 
@@ -10,8 +10,8 @@ use std::os::unix::fs::MetadataExt;
 use common::{Random, disk_folder, soak, value};
 use eyewall::Options;
 
-/// Where storage has taken some pages and not yet others, ext4 may need a block of its own to note which, and counts it
-/// among those of the file.
+/// If storage has taken some pages and not others, ext4 may need a block of its own to note which, and counts it for
+/// the file.
 const EXTENT_BLOCK: u64 = 4096;
 
 #[test]
@@ -43,7 +43,7 @@ fn twenty_times_the_cap_stays_inside_the_cap_and_fills_it() {
 }
 
 #[test]
-fn a_large_put_costs_what_it_needs_and_not_more() {
+fn a_large_put_evicts_no_more_than_it_needs() {
     let cache = Options::new().size(1 << 20).entry_bytes_max(256 << 10).heap().unwrap();
     for number in 0..5000_u64 {
         let key = number.to_le_bytes();
@@ -54,15 +54,15 @@ fn a_large_put_costs_what_it_needs_and_not_more() {
     cache.put("large", &large).unwrap();
     let after = cache.stats().unwrap();
     assert!(*cache.get("large").unwrap().unwrap() == large[..]);
-    // What it takes, what is lost where it meets the ring's end, and one batch.
+    // What the put needs, what is lost at the ring's end, and one batch.
     let gone = before.live_bytes + (250 << 10) - after.live_bytes;
     assert!(gone < 2 * (250 << 10) + (128 << 10), "{gone} bytes went for {}", 250 << 10);
     assert!(after.entries > before.entries / 3, "{} of {}", after.entries, before.entries);
 }
 
-/// Tiny entries, in volumes that were laid out for them and for larger ones.
+/// Tiny entries, in volumes with a right hint and in volumes with a hint for larger ones.
 #[test]
-fn a_hint_that_is_far_off_is_but_a_first_guess() {
+fn a_wrong_entry_size_hint_is_only_a_first_guess() {
     let flood = |hint| {
         let cache = Options::new().size(1 << 20).entry_size_hint(hint).heap().unwrap();
         for number in 0..50_000_u64 {

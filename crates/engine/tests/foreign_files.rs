@@ -1,5 +1,5 @@
-//! The path that somebody gave leads to something else: a text, a picture, a folder, a pipe, a link to nowhere. It is
-//! said so, and left as it is, whether one wants to write or only to read.
+//! The given path leads to something else: a text, a picture, a folder, a pipe, a dangling link. The error says so,
+//! and the file is left as it is, whether it was opened to write or only to read.
 
 #![cfg(test)]
 
@@ -30,7 +30,7 @@ fn other_files_are_refused_and_left_as_they_are() {
     let folder = fast_folder();
     let megabyte = vec![b'x'; 1 << 20];
     let almost = b"EYEWALL".repeat(1000);
-    // As of ISO 9660, whose first 32 KiB are nobody's.
+    // Like ISO 9660, whose first 32 KiB are unused.
     let mut image = vec![0; 2 << 20];
     image[32 << 10..][..8].copy_from_slice(b"\x01CD001\x01\0");
     let files =
@@ -43,7 +43,7 @@ fn other_files_are_refused_and_left_as_they_are() {
         assert_eq!(std::fs::read(&path).unwrap(), bytes, "{name}");
         assert_eq!(path.metadata().unwrap().modified().unwrap(), before, "{name}");
     }
-    assert_eq!(std::fs::read_dir(folder.path()).unwrap().count(), 5, "nothing came to lie beside them");
+    assert_eq!(std::fs::read_dir(folder.path()).unwrap().count(), 5, "nothing was created beside them");
 }
 
 #[test]
@@ -58,7 +58,7 @@ fn a_folder_and_a_pipe_are_refused_at_once() {
 }
 
 #[test]
-fn what_is_not_there_is_created_only_where_that_was_asked_for() {
+fn a_missing_file_is_created_only_on_demand() {
     let folder = fast_folder();
     let path = folder.path().join("volume");
     for options in [Options::new().create(false), Options::new().read_only(true)] {
@@ -72,12 +72,12 @@ fn what_is_not_there_is_created_only_where_that_was_asked_for() {
 }
 
 #[test]
-fn a_link_is_followed_and_one_to_nowhere_is_an_error() {
+fn a_link_is_followed_and_a_dangling_one_is_an_error() {
     let folder = fast_folder();
     let (path, link) = (folder.path().join("volume"), folder.path().join("link"));
     symlink(&path, &link).unwrap();
     let error = Options::new().size(512 << 10).open(&link).unwrap_err();
-    assert!(error.to_string().contains("leads nowhere"), "{error}");
+    assert!(error.to_string().contains("link to a missing file"), "{error}");
     let cache = Options::new().size(512 << 10).open(&path).unwrap();
     cache.put("key", "value").unwrap();
     assert!(Options::new().open(&link).unwrap().contains("key").unwrap());

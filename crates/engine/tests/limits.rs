@@ -1,5 +1,5 @@
-//! Everything that is asked for beyond a limit is refused: by an error of its own, which names the limit and what to do,
-//! and leaves what there was.
+//! Everything beyond a limit is refused by an error of its own, which names the limit and what to do. Existing
+//! entries stay.
 
 #![cfg(test)]
 
@@ -30,7 +30,7 @@ fn a_key_has_at_least_one_byte() {
 }
 
 #[test]
-fn a_key_is_as_long_as_an_entry_can_be_at_most() {
+fn a_key_is_at_most_as_long_as_an_entry() {
     let cache = small();
     let max = cache.entry_bytes_max() as usize - 44;
     cache.put(vec![1; max], "").unwrap();
@@ -52,11 +52,11 @@ fn metadata_has_at_most_65535_bytes() {
     let error = cache.put_with("key", "other", &PutOptions::new().metadata(&metadata)).unwrap_err();
     assert!(matches!(error, Error::MetadataTooLong { bytes: 65_536, max: 65_535 }));
     says(&error, "store it as part of the value");
-    assert_eq!(&*cache.get("key").unwrap().unwrap(), b"value", "what there was stays");
+    assert_eq!(&*cache.get("key").unwrap().unwrap(), b"value", "the old entry stays");
 }
 
 #[test]
-fn an_entry_is_as_large_as_the_volume_takes() {
+fn an_entry_is_at_most_as_large_as_the_volume_accepts() {
     let cache = small();
     let max = cache.entry_bytes_max();
     assert_eq!(max, 32 << 10);
@@ -85,7 +85,7 @@ fn a_quarter_of_the_volume_is_the_largest_entry_of_all() {
     for round in 0..20 {
         let value = vec![round; (size / 4) as usize - 48];
         cache.put([round], &value).unwrap();
-        assert_eq!(&*cache.get([round]).unwrap().unwrap(), &value[..], "it fits, however often");
+        assert_eq!(&*cache.get([round]).unwrap().unwrap(), &value[..], "it fits any number of times");
     }
 }
 

@@ -1,6 +1,6 @@
-//! Stale times, negative entries, counters, touching, many keys at once.
+//! Stale times, negative entries, counters, touches, and many keys at once.
 //!
-//! A file of its own process: the clock is moved by those tests that hold the lock of `clock`.
+//! A file of its own, since tests move the clock of their process while they hold the lock `clock`.
 
 #![cfg(test)]
 
@@ -17,7 +17,7 @@ fn cache() -> Cache {
     Options::new().size(4 << 20).heap().unwrap()
 }
 
-/// Time is one for the whole process.
+/// The whole process shares one clock.
 fn clock() -> MutexGuard<'static, ()> {
     static CLOCK: Mutex<()> = Mutex::new(());
     CLOCK.lock().unwrap_or_else(PoisonError::into_inner)
@@ -56,7 +56,7 @@ fn an_entry_is_fresh_then_stale_then_gone() {
     assert!(hit.usable_left().is_some_and(|left| left <= minutes(3) && left > minutes(2)));
     assert!(hit.info().stale && &*hit == b"text");
     drop(hit);
-    assert_eq!(cache.add("page", "newer", &options).unwrap().map(drop), Some(()), "stale is as good as absent");
+    assert_eq!(cache.add("page", "newer", &options).unwrap().map(drop), Some(()), "stale counts as absent");
     assert_eq!(state(&cache, "page"), "fresh");
     seams::shift_clock(5 * MINUTE_MS);
     assert_eq!(state(&cache, "page"), "miss");
@@ -72,7 +72,7 @@ fn setting_the_wall_clock_changes_no_life() {
         let hit = cache.get("page").unwrap().unwrap();
         assert!(hit.age() < minutes(1) && hit.ttl_left().unwrap() > minutes(1));
         let age = (std::time::SystemTime::now() + Duration::from_hours(2)).duration_since(hit.created()).unwrap();
-        assert!(age < Duration::from_hours(4), "in terms of the clock as it is set now");
+        assert!(age < Duration::from_hours(4), "by the present wall clock");
     }
 }
 
@@ -110,7 +110,7 @@ fn a_counter_stops_at_its_bounds_and_keeps_its_times() {
     assert!(hit.ttl_left().unwrap() <= minutes(1));
     drop(hit);
     seams::shift_clock(MINUTE_MS);
-    assert_eq!(cache.increment("n", 0, &counter).unwrap(), 5, "a new one");
+    assert_eq!(cache.increment("n", 0, &counter).unwrap(), 5, "a new counter");
     cache.put("text", "seven bytes").unwrap();
     let error = cache.increment("text", 1, &counter).unwrap_err();
     assert!(matches!(error, Error::NotACounter { bytes: 11 }));
@@ -119,8 +119,8 @@ fn a_counter_stops_at_its_bounds_and_keeps_its_times() {
 }
 
 #[test]
-fn nobody_loses_an_addition() {
-    // The lock goes to whoever comes first: where each step takes long, as under valgrind, one can wait long for his turn.
+fn no_addition_is_lost() {
+    // The lock isn't fair. If each step takes long, as under valgrind, a thread can wait long for its turn.
     let cache = Options::new().size(4 << 20).lock_deadline(Duration::from_mins(10)).heap().unwrap();
     std::thread::scope(|scope| {
         for _ in 0..4 {
@@ -154,7 +154,7 @@ fn touching_prolongs_shortens_and_relabels() {
     drop(hit);
     seams::shift_clock(2 * MINUTE_MS);
     assert_eq!(state(&cache, "page"), "stale");
-    assert!(cache.touch("page", &Touch::new().ttl(Some(minutes(1)), Duration::ZERO)).unwrap(), "what is stale revives");
+    assert!(cache.touch("page", &Touch::new().ttl(Some(minutes(1)), Duration::ZERO)).unwrap(), "a stale entry revives");
     assert_eq!(state(&cache, "page"), "fresh");
     seams::shift_clock(MINUTE_MS);
     assert_eq!(state(&cache, "page"), "miss");
@@ -196,7 +196,7 @@ fn touching_one_version_leaves_the_others_alone() {
     assert_eq!(state(&cache, "page"), "fresh");
 }
 
-/// Touches of each kind: in place, with earlier times, with metadata, with nothing new.
+/// Touches of each kind: in place, with earlier times, with metadata, without a change.
 fn assert_all_unmet(cache: &Cache, serials: &[u64]) {
     let touches = [
         Touch::new(),
@@ -226,7 +226,7 @@ fn many_keys_at_once_are_found_in_their_order() {
 }
 
 #[test]
-fn what_was_written_is_what_the_numbers_say() {
+fn the_numbers_of_written_match_the_puts() {
     let cache = cache();
     let before = cache.written().unwrap();
     for number in 0..100 {
@@ -237,5 +237,5 @@ fn what_was_written_is_what_the_numbers_say() {
     let (written, stats) = (cache.written().unwrap(), cache.stats().unwrap());
     assert_eq!(written.puts - before.puts, 101, "a value that replaces another counts; a removal doesn't");
     assert_eq!((written.puts, written.bytes), (stats.puts, stats.bytes_written));
-    assert!(written.bytes >= stats.live_bytes, "no more is held than was written");
+    assert!(written.bytes >= stats.live_bytes, "the volume holds no more than was written");
 }

@@ -1,5 +1,5 @@
-//! A program is started with another size than its volume has, or another hint, or another largest entry. It is told so;
-//! the volume is left byte for byte as it is. What isn't asked for is the volume's own.
+//! A program starts with another size, hint or largest entry than its volume has. It gets an error, and the volume
+//! stays as it is, byte for byte. What isn't asked for is taken from the volume.
 
 #![cfg(test)]
 
@@ -9,7 +9,7 @@ use common::{disk_folder, fast_folder};
 use eyewall::{Error, Options};
 
 #[test]
-fn what_differs_is_named_and_nothing_is_changed() {
+fn a_differing_option_is_named_and_nothing_is_changed() {
     let _turn = common::turn();
     for folder in [fast_folder(), disk_folder()] {
         let path = folder.path().join("volume");
@@ -37,7 +37,7 @@ fn what_differs_is_named_and_nothing_is_changed() {
         let error = plain.clone().size(2 << 20).open(&path).unwrap_err().to_string();
         assert!(error.contains("was created with size = 1048576, not 2097152; leave the option out"), "{error}");
         assert!(std::fs::read(&path).unwrap() == before, "not a byte was changed");
-        // Sizes are rounded down to whole pages, when they are asked for again as when it was made.
+        // Sizes are rounded down to whole pages, at the next open as at the creation.
         for options in [plain, made.clone(), made.size((1 << 20) + 4095)] {
             assert_eq!(&*options.open(&path).unwrap().get("key").unwrap().unwrap(), b"value");
         }
@@ -52,6 +52,6 @@ fn options_that_differ_are_refused_while_others_use_the_volume() {
     let cache = Options::new().size(1 << 20).open(&path).unwrap();
     cache.put("key", "value").unwrap();
     assert!(Options::new().size(2 << 20).open(&path).is_err());
-    assert_eq!(cache.stats().unwrap().processes, 1, "it never came in");
+    assert_eq!(cache.stats().unwrap().processes, 1, "the second opener never attached");
     assert_eq!(&*cache.get("key").unwrap().unwrap(), b"value");
 }

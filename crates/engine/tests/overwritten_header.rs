@@ -1,5 +1,5 @@
-//! Somebody overwrites the header of a volume that is open. Nothing that its words say can be trusted then: the volume fails, as
-//! one that was truncated does, and every call says so.
+//! Somebody overwrites the header of an open volume. Nothing that its words say can be trusted then. The volume
+//! fails, like a truncated one, and every call says so.
 
 #![cfg(test)]
 
@@ -96,7 +96,7 @@ fn a_look_finds_any_change_and_every_call_fails_from_then_on() {
 }
 
 #[test]
-fn misses_find_it_by_themselves() {
+fn misses_find_an_overwritten_header() {
     for bytes in [noise(), vec![0; 4096]] {
         let (_folder, path, cache) = opened();
         overwrite(&path, 0, &bytes);
@@ -107,9 +107,9 @@ fn misses_find_it_by_themselves() {
 }
 
 #[test]
-fn a_put_finds_it_by_itself() {
+fn a_put_finds_an_overwritten_header() {
     let (_folder, path, first) = opened();
-    // Its puts haven't looked yet.
+    // The second cache's puts haven't looked yet.
     let second = Cache::open(&path).unwrap();
     overwrite(&path, 0, &[0; 4096]);
     assert!(is_failure(&second.put("new", "value").unwrap_err(), &path));
@@ -118,7 +118,7 @@ fn a_put_finds_it_by_itself() {
 }
 
 #[test]
-fn the_other_volume_goes_on() {
+fn another_volume_continues() {
     let (_folder, path, cache) = opened();
     let (_other_folder, _, other) = opened();
     overwrite(&path, 0, &noise());
@@ -129,7 +129,7 @@ fn the_other_volume_goes_on() {
 }
 
 #[test]
-fn a_volume_that_was_resized_meanwhile_is_looked_at_where_it_is_now() {
+fn after_a_resize_the_header_of_the_new_volume_is_checked() {
     let (_folder, path, cache) = opened();
     cache.resize(&Options::new().size(2 * SIZE)).unwrap();
     cache.check_header().unwrap();

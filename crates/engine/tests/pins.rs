@@ -1,5 +1,5 @@
-//! Readers hold bytes in place while writers lap the rings many times. Whatever is held stays as it is; writers go
-//! on around it; where they can't, they say so at once and have thrown nothing out.
+//! Readers hold bytes in place while writers lap the rings many times. Held bytes stay as they are. Writers work
+//! around them; if they can't, they say so at once and have evicted nothing.
 #![cfg(test)]
 
 mod common;
@@ -13,7 +13,7 @@ use eyewall::{Cache, Error, Hit, Options, OwnedHit};
 
 const MIB: u64 = 1 << 20;
 
-/// On a slow machine, a hundred threads wait for a lock for longer than the default.
+/// On a slow machine, a hundred threads may wait for a lock longer than the default.
 fn volume(size: u64) -> Cache {
     Options::new().size(size).lock_deadline(Duration::from_mins(1)).heap().unwrap()
 }
@@ -199,7 +199,7 @@ fn small_pins_all_over_refuse_one_large_put_at_once_and_cost_nothing() {
         assert!(matches!(cache.put(key(MIB), &large), Err(Error::Pinned { bytes }) if bytes > 1_000_000));
     }
     let after = cache.stats().unwrap();
-    assert_eq!(after.entries, before.entries, "a refused put has evicted something");
+    assert_eq!(after.entries, before.entries, "a refused put has evicted an entry");
     assert_eq!(after.pinned_refusals, before.pinned_refusals + 3);
     for number in present {
         check(number, &cache.peek(key(number)).unwrap().unwrap());
@@ -207,7 +207,7 @@ fn small_pins_all_over_refuse_one_large_put_at_once_and_cost_nothing() {
     for (number, hit) in &hits {
         check(*number, hit);
     }
-    // What fits between the pins goes on.
+    // Entries that fit between the pins can still be put.
     lap(&cache, 2 * MIB, 4000, 2);
     drop(hits);
     cache.put(key(MIB), &large).unwrap();
@@ -216,7 +216,7 @@ fn small_pins_all_over_refuse_one_large_put_at_once_and_cost_nothing() {
 
 #[test]
 fn more_holders_than_pins_get_copies() {
-    // Roomy buckets: none of these entries makes way for another.
+    // Roomy buckets, so that none of these entries is evicted for another.
     let cache = Options::new().size(512 << 10).entry_size_hint(100).heap().unwrap();
     for number in 0..400 {
         put(&cache, number, 100);
@@ -231,13 +231,13 @@ fn more_holders_than_pins_get_copies() {
 }
 
 #[test]
-fn more_threads_than_thread_slots_read_and_write_all_the_same() {
+fn more_threads_than_thread_slots_can_read_and_write() {
     let cache = volume(512 << 10);
     let ready = Arc::new(Barrier::new(100));
     let threads = (0..100).map(|number| {
         let (cache, ready) = (cache.clone(), ready.clone());
         thread::spawn(move || {
-            // Every thread that can have a slot has one before any ends.
+            // Every thread that can have a slot has one before any thread ends.
             let _ = cache.get(key(number));
             ready.wait();
             for round in 0..8 {
@@ -275,7 +275,7 @@ fn owned_hits_of_one_entry_share_a_pin() {
 #[test]
 fn hits_outlive_the_threads_that_got_them_and_leak_no_slot() {
     let cache = volume(512 << 10);
-    // No buffer: on a busy machine the hits would pile up, and be held by an eighth of the volume.
+    // No buffer: on a busy machine the hits would pile up, and hold an eighth of the volume.
     let (sender, receiver) = mpsc::sync_channel::<(u64, OwnedHit)>(0);
     let dropper = thread::spawn(move || {
         let mut late = Vec::new();
@@ -353,5 +353,5 @@ fn a_large_put_evicts_about_as_much_as_it_needs() {
     let before = cache.stats().unwrap().entries;
     put(&cache, MIB, 1_000_000);
     let lost = before + 1 - cache.stats().unwrap().entries;
-    assert!(lost <= 2 * 1_000_000 / 4000, "one put of 1 MB threw {lost} of {before} entries out");
+    assert!(lost <= 2 * 1_000_000 / 4000, "one put of 1 MB evicted {lost} of {before} entries");
 }

@@ -1,4 +1,4 @@
-//! Random operations of one thread against a plain map. A cache may lose an entry at any time; but what it has is what
+//! Random operations of one thread, compared with a plain map. A cache may lose an entry at any time. But what it has
 //! was put last, what it has lost stays lost, and whatever depends on an entry's presence is exact.
 
 #![cfg(test)]
@@ -44,7 +44,8 @@ fn step() -> impl Strategy<Value = Step> {
         4 => Just(Operation::Remove),
         1 => Just(Operation::Iterate),
     ];
-    // Sizes on both sides of the bounds: filled under the lock or outside, small or main, nearly an eighth of main.
+    // Sizes on both sides of the bounds: filled under the lock or outside, in small or main, nearly an eighth of
+    // main.
     let bytes = prop_oneof![4 => 0..200_usize, 4 => 3000..9000_usize, 2 => 20_000..50_000_usize];
     let rarely_clear = prop_oneof![99 => operation, 1 => Just(Operation::Clear)];
     let metadata = prop_oneof![Just(0), 1..300_usize];
@@ -71,7 +72,7 @@ struct Twin {
 }
 
 impl Twin {
-    /// What is there; never anything but what was put last.
+    /// Gets what is there, which must be what was put last.
     fn look(&mut self, key: u8) -> Option<Stored> {
         let hit = self.cache.peek([key]).unwrap();
         let found = hit.map(|hit| {
@@ -112,10 +113,10 @@ impl Twin {
             }
             Operation::Add => match cache.add([key], &value, &options).unwrap() {
                 Some(serial) => {
-                    assert_eq!(before, None, "it was there");
+                    assert_eq!(before, None, "the entry existed");
                     self.map.insert(key, stored(serial));
                 }
-                None => assert!(before.is_some(), "it was not there"),
+                None => assert!(before.is_some(), "the entry didn't exist"),
             },
             Operation::Replace { right } => {
                 let serial = before.as_ref().map_or(7, |before| before.serial) + u64::from(!right);
@@ -186,9 +187,9 @@ fn run(cache: Cache, steps: Vec<Step>) {
     assert_eq!(stats.pins, 0);
 }
 
-/// The hand, making room for the new version, may come upon the old one.
+/// The hand may meet the old version while it makes room for the new one.
 #[test]
-fn whoever_knows_the_serial_replaces_the_entry_wherever_room_is_made() {
+fn a_caller_that_knows_the_serial_replaces_the_entry_wherever_room_is_made() {
     let cache = Options::new().size(512 << 10).entry_bytes_max(64 << 10).heap().unwrap();
     let mut replaced = 0;
     for round in 0..3000_u32 {
@@ -214,7 +215,7 @@ proptest! {
         run(Options::new().size(512 << 10).entry_bytes_max(64 << 10).heap().unwrap(), steps);
     }
 
-    /// With 16 stripes, in shared memory; hardly anything is ever lost.
+    /// With 16 stripes, in shared memory, where hardly anything is lost.
     #[test]
     fn a_volume_of_many_stripes_is_a_map(steps in prop::collection::vec(step(), 1..200)) {
         run(Options::new().size(16 << 20).entry_bytes_max(64 << 10).anonymous().unwrap(), steps);

@@ -1,8 +1,8 @@
-//! Entries that expire, against a plain map, while the wall clock goes on, forwards and backwards. An entry is there
-//! from its creation to its expiry and at no other time; no step of the clock prolongs its life.
+//! Entries that expire, compared with a plain map, while the wall clock moves forwards and backwards. An entry exists
+//! from its creation to its expiry, and at no other time. No step of the clock prolongs its life.
 //!
-//! A file of its own, since the clock is moved for the whole process. Lives end at half minutes and the clock moves by
-//! whole ones: the few milliseconds that a test takes decide nothing.
+//! A file of its own, since the clock is moved for the whole process. Lives end at half minutes, and the clock moves
+//! by whole ones. So the few milliseconds that a test takes decide nothing.
 
 #![cfg(test)]
 
@@ -46,7 +46,7 @@ struct Stored {
     value: Vec<u8>,
     /// Minutes of the test's own clock.
     created: i64,
-    /// How many minutes and a half it lives.
+    /// How many and a half minutes it lives.
     life: Option<u8>,
 }
 
@@ -64,14 +64,14 @@ struct Twin {
 }
 
 impl Drop for Twin {
-    /// The next one begins at the same time.
+    /// The next case begins at the same time.
     fn drop(&mut self) {
         seams::shift_clock(-self.now * MINUTE_MS);
     }
 }
 
 impl Twin {
-    /// Every key at once: what is there is valid, and what was put last.
+    /// Checks every key: an existing entry is valid, and was put last.
     fn look(&mut self) {
         for key in 0..12_u8 {
             let hit = self.cache.get([key]).unwrap();
@@ -86,7 +86,7 @@ impl Twin {
                     assert!(left <= Duration::from_secs(60 * 5 + 30), "{left:?}");
                 }
                 (Some(_), None) => panic!("key {key} was removed or lost"),
-                // While it isn't valid it may or may not be dropped.
+                // An entry that isn't valid may or may not be dropped.
                 (None, Some(wanted)) if !wanted.is_valid(self.now) => {}
                 (None, _) => drop(self.map.remove(&key)),
             }
@@ -149,7 +149,7 @@ fn options(minutes: Option<u8>) -> PutOptions<'static> {
 }
 
 #[test]
-fn nothing_outlives_its_time_whatever_the_clock_does() {
+fn no_entry_outlives_its_time_whatever_the_clock_does() {
     // The volume's clock begins with the machine, which may have been started a minute ago.
     seams::shift_clock(MINUTES_BACK_MAX * MINUTE_MS);
     let config = ProptestConfig { cases: soak(100, 3000), failure_persistence: None, ..ProptestConfig::default() };

@@ -1,5 +1,5 @@
-//! What was asked for before a purge and is stored behind it: whoever says when the work began loses to the purge, whichever
-//! way it is stored.
+//! An entry whose work began before a purge, and that is stored after it. A caller that says when the work began
+//! loses to the purge, in every way of storing it.
 
 #![cfg(test)]
 
@@ -35,7 +35,7 @@ const STORES: [(&str, Store); 6] = [
 
 type PurgeBy = fn(&Cache, Purge);
 
-/// Purges that mean it, and two that don't.
+/// Purges that cover it, and two that don't.
 const PURGES: [(&str, PurgeBy, bool); 5] = [
     ("tag", |cache, kind| cache.purge_tag("page", kind).unwrap(), true),
     ("prefix", |cache, kind| cache.purge_prefix("/", kind).unwrap(), true),
@@ -70,7 +70,7 @@ fn after(kind: Purge, is_meant: bool) -> &'static str {
 }
 
 #[test]
-fn each_purge_since_counts_for_each_way_of_storing() {
+fn every_purge_since_counts_for_every_way_of_storing() {
     for (way, store) in STORES {
         for (what, purge, is_meant) in PURGES {
             for kind in [Purge::Hard, Purge::Soft] {
@@ -80,14 +80,14 @@ fn each_purge_since_counts_for_each_way_of_storing() {
                 store(&cache, &options(begun));
                 assert_eq!(state(&cache, "/a"), after(kind, is_meant), "{way}, {what}, {kind:?}");
                 store(&cache, &options(cache.epoch().unwrap()));
-                assert_eq!(state(&cache, "/a"), "fresh", "{way}, {what}, {kind:?}: begun behind it");
+                assert_eq!(state(&cache, "/a"), "fresh", "{way}, {what}, {kind:?}: begun after it");
             }
         }
     }
 }
 
 #[test]
-fn failures_and_touches_are_of_then_too() {
+fn failures_and_touches_can_be_dated_too() {
     for (what, purge, is_meant) in PURGES {
         for kind in [Purge::Hard, Purge::Soft] {
             let cache = cache();
@@ -96,14 +96,14 @@ fn failures_and_touches_are_of_then_too() {
             cache.purge_tag("unheard of", Purge::Hard).unwrap();
             purge(&cache, kind);
             cache.put_negative("/none", 404, &options(begun)).unwrap();
-            // What is stale of it is of no use.
+            // A stale negative entry is of no use.
             let expected = if is_meant { "gone" } else { "negative" };
             assert_eq!(state(&cache, "/none"), expected, "{what}, {kind:?}");
             let in_place = Touch::new().ttl(Some(Duration::from_mins(9)), Duration::ZERO).begun_in(begun);
             for touch in [in_place, in_place.metadata(b"new")] {
                 let is_there = !is_meant || kind == Purge::Soft;
                 assert_eq!(cache.touch("/a", &touch).unwrap(), is_there, "{what}, {kind:?}");
-                // A stale time of nothing ends what is stale.
+                // Without a stale time, a stale entry ends.
                 let expected = if is_meant { "gone" } else { "fresh" };
                 assert_eq!(state(&cache, "/a").replace("stale", "gone"), expected, "{what}, {kind:?}");
             }
@@ -112,7 +112,7 @@ fn failures_and_touches_are_of_then_too() {
 }
 
 #[test]
-fn a_touch_revives_what_was_made_stale_before_it_was_begun() {
+fn a_touch_revives_an_entry_made_stale_before_the_touch_began() {
     let cache = cache();
     cache.put_with("/a", "old", &options(cache.epoch().unwrap())).unwrap();
     let before = cache.epoch().unwrap();
@@ -127,7 +127,7 @@ fn a_touch_revives_what_was_made_stale_before_it_was_begun() {
 }
 
 #[test]
-fn what_loses_to_a_purge_takes_nothing_with_it_that_came_behind_it() {
+fn a_put_that_loses_to_a_purge_leaves_later_entries_alone() {
     for (way, store) in STORES {
         let cache = cache();
         let begun = cache.epoch().unwrap();
@@ -140,13 +140,13 @@ fn what_loses_to_a_purge_takes_nothing_with_it_that_came_behind_it() {
 }
 
 #[test]
-fn a_purge_that_is_forgotten_counts_all_the_same() {
+fn a_forgotten_purge_still_counts() {
     for (way, store) in STORES {
         for (what, purge, _) in PURGES {
             let cache = cache();
             let begun = cache.epoch().unwrap();
             purge(&cache, Purge::Hard);
-            // Nobody can tell any more what was meant.
+            // Nobody can tell any more what was covered.
             cache.sweep().unwrap();
             store(&cache, &options(begun));
             assert_eq!(state(&cache, "/a"), "gone", "{way}, {what}");
@@ -155,7 +155,7 @@ fn a_purge_that_is_forgotten_counts_all_the_same() {
 }
 
 #[test]
-fn whoever_writes_is_told() {
+fn a_writer_is_told_that_it_was_superseded() {
     let cache = cache();
     let begun = cache.epoch().unwrap();
     cache.purge_tag("page", Purge::Hard).unwrap();
@@ -175,7 +175,7 @@ fn an_epoch_is_of_its_cache_alone() {
 }
 
 #[test]
-fn it_goes_through_a_resize() {
+fn an_epoch_survives_a_resize() {
     let folder = fast_folder();
     let path = folder.path().join("volume");
     let cache = Options::new().size(1 << 20).open(&path).unwrap();
@@ -186,7 +186,7 @@ fn it_goes_through_a_resize() {
     cache.put_with("/a", "new", &options(begun)).unwrap();
     assert_eq!((cache.size(), state(&cache, "/a")), (2 << 20, "fresh"));
     cache.put_with("/b", "new", &options(early)).unwrap();
-    assert_eq!(state(&cache, "/b"), "gone", "the purges stayed behind");
+    assert_eq!(state(&cache, "/b"), "gone", "the notes of purges aren't copied");
     cache.purge_tag("page", Purge::Hard).unwrap();
     cache.put_with("/b", "new", &options(begun)).unwrap();
     assert_eq!(state(&cache, "/b"), "gone");
@@ -211,7 +211,7 @@ fn one_version_of_an_entry_can_be_removed() {
     assert!(!cache.remove_if("/a", old).unwrap());
     assert_eq!(state(&cache, "/a"), "fresh");
     cache.purge_all(Purge::Soft).unwrap();
-    assert!(cache.remove_if("/a", new).unwrap(), "be it stale");
+    assert!(cache.remove_if("/a", new).unwrap(), "even if stale");
     assert!(!cache.remove_if("/a", new).unwrap());
     assert_eq!(state(&cache, "/a"), "gone");
 }

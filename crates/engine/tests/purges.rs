@@ -1,4 +1,4 @@
-//! Purging by tag, by prefix, of everything; hard and soft; while entries are being made; with full tables.
+//! Purges by tag, by prefix, and of everything, hard and soft, while entries are being made, and with full tables.
 
 #![cfg(test)]
 
@@ -38,7 +38,7 @@ fn a_tag_purges_all_that_carry_it_and_nothing_else() {
     cache.purge_tag("one", Purge::Hard).unwrap();
     assert_eq!(states(&cache, &["a", "b", "c", "d"]), "--ff");
     put(&cache, "a", &["one"]);
-    assert_eq!(states(&cache, &["a"]), "f", "what comes later isn't purged");
+    assert_eq!(states(&cache, &["a"]), "f", "later entries aren't purged");
     cache.purge_tag("two", Purge::Soft).unwrap();
     assert_eq!(states(&cache, &["a", "b", "c", "d"]), "f-sf");
     cache.purge_tag("two", Purge::Hard).unwrap();
@@ -79,7 +79,7 @@ fn everything_can_be_purged_at_once() {
 }
 
 #[test]
-fn what_is_soft_purged_is_revived_by_a_touch_and_ends_with_its_times() {
+fn a_touch_revives_a_soft_purged_entry_which_ends_with_its_times() {
     let cache = cache();
     cache.put_with("a", "value", &PutOptions::new().ttl(Duration::from_mins(5)).tags(&["one"])).unwrap();
     cache.purge_tag("one", Purge::Soft).unwrap();
@@ -106,7 +106,7 @@ fn a_purge_beats_an_update_that_began_before_it() {
     }
     let updated = cache.update("a/b", &PutOptions::new(), |_| {
         cache.purge_prefix("a/", Purge::Hard).unwrap();
-        // Forgotten before the update ends: it can't be told any more that the rule meant it.
+        // The rule is forgotten before the update ends, so nobody can tell any more whether it covered the entry.
         cache.sweep().unwrap();
         Change::Put(b"new".to_vec())
     });
@@ -115,7 +115,7 @@ fn a_purge_beats_an_update_that_began_before_it() {
 }
 
 #[test]
-fn a_full_table_purges_too_much_and_says_so() {
+fn a_full_table_purges_too_much_and_counts_it() {
     let cache = Options::new().size(512 << 10).heap().unwrap();
     put(&cache, "a", &["tag a"]);
     put(&cache, "b", &[]);
@@ -123,8 +123,8 @@ fn a_full_table_purges_too_much_and_says_so() {
         cache.purge_tag(&format!("other {number}"), Purge::Hard).unwrap();
     }
     assert!(cache.stats().unwrap().purge_overflows > 0);
-    assert_eq!(states(&cache, &["a", "b"]), "-f", "tagged ones may go, others don't");
-    // Never too little: what each of them meant is gone, and stays so.
+    assert_eq!(states(&cache, &["a", "b"]), "-f", "tagged entries may go, others don't");
+    // Never too little: what each purge covered is gone, and stays so.
     for number in 0..200 {
         let (key, tag) = (format!("key {number}"), format!("tag {number}"));
         put(&cache, &key, &[&tag]);
@@ -144,7 +144,7 @@ fn a_full_table_purges_too_much_and_says_so() {
 }
 
 #[test]
-fn sweeping_gives_back_what_was_purged_and_forgets_the_purges() {
+fn a_sweep_frees_purged_entries_and_forgets_the_purges() {
     let folder = fast_folder();
     let cache = Options::new().size(4 << 20).open(folder.path().join("volume")).unwrap();
     for number in 0..1000 {
@@ -157,7 +157,7 @@ fn sweeping_gives_back_what_was_purged_and_forgets_the_purges() {
     assert_eq!(cache.sweep().unwrap(), 750);
     let stats = cache.stats().unwrap();
     assert_eq!((stats.entries, stats.evictions_purged), (250, 750));
-    assert!(matches!(cache.lookup("2/2").unwrap(), Lookup::Stale(_)), "marked, as its rule is forgotten");
+    assert!(matches!(cache.lookup("2/2").unwrap(), Lookup::Stale(_)), "marked, since its rule is forgotten");
     for number in 0..64 {
         cache.purge_prefix(format!("x{number}"), Purge::Hard).unwrap();
     }
@@ -195,7 +195,7 @@ fn all_processes_and_openers_see_a_purge() {
     assert!(matches!(reader.purge_prefix("one", Purge::Hard), Err(Error::ReadOnly { .. })));
     assert!(matches!(reader.sweep(), Err(Error::ReadOnly { .. })));
     drop((cache, reader));
-    assert_eq!(states(&Cache::open(&path).unwrap(), &["a", "b"]), "-s", "it outlives its process");
+    assert_eq!(states(&Cache::open(&path).unwrap(), &["a", "b"]), "-s", "the purge outlives its process");
 }
 
 #[test]
@@ -218,5 +218,5 @@ fn tags_and_prefixes_have_limits() {
     let metadata = vec![1; 65_530];
     let options = PutOptions::new().metadata(&metadata).tags(&["tag"]);
     assert!(matches!(cache.put_with("a", "", &options), Err(Error::MetadataTooLong { bytes: 65_545, .. })));
-    assert_eq!(&*cache.get("a").unwrap().unwrap(), b"value", "what there was stays");
+    assert_eq!(&*cache.get("a").unwrap().unwrap(), b"value", "the old entry stays");
 }

@@ -1,5 +1,5 @@
-//! An event loop asks whether a hit would wait for storage before it looks it up, and has a worker read it in. Asking touches
-//! nothing cold and leaves no trace.
+//! An event loop asks whether a hit would wait for storage before it looks it up, and lets a worker read it in.
+//! Asking touches no cold page and leaves no trace.
 
 #![cfg(test)]
 
@@ -30,14 +30,14 @@ fn cold(cache: &Cache) -> Vec<u32> {
 }
 
 #[test]
-fn what_lies_on_the_disk_is_read_in_by_a_worker() {
+fn a_worker_reads_in_entries_from_the_disk() {
     let folder = disk_folder();
     let path = folder.path().join("volume");
     filled(&path);
     drop_pages(&path);
     let cache = Cache::open(&path).unwrap();
     let before = cold(&cache);
-    // Reading warm pages makes the kernel read on behind them, ahead of us, without anybody waiting for it.
+    // Reading warm pages makes the kernel read on ahead of us, without anybody waiting for it.
     let still = cold(&cache);
     assert!(still.iter().all(|number| before.contains(number)));
     let Some(number) = still.last() else {
@@ -55,14 +55,14 @@ fn what_lies_on_the_disk_is_read_in_by_a_worker() {
 }
 
 #[test]
-fn a_hit_tells_of_its_own_bytes() {
+fn a_hit_tells_whether_its_bytes_are_resident() {
     let folder = disk_folder();
     let path = folder.path().join("volume");
     filled(&path);
-    // Entries of this attachment aren't read as a whole to be verified: a look-up of them reads their first page only.
+    // Entries of this attachment aren't verified, so a look-up reads only their first page.
     let cache = Cache::open(&path).unwrap();
     let hits: Vec<_> = (0..ENTRIES).filter_map(|number| cache.get(key(number)).unwrap()).collect();
-    assert!(hits.len() > 100 && hits.iter().all(|hit| hit.is_resident().unwrap()), "they were verified just now");
+    assert!(hits.len() > 100 && hits.iter().all(|hit| hit.is_resident().unwrap()), "they were just verified");
     let other = Options::new().read_only(true).open(&path).unwrap();
     let copy = other.get(key(ENTRIES - 1)).unwrap().unwrap();
     assert!(copy.is_copy() && copy.is_resident().unwrap());
@@ -80,7 +80,7 @@ fn shared_memory_and_the_heap_are_in_memory() {
         assert!(cache.is_likely_resident("key"));
         assert!(cache.get("key").unwrap().unwrap().is_resident().unwrap());
         assert!(cache.prefault("key").unwrap());
-        // A slot that nobody ever used was never in memory, where the kernel gives it out page by page.
+        // If the kernel allocates memory page by page, a slot that nobody has used was never in memory.
         assert!(!cache.prefault("absent").unwrap());
         assert_eq!(cache.is_resident("absent").unwrap(), None);
         cache.remove("key").unwrap();
@@ -104,7 +104,7 @@ fn asking_leaves_no_trace() {
 }
 
 #[test]
-fn a_key_that_can_be_no_entrys_is_refused_as_ever() {
+fn an_impossible_key_is_refused() {
     let cache = Options::new().heap().unwrap();
     assert!(matches!(cache.is_resident(""), Err(Error::KeyEmpty)));
     assert!(matches!(cache.prefault(vec![0; 70_000]), Err(Error::KeyTooLong { .. })));

@@ -1,4 +1,4 @@
-//! The index follows the entries: it gets the slots that they need, out of the room for data, and gives them back.
+//! The index adapts to the entries: it takes the slots that they need from the room for data, and gives them back.
 
 #![cfg(test)]
 
@@ -15,14 +15,14 @@ use anatomy::{Anatomy, MOVES, SMALL_TAIL, word};
 use common::{Random, fast_folder};
 use eyewall::{Cache, Options, Purge, PutOptions, Unclean};
 
-/// A cap of which some part is to be filled.
+/// A cap, of which some part is to be filled.
 const SIZE: u64 = 4 << 20;
 
 fn key(number: u64) -> [u8; 8] {
     number.to_le_bytes()
 }
 
-/// Puts values of `bytes` bytes, twice the cap in all, each of which is asked for as often as makes the largest stay.
+/// Puts values of `bytes` bytes, twice the cap in all. Each gets as many hits as the largest need to stay.
 fn fill(cache: &Cache, bytes: usize, first: u64) -> u64 {
     let value = vec![bytes as u8; bytes];
     let count = 2 * SIZE / (bytes as u64 + 52);
@@ -35,13 +35,13 @@ fn fill(cache: &Cache, bytes: usize, first: u64) -> u64 {
     first + count
 }
 
-/// What part of the cap holds entries, in percent.
+/// The percentage of the cap that holds entries.
 fn live_percent(cache: &Cache) -> u64 {
     cache.stats().unwrap().live_bytes * 100 / SIZE
 }
 
 #[test]
-fn a_volume_takes_what_is_put_whatever_its_size() {
+fn a_volume_fills_up_with_entries_of_any_size() {
     let sizes = [(50, 80), (100, 84), (1000, 88), (10_000, 88)];
     for (first, _) in sizes {
         let cache = Options::new().size(SIZE).heap().unwrap();
@@ -59,10 +59,10 @@ fn a_volume_takes_what_is_put_whatever_its_size() {
 /// Slots for the largest entries only.
 const FEW_SLOTS: u32 = 1 << 20;
 
-/// To copy so many takes longer than a step.
+/// Copying this many takes longer than a step.
 const LARGE_BYTES: usize = 2 << 20;
 
-/// How many entries a step has moved to their other bucket, over all stripes.
+/// How many entries steps have moved to their other bucket, over all stripes.
 fn moves(path: &Path) -> u64 {
     let bytes = std::fs::read(path).unwrap();
     let anatomy = Anatomy::of(&bytes);
@@ -70,7 +70,7 @@ fn moves(path: &Path) -> u64 {
 }
 
 #[test]
-fn what_was_purged_does_not_come_back_by_a_step() {
+fn a_step_brings_no_purged_entry_back() {
     let (mut moved, mut random) = (0, Random(1));
     for round in 0..20 {
         let folder = fast_folder();
@@ -94,7 +94,7 @@ fn what_was_purged_does_not_come_back_by_a_step() {
         }
         cache.purge_tag("gone", if round % 2 == 0 { Purge::Hard } else { Purge::Soft }).unwrap();
         let before = moves(&path);
-        // Each put sweeps a bucket, and makes a step.
+        // Each put sweeps a bucket and makes a step.
         for number in purged..purged + 1500 {
             put(number, &[]);
         }
@@ -109,7 +109,7 @@ fn what_was_purged_does_not_come_back_by_a_step() {
 }
 
 #[test]
-fn a_walk_meets_each_entry_that_stays_once_while_the_index_grows_and_shrinks() {
+fn a_walk_meets_each_remaining_entry_once_while_the_index_grows_and_shrinks() {
     let mut moved = 0;
     for seed in 0..common::soak(30, 500) {
         let folder = fast_folder();
@@ -133,7 +133,7 @@ fn a_walk_meets_each_entry_that_stays_once_while_the_index_grows_and_shrinks() {
         }
         moved += moves(&path) - moves_before;
         let once: BTreeSet<Vec<u8>> = seen.iter().cloned().collect();
-        assert_eq!(once.len(), seen.len(), "seed {seed}: some were met twice");
+        assert_eq!(once.len(), seen.len(), "seed {seed}: some entries were met twice");
         let stayed = before.into_iter().filter(|key| cache.contains(key).unwrap());
         let missed: Vec<Vec<u8>> = stayed.filter(|key| !once.contains(key)).collect();
         assert!(missed.is_empty(), "seed {seed}: {} were missed", missed.len());
@@ -142,7 +142,7 @@ fn a_walk_meets_each_entry_that_stays_once_while_the_index_grows_and_shrinks() {
 }
 
 #[test]
-fn a_log_that_was_given_up_holds_up_no_step() {
+fn an_abandoned_log_blocks_no_step() {
     let folder = fast_folder();
     let path = folder.path().join("volume");
     let cache = Options::new().size(SIZE).open(&path).unwrap();
@@ -156,7 +156,7 @@ fn a_log_that_was_given_up_holds_up_no_step() {
         let file = File::options().write(true).open(&path).unwrap();
         file.write_all_at(&[0xff; 8], anatomy.small_byte(stripe, tail)).unwrap();
     }
-    // Nobody asks for numbers meanwhile, which would count all anew.
+    // Nobody asks for statistics meanwhile, which would recount everything.
     fill(&cache, 50, 10_000);
     assert!(cache.stats().unwrap().resets > 0);
     assert!(live_percent(&cache) >= 80, "{} %", live_percent(&cache));
@@ -172,7 +172,7 @@ fn an_emptied_volume_is_left_in_order() {
     std::fs::copy(&path, &copy).unwrap();
     let cache = Options::new().unclean(Unclean::Clear).open(&copy).unwrap();
     assert_eq!(cache.stats().unwrap().entries, 0);
-    // Too large for the small ring, which so stays as it is.
+    // Too large for the small ring, which therefore stays as it is.
     cache.put("large", vec![1; 200_000]).unwrap();
     drop(cache);
     let cache = Cache::open(&copy).unwrap();
@@ -181,7 +181,7 @@ fn an_emptied_volume_is_left_in_order() {
 }
 
 #[test]
-fn a_copy_of_a_copy_keeps_what_the_index_got_meanwhile() {
+fn a_copy_of_a_copy_keeps_new_buckets_of_the_index() {
     let _turn = common::turn();
     let folder = fast_folder();
     let [first, second, third] = ["1", "2", "3"].map(|name| folder.path().join(name));
@@ -198,7 +198,7 @@ fn a_copy_of_a_copy_keeps_what_the_index_got_meanwhile() {
 }
 
 #[test]
-fn who_cannot_pin_reads_a_large_value_while_steps_are_made() {
+fn a_reader_without_pins_reads_a_large_value_during_steps() {
     let folder = fast_folder();
     let path = folder.path().join("volume");
     let writer = Options::new().size(16 << 20).entry_bytes_max(4 << 20).open(&path).unwrap();
@@ -207,7 +207,7 @@ fn who_cannot_pin_reads_a_large_value_while_steps_are_made() {
     let is_over = AtomicBool::new(false);
     std::thread::scope(|scope| {
         scope.spawn(|| {
-            // By turns small ones, for which the index grows, and large ones.
+            // In turn small ones, for which the index grows, and large ones.
             for number in 0.. {
                 if is_over.load(Relaxed) {
                     return;

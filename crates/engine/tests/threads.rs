@@ -1,5 +1,5 @@
-//! A process has far more threads than its volume has thread slots. Those that find none read copies and write under the
-//! lock; when others end, their slots are taken again.
+//! A process has far more threads than its volume has thread slots. Threads without a slot read copies, and write
+//! under the lock. When other threads end, their slots are used again.
 
 #![cfg(test)]
 
@@ -25,9 +25,9 @@ fn more_threads_than_thread_slots_read_and_write() {
                 let (cache, everybody) = (&cache, &everybody);
                 scope.spawn(move || {
                     let key = number.to_le_bytes();
-                    // A large one, too, which threads with a slot fill outside the lock.
+                    // Also a large one, which threads with a slot fill outside of the lock.
                     cache.put("large", value(b"large", number, 20_000)).unwrap();
-                    // The others' large ones may have evicted it before it is held.
+                    // Other threads' large ones may have evicted it before it is held.
                     let hit = loop {
                         cache.put(key, value(&key, 1, 100)).unwrap();
                         if let Some(hit) = cache.get(key).unwrap() {
@@ -51,6 +51,6 @@ fn more_threads_than_thread_slots_read_and_write() {
     let stats = cache.stats().unwrap();
     assert_eq!((stats.threads, stats.pins), (0, 0), "ended threads give their slots back");
     cache.put("one more", "value").unwrap();
-    assert!(!cache.get("one more").unwrap().unwrap().is_copy(), "a slot is to be had again");
+    assert!(!cache.get("one more").unwrap().unwrap().is_copy(), "a slot is free again");
     assert_eq!(cache.stats().unwrap().threads, 1);
 }

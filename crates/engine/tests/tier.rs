@@ -1,5 +1,5 @@
-//! A tier stands before a volume: what is asked for often comes out of it, and never what was overwritten, removed, purged,
-//! evicted or touched since, by this cache or by one that knows nothing of the tier.
+//! A tier stands in front of a volume. Entries that are read often come from it. It never gives what was overwritten,
+//! removed, purged, evicted or touched since, by this cache or by one that knows nothing of the tier.
 
 #![cfg(test)]
 
@@ -33,8 +33,8 @@ fn state(cache: &Cache, key: &str) -> char {
 }
 
 #[test]
-fn what_is_asked_for_often_comes_out_of_the_tier_as_it_was_put() {
-    // One of the two that have to do with time moves the clock of the whole process.
+fn entries_read_often_come_unchanged_from_the_tier() {
+    // One of the two time-dependent tests, which move the clock of the whole process.
     let _turn = common::turn();
     let place = Tiered::new();
     let cache = place.open();
@@ -58,14 +58,14 @@ fn what_is_asked_for_often_comes_out_of_the_tier_as_it_was_put() {
     assert!(stats.hits > tier.hits && tier.hits >= 2 && tier.fills >= 1, "{tier:?}");
     assert_eq!((tier.pins, tier.processes), (1, 1));
     drop(cache);
-    assert_eq!((owned.value(), owned.metadata()), (&b"value"[..], &b"text/html"[..]), "it keeps the tier");
+    assert_eq!((owned.value(), owned.metadata()), (&b"value"[..], &b"text/html"[..]), "an owned hit keeps the tier");
     assert_eq!(place.left().len(), 1);
     drop(owned);
     assert_eq!(place.left(), Vec::<String>::new(), "and nothing is left behind");
 }
 
 #[test]
-fn many_keys_at_once_come_out_of_both() {
+fn many_keys_at_once_come_from_both() {
     let place = Tiered::new();
     let cache = place.open();
     let keys: Vec<String> = (0..50).map(|number| format!("key {number}")).collect();
@@ -80,7 +80,7 @@ fn many_keys_at_once_come_out_of_both() {
 }
 
 #[test]
-fn a_change_is_seen_at_once_whoever_makes_it() {
+fn every_change_by_any_cache_is_seen_at_once() {
     let place = Tiered::new();
     let (tiered, plain) = both(&place);
     for writer in [&tiered, &plain] {
@@ -117,7 +117,7 @@ fn a_counter_counts_past_its_copies() {
 type Purger = fn(&Cache, Purge);
 
 #[test]
-fn what_is_purged_is_gone_or_stale_whoever_purges() {
+fn an_entry_purged_by_any_cache_is_gone_or_stale() {
     let place = Tiered::new();
     let (tiered, plain) = both(&place);
     let purges: [Purger; 3] = [
@@ -134,7 +134,7 @@ fn what_is_purged_is_gone_or_stale_whoever_purges() {
                 purge(writer, kind);
                 assert_eq!(state(&tiered, "/shop/7"), wanted);
                 assert_eq!(value(&tiered, "/shop/7"), None);
-                // The purge is forgotten; what it meant stays so.
+                // The purge is forgotten, but keeps its effect.
                 writer.sweep().unwrap();
                 for _ in 0..5 {
                     assert_eq!(state(&tiered, "/shop/7"), wanted, "{kind:?}");
@@ -147,7 +147,7 @@ fn what_is_purged_is_gone_or_stale_whoever_purges() {
 }
 
 #[test]
-fn a_purge_that_means_others_leaves_the_copy_and_its_end_in_the_sweep_does_no_harm() {
+fn a_purge_of_other_entries_leaves_the_copy_and_so_does_its_sweep() {
     let place = Tiered::new();
     let (tiered, plain) = both(&place);
     tiered.put_with("key", "value", &PutOptions::new().tags(&["kept"])).unwrap();
@@ -161,8 +161,8 @@ fn a_purge_that_means_others_leaves_the_copy_and_its_end_in_the_sweep_does_no_ha
 }
 
 #[test]
-fn times_are_those_of_the_volume() {
-    // One of the two that have to do with time moves the clock of the whole process.
+fn a_copy_has_the_times_of_the_volume() {
+    // One of the two time-dependent tests, which move the clock of the whole process.
     let _turn = common::turn();
     let place = Tiered::new();
     let (tiered, plain) = both(&place);
@@ -194,7 +194,7 @@ fn times_are_those_of_the_volume() {
 }
 
 #[test]
-fn what_is_absent_for_a_reason_stays_so() {
+fn a_negative_entry_stays_negative_through_the_tier() {
     let place = Tiered::new();
     let cache = place.open();
     cache.put_negative("key", 404, &PutOptions::new()).unwrap();
@@ -208,7 +208,7 @@ fn what_is_absent_for_a_reason_stays_so() {
 }
 
 #[test]
-fn what_the_volume_evicts_is_no_hit_any_more() {
+fn a_copy_of_an_evicted_entry_is_not_a_hit() {
     let place = Tiered::new();
     let (tiered, plain) = both(&place);
     let mut copied = 0;
@@ -220,7 +220,7 @@ fn what_the_volume_evicts_is_no_hit_any_more() {
             drop(tiered.get(&key).unwrap());
         }
         copied += u64::from(tier_stats(&tiered).hits > before);
-        // Ever as much as the volume holds.
+        // Always as much as the volume holds.
         plain.put(format!("flood {round}"), vec![0; 20_000]).unwrap();
         if let Some(old) = round.checked_sub(700) {
             let key = format!("key {old}");
@@ -232,7 +232,7 @@ fn what_the_volume_evicts_is_no_hit_any_more() {
 }
 
 #[test]
-fn copies_of_large_entries_are_not_made_and_of_long_metadata_neither() {
+fn large_entries_and_long_metadata_get_no_copy() {
     let place = Tiered::new();
     let cache = place.options(16 << 20, 1 << 20).open(place.path()).unwrap();
     cache.put("large", vec![7; 100_000]).unwrap();
@@ -247,7 +247,7 @@ fn copies_of_large_entries_are_not_made_and_of_long_metadata_neither() {
 }
 
 #[test]
-fn readers_that_hold_all_of_the_tier_keep_nobody_from_reading() {
+fn readers_that_hold_the_whole_tier_keep_nobody_from_reading() {
     let place = Tiered::new();
     let cache = place.open();
     let keys: Vec<String> = (0..200).map(|number| format!("key {number}")).collect();

@@ -1,6 +1,6 @@
-//! Random operations on a volume with a tier, by a cache that uses the tier and one that doesn't, against a plain map. Both are
-//! tiny, so that everything is evicted all the time. What is found is what was put last; what is lost stays lost, and both
-//! caches say the same.
+//! Random operations on a volume with a tier, by a cache that uses the tier and one that doesn't, compared with a
+//! plain map. Both are tiny, so everything is evicted all the time. What is found was put last, what is lost stays
+//! lost, and both caches agree.
 
 #![cfg(test)]
 
@@ -16,7 +16,7 @@ use proptest::prelude::*;
 
 #[derive(Debug, Clone)]
 enum Operation {
-    /// So many times.
+    /// How often.
     Get(u8),
     Put(usize),
     Remove,
@@ -154,7 +154,7 @@ impl Twin {
                 let metadata = vec![byte; 20];
                 let touched = cache.touch(key(number), &Touch::new().metadata(&metadata)).unwrap();
                 if let Some(stored) = self.map.get_mut(&number).filter(|_| touched) {
-                    // Times that a sweep has ended stay so; a soft purge that is still noted is lifted.
+                    // Times that a sweep has ended stay ended; a soft purge that is still noted is lifted.
                     stored.stale = look(&self.plain, number).is_some_and(|found| found.stale);
                     stored.metadata = metadata;
                 }

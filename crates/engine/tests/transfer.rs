@@ -1,5 +1,5 @@
-//! A cache moves: its entries leave one volume as a stream of bytes and enter another. The stream may have been cut off,
-//! changed, or made by somebody who means harm.
+//! A cache moves: its entries leave one volume as a stream of bytes, and enter another. The stream may have been cut
+//! off, changed, or made by an attacker.
 
 #![cfg(test)]
 
@@ -14,7 +14,7 @@ use eyewall::{Broken, Cache, Error, Import, ImportError, Imported, Lookup, Optio
 
 const MINUTE_MS: i64 = 60_000;
 
-/// Time is one for the whole process.
+/// The whole process shares one clock.
 fn clock() -> MutexGuard<'static, ()> {
     static CLOCK: Mutex<()> = Mutex::new(());
     CLOCK.lock().unwrap_or_else(PoisonError::into_inner)
@@ -81,7 +81,7 @@ fn some() -> Cache {
 }
 
 #[test]
-fn what_is_imported_is_what_was_exported() {
+fn an_import_restores_what_was_exported() {
     let _clock = clock();
     let from = some();
     let stream = exported(&from);
@@ -93,7 +93,7 @@ fn what_is_imported_is_what_was_exported() {
     assert!(matches!(to.lookup("soft").unwrap(), Lookup::Stale(_)));
     assert!(matches!(to.lookup("gone").unwrap(), Lookup::Negative(hit) if hit.reason() == Some(410)));
     to.purge_tag("one", Purge::Hard).unwrap();
-    assert!(to.get("all").unwrap().is_none(), "tags mean in the new volume what they meant in the old");
+    assert!(to.get("all").unwrap().is_none(), "tags mean the same in the new volume");
     assert_eq!(exported(&to).len(), exported(&to).len());
     assert!(to.verify().unwrap().is_sound());
 }
@@ -103,10 +103,10 @@ fn the_time_since_the_export_counts() {
     let _clock = clock();
     let stream = exported(&some());
     let to = cache();
-    // On a machine whose clock since boot says something else, half an hour later.
+    // On a machine with another clock since boot, half an hour later.
     seams::shift_wall_clock(30 * MINUTE_MS);
     let imported = to.import(&stream[..], &Import::new()).unwrap();
-    assert_eq!((imported.entries, imported.expired), (6, 1), "the negative entry is over: {imported:?}");
+    assert_eq!((imported.entries, imported.expired), (6, 1), "the negative entry has expired: {imported:?}");
     let hit = to.get("all").unwrap().unwrap();
     let minutes = |span: Duration| (span.as_secs_f64() / 60.0).round();
     assert!((minutes(hit.age()) - 35.0).abs() < 0.1 && (minutes(hit.ttl_left().unwrap()) - 25.0).abs() < 0.1);
@@ -116,7 +116,7 @@ fn the_time_since_the_export_counts() {
 }
 
 #[test]
-fn what_is_there_is_replaced_or_kept() {
+fn existing_entries_are_replaced_or_kept() {
     let from = cache();
     from.put("one", "new").unwrap();
     from.put("two", "new").unwrap();
@@ -130,7 +130,7 @@ fn what_is_there_is_replaced_or_kept() {
 }
 
 #[test]
-fn a_stream_that_is_cut_off_is_noticed_wherever_that_was() {
+fn a_stream_cut_off_anywhere_is_noticed() {
     let from = cache();
     from.put_with("first", "value", &PutOptions::new().metadata(b"meta").tags(&["tag"])).unwrap();
     from.put("second", "another").unwrap();
@@ -148,7 +148,7 @@ fn a_stream_that_is_cut_off_is_noticed_wherever_that_was() {
 }
 
 #[test]
-fn a_changed_bit_is_noticed_wherever_it_is() {
+fn a_changed_bit_anywhere_is_noticed() {
     let from = cache();
     from.put_with("first", "value", &PutOptions::new().metadata(b"meta").tags(&["tag"])).unwrap();
     from.put_negative("second", 404, &PutOptions::new()).unwrap();
@@ -160,7 +160,7 @@ fn a_changed_bit_is_noticed_wherever_it_is() {
         match error.broken {
             Broken::Foreign => assert!(bit < 64),
             Broken::Version { found, supported } => assert!((64..96).contains(&bit) && found != supported),
-            // A length that grew asks for more than there is.
+            // A length that grew asks for more bytes than there are.
             Broken::CutOff | Broken::Damaged { .. } => assert!(bit >= 96),
             other => panic!("{bit}: {other}"),
         }
@@ -178,7 +178,7 @@ fn other_files_and_other_versions_are_told_apart() {
 }
 
 #[test]
-fn what_comes_before_an_error_stays_and_is_counted() {
+fn entries_before_an_error_stay_and_are_counted() {
     let from = cache();
     for number in 0..10 {
         from.put(format!("key {number}"), "value").unwrap();
@@ -207,8 +207,8 @@ fn a_smaller_volume_takes_what_fits() {
 }
 
 #[test]
-fn a_length_that_lies_takes_no_memory() {
-    // A value of many gigabytes, of which nothing comes.
+fn a_false_length_takes_no_memory() {
+    // A value of many gigabytes, of which no byte comes.
     let mut stream = exported(&cache());
     stream.truncate(32);
     let mut head = [0_u8; 40];
@@ -259,7 +259,7 @@ impl Write for Failing {
 }
 
 #[test]
-fn what_cannot_be_read_or_written_is_told() {
+fn read_and_write_errors_are_reported() {
     let _clock = clock();
     let cache = some();
     assert!(matches!(cache.export(Failing(100)), Err(Error::Export { .. })));
@@ -268,7 +268,7 @@ fn what_cannot_be_read_or_written_is_told() {
 }
 
 #[test]
-fn who_may_only_read_exports_and_does_not_import() {
+fn a_read_only_opener_exports_and_does_not_import() {
     let folder = common::fast_folder();
     let path = folder.path().join("volume");
     let writer = Options::new().size(1 << 20).open(&path).unwrap();

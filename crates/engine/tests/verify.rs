@@ -1,5 +1,5 @@
-//! Somebody has a volume looked through, of which single bytes have changed: what is found is told, what is damaged is dropped
-//! on demand, and the rest stays.
+//! Somebody verifies a volume of which single bytes have changed. Verify reports what it finds, drops what is damaged
+//! on demand, and leaves the rest.
 
 #![cfg(test)]
 
@@ -36,7 +36,7 @@ fn filled() -> (TempDir, PathBuf, Cache) {
     (folder, path, cache)
 }
 
-/// Changes bytes of the file, which are those of the map.
+/// Changes bytes of the file, and so of the map.
 fn scribble(path: &Path, at: u64, bytes: &[u8]) {
     File::options().write(true).open(path).unwrap().write_all_at(bytes, at).unwrap();
 }
@@ -61,11 +61,11 @@ fn a_sound_volume_is_read_to_its_last_entry() {
 }
 
 #[test]
-fn a_byte_of_a_value_is_found_only_by_reading_and_its_entry_alone_goes() {
+fn a_damaged_value_is_found_only_by_reading_and_costs_only_its_entry() {
     let (_folder, path, cache) = filled();
     let value = vec![77; 1077];
     scribble(&path, find(&std::fs::read(&path).unwrap(), &value) + 500, &[0]);
-    assert!(cache.verify().unwrap().is_sound(), "logs and index are as they should be");
+    assert!(cache.verify().unwrap().is_sound(), "logs and index are intact");
     let report = cache.verify_with(&all()).unwrap();
     assert_eq!(report.problems.len(), 1, "{report:?}");
     assert!(report.problems[0].contains("fails its checksum"), "{report:?}");
@@ -78,7 +78,7 @@ fn a_byte_of_a_value_is_found_only_by_reading_and_its_entry_alone_goes() {
 }
 
 #[test]
-fn slots_that_name_nothing_of_theirs_go() {
+fn slots_that_name_no_entry_of_theirs_are_dropped() {
     let (_folder, path, cache) = filled();
     let bytes = std::fs::read(&path).unwrap();
     let anatomy = Anatomy::of(&bytes);
@@ -87,7 +87,7 @@ fn slots_that_name_nothing_of_theirs_go() {
     let live: Vec<_> = slots.clone().filter(is_live).collect();
     let empty: Vec<_> = slots.filter(|at| !is_live(at)).collect();
     let (twin, astray) = (word(&bytes, live[0]), word(&bytes, live[1]) + 1);
-    // In its own bucket there may be no room: then the twin stands in a bucket that isn't its key's.
+    // Its own bucket may be full; the twin is then in a bucket that isn't its key's.
     scribble(&path, empty[0], &twin.to_le_bytes());
     scribble(&path, live[1], &astray.to_le_bytes());
     let found = cache.verify().unwrap();
@@ -100,7 +100,7 @@ fn slots_that_name_nothing_of_theirs_go() {
 }
 
 #[test]
-fn a_ring_whose_log_does_not_read_as_one_is_emptied_once_nobody_holds_any_of_it() {
+fn a_ring_with_an_unreadable_log_is_emptied_once_nobody_holds_it() {
     let (_folder, path, cache) = filled();
     let bytes = std::fs::read(&path).unwrap();
     let anatomy = Anatomy::of(&bytes);
@@ -108,7 +108,7 @@ fn a_ring_whose_log_does_not_read_as_one_is_emptied_once_nobody_holds_any_of_it(
     let (in_small, in_main) = ((1..KEYS).rfind(|number| ring_of(*number)), (1..KEYS).find(|number| !ring_of(*number)));
     let (held, other) = (in_main.unwrap(), in_small.unwrap());
     let hit = cache.get(key(held)).unwrap().unwrap();
-    // A record's first word, in the middle of main's log: behind it nothing can be read.
+    // A record's first word, in the middle of main's log: nothing behind it can be read.
     let another = (held + 1..KEYS).find(|number| !ring_of(*number)).unwrap();
     scribble(&path, find(&bytes, key(another).as_bytes()) - 44, &[0xff; 8]);
     assert!(!cache.verify().unwrap().is_sound());
@@ -125,7 +125,7 @@ fn a_ring_whose_log_does_not_read_as_one_is_emptied_once_nobody_holds_any_of_it(
 }
 
 #[test]
-fn who_may_not_write_cannot_verify() {
+fn a_read_only_opener_cannot_verify() {
     let folder = fast_folder();
     let path = folder.path().join("volume");
     drop(Options::new().size(1 << 20).open(&path).unwrap());
@@ -134,13 +134,13 @@ fn who_may_not_write_cannot_verify() {
 }
 
 #[test]
-fn a_count_of_buckets_without_its_complement_is_told_and_mended() {
+fn a_count_of_buckets_without_its_complement_is_reported_and_mended() {
     let (_folder, path, cache) = filled();
     let bytes = std::fs::read(&path).unwrap();
     let at = Anatomy::of(&bytes).stripe_word(0, BUCKETS_CHECK);
     scribble(&path, at, &(word(&bytes, at) ^ 4).to_le_bytes());
     let told = cache.verify().unwrap();
-    assert!(told.problems.iter().any(|problem| problem.contains("where its index lies")), "{:?}", told.problems);
+    assert!(told.problems.iter().any(|problem| problem.contains("describe its index")), "{:?}", told.problems);
     fill(&cache);
     assert!(!cache.verify_with(&all().repair(true)).unwrap().is_sound());
     assert!(cache.verify_with(&all()).unwrap().is_sound());

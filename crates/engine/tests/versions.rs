@@ -1,5 +1,5 @@
-//! Files that were a volume, or will be: of a newer program, of a machine of the other byte order, cut off, damaged at
-//! the front, of another boot. Each gets its own answer, and none is written to unless it can be used.
+//! Files that were a volume, or will be: of a newer program, of a machine of the other byte order, truncated, damaged
+//! at the front, of another boot. Each gets its own error, and none is written to unless it can be used.
 
 #![cfg(test)]
 
@@ -18,7 +18,7 @@ fn volume(path: &Path) -> Vec<u8> {
     std::fs::read(path).unwrap()
 }
 
-/// What opening says to a volume whose bytes were changed; it must leave them so.
+/// The error of opening a volume whose bytes were changed; it must leave them so.
 fn answer(change: impl FnOnce(&mut Vec<u8>)) -> Error {
     let folder = fast_folder();
     let path = folder.path().join("volume");
@@ -55,7 +55,7 @@ fn the_other_byte_order_is_named_whatever_the_version() {
 }
 
 #[test]
-fn a_file_that_was_cut_off_is_corrupt_or_foreign() {
+fn a_truncated_file_is_corrupt_or_foreign() {
     for length in [1, 7] {
         let error = answer(|bytes| bytes.truncate(length));
         assert!(matches!(error, Error::Foreign { .. }), "{length}: {error:?}");
@@ -81,23 +81,23 @@ fn a_damaged_superblock_is_corrupt() {
 }
 
 #[test]
-fn a_file_that_has_grown_is_used_as_it_was() {
+fn a_longer_file_is_used_as_before() {
     let folder = fast_folder();
     let path = folder.path().join("volume");
     let mut bytes = volume(&path);
     bytes.extend_from_slice(&[7; 10_000]);
-    // In place: it stays the same file.
+    // In place, so that it stays the same file.
     std::fs::write(&path, &bytes).unwrap();
     let cache = Options::new().open(&path).unwrap();
     assert_eq!((cache.size(), cache.contains("key").unwrap()), (512 << 10, true));
 }
 
-/// Where the superblock keeps the boot in which the volume was attached last, and whether it was left in order.
+/// Where the superblock keeps the boot of the last attachment, and whether the volume was left in order.
 const BOOT_AT: usize = 208;
 const CLEAN_AT: usize = 192;
 
 #[test]
-fn after_a_boot_what_was_left_in_order_is_kept_and_else_what_is_asked_for() {
+fn after_a_boot_an_orderly_volume_is_kept_and_another_as_asked() {
     for (clean, unclean, kept) in
         [(true, Unclean::Clear, true), (false, Unclean::Clear, false), (false, Unclean::Keep, true)]
     {
@@ -119,7 +119,7 @@ fn after_a_boot_what_was_left_in_order_is_kept_and_else_what_is_asked_for() {
 const NUMBER_AT: usize = 200;
 
 #[test]
-fn what_cannot_tell_its_attachments_apart_is_emptied() {
+fn a_volume_that_cannot_tell_its_attachments_apart_is_emptied() {
     for at in [NUMBER_AT, NUMBER_AT + 2] {
         let folder = fast_folder();
         let path = folder.path().join("volume");
@@ -136,7 +136,7 @@ fn what_cannot_tell_its_attachments_apart_is_emptied() {
     }
 }
 
-/// Volumes of every format that there was.
+/// Volumes of all former formats.
 const FIXTURES: [(u32, &[u8]); 3] = [
     (1, include_bytes!("../../../fixtures/format-1.volume.gz")),
     (2, include_bytes!("../../../fixtures/format-2.volume.gz")),
@@ -154,7 +154,7 @@ fn a_volume_of_an_older_format_is_refused_and_left_as_it_is() {
         let error = Options::new().open(&path).unwrap_err();
         assert!(matches!(error, Error::Version { found, .. } if found == version), "{error:?}");
         assert!(
-            error.to_string().contains("`eyewall import` of this one; or remove the file (the cache starts empty)"),
+            error.to_string().contains("`eyewall import` of this one; or remove the file to start empty"),
             "{error}"
         );
         assert!(std::fs::read(&path).unwrap() == bytes, "left as it is");

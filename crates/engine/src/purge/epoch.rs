@@ -1,27 +1,28 @@
-//! [`Epoch`]: a moment, as purges count.
+//! [`Epoch`]: a moment, as purges count time.
 
 use crate::volume::Volume;
 
 /// A moment in the life of a volume, between two of its purges ([`crate::Cache::epoch`]).
 ///
-/// It is of the cache that gave it, and of its clones, for as long as they are open, and through all resizes. Of another cache it
-/// is before all purges: what is put with it isn't stored. Two that are equal have no purge between them.
+/// It belongs to the cache that returned it and its clones, as long as they are open, and survives resizes. For any
+/// other cache it lies before all purges: what is put with it isn't stored. Two equal epochs have no purge between
+/// them.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Epoch {
     lineage: u64,
     number: u32,
 }
 
-/// An epoch that no volume has: everything comes behind it.
+/// An epoch before all epochs of any volume.
 const BEFORE_ALL: u32 = 0;
 
 impl Epoch {
-    /// The present one.
+    /// The present epoch.
     pub(crate) fn now(volume: &Volume) -> Self {
         Self { lineage: volume.lineage, number: volume.purges().epoch() as u32 }
     }
 
-    /// Its number in a volume.
+    /// The number of the epoch in a volume.
     pub(crate) fn of(self, volume: &Volume) -> u32 {
         if self.lineage == volume.lineage { self.number } else { BEFORE_ALL }
     }
@@ -33,7 +34,7 @@ mod tests {
     use crate::{Cache, Options, PutOptions};
 
     #[test]
-    fn what_was_begun_before_the_epochs_begin_anew_is_not_stored() {
+    fn an_entry_begun_before_epochs_begin_anew_is_not_stored() {
         let cache: Cache = Options::new().heap().unwrap();
         cache.volume().purges().set_epoch(EPOCHS);
         let begun = cache.epoch().unwrap();
