@@ -11,13 +11,13 @@ const CLOSED_MIN: usize = 8;
 
 /// All connections that are open.
 #[derive(Default)]
-pub(super) struct Connections(Mutex<Open>);
+pub(super) struct Connections(Mutex<List>);
 
 /// Fewer connections than this leave no memory behind that would be worth the trouble.
 const MANY: usize = 16;
 
 #[derive(Default)]
-struct Open {
+struct List {
     last: u64,
     /// The most that were open at once since there were last half as many.
     peak: usize,
@@ -68,7 +68,7 @@ impl Connections {
         has_shrunk
     }
 
-    fn lock(&self) -> MutexGuard<'_, Open> {
+    fn lock(&self) -> MutexGuard<'_, List> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
