@@ -102,7 +102,7 @@ fn parts(text: &str) -> Vec<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::config::{Glossary, Length};
+    use crate::config::{English, Glossary, Length};
     use crate::files::{file, lines};
 
     const GLOSSARY: &str = "# Words\n\n| word | meaning | never |\n|---|---|---|\n| **stripe** | a part | shard |\n\
@@ -116,6 +116,12 @@ mod tests {
                 file: String::new(),
                 exempt: vec!["notes/".to_owned()],
                 foreign: ["Shards".to_owned(), "cell".to_owned(), "Cell".to_owned()].into(),
+            },
+            english: English {
+                sentence_words_max: 1,
+                exempt: Vec::new(),
+                comments_exempt: Vec::new(),
+                phrases: Vec::new(),
             },
             decisions: String::new(),
             manual: String::new(),
