@@ -2,7 +2,7 @@
 //!
 //! The glossary is the single source. Each of its tables that has a column headed `never` names there, parted by commas,
 //! the words that nobody uses for the concept. They are looked for in prose, in code and inside names, so that `shard`
-//! also finds `ShardCount` and `shards_max`. A line that must say one all the same carries `tidy: word`.
+//! also finds `ShardCount` and `shards_max`. A line that must say one still carries `tidy: word`.
 
 use crate::config::Config;
 use crate::files::{File, Finding};
