@@ -14,7 +14,7 @@ use clap::{Parser, Subcommand, ValueEnum};
 use eyewall::{Cache, Options, Purge, PutOptions};
 use eyewall_bench_count::random::{self, key};
 
-/// What is kept may be missed by so many percent: libraries of the system differ a little from machine to machine.
+/// A count may differ from the stored one by so many percent: libraries of the system differ a little from machine to machine.
 const PERCENT_MAX: f64 = 4.0;
 
 /// Operations of the short run and of the long one: the difference is free of everything that is done once.
@@ -36,7 +36,7 @@ struct Arguments {
 enum Task {
     /// Count, and fail where a count has grown beyond what is kept
     Check {
-        /// What is kept
+        /// The stored counts
         file: PathBuf,
     },
     /// Count, and keep it
@@ -54,7 +54,7 @@ enum Task {
     },
 }
 
-/// What is counted.
+/// The operations that are counted.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 enum Operation {
     /// A get of 100 B that hits; its bytes are looked at where they are.
@@ -80,7 +80,7 @@ enum Error {
     /// A file or a program could not be used.
     #[error("{what}: {source}")]
     Io {
-        /// What was tried.
+        /// The attempt.
         what: String,
         /// The system's answer.
         source: std::io::Error,
@@ -88,7 +88,7 @@ enum Error {
     /// The engine refused.
     #[error("eyewall: {0}")]
     Engine(#[from] eyewall::Error),
-    /// What was given, or said, makes no sense.
+    /// An argument, or an output, makes no sense.
     #[error("{0}")]
     Invalid(String),
 }

@@ -1,4 +1,4 @@
-//! Rocket with the route of [`crate::named_file`], but for a `CachedFile` of `eyewall-rocket`.
+//! Rocket with the route of [`crate::named_file`], with a `CachedFile` of `eyewall-rocket`.
 
 use std::path::PathBuf;
 

@@ -24,7 +24,7 @@ pub(crate) enum Error {
     /// The system refused.
     #[error("{what}: {source}")]
     Io {
-        /// What was tried.
+        /// The attempt.
         what: &'static str,
         /// The system's answer.
         source: io::Error,

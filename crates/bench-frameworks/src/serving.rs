@@ -12,7 +12,7 @@ use tokio::signal::unix::{SignalKind, signal};
 
 use crate::error::{Error, Result};
 
-/// What is served, and how.
+/// The folder to serve, and how.
 #[derive(Debug, Clone, clap::Args)]
 pub(crate) struct Serving {
     /// The folder whose files are served
@@ -71,7 +71,7 @@ impl Serving {
     }
 }
 
-/// Prints the first line: whoever started this waits for it.
+/// Prints the first line: the process that started this one waits for it.
 pub(crate) fn tell(name: &str, address: SocketAddr) -> Result<()> {
     let mut out = io::stdout();
     let told = writeln!(out, "{name} on http://{address}").and_then(|()| out.flush());

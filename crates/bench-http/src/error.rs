@@ -9,7 +9,7 @@ pub(crate) enum Error {
     /// The system refused.
     #[error("{what}: {source}")]
     Io {
-        /// What was tried, with the path or the address.
+        /// The attempt, with the path or the address.
         what: String,
         /// The system's answer.
         source: std::io::Error,
@@ -19,7 +19,7 @@ pub(crate) enum Error {
     Address {
         /// As it was given.
         given: String,
-        /// What is wrong with it.
+        /// The fault.
         what: String,
     },
     /// Bodies for each number, of too many numbers.
@@ -38,7 +38,7 @@ pub(crate) enum Error {
     FirstAnswer {
         /// Counted from 1.
         connection: usize,
-        /// What is wrong with it.
+        /// The fault.
         what: String,
     },
 }

@@ -55,7 +55,7 @@ fn tell(name: &str, address: SocketAddr) -> io::Result<()> {
     out.flush()
 }
 
-/// Whoever started this may die without a word; its end of the pipe goes with it.
+/// The process that started this one may die without a word; its end of the pipe goes with it.
 fn end_with_standard_input() {
     std::thread::spawn(|| {
         // An input that can't be read has ended, too.

@@ -117,7 +117,7 @@ impl<H: Handle + Send> Pages<H> {
         let body = response.into_body().collect().await.map_err(|_| StatusCode::BAD_GATEWAY)?.to_bytes();
         let mut handle = self.handle.lock().unwrap_or_else(PoisonError::into_inner);
         if let Err(failure) = handle.put(key.as_bytes(), &body) {
-            // The page is there all the same; that it is never a hit is for the benchmark to find.
+            // The page is still there; the benchmark finds out that it is never a hit.
             eprintln!("bench-http: {failure}");
         }
         Ok(body)

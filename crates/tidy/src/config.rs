@@ -13,6 +13,7 @@ pub(crate) struct Config {
     pub(crate) not_ours: Vec<String>,
     pub(crate) length: Length,
     pub(crate) glossary: Glossary,
+    pub(crate) english: English,
     /// The folder of the decision records, with `/` at its end.
     pub(crate) decisions: String,
     /// The folder of the manual, with `/` at its end.
@@ -38,6 +39,31 @@ pub(crate) struct Glossary {
     pub(crate) exempt: Vec<String>,
     /// Names given by the language or a library, which say nothing about our own words.
     pub(crate) foreign: BTreeSet<String>,
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct English {
+    /// How many words the sentences of a page may have on average.
+    pub(crate) sentence_words_max: usize,
+    /// Pages that are not checked.
+    pub(crate) exempt: Vec<String>,
+    /// Places whose comments are not checked.
+    pub(crate) comments_exempt: Vec<String>,
+    pub(crate) phrases: Vec<NeverSaid>,
+}
+
+/// A phrase that nobody writes.
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct NeverSaid {
+    /// Words in a row, as `english.rs` reads them.
+    pub(crate) never: String,
+    /// What to do about them.
+    pub(crate) instead: String,
+    /// A sentence that has them.
+    #[cfg_attr(not(test), expect(dead_code, reason = "the tests hold each phrase against it"))]
+    pub(crate) example: String,
 }
 
 #[derive(Deserialize)]

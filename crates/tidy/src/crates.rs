@@ -80,6 +80,7 @@ mod tests {
             manual = ""
             length = { file_lines_max = 1, function_lines_max = 1 }
             glossary = { file = "", exempt = [], foreign = [] }
+            english = { sentence_words_max = 1, exempt = [], comments_exempt = [], phrases = [] }
             [direction]
             eyewall = ["eyewall-region"]
             eyewall-region = []

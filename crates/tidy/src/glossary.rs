@@ -3,7 +3,7 @@
 //! The glossary is the single source. Each of its tables that has a column headed `never` names there, parted by commas,
 //! the words that nobody uses for the concept. A row that has not as many cells as its header is an error: its words would
 //! stand in another column, and be looked for in vain. They are looked for in prose, in code and inside names, so that `shard`
-//! also finds `ShardCount` and `shards_max`. A line that must say one all the same carries `tidy: word`.
+//! also finds `ShardCount` and `shards_max`. A line that must say one still carries `tidy: word`.
 
 use crate::config::Config;
 use crate::files::{File, Finding};
@@ -108,7 +108,7 @@ fn parts(text: &str) -> Vec<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::config::{Glossary, Length};
+    use crate::config::{English, Glossary, Length};
     use crate::files::{file, lines};
 
     const GLOSSARY: &str = "# Words\n\n| word | meaning | elsewhere | never |\n|---|---|---|---|\n\
@@ -122,6 +122,12 @@ mod tests {
                 file: String::new(),
                 exempt: vec!["notes/".to_owned()],
                 foreign: ["Shards".to_owned(), "cell".to_owned(), "Cell".to_owned()].into(),
+            },
+            english: English {
+                sentence_words_max: 1,
+                exempt: Vec::new(),
+                comments_exempt: Vec::new(),
+                phrases: Vec::new(),
             },
             decisions: String::new(),
             manual: String::new(),

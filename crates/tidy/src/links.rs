@@ -25,7 +25,7 @@ pub(crate) fn check(files: &[File], paths: &BTreeSet<String>, manual: &str) -> V
     findings
 }
 
-/// What is wrong with a link of the page at `from`.
+/// The fault of a link of the page at `from`.
 fn wrong_with(
     from: &str,
     link: &str,
@@ -66,7 +66,7 @@ fn exists(path: &str, paths: &BTreeSet<String>) -> bool {
         || paths.range(folder.clone()..).next().is_some_and(|next| next.starts_with(&folder))
 }
 
-/// The relative links of a page, with their lines. What stands as code is no link.
+/// The relative links of a page, with their lines. Links in code do not count.
 fn links(text: &str) -> Vec<(usize, String)> {
     let mut found = Vec::new();
     for (line, prose) in prose(text) {

@@ -11,10 +11,12 @@ mod config;
 mod confined;
 mod crates;
 mod decisions;
+mod english;
 mod files;
 mod glossary;
 mod length;
 mod links;
+mod prose;
 mod rust;
 mod text;
 
@@ -65,6 +67,7 @@ fn all_checks(files: &[File], config: &Config, machine_paths: &[String]) -> Resu
         findings.extend(text::check(file, machine_paths));
         findings.extend(glossary::check(file, &synonyms, config));
         findings.extend(confined::check(file, config));
+        findings.extend(english::check(file, config));
     }
     findings.extend(crates::check(files, config)?);
     findings.extend(decisions::check(files, &config.decisions));

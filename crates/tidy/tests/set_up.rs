@@ -14,7 +14,7 @@ fn root() -> PathBuf {
 }
 
 /// A machine that has nothing but a shell's tools, an `apt-get` and a `cargo` that write down how they were called, and an `id`
-/// that says who runs them.
+/// that names the user.
 struct Machine {
     folder: TempDir,
 }
@@ -43,7 +43,7 @@ impl Machine {
         self.folder.path().join("called")
     }
 
-    /// What was installed with, a line per call.
+    /// The calls that install, a line each.
     fn calls(&self) -> String {
         fs::read_to_string(self.called()).unwrap_or_default()
     }

@@ -16,7 +16,7 @@ use super::head::{self, Head};
 use super::report::Kind;
 use crate::error::Error;
 
-/// What is read to find a head in it: small answers come whole by it, and of large ones little is copied.
+/// The size of a read that looks for a head: it brings small answers whole, and copies little of large ones.
 const HEAD_READ: usize = 2 << 10;
 /// How much of a body is dropped in one call at most.
 const DISCARD_MAX: usize = 4 << 20;
@@ -45,7 +45,7 @@ pub(crate) struct Connection {
     opens: bool,
     /// Of the body that the request is for.
     length: u64,
-    /// What has come of a head that isn't whole.
+    /// The bytes so far of a head that isn't whole.
     begun: Vec<u8>,
     /// The head, once it is there.
     head: Option<Head>,
@@ -64,7 +64,7 @@ pub(crate) enum Progress {
     Failed(Kind),
 }
 
-/// What is wrong with a first answer.
+/// The fault of a first answer.
 #[derive(Debug)]
 pub(crate) enum Unfit {
     Kind(Kind),
@@ -226,7 +226,7 @@ impl Connection {
                 &self.begun
             };
             if let Some(head) = head::parse(there, self.length)? {
-                // What is there beyond the body is of no answer.
+                // Bytes beyond the body belong to no answer.
                 let of_body = (there.len() - head.bytes) as u64;
                 self.rest = self.length.checked_sub(of_body).ok_or(Kind::Length)?;
                 self.head = Some(head);

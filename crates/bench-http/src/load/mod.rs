@@ -25,9 +25,9 @@ use self::report::{Kind, Tally};
 use self::request::Request;
 use crate::error::{Error, Result};
 
-/// Whoever is without an answer for less than this is slow, and no failure, however short the window is.
+/// A connection without an answer for less than this is slow, and no failure, however short the window is.
 const PATIENCE: Duration = Duration::from_secs(1);
-/// What is to be told of a connection.
+/// The events to report of a connection.
 const WANTED: EventFlags = EventFlags::IN.union(EventFlags::OUT).union(EventFlags::RDHUP).union(EventFlags::ET);
 /// What an event says of a connection that the server has ended.
 const ENDED: EventFlags = EventFlags::RDHUP.union(EventFlags::HUP).union(EventFlags::ERR);

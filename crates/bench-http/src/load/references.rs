@@ -9,7 +9,7 @@ use crate::error::{Error, Result};
 /// More files than this are no set that a server is measured with; without `--names` there is no end of them.
 const NAMES_MAX: u64 = 100_000;
 
-/// What is known of the bodies.
+/// The known facts of the bodies.
 #[derive(Debug)]
 pub(crate) struct References {
     /// The name of the file, with what stands for the number where there are several.

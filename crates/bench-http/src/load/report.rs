@@ -1,4 +1,4 @@
-//! What was measured, and the line that says so.
+//! The measurements, and the line that reports them.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -32,7 +32,7 @@ pub(crate) enum Kind {
     Timeout,
 }
 
-/// What has come of a window.
+/// The results of a window.
 #[derive(Debug)]
 pub(crate) struct Tally {
     line: Line,

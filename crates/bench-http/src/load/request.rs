@@ -1,4 +1,4 @@
-//! What is sent: one request over and over, or one with a number that grows and begins again.
+//! The requests to send: one over and over, or one with a number that grows and begins again.
 
 use std::net::{SocketAddr, ToSocketAddrs};
 
@@ -7,7 +7,7 @@ use hyper::http::uri::Scheme;
 
 use crate::error::{Error, Result};
 
-/// What stands for the number.
+/// The placeholder of the number.
 pub(crate) const NUMBER: &str = "{}";
 
 /// A GET of an address.
