@@ -64,7 +64,7 @@ subtest 'only ours' => sub {
     my $warning = '';
     local $SIG{__WARN__} = sub { $warning .= $_[0] };
     ok($cache->set(k => 1, { expire_time => 'soon' }), 'a time that is none');
-    like($warning, qr/expires at once, since soon is no time.* at \S*fastmmap-expiry\.t line /, 'is told, where it was given');
+    like($warning, qr/expires at once, since soon is not a time.* at \S*fastmmap-expiry\.t line /, 'is told, where it was given');
     is_error(sub { ours(@raw, expire_time => 'soon') }, 'argument', 'and an error as an option of new');
     is_error(sub { $cache->set(k => 1, { expire_on => $_ }) }, 'argument', "expire_on of $_") for 'soon', -sin(9**9**9);
     is_error(sub { $cache->get_and_set('k') }, 'argument', 'get_and_set without a sub');
