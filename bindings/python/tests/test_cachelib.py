@@ -1,4 +1,4 @@
-"""Flask-Caching, and what else takes a cache of cachelib, keeps its values in a volume."""
+"""Flask-Caching and other users of cachelib store their values in a volume."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ class Cachelib(CacheCase):
             self.assertEqual(entry.ttl_left and round(entry.ttl_left), left)
 
     def test_what_is_over_is_not_there(self) -> None:
-        """As of the other caches of cachelib, a timeout may lie in the past."""
+        """As in other caches of cachelib, a timeout may lie in the past."""
         for timeout in (-1, timedelta(seconds=-1)):
             cache = self.opened()
             self.assertTrue(cache.set("a", 1, 60))

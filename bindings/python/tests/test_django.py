@@ -1,4 +1,4 @@
-"""What the backend of Django does beyond Django's own tests of backends, which scripts/test-python runs."""
+"""The Django backend's own features. scripts/test-python also runs Django's tests of backends."""
 
 from __future__ import annotations
 
