@@ -64,13 +64,13 @@ foreach ([[100], [100, 10], []] as $times) {
 }
 foreach ([0, -1, NAN] as $ttl) {
     foreach ([fn () => $cache->set('a', 1, $ttl), fn () => $cache->touch('a', $ttl), fn () => $cache->increment('a', 1, $ttl)] as $work) {
-        same('ValueError 0: The ttl has to be more than 0 seconds, or null: until the entry is evicted', thrown($work));
+        same('ValueError 0: The ttl must be more than 0 seconds, or null: until the entry is evicted', thrown($work));
     }
 }
 check($cache->set('long', 1, INF) && $cache->get('long') === 1);
-same('ValueError 0: The time stale has to be 0 seconds or more', thrown(fn () => $cache->set('a', 1, 1, [], -1)));
-same('ValueError 0: The time stale has to be 0 seconds or more', thrown(fn () => $cache->touch('a', 1, NAN)));
-same('TypeError 0: A tag has to be a string, not int', thrown(fn () => $cache->set('a', 1, 1, [1])));
+same('ValueError 0: The time stale must be 0 seconds or more', thrown(fn () => $cache->set('a', 1, 1, [], -1)));
+same('ValueError 0: The time stale must be 0 seconds or more', thrown(fn () => $cache->touch('a', 1, NAN)));
+same('TypeError 0: A tag must be a string, not int', thrown(fn () => $cache->set('a', 1, 1, [1])));
 echo "done\n";
 --EXPECT--
 done

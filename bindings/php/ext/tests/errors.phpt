@@ -26,7 +26,7 @@ refused(Exception::TAG_LENGTH, '', fn () => $cache->set('a', 1, null, ['']));
 refused(Exception::TAG_LENGTH, '', fn () => $cache->purgeTag(str_repeat('t', 256)));
 refused(Exception::ARGUMENT, 'UTF-8', fn () => $cache->set('a', 1, null, ["\xff"]));
 refused(Exception::ARGUMENT, 'UTF-8', fn () => $cache->purgeTags(['good', "\xff"]));
-same('TypeError 0: A tag has to be a string, not int', thrown(fn () => $cache->purgeTags([1])));
+same('TypeError 0: A tag must be a string, not int', thrown(fn () => $cache->purgeTags([1])));
 same('before', $cache->get('a'));
 
 refused(Exception::NOT_FOUND, '', fn () => volume(['must_exist' => true], 'other'));
@@ -46,7 +46,7 @@ $failed = (new ReflectionClass(Cache::class));
 check(str_contains(thrown(fn () => $failed->newInstanceWithoutConstructor()), 'cannot be instantiated without invoking its constructor'));
 check(str_contains(thrown(fn () => serialize($cache)), "Serialization of 'Eyewall\\Cache' is not allowed"));
 same('Error 0: Trying to clone an uncloneable object of class Eyewall\Cache', thrown(fn () => clone $cache));
-same('Error 0: The cache is open already; make another one with new', thrown(fn () => $cache->__construct('x')));
+same('Error 0: The cache is open already; create another one with new', thrown(fn () => $cache->__construct('x')));
 check(str_contains(thrown(fn () => new Eyewall\Claim()), 'private'));
 check(str_contains(thrown(fn () => new Eyewall\Keys()), 'private'));
 check((new Exception()) instanceof RuntimeException);

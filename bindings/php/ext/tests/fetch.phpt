@@ -27,9 +27,9 @@ same('KEY', $cache->fetchOrCompute('key', 'strtoupper'));
 // Nothing is stored, and nobody has to wait, after a failure of any kind.
 same('LogicException 7: failed', thrown(fn () => $cache->fetchOrCompute('c', fn () => throw new LogicException('failed', 7))));
 same('Exception 0: Serialization of \'Closure\' is not allowed', thrown(fn () => $cache->fetchOrCompute('c', fn () => fn () => 1)));
-same('ValueError 0: The time wait has to be 0 seconds or more', thrown(fn () => $cache->fetchOrCompute('c', $compute, wait: -1)));
-same('ValueError 0: The ttl has to be more than 0 seconds, or null: until the entry is evicted', thrown(fn () => $cache->fetchOrCompute('c', $compute, 0)));
-same('TypeError 0: A tag has to be a string, not int', thrown(fn () => $cache->fetchOrCompute('c', $compute, null, [1])));
+same('ValueError 0: The time wait must be 0 seconds or more', thrown(fn () => $cache->fetchOrCompute('c', $compute, wait: -1)));
+same('ValueError 0: The ttl must be more than 0 seconds, or null: until the entry is evicted', thrown(fn () => $cache->fetchOrCompute('c', $compute, 0)));
+same('TypeError 0: A tag must be a string, not int', thrown(fn () => $cache->fetchOrCompute('c', $compute, null, [1])));
 check(str_starts_with(thrown(fn () => $cache->fetchOrCompute('c', 'no_such_function')), 'TypeError'));
 check(str_starts_with(thrown(fn () => $cache->fetchOrCompute('c', function (int $a) {})), 'TypeError'));
 same(null, $cache->get('c'));
@@ -47,7 +47,7 @@ set_error_handler(function (int $level, string $words) use (&$said): bool {
 });
 $large = str_repeat('x', 2000000);
 check($cache->fetchOrCompute('large', fn () => $large) === $large);
-check(count($said) === 1 && str_starts_with($said[0], E_WARNING . " Eyewall\\Cache::fetchOrCompute(): What was computed isn't stored: "), implode($said));
+check(count($said) === 1 && str_starts_with($said[0], E_WARNING . " Eyewall\\Cache::fetchOrCompute(): The computed value is not stored: "), implode($said));
 set_error_handler(fn (int $level, string $words) => throw new ErrorException($words));
 check(str_starts_with(thrown(fn () => $cache->fetchOrCompute('large', fn () => $large)), 'ErrorException'));
 restore_error_handler();

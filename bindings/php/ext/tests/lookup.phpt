@@ -51,12 +51,12 @@ same('added', $cache->get('none'));
 foreach ([-1, 65536] as $reason) {
     same('ValueError 0: Eyewall\Cache::setNegative(): Argument #2 ($reason) must be between 0 and 65535', thrown(fn () => $cache->setNegative('x', $reason)));
 }
-same('ValueError 0: The ttl has to be more than 0 seconds, or null: until the entry is evicted', thrown(fn () => $cache->setNegative('x', 1, 0)));
-same('TypeError 0: A tag has to be a string, not int', thrown(fn () => $cache->setNegative('x', 1, null, [1])));
+same('ValueError 0: The ttl must be more than 0 seconds, or null: until the entry is evicted', thrown(fn () => $cache->setNegative('x', 1, 0)));
+same('TypeError 0: A tag must be a string, not int', thrown(fn () => $cache->setNegative('x', 1, null, [1])));
 refused(Exception::KEY_EMPTY, '', fn () => $cache->setNegative('', 1));
 same(null, $cache->lookup('x'));
 $cache->set('array', [1]);
-refused(Exception::ARGUMENT, 'nothing is unserialized here', fn () => volume(['serializer' => 'none'])->lookup('array'));
+refused(Exception::ARGUMENT, 'the option serializer is "none"', fn () => volume(['serializer' => 'none'])->lookup('array'));
 same(0, $cache->stats()['pins']);
 echo "done\n";
 --EXPECT--
