@@ -142,7 +142,7 @@ async fn where_the_volume_cannot_be_opened_nothing_is_launched() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("missing/files.eyewall");
     let settings = toml_of(&path, "");
-    assert!(refused(&settings).contains(&format!("the volume {} can't be opened", path.display())));
+    assert!(refused(&settings).contains(&format!("can't open the volume {}", path.display())));
     assert!(failure(rocket::custom(configured(&settings)).attach(Eyewall::fairing())).await);
     // Somebody else's file is left as it is.
     let foreign = folder.path().join("foreign");

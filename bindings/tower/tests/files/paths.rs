@@ -98,7 +98,7 @@ fn a_root_has_to_be_a_folder() {
         let path = site.at(name);
         let error = ServeDir::new(&path, &site.files).unwrap_err();
         assert_eq!(error.kind(), kind);
-        assert!(error.to_string().contains(&format!("the folder {} can't be served", path.display())), "{error}");
+        assert!(error.to_string().contains(&format!("can't serve the folder {}", path.display())), "{error}");
     }
 }
 
