@@ -139,14 +139,14 @@ async fn a_missing_root_is_served_once_it_is_there() {
 }
 
 #[async_test]
-#[should_panic(expected = "no folder to be served")]
+#[should_panic(expected = "is not a folder")]
 async fn a_missing_root_is_refused_where_it_is_mounted() {
     let site = site();
     client(&site, "/", CachedFiles::from(site.path("missing"))).await;
 }
 
 #[async_test]
-#[should_panic(expected = "no folder to be served")]
+#[should_panic(expected = "is not a folder")]
 async fn a_file_is_no_root_unless_that_is_said() {
     let site = site();
     client(&site, "/", CachedFiles::from(site.path("index.html"))).await;
