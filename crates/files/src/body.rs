@@ -26,7 +26,7 @@ use crate::store::{From, Store};
 /// body then ends short of its promised length, so the client notices the missing bytes.
 pub struct Body {
     /// The stretches still to be sent.
-    stretches: VecDeque<Stretch>,
+    segments: VecDeque<Segment>,
     /// The source of bytes that may still be read, even if none are left. `None` if no bytes come from a
     /// file.
     store: Option<Arc<Store>>,
@@ -41,7 +41,7 @@ struct Drawn {
     /// Whether to store fragments that aren't in the volume.
     is_kept: bool,
     /// The most recent fragment and its number.
-    at_hand: Option<(u64, Bytes)>,
+    loaded: Option<(u64, Bytes)>,
     loading: Option<JoinHandle<io::Result<(Bytes, From)>>>,
 }
 
@@ -58,7 +58,7 @@ impl Body {
         Self { segments: VecDeque::new(), store: None, drawn: None }
     }
 
-    /// These stretches of a file. `at_hand` is a fragment that was already found.
+    /// These segments of a file. `loaded` is a fragment that was already found.
     pub(crate) fn of(
         store: Arc<Store>,
         opened: Arc<Opened>,
@@ -128,7 +128,7 @@ impl Body {
                 range.start = end;
                 if end == whole.end {
                     // Release it, or it stays pinned while the next one is read.
-                    drawn.at_hand = None;
+                    drawn.loaded = None;
                 }
                 Next::Piece(piece)
             }

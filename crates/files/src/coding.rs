@@ -61,16 +61,16 @@ impl Coding {
     }
 }
 
-/// Whether a file is compressed, judging by its name, so that nobody compresses it again.
-pub(crate) fn is_packed(path: &Path) -> bool {
+/// Whether a file is compressed already, by its name.
+pub(crate) fn is_precompressed(path: &Path) -> bool {
     path.extension().is_some_and(|extension| Coding::ALL.iter().any(|coding| extension == coding.extension()))
 }
 
-/// The index of the form that the client prefers; the first form has no coding. If it prefers several alike, the
-/// first coded one wins.
+/// The index of the representation that the client prefers; the first has no coding. If it prefers several alike,
+/// the first coded one wins.
 ///
-/// A coding must be named: clients that decode nothing send `*`, too. If the client accepts none of the forms, it
-/// gets the one without a coding.
+/// A coding must be named: clients that decode nothing send `*`, too. If the client accepts none of the
+/// representations, it gets the one without a coding.
 pub(crate) fn choose(
     codings: impl DoubleEndedIterator<Item = Option<Coding>> + ExactSizeIterator,
     request: &HeaderMap,

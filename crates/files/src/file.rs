@@ -31,23 +31,23 @@ use crate::store::{Changed, From, Store};
 #[derive(Clone)]
 pub struct CachedFile {
     store: Arc<Store>,
-    /// The plain form first.
-    forms: Arc<[Arc<Opened>]>,
+    /// The plain representation first.
+    representations: Arc<[Arc<Opened>]>,
 }
 
-/// A form, and its file once it is open.
+/// A representation, and its file once it is open.
 pub(crate) struct Opened {
     pub(crate) representation: Arc<Representation>,
     tree: Arc<Tree>,
-    /// Empty, until it is read from, if the form was known without a look. An open file stays readable after
-    /// it was replaced.
+    /// Empty, until it is read from, if the representation was known without a look. An open file stays
+    /// readable after it was replaced.
     file: OnceLock<Arc<File>>,
     /// Whether its first bytes were just read into the volume for this answer, which then isn't a hit.
     is_fetched: AtomicBool,
 }
 
 impl Opened {
-    /// Opens the file, which must have the form's stamp. It blocks.
+    /// Opens the file, which must have the representation's version. It blocks.
     ///
     /// # Errors
     /// The system's error; [`Changed`] also if the file is gone.
@@ -188,10 +188,10 @@ impl CachedFile {
         for opened in self.representations.iter().filter(|opened| !self.store.contains(&opened.representation)) {
             opened.file()?;
         }
-        // The request, which selects one of several forms, isn't known yet.
-        let [plain] = &*self.forms else { return Ok(()) };
-        if self.store.why_not(&plain.form).is_none() && !self.store.has(&plain.form, 0) {
-            let (_, from) = self.store.load(&plain.form, 0, true, || plain.file())?;
+        // The request, which selects one of several representations, isn't known yet.
+        let [plain] = &*self.representations else { return Ok(()) };
+        if self.store.why_not(&plain.representation).is_none() && !self.store.has(&plain.representation, 0) {
+            let (_, from) = self.store.load(&plain.representation, 0, true, || plain.file())?;
             plain.is_fetched.store(from == From::Stored, Ordering::Relaxed);
         }
         Ok(())
@@ -251,17 +251,17 @@ impl CachedFile {
         self.with_body(opened, head, why_not.is_none(), found.map(|bytes| (number, bytes)), source)
     }
 
-    /// The form that the client prefers (RFC 9110, section 12.5.3).
+    /// The representation that the client prefers (RFC 9110, section 12.5.3).
     fn choose(&self, request: &HeaderMap) -> &Arc<Opened> {
         &self.representations
             [coding::choose(self.representations.iter().map(|opened| opened.representation.coding), request)]
     }
 
     /// The fragment of the first byte to be sent. `None` if nothing is.
-    fn first_fragment(&self, stretches: &[Stretch]) -> Option<u64> {
-        stretches.iter().find_map(|stretch| match stretch {
-            Stretch::Bytes(range) => Some(range.start / self.store.fragment_bytes),
-            Stretch::Head(_) => None,
+    fn first_fragment(&self, segments: &[Segment]) -> Option<u64> {
+        segments.iter().find_map(|segment| match segment {
+            Segment::Bytes(range) => Some(range.start / self.store.fragment_bytes),
+            Segment::Head(_) => None,
         })
     }
 
@@ -304,7 +304,7 @@ pub fn is_changed(error: &io::Error) -> bool {
 }
 
 /// The head of the representation; or the answer, if it is 304, 412 or 416.
-fn arrange(form: &Form, request: Request<'_>) -> Result<Head, Box<Answer>> {
+fn arrange(representation: &Representation, request: Request<'_>) -> Result<Head, Box<Answer>> {
     let without = |status, fields| Err(Box::new(Answer { status, fields, body: Body::empty(), source: Source::None }));
     let (now, bytes) = (SystemTime::now(), representation.version.bytes);
     match answer::arrange(Role::Origin, request, StatusCode::OK, representation.fields.clone(), now, bytes, boundary) {

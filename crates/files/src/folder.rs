@@ -174,7 +174,7 @@ pub(crate) struct Tree {
     root: Root,
     options: FolderOptions,
     /// `None` if inotify isn't available.
-    memory: Option<Memory>,
+    path_cache: Option<PathCache>,
     /// Whether the warning about a skipped precompressed file was logged. A race may log it twice.
     has_told_of_old: AtomicBool,
 }
@@ -210,16 +210,16 @@ impl Tree {
     }
 
     /// Returns what is known of a path, without waiting.
-    pub(crate) fn recall(&self, path: &FilePath) -> Option<Look> {
-        let recalled = self.memory.as_ref()?.recall(path, Instant::now())?;
-        Some(Look { named: recalled.found, files: Vec::new() })
+    pub(crate) fn lookup(&self, path: &FilePath) -> Option<Look> {
+        let cached = self.path_cache.as_ref()?.lookup(path, Instant::now())?;
+        Some(Look { named: cached.found, files: Vec::new() })
     }
 
     /// Returns what is known of a path. If that expires soon, another thread renews it, with everything else
     /// that is known. It needs a Tokio runtime.
-    pub(crate) fn recall_ahead(self: &Arc<Self>, path: &FilePath) -> Option<Look> {
-        let recalled = self.memory.as_ref()?.recall(path, Instant::now())?;
-        if recalled.is_due {
+    pub(crate) fn lookup_ahead(self: &Arc<Self>, path: &FilePath) -> Option<Look> {
+        let cached = self.path_cache.as_ref()?.lookup(path, Instant::now())?;
+        if cached.is_due {
             let tree = Arc::clone(self);
             spawn_blocking(move || tree.renew_due());
         }
@@ -227,10 +227,10 @@ impl Tree {
     }
 
     fn renew_due(&self) {
-        let Some(memory) = &self.memory else { return };
-        for path in memory.due() {
+        let Some(path_cache) = &self.path_cache else { return };
+        for path in path_cache.due() {
             // A changed file is looked up by the next request for it.
-            let _ = memory.renew(&path, Named::is_unchanged);
+            let _ = path_cache.renew(&path, Named::is_unchanged);
         }
         path_cache.has_renewed();
     }
@@ -307,8 +307,8 @@ impl Tree {
         Ok(None)
     }
 
-    /// The plain file and its precompressed forms.
-    fn forms(
+    /// The plain file and its precompressed ones.
+    fn representations(
         &self,
         plain: PathBuf,
         (file, metadata): (File, &Metadata),
@@ -345,11 +345,11 @@ impl Tree {
     }
 
     /// Whether a precompressed file may have another version than the plain one, because it is older.
-    fn is_left_out(&self, packed: &Stamp, plain: &Stamp, path: &Path) -> bool {
-        let is_old = packed.is_older_than(plain);
+    fn is_left_out(&self, precompressed: &FileVersion, plain: &FileVersion, path: &Path) -> bool {
+        let is_old = precompressed.is_older_than(plain);
         if is_old && !self.has_told_of_old.swap(true, Ordering::Relaxed) {
             let path = path.display();
-            tracing::warn!(%path, "a precompressed file is older than the plain one, so it is not served; compress it again (logged once)");
+            tracing::warn!(%path, "a precompressed file is older than the plain one, and is not served; compress it again (logged once)");
         }
         is_old
     }

@@ -3,7 +3,7 @@
 //! ```text
 //! key        file: path                       the first fragment
 //!            file: path NUL number            the others; the number in hexadecimal digits
-//! metadata   0..40  stamp                     of the file when the bytes were read
+//! metadata   0..40  version                     of the file when the bytes were read
 //!            40..44 bytes of a fragment       little-endian; all but the last are so long
 //! value      bytes of the file
 //! ```
@@ -49,7 +49,7 @@ pub(crate) fn metadata(version: &FileVersion, fragment_bytes: u64) -> [u8; METAD
 }
 
 /// Reads a fragment's metadata: the stamp of its file, and the length of fragments when it was stored.
-pub(crate) fn of_metadata(metadata: &[u8]) -> Option<(Stamp, u64)> {
+pub(crate) fn of_metadata(metadata: &[u8]) -> Option<(FileVersion, u64)> {
     let metadata: &[u8; METADATA_BYTES] = metadata.try_into().ok()?;
     let (version, fragment_bytes) = metadata.split_first_chunk()?;
     let fragment_bytes = u32::from_le_bytes(fragment_bytes.try_into().ok()?);

@@ -1,4 +1,4 @@
-//! The forms of a file: plain, or precompressed, as they lie beside it.
+//! The representations of a file: plain, or by a precompressed file beside it.
 
 use std::fs;
 use std::path::PathBuf;
@@ -19,8 +19,8 @@ const SECOND: Duration = Duration::from_secs(1);
 /// What a path names.
 #[derive(Debug)]
 pub(crate) enum Named {
-    /// A file in its forms: the plain one first, precompressed ones after it.
-    File(Vec<Arc<Form>>),
+    /// A file in its representations: the plain one first, precompressed ones after it.
+    File(Vec<Arc<Representation>>),
     /// A folder with an index, requested without the slash at the end.
     Folder,
     Nothing,
@@ -55,7 +55,7 @@ pub(crate) struct Representation {
     pub(crate) below: PathBuf,
     /// Its absolute path.
     pub(crate) path: PathBuf,
-    pub(crate) stamp: Stamp,
+    pub(crate) version: FileVersion,
     /// The fields of a 200, except its length.
     pub(crate) fields: HeaderMap,
     /// The key of its first fragment.
@@ -90,8 +90,8 @@ pub(crate) fn fields(
         fields.insert(ETAG, tag);
     }
     // It has whole seconds: two versions within the same second would have the same value.
-    if !stamp.may_still_change(now.checked_sub(SECOND).unwrap_or(now))
-        && let Some(modified) = stamp.last_modified()
+    if !version.may_still_change(now.checked_sub(SECOND).unwrap_or(now))
+        && let Some(modified) = version.last_modified()
     {
         fields.insert(LAST_MODIFIED, modified);
     }

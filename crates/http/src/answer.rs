@@ -27,7 +27,7 @@ pub enum Answer {
     RangeNotSatisfiable(HeaderMap),
     /// A head without a body, for HEAD.
     Head(StatusCode, HeaderMap),
-    /// This head, and a body of these segments.
+    /// This head, and a body of these stretches.
     Content(StatusCode, HeaderMap, Vec<Segment>),
 }
 

@@ -60,7 +60,7 @@
 //! | RFC 10008, 2.7 | keys of requests with content | [`query`] |
 //! | RFC 9110, 5.6.7 | dates | [`field::date`] |
 //! | | settings of the operator | [`policy`] |
-//! | | stored form of variants and fields |  [`signpost`], [`stored_fields`] |
+//! | | stored form of variants and fields |  [`vary_index`], [`stored_fields`] |
 //!
 //! [`statements`] lists the test for each statement of these RFCs.
 //!

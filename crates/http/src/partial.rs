@@ -21,7 +21,7 @@ use crate::update::updated;
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct RangeSet(Vec<Range<u64>>);
 
-impl Pieces {
+impl RangeSet {
     /// Adds a range. An empty range changes nothing.
     pub fn insert(&mut self, range: Range<u64>) {
         if range.is_empty() {
@@ -42,8 +42,8 @@ impl Pieces {
     }
 
     /// The parts of a range that are missing.
-    pub fn missing(&self, wanted: &Range<u64>) -> Pieces {
-        let mut missing = Pieces::default();
+    pub fn missing(&self, wanted: &Range<u64>) -> RangeSet {
+        let mut missing = RangeSet::default();
         let mut at = wanted.start;
         for piece in self.0.iter().filter(|piece| piece.end > wanted.start && piece.start < wanted.end) {
             missing.insert(at..piece.start);
@@ -85,7 +85,7 @@ pub struct PartialContent {
     is_of_200: bool,
 }
 
-impl Gathered {
+impl PartialContent {
     /// The part in a response to GET: its first `bytes` bytes, received at `received`. `is_whole` says that
     /// the body came to its end, and didn't break off.
     ///
@@ -163,8 +163,8 @@ impl Gathered {
     }
 
     /// The stored bytes.
-    pub fn pieces(&self) -> &Pieces {
-        &self.pieces
+    pub fn range_set(&self) -> &RangeSet {
+        &self.range_set
     }
 
     /// The complete length in bytes, if any response named it.

@@ -129,14 +129,14 @@ pub struct Multipart {
 
 /// A segment of a multipart body.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Stretch {
+pub enum Segment {
     /// A boundary and the head of the next part, or the last boundary.
     Head(Vec<u8>),
     /// Bytes of the representation.
     Bytes(Range<u64>),
 }
 
-impl Stretch {
+impl Segment {
     /// Its length in bytes.
     pub fn length(&self) -> u64 {
         match self {
@@ -185,7 +185,7 @@ impl Multipart {
         fields
     }
 
-    /// The body, segment by segment.
+    /// The segments of the body.
     pub fn segments(&self) -> impl Iterator<Item = Segment> {
         let parts =
             self.ranges.iter().enumerate().flat_map(|(number, range)| {
