@@ -349,7 +349,7 @@ impl Tree {
         let is_old = precompressed.is_older_than(plain);
         if is_old && !self.has_told_of_old.swap(true, Ordering::Relaxed) {
             let path = path.display();
-            tracing::warn!(%path, "a precompressed file is older than the plain one, and is not served; compress it again (logged once)");
+            tracing::warn!(%path, "a precompressed file is older than the plain one, so it is not served; compress it again (logged once)");
         }
         is_old
     }

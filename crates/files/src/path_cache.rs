@@ -52,7 +52,7 @@ use crate::path::FilePath;
 use crate::representation::Named;
 use crate::watches::{About, Dependency, Watches};
 
-/// For so long something is known at most.
+/// How long a result is known at most.
 pub(crate) const TRUST: Duration = Duration::from_secs(1);
 /// The maximum number of known paths.
 const KNOWN_MAX: usize = 16_384;
