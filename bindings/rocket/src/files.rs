@@ -171,7 +171,7 @@ impl From<CachedFiles> for Vec<Route> {
         let looked_at = std::path::absolute(&served.root).unwrap_or_else(|_| served.root.clone());
         assert!(
             is_there,
-            "CachedFiles: the folder {} does not exist; create it, or call missing(true)",
+            "CachedFiles: {} is not a folder; create it, or call missing(true), or index_file(true) for a file",
             looked_at.display()
         );
         let (rank, has_own) = (served.rank, served.files.is_some());

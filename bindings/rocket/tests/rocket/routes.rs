@@ -1,4 +1,4 @@
-//! Folders as routes: what is found, redirected, and left to the next route.
+//! Folders as routes: found, redirected and forwarded requests.
 
 use std::fs;
 use std::os::unix::fs::symlink;
@@ -184,7 +184,7 @@ async fn what_is_not_there_is_for_the_next_route_by_rank() {
 async fn a_folder_goes_through_the_file_cache_that_it_was_given() {
     let (site, other) = (site(), site());
     let served = CachedFiles::new(other.root(), &other.files);
-    // No fairing: there is nothing among Rocket's state.
+    // No fairing, so Rocket has no state of Eyewall.
     let client = Client::untracked(rocket::custom(config()).mount("/", served)).await.unwrap();
     assert_eq!(text(&client, "/index.html").await.1, "index.html");
     assert_eq!((site.files.statistics().misses, other.files.statistics().misses), (0, 1));

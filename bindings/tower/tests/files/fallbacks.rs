@@ -1,4 +1,4 @@
-//! What is no file: errors of our own, or somebody else's answer.
+//! Requests for missing files: the service's own errors, or a fallback's response.
 
 use std::convert::Infallible;
 use std::future::{Ready, ready};
@@ -10,7 +10,7 @@ use tower_service::Service;
 
 use crate::support::{Site, get, request, send};
 
-/// Says what it was asked for. It has to be asked whether it is ready first, which a clone of it isn't.
+/// Echoes its request. It must be polled ready first, and its clone isn't ready.
 #[derive(Default)]
 struct Careful {
     is_ready: bool,

@@ -1,4 +1,4 @@
-//! Which file a path means: none outside the root, none that isn't for the public, and a folder's index.
+//! The file of a path: never outside the root, never hidden, and the index of a folder.
 
 use std::fs;
 use std::io;
