@@ -32,7 +32,7 @@ same('ValueError 0: The ttl must be more than 0 seconds, or null: until the entr
 check($claim->set('still mine'));
 same('ValueError 0: The time wait must be 0 seconds or more', thrown(fn () => $cache->claim('key', -1)));
 
-// Plain changes don't wait, and are later.
+// Plain changes don't wait for a claim, and count as later.
 $claim = $cache->claim('key');
 $cache->set('key', 'plain');
 same(false, $claim->set('claimed'));

@@ -1,5 +1,5 @@
 --TEST--
-What the volume refuses, and in which words
+Errors of the volume and their messages
 --EXTENSIONS--
 eyewall
 --FILE--
@@ -41,7 +41,7 @@ $reader = volume(['read_only' => true]);
 same('before', $reader->get('a'));
 refused(Exception::READ_ONLY, 'read-only', fn () => $reader->set('a', 1));
 
-// An object that couldn't be opened is of no use, and says so.
+// An object whose constructor failed throws in every method.
 $failed = (new ReflectionClass(Cache::class));
 check(str_contains(thrown(fn () => $failed->newInstanceWithoutConstructor()), 'cannot be instantiated without invoking its constructor'));
 check(str_contains(thrown(fn () => serialize($cache)), "Serialization of 'Eyewall\\Cache' is not allowed"));

@@ -1,5 +1,5 @@
 --TEST--
-Many keys in a call
+Calls with many keys
 --EXTENSIONS--
 eyewall
 --FILE--

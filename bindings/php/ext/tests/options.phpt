@@ -1,5 +1,5 @@
 --TEST--
-Options, and the ini settings that stand in for them
+Options, and the ini settings that are their defaults
 --EXTENSIONS--
 eyewall
 posix
@@ -48,7 +48,7 @@ fwrite($file, '#');
 fclose($file);
 same(null, $careful->get('a'));
 
-// Ini settings, and options that win.
+// Options take precedence over ini settings.
 ini_set('eyewall.path', folder() . '/from-ini');
 ini_set('eyewall.size', '1M');
 ini_set('eyewall.serializer', 'none');
@@ -67,12 +67,12 @@ check((new Cache(null, ['size' => '1M'])) instanceof Cache);
 ini_set('eyewall.size', '');
 ini_set('eyewall.must_exist', '');
 
-// A path is of the moment.
+// A relative path depends on the present directory.
 chdir(folder());
 (new Cache('from-ini', ['size' => '1M']))->set('relative', 1);
 chdir('/');
 same(1, (new Cache(folder() . '/from-ini', ['size' => '1M']))->get('relative'));
-// What PHP may not open, we don't either.
+// The extension obeys open_basedir.
 $closed = new Process('ini_set("open_basedir", "/usr");
     echo thrown(fn () => @new Eyewall\Cache($argv[1])), "\n", thrown(fn () => @new Eyewall\Cache("/usr/x", ["tier_folder" => "/dev/shm"]));', folder() . '/closed');
 same('ValueError 0: open_basedir does not permit the volume\'s path ' . folder() . '/closed', $closed->line());

@@ -1,5 +1,5 @@
 --TEST--
-What values are stored as, and what they come back from
+How values are serialized and unserialized
 --EXTENSIONS--
 eyewall
 --FILE--
@@ -14,7 +14,7 @@ foreach (['text', 1, 1.5, true, null] as $value) {
 $php = volume(['serializer' => 'php']);
 $php->set('array', ['a' => [1, 2]]);
 same(['a' => [1, 2]], $php->get('array'));
-// Nothing is unserialized without a serializer, by whatever method it is read.
+// Without a serializer, no method unserializes.
 foreach ([
     fn () => $none->get('array'), fn () => $none->getMultiple(['array']), fn () => $none->getWithSerial('array'),
     fn () => $none->fetchOrCompute('array', fn () => 1), fn () => $none->update('array', fn () => 1), fn () => $none->claim('array')->get(),
