@@ -72,7 +72,7 @@ class Cachelib(CacheCase):
 
     def test_one_volume_for_all_that_open_it_alike(self) -> None:
         self.assertIs(self.opened().volume, self.opened(key_prefix="b").volume)
-        with self.assertRaisesRegex(ValueError, "open here with"):
+        with self.assertRaisesRegex(ValueError, "is open in this process with"):
             self.opened(serializer="json")
 
     @unittest.skipUnless(importlib.util.find_spec("flask_caching"), "Flask-Caching isn't installed")

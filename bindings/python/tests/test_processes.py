@@ -74,7 +74,7 @@ class Processes(CacheCase):
                 memoryview(held)  # type: ignore[arg-type]
                 raise AssertionError("the child could read it")
             except BufferError as error:
-                assert "forked" in str(error)
+                assert "inherited the view by a fork" in str(error)
             own = self.cache.get_view("a")
             assert own is not None and bytes(own) == b"held"
             # The child must not release the parent's pin.
