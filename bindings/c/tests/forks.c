@@ -20,7 +20,7 @@ static void a_child_uses_its_parents_cache(eyewall_cache *cache) {
         put(cache, "child", "2");
         CHECK(eyewall_hit_metadata(&hit).data == NULL);
         CHECK(eyewall_hit_info(&hit, &info) == EYEWALL_ERROR_ARGUMENT && info.serial == 0);
-        CHECK(strstr(eyewall_error_message(), "forked") != NULL);
+        CHECK(strstr(eyewall_error_message(), "inherited it by a fork") != NULL);
         eyewall_hit_release(&hit);
         _exit(0);
     }
