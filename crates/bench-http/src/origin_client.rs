@@ -1,4 +1,4 @@
-//! The client that asks the origin: hyper-util's pooled client.
+//! Requests to the origin by hyper-util's pooled client.
 
 use hyper::body::Incoming;
 use hyper::http::uri::{Authority, PathAndQuery, Scheme};
@@ -9,7 +9,7 @@ use hyper_util::rt::TokioExecutor;
 
 use crate::error::{Error, Result};
 
-/// Whom requests are passed on to.
+/// The origin that gets the requests.
 #[derive(Debug, Clone)]
 pub(crate) struct Origin {
     client: Client<HttpConnector, Incoming>,
@@ -17,7 +17,7 @@ pub(crate) struct Origin {
 }
 
 impl Origin {
-    /// The origin at an address of the form `http://HOST:PORT`; any other is an error.
+    /// The origin at an address of the form `http://HOST:PORT`; other forms are errors.
     pub(crate) fn at(address: &Uri) -> Result<Self> {
         let wrong = |what: &str| Error::Address { given: address.to_string(), what: what.to_owned() };
         if address.scheme() != Some(&Scheme::HTTP) {
@@ -29,7 +29,7 @@ impl Origin {
         Ok(Self { client: Client::builder(TokioExecutor::new()).build(connector), authority })
     }
 
-    /// Its answer, whose body is still to come; none where it can't be asked.
+    /// Its response, whose body is still to come; `None` if the origin can't be reached.
     pub(crate) async fn answer(&self, mut request: Request<Incoming>) -> Option<Response<Incoming>> {
         let path = request.uri().path_and_query().cloned().unwrap_or(PathAndQuery::from_static("/"));
         let uri = Uri::builder().scheme(Scheme::HTTP).authority(self.authority.clone()).path_and_query(path).build();

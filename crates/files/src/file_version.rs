@@ -1,4 +1,4 @@
-//! By what a file is known to be unchanged.
+//! Identifies the version of a file.
 
 use std::fs::Metadata;
 use std::os::unix::fs::MetadataExt as _;
@@ -7,17 +7,17 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 use http::HeaderValue;
 use xxhash_rust::xxh3::xxh3_64;
 
-/// How long after its last change a file may change once more without a new time, since times advance in the ticks of
-/// the system's timer (10 ms at most), with room to spare.
+/// How long after a change another change may leave the file's time unchanged: file times advance by ticks of the
+/// system's timer (10 ms at most), plus a margin.
 const TICK: Duration = Duration::from_millis(50);
 
 const SECOND_NS: i64 = 1_000_000_000;
 
-/// Bytes of a stored version.
+/// Length of a stored version.
 pub(crate) const FILE_VERSION_BYTES: usize = 40;
 
-/// Device, inode, size and both times of a file: any change to its bytes changes one of them, two changes within one
-/// tick excepted ([`FileVersion::may_still_change`]).
+/// Device, inode, size and both times of a file. Any change of its bytes changes one of them, except two changes
+/// within one tick ([`FileVersion::may_still_change`]).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct FileVersion {
     pub(crate) device: u64,
@@ -39,7 +39,7 @@ impl FileVersion {
         }
     }
 
-    /// The five numbers one after the other, little-endian: part of the format of stored fragments.
+    /// The five numbers in order, little-endian: part of the format of stored fragments.
     pub(crate) fn to_bytes(self) -> [u8; FILE_VERSION_BYTES] {
         let words = [self.device, self.inode, self.bytes, self.modified_ns as u64, self.changed_ns as u64];
         let mut bytes = [0; FILE_VERSION_BYTES];
@@ -59,7 +59,7 @@ impl FileVersion {
         Self { device, inode, bytes, modified_ns: modified as i64, changed_ns: changed as i64 }
     }
 
-    /// Whether the last change is so young that the next one could give the same version.
+    /// Whether the last change is so recent that another one could give the same version.
     pub(crate) fn may_still_change(&self, now: SystemTime) -> bool {
         let settled = now
             .checked_sub(TICK)
@@ -68,15 +68,15 @@ impl FileVersion {
         self.modified_ns.max(self.changed_ns) > settled
     }
 
-    /// Whether the file is older than another. Who compresses a file gives the result its time, and some of them cut that to whole
-    /// seconds: such a time counts as any within its second.
+    /// Whether the file is older than another. Compressors give their output the time of the input, and some
+    /// cut it to whole seconds: such a time counts as any time within its second.
     pub(crate) fn is_older_than(&self, other: &Self) -> bool {
         let is_cut = self.modified_ns % SECOND_NS == 0 && self.modified_ns / SECOND_NS == other.modified_ns / SECOND_NS;
         self.modified_ns < other.modified_ns && !is_cut
     }
 
-    /// A strong validator: other bytes, another tag. A hash, since inode numbers are nobody's business. The suffix tells apart
-    /// what is sent of one address in several codings.
+    /// A strong validator: other bytes have another tag. It is a hash, so that clients don't learn inode
+    /// numbers. The suffix distinguishes the codings of one address.
     pub(crate) fn etag(&self, suffix: &str) -> Option<HeaderValue> {
         HeaderValue::from_str(&format!("\"{:016x}{suffix}\"", xxh3_64(&self.to_bytes()))).ok()
     }

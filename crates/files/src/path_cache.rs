@@ -1,42 +1,42 @@
-//! What is known of a folder, for as long as the kernel tells of no change: a request for what is known costs one system call, and
-//! none of the file system's.
+//! Remembers what paths of a folder name, while inotify reports no change. A request for a known path costs one system call, and none
+//! of the file system.
 //!
 //! # Why it is never stale
 //!
-//! To know what a path names is to have looked at some names in folders, and at some files. Of each of these *dependencies* the
-//! kernel is asked to tell, by inotify, **before** it is looked at:
+//! What a path names depends on some names in folders, and on some files. The cache sets an inotify watch for each of these
+//! *dependencies* **before** it looks at it:
 //!
-//! - each folder on the way from `/`, for the one name that is looked up in it, also by way of symbolic links ([`crate::walk`]);
-//! - each file that was found, by its inode, for its bytes and its attributes;
-//! - the names that were looked for in vain.
+//! - each folder on the way from `/`, including symbolic links, for the name that is looked up in it ([`crate::walk`]);
+//! - each found file, by its inode, for its bytes and attributes;
+//! - the names that were not found.
 //!
-//! 1. A change of a dependency that happens before its watch is seen by the look, which comes after it.
-//! 2. A change that happens after its watch is an event in the queue before the call that made the change returns.
-//! 3. [`PathCache::lookup`] asks for the length of the queue first. Where there is something in it, it is taken out and the dependencies
-//!    are made void under the write lock; what is known is read under the read lock. So who finds the queue empty after another
-//!    has emptied it waits until that one has made void what it heard of.
+//! 1. If a dependency changes before its watch is set, the look, which comes later, sees the change.
+//! 2. If it changes after that, the event is in the queue before the call that made the change returns.
+//! 3. [`PathCache::lookup`] first asks for the length of the queue. If the queue isn't empty, it reads the events and makes
+//!    dependencies void under the write lock. It reads what is known under the read lock. So a thread that finds the queue empty,
+//!    because another thread has emptied it, waits until that thread has made the dependencies void.
 //!
-//! So a request that begins after a change has returned doesn't get what was known before it. Where the queue has overflowed,
-//! or can't be read, everything is forgotten.
+//! So a request that begins after a change has returned doesn't get what was known before. If the queue overflowed or can't be read,
+//! the cache forgets everything.
 //!
-//! # What the kernel doesn't tell
+//! # What inotify doesn't report
 //!
-//! A mount over a folder; in some versions, what comes by `io_uring` or `splice`; bytes written through a map of a file, which
-//! not even a look can tell before the file has its new time. All of these give the file another version. So nothing is known for
-//! longer than [`TRUST`] without its version being compared ([`PathCache::renew`]), which is done ahead of time, by a thread that may wait, where
-//! it is asked for again and again; what is no file is looked at again. Of file systems that others change, too, nothing is known at all ([`crate::watches::is_local`]), nor of what the
-//! kernel gives no watch for: there each request looks.
+//! inotify doesn't report a mount over a folder; in some kernels, writes by `io_uring` or `splice`; and writes through a map of a
+//! file, which a look doesn't see either before the file has its new time. All of these give the file another version. So the cache
+//! compares the version at least every [`TRUST`] ([`PathCache::renew`]). For paths in frequent use, a blocking thread does so ahead of
+//! time. A path that names no file is looked up again. Nothing is remembered of file systems that other machines change
+//! ([`crate::watches::is_local`]), or if the kernel gives no watch: there each request looks.
 //!
-//! # What strangers can make it keep
+//! # Limits of memory
 //!
-//! Anybody can ask for names that aren't there, and each is a dependency. So all that is kept is bounded, by constants: paths by
-//! [`KNOWN_MAX`] and [`PATH_BYTES_MAX`], names by [`NAMES_MAX`] and [`NAME_BYTES_MAX`], watches by [`WATCHES_MAX`]. For names that
-//! aren't there that is some 40 MB at most. What is longer, or comes while there is no room, is looked at each time.
+//! Any client can ask for missing names, and each is a dependency. So constants bound everything: paths by [`KNOWN_MAX`] and
+//! [`PATH_BYTES_MAX`], names by [`NAMES_MAX`] and [`NAME_BYTES_MAX`], watches by [`WATCHES_MAX`]. Missing names take some 40 MB at
+//! most. Longer paths and names, and those that find no room, are looked up each time.
 //!
-//! # Without the kernel
+//! # Without inotify
 //!
-//! Where the user has said for how long a look is good ([`crate::Freshness::Interval`]), nothing is watched, and what was found is
-//! known for so long, whatever happens. Where that gets too much, names that aren't there are forgotten first.
+//! If the user sets how long a look counts ([`crate::Freshness::Interval`]), nothing is watched, and a result is known for that time,
+//! whatever happens. If there is no room, missing names are forgotten first.
 
 use std::collections::HashMap;
 use std::io;
@@ -52,31 +52,32 @@ use crate::path::FilePath;
 use crate::representation::Named;
 use crate::watches::{About, Dependency, Watches};
 
-/// For so long something is known at most.
+/// How long a result is known at most.
 pub(crate) const TRUST: Duration = Duration::from_secs(1);
-/// Of so many paths something is known at most.
+/// The maximum number of known paths.
 const KNOWN_MAX: usize = 16_384;
-/// So many watches are kept at most; each costs the kernel about a kilobyte.
+/// The maximum number of watches; each costs the kernel about a kilobyte.
 const WATCHES_MAX: usize = 4 * KNOWN_MAX;
-/// So many names are kept at most, of all folders together. A path takes one for each of its representations; those of folders are shared.
+/// The maximum number of names in all folders together. A path takes one for each of its representations; paths
+/// share the names of folders.
 const NAMES_MAX: usize = 4 * KNOWN_MAX;
-/// Longer paths are looked at each time.
+/// Longer paths are looked up each time.
 const PATH_BYTES_MAX: usize = 512;
-/// Longer names are looked at each time. Few file systems have any.
+/// Longer names are looked up each time. Few file systems have any.
 pub(crate) const NAME_BYTES_MAX: usize = 255;
 
-/// What is known, by path. All workers share it.
+/// The known paths. All workers share them.
 #[derive(Debug)]
 pub(crate) struct PathCache {
-    /// None where nothing is watched.
+    /// `None` if nothing is watched.
     inotify: Option<OwnedFd>,
-    /// For so long something is known at most.
+    /// How long a result is known at most.
     trust: Duration,
-    /// What times are counted from.
+    /// The origin of times.
     began: Instant,
     known_max: usize,
     names_max: usize,
-    /// Whether somebody renews what is used.
+    /// Whether a thread is renewing the paths in use.
     is_renewing: AtomicBool,
     state: RwLock<State>,
 }
@@ -85,7 +86,7 @@ pub(crate) struct PathCache {
 struct State {
     watches: Watches,
     known: HashMap<FilePath, Known>,
-    /// When what is known no longer was last thrown out.
+    /// When outdated paths were last removed.
     swept: Option<Instant>,
 }
 
@@ -93,28 +94,29 @@ struct State {
 struct Known {
     found: Arc<Named>,
     dependencies: Vec<Arc<Dependency>>,
-    /// When the look began, or what was found was seen to be the same; in milliseconds from when the path cache began.
+    /// When the look began, or the file was last seen unchanged; in milliseconds since the creation of the
+    /// path cache.
     since_ms: AtomicU64,
-    /// Whether it was asked for since it was last renewed.
+    /// Whether it was requested since it was last renewed.
     is_used: AtomicBool,
 }
 
-/// What is known of a path.
+/// The result for a path.
 pub(crate) struct CachedPath {
     pub(crate) found: Arc<Named>,
-    /// Its time will be over soon, and nobody else was told so: what is [due](PathCache::due) is to be renewed.
+    /// It expires soon, and no other caller was told: renew all that is [due](PathCache::due).
     pub(crate) is_due: bool,
 }
 
 impl PathCache {
     /// # Errors
-    /// The system's, where it gives no inotify: a user may have some 128 of them.
+    /// The system's error if it gives no inotify instance: a user may have some 128 of them.
     pub(crate) fn watching() -> io::Result<Self> {
         let inotify = inotify::init(inotify::CreateFlags::NONBLOCK | inotify::CreateFlags::CLOEXEC)?;
         Ok(Self { inotify: Some(inotify), ..Self::trusting(TRUST) })
     }
 
-    /// One that watches nothing: what was found is known for so long.
+    /// Creates one that watches nothing: results are known for so long.
     pub(crate) fn trusting(trust: Duration) -> Self {
         Self {
             inotify: None,
@@ -127,18 +129,18 @@ impl PathCache {
         }
     }
 
-    /// Whether what is to be known has to be watched.
+    /// Whether known paths must be watched.
     pub(crate) fn is_watching(&self) -> bool {
         self.inotify.is_some()
     }
 
-    /// Whether a path may be known. Of others there is nothing to watch.
+    /// Whether a path may be known. Other paths need no watches.
     pub(crate) fn keeps(path: &FilePath) -> bool {
         let path = path.relative();
         path.as_os_str().len() <= PATH_BYTES_MAX && path.iter().all(|name| name.len() <= NAME_BYTES_MAX)
     }
 
-    /// What is known of a path; `now` is when the request came.
+    /// Returns what is known of a path; `now` is when the request came.
     pub(crate) fn lookup(&self, path: &FilePath, now: Instant) -> Option<CachedPath> {
         self.read_events();
         let state = self.state.read().unwrap_or_else(PoisonError::into_inner);
@@ -147,35 +149,36 @@ impl PathCache {
         if age >= self.trust || !known.is_valid() {
             return None;
         }
-        // Else all who use it would write the same line of memory.
+        // Write only a change: otherwise all threads would write the same cache line.
         if !known.is_used.load(Ordering::Relaxed) {
             known.is_used.store(true, Ordering::Relaxed);
         }
-        // Half of it is enough for some system calls, so that nobody has to wait for them who asks again and again.
+        // Half of the time suffices for some system calls, so that no request for a busy path waits for
+        // them.
         let is_due = self.is_watching() && age >= self.trust / 2 && !self.is_renewing.swap(true, Ordering::Relaxed);
         Some(CachedPath { found: Arc::clone(&known.found), is_due })
     }
 
-    /// What was asked for since it was last renewed, and was so a while ago: all of it at once, so that a thread is woken for many. Who has
-    /// it says in the end that it is [done](Self::has_renewed).
+    /// All paths that were requested since their last renewal, and are about to expire; so one wake-up of a
+    /// thread serves many. The caller calls [`Self::has_renewed`] at the end.
     pub(crate) fn due(&self) -> Vec<FilePath> {
         let now = Instant::now();
         let state = self.state.read().unwrap_or_else(PoisonError::into_inner);
         let used = state.known.iter().filter(|(_, known)| {
-            // Earlier than it has to be, or they would be due one after the other.
+            // Earlier than necessary, or they would be due one after the other.
             self.age(known, now) >= self.trust / 4 && known.is_used.load(Ordering::Relaxed)
         });
         used.map(|(path, _)| path.clone()).collect()
     }
 
-    /// What was due is renewed.
+    /// Ends a renewal.
     pub(crate) fn has_renewed(&self) {
         self.is_renewing.store(false, Ordering::Relaxed);
     }
 
-    /// Goes on knowing a file for as long again, if `is_same` says that it is the same: of all that it rests on, the kernel has told no
-    /// change, and what the kernel doesn't tell changes the file's version. That takes a system call, and a look some dozen. `None`: it takes
-    /// a look.
+    /// Keeps a file known for as long again, if `is_same` says that its version is the same. The kernel has
+    /// reported no change of its dependencies, and a change that it doesn't report changes the version. That
+    /// takes one system call, while a look takes some dozen. `None`: a look is needed.
     pub(crate) fn renew(&self, path: &FilePath, is_same: impl FnOnce(&Named) -> bool) -> Option<Arc<Named>> {
         if !self.is_watching() {
             return None;
@@ -197,7 +200,7 @@ impl PathCache {
         Some(found)
     }
 
-    /// Takes in what the kernel has to tell, so that the dependencies are what they were when this was called, or later.
+    /// Reads the kernel's events, so that dependencies are valid as of this call, or later.
     fn read_events(&self) {
         if let Some(inotify) = &self.inotify
             && !rustix::io::ioctl_fionread(inotify).is_ok_and(|bytes| bytes == 0)
@@ -214,15 +217,15 @@ impl PathCache {
         time.saturating_duration_since(self.began).as_millis() as u64
     }
 
-    /// For how long something is known.
+    /// How long a result is known.
     fn age(&self, known: &Known, now: Instant) -> Duration {
-        // Not less than it is: what is cut off of `since` makes it older.
+        // Round up: `since` was rounded down, which makes the result older.
         let age = now.saturating_duration_since(self.began);
         age.saturating_sub(Duration::from_millis(known.since_ms.load(Ordering::Relaxed)))
     }
 
-    /// Keeps what was found of a path that [may be known](Self::keeps), by a look that began at `since`, after all of its dependencies
-    /// were made.
+    /// Stores the result for a path that [may be known](Self::keeps), by a look that began at `since`, after
+    /// its dependencies were created.
     pub(crate) fn insert(
         &self,
         path: &FilePath,
@@ -249,7 +252,7 @@ impl PathCache {
     /// A dependency of a look that comes after this call.
     ///
     /// # Errors
-    /// Those of [`Watches::dependency`]; `NOSPC` also where as much is kept as may be.
+    /// Those of [`Watches::dependency`]; `NOSPC` also if a limit is reached.
     pub(crate) fn dependency(&self, place: BorrowedFd<'_>, about: About<'_>) -> io::Result<Arc<Dependency>> {
         let inotify = self.inotify.as_ref().ok_or(io::ErrorKind::Unsupported)?;
         let mut state = self.change();
@@ -268,8 +271,8 @@ impl PathCache {
         }
     }
 
-    /// Throws out what is known no longer, which includes all that nobody has asked for of late. Not more often than that can make
-    /// a difference: it looks at everything.
+    /// Removes outdated results, including those that were not requested recently. It scans everything, so it
+    /// runs only if that can make a difference.
     fn sweep(&self, state: &mut State, now: Instant) {
         if state.swept.is_some_and(|swept| now.saturating_duration_since(swept) < self.trust.min(TRUST)) {
             return;
@@ -277,7 +280,7 @@ impl PathCache {
         state.swept = Some(now);
         state.known.retain(|_, known| self.age(known, now) < self.trust && known.is_valid());
         if self.inotify.is_none() && state.known.len() >= self.known_max {
-            // For hours, perhaps: strangers who ask for names that aren't there would keep out all that is there.
+            // Otherwise requests for missing names could keep existing files out for hours.
             state.known.retain(|_, known| !matches!(*known.found, Named::Nothing));
         }
         if let Some(inotify) = &self.inotify {
@@ -289,7 +292,7 @@ impl PathCache {
         watches.count() >= WATCHES_MAX || watches.names_count() >= self.names_max
     }
 
-    /// How many watches and names are kept.
+    /// The number of watches and names.
     #[cfg(test)]
     pub(crate) fn counts(&self) -> (usize, usize) {
         let state = self.change();

@@ -1,4 +1,4 @@
-//! The representations in which a file can be sent: as it is, or by a precompressed file beside it.
+//! The representations of a file: plain, or by a precompressed file beside it.
 
 use std::fs;
 use std::path::PathBuf;
@@ -13,15 +13,15 @@ use crate::coding::Coding;
 use crate::file_version::FileVersion;
 use crate::statistics::FileCounters;
 
-/// A second after its last change, a file has validators that tell it from the version before.
+/// A second after its last change, a file gets validators, which then distinguish it from the version before.
 const SECOND: Duration = Duration::from_secs(1);
 
 /// What a path names.
 #[derive(Debug)]
 pub(crate) enum Named {
-    /// A file, in its representations: the first one is the file of this name, precompressed ones follow.
+    /// A file in its representations: the plain one first, precompressed ones after it.
     File(Vec<Arc<Representation>>),
-    /// A folder with an index, asked for without the slash at the end.
+    /// A folder with an index, requested without the slash at the end.
     Folder,
     Nothing,
 }
@@ -35,7 +35,7 @@ impl Named {
         })
     }
 
-    /// Whether it stays as it is while nothing changes: validators come with time.
+    /// Whether it stays valid while nothing changes. It doesn't until it has validators.
     pub(crate) fn is_settled(&self, now: SystemTime) -> bool {
         let before = now.checked_sub(SECOND).unwrap_or(now);
         match self {
@@ -47,25 +47,27 @@ impl Named {
     }
 }
 
-/// A file that can be sent for a path.
+/// A file that can answer a path.
 #[derive(Debug)]
 pub(crate) struct Representation {
     pub(crate) coding: Option<Coding>,
     /// Its path below the root.
     pub(crate) below: PathBuf,
-    /// The same from `/` on.
+    /// Its absolute path.
     pub(crate) path: PathBuf,
     pub(crate) version: FileVersion,
-    /// The fields of a 200, all but its length.
+    /// The fields of a 200, except its length.
     pub(crate) fields: HeaderMap,
     /// The key of its first fragment.
     pub(crate) key: Box<[u8]>,
-    /// Whether it was changed so shortly before the look that it could change once more without a trace: such bytes aren't kept.
+    /// Whether it changed so shortly before the look that another change would leave no trace: such bytes
+    /// aren't kept.
     pub(crate) is_unsettled: bool,
     pub(crate) counters: Arc<FileCounters>,
 }
 
-/// The fields of a 200. A file that has changed shortly before `now` has no validators yet: they could stand for two versions.
+/// The fields of a 200. A file that changed shortly before `now` has no validators yet, since they could stand
+/// for two versions.
 pub(crate) fn fields(
     coding: Option<Coding>,
     content_type: &HeaderValue,
@@ -87,7 +89,7 @@ pub(crate) fn fields(
     {
         fields.insert(ETAG, tag);
     }
-    // It has whole seconds: within its second, two versions would have the same one.
+    // It has whole seconds: two versions within the same second would have the same value.
     if !version.may_still_change(now.checked_sub(SECOND).unwrap_or(now))
         && let Some(modified) = version.last_modified()
     {

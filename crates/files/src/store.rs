@@ -1,4 +1,4 @@
-//! What of files lies in the volume. The volume serves the files, not the other way round: where it fails, they are read all the same.
+//! The files in the volume. If the volume fails, files are served without it.
 
 use std::fmt;
 use std::fs::File;
@@ -17,26 +17,26 @@ use crate::fragment;
 use crate::representation::Representation;
 use crate::statistics::Counters;
 
-/// For so long a fragment that somebody else reads in is waited for: longer than reading it oneself takes.
+/// How long to wait for a fragment that another process is reading in: longer than reading it takes.
 const WAIT: Duration = Duration::from_secs(1);
 /// The smallest page of any kernel that Eyewall runs on.
 const PAGE_BYTES: usize = 4096;
 
-/// A volume, and what may come into it.
+/// A volume, and the files that it may hold.
 pub(crate) struct Store {
     pub(crate) cache: Cache,
-    /// How long fragments are.
+    /// The length of fragments.
     pub(crate) fragment_bytes: u64,
     pub(crate) min_bytes: u64,
     pub(crate) max_bytes: u64,
     pub(crate) admission: Admission,
     pub(crate) counters: Counters,
-    /// Whether a failure was logged already: one line is enough. A race logs it twice.
+    /// Whether a failure was logged already: log once, not once per request. A race may log it twice.
     pub(crate) has_warned: AtomicBool,
 }
 
 impl Store {
-    /// A fragment of a representation, if it lies in the volume. `Err`: that can't be said without waiting for storage.
+    /// A fragment of a representation, if the volume has it. `Err`: telling that would wait for storage.
     pub(crate) fn find(&self, representation: &Representation, number: u64) -> Result<Option<Bytes>, WouldWait> {
         let key = fragment::key(&representation.key, number);
         if !self.cache.is_likely_resident(&key) {
@@ -55,8 +55,8 @@ impl Store {
         }
     }
 
-    /// The bytes of a hit, if its volume isn't seen to have lost any. Of a volume that was cut short the last byte is gone first; what
-    /// is lost later, the kernel tells who sends it, by cutting the connection, and who copies it, by [`Store::has_lost`].
+    /// The bytes of a hit, if its volume has lost none so far. A truncated volume loses its last byte first.
+    /// For bytes lost later, the kernel makes a send fail, and a copying caller must ask [`Store::has_lost`].
     fn sound(&self, hit: OwnedHit) -> Option<Bytes> {
         std::hint::black_box(hit.value().last().copied());
         match hit.check_intact() {
@@ -68,45 +68,48 @@ impl Store {
         }
     }
 
-    /// Whether bytes of the volume were lost: any that were taken out of it and are read now may be zeros.
+    /// Whether bytes of the volume were lost: bytes taken from it may since read as zeros.
     pub(crate) fn has_lost(&self) -> bool {
         self.cache.is_failed()
     }
 
-    /// Whether an entry is this fragment of just this version of a file. Others may write to the volume, too, so that its length counts.
+    /// Whether an entry is this fragment of exactly this version of a file. Other programs may write the
+    /// volume, so check the length, too.
     fn is_of(&self, representation: &Representation, number: u64, hit: &Hit<'_>) -> bool {
         let range = fragment::range(number, representation.version.bytes, self.fragment_bytes);
         hit.metadata() == fragment::metadata(&representation.version, self.fragment_bytes)
             && hit.value().len() as u64 == range.end - range.start
     }
 
-    /// Whether a fragment of a representation lies in the volume, and in memory. Waits for nothing, and leaves no trace.
+    /// Whether a fragment of a representation is in the volume and in memory. It doesn't wait, and doesn't
+    /// count as use.
     pub(crate) fn has_resident(&self, representation: &Representation, number: u64) -> bool {
         self.cache.is_likely_resident(fragment::key(&representation.key, number)) && self.has(representation, number)
     }
 
-    /// Whether a fragment of a representation lies in the volume. Leaves no trace. May wait for storage.
+    /// Whether a fragment of a representation is in the volume. It may wait for storage, and doesn't count as
+    /// use.
     pub(crate) fn has(&self, representation: &Representation, number: u64) -> bool {
         let found = self.cache.peek(fragment::key(&representation.key, number));
         found.is_ok_and(|hit| hit.is_some_and(|hit| self.is_of(representation, number, &hit)))
     }
 
-    /// Whether all of them do.
+    /// Whether all fragments are.
     pub(crate) fn contains(&self, representation: &Representation) -> bool {
         (0..fragment::count(representation.version.bytes, self.fragment_bytes))
             .all(|number| self.has(representation, number))
     }
 
-    /// The same for who may not wait: false also where that can't be said without waiting for storage.
+    /// Whether all fragments are, without waiting: false also if telling that would wait for storage.
     pub(crate) fn is_likely_resident(&self, representation: &Representation) -> bool {
         let count = fragment::count(representation.version.bytes, self.fragment_bytes);
         (0..count).all(|number| self.has_resident(representation, number))
     }
 
-    /// Why a representation isn't to be kept, in a word for `Cache-Status`.
+    /// Why a representation is not kept, as a word for `Cache-Status`.
     pub(crate) fn why_not(&self, representation: &Representation) -> Option<&'static str> {
         let bytes = representation.version.bytes;
-        // This time isn't counted before it is known what it came to.
+        // This request isn't counted until its result is known.
         let asked = representation.counters.asked() + 1;
         if self.cache.is_failed() {
             Some("volume-failed")
@@ -125,11 +128,12 @@ impl Store {
         }
     }
 
-    /// Reads a fragment from storage: the volume's, or the file's, in which case it is stored where that is wanted. Waits.
+    /// Reads a fragment from the volume, or else from the file, and then stores it if that is wanted. It
+    /// blocks.
     ///
     /// # Errors
-    /// The system's; [`Changed`] where the file is gone, shorter, or another, unless it had just changed before, so that nobody was told
-    /// a validator, and has the bytes.
+    /// The system's error. [`Changed`] if the file is gone, shorter or another one. If it had just changed
+    /// before, no client got a validator for it, and the new bytes are returned.
     pub(crate) fn load(
         &self,
         representation: &Representation,
@@ -149,7 +153,7 @@ impl Store {
             match self.keep(representation, &file, number, &key) {
                 Ok(Some(kept)) => return Ok(kept),
                 Ok(None) => {}
-                // Where the file is at fault, reading it says so.
+                // If the file is at fault, reading it reports the error.
                 Err(error) => self.tell_io(&error),
             }
         }
@@ -157,7 +161,7 @@ impl Store {
         Ok((self.read(representation, &file, number)?, From::File))
     }
 
-    /// Reads a fragment into the volume. None: it isn't there afterwards, and who is at fault is for others to find out.
+    /// Reads a fragment into the volume. `None` if it isn't there afterwards; the caller finds out why.
     fn keep(
         &self,
         representation: &Representation,
@@ -173,7 +177,8 @@ impl Store {
         if let Filling::Found(Filled::Hit(hit)) = &filling
             && !self.is_of(representation, number, hit)
         {
-            // Of an older version of the file: it makes way, so that of all who want the new one, one reads it.
+            // It is of an older version of the file. Remove it, so that one process reads the new
+            // version for all.
             let serial = hit.serial();
             drop(filling);
             self.cache.remove_if(key, serial).map_err(io::Error::other)?;
@@ -183,7 +188,7 @@ impl Store {
             Filling::Found(Filled::Hit(hit)) if self.is_of(representation, number, &hit) => {
                 return Ok(self.sound(hit.into_owned()).map(|bytes| (bytes, From::Volume)));
             }
-            // Of another one again: somebody takes the file for what it was.
+            // Another version again: another process uses an older look at the file.
             Filling::Found(found) => {
                 drop(found);
                 self.cache.writer(key, &options, Some(length))
@@ -197,13 +202,13 @@ impl Store {
         }
         let Committed::Stored(_) = writer.commit().map_err(io::Error::other)? else { return Ok(None) };
         self.counters.count_read(true);
-        // Not another look-up: that would count as another use.
+        // Not by another look-up, which would count as use.
         let stored = self.cache.peek(key).map_err(io::Error::other)?;
         let stored = stored.filter(|hit| self.is_of(representation, number, hit));
         Ok(stored.and_then(|hit| self.sound(hit.into_owned())).map(|bytes| (bytes, From::Stored)))
     }
 
-    /// Reads a fragment past the volume.
+    /// Reads a fragment without the volume.
     fn read(&self, representation: &Representation, file: &File, number: u64) -> io::Result<Bytes> {
         let range = fragment::range(number, representation.version.bytes, self.fragment_bytes);
         let mut bytes = vec![0; (range.end - range.start) as usize];
@@ -211,21 +216,22 @@ impl Store {
             Err(error) if error.kind() == io::ErrorKind::UnexpectedEof => return Err(io::Error::other(Changed)),
             other => other?,
         }
-        // What a validator was sent of has to be that version; a file that somebody is just writing is sent as it comes.
+        // If a validator was sent, the file must have that version. A file that is being written is sent
+        // as it is read.
         if !representation.is_unsettled && Now::of(representation, file)? == Now::Changed {
             return Err(io::Error::other(Changed));
         }
         Ok(bytes.into())
     }
 
-    /// Removes the fragments of whatever version of a file lies in the volume. `bytes` is how long it is now: what is left of it
-    /// may be without its first fragment.
+    /// Removes a file's fragments of any version. `bytes` is its present length; the rest may lack its first
+    /// fragment.
     ///
     /// # Errors
     /// Those of the engine.
     pub(crate) fn remove(&self, first_key: &[u8], bytes: u64) -> eyewall::Result<bool> {
         let stored = self.cache.peek(first_key)?.and_then(|hit| fragment::of_metadata(hit.metadata()));
-        // No file that is longer than the volume was kept.
+        // No file longer than the volume was kept.
         let count = |bytes: u64, fragment_bytes| fragment::count(bytes.min(self.cache.size()), fragment_bytes);
         // Before a resize, fragments may have been shorter.
         let of_stored = stored.map_or(0, |(version, fragment_bytes)| count(version.bytes, fragment_bytes));
@@ -244,38 +250,38 @@ impl Store {
 
     fn tell(&self, error: &eyewall::Error) {
         if is_passing(error) || self.has_warned.swap(true, Ordering::Relaxed) {
-            tracing::debug!(%error, "a file was not read from the volume, or not stored");
+            tracing::debug!(%error, "a file was not read from the volume or not stored there");
         } else {
-            tracing::warn!(%error, "the volume failed; files are read without it (told once)");
+            tracing::warn!(%error, "the volume failed, so files are served without it; open the volume again (told once)");
         }
     }
 }
 
-/// Reads a byte of each page, so that all of them are in memory.
+/// Reads a byte of each page, so that all pages are in memory.
 fn read_in(value: &[u8]) {
     std::hint::black_box(value.iter().step_by(PAGE_BYTES).fold(0, |sum, byte| sum ^ byte));
 }
 
-/// Whether an error is about this file or this moment, and not about the volume.
+/// Whether an error concerns only this file or this moment, not the volume.
 fn is_passing(error: &eyewall::Error) -> bool {
     use eyewall::Error::{Busy, EntryTooLarge, Interrupted, KeyTooLong, Pinned};
     matches!(error, Busy { .. } | EntryTooLarge { .. } | Interrupted { .. } | KeyTooLong { .. } | Pinned { .. })
 }
 
-/// Looking would wait for storage: it is for another thread.
+/// Looking would wait for storage, so another thread must do it.
 #[derive(Debug)]
 pub(crate) struct WouldWait;
 
-/// Where bytes are from.
+/// The source of bytes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum From {
     Volume,
-    /// From the file, and they are in the volume now.
+    /// The file; they are in the volume now.
     Stored,
     File,
 }
 
-/// The file has another version than it had when it was looked at, or is gone.
+/// The file has another version than at the look, or is gone.
 #[derive(Debug)]
 pub(crate) struct Changed;
 
@@ -287,13 +293,13 @@ impl Changed {
 
 impl fmt::Display for Changed {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("the file has changed while it was sent")
+        f.write_str("the file changed while it was being sent")
     }
 }
 
 impl std::error::Error for Changed {}
 
-/// A file from a place on.
+/// A file from an offset on.
 struct At<'a> {
     file: &'a File,
     place: u64,
@@ -307,11 +313,12 @@ impl io::Read for At<'_> {
     }
 }
 
-/// What an open file is by now.
+/// The present state of an open file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Now {
     Same,
-    /// Its last name was taken from it, as by a rename over it, which its time of change tells; its bytes are what they were.
+    /// It lost its last name, for instance by a rename over it, which changed its ctime; its bytes are the
+    /// same.
     Unlinked,
     Changed,
 }

@@ -11,20 +11,20 @@ use http::{HeaderMap, HeaderName};
 
 use crate::selecting;
 
-/// So many variants an address has; the oldest is forgotten for a new one.
+/// The maximum number of variants of an address; a new one replaces the oldest.
 const VARIANTS_MAX: usize = 64;
 
-/// By what a response was chosen among others of its address.
+/// The fields that selected a response among others of its address.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Variant {
     /// The fields of requests that the response varies by.
     pub names: Vec<HeaderName>,
-    /// What they were, in one spelling ([`selecting::key`]).
+    /// Their normalised values ([`selecting::key`]).
     pub selecting_key: Vec<u8>,
 }
 
 impl Variant {
-    /// The one that a request chooses, where responses vary by these fields.
+    /// The variant of a request for responses that vary by these fields.
     pub fn of(names: &[HeaderName], request: &HeaderMap) -> Self {
         Self { names: names.to_vec(), selecting_key: selecting::key(names, request) }
     }
@@ -43,7 +43,7 @@ impl VaryIndex {
         Self { generation, variants: Vec::new() }
     }
 
-    /// What its variants' keys have in them.
+    /// The generation in its variants' keys.
     pub fn generation(&self) -> u64 {
         self.generation
     }
@@ -53,7 +53,7 @@ impl VaryIndex {
         &self.variants
     }
 
-    /// The lists of names by which variants were chosen, each once, the latest first.
+    /// The lists of names that selected variants, each once, the latest first.
     pub fn name_lists(&self) -> impl Iterator<Item = &[HeaderName]> {
         let is_first = |(number, variant): &(usize, &Variant)| {
             !self.variants[..*number].iter().any(|earlier| earlier.names == variant.names)

@@ -1,5 +1,5 @@
-//! RFC 9110, section 14: requests for ranges are read, cut to what there is, and answered by 206, by 416, or as if they had
-//! not asked.
+//! RFC 9110, section 14: requests for ranges are parsed, cut to the representation, and answered by 206, 416 or
+//! the whole.
 #![cfg(test)]
 
 mod fields;

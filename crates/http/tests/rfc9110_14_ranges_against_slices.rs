@@ -1,5 +1,5 @@
-//! RFC 9110, section 14, against plain slices: whatever ranges are asked for, of whatever length, the bytes that are served
-//! are those that one would cut out by hand.
+//! RFC 9110, section 14, against plain slices: for any ranges and any length, the response has the bytes that
+//! slicing gives.
 #![cfg(test)]
 
 mod fields;

@@ -1,5 +1,5 @@
-//! RFC 9111, sections 3.3 and 3.4: what came of a representation is kept, answers what it has all of, and grows by what comes
-//! later, if both share a strong validator.
+//! RFC 9111, sections 3.3 and 3.4: a partial response is stored, answers requests for its bytes, and grows by
+//! later parts with the same strong validator.
 #![cfg(test)]
 
 mod fields;

@@ -1,9 +1,8 @@
 //! One word per concept: the synonyms that the glossary forbids.
 //!
-//! The glossary is the single source. Each of its tables that has a column headed `never` names there, parted by commas,
-//! the words that nobody uses for the concept. A row that has not as many cells as its header is an error: its words would
-//! stand in another column, and be looked for in vain. They are looked for in prose, in code and inside names, so that `shard`
-//! also finds `ShardCount` and `shards_max`. A line that must say one still carries `tidy: word`.
+//! The glossary is the single source. A table with a column `never` lists there, separated by commas, the words that nobody uses
+//! for the concept. A row with another number of cells than its header is an error. The check looks for them in prose, in code and inside names: `shard` also finds `ShardCount` and
+//! `shards_max`. A line that needs such a word carries `tidy: word`.
 
 use crate::config::Config;
 use crate::files::{File, Finding};
@@ -13,7 +12,7 @@ const WAIVER: &str = "tidy: word";
 /// The files that speak to a reader.
 const CHECKED: [&str; 9] = ["rs", "md", "c", "h", "py", "pm", "php", "js", "html"];
 
-/// A forbidden word, or words in a row, in lower case; and the word to use.
+/// A forbidden word or sequence of words, in lower case, and the word to use.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) struct Synonym {
     never: Vec<String>,
@@ -60,7 +59,7 @@ pub(crate) fn check(file: &File, synonyms: &[Synonym], config: &Config) -> Vec<F
     let mut findings = Vec::new();
     for (index, line) in file.text.lines().enumerate().filter(|(_, line)| !line.contains(WAIVER)) {
         let mut ours = String::with_capacity(line.len());
-        // A foreign name leaves a full stop, so that the words round it are not read in one row.
+        // A foreign name leaves a full stop, so that the words around it don't form a sequence.
         for piece in line.split_inclusive(|char: char| !char.is_alphanumeric() && char != '_') {
             let name = piece.trim_end_matches(|char: char| !char.is_alphanumeric() && char != '_');
             ours.push_str(if config.glossary.foreign.contains(name) { ". " } else { piece });
@@ -75,7 +74,7 @@ pub(crate) fn check(file: &File, synonyms: &[Synonym], config: &Config) -> Vec<F
     findings
 }
 
-/// Whether `phrase` stands in `said`, its last word in the singular or the plural.
+/// Whether `said` contains `phrase`, with its last word in the singular or the plural.
 fn says(said: &[String], phrase: &[String]) -> bool {
     said.windows(phrase.len()).any(|window| {
         window.iter().zip(phrase).enumerate().all(|(index, (said, word))| {
@@ -84,8 +83,8 @@ fn says(said: &[String], phrase: &[String]) -> bool {
     })
 }
 
-/// The words of a text in lower case, names taken apart: `ShardCount` and `shard_count` are both `shard`, `count`.
-/// Marks that part sentences are words of their own.
+/// The words of a text in lower case, with names split: `ShardCount` and `shard_count` both give `shard`,
+/// `count`. Punctuation marks are words of their own.
 fn parts(text: &str) -> Vec<String> {
     let mut spaced = String::with_capacity(2 * text.len());
     let mut previous = ' ';

@@ -1,4 +1,4 @@
-//! The volume as Rocket's configuration says.
+//! The volume of Rocket's configuration.
 
 use std::fs;
 use std::os::unix::fs::FileExt as _;
@@ -23,7 +23,7 @@ fn opened(settings: &str) -> Result<FileCache, Error> {
     Eyewall::fairing().open(&configured(settings))
 }
 
-/// What is said of settings that are refused.
+/// The error for settings that are refused.
 fn refused(settings: &str) -> String {
     opened(settings).unwrap_err().to_string()
 }
@@ -142,9 +142,9 @@ async fn where_the_volume_cannot_be_opened_nothing_is_launched() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("missing/files.eyewall");
     let settings = toml_of(&path, "");
-    assert!(refused(&settings).contains(&format!("the volume {} can't be opened", path.display())));
+    assert!(refused(&settings).contains(&format!("can't open the volume {}", path.display())));
     assert!(failure(rocket::custom(configured(&settings)).attach(Eyewall::fairing())).await);
-    // Somebody else's file is left as it is.
+    // A foreign file is left unchanged.
     let foreign = folder.path().join("foreign");
     fs::write(&foreign, vec![1; 1 << 20]).unwrap();
     assert!(failure(rocket::custom(configured(&toml_of(&foreign, ""))).attach(Eyewall::fairing())).await);

@@ -1,4 +1,4 @@
-//! `Cache-Status` (RFC 9211), where it is asked for.
+//! `Cache-Status` (RFC 9211), if it is enabled.
 
 use http::Method;
 

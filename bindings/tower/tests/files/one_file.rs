@@ -1,4 +1,4 @@
-//! A file as a service: whatever path is asked for.
+//! One file as a service, for every path.
 
 use std::fs;
 use std::time::Duration;

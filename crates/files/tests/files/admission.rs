@@ -1,4 +1,4 @@
-//! Which files are kept: by their length, by what the admission says; and how often is counted.
+//! Which files are kept, by their length and by the admission; and the counts of requests.
 
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex};

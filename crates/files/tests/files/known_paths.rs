@@ -1,4 +1,4 @@
-//! What was looked at is known: for as long as the kernel tells of no change, or for as long as the user says.
+//! A look is remembered while the kernel reports no change, or for as long as the user sets.
 
 use std::fs;
 use std::time::Duration;

@@ -1,4 +1,4 @@
-//! The longest file that is kept where nothing is set.
+//! The longest file that the default options keep.
 
 use std::fs::File;
 

@@ -1,5 +1,5 @@
-//! Files through a volume, by the public interface: what is read once, what is kept, and what becomes of a request when file, volume
-//! or path are not as they should be. Each file tells one story.
+//! Files through a volume, by the public interface: what is read once, what is kept, and how requests end if the
+//! file, the volume or the path is faulty. Each file tells one story.
 
 #![cfg(test)]
 

@@ -1,4 +1,4 @@
-//! `open_prepared` and `answer_now`: for frameworks whose answers are made where nothing may be waited for.
+//! `open_prepared` and `answer_now`: for frameworks that answer where nothing may block.
 
 use std::fs;
 use std::os::unix::fs::MetadataExt as _;

@@ -1,4 +1,4 @@
-//! What a program may do to what is kept: remove it, have it read anew, and see how much it is.
+//! Programs can remove kept files, read them again, and measure them.
 
 use std::fs;
 
