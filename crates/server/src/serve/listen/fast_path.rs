@@ -9,7 +9,7 @@
 //!   │         v                          v
 //!  the client                         the client
 //! ```
-//! Between two requests, this reads from the client. A simple request whose answer is a hit in memory ([`Service::fast_hit`]) is answered
+//! Between two requests, this reads from the client. A simple request whose answer is a hit in memory ([`Service::fast_hit`](crate::serve::service::Service::fast_hit)) is answered
 //! on the spot: the head of the response and the entry's value go to the socket in one vectored write, and hyper knows nothing of
 //! it. Any other is granted to hyper: it gets the bytes of that request and no more, until its response has left; then this
 //! goes on reading. Where it isn't known how many bytes a request has, hyper gets all there will be.
