@@ -23,8 +23,8 @@
 //! guide to embedding shows a whole program, which is `examples/embed.rs` of this crate.
 //!
 //! # What it does to your process
-//! - It starts threads: one for each worker, one that accepts administrators and ends the others, one that looks after the volume, and one that writes
-//!   the access log if there is one. It needs no runtime of yours.
+//! - It starts threads: one for each worker, one for the administration and the end, one that looks after the volume, and one
+//!   for the access log if there is one. It needs no runtime of yours.
 //! - A volume that it opens itself handles SIGBUS, so that a truncated file ends no process. Give [`Builder::cache`] a volume of
 //!   yours if you don't want that.
 //! - It handles SIGINT, SIGTERM, SIGHUP and SIGUSR1 only if [`Builder::signals`] asks for it. An access log handles SIGUSR1 and
@@ -32,8 +32,9 @@
 //! - It reports what an operator should know through `tracing`, and prints nothing.
 //!
 //! # Where to look
-//! `serve` is the server itself. [`config`] is its configuration, `key` says under which key a response is stored, `rules` which rules of a site apply to a request and its
-//! response. The program `eyewall` and its tools are `crates/cli`, which stands on this crate.
+//! `serve` is the server itself. [`config`] is its configuration, `key` says under which key a response is stored, `rules` which
+//! rules of a site apply to a request and its response. The program `eyewall` and its tools are `crates/cli`, which stands on
+//! this crate.
 //!
 //! # What is absent
 //! No `unsafe`, no memory map of its own (the engine gives pinned bytes), no HTTPS to clients, no command line. A configuration
