@@ -1,14 +1,11 @@
 //! A flood of keys that nobody ever reads again: twenty times what the volume holds. The file doesn't grow by a block,
 //! and what it has is used.
 
-#![cfg(test)]
-
-mod common;
-
 use std::os::unix::fs::MetadataExt;
 
-use common::{Random, disk_folder, soak, value};
 use eyewall::Options;
+
+use crate::common::{Random, disk_folder, soak, value};
 
 /// Where storage has taken some pages and not yet others, ext4 may need a block of its own to note which, and counts it
 /// among those of the file.

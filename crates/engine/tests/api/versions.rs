@@ -1,15 +1,12 @@
 //! Files that were a volume, or will be: of a newer program, of a machine of the other byte order, cut off, damaged at
 //! the front, of another boot. Each gets its own answer, and none is written to unless it can be used.
 
-#![cfg(test)]
-
-mod common;
-
 use std::io::Read;
 use std::path::Path;
 
-use common::fast_folder;
 use eyewall::{Error, Options, Unclean};
+
+use crate::common::fast_folder;
 
 fn volume(path: &Path) -> Vec<u8> {
     let cache = Options::new().size(512 << 10).open(path).unwrap();
@@ -138,9 +135,9 @@ fn what_cannot_tell_its_attachments_apart_is_emptied() {
 
 /// Volumes of every format that there was.
 const FIXTURES: [(u32, &[u8]); 3] = [
-    (1, include_bytes!("../../../fixtures/format-1.volume.gz")),
-    (2, include_bytes!("../../../fixtures/format-2.volume.gz")),
-    (3, include_bytes!("../../../fixtures/format-3.volume.gz")),
+    (1, include_bytes!("../../../../fixtures/format-1.volume.gz")),
+    (2, include_bytes!("../../../../fixtures/format-2.volume.gz")),
+    (3, include_bytes!("../../../../fixtures/format-3.volume.gz")),
 ];
 
 #[test]

@@ -1,12 +1,10 @@
 //! A program is started with another size than its volume has, or another hint, or another largest entry. It is told so;
 //! the volume is left byte for byte as it is. What isn't asked for is the volume's own.
 
-#![cfg(test)]
-
-mod common;
-
-use common::{disk_folder, fast_folder};
 use eyewall::{Error, Options};
+
+use crate::common;
+use crate::common::{disk_folder, fast_folder};
 
 #[test]
 fn what_differs_is_named_and_nothing_is_changed() {

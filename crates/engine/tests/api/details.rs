@@ -1,13 +1,10 @@
 //! An operator looks into a volume: what lies where, who is there, which entries there are and which of them are hot.
 
-#![cfg(test)]
-
-mod common;
-
 use std::collections::HashMap;
 
-use common::{Random, fast_folder};
 use eyewall::{Cache, Extent, ExtentKind, Options, RingKind};
+
+use crate::common::{Random, fast_folder};
 
 fn extents(cache: &Cache) -> Vec<Extent> {
     let mut all = Vec::new();

@@ -1,14 +1,11 @@
 //! An event loop asks whether a hit would wait for storage before it looks it up, and has a worker read it in. Asking touches
 //! nothing cold and leaves no trace.
 
-#![cfg(test)]
-
-mod common;
-
 use std::path::Path;
 
-use common::{disk_folder, drop_pages, fast_folder, value, version_of};
 use eyewall::{Cache, Error, Options};
+
+use crate::common::{disk_folder, drop_pages, fast_folder, value, version_of};
 
 const ENTRIES: u32 = 150;
 const ENTRY: usize = 100_000;

@@ -2,10 +2,6 @@
 //!
 //! A file of its own process: the clock is moved by those tests that hold the lock of `clock`.
 
-#![cfg(test)]
-
-mod common;
-
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 

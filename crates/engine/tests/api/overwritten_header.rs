@@ -1,18 +1,15 @@
 //! Somebody overwrites the header of a volume that is open. Nothing that its words say can be trusted then: the volume fails, as
 //! one that was truncated does, and every call says so.
 
-#![cfg(test)]
-
-mod anatomy;
-mod common;
-
 use std::fs::File;
 use std::os::unix::fs::FileExt as _;
 use std::path::{Path, PathBuf};
 
-use common::{fast_folder, value, version_of};
 use eyewall::{Cache, Change, Error, Options, PutOptions};
 use tempfile::TempDir;
+
+use crate::anatomy;
+use crate::common::{fast_folder, value, version_of};
 
 const SIZE: u64 = 1 << 20;
 const CLEAN_AT: u64 = 192;

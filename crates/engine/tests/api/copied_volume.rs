@@ -1,12 +1,10 @@
 //! An operator copies a volume, at rest or while it is used; moves it; closes it and opens it again. A copy opens with all
 //! that it was copied whole, or empty if so asked; the volume itself keeps all that it had.
 
-#![cfg(test)]
-
-mod common;
-
-use common::{disk_folder, fast_folder, value, version_of};
 use eyewall::{Cache, Options, PutOptions, Unclean};
+
+use crate::common;
+use crate::common::{disk_folder, fast_folder, value, version_of};
 
 fn fill(cache: &Cache) -> Vec<Vec<u8>> {
     for number in 0..1000_u32 {

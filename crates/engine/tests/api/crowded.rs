@@ -1,6 +1,4 @@
 //! Room that overwriting, removing and large entries leave: it is used again soon, and not lost to fillers.
-#![cfg(test)]
-
 use std::collections::HashMap;
 
 use eyewall::{Cache, Options};

@@ -1,14 +1,12 @@
 //! A tier stands before a volume: what is asked for often comes out of it, and never what was overwritten, removed, purged,
 //! evicted or touched since, by this cache or by one that knows nothing of the tier.
 
-#![cfg(test)]
-
-mod common;
-
 use std::time::Duration;
 
-use common::tiered::{Tiered, tier_stats, warm};
 use eyewall::{Cache, Lookup, Options, Purge, PutOptions, Touch, seams};
+
+use crate::common;
+use crate::common::tiered::{Tiered, tier_stats, warm};
 
 /// A cache with a tier, and one of the same volume without.
 fn both(place: &Tiered) -> (Cache, Cache) {

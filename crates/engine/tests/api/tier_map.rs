@@ -2,17 +2,14 @@
 //! tiny, so that everything is evicted all the time. What is found is what was put last; what is lost stays lost, and both
 //! caches say the same.
 
-#![cfg(test)]
-
-mod common;
-
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-use common::soak;
-use common::tiered::Tiered;
 use eyewall::{Cache, Lookup, Options, Purge, PutOptions, Touch};
 use proptest::prelude::*;
+
+use crate::common::soak;
+use crate::common::tiered::Tiered;
 
 #[derive(Debug, Clone)]
 enum Operation {

@@ -1,13 +1,10 @@
 //! Purging by tag, by prefix, of everything; hard and soft; while entries are being made; with full tables.
 
-#![cfg(test)]
-
-mod common;
-
 use std::time::Duration;
 
-use common::fast_folder;
 use eyewall::{Cache, Change, Error, Lookup, Options, Purge, PutOptions, Touch, Updated};
+
+use crate::common::fast_folder;
 
 fn cache() -> Cache {
     Options::new().size(4 << 20).heap().unwrap()

@@ -1,8 +1,5 @@
 //! Readers hold bytes in place while writers lap the rings many times. Whatever is held stays as it is; writers go
 //! on around it; where they can't, they say so at once and have thrown nothing out.
-#![cfg(test)]
-
-mod common;
 
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::sync::{Arc, Barrier, mpsc};
@@ -10,6 +7,8 @@ use std::thread;
 use std::time::Duration;
 
 use eyewall::{Cache, Error, Hit, Options, OwnedHit};
+
+use crate::common;
 
 const MIB: u64 = 1 << 20;
 

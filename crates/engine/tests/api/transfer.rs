@@ -1,16 +1,14 @@
 //! A cache moves: its entries leave one volume as a stream of bytes and enter another. The stream may have been cut off,
 //! changed, or made by somebody who means harm.
 
-#![cfg(test)]
-
-mod common;
-
 use std::io::{self, Read, Write};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-use common::Random;
 use eyewall::{Broken, Cache, Error, Import, ImportError, Imported, Lookup, Options, Purge, PutOptions, seams};
+
+use crate::common;
+use crate::common::Random;
 
 const MINUTE_MS: i64 = 60_000;
 

@@ -1,14 +1,11 @@
 //! A process has far more threads than its volume has thread slots. Those that find none read copies and write under the
 //! lock; when others end, their slots are taken again.
 
-#![cfg(test)]
-
-mod common;
-
 use std::sync::Barrier;
 
-use common::{fast_folder, value, version_of};
 use eyewall::Options;
+
+use crate::common::{fast_folder, value, version_of};
 
 /// The smallest volume has 64 thread slots.
 const THREADS: u32 = 100;

@@ -1,15 +1,12 @@
 //! What was asked for before a purge and is stored behind it: whoever says when the work began loses to the purge, whichever
 //! way it is stored.
 
-#![cfg(test)]
-
-mod common;
-
 use std::io::Write as _;
 use std::time::Duration;
 
-use common::fast_folder;
 use eyewall::{Cache, Change, Committed, Epoch, Fill, FillOptions, Lookup, Options, Purge, PutOptions, Touch, Updated};
+
+use crate::common::fast_folder;
 
 type Store = fn(&Cache, &PutOptions<'_>);
 

@@ -1,15 +1,12 @@
 //! The path that somebody gave leads to something else: a text, a picture, a folder, a pipe, a link to nowhere. It is
 //! said so, and left as it is, whether one wants to write or only to read.
 
-#![cfg(test)]
-
-mod common;
-
 use std::os::unix::fs::symlink;
 use std::path::Path;
 
-use common::fast_folder;
 use eyewall::{Error, Options};
+
+use crate::common::fast_folder;
 
 const PNG: &[u8] = b"\x89PNG\r\n\x1a\n\0\0\0\rIHDR\0\0\0\x01\0\0\0\x01\x08\x06\0\0\0\x1f\x15\xc4\x89";
 

@@ -1,19 +1,15 @@
 //! Somebody has a volume looked through, of which single bytes have changed: what is found is told, what is damaged is dropped
 //! on demand, and the rest stays.
 
-#![cfg(test)]
-
-mod anatomy;
-mod common;
-
 use std::fs::File;
 use std::os::unix::fs::FileExt as _;
 use std::path::{Path, PathBuf};
 
-use anatomy::{Anatomy, BUCKETS_CHECK, word};
-use common::fast_folder;
 use eyewall::{Cache, Check, Options, PutOptions};
 use tempfile::TempDir;
+
+use crate::anatomy::{Anatomy, BUCKETS_CHECK, word};
+use crate::common::fast_folder;
 
 const KEYS: usize = 200;
 

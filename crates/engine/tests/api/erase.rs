@@ -1,15 +1,11 @@
 //! Volumes that erase: no byte of an entry outlives it in the file.
 
-#![cfg(test)]
-
-mod anatomy;
-mod common;
-
 use std::os::unix::fs::FileExt;
 
-use anatomy::Anatomy;
-use common::fast_folder;
 use eyewall::{Cache, Change, Error, Options, Purge, PutOptions};
+
+use crate::anatomy::Anatomy;
+use crate::common::fast_folder;
 
 const SECRET: &[u8] = b"nobody is to read this after it was removed, whoever has the file";
 

@@ -1,19 +1,16 @@
 //! The index follows the entries: it gets the slots that they need, out of the room for data, and gives them back.
 
-#![cfg(test)]
-
-mod anatomy;
-mod common;
-
 use std::collections::BTreeSet;
 use std::fs::File;
 use std::os::unix::fs::FileExt;
 use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 
-use anatomy::{Anatomy, MOVES, SMALL_TAIL, word};
-use common::{Random, fast_folder};
 use eyewall::{Cache, Options, Purge, PutOptions, Unclean};
+
+use crate::anatomy::{Anatomy, MOVES, SMALL_TAIL, word};
+use crate::common;
+use crate::common::{Random, fast_folder};
 
 /// A cap of which some part is to be filled.
 const SIZE: u64 = 4 << 20;

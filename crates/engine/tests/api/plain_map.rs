@@ -1,15 +1,12 @@
 //! Random operations of one thread against a plain map. A cache may lose an entry at any time; but what it has is what
 //! was put last, what it has lost stays lost, and whatever depends on an entry's presence is exact.
 
-#![cfg(test)]
-
-mod common;
-
 use std::collections::{BTreeMap, BTreeSet};
 
-use common::soak;
 use eyewall::{Cache, Change, Options, PutOptions, Updated};
 use proptest::prelude::*;
+
+use crate::common::soak;
 
 #[derive(Debug, Clone)]
 enum Operation {

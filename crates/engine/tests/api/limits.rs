@@ -1,8 +1,6 @@
 //! Everything that is asked for beyond a limit is refused: by an error of its own, which names the limit and what to do,
 //! and leaves what there was.
 
-#![cfg(test)]
-
 use eyewall::{Cache, Change, Error, Options, PutOptions};
 
 fn small() -> Cache {

@@ -1,10 +1,9 @@
 //! A reader finds a key's slot, and stops. Meanwhile the ring wraps, and other entries come to lie where that slot
 //! pointed: entries of other keys, or newer ones of the same key. The reader goes on, and never returns a wrong one.
-#![cfg(test)]
-
-mod common;
 
 use eyewall::{Cache, Options, seams};
+
+use crate::common;
 
 /// Records of one size tile a ring alike in every lap: positions come up again and again.
 const VALUE_BYTES: usize = 1000;
