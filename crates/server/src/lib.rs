@@ -52,3 +52,8 @@ pub mod warnings;
 
 pub use error::Error;
 pub use serve::{Builder, Handle, OriginUrl, Server, TrustError};
+
+/// The guide's snippet is compiled with the tests.
+#[cfg(doctest)]
+#[doc = include_str!("../../../docs/guides/embedding-the-server.md")]
+struct Guide;
