@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 fn path(name: &str) -> PathBuf {
     let root = Path::new(env!("CARGO_MANIFEST_DIR"));
     match name.split_once('/') {
-        Some(("server", rest)) => root.join("../server/tests/serve").join(rest),
+        Some(("server", rest)) => root.join("../cli/tests/serve").join(rest),
         Some(("tower", rest)) => root.join("../../bindings/tower/tests/layer").join(rest),
         _ => root.join("tests").join(name),
     }

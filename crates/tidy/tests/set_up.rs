@@ -214,7 +214,7 @@ fn a_first_look_builds_what_is_cheap_installs_nothing_and_says_what_it_leaves_ou
 fn a_first_look_builds_the_programs_and_stores_that_are_named() {
     let (output, calls) = bench(&["--quick", "http"], "sqlite,redb");
     assert_eq!(output.stdout, b"suite run --quick http\n", "{}", said(&output));
-    let server = "cargo build --release --quiet -p eyewall-server -p eyewall-bench-http --bin eyewall --bin bench-http";
+    let server = "cargo build --release --quiet -p eyewall-cli -p eyewall-bench-http --bin eyewall --bin bench-http";
     assert_eq!(calls, format!("{server}\n{SUITE} --features sqlite,redb\n"));
 }
 

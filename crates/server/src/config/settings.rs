@@ -102,12 +102,12 @@ impl Default for AccessLog {
 }
 
 /// The form of the access log's lines.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize, Serialize, clap::ValueEnum)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum LogFormat {
-    /// NCSA combined, with what the cache did and how long it took at the end
+    /// NCSA combined, with what the cache did and how long it took at the end.
     Combined,
-    /// One JSON object a line
+    /// One JSON object a line.
     Json,
 }
 

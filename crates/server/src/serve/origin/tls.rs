@@ -14,7 +14,7 @@ pub enum TlsError {
     /// The file with the authorities' certificates can't be read, or isn't PEM.
     #[error("can't read certificates from {}: {source}; it takes PEM", path.display())]
     Unreadable {
-        /// What `--origin-ca` named.
+        /// What the configuration names.
         path: PathBuf,
         /// What is wrong with it.
         source: pem::Error,
@@ -22,11 +22,11 @@ pub enum TlsError {
     /// The file holds no certificate of an authority.
     #[error("{} has no certificate of an authority that can be used", path.display())]
     Empty {
-        /// What `--origin-ca` named.
+        /// What the configuration names.
         path: PathBuf,
     },
     /// The system has none.
-    #[error("this system has no certificates of authorities; install ca-certificates, or name a file by --origin-ca")]
+    #[error("this system has no certificates of authorities; install ca-certificates")]
     NoSystemRoots,
     /// Ours: the library refuses what we ask of it.
     #[error("TLS can't be set up: {0}")]

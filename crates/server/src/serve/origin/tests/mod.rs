@@ -30,7 +30,7 @@ use crate::config::site::Key;
 use crate::key::{KeyRules, Scheme};
 use crate::serve::fields;
 
-#[expect(dead_code, reason = "it is shared with the tests of the binary, which use more of it")]
+#[expect(dead_code, reason = "it is shared with tests that use more of it")]
 #[path = "../../../../tests/common/client.rs"]
 mod client;
 #[path = "../../../../tests/common/origin.rs"]
