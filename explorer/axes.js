@@ -1,8 +1,8 @@
-// Axes. Logarithms are taken here and the chart library draws a plain axis, so that ticks are where we want them.
+// Axes. The scales take logarithms, and the chart library draws a plain axis, so that this code chooses the ticks.
 "use strict";
 
 const Axes = (() => {
-    // A scale turns values into places and back, and knows its ticks.
+    // A scale maps values to positions and back, and knows its ticks.
     const SCALES = {
         linear: { place: (value) => value, value: (place) => place, takes: Number.isFinite },
         log: { place: Math.log10, value: (place) => 10 ** place, takes: (value) => Number.isFinite(value) && value > 0 },
@@ -39,7 +39,8 @@ const Axes = (() => {
         return all.slice(Math.max(0, first), last < 0 ? undefined : last + 1);
     }
 
-    // Ticks round all values; on a linear axis from zero, unless all of them lie in a narrow band far from it.
+    // Ticks around all values. A linear axis begins at zero, unless all values lie in a narrow band far from
+    // it.
     function ticksFor(values, scale, wanted) {
         const usable = values.filter(SCALES[scale].takes);
         if (usable.length === 0) return [0, 1];

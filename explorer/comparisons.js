@@ -1,8 +1,8 @@
-// What is held against what: bars, who wins, and how sure that is. Where others win stands first.
+// Comparisons with their bars: which store is ahead, and how certain that is. Losses come first.
 "use strict";
 
 const Comparisons = (() => {
-    // In the order of showing.
+    // In display order.
     const VERDICTS = {
         lost: { words: "others win", sign: "\u25bc" },
         missed: { words: "bar missed", sign: "\u2717" },
@@ -13,7 +13,7 @@ const Comparisons = (() => {
     };
     const ORDER = Object.keys(VERDICTS);
 
-    // A comparison with its figures; null where one of its stores wasn't measured.
+    // A comparison with its figures; null if one of its stores wasn't measured.
     function judged(record, workload, comparison) {
         const measure = workload.measures[comparison.measure];
         const exact = (store, where) => Series.exact(record, workload, comparison.measure, where, store);
@@ -38,7 +38,7 @@ const Comparisons = (() => {
             to: new Set(others.map(({ store }) => record.run.stores[store].kind)),
         };
         const isOnly = (kind) => kinds.to.size === 1 && kinds.to.has(kind);
-        // Theirs over ours: what is good of it is good for them.
+        // Theirs over ours: a good value is good for them.
         const isTurned = kinds.of !== "ours" && isOnly("ours");
         const isAgainstOthers = (kinds.of === "ours" && isOnly("other")) || (kinds.of === "other" && isTurned);
         return {
@@ -54,7 +54,7 @@ const Comparisons = (() => {
         };
     }
 
-    // lost, even or won; none where nobody is to win.
+    // lost, even or won; none if the comparison has no winner.
     function standing(comparison, measure, spread, chance, isAgainstOthers, isTurned) {
         if (!isAgainstOthers || measure.better === null) return "none";
         const even = comparison.how === "ratio" ? 1 : 0;
@@ -119,7 +119,7 @@ const Comparisons = (() => {
             : `\u2264 ${Words.figure(bar.at_most, unitOf(one))}`;
     }
 
-    // How often better, a row for each comparison: the median, its range, and the bar as a stroke.
+    // Times better, a row for each comparison: the median, its range, and the bar as a stroke.
     function figure(all, stores) {
         const found = all.map((one) => ({ one, better: advantage(one, stores) })).filter(({ better }) => better !== null);
         if (found.length === 0) return null;

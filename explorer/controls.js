@@ -1,14 +1,14 @@
-// What is chosen, as the address says it, and the controls that change it. A view's address is its permalink.
+// The state, as the address describes it, and the controls that change it. The address of a view is its permalink.
 "use strict";
 
 const Controls = (() => {
     const { make } = Elements;
-    // More values than this are chosen from a list.
+    // More values than this get a list.
     const RADIOS_MAX = 6;
-    // An address may say anything.
+    // An address may contain anything.
     const ALLOWED = { x: ["log", "linear"], y: ["log", "linear"], show: ["weighed", "all"] };
 
-    // The state in an address. Only what was said; the page fills in the rest.
+    // The state in an address. It has only what the address names; the page fills in the rest.
     function fromHash(hash) {
         const said = new URLSearchParams(hash.replace(/^#/, ""));
         const state = { case: {}, hidden: new Set(said.getAll("hide")) };

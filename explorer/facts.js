@@ -4,7 +4,7 @@
 const Facts = (() => {
     const { make } = Elements;
 
-    // Elements that say what a reader needs to judge the figures.
+    // Elements with the facts that a reader needs to judge the figures.
     function of(run) {
         const { machine } = run;
         const facts = [

@@ -1,4 +1,4 @@
-// How a store looks: colour, marker and dashes, each of which tells it from its neighbours without the others.
+// The look of a store: colour, marker and dashes. Each alone distinguishes it from its neighbours.
 "use strict";
 
 const Looks = (() => {
@@ -35,7 +35,7 @@ const Looks = (() => {
 
     const isDark = () => matchMedia("(prefers-color-scheme: dark)").matches;
 
-    // Colours of what is no store.
+    // Colours of everything except stores.
     function ground(dark) {
         return dark
             ? {
@@ -58,7 +58,7 @@ const Looks = (() => {
               };
     }
 
-    // Of all stores of a run; ours come first, and keep their look whatever else is shown.
+    // The looks of all stores of a run. Ours come first, and keep their look whatever else is shown.
     function ofStores(stores, dark) {
         const palette = dark ? DARK : LIGHT;
         const names = Object.keys(stores).filter((name) => stores[name].absent === undefined);

@@ -1,4 +1,4 @@
-// The page: shows what the address says, and writes the address of what is chosen.
+// The page: shows the view of the address, and writes the address of the chosen view.
 "use strict";
 
 (() => {
@@ -23,7 +23,7 @@
         show();
     }
 
-    // What the address leaves open, or says of what isn't there, is filled in.
+    // Fills in what the address leaves out, or names wrongly.
     function chosenRecord(listing, said) {
         const named = listing.find(({ id, merged }) => id === said.record || merged.includes(said.record));
         return (
@@ -308,7 +308,7 @@
             (value) => go({ [axis]: value }),
         );
 
-    // The parameters that a view leaves to choose, with the values that there are.
+    // The parameters that a view lets the reader choose, with their values.
     function choices(record, workload, view) {
         const values = new Map();
         for (const series of Series.ofView(record, workload, view)) {

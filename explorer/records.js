@@ -1,4 +1,5 @@
-// The records, as `scripts/records index` writes them: a list, and a script for each. A script is loaded once, when it is wanted.
+// The records that `scripts/records index` writes: a list, and a script for each. A script is loaded once, when it
+// is needed.
 "use strict";
 
 const eyewallRecords = (() => {
@@ -20,7 +21,7 @@ const eyewallRecords = (() => {
     }
 
     return {
-        // Called by the scripts themselves.
+        // The scripts call it.
         listed(records) {
             listing = records;
         },
@@ -28,7 +29,7 @@ const eyewallRecords = (() => {
             last = record;
         },
 
-        // The list, newest first; empty where none was written.
+        // The list, newest first; empty if none was written.
         async list() {
             if (listing === null) {
                 await script("records/index.js").catch(() => {

@@ -1,11 +1,11 @@
-// Looking for series in a record.
+// Finds series in a record.
 "use strict";
 
 const Series = (() => {
     const fits = (series, chosen) =>
         Object.entries(series.case).every(([name, value]) => !(name in chosen) || chosen[name] === value);
 
-    // Series of a measure whose case agrees with what is chosen; what isn't chosen may be anything.
+    // Series of a measure whose case matches the chosen values; the other values may be anything.
     const among = (all, workload, measure, chosen, stores) =>
         all.filter(
             (series) =>
@@ -18,7 +18,7 @@ const Series = (() => {
     const of = (record, ...wanted) => among(record.series, ...wanted);
     const histograms = (record, ...wanted) => among(record.histograms, ...wanted);
 
-    // All that a view may draw of, whatever is chosen.
+    // All series that a view may draw, whatever is chosen.
     function ofView(record, workload, view) {
         const isDistribution = view.kind === "distribution" || view.kind === "percentiles";
         const all = isDistribution ? record.histograms : record.series;

@@ -1,4 +1,4 @@
-// The first picture: where ours stands against the best other store, in every case of every workload.
+// The first picture: Eyewall against the best other store, in every case of every workload.
 "use strict";
 
 const Standings = (() => {
@@ -7,7 +7,7 @@ const Standings = (() => {
         "\u25c7 left of 1: another store is better. \u25a0 no clear difference.";
     const WORDS = { won: "ahead", even: "no clear difference", lost: "behind" };
 
-    // Of the comparisons with other stores, the least favourable of each case: {one, better}.
+    // The least favourable comparison with another store for each case: {one, better}.
     function of(all, stores) {
         const found = new Map();
         for (const one of all) {
@@ -28,7 +28,7 @@ const Standings = (() => {
         return count;
     }
 
-    // What stands beside a workload's row.
+    // The text beside a workload's row.
     function told(workload, standings) {
         if (workload.skipped !== undefined) return "not run";
         if (standings.length === 0) return "no ratio to another store";

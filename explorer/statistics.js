@@ -1,4 +1,4 @@
-// Medians, ranges, comparisons and what can be said of them. bench/RECORD.md says what each is.
+// Medians, ranges, comparisons and tests. bench/RECORD.md defines them.
 "use strict";
 
 const Statistics = (() => {

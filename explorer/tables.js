@@ -220,7 +220,7 @@ const Tables = (() => {
         };
     }
 
-    // What a figure was drawn from, at most so many rows of it; the CSV has all.
+    // The data of a figure, up to a number of rows; the CSV has all.
     function data(figure, rowsMax = 300) {
         const rows = figure.rows
             .slice(0, rowsMax)

@@ -1,8 +1,8 @@
-// Numbers and cases as people read them.
+// Formats numbers and cases for readers.
 "use strict";
 
 const Words = (() => {
-    // Units that take a prefix, and what stands behind it.
+    // Units that take a prefix, and their symbols.
     const PREFIXED = { "1/s": "/s", "s": "s", "B": "B", "B/s": "B/s" };
     const LARGE = ["", "k", "M", "G", "T"];
     const SMALL = ["", "m", "\u00b5", "n"];
@@ -12,7 +12,7 @@ const Words = (() => {
         const size = Math.abs(value);
         if (size >= 1000) return Math.round(value).toLocaleString("en-US");
         if (size === 0) return "0";
-        // Three digits that count, without zeros at the end.
+        // Three significant digits, without trailing zeros.
         return String(Number(value.toPrecision(3)));
     }
 

@@ -1,9 +1,10 @@
-//! The name that programs know the shared library by, and that it stays where it is.
+//! Linker settings of the shared library.
 
 fn main() {
-    // `0` is the version of the interface: it grows with each change that programs have to be compiled anew for.
+    // The soname. Raise `0`, the version of the binary interface, with each change that programs must be
+    // recompiled for.
     println!("cargo:rustc-cdylib-link-arg=-Wl,-soname,libeyewall.so.0");
-    // A program that unloads it (a plug-in does) leaves fork handlers and thread-local values behind, which are its code.
+    // Never unload the library: its fork handlers and thread-local destructors would point into unmapped code.
     println!("cargo:rustc-cdylib-link-arg=-Wl,-z,nodelete");
     println!("cargo:rerun-if-changed=build.rs");
 }

@@ -1,12 +1,12 @@
-/* Cache::Eyewall over eyewall.h.
+/* Cache::Eyewall, on eyewall.h.
  *
- *   objects.h   objects of Perl that hold something of the library; errors
- *   words.h     what Perl gives: bytes, times, options
- *   hits.h      what Perl gets: entries
- *   flagged.h   values with flags, as Cache::Eyewall::FastMmap keeps them
- *   streams.h   entries that are written piece by piece
+ *   objects.h   Perl objects that hold objects of the library; errors
+ *   words.h     arguments from Perl: bytes, times, options
+ *   hits.h      results to Perl: entries
+ *   flagged.h   values with flags, for Cache::Eyewall::FastMmap
+ *   streams.h   writers and followers
  *
- * No code of Perl ever runs inside a call of the library: values are made between two calls.
+ * Perl code never runs inside a call of the library, only between two calls.
  */
 #define PERL_NO_GET_CONTEXT
 #include "EXTERN.h"
@@ -20,10 +20,10 @@
 #include "flagged.h"
 #include "streams.h"
 
-/* So many entries get_many holds. */
+/* get_many holds at most so many entries at a time. */
 #define LOOKED_UP_AT_ONCE 64
 
-/* Numbers as they stand in eyewall_stats. */
+/* The fields of eyewall_stats. */
 #define STATISTIC(name) (void)hv_stores(numbers, #name, newSVuv(stats.name))
 
 MODULE = Cache::Eyewall    PACKAGE = Cache::Eyewall
@@ -114,7 +114,7 @@ get_many(SV *self, ...)
     I32 count = items - 1, first, some, i;
     eyewall_status status = EYEWALL_OK;
   PPCODE:
-    /* What all of them have, held at once, may be more than can be held. A value takes the place of the key before the last one read. */
+    /* A call may have more keys than can be held at once. Each value takes the place of a key that was read already. */
     for (first = 0; first < count; first += some) {
         some = count - first < LOOKED_UP_AT_ONCE ? count - first : LOOKED_UP_AT_ONCE;
         for (i = 0; i < some; i++)

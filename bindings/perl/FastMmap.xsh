@@ -55,7 +55,7 @@ set(SV *self, SV *key, SV *value, ...)
         SvGETMAGIC(value);
         if (SvOK(value)) {
             SV *reference = sv_2mortal(newRV_inc(SvGMAGICAL(value) ? mortal_copy_got(aTHX_ value) : value));
-            /* Whatever the sub does, the cache is there after it. The arguments stay on the stack, under those of the sub. */
+            /* The cache outlives the sub. The caller's arguments stay on the stack below the sub's. */
             sv_2mortal(SvREFCNT_inc(SvRV(self)));
             SP += items;
             PUTBACK;

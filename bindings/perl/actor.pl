@@ -1,15 +1,15 @@
 #!/usr/bin/env perl
-# The actor of bindings/cases for Perl: does what it is asked on standard input, a line at a time (bindings/cases/README.md).
-# Cache::Eyewall has to be in @INC, for instance by PERL5LIB=blib/lib:blib/arch.
+# The Perl actor of bindings/cases: answers the questions on its standard input (bindings/cases/README.md). It needs
+# Cache::Eyewall in @INC, for instance by PERL5LIB=blib/lib:blib/arch.
 use v5.16;
 use warnings;
 use Cache::Eyewall;
 
 my ($cache, $claim, $writer);
-# The serial of the entry that this actor got last.
+# The serial of the entry that this actor read last.
 my $serial = 0;
 
-# The times of a put or a touch, as Perl has them.
+# The times of a put or a touch in seconds.
 sub times_of {
     my ($given) = @_;
     return map { exists $given->{$_} ? ($_ => $given->{$_} / 1000) : () } qw(ttl stale);
@@ -20,7 +20,7 @@ sub put_options {
     return (times_of($given), exists $given->{tags} ? (tags => [split /,/, $given->{tags}]) : ());
 }
 
-# The entry's value and a suffix, under its claim; again where a put beside it has superseded that.
+# Appends to a value under its claim; retries if a put superseded the claim.
 sub append {
     my ($key, $bytes) = @_;
     while (1) {
@@ -96,10 +96,10 @@ sub encoded {
     return $word =~ s{([^A-Za-z0-9_./-])}{sprintf '%%%02x', ord $1}ger;
 }
 
-# How many words come before the options, which come last, as name=value; of a purge of everything one less.
+# The number of words before the options, which are name=value. A purge of everything has one less.
 my %words = (put => 2, add => 2, touch => 1, negative => 2, fill => 2, begin => 1, purge => 2);
 
-# What a question's words come to, as the words of the answer.
+# The words of the answer.
 sub answered {
     my ($name, @words) = @_;
     my $work = $answer{$name} or return 'cannot';

@@ -1,25 +1,25 @@
-/* Values with flags, as Cache::Eyewall::FastMmap keeps them, and its keys.
+/* Format of values and keys of Cache::Eyewall::FastMmap.
  *
- * Metadata: the byte 'P', a byte of flags, and with FLAG_MODSEQ eight bytes of a number, lowest first. An entry without, or
- * with other metadata, is bytes, as other languages put them; and what needs no flag is put as such.
+ * Metadata: the byte 'P', a byte of flags, and with FLAG_MODSEQ eight bytes of a number, lowest first. An entry without metadata,
+ * or with other metadata, is bytes, as other languages put them. A value that needs no flag is put without metadata.
  *
- * Keys are the bytes that Perl holds: those of a string with its UTF-8 flag on are UTF-8. An empty one, or one that begins with
- * a zero byte, has "\0\0" before it. Keys of multi_set have "\0\1", the length of the page key, ':' and the page key before them,
- * and "\0\2" begins what the class keeps for itself.
+ * Keys are the bytes that Perl holds: UTF-8, if the string has the UTF-8 flag. An empty key, and one that begins with a zero byte,
+ * gets the prefix "\0\0". Keys of multi_set get the prefix "\0\1", the length of the page key, ':' and the page key. The class's
+ * own keys begin with "\0\2".
  */
 
 enum {
     FLAG_UNDEFINED = 1,  /* The value is undef. */
-    FLAG_UTF8 = 2,       /* The bytes that were stored are UTF-8, with Perl's flag on. */
+    FLAG_UTF8 = 2,       /* The stored bytes are UTF-8, and Perl's flag was on. */
     FLAG_SERIALIZED = 4,
     FLAG_COMPRESSED = 8,
     FLAG_DIRTY = 16,     /* To be written back. */
     FLAG_KEY_UTF8 = 32,
     FLAG_MODSEQ = 64,
-    FLAG_TEXT = 128      /* What was compressed is UTF-8, of text. */
+    FLAG_TEXT = 128      /* The bytes before compression are UTF-8 text. */
 };
 
-/* Ten years: an entry that still has to be written back is kept past its time. */
+/* Ten years: an unwritten entry is kept past its time to live. */
 #define STALE_MS UINT64_C(315360000000)
 
 typedef struct {
@@ -35,7 +35,7 @@ static bool has_high_bytes(const char *data, STRLEN length) {
     return FALSE;
 }
 
-/* The key that an entry lies under; `flags` gets FLAG_KEY_UTF8. */
+/* The key in the volume; `flags` gets FLAG_KEY_UTF8. */
 static inline eyewall_bytes stored_key(pTHX_ SV *key, SV *page, unsigned *flags) {
     eyewall_bytes stored;
     STRLEN length;
@@ -62,7 +62,7 @@ static inline eyewall_bytes stored_key(pTHX_ SV *key, SV *page, unsigned *flags)
     return stored;
 }
 
-/* The key that the user knows it by, which is "page-key" under a page key; NULL: it's the class's own. */
+/* The user's key, which is "page-key" under a page key; NULL for the class's own keys. */
 static SV *users_key(pTHX_ eyewall_bytes stored, unsigned flags) {
     const char *data = (const char *)stored.data;
     const char *end = data + stored.length;
@@ -107,7 +107,7 @@ static inline known_flags flags_of(const eyewall_hit *hit) {
     return known;
 }
 
-/* The bytes as they were stored: a whole value unless it is serialized or compressed. The hit stays as it is. */
+/* The stored bytes: the whole value unless it is serialized or compressed. The hit stays held. */
 static inline SV *flagged_value(pTHX_ const eyewall_hit *hit, unsigned flags) {
     SV *value;
     if (flags & FLAG_UNDEFINED)
@@ -118,7 +118,7 @@ static inline SV *flagged_value(pTHX_ const eyewall_hit *hit, unsigned flags) {
     return value;
 }
 
-/* The same, and its flags; the hit is released. */
+/* The stored bytes and the flags; releases the hit. */
 static inline SV *flagged_taken(pTHX_ eyewall_hit *hit, known_flags *known) {
     SV *value;
     eyewall_status status;
@@ -132,7 +132,7 @@ static inline SV *flagged_taken(pTHX_ eyewall_hit *hit, known_flags *known) {
     return value;
 }
 
-/* The flags, if the value has to be decoded by them; else 0. */
+/* The flags, if they are needed to decode the value; else 0. */
 static inline unsigned decoding_flags(unsigned flags) {
     return flags & (FLAG_SERIALIZED | FLAG_COMPRESSED) ? flags : 0;
 }
@@ -143,20 +143,20 @@ static int64_t wall_milliseconds(void) {
     return (int64_t)now.tv_sec * 1000 + now.tv_nsec / 1000000;
 }
 
-/* How long from now to a second since 1970; a millisecond more, since the clock is read to the millisecond below. What is no
- * number is over. */
+/* The milliseconds from now to a second since 1970, plus one, since the clock is rounded down to the millisecond. Not
+ * a number counts as expired. */
 static uint64_t ttl_until(NV second) {
     NV left = second * 1000 + 1 - (NV)wall_milliseconds();
     return !(left >= 1) ? 1 : left > MILLISECONDS_MAX ? (uint64_t)MILLISECONDS_MAX : (uint64_t)left;
 }
 
-/* When an entry expires, in seconds since 1970, from `info` of it; 0: never. It expires at a whole second: the nearest one is meant,
- * since the volume's clock and this one don't agree to the millisecond. */
+/* The expiry time of an entry in seconds since 1970, from `info`; 0: never. Entries expire at a whole second, so this
+ * rounds to the nearest one: the volume's clock and this one differ by some milliseconds. */
 static IV expires_on(const eyewall_info *info) {
     int64_t left = (int64_t)info->ttl_left_ms;
     if (info->ttl_left_ms == EYEWALL_FOREVER)
         return 0;
-    /* What is past its time says only how long it is kept. */
+    /* A stale entry only knows how long it is kept. */
     if (info->is_stale)
         left = (int64_t)info->usable_left_ms - (int64_t)STALE_MS;
     return (IV)((wall_milliseconds() + left + 500) / 1000);
@@ -174,7 +174,7 @@ static void put_modseq(flagged_room *room, unsigned *flags, UV modseq) {
         room->metadata[2 + i] = (unsigned char)(modseq >> 8 * i);
 }
 
-/* Options for a put of a value with flags; NULL: it needs none. `modseq` may be undef. */
+/* Options for a put of a value with flags; NULL if it needs none. `modseq` may be undef. */
 static const eyewall_put_options *flagged_options(pTHX_ flagged_room *room, unsigned flags, NV expire_on, SV *modseq) {
     bool has_modseq = modseq != NULL && SvOK(modseq);
     if (flags == 0 && expire_on == 0 && !has_modseq)
@@ -196,8 +196,8 @@ static const eyewall_put_options *flagged_options(pTHX_ flagged_room *room, unsi
     return &room->options;
 }
 
-/* What a put has come to: whether the value is stored, or was, before somebody changed it again. What can't be stored is no error,
- * as it isn't in Cache::FastMmap; _message says what it was. */
+/* Result of a put: whether the value is stored, or was, before another process changed it. As in Cache::FastMmap, a
+ * value that can't be stored is no error; _message says why. */
 static bool is_stored(pTHX_ eyewall_status status) {
     switch (status) {
     case EYEWALL_ERROR_ENTRY_TOO_LARGE:
@@ -211,12 +211,12 @@ static bool is_stored(pTHX_ eyewall_status status) {
     }
 }
 
-/* What a look-up has come to: a key that is too long is a miss, as it is in Cache::FastMmap. */
+/* Result of a look-up. As in Cache::FastMmap, a key that is too long is a miss. */
 static inline eyewall_status looked_up(pTHX_ eyewall_status status) {
     return status == EYEWALL_ERROR_KEY_TOO_LONG ? EYEWALL_MISS : answered(aTHX_ status);
 }
 
-/* Whether a value is a string and nothing else, so that its bytes and its UTF-8 flag are all of it. */
+/* Whether a value is a plain string, which its bytes and its UTF-8 flag describe completely. */
 static inline bool is_string(SV *value) {
     return SvPOK(value) && !SvIOK(value) && !SvNOK(value) && !SvROK(value) && !SvGMAGICAL(value) && !SvVOK(value);
 }
@@ -237,7 +237,7 @@ static inline eyewall_bytes flagged_bytes(pTHX_ SV *value, unsigned *flags) {
     return bytes;
 }
 
-/* Calls a method in Perl with the arguments that this XSUB was given, and gives what that gives. */
+/* Calls a Perl method with the arguments of this XSUB, and returns its result. */
 #define GO_TO(method)                                                                   \
     do {                                                                                \
         PUSHMARK(SP);                                                                   \
@@ -247,14 +247,14 @@ static inline eyewall_bytes flagged_bytes(pTHX_ SV *value, unsigned *flags) {
         return;                                                                         \
     } while (0)
 
-/* A mortal copy of what is tied, and was fetched just now. */
+/* A mortal copy of a tied value that was just fetched. */
 static SV *mortal_copy_got(pTHX_ SV *tied) {
     SV *copy = sv_newmortal();
     sv_setsv_nomg(copy, tied);
     return copy;
 }
 
-/* What a sub gives for one argument; mortal. */
+/* The mortal result of a sub with one argument. */
 static SV *called(pTHX_ SV *sub, SV *argument) {
     dSP;
     SV *result;
@@ -268,15 +268,15 @@ static SV *called(pTHX_ SV *sub, SV *argument) {
     return result;
 }
 
-/* A value that was serialized, and nothing else; mortal. */
+/* Decodes a value that is only serialized; mortal. */
 static SV *deserialized(pTHX_ SV *deserialize, SV *bytes) {
     SV *reference = called(aTHX_ deserialize, bytes);
     if (!SvROK(reference))
-        fail_argument(aTHX_ "the deserializer gave no reference: was the value stored with the same serializer?");
+        fail_argument(aTHX_ "the deserializer returned no reference: was the value stored with the same serializer?");
     return sv_mortalcopy(SvRV(reference));
 }
 
-/* Five elements: flags, value, expire_on, modseq, serial. The hit is released. */
+/* Returns five elements: flags, value, expire_on, modseq, serial. Releases the hit. */
 enum { KNOWN_COUNT = 5 };
 static void push_known(pTHX_ SV **to, eyewall_hit *hit) {
     known_flags known = flags_of(hit);
@@ -290,7 +290,7 @@ static void push_known(pTHX_ SV **to, eyewall_hit *hit) {
     to[4] = sv_2mortal(newSVuv(info.serial));
 }
 
-/* An entry as get_keys has it, but for its value, which may have to be decoded. NULL: it isn't the user's. */
+/* An entry for get_keys, except its value, which may have to be decoded. NULL for an entry of the class itself. */
 static SV *listed(pTHX_ eyewall_hit *hit, bool keys_only) {
     known_flags known = flags_of(hit);
     SV *key = users_key(aTHX_ eyewall_hit_key(hit), known.flags);

@@ -1,13 +1,13 @@
-/* Entries, as Perl gets them. */
+/* Turns entries into Perl values. */
 
-/* Releases a hit of which everything was read. What the calls that read it came to, or that bytes of the volume were lost meanwhile. */
+/* Releases a hit after all reads. Returns the error of lost bytes, or else the status of the reads. */
 static inline eyewall_status hit_read(eyewall_hit *hit, eyewall_status so_far) {
     eyewall_status intact = eyewall_hit_check(hit);
     eyewall_hit_release(hit);
     return intact < EYEWALL_OK ? intact : so_far;
 }
 
-/* Bytes that come from outside, as Perl sees it. */
+/* A string of bytes, tainted since it comes from outside. */
 static inline SV *bytes_new(pTHX_ const void *data, size_t length) {
     SV *bytes = newSVpvn(data == NULL ? "" : (const char *)data, length);
     SvTAINTED_on(bytes);
@@ -25,7 +25,7 @@ static inline SV *value_taken(pTHX_ eyewall_hit *hit) {
     return value;
 }
 
-/* A reference to a scalar that can only be read, whose bytes are those of the volume. The hit is the scalar's now. */
+/* A reference to a read-only scalar whose bytes lie in the volume. The scalar owns the hit. */
 static SV *value_pinned(pTHX_ volume *of, const eyewall_hit *hit) {
     SV *value = newSV_type(SVt_PVMG);
     pin *this;
@@ -36,7 +36,7 @@ static SV *value_pinned(pTHX_ volume *of, const eyewall_hit *hit) {
     sv_magicext(value, NULL, PERL_MAGIC_ext, &pin_kind, (const char *)this, 0)->mg_flags |= MGf_DUP;
     SvPV_set(value, (char *)hit->value);
     SvCUR_set(value, hit->value_length);
-    /* Of no size: Perl neither frees nor reuses it. */
+    /* Length 0: Perl neither frees nor reuses the bytes. */
     SvLEN_set(value, 0);
     SvPOK_only(value);
     SvTAINTED_on(value);
@@ -48,7 +48,7 @@ static SV *seconds_new(pTHX_ uint64_t milliseconds) {
     return milliseconds == EYEWALL_FOREVER ? newSV(0) : newSVnv(milliseconds / 1000.0);
 }
 
-/* All that is known of an entry, as a mortal reference to a hash; the hit is released. */
+/* All properties of an entry, as a mortal reference to a hash; releases the hit. */
 static SV *entry_taken(pTHX_ eyewall_hit *hit) {
     HV *entry = newHV();
     SV *reference = sv_2mortal(newRV_noinc((SV *)entry));
@@ -79,7 +79,7 @@ static SV *entry_taken(pTHX_ eyewall_hit *hit) {
     return reference;
 }
 
-/* The next entry of a walk, which has to be released; false: that was all. */
+/* Fills `hit` with the next entry, which the caller releases; false at the end. */
 static bool walk_next(pTHX_ walk *this, eyewall_hit *hit) {
     return answered(aTHX_ eyewall_iter_next(this->iter, hit)) != EYEWALL_END;
 }

@@ -1,28 +1,28 @@
-/* Objects of Perl that hold something of the library, and the errors that are thrown. */
+/* Perl objects that hold objects of the library, and errors. */
 
-/* An open volume. It's closed when nothing of it is held any more, in whatever order Perl frees things when it ends. The count is
- * atomic, since what is pinned may be freed by another thread of Perl. */
+/* An open volume. It is closed when nothing holds it any more, in whatever order Perl frees objects at its end. The
+ * count is atomic, since another thread may free a pinned scalar. */
 typedef struct {
     eyewall_cache *cache;
     size_t users;
 } volume;
 
-/* Bytes of a volume under a scalar. Threads of Perl that are cloned from this one share it. */
+/* Bytes of a volume under a scalar. Threads that are cloned from this one share it. */
 typedef struct {
     volume *of;
     eyewall_hit hit;
     size_t users;
 } pin;
 
-/* The right to change a key, with a copy of the value that was found, or NULL: an entry that was held for as long as code of Perl runs
- * would be in the way of what is put. `claim` is NULL when it has ended. */
+/* The right to change a key, with a copy of the value that the claim found, or NULL. A hit that stays held while Perl
+ * code runs could keep the put from making room. `claim` is NULL after its end. */
 typedef struct {
     volume *of;
     eyewall_claim *claim;
     SV *value;
 } held_claim;
 
-/* The duty to make an entry; `flight` is NULL when it has ended. */
+/* The duty to make an entry. `flight` is NULL after its end. */
 typedef struct {
     volume *of;
     eyewall_flight *flight;
@@ -33,19 +33,19 @@ typedef struct {
     eyewall_iter *iter;
 } walk;
 
-/* What a Cache::Eyewall::FastMmap has beside its hash, so that a plain get or set runs no code of Perl. */
+/* State of a Cache::Eyewall::FastMmap beside its hash, with which a plain get or set runs without Perl code. */
 typedef struct {
     volume *of;
-    /* There is no read_cb; no write_cb, and no modseq was ever used. */
+    /* Without a read_cb; without a write_cb, and before any use of a modseq. */
     bool gets_plainly;
     bool sets_plainly;
-    /* Strings are stored as such; all values are strings. */
+    /* Strings are stored unchanged; all values are strings. */
     bool keeps_strings;
     bool keeps_all;
-    /* Subs, or NULL where values aren't made bytes by the serializer alone. */
+    /* Subs, or NULL unless the serializer alone makes the bytes. */
     SV *serialize;
     SV *deserialize;
-    /* Seconds; 0: for ever. May be more than an integer holds. */
+    /* Seconds; 0: for ever. May exceed an integer. */
     NV expire_time;
 } shortcut;
 
@@ -61,7 +61,7 @@ static void volume_leave(volume *this) {
     Safefree(this);
 }
 
-/* Perl frees things wherever a scope ends, also between a call that fails and the look at $!. */
+/* Perl frees objects at the end of any scope, so also between a failed call and the caller's use of $!. */
 #define KEEPING_ERRNO(work)                                                             \
     do {                                                                                \
         dSAVE_ERRNO;                                                                    \
@@ -127,7 +127,8 @@ static int free_shortcut(pTHX_ SV *sv, MAGIC *magic) {
     return 0;
 }
 
-/* An object is a scalar with a magic of ours, which nobody can make in Perl; the addresses of these tell their kinds. */
+/* An object is a scalar with magic of this module, which Perl code can't forge. The addresses of these tables identify
+ * its kind. */
 static const MGVTBL cache_kind = {.svt_free = free_cache};
 static const MGVTBL pin_kind = {.svt_free = free_pin, .svt_dup = share_pin};
 static const MGVTBL claim_kind = {.svt_free = free_claim};
@@ -135,7 +136,7 @@ static const MGVTBL flight_kind = {.svt_free = free_flight};
 static const MGVTBL walk_kind = {.svt_free = free_walk};
 static const MGVTBL shortcut_kind = {.svt_free = free_shortcut};
 
-/* A new object, mortal, which owns what `held` points to. */
+/* A new mortal object, which owns `held`. */
 static SV *object_new(pTHX_ const char *class, const MGVTBL *kind, void *held) {
     SV *inner = newSV_type(SVt_PVMG);
     SV *reference = sv_2mortal(newRV_noinc(inner));
@@ -143,7 +144,7 @@ static SV *object_new(pTHX_ const char *class, const MGVTBL *kind, void *held) {
     return sv_bless(reference, gv_stashpv(class, GV_ADD));
 }
 
-/* The magic of an object of this kind; NULL: it isn't one. */
+/* The magic of an object of this kind; NULL if it isn't one. */
 static inline MAGIC *object_magic(SV *self, const MGVTBL *kind) {
     MAGIC *magic;
     if (!SvROK(self) || SvTYPE(SvRV(self)) < SVt_PVMG)
@@ -154,7 +155,7 @@ static inline MAGIC *object_magic(SV *self, const MGVTBL *kind) {
     return NULL;
 }
 
-/* The name of an error, as Cache::Eyewall::Error has it: that of the status without EYEWALL_ERROR_. */
+/* The name of an error in Cache::Eyewall::Error: the status in small letters, without EYEWALL_ERROR_. */
 static const char *error_name(eyewall_status status) {
     switch (status) {
     case EYEWALL_ERROR_ARGUMENT: return "argument";
@@ -221,7 +222,7 @@ static void fail(pTHX_ eyewall_status status, SV *message) {
     croak_sv(sv_bless(reference, gv_stashpvs("Cache::Eyewall::Error", GV_ADD)));
 }
 
-/* Throws that an argument isn't what it has to be. */
+/* Throws the error `argument`. */
 static void fail_argument(pTHX_ const char *form, ...) __attribute__((noreturn));
 static void fail_argument(pTHX_ const char *form, ...) {
     va_list arguments;
@@ -232,24 +233,24 @@ static void fail_argument(pTHX_ const char *form, ...) {
     fail(aTHX_ EYEWALL_ERROR_ARGUMENT, message);
 }
 
-/* Throws what the library's last error was. */
+/* Throws the library's last error. */
 static void fail_status(pTHX_ eyewall_status status) __attribute__((noreturn));
 static void fail_status(pTHX_ eyewall_status status) {
     fail(aTHX_ status, sv_2mortal(newSVpv(eyewall_error_message(), 0)));
 }
 
-/* An answer; errors are thrown. */
+/* Passes an answer on, and throws an error. */
 static inline eyewall_status answered(pTHX_ eyewall_status status) {
     if (status < EYEWALL_OK)
         fail_status(aTHX_ status);
     return status;
 }
 
-/* The volume of a Cache::Eyewall that is open. */
+/* The volume of an open Cache::Eyewall. */
 static inline volume *volume_of(pTHX_ SV *self) {
     MAGIC *magic = object_magic(self, &cache_kind);
     if (magic == NULL)
-        fail_argument(aTHX_ "this isn't a Cache::Eyewall that was opened in this thread");
+        fail_argument(aTHX_ "this is not a Cache::Eyewall of this thread: open the cache in each thread");
     if (magic->mg_ptr == NULL)
         fail_argument(aTHX_ "the cache was closed: open it again");
     return (volume *)magic->mg_ptr;
@@ -273,7 +274,7 @@ static held_flight *flight_of(pTHX_ SV *self) {
     return (held_flight *)magic->mg_ptr;
 }
 
-/* What a claim stands for, which its holder ends by the call that this is given to. */
+/* The claim of an object. The caller hands it to the call that ends it. */
 static eyewall_claim *claim_taken(pTHX_ held_claim *this) {
     eyewall_claim *claim = this->claim;
     if (claim == NULL)
@@ -290,7 +291,7 @@ static eyewall_flight *flight_taken(pTHX_ held_flight *this) {
     return flight;
 }
 
-/* A claim, whose object is the mortal `object`; without a value. */
+/* A claim without a value, in the mortal object `object`. */
 static held_claim *claim_new(pTHX_ volume *of, eyewall_claim *claim, SV **object) {
     held_claim *this;
     Newx(this, 1, held_claim);

@@ -1,16 +1,16 @@
-/* Entries that are written piece by piece, and read meanwhile. */
+/* Writers and followers of entries that are written piece by piece. */
 
-/* What a follower is given at once, at most, and for how long it waits at a time: Perl's handlers of signals run between the waits. */
+/* Most bytes that a follower returns at once, and its longest wait in C. Perl's signal handlers run between the waits. */
 #define FOLLOWED_AT_ONCE 65536
 #define WAIT_MS 1000
 
-/* An entry that is being written; `writer` is NULL when it has ended. */
+/* An entry in progress; `writer` is NULL after its end. */
 typedef struct {
     volume *of;
     eyewall_writer *writer;
 } held_writer;
 
-/* One that is read meanwhile; `follower` is NULL when it has ended. */
+/* A reader of an entry in progress; `follower` is NULL after its end. */
 typedef struct {
     volume *of;
     eyewall_follower *follower;
@@ -65,11 +65,11 @@ static held_follower *follower_of(pTHX_ SV *self) {
     return (held_follower *)magic->mg_ptr;
 }
 
-/* The writer itself, which goes on. */
+/* The library's writer, which must not have ended. */
 static eyewall_writer *writer_going_on(pTHX_ SV *self) {
     eyewall_writer *writer = writer_of(aTHX_ self)->writer;
     if (writer == NULL)
-        fail_argument(aTHX_ "the writer has ended already: it is for one entry");
+        fail_argument(aTHX_ "the writer has ended already: begin another one");
     return writer;
 }
 
@@ -80,11 +80,11 @@ static eyewall_follower *follower_going_on(pTHX_ SV *self) {
     return follower;
 }
 
-/* What comes next, in memory of FOLLOWED_AT_ONCE bytes, within so many milliseconds. */
+/* Reads the next bytes into FOLLOWED_AT_ONCE bytes of memory, within so many milliseconds. */
 static eyewall_status followed(pTHX_ SV *self, void *buffer, uint64_t patience_ms, size_t *length) {
     for (;;) {
         uint64_t wait = patience_ms < WAIT_MS ? patience_ms : WAIT_MS;
-        /* Looked for anew: a handler of a signal may have ended it. */
+        /* A signal handler may have ended the follower. */
         eyewall_status status =
             eyewall_follower_read(follower_going_on(aTHX_ self), buffer, FOLLOWED_AT_ONCE, wait, length);
         patience_ms -= wait;

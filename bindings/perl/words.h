@@ -1,6 +1,6 @@
-/* What Perl gives, as the library takes it: bytes, times, and options in pairs. */
+/* Converts arguments from Perl: bytes, times, and options in pairs. */
 
-/* So long is as good as for ever, and can be added to a time of day. */
+/* A time that counts as for ever, and can still be added to the time of day. */
 #define MILLISECONDS_MAX 4e15
 
 static SV *settled_slowly(pTHX_ SV *sv) {
@@ -13,13 +13,13 @@ static SV *settled_slowly(pTHX_ SV *sv) {
     return plain;
 }
 
-/* What is tied, or an object that says what it is as a string, as a plain scalar of its own: the same one may be given twice, and be
- * another string the second time. This runs code of Perl, so that what belongs to the library is looked for behind it. */
+/* Fetches a tied value, or stringifies an object, into a plain scalar of its own: a later fetch may return another
+ * string. This runs Perl code, so callers look up objects of the library afterwards. */
 static inline SV *settled(pTHX_ SV *sv) {
     return UNLIKELY(SvGMAGICAL(sv) || SvAMAGIC(sv)) ? settled_slowly(aTHX_ sv) : sv;
 }
 
-/* The bytes of a string. Characters up to 255 are bytes; above there is no saying what was meant. */
+/* The bytes of a string. Characters up to 255 are bytes; higher ones have no byte value. */
 static inline eyewall_bytes bytes_of(pTHX_ SV *sv, const char *what) {
     eyewall_bytes bytes;
     STRLEN length;
@@ -43,7 +43,7 @@ static inline eyewall_bytes bytes_of(pTHX_ SV *sv, const char *what) {
     return bytes;
 }
 
-/* Seconds to live, as milliseconds of which there is one at least; undef, and what is as good as for ever, is 0. */
+/* A time to live in milliseconds, at least one. undef, and a time that counts as for ever, give 0. */
 static uint64_t milliseconds_of(pTHX_ SV *seconds, const char *what) {
     NV milliseconds;
     seconds = settled(aTHX_ seconds);
@@ -53,13 +53,13 @@ static uint64_t milliseconds_of(pTHX_ SV *seconds, const char *what) {
         fail_argument(aTHX_ "%s is not a number of seconds: %" SVf, what, SVfARG(seconds));
     milliseconds = SvNV(seconds) * 1000;
     if (!(milliseconds > 0))
-        fail_argument(aTHX_ "%s is not above 0; leave it out for an entry that stays until it is evicted", what);
+        fail_argument(aTHX_ "%s must be above 0: leave it out for an entry that stays until it is evicted", what);
     if (milliseconds >= MILLISECONDS_MAX)
         return 0;
     return milliseconds < 1 ? 1 : (uint64_t)milliseconds;
 }
 
-/* Seconds that something goes on, or is waited for, as milliseconds: there may be none. */
+/* A duration in milliseconds, possibly 0. */
 static uint64_t duration_of(pTHX_ SV *seconds, const char *what) {
     NV milliseconds;
     seconds = settled(aTHX_ seconds);
@@ -67,13 +67,13 @@ static uint64_t duration_of(pTHX_ SV *seconds, const char *what) {
         return 0;
     milliseconds = looks_like_number(seconds) ? SvNV(seconds) * 1000 : -1;
     if (!(milliseconds >= 0))
-        fail_argument(aTHX_ "%s is not a number of seconds from 0 on: %" SVf, what, SVfARG(seconds));
+        fail_argument(aTHX_ "%s must be a number of seconds from 0 on, and is %" SVf, what, SVfARG(seconds));
     if (milliseconds >= MILLISECONDS_MAX)
         return (uint64_t)MILLISECONDS_MAX;
     return milliseconds > 0 && milliseconds < 1 ? 1 : (uint64_t)milliseconds;
 }
 
-/* A mortal scalar that is a number of 64 bits (SvIOK): nothing that Perl would have to cut or to round. */
+/* A mortal 64-bit integer (SvIOK), which Perl needn't truncate or round. */
 static SV *whole_number(pTHX_ SV *number, const char *what) {
     SV *plain = sv_mortalcopy(settled(aTHX_ number));
     if (!SvOK(plain))
@@ -83,32 +83,32 @@ static SV *whole_number(pTHX_ SV *number, const char *what) {
         if (SvIOK(plain))
             return plain;
     }
-    fail_argument(aTHX_ "%s is not a whole number of 64 bits: %" SVf, what, SVfARG(plain));
+    fail_argument(aTHX_ "%s must be a whole number of 64 bits, and is %" SVf, what, SVfARG(plain));
 }
 
-/* A whole number from 0 on. */
+/* An integer from 0 on. */
 static UV unsigned_of(pTHX_ SV *number, const char *what, UV max) {
     SV *whole = whole_number(aTHX_ number, what);
     if ((!SvIsUV(whole) && SvIVX(whole) < 0) || SvUVX(whole) > max)
-        fail_argument(aTHX_ "%s is not a number from 0 to %" UVuf ": %" SVf, what, max, SVfARG(whole));
+        fail_argument(aTHX_ "%s must be a number from 0 to %" UVuf ", and is %" SVf, what, max, SVfARG(whole));
     return SvUVX(whole);
 }
 
-/* A whole number of either sign. */
+/* An integer of either sign. */
 static IV integer_of(pTHX_ SV *number, const char *what) {
     SV *whole = whole_number(aTHX_ number, what);
     if (SvIsUV(whole) && SvUVX(whole) > (UV)IV_MAX)
-        fail_argument(aTHX_ "%s is above %" IVdf ": %" SVf, what, IV_MAX, SVfARG(whole));
+        fail_argument(aTHX_ "%s must be at most %" IVdf ", and is %" SVf, what, IV_MAX, SVfARG(whole));
     return SvIVX(whole);
 }
 
-/* Options for a put, and what they point to beside what Perl holds. */
+/* Options of a put, and the memory that they point to beside Perl's own. */
 typedef struct {
     eyewall_put_options options;
     eyewall_epoch epoch;
 } put_room;
 
-/* Options that only some puts take: those of a counter, or that of a writer. */
+/* Options of counters, or of writers, only. */
 typedef struct {
     bool is_counter;
     SV *start;
@@ -123,7 +123,7 @@ static void put_tags(pTHX_ SV *given, eyewall_put_options *options) {
     eyewall_bytes *room;
     SvGETMAGIC(given);
     if (!SvROK(given) || SvTYPE(SvRV(given)) != SVt_PVAV)
-        fail_argument(aTHX_ "tags is not a reference to an array");
+        fail_argument(aTHX_ "tags must be a reference to an array, as in: tags => ['news']");
     tags = (AV *)SvRV(given);
     count = av_len(tags) + 1;
     if (count == 0)
@@ -151,7 +151,7 @@ static void put_option(pTHX_ const char *name, SV *value, put_room *room, own_wo
     else if (strEQ(name, "begun_in")) {
         eyewall_bytes epoch = bytes_of(aTHX_ value, "begun_in");
         if (epoch.length != sizeof room->epoch)
-            fail_argument(aTHX_ "begun_in is not what the method now gave");
+            fail_argument(aTHX_ "begun_in must be a result of the method now");
         memcpy(&room->epoch, epoch.data, sizeof room->epoch);
         room->options.begun_in = &room->epoch;
     } else if (own != NULL && own->is_counter && strEQ(name, "start"))
@@ -163,11 +163,11 @@ static void put_option(pTHX_ const char *name, SV *value, put_room *room, own_wo
     else if (own != NULL && !own->is_counter && strEQ(name, "length"))
         own->length = value;
     else
-        fail_argument(aTHX_ "no option %s; there are ttl, stale, metadata, tags, begun_in%s", name,
+        fail_argument(aTHX_ "no option %s; the options are ttl, stale, metadata, tags, begun_in%s", name,
                       own == NULL ? "" : own->is_counter ? ", start, min, max" : ", length");
 }
 
-/* The pairs from `given` on; NULL: there are none. */
+/* Reads the pairs from `given` on; NULL if there are none. */
 static const eyewall_put_options *put_options(pTHX_ SV **given, I32 count, put_room *room, own_words *own) {
     I32 i;
     if (count <= 0)
@@ -180,7 +180,7 @@ static const eyewall_put_options *put_options(pTHX_ SV **given, I32 count, put_r
     return &room->options;
 }
 
-/* Of the options of a look-up: the value of the only one that there is; NULL: it isn't given. */
+/* The value of the only option that a look-up has; NULL if it isn't given. */
 static SV *only_option(pTHX_ SV **given, I32 count, const char *known) {
     SV *value = NULL;
     I32 i;
@@ -189,7 +189,7 @@ static SV *only_option(pTHX_ SV **given, I32 count, const char *known) {
     for (i = 0; i < count; i += 2) {
         const char *name = SvPV_nolen(given[i]);
         if (strNE(name, known))
-            fail_argument(aTHX_ "no option %s; there is %s", name, known);
+            fail_argument(aTHX_ "no option %s; the only option is %s", name, known);
         value = given[i + 1];
     }
     return value;
@@ -211,10 +211,10 @@ static void touch_option(pTHX_ const char *name, SV *value, eyewall_touch_option
         options->if_serial = true;
         options->serial = unsigned_of(aTHX_ value, "if_serial", UV_MAX);
     } else
-        fail_argument(aTHX_ "no option %s; there are ttl, stale, metadata, if_serial", name);
+        fail_argument(aTHX_ "no option %s; the options are ttl, stale, metadata, if_serial", name);
 }
 
-/* Of a purge: `soft => 1`, or nothing. */
+/* Reads the option of a purge: `soft => 1`, or none. */
 static int32_t purge_kind(pTHX_ SV **given, I32 count) {
     SV *soft = only_option(aTHX_ given, count, "soft");
     return soft != NULL && SvTRUE(soft) ? EYEWALL_PURGE_SOFT : EYEWALL_PURGE_HARD;

@@ -1,5 +1,5 @@
 <?php
-// The actor of PHP: does what the lines on its standard input ask for (bindings/cases/README.md).
+// The PHP actor: answers the questions on its standard input (bindings/cases/README.md).
 declare(strict_types=1);
 
 use Eyewall\Cache;
@@ -8,7 +8,7 @@ use Eyewall\Claim;
 final class Actor
 {
     private Cache $cache;
-    /** What `replace` compares with: the serial that the last `get` gave. */
+    /** The serial that the last `get` returned; `replace` compares with it. */
     private int $serial = 0;
     private ?Claim $claim = null;
 
@@ -43,7 +43,7 @@ final class Actor
     }
 
     /**
-     * Takes the options off the end of a question.
+     * Removes the options from the end of a question.
      *
      * @return array{ttl: ?float, stale: float, tags: list<string>, then: string, mode: string}
      */
@@ -158,7 +158,7 @@ function encoded(string $word): string
     return $word === '' ? '%' : preg_replace_callback('~[^A-Za-z0-9_./-]~', fn ($byte) => sprintf('%%%02x', ord($byte[0])), $word);
 }
 
-/** The name of a status, as the cases have it. */
+/** The name of a status in the cases. */
 function error_name(int $code): string
 {
     $names = array_flip((new ReflectionClass(Eyewall\Exception::class))->getConstants());

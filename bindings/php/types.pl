@@ -1,4 +1,4 @@
-# Filters PHP for Doxygen, which doesn't know the types that comments give beside those of the language, as list<string>: they become text.
+# Filters PHP for Doxygen, which knows only the language's own types: turns others, such as list<string>, into text.
 use strict;
 use warnings;
 
@@ -16,6 +16,6 @@ my $type = qr/(?:array\{.*?\}|[\w\\|?]+(?:<[^>]*>)?)(?:\|null)?/s;
 $source =~ s/\@param\s+($type)\s+(\$\w+)/"\@param $2 " . words($1)/ge;
 $source =~ s/\@return\s+($type)(?=\s)/'@return ' . words($1)/ge;
 $source =~ s/\@var\s+$type *//g;
-# A class in its namespace would be a command.
+# Doxygen would take a namespaced class for a command.
 $source =~ s/^( *\/?\*.*?\w)\\(\w)/$1\\\\$2/gm;
 print $source;

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""The actor of Python: does what the lines on its standard input ask for (bindings/cases/README.md)."""
+"""The Python actor: answers the questions on its standard input (bindings/cases/README.md)."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ import eyewall
 
 Answer = tuple[str, ...] | tuple[str, bytes]
 
-# How many words come before the options, which come last, as name=value.
+# The number of words before the options, which are name=value.
 _WORDS = {"put": 2, "negative": 2, "add": 2, "touch": 1, "fill": 2, "begin": 1, "purge": 2}
 
 
@@ -26,7 +26,7 @@ class Actor:
     cache: eyewall.Cache
     claimed: eyewall.Claim
     writer: eyewall.Writer
-    # The serial of the entry that was got last.
+    # The serial of the entry that this actor read last.
     serial = 0
 
     def open(self, path: bytes, size: bytes) -> Answer:
@@ -74,7 +74,7 @@ class Actor:
         return ("sum", str(self.cache.increment(key, int(by))))
 
     def append(self, key: bytes, data: bytes) -> Answer:
-        """Again where a put beside the claim has superseded it."""
+        """Retries if a put superseded the claim."""
         while True:
             with self.cache.claim(key) as claim:
                 value = (claim.value or b"") + data
@@ -145,7 +145,7 @@ def encoded(word: str | bytes) -> str:
 
 
 def options_of(words: list[bytes]) -> dict[str, Any]:
-    """Options as the package has them."""
+    """The options in the package's form."""
     options: dict[str, Any] = {}
     for word in words:
         name, value = word.decode().split("=", 1)

@@ -68,7 +68,7 @@ fn decide(request: Request<'_>, response: Response<'_>, exchange: Exchange, late
     let Ok(stored) = storing::judge(request, response, exchange, &policy) else { return };
     assert_eq!(Terms::from_bytes(stored.terms.to_bytes()), Some(stored.terms));
     if let Vary::Fields(names) = &stored.vary {
-        // Who asks again in the same words gets the same.
+        // The same question again gets the same answer.
         let key = selecting::key(names, request.fields);
         assert!(selecting::suits(names, &key, response.fields, request.fields));
     }

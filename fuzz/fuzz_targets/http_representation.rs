@@ -11,10 +11,10 @@ use eyewall_http::field::entity_tag::{EntityTag, TagList};
 use eyewall_http::field::groups;
 use eyewall_http::field::range::{ByteRanges, ContentRange, accepts_bytes, request};
 use eyewall_http::invalidation::{Origin, invalidated};
-use eyewall_http::partial::Gathered;
+use eyewall_http::partial::PartialContent;
 use eyewall_http::precondition::{Representation, Role, evaluate, fields_of_not_modified};
 use eyewall_http::ranges::{Boundary, Multipart, Served, fields_of_part, select};
-use eyewall_http::strong;
+use eyewall_http::strong_validator;
 use eyewall_http::update::{effect_of_head, updated};
 use http::{HeaderMap, HeaderName, HeaderValue, Method, StatusCode, Uri};
 use libfuzzer_sys::fuzz_target;
@@ -103,7 +103,7 @@ fn ranges(request_fields: &HeaderMap, response: &HeaderMap, length: u64) {
     assert_eq!(ByteRanges::of(&again).map(|asked| asked.specs().len()), Some(parts.len()));
     let boundary = Boundary::new("b").expect("a letter");
     if let Some(body) = Multipart::new(response, parts, Some(length), boundary) {
-        assert_eq!(body.stretches().map(|stretch| stretch.length()).sum::<u64>(), body.content_length());
+        assert_eq!(body.segments().map(|segment| segment.length()).sum::<u64>(), body.content_length());
     }
 }
 
@@ -122,23 +122,23 @@ fn preconditions(request: &HeaderMap, response: &HeaderMap, received: SystemTime
         }
     }
     fields_of_not_modified(response, &[]);
-    strong::if_range(response, received);
+    strong_validator::if_range(response, received);
 }
 
 fn parts(request: &HeaderMap, response: &HeaderMap, bytes: u64, received: SystemTime) {
-    let gathered = [
-        Gathered::of(StatusCode::PARTIAL_CONTENT, response, bytes, true, received),
-        Gathered::of(StatusCode::OK, response, bytes, false, received),
-        Gathered::of(StatusCode::PARTIAL_CONTENT, request, bytes, true, received),
+    let partial = [
+        PartialContent::of(StatusCode::PARTIAL_CONTENT, response, bytes, true, received),
+        PartialContent::of(StatusCode::OK, response, bytes, false, received),
+        PartialContent::of(StatusCode::PARTIAL_CONTENT, request, bytes, true, received),
     ];
-    for one in gathered.iter().flatten() {
-        for other in gathered.iter().flatten() {
+    for one in partial.iter().flatten() {
+        for other in partial.iter().flatten() {
             let Some(both) = one.combined(other) else { continue };
-            assert!(one.pieces().ranges().iter().all(|range| both.pieces().has(range)));
+            assert!(one.range_set().ranges().iter().all(|range| both.range_set().has(range)));
             if let Some(asked) = ByteRanges::of(request)
                 && let Some(Served::Part(range)) = both.select(&asked)
             {
-                assert!(both.pieces().has(&range) && both.pieces().missing(&range).ranges().is_empty());
+                assert!(both.range_set().has(&range) && both.range_set().missing(&range).ranges().is_empty());
             }
         }
     }

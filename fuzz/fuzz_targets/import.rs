@@ -51,7 +51,7 @@ fuzz_target!(|data: &[u8]| {
     let Ok(cache) = Options::new().size(512 << 10).heap() else { return };
     let bytes = if mode & 1 == 0 { with_sums(data.to_vec()) } else { data.to_vec() };
     import(&cache, &bytes, mode & 2 != 0);
-    // What was stored can be moved again.
+    // The stored entries can be moved again.
     let mut again = Vec::new();
     if cache.export(&mut again).is_ok() {
         import(&cache, &again, false);

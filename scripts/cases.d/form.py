@@ -1,4 +1,4 @@
-"""Cases as they are written (bindings/cases/README.md), read into steps."""
+"""Parses cases (bindings/cases/README.md) into steps."""
 import dataclasses
 import pathlib
 import re
@@ -8,30 +8,32 @@ SPECIAL = re.compile(rb"[^A-Za-z0-9_./-]")
 
 
 class Mistake(Exception):
-    """A case that isn't written as the README says."""
+    """A case in another form than the README says."""
 
 
 @dataclasses.dataclass
 class Step:
-    """One question to an actor, and the answer that has to come (None: nobody waits for it); or `kill`, `died`, `answered` or `start`."""
+    """A question to an actor and the expected answer (None: not waited for); or `kill`, `died`, `answered` or
+    `start`.
+    """
 
     line: int
     actor: str
     words: list[bytes]
     answer: list[bytes] | None
     does: str = "ask"
-    # Whether it is asked again until the answer comes.
+    # Whether to repeat the question until the answer comes.
     is_repeated: bool = False
 
 
 @dataclasses.dataclass
 class Block:
-    """Steps that are done together, or so many times."""
+    """Steps that run together, or repeatedly."""
 
     steps: list
     times: int = 1
     together: bool = False
-    # The answers of steps that are done together, in whatever order.
+    # The answers of steps that run together, in any order.
     answers: list | None = None
 
 
@@ -43,7 +45,7 @@ class Case:
     block: Block
 
     def actors(self) -> list[str]:
-        """Those that are there from the beginning, in the order in which they come."""
+        """The actors that exist from the beginning, in order."""
         started, found = set(), []
         for step in steps_of(self.block):
             if step.does == "start":
@@ -68,7 +70,7 @@ def decoded(word: str) -> bytes:
 
 
 def encoded(word: bytes) -> bytes:
-    """As an actor gets it."""
+    """The form that an actor reads."""
     return SPECIAL.sub(lambda match: b"%%%02x" % match[0][0], word) if word else b"%"
 
 

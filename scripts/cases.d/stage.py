@@ -1,4 +1,4 @@
-"""Actors, and cases played by them."""
+"""Starts actors and plays cases with them."""
 import pathlib
 import signal
 import subprocess
@@ -9,16 +9,16 @@ import time
 from form import Block, Case, Step, encoded
 
 ANY = [b"*"]
-# Who hasn't answered by then is taken to hang.
+# An actor that hasn't answered after this time counts as hanging.
 PATIENCE_SECONDS = 120
 
 
 class Failed(Exception):
-    """An answer that wasn't the one that had to come."""
+    """An unexpected answer."""
 
 
 class Skipped(Exception):
-    """A question that a binding has no way for."""
+    """A question that a binding doesn't support."""
 
     def __init__(self, language: str, question: str):
         super().__init__(f"{language} has no way to {question}")
@@ -26,7 +26,7 @@ class Skipped(Exception):
 
 
 class Actor:
-    """A process of one language, with a volume open."""
+    """An actor: a process of one language, with an open volume."""
 
     def __init__(self, language: str, command: list[str]):
         self.language = language
@@ -75,7 +75,7 @@ class Actor:
 
 
 class Play:
-    """A case, played by actors of these languages, one after the other."""
+    """Plays a case with actors of these languages in turn."""
 
     def __init__(self, case: Case, languages: list[str], commands: dict[str, list[str]]):
         self.case, self.languages, self.commands = case, languages, commands

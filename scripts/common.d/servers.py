@@ -1,4 +1,4 @@
-"""Servers that a script starts, and stops with all that they have started."""
+"""Servers that a script starts, and stops with all their processes."""
 import os
 import pathlib
 import shutil
@@ -13,7 +13,7 @@ TICKS_A_SECOND = os.sysconf("SC_CLK_TCK")
 
 
 class Failed(Exception):
-    """What could not be done, in words for people."""
+    """An error, as a message for people."""
 
 
 def program(name):
@@ -53,7 +53,7 @@ class Server:
         self.url = f"http://127.0.0.1:{self.port}" if isinstance(self.port, int) else None
 
     def _told_port(self):
-        """The port that a server says on its first line that it took."""
+        """The port that a server prints on its first line."""
         line = self.process.stdout.readline().decode().strip()
         if ":" not in line:
             raise Failed(f"{self.name} did not start: {self._last_words()}")
@@ -83,7 +83,7 @@ class Server:
         return words[-2000:] or "it said nothing"
 
     def pids(self):
-        """The server's first process, and all that descend from it."""
+        """The server's first process and its descendants."""
         children = {}
         for entry in pathlib.Path("/proc").iterdir():
             if entry.name.isdigit():
@@ -98,7 +98,7 @@ class Server:
         return found
 
     def cpu_seconds(self):
-        """User and system time of all its processes that live, in seconds."""
+        """User and system time of all its live processes, in seconds."""
         stats = [_stat(pid) for pid in self.pids()]
         return sum(int(fields[11]) + int(fields[12]) for fields in stats if fields) / TICKS_A_SECOND
 
@@ -121,7 +121,7 @@ class Server:
         except subprocess.TimeoutExpired:
             self.process.kill()
             self.process.wait()
-        # It may have left workers behind; the group is its own.
+        # It may have left workers in its process group.
         try:
             os.killpg(self.process.pid, signal.SIGKILL)
         except ProcessLookupError:
@@ -132,7 +132,7 @@ class Server:
 
 
 def _stat(pid):
-    """The fields of /proc/PID/stat after the name, which may hold blanks; None where the process is gone."""
+    """The fields of /proc/PID/stat after the name, which may contain blanks; None if the process is gone."""
     try:
         return pathlib.Path(f"/proc/{pid}/stat").read_text().rsplit(") ", 1)[1].split()
     except OSError:

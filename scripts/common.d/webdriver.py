@@ -13,7 +13,7 @@ ELEMENT = "element-6066-11e4-a52e-4f735466cecf"
 FLAGS = (
     "--headless", "--no-sandbox", "--disable-gpu", "--disable-dev-shm-usage", "--no-first-run", "--hide-scrollbars",
     "--disable-background-networking", "--disable-component-update", "--disable-sync", "--disable-quic",
-    # There is no https here, and no password leaves this machine to be looked up.
+    # There is no https here, and Chromium must not look passwords up.
     "--disable-features=HttpsUpgrades,HttpsFirstBalancedModeAutoEnable,PasswordLeakDetection,OptimizationHints",
 )
 
@@ -25,12 +25,12 @@ class Driver:
         port = free_port()
         self.scratch = scratch
         self.server = Server("chromedriver", [program("chromedriver"), f"--port={port}"], scratch, port=port,
-                             # What Chromium writes beside its profile.
+                             # Files of Chromium outside its profile.
                              environment={"HOME": str(scratch), "XDG_CACHE_HOME": str(scratch / "chromium-cache")})
         running.append(self.server)
 
     def browser(self, host, address):
-        """A new browser, for which `host` is the server at this address, and nothing else is there."""
+        """A new browser that resolves `host` to this address, and no other host."""
         return Browser(self.server.url, host, address, self.scratch / f"profile-{time.monotonic_ns()}")
 
 
@@ -43,7 +43,7 @@ class Browser:
             "goog:loggingPrefs": {"browser": "ALL", "performance": "ALL"},
             "goog:chromeOptions": {"binary": program("chromium"), "args": flags},
         }}})["sessionId"]
-        # The page that it begins with wants to load this and that.
+        # Chromium's first page tries to load things.
         self.show("about:blank")
         self.complaints()
 
@@ -54,7 +54,7 @@ class Browser:
         self._do("DELETE", "")
 
     def show(self, url):
-        """Goes there, and waits until all is loaded."""
+        """Opens an address, and waits until everything is loaded."""
         self._do("POST", "/url", {"url": url})
 
     def wait_until(self, script, words):
@@ -80,13 +80,13 @@ class Browser:
         }})
 
     def scheme(self, name):
-        """What the page is told that the system prefers: light or dark."""
+        """Sets the preferred colour scheme of the system: light or dark."""
         self._do("POST", "/goog/cdp/execute", {"cmd": "Emulation.setEmulatedMedia", "params": {
             "features": [{"name": "prefers-color-scheme", "value": name}],
         }})
 
     def downloads_to(self, folder):
-        """Where files go that the page saves."""
+        """Sets the folder of downloads."""
         self._do("POST", "/goog/cdp/execute", {"cmd": "Browser.setDownloadBehavior", "params": {
             "behavior": "allow", "downloadPath": str(folder),
         }})
@@ -95,7 +95,7 @@ class Browser:
         file.write_bytes(base64.b64decode(self._do("GET", "/screenshot")))
 
     def complaints(self):
-        """What the console has of errors since the last call, and the requests that have failed."""
+        """Errors in the console, and failed requests, since the last call."""
         said = [entry["message"] for entry in self._log("browser") if entry["level"] == "SEVERE"]
         asked = {}
         for entry in self._log("performance"):

@@ -1,8 +1,8 @@
-"""The site in a browser, through the cache and past it."""
+"""The site in a browser, with and without the cache."""
 from visitor import expect
 from wordpress import HOST
 
-# Names of what is looked at, with width, height and whether it is a phone.
+# Names of screens, with width, height and whether it is a phone.
 SCREENS = (("desktop", 1280, 900, False), ("phone", 390, 844, True))
 
 
@@ -10,12 +10,12 @@ def browsed(stage, driver, pictures):
     """Chromium shows through the cache what the site itself shows, without a complaint; who logs in sees the bar"""
     post = stage.site.posts[3]
     paths = ("/", f"/{post.name}/")
-    # Nothing is left of what the site was before it was edited last.
+    # Nothing may remain of the site from before its last edit.
     stage.purge_all()
     with driver.browser(HOST, _address(stage.site.url)) as browser:
         expected = {path: _shown(browser, path) for path in paths}
     with driver.browser(HOST, _address(stage.server.url)) as browser:
-        # The first time it is stored, the second time it comes from the cache.
+        # The first time it is stored; the second time it comes from the cache.
         for _ in range(2):
             for path in paths:
                 _expect_same(expected[path], _shown(browser, path), path)
@@ -28,7 +28,7 @@ def browsed(stage, driver, pictures):
                 expect(width_of_page <= width, f"{path} is {width_of_page} wide on a {name} of {width}")
                 browser.screenshot(pictures / f"{name}-{path.strip('/') or 'front'}.png")
         _logged_in(stage, browser, pictures)
-    # The browser was logged in; who comes next is not.
+    # The browser was logged in; the next visitor isn't.
     with driver.browser(HOST, _address(stage.server.url)) as browser:
         for path in paths:
             _expect_same(expected[path], _shown(browser, path), path)
@@ -51,7 +51,7 @@ def _logged_in(stage, browser, pictures):
 
 
 def _shown(browser, path):
-    """What a page shows: its text, and the address and kind of all that it has loaded."""
+    """A page's text, and the addresses and kinds of everything that it loaded."""
     browser.show(f"http://{HOST}{path}")
     _expect_calm(browser, path)
     return {

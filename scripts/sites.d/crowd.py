@@ -1,4 +1,4 @@
-"""Many at once: all want one page; visitors read, two are logged in, others comment, log in, and edit."""
+"""Concurrent visitors: all request one page; some read, two are logged in, others comment, log in, and edit."""
 import itertools
 import re
 import subprocess
@@ -11,19 +11,19 @@ from visitor import expect
 from wordpress import HOST
 
 READERS = 4
-# What each of those does whose doings change something; the readers go on for as long.
+# The number of actions of each visitor who changes something; the readers continue meanwhile.
 ROUNDS = 12
 
 
-# Those who come on the day when everybody comes, and how many of them at once.
+# The number of visitors on a busy day, and how many come at once.
 VISITS = 5000
 CONCURRENCY = 200
 
 
 def stampede(stage):
     """thousands who want a page that isn't stored yet get it, and the site makes it once"""
-    # Stale by now, it would be made behind the back of who asks, and be under way yet when it is purged: a flight of before the
-    # purge, which nobody joins who comes behind it.
+    # A stale page would be renewed in the background, and still be in flight at the purge. Later requests don't
+    # join a flight from before the purge.
     stage.purge_all()
     stage.hit(stage.visitor(), "/")
     stage.purge_all()
@@ -73,7 +73,7 @@ def crowd(stage):
 
 
 def _reads(stage, done, read):
-    """A visitor of all pages, who must see the one that was asked for."""
+    """A visitor of all pages, who must see the requested one."""
     visitor = stage.visitor()
     fixed = [post for post in stage.site.posts[:8] if post.name != pages.SETS_COOKIE]
     for turn in itertools.count():
@@ -83,7 +83,7 @@ def _reads(stage, done, read):
             pages.public_page(stage, reply)
             expect(mark in reply.text, "this is another page", reply)
             next(read)
-            # A round of all pages at least, whatever the others do meanwhile.
+            # At least one round of all pages, whatever the others do.
             if done.is_set() and turn > 0:
                 return
 

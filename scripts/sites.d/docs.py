@@ -9,9 +9,9 @@ import unpacked
 from servers import Server, free_port
 from visitor import Visitor, expect
 
-# All of the tree has to stay in it: what is asked for again is to be found there.
+# The volume must hold the whole tree, so that the second round finds everything.
 VOLUME_SIZE = "256M"
-# Where more of the pages than this aren't found by links, links weren't followed.
+# If links reach fewer pages, the crawl didn't follow them.
 UNLINKED_SHARE_MAX = 0.1
 LINK = re.compile(r"<[a-z][^<>]*\s(?:href|src)=[\"']?([^\"'\s>]+)")
 
@@ -40,7 +40,7 @@ def _served(ground, name, *source):
 
 def _crawled_twice(tree, url):
     files = {f"/{path.relative_to(tree).as_posix()}": path for path in tree.rglob("*") if path.is_file()}
-    # Names that begin with a dot are nobody's business.
+    # Hidden files aren't served.
     files = {path: file for path, file in files.items() if "/." not in path}
     visitor = Visitor(url)
     linked = _linked(files, visitor)
@@ -48,11 +48,11 @@ def _crawled_twice(tree, url):
     pages = {path for path in files if path.endswith(".html")}
     unlinked = pages - found
     expect(len(unlinked) <= len(pages) * UNLINKED_SHARE_MAX, f"{len(unlinked)} of {len(pages)} pages aren't linked to")
-    # Since the pages are the same to the byte, their links are, too.
+    # Equal pages have equal links.
     for path in linked:
         reply = _compared(files, visitor, path)
         expect(path not in found or reply.is_hit, "the second time it is a hit", reply)
-    # The texts that the pages are made of, to which Debian's have no links.
+    # The sources of the pages, to which Debian's pages have no links.
     rest = sorted(files.keys() - found)
     for path in rest:
         _compared(files, visitor, path)
@@ -62,7 +62,7 @@ def _crawled_twice(tree, url):
 
 
 def _linked(files, visitor):
-    """The paths that links lead to, from the index on, each compared with its file when it is found."""
+    """The paths that links reach from the index, each compared with its file."""
     found, todo = ["/"], collections.deque(["/"])
     seen = set(found)
     while todo:
@@ -81,7 +81,7 @@ def _file(files, path):
 
 
 def _compared(files, visitor, path):
-    """The reply for a path, which is that of its file."""
+    """The response for a path, which must equal its file."""
     file, reply = _file(files, path), visitor.get(urllib.parse.quote(path))
     expect(reply.status == (200 if file else 404), "what is a file is found, and nothing else is", reply)
     expect(file is None or reply.body == file.read_bytes(), "the bytes are those of the file", reply)
@@ -89,7 +89,7 @@ def _compared(files, visitor, path):
 
 
 def _links(path, text):
-    """The paths on the same server that a page links to, decoded, in their order."""
+    """The paths of a page's links on the same server, decoded, in order."""
     links = {html.unescape(link) for link in LINK.findall(text)}
     there = (urllib.parse.urlsplit(urllib.parse.urljoin(f"http://here{path}", link)) for link in links)
     return sorted({urllib.parse.unquote(url.path) for url in there if url.scheme == "http" and url.netloc == "here"})

@@ -1,4 +1,4 @@
-"""DokuWiki behind the preset of its name: Debian's files and PHP's web server, and what readers and editors do."""
+"""DokuWiki behind its preset: Debian's files and PHP's web server, with readers and editors."""
 import concurrent.futures
 import re
 import secrets
@@ -15,7 +15,7 @@ WORKERS = 4
 READERS = 200
 READERS_AT_ONCE = 8
 PAGE = "/doku.php?id=storms"
-# What Debian's files name with their whole paths, and lies in the unpacked folder here.
+# Absolute paths in Debian's files, which lie in the unpacked folder here.
 MOVED = re.compile(rb"/usr/share/(?=(?:php|php-geshi|javascript)/)")
 CONFIGURATION = string.Template("""\
 [server]
@@ -45,7 +45,7 @@ class DokuWiki:
 
     def __init__(self, program_under_test, scratch, kept, running):
         self.scratch, self.folder = scratch, scratch / "dokuwiki"
-        # The name stands on each page that is made for this user, and nowhere else.
+        # The name is on each page for this user, and nowhere else.
         self.user, self.password, self.name = "ada", secrets.token_hex(12), f"Ada {secrets.token_hex(6)}"
         self._install(kept)
         port = free_port()
@@ -74,14 +74,14 @@ class DokuWiki:
         (self.folder / "inc/preload.php").write_text("<?php define('DOKU_CONF', dirname(__DIR__) . '/conf/');\n")
         (settings / "local.php").write_text(SETTINGS.substitute(data=data))
         (settings / "acl.auth.php").write_text("*\t@ALL\t1\n*\t@user\t8\n")
-        # The password on standard input, so that nobody sees it in the list of processes.
+        # The password comes on standard input, so that the list of processes doesn't show it.
         code = "echo password_hash(stream_get_contents(STDIN), PASSWORD_BCRYPT);"
         digest = subprocess.run([program("php"), "-r", code], input=self.password, capture_output=True, text=True, check=True).stdout
         (settings / "users.auth.php").write_text(f"{self.user}:{digest}:{self.name}:ada@notes.test:admin,user\n")
         (data / "pages/storms.txt").write_text("They are to come.")
 
     def visitor(self):
-        """Somebody who was here before and has a session, and whom analytics counts."""
+        """A returning visitor with a session and analytics cookies."""
         visitor = Visitor(self.server.url, HOST)
         visitor.cookies[("_ga", "/")] = f"GA1.1.{secrets.randbelow(10**9)}.1700000000"
         visitor.cookies[("DokuWiki", "/")] = secrets.token_hex(13)
@@ -96,7 +96,7 @@ class DokuWiki:
         return visitor
 
     def edit(self, editor, mark):
-        """Writes the page anew, by the form that the wiki shows."""
+        """Edits the page by the wiki's form."""
         form = editor.get(f"{PAGE}&do=edit")
         given = dict(re.findall(r'<input type="hidden" name="([^"]+)" value="([^"]*)"', form.text[form.text.index("dw__editform"):]))
         expect(given.get("sectok"), "the form has a token", form)
@@ -104,7 +104,7 @@ class DokuWiki:
         expect(reply.status == 302, "the page is saved", reply)
 
     def made(self):
-        """How often the wiki made the page for whoever asked."""
+        """How often the wiki made the page."""
         said = (self.scratch / "dokuwiki-php.out").read_text(errors="replace")
         return len(re.findall(rf"GET {re.escape(PAGE)}$", said, re.MULTILINE))
 
@@ -123,7 +123,7 @@ def readers(wiki):
     with concurrent.futures.ThreadPoolExecutor(READERS_AT_ONCE) as crowd:
         replies = list(crowd.map(lambda _: wiki.public(wiki.visitor(), mark), range(READERS)))
     hits, made = sum(reply.is_hit for reply in replies), wiki.made() - before
-    # Those who come at once are joined; whoever comes a minute later has the page made anew behind their back.
+    # Concurrent readers share one request. A reader a minute later causes a renewal in the background.
     expect(hits >= READERS - READERS_AT_ONCE and made <= READERS_AT_ONCE, f"{hits} hits; the wiki made the page {made} times")
     print(f"    {READERS} readers, {hits} hits; the wiki made the page {made} times", flush=True)
 

@@ -1,4 +1,4 @@
-"""MediaWiki behind the preset of its name: Debian's files, SQLite and PHP's web server, and what readers and editors do."""
+"""MediaWiki behind its preset: Debian's files, SQLite and PHP's web server, with readers and editors."""
 import concurrent.futures
 import json
 import os
@@ -36,11 +36,11 @@ preset = "mediawiki"
 
 
 class MediaWiki:
-    """A running wiki behind Eyewall, which it sends PURGE requests to."""
+    """A running wiki behind Eyewall; it sends PURGE requests to Eyewall."""
 
     def __init__(self, program_under_test, scratch, kept, running):
         self.scratch, self.folder = scratch, scratch / "mediawiki"
-        # The name of the user stands on each page that is made for them, and nowhere else: pages name no editors.
+        # The user's name is on each page for them, and nowhere else: pages don't name editors.
         self.user, self.password = f"Ada{secrets.token_hex(6)}", secrets.token_hex(12)
         self._install(kept)
         port = free_port()
@@ -71,7 +71,7 @@ class MediaWiki:
             raise Failed(f"MediaWiki could not be installed: {(done.stdout + done.stderr).strip()[-2000:]}")
 
     def visitor(self):
-        """Somebody who was never here, and whom analytics counts."""
+        """A new visitor with analytics cookies."""
         visitor = Visitor(self.server.url, HOST)
         visitor.cookies[("_ga", "/")] = f"GA1.1.{secrets.randbelow(10**9)}.1700000000"
         visitor.cookies[("_pk_id.1.1fff", "/")] = secrets.token_hex(8)
@@ -90,7 +90,7 @@ class MediaWiki:
         return visitor
 
     def edit(self, editor, mark):
-        """Writes the page anew."""
+        """Edits the page."""
         asked = editor.get("/api.php?action=query&meta=tokens&format=json")
         token = json.loads(asked.text)["query"]["tokens"]["csrftoken"]  # tidy: word, the library's
         reply = editor.post("/api.php", {
@@ -98,7 +98,7 @@ class MediaWiki:
         expect('"result":"Success"' in reply.text, "the page is edited", reply)
 
     def made(self):
-        """How often the wiki made the page for whoever asked."""
+        """How often the wiki made the page."""
         said = (self.scratch / "mediawiki-php.out").read_text(errors="replace")
         return len(re.findall(rf"GET {re.escape(PAGE)}$", said, re.MULTILINE))
 
@@ -109,7 +109,7 @@ class MediaWiki:
         return reply
 
     def public_once_purged(self, mark):
-        """MediaWiki sends its PURGE after it has answered the editor."""
+        """Waits, since MediaWiki sends its PURGE after it has answered the editor."""
         deadline = time.monotonic() + PATIENCE_SECONDS
         while True:
             reply = self.visitor().get(PAGE)
@@ -128,7 +128,7 @@ def readers(wiki):
     with concurrent.futures.ThreadPoolExecutor(READERS_AT_ONCE) as crowd:
         replies = list(crowd.map(lambda _: wiki.public(wiki.visitor(), mark), range(READERS)))
     hits, made = sum(reply.is_hit for reply in replies), wiki.made() - before
-    # The first may come before the last purge of the edit.
+    # The first request may come before the last purge of the edit.
     expect(hits >= READERS - READERS_AT_ONCE and made <= READERS_AT_ONCE, f"{hits} hits; the wiki made the page {made} times")
     print(f"    {READERS} readers, {hits} hits; the wiki made the page {made} times", flush=True)
 

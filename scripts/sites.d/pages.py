@@ -9,12 +9,12 @@ from wordpress import HOST, SETS_COOKIE, VISIT_MARK
 STYLE = "/wp-includes/css/dist/block-library/style.min.css"
 SCRIPT = "/wp-includes/js/wp-emoji-release.min.js"
 ADMIN_BAR = 'id="wpadminbar"'
-# What the preset says of pages, in seconds: how long they are fresh, and how long they may be given stale after that.
+# The preset's times for pages, in seconds: how long they are fresh, and how long they may be sent stale after that.
 PAGE_TTL = 60
 PAGE_WINDOW = 60
 PATIENCE_SECONDS = 240
-# What is stored, and what never is: WordPress forbids it, it says nothing of it and neither does the preset, or it is
-# somebody's own.
+# Stored pages, and pages that are never stored: because WordPress forbids it, because neither WordPress nor the
+# preset gives a lifetime, or because they are for one user.
 STORED = ("/", "/post-3/", "/post-3/feed/", "/feed/", "/?s=mark", "/author/editor/", STYLE, SCRIPT)
 PASSED = ("/nothing-here/", "/wp-login.php", "/wp-admin/", "/wp-json/wp/v2/posts", "/?p=99999&preview=true")
 
@@ -44,7 +44,7 @@ def _same(expected, reply):
 
 
 def _difference(expected, found):
-    """The first lines that differ."""
+    """The first different lines."""
     pairs = zip(expected.splitlines() + [""], found.splitlines() + [""])
     lines = next(((one, other) for one, other in pairs if one != other), ("more", "less"))
     return f"{lines[0][:200]!r} where the cache sends {lines[1][:200]!r}"
@@ -75,7 +75,7 @@ def of_their_own(stage):
                 for visitor, user in zip((ada, bob), stage.site.users):
                     own_page(stage, visitor.get(path), user)
         for path in ("/", "/post-3/"):
-            # The one who fills it, and the one who finds it.
+            # The visitor who fills the cache, and the one who hits it.
             for _ in range(2):
                 public_page(stage, stage.visitor().get(path))
     public_page(stage, stage.visitor().get("/wp-admin/profile.php"), 302)
@@ -95,7 +95,7 @@ def log_out(stage):
 
 
 def own_page(stage, reply, user):
-    """A page that is this user's alone."""
+    """A page for this user only."""
     expect(reply.status == 200, f"{user.login} gets a page", reply)
     expect(ADMIN_BAR in reply.text and user.name in reply.text, f"{user.login} gets a page of their own", reply)
     is_past_the_cache = not reply.is_hit and "stored" not in reply.cache
@@ -106,7 +106,7 @@ def own_page(stage, reply, user):
 
 
 def public_page(stage, reply, status=200):
-    """A page that everybody may see."""
+    """A page for everyone."""
     expect(reply.status == status, f"a visitor gets {status}", reply)
     expect(ADMIN_BAR not in reply.text, "a visitor sees the bar of those who are logged in", reply)
     for secret in stage.secrets:

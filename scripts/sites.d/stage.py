@@ -1,4 +1,4 @@
-"""The site behind Eyewall, and what people do to it."""
+"""The site behind Eyewall, and actions of its visitors."""
 import json
 import secrets
 import string
@@ -29,7 +29,7 @@ class Stage:
     def __init__(self, site, program, scratch, running):
         self.site, self.program = site, program
         self.volume = scratch / "site.eye"
-        # What no page for everybody may show.
+        # Texts that no public page may show.
         self.secrets = site.secrets_of_users()
         self.token = secrets.token_hex(16)
         token_file = scratch / "token"
@@ -42,7 +42,7 @@ class Stage:
         running.append(self.server)
 
     def visitor(self, directly=False):
-        """Somebody who was never here; through the cache, or past it."""
+        """A new visitor, with or without the cache."""
         return Visitor(self.site.url if directly else self.server.url, HOST)
 
     def logged_in(self, user):
@@ -51,7 +51,9 @@ class Stage:
         return visitor
 
     def hit(self, visitor, path):
-        """Asks until the page comes from the cache, which is the second time where nobody else asks."""
+        """Repeats the request until the page comes from the cache: the second one does if nobody else requests
+        it.
+        """
         for _ in range(10):
             reply = visitor.get(path)
             if reply.is_hit:
@@ -59,18 +61,18 @@ class Stage:
         raise Failed(f"asked again and again, it is no hit; {reply}")
 
     def purge(self, path):
-        """The page of this path, in all its variants."""
+        """Purges the page of this path, with all its variants."""
         reply = self.visitor().ask("PURGE", path, authorization=f"Bearer {self.token}")
         expect(reply.status == 200, "PURGE is done", reply)
 
     def purge_all(self):
-        # By the tool, which acts on the volume beside the server that serves from it.
+        # By the command, which changes the volume while the server uses it.
         command = [self.program, "purge", "--cache", self.volume, "--all"]
         done = subprocess.run(command, capture_output=True, text=True, check=False)
         expect(done.returncode == 0, f"eyewall purge: {done.stderr.strip()}")
 
     def edit(self, post):
-        """As the editor of WordPress does; the post has another mark then."""
+        """Edits a post like WordPress's editor, and gives it another mark."""
         editor = self.logged_in(self.site.editor)
         nonce = editor.get("/wp-admin/admin-ajax.php?action=rest-nonce").text
         after = a_post(post.name)
@@ -81,7 +83,7 @@ class Stage:
         post.mark = after.mark
 
     def comment(self, visitor, post):
-        """A visitor leaves a comment, and lets their name be kept in a cookie. What is said, and the address given."""
+        """Posts a comment as a visitor whose name is kept in a cookie. Returns the comment and the address."""
         said, mail = f"said{secrets.token_hex(6)}", f"visitor.{secrets.token_hex(6)}@site.test"
         self.secrets.append(mail)
         reply = visitor.post("/wp-comments-post.php", {

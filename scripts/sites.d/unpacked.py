@@ -11,7 +11,7 @@ import subprocess
 
 from servers import Failed
 
-# Without recommendations; of the theme that a new site has, and what it links to.
+# Without recommended packages; with the theme of a new site, and its dependencies.
 WORDPRESS = (
     "wordpress", "wordpress-theme-twentytwentythree", "libjs-cropper", "libjs-prototype", "libjs-scriptaculous",
     "libjs-underscore", "php-getid3",
@@ -20,25 +20,25 @@ MEDIAWIKI = ("mediawiki", "mediawiki-classes")
 DOKUWIKI = (
     "dokuwiki", "libphp-simplepie", "php-geshi", "php-phpseclib", "libjs-jquery", "libjs-jquery-ui", "libjs-jquery-cookie",
 )
-# The package of this name is empty, but for its dependency.
+# The package of this name is empty except for its dependency.
 PYTHON_DOC = "python3-doc"
 
 
 @functools.cache
 def wordpress(kept):
-    """The folder in which WordPress lies."""
+    """The folder of WordPress."""
     return _tree(kept, "wordpress", WORDPRESS) / "usr/share/wordpress"
 
 
 @functools.cache
 def mediawiki(kept):
-    """The folder in which MediaWiki lies."""
+    """The folder of MediaWiki."""
     return _tree(kept, "mediawiki", MEDIAWIKI) / "usr/share/mediawiki"
 
 
 @functools.cache
 def dokuwiki(kept):
-    """The folder in which DokuWiki and its libraries lie, each at its place below."""
+    """The folder of DokuWiki and its libraries, each at its place below."""
     return _tree(kept, "dokuwiki", DOKUWIKI)
 
 
@@ -51,7 +51,7 @@ def python_doc(kept):
         raise Failed(f"apt-cache does not say what {PYTHON_DOC} depends on")
     tree = _tree(kept, PYTHON_DOC, (found[1], "libjs-jquery", "libjs-underscore"))
     folder = tree / "usr/share/doc" / found[1].removesuffix("-doc") / "html"
-    # Links that lead to other packages lead out of what is served, where nobody follows them.
+    # Links into other packages point outside of the served folder, where nobody follows them.
     for link in [path for path in folder.rglob("*") if path.is_symlink()]:
         file = link.resolve(strict=True)
         link.unlink()
@@ -60,7 +60,7 @@ def python_doc(kept):
 
 
 def _tree(kept, name, packages):
-    """What these packages unpack to, kept for as long as their versions are the ones that can be had."""
+    """Unpacks these packages, and keeps the result while their versions are current."""
     folder = kept / name
     stamp = folder / "unpacked.txt"
     wanted = _versions(packages)
@@ -69,7 +69,7 @@ def _tree(kept, name, packages):
     shutil.rmtree(folder, ignore_errors=True)
     fetched = folder / "fetched"
     fetched.mkdir(parents=True)
-    # As root, apt would rather fetch as a user who may not write here, and says so.
+    # As root, apt prefers to fetch as a user who can't write here, and warns.
     _apt("apt-get", "-qq", "-o", "APT::Sandbox::User=root", "download", *packages, folder=fetched)
     for package in sorted(fetched.iterdir()):
         _apt("dpkg-deb", "--extract", str(package), str(folder))

@@ -1,22 +1,22 @@
-"""A visitor of a site: asks a server, keeps the cookies it is given, and shows what came."""
+"""A visitor of a site: sends requests, keeps cookies, and returns responses."""
 import http.client
 import urllib.parse
 
 from servers import Failed
 
-# A machine that does much else beside lets the slowest page take long.
+# On a busy machine, the slowest page may take long.
 PATIENCE_SECONDS = 120
 
 
 class Reply:
-    """A response as it came."""
+    """A received response."""
 
     def __init__(self, path, response):
         self.path, self.status, self.body = path, response.status, response.read()
         self.fields = [(name.lower(), value) for name, value in response.getheaders()]
 
     def field(self, name):
-        """The first field of this name, written small; an empty text if there is none."""
+        """The first field of this lower-case name; an empty text if there is none."""
         return next((value for field, value in self.fields if field == name), "")
 
     @property
@@ -25,7 +25,7 @@ class Reply:
 
     @property
     def cache(self):
-        """What Eyewall says of it in Cache-Status: the last of them is its own."""
+        """Eyewall's member of Cache-Status, which is the last."""
         return next((value for name, value in reversed(self.fields) if name == "cache-status"), "")
 
     @property
@@ -37,7 +37,7 @@ class Reply:
 
 
 class Visitor:
-    """Asks the server at `url` for `host`, one request after the other, each on a connection of its own if it must."""
+    """Sends requests to the server at `url` for `host`, one after the other, on new connections if necessary."""
 
     def __init__(self, url, host=None):
         self.address = urllib.parse.urlsplit(url).netloc
@@ -68,7 +68,7 @@ class Visitor:
         return any(name.startswith(beginning) for name, _ in self.cookies)
 
     def _exchange(self, method, path, body, fields):
-        # A server may close a connection that lies idle, which is noticed at the next request. A body is not sent twice.
+        # A server may close an idle connection, which the next request notices. A body is not sent twice.
         if body is not None:
             self.close()
         elif self.connection is not None:
@@ -88,7 +88,7 @@ class Visitor:
         name, value = pair.split("=", 1)
         scope = next((text[5:] for text in attributes if text.lower().startswith("path=")), "/")
         key = (name, scope)
-        # WordPress takes a cookie back by a blank that was good until last year, PHP by one that is good for no time.
+        # WordPress deletes a cookie by a blank value and an expiry a year ago, PHP by a lifetime of 0.
         if value.strip("+ ") in ("", "%20") or any(text.lower() == "max-age=0" for text in attributes):
             self.cookies.pop(key, None)
         else:
@@ -100,7 +100,7 @@ class Visitor:
             self.connection = None
 
     def log_in(self, user):
-        """As the form of wp-login.php does."""
+        """Logs in by the form of wp-login.php."""
         self.get("/wp-login.php")
         reply = self.post("/wp-login.php", {
             "log": user.login, "pwd": user.password, "wp-submit": "Log In", "testcookie": "1",
@@ -112,6 +112,6 @@ class Visitor:
 
 
 def expect(is_so, words, reply=None):
-    """Fails with these words, and what was seen, where something is not so."""
+    """Fails with this message and what was seen, unless the condition is true."""
     if not is_so:
         raise Failed(words if reply is None else f"{words}; {reply}")

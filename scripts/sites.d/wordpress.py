@@ -1,4 +1,4 @@
-"""A WordPress with its database in a folder of its own: Debian's files, a MariaDB without a port, and PHP's web server."""
+"""A WordPress with a database in its own folder: Debian's files, a MariaDB without a port, and PHP's web server."""
 import dataclasses
 import json
 import os
@@ -15,14 +15,16 @@ HERE = pathlib.Path(__file__).resolve().parent
 HOST = "site.test"
 WORKERS = 6
 POSTS = 12
-# The post whose page sets a cookie, and how the cookie's value begins; see plugin.php.
+# The post whose page sets a cookie, and the beginning of the cookie's value; see plugin.php.
 SETS_COOKIE = "post-7"
 VISIT_MARK = "visit-of-"
 
 
 @dataclasses.dataclass
 class User:
-    """Who can log in. The name of who writes nothing is shown to nobody else: it betrays a page that has gone astray."""
+    """A user who can log in. Only pages for a user who writes nothing show that user's name, so it reveals a
+    misdirected page.
+    """
 
     login: str
     name: str
@@ -32,7 +34,7 @@ class User:
 
 @dataclasses.dataclass
 class Post:
-    """What is written; the mark stands in its text and nowhere else."""
+    """A post; only its own text contains its mark."""
 
     name: str
     title: str
@@ -55,7 +57,7 @@ def a_post(name, **more):
 
 
 class WordPress:
-    """The running site. `url` is its server's, which has to be asked for HOST."""
+    """The running site. `url` is the address of its server, which needs the header HOST."""
 
     def __init__(self, scratch, kept, running):
         self.scratch, self.folder = scratch, scratch / "wordpress"
@@ -76,8 +78,8 @@ class WordPress:
         self.url = php.url
 
     def secrets_of_users(self):
-        """What belongs to one user each, and to no page that others see."""
-        # The editor's name stands below what they have written.
+        """Texts that only pages for one user may show."""
+        # Posts show the name of their editor.
         return [self.editor.mail, *(text for user in self.users for text in (user.name, user.mail))]
 
     def made(self, path):
@@ -85,7 +87,8 @@ class WordPress:
         return (self.scratch / "made.txt").read_text().splitlines().count(path)
 
     def _lay_out(self, kept):
-        # What others have packaged it links to, and nothing else. Its own configuration would look for its database in /etc.
+        # Link to packaged libraries only. WordPress's own configuration would look for its database in
+        # /etc.
         shutil.copytree(unpacked.wordpress(kept), self.folder, ignore=_dangling)
         shutil.copyfile(HERE / "wp-config.php", self.folder / "wp-config.php")
         plugins = self.folder / "wp-content/mu-plugins"
@@ -100,7 +103,7 @@ class WordPress:
         return Server("mariadbd", [
             program("mariadbd"), "--no-defaults", f"--datadir={data}", f"--socket={socket}", f"--user={user}",
             f"--pid-file={self.scratch / 'db.pid'}", "--skip-networking", "--innodb-buffer-pool-size=64M",
-            # What is lost with the machine is no loss here.
+            # Durability doesn't matter here.
             "--innodb-flush-log-at-trx-commit=0", "--skip-log-bin",
         ], self.scratch, port=socket)
 

@@ -17,7 +17,7 @@ class Programs:
 
     @functools.cache
     def eyewall(self):
-        return _named(os.environ.get("EYEWALL_PROGRAM")) or _built("eyewall-server", "eyewall")
+        return _named(os.environ.get("EYEWALL_PROGRAM")) or _built("eyewall-cli", "eyewall")
 
     @functools.cache
     def bench_http(self):

@@ -1,4 +1,4 @@
-/* The actor of C: does what the lines on its standard input ask for (bindings/cases/README.md). */
+/* The C actor: answers the questions on its standard input (bindings/cases/README.md). */
 #define _GNU_SOURCE
 #include <eyewall.h>
 #include <signal.h>
@@ -6,7 +6,7 @@
 #include "words.h"
 
 static eyewall_cache *cache;
-/* What `replace` compares with: the serial that the last `get` gave. */
+/* The serial that the last `get` returned; `replace` compares with it. */
 static uint64_t serial;
 static eyewall_claim *claim;
 static eyewall_writer *writer;
@@ -46,7 +46,7 @@ static void answer_hit(eyewall_hit *hit) {
     eyewall_hit_release(hit);
 }
 
-/* The value of an option, NULL if it isn't there. Those of a question come last. */
+/* The value of an option, or NULL. Options come last in a question. */
 static char *option(struct word *words, int count, const char *name) {
     size_t length = strlen(name);
     for (int i = 0; i < count; i++)
@@ -227,7 +227,7 @@ static void open_volume(struct word path, struct word size) {
     answer_status(eyewall_open(path.bytes, &options, &cache));
 }
 
-/* What a question does; `words` has room for more than `count`, and those behind are empty. */
+/* Answers a question. `words` has room for more than `count`; the words after those are empty. */
 static void values(const char *question, struct word *words, int count) {
     struct word key = words[1], value = words[2];
     if (strcmp(question, "put") == 0 || strcmp(question, "add") == 0)

@@ -1,4 +1,4 @@
-/* Words of the lines that an actor gets and gives; bindings/cases/README.md has their form. */
+/* Reads and writes the lines of an actor, whose form is in bindings/cases/README.md. */
 #ifndef EYEWALL_WORDS_H
 #define EYEWALL_WORDS_H
 
@@ -10,13 +10,13 @@
 
 enum { WORDS_MAX = 16, TAGS_MAX = 32 };
 
-/* A word, with its bytes as they are. A zero stands behind them. */
+/* A decoded word. A zero follows its bytes. */
 struct word {
     char *bytes;
     size_t length;
 };
 
-/* The bytes of a word, decoded in place. */
+/* Decodes a word in place. */
 static struct word decoded(char *text) {
     struct word word = {text, 0};
     if (strcmp(text, "%") == 0) {
@@ -37,7 +37,7 @@ static struct word decoded(char *text) {
     return word;
 }
 
-/* Splits a line at its tabs; how many words it has. */
+/* Splits a line at its tabs, and returns the number of words. */
 static int split(char *line, struct word *words) {
     int count = 0;
     line[strcspn(line, "\n")] = 0;

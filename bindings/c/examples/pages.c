@@ -1,4 +1,4 @@
-/* A page cache for a program in C: each page is made once, by whichever process is asked for it first.
+/* A page cache for a C program: the first process that needs a page makes it, and the others wait for it.
  *
  *     cc pages.c -o pages $(pkg-config --cflags --libs eyewall)
  *     ./pages /tmp/pages /about /contact /about
@@ -7,7 +7,7 @@
 #include <stdio.h>
 #include <string.h>
 
-/* What takes its time in a real program. The page's length, or -1: it can't be made. */
+/* A real program does its slow work here. Returns the page's length, or -1 if it can't be made. */
 static int make_page(const char *address, char *page, size_t capacity) {
     int length = snprintf(page, capacity, "<h1>%s</h1>", address);
     return length < 0 || (size_t)length >= capacity ? -1 : length;
@@ -19,7 +19,7 @@ static int show(eyewall_cache *cache, const char *address) {
     switch (eyewall_fill_begin(cache, address, strlen(address), 5000, true, &hit, NULL, &flight)) {
     case EYEWALL_OK:
     case EYEWALL_STALE:
-        /* The bytes lie in the volume, and stay as they are until they are released. */
+        /* The bytes lie in the volume, and don't change until they are released. */
         printf("%s, stored before: %.*s\n", address, (int)hit.value_length, (const char *)hit.value);
         eyewall_hit_release(&hit);
         return 0;
@@ -27,7 +27,7 @@ static int show(eyewall_cache *cache, const char *address) {
         char page[256];
         int length = make_page(address, page, sizeof page);
         if (length < 0) {
-            /* One of those that wait for the page is the next to make it. */
+            /* One of the waiting processes makes the page instead. */
             eyewall_flight_end(flight);
             fprintf(stderr, "%s: can't be made\n", address);
             return 1;

@@ -3,28 +3,27 @@
  *
  * Generated from the Rust sources in bindings/c/src by `make header`; changes here are lost.
  *
- * WHAT IS WHOSE. Whatever a call reads through a pointer (keys, values, options) is the caller's, and isn't needed after the
- * call. Whatever a call gives by a pointer to a pointer (a cache, a claim, a flight, a writer, a follower, an iterator) is the
- * caller's until it hands it to the function that ends it, which takes it in any case, errors included. NULL may be ended.
- * An eyewall_hit is memory of the caller's, which a call fills in, and eyewall_hit_release gives up what it holds. All of
- * these have to be ended and released before their cache is closed.
+ * OWNERSHIP. The caller owns whatever a call reads through a pointer (keys, values, options); the library doesn't use it after
+ * the call. If a call returns an object through a pointer to a pointer (a cache, a claim, a flight, a writer, a follower, an
+ * iterator), the caller owns that object. It hands the object to the function that ends it; that function takes it even if it
+ * returns an error, and accepts NULL. The caller provides the memory of an eyewall_hit. A call fills it in, and
+ * eyewall_hit_release releases what it holds. End and release all of these before you close their cache.
  *
- * HOLDING. What is held can't be evicted, so hold it for as long as you read. Of one thread's hits seven are held in place at a time; more
- * are copies in this process's heap (eyewall_info.is_copy), as all are of a volume that is open for reading only, and of threads beyond the
- * volume's table. Copies take up to 64 MiB of a process.
+ * HOLDING. A held entry can't be evicted, so hold it only while you read. A thread holds up to seven hits in place at a time.
+ * Further hits are copies in this process's heap (eyewall_info.is_copy). So are all hits of a volume that is open for reading
+ * only, and those of threads for which the volume's table has no slot. Copies take up to 64 MiB of a process.
  *
- * LATER VERSIONS of this library have more fields in place of the reserved ones, which are zero: set structs to zero before their fields, as
- * an initialiser does.
+ * LATER VERSIONS of this library use the reserved fields, which must be zero. Set structs to zero before you set their fields,
+ * as an initialiser does.
  *
- * THREADS. A cache may be used by any number of threads at once. Everything else may go from thread to thread, and is used by
- * one at a time.
+ * THREADS. Any number of threads may use a cache at once. Every other object may move between threads, and one thread at a time
+ * may use it.
  *
- * FORK. A child may use the cache that its parent has opened. What else the parent held (hits, claims, flights, writers ...) isn't the
- * child's: ending and releasing it there has no effect, and its bytes must not be read.
+ * FORK. A child may use the cache that its parent opened. The parent's other objects (hits, claims, flights, writers ...) don't
+ * belong to the child: ending or releasing them there has no effect, and the child must not read their bytes.
  *
- * ERRORS. Calls return an eyewall_status: from 0 on it is an answer, below 0 an error, and eyewall_error_message says in words
- * what happened and what to do. After an error, and after an answer that gives nothing, what would have been given is NULL or
- * zero.
+ * ERRORS. Calls return an eyewall_status. A value from 0 on is an answer, a value below 0 an error. eyewall_error_message says
+ * what happened and what to do. After an error, and after an answer that returns nothing, the results are NULL or zero.
  */
 
 #ifndef EYEWALL_H
@@ -35,7 +34,7 @@
 #include <stdint.h>
 
 /**
- * A duration without an end, where a result is in milliseconds.
+ * An infinite duration, in results that are in milliseconds.
  */
 #define EYEWALL_FOREVER UINT64_MAX
 
@@ -45,50 +44,51 @@
 #define EYEWALL_MUST_EXIST 1
 
 /**
- * For looking only. Hits are copies then.
+ * Opens the volume for reading only. All hits are copies then.
  */
 #define EYEWALL_READ_ONLY 2
 
 /**
- * A new volume overwrites what dies with zeros.
+ * A new volume overwrites dead entries with zeros.
  */
 #define EYEWALL_SECURE_ERASE 4
 
 /**
- * Calls fail, instead of the process, when the volume's file is truncated or its storage fails. Installs a handler of SIGBUS.
+ * If the volume's file is truncated or its storage fails, calls return an error and the process is not killed.
+ * Installs a handler of SIGBUS.
  */
 #define EYEWALL_SURVIVE_SIGBUS 8
 
 /**
- * A volume that a crash of the machine has left is emptied, instead of kept as far as it can be verified.
+ * After a crash of the machine, empty the volume. Without it, entries that can be verified are kept.
  */
 #define EYEWALL_CLEAR_UNCLEAN 16
 
 /**
- * eyewall_open_options.group counts.
+ * Use eyewall_open_options.group.
  */
 #define EYEWALL_SET_GROUP 32
 
 /**
- * A file that is broken (empty, shorter than its header says, or with a damaged header) is renamed to
- * NAME.broken-SECONDS_SINCE_1970, and a new volume takes its place; one such file is kept. Without it that is
- * EYEWALL_ERROR_CORRUPT. A file that is no volume is never renamed.
+ * Rename a broken file to NAME.broken-SECONDS_SINCE_1970 and create a new volume in its place. Broken means
+ * empty, shorter than its header says, or with a damaged header. One such file is kept. Without the flag,
+ * opening it returns EYEWALL_ERROR_CORRUPT. A file that is not a volume is never renamed.
  */
 #define EYEWALL_PUT_ASIDE_BROKEN 64
 
 /**
- * Each hit is held against its checksum before it is handed out; a wrong one is dropped, and is a miss. It reads the whole value
- * each time. Without it, entries that this process found intact once are trusted.
+ * Verify the checksum of each hit before returning it. A damaged entry is removed, and is a miss. That reads the
+ * whole value each time. Without the flag, the library trusts entries that this process has verified once.
  */
 #define EYEWALL_VERIFY_HITS 128
 
 /**
- * The length of a value that isn't known yet.
+ * The length of a value that isn't known in advance.
  */
 #define EYEWALL_LENGTH_UNKNOWN UINT64_MAX
 
 /**
- * What becomes of entries that are purged.
+ * What happens to the purged entries.
  */
 enum eyewall_purge
 #ifdef __cplusplus
@@ -96,11 +96,11 @@ enum eyewall_purge
 #endif // __cplusplus
  {
   /**
-   * They are gone.
+   * They are removed.
    */
   EYEWALL_PURGE_HARD = 0,
   /**
-   * They are stale: usable for as long as they say.
+   * They become stale, and stay usable for as long as their options allow.
    */
   EYEWALL_PURGE_SOFT = 1,
 };
@@ -110,7 +110,7 @@ typedef int32_t eyewall_purge;
 #endif // __cplusplus
 
 /**
- * What a call has come to. From 0 on: answers. Below 0: errors, whose words eyewall_error_message has.
+ * The result of a call. From 0 on it is an answer. Below 0 it is an error, which eyewall_error_message explains.
  */
 enum eyewall_status
 #ifdef __cplusplus
@@ -118,7 +118,7 @@ enum eyewall_status
 #endif // __cplusplus
  {
   /**
-   * It was done; what was asked for was found.
+   * The call succeeded, and found what it looked for.
    */
   EYEWALL_OK = 0,
   /**
@@ -126,100 +126,101 @@ enum eyewall_status
    */
   EYEWALL_MISS = 1,
   /**
-   * There is an entry that may still be used, and ought to be made anew.
+   * There is a stale entry: it may be used, and should be renewed.
    */
   EYEWALL_STALE = 2,
   /**
-   * Somebody has noted that there is nothing; eyewall_info has the reason.
+   * There is a negative entry; eyewall_info has its reason.
    */
   EYEWALL_NEGATIVE = 3,
   /**
-   * The condition doesn't hold: nothing was changed.
+   * The condition doesn't hold, and nothing was changed.
    */
   EYEWALL_UNMET = 4,
   /**
-   * Somebody has put, removed or purged the entry since this change of it began: it counts as done before that, and nothing
-   * is left of it.
+   * Another caller put, removed or purged the entry after this change began. The change counts as done
+   * before that, and nothing of it is stored.
    */
   EYEWALL_SUPERSEDED = 5,
   /**
-   * There is nothing, and the caller is the one to make it, and to end its eyewall_flight.
+   * There is no entry. The caller has to make it and to end its eyewall_flight.
    */
   EYEWALL_FILL = 6,
   /**
-   * That was all.
+   * There is no more.
    */
   EYEWALL_END = 7,
   /**
-   * The buffer is too small; the length that was asked for says how large it has to be.
+   * The buffer is too small. The returned length says how large it must be.
    */
   EYEWALL_TOO_SMALL = 8,
   /**
-   * A pointer is NULL that must not be, or what it points to isn't what it has to be.
+   * A required pointer is NULL, or an argument is invalid.
    */
   EYEWALL_ERROR_ARGUMENT = -1,
   /**
-   * A key of no bytes.
+   * The key has no bytes.
    */
   EYEWALL_ERROR_KEY_EMPTY = -2,
   /**
-   * A key of more than 65,535 bytes, or more than the volume's limit.
+   * The key has more than 65,535 bytes, or is longer than the volume allows.
    */
   EYEWALL_ERROR_KEY_TOO_LONG = -3,
   /**
-   * More than 65,535 bytes of metadata, tags included.
+   * The metadata, including tags, has more than 65,535 bytes.
    */
   EYEWALL_ERROR_METADATA_TOO_LONG = -4,
   /**
-   * More than 32 tags.
+   * The put has more than 32 tags.
    */
   EYEWALL_ERROR_TOO_MANY_TAGS = -5,
   /**
-   * A tag of no bytes, or of more than 255.
+   * A tag has no bytes, or more than 255.
    */
   EYEWALL_ERROR_TAG_LENGTH = -6,
   /**
-   * An entry that is to be counted up holds something else.
+   * eyewall_increment found an entry that is not a counter.
    */
   EYEWALL_ERROR_NOT_A_COUNTER = -7,
   /**
-   * The entry is larger than the volume's limit (entry_bytes_max).
+   * The entry is larger than the volume's entry_bytes_max.
    */
   EYEWALL_ERROR_ENTRY_TOO_LARGE = -8,
   /**
-   * Readers hold too much of the cache to make room; release hits, and try again (a claim or flight that was ended by it begins anew).
+   * Readers hold too many entries, so the cache can't make room. Release hits and try again. If the call
+   * ended a claim or a flight, begin a new one.
    */
   EYEWALL_ERROR_PINNED = -9,
   /**
-   * Another process or thread held what was needed until the deadline; try again.
+   * Another process or thread held the key or a lock until the deadline. Try again.
    */
   EYEWALL_ERROR_BUSY = -10,
   /**
-   * The writer of an entry gave up, or was superseded.
+   * The writer of the entry gave up, or was superseded.
    */
   EYEWALL_ERROR_INTERRUPTED = -11,
   /**
-   * The volume, or the right to it, is for reading only.
+   * The volume was opened for reading only, or the file permits only reading.
    */
   EYEWALL_ERROR_READ_ONLY = -12,
   /**
-   * There is no volume, and it wasn't to be created.
+   * There is no volume, and EYEWALL_MUST_EXIST is set.
    */
   EYEWALL_ERROR_NOT_FOUND = -13,
   /**
-   * The file is no volume; it was left as it is.
+   * The file is not a volume. It was left unchanged.
    */
   EYEWALL_ERROR_FOREIGN = -14,
   /**
-   * The file is of another version of the format, or of a machine of another byte order.
+   * The file has another version of the format, or comes from a machine with another byte order.
    */
   EYEWALL_ERROR_VERSION = -15,
   /**
-   * The file contradicts itself.
+   * The file is damaged.
    */
   EYEWALL_ERROR_CORRUPT = -16,
   /**
-   * The volume was created with another size, hint or limit than the options ask for.
+   * The volume has another size, hint or limit than the options ask for.
    */
   EYEWALL_ERROR_OPTIONS_DIFFER = -17,
   /**
@@ -227,11 +228,11 @@ enum eyewall_status
    */
   EYEWALL_ERROR_OUT_OF_RANGE = -18,
   /**
-   * A tier that the volume can't have.
+   * The volume can't have the tier that the options ask for.
    */
   EYEWALL_ERROR_NO_TIER = -19,
   /**
-   * The storage has no room for the volume.
+   * The file system has no room for the volume.
    */
   EYEWALL_ERROR_NO_SPACE = -20,
   /**
@@ -239,15 +240,16 @@ enum eyewall_status
    */
   EYEWALL_ERROR_TOO_MANY_PROCESSES = -21,
   /**
-   * Bytes of the volume were lost under its map, or another file has taken its place: close it, and open it again.
+   * Bytes of the volume were lost under its map, or another file took its place. Close the volume and open
+   * it again.
    */
   EYEWALL_ERROR_FAILED = -22,
   /**
-   * The operating system refused.
+   * The operating system refused a call.
    */
   EYEWALL_ERROR_IO = -23,
   /**
-   * A fault of the library; please report it, with its message.
+   * A bug in the library. Please report it with its message.
    */
   EYEWALL_ERROR_INTERNAL = -24,
 };
@@ -262,86 +264,87 @@ typedef int32_t eyewall_status;
 typedef struct eyewall_cache eyewall_cache;
 
 /**
- * The right to change one key, one at a time over all processes.
+ * The right to change one key. One thread of one process has it at a time.
  */
 typedef struct eyewall_claim eyewall_claim;
 
 /**
- * The right, and the duty, to make one entry that others wait for.
+ * The right, and the duty, to make one entry that others wait for. Also known as single flight.
  */
 typedef struct eyewall_flight eyewall_flight;
 
 /**
- * Reads an entry while somebody writes it.
+ * Reads an entry while a writer writes it.
  */
 typedef struct eyewall_follower eyewall_follower;
 
 /**
- * A walk over all entries.
+ * An iteration over all entries.
  */
 typedef struct eyewall_iter eyewall_iter;
 
 /**
- * An entry that is being written. Nobody finds it before it is committed.
+ * An entry in progress. Look-ups don't find it before it is committed.
  */
 typedef struct eyewall_writer eyewall_writer;
 
 /**
- * An entry, held where it lies: as long as it isn't released, its bytes don't change, whatever is put, removed or evicted.
+ * A held entry. Until you release it, its bytes don't change, whatever is put, removed or evicted meanwhile.
  *
- * Memory of the caller's; what was in it before a call fills it isn't looked at, so release it first. It may be moved, and
- * copied if one of the copies is released and no other used. Hold it for as long as you read: what is held can't be evicted.
+ * The caller provides the memory. A call that fills it doesn't look at its former content, so release that
+ * first. You may move a hit. You may copy it if you release one of the copies and don't use the others. Hold a
+ * hit only while you read it: a held entry can't be evicted.
  */
 typedef struct eyewall_hit {
   /**
-   * The value. NULL: nothing is held.
+   * The value. NULL: the hit holds nothing.
    */
   const void *value;
   /**
-   * The value's bytes.
+   * Length of the value in bytes.
    */
   size_t value_length;
   /**
-   * The library's.
+   * Internal to the library.
    */
   uint64_t held[8];
 } eyewall_hit;
 
 /**
- * Bytes that lie somewhere; not ended by a zero.
+ * A string of bytes, without a terminating zero.
  */
 typedef struct eyewall_bytes {
   /**
-   * Where they begin.
+   * The first byte.
    */
   const void *data;
   /**
-   * How many they are.
+   * The number of bytes.
    */
   size_t length;
 } eyewall_bytes;
 
 /**
- * A moment between two purges of a cache. Only what eyewall_now has filled is one.
+ * A moment between two purges of a cache. Only eyewall_now gives one.
  */
 typedef struct eyewall_epoch {
   /**
-   * The library's.
+   * Internal to the library.
    */
   uint64_t words[2];
 } eyewall_epoch;
 
 /**
- * What goes with a value. Zero is the default of each. Wherever these are asked for, NULL means all defaults.
+ * Options of a put. A field that is 0 has its default, and NULL in place of the options means all defaults.
  */
 typedef struct eyewall_put_options {
   /**
-   * Valid for so long. 0: until it is evicted.
+   * Time to live in milliseconds. 0: until the entry is evicted.
    */
   uint64_t ttl_ms;
   /**
-   * Usable for so long after that (eyewall_lookup). Without a ttl_ms it says nothing: a soft purge makes such an entry stale until
-   * it is evicted.
+   * How long the entry stays usable after its ttl_ms (eyewall_lookup), in milliseconds. It has no effect
+   * without a ttl_ms: a soft purge then makes the entry stale until it is evicted.
    */
   uint64_t stale_ms;
   /**
@@ -353,7 +356,7 @@ typedef struct eyewall_put_options {
    */
   size_t metadata_length;
   /**
-   * Labels by which entries are purged together: up to 32 of 1 to 255 bytes of UTF-8.
+   * Labels by which entries are purged together: up to 32, each of 1 to 255 bytes of UTF-8.
    */
   const struct eyewall_bytes *tags;
   /**
@@ -361,8 +364,8 @@ typedef struct eyewall_put_options {
    */
   size_t tags_count;
   /**
-   * That the value was begun to be made at this moment: a purge since then counts, and the value isn't found then, though the
-   * call answers EYEWALL_OK. NULL: when the call begins.
+   * When work on the value began. If a purge since then applies to the entry, the entry isn't found,
+   * though the call returns EYEWALL_OK. NULL: the beginning of the call.
    */
   const struct eyewall_epoch *begun_in;
   /**
@@ -372,11 +375,11 @@ typedef struct eyewall_put_options {
 } eyewall_put_options;
 
 /**
- * What is known of an entry beside its bytes.
+ * Properties of an entry.
  */
 typedef struct eyewall_info {
   /**
-   * Names this version of the entry: grows with every put, within one key.
+   * Identifies this version of the entry. It grows with every put of the key.
    */
   uint64_t serial;
   /**
@@ -384,65 +387,67 @@ typedef struct eyewall_info {
    */
   uint64_t created_ms;
   /**
-   * How long it stays valid, in milliseconds; EYEWALL_FOREVER: until it is evicted.
+   * Remaining time to live in milliseconds. EYEWALL_FOREVER: valid until it is evicted.
    */
   uint64_t ttl_left_ms;
   /**
-   * How long it may be used, fresh or stale.
+   * Remaining time in which it may be used, fresh or stale, in milliseconds.
    */
   uint64_t usable_left_ms;
   /**
-   * Of a negative entry: why there is nothing.
+   * The reason code of a negative entry.
    */
   uint16_t reason;
   /**
-   * Whether it notes that there is nothing.
+   * Whether it is a negative entry.
    */
   bool is_negative;
   /**
-   * Whether its time to live was over when it was looked up.
+   * Whether it was past its time to live at the look-up.
    */
   bool is_stale;
   /**
-   * Whether the bytes are a copy in this process's heap, since too much of the volume is held.
+   * Whether the bytes are a copy on this process's heap, because too much of the volume is held.
    */
   bool is_copy;
   /**
-   * With EYEWALL_SURVIVE_SIGBUS: whether what was read of it until now is what was put.
+   * With EYEWALL_SURVIVE_SIGBUS: whether the bytes that were read so far are those that were put.
    */
   bool is_intact;
   /**
-   * For later versions.
+   * Reserved for later versions.
    */
   uint64_t reserved[4];
 } eyewall_info;
 
 /**
- * How a volume is opened or created. Zero is the default of each, so that `{ .size = 1 << 30 }` will do.
+ * Options of opening or creating a volume. A field that is 0 has its default, so `{ .size = 1 << 30 }` is
+ * enough.
  *
- * The shape (size, entry_size_hint, entry_bytes_max) is fixed when the volume is created. To ask for another one later is an
- * error; not to ask takes the volume as it is.
+ * The creation of a volume fixes its shape (size, entry_size_hint, entry_bytes_max). Asking for another shape
+ * later is an error. Leaving a field 0 accepts the volume as it is.
  */
 typedef struct eyewall_open_options {
   /**
-   * Bytes of the volume, all overhead included: a hard cap. 0: 64 MiB. At least 512 KiB.
+   * Size of the volume in bytes, including all overhead: a hard cap. 0: 64 MiB. At least 512 KiB.
    */
   uint64_t size;
   /**
-   * The largest entry: 48 bytes, key, metadata and value. 0: a sixteenth of the size, at most 4 MiB. Up to a quarter of the
-   * size.
+   * The largest entry in bytes: 48, plus key, metadata and value. 0: a sixteenth of the size, at most 4
+   * MiB. At most a quarter of the size.
    */
   uint64_t entry_bytes_max;
   /**
-   * Bytes of a typical entry, for the size of the index. 0: 1024.
+   * Size of a typical entry in bytes, which determines the initial size of the index. 0: 1024.
    */
   uint32_t entry_size_hint;
   /**
-   * EYEWALL_MUST_EXIST and its like, joined by |.
+   * EYEWALL_MUST_EXIST and the other flags, joined by |.
    */
   uint32_t flags;
   /**
-   * Permission bits of a new volume, whatever the umask. 0: 0600. Who may write it is trusted.
+   * Permission bits of a new volume; the umask doesn't apply. 0: 0600. Readers trust every user who can
+   * write the volume.
    */
   uint32_t mode;
   /**
@@ -450,11 +455,12 @@ typedef struct eyewall_open_options {
    */
   uint32_t group;
   /**
-   * How long a call waits for a stopped process, or for another's claim. 0: 1000.
+   * How long a call waits for a stopped process, or for another caller's claim, in milliseconds. 0: 1000.
    */
   uint64_t lock_deadline_ms;
   /**
-   * Up to so much shared memory is put before the volume, for copies of what is asked for often. 0: none.
+   * Maximum size in bytes of a tier: shared memory in front of a volume on a disk, which holds copies of
+   * hot entries. 0: none.
    */
   uint64_t tier_bytes;
   /**
@@ -462,25 +468,26 @@ typedef struct eyewall_open_options {
    */
   const char *tier_folder;
   /**
-   * For later versions; zero.
+   * Reserved for later versions; must be zero.
    */
   uint64_t reserved[4];
 } eyewall_open_options;
 
 /**
- * An entry's new times and metadata. Zero leaves things as they are.
+ * New times and metadata of an entry. A field that is 0 leaves them unchanged.
  */
 typedef struct eyewall_touch_options {
   /**
-   * Whether ttl_ms and stale_ms count: from now on valid for ttl_ms (0: until it is evicted), and usable for stale_ms after.
+   * Whether to set ttl_ms and stale_ms: valid from now for ttl_ms (0: until it is evicted), and usable for
+   * stale_ms after that.
    */
   bool set_times;
   /**
-   * Whether the metadata counts.
+   * Whether to set the metadata.
    */
   bool set_metadata;
   /**
-   * Whether the serial counts: only if the entry still has it.
+   * Whether to touch the entry only if it still has the serial.
    */
   bool if_serial;
   /**
@@ -504,7 +511,8 @@ typedef struct eyewall_touch_options {
    */
   uint64_t serial;
   /**
-   * That what the touch says was learnt at this moment: what a purge since then has made of the entry, it stays. NULL: now.
+   * When the caller learned what the touch says. A purge since then keeps its effect on the entry. NULL:
+   * now.
    */
   const struct eyewall_epoch *begun_in;
   /**
@@ -518,11 +526,11 @@ typedef struct eyewall_touch_options {
  */
 typedef struct eyewall_counter_options {
   /**
-   * What an absent counter is taken for, before the addition.
+   * Value of an absent counter before the addition.
    */
   int64_t start;
   /**
-   * Whether min and max count: a sum outside of them becomes the nearer one.
+   * Whether min and max apply: a sum outside of them becomes the nearer one.
    */
   bool has_bounds;
   /**
@@ -534,7 +542,7 @@ typedef struct eyewall_counter_options {
    */
   int64_t max;
   /**
-   * Of a new counter; one that is there keeps its own. May be NULL.
+   * Options of a new counter. An existing counter keeps its own. May be NULL.
    */
   const struct eyewall_put_options *put;
   /**
@@ -544,52 +552,53 @@ typedef struct eyewall_counter_options {
 } eyewall_counter_options;
 
 /**
- * Numbers about a volume: sizes now, and counts since it was created, over all processes. Bytes count whole records.
+ * Statistics of a volume: present sizes, and counts since its creation over all processes. Byte counts are of
+ * whole records.
  */
 typedef struct eyewall_stats {
   /**
-   * The file: the hard cap.
+   * Size of the file: the hard cap.
    */
   uint64_t size_bytes;
   /**
-   * What entries can use: both rings of all stripes.
+   * Bytes that entries can use: both rings of all stripes.
    */
   uint64_t data_bytes;
   /**
-   * Superblock, tables and index.
+   * Bytes of the superblock, the tables and the index.
    */
   uint64_t overhead_bytes;
   /**
-   * Independent parts of the volume.
+   * Number of stripes, which are independent parts of the volume.
    */
   uint64_t stripes;
   /**
-   * The largest entry that is accepted.
+   * The largest accepted entry in bytes.
    */
   uint64_t entry_bytes_max;
   /**
-   * Entries that can be found, expired ones included until they are evicted.
+   * Entries that can be found, including expired ones that aren't evicted yet.
    */
   uint64_t entries;
   /**
-   * Their records.
+   * Bytes of their records.
    */
   uint64_t live_bytes;
   /**
-   * Neither used nor waiting to be freed.
+   * Bytes that are neither used nor waiting to be freed.
    */
   uint64_t free_bytes;
   /**
-   * Lost at ring ends and beside entries that were held in place, until the hand passes.
+   * Unused bytes at the ends of rings and beside held entries, until the eviction hand passes.
    */
   uint64_t filler_bytes;
   /**
-   * Overwritten, removed or unpublished records, until the hand passes.
+   * Bytes of overwritten, removed or unpublished records, until the eviction hand passes.
    */
   uint64_t dead_bytes;
   /**
-   * Left by power loss, or in a copy, and not gone through yet: puts do so, and eyewall verify. Until then the
-   * live, the dead and the lost among them aren't told apart, and entries is an estimate.
+   * Bytes that power loss, or copying the file, left unchecked. Puts and `eyewall verify` check them.
+   * Until then they may be live, dead or lost, and `entries` is an estimate.
    */
   uint64_t untiled_bytes;
   /**
@@ -605,16 +614,16 @@ typedef struct eyewall_stats {
    */
   uint64_t index_ghosts;
   /**
-   * Look-ups that found a valid entry. Not counted, as misses aren't: those of read-only openers, and of threads beyond
-   * the volume's thread slots.
+   * Look-ups that found a valid entry. Neither hits nor misses count look-ups of read-only openers, or of
+   * threads that found no free thread slot.
    */
   uint64_t hits;
   /**
-   * Look-ups that did not.
+   * Look-ups that found no valid entry.
    */
   uint64_t misses;
   /**
-   * Hits that were given as heap copies.
+   * Hits that were copied to the heap.
    */
   uint64_t copies;
   /**
@@ -626,7 +635,7 @@ typedef struct eyewall_stats {
    */
   uint64_t removes;
   /**
-   * Evicted because nobody had asked for them often enough.
+   * Evicted because they were seldom asked for.
    */
   uint64_t evictions_cold;
   /**
@@ -634,7 +643,8 @@ typedef struct eyewall_stats {
    */
   uint64_t evictions_expired;
   /**
-   * Evicted because their index buckets were full: some always are, more while the index follows entries that become smaller.
+   * Evicted because their index buckets were full. A few always are; more are while entries become smaller
+   * and the index grows after them.
    */
   uint64_t evictions_index;
   /**
@@ -646,11 +656,11 @@ typedef struct eyewall_stats {
    */
   uint64_t evictions_purged;
   /**
-   * Entries that moved from the small ring to main because they were hit.
+   * Entries promoted from the small ring to main because they were hit.
    */
   uint64_t promotions;
   /**
-   * Entries that main kept because they were hit.
+   * Entries reinserted into main because they were hit.
    */
   uint64_t reinsertions;
   /**
@@ -658,15 +668,15 @@ typedef struct eyewall_stats {
    */
   uint64_t moved;
   /**
-   * Records written by puts.
+   * Bytes of the records that puts wrote.
    */
   uint64_t bytes_written;
   /**
-   * Records copied by the three kinds of moves above.
+   * Bytes of the records that the three kinds of moves above copied.
    */
   uint64_t bytes_copied;
   /**
-   * Pins held now: hits, and large puts under way.
+   * Present pins: of hits, and of large puts in progress.
    */
   uint64_t pins;
   /**
@@ -678,7 +688,7 @@ typedef struct eyewall_stats {
    */
   uint64_t threads;
   /**
-   * Stripes that were repaired after their lock's holder had died.
+   * Stripes that were repaired after the process that held their lock died.
    */
   uint64_t repairs;
   /**
@@ -690,11 +700,11 @@ typedef struct eyewall_stats {
    */
   uint64_t pinned_refusals;
   /**
-   * Operations that gave up at the lock deadline.
+   * Operations that failed at the lock deadline.
    */
   uint64_t busy;
   /**
-   * How old the entry was that was evicted last, in milliseconds: the largest over all stripes.
+   * Age of the most recently evicted entry, in milliseconds: the largest over all stripes.
    */
   uint64_t eviction_age_ms;
   /**
@@ -702,32 +712,32 @@ typedef struct eyewall_stats {
    */
   uint64_t purges;
   /**
-   * How often more was purged than asked for, because tables were full: of tags, of prefixes, of epochs.
+   * Purges that removed more than they named because a table was full: of tags, of prefixes, of epochs.
    */
   uint64_t purge_overflows;
   /**
-   * How often the volume was attached while no process was.
+   * How often a process attached to the volume while no other process was attached.
    */
   uint64_t attachments;
   /**
-   * How often it was emptied at attach: because what tells its age was damaged, or because EYEWALL_CLEAR_UNCLEAN was
-   * asked for and it had not been left in order.
+   * How often attaching emptied the volume: because the record of its age was damaged, or because the
+   * caller set EYEWALL_CLEAR_UNCLEAN and the volume had not been closed in order.
    */
   uint64_t unclean_drops;
   /**
-   * Look-ups that were answered by the tier of this process, where it has one.
+   * Look-ups that this process's tier answered, if it has one.
    */
   uint64_t tier_hits;
   /**
-   * The memory that the tier takes at most.
+   * The tier's maximum size in bytes.
    */
   uint64_t tier_size_bytes;
   /**
-   * Slots that the index should have, by what the entries need; each put makes a step towards them.
+   * Slots that the index should have for its entries. Each put makes one step towards that number.
    */
   uint64_t index_slots_wanted;
   /**
-   * Steps that the index has made, of eight slots more or eight fewer.
+   * Steps that the index has made; each adds or removes eight slots.
    */
   uint64_t index_steps;
 } eyewall_stats;
@@ -737,12 +747,12 @@ extern "C" {
 #endif // __cplusplus
 
 /**
- * Claims a key, to look at its entry and change it: EYEWALL_OK, and `hit` has the entry, which has to be released; or
- * EYEWALL_MISS: there is none. With both, `claim` is the caller's to end.
+ * Claims a key and looks its entry up. EYEWALL_OK: `hit` holds the entry; release it. EYEWALL_MISS: there is no
+ * entry. In both cases the caller owns `claim` and must end it.
  *
- * As long as it isn't ended, other claims, writers and fills of the key wait for it, up to the lock deadline; if this process
- * dies, they go on. Plain puts and removes don't wait: they supersede what is stored by the claim. Release the entry before the claim
- * stores: what is held can't make room.
+ * While the claim stands, other claims, writers and fills of the key wait, up to the lock deadline. If this
+ * process dies, they continue. Plain puts and removes don't wait: they supersede what the claim stores. Release
+ * the hit before you store, since a held entry can't be evicted to make room.
  */
 eyewall_status eyewall_claim_begin(const struct eyewall_cache *cache,
                                    const void *key,
@@ -751,8 +761,8 @@ eyewall_status eyewall_claim_begin(const struct eyewall_cache *cache,
                                    struct eyewall_hit *hit);
 
 /**
- * Stores a value, and ends the claim, after errors, too: to try again, claim again. EYEWALL_SUPERSEDED: somebody else has changed the
- * entry since. `serial` may be NULL.
+ * Stores a value and ends the claim, even after an error. To retry, claim the key again. EYEWALL_SUPERSEDED:
+ * another caller changed the entry after the claim began, and nothing was stored. `serial` may be NULL.
  */
 eyewall_status eyewall_claim_put(struct eyewall_claim *claim,
                                  const void *value,
@@ -761,22 +771,24 @@ eyewall_status eyewall_claim_put(struct eyewall_claim *claim,
                                  uint64_t *serial);
 
 /**
- * Removes the entry, if there is one, and ends the claim. EYEWALL_SUPERSEDED: somebody else has changed the entry since.
+ * Removes the entry, if there is one, and ends the claim. EYEWALL_SUPERSEDED: another caller changed the entry
+ * after the claim began.
  */
 eyewall_status eyewall_claim_remove(struct eyewall_claim *claim);
 
 /**
- * Ends the claim, and leaves the entry as it is.
+ * Ends the claim and leaves the entry unchanged.
  */
 void eyewall_claim_end(struct eyewall_claim *claim);
 
 /**
- * The entry of a key; or, where there is none, the right to make it, which one caller over all threads and processes has at a
- * time, while the others wait for up to `deadline_ms`.
+ * Looks up a key. If it has no valid entry, one caller over all threads and processes gets the right to make it.
+ * The others wait for that caller, up to `deadline_ms`.
  *
- * EYEWALL_OK: `hit` has the entry, and has to be released. EYEWALL_STALE, if `use_stale`: so it has, and somebody else is making it
- * anew. EYEWALL_NEGATIVE: there is nothing, and `reason` (may be NULL) says why. EYEWALL_FILL: make it, and end the `flight`; if
- * this process dies, one of those that wait is the next to make it. EYEWALL_ERROR_BUSY: the deadline came.
+ * EYEWALL_OK: `hit` holds the entry; release it. EYEWALL_STALE, only with `use_stale`: `hit` holds a stale
+ * entry, which another caller is renewing; release it. EYEWALL_NEGATIVE: there is nothing, and `reason` (may be
+ * NULL) says why. EYEWALL_FILL: make the entry, and end the `flight`. If this process dies, one of the waiting
+ * callers makes the entry. EYEWALL_ERROR_BUSY: the deadline passed.
  */
 eyewall_status eyewall_fill_begin(const struct eyewall_cache *cache,
                                   const void *key,
@@ -788,8 +800,8 @@ eyewall_status eyewall_fill_begin(const struct eyewall_cache *cache,
                                   struct eyewall_flight **flight);
 
 /**
- * Stores the value that was made, and ends the flight, after errors, too. EYEWALL_SUPERSEDED: somebody else has changed the entry since. `serial`
- * may be NULL.
+ * Stores the value and ends the flight, even after an error. EYEWALL_SUPERSEDED: another caller changed the
+ * entry after the flight began, and nothing was stored. `serial` may be NULL.
  */
 eyewall_status eyewall_flight_store(struct eyewall_flight *flight,
                                     const void *value,
@@ -798,21 +810,20 @@ eyewall_status eyewall_flight_store(struct eyewall_flight *flight,
                                     uint64_t *serial);
 
 /**
- * Notes that there is nothing, for so long (0: until it is evicted), so that nobody tries again; and ends the flight. Where that can't
- * be stored, it isn't known: the next one asks again.
+ * Stores a negative entry, so that nobody tries again for `ttl_ms` (0: until it is evicted), and ends the
+ * flight. If the negative entry can't be stored, the next caller tries again.
  */
-eyewall_status eyewall_flight_remember(struct eyewall_flight *flight,
-                                       uint16_t reason,
-                                       uint64_t ttl_ms);
+eyewall_status eyewall_flight_remember(struct eyewall_flight *flight, uint16_t reason, uint64_t ttl_ms);
 
 /**
- * Ends the flight without an entry: one of those that wait is the next to make it.
+ * Ends the flight without an entry. One of the waiting callers makes it instead.
  */
 void eyewall_flight_end(struct eyewall_flight *flight);
 
 /**
- * The valid entry of a key, held where it lies: EYEWALL_OK, and it has to be released; or EYEWALL_MISS. Takes no lock and makes no
- * system call, but for a thread's first, and for volumes on a disk one in some 256.
+ * Looks up the valid entry of a key, without copying it. EYEWALL_OK: release `hit`. EYEWALL_MISS: there is no
+ * valid entry. It takes no lock. It makes no system call, except at a thread's first call and, for volumes on a
+ * disk, at about one call in 256.
  */
 eyewall_status eyewall_get(const struct eyewall_cache *cache,
                            const void *key,
@@ -820,7 +831,7 @@ eyewall_status eyewall_get(const struct eyewall_cache *cache,
                            struct eyewall_hit *hit);
 
 /**
- * As eyewall_get, but it doesn't count as use, nor in the numbers.
+ * As eyewall_get, but the look-up doesn't raise the entry's frequency, and the statistics don't count it.
  */
 eyewall_status eyewall_peek(const struct eyewall_cache *cache,
                             const void *key,
@@ -828,7 +839,8 @@ eyewall_status eyewall_peek(const struct eyewall_cache *cache,
                             struct eyewall_hit *hit);
 
 /**
- * Everything that is known about a key: EYEWALL_OK, EYEWALL_STALE and EYEWALL_NEGATIVE give an entry that has to be released.
+ * Looks up a key whatever state its entry is in. EYEWALL_OK, EYEWALL_STALE and EYEWALL_NEGATIVE fill `hit`;
+ * release it.
  */
 eyewall_status eyewall_lookup(const struct eyewall_cache *cache,
                               const void *key,
@@ -836,13 +848,13 @@ eyewall_status eyewall_lookup(const struct eyewall_cache *cache,
                               struct eyewall_hit *hit);
 
 /**
- * EYEWALL_OK: there is a valid entry; EYEWALL_MISS: there is none. Doesn't count as use.
+ * EYEWALL_OK: there is a valid entry. EYEWALL_MISS: there is none. The call doesn't raise the entry's frequency.
  */
 eyewall_status eyewall_contains(const struct eyewall_cache *cache, const void *key, size_t key_length);
 
 /**
- * Copies the value of a key to memory of the caller's; nothing has to be released. EYEWALL_TOO_SMALL: nothing was copied, and
- * `length` says how many bytes there are.
+ * Copies the value of a key to the caller's buffer; there is nothing to release. EYEWALL_TOO_SMALL: nothing was
+ * copied, and `length` says how many bytes the value has.
  */
 eyewall_status eyewall_get_copy(const struct eyewall_cache *cache,
                                 const void *key,
@@ -852,8 +864,8 @@ eyewall_status eyewall_get_copy(const struct eyewall_cache *cache,
                                 size_t *length);
 
 /**
- * Looks up `count` keys at once, which is faster than one by one; `hits` has room for as many. One that isn't found has the
- * value NULL. Each of the others has to be released.
+ * Looks up `count` keys at once, which is faster than one by one. `hits` is an array of `count` hits. A key
+ * without an entry gives a hit whose value is NULL. Release each of the others.
  */
 eyewall_status eyewall_get_many(const struct eyewall_cache *cache,
                                 const struct eyewall_bytes *keys,
@@ -861,8 +873,9 @@ eyewall_status eyewall_get_many(const struct eyewall_cache *cache,
                                 struct eyewall_hit *hits);
 
 /**
- * Whether getting a key, and reading all of its value, would find everything in memory: EYEWALL_OK, and `resident` says it; or
- * EYEWALL_MISS. For threads that mustn't wait for storage.
+ * Whether eyewall_get and reading the whole value would avoid waiting for storage. EYEWALL_OK: `resident` has
+ * the answer. EYEWALL_MISS: there is no entry. Threads that mustn't wait for storage, such as event loops, ask
+ * this first.
  */
 eyewall_status eyewall_is_resident(const struct eyewall_cache *cache,
                                    const void *key,
@@ -870,12 +883,12 @@ eyewall_status eyewall_is_resident(const struct eyewall_cache *cache,
                                    bool *resident);
 
 /**
- * Reads the entry of a key into memory as far as it isn't there; waits for storage.
+ * Reads those bytes of the entry into memory that aren't there yet. It waits for storage.
  */
 eyewall_status eyewall_prefault(const struct eyewall_cache *cache, const void *key, size_t key_length);
 
 /**
- * Gives up what is held, if anything is.
+ * Releases the hit. An empty hit may be released.
  */
 void eyewall_hit_release(struct eyewall_hit *hit);
 
@@ -885,88 +898,81 @@ void eyewall_hit_release(struct eyewall_hit *hit);
 struct eyewall_bytes eyewall_hit_key(const struct eyewall_hit *hit);
 
 /**
- * What was put as metadata; of no length if nothing was.
+ * The entry's metadata. Its length is 0 if there is none.
  */
 struct eyewall_bytes eyewall_hit_metadata(const struct eyewall_hit *hit);
 
 /**
- * One of the tags that it was put with, from 0 on; NULL: it hasn't so many.
+ * One of the entry's tags; `number` counts from 0. The data is NULL if there are fewer tags.
  */
 struct eyewall_bytes eyewall_hit_tag(const struct eyewall_hit *hit, size_t number);
 
 /**
- * All else that is known of it.
+ * The entry's other properties.
  */
 eyewall_status eyewall_hit_info(const struct eyewall_hit *hit, struct eyewall_info *info);
 
 /**
- * EYEWALL_OK if what was read of it until now is what was put. EYEWALL_ERROR_FAILED: bytes of the volume were lost under its map
- * (EYEWALL_SURVIVE_SIGBUS), and any of the entry's may read as zeros since. So it is asked behind the reads. It costs next to
- * nothing.
+ * Call it after you have read the value. EYEWALL_OK: the bytes that you read are those that were put.
+ * EYEWALL_ERROR_FAILED: bytes of the volume were lost under its map (EYEWALL_SURVIVE_SIGBUS), and any bytes of
+ * the entry may have read as zeros since. The call costs next to nothing.
  */
 eyewall_status eyewall_hit_check(const struct eyewall_hit *hit);
 
 /**
- * Where the value lies in the volume's file, for who reads it by a descriptor of their own. EYEWALL_MISS: nowhere; it is a copy,
- * or the volume has no file.
+ * The value's range in the volume's file, for callers that read the file through their own descriptor.
+ * EYEWALL_MISS: the hit is a copy, or the volume has no file.
  *
- * The bytes are the value's only while it is held. sendfile and splice return before they are read: hold it until the other
- * side has received them, which a socket doesn't tell.
+ * The range holds the value only while the hit is held. sendfile and splice return before the bytes are read:
+ * hold the hit until the peer has received them, which a socket doesn't report.
  */
-eyewall_status eyewall_hit_file_range(const struct eyewall_hit *hit,
-                                      uint64_t *offset,
-                                      uint64_t *length);
+eyewall_status eyewall_hit_file_range(const struct eyewall_hit *hit, uint64_t *offset, uint64_t *length);
 
 /**
- * Begins a walk over all valid entries, in no order; with `all`, over stale and negative ones, too. What is put or evicted
- * meanwhile may be met or not; what stays is met once.
+ * Begins an iteration over all valid entries, in no order. With `all` it includes stale and negative entries. It
+ * may or may not meet entries that are put or evicted meanwhile. It meets every other entry once.
  */
-eyewall_status eyewall_iter_begin(const struct eyewall_cache *cache,
-                                  bool all,
-                                  struct eyewall_iter **iter);
+eyewall_status eyewall_iter_begin(const struct eyewall_cache *cache, bool all, struct eyewall_iter **iter);
 
 /**
- * The next entry, which has to be released; EYEWALL_END: there are no more, or the volume was resized since the walk began.
+ * The next entry; release it. EYEWALL_END: there are no more entries, or the volume was resized since the
+ * iteration began.
  */
-eyewall_status eyewall_iter_next(struct eyewall_iter *iter,
-                                 struct eyewall_hit *hit);
+eyewall_status eyewall_iter_next(struct eyewall_iter *iter, struct eyewall_hit *hit);
 
 /**
- * Ends a walk, wherever it is.
+ * Ends an iteration, finished or not.
  */
 void eyewall_iter_end(struct eyewall_iter *iter);
 
 /**
- * Opens the volume at `path`; creates it if there is none. `options` may be NULL. Opening one volume several times in a process
- * is one attachment.
+ * Opens the volume at `path`, and creates it if there is none. `options` may be NULL. Several caches of one
+ * volume in a process share one attachment.
  */
-eyewall_status eyewall_open(const char *path,
-                            const struct eyewall_open_options *options,
-                            struct eyewall_cache **cache);
+eyewall_status eyewall_open(const char *path, const struct eyewall_open_options *options, struct eyewall_cache **cache);
 
 /**
- * A volume in shared memory that has no name: this process shares it with those that it forks.
+ * Creates a volume in shared memory that has no name. This process shares it with the processes that it forks.
  */
 eyewall_status eyewall_open_anonymous(const struct eyewall_open_options *options, struct eyewall_cache **cache);
 
 /**
- * Leaves the volume; what was got from the cache has to be ended before. A forked child that closes its parent's cache leaves the
- * parent's as it is; one that ends by _exit needn't. The last process that leaves writes it to storage, which may take seconds, and marks it as in order; one
- * that ends without leaves what has reached storage until then.
+ * Closes the cache. End and release everything that came from it first. A forked child that closes its parent's
+ * cache leaves the parent's open. A child that ends by _exit needn't close it.
+ *
+ * The last process that closes a volume writes it to storage, which may take seconds, and marks it as clean. If
+ * that process ends without closing, the volume keeps what has reached storage by then.
  */
 void eyewall_close(struct eyewall_cache *cache);
 
 /**
- * Purges all entries with this tag, stored until now by whomever; `purge` is an eyewall_purge. It takes microseconds, however many
- * they are.
+ * Purges all entries with this tag that any process has stored until now. `purge` is an eyewall_purge. It takes
+ * microseconds, however many entries have the tag.
  */
-eyewall_status eyewall_purge_tag(const struct eyewall_cache *cache,
-                                 const void *tag,
-                                 size_t tag_length,
-                                 int32_t purge);
+eyewall_status eyewall_purge_tag(const struct eyewall_cache *cache, const void *tag, size_t tag_length, int32_t purge);
 
 /**
- * Purges all entries whose keys begin so.
+ * Purges all entries whose keys begin with this prefix.
  */
 eyewall_status eyewall_purge_prefix(const struct eyewall_cache *cache,
                                     const void *prefix,
@@ -979,14 +985,13 @@ eyewall_status eyewall_purge_prefix(const struct eyewall_cache *cache,
 eyewall_status eyewall_purge_all(const struct eyewall_cache *cache, int32_t purge);
 
 /**
- * Now, as purges count: what is put with it later (eyewall_put_options.begun_in) is meant by all purges since. Of this cache, for
- * as long as it is open.
+ * The present moment, for eyewall_put_options.begun_in. Every purge after it removes an entry that is put with
+ * it. It is valid for this cache while the cache is open.
  */
-eyewall_status eyewall_now(const struct eyewall_cache *cache,
-                           struct eyewall_epoch *epoch);
+eyewall_status eyewall_now(const struct eyewall_cache *cache, struct eyewall_epoch *epoch);
 
 /**
- * Stores a value in place of any former entry; whatever must go to make room is evicted now. `serial` may be NULL.
+ * Stores a value in place of any former entry, and evicts other entries now if it needs room. `serial` may be NULL.
  */
 eyewall_status eyewall_put(const struct eyewall_cache *cache,
                            const void *key,
@@ -997,7 +1002,8 @@ eyewall_status eyewall_put(const struct eyewall_cache *cache,
                            uint64_t *serial);
 
 /**
- * Notes that there is nothing under a key, and why: eyewall_lookup gives it as EYEWALL_NEGATIVE, eyewall_get misses.
+ * Stores a negative entry, with a reason code. eyewall_lookup returns it as EYEWALL_NEGATIVE; eyewall_get
+ * misses.
  */
 eyewall_status eyewall_put_negative(const struct eyewall_cache *cache,
                                     const void *key,
@@ -1007,7 +1013,7 @@ eyewall_status eyewall_put_negative(const struct eyewall_cache *cache,
                                     uint64_t *serial);
 
 /**
- * Stores a value only if there is no valid entry; EYEWALL_UNMET: there was one.
+ * Stores a value only if there is no valid entry. EYEWALL_UNMET: there was one.
  */
 eyewall_status eyewall_add(const struct eyewall_cache *cache,
                            const void *key,
@@ -1018,7 +1024,8 @@ eyewall_status eyewall_add(const struct eyewall_cache *cache,
                            uint64_t *serial);
 
 /**
- * Stores a value only if the entry still has the serial `expected`; EYEWALL_UNMET: it has another, has expired or is gone.
+ * Stores a value only if the entry still has the serial `expected`. EYEWALL_UNMET: it has another serial,
+ * expired, or is gone.
  */
 eyewall_status eyewall_replace_if(const struct eyewall_cache *cache,
                                   const void *key,
@@ -1030,12 +1037,12 @@ eyewall_status eyewall_replace_if(const struct eyewall_cache *cache,
                                   uint64_t *serial);
 
 /**
- * Removes an entry; EYEWALL_MISS: there was no valid one.
+ * Removes an entry. EYEWALL_MISS: there was no valid one.
  */
 eyewall_status eyewall_remove(const struct eyewall_cache *cache, const void *key, size_t key_length);
 
 /**
- * Removes an entry if it still has this serial; EYEWALL_UNMET: it has another, has expired or is gone.
+ * Removes an entry if it still has this serial. EYEWALL_UNMET: it has another serial, expired, or is gone.
  */
 eyewall_status eyewall_remove_if(const struct eyewall_cache *cache,
                                  const void *key,
@@ -1048,8 +1055,8 @@ eyewall_status eyewall_remove_if(const struct eyewall_cache *cache,
 eyewall_status eyewall_clear(const struct eyewall_cache *cache, uint64_t *removed);
 
 /**
- * Gives an entry, fresh or stale, new times and metadata; its value, age and tags stay. EYEWALL_MISS: there is none, or none of
- * the serial. With NULL, nothing changes but that soft purges so far don't mean it any more.
+ * Gives a fresh or stale entry new times and metadata. Its value, age and tags stay. EYEWALL_MISS: there is no
+ * entry, or none with the serial. With NULL, the call only exempts the entry from earlier soft purges.
  */
 eyewall_status eyewall_touch(const struct eyewall_cache *cache,
                              const void *key,
@@ -1057,8 +1064,8 @@ eyewall_status eyewall_touch(const struct eyewall_cache *cache,
                              const struct eyewall_touch_options *options);
 
 /**
- * Adds to a counter, in one step over all processes; `sum` is what it is then, and may be NULL. A counter is an entry of eight
- * bytes, an int64_t in little-endian order; an absent one is created. `options` may be NULL.
+ * Adds to a counter, atomically over all processes. `sum` is the new value and may be NULL. A counter is an
+ * entry of eight bytes, an int64_t in little-endian order. An absent counter is created. `options` may be NULL.
  */
 eyewall_status eyewall_increment(const struct eyewall_cache *cache,
                                  const void *key,
@@ -1068,24 +1075,21 @@ eyewall_status eyewall_increment(const struct eyewall_cache *cache,
                                  int64_t *sum);
 
 /**
- * Fills `stats`, of which the caller knows `stats_size` bytes: sizeof(eyewall_stats). A later library has more numbers, behind
- * these. Looks at the whole index, one stripe after the other.
+ * Fills `stats`. `stats_size` is the number of bytes that the caller knows: sizeof(eyewall_stats). Later
+ * versions of the library append fields. The call scans the whole index, one stripe after the other.
  */
-eyewall_status eyewall_stats_read(const struct eyewall_cache *cache,
-                                  struct eyewall_stats *stats,
-                                  size_t stats_size);
+eyewall_status eyewall_stats_read(const struct eyewall_cache *cache, struct eyewall_stats *stats, size_t stats_size);
 
 /**
- * How many entries were put into the volume since it was created or resized, and the bytes of their records, by all processes.
- * Takes no lock and reads two words a stripe, so that it can be asked before each put: the volume's entries have grown by no
- * more than that. `puts` or `bytes` may be NULL.
+ * How many entries all processes have put since the volume was created or resized, and the bytes of their
+ * records. The volume's entries have grown by no more than that. The call takes no lock and reads two words per
+ * stripe, so a caller can afford it before each put. `puts` or `bytes` may be NULL.
  */
-eyewall_status eyewall_written(const struct eyewall_cache *cache,
-                               uint64_t *puts,
-                               uint64_t *bytes);
+eyewall_status eyewall_written(const struct eyewall_cache *cache, uint64_t *puts, uint64_t *bytes);
 
 /**
- * What this thread's last error was, and what to do about it: one sentence in English. Valid until the thread's next error.
+ * This thread's last error: one sentence in English that says what happened and what to do. Valid until the
+ * thread's next error.
  */
 const char *eyewall_error_message(void);
 
@@ -1095,9 +1099,10 @@ const char *eyewall_error_message(void);
 const char *eyewall_version(void);
 
 /**
- * Begins an entry whose value comes piece by piece. With its length known, nothing is copied twice.
+ * Begins an entry whose value comes piece by piece. If the length is known, no byte is copied twice.
  *
- * It claims the key: another writer, claim or fill of it waits. Plain puts and removes don't; they supersede what is written.
+ * The writer claims the key: other writers, claims and fills of it wait. Plain puts and removes don't wait; they
+ * supersede the writer.
  */
 eyewall_status eyewall_writer_begin(const struct eyewall_cache *cache,
                                     const void *key,
@@ -1107,26 +1112,26 @@ eyewall_status eyewall_writer_begin(const struct eyewall_cache *cache,
                                     struct eyewall_writer **writer);
 
 /**
- * Takes all of these bytes, or, after an error, none. After EYEWALL_ERROR_PINNED and EYEWALL_ERROR_BUSY the same call may be
- * tried again; after other errors nothing will come of the entry.
+ * Appends all of these bytes or, after an error, none. After EYEWALL_ERROR_PINNED and EYEWALL_ERROR_BUSY the
+ * same call may be repeated. After any other error the entry can't be committed.
  */
-eyewall_status eyewall_writer_write(struct eyewall_writer *writer,
-                                    const void *data,
-                                    size_t length);
+eyewall_status eyewall_writer_write(struct eyewall_writer *writer, const void *data, size_t length);
 
 /**
- * Makes what was written the entry, and ends the writer. EYEWALL_SUPERSEDED: somebody else has changed the entry since.
+ * Publishes the entry and ends the writer. EYEWALL_SUPERSEDED: another caller changed the entry after the writer
+ * began, and nothing was stored.
  */
 eyewall_status eyewall_writer_commit(struct eyewall_writer *writer, uint64_t *serial);
 
 /**
- * Gives up what was written, and ends the writer.
+ * Discards the bytes and ends the writer.
  */
 void eyewall_writer_abort(struct eyewall_writer *writer);
 
 /**
- * Reads what a writer, of this process or another, is writing to a key, from its first byte on: EYEWALL_OK, or EYEWALL_MISS where
- * nobody writes it, or this thread can hold no more in place. The bytes come before their writer has vouched for them.
+ * Follows the writer of a key, in any process, from the first byte of the value. EYEWALL_OK: end the `follower`.
+ * EYEWALL_MISS: nobody writes the key, or this thread can't hold more entries. The bytes arrive before the
+ * writer commits them, so they may turn out to be part of no entry.
  */
 eyewall_status eyewall_follow(const struct eyewall_cache *cache,
                               const void *key,
@@ -1134,8 +1139,9 @@ eyewall_status eyewall_follow(const struct eyewall_cache *cache,
                               struct eyewall_follower **follower);
 
 /**
- * Copies what comes next; waits for it for up to `deadline_ms`. EYEWALL_OK: so many bytes; EYEWALL_END: that was all, and the entry
- * was stored; EYEWALL_ERROR_INTERRUPTED: nothing will come of it, and what was read is part of no entry.
+ * Copies the next bytes; waits for them for up to `deadline_ms`. EYEWALL_OK: `length` says how many.
+ * EYEWALL_END: the value is complete and stored. EYEWALL_ERROR_INTERRUPTED: the entry will not come, and the
+ * bytes that were read are part of no entry.
  */
 eyewall_status eyewall_follower_read(struct eyewall_follower *follower,
                                      void *buffer,
@@ -1144,56 +1150,57 @@ eyewall_status eyewall_follower_read(struct eyewall_follower *follower,
                                      size_t *length);
 
 /**
- * The metadata that the entry will have; the follower's.
+ * The metadata of the entry in progress. Valid until the follower is ended.
  */
 struct eyewall_bytes eyewall_follower_metadata(const struct eyewall_follower *follower);
 
 /**
- * Reads no further.
+ * Ends a follower.
  */
 void eyewall_follower_end(struct eyewall_follower *follower);
 
 /**
- * Bytes of the volume, all overhead included.
+ * Size of the volume in bytes, including all overhead.
  */
 uint64_t eyewall_size(const struct eyewall_cache *cache);
 
 /**
- * The largest entry that the volume takes: 48 bytes, key, metadata and value.
+ * The largest accepted entry in bytes: 48, plus key, metadata and value.
  */
 uint64_t eyewall_entry_bytes_max(const struct eyewall_cache *cache);
 
 /**
- * Whether it was opened with EYEWALL_READ_ONLY.
+ * Whether the cache was opened with EYEWALL_READ_ONLY.
  */
 bool eyewall_is_read_only(const struct eyewall_cache *cache);
 
 /**
- * Whether bytes of the volume were lost under its map (EYEWALL_SURVIVE_SIGBUS): all calls answer EYEWALL_ERROR_FAILED then, for good.
- * Release and end what was got, close the cache, and open the path again once the file was replaced.
+ * Whether bytes of the volume were lost under its map (EYEWALL_SURVIVE_SIGBUS). All calls then return
+ * EYEWALL_ERROR_FAILED, for good. Release and end everything that came from the cache, close it, replace the
+ * file, and open the path again.
  */
 bool eyewall_is_failed(const struct eyewall_cache *cache);
 
 /**
- * Why the volume's size is no promise on its file system: writing may then end in SIGBUS when the disk is full. Of no length where
- * it is one. Valid for ever.
+ * Why the file system doesn't guarantee the volume's size, so that a write may end in SIGBUS when the disk is
+ * full. The length is 0 if the size is guaranteed. Valid for ever.
  */
 struct eyewall_bytes eyewall_storage_warning(const struct eyewall_cache *cache);
 
 /**
- * Maps every page now, so that no later read faults; reads the file if it isn't in memory. EYEWALL_ERROR_IO on kernels before 5.14.
+ * Maps every page now, so that later reads cause no page fault. Reads the file if it isn't in memory.
+ * EYEWALL_ERROR_IO on kernels before 5.14.
  */
 eyewall_status eyewall_populate(const struct eyewall_cache *cache);
 
 /**
- * Drops what is purged or has lived its time, now, and brings the volume to storage if there was any. Nobody has to call it.
- * `dropped` may be NULL.
+ * Removes purged and expired entries now, and syncs the volume to storage if there were any. It is never
+ * necessary. `dropped` may be NULL.
  */
-eyewall_status eyewall_sweep(const struct eyewall_cache *cache,
-                             uint64_t *dropped);
+eyewall_status eyewall_sweep(const struct eyewall_cache *cache, uint64_t *dropped);
 
 /**
- * Brings everything that was stored, removed and purged before this call to storage, and waits for it.
+ * Syncs to storage everything that was stored, removed or purged before this call, and waits for it.
  */
 eyewall_status eyewall_sync(const struct eyewall_cache *cache);
 

@@ -11,15 +11,15 @@ use crate::pointers::{bytes, cleared_box, give_boxed, needed, take_boxed};
 use crate::put::{self, PutOptions};
 use crate::status::{Status, guard, guard_or};
 
-/// The right to change one key, one at a time over all processes.
+/// The right to change one key. One thread of one process has it at a time.
 pub struct Claim(Claimed<'static>);
 
-/// Claims a key, to look at its entry and change it: EYEWALL_OK, and `hit` has the entry, which has to be released; or
-/// EYEWALL_MISS: there is none. With both, `claim` is the caller's to end.
+/// Claims a key and looks its entry up. EYEWALL_OK: `hit` holds the entry; release it. EYEWALL_MISS: there is no
+/// entry. In both cases the caller owns `claim` and must end it.
 ///
-/// As long as it isn't ended, other claims, writers and fills of the key wait for it, up to the lock deadline; if this process
-/// dies, they go on. Plain puts and removes don't wait: they supersede what is stored by the claim. Release the entry before the claim
-/// stores: what is held can't make room.
+/// While the claim stands, other claims, writers and fills of the key wait, up to the lock deadline. If this
+/// process dies, they continue. Plain puts and removes don't wait: they supersede what the claim stores. Release
+/// the hit before you store, since a held entry can't be evicted to make room.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn eyewall_claim_begin(
     cache: Option<&Cache>,
@@ -43,8 +43,8 @@ pub unsafe extern "C" fn eyewall_claim_begin(
     })
 }
 
-/// Stores a value, and ends the claim, after errors, too: to try again, claim again. EYEWALL_SUPERSEDED: somebody else has changed the
-/// entry since. `serial` may be NULL.
+/// Stores a value and ends the claim, even after an error. To retry, claim the key again. EYEWALL_SUPERSEDED:
+/// another caller changed the entry after the claim began, and nothing was stored. `serial` may be NULL.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn eyewall_claim_put(
     claim: *mut Claim,
@@ -63,7 +63,8 @@ pub unsafe extern "C" fn eyewall_claim_put(
     }
 }
 
-/// Removes the entry, if there is one, and ends the claim. EYEWALL_SUPERSEDED: somebody else has changed the entry since.
+/// Removes the entry, if there is one, and ends the claim. EYEWALL_SUPERSEDED: another caller changed the entry
+/// after the claim began.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn eyewall_claim_remove(claim: *mut Claim) -> Status {
     guard(|| {
@@ -76,7 +77,7 @@ pub unsafe extern "C" fn eyewall_claim_remove(claim: *mut Claim) -> Status {
     })
 }
 
-/// Ends the claim, and leaves the entry as it is.
+/// Ends the claim and leaves the entry unchanged.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn eyewall_claim_end(claim: *mut Claim) {
     // SAFETY: a claim of the caller's, who ends it.

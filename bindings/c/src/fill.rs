@@ -1,4 +1,4 @@
-//! Entries that are made once for all that ask.
+//! Entries that one caller makes while the others wait (request collapsing).
 
 use std::ffi::c_void;
 use std::mem::MaybeUninit;
@@ -12,15 +12,16 @@ use crate::pointers::{bytes, cleared, cleared_box, give, give_boxed, needed, tak
 use crate::put::{self, PutOptions};
 use crate::status::{Failure, Status, guard, guard_or};
 
-/// The right, and the duty, to make one entry that others wait for.
+/// The right, and the duty, to make one entry that others wait for. Also known as single flight.
 pub struct Flight(eyewall::Flight<'static>);
 
-/// The entry of a key; or, where there is none, the right to make it, which one caller over all threads and processes has at a
-/// time, while the others wait for up to `deadline_ms`.
+/// Looks up a key. If it has no valid entry, one caller over all threads and processes gets the right to make it.
+/// The others wait for that caller, up to `deadline_ms`.
 ///
-/// EYEWALL_OK: `hit` has the entry, and has to be released. EYEWALL_STALE, if `use_stale`: so it has, and somebody else is making it
-/// anew. EYEWALL_NEGATIVE: there is nothing, and `reason` (may be NULL) says why. EYEWALL_FILL: make it, and end the `flight`; if
-/// this process dies, one of those that wait is the next to make it. EYEWALL_ERROR_BUSY: the deadline came.
+/// EYEWALL_OK: `hit` holds the entry; release it. EYEWALL_STALE, only with `use_stale`: `hit` holds a stale
+/// entry, which another caller is renewing; release it. EYEWALL_NEGATIVE: there is nothing, and `reason` (may be
+/// NULL) says why. EYEWALL_FILL: make the entry, and end the `flight`. If this process dies, one of the waiting
+/// callers makes the entry. EYEWALL_ERROR_BUSY: the deadline passed.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn eyewall_fill_begin(
     cache: Option<&Cache>,
@@ -63,8 +64,8 @@ pub unsafe extern "C" fn eyewall_fill_begin(
     })
 }
 
-/// Stores the value that was made, and ends the flight, after errors, too. EYEWALL_SUPERSEDED: somebody else has changed the entry since. `serial`
-/// may be NULL.
+/// Stores the value and ends the flight, even after an error. EYEWALL_SUPERSEDED: another caller changed the
+/// entry after the flight began, and nothing was stored. `serial` may be NULL.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn eyewall_flight_store(
     flight: *mut Flight,
@@ -86,8 +87,8 @@ pub unsafe extern "C" fn eyewall_flight_store(
     }
 }
 
-/// Notes that there is nothing, for so long (0: until it is evicted), so that nobody tries again; and ends the flight. Where that can't
-/// be stored, it isn't known: the next one asks again.
+/// Stores a negative entry, so that nobody tries again for `ttl_ms` (0: until it is evicted), and ends the
+/// flight. If the negative entry can't be stored, the next caller tries again.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn eyewall_flight_remember(flight: *mut Flight, reason: u16, ttl_ms: u64) -> Status {
     guard(|| {
@@ -99,7 +100,7 @@ pub unsafe extern "C" fn eyewall_flight_remember(flight: *mut Flight, reason: u1
     })
 }
 
-/// Ends the flight without an entry: one of those that wait is the next to make it.
+/// Ends the flight without an entry. One of the waiting callers makes it instead.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn eyewall_flight_end(flight: *mut Flight) {
     // SAFETY: a flight of the caller's, who ends it.

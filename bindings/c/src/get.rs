@@ -12,7 +12,7 @@ use crate::status::{Failure, Outcome, Status, guard};
 
 type Entry<'a> = eyewall::Hit<'a>;
 
-/// Has a key looked up, and fills the hit with what is found.
+/// Looks a key up by `work`, and fills `hit` with the entry that it finds.
 ///
 /// # Safety
 /// The key is what the header says.
@@ -46,8 +46,9 @@ fn known(found: Lookup<'_>) -> Option<(Entry<'_>, Status)> {
     }
 }
 
-/// The valid entry of a key, held where it lies: EYEWALL_OK, and it has to be released; or EYEWALL_MISS. Takes no lock and makes no
-/// system call, but for a thread's first, and for volumes on a disk one in some 256.
+/// Looks up the valid entry of a key, without copying it. EYEWALL_OK: release `hit`. EYEWALL_MISS: there is no
+/// valid entry. It takes no lock. It makes no system call, except at a thread's first call and, for volumes on a
+/// disk, at about one call in 256.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn eyewall_get(
     cache: Option<&Cache>,
@@ -59,7 +60,7 @@ pub unsafe extern "C" fn eyewall_get(
     unsafe { look(cache, (key, key_length), hit, |cache, key| Ok(cache.get(key)?.map(valid))) }
 }
 
-/// As eyewall_get, but it doesn't count as use, nor in the numbers.
+/// As eyewall_get, but the look-up doesn't raise the entry's frequency, and the statistics don't count it.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn eyewall_peek(
     cache: Option<&Cache>,
@@ -71,7 +72,8 @@ pub unsafe extern "C" fn eyewall_peek(
     unsafe { look(cache, (key, key_length), hit, |cache, key| Ok(cache.peek(key)?.map(valid))) }
 }
 
-/// Everything that is known about a key: EYEWALL_OK, EYEWALL_STALE and EYEWALL_NEGATIVE give an entry that has to be released.
+/// Looks up a key whatever state its entry is in. EYEWALL_OK, EYEWALL_STALE and EYEWALL_NEGATIVE fill `hit`;
+/// release it.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn eyewall_lookup(
     cache: Option<&Cache>,
@@ -83,7 +85,7 @@ pub unsafe extern "C" fn eyewall_lookup(
     unsafe { look(cache, (key, key_length), hit, |cache, key| Ok(known(cache.lookup(key)?))) }
 }
 
-/// EYEWALL_OK: there is a valid entry; EYEWALL_MISS: there is none. Doesn't count as use.
+/// EYEWALL_OK: there is a valid entry. EYEWALL_MISS: there is none. The call doesn't raise the entry's frequency.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn eyewall_contains(cache: Option<&Cache>, key: *const c_void, key_length: usize) -> Status {
     guard(|| {
@@ -93,8 +95,8 @@ pub unsafe extern "C" fn eyewall_contains(cache: Option<&Cache>, key: *const c_v
     })
 }
 
-/// Copies the value of a key to memory of the caller's; nothing has to be released. EYEWALL_TOO_SMALL: nothing was copied, and
-/// `length` says how many bytes there are.
+/// Copies the value of a key to the caller's buffer; there is nothing to release. EYEWALL_TOO_SMALL: nothing was
+/// copied, and `length` says how many bytes the value has.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn eyewall_get_copy(
     cache: Option<&Cache>,
@@ -123,8 +125,8 @@ pub unsafe extern "C" fn eyewall_get_copy(
     })
 }
 
-/// Looks up `count` keys at once, which is faster than one by one; `hits` has room for as many. One that isn't found has the
-/// value NULL. Each of the others has to be released.
+/// Looks up `count` keys at once, which is faster than one by one. `hits` is an array of `count` hits. A key
+/// without an entry gives a hit whose value is NULL. Release each of the others.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn eyewall_get_many(
     cache: Option<&Cache>,
@@ -157,8 +159,9 @@ fn get_many<'h>(cache: &Cache, keys: &[Bytes], hit: impl Fn(usize) -> &'h mut Ma
     Ok(Status::Ok)
 }
 
-/// Whether getting a key, and reading all of its value, would find everything in memory: EYEWALL_OK, and `resident` says it; or
-/// EYEWALL_MISS. For threads that mustn't wait for storage.
+/// Whether eyewall_get and reading the whole value would avoid waiting for storage. EYEWALL_OK: `resident` has
+/// the answer. EYEWALL_MISS: there is no entry. Threads that mustn't wait for storage, such as event loops, ask
+/// this first.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn eyewall_is_resident(
     cache: Option<&Cache>,
@@ -176,7 +179,7 @@ pub unsafe extern "C" fn eyewall_is_resident(
     })
 }
 
-/// Reads the entry of a key into memory as far as it isn't there; waits for storage.
+/// Reads those bytes of the entry into memory that aren't there yet. It waits for storage.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn eyewall_prefault(cache: Option<&Cache>, key: *const c_void, key_length: usize) -> Status {
     guard(|| {

@@ -1,4 +1,4 @@
-//! Entries that are held.
+//! Held entries.
 
 use std::ffi::c_void;
 use std::mem::{ManuallyDrop, MaybeUninit};
@@ -10,50 +10,50 @@ type Found = eyewall::Hit<'static>;
 
 const _: () = assert!(size_of::<Found>() <= 64 && align_of::<Found>() <= align_of::<u64>());
 
-/// An entry, held where it lies: as long as it isn't released, its bytes don't change, whatever is put, removed or evicted.
+/// A held entry. Until you release it, its bytes don't change, whatever is put, removed or evicted meanwhile.
 ///
-/// Memory of the caller's; what was in it before a call fills it isn't looked at, so release it first. It may be moved, and
-/// copied if one of the copies is released and no other used. Hold it for as long as you read: what is held can't be evicted.
+/// The caller provides the memory. A call that fills it doesn't look at its former content, so release that
+/// first. You may move a hit. You may copy it if you release one of the copies and don't use the others. Hold a
+/// hit only while you read it: a held entry can't be evicted.
 #[repr(C)]
 pub struct Hit {
-    /// The value. NULL: nothing is held.
+    /// The value. NULL: the hit holds nothing.
     pub value: *const c_void,
-    /// The value's bytes.
+    /// Length of the value in bytes.
     pub value_length: usize,
-    /// The library's.
+    /// Internal to the library.
     pub held: MaybeUninit<[u64; 8]>,
 }
 
-/// What is known of an entry beside its bytes.
+/// Properties of an entry.
 #[repr(C)]
 #[derive(Clone, Copy, Default)]
 pub struct Info {
-    /// Names this version of the entry: grows with every put, within one key.
+    /// Identifies this version of the entry. It grows with every put of the key.
     pub serial: u64,
     /// When it was put, in milliseconds since 1970.
     pub created_ms: u64,
-    /// How long it stays valid, in milliseconds; EYEWALL_FOREVER: until it is evicted.
+    /// Remaining time to live in milliseconds. EYEWALL_FOREVER: valid until it is evicted.
     pub ttl_left_ms: u64,
-    /// How long it may be used, fresh or stale.
+    /// Remaining time in which it may be used, fresh or stale, in milliseconds.
     pub usable_left_ms: u64,
-    /// Of a negative entry: why there is nothing.
+    /// The reason code of a negative entry.
     pub reason: u16,
-    /// Whether it notes that there is nothing.
+    /// Whether it is a negative entry.
     pub is_negative: bool,
-    /// Whether its time to live was over when it was looked up.
+    /// Whether it was past its time to live at the look-up.
     pub is_stale: bool,
-    /// Whether the bytes are a copy in this process's heap, since too much of the volume is held.
+    /// Whether the bytes are a copy on this process's heap, because too much of the volume is held.
     pub is_copy: bool,
-    /// With EYEWALL_SURVIVE_SIGBUS: whether what was read of it until now is what was put.
+    /// With EYEWALL_SURVIVE_SIGBUS: whether the bytes that were read so far are those that were put.
     pub is_intact: bool,
-    /// For later versions.
+    /// Reserved for later versions.
     pub reserved: [u64; 4],
 }
 
 impl Hit {
     const NOTHING: Self = Self { value: std::ptr::null(), value_length: 0, held: MaybeUninit::uninit() };
 
-    /// Fills memory of the caller's.
     #[inline]
     pub(crate) fn fill(to: &mut MaybeUninit<Self>, found: eyewall::Hit<'_>) {
         let value = found.value();
@@ -70,7 +70,7 @@ impl Hit {
         to.write(Self::NOTHING);
     }
 
-    /// Empties memory of the caller's, if there is any.
+    /// Sets the caller's hit to empty, if the pointer isn't NULL.
     #[inline]
     pub(crate) fn cleared(mut to: Option<&mut MaybeUninit<Self>>) -> Option<&mut MaybeUninit<Self>> {
         if let Some(to) = &mut to {
@@ -79,7 +79,7 @@ impl Hit {
         to
     }
 
-    /// What it holds, if this process may read it.
+    /// The held entry, unless this process inherited it by a fork.
     fn found(&self) -> Option<&Found> {
         // SAFETY: where there is a value, `fill` has written it.
         let found = (!self.value.is_null()).then(|| unsafe { &*self.held.as_ptr().cast::<Found>() });
@@ -89,17 +89,17 @@ impl Hit {
     fn needed(hit: Option<&Self>) -> Result<&Found, Failure> {
         needed(hit)?
             .found()
-            .ok_or(Failure::Argument("the hit holds nothing, or was held by the process that this one was forked from"))
+            .ok_or(Failure::Argument("the hit is empty, or this process inherited it by a fork: look the key up again"))
     }
 }
 
-/// Gives up what is held, if anything is.
+/// Releases the hit. An empty hit may be released.
 #[unsafe(no_mangle)]
 pub extern "C" fn eyewall_hit_release(hit: Option<&mut Hit>) {
     let Some(hit) = hit.filter(|hit| !hit.value.is_null()) else { return };
     hit.value = std::ptr::null();
     hit.value_length = 0;
-    // SAFETY: there was a value, so that `fill` has written it, and it isn't found any more.
+    // SAFETY: there was a value, so that `fill` has written it, and it is marked as empty now.
     guard_or((), || unsafe { hit.held.as_mut_ptr().cast::<Found>().drop_in_place() });
 }
 
@@ -109,13 +109,13 @@ pub extern "C" fn eyewall_hit_key(hit: Option<&Hit>) -> Bytes {
     guard_or(Bytes::NONE, || hit.and_then(Hit::found).map_or(Bytes::NONE, |found| Bytes::of(found.key())))
 }
 
-/// What was put as metadata; of no length if nothing was.
+/// The entry's metadata. Its length is 0 if there is none.
 #[unsafe(no_mangle)]
 pub extern "C" fn eyewall_hit_metadata(hit: Option<&Hit>) -> Bytes {
     guard_or(Bytes::NONE, || hit.and_then(Hit::found).map_or(Bytes::NONE, |found| Bytes::of(found.metadata())))
 }
 
-/// One of the tags that it was put with, from 0 on; NULL: it hasn't so many.
+/// One of the entry's tags; `number` counts from 0. The data is NULL if there are fewer tags.
 #[unsafe(no_mangle)]
 pub extern "C" fn eyewall_hit_tag(hit: Option<&Hit>, number: usize) -> Bytes {
     guard_or(Bytes::NONE, || {
@@ -124,7 +124,7 @@ pub extern "C" fn eyewall_hit_tag(hit: Option<&Hit>, number: usize) -> Bytes {
     })
 }
 
-/// All else that is known of it.
+/// The entry's other properties.
 #[unsafe(no_mangle)]
 pub extern "C" fn eyewall_hit_info(hit: Option<&Hit>, info: Option<&mut MaybeUninit<Info>>) -> Status {
     guard(|| {
@@ -148,12 +148,12 @@ pub extern "C" fn eyewall_hit_info(hit: Option<&Hit>, info: Option<&mut MaybeUni
     })
 }
 
-/// EYEWALL_OK if what was read of it until now is what was put. EYEWALL_ERROR_FAILED: bytes of the volume were lost under its map
-/// (EYEWALL_SURVIVE_SIGBUS), and any of the entry's may read as zeros since. So it is asked behind the reads. It costs next to
-/// nothing.
+/// Call it after you have read the value. EYEWALL_OK: the bytes that you read are those that were put.
+/// EYEWALL_ERROR_FAILED: bytes of the volume were lost under its map (EYEWALL_SURVIVE_SIGBUS), and any bytes of
+/// the entry may have read as zeros since. The call costs next to nothing.
 #[unsafe(no_mangle)]
 pub extern "C" fn eyewall_hit_check(hit: Option<&Hit>) -> Status {
-    // Asked behind every get, and hardly ever in vain.
+    // Callers ask after every get, and the hit is almost always intact: no call into `guard`.
     if hit.and_then(Hit::found).is_some_and(eyewall::Hit::is_intact) {
         return Status::Ok;
     }
@@ -163,11 +163,11 @@ pub extern "C" fn eyewall_hit_check(hit: Option<&Hit>) -> Status {
     })
 }
 
-/// Where the value lies in the volume's file, for who reads it by a descriptor of their own. EYEWALL_MISS: nowhere; it is a copy,
-/// or the volume has no file.
+/// The value's range in the volume's file, for callers that read the file through their own descriptor.
+/// EYEWALL_MISS: the hit is a copy, or the volume has no file.
 ///
-/// The bytes are the value's only while it is held. sendfile and splice return before they are read: hold it until the other
-/// side has received them, which a socket doesn't tell.
+/// The range holds the value only while the hit is held. sendfile and splice return before the bytes are read:
+/// hold the hit until the peer has received them, which a socket doesn't report.
 #[unsafe(no_mangle)]
 pub extern "C" fn eyewall_hit_file_range(
     hit: Option<&Hit>,

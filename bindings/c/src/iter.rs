@@ -1,4 +1,4 @@
-//! All entries.
+//! Iteration over all entries.
 
 use std::mem::MaybeUninit;
 
@@ -7,14 +7,14 @@ use crate::open::Cache;
 use crate::pointers::{cleared_box, give_boxed, needed, take_boxed};
 use crate::status::{Status, guard, guard_or};
 
-/// A walk over all entries.
+/// An iteration over all entries.
 pub struct Iter {
     walk: eyewall::Iter<'static>,
     cache: &'static eyewall::Cache,
 }
 
-/// Begins a walk over all valid entries, in no order; with `all`, over stale and negative ones, too. What is put or evicted
-/// meanwhile may be met or not; what stays is met once.
+/// Begins an iteration over all valid entries, in no order. With `all` it includes stale and negative entries. It
+/// may or may not meet entries that are put or evicted meanwhile. It meets every other entry once.
 #[unsafe(no_mangle)]
 pub extern "C" fn eyewall_iter_begin(
     cache: Option<&Cache>,
@@ -30,14 +30,15 @@ pub extern "C" fn eyewall_iter_begin(
     })
 }
 
-/// The next entry, which has to be released; EYEWALL_END: there are no more, or the volume was resized since the walk began.
+/// The next entry; release it. EYEWALL_END: there are no more entries, or the volume was resized since the
+/// iteration began.
 #[unsafe(no_mangle)]
 pub extern "C" fn eyewall_iter_next(iter: Option<&mut Iter>, hit: Option<&mut MaybeUninit<Hit>>) -> Status {
     guard(|| {
         let hit = needed(Hit::cleared(hit))?;
         let iter = needed(iter)?;
         let Some(entry) = iter.walk.next() else {
-            // A volume that has failed ends walks, and has every call say so.
+            // A failed volume ends the iteration, too: ask, so that the caller gets the error.
             iter.cache.epoch()?;
             return Ok(Status::End);
         };
@@ -46,7 +47,7 @@ pub extern "C" fn eyewall_iter_next(iter: Option<&mut Iter>, hit: Option<&mut Ma
     })
 }
 
-/// Ends a walk, wherever it is.
+/// Ends an iteration, finished or not.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn eyewall_iter_end(iter: *mut Iter) {
     // SAFETY: an iterator of the caller's, who ends it.

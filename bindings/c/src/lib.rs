@@ -1,15 +1,16 @@
-//! Eyewall for C. `include/eyewall.h` is generated from these sources, and is what its users read: comments here are for them.
+//! Eyewall for C. `make header` generates `include/eyewall.h` from these sources. Users read that header, so the
+//! doc comments here address them.
 //!
 //! | file | what it holds |
 //! |---|---|
-//! | `status.rs` | answers, errors and their words; the border that no panic crosses |
-//! | `pointers.rs` | what comes through pointers, looked at |
-//! | `open.rs`, `get.rs`, `hit.rs`, `put.rs` | a cache, look-ups, entries that are held, changes |
-//! | `claim.rs`, `fill.rs`, `stream.rs` | changes that take their time: under a claim, once for all that ask, piece by piece |
-//! | `purge.rs`, `iter.rs`, `stats.rs`, `volume.rs` | purges, all entries, numbers, the volume as a whole |
+//! | `status.rs` | statuses, error messages, and the boundary that no panic crosses |
+//! | `pointers.rs` | checks of the pointers that callers pass |
+//! | `open.rs`, `get.rs`, `hit.rs`, `put.rs` | opening a cache, look-ups, held entries, changes |
+//! | `claim.rs`, `fill.rs`, `stream.rs` | changes in several calls: under a claim, by a flight, piece by piece |
+//! | `purge.rs`, `iter.rs`, `stats.rs`, `volume.rs` | purges, iteration, statistics, the volume as a whole |
 
-#![expect(clippy::doc_markdown, reason = "the comments go into a header of C, where names stand as they are")]
-#![expect(clippy::missing_safety_doc, reason = "the header says once, for all functions, what pointers must be")]
+#![expect(clippy::doc_markdown, reason = "the comments go into a C header, which doesn't use Markdown")]
+#![expect(clippy::missing_safety_doc, reason = "the top of the header states the rules of pointers for all functions")]
 
 pub mod claim;
 pub mod fill;
@@ -25,5 +26,5 @@ pub mod status;
 pub mod stream;
 pub mod volume;
 
-/// A duration without an end, where a result is in milliseconds.
+/// An infinite duration, in results that are in milliseconds.
 pub const EYEWALL_FOREVER: u64 = u64::MAX;

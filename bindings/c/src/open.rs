@@ -16,22 +16,23 @@ pub struct Cache(pub(crate) eyewall::Cache);
 
 /// The volume must exist.
 pub const EYEWALL_MUST_EXIST: u32 = 1;
-/// For looking only. Hits are copies then.
+/// Opens the volume for reading only. All hits are copies then.
 pub const EYEWALL_READ_ONLY: u32 = 2;
-/// A new volume overwrites what dies with zeros.
+/// A new volume overwrites dead entries with zeros.
 pub const EYEWALL_SECURE_ERASE: u32 = 4;
-/// Calls fail, instead of the process, when the volume's file is truncated or its storage fails. Installs a handler of SIGBUS.
+/// If the volume's file is truncated or its storage fails, calls return an error and the process is not killed.
+/// Installs a handler of SIGBUS.
 pub const EYEWALL_SURVIVE_SIGBUS: u32 = 8;
-/// A volume that a crash of the machine has left is emptied, instead of kept as far as it can be verified.
+/// After a crash of the machine, empty the volume. Without it, entries that can be verified are kept.
 pub const EYEWALL_CLEAR_UNCLEAN: u32 = 16;
-/// eyewall_open_options.group counts.
+/// Use eyewall_open_options.group.
 pub const EYEWALL_SET_GROUP: u32 = 32;
-/// A file that is broken (empty, shorter than its header says, or with a damaged header) is renamed to
-/// NAME.broken-SECONDS_SINCE_1970, and a new volume takes its place; one such file is kept. Without it that is
-/// EYEWALL_ERROR_CORRUPT. A file that is no volume is never renamed.
+/// Rename a broken file to NAME.broken-SECONDS_SINCE_1970 and create a new volume in its place. Broken means
+/// empty, shorter than its header says, or with a damaged header. One such file is kept. Without the flag,
+/// opening it returns EYEWALL_ERROR_CORRUPT. A file that is not a volume is never renamed.
 pub const EYEWALL_PUT_ASIDE_BROKEN: u32 = 64;
-/// Each hit is held against its checksum before it is handed out; a wrong one is dropped, and is a miss. It reads the whole value
-/// each time. Without it, entries that this process found intact once are trusted.
+/// Verify the checksum of each hit before returning it. A damaged entry is removed, and is a miss. That reads the
+/// whole value each time. Without the flag, the library trusts entries that this process has verified once.
 pub const EYEWALL_VERIFY_HITS: u32 = 128;
 
 const FLAGS: u32 = EYEWALL_MUST_EXIST
@@ -43,32 +44,35 @@ const FLAGS: u32 = EYEWALL_MUST_EXIST
     | EYEWALL_PUT_ASIDE_BROKEN
     | EYEWALL_VERIFY_HITS;
 
-/// How a volume is opened or created. Zero is the default of each, so that `{ .size = 1 << 30 }` will do.
+/// Options of opening or creating a volume. A field that is 0 has its default, so `{ .size = 1 << 30 }` is
+/// enough.
 ///
-/// The shape (size, entry_size_hint, entry_bytes_max) is fixed when the volume is created. To ask for another one later is an
-/// error; not to ask takes the volume as it is.
+/// The creation of a volume fixes its shape (size, entry_size_hint, entry_bytes_max). Asking for another shape
+/// later is an error. Leaving a field 0 accepts the volume as it is.
 #[repr(C)]
 pub struct OpenOptions {
-    /// Bytes of the volume, all overhead included: a hard cap. 0: 64 MiB. At least 512 KiB.
+    /// Size of the volume in bytes, including all overhead: a hard cap. 0: 64 MiB. At least 512 KiB.
     pub size: u64,
-    /// The largest entry: 48 bytes, key, metadata and value. 0: a sixteenth of the size, at most 4 MiB. Up to a quarter of the
-    /// size.
+    /// The largest entry in bytes: 48, plus key, metadata and value. 0: a sixteenth of the size, at most 4
+    /// MiB. At most a quarter of the size.
     pub entry_bytes_max: u64,
-    /// Bytes of a typical entry, for the size of the index. 0: 1024.
+    /// Size of a typical entry in bytes, which determines the initial size of the index. 0: 1024.
     pub entry_size_hint: u32,
-    /// EYEWALL_MUST_EXIST and its like, joined by |.
+    /// EYEWALL_MUST_EXIST and the other flags, joined by |.
     pub flags: u32,
-    /// Permission bits of a new volume, whatever the umask. 0: 0600. Who may write it is trusted.
+    /// Permission bits of a new volume; the umask doesn't apply. 0: 0600. Readers trust every user who can
+    /// write the volume.
     pub mode: u32,
     /// With EYEWALL_SET_GROUP: the group of a new volume.
     pub group: u32,
-    /// How long a call waits for a stopped process, or for another's claim. 0: 1000.
+    /// How long a call waits for a stopped process, or for another caller's claim, in milliseconds. 0: 1000.
     pub lock_deadline_ms: u64,
-    /// Up to so much shared memory is put before the volume, for copies of what is asked for often. 0: none.
+    /// Maximum size in bytes of a tier: shared memory in front of a volume on a disk, which holds copies of
+    /// hot entries. 0: none.
     pub tier_bytes: u64,
     /// The folder of the tier's file. NULL: /dev/shm.
     pub tier_folder: *const c_char,
-    /// For later versions; zero.
+    /// Reserved for later versions; must be zero.
     pub reserved: [u64; 4],
 }
 
@@ -79,7 +83,7 @@ impl OpenOptions {
         let Some(this) = options else { return Ok(Options::new()) };
         if this.flags & !FLAGS != 0 || this.reserved != [0; 4] {
             return Err(Failure::Argument(
-                "the options say what this library doesn't know; set what isn't named to zero",
+                "the options have unknown flags or nonzero reserved fields: set the whole struct to zero first",
             ));
         }
         let has = |flag: u32| this.flags & flag != 0;
@@ -127,8 +131,8 @@ unsafe fn path<'a>(pointer: *const c_char) -> Option<&'a Path> {
     (!pointer.is_null()).then(|| Path::new(OsStr::from_bytes(unsafe { CStr::from_ptr(pointer) }.to_bytes())))
 }
 
-/// Opens the volume at `path`; creates it if there is none. `options` may be NULL. Opening one volume several times in a process
-/// is one attachment.
+/// Opens the volume at `path`, and creates it if there is none. `options` may be NULL. Several caches of one
+/// volume in a process share one attachment.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn eyewall_open(
     path: *const c_char,
@@ -148,7 +152,7 @@ pub unsafe extern "C" fn eyewall_open(
     })
 }
 
-/// A volume in shared memory that has no name: this process shares it with those that it forks.
+/// Creates a volume in shared memory that has no name. This process shares it with the processes that it forks.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn eyewall_open_anonymous(
     options: Option<&OpenOptions>,
@@ -162,9 +166,11 @@ pub unsafe extern "C" fn eyewall_open_anonymous(
     })
 }
 
-/// Leaves the volume; what was got from the cache has to be ended before. A forked child that closes its parent's cache leaves the
-/// parent's as it is; one that ends by _exit needn't. The last process that leaves writes it to storage, which may take seconds, and marks it as in order; one
-/// that ends without leaves what has reached storage until then.
+/// Closes the cache. End and release everything that came from it first. A forked child that closes its parent's
+/// cache leaves the parent's open. A child that ends by _exit needn't close it.
+///
+/// The last process that closes a volume writes it to storage, which may take seconds, and marks it as clean. If
+/// that process ends without closing, the volume keeps what has reached storage by then.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn eyewall_close(cache: *mut Cache) {
     // SAFETY: a cache of the caller's, who ends it.

@@ -1,4 +1,4 @@
-//! What comes through pointers, looked at before it is used.
+//! Checks of the pointers that callers pass.
 
 use std::ffi::c_void;
 use std::mem::MaybeUninit;
@@ -7,13 +7,13 @@ use std::time::Duration;
 
 use crate::status::Failure;
 
-/// Bytes that lie somewhere; not ended by a zero.
+/// A string of bytes, without a terminating zero.
 #[repr(C)]
 #[derive(Clone, Copy)]
 pub struct Bytes {
-    /// Where they begin.
+    /// The first byte.
     pub data: *const c_void,
-    /// How many they are.
+    /// The number of bytes.
     pub length: usize,
 }
 
@@ -40,7 +40,9 @@ pub(crate) unsafe fn bytes<'a>(data: *const c_void, length: usize) -> Result<&'a
         return Ok(&[]);
     }
     if data.is_null() || length > isize::MAX as usize {
-        return Err(Failure::Argument("bytes of some length are said to lie at NULL, or to be more than memory has"));
+        return Err(Failure::Argument(
+            "a pointer to bytes is NULL though its length is not 0, or the length is more than memory can hold",
+        ));
     }
     // SAFETY: not null, not too long, and the caller's promise.
     Ok(unsafe { slice::from_raw_parts(data.cast(), length) })
@@ -53,19 +55,21 @@ pub(crate) unsafe fn objects<'a, T>(data: *const T, count: usize) -> Result<&'a 
         return Ok(&[]);
     }
     if data.is_null() || count.checked_mul(size_of::<T>()).is_none_or(|bytes| bytes > isize::MAX as usize) {
-        return Err(Failure::Argument("an array of some length is said to lie at NULL, or to be more than memory has"));
+        return Err(Failure::Argument(
+            "a pointer to an array is NULL though its count is not 0, or the count is more than memory can hold",
+        ));
     }
     // SAFETY: not null, not too long, and the caller's promise.
     Ok(unsafe { slice::from_raw_parts(data, count) })
 }
 
-/// What has to be there.
+/// Refuses NULL.
 #[inline]
 pub(crate) fn needed<T>(pointer: Option<T>) -> Result<T, Failure> {
-    pointer.ok_or(Failure::Argument("a pointer is NULL that must not be"))
+    pointer.ok_or(Failure::Argument("a required pointer is NULL: eyewall.h says which pointers of the call may be"))
 }
 
-/// Somewhere for a result, which is nothing until it is given: also where the call fails.
+/// Clears the place of a result, so that a call that fails leaves nothing there.
 #[inline]
 pub(crate) fn cleared<T: Default>(mut to: Option<&mut MaybeUninit<T>>) -> Option<&mut MaybeUninit<T>> {
     if let Some(to) = &mut to {
@@ -74,7 +78,7 @@ pub(crate) fn cleared<T: Default>(mut to: Option<&mut MaybeUninit<T>>) -> Option
     to
 }
 
-/// As [`cleared`], of a boxed result.
+/// As [`cleared`], for a boxed result.
 pub(crate) fn cleared_box<T>(mut to: Option<&mut MaybeUninit<*mut T>>) -> Option<&mut MaybeUninit<*mut T>> {
     if let Some(to) = &mut to {
         to.write(std::ptr::null_mut());
@@ -82,7 +86,7 @@ pub(crate) fn cleared_box<T>(mut to: Option<&mut MaybeUninit<*mut T>>) -> Option
     to
 }
 
-/// Gives a result to whoever wants it.
+/// Writes a result, unless the caller passed NULL.
 #[inline]
 pub(crate) fn give<T>(to: Option<&mut MaybeUninit<T>>, result: T) {
     if let Some(to) = to {
@@ -90,12 +94,12 @@ pub(crate) fn give<T>(to: Option<&mut MaybeUninit<T>>, result: T) {
     }
 }
 
-/// Gives a boxed result, by a pointer that has to be there.
+/// Writes a boxed result. The caller owns it until [`take_boxed`].
 pub(crate) fn give_boxed<T>(to: &mut MaybeUninit<*mut T>, result: T) {
     to.write(Box::into_raw(Box::new(result)));
 }
 
-/// Takes back what was given by [`give_boxed`].
+/// Takes back the box of [`give_boxed`].
 ///
 /// # Safety
 /// `pointer` is null, or came from there and wasn't taken back yet.

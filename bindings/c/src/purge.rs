@@ -1,4 +1,4 @@
-//! Purges, and the moments between them.
+//! Purges, and epochs between them.
 
 use std::ffi::c_void;
 use std::mem::MaybeUninit;
@@ -7,20 +7,20 @@ use crate::open::Cache;
 use crate::pointers::{bytes, needed};
 use crate::status::{Failure, Status, done, guard};
 
-/// What becomes of entries that are purged.
+/// What happens to the purged entries.
 #[repr(i32)]
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Purge {
-    /// They are gone.
+    /// They are removed.
     Hard = 0,
-    /// They are stale: usable for as long as they say.
+    /// They become stale, and stay usable for as long as their options allow.
     Soft = 1,
 }
 
-/// A moment between two purges of a cache. Only what eyewall_now has filled is one.
+/// A moment between two purges of a cache. Only eyewall_now gives one.
 #[repr(C)]
 pub struct Epoch {
-    /// The library's.
+    /// Internal to the library.
     pub words: MaybeUninit<[u64; 2]>,
 }
 
@@ -33,17 +33,17 @@ impl Epoch {
     }
 }
 
-/// C may say anything here.
+/// A C caller may pass any number.
 fn kind(kind: i32) -> Result<eyewall::Purge, Failure> {
     match kind {
         0 => Ok(eyewall::Purge::Hard),
         1 => Ok(eyewall::Purge::Soft),
-        _ => Err(Failure::Argument("a purge is EYEWALL_PURGE_HARD or EYEWALL_PURGE_SOFT")),
+        _ => Err(Failure::Argument("the kind of the purge is unknown: give EYEWALL_PURGE_HARD or EYEWALL_PURGE_SOFT")),
     }
 }
 
-/// Purges all entries with this tag, stored until now by whomever; `purge` is an eyewall_purge. It takes microseconds, however many
-/// they are.
+/// Purges all entries with this tag that any process has stored until now. `purge` is an eyewall_purge. It takes
+/// microseconds, however many entries have the tag.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn eyewall_purge_tag(
     cache: Option<&Cache>,
@@ -59,7 +59,7 @@ pub unsafe extern "C" fn eyewall_purge_tag(
     })
 }
 
-/// Purges all entries whose keys begin so.
+/// Purges all entries whose keys begin with this prefix.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn eyewall_purge_prefix(
     cache: Option<&Cache>,
@@ -80,8 +80,8 @@ pub extern "C" fn eyewall_purge_all(cache: Option<&Cache>, purge: i32) -> Status
     guard(|| done(needed(cache)?.0.purge_all(kind(purge)?)))
 }
 
-/// Now, as purges count: what is put with it later (eyewall_put_options.begun_in) is meant by all purges since. Of this cache, for
-/// as long as it is open.
+/// The present moment, for eyewall_put_options.begun_in. Every purge after it removes an entry that is put with
+/// it. It is valid for this cache while the cache is open.
 #[unsafe(no_mangle)]
 pub extern "C" fn eyewall_now(cache: Option<&Cache>, epoch: Option<&mut MaybeUninit<Epoch>>) -> Status {
     guard(|| {

@@ -1,4 +1,4 @@
-//! Changes at once.
+//! Changes in one call.
 
 use std::ffi::c_void;
 use std::mem::MaybeUninit;
@@ -11,31 +11,31 @@ use crate::pointers::{Bytes, bytes, cleared, give, needed, objects};
 use crate::purge::Epoch;
 use crate::status::{Failure, Status, guard};
 
-/// What goes with a value. Zero is the default of each. Wherever these are asked for, NULL means all defaults.
+/// Options of a put. A field that is 0 has its default, and NULL in place of the options means all defaults.
 #[repr(C)]
 pub struct PutOptions {
-    /// Valid for so long. 0: until it is evicted.
+    /// Time to live in milliseconds. 0: until the entry is evicted.
     pub ttl_ms: u64,
-    /// Usable for so long after that (eyewall_lookup). Without a ttl_ms it says nothing: a soft purge makes such an entry stale until
-    /// it is evicted.
+    /// How long the entry stays usable after its ttl_ms (eyewall_lookup), in milliseconds. It has no effect
+    /// without a ttl_ms: a soft purge then makes the entry stale until it is evicted.
     pub stale_ms: u64,
     /// Up to 65,535 bytes of the caller's own, stored before the value.
     pub metadata: *const c_void,
     /// How many they are.
     pub metadata_length: usize,
-    /// Labels by which entries are purged together: up to 32 of 1 to 255 bytes of UTF-8.
+    /// Labels by which entries are purged together: up to 32, each of 1 to 255 bytes of UTF-8.
     pub tags: *const Bytes,
     /// How many.
     pub tags_count: usize,
-    /// That the value was begun to be made at this moment: a purge since then counts, and the value isn't found then, though the
-    /// call answers EYEWALL_OK. NULL: when the call begins.
+    /// When work on the value began. If a purge since then applies to the entry, the entry isn't found,
+    /// though the call returns EYEWALL_OK. NULL: the beginning of the call.
     pub begun_in: *const Epoch,
     /// For later versions; zero.
     pub reserved: [u64; 4],
 }
 
 impl PutOptions {
-    /// Has something done with these options.
+    /// Calls `work` with these options.
     ///
     /// # Safety
     /// Its pointers are null, or to what the header says.
@@ -65,14 +65,15 @@ impl PutOptions {
     }
 }
 
-/// An entry's new times and metadata. Zero leaves things as they are.
+/// New times and metadata of an entry. A field that is 0 leaves them unchanged.
 #[repr(C)]
 pub struct TouchOptions {
-    /// Whether ttl_ms and stale_ms count: from now on valid for ttl_ms (0: until it is evicted), and usable for stale_ms after.
+    /// Whether to set ttl_ms and stale_ms: valid from now for ttl_ms (0: until it is evicted), and usable for
+    /// stale_ms after that.
     pub set_times: bool,
-    /// Whether the metadata counts.
+    /// Whether to set the metadata.
     pub set_metadata: bool,
-    /// Whether the serial counts: only if the entry still has it.
+    /// Whether to touch the entry only if it still has the serial.
     pub if_serial: bool,
     /// See set_times.
     pub ttl_ms: u64,
@@ -84,7 +85,8 @@ pub struct TouchOptions {
     pub metadata_length: usize,
     /// See if_serial.
     pub serial: u64,
-    /// That what the touch says was learnt at this moment: what a purge since then has made of the entry, it stays. NULL: now.
+    /// When the caller learned what the touch says. A purge since then keeps its effect on the entry. NULL:
+    /// now.
     pub begun_in: *const Epoch,
     /// For later versions; zero.
     pub reserved: [u64; 4],
@@ -93,21 +95,21 @@ pub struct TouchOptions {
 /// How eyewall_increment counts.
 #[repr(C)]
 pub struct CounterOptions {
-    /// What an absent counter is taken for, before the addition.
+    /// Value of an absent counter before the addition.
     pub start: i64,
-    /// Whether min and max count: a sum outside of them becomes the nearer one.
+    /// Whether min and max apply: a sum outside of them becomes the nearer one.
     pub has_bounds: bool,
     /// See has_bounds.
     pub min: i64,
     /// See has_bounds.
     pub max: i64,
-    /// Of a new counter; one that is there keeps its own. May be NULL.
+    /// Options of a new counter. An existing counter keeps its own. May be NULL.
     pub put: *const PutOptions,
     /// For later versions; zero.
     pub reserved: [u64; 4],
 }
 
-/// Has something stored with these options, and gives its serial; `otherwise` is the answer where it wasn't stored.
+/// Stores by `work` with these options, and returns the serial; `otherwise` is the status if nothing was stored.
 ///
 /// # Safety
 /// Pointers of the options are null, or to what the header says.
@@ -127,7 +129,7 @@ pub(crate) unsafe fn store(
     })
 }
 
-/// Stores a value in place of any former entry; whatever must go to make room is evicted now. `serial` may be NULL.
+/// Stores a value in place of any former entry, and evicts other entries now if it needs room. `serial` may be NULL.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn eyewall_put(
     cache: Option<&Cache>,
@@ -147,7 +149,8 @@ pub unsafe extern "C" fn eyewall_put(
     }
 }
 
-/// Notes that there is nothing under a key, and why: eyewall_lookup gives it as EYEWALL_NEGATIVE, eyewall_get misses.
+/// Stores a negative entry, with a reason code. eyewall_lookup returns it as EYEWALL_NEGATIVE; eyewall_get
+/// misses.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn eyewall_put_negative(
     cache: Option<&Cache>,
@@ -166,7 +169,7 @@ pub unsafe extern "C" fn eyewall_put_negative(
     }
 }
 
-/// Stores a value only if there is no valid entry; EYEWALL_UNMET: there was one.
+/// Stores a value only if there is no valid entry. EYEWALL_UNMET: there was one.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn eyewall_add(
     cache: Option<&Cache>,
@@ -186,7 +189,8 @@ pub unsafe extern "C" fn eyewall_add(
     }
 }
 
-/// Stores a value only if the entry still has the serial `expected`; EYEWALL_UNMET: it has another, has expired or is gone.
+/// Stores a value only if the entry still has the serial `expected`. EYEWALL_UNMET: it has another serial,
+/// expired, or is gone.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn eyewall_replace_if(
     cache: Option<&Cache>,
@@ -207,7 +211,7 @@ pub unsafe extern "C" fn eyewall_replace_if(
     }
 }
 
-/// Removes an entry; EYEWALL_MISS: there was no valid one.
+/// Removes an entry. EYEWALL_MISS: there was no valid one.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn eyewall_remove(cache: Option<&Cache>, key: *const c_void, key_length: usize) -> Status {
     guard(|| {
@@ -217,7 +221,7 @@ pub unsafe extern "C" fn eyewall_remove(cache: Option<&Cache>, key: *const c_voi
     })
 }
 
-/// Removes an entry if it still has this serial; EYEWALL_UNMET: it has another, has expired or is gone.
+/// Removes an entry if it still has this serial. EYEWALL_UNMET: it has another serial, expired, or is gone.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn eyewall_remove_if(
     cache: Option<&Cache>,
@@ -242,8 +246,8 @@ pub extern "C" fn eyewall_clear(cache: Option<&Cache>, removed: Option<&mut Mayb
     })
 }
 
-/// Gives an entry, fresh or stale, new times and metadata; its value, age and tags stay. EYEWALL_MISS: there is none, or none of
-/// the serial. With NULL, nothing changes but that soft purges so far don't mean it any more.
+/// Gives a fresh or stale entry new times and metadata. Its value, age and tags stay. EYEWALL_MISS: there is no
+/// entry, or none with the serial. With NULL, the call only exempts the entry from earlier soft purges.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn eyewall_touch(
     cache: Option<&Cache>,
@@ -276,8 +280,8 @@ pub unsafe extern "C" fn eyewall_touch(
     })
 }
 
-/// Adds to a counter, in one step over all processes; `sum` is what it is then, and may be NULL. A counter is an entry of eight
-/// bytes, an int64_t in little-endian order; an absent one is created. `options` may be NULL.
+/// Adds to a counter, atomically over all processes. `sum` is the new value and may be NULL. A counter is an
+/// entry of eight bytes, an int64_t in little-endian order. An absent counter is created. `options` may be NULL.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn eyewall_increment(
     cache: Option<&Cache>,

@@ -1,4 +1,4 @@
-//! Numbers.
+//! Statistics.
 
 use std::ffi::c_void;
 use std::mem::MaybeUninit;
@@ -7,32 +7,33 @@ use crate::open::Cache;
 use crate::pointers::{give, needed};
 use crate::status::{Failure, Status, guard};
 
-/// Numbers about a volume: sizes now, and counts since it was created, over all processes. Bytes count whole records.
+/// Statistics of a volume: present sizes, and counts since its creation over all processes. Byte counts are of
+/// whole records.
 #[repr(C)]
 #[derive(Clone, Copy)]
 pub struct Stats {
-    /// The file: the hard cap.
+    /// Size of the file: the hard cap.
     pub size_bytes: u64,
-    /// What entries can use: both rings of all stripes.
+    /// Bytes that entries can use: both rings of all stripes.
     pub data_bytes: u64,
-    /// Superblock, tables and index.
+    /// Bytes of the superblock, the tables and the index.
     pub overhead_bytes: u64,
-    /// Independent parts of the volume.
+    /// Number of stripes, which are independent parts of the volume.
     pub stripes: u64,
-    /// The largest entry that is accepted.
+    /// The largest accepted entry in bytes.
     pub entry_bytes_max: u64,
-    /// Entries that can be found, expired ones included until they are evicted.
+    /// Entries that can be found, including expired ones that aren't evicted yet.
     pub entries: u64,
-    /// Their records.
+    /// Bytes of their records.
     pub live_bytes: u64,
-    /// Neither used nor waiting to be freed.
+    /// Bytes that are neither used nor waiting to be freed.
     pub free_bytes: u64,
-    /// Lost at ring ends and beside entries that were held in place, until the hand passes.
+    /// Unused bytes at the ends of rings and beside held entries, until the eviction hand passes.
     pub filler_bytes: u64,
-    /// Overwritten, removed or unpublished records, until the hand passes.
+    /// Bytes of overwritten, removed or unpublished records, until the eviction hand passes.
     pub dead_bytes: u64,
-    /// Left by power loss, or in a copy, and not gone through yet: puts do so, and eyewall verify. Until then the
-    /// live, the dead and the lost among them aren't told apart, and entries is an estimate.
+    /// Bytes that power loss, or copying the file, left unchecked. Puts and `eyewall verify` check them.
+    /// Until then they may be live, dead or lost, and `entries` is an estimate.
     pub untiled_bytes: u64,
     /// Slots of the index.
     pub index_slots: u64,
@@ -40,69 +41,70 @@ pub struct Stats {
     pub index_live: u64,
     /// Slots that remember evicted entries.
     pub index_ghosts: u64,
-    /// Look-ups that found a valid entry. Not counted, as misses aren't: those of read-only openers, and of threads beyond
-    /// the volume's thread slots.
+    /// Look-ups that found a valid entry. Neither hits nor misses count look-ups of read-only openers, or of
+    /// threads that found no free thread slot.
     pub hits: u64,
-    /// Look-ups that did not.
+    /// Look-ups that found no valid entry.
     pub misses: u64,
-    /// Hits that were given as heap copies.
+    /// Hits that were copied to the heap.
     pub copies: u64,
     /// Entries stored.
     pub puts: u64,
     /// Entries removed or cleared.
     pub removes: u64,
-    /// Evicted because nobody had asked for them often enough.
+    /// Evicted because they were seldom asked for.
     pub evictions_cold: u64,
     /// Evicted after they had expired.
     pub evictions_expired: u64,
-    /// Evicted because their index buckets were full: some always are, more while the index follows entries that become smaller.
+    /// Evicted because their index buckets were full. A few always are; more are while entries become smaller
+    /// and the index grows after them.
     pub evictions_index: u64,
     /// Evicted because they failed their checksum.
     pub evictions_damaged: u64,
     /// Dropped because they were purged.
     pub evictions_purged: u64,
-    /// Entries that moved from the small ring to main because they were hit.
+    /// Entries promoted from the small ring to main because they were hit.
     pub promotions: u64,
-    /// Entries that main kept because they were hit.
+    /// Entries reinserted into main because they were hit.
     pub reinsertions: u64,
     /// Entries that moved from small to main because main had room.
     pub moved: u64,
-    /// Records written by puts.
+    /// Bytes of the records that puts wrote.
     pub bytes_written: u64,
-    /// Records copied by the three kinds of moves above.
+    /// Bytes of the records that the three kinds of moves above copied.
     pub bytes_copied: u64,
-    /// Pins held now: hits, and large puts under way.
+    /// Present pins: of hits, and of large puts in progress.
     pub pins: u64,
     /// Processes attached for writing.
     pub processes: u64,
     /// Thread slots in use.
     pub threads: u64,
-    /// Stripes that were repaired after their lock's holder had died.
+    /// Stripes that were repaired after the process that held their lock died.
     pub repairs: u64,
     /// Rings that were emptied because their log was damaged.
     pub resets: u64,
     /// Puts refused because readers held too much.
     pub pinned_refusals: u64,
-    /// Operations that gave up at the lock deadline.
+    /// Operations that failed at the lock deadline.
     pub busy: u64,
-    /// How old the entry was that was evicted last, in milliseconds: the largest over all stripes.
+    /// Age of the most recently evicted entry, in milliseconds: the largest over all stripes.
     pub eviction_age_ms: u64,
     /// Purges of tags, of prefixes and of everything.
     pub purges: u64,
-    /// How often more was purged than asked for, because tables were full: of tags, of prefixes, of epochs.
+    /// Purges that removed more than they named because a table was full: of tags, of prefixes, of epochs.
     pub purge_overflows: u64,
-    /// How often the volume was attached while no process was.
+    /// How often a process attached to the volume while no other process was attached.
     pub attachments: u64,
-    /// How often it was emptied at attach: because what tells its age was damaged, or because EYEWALL_CLEAR_UNCLEAN was
-    /// asked for and it had not been left in order.
+    /// How often attaching emptied the volume: because the record of its age was damaged, or because the
+    /// caller set EYEWALL_CLEAR_UNCLEAN and the volume had not been closed in order.
     pub unclean_drops: u64,
-    /// Look-ups that were answered by the tier of this process, where it has one.
+    /// Look-ups that this process's tier answered, if it has one.
     pub tier_hits: u64,
-    /// The memory that the tier takes at most.
+    /// The tier's maximum size in bytes.
     pub tier_size_bytes: u64,
-    /// Slots that the index should have, by what the entries need; each put makes a step towards them.
+    /// Slots that the index should have for its entries. Each put makes one step towards that number.
     pub index_slots_wanted: u64,
-    /// Steps that the index has made, of eight slots more or eight fewer.
+    /// Steps that the index has made; each adds or removes eight slots.
     pub index_steps: u64,
 }
 
@@ -159,19 +161,19 @@ impl Stats {
     }
 }
 
-/// Fills `stats`, of which the caller knows `stats_size` bytes: sizeof(eyewall_stats). A later library has more numbers, behind
-/// these. Looks at the whole index, one stripe after the other.
+/// Fills `stats`. `stats_size` is the number of bytes that the caller knows: sizeof(eyewall_stats). Later
+/// versions of the library append fields. The call scans the whole index, one stripe after the other.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn eyewall_stats_read(cache: Option<&Cache>, stats: *mut Stats, stats_size: usize) -> Status {
     guard(|| {
         if stats.is_null() || !stats_size.is_multiple_of(size_of::<u64>()) {
-            return Err(Failure::Argument("the numbers have no place, or its size isn't that of an eyewall_stats"));
+            return Err(Failure::Argument("stats is NULL, or stats_size is not sizeof(eyewall_stats)"));
         }
         // SAFETY: the caller's memory has so many bytes.
         unsafe { stats.cast::<c_void>().write_bytes(0, stats_size) };
         let read = Stats::of(&needed(cache)?.0.stats()?);
         let known = stats_size.min(size_of::<Stats>());
-        // SAFETY: as above; of those that this library has no numbers for nothing is written.
+        // SAFETY: as above; fields that this library doesn't know stay zero.
         unsafe {
             std::ptr::copy_nonoverlapping(std::ptr::from_ref(&read).cast::<u8>(), stats.cast::<u8>(), known);
         }
@@ -179,9 +181,9 @@ pub unsafe extern "C" fn eyewall_stats_read(cache: Option<&Cache>, stats: *mut S
     })
 }
 
-/// How many entries were put into the volume since it was created or resized, and the bytes of their records, by all processes.
-/// Takes no lock and reads two words a stripe, so that it can be asked before each put: the volume's entries have grown by no
-/// more than that. `puts` or `bytes` may be NULL.
+/// How many entries all processes have put since the volume was created or resized, and the bytes of their
+/// records. The volume's entries have grown by no more than that. The call takes no lock and reads two words per
+/// stripe, so a caller can afford it before each put. `puts` or `bytes` may be NULL.
 #[unsafe(no_mangle)]
 pub extern "C" fn eyewall_written(
     cache: Option<&Cache>,

@@ -1,4 +1,4 @@
-//! Answers and errors, and the border that no panic crosses.
+//! Statuses, and the boundary that no panic crosses.
 
 use std::cell::RefCell;
 use std::ffi::{CStr, CString, c_char};
@@ -6,77 +6,79 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 
 use eyewall::Error;
 
-/// What a call has come to. From 0 on: answers. Below 0: errors, whose words eyewall_error_message has.
+/// The result of a call. From 0 on it is an answer. Below 0 it is an error, which eyewall_error_message explains.
 #[repr(i32)]
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Status {
-    /// It was done; what was asked for was found.
+    /// The call succeeded, and found what it looked for.
     Ok = 0,
     /// There is no valid entry.
     Miss = 1,
-    /// There is an entry that may still be used, and ought to be made anew.
+    /// There is a stale entry: it may be used, and should be renewed.
     Stale = 2,
-    /// Somebody has noted that there is nothing; eyewall_info has the reason.
+    /// There is a negative entry; eyewall_info has its reason.
     Negative = 3,
-    /// The condition doesn't hold: nothing was changed.
+    /// The condition doesn't hold, and nothing was changed.
     Unmet = 4,
-    /// Somebody has put, removed or purged the entry since this change of it began: it counts as done before that, and nothing
-    /// is left of it.
+    /// Another caller put, removed or purged the entry after this change began. The change counts as done
+    /// before that, and nothing of it is stored.
     Superseded = 5,
-    /// There is nothing, and the caller is the one to make it, and to end its eyewall_flight.
+    /// There is no entry. The caller has to make it and to end its eyewall_flight.
     Fill = 6,
-    /// That was all.
+    /// There is no more.
     End = 7,
-    /// The buffer is too small; the length that was asked for says how large it has to be.
+    /// The buffer is too small. The returned length says how large it must be.
     TooSmall = 8,
 
-    /// A pointer is NULL that must not be, or what it points to isn't what it has to be.
+    /// A required pointer is NULL, or an argument is invalid.
     ErrorArgument = -1,
-    /// A key of no bytes.
+    /// The key has no bytes.
     ErrorKeyEmpty = -2,
-    /// A key of more than 65,535 bytes, or more than the volume's limit.
+    /// The key has more than 65,535 bytes, or is longer than the volume allows.
     ErrorKeyTooLong = -3,
-    /// More than 65,535 bytes of metadata, tags included.
+    /// The metadata, including tags, has more than 65,535 bytes.
     ErrorMetadataTooLong = -4,
-    /// More than 32 tags.
+    /// The put has more than 32 tags.
     ErrorTooManyTags = -5,
-    /// A tag of no bytes, or of more than 255.
+    /// A tag has no bytes, or more than 255.
     ErrorTagLength = -6,
-    /// An entry that is to be counted up holds something else.
+    /// eyewall_increment found an entry that is not a counter.
     ErrorNotACounter = -7,
-    /// The entry is larger than the volume's limit (entry_bytes_max).
+    /// The entry is larger than the volume's entry_bytes_max.
     ErrorEntryTooLarge = -8,
-    /// Readers hold too much of the cache to make room; release hits, and try again (a claim or flight that was ended by it begins anew).
+    /// Readers hold too many entries, so the cache can't make room. Release hits and try again. If the call
+    /// ended a claim or a flight, begin a new one.
     ErrorPinned = -9,
-    /// Another process or thread held what was needed until the deadline; try again.
+    /// Another process or thread held the key or a lock until the deadline. Try again.
     ErrorBusy = -10,
-    /// The writer of an entry gave up, or was superseded.
+    /// The writer of the entry gave up, or was superseded.
     ErrorInterrupted = -11,
-    /// The volume, or the right to it, is for reading only.
+    /// The volume was opened for reading only, or the file permits only reading.
     ErrorReadOnly = -12,
-    /// There is no volume, and it wasn't to be created.
+    /// There is no volume, and EYEWALL_MUST_EXIST is set.
     ErrorNotFound = -13,
-    /// The file is no volume; it was left as it is.
+    /// The file is not a volume. It was left unchanged.
     ErrorForeign = -14,
-    /// The file is of another version of the format, or of a machine of another byte order.
+    /// The file has another version of the format, or comes from a machine with another byte order.
     ErrorVersion = -15,
-    /// The file contradicts itself.
+    /// The file is damaged.
     ErrorCorrupt = -16,
-    /// The volume was created with another size, hint or limit than the options ask for.
+    /// The volume has another size, hint or limit than the options ask for.
     ErrorOptionsDiffer = -17,
     /// The size, or entry_bytes_max, is out of range.
     ErrorOutOfRange = -18,
-    /// A tier that the volume can't have.
+    /// The volume can't have the tier that the options ask for.
     ErrorNoTier = -19,
-    /// The storage has no room for the volume.
+    /// The file system has no room for the volume.
     ErrorNoSpace = -20,
     /// The volume's table of processes is full.
     ErrorTooManyProcesses = -21,
-    /// Bytes of the volume were lost under its map, or another file has taken its place: close it, and open it again.
+    /// Bytes of the volume were lost under its map, or another file took its place. Close the volume and open
+    /// it again.
     ErrorFailed = -22,
-    /// The operating system refused.
+    /// The operating system refused a call.
     ErrorIo = -23,
-    /// A fault of the library; please report it, with its message.
+    /// A bug in the library. Please report it with its message.
     ErrorInternal = -24,
 }
 
@@ -94,7 +96,7 @@ impl From<Error> for Failure {
 
 pub(crate) type Outcome = Result<Status, Failure>;
 
-/// The answer of a call that has none but errors.
+/// The status of a call that returns nothing but errors.
 pub(crate) fn done(work: Result<(), eyewall::Error>) -> Outcome {
     Ok(work.map(|()| Status::Ok)?)
 }
@@ -138,15 +140,15 @@ fn status_of(error: &Error) -> Status {
         Error::TooManyProcesses { .. } => Status::ErrorTooManyProcesses,
         Error::Failed { .. } | Error::Moved { .. } => Status::ErrorFailed,
         Error::Io { .. } => Status::ErrorIo,
-        // Of calls that C doesn't have.
+        // Only calls that the C interface lacks give these errors.
         _ => Status::ErrorInternal,
     }
 }
 
-/// The border: what is done inside neither panics nor fails for who calls.
+/// The boundary to C: turns errors and panics of `work` into a status.
 #[inline]
 pub(crate) fn guard(work: impl FnOnce() -> Outcome) -> Status {
-    // After a panic nothing is used that the closure could have left half done but the engine, which stands that.
+    // After a panic, the closure's own state is dropped. The engine may be left half-way, and repairs itself.
     match catch_unwind(AssertUnwindSafe(work)) {
         Ok(Ok(status)) => status,
         Ok(Err(failure)) => failed(&failure),
@@ -159,7 +161,7 @@ pub(crate) fn guard(work: impl FnOnce() -> Outcome) -> Status {
     }
 }
 
-/// What may go from thread to thread, as the header says.
+/// These may move between threads, as the header promises.
 const fn moves_between_threads<T: Send>() {}
 const _: () = {
     moves_between_threads::<eyewall::Hit<'static>>();
@@ -168,11 +170,11 @@ const _: () = {
     moves_between_threads::<eyewall::Iter<'static>>();
     moves_between_threads::<eyewall::Writer>();
     moves_between_threads::<eyewall::Follower>();
-    // A cache is used by several threads at once.
+    // Several threads use a cache at once.
     moves_between_threads::<&'static eyewall::Cache>();
 };
 
-/// As [`guard`], of what gives no status.
+/// As [`guard`], for functions that return no status.
 pub(crate) fn guard_or<T>(otherwise: T, work: impl FnOnce() -> T) -> T {
     catch_unwind(AssertUnwindSafe(work)).unwrap_or(otherwise)
 }
@@ -188,11 +190,12 @@ fn failed(failure: &Failure) -> Status {
 
 fn remember(text: &str) {
     let message = CString::new(text.replace('\0', "?")).unwrap_or_default();
-    // A thread that ends has no message any more.
+    // A thread that is ending has dropped its message already.
     let _ = MESSAGE.try_with(|last| last.replace(message));
 }
 
-/// What this thread's last error was, and what to do about it: one sentence in English. Valid until the thread's next error.
+/// This thread's last error: one sentence in English that says what happened and what to do. Valid until the
+/// thread's next error.
 #[unsafe(no_mangle)]
 pub extern "C" fn eyewall_error_message() -> *const c_char {
     let none: &CStr = c"";

@@ -1,4 +1,4 @@
-//! Entries that are written piece by piece, and read meanwhile.
+//! Entries that a writer writes piece by piece, while followers read them.
 
 use std::ffi::c_void;
 use std::io::{self, Write as _};
@@ -12,18 +12,19 @@ use crate::pointers::{Bytes, bytes, cleared, cleared_box, give, give_boxed, need
 use crate::put::PutOptions;
 use crate::status::{Failure, Status, guard, guard_or};
 
-/// An entry that is being written. Nobody finds it before it is committed.
+/// An entry in progress. Look-ups don't find it before it is committed.
 pub struct Writer(eyewall::Writer);
 
-/// Reads an entry while somebody writes it.
+/// Reads an entry while a writer writes it.
 pub struct Follower(eyewall::Follower);
 
-/// The length of a value that isn't known yet.
+/// The length of a value that isn't known in advance.
 pub const EYEWALL_LENGTH_UNKNOWN: u64 = u64::MAX;
 
-/// Begins an entry whose value comes piece by piece. With its length known, nothing is copied twice.
+/// Begins an entry whose value comes piece by piece. If the length is known, no byte is copied twice.
 ///
-/// It claims the key: another writer, claim or fill of it waits. Plain puts and removes don't; they supersede what is written.
+/// The writer claims the key: other writers, claims and fills of it wait. Plain puts and removes don't wait; they
+/// supersede the writer.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn eyewall_writer_begin(
     cache: Option<&Cache>,
@@ -46,8 +47,8 @@ pub unsafe extern "C" fn eyewall_writer_begin(
     })
 }
 
-/// Takes all of these bytes, or, after an error, none. After EYEWALL_ERROR_PINNED and EYEWALL_ERROR_BUSY the same call may be
-/// tried again; after other errors nothing will come of the entry.
+/// Appends all of these bytes or, after an error, none. After EYEWALL_ERROR_PINNED and EYEWALL_ERROR_BUSY the
+/// same call may be repeated. After any other error the entry can't be committed.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn eyewall_writer_write(
     writer: Option<&mut Writer>,
@@ -67,11 +68,12 @@ pub unsafe extern "C" fn eyewall_writer_write(
 fn of_writing(error: io::Error) -> Failure {
     match error.downcast::<Error>() {
         Ok(error) => Failure::Engine(error),
-        Err(_) => Failure::Argument("the writer took less than all, and said nothing"),
+        Err(_) => Failure::Argument("the writer failed without an error of the cache"),
     }
 }
 
-/// Makes what was written the entry, and ends the writer. EYEWALL_SUPERSEDED: somebody else has changed the entry since.
+/// Publishes the entry and ends the writer. EYEWALL_SUPERSEDED: another caller changed the entry after the writer
+/// began, and nothing was stored.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn eyewall_writer_commit(writer: *mut Writer, serial: Option<&mut MaybeUninit<u64>>) -> Status {
     guard(|| {
@@ -87,15 +89,16 @@ pub unsafe extern "C" fn eyewall_writer_commit(writer: *mut Writer, serial: Opti
     })
 }
 
-/// Gives up what was written, and ends the writer.
+/// Discards the bytes and ends the writer.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn eyewall_writer_abort(writer: *mut Writer) {
     // SAFETY: a writer of the caller's, who ends it.
     guard_or((), || drop(unsafe { take_boxed(writer) }));
 }
 
-/// Reads what a writer, of this process or another, is writing to a key, from its first byte on: EYEWALL_OK, or EYEWALL_MISS where
-/// nobody writes it, or this thread can hold no more in place. The bytes come before their writer has vouched for them.
+/// Follows the writer of a key, in any process, from the first byte of the value. EYEWALL_OK: end the `follower`.
+/// EYEWALL_MISS: nobody writes the key, or this thread can't hold more entries. The bytes arrive before the
+/// writer commits them, so they may turn out to be part of no entry.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn eyewall_follow(
     cache: Option<&Cache>,
@@ -113,8 +116,9 @@ pub unsafe extern "C" fn eyewall_follow(
     })
 }
 
-/// Copies what comes next; waits for it for up to `deadline_ms`. EYEWALL_OK: so many bytes; EYEWALL_END: that was all, and the entry
-/// was stored; EYEWALL_ERROR_INTERRUPTED: nothing will come of it, and what was read is part of no entry.
+/// Copies the next bytes; waits for them for up to `deadline_ms`. EYEWALL_OK: `length` says how many.
+/// EYEWALL_END: the value is complete and stored. EYEWALL_ERROR_INTERRUPTED: the entry will not come, and the
+/// bytes that were read are part of no entry.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn eyewall_follower_read(
     follower: Option<&mut Follower>,
@@ -126,9 +130,9 @@ pub unsafe extern "C" fn eyewall_follower_read(
     guard(|| {
         let length = needed(cleared(length))?;
         if buffer.is_null() || capacity == 0 || capacity > isize::MAX as usize {
-            return Err(Failure::Argument("the buffer is NULL, or has no bytes"));
+            return Err(Failure::Argument("the buffer is NULL, or its capacity is 0"));
         }
-        // SAFETY: the buffer is the caller's and has so many bytes. They are made bytes of ours before they are looked at.
+        // SAFETY: the buffer is the caller's and has so many bytes. The zeros initialise them.
         let buffer = unsafe {
             buffer.write_bytes(0, capacity);
             std::slice::from_raw_parts_mut(buffer.cast::<u8>(), capacity)
@@ -139,13 +143,13 @@ pub unsafe extern "C" fn eyewall_follower_read(
     })
 }
 
-/// The metadata that the entry will have; the follower's.
+/// The metadata of the entry in progress. Valid until the follower is ended.
 #[unsafe(no_mangle)]
 pub extern "C" fn eyewall_follower_metadata(follower: Option<&Follower>) -> Bytes {
     guard_or(Bytes::NONE, || follower.map_or(Bytes::NONE, |follower| Bytes::of(follower.0.metadata())))
 }
 
-/// Reads no further.
+/// Ends a follower.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn eyewall_follower_end(follower: *mut Follower) {
     // SAFETY: a follower of the caller's, who ends it.

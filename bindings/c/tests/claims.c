@@ -1,4 +1,4 @@
-/* Claims, flights, writers and followers: what waits for what, and what supersedes it. */
+/* Claims, flights, writers and followers: which operations wait for which, and which supersede them. */
 #include "test.h"
 #include <pthread.h>
 
@@ -13,7 +13,7 @@ static void a_claim_changes_an_entry(void) {
 
     CHECK(eyewall_claim_begin(cache, STR("claimed"), &claim, &hit) == EYEWALL_OK);
     CHECK(hit.value_length == 1);
-    /* The entry may be held for longer than the claim. */
+    /* A hit may outlive its claim. */
     CHECK(eyewall_claim_put(claim, STR("2"), NULL, NULL) == EYEWALL_OK);
     CHECK(*(const char *)hit.value == '1');
     eyewall_hit_release(&hit);
@@ -81,7 +81,7 @@ static void *ask(void *unused) {
     pthread_barrier_wait(&all_ask);
     eyewall_status status = eyewall_fill_begin(cache, STR("page"), 10000, false, &hit, NULL, &flight);
     if (status == EYEWALL_FILL) {
-        /* So that the others have to wait. */
+        /* Makes the others wait. */
         usleep(20000);
         __atomic_add_fetch(&made, 1, __ATOMIC_SEQ_CST);
         CHECK(eyewall_flight_store(flight, STR("made once"), NULL, NULL) == EYEWALL_OK);
@@ -119,7 +119,7 @@ static void a_flight_has_four_ends(void) {
     CHECK(eyewall_fill_begin(cache, STR("flown"), 0, false, &hit, &reason, &flight) == EYEWALL_NEGATIVE && reason == 503);
     CHECK(flight == NULL && hit.value == NULL);
 
-    /* While one makes it anew, the others may have what is stale. */
+    /* While one process renews the entry, the others may use the stale one. */
     eyewall_put_options options = {.ttl_ms = 60000, .stale_ms = 60000};
     CHECK(eyewall_put(cache, STR("stale"), STR("old"), &options, NULL) == EYEWALL_OK);
     CHECK(eyewall_purge_prefix(cache, STR("stale"), EYEWALL_PURGE_SOFT) == EYEWALL_OK);

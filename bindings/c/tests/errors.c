@@ -1,4 +1,4 @@
-/* What is refused, and in which words. */
+/* Invalid calls, and their error messages. */
 #include "test.h"
 #include <glob.h>
 #include <pthread.h>
@@ -48,7 +48,7 @@ static void of_opening(void) {
     eyewall_close(NULL);
 }
 
-/* Changes the first place of the volume's file where these bytes stand. */
+/* Overwrites the first occurrence of these bytes in the volume's file. */
 static void damage(const char *bytes) {
     FILE *file = fopen(path, "r+");
     static char held[4 << 20];
@@ -83,7 +83,7 @@ static void of_arguments(eyewall_cache *cache) {
     CHECK(eyewall_put(cache, STR("k"), NULL, 5, NULL, NULL) == EYEWALL_ERROR_ARGUMENT);
     CHECK(eyewall_open(path, &(eyewall_open_options){.flags = 1u << 31}, &(eyewall_cache *){NULL}) == EYEWALL_ERROR_ARGUMENT);
 
-    /* After an error nothing is left as it was before. */
+    /* After an error all results are NULL or zero. */
     uint64_t serial = 7, offset = 7;
     int64_t sum = 7;
     bool resident = true;
@@ -116,13 +116,13 @@ static void of_arguments(eyewall_cache *cache) {
 
     memset(&hit, 0, sizeof hit);
     eyewall_info info;
-    CHECK(eyewall_hit_info(&hit, &info) == EYEWALL_ERROR_ARGUMENT && says("holds nothing"));
+    CHECK(eyewall_hit_info(&hit, &info) == EYEWALL_ERROR_ARGUMENT && says("the hit is empty"));
     CHECK(eyewall_hit_key(&hit).data == NULL && eyewall_hit_metadata(NULL).data == NULL);
     CHECK(eyewall_size(NULL) == 0);
     CHECK(has(cache, "k", NULL));
 }
 
-/* The file is cut off under the map while an entry is held. */
+/* The file is truncated under the map while an entry is held. */
 static void of_lost_bytes(void) {
     eyewall_cache *cache;
     eyewall_hit hit, copy;
@@ -143,7 +143,7 @@ static void of_lost_bytes(void) {
     eyewall_hit_release(&hit);
     CHECK(eyewall_get_copy(cache, STR("key"), buffer, sizeof buffer, &length) == EYEWALL_ERROR_FAILED);
     CHECK(eyewall_get(cache, STR("key"), &copy) == EYEWALL_ERROR_FAILED && copy.value == NULL);
-    CHECK(eyewall_hit_check(&copy) == EYEWALL_ERROR_ARGUMENT && says("holds nothing"));
+    CHECK(eyewall_hit_check(&copy) == EYEWALL_ERROR_ARGUMENT && says("the hit is empty"));
     CHECK(eyewall_iter_next(walk, &copy) == EYEWALL_ERROR_FAILED && copy.value == NULL);
     eyewall_iter_end(walk);
     CHECK(eyewall_is_failed(cache) && eyewall_populate(cache) == EYEWALL_ERROR_FAILED);

@@ -1,4 +1,4 @@
-/* A cache goes through fork; what its parent holds doesn't. */
+/* A forked child may use the cache, but nothing else that its parent held. */
 #include "test.h"
 #include <signal.h>
 #include <sys/wait.h>
@@ -20,7 +20,7 @@ static void a_child_uses_its_parents_cache(eyewall_cache *cache) {
         put(cache, "child", "2");
         CHECK(eyewall_hit_metadata(&hit).data == NULL);
         CHECK(eyewall_hit_info(&hit, &info) == EYEWALL_ERROR_ARGUMENT && info.serial == 0);
-        CHECK(strstr(eyewall_error_message(), "forked") != NULL);
+        CHECK(strstr(eyewall_error_message(), "inherited it by a fork") != NULL);
         eyewall_hit_release(&hit);
         _exit(0);
     }
@@ -94,7 +94,7 @@ int main(void) {
     a_child_ends_in_vain_what_its_parent_began(cache);
     eyewall_close(cache);
 
-    /* A volume without a name is for a family. */
+    /* A parent and its children share an anonymous volume. */
     CHECK(eyewall_open_anonymous(&(eyewall_open_options){.size = 4 << 20}, &cache) == EYEWALL_OK);
     a_child_uses_its_parents_cache(cache);
     eyewall_close(cache);

@@ -1,4 +1,4 @@
-/* Each call, and what its answer is. */
+/* Each call and its result. */
 #include "test.h"
 
 static void gets_and_puts(eyewall_cache *cache) {
@@ -24,7 +24,7 @@ static void gets_and_puts(eyewall_cache *cache) {
     CHECK(info.usable_left_ms > 60000 - 1000 && info.usable_left_ms <= 61000 && info.created_ms > 1700000000000);
     CHECK(!info.is_negative && !info.is_stale && !info.is_copy && info.is_intact);
 
-    /* What is held stays, whatever is put. */
+    /* A held entry stays, whatever is put. */
     CHECK(eyewall_put(cache, STR("/"), STR("<h1>Bye</h1>"), NULL, &again) == EYEWALL_OK && again > serial);
     CHECK(memcmp(hit.value, "<h1>Hello</h1>", 14) == 0);
     eyewall_hit_release(&hit);
@@ -141,7 +141,7 @@ static void purges(eyewall_cache *cache) {
     CHECK(eyewall_purge_prefix(cache, STR("/shop/"), EYEWALL_PURGE_HARD) == EYEWALL_OK);
     CHECK(has(cache, "/shop/1", NULL) && has(cache, "/news/1", "1"));
 
-    /* What was begun before a purge doesn't outlive it. */
+    /* A value that was begun before a purge doesn't survive it. */
     eyewall_epoch begun;
     CHECK(eyewall_now(cache, &begun) == EYEWALL_OK);
     CHECK(eyewall_purge_all(cache, EYEWALL_PURGE_HARD) == EYEWALL_OK && has(cache, "/news/1", NULL));
@@ -150,7 +150,7 @@ static void purges(eyewall_cache *cache) {
 
     uint64_t dropped;
     CHECK(eyewall_sweep(cache, &dropped) == EYEWALL_OK && dropped > 0);
-    /* Older kernels can't. */
+    /* Kernels before 5.14 can't. */
     eyewall_status populated = eyewall_populate(cache);
     CHECK(populated == EYEWALL_OK || populated == EYEWALL_ERROR_IO);
     CHECK(eyewall_populate(NULL) == EYEWALL_ERROR_ARGUMENT && !eyewall_is_read_only(cache));
@@ -182,7 +182,7 @@ static void all_entries_and_numbers(eyewall_cache *cache) {
     CHECK(eyewall_stats_read(cache, &stats, sizeof stats) == EYEWALL_OK);
     CHECK(stats.size_bytes == eyewall_size(cache) && stats.entries == 6 && stats.puts > 6 && stats.processes == 1);
     CHECK(stats.entry_bytes_max == eyewall_entry_bytes_max(cache) && stats.pins == 0);
-    /* A program that was compiled against an earlier library, and one against a later one. */
+    /* Programs that were compiled against an earlier and a later library. */
     uint64_t first[2] = {0, 7}, later[sizeof stats / 8 + 2];
     CHECK(eyewall_stats_read(cache, (eyewall_stats *)first, sizeof first[0]) == EYEWALL_OK);
     CHECK(first[0] == stats.size_bytes && first[1] == 7);

@@ -1,4 +1,4 @@
-/* What the tests share: a check that says where it failed, a folder, and steps that have to be done. */
+/* Helpers of all tests: a check that reports its line, a folder, and operations that must succeed. */
 #ifndef EYEWALL_TEST_H
 #define EYEWALL_TEST_H
 
@@ -12,16 +12,16 @@
 #define CHECK(condition)                                                                                        \
     do {                                                                                                        \
         if (!(condition)) {                                                                                     \
-            fprintf(stderr, "%s:%d: not so: %s (the last error was: %s)\n", __FILE__, __LINE__, #condition,     \
+            fprintf(stderr, "%s:%d: failed: %s (the last error was: %s)\n", __FILE__, __LINE__, #condition,     \
                     eyewall_error_message());                                                                   \
             exit(1);                                                                                            \
         }                                                                                                       \
     } while (0)
 
-/* A string's bytes, as two arguments. */
+/* A string as two arguments: its bytes and its length. */
 #define STR(string) (string), strlen(string)
 
-/* The path of a volume that isn't there yet, in a folder that remove_folder removes. */
+/* The path of a volume to be created, in a folder that remove_folder removes. */
 static char folder[] = "/tmp/eyewall-c-XXXXXX";
 static char path[64];
 
@@ -45,7 +45,7 @@ static inline void put(eyewall_cache *cache, const char *key, const char *value)
     CHECK(eyewall_put(cache, STR(key), STR(value), NULL, NULL) == EYEWALL_OK);
 }
 
-/* Whether the valid entry of a key has this value; NULL: whether there is none. */
+/* Whether the valid entry of a key has this value. NULL: whether there is no valid entry. */
 static inline bool has(eyewall_cache *cache, const char *key, const char *value) {
     eyewall_hit hit;
     eyewall_status status = eyewall_get(cache, STR(key), &hit);

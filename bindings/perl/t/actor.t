@@ -1,4 +1,4 @@
-# The actor of bindings/cases answers as the cases' README says.
+# The actor answers as bindings/cases/README.md says.
 use v5.16;
 use warnings;
 use Test::More;

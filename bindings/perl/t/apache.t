@@ -1,5 +1,5 @@
-# Apache with mod_perl and the prefork MPM: children share the volume that their parent has opened before it forked them, and one that
-# each of them opens.
+# Apache with mod_perl and the prefork MPM: children share the volume that their parent opened before the fork, and
+# one that each of them opens.
 use v5.16;
 use warnings;
 use Test::More;
@@ -11,14 +11,14 @@ use File::Spec;
 use IO::Socket::INET;
 use POSIX ();
 
-# Where Debian and Fedora have them. mod_perl is for one Perl, in which its modules are.
+# The paths of Debian and Fedora. mod_perl is built for one Perl, and lies among its modules.
 my ($apache) = grep { -x } qw(/usr/sbin/apache2 /usr/sbin/httpd);
 my ($modules) = grep { -e "$_/mod_perl.so" } qw(/usr/lib/apache2/modules /usr/lib64/httpd/modules);
 plan skip_all => 'there is no Apache with mod_perl of this Perl (apt-get install apache2-bin libapache2-mod-perl2)'
     unless $apache && $modules && eval { require mod_perl2; 1 };
 use constant CHILDREN => 3;
 
-# Where root starts it, children belong to another user, who has to come to the volume that they open.
+# If root starts Apache, its children belong to another user, who must be able to open the volume.
 my $folder = path();
 mkdir $folder or die $!;
 chmod 0777, $folder or die $!;
@@ -48,7 +48,7 @@ my \$children = @{[ CHILDREN ]};
 
 my %answer = (
     who => sub { '' },
-    # Waits until so many children are at it at the same time. Then all want the same page.
+    # Waits until so many children run at the same time; then all request the same page.
     meet => sub {
         my (\$key) = \@_;
         my \$meeting = "meeting for \$key";
@@ -61,7 +61,7 @@ my %answer = (
     },
     get => sub { join ',', map { \$_->get(\$_[0]) // '' } \$inherited, \$opened },
     claim => sub { join ',', map { defined \$_->claim(\$_[0])->put(\$\$) ? 'put' : '' } \$inherited, \$opened },
-    # Dies with all that can be held.
+    # Dies while it holds everything that can be held.
     die => sub {
         my (\$key) = \@_;
         my \@held = map { (\$_->claim(\$key), \$_->writer("\$key, written"), \$_->get_pinned('page'), \$_->walk) } \$inherited, \$opened;
@@ -109,10 +109,10 @@ END_OF_CONFIGURATION
 
 my ($server, $port, $log);
 
-# However the test ends.
+# Runs however the test ends.
 END { kill TERM => $server if $server }
 
-# Reads what Apache says until it is ready; false: it has ended.
+# Reads Apache's output until it is ready; false if it ended.
 sub is_ready {
     my $said = '';
     while (my $line = <$log>) {
@@ -133,7 +133,7 @@ sub start {
         pipe $log, my $to or die $!;
         $server = child(sub {
             open STDERR, '>&', $to or die $!;
-            # Apache ends all of its group.
+            # Apache kills its whole process group.
             POSIX::setsid();
             exec $apache, '-DFOREGROUND', '-f', "$folder/apache.conf" or die "$apache: $!";
         });
@@ -152,7 +152,7 @@ sub begin_asking {
     return $connection;
 }
 
-# Which process has answered, and what; nothing where the answer broke off.
+# The process that answered and its response; nothing if the response broke off.
 sub answer_of {
     my ($connection) = @_;
     local $/;
@@ -165,7 +165,7 @@ sub ask { return answer_of(begin_asking(@_)) }
 ok(start(), 'it starts') or BAIL_OUT('Apache does not start');
 ok(-e $inherited && !-e $opened, 'the parent has opened a volume');
 
-subtest 'what one child makes all have' => sub {
+subtest 'all children share a page that one made' => sub {
     my @answers = map { [answer_of($_)] } map { begin_asking('/meet/page') } 1 .. CHILDREN;
     my %children = map { ($_->[0] // '' => 1) } @answers;
     is(scalar keys %children, CHILDREN, 'several children answer');
@@ -178,7 +178,7 @@ subtest 'children that are killed' => sub {
     is_deeply([ask('/die/held')], [], 'one dies in the middle of everything') for 1 .. 2;
     my ($child) = ask('/who');
     kill KILL => $child;
-    # Until it is gone, the kernel may wake it for a connection, and then nobody else.
+    # Until it is gone, the kernel may wake only it for a connection.
     select undef, undef, undef, 0.02 while kill 0, $child;
     my @answers = map { [answer_of($_)] } map { begin_asking('/meet/another') } 1 .. CHILDREN;
     is(scalar(grep { $_->[0] != $child } @answers), CHILDREN, 'others come in their place');

@@ -1,4 +1,5 @@
-# Arguments of all kinds that Perl has: tied, overloaded, matched, numbers out of any range; and what a call leaves as it was.
+# Arguments of all kinds: tied, overloaded, matched, numbers out of range; and variables that a call must not
+# change.
 use v5.16;
 use warnings;
 use B ();
@@ -8,7 +9,7 @@ use EyewallTest;
 use Cache::Eyewall;
 use Cache::Eyewall::FastMmap ();
 
-# Gives another string each time, longer than the one before.
+# Returns another, longer string each time.
 package Growing { sub TIESCALAR { my $n = 0; bless \$n, $_[0] } sub FETCH { 'tied ' . 'x' x (1000 * ${ $_[0] }++) } }
 package Fixed { sub TIESCALAR { bless \(my $value = $_[1]), $_[0] } sub FETCH { ${ $_[0] } } }
 package Text { use overload '""' => sub { $_[0][0]->() }, fallback => 1; sub new { bless [$_[1]], $_[0] } }
@@ -127,7 +128,7 @@ subtest 'options of open' => sub {
     is_error(sub { $far->set(k => 'v', { modseq => $_ }) }, 'argument', "a modseq of $_") for -1, 'new', 1.5;
 };
 
-subtest 'what is left as it was' => sub {
+subtest 'unchanged variables' => sub {
     $@ = 'before';
     $cache->fill(filled => sub { 'v' });
     is($@, 'before', '$@ by fill');
@@ -151,7 +152,7 @@ subtest 'what is left as it was' => sub {
     }
 };
 
-subtest 'what handlers and callbacks die of' => sub {
+subtest 'errors in handlers and callbacks' => sub {
     (undef, my $flight) = $cache->fill_begin('asked');
     local $SIG{ALRM} = sub { die bless {}, 'Anything' };
     alarm 1;

@@ -1,4 +1,4 @@
-# What is put is got, changed, counted, purged and walked over.
+# Put, get, change, count, purge and iterate.
 use v5.16;
 use warnings;
 use Test::More;
@@ -52,7 +52,7 @@ subtest 'conditions' => sub {
     ok(!$cache->remove_if(once => $first) && $cache->remove_if(once => $second), 'remove_if');
 };
 
-subtest 'all that is known' => sub {
+subtest 'all properties' => sub {
     is($cache->lookup('known'), undef, 'nothing');
     my $serial = $cache->put(known => 'v', ttl => 3600.5, stale => 60, metadata => 'text/html', tags => ['a', 'b']);
     my $known = $cache->lookup('known');
@@ -100,7 +100,7 @@ subtest 'purges' => sub {
     $cache->sync;
 };
 
-subtest 'a walk' => sub {
+subtest 'iteration' => sub {
     $cache->put("key $_" => "value $_") for 1 .. 10;
     is_deeply([sort $cache->keys], [sort map { "key $_" } 1 .. 10], 'keys');
     my $walk = $cache->walk;
@@ -119,7 +119,7 @@ subtest 'a walk' => sub {
     is($cache->stats->{entries}, 0, 'numbers');
 };
 
-subtest 'who opens it again finds everything' => sub {
+subtest 'reopening finds all entries' => sub {
     $cache->put(kept => 'yes');
     my $second = Cache::Eyewall->open(path => $path);
     is($second->get('kept'), 'yes', 'by another object');
@@ -134,7 +134,7 @@ subtest 'who opens it again finds everything' => sub {
     is($anonymous->get('a'), 1, 'without a name');
 };
 
-subtest 'who may open it' => sub {
+subtest 'permissions' => sub {
     my $shared = path();
     my $mode = umask 077;
     Cache::Eyewall->open(path => $shared, size => 1 << 20, mode => 0660, group => (split ' ', $()[0]);

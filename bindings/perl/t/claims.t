@@ -1,4 +1,4 @@
-# Changes under a claim, and entries that are made once.
+# Changes under a claim, and fills.
 use v5.16;
 use warnings;
 use Test::More;
@@ -8,7 +8,7 @@ use Cache::Eyewall;
 
 my $path = path();
 my $cache = Cache::Eyewall->open(path => $path, size => 4 << 20, lock_deadline => 30);
-# Without patience, for what can't be had.
+# Without a wait, for keys that are claimed.
 my $hasty = Cache::Eyewall->anonymous(size => 1 << 20, lock_deadline => 0.05);
 
 subtest 'claims' => sub {
@@ -76,7 +76,7 @@ subtest 'fill' => sub {
     is_deeply([$cache->fill_begin('old', 0)], ['negative', 503], 'remembered');
 };
 
-subtest 'what many ask for is made once' => sub {
+subtest 'request collapsing' => sub {
     my @children = map {
         child(sub {
             my $value = $cache->fill(shared => sub { $cache->increment('times'); 'made' }, deadline => 60);
@@ -87,19 +87,19 @@ subtest 'what many ask for is made once' => sub {
     is($cache->increment('times', 0), 1, 'one has made it');
 };
 
-subtest 'a fill that waits in vain' => sub {
+subtest 'a fill that reaches its deadline' => sub {
     my (undef, $flight) = $hasty->fill_begin('slow');
     is_error(sub { $hasty->fill(slow => sub { 1 }, deadline => 0.02) }, 'busy', 'says so');
     ok(reap(child(sub {
         local $SIG{ALRM} = sub { die "woken\n" };
         alarm 1;
         my (undef, $other) = $cache->fill_begin('long');
-        # Held by this process itself, so that nothing but the signal ends it.
+        # This process holds the key itself, so only the signal ends the wait.
         return !eval { $cache->fill(long => sub { 1 }, deadline => 600); 1 } && $@ eq "woken\n";
     })), 'and one that would wait long can be woken by a signal');
 };
 
-subtest 'who dies with a claim lets the others go on' => sub {
+subtest 'the death of a process ends its claim' => sub {
     pipe my $from, my $to or die $!;
     my $pid = child(sub {
         my $claim = $cache->claim('held');

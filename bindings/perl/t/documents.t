@@ -1,4 +1,4 @@
-# The documentation is well formed, names every method, and what it shows works.
+# The documentation is well formed and names every method, and its code runs.
 use v5.16;
 use warnings;
 use Test::More;
@@ -18,7 +18,7 @@ sub read_file {
     return <$file>;
 }
 
-# What is shown is done with a volume of the test.
+# Runs code of the documentation with a volume of the test.
 sub runs {
     my ($code, $name) = @_;
     state $count = 0;
@@ -41,7 +41,8 @@ for my $module (@modules) {
     $checker->parse_from_file($file, $nowhere);
     is($checker->num_errors + $checker->num_warnings, 0, "$module: the POD is well formed") or diag $said;
     my ($text) = $pod =~ /^__END__\n(.*)/ms;
-    # A method begins at the left, and is public unless its name begins with an underscore or it serves another one.
+    # Methods aren't indented. They are public unless the name begins with an underscore or another method uses
+    # them.
     my %inner = map { $_ => 1 } qw(import new opened number milliseconds group begun pair needed);
     my @methods = grep { !$inner{$_} } $pod =~ /^sub ([a-z]\w*)/mg;
     my @missing = grep { $text !~ /^=(?:item|head2) [^\n]*\b\Q$_\E\b/m } @methods;
@@ -59,7 +60,8 @@ sub methods_in_c {
     return %methods;
 }
 
-# What of these names the documentation doesn't have: as a heading or an item, or, of what a method gives, in a sentence about it.
+# The names that are missing in the documentation: as a heading or an item; or, for methods of returned objects, in
+# a sentence.
 sub undocumented {
     my ($form, $text, @names) = @_;
     return join ' ', grep { my $name = qr/\b\Q$_\E\b/; $text !~ ($form eq 'heading' ? qr/^=(?:head2|item) [^\n]*$name/m : qr/C<+ ?$name[(>]/) } @names;
@@ -76,7 +78,7 @@ for my $package (sort keys %of_c) {
 is(undocumented('heading', $reference, 'get', 'frobnicate'), 'frobnicate', 'a method that is not there would be missed');
 is(undocumented('sentence', $reference, 'commit', 'commits'), 'commits', 'in a sentence, too');
 
-# And the other way round.
+# The reverse: every heading is a method.
 my @headings = map { /\b([a-z_]+)(?=\(|,|$)/g } grep { /^[a-z]/ } map { s/\([^)]*\)/(/gr } $reference =~ /^=head2 (.+)$/mg;
 cmp_ok(scalar @headings, '>', 30, 'headings are methods');
 is(join(' ', grep { !Cache::Eyewall->can($_) } @headings), '', 'which there are');

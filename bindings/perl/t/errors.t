@@ -1,4 +1,4 @@
-# Whatever is wrong is said: by a name, a sentence and a place.
+# Errors have a name, a message and a place.
 use v5.16;
 use warnings;
 use Test::More;

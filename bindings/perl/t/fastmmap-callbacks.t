@@ -1,4 +1,4 @@
-# Callbacks to what lies behind the cache: read through, write through, write back.
+# Callbacks to the store behind the cache: read through, write through, write back.
 use v5.16;
 use warnings;
 use Test::More;
@@ -6,7 +6,7 @@ use lib 't/lib';
 use Both;
 use EyewallTest;
 
-# A store behind the cache, and what was asked of it.
+# A store behind the cache, and the calls to it.
 my (%store, @asked);
 my @behind = (
     serializer => '',
@@ -16,7 +16,7 @@ my @behind = (
     delete_cb  => sub { push @asked, "delete $_[0] $_[1]"; delete $store{ $_[1] } },
 );
 
-# The result of code, and behind it what it asked for.
+# The result of code, and after it the calls that it made.
 sub asks {
     my ($code, @given) = @_;
     (%store, @asked) = ();
@@ -60,7 +60,7 @@ subtest 'at the end of a cache' => sub {
     ok(-e $file, 'nor where the file was there');
 };
 
-subtest 'what is written back, and when' => sub {
+subtest 'which values are written back, and when' => sub {
     (%store, @asked) = ();
     my @back = (@behind, write_action => 'write_back');
     my $cache = ours(@back);
@@ -106,7 +106,7 @@ subtest 'recursion' => sub {
     is($cache->get('k'), 'by write_cb', 'a set by write_cb stays');
 };
 
-subtest 'write_cb is told when a value expires' => sub {
+subtest 'write_cb gets the expiry time' => sub {
     (%store, @asked) = ();
     my $cache = ours(@behind, expire_time => '1d');
     $cache->set(k => 'v', '1h');

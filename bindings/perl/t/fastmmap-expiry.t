@@ -1,4 +1,4 @@
-# Times to live: those that are over and those that are far away, so that nothing has to be waited for.
+# Times to live in the past and in the far future, so that no test waits.
 use v5.16;
 use warnings;
 use Test::More;
@@ -9,7 +9,7 @@ use EyewallTest;
 
 my @raw = (serializer => '');
 
-# When a value expires, from now, to the nearest of a few seconds that the test may have taken; undef: never.
+# The remaining time of a value, to the nearest of a few seconds that the test may take; undef: never.
 sub from_now {
     my ($cache) = @_;
     my ($entry) = $cache->get_keys(1);
@@ -57,14 +57,14 @@ subtest 'only ours' => sub {
     my ($before, $on) = (Time::HiRes::time, time + 100);
     $cache->set(timed => 1, { expire_on => $on });
     my $left = $cache->{cache}->lookup('timed')->{ttl_left};
-    # The clocks are read to the millisecond, and may differ by some.
+    # Clocks are rounded to the millisecond, and may differ by some.
     cmp_ok($left, '<=', $on - $before + 0.1, 'a value lives no longer than to its second');
     $cache->set(zero => 1, 0);
     is($cache->get('zero'), 1, '0 is none for a set, too, as the documentation has it and 1.57 has not');
     my $warning = '';
     local $SIG{__WARN__} = sub { $warning .= $_[0] };
     ok($cache->set(k => 1, { expire_time => 'soon' }), 'a time that is none');
-    like($warning, qr/expires at once, since soon is no time.* at \S*fastmmap-expiry\.t line /, 'is told, where it was given');
+    like($warning, qr/expires at once, since soon is not a time.* at \S*fastmmap-expiry\.t line /, 'is told, where it was given');
     is_error(sub { ours(@raw, expire_time => 'soon') }, 'argument', 'and an error as an option of new');
     is_error(sub { $cache->set(k => 1, { expire_on => $_ }) }, 'argument', "expire_on of $_") for 'soon', -sin(9**9**9);
     is_error(sub { $cache->get_and_set('k') }, 'argument', 'get_and_set without a sub');

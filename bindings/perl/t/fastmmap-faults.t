@@ -1,4 +1,4 @@
-# What has gone wrong with Cache::FastMmap, and must not with ours.
+# Bugs of Cache::FastMmap that this class must not have.
 use v5.16;
 use warnings;
 use Test::More;
@@ -35,7 +35,7 @@ subtest 'a process that attaches after a writer was killed' => sub {
     }
 };
 
-subtest 'many that open it first' => sub {
+subtest 'concurrent first opens' => sub {
     for my $round (1 .. 5) {
         my $file = path();
         pipe my $from, my $to or die $!;
@@ -49,7 +49,7 @@ subtest 'many that open it first' => sub {
                 $cache->get("of $child") eq $child;
             })
         } 1 .. 8;
-        # The end of the pipe is the start for all.
+        # Closing the pipe starts all processes.
         close $to;
         ok(reap(@children), "round $round: none dies");
         my $cache = ours(@raw, share_file => $file);
@@ -57,14 +57,14 @@ subtest 'many that open it first' => sub {
     }
 };
 
-subtest 'updates while somebody closes the file' => sub {
+subtest 'updates while the process closes the file' => sub {
     my $file = path();
     my $cache = ours(@raw, share_file => $file);
     my @children = map {
         child(sub {
             for (1 .. 200) {
                 $cache->get_and_set(sum => sub {
-                    # As any library does that looks at files. POSIX locks would be gone after it.
+                    # Libraries close files so. POSIX locks would be lost by it.
                     open my $same, '<', $file or die $!;
                     close $same;
                     return ($_[1] // 0) + 1;
@@ -77,7 +77,7 @@ subtest 'updates while somebody closes the file' => sub {
     is($cache->get('sum'), 600, 'none is lost');
 };
 
-subtest 'what fits is kept' => sub {
+subtest 'values that fit are kept' => sub {
     my $cache = Cache::Eyewall::FastMmap->new(share_file => path(), @raw, cache_size => '8m');
     my $count = 4000;
     $cache->set("key $_" => 'x' x 1000) for 1 .. $count;

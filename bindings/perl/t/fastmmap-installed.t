@@ -1,4 +1,4 @@
-# Code that says Cache::FastMmap gets ours.
+# Code that uses the name Cache::FastMmap gets this class.
 use v5.16;
 use warnings;
 use Test::More;
@@ -6,7 +6,7 @@ use lib 't/lib';
 use EyewallTest;
 use Cache::Eyewall::FastMmap;
 
-# As code does that can't be edited.
+# As in code that can't be edited.
 ok(eval "use Cache::FastMmap 1.50; 1", 'it is loaded') or diag $@;
 my $cache = Cache::FastMmap->new(share_file => path(), cache_size => '1m');
 isa_ok($cache, 'Cache::FastMmap');

@@ -1,4 +1,4 @@
-# Tombstones and numbers of changes: an old value is not stored over what has made it invalid.
+# Tombstones and modseqs: an old value never replaces a newer change.
 use v5.16;
 use warnings;
 use Test::More;

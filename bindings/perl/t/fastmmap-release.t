@@ -1,9 +1,9 @@
-# What release 1.63 of Cache::FastMmap promises: nothing that was set is lost with write_back, keys that are too long, permissions,
+# Promises of release 1.63 of Cache::FastMmap: write_back loses no value, keys that are too long, permissions,
 # tombstones, and subs that die.
 use v5.16;
 use warnings;
 
-# Stands still where a test sets it, so that no second passes between two steps.
+# A test may stop the clock, so that no second passes between two steps.
 our $second;
 BEGIN { *CORE::GLOBAL::time = sub () { $second // CORE::time } }
 use Test::More;
@@ -13,7 +13,7 @@ use EyewallTest;
 
 my @raw = (serializer => '');
 
-# A store behind the cache that all processes share, as its users' stores are.
+# A store behind the cache, which all processes share.
 sub store { return Cache::Eyewall->anonymous(size => 64 << 20, entry_size_hint => 256) }
 
 sub behind {
@@ -22,7 +22,7 @@ sub behind {
         read_cb => sub { $_[0]->get($_[1]) }, write_cb => sub { $_[0]->put($_[1], $_[2]) }, delete_cb => sub { $_[0]->remove($_[1]) }, @more);
 }
 
-# The keys, of those that were set to themselves and padding, that neither the cache nor the store has.
+# The lost keys, of those whose value is the key and padding: neither the cache nor the store has them.
 sub lost {
     my ($cache, $store, $length, @keys) = @_;
     my %kept = map { $_->{key} => $_->{value} } $cache->get_keys(2);
@@ -67,16 +67,16 @@ subtest 'write_back: another process evicts what one has set' => sub {
     is($store->get('early'), undef, 'and defers when there is room again');
 };
 
-# Fills a cache by another process until it no longer has a key.
+# Fills a cache in another process until it no longer has a key.
 sub fill_until_gone {
     my ($store, $file, $key) = @_;
     return reap(child(sub {
         my $other = ours(behind($store, share_file => $file, unlink_on_exit => 0));
         for my $number (1 .. 100_000) {
             $other->set("filler $number" => 'x' x 100);
-            # What is asked for takes the place of what isn't.
+            # Requested values replace others.
             $other->get("filler $number") for 1 .. 2;
-            # A look that leaves no trace: what is asked for stays.
+            # A look-up that doesn't count, since requested values stay.
             return 1 unless defined $other->{cache}->peek($key);
         }
         return 0;
@@ -91,7 +91,7 @@ subtest 'write_back: room is used up within a second, and no note of that is lef
     is($store->get('early'), undef, 'the first process defers');
     ok(fill_until_gone($store, $file, 'early'), 'another fills the cache');
     is($store->get('early'), 'early', 'and writes what it evicts');
-    # If a note said so, it could have been evicted, too.
+    # A note in the cache could have been evicted, too.
     $cache->{cache}->remove("\0\2room is short");
     $cache->set(late => 'late');
     is($store->get('late'), 'late', 'the first notices by itself');
@@ -109,7 +109,7 @@ subtest 'write_back: a value is evicted before the set that stores it returns' =
         my $is_stored = $stores->(@_);
         return $is_stored if defined $is_gone;
         $is_gone = 0;
-        # As if others had written back all that waits just before this value was stored, and then evicted it.
+        # Simulates that another process wrote back all values just before this put, and then evicted it.
         $cache->{cache}->remove('torn');
         $is_gone = fill_until_gone($store, $file, 'before');
         return $is_stored;

@@ -1,8 +1,8 @@
-# With write_back, cache and store together hold all that was set, at every moment: whoever fills the cache, and whoever dies.
+# With write_back, cache and store together always have all values, whichever process fills the cache or dies.
 use v5.16;
 use warnings;
 
-# The clock of the modules stands, so that nothing can depend on a second that passes.
+# The modules' clock is stopped, so that nothing depends on time.
 BEGIN {
     my $now = CORE::time;
     *CORE::GLOBAL::time = sub { $now };
@@ -15,7 +15,7 @@ use EyewallTest;
 
 my ($store, $file);
 
-# A cache of the file, with the store behind it. Two of them in one process know of each other what two processes would.
+# A cache of the file and its store. Two of them in one process see each other as two processes would.
 sub behind {
     return ours(serializer => '', write_action => 'write_back', cache_size => '512k', share_file => $file, unlink_on_exit => 0,
         read_cb => sub { $store->{ $_[1] } }, write_cb => sub { $store->{ $_[1] } = $_[2] }, @_);
@@ -25,14 +25,14 @@ sub two { ($store, $file) = ({}, path()); return (behind(), behind()) }
 
 sub fill { my ($cache, $name, $count) = @_; $cache->set("$name $_" => 'x' x 100) for 1 .. $count // 3000; return }
 
-# The keys that neither the cache nor the store has with this value.
+# The keys whose value neither the cache nor the store has.
 sub lost {
     my ($cache, $value, @keys) = @_;
     my %kept = map { $_->{key} => $_->{value} } $cache->get_keys(2);
     return grep { ($kept{$_} // $store->{$_} // '') ne $value } @keys;
 }
 
-# As if the cache had evicted what the class keeps in it for itself.
+# Simulates that the cache evicted the class's own entries.
 sub evict_notes {
     my ($cache) = @_;
     my $volume = $cache->{cache};
@@ -40,7 +40,7 @@ sub evict_notes {
     return;
 }
 
-subtest 'what processes note in the cache is evicted' => sub {
+subtest 'the class\'s own entries are evicted' => sub {
     my ($first, $second) = two();
     $first->set(early => 'v');
     fill($second, 'second');

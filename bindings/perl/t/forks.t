@@ -1,4 +1,4 @@
-# A server that forks its workers before they work: all share one cache, whoever opened it, and whoever dies.
+# A server that forks workers: all share one cache, whichever process opened it, and whichever dies.
 use v5.16;
 use warnings;
 use Test::More;

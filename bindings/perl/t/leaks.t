@@ -1,4 +1,4 @@
-# What is done often takes no more memory than what is done once.
+# Repeated operations need no more memory than one.
 use v5.16;
 use warnings;
 use Test::More;
@@ -16,7 +16,7 @@ my $raw = Cache::Eyewall::FastMmap->new(share_file => path(), cache_size => '1m'
 my $wide = "caf\xe9" x 20;
 utf8::upgrade($wide);
 
-# The memory of this process that isn't the file's or shared.
+# The private memory of this process.
 sub private_bytes {
     open my $file, '<', '/proc/self/statm' or die $!;
     my (undef, $resident, $mapped) = split ' ', <$file>;
@@ -25,7 +25,7 @@ sub private_bytes {
 
 sub keeps_nothing {
     my ($name, $work) = @_;
-    # What is allocated once, and fragments, come first.
+    # First come one-time allocations and fragmentation.
     $work->() for 1 .. TIMES / 4;
     my $before = private_bytes();
     $work->() for 1 .. TIMES;

@@ -1,4 +1,4 @@
-# With survive_sigbus, who reads an entry whose bytes are lost is told, and gets no zeros for them.
+# With survive_sigbus, reading an entry with lost bytes throws an error, and never returns zeros.
 use v5.16;
 use warnings;
 use Test::More;
@@ -10,7 +10,7 @@ use constant SIZE => 4 << 20;
 
 my $value = 'value ' x 30_000;
 
-# A volume with one large entry: its path, and where in the file the value ends.
+# A volume with one large entry: its path, and the end of the value in the file.
 sub volume {
     my ($path, %put) = (path(), @_);
     my $cache = Cache::Eyewall->open(path => $path, size => SIZE, entry_bytes_max => SIZE / 4, survive_sigbus => 1);
@@ -21,15 +21,14 @@ sub volume {
     return ($cache, $path, $at + length $value);
 }
 
-# Cuts the file off within the value: its beginning is left, and all that leads to it. So a look-up finds it, and the bytes are missed by who
-# copies them.
+# Truncates the file inside the value. The entry is found, and copying its value misses the lost bytes.
 sub cut {
     my ($path, $end) = @_;
     truncate $path, $end - 100_000 or die "$path: $!";
     return;
 }
 
-# The error of code that reads the entry, which may be given another object of the same volume.
+# The error of code that reads the entry; the code may get another object of the same volume.
 sub is_told {
     my ($name, $work, $object_of, @put) = @_;
     my ($cache, $path, $end) = volume(@put);
@@ -66,7 +65,7 @@ is_told('get_and_remove'              => sub { $_[0]->get_and_remove('key') }, $
 is_told('get_keys with values'        => sub { my @entries = $_[0]->get_keys(2) }, $plain);
 is_told('a get that asks for modseqs' => sub { $_[0]->get('key', { modseq => \my $modseq }) }, $plain);
 
-subtest 'a walk does not end as if that were all' => sub {
+subtest 'an iteration ends with an error' => sub {
     my ($cache, $path) = volume();
     my $walk = $cache->walk;
     truncate $path, 0 or die $!;
@@ -74,7 +73,7 @@ subtest 'a walk does not end as if that were all' => sub {
     is_error(sub { my @keys = $cache->keys }, 'failed', 'keys');
 };
 
-subtest 'what was copied before is whole' => sub {
+subtest 'earlier copies are intact' => sub {
     my ($cache, $path) = volume();
     my $claim = $cache->claim('key');
     truncate $path, 0 or die $!;
@@ -82,7 +81,7 @@ subtest 'what was copied before is whole' => sub {
     is_error(sub { $claim->put('new') }, 'failed', 'which can store nothing');
 };
 
-subtest 'what is pinned reads as zeros' => sub {
+subtest 'pinned bytes read as zeros' => sub {
     my ($cache, $path, $end) = volume();
     my $pinned = $cache->get_pinned('key');
     cut($path, $end);

@@ -1,4 +1,4 @@
-# Scalars whose bytes are those of the volume.
+# Scalars whose bytes lie in the volume.
 use v5.16;
 use warnings;
 use Test::More;
@@ -42,7 +42,7 @@ $cache->close;
 is($$page, $value, 'it outlives the closing of its cache');
 undef $page;
 
-# Left to global destruction, which frees things in any order.
+# Global destruction frees these in any order.
 our $last_cache = Cache::Eyewall->anonymous(size => 1 << 20);
 $last_cache->put(page => $value);
 our $last_page = $last_cache->get_pinned('page');

@@ -1,4 +1,4 @@
-# Starman: the application opens the cache before the workers are forked, and all of them share it, while they are replaced.
+# Starman: the application opens the cache before the fork, and all workers share it, while they are replaced.
 use v5.16;
 use warnings;
 use Test::More;
@@ -12,7 +12,7 @@ my $path = path();
 my $socket = path();
 my $cache = Cache::Eyewall->open(path => $path, size => 4 << 20);
 
-# Counts requests, and puts what it is asked to; says who it is.
+# Counts requests, puts values on request, and returns its process.
 my $application = sub {
     my ($environment) = @_;
     my ($what, $key, $value) = $environment->{PATH_INFO} =~ m{\A/(\w+)/?(\w*)/?(\w*)} or return [404, [], []];
@@ -28,10 +28,10 @@ my $server = child(sub {
     1;
 });
 
-# However the test ends.
+# Runs however the test ends.
 END { kill TERM => $server if $server }
 
-# The body of an answer, by a connection of its own; undef where it broke off.
+# The body of a response, over a connection of its own; undef if it broke off.
 sub ask {
     my ($address) = @_;
     my $connection = IO::Socket::UNIX->new(Peer => $socket) or return;
@@ -41,7 +41,7 @@ sub ask {
     return $answer =~ /\AHTTP\/1.. 200 .*?\r\n\r\n(.*)\z/s ? $1 : undef;
 }
 
-# The server says by its socket that it is there; a server that ends instead is noticed.
+# The server's socket shows that it runs; a server that ends instead is noticed.
 select undef, undef, undef, 0.02 until -S $socket && defined ask('/who') || waitpid($server, 1) == $server;
 
 my %workers;

@@ -1,4 +1,4 @@
-# Entries that are written piece by piece, and read meanwhile.
+# Entries that are written piece by piece, while followers read them.
 use v5.16;
 use warnings;
 use Test::More;
@@ -29,7 +29,7 @@ subtest 'a writer' => sub {
     is($cache->get('empty'), '', 'is an empty value');
 };
 
-subtest 'of a known length' => sub {
+subtest 'a writer with a known length' => sub {
     my $value = 'x' x 100_000;
     my $writer = $cache->writer('large', length => length $value);
     $writer->write(substr $value, $_ * 10_000, 10_000) for 0 .. 9;
@@ -43,7 +43,7 @@ subtest 'of a known length' => sub {
     }
 };
 
-subtest 'what ends it' => sub {
+subtest 'the end of a writer' => sub {
     $cache->put(k => 'former');
     my $writer = $cache->writer('k');
     $writer->write('new');
@@ -68,7 +68,7 @@ subtest 'what ends it' => sub {
     isnt($cache->get('k') // '', 'purged', 'after which it is not found');
 };
 
-subtest 'what is refused' => sub {
+subtest 'invalid calls' => sub {
     is_error(sub { $cache->writer('') }, 'key_empty', 'an empty key');
     is_error(sub { $cache->writer('k', length => -1) }, 'argument', 'a length below 0');
     is_error(sub { $cache->writer('k', length => 1.5) }, 'argument', 'half a byte');

@@ -1,5 +1,5 @@
 #!perl -T
-# Under -T, what comes out of a volume is tainted.
+# Under -T, data from a volume is tainted.
 use v5.16;
 use warnings;
 use Test::More;

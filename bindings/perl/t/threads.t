@@ -1,4 +1,4 @@
-# Under ithreads, objects stay with their thread, and what is pinned is shared.
+# Under ithreads, objects stay in their thread, and pinned scalars are shared.
 use v5.16;
 use warnings;
 use Config;

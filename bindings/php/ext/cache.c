@@ -1,4 +1,5 @@
-/* Eyewall\Cache: the class, and how one is made. Its methods lie in lookups.c, changes.c, callbacks.c, purges.c, keys.c, stats.c. */
+/* Eyewall\Cache: the class and its constructor. Its methods are in lookups.c, changes.c, callbacks.c, purges.c, keys.c
+ * and stats.c. */
 #include "php_eyewall.h"
 #include "object.h"
 
@@ -38,14 +39,14 @@ PHP_METHOD(Eyewall_Cache, __construct)
     ZEND_PARSE_PARAMETERS_END();
     php_eyewall_object *object = php_eyewall_object_of(Z_OBJ_P(ZEND_THIS));
     if (object->volume != NULL) {
-        zend_throw_error(NULL, "The cache is open already; make another one with new");
+        zend_throw_error(NULL, "The cache is open already; create another one with new");
         RETURN_THROWS();
     }
     zend_string *from_ini = NULL;
     if (path == NULL) {
         const char *text = zend_ini_string("eyewall.path", sizeof "eyewall.path" - 1, 0);
         if (text == NULL || *text == '\0') {
-            zend_value_error("The volume's path is missing: give it, or set eyewall.path in php.ini");
+            zend_value_error("The path of the volume is missing: pass it, or set eyewall.path in php.ini");
             RETURN_THROWS();
         }
         path = from_ini = zend_string_init(text, strlen(text), 0);

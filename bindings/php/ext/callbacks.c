@@ -1,9 +1,9 @@
-/* Methods that call back: fetchOrCompute and update.
+/* Methods with callbacks: fetchOrCompute and update.
  *
- * The library never calls PHP. It is asked for the right to make an entry (a flight, a claim), then PHP's function is called with
- * nothing of the library on the stack, then the result is handed in. PHP leaves C functions by jumps, too (a fatal error, memory
- * or time that has run out); the right is given up before the jump goes on. A fiber that is suspended in a callback isn't even
- * jumped out of after a fatal error: what it has is found in a list, and is given up when the request ends.
+ * The library never calls PHP. The method gets the right to make an entry (a flight or a claim) from the library, calls the PHP
+ * function with no frame of the library on the stack, and hands the result in. PHP may leave C functions by a longjmp (after a
+ * fatal error, or when memory or time runs out); the method gives the right up before the jump continues. No jump passes a fiber
+ * that is suspended in a callback: the end of the request finds its right in a list, and gives it up.
  */
 #include "callbacks.h"
 #include <time.h>
@@ -77,7 +77,7 @@ bool php_eyewall_call(php_eyewall_callback *callback, eyewall_claim *claim, eyew
 {
     php_eyewall_right right = {.claim = claim, .flight = flight};
     enter_right(&right);
-    /* Written between the jump's ends. */
+    /* Volatile: written between setjmp and longjmp. */
     volatile bool is_done = false, is_left = false;
     zend_try {
         is_done = call_and_encode(callback);
@@ -94,7 +94,7 @@ bool php_eyewall_call(php_eyewall_callback *callback, eyewall_claim *claim, eyew
     return is_done;
 }
 
-/* What PHP gets, and what was encoded for the volume. */
+/* Frees the result for PHP, and its encoding for the volume. */
 static void finish(php_eyewall_callback *callback, zval *return_value)
 {
     php_eyewall_encoded_free(&callback->encoded);
@@ -105,15 +105,15 @@ static void finish(php_eyewall_callback *callback, zval *return_value)
     }
 }
 
-/* A page isn't worse for not being stored: it is shown, and the log says why it will be computed again. */
+/* A page that can't be stored is still valid: return it, and log why it will be computed again. */
 static void warn_if_not_stored(eyewall_status status)
 {
     if (status < EYEWALL_OK) {
-        php_error_docref(NULL, E_WARNING, "What was computed isn't stored: %s", eyewall_error_message());
+        php_error_docref(NULL, E_WARNING, "The computed value is not stored: %s", eyewall_error_message());
     }
 }
 
-/* The flight is ours. */
+/* This process holds the flight. */
 static void compute(php_eyewall_callback *callback, eyewall_flight *flight, php_eyewall_put *put)
 {
     if (php_eyewall_call(callback, NULL, flight)) {
@@ -123,7 +123,7 @@ static void compute(php_eyewall_callback *callback, eyewall_flight *flight, php_
     }
 }
 
-/* Whoever has the flight takes too long: those that have waited do it themselves. Purges since count all the same. */
+/* The process with the flight takes too long: compute here, too. Purges since the beginning count all the same. */
 static void compute_alone(php_eyewall_callback *callback, php_eyewall_put *put)
 {
     eyewall_cache *cache = callback->this->volume->cache;

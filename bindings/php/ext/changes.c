@@ -1,4 +1,4 @@
-/* Changes at once. */
+/* Changes in one call. */
 #include "object.h"
 #include "put.h"
 
@@ -172,7 +172,7 @@ PHP_METHOD(Eyewall_Cache, increment)
     if (this == NULL) {
         RETURN_THROWS();
     }
-    /* That a new counter is found as an integer by get. */
+    /* Lets get return a new counter as an integer. */
     php_eyewall_encoded encoded;
     zval zero;
     ZVAL_LONG(&zero, 0);

@@ -1,4 +1,4 @@
-/* Eyewall\Claim: the right to change one key, for as long as the object is there. */
+/* Eyewall\Claim: the right to change one key, while the object exists. */
 #include "callbacks.h"
 #include <zend_exceptions.h>
 
@@ -7,11 +7,11 @@ zend_class_entry *php_eyewall_ce_Claim;
 static zend_object_handlers handlers;
 
 typedef struct {
-    /* NULL: it has ended. */
+    /* NULL after the end of the claim. */
     eyewall_claim *claim;
     php_eyewall_volume *volume;
     php_eyewall_serializer serializer;
-    /* Of the entry as it was when the key was claimed; no bytes: there was none. */
+    /* The entry when the key was claimed; no bytes if there was none. */
     php_eyewall_stored entry;
     zend_object std;
 } claim_object;
@@ -31,7 +31,7 @@ static zend_object *create_claim(zend_class_entry *class)
     return &object->std;
 }
 
-/* Also where a script exits or fails, since PHP frees all objects then. */
+/* Runs also when a script exits or fails, since PHP then frees all objects. */
 static void free_claim(zend_object *std)
 {
     claim_object *object = claim_of(std);
@@ -62,7 +62,7 @@ PHP_METHOD(Eyewall_Cache, claim)
     if (this == NULL || !php_eyewall_duration("wait", wait, &wait_ms)) {
         RETURN_THROWS();
     }
-    /* The object is there before the claim, so that there is somebody to end it, whatever happens. */
+    /* Create the object before the claim, so that an owner ends the claim in any case. */
     object_init_ex(return_value, php_eyewall_ce_Claim);
     claim_object *object = claim_of(Z_OBJ_P(return_value));
     object->volume = this->volume;
@@ -76,13 +76,13 @@ PHP_METHOD(Eyewall_Cache, claim)
     }
 }
 
-/* The claim, taken out of its object, for a call that ends it; NULL: an exception was thrown. */
+/* Takes the claim out of its object, for a call that ends it. NULL: an exception was thrown. */
 static eyewall_claim *take_claim(claim_object *object)
 {
     eyewall_claim *claim = object->claim;
     object->claim = NULL;
     if (claim == NULL) {
-        zend_throw_exception(php_eyewall_ce_Exception, "The claim has ended; take another one", EYEWALL_ERROR_ARGUMENT);
+        zend_throw_exception(php_eyewall_ce_Exception, "The claim has ended; call claim() again", EYEWALL_ERROR_ARGUMENT);
     }
     return claim;
 }
@@ -128,7 +128,7 @@ PHP_METHOD(Eyewall_Claim, set)
     php_eyewall_put put;
     php_eyewall_encoded encoded = {0};
     bool is_stored = false;
-    /* The claim stays with the object while code of PHP may run. */
+    /* The object keeps the claim while PHP code may run. */
     if (php_eyewall_put_begin(&put, &terms) && php_eyewall_encode(&encoded, object->serializer, value)) {
         eyewall_claim *claim = take_claim(object);
         if (claim != NULL) {

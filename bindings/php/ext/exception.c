@@ -1,4 +1,4 @@
-/* Eyewall\Exception: what the library says, and the status as the code. */
+/* Eyewall\Exception: the library's message, with the status as the code. */
 #include "php_eyewall.h"
 #include <ext/spl/spl_exceptions.h>
 #include <zend_exceptions.h>

@@ -1,11 +1,11 @@
-/* The module: what PHP finds when it loads the extension. */
+/* The module that PHP loads. */
 #include "eyewall_arginfo.h"
 #include "php_eyewall.h"
 #include <ext/standard/info.h>
 
 ZEND_DECLARE_MODULE_GLOBALS(eyewall)
 
-/* Each stands for an option of Eyewall\Cache that a script doesn't give; options.c reads them. */
+/* Defaults of the options of Eyewall\Cache; options.c reads them. */
 PHP_INI_BEGIN()
     PHP_INI_ENTRY("eyewall.path", "", PHP_INI_ALL, NULL)
     PHP_INI_ENTRY("eyewall.size", "", PHP_INI_ALL, NULL)

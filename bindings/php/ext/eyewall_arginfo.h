@@ -1,4 +1,4 @@
-/* What eyewall.stub.php says, for PHP's engine; tests/stub.phpt compares both. */
+/* The declarations of eyewall.stub.php for PHP's engine; tests/stub.phpt compares both. */
 #ifndef EYEWALL_ARGINFO_H
 #define EYEWALL_ARGINFO_H
 

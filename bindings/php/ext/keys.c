@@ -1,4 +1,4 @@
-/* Eyewall\Keys: a walk over the keys of all valid entries. Between two steps it holds no entry. */
+/* Eyewall\Keys: an iterator over the keys of all valid entries. It holds no entry between two steps. */
 #include "object.h"
 #include "value.h"
 #include <zend_interfaces.h>
@@ -9,7 +9,7 @@ static zend_object_handlers handlers;
 
 typedef struct {
     php_eyewall_volume *volume;
-    /* NULL: the walk has not begun, or is over. */
+    /* NULL before the beginning and after the end of the iteration. */
     eyewall_iter *walk;
     zend_string *key;
     zend_long number;
@@ -132,7 +132,7 @@ PHP_METHOD(Eyewall_Keys, rewind)
 {
     ZEND_PARSE_PARAMETERS_NONE();
     keys_object *object = keys_of(Z_OBJ_P(ZEND_THIS));
-    /* foreach begins by this, and the walk has just begun. */
+    /* foreach calls this first, when the iteration has just begun. */
     if (object->number > 0 || object->key == NULL) {
         begin(object);
     }

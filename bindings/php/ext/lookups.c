@@ -1,4 +1,4 @@
-/* Look-ups: the bytes of a hit are copied once, into the string that PHP gets. */
+/* Look-ups. The bytes of a hit are copied once, into the PHP string. */
 #include "object.h"
 #include "value.h"
 
@@ -62,7 +62,7 @@ static void add_seconds(zval *array, const char *name, uint64_t milliseconds)
     }
 }
 
-/* What is known of the entry in EYEWALL_G(held), beside its value. */
+/* Adds the properties of the entry in EYEWALL_G(held), except its value. */
 static void describe_held(eyewall_status status, zval *array)
 {
     const eyewall_hit *held = &EYEWALL_G(held);

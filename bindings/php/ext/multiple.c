@@ -1,8 +1,8 @@
-/* Many keys in a call. Each is looked up and stored by itself: nothing is held while another is copied. */
+/* Calls with many keys. Each key is looked up or stored by itself, so no entry is held while another is copied. */
 #include "object.h"
 #include "put.h"
 
-/* The key that an element of an array names. PHP makes numbers of keys of arrays that look like them. */
+/* The key in an array element. PHP turns array keys that look like numbers into integers. */
 static zend_string *key_of(zval *element)
 {
     ZVAL_DEREF(element);
@@ -12,7 +12,7 @@ static zend_string *key_of(zval *element)
     if (Z_TYPE_P(element) == IS_LONG) {
         return zend_long_to_str(Z_LVAL_P(element));
     }
-    zend_type_error("A key has to be a string, not %s", zend_zval_type_name(element));
+    zend_type_error("A key must be a string, not %s", zend_zval_type_name(element));
     return NULL;
 }
 
@@ -86,7 +86,7 @@ PHP_METHOD(Eyewall_Cache, setMultiple)
         if (!is_done) {
             break;
         }
-        /* Serializing may run code that changes what is referred to. */
+        /* Serializing may run code that changes the referenced value. */
         zval held;
         ZVAL_COPY_DEREF(&held, value);
         zend_string *key = name != NULL ? zend_string_copy(name) : zend_long_to_str((zend_long)number);

@@ -1,4 +1,4 @@
-/* From an object of PHP to ours. */
+/* From a PHP object to the extension's. */
 #ifndef PHP_EYEWALL_OBJECT_H
 #define PHP_EYEWALL_OBJECT_H
 
@@ -9,22 +9,22 @@ static inline php_eyewall_object *php_eyewall_object_of(zend_object *object)
     return (php_eyewall_object *)((char *)object - offsetof(php_eyewall_object, std));
 }
 
-/* The object of a method; NULL: an exception was thrown, since it was never opened. */
+/* The object of a method. NULL if it was never opened: an exception was thrown. */
 static inline php_eyewall_object *php_eyewall_this(zval *object)
 {
     php_eyewall_object *this = php_eyewall_object_of(Z_OBJ_P(object));
     if (EXPECTED(this->volume != NULL)) {
         return this;
     }
-    zend_throw_error(NULL, "The cache isn't open: its constructor wasn't called, or has failed");
+    zend_throw_error(NULL, "The cache isn't open: its constructor was not called, or failed");
     return NULL;
 }
 
-/* Where a hit is put whose bytes are copied next. */
+/* Place of a hit whose bytes are copied next. */
 static inline eyewall_hit *php_eyewall_held(void)
 {
     eyewall_hit *held = &EYEWALL_G(held);
-    /* Memory ran out at the last copy, and this is what is done by shutdown functions. */
+    /* The last copy ran out of memory, and a shutdown function is running now. */
     if (UNEXPECTED(held->value != NULL)) {
         eyewall_hit_release(held);
     }

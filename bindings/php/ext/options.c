@@ -1,6 +1,6 @@
-/* Options of `new Eyewall\Cache`, and the ini settings that stand in for those that aren't given.
+/* Options of `new Eyewall\Cache`, and the ini settings that are their defaults.
  *
- * One table says what there is. An ini setting is read as if its text had been given as the option.
+ * One table lists the options. An ini setting is read as if its text were the option.
  */
 #include "php_eyewall.h"
 #include <errno.h>
@@ -10,7 +10,7 @@
 
 typedef bool (*reader)(php_eyewall_settings *settings, const zval *value);
 
-/* A number of bytes: whole, or text as 64M. */
+/* A number of bytes: an integer, or text such as 64M. */
 static bool read_bytes(const zval *value, uint64_t *bytes)
 {
     if (Z_TYPE_P(value) == IS_LONG && Z_LVAL_P(value) >= 0) {
@@ -85,7 +85,7 @@ static bool read_mode(php_eyewall_settings *settings, const zval *value)
     return mode > 0 && mode <= 0777;
 }
 
-/* A number, or a name, which the system's table of groups has. */
+/* A number, or a name in the system's table of groups. */
 static bool read_group(php_eyewall_settings *settings, const zval *value)
 {
     if (Z_TYPE_P(value) == IS_LONG && Z_LVAL_P(value) >= 0 && Z_LVAL_P(value) < UINT32_MAX) {
@@ -122,7 +122,7 @@ static bool read_lock_deadline(php_eyewall_settings *settings, const zval *value
     } else {
         seconds = zend_strtod(Z_STRVAL_P(value), NULL);
     }
-    /* Not so when it is no number. */
+    /* False if it is not a number, too. */
     if (!(seconds > 0 && seconds <= 86400)) {
         return false;
     }
@@ -197,16 +197,16 @@ static const struct {
     reader read;
     const char *wanted;
 } options[] = {
-    {"size", "eyewall.size", read_size, "a number of bytes, or text as \"64M\""},
-    {"entry_bytes_max", "eyewall.entry_bytes_max", read_entry_bytes_max, "a number of bytes, or text as \"1M\""},
+    {"size", "eyewall.size", read_size, "a number of bytes, or text such as \"64M\""},
+    {"entry_bytes_max", "eyewall.entry_bytes_max", read_entry_bytes_max, "a number of bytes, or text such as \"1M\""},
     {"entry_size_hint", "eyewall.entry_size_hint", read_entry_size_hint, "a number of bytes below 4G"},
-    {"mode", "eyewall.mode", read_mode, "permission bits, as 0660 or \"0660\""},
-    {"group", "eyewall.group", read_group, "the number of a group, or a name that this system knows"},
-    {"lock_deadline", "eyewall.lock_deadline", read_lock_deadline, "more than 0 seconds, and up to 86400"},
-    {"tier", "eyewall.tier", read_tier, "a number of bytes, or text as \"16M\""},
-    {"tier_folder", "eyewall.tier_folder", read_tier_folder, "the path of a folder that may be used"},
+    {"mode", "eyewall.mode", read_mode, "permission bits, such as 0660 or \"0660\""},
+    {"group", "eyewall.group", read_group, "the number of a group, or the name of one on this system"},
+    {"lock_deadline", "eyewall.lock_deadline", read_lock_deadline, "more than 0 and at most 86400 seconds"},
+    {"tier", "eyewall.tier", read_tier, "a number of bytes, or text such as \"16M\""},
+    {"tier_folder", "eyewall.tier_folder", read_tier_folder, "the path of a folder that open_basedir permits"},
     {"serializer", "eyewall.serializer", read_serializer,
-     "\"php\", \"none\", or, where that extension is loaded, \"igbinary\""},
+     "\"php\", \"none\", or, if that extension is loaded, \"igbinary\""},
     {"must_exist", "eyewall.must_exist", read_must_exist, "true or false"},
     {"read_only", "eyewall.read_only", read_read_only, "true or false"},
     {"survive_sigbus", "eyewall.survive_sigbus", read_survive_sigbus, "true or false"},
@@ -237,7 +237,7 @@ static bool read_ini(php_eyewall_settings *settings, HashTable *given)
         bool is_read = options[i].read(settings, &value);
         zval_ptr_dtor_str(&value);
         if (!is_read) {
-            zend_value_error("The ini setting %s has to be %s", options[i].ini, options[i].wanted);
+            zend_value_error("The ini setting %s must be %s", options[i].ini, options[i].wanted);
             return false;
         }
     }
@@ -255,7 +255,7 @@ static bool read_option(php_eyewall_settings *settings, zend_string *name, zval 
             return true;
         }
         if (!EG(exception)) {
-            zend_value_error("The option %s has to be %s", options[i].name, options[i].wanted);
+            zend_value_error("The option %s must be %s", options[i].name, options[i].wanted);
         }
         return false;
     }
@@ -265,7 +265,7 @@ static bool read_option(php_eyewall_settings *settings, zend_string *name, zval 
 
 bool php_eyewall_settings_begin(php_eyewall_settings *settings, HashTable *given)
 {
-    /* All of it, since volumes are told apart by these bytes. */
+    /* Clear all bytes: volumes are compared by these. */
     memset(settings, 0, sizeof *settings);
     if (!read_ini(settings, given)) {
         return false;

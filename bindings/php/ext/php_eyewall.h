@@ -1,4 +1,4 @@
-/* What the files of the extension share. */
+/* Declarations for all files of the extension. */
 #ifndef PHP_EYEWALL_H
 #define PHP_EYEWALL_H
 
@@ -14,7 +14,7 @@
 extern zend_module_entry eyewall_module_entry;
 #define phpext_eyewall_ptr &eyewall_module_entry
 
-/* What a callback has on the volume while it runs: a claim or a flight, or neither. It lies on the stack of the method that calls. */
+/* The claim or flight that a callback holds while it runs, or neither. It lies on the stack of the calling method. */
 typedef struct php_eyewall_right {
     eyewall_claim *claim;
     eyewall_flight *flight;
@@ -24,10 +24,11 @@ typedef struct php_eyewall_right {
 ZEND_BEGIN_MODULE_GLOBALS(eyewall)
     /* Open volumes, kept over requests. */
     HashTable volumes;
-    /* The entry whose bytes are being copied. Memory may run out in the middle of that, and PHP leaves by a jump then; the end of
-     * the request releases what is found here. */
+    /* The entry whose bytes are being copied. If memory runs out meanwhile, PHP leaves by a longjmp; the end of the
+     * request releases this entry. */
     eyewall_hit held;
-    /* Rights of callbacks that are running, or belong to fibers that are suspended; the end of the request ends what is left. */
+    /* Rights of callbacks that are running or belong to suspended fibers; the end of the request ends those that are
+     * left. */
     php_eyewall_right *rights;
 ZEND_END_MODULE_GLOBALS(eyewall)
 
@@ -37,35 +38,35 @@ ZEND_EXTERN_MODULE_GLOBALS(eyewall)
 ZEND_TSRMLS_CACHE_EXTERN()
 #endif
 
-/* Which file it is, wherever it lies. */
+/* The identity of a file, independent of its path. */
 typedef struct {
     dev_t device;
     ino_t number;
 } php_eyewall_file;
 
-/* An open volume. It is closed when nobody refers to it any more: the table of volumes, nor an object. */
+/* An open volume. It is closed when neither the table of volumes nor an object refers to it. */
 typedef struct {
     eyewall_cache *cache;
     uint32_t references;
     char *path;
-    /* What was opened there: where another file lies at the path, or none, a new object opens that. Zeros: it isn't known. */
+    /* The file that was opened. If another file, or none, is at the path, a new object opens that. Zeros: unknown. */
     php_eyewall_file file;
-    /* Bytes of it were lost: this one is of no more use. */
+    /* Bytes were lost: this volume is unusable. */
     bool has_failed;
 } php_eyewall_volume;
 
 typedef enum { PHP_EYEWALL_AUTOMATIC, PHP_EYEWALL_PHP, PHP_EYEWALL_IGBINARY, PHP_EYEWALL_NONE } php_eyewall_serializer;
 
-/* What `new Eyewall\Cache` was told. */
+/* The options of `new Eyewall\Cache`. */
 typedef struct {
     eyewall_open_options open;
-    /* What open.tier_folder points at, or NULL. */
+    /* The string that open.tier_folder points to, or NULL. */
     zend_string *tier_folder;
     php_eyewall_serializer serializer;
 } php_eyewall_settings;
 
 typedef struct {
-    /* NULL: the constructor has failed, or wasn't called. */
+    /* NULL: the constructor failed, or was not called. */
     php_eyewall_volume *volume;
     php_eyewall_serializer serializer;
     zend_object std;
@@ -75,9 +76,9 @@ extern zend_class_entry *php_eyewall_ce_Cache, *php_eyewall_ce_Claim, *php_eyewa
 
 /* exception.c */
 void php_eyewall_register_exception(void);
-/* Throws what the library's last error was. */
+/* Throws the library's last error. */
 void php_eyewall_throw(php_eyewall_volume *volume, eyewall_status status);
-/* The status, or an exception where it is an error. */
+/* Returns the status, and throws if it is an error. */
 static inline bool php_eyewall_is_done(php_eyewall_volume *volume, eyewall_status status)
 {
     if (EXPECTED(status >= EYEWALL_OK)) {
@@ -88,18 +89,18 @@ static inline bool php_eyewall_is_done(php_eyewall_volume *volume, eyewall_statu
 }
 
 /* options.c */
-/* Reads ini settings and options; false: an exception was thrown. Ended by php_eyewall_settings_end in any case. */
+/* Reads ini settings and options. False: an exception was thrown. Call php_eyewall_settings_end in any case. */
 bool php_eyewall_settings_begin(php_eyewall_settings *settings, HashTable *options);
 void php_eyewall_settings_end(php_eyewall_settings *settings);
 
 /* volumes.c */
 void php_eyewall_volumes_begin(HashTable *volumes);
-/* The volume at a path, opened if it isn't open yet; it counts a reference. NULL: an exception was thrown. */
+/* Returns the volume at a path, opened if necessary, with one more reference. NULL: an exception was thrown. */
 php_eyewall_volume *php_eyewall_volume_of(zend_string *path, const php_eyewall_settings *settings);
 void php_eyewall_volume_release(php_eyewall_volume *volume);
 
 /* callbacks.c */
-/* Ends the rights of callbacks that are never gone on with. */
+/* Ends the rights of callbacks that never continue. */
 void php_eyewall_end_rights(void);
 
 /* cache.c, claim.c, keys.c */

@@ -1,4 +1,4 @@
-/* Purges: what is purged is gone, or, softly, stale, for all processes. */
+/* Purges. For all processes, purged entries are gone; after a soft purge, they are stale. */
 #include "object.h"
 
 static int kind_of(bool is_soft)
@@ -28,7 +28,7 @@ PHP_METHOD(Eyewall_Cache, purgeTag)
     purge_by_string(INTERNAL_FUNCTION_PARAM_PASSTHRU, eyewall_purge_tag);
 }
 
-/* No bytes are the beginning of every key, and come of a variable that is empty by mistake. */
+/* An empty prefix matches every key, and usually comes from a variable that is empty by mistake. */
 static eyewall_status purge_prefix(const eyewall_cache *cache, const void *prefix, size_t length, int32_t kind)
 {
     if (length == 0) {
@@ -60,7 +60,7 @@ PHP_METHOD(Eyewall_Cache, purgeTags)
     ZEND_HASH_FOREACH_VAL(tags, tag) {
         ZVAL_DEREF(tag);
         if (Z_TYPE_P(tag) != IS_STRING) {
-            zend_type_error("A tag has to be a string, not %s", zend_zval_type_name(tag));
+            zend_type_error("A tag must be a string, not %s", zend_zval_type_name(tag));
             RETURN_THROWS();
         }
         eyewall_status status = eyewall_purge_tag(this->volume->cache, Z_STRVAL_P(tag), Z_STRLEN_P(tag), kind_of(is_soft));

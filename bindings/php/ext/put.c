@@ -1,8 +1,8 @@
-/* What goes with a value, as methods are told it. */
+/* The options of methods that store a value. */
 #include "put.h"
 #include <math.h>
 
-/* Some thirty thousand years, which no sum of times overflows. */
+/* Some thirty thousand years: sums of such times don't overflow. */
 #define MILLISECONDS_MAX 1e15
 
 static uint64_t milliseconds_of(double seconds)
@@ -17,7 +17,7 @@ bool php_eyewall_ttl(double seconds, bool is_forever, uint64_t *milliseconds)
         return true;
     }
     if (!(seconds > 0)) {
-        zend_value_error("The ttl has to be more than 0 seconds, or null: until the entry is evicted");
+        zend_value_error("The ttl must be more than 0 seconds, or null: until the entry is evicted");
         return false;
     }
     *milliseconds = milliseconds_of(seconds);
@@ -27,7 +27,7 @@ bool php_eyewall_ttl(double seconds, bool is_forever, uint64_t *milliseconds)
 bool php_eyewall_duration(const char *name, double seconds, uint64_t *milliseconds)
 {
     if (!(seconds >= 0)) {
-        zend_value_error("The time %s has to be 0 seconds or more", name);
+        zend_value_error("The time %s must be 0 seconds or more", name);
         return false;
     }
     *milliseconds = milliseconds_of(seconds);
@@ -47,7 +47,7 @@ static bool read_tags(php_eyewall_put *put, HashTable *tags)
     ZEND_HASH_FOREACH_VAL(tags, tag) {
         ZVAL_DEREF(tag);
         if (Z_TYPE_P(tag) != IS_STRING) {
-            zend_type_error("A tag has to be a string, not %s", zend_zval_type_name(tag));
+            zend_type_error("A tag must be a string, not %s", zend_zval_type_name(tag));
             return false;
         }
         size_t number = put->options.tags_count++;

@@ -1,4 +1,4 @@
-/* What goes with a value, as methods are told it. */
+/* The options of methods that store a value. */
 #ifndef PHP_EYEWALL_PUT_H
 #define PHP_EYEWALL_PUT_H
 
@@ -15,7 +15,7 @@ typedef struct {
 
 #define PHP_EYEWALL_TERMS {.is_forever = true}
 
-/* The three of them in ZEND_PARSE_PARAMETERS, behind Z_PARAM_OPTIONAL. */
+/* All three in ZEND_PARSE_PARAMETERS, after Z_PARAM_OPTIONAL. */
 #define Z_PARAM_TERMS(terms)                                                                                          \
     Z_PARAM_DOUBLE_OR_NULL((terms).ttl, (terms).is_forever)                                                           \
     Z_PARAM_ARRAY_HT((terms).tags)                                                                                    \
@@ -24,15 +24,15 @@ typedef struct {
 typedef struct {
     eyewall_put_options options;
     eyewall_bytes *tags;
-    /* The strings that the tags are of: code of PHP that runs before they are used may change what held them. */
+    /* Keeps the strings of the tags: PHP code that runs before their use may change the array. */
     zend_string **names;
 } php_eyewall_put;
 
-/* False: an exception was thrown. Ended by php_eyewall_put_end in any case. */
+/* False: an exception was thrown. Call php_eyewall_put_end in any case. */
 bool php_eyewall_put_begin(php_eyewall_put *put, const php_eyewall_terms *terms);
 void php_eyewall_put_end(php_eyewall_put *put);
 
-/* The options with which this value is stored. */
+/* The options for storing this value. */
 static inline const eyewall_put_options *php_eyewall_put_of(php_eyewall_put *put, const php_eyewall_encoded *encoded)
 {
     put->options.metadata = &encoded->kind;
@@ -40,11 +40,11 @@ static inline const eyewall_put_options *php_eyewall_put_of(php_eyewall_put *put
     return &put->options;
 }
 
-/* Milliseconds of a time that has to be more than nothing, or at least nothing; false: an exception was thrown. */
+/* The milliseconds of a time that must be above 0, or at least 0. False: an exception was thrown. */
 bool php_eyewall_ttl(double seconds, bool is_forever, uint64_t *milliseconds);
 bool php_eyewall_duration(const char *name, double seconds, uint64_t *milliseconds);
 
-/* What has to hold for a value to be stored. */
+/* The condition for storing the value. */
 typedef struct {
     enum { PHP_EYEWALL_KIND_ALWAYS, PHP_EYEWALL_KIND_IF_ABSENT, PHP_EYEWALL_KIND_IF_SERIAL } kind;
     uint64_t serial;
@@ -54,7 +54,7 @@ typedef struct {
 #define PHP_EYEWALL_IF_ABSENT ((php_eyewall_condition){PHP_EYEWALL_KIND_IF_ABSENT, 0})
 #define PHP_EYEWALL_IF_SERIAL(serial) ((php_eyewall_condition){PHP_EYEWALL_KIND_IF_SERIAL, (uint64_t)(serial)})
 
-/* Whether the value was stored. Look for an exception after false. */
+/* Whether the value was stored. After false, check for an exception. */
 bool php_eyewall_put_value(php_eyewall_object *this, zend_string *key, zval *value, php_eyewall_put *put,
     php_eyewall_condition condition);
 

@@ -1,4 +1,4 @@
-/* Numbers about a volume, as eyewall.h describes them. */
+/* Statistics of a volume, which eyewall.h describes. */
 #include "object.h"
 
 #define NUMBER(name) {#name, offsetof(eyewall_stats, name)}

@@ -1,8 +1,8 @@
-/* Values of PHP as bytes of the volume.
+/* PHP values as bytes of the volume.
  *
- * A string is its bytes, without metadata: what other languages store is a string here, and strings of PHP are what others read.
- * Of all else, one byte of metadata says what it is. None of these bytes begins UTF-8, or an ASCII word that another program
- * would use; what has other metadata is a string.
+ * A string is stored as its bytes, without metadata. So values of other languages are strings in PHP, and they read PHP's strings.
+ * For every other type, one byte of metadata names the type. None of these bytes begins UTF-8, or an ASCII word that another
+ * program might use. A value with other metadata is a string.
  */
 #include "value.h"
 #include <dlfcn.h>
@@ -11,23 +11,25 @@
 #include <zend_exceptions.h>
 
 enum {
-    /* Eight bytes, little-endian: what eyewall_increment counts, in every language. */
+    /* Eight bytes, little-endian: a counter of eyewall_increment, in every language. */
     KIND_INTEGER = 0xC0,
-    /* A zero byte, and eight of a double, little-endian. Nine, so that nobody takes it for a counter. */
+    /* A zero byte and a little-endian double. Nine bytes, so that nobody takes it for a counter. */
     KIND_FLOAT = 0xC1,
     KIND_NULL = 0xF5,
     KIND_FALSE = 0xF6,
     KIND_TRUE = 0xF7,
     KIND_PHP = 0xF8,
     KIND_IGBINARY = 0xF9,
-    /* From 0xFA on: Python's (bindings/python/src/value.rs), strings here. */
+    /* From 0xFA on: Python's types (bindings/python/src/value.rs), which are strings here. */
 };
 
-/* Of igbinary's igbinary.h. It is looked for when it is needed, so that it need not be there, not even when we are compiled. */
+/* From igbinary.h. The symbol is looked up at run time, so that igbinary is needed neither to build nor to load this
+ * extension. */
 typedef int (*igbinary_serialize_function)(uint8_t **bytes, size_t *length, zval *value);
 typedef int (*igbinary_unserialize_function)(const uint8_t *bytes, size_t length, zval *value);
 
-/* Found once in a process, since that takes as long as serializing does. Threads that look at the same time find the same. */
+/* Looked up once per process, since that takes as long as serializing. Threads that look it up at the same time find
+ * the same. */
 static igbinary_serialize_function igbinary_serialize;
 static igbinary_unserialize_function igbinary_unserialize;
 
@@ -74,7 +76,7 @@ static bool encode_igbinary(php_eyewall_encoded *encoded, zval *value)
 static bool encode_php(php_eyewall_encoded *encoded, zval *value)
 {
     php_serialize_data_t data;
-    /* Within a serialization of somebody else's this is one of its own, and so is what is unserialized. */
+    /* Inside another serialization, this one is independent; so is the unserialization. */
     BG(serialize_lock)++;
     PHP_VAR_SERIALIZE_INIT(data);
     php_var_serialize(&encoded->serialized, value, &data);
@@ -94,7 +96,7 @@ static bool encode_structure(php_eyewall_encoded *encoded, php_eyewall_serialize
     switch (serializer) {
     case PHP_EYEWALL_NONE:
         zend_throw_exception_ex(php_eyewall_ce_Exception, EYEWALL_ERROR_ARGUMENT,
-            "A value of type %s can't be stored without a serializer; the option serializer chooses one", zend_zval_type_name(value));
+            "A value of type %s can't be stored without a serializer; choose one by the option serializer", zend_zval_type_name(value));
         return false;
     case PHP_EYEWALL_PHP:
         return encode_php(encoded, value);
@@ -187,20 +189,20 @@ static bool decode_igbinary(const zend_string *bytes, zval *value)
 {
     if (!has_igbinary()) {
         zend_throw_exception(php_eyewall_ce_Exception,
-            "The value was stored by igbinary, and that extension isn't loaded here", EYEWALL_ERROR_ARGUMENT);
+            "The value was stored by igbinary, which isn't loaded; load it, or delete the value", EYEWALL_ERROR_ARGUMENT);
         return false;
     }
     return igbinary_unserialize((const uint8_t *)ZSTR_VAL(bytes), ZSTR_LEN(bytes), value) == 0;
 }
 
-/* What takes more than a look. Without a serializer nothing is unserialized, since that runs code of whatever classes the bytes name. */
+/* The slower types. Without a serializer nothing is unserialized, since that runs code of the classes that the bytes
+ * name. */
 static bool decode_structure(php_eyewall_stored stored, php_eyewall_serializer serializer, zval *value)
 {
     ZVAL_NULL(value);
     if (serializer == PHP_EYEWALL_NONE) {
         zend_throw_exception(php_eyewall_ce_Exception,
-            "The value was stored serialized, and nothing is unserialized here, since the option serializer is \"none\"; read it "
-            "with a serializer, or delete it",
+            "The value is serialized, and the option serializer is \"none\"; read it with another serializer, or delete it",
             EYEWALL_ERROR_ARGUMENT);
         return false;
     }

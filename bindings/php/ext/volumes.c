@@ -1,7 +1,7 @@
-/* Volumes that are open: each once in a process (in a thread, where PHP has threads), over all requests.
+/* Open volumes. A process (or a thread, if PHP has threads) opens each volume once, over all requests.
  *
- * Nothing is opened before a script asks for it, so that the master of PHP-FPM or Apache has nothing open when it forks. A child
- * may use what its parent has opened all the same.
+ * No volume is opened before a script asks for it, so the master of PHP-FPM or Apache has none open when it forks. If a parent does
+ * have one open, its child may still use it.
  */
 #include "php_eyewall.h"
 #include <fopen_wrappers.h>
@@ -32,7 +32,7 @@ void php_eyewall_volumes_begin(HashTable *volumes)
     zend_hash_init(volumes, 8, NULL, leave_table, 1);
 }
 
-/* One volume that is asked for with other options is opened by these, so that the library says where they differ. */
+/* A volume that is open already is opened again if the options differ, so that the library reports the difference. */
 static zend_string *name_of(const char *path, const php_eyewall_settings *settings)
 {
     eyewall_open_options open = settings->open;
@@ -48,7 +48,7 @@ static zend_string *name_of(const char *path, const php_eyewall_settings *settin
     return name.s;
 }
 
-/* Which file lies at a path; zeros: none. */
+/* The identity of the file at a path; zeros: none. */
 static php_eyewall_file file_at(const char *path)
 {
     struct stat file;
@@ -66,9 +66,10 @@ static int forget_if_useless(zval *place)
     return volume->has_failed || !is_same_file(volume->file, file_at(volume->path)) ? ZEND_HASH_APPLY_REMOVE : ZEND_HASH_APPLY_KEEP;
 }
 
-/* The library doesn't say which file it has opened. It is the one that was at the path before and afterwards; if that isn't one
- * (we have made it, or somebody has put another one there), it is opened once more before the first is left, which is the same
- * attachment as a rule. Where files change all the time none is known, and the next object opens what is there then. */
+/* The library doesn't report which file it opened. It is the one that was at the path before and after. If these
+ * differ (because this call created the file, or another process replaced it), open the path once more before closing
+ * the first: usually that is the same attachment. If the file keeps changing, the identity stays unknown, and the next
+ * object opens the path anew. */
 static eyewall_status open_and_identify(const char *path, const eyewall_open_options *options, php_eyewall_volume *volume)
 {
     eyewall_status status = EYEWALL_OK;
@@ -100,10 +101,10 @@ static php_eyewall_volume *open_volume(const char *path, const php_eyewall_setti
 
 php_eyewall_volume *php_eyewall_volume_of(zend_string *path, const php_eyewall_settings *settings)
 {
-    /* Scripts change directories, and volumes outlive them. */
+    /* An absolute path, since scripts change directories, and volumes outlive scripts. */
     char *whole = expand_filepath(ZSTR_VAL(path), NULL);
     if (whole == NULL || php_check_open_basedir(whole)) {
-        zend_value_error("The volume's path %s is not one that may be used", ZSTR_VAL(path));
+        zend_value_error("open_basedir does not permit the volume's path %s", ZSTR_VAL(path));
         if (whole != NULL) {
             efree(whole);
         }
@@ -112,7 +113,7 @@ php_eyewall_volume *php_eyewall_volume_of(zend_string *path, const php_eyewall_s
     zend_string *name = name_of(whole, settings);
     php_eyewall_volume *volume = zend_hash_find_ptr(&EYEWALL_G(volumes), name);
     if (volume == NULL || volume->has_failed || !is_same_file(volume->file, file_at(whole))) {
-        /* All that were removed go, not only this one: else they would stay mapped for as long as this process lives. */
+        /* Close all removed volumes, not only this one: they would stay mapped for the life of this process. */
         zend_hash_apply(&EYEWALL_G(volumes), forget_if_useless);
         volume = open_volume(whole, settings);
         if (volume != NULL) {

@@ -58,7 +58,7 @@ final class Item implements CacheItemInterface
     }
 
     /**
-     * Adds tags, by which ItemPool::invalidateTags finds it. They are for the next save.
+     * Adds tags for the next save; ItemPool::invalidateTags purges by them.
      *
      * @param string|iterable<string> $tags
      */
@@ -80,7 +80,7 @@ final class Item implements CacheItemInterface
         return array_values(array_unique($this->tags));
     }
 
-    /** @internal Seconds from now on; null: without an end. */
+    /** @internal Seconds from now; null: for ever. */
     public function ttl(): ?float
     {
         return $this->expiry === null ? null : $this->expiry - microtime(true);
@@ -92,7 +92,7 @@ final class Item implements CacheItemInterface
         return $this->value;
     }
 
-    /** @internal As it is found once it is saved, or deferred. */
+    /** @internal The item as it is found after it was saved or deferred. */
     public function saved(): static
     {
         $saved = clone $this;

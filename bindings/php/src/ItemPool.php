@@ -8,11 +8,12 @@ use Psr\Cache\CacheItemInterface;
 use Psr\Cache\CacheItemPoolInterface;
 
 /**
- * PSR-6 on a volume, valid for all three versions of its interfaces, with tags as Symfony's tag-aware pools have them.
+ * PSR-6 on a volume, for all three versions of its interfaces, with tags as in Symfony's tag-aware pools.
  *
- * Arguments are without types where version 1 has none: what isn't allowed is refused by an InvalidItem. What can't be stored (it is
- * too large, or can't be serialized) is false for who saves or commits, and what can't be read (it can't be unserialized) a miss for
- * who reads, as PSR-6 wants it. An item that was deferred and is refused when the pool goes is lost without a word: commit() says so.
+ * Arguments have no types, since version 1 has none; invalid ones throw an InvalidItem. As PSR-6 requires, save
+ * and commit return false for a value that can't be stored (too large, or not serializable), and a value that
+ * can't be unserialized is a miss. A deferred item that can't be stored when the pool is destroyed is lost
+ * silently; commit() returns false for it.
  */
 final class ItemPool implements CacheItemPoolInterface
 {
@@ -22,12 +23,13 @@ final class ItemPool implements CacheItemPoolInterface
     private array $deferred = [];
 
     /**
-     * @param string $prefix goes before each key and tag, so that several may share a volume; clear() removes what begins so
+     * @param string $prefix goes before each key and tag, so that several pools can share a volume; clear()
+     *     removes what begins with it
      * @param null|int|\DateInterval $ttl of items that have none
      */
     public function __construct(private readonly Cache $cache, private readonly string $prefix = '', null|int|\DateInterval $ttl = null)
     {
-        // What no stored value is.
+        // No stored value is identical to this object.
         $this->nothing = new \stdClass();
         $this->ttl = Lifetime::seconds($ttl);
     }
@@ -122,7 +124,7 @@ final class ItemPool implements CacheItemPoolInterface
     }
 
     /**
-     * All items with any of these tags are gone, for all processes, in microseconds.
+     * Purges all items with any of these tags, for all processes, in microseconds.
      *
      * @param list<string> $tags
      */
@@ -134,7 +136,7 @@ final class ItemPool implements CacheItemPoolInterface
                 throw new InvalidItem(str_replace('key', 'tag', $fault));
             }
         }
-        // What is deferred was made before this, and would be stored after it.
+        // Deferred items are older than the purge, but would be stored after it.
         $this->deferred = array_filter($this->deferred, fn (Item $item) => array_intersect($item->tags(), $tags) === []);
         return $this->tried(fn () => $this->cache->purgeTags(array_map($this->tag(...), array_values($tags))));
     }

@@ -5,16 +5,16 @@ declare(strict_types=1);
 namespace Eyewall;
 
 /**
- * What PSR-6 and PSR-16 ask of keys, which is more than a volume does.
+ * The rules of PSR-6 and PSR-16 for keys, which are stricter than those of a volume.
  *
  * @internal
  */
 final class KeyRules
 {
-    /** Reserved by both, for what they may mean one day. */
+    /** Characters that both reserve for later use. */
     private const RESERVED = '{}()/\@:';
 
-    /** Why this isn't a key; null: it is one. */
+    /** Why this is not a key; null: it is one. */
     public static function fault(mixed $key): ?string
     {
         if (!is_string($key)) {

@@ -5,17 +5,17 @@ declare(strict_types=1);
 namespace Eyewall;
 
 /**
- * Lifetimes as the PSRs have them: null, seconds or an interval.
+ * Lifetimes of the PSRs: null, seconds or an interval.
  *
  * @internal
  */
 final class Lifetime
 {
-    /** Seconds from now on; null: without an end. Nothing or less: it is over already. */
+    /** Seconds from now; null: for ever. 0 or less: expired already. */
     public static function seconds(null|int|\DateInterval $lifetime): ?int
     {
         if ($lifetime instanceof \DateInterval) {
-            // An interval has months: its length depends on when it begins.
+            // Months make the length of an interval depend on its beginning.
             $now = new \DateTimeImmutable();
             return $now->add($lifetime)->getTimestamp() - $now->getTimestamp();
         }

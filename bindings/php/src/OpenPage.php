@@ -5,25 +5,25 @@ declare(strict_types=1);
 namespace Eyewall;
 
 /**
- * A page that is being made: whose turn it is, and what becomes of it.
+ * A page in progress: which process may make it, and what happens to the result.
  *
  * @internal Page has one for each page between start() and end().
  */
 final class OpenPage
 {
-    /** For how many seconds one waits for another that makes the same page, before it makes its own. */
+    /** Seconds to wait for another process that makes the same page; then this process makes its own. */
     private const WAIT = 10.0;
-    /** For how many seconds nobody waits for a page that wasn't stored. */
+    /** Seconds during which nobody waits for a page that wasn't stored. */
     private const NOT_STORED = 60.0;
-    /** Why there is a negative entry in place of a page: it wasn't stored. */
+    /** Reason code of the negative entry of a page that wasn't stored. */
     private const REASON = 1;
 
-    /** The level of the buffer that its output is collected in. */
+    /** The level of the buffer that collects its output. */
     public int $level = 0;
 
     /**
-     * With a claim it is made by us alone; with the serial of what notes that it wasn't stored, by all that ask for it; with neither,
-     * by somebody else, too, who takes too long.
+     * With a claim, only this process makes the page. With the serial of a negative entry, all processes that
+     * need the page make it. With neither, another process that is slow makes it, too.
      *
      * @param list<string> $tags
      */
@@ -38,7 +38,7 @@ final class OpenPage
     }
 
     /**
-     * The page as it is stored; else the right to make it.
+     * Returns the stored page, or else the right to make it.
      *
      * @param list<string> $tags
      */
@@ -54,7 +54,7 @@ final class OpenPage
             $page = $claim->get();
             $serial = $page === null ? self::noted($cache, $name) : null;
             if ($page !== null || $serial !== null) {
-                // Whoever we have waited for has stored it, or hasn't: those behind us go on, too.
+                // The other process has finished, stored or not: let the next one continue, too.
                 $claim->end();
                 $claim = null;
             }
@@ -62,7 +62,10 @@ final class OpenPage
         return $page === null ? new self($cache, $name, $claim, $serial, $ttl, $tags) : (string) $page;
     }
 
-    /** False: it can't be stored, with a warning that says why. What isn't ours alone is stored only if nothing has come between. */
+    /**
+     * Stores the page. Returns false, after a warning that says why, if it can't. Without a claim, stores it
+     * only if the entry hasn't changed meanwhile.
+     */
     public function store(string $text): bool
     {
         try {
@@ -78,7 +81,7 @@ final class OpenPage
         }
     }
 
-    /** Notes that it wasn't stored, so that those that wait for it go on. */
+    /** Stores a negative entry, so that waiting processes continue. */
     public function fail(): void
     {
         try {
@@ -86,25 +89,25 @@ final class OpenPage
                 $this->cache->setNegative($this->name, self::REASON, self::NOT_STORED, $this->tags);
             }
         } catch (Exception) {
-            // Then they make it one after the other.
+            // Without it, they make the page one after the other.
         }
         $this->leave();
     }
 
-    /** Gives up the turn; whoever waits is next. */
+    /** Ends the claim; the next waiting process gets it. */
     public function leave(): void
     {
         $this->claim?->end();
     }
 
-    /** The serial of what notes that a page wasn't stored; null: there is no such note. */
+    /** The serial of the page's negative entry; null: there is none. */
     private static function noted(Cache $cache, string $name): ?int
     {
         $entry = $cache->lookup($name);
         return ($entry['state'] ?? null) === 'negative' ? $entry['serial'] : null;
     }
 
-    /** Null: another process takes too long. */
+    /** Claims the page. Null: another process takes too long. */
     private static function claim(Cache $cache, string $name): ?Claim
     {
         try {

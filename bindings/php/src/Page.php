@@ -5,7 +5,7 @@ declare(strict_types=1);
 namespace Eyewall;
 
 /**
- * What a script prints, stored: a page, or a part of one.
+ * Stores what a script prints: a page, or a part of one.
  *
  *     Page::cached('/news', function (): void {
  *         echo render_news();
@@ -18,12 +18,13 @@ namespace Eyewall;
  *         Page::end('/news');
  *     }
  *
- * One process makes a page at a time, the others wait for it, for ten seconds at most. A page that wasn't stored (it was skipped, was
- * no good or too large, or its maker failed) is noted, and is made by whoever asks for it, without waiting, until one of them has
- * stored it, or for a minute. Pages may lie within pages. Header fields aren't stored: send them before.
+ * One process at a time makes a page; the others wait for it, for ten seconds at most. A page may fail: because it was skipped, has
+ * another status than 200, is too large, or its code failed. Then, for a minute or until one process stores it, each process makes the
+ * page without waiting. Pages may contain pages. Header fields aren't stored: send them before.
  *
- * An exception between start() and end() that is caught outside leaves the page open: its output goes on to be collected, and others
- * wait for it, until the request ends, the same page is begun again, or one around it is ended by its key. cached() has no such gap.
+ * If an exception leaves the code between start() and end() and is caught outside, the page stays open. It goes on collecting output,
+ * and others wait for it, until the request ends, the same page is begun again, or a page around it is ended by its key. cached()
+ * avoids this.
  */
 final class Page
 {
@@ -34,9 +35,10 @@ final class Page
     private static array $open = [];
 
     /**
-     * Where pages are stored; else in the volume that php.ini names (eyewall.path).
+     * Sets the volume of pages; without it, the ini setting eyewall.path names the volume.
      *
-     * @param string $prefix goes before each key, so that pages don't meet what else is stored: purgePrefix('page:/shop/')
+     * @param string $prefix goes before each key, to separate pages from other entries:
+     *     purgePrefix('page:/shop/')
      */
     public static function use(Cache $cache, string $prefix = 'page:'): void
     {
@@ -45,8 +47,8 @@ final class Page
     }
 
     /**
-     * Prints the page that is stored, or what `$make($key)` prints, and stores that, as end() does. If it throws, nothing that it has
-     * printed is left, and the exception passes through.
+     * Prints the stored page. If there is none, prints the output of `$make($key)` and stores it as end()
+     * does. If `$make` throws, its output is discarded, and the exception passes through.
      *
      * @param list<string> $tags
      */
@@ -56,7 +58,7 @@ final class Page
             return;
         }
         $isDone = false;
-        // Not catch: a fiber that is given up passes by that.
+        // finally, since catch doesn't run when a fiber is destroyed.
         try {
             $make($key);
             self::end($key);
@@ -69,7 +71,7 @@ final class Page
     }
 
     /**
-     * True: the page was stored, and has been printed. False: print it, and call end().
+     * Begins a page. True: the stored page was printed. False: print the page, and call end().
      *
      * @param list<string> $tags
      */
@@ -83,7 +85,7 @@ final class Page
             echo $page;
             return true;
         }
-        // What is flushed in the middle of it waits for the end: else that would be missing in what is stored.
+        // Hold a flush back until the end: it would be missing in the stored page.
         ob_start(null, 0, PHP_OUTPUT_HANDLER_STDFLAGS ^ PHP_OUTPUT_HANDLER_FLUSHABLE);
         $page->level = ob_get_level();
         self::$open[] = $page;
@@ -91,17 +93,17 @@ final class Page
     }
 
     /**
-     * Prints the page that start() has begun, and stores it, unless it is an error page: one whose status isn't 200.
+     * Prints the page that start() began, and stores it, unless its status isn't 200.
      *
-     * @param string|null $key of the page: what an exception has left open within it isn't taken for it then; null: the last one that
-     *     was begun
+     * @param string|null $key of the page, so that a page that an exception left open inside it isn't ended
+     *     instead; null: the page that was begun last
      */
     public static function end(?string $key = null): void
     {
         self::finish($key, in_array(http_response_code(), [false, 200], true));
     }
 
-    /** In place of end(): prints the page, and doesn't store it. */
+    /** Instead of end(): prints the page without storing it. */
     public static function skip(?string $key = null): void
     {
         self::finish($key, false);
@@ -110,16 +112,16 @@ final class Page
     private static function finish(?string $key, bool $isGood): void
     {
         if ($key !== null) {
-            $number = self::find($key) ?? throw new \LogicException("Page::end('$key') without a Page::start('$key') that has returned false");
+            $number = self::find($key) ?? throw new \LogicException("Page::end('$key') needs a Page::start('$key') before it that returned false");
             self::leaveFrom($number + 1);
         }
-        $page = end(self::$open) ?: throw new \LogicException('Page::end() without a Page::start() that has returned false');
+        $page = end(self::$open) ?: throw new \LogicException('Page::end() needs a Page::start() before it that returned false');
         if (ob_get_level() !== $page->level) {
             self::leaveUnbuffered();
-            throw new \LogicException('Between Page::start() and Page::end() an output buffer was begun or ended, and not the other');
+            throw new \LogicException('Between Page::start() and Page::end(), code must end every output buffer that it begins, and no other');
         }
         array_pop(self::$open);
-        // Stored before it is sent, so that nobody waits for a slow client.
+        // Store before sending, so that nobody waits for a slow client.
         try {
             if (!$isGood || !$page->store((string) ob_get_contents())) {
                 $page->fail();
@@ -129,7 +131,7 @@ final class Page
         }
     }
 
-    /** Which of the open pages it is; null: none. */
+    /** The index of an open page; null: there is none. */
     private static function find(string $key): ?int
     {
         foreach (self::$open as $number => $page) {
@@ -140,7 +142,10 @@ final class Page
         return null;
     }
 
-    /** Leaves pages that an exception has left open: those without a buffer, and the one that is begun anew, with what is within it. */
+    /**
+     * Ends pages that an exception left open: those without a buffer; and the page that is begun again, with
+     * all pages inside it.
+     */
     private static function leaveLost(string $key): void
     {
         self::leaveUnbuffered();
@@ -150,7 +155,7 @@ final class Page
         }
     }
 
-    /** Somebody else has ended their buffers: what they held is gone, or printed. */
+    /** Other code ended their buffers and discarded or printed their content. */
     private static function leaveUnbuffered(): void
     {
         while (self::$open !== [] && end(self::$open)->level > ob_get_level()) {
@@ -158,7 +163,7 @@ final class Page
         }
     }
 
-    /** What was printed in them goes on to what is around them, as it would without Page. */
+    /** Passes their output on to the buffer around them, as would happen without Page. */
     private static function leaveFrom(int $number): void
     {
         while (count(self::$open) > $number) {
@@ -168,7 +173,7 @@ final class Page
         }
     }
 
-    /** A page that has failed, what was begun within it, and all that was printed there. */
+    /** Discards a failed page, the pages inside it, and their output. */
     private static function drop(string $key): void
     {
         $number = self::find($key);
@@ -179,7 +184,7 @@ final class Page
         }
     }
 
-    /** At the end of the request, behind all functions that were registered for it, since those may call end(). */
+    /** Runs after all other shutdown functions of the request, since those may call end(). */
     private static function watch(): void
     {
         if (self::$isWatched) {

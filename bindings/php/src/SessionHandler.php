@@ -5,12 +5,13 @@ declare(strict_types=1);
 namespace Eyewall;
 
 /**
- * Sessions in a volume.
+ * Stores sessions in a volume.
  *
- * A request claims its session when it reads it and gives it back when it writes or closes it: another request of the same
- * session waits, in whatever process, and what a request reads is what it changes. If a process dies, the next one goes on.
+ * A request claims its session when it reads it, and releases it when it writes or closes it. Another request of
+ * the same session waits, in whatever process, so no request overwrites another's changes. If a process dies, the
+ * next request continues.
  *
- * A volume evicts what is cold when it is full: give sessions a volume of their own that is large enough.
+ * A full volume evicts cold entries: give sessions a volume of their own that is large enough.
  */
 final class SessionHandler implements \SessionHandlerInterface, \SessionUpdateTimestampHandlerInterface
 {
@@ -18,8 +19,8 @@ final class SessionHandler implements \SessionHandlerInterface, \SessionUpdateTi
     private string $claimed = '';
 
     /**
-     * @param float $wait for how many seconds a request waits for another one of the same session
-     * @param float|null $ttl for how many seconds a session lives that nobody asks for; null: session.gc_maxlifetime
+     * @param float $wait seconds that a request waits for another request of the same session
+     * @param float|null $ttl seconds that an unused session lives; null: session.gc_maxlifetime
      */
     public function __construct(
         private readonly Cache $cache,
@@ -34,7 +35,7 @@ final class SessionHandler implements \SessionHandlerInterface, \SessionUpdateTi
         return true;
     }
 
-    /** @throws Exception with the code BUSY: another request has had the session for all the time that we wait */
+    /** @throws Exception with the code BUSY if another request had the session for all that time */
     public function read(string $id): string
     {
         $this->end();
@@ -46,7 +47,7 @@ final class SessionHandler implements \SessionHandlerInterface, \SessionUpdateTi
     public function write(string $id, string $data): bool
     {
         if ($this->isClaimed($id)) {
-            // That it is superseded means that somebody else destroyed or replaced the session later.
+            // Superseded: another request destroyed or replaced the session later.
             $this->claim->set($data, $this->ttl());
             $this->end();
             return true;
@@ -71,19 +72,19 @@ final class SessionHandler implements \SessionHandlerInterface, \SessionUpdateTi
         return true;
     }
 
-    /** Sessions end by themselves. */
+    /** Sessions expire by themselves. */
     public function gc(int $max_lifetime): int|false
     {
         return 0;
     }
 
-    /** For session.use_strict_mode: whether there is such a session. */
+    /** For session.use_strict_mode: whether this session exists. */
     public function validateId(string $id): bool
     {
         return $id !== '' && $this->cache->has($this->name($id));
     }
 
-    /** In place of write, where nothing has changed. */
+    /** Called instead of write if nothing has changed. */
     public function updateTimestamp(string $id, string $data): bool
     {
         return $this->cache->touch($this->name($id), $this->ttl()) || $this->write($id, $data);

@@ -7,19 +7,20 @@ namespace Eyewall;
 use Psr\SimpleCache\CacheInterface;
 
 /**
- * PSR-16 on a volume, valid for all three versions of its interface.
+ * PSR-16 on a volume, for all three versions of its interface.
  *
- * Arguments are without types, since version 1 has none: what isn't allowed is refused by an InvalidKey. What can't be stored (a
- * value that is too large, or can't be serialized, a busy key) is false for who stores, and what can't be read (it can't be
- * unserialized) a miss for who reads, as PSR-16 wants it: a cache doesn't fail those that use it.
+ * Arguments have no types, since version 1 has none; invalid ones throw an InvalidKey. As PSR-16 requires, a
+ * method returns false if a value can't be stored (too large, not serializable, or its key is busy), and a value
+ * that can't be unserialized is a miss: the cache doesn't fail its users.
  */
 final class SimpleCache implements CacheInterface
 {
     private readonly ?int $ttl;
 
     /**
-     * @param string $prefix goes before each key, so that several may share a volume; clear() removes what begins so
-     * @param null|int|\DateInterval $ttl of what is stored without one
+     * @param string $prefix goes before each key, so that several caches can share a volume; clear() removes
+     *     what begins with it
+     * @param null|int|\DateInterval $ttl of values that are stored without one
      */
     public function __construct(private readonly Cache $cache, private readonly string $prefix = '', null|int|\DateInterval $ttl = null)
     {
@@ -69,7 +70,7 @@ final class SimpleCache implements CacheInterface
     {
         $named = [];
         foreach ($this->each($values) as $key => $value) {
-            // PHP makes integers of such keys of arrays.
+            // PHP turns such array keys into integers.
             $named[$this->name(is_int($key) ? (string) $key : $key)] = $value;
         }
         return $this->store($named, $ttl);

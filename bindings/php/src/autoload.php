@@ -1,5 +1,5 @@
 <?php
-// For projects without Composer: require this file, and Eyewall's classes are found when they are used.
+// For projects without Composer: require this file, and PHP loads Eyewall's classes on their first use.
 declare(strict_types=1);
 
 spl_autoload_register(static function (string $class): void {

@@ -25,7 +25,7 @@ same(['compiled' => 'routes1', 'number' => 3], $store->get('routes1', '', $compi
 same(['compiled' => 'routes', 'number' => 4], $store->get('routes', 1, $compile));
 same('LogicException 0: syntax', thrown(fn () => $store->get('bad', 1, fn () => throw new LogicException('syntax'))));
 same(1, (new CompiledStore($volume, 'other:'))->get('routes', 1, fn () => 1));
-same('ValueError 0: The time wait has to be 0 seconds or more', thrown(fn () => (new CompiledStore($volume, wait: -1))->get('routes', 5, fn () => 1)));
+same('ValueError 0: The time wait must be 0 seconds or more', thrown(fn () => (new CompiledStore($volume, wait: -1))->get('routes', 5, fn () => 1)));
 
 // Of a file, as long as it doesn't change.
 $source = folder() . '/source.ini';
@@ -48,7 +48,7 @@ same('new', $store->ofFile($source, fn () => 'new'));
 same('new', $store->ofFile($source, fn () => 'not called'));
 same('old', $store->ofFile(PHP_BINARY, fn () => 'old'));
 same('old', $store->ofFile(PHP_BINARY, fn () => 'not called'));
-same('RuntimeException 0: There is no file /nowhere to compile', thrown(fn () => $store->ofFile('/nowhere', $parse)));
+same('RuntimeException 0: The file /nowhere to compile does not exist', thrown(fn () => $store->ofFile('/nowhere', $parse)));
 
 // Templates.
 foreach ([
@@ -67,7 +67,7 @@ same('/templates/shop', $store->render('/templates/shop/it\'s.php', 1, fn () => 
 same('/templates/shop/it\'s.php__FILE__!__DIR__', ob_get_clean());
 $bare = new Process('require $argv[2]; $store = new Eyewall\CompiledStore(new Eyewall\Cache($argv[1]));
     echo thrown(fn () => $store->render("bare", 1, fn () => "<?= __FILE__")), $store->render("bare", 2, fn () => "<?php return 7;");', folder() . '/volume', __DIR__ . '/../src/autoload.php');
-same('RuntimeException 0: The template bare names __FILE__ or __DIR__: load the extension tokenizer, or compile to paths7', $bare->rest());
+same('RuntimeException 0: The template bare uses __FILE__ or __DIR__: load the extension tokenizer, or replace them by paths7', $bare->rest());
 $template = fn () => '<p><?= $name ?></p><?php return $n + 1;';
 ob_start();
 same(3, $store->render('hello', 1, $template, ['name' => 'World', 'n' => 2]));
@@ -75,7 +75,7 @@ same('<p>World</p>', ob_get_clean());
 ob_start();
 same(1, $store->render('plain', 1, fn () => 'text', ['this' => 1]));
 same('text', ob_get_clean());
-same('UnexpectedValueException 0: What array is compiled to has to be PHP source, not array', thrown(fn () => $store->render('array', 1, fn () => [])));
+same('UnexpectedValueException 0: The compile function of array must return PHP source, not array', thrown(fn () => $store->render('array', 1, fn () => [])));
 check(str_starts_with(thrown(fn () => $store->render('broken', 1, fn () => '<?php if (')), 'ParseError'));
 echo "done\n";
 --EXPECT--

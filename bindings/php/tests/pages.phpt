@@ -9,7 +9,7 @@ use Eyewall\Page;
 
 $volume = volume(['lock_deadline' => 0.02]);
 $path = folder() . '/volume';
-same('ValueError 0: The volume\'s path is missing: give it, or set eyewall.path in php.ini', thrown(fn () => Page::start('x')));
+same('ValueError 0: The path of the volume is missing: pass it, or set eyewall.path in php.ini', thrown(fn () => Page::start('x')));
 Page::use($volume);
 
 function printed(callable $work): string
@@ -71,12 +71,12 @@ printed(function () use ($volume) {
     Page::end();
     same('good', $volume->get('page:good'));
 });
-same('LogicException 0: Page::end() without a Page::start() that has returned false', thrown(Page::end(...)));
-same('LogicException 0: Page::end() without a Page::start() that has returned false', thrown(Page::skip(...)));
+same('LogicException 0: Page::end() needs a Page::start() before it that returned false', thrown(Page::end(...)));
+same('LogicException 0: Page::end() needs a Page::start() before it that returned false', thrown(Page::skip(...)));
 same('partial', printed(function () {
     Page::start('buffers');
     ob_start();
-    same('LogicException 0: Between Page::start() and Page::end() an output buffer was begun or ended, and not the other', thrown(Page::end(...)));
+    same('LogicException 0: Between Page::start() and Page::end(), code must end every output buffer that it begins, and no other', thrown(Page::end(...)));
     echo 'partial';
     ob_end_flush();
     ob_end_flush();

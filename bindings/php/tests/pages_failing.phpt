@@ -41,7 +41,7 @@ same([false, false], [$volume->has('page:fails'), $volume->has('page:within')]);
 same('made', printed(fn () => Page::cached('fails', fn () => print 'made')));
 same('made', $volume->get('page:fails'));
 same('', printed(function () {
-    same('LogicException 0: Between Page::start() and Page::end() an output buffer was begun or ended, and not the other', thrown(fn () => Page::cached('unbalanced', fn () => ob_start())));
+    same('LogicException 0: Between Page::start() and Page::end(), code must end every output buffer that it begins, and no other', thrown(fn () => Page::cached('unbalanced', fn () => ob_start())));
 }));
 same(false, $volume->has('page:unbalanced'));
 
@@ -96,9 +96,9 @@ same('', printed(function () use ($isFree) {
     ob_end_clean();
     check(str_starts_with(thrown(Page::end(...)), 'LogicException'));
     check($isFree('cleaned too'));
-    same('LogicException 0: Page::end() without a Page::start() that has returned false', thrown(Page::end(...)));
+    same('LogicException 0: Page::end() needs a Page::start() before it that returned false', thrown(Page::end(...)));
 }));
-same("LogicException 0: Page::end('other') without a Page::start('other') that has returned false", thrown(fn () => Page::end('other')));
+same("LogicException 0: Page::end('other') needs a Page::start('other') before it that returned false", thrown(fn () => Page::end('other')));
 
 // What isn't stored is noted, and nobody waits for it from then on.
 $busy = $volume->stats()['busy'];

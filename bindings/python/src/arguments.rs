@@ -1,4 +1,4 @@
-//! Keys, times and tags, as Python has them.
+//! Converts keys, times and tags from Python.
 
 use std::time::Duration;
 
@@ -27,7 +27,7 @@ impl<'a, 'py> FromPyObject<'a, 'py> for Key<'a> {
             return Ok(Self(given.extract::<&'a [u8]>()?));
         }
         let class = given.get_type().name()?;
-        Err(PyTypeError::new_err(format!("a key is str or bytes, not {class}; make one of it")))
+        Err(PyTypeError::new_err(format!("a key is str or bytes, not {class}; convert it")))
     }
 }
 
@@ -48,7 +48,7 @@ impl<'a, 'py> FromPyObject<'a, 'py> for Seconds {
             return Err(PyTypeError::new_err(format!("a time is a number of seconds, or a timedelta, not {class}")));
         };
         if seconds.is_nan() || seconds < 0.0 {
-            return Err(PyValueError::new_err("a time can't be negative; None is without an end"));
+            return Err(PyValueError::new_err("a time can't be negative; give None for no limit"));
         }
         Ok(Self(Duration::try_from_secs_f64(seconds).unwrap_or(Duration::MAX)))
     }
@@ -70,17 +70,17 @@ impl<'a, 'py> FromPyObject<'a, 'py> for Tags {
     }
 }
 
-/// A moment, between two purges of a volume.
+/// A moment between two purges of a volume.
 #[pyclass(frozen, eq, module = "eyewall")]
 #[derive(PartialEq)]
 pub(crate) struct Epoch(pub(crate) eyewall::Epoch);
 
-/// What goes with a value.
+/// The options of a put.
 pub(crate) struct Beside<'a> {
     ttl: Option<Duration>,
     stale: Duration,
     tags: Vec<PyBackedStr>,
-    /// The caller's own.
+    /// The caller's metadata.
     metadata: &'a [u8],
     begun_in: Option<eyewall::Epoch>,
 }
@@ -97,7 +97,7 @@ impl<'a> Beside<'a> {
         }
     }
 
-    /// With what the caller wants to find beside the value, and when the value was begun to be made.
+    /// Adds the caller's metadata, and the moment when work on the value began.
     #[inline]
     pub(crate) fn and(mut self, metadata: Option<&'a [u8]>, begun_in: Option<&Bound<'_, Epoch>>) -> Self {
         self.metadata = metadata.unwrap_or_default();
@@ -105,7 +105,7 @@ impl<'a> Beside<'a> {
         self
     }
 
-    /// What is stored as metadata: the caller's own, or what says which kind of value it is.
+    /// The metadata to store: the caller's, or the byte that names the kind of value.
     #[inline]
     pub(crate) fn metadata<'b>(&self, py: Python<'_>, kind: &'b [u8]) -> PyResult<&'b [u8]>
     where
@@ -116,21 +116,19 @@ impl<'a> Beside<'a> {
             return Ok(kind);
         }
         if !kind.is_empty() {
-            let words =
-                "metadata goes with a value of bytes; that of other values says what they are. Make bytes of it";
+            let words = "metadata goes only with a value of bytes, since other values use it for their type; convert the value to bytes";
             return Err(exception(py, "InvalidError", words));
         }
         if let [byte] = own
             && value::is_kind(*byte)
         {
-            let words =
-                format!("metadata of the one byte {byte:#04x} would be taken for a kind of value; add another byte");
+            let words = format!("metadata of the single byte {byte:#04x} means a type of value; add another byte");
             return Err(exception(py, "InvalidError", &words));
         }
         Ok(own)
     }
 
-    /// Does something with the options that the engine has for it.
+    /// Runs `work` with the engine's form of these options.
     #[inline]
     pub(crate) fn with<T>(&self, metadata: &[u8], work: impl FnOnce(&PutOptions<'_>) -> T) -> T {
         let mut options = PutOptions::new().metadata(metadata);

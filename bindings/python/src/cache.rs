@@ -1,4 +1,4 @@
-//! The class of a volume: all that is asked of it.
+//! The class of a volume, with all its operations.
 
 use std::path::PathBuf;
 use std::sync::{PoisonError, RwLock, TryLockError};
@@ -23,15 +23,17 @@ use crate::view::View;
 use crate::walk::{Walk, Wanted};
 use crate::writer::Writer;
 
-/// Puts of more bytes give the interpreter's lock back meanwhile.
+/// Puts of more bytes release the interpreter's lock.
 const LARGE_BYTES: usize = 64 << 10;
-/// So many keys are looked up at a time: what is found is held meanwhile, in place as far as the engine allows.
+/// Number of keys that are looked up at a time. Their hits are held meanwhile, in place as far as the engine
+/// allows.
 const TOGETHER: usize = 16;
 
-/// An open volume. What its methods do stands in the stubs, `_eyewall.pyi`.
+/// An open volume. The stubs, `_eyewall.pyi`, document its methods.
 #[pyclass(frozen, subclass, module = "eyewall._eyewall")]
 pub(crate) struct Cache {
-    /// None: it was closed. Locked for writing by `close` alone, which doesn't wait for it: so nobody ever does.
+    /// None after `close`. Only `close` locks it for writing, and fails rather than wait, so no reader ever
+    /// waits.
     open: RwLock<Option<eyewall::Cache>>,
     codec: Codec,
 }
@@ -41,7 +43,7 @@ impl Cache {
         &self.codec
     }
 
-    /// Does something with the open volume. No code of Python runs in `work`.
+    /// Runs `work` on the open volume. No Python code runs in `work`.
     #[inline]
     fn with<T>(&self, py: Python<'_>, work: impl FnOnce(&eyewall::Cache) -> PyResult<T>) -> PyResult<T> {
         let open = self.open.read().unwrap_or_else(PoisonError::into_inner);
@@ -51,12 +53,12 @@ impl Cache {
         }
     }
 
-    /// The open volume, for work that takes its time, or that is done without the interpreter's lock.
+    /// The open volume, for work that takes long or runs without the interpreter's lock.
     pub(crate) fn shared(&self, py: Python<'_>) -> PyResult<eyewall::Cache> {
         self.with(py, |open| Ok(open.clone()))
     }
 
-    /// Does something without the interpreter's lock.
+    /// Runs `work` without the interpreter's lock.
     fn detached<T: Send>(
         &self,
         py: Python<'_>,
@@ -75,7 +77,7 @@ impl Cache {
         stored.map(|stored| stored.decoded(&self.codec)).transpose()
     }
 
-    /// Stores a value by one of the engine's ways to do so.
+    /// Stores a value by one of the engine's methods.
     #[inline]
     fn store<T: Send>(
         &self,
@@ -118,16 +120,18 @@ impl Cache {
         self.codec.traverse(&visit)
     }
 
-    /// Leaves the volume; the last process to leave writes it to storage. Views, claims and writers live on.
+    /// Closes the cache. The last process that leaves a volume writes it to storage. Views, claims and
+    /// writers stay usable.
     fn close(&self, py: Python<'_>) -> PyResult<()> {
         let left = match self.open.try_write() {
             Ok(mut open) => open.take(),
             Err(TryLockError::Poisoned(open)) => open.into_inner().take(),
             Err(TryLockError::WouldBlock) => {
-                return Err(PyRuntimeError::new_err("a call of this cache is under way; close it when that is done"));
+                return Err(PyRuntimeError::new_err(
+                    "another thread uses this cache; close it when that call has returned",
+                ));
             }
         };
-        // The last process to leave writes the volume to storage.
         py.detach(move || drop(left));
         Ok(())
     }
@@ -137,7 +141,8 @@ impl Cache {
         self.open.read().unwrap_or_else(PoisonError::into_inner).is_none()
     }
 
-    /// The value of a key, copied; `default` where there is none. Keeps the interpreter's lock: it takes less than a microsecond.
+    /// Returns a copy of the value, or `default` if there is none. Keeps the interpreter's lock, since a
+    /// look-up takes less than a microsecond.
     #[pyo3(signature = (key, default=None))]
     fn get<'py>(
         &self,
@@ -148,7 +153,7 @@ impl Cache {
         Ok(self.found(py, key)?.or(default))
     }
 
-    /// As `get`, but a miss isn't counted: for a short way, with a longer one behind it that looks again.
+    /// As `get`, but a miss isn't counted: the fast path calls it, and the full path looks again.
     #[pyo3(signature = (key, default=None))]
     fn _look<'py>(
         &self,
@@ -183,7 +188,7 @@ impl Cache {
         self.with(py, |open| open.contains(key.0).or_raise(py))
     }
 
-    /// The values of those keys that have one. Faster than one by one.
+    /// Returns the values of those keys that have one. Faster than one call per key.
     #[pyo3(signature = (keys, /))]
     fn get_many<'py>(&self, py: Python<'py>, keys: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyDict>> {
         let keys = keys.try_iter()?.collect::<PyResult<Vec<_>>>()?;
@@ -204,10 +209,10 @@ impl Cache {
         Ok(values)
     }
 
-    /// The bytes of a value where they lie, for reading only; None where there is none.
+    /// Returns a read-only view of a value's bytes, without a copy; None if there is none.
     ///
-    /// They stay as they are, and can't be evicted, until the last view of them is gone: hold it for as long as you read. A
-    /// forked child must not read what its parent holds: a new view of it there is refused by a `BufferError`.
+    /// The bytes can't change or be evicted while a view of them exists, so hold a view only while you read.
+    /// A forked child must not read its parent's views: a new view of them raises `BufferError` there.
     fn get_view<'py>(&self, py: Python<'py>, key: Key<'_>) -> PyResult<Option<Bound<'py, PyMemoryView>>> {
         let held = self.with(py, |open| {
             let hit = open.get(key.0).or_raise(py)?;
@@ -221,7 +226,7 @@ impl Cache {
         PyMemoryView::from(view.as_any()).map(Some)
     }
 
-    /// All that is known about a key: fresh, stale, or negative; None: nothing.
+    /// Returns an entry in any state: fresh, stale or negative; None if there is none.
     fn lookup(&self, py: Python<'_>, key: Key<'_>) -> PyResult<Option<Entry>> {
         let found = self.with(py, |open| match open.lookup(key.0).or_raise(py)? {
             Lookup::Fresh(hit) | Lookup::Stale(hit) | Lookup::Negative(hit) => Found::of(py, &hit).map(Some),
@@ -230,7 +235,8 @@ impl Cache {
         found.map(|found| found.decoded(&self.codec)).transpose()
     }
 
-    /// Stores a value for `ttl` seconds (None: until it is evicted), usable as a stale one for `stale` after that; its serial.
+    /// Stores a value and returns its serial. It is valid for `ttl` seconds (None: until it is evicted), and
+    /// may be used as a stale one for `stale` seconds after that.
     #[pyo3(signature = (key, value, *, ttl=None, stale=None, tags=None, metadata=None, begun_in=None))]
     #[expect(clippy::too_many_arguments, reason = "they are keywords where it is called")]
     fn put(
@@ -248,7 +254,7 @@ impl Cache {
         })
     }
 
-    /// Stores a value if there is none; its serial, or None: there is one.
+    /// Stores a value if there is no valid entry. Returns its serial, or None if there is an entry.
     #[pyo3(signature = (key, value, *, ttl=None, stale=None, tags=None, metadata=None, begun_in=None))]
     #[expect(clippy::too_many_arguments, reason = "they are keywords where it is called")]
     fn add(
@@ -266,7 +272,8 @@ impl Cache {
         })
     }
 
-    /// Stores a value if the entry still has this serial; None: it has another, has expired or is gone.
+    /// Stores a value if the entry still has this serial. Returns the new serial, or None if the entry has
+    /// another serial, has expired or is gone.
     #[pyo3(signature = (key, serial, value, *, ttl=None, stale=None, tags=None, metadata=None, begun_in=None))]
     #[expect(clippy::too_many_arguments, reason = "they are keywords where it is called")]
     fn replace(
@@ -284,7 +291,8 @@ impl Cache {
         self.store(value, &beside, |open, bytes, options| open.replace_if(key.0, serial, bytes, options))
     }
 
-    /// Notes that there is nothing, and why: a number from 0 to 65535. `lookup` gives it, `get` misses.
+    /// Stores a negative entry with a reason code from 0 to 65535. `lookup` returns it; `get` misses. Returns
+    /// its serial.
     #[pyo3(signature = (key, reason, *, ttl=None, tags=None, begun_in=None))]
     fn put_negative(
         &self,
@@ -299,7 +307,7 @@ impl Cache {
         self.with(py, |open| beside.with(&[], |options| open.put_negative(key.0, reason, options)).or_raise(py))
     }
 
-    /// Removes an entry, of this serial only if one is given; False: there was none.
+    /// Removes an entry; with `serial`, only if it has that serial. Returns whether it did.
     #[pyo3(signature = (key, *, serial=None))]
     fn remove(&self, py: Python<'_>, key: Key<'_>, serial: Option<u64>) -> PyResult<bool> {
         self.with(py, |open| {
@@ -311,7 +319,8 @@ impl Cache {
         })
     }
 
-    /// From now on the entry is valid for `ttl` (None: until it is evicted); False: there is none, or one of another `serial` than is given.
+    /// Gives the entry a new time to live (None: until it is evicted). Returns False if there is no entry, or
+    /// if it has another serial than `serial`.
     #[pyo3(signature = (key, ttl=None, *, stale=None, serial=None, begun_in=None))]
     fn touch(
         &self,
@@ -333,7 +342,8 @@ impl Cache {
         self.with(py, |open| open.touch(key.0, &touch).or_raise(py))
     }
 
-    /// Adds to an integer, in one step over all processes and languages; what it is then. An absent one begins at `start`.
+    /// Adds to an integer, atomically over all processes and languages, and returns the sum. A missing
+    /// counter begins at `start`.
     #[expect(clippy::too_many_arguments, reason = "they are keywords where it is called")]
     #[pyo3(signature = (key, by=1, *, start=0, min=i64::MIN, max=i64::MAX, ttl=None, tags=None))]
     fn increment(
@@ -354,61 +364,63 @@ impl Cache {
         })
     }
 
-    /// Purges all entries with this tag; softly: makes them stale.
+    /// Purges all entries with this tag. A soft purge makes them stale.
     #[pyo3(signature = (tag, *, soft=false))]
     fn purge_tag(&self, py: Python<'_>, tag: &str, soft: bool) -> PyResult<()> {
         self.detached(py, |open| open.purge_tag(tag, kind(soft)))
     }
 
-    /// Purges all entries whose key begins so.
+    /// Purges all entries whose keys begin with this prefix.
     #[pyo3(signature = (prefix, *, soft=false))]
     fn purge_prefix(&self, py: Python<'_>, prefix: Key<'_>, soft: bool) -> PyResult<()> {
         self.detached(py, |open| open.purge_prefix(prefix.0, kind(soft)))
     }
 
-    /// Purges everything, in the time of a few stores.
+    /// Purges all entries, in microseconds.
     #[pyo3(signature = (*, soft=false))]
     fn purge_all(&self, py: Python<'_>, soft: bool) -> PyResult<()> {
         self.detached(py, |open| open.purge_all(kind(soft)))
     }
 
-    /// Removes all entries, one by one; how many.
+    /// Removes all entries, one by one, and returns how many.
     fn clear(&self, py: Python<'_>) -> PyResult<u64> {
         self.detached(py, eyewall::Cache::clear)
     }
 
-    /// Drops what is purged or over; how many. Nobody needs to call it.
+    /// Removes purged and expired entries, and returns how many. It is never necessary.
     fn sweep(&self, py: Python<'_>) -> PyResult<u64> {
         self.detached(py, eyewall::Cache::sweep)
     }
 
-    /// Brings everything to storage, and waits for it.
+    /// Writes everything to storage, and waits for it.
     fn sync(&self, py: Python<'_>) -> PyResult<()> {
         self.detached(py, eyewall::Cache::sync)
     }
 
-    /// Maps every page now, so that no later read faults.
+    /// Maps every page now, so that later reads cause no page fault.
     fn populate(&self, py: Python<'_>) -> PyResult<()> {
         self.detached(py, eyewall::Cache::populate)
     }
 
-    /// Whether reading the value would find it in memory; None: there is none.
+    /// Whether the whole value is in memory, so that reading it needn't wait for storage; None if there is no
+    /// entry.
     fn is_resident(&self, py: Python<'_>, key: Key<'_>) -> PyResult<Option<bool>> {
         self.with(py, |open| open.is_resident(key.0).or_raise(py))
     }
 
-    /// Reads the entry into memory; False: there is none.
+    /// Reads the entry into memory. Returns False if there is none.
     fn prefault(&self, py: Python<'_>, key: Key<'_>) -> PyResult<bool> {
         self.detached(py, |open| open.prefault(key.0))
     }
 
-    /// Claims a key, to look at its entry and change it: one at a time over all processes. Plain puts don't wait for it.
+    /// Claims a key to read and change its entry. Only one claim of a key stands at a time, over all
+    /// processes. Plain puts don't wait for it.
     fn claim(slf: &Bound<'_, Self>, key: Key<'_>) -> PyResult<Claim> {
         Claim::begin(slf, key.0)
     }
 
-    /// The state of a key's entry, and what goes with it: the value, the reason, or a flight. While it waits, it asks now and then whether that is
-    /// wanted still.
+    /// The state of a key's entry, with its value, its reason or a flight. While it waits, it calls
+    /// `is_wanted` now and then, and stops waiting when that returns false.
     #[pyo3(signature = (key, wait, use_stale, is_wanted=None))]
     fn _begin_fill<'py>(
         slf: &Bound<'py, Self>,
@@ -425,7 +437,7 @@ impl Cache {
         })
     }
 
-    /// Begins to write a value of bytes piece by piece; `length` is its length if it is known.
+    /// Returns a writer for a value of bytes that comes piece by piece. Give its `length` if you know it.
     #[pyo3(signature = (key, *, length=None, ttl=None, stale=None, tags=None, metadata=None, begun_in=None))]
     #[expect(clippy::too_many_arguments, reason = "they are keywords where it is called")]
     fn writer(
@@ -444,15 +456,15 @@ impl Cache {
         self.detached(py, |open| beside.with(metadata, |options| open.writer(key.0, options, length))).map(Writer::new)
     }
 
-    /// Reads what somebody is writing to a key, whatever process it is, from its first byte on; None: nobody is. Bytes come before their writer
-    /// has vouched for them: until the end was reached they may come to nothing.
+    /// Returns a follower of the writer of a key, in any process, from the first byte on; None if nobody
+    /// writes the key. The bytes come before their writer commits them: only at the end is the entry certain.
     fn follow(&self, py: Python<'_>, key: Key<'_>) -> PyResult<Option<Follower>> {
         let found = self.with(py, |open| open.follow(key.0).or_raise(py))?;
         Ok(found.map(|follower| Follower::new(py, follower)))
     }
 
-    /// This moment, for `begun_in`: what is stored with it counts as stored now, so that what is purged from now on purges it, too. To be asked
-    /// for before whatever the value is made of is read.
+    /// Returns the present moment, for `begun_in`. Call it before you read the data of a value. A value that
+    /// is stored with it counts as older than every purge since, so that those purges apply to it.
     fn now(&self, py: Python<'_>) -> PyResult<Epoch> {
         self.with(py, |open| open.epoch().or_raise(py)).map(Epoch)
     }
@@ -461,7 +473,7 @@ impl Cache {
         Walk::begin(slf, Wanted::Keys)
     }
 
-    /// All keys, in no order: `str` where they are UTF-8, else `bytes`.
+    /// Iterates over all keys, in no order: `str` if they are UTF-8, else `bytes`.
     fn keys(slf: &Bound<'_, Self>) -> PyResult<Walk> {
         Walk::begin(slf, Wanted::Keys)
     }
@@ -474,7 +486,7 @@ impl Cache {
         Walk::begin(slf, Wanted::Items)
     }
 
-    /// Numbers about the volume, over all processes. Looks at the whole index.
+    /// Returns statistics of the volume, over all processes. Scans the whole index.
     fn stats<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
         let stats = self.detached(py, eyewall::Cache::stats)?;
         let json = serde_json::to_string(&stats).map_err(|error| PyRuntimeError::new_err(error.to_string()))?;
@@ -507,7 +519,7 @@ impl Cache {
         self.with(py, |open| Ok(open.is_failed()))
     }
 
-    /// Why the volume's size is no promise on its file system, if it isn't.
+    /// Why the file system doesn't guarantee the volume's size; None if it does.
     #[getter]
     fn storage_warning(&self, py: Python<'_>) -> PyResult<Option<&'static str>> {
         self.with(py, |open| Ok(open.storage_warning()))

@@ -17,7 +17,7 @@ use crate::value::Stored;
 type Held<'a> = Option<Claimed<'a>>;
 
 self_cell!(
-    /// A claim, and the cache that it is one of.
+    /// A claim and its cache.
     struct Owned {
         owner: eyewall::Cache,
         #[not_covariant]
@@ -25,16 +25,17 @@ self_cell!(
     }
 );
 
-/// The right to change one key, one at a time over all processes. It ends with `put`, `remove`, `end`, the `with` block or this process.
+/// The right to change one key. Only one claim of a key stands at a time, over all processes. It ends with `put`,
+/// `remove`, `end`, the `with` block or this process.
 #[pyclass(frozen, module = "eyewall")]
 pub(crate) struct Claim {
     cache: Py<Cache>,
-    /// None: it has ended.
+    /// None after its end.
     owned: Mutex<Option<Owned>>,
     /// The key, as bytes.
     #[pyo3(get)]
     key: Py<PyBytes>,
-    /// The value when the key was claimed; None where there was no entry.
+    /// The value when the key was claimed; None if there was no entry.
     #[pyo3(get)]
     value: Py<PyAny>,
     /// Whether there was an entry.
@@ -65,7 +66,7 @@ impl Claim {
         self.owned.lock().unwrap_or_else(PoisonError::into_inner).take()
     }
 
-    /// Ends it by some last work.
+    /// Ends the claim by `work`.
     fn last(
         &self,
         py: Python<'_>,
@@ -84,7 +85,8 @@ impl Claim {
         visit.call(&self.value)
     }
 
-    /// Stores a value and ends the claim; its serial, or None: somebody else has changed the entry since.
+    /// Stores a value and ends the claim. Returns the serial, or None if another caller has changed the entry
+    /// since.
     #[pyo3(signature = (value, *, ttl=None, stale=None, tags=None, metadata=None, begun_in=None))]
     #[expect(clippy::too_many_arguments, reason = "they are keywords where it is called")]
     fn put(
@@ -104,13 +106,13 @@ impl Claim {
         Ok(if let Updated::Stored(serial) = done { Some(serial) } else { None })
     }
 
-    /// Removes the entry and ends the claim; False: somebody else has changed it since.
+    /// Removes the entry and ends the claim. Returns False if another caller has changed the entry since.
     #[expect(clippy::redundant_closure_for_method_calls, reason = "the method is that of one lifetime")]
     fn remove(&self, py: Python<'_>) -> PyResult<bool> {
         Ok(self.last(py, |claimed| claimed.remove())? != Updated::Superseded)
     }
 
-    /// Ends the claim, and leaves the entry as it is.
+    /// Ends the claim and leaves the entry unchanged.
     fn end(&self) {
         drop(self.take());
     }

@@ -1,4 +1,4 @@
-//! What a look-up has found, copied.
+//! A copy of what a look-up found.
 
 use eyewall::Hit;
 use pyo3::prelude::*;
@@ -6,23 +6,23 @@ use pyo3::types::PyBytes;
 
 use crate::value::{Codec, Stored};
 
-/// Everything that is known about a key.
+/// An entry with all its properties.
 #[pyclass(frozen, get_all, module = "eyewall")]
 pub(crate) struct Entry {
     /// "fresh", "stale" or "negative".
     state: &'static str,
-    /// The value; of a negative entry None.
+    /// The value; None for a negative entry.
     value: Py<PyAny>,
-    /// Names this version of the entry, for `replace` and `remove`.
+    /// Identifies this version of the entry, for `replace` and `remove`.
     serial: u64,
-    /// Of a negative entry: why there is nothing.
+    /// The reason code of a negative entry.
     reason: Option<u16>,
     tags: Vec<String>,
-    /// The bytes that another program has stored beside the value; what this package stores there says what the value is.
+    /// The bytes that a program stored beside the value. This package stores the type of the value there.
     metadata: Py<PyBytes>,
-    /// Seconds since it was put.
+    /// Seconds since the put.
     age: f64,
-    /// Seconds for which it stays fresh; None: until it is evicted.
+    /// Remaining seconds of its time to live; None: until it is evicted.
     ttl_left: Option<f64>,
 }
 
@@ -34,7 +34,7 @@ impl Entry {
     }
 }
 
-/// An entry whose value is still to be decoded, when nothing is held any more.
+/// An entry that no longer holds its hit, and whose value is still to be decoded.
 pub(crate) struct Found<'py> {
     entry: Entry,
     value: Option<Stored<'py>>,
@@ -58,7 +58,7 @@ impl<'py> Found<'py> {
             age: hit.age().as_secs_f64(),
             ttl_left: hit.ttl_left().map(|left| left.as_secs_f64()),
         };
-        // Behind all reads of the hit.
+        // Must follow all reads of the hit.
         let value = Stored::of(py, hit)?;
         Ok(Self { entry, value: reason.is_none().then_some(value) })
     }

@@ -1,9 +1,9 @@
-//! Errors as exceptions. Their classes stand in Python, in `eyewall/_errors.py`.
+//! Turns errors into exceptions, whose classes are in `eyewall/_errors.py`.
 
 use eyewall::Error;
 use pyo3::prelude::*;
 
-/// What the engine's messages say of its own interface, and what that is called here.
+/// Replaces names of the Rust interface in the engine's messages by those of Python.
 const WORDS: [(&str, &str); 4] = [
     ("open with create(true)", "open it without must_exist"),
     ("read_only(true)", "read_only=True"),
@@ -44,7 +44,7 @@ pub(crate) fn closed(py: Python<'_>) -> PyErr {
     exception(py, "ClosedError", "the cache is closed; open another")
 }
 
-/// What was ended already: a claim, a flight, a writer.
+/// The error for a claim, flight or writer that has ended.
 #[cold]
 pub(crate) fn ended(py: Python<'_>, what: &str) -> PyErr {
     exception(py, "EndedError", &format!("the {what} has ended; begin another"))
@@ -74,7 +74,7 @@ fn class_of(error: &Error) -> &'static str {
         Error::TooManyProcesses { .. } => "TooManyProcessesError",
         Error::Failed { .. } | Error::Moved { .. } => "FailedError",
         Error::Io { .. } => "StorageError",
-        // Of calls that Python doesn't have.
+        // Only calls that this package lacks give these errors.
         _ => "Error",
     }
 }

@@ -1,4 +1,4 @@
-//! Entries that are made once for all that ask.
+//! Entries that one caller makes while the others wait (request collapsing).
 
 use std::sync::atomic::AtomicU32;
 use std::sync::atomic::Ordering::Relaxed;
@@ -16,14 +16,14 @@ use crate::cache::Cache;
 use crate::errors::{OrRaise, ended, raised};
 use crate::value::Stored;
 
-/// The engine asks every few milliseconds whether to wait any longer. Each so many times it is looked whether a signal wants something done,
-/// such as to interrupt it.
+/// The engine asks every few milliseconds whether to go on waiting. After so many of these, check for signals,
+/// such as an interrupt.
 const ASKS_APART: u32 = 20;
 
 type Begun<'a> = Option<Filling<'a>>;
 
 self_cell!(
-    /// What whoever asked is to do, and the cache that it is about.
+    /// The result of a fill and its cache.
     struct Owned {
         owner: eyewall::Cache,
         #[not_covariant]
@@ -31,22 +31,23 @@ self_cell!(
     }
 );
 
-/// The right, and the duty, to make one entry that others wait for. It ends with `store`, `remember`, `end` or this process.
+/// The right, and the duty, to make one entry that others wait for. It ends with `store`, `remember`, `end` or
+/// this process.
 #[pyclass(frozen, module = "eyewall")]
 pub(crate) struct Flight {
     cache: Py<Cache>,
-    /// None: it has ended.
+    /// None after its end.
     owned: Mutex<Option<Owned>>,
 }
 
-/// What there is, or the right to make it.
+/// The entry, or the right to make it.
 pub(crate) enum Answer<'py> {
     Found(Stored<'py>),
     Negative(u16),
     Ours(Flight),
 }
 
-/// Finds the entry of a key, or waits for it, or gives the right to make it.
+/// Finds the entry of a key, waits for it, or gets the right to make it.
 pub(crate) fn begin<'py>(
     cache: &Bound<'py, Cache>,
     key: &[u8],
@@ -68,7 +69,7 @@ pub(crate) fn begin<'py>(
             py.check_signals()?;
             is_wanted.as_ref().map_or(Ok(true), |is_wanted| is_wanted.call0(py)?.is_truthy(py))
         });
-        // Where the interpreter ends, nobody waits.
+        // Nobody waits while the interpreter shuts down.
         asked.unwrap_or(Ok(false)).unwrap_or_else(|error| {
             *raised.lock().unwrap_or_else(PoisonError::into_inner) = Some(error);
             false
@@ -103,7 +104,7 @@ impl Flight {
         self.owned.lock().unwrap_or_else(PoisonError::into_inner).take()
     }
 
-    /// Ends it by some last work.
+    /// Ends the flight by `work`.
     fn last<T: Send>(&self, py: Python<'_>, work: impl FnOnce(eyewall::Flight<'_>) -> T + Send) -> PyResult<T> {
         let mut owned = self.take().ok_or_else(|| ended(py, "flight"))?;
         let done = py.detach(|| {
@@ -122,7 +123,8 @@ impl Flight {
         visit.call(&self.cache)
     }
 
-    /// Stores what was made, and ends the flight; its serial, or None: somebody else has changed the entry since.
+    /// Stores the value and ends the flight. Returns the serial, or None if another caller has changed the
+    /// entry since.
     #[pyo3(signature = (value, *, ttl=None, stale=None, tags=None, metadata=None))]
     fn store(
         &self,
@@ -140,8 +142,8 @@ impl Flight {
         stored(py, done)
     }
 
-    /// Notes that there is nothing, and why, for so long (None: until it is evicted); ends the flight. Its serial, or None: somebody else has
-    /// changed the entry since.
+    /// Stores a negative entry for `ttl` seconds (None: until it is evicted), and ends the flight. Returns
+    /// the serial, or None if another caller has changed the entry since.
     #[pyo3(signature = (reason, *, ttl=None, tags=None))]
     fn remember(&self, py: Python<'_>, reason: u16, ttl: Option<Seconds>, tags: Option<Tags>) -> PyResult<Option<u64>> {
         let beside = Beside::new(ttl, None, tags);
@@ -149,7 +151,7 @@ impl Flight {
         stored(py, done)
     }
 
-    /// Ends the flight without an entry: one of those that wait is the next to make it.
+    /// Ends the flight without an entry. One of the waiting callers makes it instead.
     fn end(&self) {
         drop(self.take());
     }

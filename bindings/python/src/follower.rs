@@ -1,4 +1,4 @@
-//! Values that are read while somebody writes them.
+//! Reads values while a writer writes them.
 
 use std::time::{Duration, Instant};
 
@@ -11,21 +11,22 @@ use crate::arguments::Seconds;
 use crate::errors::OrRaise;
 use crate::turns::InTurns;
 
-/// After so long a wait it is looked whether a signal wants something done, such as to interrupt it.
+/// After so long a wait, check for signals, such as an interrupt.
 const SIGNALS_EVERY: Duration = Duration::from_millis(100);
-/// What is read at once, unless a length is said; and what is read at once at most.
+/// Default and maximum number of bytes per read.
 const PIECE_BYTES: i64 = 64 << 10;
 const PIECE_BYTES_MAX: i64 = 1 << 20;
 const WAIT: Duration = Duration::from_secs(30);
 
-/// Reads what somebody is writing, from its first byte on, as it comes; an iterator over its pieces. Holds its bytes against eviction until it ends.
+/// Reads a value from its first byte on while a writer writes it, and iterates over its pieces. It holds the
+/// bytes against eviction until it ends.
 #[pyclass(frozen, module = "eyewall")]
 pub(crate) struct Follower {
     reads: InTurns<eyewall::Follower>,
-    /// The metadata that the entry will have.
+    /// The metadata of the coming entry.
     #[pyo3(get)]
     metadata: Py<PyBytes>,
-    /// The serial that the entry will have.
+    /// The serial of the coming entry.
     #[pyo3(get)]
     serial: u64,
 }
@@ -57,8 +58,9 @@ impl Follower {
 
 #[pymethods]
 impl Follower {
-    /// The next bytes, up to `size`; none (`b""`): that was all, and the entry was stored. Waits for them for up to `wait` seconds, and then
-    /// raises `BusyError`, after which it may be called again. `InterruptedWriteError`: nothing will come of the entry, and what was read is part of none.
+    /// Returns the next bytes, up to `size`, or `b""` at the end of a stored entry. Waits for up to `wait`
+    /// seconds; then it raises `BusyError`, and you may call it again. `InterruptedWriteError`: the entry
+    /// will not come, and what you have read is part of none.
     #[pyo3(signature = (size=PIECE_BYTES, *, wait=None), text_signature = "($self, size=65536, *, wait=30)")]
     fn read<'py>(&self, py: Python<'py>, size: i64, wait: Option<Seconds>) -> PyResult<Bound<'py, PyBytes>> {
         if size < 1 {
@@ -67,7 +69,7 @@ impl Follower {
         self.next(py, size.min(PIECE_BYTES_MAX) as usize, wait.map_or(WAIT, |wait| wait.0))
     }
 
-    /// Reads no further.
+    /// Stops reading.
     fn end(&self) -> PyResult<()> {
         self.reads.end().map(drop)
     }

@@ -1,19 +1,19 @@
-//! Eyewall for Python: the module `eyewall._eyewall`, on which the package `eyewall` in `python/eyewall` stands.
+//! Eyewall for Python: the module `eyewall._eyewall`. The package `eyewall` in `python/eyewall` is built on it.
 //!
-//! Look-ups and small puts keep the interpreter's lock, since they take less time than giving it back does; whatever waits or
-//! moves many bytes releases it.
+//! Look-ups and small puts keep the interpreter's lock, since releasing it takes longer than they do. Calls that wait, or that
+//! copy many bytes, release it.
 //!
 //! | file | what it holds |
 //! |---|---|
-//! | `cache.rs` | the class of a volume: all that is asked of it |
-//! | `open.rs` | how a volume is opened |
-//! | `arguments.rs` | keys, times and tags, as Python has them |
-//! | `value.rs` | values of Python as bytes of the volume |
-//! | `entry.rs`, `view.rs` | what is found: copied, and held where it lies |
-//! | `claim.rs`, `fill.rs`, `writer.rs` | changes that take their time |
-//! | `follower.rs` | what is read while somebody writes it |
-//! | `turns.rs` | what one thread uses at a time |
-//! | `walk.rs` | all entries, one after the other |
+//! | `cache.rs` | the class of a volume, with all its operations |
+//! | `open.rs` | opening a volume |
+//! | `arguments.rs` | keys, times and tags from Python |
+//! | `value.rs` | Python values as bytes of the volume |
+//! | `entry.rs`, `view.rs` | what a look-up finds: a copy, or a view of the held bytes |
+//! | `claim.rs`, `fill.rs`, `writer.rs` | changes in several calls |
+//! | `follower.rs` | reading a value while it is written |
+//! | `turns.rs` | objects that one thread uses at a time |
+//! | `walk.rs` | iteration over all entries |
 //! | `errors.rs` | errors as exceptions |
 
 #![deny(unsafe_op_in_unsafe_fn)]
@@ -34,7 +34,7 @@ mod writer;
 
 use pyo3::prelude::*;
 
-/// What the package stands on; nothing of it is for its users but by the names that the package gives.
+/// The base of the package. Users should only use the names that the package exports.
 #[pymodule]
 mod _eyewall {
     use pyo3::prelude::*;

@@ -1,4 +1,4 @@
-//! How a volume is opened.
+//! Opening a volume.
 
 use std::path::PathBuf;
 
@@ -7,10 +7,10 @@ use pyo3::prelude::*;
 
 use crate::arguments::Seconds;
 
-/// The options, as `eyewall/_cache.py` gives them: all of them, `None` where nothing was said.
+/// All options from `eyewall/_cache.py`; `None` for those that the user left out.
 #[derive(FromPyObject)]
 #[pyo3(from_item_all)]
-#[expect(clippy::struct_excessive_bools, reason = "switches that have nothing to do with each other")]
+#[expect(clippy::struct_excessive_bools, reason = "independent options")]
 pub(crate) struct OpenOptions {
     size: Option<u64>,
     entry_size_hint: Option<u32>,
@@ -29,7 +29,7 @@ pub(crate) struct OpenOptions {
     clear_unclean: bool,
 }
 
-/// Sets what was said.
+/// Sets the options that aren't `None`.
 macro_rules! said {
     ($options:ident, $given:ident, $($name:ident),*) => {
         $(if let Some(value) = $given.$name { $options = $options.$name(value); })*
@@ -37,7 +37,7 @@ macro_rules! said {
 }
 
 impl OpenOptions {
-    /// Opens the volume at a path, or makes one without a name.
+    /// Opens the volume at a path, or creates an anonymous one.
     pub(crate) fn open(self, path: Option<PathBuf>) -> eyewall::Result<eyewall::Cache> {
         let mut options = Options::new()
             .create(!self.must_exist)

@@ -1,4 +1,4 @@
-//! What one thread uses at a time, without the interpreter's lock.
+//! Objects that one thread at a time uses without the interpreter's lock.
 
 use std::sync::{Mutex, PoisonError};
 
@@ -7,16 +7,17 @@ use pyo3::prelude::*;
 
 use crate::errors::ended;
 
-/// A writer or a follower, until it is ended. The lock is held for moments only, and never while the interpreter's is given back.
+/// A writer or a follower, until its end. This lock is held only briefly, and never while the interpreter's lock
+/// is released.
 pub(crate) struct InTurns<T> {
-    /// What messages call it.
+    /// Its name in messages.
     what: &'static str,
     state: Mutex<State<T>>,
 }
 
 enum State<T> {
     Here(T),
-    /// A thread uses it.
+    /// A thread is using it.
     Away,
     Ended,
 }
@@ -30,7 +31,7 @@ impl<T: Send> InTurns<T> {
         std::mem::replace(&mut self.state.lock().unwrap_or_else(PoisonError::into_inner), state)
     }
 
-    /// Takes it out.
+    /// Takes it out for one thread's use.
     fn take(&self) -> PyResult<Option<T>> {
         match self.exchange(State::Away) {
             State::Here(used) => Ok(Some(used)),
@@ -45,7 +46,7 @@ impl<T: Send> InTurns<T> {
         }
     }
 
-    /// Does something with it, without the interpreter's lock.
+    /// Runs `work` on it without the interpreter's lock.
     pub(crate) fn using<R: Send>(&self, py: Python<'_>, work: impl FnOnce(&mut T) -> R + Send) -> PyResult<R> {
         let mut used = self.take()?.ok_or_else(|| ended(py, self.what))?;
         let (used, result) = py.detach(move || {
@@ -56,14 +57,14 @@ impl<T: Send> InTurns<T> {
         Ok(result)
     }
 
-    /// Ends it, and gives it to whoever ends it; `None`: it has ended before.
+    /// Ends it and returns it; `None` if it had ended before.
     pub(crate) fn end(&self) -> PyResult<Option<T>> {
         let used = self.take()?;
         self.exchange(State::Ended);
         Ok(used)
     }
 
-    /// The same, where it has to be there.
+    /// Ends it and returns it; an error if it had ended before.
     pub(crate) fn last(&self, py: Python<'_>) -> PyResult<T> {
         self.end()?.ok_or_else(|| ended(py, self.what))
     }

@@ -1,8 +1,9 @@
-//! Values of Python as bytes of the volume.
+//! Python values as bytes of the volume.
 //!
-//! `bytes` are stored as they are, without metadata: what other languages store as bytes or strings is `bytes` here, and theirs
-//! are these. Of all else, one byte of metadata says what it is. None of these bytes begins UTF-8, or an ASCII word that another
-//! program would use; what has other metadata is `bytes`. Those before `SERIALIZED` are the same in PHP (`bindings/php/ext/value.c`).
+//! `bytes` are stored unchanged, without metadata. So the bytes and strings of other languages are `bytes` here, and vice versa.
+//! For every other type, one byte of metadata names the type. None of these bytes begins UTF-8, or an ASCII word that another
+//! program might use. A value with other metadata is `bytes`. The bytes before `SERIALIZED` are the same in PHP
+//! (`bindings/php/ext/value.c`).
 
 use eyewall::Hit;
 use pyo3::exceptions::{PyOverflowError, PyTypeError};
@@ -13,34 +14,35 @@ use pyo3::{IntoPyObjectExt, PyTraverseError, intern};
 
 use crate::errors::{OrRaise, exception};
 
-/// Eight bytes, little-endian: what counters are, in every language.
+/// Eight bytes, little-endian: a counter, in every language.
 pub(crate) const INTEGER: u8 = 0xC0;
-/// A zero byte, and eight of a double, little-endian. Nine, so that nobody takes it for a counter.
+/// A zero byte and a little-endian double. Nine bytes, so that nobody takes it for a counter.
 const FLOAT: u8 = 0xC1;
 const NONE: u8 = 0xF5;
 const FALSE: u8 = 0xF6;
 const TRUE: u8 = 0xF7;
-/// From here (PHP's own two, JSON, pickle, msgpack, an application's) to the next, functions in Python make the value.
+/// From here to the next constant (PHP's two, JSON, pickle, msgpack, an application's own), Python functions
+/// decode the value.
 const SERIALIZED: u8 = 0xF8;
 const SERIALIZED_LAST: u8 = 0xFD;
-/// UTF-8, of a `str`.
+/// The UTF-8 of a `str`.
 const TEXT: u8 = 0xFE;
 /// Integers beyond 64 bits, as decimal digits.
 const LARGE_INTEGER: u8 = 0xFF;
 
-/// Whether metadata of this one byte says what a value is.
+/// Whether this single byte of metadata names a type.
 pub(crate) fn is_kind(byte: u8) -> bool {
     matches!(byte, INTEGER | FLOAT | NONE..=LARGE_INTEGER)
 }
 
-/// How a cache serializes what has no form of its own; `eyewall/_serializers.py` chooses it.
+/// How a cache serializes other types; `eyewall/_serializers.py` chooses it.
 pub(crate) struct Codec {
     pub(crate) kind: u8,
-    /// Value to bytes; `None`: such values are refused.
+    /// From a value to bytes; `None`: such values are refused.
     pub(crate) dumps: Option<Py<PyAny>>,
-    /// Bytes of `kind` to the value.
+    /// From bytes of `kind` to the value.
     pub(crate) loads: Option<Py<PyAny>>,
-    /// Kind and bytes to the value, for all other kinds.
+    /// From another kind and bytes to the value.
     pub(crate) loads_other: Py<PyAny>,
 }
 
@@ -51,7 +53,7 @@ impl Codec {
         visit.call(&self.loads_other)
     }
 
-    /// The value as it is to be stored.
+    /// The bytes and metadata to store.
     #[inline]
     pub(crate) fn encode<'py>(&self, value: &Bound<'py, PyAny>) -> PyResult<Encoded<'py>> {
         if let Ok(bytes) = value.cast_exact::<PyBytes>() {
@@ -71,13 +73,13 @@ impl Codec {
         let Some(dumps) = &self.dumps else { return Encoded::plain(value) };
         let bytes = dumps.bind(py).call1((value,))?;
         let Ok(bytes) = bytes.cast_into::<PyBytes>() else {
-            return Err(PyTypeError::new_err("the serializer gave something other than bytes"));
+            return Err(PyTypeError::new_err("the serializer returned something other than bytes"));
         };
         Ok(Encoded { body: Body::Bytes(bytes), metadata: Some(self.kind) })
     }
 }
 
-/// A value that is to be stored.
+/// A value to be stored.
 pub(crate) struct Encoded<'py> {
     body: Body<'py>,
     metadata: Option<u8>,
@@ -90,7 +92,7 @@ enum Body<'py> {
 }
 
 impl<'py> Encoded<'py> {
-    /// Numbers and constants; `None`: it is none of these.
+    /// Encodes numbers and constants; `None` for other types.
     fn scalar(value: &Bound<'py, PyAny>) -> PyResult<Option<Self>> {
         let constant = |kind| Some(Self { body: Body::Number([0; 9], 0), metadata: Some(kind) });
         if value.is_none() {
@@ -119,13 +121,13 @@ impl<'py> Encoded<'py> {
         }
     }
 
-    /// Where there is no serializer: what is bytes or text in a wider sense.
+    /// Without a serializer: encodes subclasses of bytes and str, and buffers.
     fn plain(value: &Bound<'py, PyAny>) -> PyResult<Self> {
         let py = value.py();
         if let Ok(text) = value.cast::<PyString>() {
             return Ok(Self { body: Body::Text(text.clone()), metadata: Some(TEXT) });
         }
-        // Anything with a buffer.
+        // Any object with the buffer protocol.
         if let Ok(view) = pyo3::types::PyMemoryView::from(value) {
             let bytes = view.call_method0(intern!(py, "tobytes"))?.cast_into::<PyBytes>()?;
             return Ok(Self { body: Body::Bytes(bytes), metadata: None });
@@ -151,21 +153,21 @@ impl<'py> Encoded<'py> {
     }
 }
 
-/// What a hit held, copied; the hit is gone.
+/// A copy of what a hit held; the hit is released.
 pub(crate) enum Stored<'py> {
     Value(Bound<'py, PyAny>),
     Serialized(u8, Bound<'py, PyBytes>),
 }
 
 impl<'py> Stored<'py> {
-    /// Copies what is held. No code of Python runs.
+    /// Copies the held bytes. No Python code runs.
     #[inline]
     pub(crate) fn of(py: Python<'py>, hit: &Hit<'_>) -> PyResult<Self> {
         let copied = match hit.metadata() {
             [kind] => Self::of_kind(py, *kind, hit),
             _ => Ok(Self::bytes(py, hit)),
         };
-        // Bytes that were lost meanwhile may be text no more; that isn't what to complain of.
+        // Lost bytes may not be valid text: the lost bytes are the error to report.
         hit.check_intact().or_raise(py)?;
         copied
     }
@@ -188,7 +190,7 @@ impl<'py> Stored<'py> {
         }))
     }
 
-    /// The value. Code of Python may run.
+    /// Decodes the value. Python code may run.
     #[inline]
     pub(crate) fn decoded(self, codec: &Codec) -> PyResult<Bound<'py, PyAny>> {
         match self {

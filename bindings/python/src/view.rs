@@ -1,4 +1,4 @@
-//! Values that are held where they lie.
+//! Views of held values.
 
 use std::ffi::c_int;
 
@@ -10,15 +10,15 @@ use pyo3::types::PyBytes;
 
 use crate::errors::OrRaise;
 
-const INHERITED: &str = "the view is that of the process that this one was forked from; get it again here";
+const INHERITED: &str = "this process inherited the view by a fork and must not read it; call get_view again";
 
-/// What a memoryview of a value stands on: it holds the pin until the last view of it is gone.
+/// The object behind a memoryview. It holds the pin until the last view of it is gone.
 #[pyclass(frozen, module = "eyewall")]
 pub(crate) struct View(pub(crate) OwnedHit);
 
 #[pymethods]
 impl View {
-    /// Gives the value's bytes, for reading only.
+    /// Exports the value's bytes, read-only.
     ///
     /// # Safety
     /// The interpreter calls it, with a buffer that it may fill.
@@ -35,7 +35,7 @@ impl View {
         if filled == 0 { Ok(()) } else { Err(PyErr::fetch(slf.py())) }
     }
 
-    /// The bytes that were stored beside the value.
+    /// The value's metadata.
     #[getter]
     fn metadata<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyBytes>> {
         if self.0.is_inherited() {
@@ -46,7 +46,8 @@ impl View {
         Ok(metadata)
     }
 
-    /// Whether what was read until now is what was put (`survive_sigbus`); raises `FailedError` unless it is.
+    /// Raises `FailedError` unless the bytes that were read so far are those that were put
+    /// (`survive_sigbus`).
     fn check_intact(&self, py: Python<'_>) -> PyResult<()> {
         self.0.check_intact().or_raise(py)
     }

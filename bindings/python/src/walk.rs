@@ -1,4 +1,4 @@
-//! All entries, one after the other.
+//! Iteration over all entries.
 
 use std::sync::{Mutex, TryLockError};
 
@@ -15,7 +15,7 @@ use crate::errors::{OrRaise, exception};
 use crate::value::Stored;
 
 self_cell!(
-    /// A walk, and the cache that it walks.
+    /// An iteration and its cache.
     struct Owned {
         owner: eyewall::Cache,
         #[not_covariant]
@@ -23,7 +23,7 @@ self_cell!(
     }
 );
 
-/// What a walk gives of each entry.
+/// What the iteration yields for each entry.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Wanted {
     Keys,
@@ -31,7 +31,7 @@ pub(crate) enum Wanted {
     Items,
 }
 
-/// An iterator over all valid entries, in no order. Nothing is held between its steps.
+/// An iterator over all valid entries, in no order. It holds nothing between its steps.
 #[pyclass(frozen, module = "eyewall")]
 pub(crate) struct Walk {
     cache: Py<Cache>,
@@ -45,14 +45,15 @@ impl Walk {
         Ok(Self { cache: cache.clone().unbind(), wanted, owned: Mutex::new(owned) })
     }
 
-    /// Key and value of the next entry; None: that was all.
+    /// Key and value of the next entry; None at the end.
     fn step<'py>(&self, py: Python<'py>) -> PyResult<Option<(Bound<'py, PyAny>, Option<Stored<'py>>)>> {
-        // Nobody waits for the lock, so that who has it may run code of Python, as an exception that is made can.
+        // Nobody waits for this lock, so its holder may run Python code, for instance to create an
+        // exception.
         let mut owned = match self.owned.try_lock() {
             Ok(owned) => owned,
             Err(TryLockError::Poisoned(owned)) => owned.into_inner(),
             Err(TryLockError::WouldBlock) => {
-                return Err(PyRuntimeError::new_err("another thread steps this walk; begin one for each"));
+                return Err(PyRuntimeError::new_err("another thread uses this iterator; create one per thread"));
             }
         };
         let next = owned.with_dependent_mut(|_, walk| {
@@ -65,7 +66,11 @@ impl Walk {
             Some(hit.check_intact().or_raise(py).and(value).map(|value| (key, value)))
         });
         if next.is_none() && owned.borrow_owner().is_failed() {
-            return Err(exception(py, "FailedError", "the volume failed under the walk; close it, and open it again"));
+            return Err(exception(
+                py,
+                "FailedError",
+                "the volume failed during the iteration; close it and open it again",
+            ));
         }
         next.transpose()
     }

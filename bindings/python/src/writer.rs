@@ -9,7 +9,8 @@ use pyo3::types::{PyBytes, PyType};
 use crate::errors::{OrRaise, raised};
 use crate::turns::InTurns;
 
-/// Writes a value of bytes piece by piece; nobody finds it before it is committed. As a context manager it commits, unless the block raises.
+/// Writes a value of bytes piece by piece. Look-ups don't find it before it is committed. As a context manager it
+/// commits, unless the block raises.
 #[pyclass(frozen, module = "eyewall")]
 pub(crate) struct Writer {
     writer: InTurns<eyewall::Writer>,
@@ -23,7 +24,7 @@ impl Writer {
 
 #[pymethods]
 impl Writer {
-    /// Writes the next piece, all of it or nothing; returns its length.
+    /// Writes the next piece, completely or not at all; returns its length.
     fn write(&self, piece: &Bound<'_, PyAny>) -> PyResult<usize> {
         let py = piece.py();
         let piece = match piece.cast::<PyBytes>() {
@@ -39,7 +40,7 @@ impl Writer {
         }
     }
 
-    /// Makes what was written the entry; its serial, or None: somebody else has changed the entry since.
+    /// Publishes the entry. Returns its serial, or None if another caller has changed the entry since.
     fn commit(&self, py: Python<'_>) -> PyResult<Option<u64>> {
         let writer = self.writer.last(py)?;
         Ok(match py.detach(|| writer.commit()).or_raise(py)? {
@@ -48,7 +49,7 @@ impl Writer {
         })
     }
 
-    /// Gives up: nothing is stored.
+    /// Discards the value.
     fn abort(&self) -> PyResult<()> {
         self.writer.end().map(drop)
     }
@@ -59,7 +60,7 @@ impl Writer {
 
     #[pyo3(signature = (raised=None, *_more))]
     fn __exit__(&self, py: Python<'_>, raised: Option<&Bound<'_, PyType>>, _more: &Bound<'_, PyAny>) -> PyResult<()> {
-        // It may have been ended inside the block.
+        // The block may have ended it already.
         let Some(writer) = self.writer.end()? else { return Ok(()) };
         if raised.is_none() {
             py.detach(|| writer.commit()).or_raise(py)?;

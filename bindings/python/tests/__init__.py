@@ -1,1 +1,1 @@
-"""The package, from outside: by what its users call."""
+"""Tests of the package by its public interface."""

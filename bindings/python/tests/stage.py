@@ -1,4 +1,4 @@
-"""What the tests share."""
+"""Helpers of all tests."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ import eyewall
 
 
 class CacheCase(unittest.TestCase):
-    """A test with a volume of its own."""
+    """A test with its own volume."""
 
     def setUp(self) -> None:
         folder = tempfile.TemporaryDirectory(prefix="eyewall-python-")
@@ -23,7 +23,7 @@ class CacheCase(unittest.TestCase):
         self.addCleanup(self.cache.close)
 
     def forked(self, work: Callable[[], None]) -> int:
-        """Does something in a forked child; what it raises is printed and fails the child."""
+        """Runs code in a forked child. An exception is printed and fails the child."""
         child = os.fork()
         if child == 0:
             status = 1

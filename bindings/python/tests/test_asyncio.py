@@ -1,4 +1,4 @@
-"""Coroutines use a cache without stopping their loop."""
+"""Coroutines use a cache without blocking their event loop."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ class Loop(CacheCase, unittest.IsolatedAsyncioTestCase):
             await asyncio.sleep(0)
             return "made"
 
-        # More than there are threads.
+        # More than the number of threads.
         found = await asyncio.gather(*(self.cache.aget_or_fill("a", make, ttl=60) for _ in range(200)))
         self.assertEqual((found, calls), (["made"] * 200, 1))
         keys = [f"key {number}" for number in range(100)]
@@ -67,7 +67,7 @@ class Loop(CacheCase, unittest.IsolatedAsyncioTestCase):
             return "own"
 
         waiting = asyncio.create_task(self.cache.aget_or_fill("a", own))
-        # What lets the child go on is done by this loop.
+        # This loop releases the child.
         await asyncio.sleep(0)
         await self.cache.aput("b", 1)
         self.assertFalse(waiting.done())
@@ -184,7 +184,7 @@ class Loop(CacheCase, unittest.IsolatedAsyncioTestCase):
         self.assertEqual((stats["misses"], stats["hits"]), (1, 1))
 
     async def test_a_loop_that_ends_leaves_no_thread_that_waits(self) -> None:
-        """Else the interpreter would wait for it."""
+        """Otherwise the interpreter would wait for it."""
         before = set(threading.enumerate())
 
         def other_loop() -> None:

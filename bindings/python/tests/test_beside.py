@@ -1,4 +1,4 @@
-"""What stands beside a value: metadata of the caller's own, and the moment at which the value was begun to be made."""
+"""Metadata beside a value, and the moment when work on the value began."""
 
 from __future__ import annotations
 
@@ -44,9 +44,9 @@ class Metadata(CacheCase):
 
     def test_other_values_have_theirs(self) -> None:
         for value in ("text", 1, 1.5, None, True):
-            with self.assertRaisesRegex(eyewall.InvalidError, "goes with a value of bytes"):
+            with self.assertRaisesRegex(eyewall.InvalidError, "goes only with a value of bytes"):
                 self.cache.put("a", value, metadata=b"mine")
-        with eyewall.Cache(self.path, serializer="json") as cache, self.assertRaisesRegex(eyewall.InvalidError, "Make bytes of it"):
+        with eyewall.Cache(self.path, serializer="json") as cache, self.assertRaisesRegex(eyewall.InvalidError, "convert the value to bytes"):
             cache.put("a", [1], metadata=b"mine")
         with self.assertRaises(TypeError):
             self.cache.put("a", b"1", metadata="text")  # type: ignore[arg-type]

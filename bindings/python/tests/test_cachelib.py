@@ -1,4 +1,4 @@
-"""Flask-Caching, and what else takes a cache of cachelib, keeps its values in a volume."""
+"""Flask-Caching and other users of cachelib store their values in a volume."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ class Cachelib(CacheCase):
             self.assertEqual(entry.ttl_left and round(entry.ttl_left), left)
 
     def test_what_is_over_is_not_there(self) -> None:
-        """As of the other caches of cachelib, a timeout may lie in the past."""
+        """As in other caches of cachelib, a timeout may lie in the past."""
         for timeout in (-1, timedelta(seconds=-1)):
             cache = self.opened()
             self.assertTrue(cache.set("a", 1, 60))
@@ -72,7 +72,7 @@ class Cachelib(CacheCase):
 
     def test_one_volume_for_all_that_open_it_alike(self) -> None:
         self.assertIs(self.opened().volume, self.opened(key_prefix="b").volume)
-        with self.assertRaisesRegex(ValueError, "open here with"):
+        with self.assertRaisesRegex(ValueError, "is open in this process with"):
             self.opened(serializer="json")
 
     @unittest.skipUnless(importlib.util.find_spec("flask_caching"), "Flask-Caching isn't installed")

@@ -1,4 +1,4 @@
-"""What the backend of Django does beyond Django's own tests of backends, which scripts/test-python runs."""
+"""The Django backend's own features. scripts/test-python also runs Django's tests of backends."""
 
 from __future__ import annotations
 
@@ -104,7 +104,7 @@ class Django(CacheCase):
 
     def test_others_that_may_write_and_other_options_are_refused(self) -> None:
         backend = self.backend()
-        with self.assertRaisesRegex(ValueError, "open here with"):
+        with self.assertRaisesRegex(ValueError, "is open in this process with"):
             self.backend(serializer="json")
         backend.volume.close()
         os.chmod(self.path, 0o660)

@@ -1,4 +1,4 @@
-"""Regions of dogpile.cache keep their values in a volume, and make each once over all processes."""
+"""Regions of dogpile.cache store their values in a volume, and make each once over all processes."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ class Regions(CacheCase):
         region.delete("a")
         region.delete_multi(["b", "absent"])
         self.assertEqual(region.get_multi(["a", "b"]), [NO_VALUE] * 2)
-        # The bytes are the region's; what this package thinks of values has nothing to do with it.
+        # The region makes the bytes, so this package's types of values don't matter.
         self.assertIsInstance(self.cache["c"], bytes)
 
     def test_times(self) -> None:
@@ -91,11 +91,11 @@ class Regions(CacheCase):
         self.assertEqual(list(self.cache), [], "a mutex is no entry")
 
     def test_threads_that_share_a_mutex_do_not_end_one_anothers(self) -> None:
-        """A region gives all threads one mutex for each key."""
+        """A region gives all threads the same mutex for a key."""
         mutex = self.region().backend.get_mutex("a")
 
         class Slow:
-            """A flight behind whose end another thread acquires the mutex."""
+            """A flight during whose end another thread acquires the mutex."""
 
             def __init__(self, flight: Any) -> None:
                 self.flight = flight

@@ -1,4 +1,4 @@
-"""What goes wrong says what to do."""
+"""Error messages say what to do."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ class Errors(CacheCase):
     def test_advice_is_in_words_of_python(self) -> None:
         with self.assertRaisesRegex(eyewall.NotFoundError, "open it without must_exist$"):
             eyewall.Cache(f"{self.folder}/absent", must_exist=True)
-        # Views become copies before they hold too much; what is being written can't.
+        # Views become copies before they hold too much. A writer can't.
         writers = []
         with (
             eyewall.Cache(size="4M", entry_bytes_max="1M") as cache,
@@ -106,7 +106,7 @@ class Errors(CacheCase):
         self.assertEqual(repr(self.cache), "<eyewall.Cache closed>")
 
     def test_a_truncated_file(self) -> None:
-        # Another one than that of all tests, which wouldn't survive it.
+        # Use a volume of its own: the one of all tests wouldn't survive.
         path = f"{self.folder}/truncated"
         with eyewall.Cache(path, size="4M", survive_sigbus=True) as cache:
             for number in range(40):

@@ -1,4 +1,4 @@
-"""Of all that ask for a value which isn't there, one makes it."""
+"""One of many callers makes a missing value."""
 
 from __future__ import annotations
 

@@ -1,4 +1,6 @@
-"""A real gunicorn: its workers share what one of them has made, whether they opened the volume or inherited it, and live on when one is killed."""
+"""A real gunicorn: its workers share what one of them made, whether they opened the volume or inherited it, and survive
+when one is killed.
+"""
 
 from __future__ import annotations
 
@@ -18,7 +20,8 @@ from collections.abc import Callable
 WORKERS = 3
 PATIENCE_SECONDS = 60
 
-# `made` gets a line for each page that is made: which, and by which process. A page whose path begins with /held is made when `let_go` says so.
+# `made` gets a line with the path and the process for each page that is made. A page below /held is made when
+# `let_go` exists.
 APPLICATION = """
 import os
 import eyewall
@@ -91,7 +94,7 @@ class Gunicorn(unittest.TestCase):
             return log.read()
 
     def until(self, is_so: Callable[[], object]) -> None:
-        """Fails where that doesn't come."""
+        """Fails if that doesn't come."""
         deadline = time.monotonic() + PATIENCE_SECONDS
         while not is_so():
             self.assertIsNone(self.server.poll(), self.log())
@@ -109,7 +112,7 @@ class Gunicorn(unittest.TestCase):
             connection.close()
 
     def made(self) -> list[list[str]]:
-        """Which pages were made, and by whom."""
+        """Which pages were made, and by which process."""
         try:
             with open(f"{self.folder}/made") as made:
                 return [line.split() for line in made]
@@ -130,7 +133,7 @@ class Gunicorn(unittest.TestCase):
             self.assertEqual(list(clients.map(self.got, wanted)), [f"page {path}" for path in wanted])
             self.assertEqual(sorted(made for made, _ in self.made()), sorted(set(wanted)), "each was made once")
 
-            # One makes it, another waits for it, and the third goes on.
+            # One worker makes the page, another waits for it, and the third continues.
             held = [clients.submit(self.got, "/held") for _ in range(2)]
             self.until(lambda: self.makers("/held"))
             [maker] = self.makers("/held")
@@ -140,7 +143,7 @@ class Gunicorn(unittest.TestCase):
             self.assertEqual([answer.result() for answer in held], ["page /held"] * 2)
             self.assertEqual(self.makers("/held"), [maker])
 
-            # Who is killed while it makes a page lets another one make it.
+            # When a worker is killed while it makes a page, another one makes it.
             killed = clients.submit(self.got, "/held/killed")
             self.until(lambda: self.makers("/held/killed"))
             waits = clients.submit(self.got, "/held/killed")
@@ -153,7 +156,7 @@ class Gunicorn(unittest.TestCase):
             self.assertEqual(waits.result(), "page /held/killed")
             self.assertNotIn(maker, self.makers("/held/killed")[1:])
 
-            # The new one, too, has what was there.
+            # The new worker finds the old entries.
             makers = self.made()
             self.assertEqual(list(clients.map(self.got, wanted)), [f"page {path}" for path in wanted])
             self.assertEqual(self.made(), makers)

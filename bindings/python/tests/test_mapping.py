@@ -1,4 +1,4 @@
-"""A cache is used as a dict is, with times, tags and versions beside."""
+"""A cache is used like a dict, with times, tags and versions."""
 
 from __future__ import annotations
 

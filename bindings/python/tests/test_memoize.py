@@ -1,4 +1,4 @@
-"""Functions whose results are kept."""
+"""Memoized functions."""
 
 from __future__ import annotations
 

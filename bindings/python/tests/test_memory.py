@@ -1,4 +1,4 @@
-"""What is held is let go: by whoever ends it, by the collector of cycles, and at the end of the interpreter."""
+"""Memory is released: by an explicit end, by the garbage collector, and at the end of the interpreter."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from .stage import CacheCase
 
 
 class Holder(eyewall.Cache):
-    """A cache that holds what is of it."""
+    """A cache in a reference cycle."""
 
     held: Any
 
@@ -39,7 +39,7 @@ class Cycles(CacheCase):
                 del cache
                 gc.collect()
                 self.assertIsNone(gone())
-                # Whatever it held of the key has ended.
+                # Everything that it held of the key has ended.
                 self.assertEqual(self.cache._begin_fill("a", 0, False)[0], "ours")
         self.assertEqual(self.cache.stats()["pins"], 0)
 
@@ -53,7 +53,7 @@ class Cycles(CacheCase):
         self.assertIsNone(gone())
 
     def test_calls_leave_no_references(self) -> None:
-        """Of keys, values and defaults, found or not, and of those that are refused."""
+        """For keys, values and defaults, found, missing and refused."""
         key, value, default = "key %d" % id(self), b"value %d" % id(self), ["default"]
         counted = [key, value, default]
         before = [sys.getrefcount(each) for each in counted]

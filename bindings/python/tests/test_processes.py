@@ -1,4 +1,4 @@
-"""Processes share a volume, however they came to be, and live on when others die."""
+"""Processes share a volume, however they were started, and survive the death of others."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from .stage import CacheCase
 
 
 def add_one(cache: eyewall.Cache, name: str) -> None:
-    """What a worker does."""
+    """The work of a worker."""
     cache[name] = os.getpid()
     for _ in range(100):
         cache.increment("count")
@@ -74,10 +74,10 @@ class Processes(CacheCase):
                 memoryview(held)  # type: ignore[arg-type]
                 raise AssertionError("the child could read it")
             except BufferError as error:
-                assert "forked" in str(error)
+                assert "inherited the view by a fork" in str(error)
             own = self.cache.get_view("a")
             assert own is not None and bytes(own) == b"held"
-            # The parent's pin isn't the child's to release.
+            # The child must not release the parent's pin.
             view = held = own = None
             gc.collect()
 

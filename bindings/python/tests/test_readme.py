@@ -1,4 +1,4 @@
-"""The README's snippets do what they say."""
+"""The snippets of the README run."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A value is read while somebody writes it."""
+"""Followers read a value while a writer writes it."""
 
 from __future__ import annotations
 
@@ -94,7 +94,7 @@ class Streams(CacheCase):
         thread = threading.Thread(target=reader)
         thread.start()
         begun.wait()
-        # Between its waits the follower is free for a moment.
+        # Between its waits the follower is free briefly.
         while True:
             try:
                 follower.read(wait=0)
@@ -137,7 +137,7 @@ class Streams(CacheCase):
 
 class Writers(CacheCase):
     def test_what_a_thread_writes_is_not_ended_under_it(self) -> None:
-        """Another thread that aborts has its way, or is told."""
+        """Another thread either aborts, or gets an error."""
         writer, begun = self.cache.writer("a"), threading.Event()
 
         def write() -> None:
@@ -148,7 +148,7 @@ class Writers(CacheCase):
             except (eyewall.EndedError, eyewall.EntryTooLargeError, eyewall.InterruptedWriteError):
                 pass
             except RuntimeError as error:
-                # The other one had it just then.
+                # The other thread was just using it.
                 self.assertIn("another thread", str(error))
 
         thread = threading.Thread(target=write)

@@ -1,4 +1,4 @@
-"""What the stubs say of the module in Rust is what the module says of itself: editors read these, `help` and pydoc that."""
+"""The stubs, which editors read, have the same docstrings as the Rust module, which `help` and pydoc read."""
 
 from __future__ import annotations
 

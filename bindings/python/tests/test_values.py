@@ -1,4 +1,4 @@
-"""Values come back as what they were, whoever reads them, and pickles only where they were chosen."""
+"""Values keep their type, whoever reads them. Only caches with the pickle serializer read pickles."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ class Values(CacheCase):
             entry = self.cache.lookup("page")
             assert entry
             self.assertEqual((entry.value, entry.metadata), (b"page", b""))
-        # A counter, to all of them.
+        # A counter, in every language.
         self.cache["n"] = 258
         self.assertEqual(bytes(self.cache.get_view("n") or b""), (258).to_bytes(8, "little"))
         self.cache["text"] = "caf\u00e9"
@@ -94,7 +94,7 @@ class Values(CacheCase):
         self.assertEqual(self.opened("pickle")["a"], (1,))
 
     def test_a_sticky_file_is_one_that_others_may_write(self) -> None:
-        """The mark means something of folders alone."""
+        """The sticky bit counts for folders only."""
         os.chmod(self.path, 0o1666)
         with self.assertRaises(UntrustedError):
             self.opened("pickle")

@@ -1,4 +1,4 @@
-//! Between the types of Rocket and those of the crate `http`.
+//! Converts between Rocket's types and those of the crate `http`.
 
 use eyewall_files::Answer;
 use http::header::{
@@ -11,19 +11,19 @@ use rocket::{Request, Response};
 
 use crate::body::{CHUNK_BYTES, Reader};
 
-/// What of a request an answer depends on.
+/// The parts of a request that an answer depends on.
 static FIELDS: [HeaderName; 7] =
     [ACCEPT_ENCODING, IF_MATCH, IF_MODIFIED_SINCE, IF_NONE_MATCH, IF_RANGE, IF_UNMODIFIED_SINCE, RANGE];
 
-/// What method a request had when it came: Rocket makes a GET of a HEAD that no route takes.
+/// The original method of a request: Rocket turns HEAD into GET if no route takes HEAD.
 struct Came(Method);
 
-/// Notes the method, before Rocket has changed it.
+/// Remembers the method before Rocket changes it.
 pub(crate) fn note_method(request: &Request<'_>) {
     request.local_cache(|| Came(request.method()));
 }
 
-/// The method by which a request for content is answered; none where it isn't for reading.
+/// The method for a request for content; `None` if it isn't for reading.
 pub(crate) fn method(request: &Request<'_>) -> Option<http::Method> {
     match request.local_cache(|| Came(request.method())).0 {
         Method::Get => Some(http::Method::GET),
@@ -32,7 +32,7 @@ pub(crate) fn method(request: &Request<'_>) -> Option<http::Method> {
     }
 }
 
-/// Those fields that count.
+/// The fields that matter.
 pub(crate) fn fields(request: &Request<'_>) -> HeaderMap {
     let mut fields = HeaderMap::new();
     for name in &FIELDS {
@@ -45,7 +45,7 @@ pub(crate) fn fields(request: &Request<'_>) -> HeaderMap {
     fields
 }
 
-/// A 200 has no status of its own, so that a catcher's, or that of a [`rocket::response::status::Custom`], stays.
+/// A 200 sets no status, so that the status of a catcher or a [`rocket::response::status::Custom`] stays.
 pub(crate) fn response(answer: Answer) -> Response<'static> {
     let mut response = Response::new();
     if answer.status != StatusCode::OK {
@@ -53,7 +53,7 @@ pub(crate) fn response(answer: Answer) -> Response<'static> {
     }
     let mut length = None;
     for (name, value) in &answer.fields {
-        // Those of files are plain ASCII.
+        // The fields of files are plain ASCII.
         let Ok(text) = value.to_str() else { continue };
         if name == CONTENT_LENGTH {
             length = text.parse().ok();
@@ -62,7 +62,7 @@ pub(crate) fn response(answer: Answer) -> Response<'static> {
         }
     }
     if let Some(length) = length {
-        // Of HEAD's there is nothing to read, and Rocket tells the length all the same.
+        // A response to HEAD has no body, but Rocket sends its length.
         response.set_sized_body(Some(length), Reader::new(answer.body));
         response.set_max_chunk_size(CHUNK_BYTES.min(length).max(1));
     }

@@ -1,4 +1,4 @@
-//! The body of an answer, as Rocket takes it: copied, into buffers of Rocket's.
+//! The body of an answer, which Rocket copies into its own buffers.
 
 use std::io;
 use std::pin::Pin;
@@ -8,11 +8,12 @@ use bytes::Bytes;
 use eyewall_files::Body;
 use rocket::tokio::io::{AsyncRead, AsyncSeek, ReadBuf};
 
-/// So many bytes Rocket takes at once, at most. Of the powers of two from 32 KiB to 1 MiB the fastest for files of 1 MB and 10 MB together:
-/// with fewer its tasks wake each other more often. A slow client has up to three such buffers waiting.
+/// Maximum size of Rocket's buffer. Of the powers of two from 32 KiB to 1 MiB, this is the fastest for a mix of
+/// files of 1 MB and 10 MB: smaller buffers make its tasks wake each other more often. A slow client has up to
+/// three such buffers.
 pub(crate) const CHUNK_BYTES: usize = 512 << 10;
 
-/// Reads a body piece by piece. A piece is held until its last byte was copied, and its bytes stay as they are for so long.
+/// Reads a body piece by piece. It pins a piece until the last byte of it was copied.
 #[derive(Debug)]
 pub(crate) struct Reader {
     body: Body,
@@ -37,20 +38,22 @@ impl AsyncRead for Reader {
         let length = this.piece.len().min(buffer.remaining());
         buffer.put_slice(&this.piece[..length]);
         if this.body.has_lost_bytes() {
-            return Poll::Ready(Err(io::Error::other("bytes of the volume were lost while a file was sent")));
+            return Poll::Ready(Err(io::Error::other(
+                "bytes of the volume were lost while a file was sent; open the volume again",
+            )));
         }
-        // An empty rest of it would hold the pin.
+        // An empty rest would keep the pin.
         this.piece = if length == this.piece.len() { Bytes::new() } else { this.piece.slice(length..) };
         Poll::Ready(Ok(()))
     }
 }
 
-/// Rocket asks for it, and seeks only where it isn't told a length.
+/// Rocket requires this, but seeks only if it isn't told a length.
 impl AsyncSeek for Reader {
     fn start_seek(self: Pin<&mut Self>, _: io::SeekFrom) -> io::Result<()> {
         Err(io::Error::new(
             io::ErrorKind::Unsupported,
-            "the body of a file is read once, from its beginning to its end",
+            "the body of a file can't seek: read it once, from its beginning to its end",
         ))
     }
 

@@ -1,4 +1,4 @@
-//! The fairing that gives Rocket its volume.
+//! The fairing that provides Rocket with a volume.
 
 use std::fmt;
 use std::sync::Arc;
@@ -12,15 +12,16 @@ use rocket::{Build, Data, Request, Rocket};
 use crate::answer;
 use crate::settings::{Error, Settings};
 
-/// Says whether a file is to be kept.
+/// Decides whether to cache a file.
 type Admission = Arc<dyn Fn(&Candidate<'_>) -> bool + Send + Sync>;
 
-/// Whether packed files are sent by folders that don't say it themselves; as state, beside the [`FileCache`].
+/// Whether folders send precompressed files by default; managed as state beside the [`FileCache`].
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Precompressed(pub(crate) bool);
 
-/// Opens a volume when Rocket is launched, and manages its [`FileCache`] and [`eyewall::Cache`] as state; [`crate::CachedFiles`] finds
-/// it there. Where the volume can't be had, Rocket isn't launched, and the log says why.
+/// Opens a volume when Rocket launches, and manages its [`FileCache`] and [`eyewall::Cache`] as state.
+/// [`crate::CachedFiles`] finds it there. If the volume can't be opened, Rocket doesn't launch, and the log says
+/// why.
 ///
 /// ```no_run
 /// use eyewall_rocket::{CachedFiles, Eyewall};
@@ -35,38 +36,38 @@ pub struct Eyewall {
 }
 
 enum Source {
-    /// As it is configured.
+    /// By Rocket's configuration.
     Settings(Option<Admission>),
     Given(FileCache),
 }
 
 impl Eyewall {
-    /// With the settings of the table `eyewall` (`[default.eyewall]` in `Rocket.toml`):
+    /// Reads the settings from the table `eyewall` (`[default.eyewall]` in `Rocket.toml`):
     ///
-    /// | key | what it says | unless it is set |
+    /// | key | meaning | default |
     /// |---|---|---|
-    /// | `path` | the volume's file, which is created where there is none; below the folder of `Rocket.toml` | a volume in memory, for this process alone |
-    /// | `size` | its size, and the cap of all that is kept: `"256 MiB"`, or bytes | 64 MiB; of one that is there, its own |
-    /// | `put_aside_broken` | whether a broken volume is renamed and a new one takes its place ([`eyewall::Options::put_aside_broken`]) | false |
-    /// | `verify_hits` | whether each hit is held against its checksum before it is sent ([`eyewall::Options::verify_hits`]) | false |
+    /// | `path` | the volume's file, relative to `Rocket.toml`; created if missing | a volume in memory, for this process alone |
+    /// | `size` | the volume's size, a hard cap: `"256 MiB"`, or bytes | 64 MiB; an existing volume keeps its size |
+    /// | `put_aside_broken` | rename a broken volume and create a new one ([`eyewall::Options::put_aside_broken`]) | false |
+    /// | `verify_hits` | verify the checksum of each hit before sending it ([`eyewall::Options::verify_hits`]) | false |
     /// | `min_file_size` | shorter files aren't kept | 0 |
     /// | `max_file_size` | longer files aren't kept | a quarter of the volume |
-    /// | `freshness` | how changes are noticed: `"watched"` by what the kernel tells, or after so many seconds ([`crate::Freshness`]) | `"watched"` |
-    /// | `precompressed` | whether `name.br`, `name.zst` and `name.gz` are sent in the place of `name` to who takes them | false |
+    /// | `freshness` | how to notice changes: `"watched"`, by inotify; or after a number of seconds ([`crate::Freshness`]) | `"watched"` |
+    /// | `precompressed` | send `name.br`, `name.zst` or `name.gz` in place of `name` to clients that accept them | false |
     ///
-    /// The volume survives the loss of its file's bytes ([`eyewall::Options::survive_sigbus`]). For other options, see
-    /// [`Eyewall::with`].
+    /// The volume survives the loss of its file's bytes ([`eyewall::Options::survive_sigbus`]). For other
+    /// options, see [`Eyewall::with`].
     pub fn fairing() -> Self {
         Self { source: Source::Settings(None) }
     }
 
-    /// With a file cache that is there, which is shared with the rest of the program. No settings are read.
+    /// Uses an existing file cache, which the rest of the program may share. It reads no settings.
     pub fn with(files: FileCache) -> Self {
         Self { source: Source::Given(files) }
     }
 
-    /// Which files are kept: a closure, or one of [`crate::admission`]. It must not wait. For a file cache that was
-    /// [given](Eyewall::with) this changes nothing: it has its own.
+    /// Sets which files are cached: by a closure, or one of [`crate::admission`]. It must not block. It
+    /// doesn't affect a file cache that was [given](Eyewall::with), which has its own.
     pub fn admission(self, admits: impl Fn(&Candidate<'_>) -> bool + Send + Sync + 'static) -> Self {
         match self.source {
             Source::Settings(_) => Self { source: Source::Settings(Some(Arc::new(admits))) },
@@ -74,11 +75,11 @@ impl Eyewall {
         }
     }
 
-    /// The file cache as it is when Rocket is launched with this configuration, for programs and tests that want it sooner. Waits
-    /// for storage.
+    /// Opens the file cache for this configuration, for programs and tests that need it before the launch. It
+    /// waits for storage.
     ///
     /// # Errors
-    /// [`Error`]: settings that can't be read, a volume that can't be opened.
+    /// [`Error`]: the settings can't be read, or the volume can't be opened.
     pub fn open(&self, figment: &Figment) -> Result<FileCache, Error> {
         Ok(self.open_with_settings(figment)?.0)
     }
@@ -97,7 +98,7 @@ impl Eyewall {
         }
     }
 
-    /// What is to be managed.
+    /// The state to manage.
     fn opened_for(&self, rocket: &Rocket<Build>) -> Result<(FileCache, Precompressed), Error> {
         if rocket.state::<FileCache>().is_some() {
             return Err(Error::Managed);
@@ -123,7 +124,7 @@ impl Fairing for Eyewall {
         let cache = files.cache();
         let place = cache.path().map_or("in memory".into(), |path| path.display().to_string());
         tracing::info!("Eyewall: the volume {place} has {} bytes", cache.size());
-        // The program may have a volume of its own there.
+        // The program may manage a volume of its own.
         let rocket = match rocket.state::<eyewall::Cache>() {
             None => rocket.manage(files.cache().clone()),
             Some(_) => rocket,

@@ -1,4 +1,4 @@
-//! A file that a handler names.
+//! A file as the response of a handler.
 
 use std::io;
 use std::ops::Deref;
@@ -12,17 +12,17 @@ use rocket::response::{self, Responder, Response};
 
 use crate::answer;
 
-/// A file that a handler answers with, as with Rocket's `NamedFile`. Its bytes are those of the volume, which stay as they are until
-/// the last of them was sent.
+/// A file as the response of a handler, like Rocket's `NamedFile`. It pins its bytes in the volume until the last
+/// of them was sent.
 ///
-/// The client gets what it asks for: by `Accept-Encoding` a packed form, where the [`FileCache`] is told that there are some; by
-/// `If-None-Match` and its like, a 304 or 412; by `Range`, a 206 or 416. Requests of other methods than GET and HEAD get all of it.
+/// The request decides about the response. By `Accept-Encoding` the client gets a precompressed form, if the
+/// [`FileCache`] has that enabled; by `If-None-Match` and similar fields a 304 or 412; by `Range` a 206 or 416. A
+/// method other than GET and HEAD gets the whole file.
 ///
 /// ```
 /// use std::path::Path;
 ///
-/// use eyewall_rocket::{CachedFile, FileCache};
-/// use rocket::{State, get};
+/// use eyewall_rocket::{CachedFile, FileCache}; use rocket::{State, get};
 ///
 /// #[get("/report")]
 /// async fn report(files: &State<FileCache>) -> Option<CachedFile> {
@@ -36,32 +36,32 @@ pub struct CachedFile {
 }
 
 impl CachedFile {
-    /// A file of the file system, with its first bytes read into the volume, if it isn't there. The path is the program's own: symbolic
-    /// links are followed wherever they lead, so that it must not be made of what a client sends, unless Rocket's `PathBuf` has
-    /// checked that.
+    /// Opens a file, and reads its first bytes into the volume if they aren't there. It follows symbolic
+    /// links wherever they lead. So never build the path from a client's input, unless Rocket's `PathBuf` has
+    /// checked it.
     ///
     /// # Errors
-    /// The system's; `NotFound` also for what is no file.
+    /// The system's error; `NotFound` also for a path that is not a file.
     pub async fn open(path: impl AsRef<Path>, files: &FileCache) -> io::Result<Self> {
         Ok(files.open_prepared(path).await?.into())
     }
 
-    /// All of it, with a 200 or the status that it is wrapped in, whatever conditions and ranges the client sends: for pages of
-    /// errors. `Accept-Encoding` counts.
+    /// Always sends the whole file, with a 200 or the status that it is wrapped in, whatever conditions and
+    /// ranges the client sends: for error pages. `Accept-Encoding` still applies.
     pub fn unconditional(mut self) -> Self {
         self.is_unconditional = true;
         self
     }
 }
 
-/// With the first bytes as they are at hand: where they aren't, they are read when the body is.
+/// With the first bytes if they are in memory; otherwise the body reads them.
 impl From<eyewall_files::CachedFile> for CachedFile {
     fn from(file: eyewall_files::CachedFile) -> Self {
         Self { file, is_unconditional: false }
     }
 }
 
-/// Its path, length, times and fields.
+/// Prints its path, length, times and fields.
 impl Deref for CachedFile {
     type Target = eyewall_files::CachedFile;
 

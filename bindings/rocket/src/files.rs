@@ -1,4 +1,4 @@
-//! A folder, as routes.
+//! A folder as routes.
 
 use std::fs;
 use std::io;
@@ -15,9 +15,9 @@ use crate::route::{Root, Served};
 /// The rank of Rocket's `FileServer`.
 const RANK: isize = 10;
 
-/// A folder with a volume in front of it, to be mounted in the place of Rocket's `FileServer`.
+/// A cached folder, to mount in place of Rocket's `FileServer`.
 ///
-/// What isn't there, or isn't to be seen, is forwarded to the next route. Answers are those of [`crate::CachedFile`].
+/// A missing or hidden file is forwarded to the next route. Responses are those of [`crate::CachedFile`].
 ///
 /// ```no_run
 /// use eyewall_rocket::{CachedFiles, Eyewall};
@@ -35,7 +35,7 @@ pub struct CachedFiles {
     root: PathBuf,
     files: Option<FileCache>,
     folder: FolderOptions,
-    /// What the fairing's settings say, unless it is said.
+    /// `None`: as the fairing's settings say.
     precompressed: Option<bool>,
     is_normalized: bool,
     is_file_allowed: bool,
@@ -44,8 +44,8 @@ pub struct CachedFiles {
 }
 
 impl CachedFiles {
-    /// A folder, through the [`FileCache`] among the state that Rocket manages: that of [`crate::Eyewall`]. Rocket isn't launched
-    /// without one.
+    /// Serves a folder through the [`FileCache`] in Rocket's state, which [`crate::Eyewall`] manages. Without
+    /// one, Rocket doesn't launch.
     pub fn from(root: impl AsRef<Path>) -> Self {
         Self {
             root: root.as_ref().to_owned(),
@@ -59,12 +59,13 @@ impl CachedFiles {
         }
     }
 
-    /// A folder, through a file cache of the program's own.
+    /// Serves a folder through a file cache of the program's own.
     pub fn new(root: impl AsRef<Path>, files: &FileCache) -> Self {
         Self { files: Some(files.clone()), ..Self::from(root) }
     }
 
-    /// All of Rocket's options at once, for who comes from `FileServer::new`; what the set doesn't have is off.
+    /// Sets all of Rocket's options at once, as `FileServer::new` does; options that are missing in the set
+    /// are off.
     pub fn options(mut self, options: Options) -> Self {
         self.folder.index = if options.contains(Options::Index) { vec!["index.html".to_owned()] } else { Vec::new() };
         self.folder.dotfiles = options.contains(Options::DotFiles);
@@ -74,52 +75,54 @@ impl CachedFiles {
         self
     }
 
-    /// The rank of the routes; 10 unless it is set.
+    /// Sets the rank of the routes. The default is 10.
     pub fn rank(mut self, rank: isize) -> Self {
         self.rank = rank;
         self
     }
 
-    /// Names of the files that stand for their folder: the first that is there. `index.html` unless it is set; with none, requests
-    /// for folders are forwarded.
+    /// Sets the names of index files; the first that exists is sent. The default is `index.html`. Without
+    /// any, requests for folders are forwarded.
     pub fn index<N: Into<String>>(mut self, names: impl IntoIterator<Item = N>) -> Self {
         self.folder.index = names.into_iter().map(Into::into).collect();
         self
     }
 
-    /// Whether names that begin with a dot are served. They aren't, unless it is set.
+    /// Whether to serve names that begin with a dot. The default is false.
     pub fn dotfiles(mut self, yes: bool) -> Self {
         self.folder.dotfiles = yes;
         self
     }
 
-    /// Which symbolic links below the root are followed. Those that stay below it, unless it is set; `FileServer` follows all.
+    /// Sets which symbolic links below the root to follow. The default is those that stay below it;
+    /// `FileServer` follows all.
     pub fn symlinks(mut self, symlinks: Symlinks) -> Self {
         self.folder.symlinks = symlinks;
         self
     }
 
-    /// Whether packed files (`name.br`, `name.zst`, `name.gz`) are sent in the place of those that they lie beside, where the client
-    /// takes them and they aren't older. As the fairing's settings say, unless it is set.
+    /// Whether precompressed files (`name.br`, `name.zst`, `name.gz`) are sent in place of `name`, if the
+    /// client accepts them and they aren't older. The default is that of the fairing's settings.
     pub fn precompressed(mut self, yes: bool) -> Self {
         self.precompressed = Some(yes);
         self
     }
 
-    /// Whether a folder that has an index and is asked for without the slash at the end is redirected to the path with it (308), so
-    /// that relative links lead where they should. It isn't unless it is set: then the index is sent for both.
+    /// Whether a folder with an index is redirected (308) to the path with a slash at its end, so that
+    /// relative links work. The default is false: the index is sent for both paths.
     pub fn normalize_dirs(mut self, yes: bool) -> Self {
         self.is_normalized = yes;
         self
     }
 
-    /// Whether the root may be a file, which is sent for the mount point itself. It may not, unless it is set.
+    /// Whether the root may be a file, which is then sent for the mount point itself. The default is false.
     pub fn index_file(mut self, yes: bool) -> Self {
         self.is_file_allowed = yes;
         self
     }
 
-    /// Whether the root may be missing when it is mounted; until it is there, all requests are forwarded. It may not, unless it is set.
+    /// Whether the root may be missing at the launch; until it exists, all requests are forwarded. The
+    /// default is false.
     pub fn missing(mut self, yes: bool) -> Self {
         self.may_be_missing = yes;
         self
@@ -129,7 +132,7 @@ impl CachedFiles {
         fs::metadata(&self.root).is_ok_and(|root| root.is_dir() || self.is_file_allowed && root.is_file())
     }
 
-    /// Those that it was given.
+    /// The settings that it was given.
     pub(crate) fn files(&self) -> Option<&FileCache> {
         self.files.as_ref()
     }
@@ -142,7 +145,7 @@ impl CachedFiles {
         self.is_normalized
     }
 
-    /// The root, open: what it is is found out once. Waits.
+    /// Opens the root and determines its type once. It waits for storage.
     pub(crate) fn open(&self, files: &FileCache, precompressed: bool) -> io::Result<Root> {
         if self.is_file_allowed && fs::metadata(&self.root)?.is_file() {
             return Ok(Root::File);
@@ -153,20 +156,24 @@ impl CachedFiles {
     }
 }
 
-/// Lends its signature: Rocket checks at launch that there is a `FileCache` among its state.
+/// Rocket checks its signature at launch, and so whether its state has a `FileCache`.
 #[rocket::get("/<_..>")]
 fn with_managed_files(_files: &State<FileCache>) -> Status {
     Status::NotFound
 }
 
 /// # Panics
-/// As Rocket's `FileServer` does, when it is mounted: where the root isn't there, and isn't [said](CachedFiles::missing) to come later.
+/// At the launch, like Rocket's `FileServer`, if the root is missing and [may not](CachedFiles::missing) be.
 impl From<CachedFiles> for Vec<Route> {
     fn from(served: CachedFiles) -> Self {
         let root = served.root.display().to_string();
         let is_there = served.may_be_missing || served.is_there();
         let looked_at = std::path::absolute(&served.root).unwrap_or_else(|_| served.root.clone());
-        assert!(is_there, "CachedFiles: there is no folder to be served at {}", looked_at.display());
+        assert!(
+            is_there,
+            "CachedFiles: {} is not a folder; create it, or call missing(true), or index_file(true) for a file",
+            looked_at.display()
+        );
         let (rank, has_own) = (served.rank, served.files.is_some());
         let served = Served::new(served);
         let mut routes = if has_own {

@@ -1,4 +1,4 @@
-//! What becomes of a request to a mounted folder.
+//! Answers requests to a mounted folder.
 
 use std::io;
 use std::sync::{Arc, OnceLock};
@@ -16,26 +16,26 @@ use crate::answer;
 use crate::fairing::Precompressed;
 use crate::files::CachedFiles;
 
-/// What a route serves.
+/// The folder that a route serves.
 #[derive(Clone)]
 pub(crate) struct Served {
     settings: Arc<CachedFiles>,
     opened: Arc<OnceLock<Root>>,
 }
 
-/// What the root is.
+/// The type of the root.
 #[derive(Clone)]
 pub(crate) enum Root {
     Folder(Folder),
     File,
 }
 
-/// What a request comes to.
+/// The outcome of a request.
 enum Fate {
     Answer(Box<Answer>),
-    /// To the path with a slash at its end.
+    /// Redirect to the path with a slash at its end.
     Redirect(String),
-    /// It is for the next route.
+    /// Forward to the next route.
     Forward,
 }
 
@@ -48,7 +48,7 @@ impl Handler for Served {
             Ok(Fate::Forward) => Outcome::forward(data, Status::NotFound),
             Err(error) if is_absence(&error) => Outcome::forward(data, Status::NotFound),
             Err(error) => {
-                tracing::error!("Eyewall: {} can't be sent: {error}", request.uri());
+                tracing::error!("Eyewall: can't send {}: {error}", request.uri());
                 Outcome::Error(Status::InternalServerError)
             }
         }
@@ -62,7 +62,7 @@ impl Served {
 
     async fn answer(&self, request: &Request<'_>) -> io::Result<Fate> {
         let Some(files) = self.settings.files().or_else(|| request.rocket().state()) else {
-            return Err(io::Error::other("there is no FileCache among the managed state"));
+            return Err(io::Error::other("Rocket's state has no FileCache: attach Eyewall::fairing()"));
         };
         let (method, fields) = (answer::method(request).unwrap_or(http::Method::GET), answer::fields(request));
         let asked = Asked { method: &method, fields: &fields };
@@ -92,7 +92,7 @@ impl Served {
         }
     }
 
-    /// The root, which is opened by the first request for which it is there.
+    /// The root; the first request after it exists opens it.
     async fn root(&self, request: &Request<'_>, files: &FileCache) -> io::Result<Root> {
         if let Some(root) = self.opened.get() {
             return Ok(root.clone());
@@ -105,7 +105,7 @@ impl Served {
     }
 }
 
-/// The path of a request, at the mount point and below it.
+/// The path of a request, split at the mount point.
 struct Mounted {
     /// Without a slash at its end.
     base: String,
@@ -133,12 +133,13 @@ impl Mounted {
     }
 }
 
-/// As Rocket counts them: empty ones are none.
+/// Without empty segments, as Rocket counts them.
 fn segments(path: &str) -> impl Iterator<Item = &str> {
     path.split('/').filter(|segment| !segment.is_empty())
 }
 
-/// Whether a file is as good as not there: gone meanwhile, not readable for this user, or the root is no folder.
+/// Whether an error means that the file counts as missing: it is gone, unreadable for this user, or the root is
+/// not a folder.
 fn is_absence(error: &io::Error) -> bool {
     matches!(error.kind(), io::ErrorKind::NotFound | io::ErrorKind::NotADirectory | io::ErrorKind::PermissionDenied)
 }

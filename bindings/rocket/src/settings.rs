@@ -1,4 +1,4 @@
-//! What `Rocket.toml`, the environment, or whatever else Rocket is configured by says of the volume.
+//! The volume's settings in `Rocket.toml`, the environment or any other configuration of Rocket.
 
 use std::fmt;
 use std::path::PathBuf;
@@ -11,37 +11,37 @@ use rocket::figment::value::magic::RelativePathBuf;
 use serde::Deserialize;
 use serde::de::{Deserializer, Unexpected, Visitor};
 
-/// Why there is no volume. Rocket isn't launched without.
+/// Why the volume can't be used. Rocket doesn't launch then.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum Error {
     /// The settings can't be read.
-    #[error("the settings of the volume are wrong: {0}")]
+    #[error("the settings in the table `eyewall` are invalid: {0}")]
     Settings(Box<rocket::figment::Error>),
-    /// The volume can't be opened, or created.
-    #[error("the volume {} can't be opened: {error}", path.as_ref().map_or("in memory".into(), |path| path.display().to_string()))]
+    /// The volume can't be opened or created.
+    #[error("can't open the volume {}: {error}", path.as_ref().map_or("in memory".into(), |path| path.display().to_string()))]
     Volume {
-        /// Where it was to be; none in memory.
+        /// Its path; `None` for a volume in memory.
         path: Option<PathBuf>,
-        /// What the engine says.
+        /// The engine's error.
         #[source]
         error: eyewall::Error,
     },
     /// Rocket manages a `FileCache` already.
     #[error(
-        "there is a FileCache among the managed state already; attach one fairing of Eyewall, and manage none yourself"
+        "Rocket's state has a FileCache already; attach only one fairing of Eyewall, and don't manage a FileCache yourself"
     )]
     Managed,
 }
 
-/// What is read of the profile that Rocket runs in.
+/// The part of Rocket's profile that is read.
 #[derive(Deserialize)]
 struct Profile {
     #[serde(default)]
     eyewall: Settings,
 }
 
-/// What may be set.
+/// The settings.
 #[derive(Debug, Default, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub(crate) struct Settings {
@@ -57,14 +57,14 @@ pub(crate) struct Settings {
 }
 
 impl Settings {
-    /// Those of the table, if there is one.
+    /// Reads the table, if there is one.
     pub(crate) fn of(figment: &Figment) -> Result<Self, Error> {
-        // All of it, and not the table alone, since errors name the whole key then.
+        // Extract from the root, so that errors name the whole key.
         let profile: Profile = figment.extract().map_err(|error| Error::Settings(Box::new(error)))?;
         Ok(profile.eyewall)
     }
 
-    /// Opens the volume, or creates it. Waits.
+    /// Opens or creates the volume. It waits for storage.
     pub(crate) fn open(&self) -> Result<eyewall::Cache, Error> {
         let mut options = eyewall::Options::new()
             .survive_sigbus(true)
@@ -81,7 +81,7 @@ impl Settings {
         opened.map_err(|error| Error::Volume { path, error })
     }
 
-    /// What is set for all files.
+    /// Options of the file cache.
     pub(crate) fn file_options(&self) -> FileCacheOptions {
         let mut options = FileCacheOptions::new().precompressed(self.precompressed);
         if let Some(size) = self.min_file_size {
@@ -97,7 +97,7 @@ impl Settings {
     }
 }
 
-/// `"watched"`, or a number of seconds.
+/// Parses `"watched"` or a number of seconds.
 fn freshness<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<Freshness>, D::Error> {
     deserializer.deserialize_any(FreshnessVisitor).map(Some)
 }

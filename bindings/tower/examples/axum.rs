@@ -1,4 +1,4 @@
-//! A page that takes its time, made once in a minute: `curl -i http://127.0.0.1:3000/news`, twice.
+//! A slow page, which the cache makes once a minute: run `curl -i http://127.0.0.1:3000/news` twice.
 
 use std::time::{Duration, SystemTime};
 

@@ -1,5 +1,5 @@
-//! A site of files under axum: `cargo run -p eyewall-tower --example serve_dir -- ./site`, with a volume for them in memory, or in
-//! a file that stays and that several processes share: `... -- ./site files.eyewall`.
+//! Serves a folder with axum: `cargo run -p eyewall-tower --example serve_dir -- ./site`. The volume is in
+//! memory, or in a file that stays and that several processes share: `... -- ./site files.eyewall`.
 
 use std::env;
 use std::error::Error;
@@ -14,7 +14,7 @@ use tokio::net::TcpListener;
 #[tokio::main]
 async fn main() -> Result<(), Box<dyn Error>> {
     let mut arguments = env::args_os().skip(1);
-    let root = PathBuf::from(arguments.next().ok_or("which folder? serve_dir FOLDER [VOLUME]")?);
+    let root = PathBuf::from(arguments.next().ok_or("the folder is missing; usage: serve_dir FOLDER [VOLUME]")?);
     let size = Options::new().size(256 << 20);
     let files = FileCache::new(match arguments.next() {
         Some(volume) => size.open(volume)?,

@@ -1,4 +1,4 @@
-//! Eyewall for tower: what axum, hyper and tonic services answer, out of a volume that all processes of a machine share.
+//! Eyewall for tower: caches responses of axum, hyper and tonic services in a volume that all processes of a machine share.
 //!
 //! [`layer`] caches the responses of other services; [`files`] serves folders and files.
 
@@ -12,7 +12,7 @@ pub use layer::{
     BoxError, CacheLayer, CacheService, CachedBody, KeyParts, PurgeError, Purger, RequestBody, ResponseFuture, Tags,
 };
 
-/// Its snippets are tests.
+/// The snippets of the README are tests.
 #[cfg(doctest)]
 #[doc = include_str!("../README.md")]
 struct Readme;

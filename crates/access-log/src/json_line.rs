@@ -1,5 +1,5 @@
-//! A log line that is a JSON object. Servers name its fields differently: the names are those of nginx's variables, of
-//! Caddy's log, and the plain ones that people choose.
+//! Log lines that are JSON objects. Servers name their fields differently: this knows the names of nginx's
+//! variables, of Caddy's log, and the usual plain ones.
 
 use std::borrow::Cow;
 use std::fmt;
@@ -8,7 +8,7 @@ use serde::de::{Deserialize, Deserializer, IgnoredAny, MapAccess, SeqAccess, Vis
 
 use crate::line::{Line, judge, method_and_target, number};
 
-/// Where a line has several of these, the first counts.
+/// The first of these in a line counts.
 const TARGETS: [&str; 7] = ["request_uri", "uri", "target", "url", "path", "request_path", "key"];
 const BYTES: [&str; 7] =
     ["body_bytes_sent", "bytes_sent", "bytes", "size", "response_size", "response_bytes", "content_length"];
@@ -16,7 +16,7 @@ const METHODS: [&str; 3] = ["method", "request_method", "http_method"];
 const STATUSES: [&str; 3] = ["status", "status_code", "response_status"];
 const HOSTS: [&str; 3] = ["host", "http_host", "vhost"];
 
-/// Reads a line. A line without a method is taken for a GET, one without a status for a 200.
+/// Parses a line. A line without a method counts as a GET, one without a status as a 200.
 pub(crate) fn parse<'a>(line: &'a [u8], scratch: &'a mut Vec<u8>) -> Line<'a> {
     let Ok(Value::Object(fields)) = serde_json::from_slice::<Value<'_>>(line) else { return Line::Bad };
     let mut method = fields.method.map(|(_, method)| method);
@@ -38,7 +38,7 @@ pub(crate) fn parse<'a>(line: &'a [u8], scratch: &'a mut Vec<u8>) -> Line<'a> {
     judge(method.as_bytes(), status, scratch, fields.bytes.map_or(0, |(_, bytes)| bytes))
 }
 
-/// What a line may say, each with the rank of its name.
+/// The values of a line, each with the rank of its name.
 #[derive(Default)]
 struct Fields<'a> {
     method: Option<(usize, Cow<'a, str>)>,
@@ -46,7 +46,7 @@ struct Fields<'a> {
     host: Option<(usize, Cow<'a, str>)>,
     status: Option<(usize, u64)>,
     bytes: Option<(usize, u64)>,
-    /// The whole first line of the request.
+    /// The whole request line.
     request: Option<Cow<'a, str>>,
 }
 
@@ -72,7 +72,7 @@ impl<'a> Fields<'a> {
         }
     }
 
-    /// Caddy keeps method, host and target in an object of their own.
+    /// Caddy has an object with method, host and target.
     fn absorb(&mut self, inner: Self) {
         self.method = self.method.take().or(inner.method);
         self.target = self.target.take().or(inner.target);
@@ -88,7 +88,7 @@ fn prefer<T>(kept: &mut Option<(usize, T)>, rank: usize, value: Option<T>) {
     }
 }
 
-/// A value of JSON, as far as anybody asks.
+/// A JSON value, as far as this needs it.
 enum Value<'a> {
     Text(Cow<'a, str>),
     Number(u64),
@@ -101,7 +101,7 @@ impl<'a> Value<'a> {
         if let Self::Text(text) = self { Some(text) } else { None }
     }
 
-    /// nginx quotes numbers, and writes `-` or nothing where there is none.
+    /// nginx quotes numbers, and writes `-` or nothing for a missing one.
     fn number(self) -> Option<u64> {
         match self {
             Self::Number(number) => Some(number),
@@ -173,7 +173,7 @@ impl<'de> Visitor<'de> for Reader {
     }
 }
 
-/// The name of a field: borrowed, unless it has escapes.
+/// The name of a field, borrowed unless it has escapes.
 #[derive(serde::Deserialize)]
 struct Name<'a>(#[serde(borrow)] Cow<'a, str>);
 

@@ -1,7 +1,7 @@
-//! What the lines of a web server's access log say of a cache: which object was asked for, and how large its answer was.
+//! Reads access logs of web servers for cache studies: which object a client requested, and how large the response was.
 //!
-//! Three forms are read ([`Format`]): NCSA common and combined, an object of JSON a line, and `key size`. Which one a log has is
-//! found by [`Format::detect`]. `eyewall advise` replays logs by this, and so does the benchmark.
+//! It reads three formats ([`Format`]): NCSA common and combined, one JSON object per line, and `key size`. [`Format::detect`] finds
+//! the format of a log. `eyewall advise` and the benchmark replay logs with this crate.
 //!
 //! ```
 //! use eyewall_access_log::{Format, Line, lines};
@@ -16,9 +16,9 @@
 //! assert_eq!(said, [true, false]);
 //! ```
 //!
-//! # What is absent
-//! Files, gzip and time: whoever has the bytes brings them, in whole lines. Nothing here fails: a line that says nothing is
-//! [`Line::Bad`].
+//! # Left to the caller
+//! The caller opens files, decompresses them, and passes whole lines. Times are not read. Nothing here fails: a line in another
+//! format is [`Line::Bad`].
 
 #![forbid(unsafe_code)]
 

@@ -1,4 +1,4 @@
-//! What one line of an access log says. Bytes are looked at where they lie; only JSON strings with escapes are copied.
+//! Parses one line of an access log, in place. Only JSON strings with escapes are copied.
 
 use memchr::{memchr, memchr_iter, memrchr};
 
@@ -6,10 +6,10 @@ use crate::json_line;
 
 /// The longest key that a volume takes.
 const KEY_BYTES_MAX: usize = 65_535;
-/// Sizes are kept in 48 bits; a larger one is a mistake of the log.
+/// Sizes have 48 bits; a larger one is an error in the log.
 const BYTES_MAX: u64 = (1 << 48) - 1;
 
-/// The form of a log's lines.
+/// The format of a log's lines.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
 pub enum Format {
     /// NCSA common and combined, as Apache and nginx write them
@@ -21,29 +21,29 @@ pub enum Format {
     Plain,
 }
 
-/// What a line says.
+/// The content of a line.
 #[derive(Debug, PartialEq, Eq)]
 pub enum Line<'a> {
     /// A successful GET.
     Request {
-        /// Target with query, after the host where the line names one.
+        /// Target with query, after the host if the line names one.
         key: &'a [u8],
-        /// Bytes that were sent; 0 where the line has none.
+        /// Bytes that were sent; 0 if the line doesn't say.
         bytes: u64,
     },
     /// Another method than GET.
     OtherMethod,
-    /// A status by which no cache could have answered.
+    /// A status that no cache could have answered with.
     OtherStatus,
-    /// It is not of the format.
+    /// It doesn't have the format.
     Bad,
 }
 
 impl Format {
-    /// All, the strictest first.
+    /// All formats, the strictest first.
     const ALL: [Self; 3] = [Self::Ncsa, Self::Json, Self::Plain];
 
-    /// The format that most of the first thousand lines have; none if no line has any.
+    /// The format of most of the first thousand lines; `None` if no line has any.
     pub fn detect(text: &[u8]) -> Option<Self> {
         const LINES_MAX: usize = 1000;
         let mut scratch = Vec::new();
@@ -57,8 +57,8 @@ impl Format {
         best.1
     }
 
-    /// Reads one line. `scratch` is room for a key that does not lie in the line as one piece. A key of over 65,535 bytes, which no
-    /// volume takes, makes it a bad one; of more than 2^48 bytes an answer counts as one of that many.
+    /// Parses one line. `scratch` holds a key that isn't contiguous in the line. A line with a key of over
+    /// 65,535 bytes, which no volume takes, is bad. A size above 2^48 counts as 2^48.
     pub fn parse<'a>(self, line: &'a [u8], scratch: &'a mut Vec<u8>) -> Line<'a> {
         match self {
             Self::Ncsa => ncsa(line),
@@ -68,7 +68,7 @@ impl Format {
     }
 }
 
-/// The lines of a text that are not empty, without what ends them.
+/// The non-empty lines of a text, without line ends.
 pub fn lines(mut text: &[u8]) -> impl Iterator<Item = &[u8]> {
     std::iter::from_fn(move || {
         if text.is_empty() {
@@ -82,13 +82,14 @@ pub fn lines(mut text: &[u8]) -> impl Iterator<Item = &[u8]> {
     .filter(|line| !line.is_empty())
 }
 
-/// Whether an answer of this status says that a cache could have given it: those that HTTP lets a cache keep (RFC 9110,
-/// 15.1) as far as they answer a GET well or for good, and 304, by which the client was told that it has it already.
+/// Whether a cache could have answered with this status. That includes the statuses that HTTP lets a cache store
+/// (RFC 9110, 15.1), if they answer a GET successfully or permanently, and 304, which tells the client that it
+/// has the response.
 pub(crate) fn counts(status: u64) -> bool {
     matches!(status, 200 | 203 | 204 | 206 | 300 | 301 | 304 | 308 | 404 | 410)
 }
 
-/// What a line says whose fields were found.
+/// The content of a line with these fields.
 pub(crate) fn judge<'a>(method: &[u8], status: u64, key: &'a [u8], bytes: u64) -> Line<'a> {
     if !counts(status) {
         Line::OtherStatus
@@ -101,12 +102,12 @@ pub(crate) fn judge<'a>(method: &[u8], status: u64, key: &'a [u8], bytes: u64) -
     }
 }
 
-/// `host ident user [time] "GET /target HTTP/1.1" 200 1234`, and whatever follows.
+/// Parses `host ident user [time] "GET /target HTTP/1.1" 200 1234`, and ignores the rest.
 fn ncsa(line: &[u8]) -> Line<'_> {
-    // A user may have any name, so the request is the first quoted text that follows the time.
+    // A user's name may contain anything, so the request is the first quoted text after the time.
     let Some(open) = memchr_iter(b'"', line).find(|at| line[..*at].ends_with(b"] ")) else { return Line::Bad };
     let rest = &line[open + 1..];
-    // A quote within the request stands behind a backslash.
+    // A backslash precedes a quote inside the request.
     let Some(close) = memchr_iter(b'"', rest).find(|at| !rest[..*at].ends_with(b"\\")) else { return Line::Bad };
     let (request, rest) = (&rest[..close], &rest[close + 1..]);
     let mut fields = rest.split(|byte| *byte == b' ').filter(|field| !field.is_empty());
@@ -115,7 +116,7 @@ fn ncsa(line: &[u8]) -> Line<'_> {
         return Line::Bad;
     };
     let Some((method, target)) = method_and_target(request) else {
-        // What came was no request, as the status says.
+        // The bytes were no request, as the status shows.
         return if counts(status) { Line::Bad } else { Line::OtherStatus };
     };
     judge(method, status, target, bytes)
@@ -141,7 +142,7 @@ fn plain(line: &[u8]) -> Line<'_> {
     }
 }
 
-/// A number in decimal digits and nothing else.
+/// A number of decimal digits only.
 pub(crate) fn number(text: &[u8]) -> Option<u64> {
     if text.is_empty() {
         return None;

@@ -96,7 +96,7 @@ fn missing(store: &'static str, directory: &Path) -> Error {
 fn environment(directory: &Path, map_bytes: usize, flags: EnvFlags) -> heed::Result<Env> {
     let mut options = EnvOpenOptions::new();
     options.map_size(map_bytes).max_readers(READERS_MAX);
-    // SAFETY: the directory is a fresh temporary one that only this run's processes know, so whoever maps the file changes it
+    // SAFETY: the directory is a fresh temporary one that only this run's processes know, so every process that maps the file changes it
     // through LMDB alone, by the same flags and under the locks of LMDB's lock file, which none of them omit; heed refuses a
     // second environment of one process. Nobody truncates the file. What the flags give up is durability after a power loss,
     // which a scratch store does not need.

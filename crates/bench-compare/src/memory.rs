@@ -18,7 +18,7 @@ type Value = Arc<[u8]>;
 /// `quick_cache` as it comes.
 pub const QUICK_CACHE: Peer = Held::<QuickCache>::PEER;
 
-/// moka's synchronous cache as it comes, but for the hash.
+/// moka's synchronous cache as it comes, except the hash.
 pub const MOKA: Peer = Held::<Moka>::PEER;
 
 /// foyer's in-memory cache with S3-FIFO, whose reads take its lock shared (its default, LRU, takes it exclusively).
@@ -37,7 +37,7 @@ impl Weighter<Key, Value> for ByBytes {
     }
 }
 
-/// What is asked of each; `Held` makes a store of it.
+/// The calls that each has to have; `Held` makes a store of it.
 trait Shelf: Sized + Send + Sync + 'static {
     const NAME: &str;
 

@@ -42,7 +42,7 @@ impl Redb {
             .create(place.directory.join("entries.redb"))
             .map_err(failed)?;
         let store = Self { database, cap_bytes: place.cap_bytes, directory: place.directory.to_owned() };
-        // Whoever reads before the first put finds a table.
+        // A read before the first put finds a table.
         let transaction = store.begin()?;
         transaction.open_table(TABLE).map_err(failed)?;
         transaction.commit().map_err(failed)?;

@@ -1,6 +1,6 @@
 //! The versions of the libraries that the adapters are built with.
 
-/// What was built: cargo refuses to build what this file doesn't say.
+/// The versions that were built: cargo refuses to build others than this file says.
 const LOCK: &str = include_str!("../../../Cargo.lock");
 
 /// A library's version as it was built; of several, the newest.

@@ -1,4 +1,4 @@
-//! Every store that can be had here does what the workloads rely on; one that can't is named, with the reason.
+//! Every store that is available here does what the workloads rely on; one that isn't is named, with the reason.
 //!
 //! The heavy ones take part with `--features all-stores`.
 
@@ -18,7 +18,7 @@ use eyewall_bench_compare::ALL;
 
 const CAP_BYTES: u64 = 16 << 20;
 
-/// All of which something can be read again, and that can be had.
+/// All available stores that give back what was put.
 fn peers() -> Vec<Peer> {
     let found = ALL.into_iter().filter(|peer| peer.name != BARE_COPY.name);
     found.filter(|peer| (peer.look)().inspect_err(|why| eprintln!("{} skipped: {why}", peer.name)).is_ok()).collect()

@@ -1,7 +1,7 @@
-//! What `bench-count` shares with the other benchmarks: keys and values.
+//! Keys and values that `bench-count` shares with the other benchmarks.
 //!
-//! `bench-count` is a crate of its own because `make test` builds it with the release profile: that takes far less time than to build
-//! all that the other benchmarks are made of.
+//! `bench-count` is a crate of its own, since `make test` builds it with the release profile: the other benchmarks would take far
+//! longer to build.
 
 #![forbid(unsafe_code)]
 

@@ -1,7 +1,7 @@
-//! `bench-count`: the instructions of single operations, as callgrind counts them, held against those that are kept.
+//! `bench-count`: counts the instructions of single operations by callgrind, and compares them with recorded counts.
 //!
-//! Times of a busy machine say little about a change; instructions are the same on each run. What they don't tell is waiting: for
-//! memory, locks, the system.
+//! Times on a busy machine say little about a change, while instructions are the same in each run. Counts don't show waiting for
+//! memory, locks or the system.
 
 #![forbid(unsafe_code)]
 
@@ -14,17 +14,17 @@ use clap::{Parser, Subcommand, ValueEnum};
 use eyewall::{Cache, Options, Purge, PutOptions};
 use eyewall_bench_count::random::{self, key};
 
-/// What is kept may be missed by so many percent: libraries of the system differ a little from machine to machine.
+/// The permitted difference in percent: system libraries differ a little between machines.
 const PERCENT_MAX: f64 = 4.0;
 
-/// Operations of the short run and of the long one: the difference is free of everything that is done once.
+/// Operations of the short and the long run. The difference excludes everything that happens once.
 const SHORT: u64 = 1_000;
 const LONG: u64 = 5_000;
 
 /// Entries of the volume.
 const ENTRIES: u64 = 1_000;
 
-/// Holds the instructions of an operation against those that are kept.
+/// Compares the instructions of operations with the recorded counts.
 #[derive(Debug, Parser)]
 #[command(name = "bench-count", version)]
 struct Arguments {
@@ -34,30 +34,30 @@ struct Arguments {
 
 #[derive(Debug, Subcommand)]
 enum Task {
-    /// Count, and fail where a count has grown beyond what is kept
+    /// Count, and fail if a count has grown beyond the recorded one
     Check {
-        /// What is kept
+        /// The recorded counts
         file: PathBuf,
     },
-    /// Count, and keep it
+    /// Count, and record the counts
     Update {
-        /// Where
+        /// The file to write
         file: PathBuf,
     },
-    /// Do an operation, to be counted
+    /// Run an operation, to be counted
     #[command(hide = true)]
     Do {
-        /// Which
+        /// The operation
         operation: Operation,
-        /// How often
+        /// The number of repetitions
         times: u64,
     },
 }
 
-/// What is counted.
+/// The counted operations.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 enum Operation {
-    /// A get of 100 B that hits; its bytes are looked at where they are.
+    /// A get of 100 B that hits; its bytes are read in place.
     Get,
     /// A get of an entry with four tags, after purges of others.
     GetTagged,
@@ -80,7 +80,7 @@ enum Error {
     /// A file or a program could not be used.
     #[error("{what}: {source}")]
     Io {
-        /// What was tried.
+        /// The attempt.
         what: String,
         /// The system's answer.
         source: std::io::Error,
@@ -88,7 +88,7 @@ enum Error {
     /// The engine refused.
     #[error("eyewall: {0}")]
     Engine(#[from] eyewall::Error),
-    /// What was given, or said, makes no sense.
+    /// An argument or an output makes no sense.
     #[error("{0}")]
     Invalid(String),
 }
@@ -172,7 +172,7 @@ fn count_all() -> Result<Counts> {
     Operation::value_variants().iter().map(one).collect()
 }
 
-/// The instructions of this program doing an operation.
+/// The instructions of this program for an operation.
 fn instructions(operation: &str, times: u64) -> Result<u64> {
     let program = std::env::current_exe().map_err(Error::io("find this program"))?;
     let output = Command::new("valgrind")
@@ -195,7 +195,7 @@ impl Operation {
         let value_bytes = if self == Self::GetCopied { 10 * 1024 } else { 100 };
         let cache = filled(self, value_bytes)?;
         let mut value = random::filler(1, value_bytes);
-        // Both runs make all keys, so that none counts.
+        // Both runs make all keys, so these don't count.
         let keys: Vec<_> = (0..ENTRIES + times.max(LONG)).map(key).collect();
         let (old_keys, new_keys) = keys.split_at(ENTRIES as usize);
         let mut sum = 0_usize;
@@ -219,13 +219,13 @@ impl Operation {
     }
 }
 
-/// Makes each value another one.
+/// Makes all values different.
 fn stamp(value: &mut [u8], number: u64) {
     value[..8].copy_from_slice(&number.to_le_bytes());
 }
 
 fn filled(operation: Operation, value_bytes: usize) -> Result<Cache> {
-    // To put new keys is to evict from the first one on.
+    // Putting new keys evicts from the first one on.
     let size = if operation == Operation::PutNew { 512 << 10 } else { 32 << 20 };
     let cache = Options::new().size(size).entry_size_hint(value_bytes as u32 + 16).anonymous()?;
     let tags = ["all", "half", "site", "page"];
@@ -240,7 +240,7 @@ fn filled(operation: Operation, value_bytes: usize) -> Result<Cache> {
         cache.put_with(key(number), &value, &options)?;
     }
     if operation == Operation::GetTagged {
-        // Behind the puts: what is put later than a purge need not be judged by it.
+        // Purge after the puts: a later put need not be checked against the purge.
         for number in 0..64 {
             cache.purge_tag(&format!("gone {number}"), Purge::Hard)?;
         }

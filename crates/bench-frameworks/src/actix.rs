@@ -6,17 +6,17 @@ use actix_web::{App, HttpServer};
 use crate::error::{Error, Result};
 use crate::serving::{Serving, tell};
 
-/// What connections that are still open are given to end.
+/// How long open connections may take to end.
 const GRACE_SECONDS: u64 = 1;
 
-/// Serves until a signal comes, which actix hears itself.
+/// Serves until a signal, which actix handles itself.
 pub(crate) fn serve(serving: &Serving) -> Result<()> {
     let root = serving.root.clone();
     actix_web::rt::System::new().block_on(async {
         let server = HttpServer::new(move || App::new().service(Files::new("/files", root.clone())))
             .workers(serving.workers())
             .shutdown_timeout(GRACE_SECONDS)
-            // Rocket does it for its users.
+            // Rocket does so by default.
             .tcp_nodelay(true)
             .bind(serving.listen)
             .map_err(serving.refused())?;

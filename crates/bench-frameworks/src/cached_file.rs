@@ -1,4 +1,4 @@
-//! Rocket with the route of [`crate::named_file`], but for a `CachedFile` of `eyewall-rocket`.
+//! Rocket with the route of [`crate::named_file`], with a `CachedFile` of `eyewall-rocket`.
 
 use std::path::PathBuf;
 
@@ -14,7 +14,7 @@ async fn file(file: PathBuf, root: &State<PathBuf>, cache: &State<FileCache>) ->
     CachedFile::open(root.join(file), cache).await.ok()
 }
 
-/// Serves until a signal comes.
+/// Serves until a signal.
 pub(crate) fn serve(serving: &Serving) -> Result<()> {
     let rocket = on_rocket::configured(serving).manage(serving.root.clone()).manage(serving.files()?);
     on_rocket::serve(serving, "rocket-eyewall", rocket.mount("/files", rocket::routes![file]))

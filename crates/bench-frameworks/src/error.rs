@@ -13,10 +13,10 @@ pub(crate) enum Error {
     /// The folder can't be served.
     #[error("{} is no folder; --root names the folder whose files are served", .0.display())]
     Root(PathBuf),
-    /// The address can't be listened on.
+    /// The server can't listen on the address.
     #[error("listening on {address}: {source}")]
     Listen {
-        /// As it was given.
+        /// The address as given.
         address: SocketAddr,
         /// The system's answer.
         source: io::Error,
@@ -24,7 +24,7 @@ pub(crate) enum Error {
     /// The system refused.
     #[error("{what}: {source}")]
     Io {
-        /// What was tried.
+        /// The attempt.
         what: &'static str,
         /// The system's answer.
         source: io::Error,
@@ -32,13 +32,13 @@ pub(crate) enum Error {
     /// The volume could not be opened.
     #[error("the volume: {0}")]
     Volume(#[from] eyewall::Error),
-    /// Rocket gave up, in its own words.
+    /// Rocket's own error.
     #[error("Rocket: {0}")]
     Rocket(String),
 }
 
 impl Error {
-    /// Wraps a system error with what was being done.
+    /// Wraps a system error with the attempted operation.
     pub(crate) fn io(what: &'static str) -> impl FnOnce(io::Error) -> Self {
         move |source| Self::Io { what, source }
     }

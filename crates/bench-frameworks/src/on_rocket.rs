@@ -10,10 +10,10 @@ use rocket::{Build, Config, Rocket};
 use crate::error::{Error, Result};
 use crate::serving::{Serving, tell};
 
-/// What connections that are still open are given to end, in seconds; then as much again.
+/// How many seconds open connections may take to end; then as many again.
 const GRACE_SECONDS: u32 = 1;
 
-/// Rocket as it is released, without its log.
+/// Rocket's release configuration, without its log.
 pub(crate) fn configured(serving: &Serving) -> Rocket<Build> {
     let mut config = Config {
         address: serving.listen.ip(),
@@ -26,7 +26,7 @@ pub(crate) fn configured(serving: &Serving) -> Rocket<Build> {
     rocket::custom(config)
 }
 
-/// Serves until a signal comes, which Rocket hears itself.
+/// Serves until a signal, which Rocket handles itself.
 pub(crate) fn serve(serving: &Serving, name: &'static str, rocket: Rocket<Build>) -> Result<()> {
     let told = AdHoc::on_liftoff("first line", move |rocket| {
         Box::pin(async move {

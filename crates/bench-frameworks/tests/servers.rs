@@ -16,7 +16,7 @@ const PROGRAM: &str = env!("CARGO_BIN_EXE_bench-frameworks");
 const SERVERS: [&str; 5] =
     ["rocket-namedfile", "rocket-eyewall", "tower-http-servedir", "tower-eyewall", "actix-files"];
 const OURS: [&str; 2] = ["rocket-eyewall", "tower-eyewall"];
-/// What is waited for comes soon, or never.
+/// An awaited event comes soon, or never.
 const PATIENCE: Duration = Duration::from_mins(1);
 const SMALL: &[u8] = b"a small file";
 
@@ -83,7 +83,7 @@ fn every_server_answers_by_the_bytes_of_a_file_and_their_length() {
     let (folder, large) = folder();
     for name in SERVERS {
         let server = Server::start(name, folder.path());
-        // What is cached is so after the first time, or the second.
+        // A file is cached after the first request, or the second.
         for _ in 0..3 {
             for (path, bytes) in [("/files/small.bin", SMALL), ("/files/large.bin", &large)] {
                 let (head, body) = server.get(path);
@@ -108,7 +108,7 @@ fn a_volume_has_what_was_asked_for() {
             eyewall_files::FileCache::new(cache).contains(folder.path().join("small.bin")).expect("a file")
         };
         assert!(!has(), "{name}");
-        // What was just written isn't kept.
+        // A file that was just written isn't kept.
         let deadline = Instant::now() + PATIENCE;
         while server.get("/files/small.bin").1 == SMALL && !has() {
             assert!(Instant::now() < deadline, "{name} keeps nothing");

@@ -3,13 +3,13 @@
 /// The result of everything in this crate.
 pub(crate) type Result<T> = std::result::Result<T, Error>;
 
-/// Why a program of this crate gives up. What fails while it measures is counted instead.
+/// Why a program of this crate gives up. Failures during the measurement are counted instead.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum Error {
     /// The system refused.
     #[error("{what}: {source}")]
     Io {
-        /// What was tried, with the path or the address.
+        /// The attempted operation, with the path or the address.
         what: String,
         /// The system's answer.
         source: std::io::Error,
@@ -19,32 +19,32 @@ pub(crate) enum Error {
     Address {
         /// As it was given.
         given: String,
-        /// What is wrong with it.
+        /// The fault.
         what: String,
     },
-    /// Bodies for each number, of too many numbers.
+    /// Separate bodies for too many numbers.
     #[error("{file}: it has a file for each number; --names has to say how many there are, {most} at most")]
     Names {
         /// As it was given.
         file: String,
-        /// How many there may be.
+        /// The maximum.
         most: u64,
     },
     /// A store could not be opened.
     #[error("opening the store: {0}")]
     Store(#[from] eyewall_bench::error::Error),
-    /// Of a first answer: it isn't what was to be measured.
+    /// A first response that is not the expected one.
     #[error("the first answer on connection {connection} {what}, so there is nothing to measure")]
     FirstAnswer {
         /// Counted from 1.
         connection: usize,
-        /// What is wrong with it.
+        /// The fault.
         what: String,
     },
 }
 
 impl Error {
-    /// Wraps a system error with what was being done.
+    /// Wraps a system error with the attempted operation.
     pub(crate) fn io<E: Into<std::io::Error>>(what: impl Into<String>) -> impl FnOnce(E) -> Self {
         let what = what.into();
         move |source| Self::Io { what, source: source.into() }

@@ -1,4 +1,4 @@
-//! What the servers share: one thread, a port of the loopback, and hyper on each connection.
+//! Shared by the servers: one thread, a loopback port, and hyper on each connection.
 
 use std::convert::Infallible;
 use std::error::Error as StdError;
@@ -14,10 +14,10 @@ use tokio::net::{TcpListener, TcpSocket};
 
 use crate::error::{Error, Result};
 
-/// As many as the other servers are given.
+/// As many as the other servers get.
 const BACKLOG: u32 = 4096;
 
-/// Serves on a free port of the loopback until standard input ends; `name` goes before the address on the first line.
+/// Serves on a free loopback port until standard input ends; the first line has `name` and the address.
 pub(crate) fn run<B, F>(name: &str, answer: impl Fn(Request<Incoming>) -> F + Clone + Send + 'static) -> Result<()>
 where
     B: Body<Data: Send, Error: Into<Box<dyn StdError + Send + Sync>>> + Send + 'static,
@@ -37,7 +37,7 @@ where
                 let response = answer(request);
                 async { Ok::<_, Infallible>(response.await) }
             });
-            // A client that goes away ends its connection, and nothing else.
+            // A client that disconnects ends only its own connection.
             tokio::spawn(http1::Builder::new().serve_connection(TokioIo::new(stream), service));
         }
     })
@@ -55,10 +55,10 @@ fn tell(name: &str, address: SocketAddr) -> io::Result<()> {
     out.flush()
 }
 
-/// Whoever started this may die without a word; its end of the pipe goes with it.
+/// The starting program may die silently; then its end of the pipe closes.
 fn end_with_standard_input() {
     std::thread::spawn(|| {
-        // An input that can't be read has ended, too.
+        // An unreadable input counts as ended.
         let _ = io::copy(&mut io::stdin(), &mut io::sink());
         std::process::exit(0);
     });

@@ -8,12 +8,12 @@
 
 #![forbid(unsafe_code)]
 
-mod asked;
 mod error;
 mod listen;
 mod load;
 mod objects;
 mod origin;
+mod origin_client;
 mod proxy;
 mod serve;
 mod store;

@@ -1,4 +1,4 @@
-//! The objects that are served: random bytes that depend on nothing but their number, and the fields that go with them.
+//! The served objects: random bytes that depend only on their length, and their fields.
 
 use std::collections::HashMap;
 use std::sync::{Mutex, PoisonError};
@@ -7,12 +7,12 @@ use bytes::Bytes;
 use hyper::HeaderMap;
 use hyper::header::{AGE, CACHE_CONTROL, CONTENT_TYPE, ETAG, HeaderName, HeaderValue, LAST_MODIFIED, VIA};
 
-/// What every object is made from.
+/// The source of all objects.
 const SEED: u64 = 20_261_121;
 /// The largest object, 64 MiB.
 const BYTES_MAX: usize = 64 << 20;
 
-/// What a path of the form /KIND/BYTES/NAME asks for.
+/// The content of a path of the form /KIND/BYTES/NAME.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) struct Asked<'a> {
     pub(crate) kind: &'a str,
@@ -20,7 +20,7 @@ pub(crate) struct Asked<'a> {
 }
 
 impl<'a> Asked<'a> {
-    /// None where a path has another form, or asks for more than 64 MiB.
+    /// `None` if a path has another form, or asks for more than 64 MiB.
     pub(crate) fn by(path: &'a str) -> Option<Self> {
         let mut parts = path.strip_prefix('/')?.split('/');
         let (kind, bytes, _name) = (parts.next()?, parts.next()?.parse().ok()?, parts.next()?);
@@ -28,14 +28,14 @@ impl<'a> Asked<'a> {
     }
 }
 
-/// An object: what it is, and what is said of it.
+/// An object and its fields.
 #[derive(Debug, Clone)]
 pub(crate) struct Object {
     pub(crate) fields: HeaderMap,
     pub(crate) body: Bytes,
 }
 
-/// Objects by their number of bytes, made when they are first asked for.
+/// Objects by length, made on their first request.
 #[derive(Debug, Default)]
 pub(crate) struct Objects {
     made: Mutex<HashMap<usize, Object>>,
@@ -43,12 +43,12 @@ pub(crate) struct Objects {
 }
 
 impl Objects {
-    /// As an origin sends them.
+    /// With an origin's fields.
     pub(crate) fn of_origin() -> Self {
         Self::default()
     }
 
-    /// As a cache sends them, with the fields of a hit of ours.
+    /// With the fields of a hit of `eyewall serve`.
     pub(crate) fn of_cache() -> Self {
         Self { are_hits: true, ..Self::default() }
     }
@@ -60,7 +60,7 @@ impl Objects {
     }
 }
 
-/// All fields but Date and Content-Length, which hyper adds.
+/// All fields, except Date and Content-Length, which hyper adds.
 fn fields(bytes: usize, is_hit: bool) -> HeaderMap {
     let always = [
         (CONTENT_TYPE, HeaderValue::from_static("application/octet-stream")),

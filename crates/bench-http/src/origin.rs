@@ -1,12 +1,12 @@
 //! The origin of all contenders.
 //!
-//! | path | what is answered |
+//! | path | response |
 //! |---|---|
 //! | /page/BYTES/NAME | an object of so many bytes, at once |
-//! | /once/BYTES/NAME | the same, for names that nobody asks for twice: they are counted together |
-//! | /weak/BYTES/NAME | the same from a server that falls over: four at a time, 50 ms each, some wait, the rest gets 503 |
-//! | /asked/page/BYTES/NAME | how often that path was asked for, in digits; so for `weak`, and /asked/once for all of `once` |
-//! | /asked | how often anything was asked for |
+//! | /once/BYTES/NAME | the same, for names that are requested only once: they are counted together |
+//! | /weak/BYTES/NAME | the same from an overloaded server: four at a time, 50 ms each, some wait, the others get 503 |
+//! | /asked/page/BYTES/NAME | the number of requests for that path; likewise for `weak`; /asked/once for all of `once` |
+//! | /asked | the number of all requests |
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -22,13 +22,13 @@ use crate::error::Result;
 use crate::listen;
 use crate::objects::{Asked, Objects};
 
-/// Of the server that falls over: how many answers it makes at a time, and how long each takes.
+/// The overloaded server: how many responses it makes at a time, and how long each takes.
 const WORKERS: usize = 4;
 const WORK: Duration = Duration::from_millis(50);
 /// How many may wait for a worker.
 const WAITING_MAX: usize = 16;
 
-/// Answers until standard input ends.
+/// Serves until standard input ends.
 pub(crate) fn run() -> Result<()> {
     let origin = Arc::new(Origin::new());
     listen::run("origin", move |request| {
@@ -39,10 +39,10 @@ pub(crate) fn run() -> Result<()> {
 
 struct Origin {
     objects: Objects,
-    /// By path, without what follows it; those of `once` under that word.
+    /// By path, without the rest; paths of `once` are counted under that word.
     asked: Mutex<HashMap<String, u64>>,
     workers: Semaphore,
-    /// Where one waits for a worker.
+    /// The queue for a worker.
     places: Semaphore,
 }
 
@@ -108,7 +108,7 @@ fn not_stored(status: StatusCode, body: String) -> Response<Full<Bytes>> {
 mod tests {
     use super::*;
 
-    // Time goes on only when everybody waits.
+    // The clock advances only when all tasks wait.
     #[tokio::test(start_paused = true)]
     async fn of_many_at_once_the_weak_origin_answers_those_that_it_works_for_and_those_that_find_a_place() {
         let origin = Arc::new(Origin::new());
@@ -124,7 +124,7 @@ mod tests {
         }
         assert_eq!(answered, WORKERS + WAITING_MAX);
         assert_eq!(origin.places.available_permits(), WAITING_MAX);
-        // All thirty have reached it, the refused ones too.
+        // All thirty have arrived, including the refused ones.
         assert_eq!(origin.asked.lock().expect("no panic")["/weak/1/x"], 30);
     }
 

@@ -5,17 +5,17 @@ use http_body_util::{Either, Empty};
 use hyper::body::Incoming;
 use hyper::{Request, Response, StatusCode, Uri};
 
-use crate::asked::Origin;
 use crate::error::Result;
 use crate::listen;
+use crate::origin_client::Origin;
 
 #[derive(Debug, clap::Args)]
 pub(crate) struct Arguments {
-    /// Whom to ask, as http://HOST:PORT
+    /// The origin, as http://HOST:PORT
     origin: Uri,
 }
 
-/// Passes requests on until standard input ends.
+/// Forwards requests until standard input ends.
 pub(crate) fn run(arguments: &Arguments) -> Result<()> {
     let origin = Origin::at(&arguments.origin)?;
     listen::run("proxy", move |request| pass_on(origin.clone(), request))

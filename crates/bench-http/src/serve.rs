@@ -1,4 +1,4 @@
-//! The bare server: hits out of memory, by hyper and nothing else.
+//! The bare server: hits from memory, by hyper alone.
 
 use std::sync::Arc;
 

@@ -14,10 +14,10 @@ use http_body_util::{BodyExt, Full};
 use hyper::body::Incoming;
 use hyper::{Request, Response, StatusCode, Uri};
 
-use crate::asked::Origin;
 use crate::error::Result;
 use crate::listen;
 use crate::objects::{Asked, Objects};
+use crate::origin_client::Origin;
 
 #[derive(Debug, clap::Args)]
 pub(crate) struct Arguments {
@@ -117,7 +117,7 @@ impl<H: Handle + Send> Pages<H> {
         let body = response.into_body().collect().await.map_err(|_| StatusCode::BAD_GATEWAY)?.to_bytes();
         let mut handle = self.handle.lock().unwrap_or_else(PoisonError::into_inner);
         if let Err(failure) = handle.put(key.as_bytes(), &body) {
-            // The page is there all the same; that it is never a hit is for the benchmark to find.
+            // The page is still there; the benchmark finds out that it is never a hit.
             eprintln!("bench-http: {failure}");
         }
         Ok(body)

@@ -101,7 +101,7 @@ fn refusal(output: &Output) -> String {
     String::from_utf8(output.stderr.clone()).expect("text")
 }
 
-/// What is counted where the first answer is good, the second isn't, and all goes on with a new connection.
+/// The counts if the first answer is good, the second isn't, and the loop goes on with a new connection.
 fn errors_of(second: &str) -> Value {
     let line = line(&Scripted::start(&[GOOD, second]).load(3));
     assert_eq!(line["errors"].as_object().map(serde_json::Map::len), Some(1), "{line}");

@@ -112,12 +112,12 @@ pub(crate) fn hear_words() -> Result<Option<String>> {
 /// What the last line of a child begins with that failed.
 const FAILED: &str = "failed: ";
 
-/// What is started as a child, where it isn't this program.
+/// The program to start as a child, if it isn't this one.
 static PROGRAM: OnceLock<PathBuf> = OnceLock::new();
 
 /// Lets children be another program, which has to know their tasks: for tests, whose own program doesn't.
 pub fn start_children_as(program: &Path) {
-    // Whoever comes second says the same.
+    // A second call sets the same.
     let _ = PROGRAM.set(program.to_owned());
 }
 

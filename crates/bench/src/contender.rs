@@ -27,7 +27,7 @@ const GETS_BETWEEN_LOOKS: usize = 16;
 /// Latencies up to a minute, to three digits.
 const LATENCY_NS_MAX: u64 = 60_000_000_000;
 
-/// One get in so many may miss: what [`Contender::complete`] put anew may have cost another entry its place.
+/// One get in so many may miss: what [`Contender::complete`] put again may have cost another entry its place.
 const GETS_PER_MISS_MIN: u64 = 1_000;
 
 /// Refuses a figure of gets of which too many missed.
@@ -64,7 +64,7 @@ pub trait Contender: Send + Sync {
     /// Puts a population.
     fn fill(&self, population: Population) -> Result<()>;
 
-    /// Puts anew what a cache has dropped of a population though there is room, as it may when a bucket of its index is
+    /// Puts again the part that a cache has dropped of a population though there is room, as it may when a bucket of its index is
     /// full.
     fn complete(&self, population: Population) -> Result<()>;
 
@@ -80,7 +80,7 @@ pub trait Contender: Send + Sync {
     /// Gets by several threads, which must hit.
     fn gets(&self, gets: &Gets) -> Result<Lap>;
 
-    /// The same from a moment of the machine's clock on, for processes that begin together. Who is late ends with the others.
+    /// The same from a moment of the machine's clock on, for processes that begin together. A late one ends with the others.
     fn gets_from(&self, gets: &Gets, begin_ns: u64) -> Result<Lap>;
 
     /// Puts by one thread: new objects, or random old ones where the store does not evict.

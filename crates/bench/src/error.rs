@@ -1,4 +1,4 @@
-//! What can go wrong in a benchmark run.
+//! The errors of a benchmark run.
 
 use std::path::{Path, PathBuf};
 
@@ -14,7 +14,7 @@ pub enum Error {
     /// A file, directory or process could not be used.
     #[error("{what}: {source}")]
     Io {
-        /// What was tried, with the path.
+        /// The attempt, with the path.
         what: String,
         /// The system's answer.
         source: std::io::Error,
@@ -45,7 +45,7 @@ pub enum Error {
         path: PathBuf,
         /// Counted from 1.
         line: usize,
-        /// What is wrong with it.
+        /// The fault.
         what: String,
     },
     /// A definition of a workload is not one.
@@ -53,7 +53,7 @@ pub enum Error {
     Definition {
         /// The file.
         path: PathBuf,
-        /// What is wrong with it.
+        /// The fault.
         what: String,
     },
     /// A driver failed, or said what nobody understands.

@@ -1,4 +1,4 @@
-//! What is asked of a store: the keys in their order, the values, the time.
+//! The load of a store: the keys in their order, the values, the time.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -91,7 +91,7 @@ impl Sequences {
 pub struct Gets {
     /// What each thread asks for.
     pub sequences: Sequences,
-    /// What is done with a value.
+    /// The use of a value.
     pub touch: Touch,
     /// How long.
     pub duration: Duration,

@@ -1,4 +1,4 @@
-//! The program `eyewall-bench`, but for the stores that it has.
+//! The program `eyewall-bench`, except the stores that it has.
 
 use std::io::{IsTerminal as _, Write as _, stdout};
 use std::path::PathBuf;

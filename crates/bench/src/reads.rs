@@ -34,9 +34,9 @@ pub struct Reads<'a> {
     pub source: &'a Plain,
     /// The objects that each reader asks for, in their order.
     pub orders: Vec<Vec<u64>>,
-    /// What is done.
+    /// The operation.
     pub act: Act,
-    /// What is read of a value.
+    /// The part of a value that is read.
     pub touch: Touch,
     /// Files between two looks at the clock.
     pub between_looks: usize,

@@ -24,7 +24,7 @@ pub struct Record {
     pub seed: u64,
     /// In the order they were measured.
     pub rows: Vec<Row>,
-    /// What was skipped or should be known.
+    /// Skipped parts, and facts that a reader has to know.
     pub notes: Vec<String>,
 }
 
@@ -33,7 +33,7 @@ pub struct Record {
 pub struct Row {
     /// The part of the run, as on the command line.
     pub section: &'static str,
-    /// What was done.
+    /// The work that was done.
     pub case: String,
     /// Unit of every sample.
     pub unit: &'static str,
@@ -104,14 +104,14 @@ impl Bar {
 /// A comparison, and the bar it is held to if there is one.
 #[derive(Debug, Clone, Serialize)]
 pub struct Judgement {
-    /// What was compared with what.
+    /// The two sides of the comparison.
     pub what: String,
     /// Of the comparison, repetition by repetition.
     #[serde(flatten)]
     pub spread: Spread,
-    /// What is asked.
+    /// The bar.
     pub bar: Option<Bar>,
-    /// What is hoped for.
+    /// The aim.
     pub aim: Option<f64>,
     /// Whether the median meets the bar.
     pub met: Option<bool>,

@@ -70,7 +70,7 @@ impl Scratch {
         Ok(path)
     }
 
-    /// Drops the pages of all files below a directory of the disk from memory, but for those that a process has mapped.
+    /// Drops the pages of all files below a directory of the disk from memory, except those that a process has mapped.
     pub fn forget(&self, directory: &Path) -> Result<()> {
         self.settle(Storage::Disk)?;
         forget_below(directory)
@@ -98,7 +98,7 @@ impl Scratch {
 struct Ground {
     named: PathBuf,
     own: TempDir,
-    /// Of `own`: whoever can lock it knows that its run is gone. It goes with the process, however that ends.
+    /// Of `own`: a process that can lock it knows that its run is gone. It goes with the process, however that ends.
     _lock: File,
 }
 
@@ -115,7 +115,7 @@ impl Ground {
                 Ok(file)
             });
             match lock {
-                // Who began at the same time may have taken it for one that was left.
+                // A run that began at the same time may have taken it for one that was left.
                 Ok(lock) if own.path().exists() => return Ok(Self { named, own, _lock: lock }),
                 Err(failure) if failure.kind() != ErrorKind::NotFound => {
                     return Err(Error::path("lock", own.path())(failure));

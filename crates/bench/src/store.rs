@@ -126,7 +126,7 @@ pub enum Kind {
     Reference,
 }
 
-/// Why a store can't be had on this machine, and what to do about it.
+/// Why a store isn't available on this machine, and what to do about it.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{0}")]
 pub struct Absent(pub String);
@@ -141,7 +141,7 @@ pub struct Peer {
     pub name: &'static str,
     /// Whose it is.
     pub kind: Kind,
-    /// Looks whether it can be had here. May start its program to ask for a version.
+    /// Looks whether it is available here. May start its program to ask for a version.
     pub look: fn() -> Found,
     /// Opens an empty store.
     pub open: Open,
@@ -176,12 +176,12 @@ impl Peer {
 /// A way to open a store.
 pub type Open = fn(&Place<'_>) -> Result<Box<dyn Contender>>;
 
-/// A way to open a store that lies at a place already. Who came by it leaves the store there when it closes it.
+/// A way to open a store that lies at a place already. A process that came by it leaves the store there when it closes it.
 #[derive(Debug, Clone, Copy)]
 pub enum Attach {
     /// Made by this process or by another, and in use there or closed.
     Lasting(Open),
-    /// As long as whoever made it has it open.
+    /// As long as its maker has it open.
     WhileOpen(Open),
 }
 

@@ -16,10 +16,10 @@ use crate::random::{self, Random};
 use crate::store::{Handle, Store};
 use crate::touch;
 
-/// Drawn beforehand for each thread, which begins anew after the last.
+/// Drawn beforehand for each thread, which begins again after the last.
 const STEPS_OF_A_THREAD: usize = 1 << 19;
 
-/// What is done with an object.
+/// The operation on an object.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Act {
     Get,
@@ -267,7 +267,7 @@ struct Walk<'a> {
 
 fn work<S: Store>(store: &S, traffic: &Traffic, thread: usize, walk: Walk<'_>, start: &Start) -> Result<TrafficLap> {
     let mut handle = store.handle();
-    // Marked anew for each put, so that no two stored values share their bytes.
+    // Marked again for each put, so that no two stored values share their bytes.
     let mut value = random::filler(thread as u64, traffic.bytes_max());
     // Nobody else has this position.
     let mut next = walk.position.load(Ordering::Relaxed);

@@ -23,7 +23,7 @@ impl Windows {
         Self { count, present: AtomicUsize::new(0) }
     }
 
-    /// Ends the present window and begins the next; after the last one, whoever works ends.
+    /// Ends the present window and begins the next; after the last one, all workers end.
     pub fn next(&self) {
         self.present.fetch_add(1, Ordering::Relaxed);
     }

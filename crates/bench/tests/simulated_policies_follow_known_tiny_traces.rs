@@ -82,7 +82,7 @@ fn gdsf_drops_the_large_before_the_small_and_the_old_before_the_new() {
     assert!(!ask(1, 2) && !ask(2, 8));
     // 3 wants room: 2 has the fewest uses for each byte.
     assert!(!ask(3, 4) && ask(1, 2) && ask(3, 4) && !ask(4, 11));
-    // What came later stands above the priority that was evicted last, so that old uses don't count for ever.
+    // Later entries stand above the priority that was evicted last, so that old uses don't count forever.
     for key in 10..40 {
         assert!(!ask(key, 4));
     }

@@ -1,5 +1,5 @@
-//! The origin behind `make run`: a small site whose pages take 50 ms to make and say when they were made, so that a
-//! visitor sees what a cache in front of it changes.
+//! The origin of `make run`: a small site whose pages take 50 ms to make and show when they were made. So a visitor sees the effect
+//! of a cache in front of it.
 //!
 //! It is a crate of its own so that `make run` compiles nothing that only tests need.
 
@@ -24,9 +24,10 @@ use hyper_util::rt::TokioIo;
 use page::{Made, PAGES, Page};
 use tokio::net::TcpListener;
 
-/// How long a page takes, as if it asked a data base.
+/// How long a page takes, like one that queries a database.
 const WORK: Duration = Duration::from_millis(50);
-/// Shared caches may use a page for 30 s; browsers ask each time, so that every click shows what the cache does.
+/// Shared caches may use a page for 30 s. Browsers revalidate each time, so that every click shows the cache's
+/// work.
 const PAGE_LIFE: HeaderValue = HeaderValue::from_static("s-maxage=30, max-age=0");
 const FILE_LIFE: HeaderValue = HeaderValue::from_static("max-age=30");
 const NO_LIFE: HeaderValue = HeaderValue::from_static("no-store");
@@ -36,13 +37,13 @@ const SCRIPT: &str = include_str!("made.js");
 const CYCLONE: &str = include_str!("cyclone.svg");
 const SECTION: &str = include_str!("section.svg");
 
-/// How many pages were made; what the cache answers doesn't count.
+/// The number of pages that the origin made; responses from the cache don't count.
 static PAGES_MADE: AtomicU64 = AtomicU64::new(0);
 
-/// Answers HTTP/1.1 at `listener`, for as long as it can accept connections.
+/// Serves HTTP/1.1 at `listener`, for as long as it can accept connections.
 ///
 /// # Errors
-/// The system's, where it gives no runtime or no more connections.
+/// The system's error if it gives no runtime or no more connections.
 pub fn serve(listener: net::TcpListener) -> io::Result<()> {
     listener.set_nonblocking(true)?;
     tokio::runtime::Builder::new_current_thread().enable_all().build()?.block_on(async {
@@ -50,7 +51,7 @@ pub fn serve(listener: net::TcpListener) -> io::Result<()> {
         loop {
             let (stream, _) = listener.accept().await?;
             tokio::spawn(async move {
-                // A client that goes away is no news.
+                // A client that disconnects is normal.
                 let _ = http1::Builder::new().serve_connection(TokioIo::new(stream), service_fn(answer)).await;
             });
         }
@@ -61,7 +62,7 @@ async fn answer(request: Request<Incoming>) -> Result<Response<Full<Bytes>>, Inf
     let path = request.uri().path();
     let response = match path {
         _ if request.method() != Method::GET && request.method() != Method::HEAD => {
-            text(StatusCode::METHOD_NOT_ALLOWED, "GET and HEAD only\n")
+            text(StatusCode::METHOD_NOT_ALLOWED, "this site supports only GET and HEAD\n")
         }
         "/style.css" => file("text/css; charset=utf-8", STYLE).await,
         "/made.js" => file("text/javascript; charset=utf-8", SCRIPT).await,
@@ -75,7 +76,7 @@ async fn answer(request: Request<Incoming>) -> Result<Response<Full<Bytes>>, Inf
     Ok(response)
 }
 
-/// Works on a page, and says in it when that was.
+/// Makes a page that shows when it was made.
 async fn made(page: &Page) -> Response<Full<Bytes>> {
     tokio::time::sleep(WORK).await;
     let at = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();

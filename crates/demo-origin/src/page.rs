@@ -3,7 +3,7 @@
 use std::fmt::Write as _;
 use std::time::Duration;
 
-/// A page, and what it is about.
+/// A page and its content.
 pub(crate) struct Page {
     pub(crate) path: &'static str,
     /// Whether caches may keep it.
@@ -13,7 +13,7 @@ pub(crate) struct Page {
     text: &'static str,
 }
 
-/// When a page was made, and which one in the order of making it was.
+/// When a page was made, and its number in the order of making.
 pub(crate) struct Made {
     pub(crate) number: u64,
     /// Since 1970, UTC.

@@ -1,4 +1,4 @@
-//! Broken volumes that were put aside: `<name>.broken-<seconds since 1970>`, beside the volume.
+//! Broken volumes that were put aside: files `<name>.broken-<seconds since 1970>` beside the volume.
 
 use std::io;
 use std::path::{Path, PathBuf};
@@ -12,15 +12,16 @@ use crate::error::{Error, Result};
 const INFIX: &str = ".broken-";
 
 impl Cache {
-    /// The broken volume that lies beside this one, put aside by this or another process ([`crate::Options::put_aside_broken`]); the
-    /// newest if there are several. Reads the directory. `None` if there is none, the volume has no file, or the directory can't be read.
+    /// The broken volume beside this one that this or another process put aside
+    /// ([`crate::Options::put_aside_broken`]); the newest if there are several. `None` if there is none, if the
+    /// volume has no file, or if the directory can't be read. Reads the directory.
     pub fn put_aside(&self) -> Option<PathBuf> {
         kept_beside(self.path()?).into_iter().max()
     }
 }
 
-/// The file that a symbolic link at `path` leads to. If that file is missing, it counts only where a broken volume lies beside
-/// it: the process that put it aside died before it made a new one.
+/// The file that a symbolic link at `path` leads to. A missing file counts only if a broken volume lies beside it:
+/// then a process put it aside and died before it created a new one.
 pub(crate) fn target(path: &Path) -> Option<PathBuf> {
     if !path.is_symlink() {
         return None;
@@ -29,7 +30,7 @@ pub(crate) fn target(path: &Path) -> Option<PathBuf> {
         return Some(target);
     }
     let mut target = path.to_owned();
-    // As many links as Linux follows.
+    // Linux follows as many links.
     for _ in 0..40 {
         let Ok(next) = std::fs::read_link(&target) else { break };
         target = target.parent().unwrap_or_else(|| Path::new("")).join(next);
@@ -37,7 +38,8 @@ pub(crate) fn target(path: &Path) -> Option<PathBuf> {
     (!kept_beside(&target).is_empty()).then_some(target)
 }
 
-/// Renames the broken file at `path`, if it still is the one that was looked at, and removes those that were put aside before.
+/// Renames the broken file at `path` if it still is the file that was inspected, and removes files that were put
+/// aside earlier.
 pub(crate) fn put_aside(path: &Path, broken: Identity) -> Result<()> {
     let failed = |error: io::Error| Error::io("putting the broken volume aside:", path, error);
     let mut name = path.file_name().unwrap_or_default().to_owned();
@@ -45,14 +47,15 @@ pub(crate) fn put_aside(path: &Path, broken: Identity) -> Result<()> {
     let aside = path.with_file_name(name);
     if file::put_aside(path, &aside, broken).map_err(failed)? {
         for older in kept_beside(path).into_iter().filter(|kept| *kept != aside) {
-            // One that can't be removed is tried again next time.
+            // The next call tries again to remove one that can't be removed.
             let _ = std::fs::remove_file(older);
         }
     }
     Ok(())
 }
 
-/// What was put aside of the volume at `path`, named as it is: a path without a folder gives names without one.
+/// The files that were put aside of the volume at `path`. Their paths are built like `path`: without a folder if it
+/// has none.
 fn kept_beside(path: &Path) -> Vec<PathBuf> {
     let prefix = [path.file_name().unwrap_or_default().as_encoded_bytes(), INFIX.as_bytes()].concat();
     let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or_else(|| Path::new("."));

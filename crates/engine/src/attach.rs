@@ -1,7 +1,7 @@
 //! Opening, creating, joining and leaving a volume.
 //!
-//! The attach lock is held while a process joins or leaves, so that "nobody is attached" stays true for as
-//! long as somebody acts on it.
+//! A process holds the attach lock while it joins or leaves. So "nobody is attached" stays true as long as somebody
+//! acts on it.
 
 use std::io::{self, ErrorKind, Read};
 use std::os::unix::fs::FileExt;
@@ -29,16 +29,16 @@ use crate::stripe::{self, State};
 use crate::tier;
 use crate::volume::{self, StripeIndex, Volume};
 
-/// No volume has lived so long: a damaged word says so.
+/// No volume has lived this long; a larger time is from a damaged word.
 const TIME_END: u64 = 1 << 47;
 
-/// Disk images have something in so many bytes, however many zeros they begin with.
+/// Even if a disk image begins with zeros, it has other bytes within this many.
 const BLANK_BYTES: u64 = 1 << 20;
 
-/// Opens the volume at `path`, or creates it where the options allow.
+/// Opens the volume at `path`, or creates it if the options allow that.
 pub(crate) fn open(options: &Options, path: &Path) -> Result<Arc<Volume>> {
     let puts_aside = options.put_aside_broken && options.create && !options.read_only;
-    // A symbolic link stays: the file that it leads to is put aside, and made anew.
+    // A symbolic link stays. The file that it leads to is put aside and created again.
     let target = aside::target(path).filter(|_| puts_aside);
     let path = target.as_deref().unwrap_or(path);
     loop {
@@ -69,9 +69,9 @@ pub(crate) fn open(options: &Options, path: &Path) -> Result<Arc<Volume>> {
         let fill = |file: &std::fs::File| write_new(file, &superblock);
         match file::create(path, superblock.layout.size, options.access(), fill) {
             Ok(Created::New(file)) => return attach(options, file, Some(path), None),
-            // Somebody else was faster; but a link that leads nowhere would be found again and again.
+            // Another process was faster. But a dangling link would be found again and again.
             Ok(Created::Exists) if path.is_symlink() && !path.exists() => {
-                let error = io::Error::new(ErrorKind::NotFound, "it is a symbolic link that leads nowhere");
+                let error = io::Error::new(ErrorKind::NotFound, "it is a symbolic link to a missing file");
                 return Err(Error::io("creating", path, error));
             }
             Ok(Created::Exists) => {}
@@ -80,10 +80,11 @@ pub(crate) fn open(options: &Options, path: &Path) -> Result<Arc<Volume>> {
     }
 }
 
-/// Whether the file at `path` is that of a volume in whose place another stands; the path shows that one afterwards.
+/// Whether the file at `path` belongs to a volume that another one has replaced. Afterwards, the path leads to that
+/// one.
 fn was_replaced(file: &std::fs::File, path: &Path) -> Result<bool> {
     let mut page = [0; SUPERBLOCK_BYTES as usize];
-    // What is no volume is told so later.
+    // A file that isn't a volume is refused later.
     if file.read_exact_at(&mut page, 0).is_err() || Superblock::decode(&page).is_err() {
         return Ok(false);
     }
@@ -100,7 +101,7 @@ fn was_replaced(file: &std::fs::File, path: &Path) -> Result<bool> {
     Ok(true)
 }
 
-/// Why a file of so many bytes isn't taken for a volume, by what its first page is and what stands behind it.
+/// Why a file of `bytes` bytes isn't accepted as a volume, judged by its first page and by what lies behind.
 fn refusal(why: Rejected, file: &std::fs::File, bytes: u64, name: &Path) -> Error {
     match why {
         Rejected::Foreign if has_our_stripes(file, bytes, true) => {
@@ -113,27 +114,27 @@ fn refusal(why: Rejected, file: &std::fs::File, bytes: u64, name: &Path) -> Erro
     }
 }
 
-/// Whether a file whose first page is that of no volume has stripes where a volume of its size has them.
+/// Whether a file without a valid first page has stripes where a volume of its size would have them.
 fn has_our_stripes(file: &std::fs::File, bytes: u64, are_used: bool) -> bool {
-    // As many as there can be.
+    // The most that there can be.
     let mut stripes = [0; (STRIPES_MAX * STRIPE_BYTES) as usize];
     file.read_exact_at(&mut stripes, Layout::first_stripe_at(bytes)).is_ok() && stripe::are_stripes(&stripes, are_used)
 }
 
-/// Whether a file begins with [`BLANK_BYTES`] zeros, or ends with them before.
+/// Whether the first [`BLANK_BYTES`] of a file, or all of it if it is shorter, are zeros.
 fn is_blank(file: &std::fs::File) -> bool {
     let mut bytes = Vec::new();
     let read = Read::take(file, BLANK_BYTES).read_to_end(&mut bytes);
     read.is_ok() && bytes.iter().all(|byte| *byte == 0)
 }
 
-/// The path of the file itself, by which it is found after a change of directory, and replaced when it is resized: where links
-/// lead to it, it is the same for all who open it, and the links stay.
+/// The path of the file itself. It finds the file after a change of directory, and is replaced when the volume is
+/// resized. If links lead to the file, all who open it get the same path, and the links stay.
 fn own_path(path: &Path) -> PathBuf {
     std::fs::canonicalize(path).or_else(|_| std::path::absolute(path)).unwrap_or_else(|_| path.to_owned())
 }
 
-/// A volume in shared memory that has no name.
+/// Creates a volume in shared memory without a name.
 pub(crate) fn anonymous(options: &Options) -> Result<Arc<Volume>> {
     let path = Path::new("an anonymous volume");
     let superblock = new_superblock(options)?;
@@ -143,7 +144,7 @@ pub(crate) fn anonymous(options: &Options) -> Result<Arc<Volume>> {
     attach(options, file, None, None)
 }
 
-/// A volume in this process's heap.
+/// Creates a volume on this process's heap.
 pub(crate) fn heap(options: &Options) -> Result<Arc<Volume>> {
     let superblock = new_superblock(options)?;
     let region = Region::heap(superblock.layout.size as usize);
@@ -154,7 +155,7 @@ pub(crate) fn heap(options: &Options) -> Result<Arc<Volume>> {
     enter(options, region, &superblock, Membership::new(None), None)
 }
 
-/// Writes what isn't zero in a new volume.
+/// Writes the bytes of a new volume that aren't zero.
 pub(crate) fn write_new(file: &std::fs::File, superblock: &Superblock) -> io::Result<()> {
     for (at, word) in stripe::new_words(&superblock.layout) {
         file.write_all_at(&word.to_le_bytes(), at as u64)?;
@@ -168,7 +169,7 @@ pub(crate) fn new_superblock(options: &Options) -> Result<Superblock> {
         .map_err(|why| Error::unfit(why, size, options.entry_bytes_max.unwrap_or(0)))?;
     let mut random = [0_u8; 24];
     getrandom::fill(&mut random)
-        .map_err(|error| Error::io("drawing a secret for", Path::new("a new volume"), io::Error::other(error)))?;
+        .map_err(|error| Error::io("generating a secret for", Path::new("a new volume"), io::Error::other(error)))?;
     let mut words = random.chunks_exact(8).map(|chunk| {
         let mut word = [0; 8];
         word.copy_from_slice(chunk);
@@ -179,7 +180,7 @@ pub(crate) fn new_superblock(options: &Options) -> Result<Superblock> {
     Ok(Superblock { layout, secret, created_ms: clock::wall_ms(), erases: options.secure_erase })
 }
 
-/// Maps a volume's file and becomes one of its processes; `front_of`: as the tier of that volume.
+/// Maps a volume's file and becomes one of its processes. `front_of`: as the tier of that volume.
 pub(crate) fn attach(
     options: &Options,
     file: std::fs::File,
@@ -241,13 +242,13 @@ fn enter(
         marked_unclean: AtomicBool::new(false),
         copied_bytes: AtomicU64::new(0),
         shared_pins: std::sync::Mutex::default(),
-        at_hand: std::sync::OnceLock::new(),
+        recently_resident: std::sync::OnceLock::new(),
         front_of: front_of.map(Arc::clone),
     });
-    // Of one that is only read; who writes joins below.
+    // For read-only openers; the others join below.
     volume.set_generation(Attachment(&volume.region).generation());
     if volume.region.is_stored() {
-        // Tables and index: each look-up needs some of it.
+        // Tables and index: each look-up needs some of their pages.
         volume.region.will_reuse(0, volume.layout.data_at as usize);
         for stripe in 0..volume.layout.stripes as usize {
             let bytes = volume.layout.bytes_taken(volume.buckets(stripe).count());
@@ -256,7 +257,7 @@ fn enter(
         }
     }
     let joined = if options.read_only {
-        let boot = file::boot_id().map_err(|error| Error::io("reading", Path::new("the boot's number"), error))?;
+        let boot = file::boot_id().map_err(|error| Error::io("reading", Path::new("the boot ID"), error))?;
         volume.time_base.store(time_base(&volume, Some(boot)), Relaxed);
         Ok(())
     } else {
@@ -268,7 +269,7 @@ fn enter(
     Ok(volume)
 }
 
-/// Becomes one of the volume's processes; the first one puts it in order.
+/// Becomes one of the volume's processes. The first one puts the volume in order.
 pub(crate) fn join(volume: &Volume) -> Result<()> {
     let path = volume.membership.path().unwrap_or_else(|| Path::new("a volume"));
     let failed = |error| Error::io("attaching to", path, error);
@@ -287,7 +288,7 @@ pub(crate) fn join(volume: &Volume) -> Result<()> {
     }
     volume.set_generation(Attachment(&volume.region).generation());
     volume.time_base.store(tier::time_base(volume).unwrap_or(Attachment(&volume.region).time_base()), Relaxed);
-    // In a forked child: what the parent had seen may have been undone by an orderly end since.
+    // In a forked child: an orderly end may have undone since what the parent had seen.
     volume.marked_unclean.store(false, Relaxed);
     let claimed = volume.membership.claim(&volume.region, &volume.layout).map_err(failed)?;
     drop(turn);
@@ -297,8 +298,8 @@ pub(crate) fn join(volume: &Volume) -> Result<()> {
     Ok(())
 }
 
-/// For the first process of an attachment: all locks, pins, claims and thread slots are void; what power loss can have done
-/// to the volume is seen to; a new generation starts.
+/// For the first process of an attachment: voids all locks, pins, claims and thread slots, repairs what power loss
+/// may have done to the volume, and starts a new generation.
 fn put_in_order(volume: &Volume) -> io::Result<()> {
     let attachment = Attachment(&volume.region);
     let here = match volume.membership.door() {
@@ -311,9 +312,9 @@ fn put_in_order(volume: &Volume) -> io::Result<()> {
         && here.is_some_and(|(boot_now, identity_now)| {
             identity != identity_now || boot != boot_now && !attachment.is_clean()
         });
-    // Where attachments can't be told apart, nothing tells what was verified in this one; where purges can't have been as
-    // they are noted, nothing tells what was purged.
-    // A tier is worth nothing to who comes first: whatever has happened to its volume since, nobody has compared.
+    // If attachments can't be told apart, nothing tells what was verified in this one. If the notes of purges are
+    // impossible, nothing tells what was purged. A tier is worth nothing to the first process, since nobody knows
+    // what has happened to its volume since.
     let sound = volume.front_of.is_none()
         && (fresh || attachment.is_numbered(&volume.secret) && purge::is_sound(volume, crashed));
     let state = match (sound, crashed, volume.options.unclean) {
@@ -322,7 +323,7 @@ fn put_in_order(volume: &Volume) -> io::Result<()> {
         _ => State::Void,
     };
     let stripes = 0..volume.layout.stripes as usize;
-    // Nothing needs to be changed, and storage has all of it.
+    // Nothing has to change, and storage has all of it.
     let untouched = state == State::Trusted
         && attachment.is_clean()
         && stripes.clone().all(|number| stripe::is_in_order(volume, number));
@@ -343,7 +344,7 @@ fn put_in_order(volume: &Volume) -> io::Result<()> {
     if state == State::Void {
         attachment.count_unclean_drop();
     }
-    // What is no id was damaged: it names no other volume.
+    // A word that isn't a valid id was damaged, and names no other volume.
     if volume.purges().moved() == 0 {
         volume.purges().set_moved(0);
     }
@@ -358,14 +359,14 @@ fn put_in_order(volume: &Volume) -> io::Result<()> {
     let number = next_attachment(volume, attachment.attachments())?;
     seam::kill_point();
     attachment.start_generation(&volume.secret, number);
-    // Before a record carries its tag: else, after power loss, another attachment could be given the same number. In a
-    // volume that storage has all of, the tag vouches for nothing that could be lost until something is written, and that
-    // is preceded by a sync (`Volume::mark_unclean`).
+    // Synced before a record carries the tag. Otherwise, after power loss, another attachment could get the same
+    // number. If storage has all of the volume, the tag protects nothing that could be lost until something is
+    // written, and `Volume::mark_unclean` syncs before that.
     if untouched { Ok(()) } else { attachment.sync() }
 }
 
-/// The volume's time when the machine was started: as it stands in the volume for the whole of a boot. A new boot begins
-/// with the wall clock's time, but never before the time that the volume had reached.
+/// The volume's time at the start of the machine. During a boot, the volume keeps it. A new boot starts with the wall
+/// clock's time, but never before the time that the volume had reached.
 fn time_base(volume: &Volume, boot: Option<u128>) -> u64 {
     let attachment = Attachment(&volume.region);
     let of_this_boot = boot.is_some_and(|boot| attachment.home().0 == boot);
@@ -379,8 +380,8 @@ fn time_base(volume: &Volume, boot: Option<u128>) -> u64 {
     }
 }
 
-/// The number of the next attachment: one whose tag isn't zero. Before tags come round again, what was verified under
-/// them is so no more, in storage either.
+/// The number of the next attachment, whose tag isn't zero. Before tags repeat, all that was verified under them is
+/// marked as unverified, in storage, too.
 fn next_attachment(volume: &Volume, last: u64) -> io::Result<u64> {
     let mut number = last;
     loop {
@@ -395,12 +396,12 @@ fn next_attachment(volume: &Volume, last: u64) -> io::Result<u64> {
     }
 }
 
-/// Leaves the volume. The last one syncs it and marks it clean.
+/// Leaves the volume. The last process syncs it and marks it clean.
 pub(crate) fn leave(volume: &Volume) {
     let Some(door) = volume.membership.door() else { return };
-    // One in whose place another stands is opened by nobody any more.
+    // Nobody opens a volume any more that another one has replaced.
     let replaced = volume.purges().moved() != 0;
-    // Failing to leave in order costs no data: it only leaves the volume marked as written to.
+    // If leaving in order fails, no data is lost; the volume only stays marked as written to.
     let turn = door.lock_attach();
     volume.membership.leave(&volume.region, &volume.layout);
     if !volume.read_only {
@@ -420,7 +421,7 @@ pub(crate) fn leave(volume: &Volume) {
         && !volume.has_failed()
     {
         let synced = volume.region.sync(0, volume.region.len());
-        // Of a volume that fails meanwhile nothing is promised either.
+        // Nothing is promised either for a volume that fails meanwhile.
         if synced.is_ok() && !volume.has_failed() {
             stripe::all_are_sure(volume);
             attachment.set_clean(true);
@@ -459,7 +460,7 @@ mod tests {
     use crate::format::slot::Slot;
 
     #[test]
-    fn before_tags_come_round_again_nothing_counts_as_verified() {
+    fn before_tags_repeat_nothing_counts_as_verified() {
         let cache = Options::new().heap().unwrap();
         cache.put("key", "value").unwrap();
         let volume = cache.volume();

@@ -1,4 +1,4 @@
-//! [`Cache`]: everything that a user calls.
+//! [`Cache`]: all operations that a user calls.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -17,16 +17,17 @@ use crate::verify::{self, Check, Report};
 use crate::volume::Volume;
 use crate::write::{self, Condition, Draft, Outcome};
 
-/// So many keys are looked up together.
+/// How many keys are prefetched together.
 const PREFETCHED: usize = 16;
 
 /// An open volume: a cache that every process on the machine can share.
 ///
-/// Cheap to clone, and all clones are one attachment. Any thread may use it.
+/// A `Cache` is cheap to clone; all clones are one attachment. Any thread may use it.
 ///
-/// Dropping the last clone (and the last [`crate::OwnedHit`]) leaves the volume. The last process to leave writes it to
-/// storage, which may take seconds, and marks it clean: then all its entries survive a reboot. A process that ends by
-/// `exit`, or keeps its cache in a `static`, leaves without that; what had reached storage survives then.
+/// Dropping the last clone (and the last [`crate::OwnedHit`]) leaves the volume. The last process to leave writes the
+/// volume to storage, which may take seconds, and marks it clean. All entries then survive a reboot. A process that
+/// ends by `exit`, or keeps its cache in a `static`, leaves without this step; then only the entries that had reached
+/// storage survive.
 ///
 /// ```
 /// use eyewall::Options;
@@ -59,7 +60,7 @@ impl Cache {
         Self { volume, tiers }
     }
 
-    /// The volume as it is now, after all resizes that this process can follow.
+    /// The current volume, after all resizes that this process can follow.
     pub(crate) fn volume(&self) -> &Volume {
         self.volume.present().unwrap_or(&self.volume)
     }
@@ -69,14 +70,15 @@ impl Cache {
         &self.volume
     }
 
-    /// The valid entry of `key`, held in place; `None` on a miss. Takes no lock and copies nothing, and
-    /// makes no system call, but for a thread's first call, and in volumes on a disk: one in some 256 calls, and some in each
-    /// while the thread has to wait for storage.
+    /// Returns the valid entry of `key`, held in place, or `None` on a miss.
+    ///
+    /// Takes no lock and copies nothing. It makes no system call, with two exceptions: a thread's first call, and, in
+    /// volumes on a disk, about one call in 256. While the thread has to wait for storage, every call makes some.
     ///
     /// # Errors
-    /// [`KeyEmpty`](crate::Error::KeyEmpty), [`KeyTooLong`](crate::Error::KeyTooLong). For readers that can't
-    /// pin, [`Busy`](crate::Error::Busy) when writers keep changing the entry. [`Failed`](crate::Error::Failed), as from
-    /// every call, where [`Options::survive_sigbus`] was asked for.
+    /// [`KeyEmpty`](crate::Error::KeyEmpty), [`KeyTooLong`](crate::Error::KeyTooLong). [`Busy`](crate::Error::Busy),
+    /// only for readers that can't pin, when writers keep changing the entry. [`Failed`](crate::Error::Failed), with
+    /// [`Options::survive_sigbus`]: every call may return it.
     #[inline]
     pub fn get(&self, key: impl AsRef<[u8]>) -> Result<Option<Hit<'_>>> {
         let key = key.as_ref();
@@ -87,7 +89,7 @@ impl Cache {
         read::get_plain(&self.volume, key, Use::Counts, otherwise)
     }
 
-    /// In the tier first, where there is one.
+    /// Asks the tier first, if there is one.
     #[inline]
     fn look_up<'a>(&'a self, volume: &'a Volume, key: &[u8], wanted: Wanted) -> Result<Option<Hit<'a>>> {
         match self.tier_of(volume) {
@@ -104,23 +106,24 @@ impl Cache {
         self.tiers.as_ref()?.of(volume)
     }
 
-    /// As [`Cache::get`], but leaves no trace: neither in the entry's frequency nor in the counters.
+    /// Like [`Cache::get`], but leaves no trace in the entry's frequency or in the counters.
     pub fn peek(&self, key: impl AsRef<[u8]>) -> Result<Option<Hit<'_>>> {
         let key = key.as_ref();
         let otherwise = || self.looked_for(|volume| read::get_checked(volume, key, Use::Peeks, Wanted::Fresh));
         read::get_plain(&self.volume, key, Use::Peeks, otherwise)
     }
 
-    /// As [`Cache::get`], of an entry that `takes` accepts; where there is none, or it is refused, the look-up leaves no trace.
-    /// For a short way to what can be used at once, with a longer way behind it that looks again.
+    /// Like [`Cache::get`], but only for an entry that `takes` accepts. If there is none, or `takes` refuses it, the
+    /// look-up leaves no trace: neither a hit nor a miss is counted.
     ///
-    /// Where there is a tier, an accepted entry is looked up twice.
+    /// For a fast path that answers only what can be used at once, with a full path behind it that looks the key up
+    /// again. With a tier, an accepted entry is looked up twice.
     ///
     /// # Errors
     /// Those of [`Cache::get`].
     pub fn get_if(&self, key: impl AsRef<[u8]>, takes: impl Fn(&Hit<'_>) -> bool) -> Result<Option<Hit<'_>>> {
         let key = key.as_ref();
-        // It may be another entry by then.
+        // Another put may have replaced the entry between the two look-ups.
         let otherwise = || match self.peek(key)?.filter(|hit| takes(hit)) {
             Some(_) => Ok(self.get(key)?.filter(|hit| takes(hit))),
             None => Ok(None),
@@ -131,8 +134,8 @@ impl Cache {
         read::get_plain_if(&self.volume, key, &takes, otherwise)
     }
 
-    /// Copies the value into `value`, whose old content is replaced on a hit and kept on a miss. For callers
-    /// that would hold a hit for long. After an error the content is undefined.
+    /// Copies the value into `value`. A hit replaces its content, a miss keeps it, and after an error it is
+    /// undefined. For callers that would otherwise hold a hit for long.
     pub fn get_into(&self, key: impl AsRef<[u8]>, value: &mut Vec<u8>) -> Result<Option<Info>> {
         let key = key.as_ref();
         loop {
@@ -140,37 +143,37 @@ impl Cache {
             value.clear();
             value.extend_from_slice(&hit);
             let info = self.vouched(|_| Ok(hit.info()))?;
-            // Else it was of a tier, which has failed meanwhile and isn't asked again.
+            // Otherwise the hit came from a tier that has failed meanwhile; the next round doesn't ask it.
             if hit.is_intact() {
                 return Ok(Some(info));
             }
         }
     }
 
-    /// Whether there is a valid entry of `key`. Does not count as use.
+    /// Whether `key` has a valid entry. Doesn't count as a use.
     pub fn contains(&self, key: impl AsRef<[u8]>) -> Result<bool> {
         Ok(self.peek(key)?.is_some())
     }
 
-    /// Stores `value` under `key`, in place of any former entry; returns the entry's serial. Whatever must
-    /// go to make room is evicted now.
+    /// Stores `value` under `key` and replaces any former entry. Returns the new entry's serial. Evicts other entries
+    /// at once if it needs their room.
     ///
     /// # Errors
-    /// [`EntryTooLarge`](crate::Error::EntryTooLarge) and the key's errors: nothing was changed.
-    /// [`Pinned`](crate::Error::Pinned): readers hold too much; nothing was evicted.
-    /// [`Busy`](crate::Error::Busy): a stopped process held the stripe for longer than the lock deadline.
-    /// [`ReadOnly`](crate::Error::ReadOnly).
+    /// [`EntryTooLarge`](crate::Error::EntryTooLarge) and the errors about keys: nothing was changed.
+    /// [`Pinned`](crate::Error::Pinned): readers hold too much; nothing was evicted. [`Busy`](crate::Error::Busy): a
+    /// stopped process held the stripe for longer than the lock deadline. [`ReadOnly`](crate::Error::ReadOnly).
     pub fn put(&self, key: impl AsRef<[u8]>, value: impl AsRef<[u8]>) -> Result<u64> {
         self.put_with(key, value, &PutOptions::new())
     }
 
-    /// As [`Cache::put`], with a time to live and metadata.
+    /// Like [`Cache::put`], with a time to live, metadata and tags.
     pub fn put_with(&self, key: impl AsRef<[u8]>, value: impl AsRef<[u8]>, options: &PutOptions<'_>) -> Result<u64> {
         let (key, value) = (key.as_ref(), value.as_ref());
         self.put_if(key, value, options, Condition::Always).map(Option::unwrap_or_default)
     }
 
-    /// Stores a draft; `None` where the condition didn't hold. What is purged while it is stored counts as stored before.
+    /// Stores a draft, or returns `None` if the condition doesn't hold. A purge that comes while the draft is being
+    /// stored counts as coming after it.
     fn put_if(&self, key: &[u8], value: &[u8], options: &PutOptions<'_>, condition: Condition) -> Result<Option<u64>> {
         self.vouched(|volume| {
             let draft = Draft::new(volume, key, value, options)?;
@@ -181,9 +184,9 @@ impl Cache {
         })
     }
 
-    /// Remembers that there is nothing under `key`, and why, for as long as `options` say: a few bytes that
-    /// [`Cache::lookup`] gives as [`Lookup::Negative`], and that [`Cache::get`] misses. `reason` means what the caller wants
-    /// it to mean. Returns the entry's serial.
+    /// Notes for as long as `options` say that there is nothing under `key`, and why. The entry takes a few bytes.
+    /// [`Cache::lookup`] returns it as [`Lookup::Negative`]; for [`Cache::get`] it is a miss. The caller chooses what
+    /// `reason` means. Returns the entry's serial.
     ///
     /// # Errors
     /// Those of [`Cache::put`].
@@ -198,8 +201,8 @@ impl Cache {
         })
     }
 
-    /// Everything that is known about `key`: a valid value, a stale one that may still be used, or why there is nothing.
-    /// Stale and negative entries count as hits here.
+    /// Returns everything that is known about `key`: a valid value, a stale value that may still be used, or the
+    /// reason why there is nothing. Stale and negative entries count as hits here.
     ///
     /// ```
     /// use std::time::Duration;
@@ -223,12 +226,13 @@ impl Cache {
         self.looked_for(|volume| self.look_up(volume, key, Wanted::Any)).map(Lookup::of)
     }
 
-    /// Stores `value` only if there is no valid entry of `key`; `None`: there was one.
+    /// Stores `value` only if `key` has no valid entry. `None`: it has one, and nothing was changed.
     pub fn add(&self, key: impl AsRef<[u8]>, value: impl AsRef<[u8]>, options: &PutOptions<'_>) -> Result<Option<u64>> {
         self.put_if(key.as_ref(), value.as_ref(), options, Condition::Absent)
     }
 
-    /// Stores `value` only if the entry of `key` still has this `serial`; `None`: it has another, has expired or is gone.
+    /// Stores `value` only if the entry of `key` still has this `serial`. `None`: it has another serial, has expired
+    /// or is gone.
     pub fn replace_if(
         &self,
         key: impl AsRef<[u8]>,
@@ -239,15 +243,15 @@ impl Cache {
         self.put_if(key.as_ref(), value.as_ref(), options, Condition::Serial(serial))
     }
 
-    /// Reads, changes and writes the entry of `key`, one updater at a time over all processes.
+    /// Reads, changes and writes the entry of `key`. Over all processes, one update of a key runs at a time.
     ///
-    /// `change` gets the present entry and runs exactly once, outside every lock: it may take its time, use
-    /// the cache, or panic. Other updates of the key wait for it, up to the lock deadline; if this process
-    /// dies, they go on. Plain puts and removes don't wait; see [`Updated::Superseded`].
+    /// `change` receives the present entry. It runs exactly once and outside every lock, so it may take its time, use
+    /// the cache, or panic. Other updates of the key wait for it, up to the lock deadline. If this process dies, they
+    /// continue. Plain puts and removes don't wait; see [`Updated::Superseded`].
     ///
     /// # Errors
-    /// Those of [`Cache::put_with`]. [`Busy`](crate::Error::Busy) when another update of the key, or updates of many other
-    /// keys, take longer than the lock deadline; so does an update of the same key inside its own closure.
+    /// Those of [`Cache::put_with`]. [`Busy`](crate::Error::Busy) if another update of the key, or updates of many
+    /// other keys, take longer than the lock deadline. An update of the same key inside of `change` always gets it.
     ///
     /// ```
     /// use eyewall::{Change, Options, PutOptions};
@@ -271,8 +275,8 @@ impl Cache {
         claimed.change(change, options)
     }
 
-    /// Adds `by` to the counter of `key`, in one step over all processes; returns what it is then. A counter is an entry whose
-    /// value is eight bytes, an `i64` in little-endian order. An absent one is created.
+    /// Adds `by` to the counter of `key` and returns the new sum, as one atomic step over all processes. A counter is
+    /// an entry whose value is an `i64` of eight bytes in little-endian order. An absent counter is created.
     ///
     /// # Errors
     /// [`NotACounter`](crate::Error::NotACounter): nothing was changed. Those of [`Cache::put_with`].
@@ -291,10 +295,11 @@ impl Cache {
         self.vouched(|volume| write::increment(volume, key, by, counter))
     }
 
-    /// Gives the entry of `key`, fresh or stale, new times and metadata; its value, age and tags stay. False: there is none, or
-    /// none of the serial that the touch is for ([`Touch::if_serial`]), and nothing was changed.
+    /// Gives the entry of `key`, fresh or stale, new times and metadata. Its value, age and tags stay as they are.
+    /// Returns false, and changes nothing, if there is no entry, or none with the serial that [`Touch::if_serial`]
+    /// asks for.
     ///
-    /// Later times are stored in place. Earlier ones and metadata write the entry anew, inside the volume.
+    /// Later times are stored in place. Earlier times and new metadata write the entry again, inside the volume.
     ///
     /// # Errors
     /// Those of [`Cache::put_with`].
@@ -302,8 +307,8 @@ impl Cache {
         self.vouched(|volume| write::touch(volume, key.as_ref(), touch))
     }
 
-    /// Looks many keys up at once: as [`Cache::get`] for each, in this order, but their cache lines are asked for together.
-    /// Of one thread's hits seven at a time are held in place; the others are copies.
+    /// Looks many keys up at once. Does the same as [`Cache::get`] for each key, in this order, but fetches their
+    /// cache lines together. A thread holds at most seven of these hits in place; the others are copies.
     ///
     /// # Errors
     /// Those of [`Cache::get`], for the first key that has one.
@@ -317,7 +322,8 @@ impl Cache {
             let tier = self.tier_of(volume);
             let mut found = Vec::with_capacity(keys.len());
             for (number, key) in keys.iter().enumerate() {
-                // Far enough ahead for memory to answer, near enough for the cache to hold it.
+                // Far enough ahead that memory answers in time, and near enough that the lines are still in the CPU's
+                // cache.
                 if number % PREFETCHED == 0 {
                     for place in places[number..].iter().take(PREFETCHED) {
                         volume.prefetch_buckets(place);
@@ -339,8 +345,8 @@ impl Cache {
         })
     }
 
-    /// Stores many entries, each as [`Cache::put_with`] does; returns what became of each, in this order. One that fails
-    /// doesn't keep the others from being stored.
+    /// Stores many entries, each as [`Cache::put_with`] does. Returns one result for each entry, in the same order.
+    /// An entry that fails doesn't stop the others.
     pub fn put_many<K, V>(&self, entries: &[(K, V)], options: &PutOptions<'_>) -> Vec<Result<u64>>
     where
         K: AsRef<[u8]>,
@@ -349,13 +355,14 @@ impl Cache {
         entries.iter().map(|(key, value)| self.put_with(key, value, options)).collect()
     }
 
-    /// Purges all entries that carry `tag` ([`PutOptions::tags`]), in the time of a few stores, however many there are.
+    /// Purges all entries that carry `tag` ([`PutOptions::tags`]). Takes the time of a few stores, however many
+    /// entries there are.
     ///
-    /// What is being put or filled meanwhile is purged, too, if the work on it began before. Their bytes are given back as
-    /// puts go on, or by [`Cache::sweep`].
+    /// This also purges what is being put or filled, if that work began before the purge. Later puts give the bytes
+    /// back, and so does [`Cache::sweep`].
     ///
-    /// The volume remembers some thousands of purged tags (seven for each 64 KiB of its size, in groups of seven). Beyond
-    /// that it purges too much, never too little: see [`Stats::purge_overflows`].
+    /// The volume remembers some thousands of purged tags (seven for each 64 KiB of its size, in groups of seven).
+    /// Beyond that it purges too much, never too little: see [`Stats::purge_overflows`].
     ///
     /// # Errors
     /// [`TagLength`](crate::Error::TagLength), [`ReadOnly`](crate::Error::ReadOnly), [`Busy`](crate::Error::Busy),
@@ -374,9 +381,10 @@ impl Cache {
         self.vouched(|volume| purge::purge_tag(volume, tag, kind))
     }
 
-    /// Purges all entries whose key begins with `prefix`; the empty prefix means all of them. As [`Cache::purge_tag`], but
-    /// at most 64 prefixes are remembered at a time: a further one purges whatever is older than the oldest of them, too.
-    /// [`Cache::sweep`] lets them be forgotten.
+    /// Purges all entries whose key begins with `prefix`; the empty prefix purges all entries.
+    ///
+    /// Works like [`Cache::purge_tag`], except that the volume remembers at most 64 prefixes at a time. One more also
+    /// purges everything older than the oldest of them. [`Cache::sweep`] lets the volume forget prefixes.
     ///
     /// # Errors
     /// [`KeyTooLong`](crate::Error::KeyTooLong), and those of [`Cache::purge_tag`].
@@ -384,7 +392,7 @@ impl Cache {
         self.vouched(|volume| purge::purge_prefix(volume, prefix.as_ref(), kind))
     }
 
-    /// Purges everything, in the time of a few stores.
+    /// Purges all entries, in the time of a few stores.
     ///
     /// # Errors
     /// Those of [`Cache::purge_tag`].
@@ -392,18 +400,18 @@ impl Cache {
         self.vouched(|volume| purge::purge_all(volume, kind))
     }
 
-    /// Now, as purges count: what is put with it later ([`PutOptions::begun_in`]) is meant by all purges that come from here on,
-    /// whoever makes them. It is a look at memory.
+    /// Returns the current moment, as purges count time. Every later purge, by any process, also covers an entry that
+    /// is put with this epoch ([`PutOptions::begun_in`]). The call only reads memory.
     ///
-    /// For whoever fetches what he stores from somewhere else: taken before the question, it keeps an answer of before a purge
-    /// from being stored behind it.
+    /// For callers that store answers of an origin. Take the epoch before asking the origin: if a purge comes before
+    /// the answer, the outdated answer is not kept.
     ///
     /// ```
     /// use eyewall::{Options, Purge, PutOptions};
     ///
     /// let cache = Options::new().heap()?;
     /// let asked = cache.epoch()?;
-    /// // ... while the answer is on its way, it is wrong already:
+    /// // ... a purge comes while the answer, already outdated, is on its way:
     /// cache.purge_prefix("/shop/", Purge::Hard)?;
     /// cache.put_with("/shop/7", "<h1>Teapot</h1>", &PutOptions::new().begun_in(asked))?;
     /// assert!(cache.get("/shop/7")?.is_none());
@@ -416,11 +424,11 @@ impl Cache {
         self.vouched(|volume| Ok(Epoch::now(volume)))
     }
 
-    /// Drops all entries that are purged or have lived their time, lets the purges be forgotten, and brings the volume to
-    /// storage if there were any ([`Cache::sync`]). Returns how many entries were dropped.
+    /// Drops all purged and expired entries, and lets the volume forget the purges. If there were purges, also writes
+    /// the volume to storage ([`Cache::sync`]). Returns how many entries were dropped.
     ///
-    /// Nobody needs to call it: each put sweeps a little. For a background thread, so that memory comes back sooner; it may
-    /// take seconds, and holds a stripe's lock for less than a millisecond at a time.
+    /// Nobody has to call it, since each put sweeps a little. A background thread may call it to get memory back
+    /// sooner. It may take seconds, but holds a stripe's lock for less than a millisecond at a time.
     ///
     /// # Errors
     /// [`ReadOnly`](crate::Error::ReadOnly), [`Busy`](crate::Error::Busy), [`Io`](crate::Error::Io).
@@ -428,47 +436,53 @@ impl Cache {
         self.vouched(purge::sweep)
     }
 
-    /// Brings all that was stored, removed and purged before this call to storage, and waits for it.
+    /// Writes to storage all that was stored, removed and purged before this call, and waits for it.
     ///
-    /// Once it has returned, power loss undoes none of these removals and purges, and takes none of these entries. What comes
-    /// later may be lost, all of it or any part. Nobody calls it for you: a thread that does so now and then bounds the loss.
+    /// Once the call has returned, power loss undoes none of these removals and purges, and takes none of these
+    /// entries. It may take all or any part of what comes later. The engine never calls this on its own: call it
+    /// regularly from a thread to bound the loss.
     ///
     /// # Errors
-    /// As for [`Cache::sweep`]. After [`Io`](crate::Error::Io), some of it is not in storage, and a later call that succeeds
-    /// doesn't change that: the kernel reports a page that it could not write once.
+    /// Those of [`Cache::sweep`]. After [`Io`](crate::Error::Io), some of the data is not in storage. A later call
+    /// that succeeds doesn't change that, since the kernel reports a page that it could not write only once.
     pub fn sync(&self) -> Result<()> {
         self.vouched(purge::sync)
     }
 
-    /// Removes the entry of `key`. True: there was a valid one.
+    /// Removes the entry of `key`. Returns true if there was a valid one.
     pub fn remove(&self, key: impl AsRef<[u8]>) -> Result<bool> {
         self.vouched(|volume| write::remove(volume, key.as_ref(), Condition::Always)).map(Option::unwrap_or_default)
     }
 
-    /// Removes the entry of `key`, fresh or stale, if it still has this `serial`. False: it has another, has expired or is gone.
+    /// Removes the entry of `key`, fresh or stale, if it still has this `serial`. Returns false if it has another,
+    /// has expired or is gone.
     pub fn remove_if(&self, key: impl AsRef<[u8]>, serial: u64) -> Result<bool> {
         self.vouched(|volume| write::remove(volume, key.as_ref(), Condition::Serial(serial)))
             .map(|removed| removed.is_some())
     }
 
-    /// Removes all entries, one stripe after the other; returns how many. Puts meanwhile may survive it.
+    /// Removes all entries, one stripe after the other, and returns how many. Entries that are put meanwhile may
+    /// survive.
     pub fn clear(&self) -> Result<u64> {
         self.vouched(write::clear)
     }
 
-    /// All valid entries, in no order; each is held while you look at it. Does not count as use. Entries
-    /// that are put or evicted meanwhile may or may not be seen; one that stays is seen exactly once, or at most
-    /// once where the index changes all the time. Ends early where the volume fails ([`Cache::is_failed`]).
+    /// Iterates over all valid entries, in no order. Each entry is held while you look at it, and doesn't count as
+    /// used.
+    ///
+    /// An entry that stays during the iteration is seen exactly once, or at most once if the index changes all the
+    /// time. Entries that are put or evicted meanwhile may or may not be seen. The iteration ends early if the volume
+    /// fails ([`Cache::is_failed`]).
     pub fn iter(&self) -> Iter<'_> {
         Iter::new(self)
     }
 
-    /// As [`Cache::iter`], with stale and negative entries.
+    /// Like [`Cache::iter`], but also gives stale and negative entries.
     pub fn iter_all(&self) -> Iter<'_> {
         Iter::all(self)
     }
 
-    /// Numbers about the volume. Looks at the whole index, one stripe after the other.
+    /// Returns numbers about the volume. Looks at the whole index, one stripe after the other.
     pub fn stats(&self) -> Result<Stats> {
         self.vouched(|volume| {
             let tier = self.tier_of(volume).map(Tier::stats).transpose()?.flatten();
@@ -476,19 +490,22 @@ impl Cache {
         })
     }
 
-    /// How much was put into the volume by all processes. Takes no lock and reads two words a stripe, so that it can be asked
-    /// before each put: what the volume holds has grown by no more than this has. Begins anew with [`Cache::resize`].
+    /// Returns how much all processes have put into the volume. Takes no lock and reads two words for each stripe, so
+    /// a caller can ask before each put. The content of the volume has grown by at most the growth of these numbers.
+    /// [`Cache::resize`] starts them at zero again.
     pub fn written(&self) -> Result<Written> {
         self.vouched(|volume| Ok(stats::written(volume)))
     }
 
-    /// Gives the volume another size, entry-size hint or largest entry: what isn't set in `shape` stays as it is. Entries stay as
-    /// far as they fit, the hot ones before the cold; open caches of all processes go on in the resized volume by themselves.
+    /// Gives the volume another size, entry-size hint or largest entry. What `shape` doesn't set stays as it is. Hot
+    /// entries are kept before cold ones, as far as they fit. The open caches of all processes continue in the
+    /// resized volume by themselves.
     ///
-    /// The entries are copied to a new file beside the old one, under all locks, and brought to storage: until then there are
-    /// two files, and writers wait (or return [`Busy`](crate::Error::Busy) at their lock deadline). Readers go on. A process
-    /// that dies in the middle leaves the old volume or the new one. Counters of [`Stats`] begin anew. Large puts, updates and
-    /// purges that are under way are done in the new volume; an iteration that is under way ends early.
+    /// The call holds all locks, copies the entries to a new file beside the old one, and writes that to storage.
+    /// Until then there are two files. Readers continue; writers wait, or return [`Busy`](crate::Error::Busy) at
+    /// their lock deadline. If the process dies halfway, either the old or the new volume remains. The counters of
+    /// [`Stats`] start at zero again. Large puts, updates and purges under way are done in the new volume; an
+    /// iteration under way ends early.
     ///
     /// ```
     /// use eyewall::Options;
@@ -503,26 +520,27 @@ impl Cache {
     /// ```
     ///
     /// # Errors
-    /// Those of [`Options::open`] about shape and room; [`Nameless`](crate::Error::Nameless),
-    /// [`Busy`](crate::Error::Busy), [`ReadOnly`](crate::Error::ReadOnly), [`Io`](crate::Error::Io): the volume is as it was.
-    /// [`Moved`](crate::Error::Moved), here and from every call, where this process can't follow.
+    /// The errors of [`Options::open`] about shape and room; [`Nameless`](crate::Error::Nameless),
+    /// [`Busy`](crate::Error::Busy), [`ReadOnly`](crate::Error::ReadOnly), [`Io`](crate::Error::Io): the volume is as
+    /// it was. [`Moved`](crate::Error::Moved), from this call and every later one, if this process can't follow.
     pub fn resize(&self, shape: &Options) -> Result<Resized> {
         self.vouched(|volume| resize::resize(volume, shape))
     }
 
-    /// Walks the whole volume under its locks, one stripe at a time, and reports what contradicts the
-    /// format. Writers wait meanwhile; readers don't.
+    /// Checks the whole volume, one stripe at a time under its lock, and reports what contradicts the format. Writers
+    /// wait meanwhile; readers don't.
     pub fn verify(&self) -> Result<Report> {
         self.vouched(|volume| verify::verify(volume, Check::new()))
     }
 
-    /// The volume's file, not a link that leads to it; `None` for one without a name.
+    /// The volume's file, with symbolic links resolved; `None` for a volume without a name.
     pub fn path(&self) -> Option<&Path> {
         self.volume().membership.path()
     }
 
-    /// The tier that others use before this volume, in this folder ([`Options::tier_folder`]), whether or not this cache was
-    /// opened with one. It is only looked at, not joined; `None`: there is none, or what has its name can't be trusted.
+    /// Looks in this folder ([`Options::tier_folder`]) for the tier that others use in front of this volume, whether
+    /// or not this cache was opened with one. Only looks at the tier and doesn't join it. `None`: there is none, or
+    /// the file of that name can't be trusted.
     ///
     /// # Errors
     /// Those of [`Options::open`] for the tier's file.
@@ -530,7 +548,7 @@ impl Cache {
         self.vouched(|volume| tier::look(folder.as_ref(), volume))
     }
 
-    /// The file of the tier ([`Options::tier`]), where there is one.
+    /// The file of the tier ([`Options::tier`]), if there is one.
     pub fn tier_path(&self) -> Option<&Path> {
         self.tier_of(self.volume())?.volume.membership.path()
     }
@@ -545,15 +563,16 @@ impl Cache {
         self.volume().layout.entry_bytes_max
     }
 
-    /// Whether it was opened for reading only.
+    /// Whether the cache was opened for reading only.
     pub fn is_read_only(&self) -> bool {
         self.volume().read_only
     }
 
-    /// Maps every page now, so that no later read faults. Reads the file if it isn't in memory.
+    /// Maps every page now, so that no later read causes a page fault. Reads the file from storage where it isn't in
+    /// memory.
     ///
     /// # Errors
-    /// [`Io`](crate::Error::Io), on kernels before 5.14 among others.
+    /// [`Io`](crate::Error::Io), for instance on kernels before 5.14.
     pub fn populate(&self) -> Result<()> {
         let path = self.path().unwrap_or_else(|| Path::new("the volume"));
         let populating = |error| crate::Error::io("populating the map of", path, error);
@@ -564,8 +583,8 @@ impl Cache {
         })
     }
 
-    /// Why the volume's size is no promise on its file system, if it isn't: writing to the map may then end
-    /// in SIGBUS when the disk is full.
+    /// Why the file system doesn't guarantee the volume's size; `None` if it does. Without the guarantee, writing to
+    /// the map may raise SIGBUS when the disk is full.
     pub fn storage_warning(&self) -> Option<&'static str> {
         self.volume().membership.door()?.allocation_warning()
     }

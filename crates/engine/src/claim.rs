@@ -1,10 +1,11 @@
-//! Claims: one process's right to change one key while user code runs.
+//! Claims: a process's right to change one key while user code runs.
 //!
-//! A claim lives in the volume's table, not under the stripe's lock: it holds the key's hash and a futex
-//! word that names its holder. A dead holder's claim is void. A put or remove of the same key voids a claim
-//! that covers it, so that what the claim's holder stores later doesn't undo it.
+//! A claim lies in the volume's table and needs no stripe lock while it is held. It contains the key's hash and a
+//! futex word that names its holder. The claim of a dead holder is void. A put or remove of the same key voids a
+//! claim on it, so that what the holder stores later doesn't undo it.
 //!
-//! Who fills an entry by a [`crate::Writer`] says in the claim's line how far it is, for those that follow it ([`Line::fill`]).
+//! A process that fills an entry by a [`crate::Writer`] publishes its progress in the claim's line, for followers
+//! ([`Line::fill`]).
 
 use std::sync::atomic::Ordering::{AcqRel, Acquire, Relaxed, Release};
 use std::sync::atomic::{AtomicU32, AtomicU64};
@@ -27,40 +28,40 @@ const ROOM: usize = 16;
 const PROGRESS: usize = 24;
 const PROMISE: usize = 32;
 const SIGNAL: usize = 40;
-/// How often who waits for others looks whether they live.
+/// How often a waiting process checks whether the process that it waits for is alive.
 pub(crate) const PROBE_EVERY: Duration = Duration::from_millis(5);
 
-/// A held claim; given back when dropped.
+/// A held claim. Dropping it releases the claim.
 #[derive(Debug)]
 pub(crate) struct Claim<'a> {
     volume: &'a Volume,
     line: Line,
 }
 
-/// Where a held claim lies. Whoever has it gives the claim back.
+/// The place of a held claim. Whoever has it must release the claim.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Line {
     at: usize,
     fork: u32,
 }
 
-/// The claim of one key, while its stripe is locked.
+/// The state of the claim on one key, seen while its stripe is locked.
 enum Look {
-    /// Somebody living holds it: wait on this word while it holds this value.
+    /// A living process holds it: wait on this word while it has this value.
     Held(usize, u32),
     Free(usize),
     TableFull,
 }
 
-/// What became of an attempt to take a claim.
+/// The result of an attempt to take a claim.
 pub(crate) enum Attempt<'a> {
     Got(Claim<'a>),
     Held(Holder),
-    /// So many other keys of the stripe are claimed.
+    /// Too many other keys of the stripe are claimed.
     TableFull,
 }
 
-/// Somebody else's claim on a key.
+/// Another holder's claim on a key.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Holder {
     at: usize,
@@ -86,7 +87,7 @@ impl<'a> Claim<'a> {
         }
     }
 
-    /// Takes the key's claim if nobody living has it.
+    /// Takes the key's claim if no living process has it.
     pub(crate) fn attempt(volume: &'a Volume, place: &Place) -> Result<Attempt<'a>> {
         let stripe = Stripe::lock(volume, place.stripe)?;
         let at = match look(&stripe, place.hash) {
@@ -95,7 +96,7 @@ impl<'a> Claim<'a> {
             Look::TableFull => return Ok(Attempt::TableFull),
         };
         seam::kill_point();
-        // Before anything else: who followed a former holder doesn't take what comes for its.
+        // Before anything else, so that followers of a former holder don't take the new fill for that one.
         for word in [ROOM, PROMISE, PROGRESS] {
             volume.region.word(at + word).store(0, Release);
         }
@@ -108,7 +109,8 @@ impl<'a> Claim<'a> {
         Ok(Attempt::Got(Self { volume, line: Line { at, fork: fork::generation() } }))
     }
 
-    /// Starts over with a fresh look at the entry, if it was changed since the claim was taken.
+    /// Whether the entry was changed since the claim was taken. Clears that mark, so that the caller can look at the
+    /// entry again.
     pub(crate) fn renew(&self) -> bool {
         self.volume.region.half(self.line.at + VOIDED).swap(0, AcqRel) != 0
     }
@@ -117,7 +119,7 @@ impl<'a> Claim<'a> {
         self.line
     }
 
-    /// Keeps the claim beyond this guard: the caller gives it back.
+    /// Keeps the claim beyond this guard; the caller must release it.
     pub(crate) fn into_line(self) -> Line {
         std::mem::ManuallyDrop::new(self).line
     }
@@ -130,7 +132,7 @@ impl Drop for Claim<'_> {
 }
 
 impl Attempt<'_> {
-    /// Waits for up to `limit`, and not for long, until it may be worth another attempt.
+    /// Waits for a short time, up to `limit`, until another attempt may succeed.
     pub(crate) fn wait(&self, volume: &Volume, limit: Duration) {
         match self {
             Self::Got(_) => {}
@@ -141,8 +143,8 @@ impl Attempt<'_> {
 }
 
 impl Holder {
-    /// Sleeps until the claim is given back: for up to `limit`, and not for longer than it takes to ask whether its holder
-    /// lives.
+    /// Sleeps until the claim is released, for up to `limit`, and not longer than until the next check whether its
+    /// holder is alive.
     pub(crate) fn wait(self, volume: &Volume, limit: Duration) {
         let holder = volume.region.half(self.at + HOLDER);
         let asleep = self.word | WAITERS;
@@ -151,7 +153,7 @@ impl Holder {
         }
     }
 
-    /// Whether it holds the claim no more.
+    /// Whether this holder no longer holds the claim.
     pub(crate) fn is_gone(self, volume: &Volume) -> bool {
         let now = volume.region.half(self.at + HOLDER).load(Acquire);
         now & !WAITERS != self.word & !WAITERS
@@ -161,7 +163,7 @@ impl Holder {
 }
 
 impl Line {
-    /// Whether a put, remove or clear came in between, or this is a child that was forked with the claim. Decided
+    /// Whether a put, remove or clear came in between, or this is a child that was forked with the claim. Called
     /// under the stripe's lock.
     pub(crate) fn is_void(self, stripe: &Stripe<'_>) -> bool {
         !self.is_own() || stripe.volume.region.half(self.at + VOIDED).load(Acquire) != 0
@@ -183,10 +185,10 @@ impl Line {
         }
     }
 
-    /// How far the claim's holder is with filling the key's entry.
+    /// The progress of the claim's holder in filling the key's entry.
     ///
-    /// The holder writes these words, and whoever holds the stripe's lock may store zero in the first ([`forget_rooms`]).
-    /// Anybody reads them, by the steps of [`crate::protocol::follow`].
+    /// The holder writes these words. The holder of the stripe's lock may store zero in the first one
+    /// ([`forget_rooms`]). Any process may read them, by the steps of [`crate::protocol::follow`].
     pub(crate) fn fill(self, volume: &Volume) -> Progress<'_, AtomicU64, AtomicU32> {
         let word = |at| volume.region.word(self.at + at);
         Progress {
@@ -197,13 +199,13 @@ impl Line {
         }
     }
 
-    /// Whether somebody living holds the claim, whoever it is.
+    /// Whether any living process holds the claim.
     pub(crate) fn is_held(self, volume: &Volume) -> bool {
         is_held(volume, volume.region.half(self.at + HOLDER).load(Acquire))
     }
 }
 
-/// The claims of a stripe that may be those on `hash`, without its lock: what is said in them has to be checked.
+/// The claims of a stripe that may be on `hash`. Needs no lock, so the caller must check them.
 pub(crate) fn of_key(volume: &Volume, place: &Place) -> impl Iterator<Item = Line> {
     let (stripe, hash) = (place.stripe, place.hash);
     (0..volume.layout.claims).filter_map(move |claim| {
@@ -213,7 +215,8 @@ pub(crate) fn of_key(volume: &Volume, place: &Place) -> impl Iterator<Item = Lin
     })
 }
 
-/// No claim of the stripe names room at a position of which `wanted` approves any more: before its bytes are given to others.
+/// Makes all claims of the stripe forget rooms at positions that `wanted` accepts. Called before others get these
+/// bytes.
 pub(crate) fn forget_rooms(stripe: &Stripe<'_>, wanted: impl Fn(u64) -> bool) {
     let volume = stripe.volume;
     for claim in 0..volume.layout.claims {
@@ -249,7 +252,7 @@ fn is_held(volume: &Volume, word: u32) -> bool {
         .is_some_and(|owner| volume.membership.is_alive(&volume.region, &volume.layout, owner))
 }
 
-/// Voids the claim on `hash`, or all claims of the stripe. Costs one load where there are none.
+/// Voids the claim on `hash`, or all claims of the stripe. Costs one load if there are none.
 pub(crate) fn void(stripe: &Stripe<'_>, hash: Option<u64>) {
     if stripe.claims_hint().load(Relaxed) == 0 {
         return;

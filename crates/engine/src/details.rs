@@ -1,4 +1,4 @@
-//! Numbers about the parts of a volume: its stripes, its processes, its entries by size, and which are hot.
+//! Statistics of the parts of a volume: stripes, processes, sizes of entries, and hot entries.
 
 use std::sync::atomic::Ordering::{Acquire, Relaxed};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
@@ -16,10 +16,10 @@ use crate::stripe::{Count, ExtentKind, RingId, Stripe, count};
 use crate::thread::{self, Counter};
 use crate::volume::Volume;
 
-/// So many buckets are looked at for hot entries, spread over the whole index.
+/// How many buckets, spread over the whole index, are searched for hot entries.
 const BUCKETS_SAMPLED: u64 = 1 << 15;
 
-/// Numbers about the parts of a volume; see [`Cache::details`].
+/// Statistics of the parts of a volume; see [`Cache::details`].
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
 #[non_exhaustive]
 pub struct Details {
@@ -27,77 +27,77 @@ pub struct Details {
     pub stripes: Vec<StripeDetails>,
     /// Each process that is attached for writing.
     pub processes: Vec<ProcessDetails>,
-    /// Live entries by the size of their records, the smallest first; without gaps.
+    /// Live entries by the size of their records, in ascending order and without gaps.
     pub sizes: Vec<SizeClass>,
 }
 
-/// Numbers about one stripe.
+/// Statistics of one stripe.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[non_exhaustive]
 pub struct StripeDetails {
-    /// Which one.
+    /// Number of the stripe.
     pub number: u64,
     /// Entries that can be found.
     pub entries: u64,
-    /// Small, then main.
+    /// The small ring, then main.
     pub rings: [RingDetails; 2],
-    /// Slots of its part of the index.
+    /// Slots of the stripe's part of the index.
     pub index_slots: u64,
-    /// How many it should have, by what its entries need: a step towards it is made with each put.
+    /// Slots that this part should have for its entries. Each put makes a step towards them.
     pub index_slots_wanted: u64,
-    /// Steps made so far, of eight slots more or eight fewer.
+    /// Steps made so far; each adds or removes eight slots.
     pub index_steps: u64,
     /// Slots of live entries.
     pub index_live: u64,
     /// Slots that remember evicted entries.
     pub index_ghosts: u64,
-    /// Evicted because nobody had asked for them often enough.
+    /// Evictions of entries that were not used often enough.
     pub evictions_cold: u64,
-    /// Evicted after they had expired.
+    /// Evictions of expired entries.
     pub evictions_expired: u64,
-    /// Evicted because their buckets were full.
+    /// Evictions because the buckets of a key were full.
     pub evictions_index: u64,
-    /// Evicted because they failed their checksum.
+    /// Entries dropped because they failed their checksum.
     pub evictions_damaged: u64,
-    /// Dropped because they were purged.
+    /// Entries dropped because they were purged.
     pub evictions_purged: u64,
-    /// How old the entry was that was evicted last.
+    /// Age of the entry that was evicted last.
     pub eviction_age_ms: u64,
 }
 
-/// Numbers about one ring. Its bytes are the sum of the seven kinds.
+/// Statistics of one ring. Its bytes are the sum of the seven kinds.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[non_exhaustive]
 pub struct RingDetails {
-    /// Which one.
+    /// Which ring.
     pub ring: RingKind,
-    /// All of it.
+    /// Size of the ring.
     pub bytes: u64,
-    /// Entries that can be found, and nobody holds.
+    /// Entries that can be found and that nobody holds.
     pub live_bytes: u64,
-    /// What is held.
+    /// Bytes that somebody holds.
     pub pinned_bytes: u64,
-    /// Entries that can't be found any more.
+    /// Entries that can no longer be found.
     pub dead_bytes: u64,
-    /// What holds no entry.
+    /// Filler, which holds no entry.
     pub filler_bytes: u64,
-    /// What can be written to.
+    /// Bytes that can be written.
     pub free_bytes: u64,
-    /// What the index has taken of it.
+    /// Bytes that the index has taken.
     pub index_bytes: u64,
-    /// Where the log doesn't read as one.
+    /// Bytes whose log can't be read.
     pub unreadable_bytes: u64,
-    /// How often the head has gone round.
+    /// How often the head has passed the end of the ring.
     pub head_laps: u64,
     /// How often the tail has.
     pub tail_laps: u64,
 }
 
-/// Numbers about one process.
+/// Statistics of one process.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[non_exhaustive]
 pub struct ProcessDetails {
-    /// Its id, in its own namespace.
+    /// Its process ID, in its own PID namespace.
     pub pid: u32,
     /// When it joined, in seconds since 1970.
     pub since_seconds: u64,
@@ -105,10 +105,10 @@ pub struct ProcessDetails {
     pub threads: u64,
     /// Pins that it holds now.
     pub pins: u64,
-    /// Look-ups that found a valid entry, counted in its thread slots: by former holders of these, too. The difference of two
-    /// looks is its own.
+    /// Look-ups that found a valid entry, as counted in its thread slots. The count includes former holders of these
+    /// slots; the difference of two calls is the process's own.
     pub hits: u64,
-    /// Look-ups that did not, counted in the same way.
+    /// Look-ups that found none, counted in the same way.
     pub misses: u64,
 }
 
@@ -123,29 +123,29 @@ impl ProcessDetails {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[non_exhaustive]
 pub struct SizeClass {
-    /// A power of two: their records have at least so many bytes, and less than twice as many.
+    /// A power of two. The records of this class have at least this many bytes, and less than twice as many.
     pub from_bytes: u64,
-    /// How many there are.
+    /// Number of entries.
     pub entries: u64,
-    /// Their bytes.
+    /// Bytes of their records.
     pub bytes: u64,
 }
 
-/// An entry that was asked for often of late.
+/// An entry that was used often in recent time.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[non_exhaustive]
 pub struct Hot {
     /// Its key.
     pub key: Vec<u8>,
-    /// How often it was hit of late, up to 7.
+    /// How often it was hit recently, up to 7.
     pub frequency: u64,
     /// Bytes of its value.
     pub value_bytes: u64,
 }
 
 impl Cache {
-    /// Numbers about each stripe, each process, and the entries by size. Walks all rings, one stripe after the other, under
-    /// its lock (without it, where the volume was opened for reading only).
+    /// Returns statistics of each stripe and process, and the entries by size. Walks all rings, one stripe after the
+    /// other, under the stripe's lock. A volume that was opened for reading only is walked without locks.
     ///
     /// # Errors
     /// [`Busy`](crate::Error::Busy).
@@ -162,12 +162,12 @@ impl Cache {
         })
     }
 
-    /// The hottest entries of a sample of the index, the hottest first. Takes no lock, and doesn't count as use.
+    /// Returns the hottest entries of a sample of the index, hottest first. Takes no lock, and doesn't count as use.
     pub fn hottest(&self, limit: usize) -> Result<Vec<Hot>> {
         self.vouched(|volume| Ok(hottest(volume, limit)))
     }
 
-    /// Processes that are attached for writing.
+    /// Returns the processes that are attached for writing.
     pub fn processes(&self) -> Result<Vec<ProcessDetails>> {
         self.vouched(|volume| Ok(processes(volume)))
     }
@@ -227,7 +227,7 @@ fn of_stripe(volume: &Volume, number: usize, sizes: &mut [(u64, u64)]) -> Result
     })
 }
 
-/// From the smallest class that has entries to the largest.
+/// All classes from the smallest with entries to the largest with entries.
 fn classes(sizes: &[(u64, u64)]) -> Vec<SizeClass> {
     let class = |(power, (entries, bytes)): (usize, &(u64, u64))| SizeClass {
         from_bytes: 1 << power,
@@ -280,7 +280,7 @@ fn hottest(volume: &Volume, limit: usize) -> Vec<Hot> {
             }
         }
     }
-    // Of equals, those that stand first: an order that stays from look to look.
+    // The sort is stable: entries of equal frequency keep their order from call to call.
     found.sort_by_key(|(frequency, _)| std::cmp::Reverse(*frequency));
     let hot = found.into_iter().filter_map(|(frequency, at)| {
         let hit = read::hit_of_slot(volume, at, Wanted::Fresh)?;

@@ -1,4 +1,4 @@
-//! What can go wrong, in words that say what to do. A miss is no error.
+//! Errors: what went wrong, and what to do. A miss is not an error.
 
 use std::io;
 use std::path::{Path, PathBuf};
@@ -8,18 +8,18 @@ use crate::format::layout::{SIZE_MIN, Unfit};
 use crate::format::superblock::{Rejected, VERSION};
 use crate::transfer::ImportError;
 
-/// What this crate's functions return.
+/// The result of this crate's functions.
 pub type Result<T> = std::result::Result<T, Error>;
 
-/// Why an operation did not happen. The entry of the key is as it was; to make room for it, others may have been evicted.
-/// [`crate::Cache::clear`] may have emptied some stripes.
+/// Why an operation did not happen. The entry of the key is unchanged, but other entries may have been evicted to
+/// make room for it. [`crate::Cache::clear`] may have emptied some stripes.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum Error {
-    /// A key of no bytes.
+    /// The key has no bytes.
     #[error("the key is empty; a key has at least one byte")]
     KeyEmpty,
-    /// A key longer than the format's or the volume's limit.
+    /// The key is longer than the limit of the format or of the volume.
     #[error("the key has {bytes} bytes, the limit is {max}; use a hash of it as key")]
     KeyTooLong {
         /// Its length.
@@ -27,7 +27,7 @@ pub enum Error {
         /// The longest key.
         max: usize,
     },
-    /// Metadata longer than 65,535 bytes.
+    /// The metadata is longer than 65,535 bytes.
     #[error("the metadata has {bytes} bytes, the limit is {max}; store it as part of the value")]
     MetadataTooLong {
         /// Its length.
@@ -35,15 +35,15 @@ pub enum Error {
         /// The longest metadata.
         max: usize,
     },
-    /// More tags than an entry can carry.
+    /// The entry has more tags than it can carry.
     #[error("the entry has {count} tags, the limit is {max}; join those that are always purged together")]
     TooManyTags {
-        /// How many.
+        /// How many tags it has.
         count: usize,
-        /// The most.
+        /// The limit.
         max: usize,
     },
-    /// An empty tag, or one that is too long.
+    /// A tag is empty or too long.
     #[error("a tag has {bytes} bytes; it must have 1 to {max}. Use a hash of a longer one")]
     TagLength {
         /// Its length.
@@ -51,8 +51,8 @@ pub enum Error {
         /// The longest tag.
         max: usize,
     },
-    /// An entry that is to be counted up holds something else.
-    #[error("the entry is no counter: its value has {bytes} bytes, not 8; remove it first, or use another key")]
+    /// The entry to increment is not a counter.
+    #[error("the entry is not a counter: its value has {bytes} bytes, not 8; remove it first, or use another key")]
     NotACounter {
         /// The value's length.
         bytes: usize,
@@ -68,7 +68,7 @@ pub enum Error {
         /// The volume's `entry_bytes_max`.
         max: u64,
     },
-    /// A volume below 512 KiB was asked for.
+    /// The requested size is below 512 KiB.
     #[error("a volume of {bytes} bytes is too small; the smallest has {min}")]
     SizeTooSmall {
         /// What was asked for.
@@ -76,7 +76,7 @@ pub enum Error {
         /// The smallest size.
         min: u64,
     },
-    /// A volume larger than positions can address was asked for.
+    /// The requested size is larger than positions can address.
     #[error("a volume of {bytes} bytes is too large; the largest with these options has {max} bytes")]
     SizeTooLarge {
         /// What was asked for.
@@ -84,7 +84,7 @@ pub enum Error {
         /// The largest size, with the same options.
         max: u64,
     },
-    /// `entry_bytes_max` out of range.
+    /// `entry_bytes_max` is out of range.
     #[error("entry_bytes_max is {bytes}; for this size it must lie between 96 and {max}")]
     EntryMaxOutOfRange {
         /// What was asked for.
@@ -95,27 +95,27 @@ pub enum Error {
     /// There is no such file, and `create` is off.
     #[error("there is no volume at {path}; create one first, or open with create(true)")]
     NotFound {
-        /// Where it was looked for.
+        /// The path that was opened.
         path: PathBuf,
     },
-    /// The file is something else.
+    /// The file is not a volume.
     #[error("{path} is not an Eyewall volume; it was left as it is. Choose another path")]
     Foreign {
         /// The file.
         path: PathBuf,
     },
-    /// The file has a format that this version doesn't know.
+    /// The file has a format version that this program doesn't know.
     #[error(
         "{path} has format version {found}, this program knows version {supported}; \
-         to keep its entries, run `eyewall export` of the program that made it and `eyewall import` of this one; \
-         or remove the file (the cache starts empty)"
+         to keep its entries, run `eyewall export` of the program that created it and `eyewall import` of this one; \
+         or remove the file to start empty"
     )]
     Version {
         /// The file.
         path: PathBuf,
         /// Its version.
         found: u32,
-        /// Ours.
+        /// The version that this program knows.
         supported: u32,
     },
     /// The file was made on a machine of the other byte order.
@@ -124,10 +124,10 @@ pub enum Error {
         /// The file.
         path: PathBuf,
     },
-    /// The file is empty, truncated, or damaged in its header.
+    /// The file is empty or truncated, or its header is damaged.
     #[error(
         "{path} is damaged: {what}. Remove it to start empty, or open it with put_aside_broken(true), \
-         which renames it and makes a new volume"
+         which renames it and creates a new volume"
     )]
     Corrupt {
         /// The file.
@@ -135,7 +135,7 @@ pub enum Error {
         /// What was found.
         what: &'static str,
     },
-    /// The volume exists with another shape than the options ask for.
+    /// The volume has another shape than the options ask for.
     #[error(
         "{path} was created with {option} = {found}, not {asked}; \
          leave the option out to use the volume as it is, or remove the file to start empty"
@@ -150,7 +150,7 @@ pub enum Error {
         /// What the volume has.
         found: u64,
     },
-    /// A tier was asked for that the volume can't have.
+    /// The volume can't have the tier that was asked for.
     #[error("{path} can't have a tier: {why}; open it without one")]
     NoTier {
         /// The volume, or the tier's file.
@@ -161,7 +161,7 @@ pub enum Error {
     /// The storage has no room for the volume. Nothing was left behind.
     #[error("no room for a volume of {bytes} bytes at {path}; free some space or choose a smaller size")]
     NoSpace {
-        /// Where it was to be.
+        /// Where the volume was to be created.
         path: PathBuf,
         /// Its size.
         bytes: u64,
@@ -174,24 +174,24 @@ pub enum Error {
         /// What helps.
         advice: &'static str,
     },
-    /// Every process slot of the volume is taken by a living process; or this is a forked child that could not register
-    /// (no slot left, or no right to open the file again): it can read, but not write.
+    /// Living processes have taken every process slot of the volume. Or this is a forked child that could not
+    /// register, because no slot was left or it may not open the file again; it can read, but not write.
     #[error(
-        "this process could not be registered: at most {max} can be attached to this volume; \
-         stop some, or create a larger volume. A forked child may also open it anew"
+        "this process could not be registered: at most {max} processes can be attached to this volume; \
+         stop some, or create a larger volume. A forked child can also open the volume again"
     )]
     TooManyProcesses {
         /// Slots of this volume's process table.
         max: u64,
     },
-    /// No room can be made, because readers hold what would have to go. The plan found no way, so nothing was evicted for
-    /// it; what was evicted before readers came in between stays evicted.
+    /// Readers hold the bytes that would have to go, so no room can be made. The plan found no way, so it evicted
+    /// nothing. What was evicted before readers interfered stays evicted.
     #[error("readers hold too much of the cache to make room for {bytes} bytes; drop some hits and retry")]
     Pinned {
         /// The entry's bytes.
         bytes: u64,
     },
-    /// Another process or thread held what we need for longer than the lock deadline.
+    /// Another process or thread held what this call needs for longer than the lock deadline.
     #[error("still waiting for {what} after {waited:?}; its holder is stopped, or the machine is overloaded; retry")]
     Busy {
         /// What was waited for.
@@ -199,15 +199,16 @@ pub enum Error {
         /// For how long.
         waited: Duration,
     },
-    /// An entry that was being written, or followed as it was written, won't come to be. What was read of it is part of no
-    /// entry.
+    /// An entry that was being written, or followed while it was written, will not be completed. What was read of it
+    /// belongs to no entry.
     #[error("the entry was not completed: {why}; look its key up again, and fill it if it is absent")]
     Interrupted {
         /// What happened.
         why: &'static str,
     },
-    /// Bytes of the volume were lost under its map ([`crate::Options::survive_sigbus`]), or its header was overwritten
-    /// ([`crate::Cache::check_header`]). The cache is of no more use, and what became of the entry of the key is not known.
+    /// Bytes of the volume were lost under its map ([`crate::Options::survive_sigbus`]), or its header was
+    /// overwritten ([`crate::Cache::check_header`]). The cache can no longer be used, and the state of the key's
+    /// entry is unknown.
     #[error(
         "{path} failed: the file was truncated, its header was overwritten, or its storage returned an error; \
          close the cache, remove or replace the file, and open it again"
@@ -216,35 +217,35 @@ pub enum Error {
         /// The file.
         path: PathBuf,
     },
-    /// The volume was resized: another file has its place, and this process can't follow, since the path still shows the old
-    /// one to it (a file that was mounted by itself, for instance).
+    /// The volume was resized, so another file has taken its place. This process can't follow, because the path still
+    /// leads to the old file here, for instance because that file itself is mounted.
     #[error(
-        "{path} was resized, but still shows the old file here; mount its directory instead of the file, and open it again"
+        "{path} was resized, but leads to the old file here; mount its directory instead of the file, and open it again"
     )]
     Moved {
         /// The volume's path.
         path: PathBuf,
     },
-    /// A volume without a name, or in the heap, is to be resized.
-    #[error("a volume without a file can't be resized; make a new one")]
+    /// The volume to resize has no file: it has no name, or lies on the heap.
+    #[error("a volume without a file can't be resized; create a new one")]
     Nameless,
-    /// The stream of an export could not be written. What was written of it has no end.
+    /// The stream of an export could not be written. It is incomplete.
     #[error("can't write the export: {source}")]
     Export {
-        /// What the writer answered.
+        /// The error of the writer.
         source: io::Error,
     },
-    /// An import ended early. What it had stored until then stays.
+    /// An import ended early. The entries that it had stored remain.
     #[error(transparent)]
     Import(#[from] Box<ImportError>),
-    /// The operating system refused.
+    /// The operating system reported an error.
     #[error("{what} {path}: {source}")]
     Io {
         /// What was tried.
         what: &'static str,
-        /// On which file.
+        /// The file.
         path: PathBuf,
-        /// What it answered.
+        /// The error.
         source: io::Error,
     },
 }

@@ -1,4 +1,4 @@
-//! What lies where: a picture of a volume's rings.
+//! Extents: what lies where in a volume's rings.
 
 use serde::Serialize;
 
@@ -9,18 +9,18 @@ use crate::volume::Volume;
 
 pub use crate::stripe::ExtentKind;
 
-/// Bytes of a ring in a row that are of one kind.
+/// Consecutive bytes of a ring that are of the same kind.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 pub struct Extent {
-    /// The stripe's number.
+    /// The number of the stripe.
     pub stripe: u64,
-    /// Which of its rings.
+    /// The ring of the stripe.
     pub ring: RingKind,
     /// Bytes from the start of the ring.
     pub start: u64,
-    /// How many they are.
+    /// Number of bytes.
     pub bytes: u64,
-    /// What they are.
+    /// What the bytes hold.
     pub kind: ExtentKind,
 }
 
@@ -28,9 +28,9 @@ pub struct Extent {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum RingKind {
-    /// Takes newcomers.
+    /// Takes new entries.
     Small,
-    /// Keeps what earned it.
+    /// Keeps entries that had enough hits.
     Main,
 }
 
@@ -44,11 +44,11 @@ impl From<RingId> for RingKind {
 }
 
 impl Cache {
-    /// Calls `f` with the extents of each stripe in turn: those of the small ring, then those of main, each from its start.
-    /// Neighbours differ in kind, and all of a ring's extents together are the ring.
+    /// Calls `f` with the extents of each stripe in turn: those of the small ring, then those of main, each from its
+    /// start. Neighbours differ in kind, and the extents of a ring cover it completely.
     ///
-    /// Each stripe is looked at under its lock, `f` runs without. Who opened the volume for reading only looks without the
-    /// lock, too: what changes meanwhile may then look damaged.
+    /// Each stripe is examined under its lock; `f` runs without it. A read-only opener examines stripes without the
+    /// lock, so bytes that change meanwhile may look damaged.
     ///
     /// # Errors
     /// [`Busy`](crate::Error::Busy).
@@ -73,7 +73,7 @@ fn of_stripe(volume: &Volume, number: usize) -> Result<Vec<Extent>> {
             Some((last, length, same)) if *same == kind && *last + *length == start => *length += bytes,
             _ => pieces.push((start, bytes, kind)),
         });
-        // The log begins at its tail, and the picture at the ring's start.
+        // The survey begins at the log's tail; the extents begin at the ring's start.
         pieces.sort_unstable_by_key(|(start, ..)| *start);
         let first = extents.len();
         for (start, bytes, kind) in pieces {

@@ -1,12 +1,13 @@
-//! A volume that fails under its map: somebody truncated the file or overwrote its header, its storage failed, or its memory
-//! did.
+//! Failure of a volume under its map: somebody truncated the file or overwrote its header, or its storage or memory
+//! failed.
 //!
-//! Without [`crate::Options::survive_sigbus`] the process dies of lost bytes. With it, they read as zeros. The call that met
-//! them comes to an end, since whatever stands in a file is checked before it is followed; but what it has found out is
-//! worth nothing, so it returns [`Error::Failed`], as does every later call of this process.
+//! Without [`crate::Options::survive_sigbus`], a process that reads lost bytes dies. With it, the bytes read as
+//! zeros. The call that met them still ends, since the engine checks what it reads from a file before it follows it.
+//! But its result is worth nothing, so it returns [`Error::Failed`], as does every later call of this process.
 //!
-//! An overwritten header costs no process its life. It is found by looking: a put looks if a second has passed since the last
-//! look, every 64th miss of a thread looks, and [`Cache::check_header`] looks at once. Hits don't look: they pay nothing.
+//! An overwritten header kills no process. The engine has to look for it: a put looks if the last look was more than
+//! a second ago, and so does every 64th miss of a thread. [`Cache::check_header`] looks at once. Hits don't look, so
+//! they pay nothing.
 
 use std::path::Path;
 use std::sync::atomic::Ordering::Relaxed;
@@ -16,26 +17,27 @@ use crate::error::{Error, Result};
 use crate::format::superblock::Attachment;
 use crate::volume::Volume;
 
-/// The volume's time that may pass between two looks of puts at the header.
+/// How much of the volume's time may pass between two looks of puts at the header.
 const LOOK_EVERY_MS: u64 = 1000;
 
 impl Cache {
-    /// Whether the volume failed: bytes of it were lost under its map ([`crate::Options::survive_sigbus`]), or its header was
-    /// overwritten ([`Cache::check_header`]). All calls return [`Error::Failed`] then, for good: drop the cache and all its
-    /// hits, and open the path again once the file was replaced.
+    /// Whether the volume has failed: bytes were lost under its map ([`crate::Options::survive_sigbus`]), or its
+    /// header was overwritten ([`Cache::check_header`]). From then on, all calls return [`Error::Failed`]. To
+    /// recover, drop the cache and all its hits, replace the file, and open the path again.
     pub fn is_failed(&self) -> bool {
-        // Nothing of the map is looked at: that could be what fails.
+        // Reads nothing of the map, since the map may be what fails.
         self.own_volume().latest_known().has_failed()
     }
 
-    /// Looks whether the volume's header is still what it was when this process opened it. If somebody overwrote it, the volume
-    /// has failed in this process: this call and all later ones return [`Error::Failed`], and nothing is written to storage any more.
+    /// Checks that the volume's header is what it was when this process opened it. If somebody overwrote it, the
+    /// volume fails in this process: this call and all later ones return [`Error::Failed`], and nothing is written to
+    /// storage any more.
     ///
-    /// Puts look by themselves, at most once a second; so does every 64th miss of a thread. A program that puts rarely calls
-    /// this once a second. It costs less than a microsecond, and takes no lock.
+    /// Puts check the header by themselves, at most once a second, and so does every 64th miss of a thread. A program
+    /// that rarely puts should call this once a second. The call takes less than a microsecond, and no lock.
     ///
-    /// Compared are the bytes that never change (0 to 151) and the number of the attachment. Damage elsewhere isn't found here:
-    /// see [`Cache::verify_with`].
+    /// It compares the bytes that never change (0 to 151) and the number of the attachment. It doesn't find damage
+    /// elsewhere: see [`Cache::verify_with`].
     ///
     /// ```
     /// use eyewall::Options;
@@ -48,19 +50,19 @@ impl Cache {
     /// # Errors
     /// [`Failed`](Error::Failed), [`Moved`](Error::Moved).
     pub fn check_header(&self) -> Result<()> {
-        // First: a header that was overwritten can name another volume that took its place.
+        // The latest volume first: an overwritten header could name another volume as its successor.
         self.own_volume().latest_known().check_header()?;
         self.vouched(Volume::check_header)
     }
 
-    /// Does some work on the volume, if it hasn't failed, and vouches for the answer: nothing that was read for it was lost.
-    /// Where the volume was resized before the work was done, it is done in the one that took its place.
+    /// Runs `work` on the volume if it hasn't failed, and returns its result only if none of the bytes it read were
+    /// lost. If the volume was resized before the work was done, runs it again in the new volume.
     #[inline]
     pub(crate) fn vouched<'a, T>(&'a self, mut work: impl FnMut(&'a Volume) -> Result<T>) -> Result<T> {
         loop {
             let volume = self.own_volume().present()?;
             volume.check_intact()?;
-            // One variable from here to the caller: a hit isn't moved.
+            // One variable from here to the caller, so that a hit isn't moved.
             let mut answer = work(volume);
             if volume.has_failed() {
                 answer = Err(volume.failed());
@@ -71,7 +73,8 @@ impl Cache {
         }
     }
 
-    /// The same for looks without a lock: what a volume that is resized meanwhile doesn't find, the other one may have.
+    /// Does the same for look-ups without a lock. What they don't find in a volume that is being resized, the new one
+    /// may have.
     pub(crate) fn looked_for<'a, T>(
         &'a self,
         mut look: impl FnMut(&'a Volume) -> Result<Option<T>>,
@@ -97,8 +100,7 @@ impl Volume {
         self.check_intact()
     }
 
-    /// Whether the superblock is what it was, as far as it never changes while this process is attached. If not, the volume has
-    /// failed.
+    /// Fails the volume if the part of the superblock that never changes while this process is attached has changed.
     #[cold]
     pub(crate) fn look_at_header(&self) {
         let attachment = Attachment(&self.region);
@@ -107,7 +109,7 @@ impl Volume {
         }
     }
 
-    /// Looks if none of this process's puts has done so in the last second; `now` is the volume's time.
+    /// Checks the header if no put of this process has done so in the last second. `now` is the volume's time.
     #[inline]
     pub(crate) fn look_in_time(&self, now: u64) -> Result<()> {
         if now.wrapping_sub(self.looked_ms.load(Relaxed)) < LOOK_EVERY_MS {
@@ -117,7 +119,7 @@ impl Volume {
         self.check_header()
     }
 
-    /// Refuses once the volume has failed.
+    /// An error once the volume has failed.
     #[inline]
     pub(crate) fn check_intact(&self) -> Result<()> {
         if self.has_failed() { Err(self.failed()) } else { Ok(()) }

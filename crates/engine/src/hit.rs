@@ -1,4 +1,4 @@
-//! Hits: an entry's bytes, held in place for as long as somebody looks at them.
+//! Hits: the bytes of an entry, held in place while somebody reads them.
 
 use std::fmt;
 use std::ops::{Deref, Range};
@@ -19,47 +19,49 @@ use crate::format::times::Phase;
 use crate::protocol;
 use crate::volume::Volume;
 
-/// An entry of the cache, held where it lies.
+/// An entry of the cache, held in place.
 ///
-/// It derefs to the value's bytes, in the map: no copy was made. As long as the hit lives, nobody overwrites
-/// them, whatever is put, removed or evicted meanwhile; dropping it is the only release. Hold it for as long
-/// as you read, not longer: what is held can't be evicted. Where a put that needed room found more than an eighth of a
-/// stripe held, further hits of it are heap copies ([`Hit::is_copy`]), up to 64 MiB of them in a process.
+/// It derefs to the bytes of the value in the map, without a copy. While the hit lives, nobody overwrites them,
+/// whatever is put, removed or evicted. Dropping the hit is the only way to release them.
 ///
-/// A hit may be read and dropped by any thread. **After `fork`** the child must not read a hit that it
-/// inherited (this panics); dropping it there has no effect.
+/// Drop a hit as soon as you have read it, since held bytes can't be evicted. If a put needs room and finds more than
+/// an eighth of a stripe held, further hits of that stripe are copies on the heap ([`Hit::is_copy`]), up to 64 MiB of
+/// them in a process.
+///
+/// Any thread may read and drop a hit. **After `fork`** the child must not read a hit that it inherited; that panics.
+/// Dropping it there has no effect.
 pub struct Hit<'a> {
     volume: &'a Volume,
     held: Held<'a>,
-    /// Key, metadata and value, and where they part.
+    /// Key, metadata and value, in this order.
     body: NonNull<u8>,
     key_bytes: u32,
-    /// Length of the metadata, 16 bits, and whether the hit is stale. One word, so that the hit has no padding: the pieces
-    /// that it would be moved in cost a tenth of a look-up.
+    /// Length of the metadata in 16 bits, and [`STALE`]. They share one word so that the hit has no padding: moving
+    /// it in more pieces cost a tenth of a look-up.
     metadata_and_stale: u32,
     value_bytes: u32,
     fork: u32,
 }
 
-// SAFETY: `body` points to bytes that nobody writes while the hit lives: a pinned record's, or a heap
-// copy's, which the hit owns.
+// SAFETY: nobody writes the bytes at `body` while the hit lives. They belong to a pinned record, or to a heap copy
+// that the hit owns.
 unsafe impl Send for Hit<'_> {}
 // SAFETY: as above.
 unsafe impl Sync for Hit<'_> {}
 
-/// Above the metadata's length: the hit is stale.
+/// The bit above the metadata's length that says that the hit is stale.
 const STALE: u32 = 1 << 31;
 
-/// What keeps a hit's bytes.
+/// What keeps the bytes of a hit valid.
 enum Held<'a> {
     Pinned { record: Record<'a>, pin: &'a AtomicU64 },
     Copied(Box<Copied>),
 }
 
-/// A record on the heap, counted against the process's budget while it lives.
+/// A record on the heap. While it lives, it counts against the budget of the process.
 pub(crate) struct Copied {
     pub(crate) header: Header,
-    /// Key, metadata and value.
+    /// Key, metadata and value, in this order.
     pub(crate) body: Box<[u8]>,
 }
 
@@ -68,9 +70,9 @@ pub(crate) struct Copied {
 pub enum Lookup<'a> {
     /// A valid value.
     Fresh(Hit<'a>),
-    /// A value whose time to live is over, or that a soft purge meant, and that may still be used.
+    /// A value that has expired, or that a soft purge covers, and that may still be used.
     Stale(Hit<'a>),
-    /// Somebody noted that there is nothing: [`Hit::reason`] says why.
+    /// A note that there is nothing; [`Hit::reason`] says why.
     Negative(Hit<'a>),
     /// Nothing is known.
     Miss,
@@ -80,7 +82,7 @@ impl<'a> Lookup<'a> {
     pub(crate) fn of(hit: Option<Hit<'a>>) -> Self {
         match hit {
             None => Self::Miss,
-            // What was noted to be absent is not taken for so when that is over.
+            // An expired negative entry says nothing any more.
             Some(hit) if hit.reason().is_some() => {
                 if hit.is_stale() {
                     Self::Miss
@@ -93,7 +95,7 @@ impl<'a> Lookup<'a> {
         }
     }
 
-    /// The value, if there is a valid one.
+    /// The value, if it is fresh.
     pub fn fresh(self) -> Option<Hit<'a>> {
         match self {
             Self::Fresh(hit) => Some(hit),
@@ -102,14 +104,14 @@ impl<'a> Lookup<'a> {
     }
 }
 
-/// What is known of an entry beside its bytes.
+/// What is known about an entry, except its bytes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Info {
-    /// Names this version of the entry: grows with every put, within one key.
+    /// The version of the entry. It grows with every put of the key.
     pub serial: u64,
     /// When it was put.
     pub created: SystemTime,
-    /// How long it stays valid; `None`: until it is evicted.
+    /// How long it stays fresh; `None`: until it is evicted.
     pub ttl_left: Option<Duration>,
     /// Whether it was stale when it was looked up.
     pub stale: bool,
@@ -124,7 +126,7 @@ pub struct Info {
 }
 
 impl<'a> Hit<'a> {
-    /// A hit that may be sent anywhere and lives as long as it likes; it keeps the volume mapped.
+    /// Turns this into a hit without a lifetime, which may be sent anywhere and keeps the volume mapped.
     pub fn into_owned(self) -> OwnedHit {
         match self.volume.this.upgrade() {
             Some(volume) => OwnedHit::new(&volume, self),
@@ -133,8 +135,8 @@ impl<'a> Hit<'a> {
     }
 
     /// # Safety
-    /// `pin` holds a validated claim on `record`, which nobody else releases, and a body of these lengths lies inside the
-    /// region.
+    /// `pin` holds a validated claim on `record`, and nobody else releases it. A body of these lengths lies inside
+    /// the region.
     #[inline]
     pub(crate) unsafe fn pinned(
         volume: &'a Volume,
@@ -143,7 +145,7 @@ impl<'a> Hit<'a> {
         phase: Phase,
         pin: &'a AtomicU64,
     ) -> Self {
-        // SAFETY: the caller has checked that the body lies inside the region; a key has a byte at least.
+        // SAFETY: the caller has checked that the body lies inside the region; a key has at least one byte.
         let body = unsafe { volume.region.address(record.body()) };
         Self::new(volume, Held::Pinned { record, pin }, phase, body, lengths)
     }
@@ -174,7 +176,7 @@ impl<'a> Hit<'a> {
         }
     }
 
-    /// Whether its bytes are those that were put.
+    /// Whether the bytes still match the checksum of what was put.
     pub(crate) fn is_whole(&self) -> bool {
         hash::checksum(self.part(0, self.key_bytes + self.metadata_bytes() + self.value_bytes))
             == self.header().checksum
@@ -183,8 +185,8 @@ impl<'a> Hit<'a> {
     #[inline]
     fn part(&self, start: u32, bytes: u32) -> &[u8] {
         assert!(!self.is_inherited(), "a hit was inherited through fork; get it again");
-        // SAFETY: the parts were inside the body when the hit was made, and what it holds keeps the body as
-        // it is: the pin, or the copy.
+        // SAFETY: the parts were inside the body when the hit was made. The pin or the copy that the hit holds keeps
+        // the body unchanged.
         unsafe { std::slice::from_raw_parts(self.body.as_ptr().add(start as usize), bytes as usize) }
     }
 
@@ -200,14 +202,14 @@ impl<'a> Hit<'a> {
         }
     }
 
-    /// The metadata with its tags' part, as it stands in the volume that the entry was put into.
+    /// The metadata with the part for tags, as in the volume that the entry was put into.
     fn tagged_metadata(&self) -> &[u8] {
         let all = self.part(self.key_bytes, self.metadata_bytes());
         let copied = self.volume.front_of.is_some().then(|| Origin::read(all)).flatten();
         copied.map_or(all, |(_, rest)| rest)
     }
 
-    /// What was put as metadata; empty if nothing was.
+    /// The metadata that was put; empty if there was none.
     pub fn metadata(&self) -> &[u8] {
         let all = self.tagged_metadata();
         if self.flags().is_plain() {
@@ -221,24 +223,24 @@ impl<'a> Hit<'a> {
         if self.flags().has(Flags::TAGGED) { Tags::read(all) } else { None }
     }
 
-    /// The tags that it was put with ([`crate::PutOptions::tags`]).
+    /// The tags of the entry ([`crate::PutOptions::tags`]).
     pub fn tags(&self) -> impl Iterator<Item = &str> {
         self.read_tags().into_iter().flat_map(Tags::names)
     }
 
-    /// Why there is nothing: the reason code of a negative entry ([`crate::Cache::put_negative`]); `None` for values.
+    /// The reason code of a negative entry ([`crate::Cache::put_negative`]); `None` for a value.
     pub fn reason(&self) -> Option<u16> {
         let reason = self.value().first_chunk::<2>().map(|bytes| u16::from_le_bytes(*bytes));
         reason.filter(|_| self.flags().has(Flags::NEGATIVE))
     }
 
-    /// Whether its time to live was over when it was looked up, or a soft purge meant it: only
-    /// [`crate::Cache::lookup`] and [`crate::Cache::iter_all`] give such hits.
+    /// Whether the entry had expired, or a soft purge covered it, when it was looked up. Only
+    /// [`crate::Cache::lookup`] and [`crate::Cache::iter_all`] return such hits.
     pub fn is_stale(&self) -> bool {
         self.metadata_and_stale & STALE != 0
     }
 
-    /// With the tags.
+    /// Includes the tags.
     #[inline]
     fn metadata_bytes(&self) -> u32 {
         self.metadata_and_stale & !STALE
@@ -250,12 +252,12 @@ impl<'a> Hit<'a> {
         self.part(self.key_bytes + self.metadata_bytes(), self.value_bytes)
     }
 
-    /// Names this version of the entry, for [`crate::Cache::replace_if`] and [`crate::Touch::if_serial`].
+    /// The version of the entry, for [`crate::Cache::replace_if`] and [`crate::Touch::if_serial`].
     pub fn serial(&self) -> u64 {
         self.header().serial
     }
 
-    /// When the entry was put, by the wall clock as it stands now.
+    /// When the entry was put, by the current wall clock.
     pub fn created(&self) -> SystemTime {
         UNIX_EPOCH + Duration::from_millis(clock::wall_ms()).saturating_sub(self.age())
     }
@@ -269,8 +271,8 @@ impl<'a> Hit<'a> {
         self.volume.now_ms().saturating_sub(self.header().created_ms)
     }
 
-    /// How long the entry stays valid; `None`: it never expires. Zero once it has expired. A soft purge since the look-up
-    /// isn't seen.
+    /// How long the entry stays fresh; zero once it has expired; `None`: it never expires. Doesn't see soft purges
+    /// that came after the look-up.
     pub fn ttl_left(&self) -> Option<Duration> {
         let fresh = if self.is_stale() { Some(0) } else { self.header().times.fresh_for() };
         fresh.map(|fresh| Duration::from_millis(fresh.saturating_sub(self.age_ms())))
@@ -282,46 +284,47 @@ impl<'a> Hit<'a> {
         usable.map(|usable| Duration::from_millis(usable.saturating_sub(self.age_ms())))
     }
 
-    /// Whether the bytes are a heap copy: too much of the cache is held, or this process can't hold bytes
-    /// in place (read-only, or more threads than the volume has slots).
+    /// Whether the bytes are a copy on the heap. That is so if readers hold too much of the cache, or if this process
+    /// can't hold bytes in place because it is a read-only opener or has more threads than the volume has slots.
     pub fn is_copy(&self) -> bool {
         matches!(self.held, Held::Copied(_))
     }
 
-    /// Whether it was held by the process that this one was forked from: then it must not be read here.
+    /// Whether the parent of this process held the hit when it forked. Such a hit must not be read here.
     #[inline]
     pub fn is_inherited(&self) -> bool {
         self.fork != fork::generation()
     }
 
-    /// Whether what was read of the hit until now is what was put. False once bytes of the volume were lost
-    /// ([`crate::Options::survive_sigbus`]): any of the hit's may read as zeros since. So it is asked behind the reads. A
-    /// copy stays intact.
+    /// Whether the bytes that were read of this hit so far are those that were put. Ask after the reads, not before:
+    /// once bytes of the volume are lost ([`crate::Options::survive_sigbus`]), any bytes of the hit may read as
+    /// zeros, and this is false. A copy stays intact.
     #[inline]
     pub fn is_intact(&self) -> bool {
         self.is_copy() || !self.volume.has_failed()
     }
 
-    /// The same, as an error.
+    /// Does the same as [`Hit::is_intact`], but returns an error.
     ///
     /// # Errors
-    /// [`Failed`](crate::Error::Failed), unless it is intact.
+    /// [`Failed`](crate::Error::Failed) if the hit is not intact.
     #[inline]
     pub fn check_intact(&self) -> Result<()> {
         if self.is_copy() { Ok(()) } else { self.volume.check_intact() }
     }
 
-    /// Where the bytes lie in the region, and how many they are; `None` for a copy.
+    /// Offset of the bytes in the region and their number; `None` for a copy.
     pub(crate) fn span(&self) -> Option<(usize, usize)> {
         let Held::Pinned { record, .. } = &self.held else { return None };
         Some((record.body(), self.key_bytes as usize + self.metadata_bytes() as usize + self.value_bytes as usize))
     }
 
-    /// Where the value lies in the volume's file ([`crate::Cache::path`]), for who reads it by a descriptor of his own. `None`
-    /// for a copy, and where there is no such file: a volume without a name, or a tier's.
+    /// The range of the value in the volume's file ([`crate::Cache::path`]), for callers that read it through a
+    /// descriptor of their own. `None` for a copy, and for a volume without such a file (one without a name, or a
+    /// tier).
     ///
-    /// The bytes are the value's only while the hit lives. **`sendfile` and `splice` return before they are read**: the hit must
-    /// live until the other side has received them, which a socket doesn't tell.
+    /// The range holds the value only while the hit lives. **`sendfile` and `splice` return before the bytes are
+    /// read.** The hit must live until the other side has received them, and a socket doesn't tell when that is.
     pub fn file_range(&self) -> Option<Range<u64>> {
         let (start, bytes) = self.span().filter(|_| self.volume.front_of.is_none())?;
         self.volume.membership.path()?;
@@ -333,7 +336,7 @@ impl<'a> Hit<'a> {
         self.volume
     }
 
-    /// All but the bytes.
+    /// Everything except the bytes.
     pub fn info(&self) -> Info {
         Info {
             serial: self.serial(),
@@ -353,7 +356,7 @@ impl Drop for Hit<'_> {
     fn drop(&mut self) {
         match &self.held {
             Held::Pinned { pin, .. } => {
-                // In a forked child the pin is the parent's.
+                // In a forked child the pin belongs to the parent.
                 if self.fork == fork::generation() {
                     protocol::unpin(*pin);
                 }
@@ -386,13 +389,13 @@ impl fmt::Debug for Hit<'_> {
     }
 }
 
-/// Fork generation (a child must not share its parent's pins) and what the pin holds.
+/// The fork generation (a child must not share pins of its parent) and the content of the pin.
 pub(crate) type SharedKey = (u32, u64);
 
-/// A pin that several owned hits of one entry share.
+/// A pin shared by several owned hits of one entry.
 pub(crate) struct SharedPin {
     volume: Arc<Volume>,
-    /// Its lifetime is that of `volume`, which this struct keeps; it is dropped first.
+    /// Borrows from `volume`, which this struct keeps alive; dropped before it.
     hit: std::mem::ManuallyDrop<Hit<'static>>,
     key: Option<SharedKey>,
 }
@@ -417,10 +420,10 @@ impl Drop for SharedPin {
     }
 }
 
-/// A hit without a lifetime: it keeps the volume mapped, may be sent anywhere and dropped by any thread.
+/// A hit without a lifetime. It keeps the volume mapped; it may be sent anywhere, and any thread may drop it.
 ///
-/// All owned hits of one entry in a process share one pin. `AsRef<[u8]>` gives the value, so that
-/// `bytes::Bytes::from_owner` takes it.
+/// All owned hits of one entry in a process share one pin. `AsRef<[u8]>` gives the value, so
+/// `bytes::Bytes::from_owner` accepts an owned hit.
 #[derive(Debug, Clone)]
 pub struct OwnedHit {
     shared: Arc<SharedPin>,
@@ -433,17 +436,17 @@ impl OwnedHit {
             Held::Pinned { pin, .. } => Some((hit.fork, pin.load(Relaxed))),
             Held::Copied(_) => None,
         };
-        // SAFETY: the hit borrows from the volume, which `SharedPin` keeps alive for longer than the hit.
+        // SAFETY: the hit borrows from the volume, and `SharedPin` keeps the volume alive for longer than the hit.
         let hit: Hit<'static> = unsafe { std::mem::transmute::<Hit<'_>, Hit<'static>>(hit) };
         let mut shared = SharedPin { volume: Arc::clone(volume), hit: std::mem::ManuallyDrop::new(hit), key };
         let Some(key) = key else { return Self { shared: Arc::new(shared) } };
-        // The gate, so that no child is forked while the map is locked.
+        // The gate keeps others from forking a child while the map is locked.
         let gate = fork::gate();
         let mut pins = volume.shared_pins.lock().unwrap_or_else(PoisonError::into_inner);
-        // While a pin on this position is held, no other record can come to stand there.
+        // While this position is pinned, no other record can come to stand there.
         if let Some(known) = pins.get(&key).and_then(Weak::upgrade) {
             drop((pins, gate));
-            // Its pin isn't needed; the map knows the other one by this key.
+            // The new pin isn't needed. The map finds the known one by this key, so its entry must stay.
             shared.key = None;
             return Self { shared: known };
         }

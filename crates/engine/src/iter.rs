@@ -9,7 +9,7 @@ use crate::read::{self, SlotAt, Wanted};
 use crate::stripe::{self, Walk};
 use crate::volume::Volume;
 
-/// A stripe is gone through so often at most, where its entries keep moving.
+/// How often the iteration repeats a stripe at most, if its entries keep moving.
 const ROUNDS_MAX: u32 = 8;
 
 /// All entries, in no particular order; see [`Cache::iter`].
@@ -20,17 +20,19 @@ pub struct Iter<'a> {
     stripe: usize,
     round: Round,
     rounds: u32,
-    /// Hashes of the stripe's keys that were given out: a step may bring one of them into buckets that are still to come.
+    /// Hashes of the keys of this stripe that were returned already. A step may move one of them into buckets that
+    /// are still to come.
     given: HashSet<u64>,
 }
 
-/// One way through a stripe.
+/// One pass through a stripe.
 #[derive(Debug)]
 struct Round {
-    /// The count of moves when it began. If it is another at the end, an entry may have been moved past the walk.
+    /// The count of moves when the pass began. If it differs at the end, an entry may have moved past the walk.
     moves: u64,
     walk: Walk,
-    /// As they were when the present class of buckets was begun, and what of it is to come, from the last on.
+    /// The buckets when the present class was begun, and the slots of that class that are still to come, the last one
+    /// first.
     buckets: Option<Buckets>,
     pending: Vec<SlotAt>,
 }
@@ -42,7 +44,8 @@ impl Round {
         Self { moves, walk: Walk::default(), buckets: None, pending: Vec::new() }
     }
 
-    /// The next slot. A class is looked through again where there was a step meanwhile, which may have moved what is in it.
+    /// The next slot. If there was a step meanwhile, it may have moved entries of the class, so the class is
+    /// repeated.
     fn next_slot(&mut self, volume: &Volume, stripe: usize) -> Option<SlotAt> {
         loop {
             if let Some(at) = self.pending.pop() {
@@ -94,7 +97,7 @@ impl<'a> Iterator for Iter<'a> {
     fn next(&mut self) -> Option<Hit<'a>> {
         while let Some(at) = self.next_slot() {
             let found = read::hit_of_slot(self.volume, at, self.wanted);
-            // Of a volume that failed nothing is known; each further step could only meet another lost page.
+            // The content of a failed volume is unknown; each further step could only meet another lost page.
             if self.volume.has_failed() {
                 return None;
             }

@@ -1,9 +1,14 @@
-//! Eyewall: one memory-mapped cache that every process on a machine shares.
+//! Eyewall: one memory-mapped cache that all processes of a machine share.
 //!
-//! Web servers run many processes that compute and read the same pages, files and objects again and again.
-//! Eyewall keeps them in one **volume**: a file of fixed size, mapped by each process that opens it. A hit
-//! is found and read without a lock, a system call or a copy. A put evicts what has to go, inline; the
-//! volume never grows. Processes may be killed at any instruction: the others go on.
+//! Web servers run many processes. Each of them computes and reads the same pages, files and objects. Eyewall keeps
+//! one copy of these in a **volume**: a file of fixed size that every process maps into its memory.
+//!
+//! - A **hit** reads the value where it lies in the map. It takes no lock, makes no system call and copies nothing.
+//! - A **put** makes room for itself: it evicts entries before it writes. The volume never grows, and no background
+//!   thread runs.
+//! - A **crash** of one process doesn't stop the others. A process may be killed at any instruction.
+//!
+//! # One minute
 //!
 //! ```
 //! use std::time::Duration;
@@ -16,53 +21,73 @@
 //! cache.put_with("/about", "<h1>About us</h1>", &options)?;
 //!
 //! if let Some(page) = cache.get("/about")? {
-//!     assert_eq!(&page[..], b"<h1>About us</h1>"); // where it lies in the map
+//!     assert_eq!(&page[..], b"<h1>About us</h1>"); // read in the map, without a copy
 //!     assert_eq!(page.metadata(), b"text/html");
 //! }
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 //!
+//! Another process that opens the same path finds the page, too.
+//!
 //! # What it guarantees
 //!
-//! - **Hits stay as they are.** As long as a [`Hit`] lives, its bytes don't change, whatever other threads
-//!   and processes put, remove or evict.
-//! - **The cap is hard.** All blocks are allocated when the volume is created; index and tables lie inside.
-//! - **A kill costs nothing that was published.** SIGKILL at any instruction leaves a volume that the others
-//!   read on at once, and write on within milliseconds.
-//! - **What was asked for is what you get.** The whole key is compared; what was written before the volume
-//!   was last attached is checked against its checksum before it is used.
-//! - **Power loss takes no more than what wasn't synced.** What reached storage is verified and served; what was removed or
-//!   purged before the last [`Cache::sync`] stays so.
-//! - **Hot entries survive floods.** Newcomers pass a small ring first (S3-FIFO); large ones must earn more.
+//! - **Hits don't change.** While a [`Hit`] lives, its bytes stay as they are, even if other threads or processes
+//!   replace, remove or evict the entry.
+//! - **The size is a hard cap.** Creating a volume allocates all of its blocks. Index and tables lie inside.
+//! - **A kill loses nothing that was stored.** After a SIGKILL at any instruction, the other processes read on at
+//!   once. They write again within milliseconds.
+//! - **A key gets its own value.** A look-up compares the whole key. An entry that was written before the volume was
+//!   last attached is checked against its checksum before its first use.
+//! - **Power loss takes only what wasn't synced.** Entries that reached storage are verified and served again. What
+//!   was removed or purged before the last [`Cache::sync`] stays removed.
+//! - **Hot entries survive floods.** New entries first pass through a small ring (the S3-FIFO policy). Large entries
+//!   need more hits to stay.
 //!
 //! # What it is not
 //!
-//! - Not a database: anything may be evicted at any time. Power loss takes what
-//!   was put since the last [`Cache::sync`].
-//! - Not for untrusted writers: whoever may write the file is trusted not to change bytes that are held.
-//! - Not for network file systems: the processes share memory, so they share a machine.
+//! - It is not a database. Any entry may be evicted at any time, and power loss takes what was put since the last
+//!   [`Cache::sync`].
+//! - It is not for untrusted writers. Every process that may write the file can also change bytes that others hold,
+//!   and must not.
+//! - It is not for network file systems. The processes share memory, so they run on one machine.
+//!
+//! # What else it can do
+//!
+//! - [`Cache::get_or_fill`] collapses requests: one caller over all processes makes an absent entry, the others wait.
+//! - [`Cache::purge_tag`] and [`Cache::purge_prefix`] purge any number of entries in the time of a few stores.
+//! - [`Cache::lookup`] also returns stale entries, and negative ones, which say that there is nothing.
+//! - [`Cache::writer`] stores a value piece by piece, and [`Cache::follow`] reads it while it is being written.
+//! - [`Cache::update`] and [`Cache::increment`] change an entry, one process at a time.
+//! - [`Options::tier`] puts shared memory in front of a volume on a slow disk.
+//! - [`Cache::resize`], [`Cache::export`], [`Cache::verify_with`] and [`Cache::scrub`] are for operations.
 //!
 //! # Hazards
 //!
-//! - **Truncation.** If somebody truncates the file, or its storage fails, reading the map raises SIGBUS, which ends
-//!   the process. With [`Options::survive_sigbus`] the cache fails instead: lost bytes read as zeros, every call
-//!   returns [`Error::Failed`], and [`Hit::is_intact`] says whether a hit that is held can still be trusted.
-//! - **Overwritten headers.** If somebody overwrites the volume's header while it is open, the cache fails in the same way, with
-//!   or without that option: puts and misses look at it now and then, [`Cache::check_header`] does at once.
-//! - **Waiting.** Reading bytes that the kernel has not in memory waits for storage, inside of a hit's bytes, too. Event
-//!   loops ask [`Cache::is_resident`] before.
-//! - **Fork.** A child may use a [`Cache`] that its parent opened; it must not read a [`Hit`] that its
-//!   parent held (this panics).
-//! - **Holding.** Bytes that are held can't be evicted: drop hits when done. Beyond one eighth of a stripe,
-//!   hits become heap copies; when even so no room can be made, puts return [`Error::Pinned`].
+//! - **Truncation.** If somebody truncates the file, or its storage fails, a read of the map raises SIGBUS and ends
+//!   the process. [`Options::survive_sigbus`] makes the cache fail instead: lost bytes read as zeros, every call
+//!   returns [`Error::Failed`], and [`Hit::is_intact`] says whether a held hit can still be trusted.
+//! - **Overwritten headers.** If somebody overwrites the header of an open volume, the cache fails in the same way,
+//!   with or without that option. Puts and misses check the header now and then; [`Cache::check_header`] checks it at
+//!   once.
+//! - **Page faults.** Reading bytes that are not in memory waits for storage. This also holds for the bytes of a hit.
+//!   Event loops ask [`Cache::is_resident`] first.
+//! - **Fork.** A forked child may use a [`Cache`] that its parent opened. It must not read a [`Hit`] that its parent
+//!   held; reading one panics.
+//! - **Long-held hits.** Bytes that a hit holds can't be evicted, so drop hits as soon as you are done. A
+//!   volume consists of up to 16 independent stripes. When readers hold more than one eighth of a stripe, its further
+//!   hits are copies on the heap. When a put still finds no room, it returns [`Error::Pinned`].
 //!
-//! Linux only; tested on x86-64. Written for aarch64 too (no reliance on x86 ordering), untested there. Big
-//! endian machines are refused at compile time. Other Unixes lack open-file-description locks and futexes.
+//! # Platforms
+//!
+//! Eyewall runs on Linux and is tested on x86-64. The code is also written for aarch64 (it doesn't rely on the memory
+//! order of x86), where it is untested. Big-endian and 32-bit targets fail to compile. Other Unixes lack
+//! open-file-description locks and futexes.
 //!
 //! # Where to go from here
 //!
-//! [`Cache`] has everything that you call, [`Options`] how a volume is opened. `ARCHITECTURE.md` shows how
-//! it works, `docs/format.md` what the bytes mean, `docs/invariants.md` why it is right.
+//! Start with [`Cache`], which has all operations, and [`Options`], which opens volumes. In the repository,
+//! `ARCHITECTURE.md` shows how the engine works, `docs/format.md` describes the bytes of a volume, and
+//! `docs/invariants.md` argues why it is correct.
 
 #[cfg(target_endian = "big")]
 compile_error!("the volume format is little-endian, and its words are used in place");
@@ -70,7 +95,6 @@ compile_error!("the volume format is little-endian, and its words are used in pl
 compile_error!("volumes are mapped whole: a 64-bit address space is needed");
 
 mod aside;
-mod at_hand;
 mod attach;
 mod cache;
 mod claim;
@@ -93,6 +117,7 @@ pub mod protocol;
 mod purge;
 mod put;
 mod read;
+mod recently_resident;
 mod residency;
 mod resize;
 mod scrub;
@@ -124,7 +149,7 @@ pub use transfer::{Broken, Exported, Import, ImportError, Imported};
 pub use update::Claimed;
 pub use verify::{Check, Repairs, Report};
 
-/// Seams for tests: kill points, a stopped reader, a clock that moves.
+/// Hooks for tests: kill points, a reader that can be stopped, a clock that can be moved.
 #[cfg(feature = "seams")]
 #[doc(hidden)]
 pub mod seams {
@@ -134,7 +159,7 @@ pub mod seams {
     pub use eyewall_region::memory::ignore_waiting_for_tests as ignore_waiting;
 }
 
-/// The snippets of the README and of the manual's first page, which `cargo test` compiles.
+/// The snippets of the README and of the manual's first page, so that `cargo test` compiles them.
 #[cfg(doctest)]
 mod snippets {
     #[doc = include_str!("../../../README.md")]

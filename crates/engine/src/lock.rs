@@ -1,7 +1,7 @@
-//! The lock that processes share: one futex word, which names its holder and can be taken from the dead.
+//! The lock that processes share: one futex word, which names its holder and can be taken from a dead one.
 //!
-//! Not a robust pthread mutex: see `docs/decisions/`. Waiters look every 5 ms whether the holder still
-//! lives; a living holder is never robbed, however long it is stopped, and a wait ends at the deadline.
+//! It is not a robust pthread mutex; `docs/decisions/` says why. Waiters check every 5 ms whether the holder is
+//! alive. A living holder never loses the lock, however long it is stopped. A wait ends at the deadline.
 
 use std::sync::atomic::AtomicU32;
 use std::time::{Duration, Instant};
@@ -16,18 +16,18 @@ use crate::volume::Volume;
 const PROBE_EVERY: Duration = Duration::from_millis(5);
 const SPINS: u32 = 60;
 
-/// How a lock was got.
+/// How a lock was acquired.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Got {
     Free,
-    /// Its holder died with it: what it protects must be repaired.
+    /// The holder died with it, so what the lock protects must be repaired.
     FromTheDead,
 }
 
 /// Waits for `lock` and takes it for this process.
 ///
 /// # Errors
-/// `Busy` at the volume's lock deadline; `Failed`; `TooManyProcesses` for a process without an owner word.
+/// `Busy` at the volume's lock deadline. `Failed`. `TooManyProcesses` for a process without an owner word.
 #[inline]
 pub(crate) fn acquire(volume: &Volume, lock: &AtomicU32, what: &'static str) -> Result<Got> {
     let me = volume.membership.owner_word();
@@ -40,7 +40,7 @@ pub(crate) fn acquire(volume: &Volume, lock: &AtomicU32, what: &'static str) -> 
     }
 }
 
-/// Takes `lock` if it is free, or if it isn't and `probe` finds its holder dead. Doesn't wait.
+/// Takes `lock` if it is free, or if `probe` is set and its holder is dead. Doesn't wait.
 pub(crate) fn try_acquire(volume: &Volume, lock: &AtomicU32, probe: bool) -> Option<Got> {
     let me = volume.membership.owner_word();
     if me == 0 {
@@ -65,7 +65,7 @@ fn acquire_slowly(volume: &Volume, lock: &AtomicU32, me: u32, what: &'static str
     }
     let start = Instant::now();
     loop {
-        // Whoever has slept can't know who else sleeps: it takes the lock with the waiters bit set.
+        // A process that has slept can't know who else sleeps, so it takes the lock with the waiters bit set.
         let Err(word) = protocol::try_lock(lock, me | WAITERS) else { return Ok(Got::Free) };
         let asleep = word | WAITERS;
         if word != asleep && HalfWord::compare_exchange(lock, word, asleep).is_err() {
@@ -79,7 +79,7 @@ fn acquire_slowly(volume: &Volume, lock: &AtomicU32, me: u32, what: &'static str
         futex::wait(lock, asleep, PROBE_EVERY.min(left));
         let still = HalfWord::load(lock);
         let dead = still == asleep && is_dead(volume, still);
-        // Nobody waits in vain; and a process table that was lost makes everybody dead.
+        // A wait on a failed volume would be in vain, and a lost process table makes every process look dead.
         volume.check_intact()?;
         if dead && protocol::take_over(lock, still, me) {
             return Ok(Got::FromTheDead);
@@ -90,12 +90,13 @@ fn acquire_slowly(volume: &Volume, lock: &AtomicU32, me: u32, what: &'static str
 fn is_dead(volume: &Volume, word: u32) -> bool {
     match Owner::from_word(word & !WAITERS) {
         Some(owner) => !volume.membership.is_alive(&volume.region, &volume.layout, owner),
-        // Nobody in the volume writes such a word: a damaged file.
+        // No process writes such a word, so the file is damaged.
         None => word & !WAITERS != 0,
     }
 }
 
-/// Leaves `lock` as a dead process would, to the next that wants it: for a holder who may not finish what it has begun.
+/// Leaves `lock` as a dead process would, for the next that wants it. For a holder that must not finish what it
+/// began.
 #[cold]
 pub(crate) fn abandon(volume: &Volume, lock: &AtomicU32) {
     let Some(me) = Owner::from_word(volume.membership.owner_word()) else { return };
@@ -106,7 +107,7 @@ pub(crate) fn abandon(volume: &Volume, lock: &AtomicU32) {
     }
 }
 
-/// Frees `lock`, and wakes one that waits.
+/// Releases `lock` and wakes one waiter.
 #[inline]
 pub(crate) fn release(lock: &AtomicU32) {
     if protocol::unlock(lock) {

@@ -1,8 +1,8 @@
-//! Which pages of a volume this process has mapped to write to.
+//! Which pages of a volume this process has mapped for writing.
 //!
-//! The first write to a page faults, in each process anew, which takes longer than to store a small entry. A log is written in
-//! order: so the pages around its head are mapped a window at a time, by one system call, which takes two thirds of what
-//! its faults would, and comes once in many puts.
+//! The first write to a page causes a fault in each process, which takes longer than storing a small entry. A log is
+//! written in order. So the pages around its head are mapped a window at a time by one system call. That takes two
+//! thirds of the time of the faults, and happens once in many puts.
 
 use std::ops::Range;
 use std::sync::atomic::Ordering::Relaxed;
@@ -11,14 +11,14 @@ use std::sync::atomic::{AtomicU32, AtomicU64};
 use eyewall_region::fork;
 use eyewall_region::region::Region;
 
-/// What is mapped at once. More of it would be faster by little, and make one put wait for it.
+/// How much is mapped at once. More would be only a little faster, and one put would have to wait for it.
 const WINDOW_BYTES: usize = 64 << 10;
 
-/// A bit for each window of a region, set once this process has had it mapped. Whatever the kernel does with its pages later, they fault
-/// one by one, as without this.
+/// A bit for each window of a region, set once this process has mapped it. If the kernel takes its pages later, they
+/// fault one by one, as without this.
 #[derive(Debug)]
 pub(crate) struct Mapped {
-    /// The fork generation that the bits are true in: a child has mapped nothing.
+    /// The fork generation in which the bits are valid; a child has mapped nothing.
     fork: AtomicU32,
     windows: Box<[AtomicU64]>,
 }
@@ -32,7 +32,8 @@ impl Mapped {
         }
     }
 
-    /// All of the region was mapped to read. In memory that is to write, too; pages of storage fault again when they are written.
+    /// Notes that all of the region was mapped for reading. In memory this is also for writing; pages of storage
+    /// fault again when they are written.
     pub(crate) fn all_is_read(&self, region: &Region) {
         if region.is_stored() {
             return;
@@ -41,7 +42,7 @@ impl Mapped {
         self.windows.iter().for_each(|word| word.store(u64::MAX, Relaxed));
     }
 
-    /// Forgets what was true of a parent.
+    /// Forgets the bits of a parent process.
     fn begin(&self) {
         let generation = fork::generation();
         if self.fork.swap(generation, Relaxed) != generation {
@@ -49,7 +50,8 @@ impl Mapped {
         }
     }
 
-    /// Before `bytes` bytes at `offset` are written. Offsets of a damaged log may be any.
+    /// Maps the pages of `bytes` bytes at `offset` before they are written. Offsets of a damaged log may be any
+    /// number.
     #[inline]
     pub(crate) fn map(&self, region: &Region, offset: usize, bytes: usize) {
         let windows = offset / WINDOW_BYTES..offset.saturating_add(bytes).min(region.len()).div_ceil(WINDOW_BYTES);
@@ -72,7 +74,7 @@ impl Mapped {
         }
         let start = windows.start * WINDOW_BYTES;
         let bytes = (windows.end * WINDOW_BYTES).min(region.len()).saturating_sub(start);
-        // What isn't in memory would be read, and only to be written over.
+        // Pages that aren't in memory would be read only to be overwritten.
         if !region.is_stored() || region.is_resident(start, bytes).unwrap_or(false) {
             region.map_for_writing(start, bytes);
         }
@@ -102,7 +104,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_mapped_to_read_in_memory_is_to_write() {
+    fn memory_mapped_for_reading_is_mapped_for_writing() {
         let region = Region::heap(REGION_BYTES);
         let seen = Mapped::none_of(&region);
         seen.all_is_read(&region);

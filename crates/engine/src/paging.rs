@@ -1,9 +1,11 @@
-//! Volumes that are larger than memory: reading in one go what a look-up needs, and letting the kernel know what is used.
+//! Paging, for volumes that are larger than memory: reads what a look-up needs in one go, and tells the kernel what
+//! is used.
 //!
-//! The data are mapped for access at random, so that nothing is read around a page. Left alone, the kernel would read an entry
-//! page by page, each when it is touched, and it doesn't look which pages of such a map are in use when it needs memory. So a
-//! thread that had to wait for storage lately makes three or four system calls in each hit. One that finds everything in
-//! memory makes one in each [`LOOK_EVERY`] look-ups, and none in volumes that lie in memory anyway.
+//! The data are mapped for random access, so the kernel reads nothing around a page. Left alone, it would read an
+//! entry page by page as each is touched. When it needs memory, it doesn't check which pages of such a map are in
+//! use. So a thread that recently had to wait for storage makes three or four system calls in each hit. A thread that
+//! finds everything in memory makes one in each [`LOOK_EVERY`] look-ups, and none in volumes that are in memory
+//! anyway.
 
 use std::cell::Cell;
 
@@ -13,22 +15,23 @@ use eyewall_region::residency::waits_of_thread;
 use crate::format::record::{HEADER_BYTES, Lengths, Record};
 use crate::volume::Volume;
 
-/// Look-ups of a thread between two looks at how often it had to wait.
+/// A thread checks once in this many look-ups how often it had to wait.
 const LOOK_EVERY: u32 = 256;
-/// So much of a large entry is read in, or made room for, at once; the rest waits page by page, without the stripe's lock.
+/// How much of a large entry is read in, or made room for, at once. The rest waits page by page, without the stripe's
+/// lock.
 pub(crate) const AHEAD_BYTES_MAX: u64 = 1 << 20;
-/// What a thread has waited that hasn't looked yet: more than any count.
+/// The waits of a thread that hasn't checked yet: more than any count.
 const UNKNOWN: u64 = u64::MAX;
 
-/// What a thread knows.
+/// What a thread knows about its waits.
 struct Watch {
-    /// Look-ups until the next look.
+    /// Look-ups until the next check.
     left: Cell<u32>,
-    /// How often it had to wait until the last.
+    /// How often the thread had waited at the last check.
     waits: Cell<u64>,
-    /// It had to, lately.
+    /// Whether it had to wait recently.
     is_paging: Cell<bool>,
-    /// Something wasn't in memory since the last look: what is read in beforehand isn't waited for.
+    /// Whether something wasn't in memory since the last check. What is read in ahead causes no wait.
     missed: Cell<bool>,
 }
 
@@ -38,7 +41,7 @@ thread_local! {
     };
 }
 
-/// Counts a look-up by the calling thread. Whether it should read ahead.
+/// Counts a look-up by the calling thread, and returns whether the thread should read ahead.
 #[inline]
 pub(crate) fn is_paging(volume: &Volume) -> bool {
     if !volume.region.is_stored() {
@@ -53,7 +56,7 @@ pub(crate) fn is_paging(volume: &Volume) -> bool {
     })
 }
 
-/// The same, without counting.
+/// Returns the same without counting.
 #[inline]
 pub(crate) fn has_waited(volume: &Volume) -> bool {
     volume.region.is_stored() && WATCH.with(|watch| watch.is_paging.get())
@@ -64,15 +67,15 @@ impl Watch {
     fn look(&self) {
         let (waits, missed) = (waits_of_thread(), self.missed.replace(false));
         let before = self.waits.replace(waits);
-        // A count that has fallen is that of a child, which begins anew: of it nothing is known yet.
+        // A count that has fallen belongs to a forked child, which starts again; its waits are unknown.
         let has_waited = waits > before;
         self.is_paging.set(missed || has_waited);
         self.left.set(LOOK_EVERY);
     }
 }
 
-/// Fills the pages between `from` and `to` with zeros, as far as they aren't in memory: as a write, which needs no read. All is
-/// free up to `end`.
+/// Fills the pages between `from` and `to` with zeros, as far as they aren't in memory, by a write, which needs no
+/// read. All bytes up to `end` are free.
 #[cold]
 pub(crate) fn renew(volume: &Volume, from: usize, to: usize, end: usize) {
     let to = to.min(from + AHEAD_BYTES_MAX as usize);
@@ -83,32 +86,32 @@ pub(crate) fn renew(volume: &Volume, from: usize, to: usize, end: usize) {
         return;
     }
     WATCH.with(|watch| watch.missed.set(true));
-    // What fails is read, then, when it is written to.
+    // If this fails, the pages are read when they are written to.
     let _ = door.write_zeros(start as u64, end as u64);
 }
 
-/// Before the record at an offset is looked at, with `room` bytes to its ring's end: begins to read what an entry of the usual
-/// size takes.
+/// Starts to read a typical entry, before the record at an offset is looked at. `room` is the number of bytes to the
+/// end of its ring.
 #[cold]
 pub(crate) fn begin(volume: &Volume, (offset, room): (usize, u64)) {
     let bytes = HEADER_BYTES.saturating_add(volume.layout.entry_size_hint).min(room) as usize;
     will_need(volume, offset, bytes);
 }
 
-/// Begins to read what isn't in memory of so many bytes.
+/// Starts to read those of these bytes that aren't in memory.
 #[cold]
 pub(crate) fn will_need(volume: &Volume, offset: usize, bytes: usize) {
-    // Where it can't be said, nothing is lost by reading it.
+    // If the kernel can't tell, reading them does no harm.
     if !volume.region.is_resident(offset, bytes).unwrap_or(false) {
         WATCH.with(|watch| watch.missed.set(true));
         volume.region.will_need(offset, bytes);
     }
 }
 
-/// Before a hit is handed out: reads it, and has the kernel note its use.
+/// Reads a hit before it is returned, and lets the kernel note its use.
 #[cold]
 pub(crate) fn finish(volume: &Volume, record: Record<'_>, lengths: Lengths) {
-    // An error is met again by whoever touches the bytes.
+    // Whoever touches the bytes meets the error again.
     let _ = volume.region.prefault(record.offset, lengths.record_bytes().min(AHEAD_BYTES_MAX) as usize);
 }
 

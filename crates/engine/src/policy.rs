@@ -1,10 +1,10 @@
 //! Which entries earn their stay: S3-FIFO (Yang et al., SOSP 2023) with thresholds that grow with size.
 
-/// How many hits an entry needs to stay, by its size in means: up to 1, 4, 16 means, and above.
+/// How many hits an entry needs to stay, by its size in units of the mean size: up to 1, 4, 16 means, and above.
 const HITS_NEEDED: [(u64, u64); 3] = [(1, 1), (4, 2), (16, 3)];
 const HITS_NEEDED_ABOVE: u64 = 5;
 
-/// Whether an entry that was hit `frequency` times since it last survived stays.
+/// Whether an entry stays that was hit `frequency` times since it last survived.
 pub(crate) fn is_hot(frequency: u64, bytes: u64, mean_bytes: u64) -> bool {
     let needed = HITS_NEEDED
         .iter()
@@ -13,7 +13,7 @@ pub(crate) fn is_hot(frequency: u64, bytes: u64, mean_bytes: u64) -> bool {
     frequency >= needed
 }
 
-/// What an entry's frequency is after it has survived the hand in main.
+/// The frequency of an entry after it has survived the hand in main.
 pub(crate) fn after_survival(frequency: u64) -> u64 {
     frequency.saturating_sub(1)
 }
@@ -30,7 +30,7 @@ mod tests {
     }
 
     #[test]
-    fn whatever_is_hot_goes_cold_when_nobody_asks_for_it() {
+    fn every_hot_entry_goes_cold_without_hits() {
         let mut frequency = crate::format::slot::FREQUENCY_MAX;
         for _ in 0..crate::format::slot::FREQUENCY_MAX {
             frequency = after_survival(frequency);

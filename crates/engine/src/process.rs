@@ -1,9 +1,9 @@
 //! Processes: who is attached, who is alive, and cleaning up after the dead.
 //!
-//! A process is in the volume by a **process slot**: it holds the slot's byte lock
-//! ([`eyewall_region::liveness`]) and a fresh incarnation. Everything that it owns (locks, pending records,
-//! claims, thread slots) names both. Whoever claims a slot first voids what its former owner left, and only
-//! then raises the incarnation; both under the byte lock.
+//! A process is in the volume by a **process slot**: it holds the slot's byte lock ([`eyewall_region::liveness`]) and
+//! a fresh incarnation. Everything that it owns (locks, pending records, claims, thread slots) names both. A process
+//! that claims a slot first voids what the former owner left, and only then raises the incarnation. It does both
+//! under the byte lock.
 //!
 //! ```text
 //!   free --lock byte--> claimed --void old pins, raise incarnation--> alive --exit, SIGKILL--> dead
@@ -29,39 +29,40 @@ use crate::format::layout::Layout;
 use crate::format::owner::{INCARNATION_MASK, Owner, PROCESSES_MAX};
 use crate::seam;
 
-/// The byte that is locked while a process attaches or leaves; process slots lock the bytes after it.
+/// The byte to lock while a process attaches or leaves. The bytes after it belong to process slots.
 const ATTACH_BYTE: u32 = 0;
 const FIRST_PROCESS_BYTE: u32 = 1;
-/// Behind all that process slots can be: locked by the process that scrubs in the background.
+/// The byte after those of all possible process slots, locked by the process that scrubs in the background.
 const SCRUB_BYTE: u32 = FIRST_PROCESS_BYTE + PROCESSES_MAX as u32;
-/// How long a process waits for others that attach or leave, which takes them milliseconds.
+/// How long a process waits for others that attach or leave, which takes milliseconds.
 const ATTACH_DEADLINE: Duration = Duration::from_secs(10);
 
 const INCARNATION: usize = 0;
 const PID: usize = 8;
 const STARTED_MS: usize = 16;
 
-/// What lets this process prove that it is alive, and ask about others.
+/// With this, a process proves that it is alive, and asks about others.
 #[derive(Debug)]
 pub(crate) struct Membership {
-    /// None for a heap volume: nobody else can be there.
+    /// `None` for a heap volume, which no other process can use.
     door: Option<Door>,
-    /// This process's owner word; 0 while it has none (read-only, or registration in a forked child failed).
+    /// This process's owner word; 0 while it has none, because it is a read-only opener or a forked child that could
+    /// not register.
     owner: AtomicU32,
     /// The fork generation in which `owner` was claimed.
     fork: AtomicU32,
-    /// Only touched with the fork gate held.
+    /// Accessed only while the fork gate is held.
     alive: Mutex<Option<Alive>>,
-    /// Thread slots of this process that no thread uses, but that may still hold pins of hits that went
-    /// elsewhere. Only touched with the fork gate held.
+    /// Thread slots of this process that no thread uses, but that may hold pins of hits that were sent elsewhere.
+    /// Accessed only while the fork gate is held.
     pub(crate) spare_threads: Mutex<Vec<u32>>,
-    /// Thread slots that this process holds.
+    /// The number of thread slots that this process holds.
     pub(crate) threads_held: AtomicU64,
-    /// When this process looked for dead ones last.
+    /// When this process last looked for dead ones.
     buried_ms: AtomicU64,
 }
 
-/// The file, as seen from outside of its map.
+/// The file itself, apart from its map.
 #[derive(Debug)]
 pub(crate) struct Door {
     file: Kept,
@@ -77,22 +78,22 @@ impl Door {
         self.file.identity()
     }
 
-    /// Who may open the file.
+    /// Mode and group of the file.
     pub(crate) fn access(&self) -> io::Result<file::Access> {
         file::access(&*self.open()?)
     }
 
-    /// Why allocated blocks are no promise where the file lies.
+    /// Why allocated blocks are no guarantee on this file system, if they aren't.
     pub(crate) fn allocation_warning(&self) -> Option<&'static str> {
         file::allocation_warning(&self.file)
     }
 
-    /// A fresh description of the file, with locks of its own, which no forked child shares.
+    /// Opens the file again, with locks of its own that no forked child shares.
     fn open(&self) -> io::Result<Private> {
         Private::open(|| file::reopen(&self.file, self.path.as_deref(), self.identity()))
     }
 
-    /// Writes zeros to the file at `from` up to `to`, past the map. May fail in the middle.
+    /// Writes zeros to the file from `from` up to `to`, not through the map. May fail in the middle.
     pub(crate) fn write_zeros(&self, from: u64, to: u64) -> io::Result<()> {
         static ZEROS: [u8; 64 << 10] = [0; 64 << 10];
         // Writing beyond the limit would end the process; stores through the map don't.
@@ -100,8 +101,8 @@ impl Door {
             return Err(io::ErrorKind::FileTooLarge.into());
         }
         for at in (from..to).step_by(ZEROS.len()) {
-            // Daemons close what they don't know, when they begin. A file that was truncated isn't made longer again: what was
-            // lost would read as zeros, and nobody would be told.
+            // Daemons close unknown descriptors when they start. A truncated file must not become longer again: the
+            // lost bytes would read as zeros, and nobody would be told.
             if !self.file.is_still_ours() || self.file.metadata()?.len() < to {
                 return Err(io::ErrorKind::NotFound.into());
             }
@@ -111,7 +112,7 @@ impl Door {
         Ok(())
     }
 
-    /// Asks with a descriptor that is surely of our file.
+    /// Asks with a descriptor that surely belongs to our file.
     fn is_locked(&self, byte: u32, count: u32) -> io::Result<bool> {
         if self.file.is_still_ours() {
             let answer = liveness::is_locked(&self.file, byte, count)?;
@@ -126,7 +127,7 @@ impl Door {
     /// Holds the attach lock until the returned file is dropped.
     ///
     /// # Errors
-    /// `TimedOut` when somebody, who must have been stopped, has held it for [`ATTACH_DEADLINE`].
+    /// `TimedOut` if a process has held it for [`ATTACH_DEADLINE`]; that process must have been stopped.
     pub(crate) fn lock_attach(&self) -> io::Result<Private> {
         let file = self.open()?;
         let start = Instant::now();
@@ -139,34 +140,34 @@ impl Door {
         Ok(file)
     }
 
-    /// The lock of the process that scrubs in the background; `None`: another has it.
+    /// The lock of the process that scrubs in the background; `None` if another process has it.
     pub(crate) fn lock_scrub(&self) -> io::Result<Option<Alive>> {
         let file = self.open()?;
         if liveness::try_lock(&file, SCRUB_BYTE)? { Alive::keep(file).map(Some) } else { Ok(None) }
     }
 
-    /// What the file system says of the file.
+    /// The file system's metadata of the file.
     pub(crate) fn metadata(&self) -> io::Result<std::fs::Metadata> {
         self.open()?.metadata()
     }
 
-    /// Whether its path still names the file, and not a link.
+    /// Whether its path still names this file, and not a link.
     pub(crate) fn has_its_name(&self) -> bool {
         let path = self.path.as_deref();
         path.is_some_and(|path| file::identity_at(path).is_ok_and(|found| found == self.identity()))
     }
 
-    /// Allocates blocks for a part of the file that has none.
+    /// Allocates blocks for a part of the file without any.
     pub(crate) fn give_blocks(&self, offset: u64, bytes: u64) -> io::Result<()> {
         file::give_blocks(&*self.open()?, offset, bytes)
     }
 
-    /// Whether nobody is attached to a file that may say anything of its shape.
+    /// Whether nobody is attached, for a file whose shape can't be trusted.
     pub(crate) fn is_deserted(&self) -> io::Result<bool> {
         Ok(!self.is_locked(FIRST_PROCESS_BYTE, PROCESSES_MAX as u32)?)
     }
 
-    /// Whether any process is attached (for writing) at all.
+    /// Whether any process is attached for writing.
     pub(crate) fn anybody(&self, layout: &Layout) -> io::Result<bool> {
         self.is_locked(FIRST_PROCESS_BYTE, layout.processes as u32)
     }
@@ -199,12 +200,12 @@ impl Membership {
         self.owner.load(Relaxed)
     }
 
-    /// Whether the present claim was made by this very process and not by one that it was forked from.
+    /// Whether this process made the present claim, and not one that it was forked from.
     pub(crate) fn is_own(&self) -> bool {
         self.owner_word() != 0 && self.fork.load(Relaxed) == fork::generation()
     }
 
-    /// Claims a process slot. False: all are taken by the living.
+    /// Claims a process slot. Returns false if living processes have them all.
     pub(crate) fn claim(&self, region: &Region, layout: &Layout) -> io::Result<bool> {
         for process in 0..layout.processes as u32 {
             let Some(alive) = self.lock_process(process)? else { continue };
@@ -219,8 +220,8 @@ impl Membership {
         Ok(false)
     }
 
-    /// `Some(None)`: locked, by being the only process there can be.
-    #[expect(clippy::option_option, reason = "the outer says whether, the inner what keeps it")]
+    /// `Some(None)`: locked, since there can be no other process.
+    #[expect(clippy::option_option, reason = "the outer one says whether it is locked, the inner one holds the lock")]
     fn lock_process(&self, process: u32) -> io::Result<Option<Option<Alive>>> {
         let Some(door) = &self.door else { return Ok(Some(None)) };
         let file = door.open()?;
@@ -230,7 +231,7 @@ impl Membership {
         Ok(Some(Some(Alive::keep(file)?)))
     }
 
-    /// Forgets what was inherited from the parent. Called in a forked child, with the fork gate held.
+    /// Forgets what was inherited from the parent. Called in a forked child, while the fork gate is held.
     pub(crate) fn forget_inherited(&self) {
         self.owner.store(0, Relaxed);
         self.threads_held.store(0, Relaxed);
@@ -244,7 +245,7 @@ impl Membership {
         }
     }
 
-    /// Gives the process slot back. Thread slots must be free by now.
+    /// Gives the process slot back. The thread slots must be free already.
     pub(crate) fn leave(&self, region: &Region, layout: &Layout) {
         let owner = self.owner.swap(0, Relaxed);
         if let Some(owner) = Owner::from_word(owner) {
@@ -255,8 +256,8 @@ impl Membership {
         }
     }
 
-    /// Whether the process that an owner word names still lives. Unsure counts as alive: a living holder is
-    /// never robbed.
+    /// Whether the process that an owner word names is alive. If that can't be found out, it counts as alive: a
+    /// living holder never loses its lock.
     pub(crate) fn is_alive(&self, region: &Region, layout: &Layout, owner: Owner) -> bool {
         if u64::from(owner.process) >= layout.processes {
             return false;
@@ -272,8 +273,8 @@ impl Membership {
         door.is_locked(FIRST_PROCESS_BYTE + owner.process, 1).unwrap_or(true)
     }
 
-    /// Voids the pins and thread slots of a process that was found dead. False: its slot is in new hands
-    /// already, which see to it, or somebody else is at it.
+    /// Voids the pins and thread slots of a process that was found dead. Returns false if its slot has a new owner,
+    /// who does this, or if another process is at it.
     pub(crate) fn bury(&self, region: &Region, layout: &Layout, owner: Owner) -> bool {
         if u64::from(owner.process) >= layout.processes {
             return false;
@@ -304,7 +305,7 @@ impl Membership {
         alive
     }
 
-    /// Buries every dead process, at most ten times a second. True: it was done.
+    /// Buries every dead process, at most ten times a second. Returns true if it did.
     pub(crate) fn bury_now_and_then(&self, region: &Region, layout: &Layout) -> bool {
         let now = clock::wall_ms();
         let due = now.abs_diff(self.buried_ms.load(Relaxed)) >= 100;
@@ -315,7 +316,7 @@ impl Membership {
         due
     }
 
-    /// The processes that are alive: owner, id, and the wall clock in milliseconds as they joined.
+    /// The living processes: owner, process ID, and the wall clock in milliseconds when they joined.
     pub(crate) fn alive<'a>(
         &'a self,
         region: &'a Region,
@@ -342,7 +343,8 @@ fn attached<'a>(region: &'a Region, layout: &'a Layout) -> impl Iterator<Item = 
     })
 }
 
-/// Under a process slot's byte lock: voids all that its former owner left, then starts a new incarnation.
+/// Voids all that the former owner of a process slot left, then starts a new incarnation. Called under the slot's
+/// byte lock.
 fn renew(region: &Region, layout: &Layout, process: u32) -> Owner {
     for thread in 0..layout.threads as u32 {
         let at = layout.thread_at(thread);

@@ -1,7 +1,7 @@
-//! The few steps on shared words that everything rests on, apart from what surrounds them.
+//! The few steps on shared words on which everything else rests, separate from the code around them.
 //!
-//! They are written over the traits [`Word`] and [`HalfWord`], so that `tests/model_*.rs` run this very code
-//! under loom, in every interleaving. Who may do what is said in `docs/invariants.md`.
+//! They are written for the traits [`Word`] and [`HalfWord`], so that `tests/model_*.rs` run this same code under
+//! loom, in every interleaving. `docs/invariants.md` says who may do what.
 
 use std::sync::atomic::Ordering::{self, Acquire, Relaxed, Release, SeqCst};
 use std::sync::atomic::{AtomicU32, AtomicU64};
@@ -12,9 +12,9 @@ pub trait Word {
     fn load(&self, order: Ordering) -> u64;
     /// Stores.
     fn store(&self, value: u64, order: Ordering);
-    /// Stores `new` if the word holds `current`; else returns what it holds.
+    /// Stores `new` if the word holds `current`; otherwise returns what it holds.
     fn compare_exchange(&self, current: u64, new: u64) -> Result<u64, u64>;
-    /// Stores (Release), with a full fence behind: no later load of this thread is ordered before the store.
+    /// Stores (Release), followed by a full fence: no later load of this thread is ordered before the store.
     fn store_fenced(&self, value: u64);
     /// A full fence.
     fn fence();
@@ -24,9 +24,9 @@ pub trait Word {
 pub trait HalfWord {
     /// Loads (Acquire).
     fn load(&self) -> u32;
-    /// Stores `new` if the word holds `current`; else returns what it holds (Acquire).
+    /// Stores `new` if the word holds `current`; otherwise returns what it holds (Acquire).
     fn compare_exchange(&self, current: u32, new: u32) -> Result<u32, u32>;
-    /// Stores, returns what was there (Release).
+    /// Stores, and returns the former value (Release).
     fn swap(&self, new: u32) -> u32;
 }
 
@@ -49,12 +49,12 @@ impl Word for AtomicU64 {
     #[inline]
     fn store_fenced(&self, value: u64) {
         if cfg!(target_arch = "x86_64") {
-            // One locked exchange is both the store and the fence; an mfence costs several times that.
-            // In the language's model: swap, the slot's second load, the hand's compare-exchange and its
-            // loads of the pins are all SeqCst, and their single total order leaves no other outcome.
+            // One locked exchange is both the store and the fence; an mfence costs several times as much. In the
+            // language's model, the swap, the slot's second load, the hand's compare-exchange and its loads of the
+            // pins are all SeqCst. Their single total order leaves no other outcome.
             self.swap(value, SeqCst);
         } else {
-            // Release: whoever finds this claim takes the last record of this pin for read.
+            // Release: a thread that finds this claim takes the last record of this pin as read.
             self.store(value, Release);
             std::sync::atomic::fence(SeqCst);
         }
@@ -83,10 +83,10 @@ impl HalfWord for AtomicU32 {
     }
 }
 
-/// A reader's claim: publishes `claim` in `pin`, then looks at the slot again.
+/// Makes a reader's claim: publishes `claim` in `pin`, then looks at the slot again.
 ///
-/// True: the slot still names what `seen` named (`same` compares, so that a raised frequency doesn't count),
-/// and the record stays where it is until [`unpin`]. False: the pin is withdrawn; look up again.
+/// True: the slot still names what `seen` named, and the record stays where it is until [`unpin`]. (`same` compares,
+/// so that a raised frequency doesn't count.) False: the pin is withdrawn; look up again.
 #[inline]
 pub fn pin<W: Word>(slot: &W, seen: u64, pin: &W, claim: u64, same: impl Fn(u64, u64) -> bool) -> bool {
     pin.store_fenced(claim);
@@ -97,31 +97,31 @@ pub fn pin<W: Word>(slot: &W, seen: u64, pin: &W, claim: u64, same: impl Fn(u64,
     false
 }
 
-/// Makes a step of an index known: `to` is a word that it never had before. What follows, stores of any kind to bytes that were slots
-/// until now, is seen by nobody who doesn't see this.
+/// Publishes a step of an index. `to` is a word that it never had before. The caller may then store to bytes that
+/// were slots until now: a thread that doesn't see the step doesn't see these stores.
 #[inline]
 pub fn make_step<W: Word>(steps: &W, to: u64) {
     steps.store(to, Release);
     W::fence();
 }
 
-/// Whether the word that counts an index's steps is still what it was when the slot's place was taken from it: asked behind the last
-/// look at the slot. If so, that was a slot.
+/// Whether the word that counts an index's steps is unchanged since the slot's place was computed from it. Asked
+/// after the last look at the slot. If so, that was a slot.
 #[inline]
 pub fn is_same_step<W: Word>(steps: &W, seen: u64) -> bool {
     steps.load(SeqCst) == seen
 }
 
-/// Gives a claim back. What was read under it happened before whatever reuses the bytes.
+/// Releases a claim. What was read under it happened before whatever uses the bytes again.
 #[inline]
 pub fn unpin<W: Word>(pin: &W) {
     pin.store(0, Release);
 }
 
-/// Replaces what a slot holds; only the holder of the stripe's lock calls it.
+/// Replaces the content of a slot. Only the holder of the stripe's lock calls this.
 ///
-/// A failed exchange means that a reader raised the frequency: `new` is asked again with the slot's present
-/// word. Returns the word that was replaced.
+/// A failed exchange means that a reader raised the frequency; then `new` is called again with the present word.
+/// Returns the word that was replaced.
 #[inline]
 pub fn replace<W: Word>(slot: &W, mut new: impl FnMut(u64) -> u64) -> u64 {
     let mut current = slot.load(Relaxed);
@@ -133,10 +133,10 @@ pub fn replace<W: Word>(slot: &W, mut new: impl FnMut(u64) -> u64) -> u64 {
     }
 }
 
-/// After [`replace`] took records out of the index: collects the claims of `pins` that pass `wanted`.
+/// Collects the claims in `pins` for `wanted`, after [`replace`] has removed records from the index.
 ///
-/// A record whose claim isn't among them can be overwritten: any reader that publishes its claim later finds
-/// the slot changed.
+/// A record whose claim isn't among them may be overwritten: any reader that publishes its claim later finds the slot
+/// changed.
 #[inline]
 pub fn collect_pins<'a, W: Word + 'a>(pins: impl Iterator<Item = &'a W>, mut wanted: impl FnMut(u64)) {
     W::fence();
@@ -151,41 +151,41 @@ pub fn collect_pins<'a, W: Word + 'a>(pins: impl Iterator<Item = &'a W>, mut wan
 /// Set in a lock word while somebody may sleep on it.
 pub const WAITERS: u32 = 1 << 31;
 
-/// Takes a free lock for `me`. Else returns the word that stands there.
+/// Takes a free lock for `me`. Otherwise returns the present word.
 #[inline]
 pub fn try_lock<H: HalfWord>(lock: &H, me: u32) -> Result<(), u32> {
     lock.compare_exchange(0, me).map(drop)
 }
 
-/// Takes a lock whose holder, named by the word `dead`, is known to be dead. True: it is `me`'s now, and the
+/// Takes a lock whose holder, named by the word `dead`, is known to be dead. True: the lock is `me`'s now, and the
 /// stripe must be repaired before anything else.
 ///
-/// Of several that try, one succeeds; and none does if the word has changed since it was probed.
+/// If several try, one of them succeeds. None does if the word has changed since it was probed.
 #[inline]
 pub fn take_over<H: HalfWord>(lock: &H, dead: u32, me: u32) -> bool {
     lock.compare_exchange(dead, me | WAITERS).is_ok()
 }
 
-/// Frees a lock. True: somebody may wait for it and must be woken.
+/// Releases a lock. True: somebody may be waiting for it and must be woken.
 #[inline]
 pub fn unlock<H: HalfWord>(lock: &H) -> bool {
     lock.swap(0) & WAITERS != 0
 }
 
-/// How far somebody is with filling an entry: words that one writer changes and any number of followers read.
+/// The progress of a fill: words that one writer changes and any number of followers read.
 ///
-/// The writer stores the promise before the first room, and the room before it counts bytes that only this room holds. It
-/// clears the room before it gives up its pin on it; so does whoever frees the room of a dead writer, before it scans the
-/// pins.
+/// The writer stores the promise before the first room. It stores a room before it counts bytes that only this room
+/// holds. It clears the room before it gives up its pin on it. Whoever frees the room of a dead writer also clears it
+/// first, before scanning the pins.
 #[derive(Debug)]
 pub struct Progress<'a, W, H> {
-    /// What a pin of the room holds; 0: none.
+    /// The content of a pin of the room; 0 if there is none.
     pub room: &'a W,
-    /// So many bytes of the value stand in the room.
+    /// How many bytes of the value are in the room.
     pub bytes: &'a W,
-    /// The first word of the entry that the room is to become; no other fill has the same.
+    /// The first word of the entry that the room is to become. No other fill has the same.
     pub promise: &'a W,
-    /// Changes with each step of the writer; whoever sleeps on it has set [`WAITERS`].
+    /// Changes with each step of the writer. A thread that sleeps on it has set [`WAITERS`].
     pub signal: &'a H,
 }
 
@@ -200,18 +200,20 @@ impl<W, H> Copy for Progress<'_, W, H> {}
 /// What a follower sees.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Glimpse {
-    /// This room, which the follower's pin holds now, and so many bytes in it.
+    /// This room, which the follower's pin now holds, and the number of bytes in it.
     Room(u64, u64),
-    /// The writer has gone on to another room: look again. The pin is free.
+    /// The writer has moved to another room: look again. The pin is free.
     Moved,
-    /// The fill that was followed is over, well or not. The pin holds what it held, or something that isn't needed.
+    /// The followed fill is over, successful or not. The pin holds what it held before, or something that isn't
+    /// needed.
     Over,
 }
 
-/// A follower's look at the fill of this `promise`. `held`: what its pin holds already by an earlier look, or 0.
+/// A follower's look at the fill with this `promise`. `held` is what its pin already holds from an earlier look, or
+/// 0.
 ///
-/// The bytes are counted first: a room that is named afterwards holds at least as many. The promise comes last: it tells
-/// whether all this was said of the fill that is meant.
+/// It loads the byte count first, so a room that is named afterwards holds at least as many bytes. It loads the
+/// promise last, which shows whether all this belongs to the right fill.
 pub fn follow<W: Word, H>(fill: &Progress<'_, W, H>, promise: u64, pin: &W, held: u64) -> Glimpse {
     let bytes = fill.bytes.load(Acquire);
     let room = fill.room.load(Acquire);
@@ -224,13 +226,14 @@ pub fn follow<W: Word, H>(fill: &Progress<'_, W, H>, promise: u64, pin: &W, held
     if fill.promise.load(Acquire) == promise { Glimpse::Room(room, bytes) } else { Glimpse::Over }
 }
 
-/// The writer has changed something. True: somebody may sleep and must be woken.
+/// Signals that the writer has changed something. True: somebody may be sleeping and must be woken.
 pub fn signal<H: HalfWord>(signal: &H) -> bool {
     let next = signal.load().wrapping_add(1) & !WAITERS;
     signal.swap(next) & WAITERS != 0
 }
 
-/// A follower that saw nothing new since `signal` held `seen` is going to sleep. The value to sleep on; `None`: look again.
+/// Prepares a follower to sleep if nothing changed since `signal` held `seen`. Returns the value to sleep on; `None`:
+/// look again.
 pub fn fall_asleep<H: HalfWord>(signal: &H, seen: u32) -> Option<u32> {
     let asleep = seen | WAITERS;
     (seen == asleep || signal.compare_exchange(seen, asleep).is_ok()).then_some(asleep)

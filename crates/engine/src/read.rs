@@ -1,9 +1,11 @@
-//! Reading: no lock, no copy, and no system call unless the thread has had to wait for storage ([`crate::paging`]).
+//! Reading: without a lock, without a copy, and without a system call unless the thread had to wait for storage
+//! ([`crate::paging`]).
 //!
-//! 1. Hash the key, look through its two buckets for its fingerprint.
-//! 2. Publish a pin, look at the slot again ([`crate::protocol::pin`]), and at the index's steps. Unchanged, but for the
-//!    frequency: the record stays where it is. Changed: start again.
-//! 3. Compare the key, check what is older than this attachment, check purges and times, raise the frequency.
+//! 1. Hash the key, and search its two buckets for its fingerprint.
+//! 2. Publish a pin, then look again at the slot ([`crate::protocol::pin`]) and at the count of the index's steps. If
+//!    both are unchanged, except for the frequency, the record stays where it is. Otherwise start again.
+//! 3. Compare the key, verify an entry that is older than this attachment, check purges and times, raise the
+//!    frequency.
 
 use std::sync::atomic::AtomicU64;
 use std::sync::atomic::Ordering::{Acquire, Relaxed, SeqCst};
@@ -26,14 +28,14 @@ use crate::thread::{Counter, Thread};
 use crate::volume::Volume;
 use crate::write::check_key;
 
-/// Heap bytes that hits of one process may hold as copies; beyond it they are pins again.
+/// How many heap bytes the hits of one process may hold as copies. Beyond it, hits are pins again.
 const COPIED_BYTES_MAX: u64 = 64 << 20;
-/// Each so many copies, a reader looks whether copying is still needed.
+/// A reader checks once in this many copies whether copying is still needed.
 const LOOKS_EVERY: u64 = 64;
-/// How often a copy without a pin is tried while writers keep changing the entry.
+/// How often to try a copy without a pin while writers keep changing the entry.
 const COPY_TRIES: u32 = 1000;
 
-/// Whether a look-up counts.
+/// Whether a look-up counts as a use.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Use {
     /// It raises the frequency and counts as a hit or a miss.
@@ -42,12 +44,12 @@ pub(crate) enum Use {
     Peeks,
 }
 
-/// Which entries a look-up takes for found.
+/// Which entries a look-up accepts.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Wanted {
     /// Valid values.
     Fresh,
-    /// Stale and negative ones, too.
+    /// Also stale and negative entries.
     Any,
 }
 
@@ -61,11 +63,11 @@ impl Wanted {
     }
 }
 
-/// An entry that the calling thread has pinned, not yet handed out.
+/// An entry that the calling thread has pinned, before it is returned.
 pub(crate) struct Pinned<'a> {
     volume: &'a Volume,
     pub(crate) record: Record<'a>,
-    /// As they were checked: once the volume fails, they may read otherwise.
+    /// The lengths as they were checked. If the volume fails, the words may read differently later.
     lengths: Lengths,
     pub(crate) phase: Phase,
     pin: &'a AtomicU64,
@@ -74,17 +76,18 @@ pub(crate) struct Pinned<'a> {
 }
 
 impl<'a> Pinned<'a> {
-    /// Key, metadata with what stands behind the caller's own, and value.
+    /// Key, value, and the metadata with what lies behind the caller's own.
     pub(crate) fn parts(&self) -> [&[u8]; 3] {
         let Lengths { key, metadata, value } = self.lengths;
-        // SAFETY: the record is pinned as long as this is there, and `check` has found that it ends before its ring does.
+        // SAFETY: the record is pinned while this value exists, and `check` has found that it ends before its ring
+        // does.
         let body = unsafe { self.volume.region.bytes(self.record.body(), (key + metadata + value) as usize) };
         let (key, rest) = body.split_at(key as usize);
         let (metadata, value) = rest.split_at(metadata as usize);
         [key, metadata, value]
     }
 
-    /// Whether its bytes are those that `header`, its own, was made for.
+    /// Whether its bytes match the checksum of `header`, its own header.
     pub(crate) fn is_whole(&self, header: &Header) -> bool {
         let Lengths { key, metadata, value } = self.lengths;
         // SAFETY: as in `parts`.
@@ -92,20 +95,20 @@ impl<'a> Pinned<'a> {
             == header.checksum
     }
 
-    /// The hit that goes to the caller.
+    /// The hit for the caller.
     #[inline]
     pub(crate) fn into_hit(self) -> Hit<'a> {
-        // SAFETY: `find` has validated the claim; it is this hit's alone now. The lengths were checked.
+        // SAFETY: `find` has validated the claim, which belongs to this hit alone now. The lengths were checked.
         unsafe { Hit::pinned(self.volume, self.record, self.lengths, self.phase, self.pin) }
     }
 
-    /// Nobody gets it.
+    /// Releases the pin; nobody gets the entry.
     pub(crate) fn release(self) {
         protocol::unpin(self.pin);
     }
 }
 
-/// Looks up what may not be a key.
+/// Looks up bytes that may not be a valid key.
 #[inline]
 pub(crate) fn get_checked<'a>(volume: &'a Volume, key: &[u8], usage: Use, wanted: Wanted) -> Result<Option<Hit<'a>>> {
     check_key(volume, key)?;
@@ -118,7 +121,7 @@ pub(crate) fn get<'a>(volume: &'a Volume, key: &[u8], usage: Use, wanted: Wanted
     get_at(volume, &volume.place(key), key, usage, wanted)
 }
 
-/// As [`get`], for a key whose place is known already.
+/// Like [`get`], for a key whose place is known.
 #[inline]
 pub(crate) fn get_at<'a>(
     volume: &'a Volume,
@@ -130,7 +133,7 @@ pub(crate) fn get_at<'a>(
     get_watched(volume, place, key, usage, wanted, |_| {})
 }
 
-/// As [`get_at`]; what was found and pinned is shown to `watch` before it is handed out.
+/// Like [`get_at`], but shows the pinned entry to `watch` before it is returned.
 #[inline]
 pub(crate) fn get_watched<'a>(
     volume: &'a Volume,
@@ -151,8 +154,9 @@ pub(crate) fn get_watched<'a>(
     Ok(Some(found.into_hit()))
 }
 
-/// As [`get`], for the caller of a cache: whatever isn't a plain hit or a plain miss of a volume that is in its place and in
-/// order is done by `otherwise`. A hit is made where the caller wants it: moving one costs as much as a warm look-up does.
+/// Like [`get`], for the caller of a cache. It handles only a plain hit or miss of a volume that is in its place and
+/// in order; `otherwise` does everything else. The hit is built where the caller wants it, since moving one costs as
+/// much as a warm look-up.
 #[inline]
 pub(crate) fn get_plain<'a>(
     volume: &'a Volume,
@@ -164,7 +168,7 @@ pub(crate) fn get_plain<'a>(
     let place = volume.place(key);
     let Some(pin) = thread.free_pin().filter(|_| !must_copy(volume, place.stripe)) else { return otherwise() };
     let found = find(volume, &place, key, Wanted::Fresh, pin);
-    // Behind the look-up: what was found may have been lost, or be of the volume that this one has given way to.
+    // After the look-up: the entry may have been lost, or belong to a volume that was replaced meanwhile.
     if volume.purges().moved() != 0 || volume.has_failed() || (found.is_none() && check_key(volume, key).is_err()) {
         if let Some(found) = found {
             found.release();
@@ -175,7 +179,7 @@ pub(crate) fn get_plain<'a>(
     Ok(found.map(Pinned::into_hit))
 }
 
-/// As [`get_plain`], of a valid value that `takes` accepts; any other outcome leaves no trace.
+/// Like [`get_plain`], for a valid value that `takes` accepts. Any other outcome leaves no trace.
 pub(crate) fn get_plain_if<'a>(
     volume: &'a Volume,
     key: &[u8],
@@ -223,16 +227,16 @@ pub(crate) fn raise(slot: &AtomicU64, seen: Slot) {
     let frequency = seen.frequency();
     if frequency < FREQUENCY_MAX {
         let raised = seen.with_frequency(frequency + 1);
-        // Lost to another reader or a writer: one use not counted.
+        // If another reader or a writer was faster, one use isn't counted.
         let _ = slot.compare_exchange(seen.0, raised.0, Relaxed, Relaxed);
     }
 }
 
-/// Finds and pins the valid entry of `key`; on a miss `pin` is free again.
+/// Finds and pins the valid entry of `key`. On a miss, `pin` is free again.
 #[inline(always)]
 #[expect(
     clippy::inline_always,
-    reason = "what it returns would go through memory, in pieces: a third of a warm look-up"
+    reason = "otherwise its result goes through memory in pieces, a third of a warm look-up"
 )]
 pub(crate) fn find<'a>(
     volume: &'a Volume,
@@ -246,7 +250,7 @@ pub(crate) fn find<'a>(
         let buckets = volume.buckets(place.stripe);
         for which in 0..2 {
             let line = volume.bucket(place, which, buckets);
-            // All eight at once: a branch for each would be mispredicted on most look-ups.
+            // All eight at once, since a branch for each slot would be mispredicted in most look-ups.
             let mut matches = line
                 .iter()
                 .rev()
@@ -262,7 +266,7 @@ pub(crate) fn find<'a>(
                 if is_paging {
                     paging::begin(volume, spot);
                 }
-                // The pin below drains the processor's stores first; the record's way here is as long.
+                // The pin below first drains the CPU's stores, which takes as long as fetching the record.
                 volume.region.prefetch(spot.0);
                 volume.region.prefetch(spot.0 + 64);
                 seam::before_pin();
@@ -296,14 +300,14 @@ pub(crate) fn find<'a>(
     }
 }
 
-/// A pinned record that is the entry looked for, and all of which lies in its ring.
+/// A pinned record that is the entry looked for, and that lies completely in its ring.
 struct Checked<'a> {
     record: Record<'a>,
     lengths: Lengths,
     flags: Flags,
 }
 
-/// The pinned record, at `offset` with `room` bytes to its ring's end, if it is `key`'s entry.
+/// The pinned record, if it is the entry of `key`. It lies at `offset`, with `room` bytes to the end of its ring.
 #[inline]
 fn check<'a>(
     volume: &'a Volume,
@@ -336,8 +340,8 @@ fn check<'a>(
     Some(Checked { record, lengths, flags })
 }
 
-/// Where a pinned entry stands in its life. `None`: a purge may have been forgotten between the look at the slot and that at
-/// the notes; the sweep has dropped the entry, or made it stale, before.
+/// The phase of a pinned entry. `None` if a purge may have been forgotten between the looks at the slot and at the
+/// notes. In that case the sweep had dropped the entry, or made it stale, before.
 #[inline]
 fn phase_of_pinned(volume: &Volume, record: Record<'_>, slot: &AtomicU64, seen: Slot) -> Option<Phase> {
     let is_current = u64::from(record.epoch()) == volume.purges().epoch();
@@ -347,7 +351,7 @@ fn phase_of_pinned(volume: &Volume, record: Record<'_>, slot: &AtomicU64, seen: 
     is_well_judged.then(|| phase(volume, verdict, record.times(), || record.created_ms()))
 }
 
-/// Where an entry stands in its life, purges considered.
+/// The phase of an entry, including the effect of purges.
 #[inline]
 fn phase(volume: &Volume, verdict: Verdict, times: Times, created: impl FnOnce() -> u64) -> Phase {
     if verdict == Verdict::Untouched && times.is_ever() {
@@ -357,8 +361,8 @@ fn phase(volume: &Volume, verdict: Verdict, times: Times, created: impl FnOnce()
     if verdict == Verdict::Hard { Phase::Over } else { times.phase(created(), || volume.now_ms()) }
 }
 
-/// The same of a copy; `None`: purges were forgotten since `retired` was loaded, before the copy's slot. What the sweep has
-/// done for them may have come behind the copy.
+/// Does the same for a copy. `None` if purges were forgotten since `retired` was loaded, before the copy's slot. The
+/// sweep may then have changed the entry after it was copied.
 fn phase_of_copy(volume: &Volume, copied: &Copied, retired: u64) -> Option<Phase> {
     let Copied { header, body } = copied;
     let (key, rest) = body.split_at(header.lengths.key as usize);
@@ -400,13 +404,13 @@ fn copy(volume: &Volume, record: Record<'_>, lengths: Lengths) -> Copied {
     let bytes = (lengths.key + lengths.metadata + lengths.value) as usize;
     let mut body = vec![0; bytes].into_boxed_slice();
     let from = volume.region.pointer(record.body(), bytes);
-    // SAFETY: the source lies inside the region; where it isn't pinned it may change under the copy, whose
-    // bytes are only used after the slot and the checksum have vouched for them.
+    // SAFETY: the source lies inside the region. Without a pin it may change during the copy; the copied bytes are
+    // only used after the slot and the checksum have been checked.
     unsafe { std::ptr::copy_nonoverlapping(from, body.as_mut_ptr(), bytes) };
     Copied { header: Header { lengths, ..record.header() }, body }
 }
 
-/// For processes that can't pin: copies, then looks at the slot again and checks the copy's checksum.
+/// For processes that can't pin: makes a copy, then checks the slot again and the copy's checksum.
 #[cold]
 fn get_unpinned<'a>(volume: &'a Volume, place: &Place, key: &[u8], wanted: Wanted) -> Result<Option<Hit<'a>>> {
     let start = std::time::Instant::now();
@@ -453,8 +457,8 @@ fn try_unpinned(volume: &Volume, place: &Place, key: &[u8], wanted: Wanted) -> A
     if volume.has_still(place.stripe, buckets) { Attempt::Miss } else { Attempt::Changed }
 }
 
-/// Whether the key's slot names the same record as before, so that its bytes were nobody else's in between: the slot that was seen, or
-/// the one that a step has put in its place.
+/// Whether the key's slot still names the same record, so that nobody else used its bytes in between. That may be the
+/// slot that was seen, or the one that a step has put in its place.
 fn is_still_named(volume: &Volume, place: &Place, seen: Slot, slot: &AtomicU64, buckets: Buckets) -> bool {
     let is_it = |slot: &AtomicU64| Slot(slot.load(SeqCst)).same_record(seen);
     if is_it(slot) && volume.has_still(place.stripe, buckets) {
@@ -470,24 +474,24 @@ fn is_still_named(volume: &Volume, place: &Place, seen: Slot, slot: &AtomicU64, 
     false
 }
 
-/// A copy of what a slot names, torn if the slot has changed meanwhile.
+/// A copy of what a slot names. It is torn if the slot has changed meanwhile.
 pub(crate) fn copy_unpinned(volume: &Volume, stripe: usize, seen: Slot) -> Option<Copied> {
     let (record, lengths, _) = entry_at(volume, stripe, seen.position())?;
-    // A torn header could ask for gigabytes.
+    // A torn header might ask for gigabytes.
     if lengths.record_bytes() > volume.layout.entry_bytes_max {
         return None;
     }
     Some(copy(volume, record, lengths))
 }
 
-/// Whether a copy is whole, and one that this volume wrote at that position.
+/// Whether a copy is complete, and this volume wrote its entry at that position.
 pub(crate) fn is_genuine(volume: &Volume, place: &Place, seen: Slot, copied: &Copied) -> bool {
     let header = &copied.header;
     let mac = crate::stripe::expected_mac(volume, place.stripe, seen.position(), place.hash, header);
     mac == header.mac && checksum(&copied.body) == header.checksum && header.flags.lap() == seen.lap()
 }
 
-/// A slot by its bucket, as long as that is one.
+/// A slot, given by its bucket. It exists as long as the bucket does.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct SlotAt {
     pub(crate) stripe: usize,
@@ -496,7 +500,7 @@ pub(crate) struct SlotAt {
 }
 
 impl SlotAt {
-    /// The slot, with the buckets that there are now; `None`: its bucket was merged.
+    /// The slot and the present buckets; `None` if its bucket was merged.
     pub(crate) fn load<'a>(&self, volume: &'a Volume) -> Option<(&'a AtomicU64, Buckets)> {
         let buckets = volume.buckets(self.stripe);
         let slot = (self.bucket < buckets.count()).then(|| &volume.bucket_line(self.stripe, self.bucket)[self.number]);
@@ -504,7 +508,7 @@ impl SlotAt {
     }
 }
 
-/// The valid entry that a slot names, whatever its key.
+/// The valid entry that a slot names, whatever its key is.
 pub(crate) fn hit_of_slot(volume: &Volume, at: SlotAt, wanted: Wanted) -> Option<Hit<'_>> {
     let stripe = at.stripe;
     let pin = Thread::current(volume).and_then(Thread::free_pin).filter(|_| !must_copy(volume, stripe));
@@ -533,7 +537,7 @@ pub(crate) fn hit_of_slot(volume: &Volume, at: SlotAt, wanted: Wanted) -> Option
         let found = found.map(|found: Checked<'_>| (phase_of_pinned(volume, found.record, slot, seen), found));
         match found {
             Some((Some(phase), Checked { record, lengths, flags })) if wanted.takes(phase, flags) => {
-                // SAFETY: the claim is validated, and this hit's alone; the lengths were checked.
+                // SAFETY: the claim is validated and belongs to this hit alone; the lengths were checked.
                 return Some(unsafe { Hit::pinned(volume, record, lengths, phase, pin) });
             }
             Some((None, _)) => protocol::unpin(pin),

@@ -1,8 +1,7 @@
-//! For event loops: whether a hit can be read without waiting for storage, and reading it in elsewhere.
+//! For event loops: whether a hit can be read without waiting for storage, and reading it in on another thread.
 
 use std::path::Path;
 
-use crate::at_hand::AtHand;
 use crate::cache::Cache;
 use crate::error::{Error, Result};
 use crate::format::hash::Place;
@@ -11,25 +10,28 @@ use crate::format::record::HEADER_BYTES;
 use crate::format::slot::Slot;
 use crate::hit::Hit;
 use crate::read::{self, Use, Wanted};
+use crate::recently_resident::RecentlyResident;
 use crate::stripe::{entry_at, locate};
 use crate::volume::Volume;
 use crate::write;
 
 impl Cache {
-    /// Whether the entry of `key` lies in memory, so that a look-up of it and its bytes don't wait for storage; `None` if
-    /// there is no valid entry. Waits for nothing itself, and leaves no trace: neither in the entry's frequency nor in
-    /// the counters. It costs a few system calls (`mincore`), so that a thread that may wait does without.
+    /// Whether the entry of `key` is in memory, so that a look-up and a read of its bytes don't wait for storage.
+    /// `None` if there is no valid entry.
     ///
-    /// A tier isn't asked: it may have a copy of what the volume would have to read.
+    /// The call itself waits for nothing, and leaves no trace in the entry's frequency or in the counters. It makes a
+    /// few system calls (`mincore`), so a thread that may wait does better without it. It doesn't ask a tier, which
+    /// may have a copy of an entry that the volume would have to read.
     ///
-    /// *No* can also mean that what would tell whether there is an entry isn't in memory itself.
+    /// *False* can also mean that the part of the index that knows whether there is an entry isn't in memory.
     ///
-    /// The answer is about a moment: the kernel may take pages away at any time, which it rarely does with what was just
-    /// used. A volume in shared memory (tmpfs, or without a name) is in memory unless the machine swaps; one in the heap
-    /// always counts as if it were. Of a file that this user neither owns nor may write, Linux says that all of it is in
-    /// memory, since 5.2, so that users can't watch each other: there a *yes* means nothing.
+    /// The answer holds for a moment. The kernel may take pages away at any time, but rarely takes those that were
+    /// just used. A volume in shared memory (tmpfs, or without a name) is in memory unless the machine swaps. A
+    /// volume on the heap always counts as in memory. For a file that this user neither owns nor may write, Linux has
+    /// reported everything as in memory since 5.2, so that users can't watch each other; there a *true* means
+    /// nothing.
     ///
-    /// An event loop asks first, and has a worker thread wait where it must:
+    /// An event loop asks first. If the answer is *false*, it lets a worker thread wait:
     ///
     /// ```
     /// use eyewall::{Cache, Options};
@@ -40,16 +42,16 @@ impl Cache {
     ///         Some(false) => {
     ///             let (its, same) = (cache.clone(), key.to_owned());
     ///             let worker = std::thread::spawn(move || its.prefault(same).map(drop));
-    ///             // A real loop goes on with other clients, and hears of the worker's end.
+    ///             // A real loop serves other clients until the worker is done.
     ///             worker.join().expect("a worker doesn't panic")?;
     ///             respond(cache, key)
     ///         }
-    ///         None => Ok(println!("make it anew")),
+    ///         None => Ok(println!("make the answer")),
     ///     }
     /// }
     ///
     /// fn respond(cache: &Cache, key: &str) -> eyewall::Result<()> {
-    ///     // The loop may have been late: a miss is possible here, too.
+    ///     // A miss is still possible here: the entry may have gone meanwhile.
     ///     if let Some(hit) = cache.get(key)? {
     ///         println!("{} bytes", hit.len());
     ///     }
@@ -63,7 +65,8 @@ impl Cache {
     /// ```
     ///
     /// # Errors
-    /// The key's errors; [`Io`](Error::Io), [`Failed`](Error::Failed), [`Busy`](Error::Busy) as for [`Cache::get`].
+    /// The errors about keys; [`Io`](Error::Io), [`Failed`](Error::Failed), [`Busy`](Error::Busy) as for
+    /// [`Cache::get`].
     pub fn is_resident(&self, key: impl AsRef<[u8]>) -> Result<Option<bool>> {
         let key = key.as_ref();
         write::check_key(self.volume(), key)?;
@@ -77,41 +80,43 @@ impl Cache {
         })
     }
 
-    /// [`Cache::is_resident`] for each request of an event loop: what was in memory less than a second ago is taken to be there yet,
-    /// without asking the kernel, which takes pages that were just used last of all. True also where there is no entry, and where
-    /// the kernel doesn't say.
+    /// Like [`Cache::is_resident`], but cheap enough for each request of an event loop. An entry that was in memory
+    /// less than a second ago is assumed to be there still, without asking the kernel, which takes pages last that
+    /// were just used. Also true if there is no entry, and for files about which the kernel doesn't tell.
     ///
-    /// The first call takes 128 KiB to remember keys by.
-    pub fn is_at_hand(&self, key: impl AsRef<[u8]>) -> bool {
+    /// The first call allocates 128 KiB to remember keys.
+    pub fn is_likely_resident(&self, key: impl AsRef<[u8]>) -> bool {
         let key = key.as_ref();
         !self.is_on_storage()
             || self
                 .volume()
-                .at_hand
-                .get_or_init(AtHand::default)
+                .recently_resident
+                .get_or_init(RecentlyResident::default)
                 .get_or_ask(key, || self.is_resident(key).is_ok_and(|is_resident| is_resident != Some(false)))
     }
 
-    /// Whether reading from this volume may wait for storage: it is a file, and not one of a file system in memory (tmpfs, ramfs,
-    /// hugetlbfs). Where not, [`Cache::is_resident`] needn't be asked, swapping aside. Costs nothing.
+    /// Whether reading from this volume may wait for storage: it is a file, and not on a file system in memory
+    /// (tmpfs, ramfs, hugetlbfs). If false, there is no need to call [`Cache::is_resident`], except on a machine that
+    /// swaps. Costs nothing.
     pub fn is_on_storage(&self) -> bool {
         self.volume().region.is_stored()
     }
 
-    /// Reads the entry of `key` into memory as far as it isn't there; false if there is no valid one. Waits for storage: it
-    /// is for a worker thread, after [`Cache::is_resident`] said no. Leaves no trace, as that.
+    /// Reads the entry of `key` into memory, as far as it isn't there. Returns false if there is no valid one. It
+    /// waits for storage: call it from a worker thread, after [`Cache::is_resident`] returned false. Leaves no trace,
+    /// like that call.
     ///
     /// # Errors
-    /// The key's errors; [`Io`](Error::Io): the storage's error, or a truncated file; [`Failed`](Error::Failed),
-    /// [`Busy`](Error::Busy) as for [`Cache::get`].
+    /// The errors about keys. [`Io`](Error::Io): an error of the storage, or a truncated file.
+    /// [`Failed`](Error::Failed), [`Busy`](Error::Busy) as for [`Cache::get`].
     pub fn prefault(&self, key: impl AsRef<[u8]>) -> Result<bool> {
         let key = key.as_ref();
         write::check_key(self.volume(), key)?;
         self.vouched(|volume| {
             let read_in = |offset: usize, bytes: usize| {
-                volume.region.prefault(offset, bytes).map_err(|error| failed(volume, "reading in", error))
+                volume.region.prefault(offset, bytes).map_err(|error| failed(volume, "reading into memory", error))
             };
-            // Both buckets: a look-up that finds the entry in the first doesn't touch the second.
+            // Both buckets: a look-up that finds the entry in the first one doesn't touch the second.
             let place = volume.place(key);
             let buckets = volume.buckets(place.stripe);
             for pick in place.picks {
@@ -127,8 +132,8 @@ impl Cache {
 }
 
 impl Hit<'_> {
-    /// Whether the hit's bytes lie in memory, so that reading them doesn't wait for storage; see [`Cache::is_resident`] for
-    /// what the answer is worth. A copy's always do.
+    /// Whether the bytes of the hit are in memory, so that reading them doesn't wait for storage.
+    /// [`Cache::is_resident`] says what the answer is worth. Always true for a copy.
     ///
     /// # Errors
     /// [`Io`](Error::Io).
@@ -138,18 +143,18 @@ impl Hit<'_> {
     }
 }
 
-/// What a look-up would meet.
+/// What a look-up would find.
 enum Look {
-    /// It would wait for storage.
+    /// A page that isn't in memory.
     Cold,
     /// No slot has the key's fingerprint.
     Nothing,
-    /// All that it would read is in memory.
+    /// Only pages that are in memory.
     Warm,
 }
 
-/// Touches no page that it hasn't asked about. What every call touches (superblock, tables, the words of the stripes) is
-/// taken to be in memory.
+/// Touches no page before asking about it. The pages that every call touches (superblock, tables, the words of the
+/// stripes) are assumed to be in memory.
 fn look(volume: &Volume, place: &Place) -> Result<Look> {
     let buckets = volume.buckets(place.stripe);
     for pick in place.picks {
@@ -166,7 +171,7 @@ fn look(volume: &Volume, place: &Place) -> Result<Look> {
             if !is_resident(volume, offset, HEADER_BYTES as usize)? {
                 return Ok(Look::Cold);
             }
-            // Without a pin, so that the entry may be another one by now: its lengths are one that fits its ring.
+            // The entry isn't pinned, so it may be another one by now; its lengths fit its ring in any case.
             let Some((_, lengths, _)) = entry_at(volume, place.stripe, seen.position()) else { continue };
             if !is_resident(volume, offset, lengths.record_bytes() as usize)? {
                 return Ok(Look::Cold);
@@ -174,12 +179,12 @@ fn look(volume: &Volume, place: &Place) -> Result<Look> {
             any = true;
         }
     }
-    // After a step it may be in another bucket, which may be cold: said by the next look.
+    // After a step, the entry may be in another bucket, which may be cold; the next look tells.
     Ok(if any || !volume.has_still(place.stripe, buckets) { Look::Warm } else { Look::Nothing })
 }
 
 fn is_resident(volume: &Volume, offset: usize, bytes: usize) -> Result<bool> {
-    volume.region.is_resident(offset, bytes).map_err(|error| failed(volume, "asking what is in memory of", error))
+    volume.region.is_resident(offset, bytes).map_err(|error| failed(volume, "checking what is in memory of", error))
 }
 
 fn failed(volume: &Volume, what: &'static str, error: std::io::Error) -> Error {

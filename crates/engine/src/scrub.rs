@@ -1,7 +1,7 @@
-//! Scrubbing: holding every entry against its checksum, in small steps, while the volume is in use.
+//! Scrubbing: comparing every entry with its checksum, in small steps, while the volume is in use.
 //!
-//! An entry is pinned while it is read, as a reader pins it: no lock is held for it. Only what fails is looked at again under its
-//! stripe's lock, and dropped there.
+//! A scrub pins the entry that it reads, as a reader does, and holds no lock meanwhile. Only an entry that fails is
+//! checked again under its stripe's lock, and dropped there.
 
 use std::io;
 
@@ -16,19 +16,20 @@ use crate::read::SlotAt;
 use crate::stripe::{Judged, Stripe, judge};
 use crate::volume::Volume;
 
-/// So many bytes of entries are read in a step, about.
+/// About how many bytes of entries a step reads.
 const STEP_BYTES: u64 = 256 << 10;
-/// So many buckets are looked through in a step, at most.
+/// How many buckets a step looks through at most.
 const STEP_BUCKETS: u64 = 1024;
 const PAGE_BYTES: usize = 4096;
 
-/// A pass over a volume ([`Cache::scrub`]): how it is done, how far it is, and what it has found.
+/// A pass over a volume ([`Cache::scrub`]): its settings, its progress and its findings.
 #[derive(Debug, Default)]
 pub struct Scrub {
     only_resident: bool,
     /// The volume that the pass is over, once it has begun.
     volume: Option<u64>,
-    /// The bucket it began at, of all stripes' in a row. By chance, so that passes that never end look at all of it in time.
+    /// The first bucket of the pass, counted over all stripes in a row. It is random, so that even passes that never
+    /// finish cover the whole volume in time.
     start: u64,
     done: u64,
     buckets: u64,
@@ -41,48 +42,48 @@ pub struct Scrub {
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize)]
 #[non_exhaustive]
 pub struct Scrubbed {
-    /// Entries that were held against their checksum.
+    /// Entries that were compared with their checksum.
     pub entries_read: u64,
     /// Their bytes.
     pub bytes_read: u64,
-    /// Entries that were left out because not all of their bytes were in memory ([`Scrub::only_resident`]). Those whose slots were not
-    /// in memory aren't counted.
+    /// Entries that were skipped because not all of their bytes were in memory ([`Scrub::only_resident`]). Entries
+    /// whose slots were not in memory aren't counted.
     pub entries_skipped: u64,
-    /// Entries that were dropped: they failed their checksum, or their slot named no entry of its key. They count in
-    /// [`crate::Stats::evictions_damaged`], too.
+    /// Entries that were dropped, because they failed their checksum or their slot didn't name an entry of its key.
+    /// [`crate::Stats::evictions_damaged`] counts them, too.
     pub entries_dropped: u64,
 }
 
 impl Scrub {
-    /// A pass over all entries that hasn't begun.
+    /// A new pass over all entries.
     pub fn new() -> Self {
         Self::default()
     }
 
-    /// Whether only what is in memory is read, so that the pass never waits for storage. Default false.
+    /// Whether to read only what is in memory, so that the pass never waits for storage. Default false.
     pub fn only_resident(mut self, yes: bool) -> Self {
         self.only_resident = yes;
         self
     }
 
-    /// What it has done so far.
+    /// What the pass has done so far.
     pub fn found(&self) -> Scrubbed {
         self.found
     }
 
-    /// How far it is: 0 before it began, 1 when it is over.
+    /// The progress of the pass: 0 before it begins, 1 at its end.
     pub fn progress(&self) -> f64 {
         if self.buckets == 0 { 0.0 } else { self.done as f64 / self.buckets as f64 }
     }
 
-    /// Begins, unless it has; anew where the volume was resized meanwhile.
+    /// Begins the pass, or begins it again if the volume was resized meanwhile.
     fn begin(&mut self, volume: &Volume) -> Result<()> {
         if self.volume == Some(volume.id) {
             return Ok(());
         }
         let mut random = [0; 8];
         getrandom::fill(&mut random)
-            .map_err(|error| Error::io("choosing where to scrub", volume.name(), io::Error::other(error)))?;
+            .map_err(|error| Error::io("choosing where to start scrubbing", volume.name(), io::Error::other(error)))?;
         self.volume = Some(volume.id);
         self.counts = (0..volume.layout.stripes as usize).map(|stripe| volume.buckets(stripe).count()).collect();
         self.buckets = self.counts.iter().sum();
@@ -116,7 +117,7 @@ impl Scrub {
         Ok(self.done < self.buckets)
     }
 
-    /// The stripe and the bucket of a number among all.
+    /// Turns a number among all buckets into a stripe and a bucket of it.
     fn bucket(&self, mut at: u64) -> (usize, u64) {
         for (stripe, count) in self.counts.iter().enumerate() {
             if at < *count {
@@ -152,15 +153,15 @@ impl Scrub {
 }
 
 fn is_resident(volume: &Volume, offset: usize) -> Result<bool> {
-    let failed = |error| Error::io("asking what is in memory of", volume.name(), error);
+    let failed = |error| Error::io("checking what is in memory of", volume.name(), error);
     volume.region.is_resident(offset, BUCKET_BYTES as usize).map_err(failed)
 }
 
-/// The turn to scrub a volume in the background, which one process has at a time ([`Cache::scrub_turn`]). Dropping it, or the end of
-/// the process, gives it to whoever asks next.
+/// The turn to scrub a volume in the background, which one process has at a time ([`Cache::scrub_turn`]). When it is
+/// dropped or its process ends, the next process that asks gets it.
 #[derive(Debug)]
 pub struct ScrubTurn {
-    /// None: there can be no other process.
+    /// `None` if no other process can exist.
     alive: Option<Alive>,
     fork: u32,
 }
@@ -176,13 +177,13 @@ impl Drop for ScrubTurn {
 }
 
 impl Cache {
-    /// Goes on with a pass over the volume: holds some entries against their checksums, about 256 KiB of them, and drops what is damaged.
-    /// True: there is more to do. False: the pass is over.
+    /// Continues a pass over the volume. Compares about 256 KiB of entries with their checksums, and drops those that
+    /// are damaged. Returns true while there is more to do, and false at the end of the pass.
     ///
-    /// No lock is held while an entry is read, so that writers don't wait for it; an entry that fails is read once more under its
-    /// stripe's lock before it is dropped. It leaves no trace in frequencies and counters but [`crate::Stats::evictions_damaged`]. What
-    /// is put, moved or resized during the pass may be left out. Damage of the logs' own records isn't looked for:
-    /// [`Cache::verify_with`] does that.
+    /// A scrub holds no lock while it reads an entry, so writers don't wait for it. It reads an entry that fails once
+    /// more under its stripe's lock before it drops it. It changes no frequency and no counter, except
+    /// [`crate::Stats::evictions_damaged`]. It may skip what is put, moved or resized during the pass. It doesn't
+    /// look for damage of the logs' own records; [`Cache::verify_with`] does.
     ///
     /// ```
     /// use eyewall::{Options, Scrub};
@@ -191,14 +192,15 @@ impl Cache {
     /// cache.put("key", "value")?;
     /// let mut pass = Scrub::new();
     /// while cache.scrub(&mut pass)? {
-    ///     // Sleep here for as long as the rest of the program is worth.
+    ///     // Sleep here, to leave time for the rest of the program.
     /// }
     /// assert_eq!((pass.found().entries_read, pass.found().entries_dropped), (1, 0));
     /// # Ok::<(), eyewall::Error>(())
     /// ```
     ///
     /// # Errors
-    /// [`ReadOnly`](Error::ReadOnly), [`Busy`](Error::Busy), [`Failed`](Error::Failed), [`Io`](Error::Io). The pass can go on later.
+    /// [`ReadOnly`](Error::ReadOnly), [`Busy`](Error::Busy), [`Failed`](Error::Failed), [`Io`](Error::Io). The caller
+    /// can continue the pass later.
     pub fn scrub(&self, pass: &mut Scrub) -> Result<bool> {
         self.vouched(|volume| {
             volume.check_writable()?;
@@ -206,7 +208,8 @@ impl Cache {
         })
     }
 
-    /// For who scrubs in the background, for ever: the turn to do so, if no other process has it. Scrubs on demand need none.
+    /// For programs that scrub in the background all the time. Returns the turn to scrub, or `None` if another
+    /// process has it. A scrub on demand needs no turn.
     ///
     /// # Errors
     /// [`Io`](Error::Io), [`Failed`](Error::Failed), [`ReadOnly`](Error::ReadOnly).

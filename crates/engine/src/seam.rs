@@ -1,16 +1,17 @@
-//! Where tests reach in: kill points, and a stopped reader. Compiled to nothing without `seams`.
+//! Hooks for tests: kill points, and a reader that can be stopped. They compile to nothing without the feature
+//! `seams`.
 
-/// Called before each store that changes a stripe: a test makes the process die at the n-th.
+/// Called before each store that changes a stripe. A test lets the process die at the n-th one.
 #[cfg(not(feature = "seams"))]
 #[inline]
 pub(crate) fn kill_point() {}
 
-/// Called by a reader between finding a slot and claiming its record.
+/// Called by a reader after it found a slot and before it claims the record.
 #[cfg(not(feature = "seams"))]
 #[inline]
 pub(crate) fn before_pin() {}
 
-/// Called before an entry that isn't of the present epoch is held against what was purged.
+/// Called before an entry of an earlier epoch is checked against the purges.
 #[cfg(not(feature = "seams"))]
 #[inline]
 pub(crate) fn before_judging() {}
@@ -18,7 +19,7 @@ pub(crate) fn before_judging() {}
 #[cfg(feature = "seams")]
 pub(crate) use armed::{before_judging, before_pin, kill_point};
 
-/// What tests set.
+/// The hooks that tests set.
 #[cfg(feature = "seams")]
 pub(crate) mod armed {
     use std::cell::RefCell;
@@ -33,28 +34,28 @@ pub(crate) mod armed {
         static PAUSE_BEFORE_JUDGING: RefCell<Option<Pause>> = const { RefCell::new(None) };
     }
 
-    /// Lets this process make `stores` more stores to stripes; it is killed (SIGKILL) before the next.
+    /// Lets this process make `stores` more stores to stripes. It is killed (SIGKILL) before the next one.
     pub fn die_after(stores: i64) {
         STORES_LEFT.store(stores, Relaxed);
     }
 
-    /// Lets this process make `stores` more stores to stripes; it stops (SIGSTOP) before the next, and goes on
+    /// Lets this process make `stores` more stores to stripes. It stops (SIGSTOP) before the next one, and continues
     /// when it gets SIGCONT.
     pub fn stop_after(stores: i64) {
         STORES_TO_STOP.store(stores, Relaxed);
     }
 
-    /// Stores made so far since [`die_after`] was called with `from`.
+    /// The number of stores since [`die_after`] was called with `from`.
     pub fn stores_since(from: i64) -> i64 {
         from - STORES_LEFT.load(Relaxed)
     }
 
-    /// Runs `pause` once, in this thread's next look-up, between its finding a slot and claiming its record.
+    /// Runs `pause` once, in this thread's next look-up, after it found a slot and before it claims the record.
     pub fn pause_before_pin(pause: impl FnOnce() + 'static) {
         PAUSE.with_borrow_mut(|slot| *slot = Some(Box::new(pause)));
     }
 
-    /// Runs `pause` once, before this thread judges the next entry that isn't of the present purge epoch.
+    /// Runs `pause` once, before this thread judges the next entry of an earlier purge epoch.
     pub fn pause_before_judging(pause: impl FnOnce() + 'static) {
         PAUSE_BEFORE_JUDGING.with_borrow_mut(|slot| *slot = Some(Box::new(pause)));
     }

@@ -1,4 +1,4 @@
-//! Numbers about a volume.
+//! Statistics of a volume.
 
 use std::path::PathBuf;
 
@@ -12,35 +12,35 @@ use crate::stripe::{Count, RingId, Stripe, Word, count};
 use crate::thread::{self, Counter, pins};
 use crate::volume::Volume;
 
-/// Numbers about a volume: sizes now, and counts since it was created, over all processes.
+/// Statistics of a volume: its current sizes, and counts over all processes since it was created.
 ///
-/// Taken stripe by stripe: each stripe's numbers fit together, those of different stripes may be moments
-/// apart. Bytes count whole records: header, key, metadata, value and padding.
+/// The numbers of one stripe are consistent with each other; those of different stripes may be taken moments apart.
+/// Bytes count whole records: header, key, metadata, value and padding.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
 #[non_exhaustive]
 pub struct Stats {
-    /// The file: the hard cap.
+    /// Size of the file, the hard cap.
     pub size_bytes: u64,
-    /// What entries can use: both rings of all stripes.
+    /// Bytes that entries can use: both rings of all stripes.
     pub data_bytes: u64,
     /// Superblock, tables and index.
     pub overhead_bytes: u64,
-    /// Independent parts of the volume.
+    /// Number of stripes, the independent parts of the volume.
     pub stripes: u64,
     /// The largest entry that is accepted.
     pub entry_bytes_max: u64,
-    /// Entries that can be found, expired ones included until they are evicted.
+    /// Entries that can be found. Expired ones count until they are evicted.
     pub entries: u64,
-    /// Their records.
+    /// Bytes of their records.
     pub live_bytes: u64,
-    /// Neither used nor waiting to be freed.
+    /// Bytes that are neither used nor waiting to be freed.
     pub free_bytes: u64,
-    /// Lost at ring ends and beside entries that were held in place, until the hand passes.
+    /// Bytes lost at ring ends and beside entries that were held in place, until the hand passes.
     pub filler_bytes: u64,
-    /// Overwritten, removed or unpublished records, until the hand passes.
+    /// Bytes of overwritten, removed or unpublished records, until the hand passes.
     pub dead_bytes: u64,
-    /// Left by power loss, or in a copy, and not gone through yet: puts do so, and [`crate::Cache::verify`]. Until then the
-    /// live, the dead and the lost among them aren't told apart, and [`Stats::entries`] is an estimate.
+    /// Bytes that power loss or copying the file left unchecked. Puts and [`crate::Cache::verify`] go through them.
+    /// Until then, live, dead and lost bytes among them aren't told apart, and [`Stats::entries`] is an estimate.
     pub untiled_bytes: u64,
     /// Slots of the index.
     pub index_slots: u64,
@@ -48,72 +48,74 @@ pub struct Stats {
     pub index_live: u64,
     /// Slots that remember evicted entries.
     pub index_ghosts: u64,
-    /// Slots that the index should have, by what the entries need; each put makes a step towards them.
+    /// Slots that the index should have for its entries. Each put makes a step towards them.
     pub index_slots_wanted: u64,
-    /// Steps that the index has made, of eight slots more or eight fewer.
+    /// Steps that the index has made; each adds or removes eight slots.
     pub index_steps: u64,
-    /// Look-ups that found a valid entry. Not counted, as misses aren't: those of read-only openers, and of threads beyond
-    /// the volume's thread slots.
+    /// Look-ups that found a valid entry. Hits and misses of read-only openers aren't counted, nor those of threads
+    /// beyond the volume's thread slots.
     pub hits: u64,
-    /// Look-ups that did not.
+    /// Look-ups that found none.
     pub misses: u64,
-    /// Hits that were given as heap copies.
+    /// Hits that were returned as heap copies.
     pub copies: u64,
     /// Entries stored.
     pub puts: u64,
     /// Entries removed or cleared.
     pub removes: u64,
-    /// Evicted because nobody had asked for them often enough.
+    /// Evictions of entries that were not used often enough.
     pub evictions_cold: u64,
-    /// Evicted after they had expired.
+    /// Evictions of expired entries.
     pub evictions_expired: u64,
-    /// Evicted because their index buckets were full: some always are, more while the index follows entries that become smaller.
+    /// Evictions because both index buckets of a key were full. A few always occur; more occur while the index adapts
+    /// to entries that become smaller.
     pub evictions_index: u64,
-    /// Dropped because they failed their checksum, or were no entry at all: by a scrub ([`crate::Cache::scrub`]), by a look-up that verifies
-    /// ([`crate::Options::verify_hits`]), by a repair, or as room was made.
+    /// Entries that were dropped because they failed their checksum or were no entry at all. A scrub
+    /// ([`crate::Cache::scrub`]), a verifying look-up ([`crate::Options::verify_hits`]), a repair, or a put that
+    /// makes room drops them.
     pub evictions_damaged: u64,
-    /// Dropped because they were purged.
+    /// Entries that were dropped because they were purged.
     pub evictions_purged: u64,
-    /// Entries that moved from the small ring to main because they were hit.
+    /// Entries that moved from the small ring to main because they had hits.
     pub promotions: u64,
-    /// Entries that main kept because they were hit.
+    /// Entries that stayed in main because they had hits.
     pub reinsertions: u64,
     /// Entries that moved from small to main because main had room.
     pub moved: u64,
-    /// Records written by puts.
+    /// Bytes of the records that puts wrote.
     pub bytes_written: u64,
-    /// Records copied by the three kinds of moves above.
+    /// Bytes of the records that promotions, reinsertions and other moves copied.
     pub bytes_copied: u64,
-    /// Pins held now: hits, and large puts under way.
+    /// Pins held now, by hits and by large puts under way.
     pub pins: u64,
     /// Processes attached for writing.
     pub processes: u64,
     /// Thread slots in use.
     pub threads: u64,
-    /// Stripes that were repaired after their lock's holder had died.
+    /// Stripes that were repaired after the holder of their lock died.
     pub repairs: u64,
     /// Rings that were emptied because their log was damaged.
     pub resets: u64,
-    /// Puts refused because readers held too much.
+    /// Puts that were refused because readers held too much.
     pub pinned_refusals: u64,
     /// Operations that gave up at the lock deadline.
     pub busy: u64,
-    /// How old the entry was that was evicted last, in milliseconds: the largest over all stripes.
+    /// Age of the entry that was evicted last, in milliseconds: the largest over all stripes.
     pub eviction_age_ms: u64,
     /// Purges of tags, of prefixes and of everything.
     pub purges: u64,
-    /// How often more was purged than asked for, because tables were full: of tags, of prefixes, of epochs.
+    /// How often a purge removed more than was asked for because a table was full (of tags, prefixes or epochs).
     pub purge_overflows: u64,
-    /// How often the volume was attached while no process was.
+    /// How often a process attached the volume while no other had it open.
     pub attachments: u64,
-    /// How often it was emptied at attach: because what tells its age was damaged, or because [`crate::Unclean::Clear`] was
-    /// asked for and it had not been left in order.
+    /// How often the volume was emptied when it was attached: because the record of its age was damaged, or because
+    /// it had not been left in order and [`crate::Unclean::Clear`] was set.
     pub unclean_drops: u64,
-    /// The tier that this process uses; `None`: none.
+    /// The tier that this process uses, if any.
     pub tier: Option<TierStats>,
 }
 
-/// How much was put into a volume since it was created, over all processes ([`crate::Cache::written`]).
+/// How much all processes have put into a volume since it was created ([`crate::Cache::written`]).
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Written {
@@ -123,27 +125,28 @@ pub struct Written {
     pub bytes: u64,
 }
 
-/// Numbers about a tier ([`crate::Options::tier`]): over all processes that have used it since it was made.
+/// Statistics of a tier ([`crate::Options::tier`]), over all processes that have used it since it was created.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
 #[non_exhaustive]
 pub struct TierStats {
-    /// The most memory that it takes.
+    /// The most memory that the tier takes.
     pub size_bytes: u64,
-    /// What its copies can use now; memory that it hasn't taken yet, or has given back, is missing.
+    /// Bytes that its copies can use now. Memory that it hasn't taken yet, or has given back, doesn't count.
     pub present_bytes: u64,
-    /// Copies that can be found, void ones included until they are evicted.
+    /// Copies that can be found. Void ones count until they are evicted.
     pub entries: u64,
-    /// Their records.
+    /// Bytes of their records.
     pub live_bytes: u64,
-    /// Look-ups that were answered by the tier. They count among those of the volume, too.
+    /// Look-ups that the tier answered. They count as hits of the volume, too.
     pub hits: u64,
-    /// Look-ups that found a copy of what was overwritten, moved, removed or purged since, and were answered by the volume.
+    /// Look-ups that found an outdated copy (its entry was overwritten, moved, removed or purged since) and that the
+    /// volume answered.
     pub voids: u64,
     /// Copies made.
     pub fills: u64,
-    /// Their records.
+    /// Bytes of their records.
     pub bytes_filled: u64,
-    /// Copies that made way for others.
+    /// Copies that were evicted for others.
     pub evictions: u64,
     /// Pins held now.
     pub pins: u64,
@@ -151,17 +154,17 @@ pub struct TierStats {
     pub processes: u64,
 }
 
-/// A tier that was found by [`crate::Cache::tier_in`].
+/// A tier that [`crate::Cache::tier_in`] found.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[non_exhaustive]
 pub struct FoundTier {
     /// Its file.
     pub path: PathBuf,
-    /// Its numbers. Where no process uses it, those that did were killed: it is left over.
+    /// Its statistics. If no process uses it, its processes were killed and left it behind.
     pub stats: TierStats,
 }
 
-/// Numbers about the tier `volume`.
+/// The statistics of the tier `volume`.
 pub(crate) fn collect_tier(volume: &Volume) -> Result<TierStats> {
     let of_volume = collect(volume)?;
     let stripes = (0..volume.layout.stripes as usize).map(|number| Stripe::unlocked(volume, number));
@@ -217,7 +220,7 @@ pub(crate) fn collect(volume: &Volume) -> Result<Stats> {
 }
 
 fn add_stripe(stats: &mut Stats, volume: &Volume, number: usize) -> Result<()> {
-    // Who may not write can't lock either; the numbers may then be moments apart within a stripe, too.
+    // A process without write access can't lock. Its numbers may be moments apart even within a stripe.
     let may_lock = volume.check_writable().is_ok();
     let stripe = if may_lock { Stripe::lock(volume, number)? } else { Stripe::unlocked(volume, number) };
     if may_lock {
@@ -233,7 +236,7 @@ fn add_stripe(stats: &mut Stats, volume: &Volume, number: usize) -> Result<()> {
     }
     let (slots, live, ghosts) = stripe.index_load();
     let (live_bytes, filler) = (stripe.get(Word::LiveBytes), stripe.get(Word::FillerBytes));
-    // A damaged file may have counted anything.
+    // The counts of a damaged file may be any number.
     stats.entries = stats.entries.saturating_add(if untiled > 0 { live } else { stripe.get(Word::Entries) });
     stats.live_bytes = stats.live_bytes.saturating_add(live_bytes);
     stats.filler_bytes = stats.filler_bytes.saturating_add(filler);

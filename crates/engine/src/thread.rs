@@ -1,8 +1,8 @@
-//! Thread slots: where a thread publishes its pins and counts its hits.
+//! Thread slots, in which threads publish pins and count hits.
 //!
-//! A slot is three cache lines: owner; eight pins; eight counters. Only the thread that holds a slot sets
-//! pins in it, so that finding a free pin needs no atomic exchange; anybody who drops a hit clears its pin.
-//! The first pin is **transient**: no guard keeps it, so that a copy can always be made.
+//! A slot has three cache lines: its owner, eight pins, and eight counters. Only the thread that holds a slot sets
+//! pins in it, so it finds a free pin without an atomic exchange. Any thread that drops a hit clears its pin. The
+//! first pin is **transient**: no guard keeps it, so a copy can always be made.
 
 use std::cell::{Cell, RefCell};
 use std::sync::atomic::AtomicU64;
@@ -15,7 +15,7 @@ use crate::format::superblock::Attachment;
 use crate::seam;
 use crate::volume::{Volume, with_volume};
 
-/// Each so many misses, a thread looks whether the volume's header is still there: one that was overwritten makes everything a miss.
+/// A thread checks the volume's header once in this many misses, since an overwritten header makes everything a miss.
 const MISSES_A_LOOK: u64 = 64;
 
 const PINS: usize = 64;
@@ -39,7 +39,7 @@ pub(crate) struct Thread<'a> {
     lines: &'a Lines,
 }
 
-/// A thread slot as it lies in the volume.
+/// A thread slot, as it lies in the volume.
 #[derive(Debug)]
 #[repr(C)]
 struct Lines {
@@ -58,21 +58,21 @@ struct Held {
     lines: *const Lines,
 }
 
-/// What a thread gives back when it ends.
+/// The slots that a thread gives back when it ends.
 struct HeldAll(Vec<Held>);
 
 const NOBODYS: Held = Held { volume: 0, fork: 0, thread: 0, lines: std::ptr::null() };
 
 thread_local! {
     static CURRENT: Cell<Held> = const { Cell::new(NOBODYS) };
-    /// What was in [`CURRENT`] before it, of another volume: whoever has a tier uses two volumes by turns.
+    /// The former content of [`CURRENT`], for another volume. With a tier, a thread uses two volumes in turn.
     static PREVIOUS: Cell<Held> = const { Cell::new(NOBODYS) };
     static ALL: RefCell<HeldAll> = const { RefCell::new(HeldAll(Vec::new())) };
 }
 
 impl Drop for HeldAll {
     fn drop(&mut self) {
-        // Thread-locals of the user may be dropped later, and look something up: they find no slot then.
+        // Thread-locals of the user may be dropped later and look something up; they find no slot then.
         CURRENT.set(NOBODYS);
         PREVIOUS.set(NOBODYS);
         let _gate = fork::gate();
@@ -83,7 +83,7 @@ impl Drop for HeldAll {
 }
 
 impl<'a> Thread<'a> {
-    /// The calling thread's slot; None where the table is full or this process isn't registered.
+    /// The calling thread's slot; `None` if the table is full or this process isn't registered.
     #[inline]
     pub(crate) fn current(volume: &'a Volume) -> Option<Self> {
         let held = CURRENT.get();
@@ -97,7 +97,7 @@ impl<'a> Thread<'a> {
     #[inline]
     fn of(volume: &'a Volume, held: Held) -> Self {
         debug_assert!(is_current(volume, held));
-        // SAFETY: the lines belong to the volume of that number, which is this one, and it is open.
+        // SAFETY: the lines belong to the volume with that id, which is this one, and it is open.
         Self { volume, lines: unsafe { &*held.lines } }
     }
 
@@ -118,7 +118,7 @@ impl<'a> Thread<'a> {
         }
     }
 
-    /// Takes one more slot for this thread, while the process holds fewer than `limit`.
+    /// Takes one more slot for this thread, if the process holds fewer than `limit`.
     fn another(volume: &'a Volume, limit: u64) -> Option<Self> {
         let mut gate = fork::gate();
         if !volume.membership.is_own() {
@@ -159,17 +159,18 @@ impl<'a> Thread<'a> {
         Some(Self::of(volume, held))
     }
 
-    /// A free pin that a guard may keep; None where all are in use and no more can be had.
+    /// A free pin that a guard may keep; `None` if all are in use and no slot can be added.
     #[inline]
     pub(crate) fn free_pin(self) -> Option<&'a AtomicU64> {
-        // Acquire: another thread may have read and dropped the hit; the next claim vouches for it, too.
+        // Acquire: another thread may have read and dropped the hit. The next claim in this pin then covers its
+        // reads, too.
         match self.lines.pins[TRANSIENT + 1..].iter().find(|pin| pin.load(Acquire) == 0) {
             Some(pin) => Some(pin),
             None => self.free_pin_elsewhere(),
         }
     }
 
-    /// Looks through this thread's other slots, then asks for one more. Half the table is left to others.
+    /// Searches this thread's other slots, then asks for one more. Leaves half of the table to others.
     #[cold]
     fn free_pin_elsewhere(self) -> Option<&'a AtomicU64> {
         let volume = self.volume;
@@ -194,17 +195,17 @@ impl<'a> Thread<'a> {
         self.lines.pins[TRANSIENT + 1..].iter().any(|pin| pin.load(Relaxed) == 0)
     }
 
-    /// The pin for copies; free whenever the thread isn't in the middle of one.
+    /// The pin for copies. It is free unless the thread is making one.
     pub(crate) fn transient_pin(self) -> &'a AtomicU64 {
         &self.lines.pins[TRANSIENT]
     }
 
-    /// Whether the counter of this slot stands at a multiple of `every`.
+    /// Whether this counter is at a multiple of `every`.
     pub(crate) fn is_nth(self, counter: Counter, every: u64) -> bool {
         self.lines.counters[counter as usize].load(Relaxed).is_multiple_of(every)
     }
 
-    /// Counts one. Only this thread writes the counter: no exchange is needed.
+    /// Counts one. Only this thread writes the counter, so no exchange is needed.
     #[inline]
     pub(crate) fn count(self, counter: Counter) {
         let word = &self.lines.counters[counter as usize];
@@ -223,7 +224,7 @@ impl Thread<'_> {
     }
 }
 
-/// Of one volume, at most one slot is in the two cells.
+/// The two cells hold at most one slot of each volume.
 fn make_current(held: Held) {
     let before = CURRENT.replace(held);
     if before.volume != held.volume {
@@ -250,7 +251,7 @@ fn claim(volume: &Volume) -> Option<u32> {
     None
 }
 
-/// Frees a slot whose thread has ended, or keeps it for another thread while hits still use its pins.
+/// Frees a slot whose thread has ended. If hits still use its pins, keeps it for another thread.
 fn give_back(volume: &Volume, thread: u32) {
     let offset = volume.layout.thread_at(thread);
     let in_use = volume.region.line(offset + PINS).iter().any(|pin| pin.load(Acquire) != 0);
@@ -268,7 +269,7 @@ fn release(volume: &Volume, thread: u32) {
     volume.membership.threads_held.fetch_sub(1, Relaxed);
 }
 
-/// Frees all thread slots of this process: nothing can hold a pin any more.
+/// Frees all thread slots of this process, when nothing can hold a pin any more.
 pub(crate) fn release_all(volume: &Volume) {
     let owner = volume.membership.owner_word();
     for thread in 0..Attachment(&volume.region).threads_used().min(volume.layout.threads) as u32 {
@@ -282,7 +283,7 @@ pub(crate) fn release_all(volume: &Volume) {
     }
 }
 
-/// All pins of the volume, with the thread slot that each stands in.
+/// All pins of the volume, each with its thread slot.
 pub(crate) fn pins(volume: &Volume) -> impl Iterator<Item = (u32, &AtomicU64)> {
     let used = Attachment(&volume.region).threads_used().min(volume.layout.threads) as u32;
     (0..used).flat_map(move |thread| {
@@ -290,17 +291,17 @@ pub(crate) fn pins(volume: &Volume) -> impl Iterator<Item = (u32, &AtomicU64)> {
     })
 }
 
-/// The owner word of a thread slot; 0: free.
+/// The owner word of a thread slot; 0 if it is free.
 pub(crate) fn owner_word(volume: &Volume, thread: u32) -> u32 {
     volume.region.half(volume.layout.thread_at(thread)).load(Acquire)
 }
 
-/// One counter of a thread slot; it goes on from one holder to the next.
+/// One counter of a thread slot. A new holder continues the count.
 pub(crate) fn count_of(volume: &Volume, thread: u32, counter: Counter) -> u64 {
     volume.region.line(volume.layout.thread_at(thread) + COUNTERS)[counter as usize].load(Relaxed)
 }
 
-/// One counter, summed over all thread slots: those of dead and departed threads keep counting.
+/// One counter, summed over all thread slots, including those of ended threads.
 pub(crate) fn sum(volume: &Volume, counter: Counter) -> u64 {
     (0..volume.layout.threads as u32).map(|thread| count_of(volume, thread, counter)).fold(0, u64::wrapping_add)
 }

@@ -11,17 +11,17 @@ use crate::read::{self, Use, Wanted};
 use crate::volume::Volume;
 use crate::write::{self, Condition, Draft, Outcome};
 
-/// The right to change one key, for as long as it lives ([`Cache::claim`]). Dropped, it leaves the entry as it is; so does
-/// the death of its process.
+/// The right to change one key, which lasts as long as this value lives ([`Cache::claim`]). Dropping it leaves the
+/// entry as it is, and so does the death of its process.
 pub struct Claimed<'a> {
     cache: &'a Cache,
     volume: &'a Volume,
     key: Box<[u8]>,
     claim: Claim<'a>,
     entry: Option<Hit<'a>>,
-    /// Of the entry.
+    /// The serial of the entry.
     serial: Option<u64>,
-    /// The purge epoch in which the entry was looked at.
+    /// The purge epoch in which the entry was read.
     epoch: u32,
 }
 
@@ -36,7 +36,7 @@ impl<'a> Claimed<'a> {
             entry = read::get(volume, key, Use::Peeks, Wanted::Fresh)?;
         }
         volume.check_intact()?;
-        // Of a volume that was resized meanwhile, absence means nothing.
+        // In a volume that was resized meanwhile, absence means nothing.
         volume.check_present()?;
         let serial = entry.as_ref().map(Hit::serial);
         Ok(Self { cache, volume, key: key.into(), claim, entry, serial, epoch })
@@ -47,22 +47,22 @@ impl<'a> Claimed<'a> {
         &self.key
     }
 
-    /// The valid entry, as it was when the key was claimed.
+    /// The valid entry at the time of the claim.
     pub fn entry(&self) -> Option<&Hit<'a>> {
         self.entry.as_ref()
     }
 
-    /// The same, to be held for longer than the claim.
+    /// Takes the entry, to hold it for longer than the claim.
     pub fn take_entry(&mut self) -> Option<Hit<'a>> {
         self.entry.take()
     }
 
-    /// Stores this value, and gives the claim back.
+    /// Stores `value`, and releases the claim.
     ///
     /// # Errors
     /// Those of [`Cache::put_with`].
     pub fn put(mut self, value: impl AsRef<[u8]>, options: &PutOptions<'_>) -> Result<Updated> {
-        // So that room can be made of its own.
+        // Released, so that its own room can be used.
         self.entry = None;
         self.cache.vouched(|volume| {
             let Some((condition, _again)) = self.condition(volume)? else { return Ok(Updated::Superseded) };
@@ -74,7 +74,7 @@ impl<'a> Claimed<'a> {
         })
     }
 
-    /// Removes the entry, and gives the claim back.
+    /// Removes the entry, and releases the claim.
     ///
     /// # Errors
     /// Those of [`Cache::remove`].
@@ -96,10 +96,10 @@ impl<'a> Claimed<'a> {
         }
     }
 
-    /// On what the change depends; `None`: it is a forked child's, and its parent's to make.
+    /// The condition of the change. `None` if this is a forked child, since the change belongs to its parent.
     ///
-    /// In a volume that took the place of the claim's own, the key is claimed again, so that nobody's claim there is voided. What
-    /// tells whether anybody came in between is the entry.
+    /// In a volume that has replaced the claim's own, the key is claimed again, so that nobody else's claim there is
+    /// voided. Whether anybody interfered is seen from the entry.
     fn condition<'v>(&self, volume: &'v Volume) -> Result<Option<(Condition, Option<Claim<'v>>)>> {
         if !self.claim.line().is_own() {
             return Ok(None);
@@ -119,11 +119,12 @@ impl fmt::Debug for Claimed<'_> {
 }
 
 impl Cache {
-    /// Claims `key`, to look at its entry and change it: one claim on a key at a time, over all processes.
+    /// Claims `key`, to read its entry and change it. Over all processes, there is one claim on a key at a time. For
+    /// callers that can't pass a closure to [`Cache::update`].
     ///
-    /// What [`Cache::update`] does around a closure, for callers that can't have one. As long as the [`Claimed`] lives, other
-    /// claims, updates, writers and fills of the key wait for it, up to their deadlines; if this process dies, they go on.
-    /// Plain puts and removes don't wait; see [`Updated::Superseded`].
+    /// While the [`Claimed`] lives, other claims, updates, writers and fills of the key wait for it, up to their
+    /// deadlines. If this process dies, they continue. Plain puts and removes don't wait; see
+    /// [`Updated::Superseded`].
     ///
     /// ```
     /// use eyewall::{Options, PutOptions};
@@ -138,8 +139,9 @@ impl Cache {
     /// ```
     ///
     /// # Errors
-    /// The key's errors, [`ReadOnly`](crate::Error::ReadOnly). [`Busy`](crate::Error::Busy) when another claim on the key, or
-    /// claims on many other keys, last longer than the lock deadline; so does a claim on a key that this thread has claimed.
+    /// The errors about keys, [`ReadOnly`](crate::Error::ReadOnly). [`Busy`](crate::Error::Busy) if another claim on
+    /// the key, or claims on many other keys, last longer than the lock deadline. A claim on a key that this thread
+    /// has claimed already always gets it.
     pub fn claim(&self, key: impl AsRef<[u8]>) -> Result<Claimed<'_>> {
         let key = key.as_ref();
         self.vouched(|volume| Claimed::begin(self, volume, key))

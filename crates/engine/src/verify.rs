@@ -1,4 +1,4 @@
-//! Checking a whole volume, and putting right what can be.
+//! Checks of a whole volume, and repairs of what can be repaired.
 
 use serde::Serialize;
 
@@ -7,12 +7,12 @@ use crate::error::{Error, Result};
 use crate::stripe::{Stripe, Walk};
 use crate::volume::Volume;
 
-/// So much of a stripe is read for its checksums before its lock is given back, at least.
+/// How many bytes of a stripe are at least read for their checksums before its lock is released.
 const DEEP_BYTES_AT_ONCE: u64 = 1 << 20;
-/// So many problems of one kind are told for each stripe; more of them say nothing new.
+/// How many problems of one kind are reported for each stripe. More of them say nothing new.
 const TOLD_MAX: usize = 20;
 
-/// What [`Cache::verify_with`] does beside walking the logs.
+/// What [`Cache::verify_with`] does in addition to walking the logs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Check {
     deep: bool,
@@ -20,19 +20,19 @@ pub struct Check {
 }
 
 impl Check {
-    /// Neither reads values nor changes anything.
+    /// Reads no values and changes nothing.
     pub fn new() -> Self {
         Self::default()
     }
 
-    /// Whether every live entry is read, and held against its checksum.
+    /// Whether to read every live entry and compare it with its checksum.
     pub fn deep(mut self, deep: bool) -> Self {
         self.deep = deep;
         self
     }
 
-    /// Whether what contradicts the format is dropped: rings whose log doesn't read as one, slots that name no entry of
-    /// theirs, entries that fail their checksum. Counts are taken anew.
+    /// Whether to drop what contradicts the format: rings whose log can't be read as one, slots that don't name an
+    /// entry of theirs, and entries that fail their checksum. Also recounts.
     pub fn repair(mut self, repair: bool) -> Self {
         self.repair = repair;
         self
@@ -45,46 +45,46 @@ impl Check {
 pub struct Report {
     /// Live entries.
     pub entries: u64,
-    /// Records of all logs: entries, dead ones, filler.
+    /// Records of all logs: live entries, dead entries and filler.
     pub records: u64,
-    /// Entries that were held against their checksums.
+    /// Entries that were compared with their checksums.
     pub entries_read: u64,
     /// Their bytes.
     pub bytes_read: u64,
-    /// What contradicts the format's invariants, one sentence each.
+    /// What contradicts the invariants of the format, one sentence each.
     pub problems: Vec<String>,
-    /// What was done about it.
+    /// What was repaired.
     pub repairs: Repairs,
 }
 
-/// What [`Check::repair`] has dropped.
+/// What [`Check::repair`] dropped.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize)]
 #[non_exhaustive]
 pub struct Repairs {
-    /// Rings that were emptied, because their log doesn't read as one.
+    /// Rings that were emptied, because their log couldn't be read as one.
     pub rings_emptied: u64,
-    /// Rings that are to be emptied, and can't be as long as readers hold bytes in them; puts will do it.
+    /// Rings that must be emptied and can't be yet, because readers hold bytes in them. Later puts will do it.
     pub rings_held: u64,
-    /// Slots that named no entry of theirs.
+    /// Slots that didn't name an entry of theirs.
     pub slots_dropped: u64,
     /// Entries that failed their checksum.
     pub entries_dropped: u64,
-    /// Stripes that were counted anew.
+    /// Stripes that were recounted.
     pub stripes_counted: u64,
 }
 
 impl Report {
-    /// Whether nothing was found wrong.
+    /// Whether no problem was found.
     pub fn is_sound(&self) -> bool {
         self.problems.is_empty()
     }
 }
 
 impl Cache {
-    /// As [`Cache::verify`]; on demand it reads every entry, and drops what is damaged.
+    /// Like [`Cache::verify`]; if asked, also reads every entry and drops what is damaged.
     ///
-    /// Reading gives a stripe's lock back after each MiB, so that writers wait for less than a millisecond; walking the logs,
-    /// and repairing them, holds it until the stripe is through.
+    /// Reading releases a stripe's lock after each MiB, so writers wait for less than a millisecond. Walking and
+    /// repairing the logs hold it until the stripe is done.
     ///
     /// ```
     /// use eyewall::{Check, Options};
@@ -103,17 +103,20 @@ impl Cache {
     }
 }
 
-/// Walks every stripe under its lock: logs, index, and the counts of both.
+/// Checks logs, index and counts of every stripe under its lock.
 pub(crate) fn verify(volume: &Volume, check: Check) -> Result<Report> {
     let mut report = Report::default();
     if volume.read_only {
         let path = volume.membership.path().unwrap_or_else(|| "the volume".as_ref()).to_owned();
-        return Err(Error::ReadOnly { path, advice: "verifying needs the stripes' locks; open it for writing" });
+        return Err(Error::ReadOnly {
+            path,
+            advice: "verifying needs write access, to lock stripes; open it for writing",
+        });
     }
     volume.check_writable()?;
     volume.mark_unclean()?;
     for number in 0..volume.layout.stripes as usize {
-        // One chunk after the other: others get the lock in between.
+        // Chunk by chunk, so that others get the lock in between.
         while Stripe::lock(volume, number)?.tile_more() {}
         walk(volume, number, check, &mut report)?;
         if check.deep {

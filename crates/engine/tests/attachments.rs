@@ -1,6 +1,6 @@
-//! One process opens a volume again and again: each attachment takes a process slot, all clones of one share it.
+//! One process opens a volume again and again. Each attachment takes a process slot, and all clones of one share it.
 //!
-//! A file of its own: processes that another test starts take a slot each between fork and exec.
+//! A file of its own, since a process that another test starts takes a slot between fork and exec.
 
 #![cfg(test)]
 
@@ -26,7 +26,7 @@ fn each_attachment_of_one_process_counts() {
 }
 
 #[test]
-fn who_is_stopped_while_he_attaches_keeps_the_others_waiting_for_a_time_only() {
+fn a_process_stopped_while_it_attaches_delays_the_others_only_for_a_time() {
     let _turn = common::turn();
     if !common::soak(false, true) {
         println!("waits for ten seconds: `make soak` runs it");
@@ -35,7 +35,7 @@ fn who_is_stopped_while_he_attaches_keeps_the_others_waiting_for_a_time_only() {
     let folder = fast_folder();
     let path = folder.path().join("volume");
     let first = Options::new().size(512 << 10).open(&path).unwrap();
-    // The byte that stands for the right to attach.
+    // The byte of the attach lock.
     let file = std::fs::File::options().read(true).write(true).open(&path).unwrap();
     eyewall_region::liveness::lock(&file, 0).unwrap();
     let error = Cache::open(&path).unwrap_err();

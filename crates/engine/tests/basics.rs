@@ -1,4 +1,4 @@
-//! A first user: opens a volume, stores, reads, changes and removes entries, through every call.
+//! A first user opens a volume, and stores, reads, changes and removes entries through every call.
 #![cfg(test)]
 
 use std::time::Duration;
@@ -10,7 +10,7 @@ fn small() -> Cache {
 }
 
 #[test]
-fn what_was_put_is_got_with_its_metadata() {
+fn a_put_entry_is_found_with_its_metadata() {
     let cache = small();
     let serial = cache.put_with("key", "value", &PutOptions::new().metadata(b"meta")).unwrap();
     let hit = cache.get("key").unwrap().unwrap();
@@ -64,7 +64,7 @@ fn replace_if_stores_only_over_the_version_that_was_seen() {
 }
 
 #[test]
-fn remove_and_clear_say_what_there_was() {
+fn remove_and_clear_report_what_they_removed() {
     let cache = small();
     cache.put("a", "1").unwrap();
     cache.put("b", "2").unwrap();
@@ -85,7 +85,7 @@ fn an_entry_lives_for_its_ttl_and_no_longer() {
     assert!(!cache.contains("key").unwrap());
     assert!(cache.add("key", "again", &minute).unwrap().is_some());
     seams::shift_clock(-61_000);
-    // The clock went back: an entry from the future is not valid for longer, it is expired.
+    // The clock went back. An entry from the future is not valid for longer, but expired.
     assert!(cache.get("key").unwrap().is_none());
 }
 
@@ -185,7 +185,7 @@ fn an_owned_hit_outlives_its_cache_and_its_thread() {
 }
 
 #[test]
-fn a_volume_takes_far_more_than_its_size_and_stays_sound() {
+fn a_volume_stays_sound_when_far_more_than_its_size_is_put() {
     let cache = Options::new().size(1 << 20).entry_size_hint(500).heap().unwrap();
     for number in 0..20_000_u32 {
         let value = vec![number as u8; (number % 3000) as usize];
@@ -201,7 +201,7 @@ fn a_volume_takes_far_more_than_its_size_and_stays_sound() {
 }
 
 #[test]
-fn a_look_up_that_is_refused_leaves_no_trace() {
+fn a_refused_look_up_leaves_no_trace() {
     let folder = tempfile::tempdir().unwrap();
     let plain = Options::new().size(4 << 20).open(folder.path().join("plain")).unwrap();
     let heap = Options::new().size(4 << 20).heap().unwrap();

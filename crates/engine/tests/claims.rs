@@ -1,4 +1,4 @@
-//! The right to change a key, and the right to fill one, as things that are held instead of closures that run.
+//! The right to change a key and the right to fill one, as values to hold instead of closures to run.
 
 #![cfg(test)]
 
@@ -26,11 +26,11 @@ fn cache() -> Cache {
     Options::new().size(8 << 20).lock_deadline(Duration::from_millis(50)).heap().unwrap()
 }
 
-/// The flight of a key that nobody has.
+/// The flight of a key that nobody has filled.
 fn flight<'a>(cache: &'a Cache, key: &str) -> Flight<'a> {
     match cache.begin_fill(key, Duration::ZERO, &FillOptions::new()).unwrap() {
         Filling::Ours(flight) => flight,
-        Filling::Found(found) => panic!("it is there: {found:?}"),
+        Filling::Found(found) => panic!("the key has an entry: {found:?}"),
     }
 }
 
@@ -52,7 +52,7 @@ fn a_claimed_entry_is_put_removed_or_left() {
 }
 
 #[test]
-fn an_entry_that_was_taken_out_outlives_its_claim() {
+fn an_entry_taken_from_a_claim_outlives_it() {
     let cache = cache();
     cache.put("key", "before").unwrap();
     let mut claimed = cache.claim("key").unwrap();
@@ -64,7 +64,7 @@ fn an_entry_that_was_taken_out_outlives_its_claim() {
 }
 
 #[test]
-fn a_second_claim_waits_in_vain_for_the_first() {
+fn a_second_claim_waits_until_its_deadline() {
     let cache = cache();
     let claimed = cache.claim("key").unwrap();
     assert!(matches!(cache.claim("key"), Err(Error::Busy { .. })));
@@ -75,7 +75,7 @@ fn a_second_claim_waits_in_vain_for_the_first() {
 }
 
 #[test]
-fn who_puts_removes_or_purges_meanwhile_supersedes_a_claim() {
+fn a_put_removal_or_purge_meanwhile_supersedes_a_claim() {
     let cache = cache();
     let meanwhile: [&dyn Fn(); 4] = [
         &|| {
@@ -100,7 +100,7 @@ fn who_puts_removes_or_purges_meanwhile_supersedes_a_claim() {
 }
 
 #[test]
-fn a_claim_ends_in_the_volume_that_took_the_place_of_its_own() {
+fn a_claim_ends_in_the_volume_that_replaced_its_own() {
     let folder = fast_folder();
     let path = folder.path().join("volume");
     let cache = Options::new().size(1 << 20).open(&path).unwrap();
@@ -127,7 +127,7 @@ fn a_flight_stores_remembers_or_gives_up() {
     assert_eq!(flight(&cache, "key").key(), b"key");
     let serial = flight(&cache, "key").store("made", &plain().metadata(b"m")).unwrap();
     let Filling::Found(Filled::Hit(hit)) = cache.begin_fill("key", Duration::ZERO, &FillOptions::new()).unwrap() else {
-        panic!("it was stored")
+        panic!("the flight's value was stored")
     };
     assert_eq!((hit.serial(), hit.metadata()), (serial, &b"m"[..]));
     drop(hit);
@@ -139,7 +139,7 @@ fn a_flight_stores_remembers_or_gives_up() {
 }
 
 #[test]
-fn what_a_flight_has_made_is_refused_or_superseded() {
+fn the_value_of_a_flight_is_refused_or_superseded() {
     let cache = cache();
     let late = flight(&cache, "key");
     cache.put("key", "meanwhile").unwrap();
@@ -151,7 +151,7 @@ fn what_a_flight_has_made_is_refused_or_superseded() {
 }
 
 #[test]
-fn while_one_fills_anew_others_may_have_what_is_stale() {
+fn others_may_take_a_stale_entry_while_one_refills_it() {
     let cache = cache();
     let options = plain().ttl(Duration::from_mins(1)).stale(Duration::from_mins(1));
     cache.put_with("key", "old", &options).unwrap();
@@ -173,7 +173,7 @@ fn hold_until_killed(arguments: &[&str]) {
 }
 
 #[test]
-fn the_death_of_their_process_ends_both() {
+fn the_death_of_its_process_ends_a_claim_and_a_flight() {
     let folder = fast_folder();
     let path = folder.path().join("volume");
     let cache = Options::new().size(1 << 20).open(&path).unwrap();
@@ -218,7 +218,7 @@ fn a_flight_is_written_piece_by_piece_while_others_wait() {
 }
 
 #[test]
-fn a_flight_whose_writer_is_given_up_or_never_begins_is_the_next_ones() {
+fn a_flight_without_a_commit_passes_to_the_next_caller() {
     let cache = cache();
     flight(&cache, "key").into_writer(&plain(), None).unwrap().abort();
     let refused = flight(&cache, "key").into_writer(&plain(), Some(1 << 30));
@@ -228,14 +228,14 @@ fn a_flight_whose_writer_is_given_up_or_never_begins_is_the_next_ones() {
 }
 
 #[test]
-fn what_was_purged_or_put_since_a_flight_began_wins_over_its_writer() {
+fn a_purge_or_put_since_a_flight_began_wins_over_its_writer() {
     let cache = cache();
     let tagged = plain().tags(&["t"]);
     let filling = flight(&cache, "key");
     cache.purge_tag("t", Purge::Hard).unwrap();
     let writer = filling.into_writer(&tagged, None).unwrap();
     writer.commit().unwrap();
-    assert!(cache.get("key").unwrap().is_none(), "it was asked for before the purge");
+    assert!(cache.get("key").unwrap().is_none(), "the flight began before the purge");
 
     let filling = flight(&cache, "key");
     cache.put("key", "newer").unwrap();

@@ -1,4 +1,4 @@
-//! Two processes know by a few milliseconds less or more how long the machine has slept; or one of them comes later.
+//! Two processes differ by a few milliseconds about how long the machine has slept, or one of them attaches later.
 
 #![cfg(test)]
 
@@ -10,7 +10,7 @@ use common::{fast_folder, fork};
 use eyewall::{Cache, Lookup, Options, Purge, PutOptions, seams};
 
 #[test]
-fn what_was_just_put_is_found_by_whose_clock_is_behind() {
+fn a_process_whose_clock_is_behind_finds_a_new_entry() {
     let folder = fast_folder();
     let path = folder.path().join("volume");
     let cache = Options::new().size(1 << 20).open(&path).unwrap();
@@ -22,11 +22,11 @@ fn what_was_just_put_is_found_by_whose_clock_is_behind() {
     .finish();
     assert!(cache.contains("a").unwrap());
     cache.sweep().unwrap();
-    assert!(cache.contains("a").unwrap(), "nobody drops it either");
+    assert!(cache.contains("a").unwrap(), "nobody has dropped it either");
 }
 
 #[test]
-fn what_was_purged_softly_is_stale_for_whose_clock_is_behind_when_the_purge_is_forgotten() {
+fn a_softly_purged_entry_stays_stale_for_a_clock_that_is_behind() {
     let folder = fast_folder();
     let path = folder.path().join("volume");
     let cache = Options::new().size(1 << 20).open(&path).unwrap();
@@ -34,7 +34,7 @@ fn what_was_purged_softly_is_stale_for_whose_clock_is_behind_when_the_purge_is_f
     cache.put_with("a", "value", &PutOptions::new().ttl(minutes(1)).stale(minutes(10))).unwrap();
     cache.purge_prefix("a", Purge::Soft).unwrap();
     fork(|| {
-        // For this one its time to live is over already.
+        // For this process, its time to live is already over.
         seams::shift_clock(61_000);
         Cache::open(&path).unwrap().sweep().unwrap();
     })
@@ -43,7 +43,7 @@ fn what_was_purged_softly_is_stale_for_whose_clock_is_behind_when_the_purge_is_f
 }
 
 #[test]
-fn a_sweep_drops_all_that_has_lived_its_time_wherever_puts_had_swept_before() {
+fn a_sweep_drops_all_expired_entries_wherever_puts_have_swept() {
     let folder = fast_folder();
     let path = folder.path().join("volume");
     let cache = Options::new().size(1 << 20).open(&path).unwrap();
@@ -51,7 +51,7 @@ fn a_sweep_drops_all_that_has_lived_its_time_wherever_puts_had_swept_before() {
         cache.put_with(format!("{number}"), "value", &PutOptions::new().ttl(Duration::from_mins(1))).unwrap();
     }
     cache.purge_tag("another", Purge::Hard).unwrap();
-    // Each sweeps a bucket: not all of them.
+    // Each put sweeps one bucket, so not all of them.
     for _ in 0..50 {
         cache.put("key", "value").unwrap();
     }

@@ -1,9 +1,9 @@
-//! A volume's file is damaged in many ways while nobody has it open: bits flip, spans are overwritten or copied
-//! elsewhere, its end is cut off, single words of its tables say what can't be. Whoever opens it gets an error that
-//! says so, or a cache that may miss, but never a crash, a hang, another key's bytes or wrong ones.
+//! A volume's file is damaged in many ways while nobody has it open. Bits flip, spans are overwritten or copied
+//! elsewhere, the end is cut off, single words of the tables become impossible. An opener gets an error that says so,
+//! or a cache that may miss. It never gets a crash, a hang, another key's bytes or wrong ones.
 //!
-//! The damage is done in place: the volume stays the same file of the same boot, and is not emptied as a copied one
-//! would be. Rounds run in a child process; the seed of one that ends it is named.
+//! The damage is done in place: the volume stays the same file of the same boot, so it isn't emptied as a copy would
+//! be. Rounds run in a child process. If a seed ends it, the test names the seed.
 #![cfg(test)]
 
 mod anatomy;
@@ -43,8 +43,8 @@ fn size(random: &mut Random) -> u64 {
     }
 }
 
-/// A volume that has seen some life: both rings have turned; it holds filler, ghosts, dead and hot entries, of
-/// several attachments.
+/// A volume after some use: both rings have turned, and it holds filler, ghosts, dead and hot entries of several
+/// attachments.
 fn make_volume(path: &Path) -> Vec<u8> {
     let mut random = Random(1);
     let options = Options::new().size(512 << 10).entry_size_hint(500);
@@ -55,7 +55,7 @@ fn make_volume(path: &Path) -> Vec<u8> {
         let mut held = Vec::new();
         for _ in 0..600 {
             let number = random.below(KEYS);
-            // In the second attachment small ones only, so that the index grows, and shrinks again.
+            // In the second attachment only small ones, so that the index grows, and shrinks again.
             let bytes = if attachment == 1 { 10 + random.below(60) } else { size(&mut random) };
             put(&cache, number, attachment, bytes).unwrap();
             let read = cache.get(key(random.below(KEYS))).unwrap();
@@ -93,7 +93,7 @@ fn change_word(bytes: &mut [u8], at: u64, random: &mut Random, anatomy: &Anatomy
     set_word(bytes, at, changed);
 }
 
-/// The offsets of all records of a ring, as far as it reads as one.
+/// The offsets of all records of a ring, as far as its log can be read.
 fn records(bytes: &[u8], anatomy: &Anatomy, main: bool) -> Vec<u64> {
     let (head, tail) =
         if main { (anatomy::MAIN_HEAD, anatomy::MAIN_TAIL) } else { (anatomy::SMALL_HEAD, anatomy::SMALL_TAIL) };
@@ -114,7 +114,7 @@ fn records(bytes: &[u8], anatomy: &Anatomy, main: bool) -> Vec<u64> {
     records
 }
 
-/// Slots that name what others name, or anything.
+/// Slots that name what other slots name, or anything else.
 fn damage_slots(bytes: &mut [u8], random: &mut Random, anatomy: &Anatomy) {
     for _ in 0..=random.below(10) {
         let slots = anatomy.slots(bytes, 0);
@@ -135,7 +135,7 @@ fn damage(bytes: &mut Vec<u8>, random: &mut Random) {
     let anywhere = |random: &mut Random| first + random.below(len - first);
     for _ in 0..=random.below(6) {
         match random.below(18) {
-            // Epochs, floors, rules; the table of tags.
+            // Epochs, floors and rules; the table of tags.
             16 => change_word(bytes, 320 + random.below(1216), random, &anatomy),
             17 => {
                 change_word(bytes, anatomy.tags_at + random.below(anatomy.data_at - anatomy.tags_at), random, &anatomy);
@@ -152,7 +152,7 @@ fn damage(bytes: &mut Vec<u8>, random: &mut Random) {
                 bytes[from as usize..end].fill(fill);
             }
             3 | 4 => {
-                // Spliced, mostly on word boundaries, as storage that mixes its blocks up does.
+                // Spliced, mostly at word boundaries, as by storage that mixes up its blocks.
                 let mask = if random.below(4) == 0 { 0 } else { 7 };
                 let (from, to) = (anywhere(random) & !mask, anywhere(random) & !mask);
                 let count = random.below(8192).min(len - from.max(to));
@@ -187,7 +187,7 @@ fn damage(bytes: &mut Vec<u8>, random: &mut Random) {
     }
 }
 
-/// A word of a record's header, of filler and room more often than chance would have it.
+/// Damages a word of a record's header, with filler and room more often than at random.
 fn damage_record(bytes: &mut [u8], random: &mut Random, anatomy: &Anatomy) {
     let records = records(bytes, anatomy, random.below(3) > 0);
     if records.is_empty() {
@@ -218,7 +218,7 @@ fn read_all(cache: &Cache) -> u64 {
     found
 }
 
-/// What is refused while hits are held may be refused on a damaged volume, too.
+/// A call that is refused while hits are held may also be refused on a damaged volume.
 fn allow_pinned<T>(result: eyewall::Result<T>, held: usize) {
     match result {
         Err(Error::Pinned { .. }) if held > 0 => {}
@@ -279,7 +279,7 @@ fn use_volume(path: &Path, random: &mut Random) {
     let cache = match Options::new().open(path) {
         Ok(cache) => cache,
         Err(Error::Corrupt { .. } | Error::Foreign { .. } | Error::Version { .. } | Error::ByteOrder { .. }) => return,
-        // Nothing vouches for the word that says so.
+        // Nothing protects the word that says so.
         Err(Error::Moved { path: moved }) if moved == path => return,
         Err(error) => panic!("{error:?}"),
     };
@@ -328,11 +328,11 @@ fn child() {
 }
 
 #[test]
-fn a_damaged_volume_gives_errors_and_misses_and_nothing_worse() {
+fn a_damaged_volume_gives_only_errors_and_misses() {
     run(0, soak(750, 5000));
 }
 
 #[test]
-fn another_damaged_volume_does_so_too() {
+fn another_damaged_volume_gives_only_errors_and_misses() {
     run(1_000_000, soak(750, 5000));
 }

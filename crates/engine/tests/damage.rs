@@ -1,5 +1,5 @@
-//! Somebody writes into the file of a volume that is open and in use, behind everybody's back: what is damaged is found by those
-//! who look for it, dropped and counted.
+//! Somebody writes into the file of a volume that is open and in use. Callers that look for the damage find it, drop
+//! it and count it.
 
 #![cfg(test)]
 
@@ -77,7 +77,7 @@ const GETS: [Get; 7] = [
 ];
 
 #[test]
-fn each_hit_is_verified_on_demand_and_a_wrong_one_is_a_dropped_and_counted_miss() {
+fn a_damaged_hit_is_a_miss_dropped_and_counted_on_demand() {
     for (name, get) in GETS {
         let (_folder, path, cache) = filled(&Options::new().verify_hits(true));
         damage(&path, 77);
@@ -95,17 +95,17 @@ fn each_hit_is_verified_on_demand_and_a_wrong_one_is_a_dropped_and_counted_miss(
 }
 
 #[test]
-fn others_that_did_not_ask_for_it_get_what_is_there() {
+fn openers_without_the_option_get_damaged_bytes() {
     let (_folder, path, cache) = filled(&Options::new());
     let careful = Options::new().verify_hits(true).open(&path).unwrap();
     damage(&path, 77);
     assert_ne!(cache.get(key(77)).unwrap().unwrap().value(), value(77));
     assert!(careful.get(key(77)).unwrap().is_none());
-    assert!(cache.get(key(77)).unwrap().is_none(), "it was dropped for all");
+    assert!(cache.get(key(77)).unwrap().is_none(), "the entry was dropped for all openers");
 }
 
 #[test]
-fn what_is_damaged_after_it_was_verified_is_verified_again() {
+fn damage_after_a_verification_is_found() {
     let (_folder, path, cache) = filled(&Options::new().verify_hits(true));
     assert_eq!(cache.get(key(77)).unwrap().unwrap().value(), value(77));
     damage(&path, 77);
@@ -113,12 +113,12 @@ fn what_is_damaged_after_it_was_verified_is_verified_again() {
 }
 
 #[test]
-fn a_header_that_was_overwritten_costs_its_entry_and_the_counts_stay_true() {
+fn an_overwritten_record_header_costs_its_entry_and_counts_stay_true() {
     let (_folder, path, cache) = filled(&Options::new().verify_hits(true));
     let bytes = std::fs::read(&path).unwrap();
     let name = key(77);
     let at = bytes.windows(name.len()).position(|part| part == name.as_bytes()).unwrap() as u64 - 44;
-    // Its lengths stay, its sums don't.
+    // The lengths stay right, the checksums don't.
     scribble(&path, at + 8, &[0x11; 8]);
     assert!(cache.get(&name).unwrap().is_none());
     assert_eq!((damaged(&cache), cache.stats().unwrap().entries), (1, KEYS as u64 - 1));
@@ -142,15 +142,15 @@ fn a_hit_of_a_tier_is_verified_too() {
     let bytes = std::fs::read(&tier).unwrap();
     let at = bytes.windows(long.len()).position(|part| part == long).unwrap() as u64;
     scribble(&tier, at + 100, &[8]);
-    assert_eq!(cache.get("key").unwrap().unwrap().value(), long, "the volume has it");
+    assert_eq!(cache.get("key").unwrap().unwrap().value(), long, "the volume still has the entry");
 }
 
 #[test]
-fn what_is_stored_anew_inside_the_volume_carries_no_damage_on() {
+fn rewriting_inside_the_volume_passes_no_damage_on() {
     let (_folder, path, cache) = filled(&Options::new());
     damage(&path, 77);
     damage(&path, 78);
-    assert!(!cache.touch(key(77), &Touch::new().metadata(b"new")).unwrap(), "there is nothing to be touched");
+    assert!(!cache.touch(key(77), &Touch::new().metadata(b"new")).unwrap(), "there is no sound entry to touch");
     cache.resize(&Options::new().size(2 * SIZE)).unwrap();
     for number in [77, 78] {
         assert!(cache.get(key(number)).unwrap().is_none(), "{number}");
@@ -159,7 +159,7 @@ fn what_is_stored_anew_inside_the_volume_carries_no_damage_on() {
 }
 
 #[test]
-fn a_damaged_counter_begins_anew() {
+fn a_damaged_counter_starts_again() {
     let (_folder, path, cache) = filled(&Options::new());
     let metadata = noisy(1, 100);
     cache.put_with("counter", 5_i64.to_le_bytes(), &PutOptions::new().metadata(&metadata)).unwrap();
@@ -174,7 +174,7 @@ fn a_damaged_counter_begins_anew() {
 }
 
 #[test]
-fn an_export_leaves_out_what_is_damaged() {
+fn an_export_leaves_out_damaged_entries() {
     let (_folder, path, cache) = filled(&Options::new());
     damage(&path, 77);
     let mut stream = Vec::new();
@@ -186,7 +186,7 @@ fn an_export_leaves_out_what_is_damaged() {
 }
 
 #[test]
-fn a_tier_gets_no_copy_of_what_is_damaged() {
+fn a_tier_gets_no_copy_of_a_damaged_entry() {
     let (folder, memory) = (fast_folder(), fast_folder());
     let path = folder.path().join("volume");
     let cache = Options::new().size(SIZE).tier(SIZE).tier_folder(memory.path()).open(&path).unwrap();
@@ -200,7 +200,7 @@ fn a_tier_gets_no_copy_of_what_is_damaged() {
 }
 
 #[test]
-fn where_nothing_may_be_written_a_wrong_hit_is_only_a_miss() {
+fn for_a_read_only_opener_a_damaged_hit_is_only_a_miss() {
     let (_folder, path, cache) = filled(&Options::new());
     let reader = Options::new().read_only(true).verify_hits(true).open(&path).unwrap();
     damage(&path, 77);
@@ -209,7 +209,7 @@ fn where_nothing_may_be_written_a_wrong_hit_is_only_a_miss() {
     assert_eq!(Anatomy::of(&std::fs::read(&path).unwrap()).size, SIZE);
 }
 
-/// Numbers without a pattern, the same in each run.
+/// Numbers without a pattern, equal in each run.
 fn noise(seed: u64) -> impl FnMut() -> u64 {
     let mut state = seed;
     move || {
@@ -227,15 +227,15 @@ fn noisy(seed: u64, bytes: usize) -> Vec<u8> {
 
 fn scrubbed(cache: &Cache, pass: Scrub) -> Scrubbed {
     let mut pass = pass;
-    assert!(pass.progress() <= 0.0, "it hasn't begun");
+    assert!(pass.progress() <= 0.0, "the pass hasn't begun");
     while cache.scrub(&mut pass).unwrap() {
         assert!(pass.progress() < 1.0);
     }
-    assert!(pass.progress() >= 1.0, "it is over");
+    assert!(pass.progress() >= 1.0, "the pass is over");
     pass.found()
 }
 
-/// A live volume of 32 MiB with values of all sizes, and blocks of noise written into it from an offset on.
+/// An open volume of 32 MiB with values of all sizes, and blocks of noise written into it from an offset on.
 fn riddled(seed: u64, from: impl Fn(&Anatomy) -> u64) -> (TempDir, Cache, usize) {
     let folder = fast_folder();
     let path = folder.path().join("volume");
@@ -262,7 +262,7 @@ fn after_a_scrub_of_a_live_volume_every_get_is_right_or_a_miss() {
             found.map(|hit| *hit == *noisy(number as u64, 100 + number * 7 % 20_000))
         };
         let wrong = (0..keys).filter(|number| is_right(*number) == Some(false)).count();
-        assert!(wrong > 0, "nothing checks what was trusted once");
+        assert!(wrong > 0, "nothing checks entries that were trusted once");
         let before = cache.stats().unwrap();
         let found = scrubbed(&cache, Scrub::new());
         assert!(found.entries_dropped as usize >= wrong, "{seed}: {found:?}, {wrong} were wrong");
@@ -281,7 +281,7 @@ fn after_a_scrub_of_a_live_volume_every_get_is_right_or_a_miss() {
 }
 
 #[test]
-fn an_index_that_was_overwritten_loses_what_it_named_and_nothing_wrong_is_left() {
+fn an_overwritten_index_loses_its_entries_and_leaves_nothing_wrong() {
     for seed in 1..=4 {
         let (_folder, cache, keys) = riddled(seed, |anatomy| anatomy.index_at);
         scrubbed(&cache, Scrub::new());
@@ -290,13 +290,13 @@ fn an_index_that_was_overwritten_loses_what_it_named_and_nothing_wrong_is_left()
                 assert!(*hit == *noisy(number as u64, 100 + number * 7 % 20_000), "{seed}: {number}");
             }
         }
-        // What is counted again is what is there.
+        // A recount gives what is there.
         assert_eq!(cache.stats().unwrap().entries, cache.iter_all().count() as u64, "{seed}");
     }
 }
 
 #[test]
-fn a_scrub_goes_on_while_others_put_and_remove() {
+fn a_scrub_continues_while_others_put_and_remove() {
     let (_folder, path, cache) = filled(&Options::new());
     let other = Cache::open(&path).unwrap();
     let done = AtomicBool::new(false);
@@ -319,7 +319,7 @@ fn a_scrub_goes_on_while_others_put_and_remove() {
 }
 
 #[test]
-fn what_is_held_while_it_is_dropped_stays_where_it_is() {
+fn an_entry_held_while_it_is_dropped_stays_in_place() {
     let (_folder, path, cache) = filled(&Options::new());
     let hit = cache.get(key(77)).unwrap().unwrap();
     damage(&path, 77);
@@ -334,7 +334,7 @@ fn what_is_held_while_it_is_dropped_stays_where_it_is() {
 }
 
 #[test]
-fn a_scrub_goes_on_in_the_volume_that_takes_the_place_of_a_resized_one() {
+fn a_scrub_continues_in_the_volume_after_a_resize() {
     let folder = fast_folder();
     let cache = Options::new().size(8 << 20).open(folder.path().join("volume")).unwrap();
     for number in 0..3000 {
@@ -345,11 +345,11 @@ fn a_scrub_goes_on_in_the_volume_that_takes_the_place_of_a_resized_one() {
     assert!(cache.scrub(&mut pass).unwrap());
     cache.resize(&Options::new().size(16 << 20)).unwrap();
     while cache.scrub(&mut pass).unwrap() {}
-    assert!(pass.found().entries_read > entries && pass.found().entries_dropped == 0, "all of the new one");
+    assert!(pass.found().entries_read > entries && pass.found().entries_dropped == 0, "the whole new volume was read");
 }
 
 #[test]
-fn a_scrub_of_what_is_in_memory_leaves_the_rest_where_it_is() {
+fn a_scrub_of_resident_entries_reads_nothing_in() {
     let folder = common::disk_folder();
     let path = folder.path().join("volume");
     let cache = Options::new().size(SIZE).open(&path).unwrap();
@@ -357,7 +357,7 @@ fn a_scrub_of_what_is_in_memory_leaves_the_rest_where_it_is() {
     let found = scrubbed(&cache, Scrub::new().only_resident(true));
     assert_eq!((found.entries_read, found.entries_skipped), (KEYS as u64, 0), "all was just written");
     cache.sync().unwrap();
-    // The kernel lets pages go that nobody maps; where it keeps them all the same, they are read.
+    // The kernel drops pages that nobody maps. If it keeps them, they are read.
     drop(cache);
     common::drop_pages(&path);
     let cache = Cache::open(&path).unwrap();
@@ -367,7 +367,7 @@ fn a_scrub_of_what_is_in_memory_leaves_the_rest_where_it_is() {
 }
 
 #[test]
-fn one_process_at_a_time_has_the_turn_and_it_ends_with_it() {
+fn one_process_has_the_turn_until_it_ends() {
     let (_folder, path, cache) = filled(&Options::new());
     let mut child = common::Child::start("has the turn", &[path.to_str().unwrap()]);
     child.expect("taken");
@@ -394,7 +394,7 @@ fn child() {
 }
 
 #[test]
-fn who_may_only_read_can_not_scrub() {
+fn a_read_only_opener_cannot_scrub() {
     let (_folder, path, _cache) = filled(&Options::new());
     let reader = Options::new().read_only(true).open(&path).unwrap();
     let error = reader.scrub(&mut Scrub::new()).unwrap_err();

@@ -1,6 +1,7 @@
-//! The disk has no room for a new volume, or can only be read. One hears what would help, and nothing is left behind.
+//! The disk has no room for a new volume, or is read-only. The error says what would help, and nothing is left
+//! behind.
 //!
-//! The file systems are mounted in a namespace of a child's own, which vanishes with it.
+//! The file systems are mounted in a child's own namespace, which vanishes with it.
 
 #![cfg(test)]
 
@@ -28,7 +29,7 @@ fn mount(what: &str, place: &Path, kind: &str, flags: libc::c_ulong, data: &str)
     assert_eq!(done, 0, "mounting: {}", std::io::Error::last_os_error());
 }
 
-/// Mounts of this process, seen by nobody else. False: not permitted here.
+/// Makes the mounts of this process invisible to others. Returns false if that isn't permitted.
 fn own_mounts() -> bool {
     // SAFETY: no pointers are involved.
     if !is_root() || unsafe { libc::unshare(libc::CLONE_NEWNS) } != 0 {
@@ -61,7 +62,7 @@ fn fills_a_disk(arguments: &[&str]) {
         assert!(error.to_string().contains("free some space or choose a smaller size"), "{error}");
         assert_eq!(std::fs::read_dir(place).unwrap().count(), 0, "nothing is left");
     }
-    // The room is free again; and a volume that is there can be used when the disk is full.
+    // The room is free again, and an existing volume can be used while the disk is full.
     let cache = Options::new().size(768 << 10).open(&path).unwrap();
     let filling = std::fs::write(place.join("filler"), vec![0; 1 << 20]);
     assert_eq!(filling.unwrap_err().kind(), std::io::ErrorKind::StorageFull);
@@ -75,7 +76,7 @@ fn fills_a_disk(arguments: &[&str]) {
 }
 
 #[test]
-fn a_full_disk_is_named_and_nothing_is_left() {
+fn a_full_disk_is_reported_and_nothing_is_left() {
     run("fills a disk");
 }
 
@@ -140,6 +141,6 @@ fn warns(arguments: &[&str]) {
 }
 
 #[test]
-fn a_layered_file_system_works_and_is_warned_of() {
+fn a_layered_file_system_works_with_a_warning() {
     run("warns");
 }

@@ -1,5 +1,6 @@
-//! Reading what is being written: every byte of it as it comes, wherever its room moves to; to its end, also when the entry
-//! was stored, replaced or evicted meanwhile; and never to an end that wasn't committed.
+//! Following an entry while it is written. The follower reads every byte as it comes, wherever the room moves, up to
+//! the end, even if the entry was stored, replaced or evicted meanwhile. It never reads to an end that wasn't
+//! committed.
 
 #![cfg(test)]
 
@@ -21,7 +22,7 @@ fn child() {
 }
 
 fn options() -> Options {
-    // No step of the index: the stores of a commit are to be the same each time.
+    // No step of the index, so that a commit always makes the same stores.
     Options::new().size(16 << 20).entry_bytes_max(1 << 20).entry_size_hint(4096)
 }
 
@@ -30,13 +31,13 @@ fn check(cache: &Cache) {
     assert_eq!(cache.verify().unwrap().problems, Vec::<String>::new());
 }
 
-/// Reads so many bytes more.
+/// Reads exactly this many bytes more.
 fn read_exactly(follower: &mut Follower, bytes: usize) -> Vec<u8> {
     let mut read = vec![0; bytes];
     let mut at = 0;
     while at < bytes {
         let more = follower.read(&mut read[at..], LONG).unwrap();
-        assert!(more > 0, "it ended after {at} of {bytes} bytes");
+        assert!(more > 0, "the value ended after {at} of {bytes} bytes");
         at += more;
     }
     read
@@ -53,11 +54,11 @@ fn read_to_end(follower: &mut Follower, read: &mut Vec<u8>) -> eyewall::Result<(
 }
 
 #[test]
-fn a_follower_reads_what_was_written_and_waits_for_what_is_to_come() {
+fn a_follower_reads_written_bytes_and_waits_for_more() {
     let cache = options().heap().unwrap();
     assert!(cache.follow("key").unwrap().is_none());
     cache.put("key", "an entry").unwrap();
-    assert!(cache.follow("key").unwrap().is_none(), "nobody writes it");
+    assert!(cache.follow("key").unwrap().is_none(), "nobody writes the key");
     let whole = value(b"key", 1, BYTES);
     let put = PutOptions::new().metadata(b"text/html").tags(&["t"]);
     let mut writer = cache.writer("key", &put, None).unwrap();
@@ -86,7 +87,7 @@ fn a_follower_reads_what_was_written_and_waits_for_what_is_to_come() {
 }
 
 #[test]
-fn a_commit_between_two_reads_changes_nothing_even_if_the_entry_goes_at_once() {
+fn a_commit_between_two_reads_changes_nothing_even_if_the_entry_is_dropped() {
     let changes: [fn(&Cache); 3] = [
         |_| {},
         |cache| assert!(cache.put("key", "another").is_ok()),
@@ -124,7 +125,7 @@ fn a_room_that_moves_takes_its_followers_along() {
     let (mut seen, mut read) = (Vec::new(), Vec::new());
     for (number, piece) in whole.chunks(20_000).enumerate() {
         writer.write_all(piece).unwrap();
-        // Somebody writes behind it, each time.
+        // Somebody writes behind the room each time.
         cache.put(format!("other {number}"), vec![1; 50_000]).unwrap();
         seen.extend(read_exactly(&mut quick, piece.len()));
         if number == 2 {
@@ -132,7 +133,7 @@ fn a_room_that_moves_takes_its_followers_along() {
         }
     }
     writer.commit().unwrap();
-    // It has looked away since before most of the moves: the entry lies elsewhere.
+    // The follower hasn't looked since before most of the moves, so the entry lies elsewhere.
     read_to_end(&mut slow, &mut read).unwrap();
     assert!(read == whole && seen == whole);
     assert_eq!(quick.read(&mut [0; 10], LONG).unwrap(), 0);
@@ -141,7 +142,7 @@ fn a_room_that_moves_takes_its_followers_along() {
 }
 
 #[test]
-fn an_abort_or_something_that_supersedes_it_is_never_taken_for_the_end() {
+fn an_abort_or_a_superseding_put_is_never_taken_for_the_end() {
     let cache = options().heap().unwrap();
     let ends: [fn(&Cache, eyewall::Writer); 4] = [
         |_, writer| writer.abort(),
@@ -155,7 +156,7 @@ fn an_abort_or_something_that_supersedes_it_is_never_taken_for_the_end() {
         },
         |cache, writer| {
             drop(writer);
-            // The same line of the table, perhaps the same room.
+            // The new fill uses the same line of the table, and perhaps the same room.
             let mut writer = cache.writer("key", &PutOptions::new(), Some(5)).unwrap();
             writer.write_all(b"other").unwrap();
             writer.commit().unwrap();
@@ -241,7 +242,7 @@ fn a_writer_of_another_process_is_followed_to_its_commit() {
     check(&cache);
 }
 
-/// Says how many stores a commit makes; then stops before one of another's.
+/// Reports how many stores a commit makes; then stops before one of another commit's.
 fn commit_and_stop(arguments: &[&str]) {
     let cache = Cache::open(arguments[0]).unwrap();
     let begin = |key: &str| {
@@ -262,14 +263,14 @@ fn commit_and_stop(arguments: &[&str]) {
 }
 
 #[test]
-fn a_commit_interrupts_nobody_wherever_it_is() {
+fn a_commit_interrupts_no_follower_at_any_of_its_stores() {
     let mut count = 1;
     let mut stores = 0;
     while stores < count {
         let folder = fast_folder();
         let path = folder.path().join("volume");
         let cache = options().open(&path).unwrap();
-        // So that the log has gone round.
+        // So that the log has wrapped around.
         for number in 0..100 {
             cache.put(format!("before {number}"), vec![7; 400_000]).unwrap();
         }
@@ -292,11 +293,11 @@ fn a_commit_interrupts_nobody_wherever_it_is() {
         check(&cache);
         stores += 1;
     }
-    assert!(stores > 3, "it stopped nowhere");
+    assert!(stores > 3, "it never stopped");
 }
 
 #[test]
-fn a_writer_that_is_killed_interrupts_those_that_follow_it() {
+fn a_killed_writer_interrupts_its_followers() {
     let folder = fast_folder();
     let path = folder.path().join("volume");
     let cache = options().open(&path).unwrap();
@@ -310,8 +311,8 @@ fn a_writer_that_is_killed_interrupts_those_that_follow_it() {
     assert_eq!(read_exactly(&mut late, 1), value(b"key", 1, BYTES)[..1]);
     child.kill();
     assert!(matches!(follower.read(&mut [0; 10], LONG), Err(Error::Interrupted { .. })));
-    assert!(cache.follow("key").unwrap().is_none(), "the dead write nothing");
-    // What it holds stays as it is until it lets go, whatever comes.
+    assert!(cache.follow("key").unwrap().is_none(), "the dead writer writes nothing");
+    // What the follower holds stays as it is until it lets go, whatever is put.
     for number in 0..400 {
         cache.put(format!("flood {number}"), vec![7; 100_000]).unwrap();
     }
@@ -326,7 +327,7 @@ fn a_writer_that_is_killed_interrupts_those_that_follow_it() {
     check(&cache);
 }
 
-/// Follows whatever is being written until it is told to stop; what ends is whole.
+/// Follows whatever is being written until it is told to stop. Values that end are complete.
 fn follow_to_the_end(arguments: &[&str]) {
     let cache = Cache::open(arguments[0]).unwrap();
     let board = common::Board::open(arguments[1]);
@@ -348,7 +349,7 @@ fn follow_to_the_end(arguments: &[&str]) {
 }
 
 #[test]
-fn in_a_storm_of_writers_and_floods_what_ends_is_whole() {
+fn followed_values_are_complete_in_a_storm_of_writers() {
     let folder = fast_folder();
     let (path, board_path) = (folder.path().join("volume"), folder.path().join("board"));
     let cache = Options::new().size(2 << 20).entry_bytes_max(200_000).open(&path).unwrap();
@@ -366,7 +367,7 @@ fn in_a_storm_of_writers_and_floods_what_ends_is_whole() {
         };
         let piece = 1 + random.below(40_000) as usize;
         let written = whole.chunks(piece).try_for_each(|piece| {
-            // Refused where readers hold too much of so small a volume.
+            // Refused if readers hold too much of such a small volume.
             let _ = cache.put(format!("other {}", random.below(50)), vec![1; 20_000]);
             writer.write_all(piece)
         });
@@ -378,6 +379,6 @@ fn in_a_storm_of_writers_and_floods_what_ends_is_whole() {
     }
     board.word(0).store(1, std::sync::atomic::Ordering::SeqCst);
     children.into_iter().for_each(Child::finish);
-    assert!(board.word(1).load(std::sync::atomic::Ordering::SeqCst) > 0, "nobody ever saw an end");
+    assert!(board.word(1).load(std::sync::atomic::Ordering::SeqCst) > 0, "no follower saw an end");
     check(&cache);
 }

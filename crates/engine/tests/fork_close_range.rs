@@ -1,6 +1,6 @@
-//! A daemon closes every descriptor that it knows nothing of, those of the cache among them, and later gets the same
-//! numbers for files of its own. To others it stays alive: its pins are respected and its lock is not robbed. It goes on
-//! itself, and never closes what isn't the cache's.
+//! A daemon closes every descriptor that it doesn't know, those of the cache among them, and later gets the same
+//! numbers for its own files. For others it stays alive: its pins hold, and its lock isn't robbed. It continues
+//! itself, and never closes a file that isn't the cache's.
 
 #![cfg(test)]
 
@@ -18,9 +18,9 @@ fn child() {
     play(&[("daemon", daemon), ("daemon that stops", daemon_that_stops)]);
 }
 
-/// Standard input and output stay; they are ours to talk by.
+/// Standard input and output stay open, since we talk through them.
 fn close_all() {
-    // SAFETY: no pointers. Nobody else in this process owns a descriptor that is used later.
+    // SAFETY: no pointers are involved. Nobody else in this process owns a descriptor that is used later.
     assert_eq!(unsafe { libc::syscall(libc::SYS_close_range, 3, u32::MAX, 0) }, 0);
 }
 
@@ -36,10 +36,10 @@ fn daemon(arguments: &[&str]) {
     cache.put("held", value(b"held", 1, 3000)).unwrap();
     let held = cache.get("held").unwrap().unwrap();
     assert!(!held.is_copy());
-    // With POSIX record locks this alone would end its life.
+    // With POSIX record locks, this alone would end its life in the eyes of others.
     drop(File::options().read(true).write(true).open(arguments[0]).unwrap());
     close_all();
-    // The numbers come again, for other files.
+    // The same numbers are used again for other files.
     let others: Vec<File> = (0..20).map(|_| File::open("/dev/null").unwrap()).collect();
     say("closed");
     listen();
@@ -56,7 +56,7 @@ fn daemon(arguments: &[&str]) {
     drop(cache);
     for other in others {
         // SAFETY: no pointers.
-        assert!(unsafe { libc::fcntl(other.as_raw_fd(), libc::F_GETFD) } >= 0, "somebody closed a foreign file");
+        assert!(unsafe { libc::fcntl(other.as_raw_fd(), libc::F_GETFD) } >= 0, "somebody closed another's file");
     }
     say("left");
 }

@@ -1,5 +1,6 @@
-//! A daemon forks, its child forks, and the elders die: one by an orderly end, one by SIGKILL. The youngest goes on; it
-//! never was one with them to others. Its pins hold, its lock is its own, and when it dies, too, nothing is left.
+//! A daemon forks, its child forks, and the two elders die: one by an orderly end, one by SIGKILL. The youngest
+//! continues, and never was the same process as they to others. Its pins hold, its lock is its own, and when it dies,
+//! too, nothing is left.
 
 #![cfg(test)]
 
@@ -24,7 +25,7 @@ fn elder(arguments: &[&str]) {
     let cache = Cache::open(arguments[0]).unwrap();
     cache.put("held", value(b"held", 7, 2000)).unwrap();
     let inherited = cache.get("held").unwrap().unwrap();
-    // The middle one ends, in good order, before its child has said a word.
+    // The middle one ends in order before its child has said a word.
     fork(|| {
         lap(&cache);
         let held = cache.get("held").unwrap().unwrap();
@@ -38,7 +39,7 @@ fn elder(arguments: &[&str]) {
     listen();
 }
 
-/// Hears and speaks by what it inherited.
+/// Hears and speaks through what it inherited.
 fn youngest(cache: &Cache) {
     say("born");
     listen();
@@ -47,7 +48,7 @@ fn youngest(cache: &Cache) {
     say("holds");
     assert_eq!(listen(), "elder gone");
     lap(cache);
-    assert_eq!(version_of(b"held", &held), 7, "others have lapped, and so have we");
+    assert_eq!(version_of(b"held", &held), 7, "others have lapped the ring, and so have we");
     drop(held);
     assert_eq!(cache.stats().unwrap().processes, 2);
     cache.put("youngest", "lives").unwrap();
@@ -59,7 +60,7 @@ fn youngest(cache: &Cache) {
 }
 
 #[test]
-fn the_youngest_goes_on_when_the_elders_are_gone() {
+fn a_grandchild_continues_after_its_elders_have_died() {
     let folder = fast_folder();
     let path = folder.path().join("volume");
     let cache = Options::new().size(1 << 20).open(&path).unwrap();
@@ -94,7 +95,7 @@ fn anonymous_elder(_: &[&str]) {
     fork(|| {
         listen();
         assert_eq!(version_of(b"held", &cache.get("held").unwrap().unwrap()), 7);
-        // A brother dies with a lock in its hand.
+        // A sibling dies while it holds a lock.
         fork(|| {
             seams::die_after(1);
             lap(&cache);
@@ -106,11 +107,11 @@ fn anonymous_elder(_: &[&str]) {
         say("went on");
     });
     say("forked");
-    // Ends at once, without a destructor.
+    // Ends at once, without running a destructor.
 }
 
 #[test]
-fn a_volume_without_a_name_lives_as_long_as_one_of_the_family() {
+fn an_anonymous_volume_lives_as_long_as_one_of_its_processes() {
     let mut family = Child::start("anonymous elder", &[]);
     family.expect("forked");
     family.wait_for_the_leader();

@@ -1,5 +1,6 @@
-//! Two containers share a volume: their processes live in PID namespaces of their own, with the same process ids. Those
-//! in one respect what those in the other hold, never rob their locks, and take over from them when they die.
+//! Two containers share a volume. Their processes live in PID namespaces of their own, with the same process IDs.
+//! Processes in one respect what those in the other hold, never rob their locks, and take over from them when they
+//! die.
 
 #![cfg(test)]
 
@@ -15,7 +16,7 @@ fn child() {
     play(&[("container", container)]);
 }
 
-/// A process with id 2 in a PID namespace of its own. (Its first process can't be killed from inside.)
+/// A process with ID 2 in a PID namespace of its own. (The first process of a namespace can't be killed from inside.)
 fn container(arguments: &[&str]) {
     let path = arguments[0];
     fork(|| {
@@ -109,7 +110,7 @@ fn processes_of_two_containers_respect_each_other_and_bury_each_other() {
         lap(&cache);
         assert_eq!(cache.stats().unwrap().pins, 1);
         order(&mut one, "check");
-        // One dies with the lock in its hand, the other goes on.
+        // One dies while it holds the lock, and the other continues.
         one.tell("die");
         one.drain();
         order(&mut other, "lap");
@@ -134,12 +135,12 @@ fn a_stopped_holder_in_another_container_is_not_robbed() {
     order(&mut other, "lap");
     cache.put("probe", "value").unwrap();
     one.tell("stop");
-    // Only its own parent hears that it has stopped; that it has the lock shows here.
+    // Only its own parent is told that it has stopped; that it holds the lock shows here.
     while cache.put("probe", "value").is_ok() {}
     for _ in 0..5 {
         assert!(matches!(cache.put("other", "value").unwrap_err(), Error::Busy { .. }));
     }
-    // Of what is read meanwhile, the newest: if it took long to stop, the probes have cost others their place.
+    // Of the entries read meanwhile, check the newest. If stopping took long, the probes have evicted others.
     assert_eq!(cache.get("probe").unwrap().unwrap().as_ref(), b"value");
     one.signal_all(libc::SIGCONT);
     one.expect("done");

@@ -1,6 +1,6 @@
-//! A server opens its cache, holds some hits, and forks sixteen workers. They work; some drop the hits that they
-//! inherited, some try to read them, some are killed in the middle. What the server holds stays as it is while all of
-//! them write over everything else. The volume is a file, or has no name at all.
+//! A server opens its cache, holds some hits, and forks sixteen workers. They work. Some drop the hits that they
+//! inherited, some try to read them, some are killed halfway. What the server holds stays as it is while all of them
+//! overwrite everything else. The volume is a file, or has no name.
 
 #![cfg(test)]
 
@@ -81,7 +81,7 @@ fn serve(cache: &Cache, board: &Board, round: u64) {
         assert_eq!(version_of(hit.key(), hit.value()), round as u32);
     }
     let counts = cache.stats().unwrap();
-    assert_eq!((counts.processes, counts.pins, counts.threads), (1, 12, 2), "the parent's alone: {counts:?}");
+    assert_eq!((counts.processes, counts.pins, counts.threads), (1, 12, 2), "only the parent's: {counts:?}");
     hits.clear();
     owned.clear();
     let counts = cache.stats().unwrap();
@@ -90,7 +90,7 @@ fn serve(cache: &Cache, board: &Board, round: u64) {
     work(cache, 99, 1000);
 }
 
-/// It says why, and it doesn't harm.
+/// Reading it panics with the reason, and does no harm.
 fn assert_unreadable(hit: &Hit<'_>) {
     std::panic::set_hook(Box::new(|_| {}));
     let panic = catch_unwind(AssertUnwindSafe(|| hit.len())).unwrap_err();
@@ -107,7 +107,7 @@ fn work_for_ever(cache: &Cache, seed: u64, ready: &AtomicU64) {
     }
 }
 
-/// Writes about as much as the volume holds, and reads what it finds.
+/// Writes about as much as the volume holds, and checks what it reads.
 fn work(cache: &Cache, seed: u64, operations: u64) {
     let mut random = Random(seed);
     let own = format!("only {} {seed}", std::process::id());
@@ -131,13 +131,13 @@ fn run(path: &str, board: &Path) {
 }
 
 #[test]
-fn what_the_parent_holds_survives_its_children() {
+fn hits_of_the_parent_survive_its_children() {
     let folder = fast_folder();
     run(folder.path().join("volume").to_str().unwrap(), &folder.path().join("board"));
 }
 
 #[test]
-fn a_volume_without_a_name_is_shared_by_a_family() {
+fn an_anonymous_volume_is_shared_by_parent_and_children() {
     let folder = fast_folder();
     run("", &folder.path().join("board"));
 }

@@ -1,5 +1,5 @@
-//! A process is stopped (SIGSTOP) with a stripe's lock in its hand. However long that lasts, nobody robs it: those that
-//! want to write hear `Busy` at their lock deadline, those that read don't notice. It is continued, and all goes on.
+//! A process is stopped (SIGSTOP) while it holds a stripe's lock. However long that lasts, nobody robs it. Writers
+//! get `Busy` at their lock deadline, and readers don't notice. It is continued, and everything goes on.
 
 #![cfg(test)]
 
@@ -39,7 +39,7 @@ fn a_stopped_holder_is_never_robbed() {
     for stores in 0..soak(8, 50) {
         let folder = fast_folder();
         let path = folder.path().join("volume");
-        // One stripe: there is one lock.
+        // One stripe, so there is one lock.
         let options = Options::new().size(512 << 10).lock_deadline(Duration::from_millis(12));
         let cache = options.open(&path).unwrap();
         cache.put("known", value(b"known", 7, 500)).unwrap();

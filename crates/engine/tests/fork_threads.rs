@@ -1,5 +1,5 @@
 //! A process opens and closes volumes in one thread and forks in another. Its children must not keep the locks that
-//! the first thread held at the moment of the fork: those on attaching, and those by which a process is alive.
+//! the first thread held at the moment of the fork: the attach lock, and the byte lock that keeps a process alive.
 
 #![cfg(test)]
 
@@ -15,7 +15,7 @@ fn child() {
     play(&[("forks while it opens", forks_while_it_opens)]);
 }
 
-/// Ends by `_exit`, with its volumes open; its forked children live until their input ends.
+/// Ends by `_exit` with its volumes open. Its forked children live until their input ends.
 fn forks_while_it_opens(arguments: &[&str]) {
     let options = Options::new().size(512 << 10);
     let path = arguments[0];
@@ -29,7 +29,7 @@ fn forks_while_it_opens(arguments: &[&str]) {
         });
         // Fewer than the volume has process slots.
         for _ in 0..24 {
-            // Nothing of the engine runs in them but its hook: the other thread may have been anywhere.
+            // Nothing of the engine runs in them except its hook, since the other thread may have been anywhere.
             let _ = fork(|| drop(listen()));
         }
         stop.store(true, Relaxed);
@@ -50,19 +50,19 @@ fn one_round() {
     let path = folder.path().join("volume");
     let mut parent = Child::start("forks while it opens", &[path.to_str().unwrap()]);
     parent.expect("done");
-    // Its children still live: those that were forked while the volume was open are attached, each once.
+    // Its children still live. Those that were forked while the volume was open are attached, each once.
     let cache = Options::new().open(&path).unwrap();
     let attached = cache.stats().unwrap().processes;
     assert!(attached >= 1);
     cache.put("key", "value").unwrap();
     assert!(parent.wait().success());
     parent.drain();
-    // The kernel gives the locks of the dead back a moment after their ends of the pipe.
+    // The kernel releases the locks of dead processes a moment after their ends of the pipe.
     let alone = (0..100_000).any(|_| {
         std::thread::yield_now();
         cache.stats().unwrap().processes == 1
     });
-    assert!(alone, "the dead stay attached");
+    assert!(alone, "the dead processes stay attached");
     drop(cache);
     assert_eq!(Options::new().open(&path).unwrap().stats().unwrap().processes, 1);
 }

@@ -1,5 +1,5 @@
-//! Many ask for what isn't there, in many threads and processes: one makes it, and all get it. Whoever was to make it may fail,
-//! panic or be killed: then another does.
+//! Many threads and processes ask for an absent entry: one makes it, and all get it. The one that fills may fail,
+//! panic or be killed; then another does it.
 
 #![cfg(test)]
 
@@ -42,7 +42,7 @@ fn is_busy<E>(result: &Result<Filled<'_>, FillError<E>>) -> bool {
 }
 
 #[test]
-fn what_is_there_is_not_made_again() {
+fn an_existing_entry_is_not_filled_again() {
     let cache = cache();
     let options = FillOptions::new().put(PutOptions::new().metadata(b"m").tags(&["t"]));
     let filled = cache.get_or_fill("key", LONG, &options, || made(1)).unwrap();
@@ -50,17 +50,17 @@ fn what_is_there_is_not_made_again() {
     assert_eq!(version(&filled), 1);
     let filled = cache.get_or_fill("key", Duration::ZERO, &options, || made(2)).unwrap();
     assert_eq!(version(&filled), 1);
-    let Filled::Hit(hit) = filled else { panic!("it is there") };
+    let Filled::Hit(hit) = filled else { panic!("the entry exists") };
     assert_eq!((hit.metadata(), hit.tags().collect::<Vec<_>>()), (&b"m"[..], vec!["t"]));
     let stats = cache.stats().unwrap();
-    assert_eq!((stats.hits, stats.misses), (1, 1), "what is looked at again isn't counted again");
+    assert_eq!((stats.hits, stats.misses), (1, 1), "a second look isn't counted again");
 }
 
 const FILLS: usize = 0;
 const LATEST_MS: usize = 1;
 const ROUNDS: usize = 2;
 
-/// Asks for one key after the other, as it is told; the one that fills takes 100 ms for it.
+/// Asks for one key after the other, as it is told. The process that fills takes 100 ms for it.
 fn ask(arguments: &[&str]) {
     let cache = Cache::open(arguments[0]).unwrap();
     let board = Board::open(arguments[1]);
@@ -160,7 +160,7 @@ fn when_the_filler_is_killed_another_fills() {
 }
 
 #[test]
-fn who_dies_at_any_store_of_a_fill_leaves_it_to_the_next() {
+fn a_death_at_any_store_of_a_fill_leaves_it_to_the_next_caller() {
     let folder = fast_folder();
     let path = folder.path().join("volume");
     let cache = Options::new().size(8 << 20).open(&path).unwrap();
@@ -187,7 +187,7 @@ fn who_dies_at_any_store_of_a_fill_leaves_it_to_the_next() {
 }
 
 #[test]
-fn a_failure_goes_to_its_caller_and_the_next_one_tries() {
+fn a_failure_goes_to_its_caller_and_the_next_caller_tries() {
     #[derive(Debug, PartialEq)]
     struct Refused(u8);
     let cache = cache();
@@ -202,7 +202,7 @@ fn a_failure_goes_to_its_caller_and_the_next_one_tries() {
 }
 
 #[test]
-fn those_that_wait_for_a_failure_fill_one_after_the_other() {
+fn callers_that_wait_for_a_failure_fill_one_after_the_other() {
     let cache = cache();
     let tries = std::sync::atomic::AtomicU32::new(0);
     std::thread::scope(|scope| {
@@ -219,7 +219,7 @@ fn those_that_wait_for_a_failure_fill_one_after_the_other() {
 }
 
 #[test]
-fn a_failure_that_is_remembered_is_an_answer_until_its_time_is_over() {
+fn a_remembered_failure_is_an_answer_until_it_expires() {
     let cache = cache();
     let options = FillOptions::new().remember_failure(502, Duration::from_secs(10));
     let failed = cache.get_or_fill("key", LONG, &options, || Err::<Fill, _>("origin down"));
@@ -235,7 +235,7 @@ fn a_failure_that_is_remembered_is_an_answer_until_its_time_is_over() {
 }
 
 #[test]
-fn a_stale_value_is_taken_at_once_by_those_that_would_wait() {
+fn callers_that_would_wait_take_a_stale_value_at_once() {
     let cache = cache();
     let put = PutOptions::new().tags(&["t"]);
     cache.put_with("key", value(b"key", 1, BYTES), &put).unwrap();
@@ -248,7 +248,7 @@ fn a_stale_value_is_taken_at_once_by_those_that_would_wait() {
                 assert!(matches!(stale, Filled::Stale(_)));
                 assert_eq!(version(&stale), 1);
                 let busy = cache.get_or_fill("key", Duration::ZERO, &options, || made(3));
-                assert!(is_busy(&busy), "who doesn't take it waits");
+                assert!(is_busy(&busy), "a caller that doesn't accept it waits");
             });
             other.join().unwrap();
         });
@@ -259,7 +259,7 @@ fn a_stale_value_is_taken_at_once_by_those_that_would_wait() {
 }
 
 #[test]
-fn a_fill_may_fill_other_keys_but_waits_in_vain_for_its_own() {
+fn a_fill_may_fill_other_keys_but_not_its_own() {
     let cache = cache();
     let options = FillOptions::new();
     let filled = cache.get_or_fill("key", LONG, &options, || {
@@ -272,7 +272,7 @@ fn a_fill_may_fill_other_keys_but_waits_in_vain_for_its_own() {
 }
 
 #[test]
-fn who_waits_is_asked_whether_to_go_on_and_counts_once() {
+fn a_waiting_caller_is_asked_whether_to_go_on_and_counts_once() {
     let cache = cache();
     let filled = cache.get_or_fill("key", LONG, &FillOptions::new(), || {
         let asks = AtomicU32::new(0);
@@ -287,19 +287,19 @@ fn who_waits_is_asked_whether_to_go_on_and_counts_once() {
 }
 
 #[test]
-fn that_there_is_nothing_is_purged_as_a_value_is() {
+fn a_purge_covers_a_negative_entry_like_a_value() {
     let cache = cache();
     let Filling::Ours(flight) = cache.begin_fill("key", LONG, &FillOptions::new()).unwrap() else {
-        panic!("nothing is there")
+        panic!("there is nothing")
     };
     let serial = flight.remember_with(404, &PutOptions::new().tags(&["t"])).unwrap();
-    let Lookup::Negative(found) = cache.lookup("key").unwrap() else { panic!("it is known") };
+    let Lookup::Negative(found) = cache.lookup("key").unwrap() else { panic!("the negative entry exists") };
     assert_eq!((found.reason(), found.serial()), (Some(404), serial));
     drop(found);
     cache.purge_tag("t", Purge::Hard).unwrap();
     assert!(matches!(cache.lookup("key").unwrap(), Lookup::Miss));
     let Filling::Ours(flight) = cache.begin_fill("key", LONG, &FillOptions::new()).unwrap() else {
-        panic!("it is known no more")
+        panic!("the negative entry was purged")
     };
     cache.purge_tag("t", Purge::Hard).unwrap();
     let late = flight.remember_with(404, &PutOptions::new().tags(&["t"]));
@@ -308,7 +308,7 @@ fn that_there_is_nothing_is_purged_as_a_value_is() {
 }
 
 #[test]
-fn what_a_closure_says_of_nothing_has_the_tags_of_its_value() {
+fn a_negative_answer_of_a_closure_has_the_tags_of_its_value() {
     let cache = cache();
     let options = FillOptions::new().put(PutOptions::new().tags(&["t"])).remember_failure(502, LONG);
     let nothing = || Ok::<_, &str>(Fill::Nothing { reason: 404, ttl: LONG });
@@ -324,7 +324,7 @@ fn what_a_closure_says_of_nothing_has_the_tags_of_its_value() {
 }
 
 #[test]
-fn what_can_not_be_stored_is_given_to_the_caller_all_the_same() {
+fn the_caller_gets_a_value_that_can_not_be_stored() {
     let cache = Options::new().size(1 << 20).entry_bytes_max(10_000).heap().unwrap();
     let options = FillOptions::new().put(PutOptions::new().tags(&["t"]));
     let changes: [fn(&Cache); 3] = [
@@ -362,7 +362,7 @@ fn value_of_another() -> Vec<u8> {
 }
 
 #[test]
-fn who_may_only_read_finds_what_is_there() {
+fn a_read_only_opener_finds_existing_entries() {
     let folder = fast_folder();
     let path = folder.path().join("volume");
     let cache = Options::new().size(1 << 20).open(&path).unwrap();
@@ -375,7 +375,7 @@ fn who_may_only_read_finds_what_is_there() {
 }
 
 #[test]
-fn what_was_made_while_the_volume_was_resized_is_stored_in_the_new_one() {
+fn a_value_made_during_a_resize_is_stored_in_the_new_volume() {
     let folder = fast_folder();
     let cache = Options::new().size(4 << 20).open(folder.path().join("volume")).unwrap();
     let filled = cache.get_or_fill("key", LONG, &FillOptions::new(), || {

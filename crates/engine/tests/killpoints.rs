@@ -1,9 +1,9 @@
-//! Every store is a kill point. A process does some work on a volume and is killed before its first store, then, on a
-//! volume made anew, before its second, and so on until it survives. Whoever comes behind finds a sound volume, with
-//! nothing lost but what was being changed, and goes on.
+//! Every store is a kill point. A process works on a volume and is killed before its first store. Then the same
+//! happens on a new volume before its second store, and so on, until the process survives. The next process finds a
+//! sound volume, with nothing lost except what was being changed, and continues.
 //!
-//! Each scenario runs twice: with this process attached beside the one that dies, so that it takes the lock over; and
-//! with nobody else there, so that the next attacher puts things in order.
+//! Each scenario runs twice: once with this process attached beside the dying one, so that it takes over the lock,
+//! and once without, so that the next process to attach puts things in order.
 #![cfg(test)]
 
 mod anatomy;
@@ -21,16 +21,16 @@ use eyewall::{Cache, Change, Committed, Options, OwnedHit, PutOptions, Updated, 
 
 const VALUE_BYTES: usize = 900;
 
-/// What happens around the deaths.
+/// The work before, during and after the deaths.
 struct Scenario {
     name: &'static str,
-    /// Makes the volume ready, and holds what is to be held.
+    /// Prepares the volume, and holds what is to be held.
     set_up: fn(&Cache) -> Vec<OwnedHit>,
     /// What the dying process does.
     act: fn(&Cache),
-    /// What must be true behind it; the flag says whether it survived.
+    /// What must be true afterwards. The flag says whether the process survived.
     check: fn(&Cache, bool),
-    /// Whether it makes sense without this process.
+    /// Whether the scenario makes sense without this process.
     alone: bool,
 }
 
@@ -162,7 +162,7 @@ fn put_large_twice(cache: &Cache) {
     }
 }
 
-/// Shorter than what the index has slots for.
+/// Smaller than the entries that the index has slots for.
 fn put_tiny(cache: &Cache, count: u64) {
     for key in (7000..7000 + count).map(key) {
         cache.put(&key, value(key.as_bytes(), 1, 20)).unwrap();
@@ -175,7 +175,7 @@ fn put_large_ones(cache: &Cache) {
     }
 }
 
-/// Long enough for room to grow.
+/// Long enough for the room to grow.
 const WRITTEN_BYTES: usize = 28_000;
 
 fn write_and(cache: &Cache, beside: impl Fn(u64)) -> Writer {
@@ -209,7 +209,7 @@ fn update(cache: &Cache) {
     assert!(matches!(updated.unwrap(), Updated::Stored(_)));
 }
 
-/// Fewer than fit into the small ring.
+/// Fewer than fit the small ring.
 const FEW: u64 = 50;
 
 fn set_up_few(cache: &Cache) -> Vec<OwnedHit> {
@@ -257,7 +257,7 @@ fn set_up_held(cache: &Cache) -> Vec<OwnedHit> {
     present.step_by(9).map(eyewall::Hit::into_owned).collect()
 }
 
-/// The oldest record of the small ring is no record any more.
+/// The oldest record of the small ring can't be read any more.
 fn set_up_damaged(cache: &Cache) -> Vec<OwnedHit> {
     set_up_full(cache);
     let path = cache.path().unwrap();
@@ -269,7 +269,7 @@ fn set_up_damaged(cache: &Cache) -> Vec<OwnedHit> {
     Vec::new()
 }
 
-/// Somebody has died already, in the middle of evicting.
+/// Somebody has already died in the middle of evicting.
 fn set_up_dead(cache: &Cache) -> Vec<OwnedHit> {
     set_up_full(cache);
     let status = fork(|| {
@@ -294,7 +294,7 @@ fn check_overwrite(cache: &Cache, survived: bool) {
     check_few(cache, survived);
     let found = get(cache, "key");
     assert!(found == Some(2) || found == Some(1) && !survived, "{found:?}");
-    // A claim of the dead is void.
+    // The claim of a dead process is void.
     let updated = cache.update("key", &PutOptions::new(), |_| Change::Put(value(b"key", 3, 50)));
     assert!(matches!(updated.unwrap(), Updated::Stored(_)));
 }
@@ -302,8 +302,8 @@ fn check_overwrite(cache: &Cache, survived: bool) {
 fn check_written(cache: &Cache, survived: bool) {
     let found = get(cache, "key");
     assert!(found == Some(2) || matches!(found, None | Some(1)) && !survived, "{found:?}");
-    assert!(cache.follow("key").unwrap().is_none(), "the dead write nothing");
-    // A claim of the dead is void.
+    assert!(cache.follow("key").unwrap().is_none(), "the dead writer writes nothing");
+    // The claim of a dead process is void.
     let mut writer = cache.writer("key", &PutOptions::new(), None).unwrap();
     writer.write_all(&value(b"key", 3, 50)).unwrap();
     assert!(matches!(writer.commit().unwrap(), Committed::Stored(_)));
@@ -379,7 +379,7 @@ fn check_clear(cache: &Cache, survived: bool) {
     assert!(!survived || left == 0, "{left} entries survived");
 }
 
-/// Slots that its index has, and those that it should have.
+/// The slots of the index, and those that it should have.
 fn slots(cache: &Cache) -> (u64, u64) {
     let stripe = &cache.details().unwrap().stripes[0];
     (stripe.index_slots, stripe.index_slots_wanted)
@@ -400,7 +400,7 @@ fn check_merge(cache: &Cache, survived: bool) {
 fn check_displaced(cache: &Cache, survived: bool) {
     let bytes = std::fs::read(cache.path().unwrap()).unwrap();
     let moves = word(&bytes, Anatomy::of(&bytes).stripe_word(0, MOVES));
-    assert!(!survived || moves > 0, "nothing was moved to its other bucket");
+    assert!(!survived || moves > 0, "no entry was moved to its other bucket");
 }
 
 fn check_reset(cache: &Cache, survived: bool) {
@@ -409,7 +409,7 @@ fn check_reset(cache: &Cache, survived: bool) {
     assert!(stats.entries > 300, "main was lost, too: {} entries are left", stats.entries);
 }
 
-/// Nothing contradicts anything, nothing is leaked, and every entry is whole.
+/// No contradiction, no leak, and every entry is complete.
 fn check_sound(cache: &Cache, pins: u64) {
     let stats = cache.stats().unwrap();
     let sum = stats.live_bytes + stats.dead_bytes + stats.filler_bytes + stats.free_bytes;
@@ -424,7 +424,7 @@ fn check_sound(cache: &Cache, pins: u64) {
     assert_eq!(entries, stats.entries);
 }
 
-/// Puts of all sizes go on, and evict what they must.
+/// Puts of all sizes continue, and evict what they must.
 fn go_on(cache: &Cache) {
     let mut random = Random(3);
     for number in 9000..9120 {
@@ -435,10 +435,10 @@ fn go_on(cache: &Cache) {
     }
 }
 
-/// Lets a process die before its store number `stores`. True: it survived.
+/// Lets a process die before store number `stores`. Returns true if it survived.
 fn one_death(scenario: &Scenario, path: &Path, stores: i64, alone: bool) -> bool {
     let _ = std::fs::remove_file(path);
-    // Roomy buckets, where nothing else is wanted: no entry is lost because its own are full.
+    // Roomy buckets, unless the scenario needs others, so that no entry is lost because its own are full.
     let hint = if scenario.name == "displace" { 4000 } else { 200 };
     let options = Options::new().size(512 << 10).entry_size_hint(hint);
     let mut cache = Some(options.open(path).unwrap());
@@ -480,7 +480,7 @@ fn run(name: &str) {
     for alone in [false, true].into_iter().take(1 + usize::from(scenario.alone)) {
         let mut stores = 0;
         while !one_death(scenario, &path, stores, alone) {
-            // In the short form: each of the first, then one of some in turn.
+            // The short form tries each of the first stores, then some of the others in turn.
             stores += if stores < 40 { 1 } else { soak(stores / 8, 1) };
             assert!(stores < 1 << 20, "it never survives");
         }
@@ -584,7 +584,7 @@ fn a_death_while_an_entry_goes_to_its_other_bucket_leaves_a_sound_volume() {
 }
 
 #[test]
-fn a_death_in_a_clear_leaves_what_was_not_yet_removed() {
+fn a_death_in_a_clear_leaves_the_entries_not_yet_removed() {
     survive("clear");
 }
 

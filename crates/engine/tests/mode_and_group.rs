@@ -1,5 +1,5 @@
-//! A web server's users share a volume: it is created with the mode and the group that were asked for, whatever the
-//! umask; and whoever may not use it hears what would help.
+//! The users of a web server share a volume. It is created with the requested mode and group, whatever the umask is.
+//! Users without access get an error that says what would help.
 
 #![cfg(test)]
 
@@ -11,7 +11,7 @@ use std::path::Path;
 use common::{Child, disk_folder, is_root, listen, play, say};
 use eyewall::{Cache, Error, Options};
 
-/// Any but root.
+/// Any user except root.
 const USER: u32 = 65_534;
 const GROUP: u32 = 4711;
 
@@ -35,7 +35,7 @@ fn open_folder() -> tempfile::TempDir {
     folder
 }
 
-/// Whether a stranger can get to a folder at all: a home folder above it may be closed.
+/// Whether a stranger can reach a folder at all, since a home folder above it may be closed.
 fn is_reachable(folder: &Path) -> bool {
     let open = |folder: &Path| folder.metadata().is_ok_and(|data| data.mode() & 0o001 != 0);
     let reachable = folder.ancestors().all(open);
@@ -49,7 +49,7 @@ fn is_reachable(folder: &Path) -> bool {
 fn a_volume_has_its_mode_whatever_the_umask() {
     let _turn = common::turn();
     let folder = open_folder();
-    // SAFETY: no pointers are involved; the other tests of this file don't depend on it.
+    // SAFETY: no pointers are involved, and the other tests of this file don't depend on it.
     let before = unsafe { libc::umask(0o077) };
     for mode in [0o600, 0o660, 0o644, 0o666] {
         let path = folder.path().join(format!("{mode:o}"));
@@ -94,7 +94,7 @@ fn members_of_the_group_share_it() {
     member.finish();
 }
 
-/// May read the volume and not write it; may not even read the second; may not create a third.
+/// May read the volume but not write it, may not read the second volume, and may not create a third one.
 fn stranger(arguments: &[&str]) {
     let folder = Path::new(arguments[0]);
     become_user(USER);
@@ -104,7 +104,10 @@ fn stranger(arguments: &[&str]) {
     let cache = Options::new().read_only(true).open(folder.join("readable")).unwrap();
     assert_eq!(&*cache.get("key").unwrap().unwrap(), b"value");
     let error = cache.put("key", "other").unwrap_err();
-    assert!(matches!(error, Error::ReadOnly { advice: "it was opened read-only", .. }), "{error:?}");
+    assert!(
+        matches!(error, Error::ReadOnly { advice: "this cache was opened read-only; open it for writing", .. }),
+        "{error:?}"
+    );
     let error = Options::new().read_only(true).open(folder.join("closed")).unwrap_err();
     assert!(matches!(error, Error::ReadOnly { .. } | Error::Io { .. }), "{error:?}");
     let error = Options::new().size(512 << 10).open(folder.join("new")).unwrap_err();
@@ -113,7 +116,7 @@ fn stranger(arguments: &[&str]) {
 }
 
 #[test]
-fn strangers_hear_what_helps() {
+fn strangers_get_messages_that_help() {
     let _turn = common::turn();
     let folder = open_folder();
     if !is_root() {
@@ -140,7 +143,7 @@ fn poor_creator(arguments: &[&str]) {
 }
 
 #[test]
-fn a_group_that_one_is_not_in_is_an_error_and_leaves_nothing() {
+fn a_foreign_group_is_an_error_and_leaves_nothing() {
     let _turn = common::turn();
     if !is_root() {
         println!("skipped: only root can become another user");

@@ -1,5 +1,5 @@
-//! An entry is followed while it is written. What a follower reads is what its writer wrote, wherever the room has moved to
-//! meanwhile, whatever the hand frees of the dead, and whoever has the claim afterwards; and no follower sleeps through the
+//! An entry is followed while it is written. A follower reads what its writer wrote, wherever the room has moved,
+//! whatever the hand frees of dead writers, and whoever has the claim afterwards. No follower sleeps through the
 //! writer's last step.
 #![cfg(test)]
 #![cfg(loom)]
@@ -34,7 +34,7 @@ unsafe impl Sync for Stage {}
 unsafe impl Send for Stage {}
 
 impl Stage {
-    /// The first byte stands in room 1, which is named.
+    /// The first byte is in room 1, which the claim names.
     fn new() -> Self {
         let stage = Self {
             room: Shared::new(1),
@@ -55,7 +55,7 @@ impl Stage {
     }
 
     fn write(&self, room: u64, byte: u64, value: u64) {
-        // SAFETY: loom fails the model if anybody else is at it.
+        // SAFETY: loom fails the model if anybody else accesses it.
         self.rooms[room as usize - 1][byte as usize].with_mut(|cell| unsafe { *cell = value });
     }
 
@@ -70,7 +70,7 @@ impl Stage {
         }
     }
 
-    /// A follower's look, and its reading of all that it may read.
+    /// A follower's look, and its reads of all that it may read.
     fn look(&self) -> Glimpse {
         let glimpse = follow(&self.progress(), PROMISE, &self.followers_pin, 0);
         if let Glimpse::Room(room, bytes) = glimpse {
@@ -85,7 +85,7 @@ impl Stage {
     /// The hand frees room 1 if nobody holds it, and gives its bytes to others.
     fn free_room(&self, forgets: bool) {
         self.acquire(2);
-        // What it knows before it begins: a living writer's room isn't touched.
+        // What the hand knows before it begins: it doesn't touch a living writer's room.
         if self.writers_pin.load(Acquire) != 1 {
             if forgets && self.room.load(Acquire) == 1 {
                 self.room.store(0, Release);
@@ -113,7 +113,7 @@ fn beside<T: 'static>(stage: &Arc<Stage>, work: impl FnOnce(&Stage) -> T + 'stat
     thread::spawn(move || work(&stage))
 }
 
-/// The writer is dead and buried; its claim still names the room.
+/// The writer is dead and buried, but its claim still names the room.
 fn the_hand_and_the_room_of_a_dead_writer(forgets: bool) {
     check(move || {
         let stage = Arc::new(Stage::new());
@@ -125,7 +125,7 @@ fn the_hand_and_the_room_of_a_dead_writer(forgets: bool) {
 }
 
 #[test]
-fn what_a_dead_writer_left_is_read_or_freed_but_not_both() {
+fn the_room_of_a_dead_writer_is_read_or_freed_but_not_both() {
     the_hand_and_the_room_of_a_dead_writer(true);
 }
 
@@ -168,11 +168,11 @@ fn progress_that_is_stored_without_a_release_would_show_bytes_that_are_not_there
 }
 
 #[test]
-fn who_takes_the_claim_next_is_not_taken_for_the_one_that_was_followed() {
+fn the_next_holder_of_a_claim_is_not_taken_for_the_followed_writer() {
     check(|| {
         let stage = Arc::new(Stage::new());
         let next = beside(&stage, |stage| {
-            // The writer gives up; somebody else takes the line, and comes to fill the same bytes.
+            // The writer gives up. Somebody else takes the line, and comes to fill the same bytes.
             stage.acquire(1);
             stage.room.store(0, Release);
             unpin(&stage.writers_pin);
@@ -203,9 +203,9 @@ fn the_last_step(last_step: fn(&Stage) -> bool) {
         let asleep = !saw_all && fall_asleep(&stage.signal, seen).is_some();
         let woken = writer.join().unwrap();
         if asleep {
-            assert!(woken, "it sleeps on");
+            assert!(woken, "the follower sleeps on");
         } else if !saw_all {
-            assert_eq!(stage.look(), Glimpse::Room(1, 2), "told to look again, it sees no more");
+            assert_eq!(stage.look(), Glimpse::Room(1, 2), "the woken follower sees nothing new");
         }
         assert_eq!(stage.bytes.load(Relaxed), 2);
     });

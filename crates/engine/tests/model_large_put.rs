@@ -1,5 +1,5 @@
-//! A large entry is filled outside the stripe's lock. Its writer has pinned it before it lets go of the lock:
-//! the hand, who may come by in between, doesn't give the bytes away.
+//! A large entry is filled outside of the stripe's lock. Its writer has pinned it before it releases the lock. So the
+//! hand, which may come by meanwhile, doesn't give the bytes away.
 #![cfg(test)]
 #![cfg(loom)]
 
@@ -15,7 +15,7 @@ use words::{Lock, Shared, WHOLE};
 
 struct Stripe {
     lock: Lock<false>,
-    /// Whether the record has become part of the log; changed under the lock.
+    /// Whether the record has become part of the log. Changed under the lock.
     in_log: UnsafeCell<bool>,
     slot: Shared<WHOLE>,
     pin: Shared<WHOLE>,
@@ -35,7 +35,7 @@ impl Stripe {
     }
 
     fn write(&self, value: u64) {
-        // SAFETY: loom fails the model if anybody else is at it.
+        // SAFETY: loom fails the model if anybody else accesses it.
         self.bytes.with_mut(|bytes| unsafe { *bytes = value });
     }
 

@@ -1,13 +1,14 @@
-//! Processes lock a stripe, wait, die with the lock, and take it over: one holder at a time, nobody sleeps for
-//! ever beside a free lock, and only the dead are robbed, once.
+//! Processes lock a stripe, wait, die with the lock, and take it over. There is one holder at a time, nobody sleeps
+//! for ever beside a free lock, and only a dead holder loses its lock, once.
 //!
-//! The futex is modelled by a bucket lock and a condition: to sleep, the word is compared under the bucket lock.
+//! The futex is modelled by a bucket lock and a condition: a thread compares the word under the bucket lock before it
+//! sleeps.
 #![cfg(test)]
 #![cfg(loom)]
 
 mod words;
 
-// Not loom's Arc: it panics a second time where a model ends in a deadlock.
+// Not loom's Arc, which panics a second time if a model ends in a deadlock.
 use std::sync::Arc;
 
 use eyewall::protocol::{HalfWord, WAITERS, take_over, try_lock, unlock};
@@ -39,7 +40,7 @@ impl<const RELAXED: bool> Stripe<RELAXED> {
         })
     }
 
-    /// As the engine does, but that nobody is dead and no sleep ends by itself.
+    /// As the engine does it, except that nobody is dead and no sleep ends by itself.
     fn acquire(&self, me: u32, after_sleep: u32) {
         if try_lock(&self.lock, me).is_ok() {
             return;
@@ -132,11 +133,11 @@ fn of_two_that_take_over_from_a_dead_holder_one_succeeds() {
         let waiters = [1, 2].map(|me| {
             let stripe = stripe.clone();
             thread::spawn(move || {
-                // Both have probed the holder, and found it dead.
+                // Both have probed the holder and found it dead.
                 let mine = take_over(&stripe.lock, DEAD, me);
                 if mine {
                     stripe.change();
-                    assert!(unlock(&stripe.lock), "whoever waits beside the new holder is woken");
+                    assert!(unlock(&stripe.lock), "a thread that waits for the new holder is woken");
                 }
                 mine
             })
@@ -165,7 +166,7 @@ fn nobody_takes_over_from_a_holder_that_came_after_the_dead_one() {
         if take_over(&stripe.lock, DEAD, 1) {
             stripe.change();
             unlock(&stripe.lock);
-            // And again, as a holder that lives.
+            // Take it again, as a living holder.
             if try_lock(&stripe.lock, 1).is_ok() {
                 stripe.change();
                 unlock(&stripe.lock);

@@ -1,7 +1,7 @@
-//! A reader pins a record while the hand wants its bytes for another: in every interleaving, whoever holds a
-//! validated pin reads bytes that nobody overwrites, and the hand overwrites only what nobody can still read.
+//! A reader pins a record while the hand wants its bytes for another one. In every interleaving, a reader with a
+//! validated pin reads bytes that nobody overwrites, and the hand overwrites only bytes that nobody can still read.
 //!
-//! The bytes are loom cells: a write that is not ordered after a read of another thread fails the model.
+//! The bytes are loom cells: a write that isn't ordered after a read of another thread fails the model.
 #![cfg(test)]
 #![cfg(loom)]
 
@@ -16,7 +16,7 @@ use loom::thread;
 use words::{NO_FENCE_BEFORE_SCAN, NO_FENCE_BEHIND_PIN, RELAXED_PIN, RELAXED_UNPIN, Shared, TORN_EXCHANGE, WHOLE};
 
 const EMPTY: u64 = 0;
-/// The low bits of a slot count uses; the rest names the record: here its version.
+/// The low bits of a slot count uses. The rest names the record, here by its version.
 const FREQUENCY: u64 = 7;
 
 fn slot_of(version: u64) -> u64 {
@@ -70,14 +70,14 @@ impl<const DEFECT: u8> Volume<DEFECT> {
         }
         let read = self.read_bytes();
         assert_eq!(read, version_of(seen), "another entry's bytes");
-        // A use is counted; losing against somebody else is fine.
+        // Counts a use; it may lose against another thread.
         let _ = self.slot.compare_exchange(seen, seen + 1);
         assert_eq!(self.read_bytes(), read, "bytes changed under a pin");
         unpin(&self.pins[reader]);
         Some(read)
     }
 
-    /// Takes the record out of the index; overwrites its bytes unless somebody holds them.
+    /// Removes the record from the index, and overwrites its bytes unless somebody holds them.
     fn reuse(&self, version: u64, named: u64) -> bool {
         replace(&self.slot, |_| EMPTY);
         let mut held = false;
@@ -100,7 +100,7 @@ fn readers_and_the_hand<const DEFECT: u8>(preemptions: usize) {
             let volume = volume.clone();
             thread::spawn(move || volume.get(reader))
         });
-        // The same place in another lap: the slot's word differs from the one that a reader may still have.
+        // The same place in another lap: the slot's word differs from one that a reader may still have.
         volume.reuse(2, slot_of(2));
         for reader in readers {
             reader.join().unwrap();
@@ -109,7 +109,7 @@ fn readers_and_the_hand<const DEFECT: u8>(preemptions: usize) {
 }
 
 #[test]
-fn whoever_holds_a_pin_reads_bytes_that_stay() {
+fn a_pinned_reader_reads_bytes_that_stay() {
     readers_and_the_hand::<WHOLE>(3);
 }
 
@@ -131,10 +131,10 @@ fn without_a_release_when_a_pin_is_given_back_they_would_not() {
     readers_and_the_hand::<RELAXED_UNPIN>(3);
 }
 
-/// A reader stopped for sixty-four laps finds the very word that it has seen, and other bytes behind it. It
-/// holds them all the same: what it reads then is whole, and its key is compared only now.
+/// A reader that was stopped for sixty-four laps finds the same word again, and other bytes behind it. It holds them
+/// all the same. What it reads then is complete, and its key is compared only now.
 #[test]
-fn a_slot_that_came_round_to_the_same_word_still_protects_its_bytes() {
+fn a_slot_that_has_the_same_word_again_still_protects_its_bytes() {
     loom::model(|| {
         let volume = Volume::<WHOLE>::new();
         let reader = {
@@ -186,8 +186,8 @@ fn with_a_torn_exchange_it_would_not() {
     uses_and_an_eviction::<TORN_EXCHANGE>();
 }
 
-/// A reader goes from one record to the next with the same pin. The hand, who finds the second claim there,
-/// takes it as word that the first record isn't read any more.
+/// A reader goes from one record to the next with the same pin. The hand that finds the second claim there concludes
+/// that the first record isn't read any more.
 fn a_pin_used_again<const DEFECT: u8>() {
     loom::model(|| {
         let volume = Volume::<DEFECT>::new();
@@ -222,7 +222,7 @@ fn a_claim_without_a_release_would_not() {
     a_pin_used_again::<RELAXED_PIN>();
 }
 
-/// One thread reads and drops a hit that another thread got; the other finds its pin free and claims with it.
+/// One thread reads and drops a hit of another thread, which finds its pin free and uses it again.
 fn a_hit_dropped_elsewhere(looks: std::sync::atomic::Ordering) {
     loom::model(move || {
         let volume = Volume::<WHOLE>::new();

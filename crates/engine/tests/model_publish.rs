@@ -1,5 +1,5 @@
-//! A writer fills a record and stores its slot; a reader that finds the slot finds every byte. An overwrite is
-//! one exchange: a reader never misses a key that is there all the time.
+//! A writer fills a record and stores its slot. A reader that finds the slot finds every byte. An overwrite is one
+//! exchange, so a reader never misses a key that is there all the time.
 #![cfg(test)]
 #![cfg(loom)]
 
@@ -26,7 +26,7 @@ unsafe impl<const DEFECT: u8> Sync for Volume<DEFECT> {}
 unsafe impl<const DEFECT: u8> Send for Volume<DEFECT> {}
 
 impl<const DEFECT: u8> Volume<DEFECT> {
-    /// The first record is live where `slot` is 1.
+    /// The first record is live if `slot` is 1.
     fn new(slot: u64) -> Arc<Self> {
         let record = || [UnsafeCell::new(slot), UnsafeCell::new(slot)];
         Arc::new(Self { slot: Shared::new(slot), pin: Shared::new(0), records: [record(), record()] })
@@ -40,14 +40,14 @@ impl<const DEFECT: u8> Volume<DEFECT> {
     }
 
     fn publish(&self, record: u64) {
-        // As the engine, which looks the key up first. (Loom counts time by such steps: it would take writes
-        // before a thread's first one for older than the thread.)
+        // As the engine, which looks the key up first. (Loom counts time by such steps. Otherwise it would treat
+        // writes before a thread's first step as older than the thread.)
         self.slot.load(Relaxed);
         self.write(record as usize - 1, record);
         replace(&self.slot, |_| record);
     }
 
-    /// Looks up until the claim holds. None: there is no entry.
+    /// Looks up until the claim holds. `None`: there is no entry.
     fn get(&self) -> Option<u64> {
         loop {
             let seen = self.slot.load(Acquire);
@@ -94,7 +94,7 @@ fn an_overwrite<const DEFECT: u8>() {
 }
 
 #[test]
-fn whoever_sees_the_slot_sees_the_bytes() {
+fn a_reader_that_sees_the_slot_sees_the_bytes() {
     a_first_put::<WHOLE>();
 }
 

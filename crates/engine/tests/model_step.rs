@@ -1,7 +1,8 @@
-//! The index makes a step while readers look for keys: in every interleaving a key that is there is found, and nothing is read by
-//! what isn't a slot any more.
+//! The index makes a step while readers look for keys. In every interleaving, an existing key is found, and nothing
+//! is read through bytes that are no longer a slot.
 //!
-//! Two buckets of one slot each. Of one bucket, it is the first; a split moves the key to the second, a merge moves it back.
+//! There are two buckets with one slot each. With one bucket, it is the first. A split moves the key to the second,
+//! and a merge moves it back.
 #![cfg(test)]
 #![cfg(loom)]
 
@@ -16,12 +17,12 @@ use loom::thread;
 use words::{NO_FENCE_BEFORE_SCAN, NO_FENCE_BEHIND_PIN, Shared, WHOLE};
 
 const EMPTY: u64 = 0;
-/// The steps' word: how many buckets there are, and above them the steps so far.
+/// The word of the steps: how many buckets there are and, above, the steps so far.
 const ONE: u64 = 1;
 const TWO: u64 = 2;
 const STEP: u64 = 1 << 8;
 
-/// What readers do before they go by a slot.
+/// What readers do before they follow a slot.
 const CAREFUL: bool = true;
 const CARELESS: bool = false;
 
@@ -48,12 +49,12 @@ impl<const DEFECT: u8> Volume<DEFECT> {
         })
     }
 
-    /// Looks the key up. None: it isn't there.
+    /// Looks the key up. `None`: it isn't there.
     fn get(&self, is_careful: bool) -> Option<u64> {
         self.get_from(is_careful, |steps| &self.buckets[usize::from(steps % STEP == TWO)..][..1])
     }
 
-    /// The same of a key whose buckets are both.
+    /// The same for a key that has both buckets.
     fn get_of_both(&self, is_careful: bool) -> Option<u64> {
         self.get_from(is_careful, |_| &self.buckets)
     }
@@ -100,14 +101,14 @@ impl<const DEFECT: u8> Volume<DEFECT> {
         replace(&self.buckets[1], |_| EMPTY);
     }
 
-    /// The entry goes to its other bucket.
+    /// Moves the entry to its other bucket.
     fn displace(&self) {
         self.buckets[0].store(self.buckets[1].load(Acquire), Release);
         make_step(&self.steps, self.steps.load(Relaxed) + STEP);
         replace(&self.buckets[1], |_| EMPTY);
     }
 
-    /// The entry is overwritten, and its bytes are used again unless somebody holds them.
+    /// Overwrites the entry, and uses its bytes again unless somebody holds them.
     fn overwrite(&self, bucket: usize) {
         let old = replace(&self.buckets[bucket], |_| 2);
         let mut is_held = false;
@@ -124,7 +125,7 @@ fn model(check: impl Fn() + Sync + Send + 'static) {
     model.check(check);
 }
 
-/// A reader beside whoever holds the stripe's lock.
+/// A reader beside the holder of the stripe's lock.
 fn beside<const DEFECT: u8>(
     is_careful: bool,
     steps: u64,
@@ -148,7 +149,7 @@ fn beside_reader<const DEFECT: u8>(
         };
         act(&volume);
         let read = reader.join().unwrap().expect("a false miss");
-        assert!(read == 1 || read == 2, "bytes of nobody");
+        assert!(read == 1 || read == 2, "bytes of no record");
     });
 }
 
@@ -176,7 +177,8 @@ fn without_a_fence_behind_the_pin_its_bytes_would_not_stay() {
     split_and_overwrite::<NO_FENCE_BEHIND_PIN>(CAREFUL);
 }
 
-/// The merged bucket's bytes are used again: what is written there looks like a slot that names bytes which are being written.
+/// The bytes of the merged bucket are used again. What is written there looks like a slot, and names bytes that are
+/// being written.
 fn merge_and_reuse<const DEFECT: u8>(is_careful: bool) {
     beside::<DEFECT>(is_careful, STEP + TWO, [EMPTY, 1], |volume| {
         volume.merge();
@@ -186,7 +188,7 @@ fn merge_and_reuse<const DEFECT: u8>(is_careful: bool) {
 }
 
 #[test]
-fn what_was_a_bucket_names_nothing() {
+fn a_former_bucket_names_nothing() {
     merge_and_reuse::<WHOLE>(CAREFUL);
 }
 
@@ -202,7 +204,7 @@ fn without_a_fence_behind_the_step_it_would() {
     merge_and_reuse::<NO_FENCE_BEFORE_SCAN>(CAREFUL);
 }
 
-/// The count of buckets is the same before and behind two steps; the word isn't.
+/// The count of buckets is the same before and after two steps, but the word isn't.
 #[test]
 fn a_split_and_a_merge_hide_nothing() {
     beside::<WHOLE>(CAREFUL, ONE, [1, EMPTY], |volume| {
@@ -211,7 +213,8 @@ fn a_split_and_a_merge_hide_nothing() {
     });
 }
 
-/// Somebody died behind a split's word: the key's slot still stands in both buckets. Whoever repairs clears the first, and goes on.
+/// Somebody died after a split's word, so the key's slot is still in both buckets. The repair clears the first one,
+/// and work continues.
 #[test]
 fn a_death_in_a_split_hides_nothing_and_leaves_nothing() {
     beside::<WHOLE>(CAREFUL, STEP + TWO, [1, 1], |volume| {
@@ -221,7 +224,7 @@ fn a_death_in_a_split_hides_nothing_and_leaves_nothing() {
     });
 }
 
-/// Somebody died in a merge before its word: the same, and the merge is made again.
+/// Somebody died in a merge before its word. The same holds, and the merge is made again.
 #[test]
 fn a_death_in_a_merge_hides_nothing() {
     beside::<WHOLE>(CAREFUL, STEP + TWO, [1, 1], |volume| {
@@ -231,7 +234,7 @@ fn a_death_in_a_merge_hides_nothing() {
     });
 }
 
-/// The entry goes from the bucket that is looked at last to the one that was looked at first.
+/// The entry moves from the bucket that is looked at last to the one that was looked at first.
 fn displace_and_overwrite(is_careful: bool) {
     beside_reader::<WHOLE>(
         move |volume| volume.get_of_both(is_careful),

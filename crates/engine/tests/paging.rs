@@ -1,4 +1,5 @@
-//! A volume whose pages aren't in memory: what is read in ahead, and made anew ahead of puts, changes nothing that anybody sees.
+//! A volume whose pages aren't in memory. Reading ahead and making pages new before puts change nothing that anybody
+//! sees.
 
 #![cfg(test)]
 
@@ -26,7 +27,7 @@ fn put(cache: &Cache, number: u32, version: u32) {
     cache.put(key(number), value(&key(number), version, bytes_of(number))).unwrap();
 }
 
-/// Every entry that is there has the bytes that were put, of that version or a later one.
+/// Every existing entry has the bytes that were put, in that version or a later one.
 fn check(cache: &Cache, version: u32) -> usize {
     let mut found = 0;
     for number in 0..ENTRIES {
@@ -39,18 +40,19 @@ fn check(cache: &Cache, version: u32) -> usize {
 }
 
 #[test]
-fn who_may_not_write_long_files_puts_all_the_same() {
+fn a_process_that_may_not_write_long_files_still_puts() {
     let folder = disk_folder();
     let path = folder.path().join("volume");
-    // New, so that none of its pages is in memory; and larger than what the kernel reads around one of the index.
+    // New, so that none of its pages is in memory, and larger than what the kernel reads around one page of the
+    // index.
     drop(Options::new().size(4 * SIZE).open(&path).unwrap());
     drop_pages(&path);
     fork(|| {
-        // Whoever has started us may have it ignored.
+        // The parent process may have it ignored.
         // SAFETY: no pointers are involved.
         unsafe { libc::signal(libc::SIGXFSZ, libc::SIG_DFL) };
         let limit = libc::rlimit { rlim_cur: 4096, rlim_max: 4096 };
-        // SAFETY: the limit is read by the call.
+        // SAFETY: the call reads the limit.
         assert_eq!(unsafe { libc::setrlimit(libc::RLIMIT_FSIZE, &raw const limit) }, 0);
         let cache = Cache::open(&path).unwrap();
         (0..ENTRIES).for_each(|number| put(&cache, number, 0));
@@ -60,7 +62,7 @@ fn who_may_not_write_long_files_puts_all_the_same() {
 }
 
 #[test]
-fn cold_volumes_are_read_and_written_as_warm_ones() {
+fn cold_volumes_are_read_and_written_like_warm_ones() {
     for erases in [false, true] {
         let folder = disk_folder();
         let path = folder.path().join("volume");
@@ -70,7 +72,7 @@ fn cold_volumes_are_read_and_written_as_warm_ones() {
         let held = check(&cache, 0);
         drop(cache);
         drop_pages(&path);
-        // The first looks find out that they wait for storage; the others read ahead, and so do the puts.
+        // The first looks find out that they wait for storage. The others read ahead, and so do the puts.
         let cache = options.open(&path).unwrap();
         assert_eq!(check(&cache, 0), held);
         drop(cache);

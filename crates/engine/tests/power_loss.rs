@@ -1,10 +1,10 @@
-//! The machine loses power: of the pages that were written since the last sync, each is found as it was then, as it was in
-//! between, or as it was at the end. The volume opens all the same. It serves no wrong byte, nothing that was removed or
-//! purged before the last sync, and what was spared; then it is used, loses power again, and in the end is sound.
+//! The machine loses power. Each page that was written since the last sync is found as it was at the sync, at some
+//! time since, or at the end. The volume still opens. It serves the surviving entries, no wrong byte, and nothing
+//! that was removed or purged before the last sync. Then it is used, loses power again, and is sound at the end.
 //!
-//! A round composes such a file from what the volume's file held at several moments, and opens it under another name. The
-//! processes that write may be killed between any two stores before. Rounds run in a child process; the seed of one that
-//! fails is named, and `EYEWALL_SEED` repeats it.
+//! A round composes such a file from the content of the volume's file at several moments, and opens it under another
+//! name. Before that, the processes that write may be killed between any two stores. Rounds run in a child process.
+//! If a seed fails, the test names it, and `EYEWALL_SEED` repeats it.
 #![cfg(test)]
 
 mod anatomy;
@@ -40,7 +40,7 @@ fn size(random: &mut Random) -> usize {
     bytes as usize
 }
 
-/// The versions that a look-up of a key may find; a miss is always right.
+/// The versions that a look-up of a key may find. A miss is always right.
 #[derive(Debug, Clone, Default)]
 struct Versions {
     now: BTreeSet<u32>,
@@ -88,12 +88,12 @@ impl World {
         self.versions.entry(number).or_default()
     }
 
-    /// A put that may be under way, or done.
+    /// A put that may be under way or done.
     fn begin_put(&mut self, number: u64) -> Vec<u8> {
         self.last_version += 1;
         let version = self.last_version;
         self.versions(number).lost.insert(version);
-        // By turns small ones only: the index grows, and shrinks again.
+        // In turn only small ones, so that the index grows, and shrinks again.
         let is_small = version / 200 % 2 == 1;
         let bytes = if is_small { 10 + self.random.below(60) as usize } else { size(&mut self.random) };
         value(key(number).as_bytes(), version, bytes)
@@ -106,7 +106,7 @@ impl World {
         self.versions(number).now = BTreeSet::from([version]);
     }
 
-    /// No entry of these is there any more.
+    /// Notes that none of these entries exists any more.
     fn drop_all(&mut self, gone: impl Fn(u64) -> bool) {
         for (number, versions) in &mut self.versions {
             if gone(*number) {
@@ -175,7 +175,7 @@ impl World {
             370..390 => self.remove(number),
             390..392 => self.purge(),
             392 => {
-                // It syncs, too, if there was anything to sweep for.
+                // It also syncs if there was anything to sweep for.
                 self.cache.sweep().unwrap();
                 self.sync();
             }
@@ -196,7 +196,7 @@ impl World {
         }
     }
 
-    /// What is written first is preceded by a sync of the first page.
+    /// The first write is preceded by a sync of the first page.
     fn begin(&mut self) {
         self.put(0);
         let first = &self.bytes()[..PAGE_BYTES];
@@ -216,7 +216,7 @@ impl World {
         }
     }
 
-    /// A process puts, and is killed before one of its stores; we may go on beside it.
+    /// A process puts, and is killed before one of its stores. This process may continue beside it.
     fn lose_a_process(&mut self) {
         let stores = self.random.below(800) as i64;
         let puts: Vec<(u64, Vec<u8>)> = (0..20)
@@ -240,7 +240,7 @@ impl World {
         }
     }
 
-    /// The volume as it is found after power loss.
+    /// The volume's file as it is found after power loss.
     fn compose(&mut self, now: &[u8]) -> Vec<u8> {
         let Storage { synced, since } = &self.storage;
         let mut found = now.to_vec();
@@ -383,14 +383,14 @@ fn rounds(arguments: &[&str]) {
     eprintln!("{} of {} entries that were spared were served", SERVED.load(Relaxed), SPARED.load(Relaxed));
 }
 
-/// What the one does that dies, on a volume that lost power: as many puts as tile it.
+/// The work of the process that dies, on a volume that lost power: enough puts to tile it.
 fn put_all(cache: &Cache) {
     for number in 0..KEYS {
         put(cache, number, &value(key(number).as_bytes(), 1_000_000, 300));
     }
 }
 
-/// A process dies before its store number `stores`, on a volume that was found so. True: it survived.
+/// A process dies before store number `stores`, on a volume found in this state. Returns true if it survived.
 fn one_death(found: &[u8], path: &Path, stores: i64, alone: bool) -> bool {
     let _ = std::fs::remove_file(path);
     std::fs::write(path, found).unwrap();
@@ -414,7 +414,7 @@ fn one_death(found: &[u8], path: &Path, stores: i64, alone: bool) -> bool {
     survived
 }
 
-/// In the child: a death before every store of those that go through a volume after power loss.
+/// In the child: a death before every store while a volume is tiled after power loss.
 fn deaths(arguments: &[&str]) {
     let files = tempfile::tempdir_in(arguments[0]).unwrap();
     let mut world = World::new(files.path(), 2);
@@ -426,7 +426,7 @@ fn deaths(arguments: &[&str]) {
     for alone in [false, true] {
         let mut stores = 0;
         while !one_death(&found, &path, stores, alone) {
-            // In the short form: each of the first, then one of some in turn.
+            // The short form tries each of the first stores, then some of the others in turn.
             stores += if stores < 100 { 1 } else { soak(stores / 16, 1) };
             assert!(stores < 1 << 20, "it never survives");
         }
@@ -440,13 +440,13 @@ fn child() {
 }
 
 #[test]
-fn a_death_while_a_volume_that_lost_power_is_gone_through_leaves_the_rest_to_others() {
+fn a_death_while_tiling_after_power_loss_leaves_the_rest_to_others() {
     let folder = fast_folder();
     Child::start("deaths", &[folder.path().to_str().unwrap()]).finish();
 }
 
 #[test]
-fn a_volume_that_lost_power_serves_what_was_spared_and_nothing_wrong() {
+fn after_power_loss_a_volume_serves_surviving_entries_and_nothing_wrong() {
     common::play_rounds(fast_folder().path(), 0, soak(60, 1000));
 }
 

@@ -1,5 +1,5 @@
-//! A small volume has 32 process slots. The 33rd process is told so and may still read; when one of them ends, or is
-//! killed, there is room again. All of them count what they do in one place.
+//! A small volume has 32 process slots. The 33rd process gets an error and may still read. When one of the others
+//! ends or is killed, there is room again. All of them count what they do in one place.
 
 #![cfg(test)]
 
@@ -25,7 +25,7 @@ fn attaches(arguments: &[&str]) {
 }
 
 #[test]
-fn there_are_as_many_processes_as_slots_and_the_dead_give_theirs_back() {
+fn processes_are_limited_by_slots_and_dead_ones_free_theirs() {
     let _turn = common::turn();
     let folder = fast_folder();
     let path = folder.path().join("volume");
@@ -58,5 +58,5 @@ fn there_are_as_many_processes_as_slots_and_the_dead_give_theirs_back() {
     }
     let stats = cache.stats().unwrap();
     assert_eq!((stats.processes, stats.threads, stats.pins), (1, 0, 0));
-    assert_eq!((stats.hits, stats.puts), (SLOTS as u64, SLOTS as u64), "what the dead counted stays counted");
+    assert_eq!((stats.hits, stats.puts), (SLOTS as u64, SLOTS as u64), "counts of dead processes stay");
 }

@@ -1,4 +1,4 @@
-//! Purges that are stopped or killed in their middle, beside sweeps, touches, updates and resizes.
+//! Purges that are stopped or killed halfway, together with sweeps, touches, updates and resizes.
 
 #![cfg(test)]
 
@@ -38,7 +38,7 @@ fn open(path: &Path) -> Cache {
     Options::new().size(SIZE).lock_deadline(Duration::from_millis(12)).open(path).unwrap()
 }
 
-/// Runs `meanwhile` beside a purge that is stopped in its middle, at each of its stores.
+/// Runs `meanwhile` while a purge is stopped, at each of its stores in turn.
 fn beside_a_stopped_purge(meanwhile: impl Fn(&Cache), check: impl Fn(&Cache, &str)) {
     for (what, stores) in [("tag", 2), ("prefix", 3), ("all", 2)] {
         for stores in 0..stores {
@@ -77,7 +77,7 @@ fn a_purge_that_is_stopped_is_not_forgotten_by_a_sweep() {
 }
 
 #[test]
-fn what_is_touched_or_counted_beside_a_purge_is_purged() {
+fn an_entry_touched_or_counted_during_a_purge_is_purged() {
     beside_a_stopped_purge(
         |cache| {
             cache.touch("a", &Touch::new().ttl(None, Duration::ZERO)).unwrap();
@@ -94,7 +94,7 @@ fn what_is_touched_or_counted_beside_a_purge_is_purged() {
 }
 
 #[test]
-fn a_purge_that_is_renewed_holds_all_the_while() {
+fn a_renewed_purge_holds_all_the_time() {
     for stores in 0..8 {
         let folder = fast_folder();
         let path = folder.path().join("volume");
@@ -112,7 +112,7 @@ fn a_purge_that_is_renewed_holds_all_the_while() {
 }
 
 #[test]
-fn who_dies_in_a_purge_is_in_nobodys_way() {
+fn a_death_in_a_purge_blocks_nobody() {
     for (what, stores) in ["tag", "prefix", "all"].into_iter().flat_map(|what| (0..4).map(move |stores| (what, stores)))
     {
         let folder = fast_folder();
@@ -144,7 +144,7 @@ fn resizes(arguments: &[&str]) {
 }
 
 #[test]
-fn a_purge_beside_a_resize_is_honoured_and_means_nothing_else() {
+fn a_purge_during_a_resize_takes_effect_and_covers_nothing_else() {
     for stores in [20, 400, 800] {
         let folder = fast_folder();
         let path = folder.path().join("volume");
@@ -189,7 +189,7 @@ fn a_purge_waits_for_a_stopped_one_up_to_its_deadline() {
 }
 
 #[test]
-fn a_reader_that_is_slow_finds_nothing_that_was_purged_before() {
+fn a_slow_reader_finds_nothing_that_was_purged_before() {
     let folder = fast_folder();
     let path = folder.path().join("volume");
     let cache = open(&path);
@@ -212,7 +212,7 @@ fn a_reader_that_is_slow_finds_nothing_that_was_purged_before() {
 }
 
 #[test]
-fn an_update_that_removes_spares_what_came_in_the_new_volume() {
+fn a_removing_update_spares_a_later_entry_of_the_new_volume() {
     let folder = fast_folder();
     let path = folder.path().join("volume");
     let cache = open(&path);
@@ -247,12 +247,12 @@ fn serials_grow_across_a_resize() {
 }
 
 #[test]
-fn what_was_begun_before_a_soft_purge_stays_stale_when_that_is_forgotten() {
+fn an_entry_begun_before_a_forgotten_soft_purge_stays_stale() {
     let cache = Options::new().size(SIZE).heap().unwrap();
     let options = PutOptions::new().tags(&["t"]);
     let updated = cache.update("a", &options, |_| {
         cache.purge_tag("t", Purge::Soft).unwrap();
-        // Each sweeps a little: the whole volume, at last.
+        // Each put sweeps a little, and all of them the whole volume.
         for number in 0..2000_u32 {
             cache.put(number.to_le_bytes(), "value").unwrap();
         }
@@ -261,16 +261,16 @@ fn what_was_begun_before_a_soft_purge_stays_stale_when_that_is_forgotten() {
     assert!(matches!(updated.unwrap(), Updated::Stored(_)));
     assert!(matches!(cache.lookup("a").unwrap(), Lookup::Stale(_)));
     cache.sync().unwrap();
-    assert!(matches!(cache.lookup("a").unwrap(), Lookup::Stale(_)), "the purge is forgotten, and still honoured");
+    assert!(matches!(cache.lookup("a").unwrap(), Lookup::Stale(_)), "the purge is forgotten but still has effect");
 }
 
 #[test]
-fn a_sweep_drops_what_a_dead_purger_has_noted() {
+fn a_sweep_drops_entries_noted_by_a_dead_purger() {
     for (what, stores) in [("tag", 2), ("prefix", 3), ("all", 2)] {
         for stores in 0..stores {
             let folder = fast_folder();
             let cache = open(&folder.path().join("volume"));
-            // Not retired: else the sweep would have no reason to take the purge lock at its end.
+            // Not retired; otherwise the sweep would have no reason to take the purge lock at its end.
             cache.purge_tag("another", Purge::Hard).unwrap();
             cache.put_with("a", "value", &PutOptions::new().tags(&["t"])).unwrap();
             cache.put("b", "value").unwrap();

@@ -1,4 +1,4 @@
-//! Broken volumes are put aside where the options say so: one of them is kept, and a new volume takes its place.
+//! Broken volumes are put aside if the options say so. One of them is kept, and a new volume takes its place.
 
 #![cfg(test)]
 
@@ -90,7 +90,7 @@ fn a_broken_volume_is_an_error_that_names_the_option_and_put_aside_with_it() {
 }
 
 #[test]
-fn one_entry_in_any_stripe_tells_a_volume_without_its_first_page() {
+fn one_entry_in_any_stripe_identifies_a_volume_without_its_first_page() {
     for _ in 0..20 {
         let folder = fast_folder();
         let path = folder.path().join("volume");
@@ -105,7 +105,7 @@ fn one_entry_in_any_stripe_tells_a_volume_without_its_first_page() {
 }
 
 #[test]
-fn a_volume_that_nobody_used_is_known_by_its_stripes_where_its_first_page_is_zeros() {
+fn an_unused_volume_with_a_zeroed_first_page_is_known_by_its_stripes() {
     let folder = fast_folder();
     let path = folder.path().join("volume");
     drop(Options::new().size(SIZE).open(&path).unwrap());
@@ -115,7 +115,7 @@ fn a_volume_that_nobody_used_is_known_by_its_stripes_where_its_first_page_is_zer
 }
 
 #[test]
-fn the_last_broken_one_is_kept_and_nothing_else_is_removed() {
+fn the_last_broken_volume_is_kept_and_nothing_else_is_removed() {
     let folder = fast_folder();
     let path = folder.path().join("volume");
     let older = ["volume.broken-1", "volume.broken-1700000000"].map(|name| folder.path().join(name));
@@ -133,17 +133,18 @@ fn the_last_broken_one_is_kept_and_nothing_else_is_removed() {
 }
 
 #[test]
-fn a_sound_volume_and_what_is_no_volume_stay_where_they_are() {
+fn sound_volumes_and_other_files_stay_in_place() {
     let folder = fast_folder();
     let path = folder.path().join("volume");
     make(&path);
     assert!(options().open(&path).unwrap().contains("old").unwrap());
-    // A newer format: sound, for a newer program.
+    // A newer format: sound for a newer program.
     write_at(&path, 8, &9_u32.to_le_bytes());
     assert!(matches!(options().open(&path), Err(Error::Version { found: 9, .. })));
     fs::write(&path, "somebody's letter").unwrap();
     assert!(matches!(options().open(&path), Err(Error::Foreign { .. })));
-    // Without its first page nothing tells a volume that was never used from other files, nor one that has lost its stripes.
+    // Without its first page, a volume that was never used can't be told from other files, nor can one that has lost
+    // its stripes.
     for (is_used, bytes) in [(false, SIZE), (true, 4096)] {
         fs::remove_file(&path).unwrap();
         let cache = Options::new().size(SIZE).open(&path).unwrap();
@@ -169,28 +170,28 @@ fn a_link_stays_and_leads_to_the_new_volume() {
     fs::write(&path, "").unwrap();
     assert_new(&options().open(&link).unwrap());
     assert!(link.is_symlink() && broken_beside(&path).len() == 1 && broken_beside(&link).is_empty());
-    // As a process leaves it that dies before it makes the new one.
+    // As left by a process that dies before it creates the new volume.
     fs::remove_file(&path).unwrap();
     assert_new(&options().open(&link).unwrap());
     fs::remove_file(&path).unwrap();
     fs::remove_file(&broken_beside(&path)[0]).unwrap();
-    assert!(options().open(&link).unwrap_err().to_string().contains("leads nowhere"));
+    assert!(options().open(&link).unwrap_err().to_string().contains("link to a missing file"));
 }
 
 #[test]
-fn a_process_that_dies_before_it_makes_the_new_one_leaves_no_outage() {
+fn a_death_before_the_new_volume_is_created_leaves_no_outage() {
     let _turn = turn();
     let folder = fast_folder();
     let path = folder.path().join("volume");
     fs::write(&path, "").unwrap();
     let status = fork(|| {
-        // The first store that it would do otherwise is one of the new volume's.
+        // The first store that it would make otherwise is one of the new volume's.
         seams::die_after(0);
         let _ = options().open(&path);
     })
     .wait();
     assert_eq!(status.signal(), Some(libc::SIGKILL));
-    assert!(!path.exists() && broken_beside(&path).len() == 1, "it died between the two");
+    assert!(!path.exists() && broken_beside(&path).len() == 1, "it died between the rename and the creation");
     assert_new(&options().open(&path).unwrap());
     assert_eq!(broken_beside(&path).len(), 1);
 }
@@ -205,7 +206,7 @@ fn open_when_told(words: &[&str]) {
 }
 
 #[test]
-fn of_processes_that_open_at_once_one_puts_aside_and_all_share_the_new_volume() {
+fn one_of_several_openers_puts_aside_and_all_share_the_new_volume() {
     let _turn = turn();
     for _ in 0..5 {
         let folder = fast_folder();

@@ -1,4 +1,4 @@
-//! Resizing: what fits stays, everybody moves over, and a death in the middle leaves one volume or the other.
+//! Resizing: entries that fit stay, everybody moves over, and a death halfway leaves one volume or the other.
 
 #![cfg(test)]
 
@@ -44,7 +44,7 @@ fn assert_sound(cache: &Cache) {
 fn a_volume_that_grows_keeps_everything_and_holds_more() {
     let folder = fast_folder();
     let path = folder.path().join("volume");
-    // Roomy buckets: no entry is lost because its own are full.
+    // Roomy buckets, so that no entry is lost because its own are full.
     let cache = Options::new().size(SMALL).entry_size_hint(300).mode(0o640).open(&path).unwrap();
     fill(&cache, 600, 1000);
     let serial = cache.put_with("page", "text", &PutOptions::new().metadata(b"html").tags(&["shop", "t"])).unwrap();
@@ -58,7 +58,7 @@ fn a_volume_that_grows_keeps_everything_and_holds_more() {
     let resized = cache.resize(&Options::new().size(LARGE)).unwrap();
     assert_eq!((resized.copied, resized.too_large, resized.dead), (603, 0, 1));
     assert_eq!((cache.size(), std::fs::metadata(&path).unwrap().len()), (LARGE, LARGE));
-    assert_eq!(cache.entry_bytes_max(), LARGE / 16, "it followed from the size");
+    assert_eq!(cache.entry_bytes_max(), LARGE / 16, "the limit follows from the size");
     assert_eq!(std::fs::metadata(&path).unwrap().permissions().mode() & 0o777, 0o640);
     assert_eq!(names(folder.path()), ["volume"]);
     assert_eq!(count(&cache, 600), 600);
@@ -70,7 +70,7 @@ fn a_volume_that_grows_keeps_everything_and_holds_more() {
     assert!(matches!(cache.lookup("gone").unwrap(), Lookup::Negative(_)));
     assert!(!cache.contains("purged").unwrap());
     cache.purge_tag("shop", Purge::Hard).unwrap();
-    assert!(!cache.contains("page").unwrap(), "tags are known in the new volume, too");
+    assert!(!cache.contains("page").unwrap(), "the new volume knows the tags, too");
     fill(&cache, 2200, 1000);
     assert_eq!(count(&cache, 2200), 2200);
     assert_sound(&cache);
@@ -119,7 +119,7 @@ fn only_the_index_may_change_and_limits_are_kept_or_raised() {
     assert_eq!((cache.size(), cache.entry_bytes_max()), (SMALL, 50_000));
     cache.resize(&Options::new().size(LARGE).entry_bytes_max(LARGE / 4)).unwrap();
     assert_eq!(cache.entry_bytes_max(), LARGE / 4);
-    // Many times over: each leaves nothing behind.
+    // Many times over: no resize leaves anything behind.
     for size in [SMALL, LARGE, SMALL, LARGE] {
         cache.resize(&Options::new().size(size)).unwrap();
     }
@@ -127,7 +127,7 @@ fn only_the_index_may_change_and_limits_are_kept_or_raised() {
 }
 
 #[test]
-fn what_is_held_stays_and_other_handles_move_over() {
+fn held_hits_stay_and_other_handles_move_over() {
     let folder = fast_folder();
     let path = folder.path().join("volume");
     let cache = Options::new().size(SMALL).open(&path).unwrap();
@@ -148,7 +148,7 @@ fn what_is_held_stays_and_other_handles_move_over() {
 }
 
 #[test]
-fn an_update_that_runs_meanwhile_ends_in_the_new_volume() {
+fn an_update_during_a_resize_ends_in_the_new_volume() {
     let folder = fast_folder();
     let path = folder.path().join("volume");
     let cache = Options::new().size(SMALL).open(&path).unwrap();
@@ -238,7 +238,7 @@ fn another_process_moves_over_by_itself() {
     assert_eq!(&*cache.get("answer").unwrap().unwrap(), b"key2");
 }
 
-/// A link to the volume in a folder of its own.
+/// A link to the volume, in a folder of its own.
 fn link_to(path: &Path) -> (TempDir, PathBuf) {
     let links = fast_folder();
     let link = links.path().join("link");
@@ -269,7 +269,7 @@ fn a_death_at_any_store_leaves_the_old_volume_or_the_new_one() {
     let path = folder.path().join("volume");
     let (_links, link) = link_to(&path);
     let (mut old, mut new) = (0, 0);
-    // How many stores a resize of so little makes, and a little more.
+    // The number of stores in a resize of so little, and some more.
     let last = 260;
     for stores in (0..last).step_by(soak(13, 1)) {
         let _ = std::fs::remove_file(&path);
@@ -294,17 +294,17 @@ fn a_death_at_any_store_leaves_the_old_volume_or_the_new_one() {
         assert_eq!((opened.size(), &*opened.get("after").unwrap().unwrap()), (cache.size(), &b"works"[..]));
         cache.resize(&Options::new().size(2 * SMALL)).unwrap();
         assert_eq!(count(&cache, 8), 8);
-        assert_eq!(names(folder.path()), ["volume"], "what a dead one left is removed");
+        assert_eq!(names(folder.path()), ["volume"], "files of dead resizes are removed");
     }
     assert!(old > 0 && new > 0, "{old} {new}");
 }
 
 #[test]
-fn what_cannot_be_resized_says_so() {
+fn a_volume_that_cannot_be_resized_returns_an_error() {
     let cache = Options::new().size(SMALL).heap().unwrap();
     let error = cache.resize(&Options::new().size(LARGE)).unwrap_err();
     assert!(matches!(error, Error::Nameless), "{error:?}");
-    assert!(error.to_string().contains("can't be resized; make a new one"), "{error}");
+    assert!(error.to_string().contains("can't be resized; create a new one"), "{error}");
     assert!(matches!(Options::new().anonymous().unwrap().resize(&Options::new()), Err(Error::Nameless)));
     let folder = fast_folder();
     let path = folder.path().join("volume");
@@ -314,7 +314,7 @@ fn what_cannot_be_resized_says_so() {
     assert!(matches!(cache.resize(&Options::new().size(1)), Err(Error::SizeTooSmall { .. })));
     assert!(matches!(cache.resize(&Options::new().entry_bytes_max(SMALL)), Err(Error::EntryMaxOutOfRange { .. })));
     cache.put("key", "value").unwrap();
-    // Somebody else's file stands at the path: nobody may replace it.
+    // Another file is at the path; nobody may replace it.
     std::fs::rename(&path, folder.path().join("elsewhere")).unwrap();
     std::fs::write(&path, "a letter").unwrap();
     assert!(matches!(cache.resize(&Options::new().size(LARGE)), Err(Error::Moved { .. })));

@@ -1,5 +1,5 @@
-//! A process that survives the truncation of its volumes also maps other files, has handlers of its own, or gets SIGBUS from
-//! somebody. Nothing of that is the cache's: it goes where it would have gone.
+//! A process that survives the truncation of its volumes also maps other files, has handlers of its own, or gets
+//! SIGBUS from somebody. None of that belongs to the cache, so it goes where it would have gone without the cache.
 
 #![cfg(test)]
 
@@ -35,7 +35,7 @@ extern "C" fn with_information(signal: libc::c_int, info: *mut libc::siginfo_t, 
     }
 }
 
-/// Leaves a fault as it is, and is not asked again.
+/// Leaves a fault as it is, and isn't called again.
 extern "C" fn only_once(_: libc::c_int) {}
 
 fn handle(handler: libc::sighandler_t, flags: i32) {
@@ -46,7 +46,7 @@ fn handle(handler: libc::sighandler_t, flags: i32) {
     assert_eq!(unsafe { libc::sigaction(libc::SIGBUS, &raw const action, std::ptr::null_mut()) }, 0);
 }
 
-/// The handler before ours, and how the signal comes.
+/// Installs the handler before ours, and lets the signal come in this way.
 fn plays(arguments: &[&str]) {
     match arguments[0] {
         "default" => handle(libc::SIG_DFL, 0),
@@ -56,7 +56,7 @@ fn plays(arguments: &[&str]) {
         _ => handle(with_information as extern "C" fn(_, _, _) as usize, libc::SA_SIGINFO),
     }
     let caches: Vec<Cache> = (0..2).map(|_| survivor()).collect();
-    // One that was watched, and isn't any more.
+    // A region that was watched, and isn't any more.
     drop(survivor());
     if arguments[1] == "sent" {
         // SAFETY: no pointers are involved.
@@ -75,21 +75,21 @@ fn survivor() -> Cache {
     Options::new().size(1 << 20).survive_sigbus(true).anonymous().unwrap()
 }
 
-/// How a process ended that had this handler: by a signal, or with a code.
+/// How a process with this handler ended: by a signal, or with a code.
 fn end(handler: &str, how: &str) -> (Option<i32>, Option<i32>) {
     let status = Child::start("plays", &[handler, how]).wait();
     (status.signal(), status.code())
 }
 
 #[test]
-fn a_fault_elsewhere_ends_the_process_as_ever() {
+fn a_fault_elsewhere_ends_the_process_as_before() {
     for handler in ["default", "ignored"] {
         assert_eq!(end(handler, "fault"), (Some(libc::SIGBUS), None), "{handler}");
     }
 }
 
 #[test]
-fn a_signal_that_somebody_sends_does_what_it_did() {
+fn a_sent_signal_acts_as_before() {
     assert_eq!(end("default", "sent"), (Some(libc::SIGBUS), None));
     assert_eq!(end("ignored", "sent"), (None, Some(0)));
 }
@@ -104,7 +104,7 @@ fn the_programs_own_handler_is_reached() {
 }
 
 #[test]
-fn a_handler_that_wants_to_be_asked_once_is_not_asked_for_ever() {
+fn a_one_shot_handler_is_called_once() {
     assert_eq!(end("only once", "fault"), (Some(libc::SIGBUS), None));
     assert_eq!(end("only once", "sent"), (None, Some(0)));
 }

@@ -1,5 +1,5 @@
-//! Writers are killed in the middle of their work, and somebody attaches: it reads everything, it writes, and what it
-//! finds is sound. The one that attaches may be killed at it, too.
+//! Writers are killed in the middle of their work, and another process attaches. It reads everything and writes, and
+//! what it finds is sound. That process may be killed, too.
 
 #![cfg(test)]
 
@@ -41,17 +41,17 @@ fn writes(arguments: &[&str]) {
 }
 
 #[test]
-fn whoever_attaches_after_a_kill_reads_everything_and_writes() {
+fn a_process_that_attaches_after_a_kill_reads_everything_and_writes() {
     let _turn = common::turn();
     for (folder, rounds) in [(fast_folder(), soak(40, 200)), (disk_folder(), soak(20, 100))] {
         let path = folder.path().join("volume");
-        // A killed writer's successor is alone: it puts the volume in order.
+        // The successor of a killed writer is alone, and puts the volume in order.
         drop(Options::new().size(1 << 20).open(&path).unwrap());
         let mut random = Random(7);
         for round in 0..rounds {
             let mut writer = Child::start("writes", &[path.to_str().unwrap(), &round.to_string()]);
             writer.expect("writing");
-            // Not to be right, but to meet it at its work.
+            // Not needed for correctness; it catches the writer at work.
             std::thread::sleep(std::time::Duration::from_micros(random.below(10_000)));
             writer.kill();
             let cache = Options::new().create(false).open(&path).unwrap();
@@ -67,7 +67,7 @@ fn whoever_attaches_after_a_kill_reads_everything_and_writes() {
     }
 }
 
-/// Kills writers at their n-th store, until one leaves work to whoever attaches; kills that one at it.
+/// Kills writers at their n-th store until one leaves work to the next process, and kills that one at it.
 fn kills_attachers(arguments: &[&str]) {
     let path = PathBuf::from(arguments[0]);
     drop(Options::new().size(512 << 10).open(&path).unwrap());
@@ -91,11 +91,11 @@ fn kills_attachers(arguments: &[&str]) {
     say("never found");
 }
 
-/// Many small pins make the hand skip again and again: a skip is what can be left half done.
+/// Many small pins make the hand skip again and again, since a skip can be left half done.
 fn write_until_killed(path: &Path, stores: i64, seed: u64) {
     let cache = Cache::open(path).unwrap();
     let mut random = Random(seed);
-    // Newcomers, which lie in the small ring.
+    // New entries, which lie in the small ring.
     let keys: Vec<_> = (0..60).map(|number| key(seed ^ number)).collect();
     for key in &keys {
         cache.put(key, value(key, 0, 300)).unwrap();

@@ -1,5 +1,5 @@
-//! A log is damaged while a process holds some of its entries. It can't be started anew as long as that one lives; but
-//! the pins of the dead keep nobody from it.
+//! A log is damaged while a process holds some of its entries. It can't be emptied while that process lives, but the
+//! pins of dead processes don't prevent it.
 
 #![cfg(test)]
 
@@ -18,14 +18,14 @@ fn child() {
 
 fn holds(arguments: &[&str]) {
     let cache = Cache::open(arguments[0]).unwrap();
-    // Some in either ring.
+    // Some in each ring.
     let _held: Vec<_> = cache.iter().take(100).collect();
     assert!(cache.stats().unwrap().pins > 20);
     say("holds");
     listen();
 }
 
-/// Each is read, too, so that main takes what leaves small.
+/// Each entry is also read, so that main takes what leaves small.
 fn fill(cache: &Cache) -> eyewall::Result<()> {
     for number in 0..3000_u32 {
         let key = number.to_le_bytes();
@@ -36,7 +36,7 @@ fn fill(cache: &Cache) -> eyewall::Result<()> {
 }
 
 #[test]
-fn a_damaged_log_starts_anew_when_those_that_hold_it_have_died() {
+fn a_damaged_log_is_emptied_once_its_holders_have_died() {
     let folder = fast_folder();
     let path = folder.path().join("volume");
     let cache = Options::new().size(512 << 10).open(&path).unwrap();

@@ -1,5 +1,5 @@
-//! A server's processes start together, and the volume isn't there yet. All of them open the same new file, each finds
-//! what the others put, and nothing but the volume comes to lie in the folder. Some are killed meanwhile.
+//! The processes of a server start together, and the volume doesn't exist yet. All of them open the same new file,
+//! each finds what the others put, and the folder contains only the volume. Some are killed meanwhile.
 
 #![cfg(test)]
 
@@ -23,7 +23,7 @@ const ROUND: usize = 1;
 const PUT: usize = 2;
 const DONE: usize = 3;
 
-/// As near to each other as can be: everybody spins until the word is given.
+/// As close together as possible: all spin until the word is given.
 fn wait_for(board: &Board, word: usize, least: u64) {
     while board.word(word).load(SeqCst) < least {
         std::thread::yield_now();
@@ -50,7 +50,7 @@ fn opens_at_once(arguments: &[&str]) {
         let names: Vec<_> =
             path.parent().unwrap().read_dir().unwrap().map(|entry| entry.unwrap().file_name()).collect();
         assert_eq!(names, ["volume"], "round {round}");
-        // It is clean, and whole, and in order, when they are gone.
+        // When they are gone, the volume is clean, complete and in order.
         let cache = Options::new().create(false).open(&path).unwrap();
         assert_eq!(cache.stats().unwrap().entries, PROCESSES as u64);
         assert_eq!(cache.stats().unwrap().unclean_drops, 0);
@@ -94,7 +94,7 @@ fn eight_processes_that_create_one_volume_all_get_the_same() {
     run(disk_folder().path(), soak(10, 150));
 }
 
-/// Creates, until it is killed.
+/// Creates volumes until it is killed.
 fn is_killed(arguments: &[&str]) {
     let path = Path::new(arguments[0]);
     say("creating");
@@ -111,7 +111,7 @@ fn a_creator_that_is_killed_leaves_a_whole_volume_or_nothing() {
         for round in 0..soak(20_u64, 200) {
             let mut creator = Child::start("is killed", &[path.to_str().unwrap()]);
             creator.expect("creating");
-            // Not to be right, but to meet it at its work.
+            // Not needed for correctness; it catches the process at work.
             std::thread::sleep(std::time::Duration::from_micros(round * 37 % 3000));
             creator.kill();
             assert!(folder.path().read_dir().unwrap().all(|entry| entry.unwrap().file_name() == "volume"));

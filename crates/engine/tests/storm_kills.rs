@@ -1,6 +1,7 @@
-//! The storm: eight processes read, hold, put, add, update, remove and enumerate, and every 50 ms one of them is killed
-//! by SIGKILL and replaced: every other one wherever it is, the others inside a stripe's lock. No byte is ever wrong and no version stale; nobody waits long for the dead; and when all of
-//! them are gone, no pin, slot or space is lost and the counts balance.
+//! The storm: eight processes read, hold, put, add, update, remove and iterate. Every 50 ms one of them is killed by
+//! SIGKILL and replaced, in turn at a random point and inside a stripe's lock. No byte is ever wrong and no version
+//! outdated, and nobody waits long for a dead process. When all are gone, no pin, slot or space is lost, and the
+//! counts balance.
 
 #![cfg(test)]
 
@@ -28,9 +29,9 @@ const PINNED: usize = 3;
 const BUSY: usize = 4;
 /// The worker that is to die inside a lock, plus one.
 const VICTIM: usize = 5;
-/// How often an operation took so many tenths of a millisecond while somebody was killed.
+/// Counts operations by their duration in tenths of a millisecond, while somebody was killed.
 const CROSSED: usize = 64;
-/// The same for all that took longer than a millisecond, whether somebody was killed or not.
+/// The same for all that took longer than a millisecond, whether or not somebody was killed.
 const LONG: usize = CROSSED + BUCKETS;
 const LEDGER: usize = LONG + BUCKETS;
 const BUCKETS: usize = 30_000;
@@ -69,7 +70,7 @@ struct Worker<'a> {
     board: &'a Board,
     ledger: Ledger<'a>,
     me: u64,
-    /// Keys with one writer; the same number again has many.
+    /// Keys with one writer. The same number of keys again has many.
     keys: u64,
     random: Random,
     held: VecDeque<(u64, u32, Hit<'a>)>,
@@ -95,7 +96,7 @@ impl<'a> Worker<'a> {
         }
     }
 
-    /// Runs one operation and notes how long it took. `Pinned` and `Busy` are answers.
+    /// Runs one operation, and notes its duration. `Pinned` and `Busy` are valid answers.
     fn timed<T>(&self, operation: impl FnOnce(&'a Cache) -> eyewall::Result<T>) -> Option<T> {
         let kills = self.board.word(KILLS).load(SeqCst);
         let start = Instant::now();
@@ -122,7 +123,7 @@ impl<'a> Worker<'a> {
         None
     }
 
-    /// By turns of some thousand operations small ones only, so that the index grows and shrinks all the time.
+    /// For some thousand operations in turn only small ones, so that the index always grows and shrinks.
     fn bytes(&mut self) -> usize {
         if self.board.word(OPERATIONS).load(Relaxed) / TURN_OPERATIONS % 2 == 1 {
             return 10 + self.random.below(90) as usize;
@@ -160,7 +161,7 @@ impl<'a> Worker<'a> {
         }
     }
 
-    /// A held hit is what it was, whatever happened meanwhile.
+    /// Checks that a held hit is unchanged, whatever has happened.
     fn release_one(&mut self) -> bool {
         let Some((number, version, hit)) = self.held.pop_front() else { return false };
         assert_eq!((hit.key(), version_of(hit.key(), &hit)), (&key(number)[..], version));
@@ -222,7 +223,7 @@ impl<'a> Worker<'a> {
 }
 
 #[test]
-fn eight_processes_work_while_one_after_the_other_is_killed() {
+fn eight_processes_work_while_they_are_killed_one_after_the_other() {
     storm(fast_folder().path(), 1 << 20, 256 << 10, soak(40, 800));
     storm(fast_folder().path(), 8 << 20, 256 << 10, soak(40, 800));
     storm(disk_folder().path(), 64 << 20, 256 << 10, soak(20, 400));
@@ -232,7 +233,7 @@ fn storm(folder: &Path, size: u64, entry_bytes_max: u64, kills: u64) {
     let (path, board_path) = (folder.join("volume"), folder.join("board"));
     let keys = (size / (4 << 10)).next_multiple_of(WORKERS);
     let board = Board::create(&board_path, LEDGER + keys as usize * WORDS_PER_KEY);
-    // Attached all the while: what the dead leave behind isn't swept away by whoever attaches first.
+    // Attached all the time, so that no first process of an attachment sweeps away what dead ones leave.
     let watcher = Options::new().size(size).entry_bytes_max(entry_bytes_max).open(&path).unwrap();
     let mut random = Random(size ^ kills);
     let mut start = |worker: usize| {
@@ -271,7 +272,7 @@ fn storm(folder: &Path, size: u64, entry_bytes_max: u64, kills: u64) {
     assert_a_lap_fills_it(&cache);
 }
 
-/// Prints what was counted, and counts anew.
+/// Prints the counts, and starts them again.
 fn report(board: &Board, when: &str) {
     let take = |what: usize| board.word(what).swap(0, SeqCst);
     println!("  {when}: {} operations, {} pinned, {} busy", take(OPERATIONS), take(PINNED), take(BUSY));

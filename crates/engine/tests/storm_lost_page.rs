@@ -1,6 +1,6 @@
-//! One process of several loses a page of the volume, as when its memory or a read from the disk fails; the others still
-//! have it. It fails, and leaves in whatever it was doing. The others keep what they hold and go on writing, while it is
-//! still there.
+//! One of several processes loses a page of the volume, as when its memory or a read from the disk fails; the others
+//! still have the page. The process fails, and leaves whatever it was doing. The others keep what they hold, and
+//! continue to write while it is still there.
 
 #![cfg(test)]
 
@@ -38,22 +38,22 @@ fn work(cache: &Cache, random: &mut Random) -> Result<(), Error> {
             }
             Ok(())
         }
-        // Above eight kilobytes they are filled outside the lock.
+        // Above eight kilobytes, entries are filled outside of the lock.
         3 => cache.put(&key, value(&key, 1, 20_000)).map(drop),
         _ => cache.put(&key, value(&key, 1, 1500)).map(drop),
     }
 }
 
-/// Takes a page of the volume away from this process: it is mapped from an empty file.
+/// Takes a page of the volume from this process, by mapping an empty file there.
 fn lose(path: &str, offset: u64) {
     let maps = std::fs::read_to_string("/proc/self/maps").unwrap();
-    // The other map of the file is the page that keeps the lock, for reading only.
+    // The file's other map is the page that keeps the lock, for reading only.
     let line = maps.lines().find(|line| line.ends_with(path) && line.contains("rw-s")).unwrap();
     let start = usize::from_str_radix(line.split('-').next().unwrap(), 16).unwrap();
     let empty = tempfile::tempfile().unwrap();
     let page = (start + offset as usize - offset as usize % 4096) as *mut libc::c_void;
     let (protection, flags) = (libc::PROT_READ | libc::PROT_WRITE, libc::MAP_SHARED | libc::MAP_FIXED);
-    // SAFETY: what is replaced is a page of the volume's map, whose users are ready for its loss.
+    // SAFETY: this replaces a page of the volume's map, whose users are ready for its loss.
     let mapped = unsafe { libc::mmap(page, 4096, protection, flags, empty.as_raw_fd(), 0) };
     assert_eq!(mapped, page);
 }
@@ -70,7 +70,7 @@ fn loses_a_page(arguments: &[&str]) {
         for thread in 0..3 {
             let (cache, mut random) = (&cache, Random(random.next() + thread));
             scope.spawn(move || {
-                // A page that is hardly ever used is met by chance.
+                // A page that is rarely used is met only by chance.
                 for _ in 0..3000 {
                     match work(cache, &mut random) {
                         Ok(()) => {}
@@ -88,7 +88,7 @@ fn loses_a_page(arguments: &[&str]) {
 }
 
 fn run(page: &str, path: &Path, offset: u64, seed: u64) -> bool {
-    // What dies is overwritten in every other round: that must spare what others hold, too.
+    // Every other round erases dead entries, which must spare what others hold, too.
     let cache = Options::new().size(SIZE).secure_erase(seed / 100 % 2 == 1).open(path).unwrap();
     for number in 0..300 {
         cache.put(key(number), value(&key(number), 0, 1500)).unwrap();
@@ -100,7 +100,7 @@ fn run(page: &str, path: &Path, offset: u64, seed: u64) -> bool {
     let mut go_on = |times| {
         for _ in 0..times {
             match work(&cache, &mut random) {
-                // A lock that its holder has lost is free again when it has left the volume.
+                // A lock that its holder has lost is free again when the holder has left the volume.
                 Err(Error::Busy { .. }) if page == LOCKS => break,
                 other => other.unwrap_or_else(|error| panic!("{page}, seed {seed}: {error}")),
             }
@@ -108,7 +108,7 @@ fn run(page: &str, path: &Path, offset: u64, seed: u64) -> bool {
     };
     go_on(500);
     let failed = child.hear() == "failed";
-    // It still lives, and has the volume open.
+    // The process is still alive, and has the volume open.
     go_on(3000);
     for hit in &held {
         assert_eq!(version_of(hit.key(), hit), 0, "{page}: what is held was overwritten");
@@ -129,7 +129,7 @@ fn run(page: &str, path: &Path, offset: u64, seed: u64) -> bool {
 }
 
 #[test]
-fn the_others_go_on_whatever_one_of_them_has_lost() {
+fn the_other_processes_continue_whatever_one_of_them_has_lost() {
     let folder = fast_folder();
     let path = folder.path().join("volume");
     drop(Options::new().size(SIZE).open(&path).unwrap());

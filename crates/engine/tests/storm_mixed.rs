@@ -1,10 +1,11 @@
-//! The mixed storm: over four volumes at once (a small one, one on the disk, one that erases, one with a tier) processes get,
-//! hold, put, stream, follow, fill, count and touch, purge and resize, with clocks that differ, while others of them are killed,
-//! stopped and sent away. No byte is ever wrong; nothing is found that was overwritten, removed or purged before, or had ended;
-//! nobody fills what somebody else is filling; the file keeps its size; and when all is over nothing is lost.
+//! The mixed storm runs over four volumes at once: a small one, one on the disk, one that erases, and one with a
+//! tier. Processes get, hold, put, stream, follow, fill, count, touch, purge and resize, with clocks that differ.
+//! Meanwhile others of them are killed, stopped and sent away. No byte is ever wrong. Nothing is found that was
+//! overwritten, removed or purged before, or had expired. Nobody fills what somebody else is filling. The file keeps
+//! its size, and nothing is lost when all is over.
 //!
-//! It goes for a fixed number of rounds, or for as many seconds as `EYEWALL_MIXED_SECONDS` says (`make soak`, part `mixed`), with
-//! a seed that it prints; `EYEWALL_MIXED_SEED` gives another. The seed gives what is tried; how the processes meet, it doesn't.
+//! It runs for a fixed number of rounds, or for `EYEWALL_MIXED_SECONDS` seconds (`make soak`, part `mixed`). It
+//! prints its seed; `EYEWALL_MIXED_SEED` sets one. The seed decides what is tried, but not how the processes meet.
 
 #![cfg(test)]
 
@@ -33,7 +34,7 @@ fn number(name: &str) -> Option<u64> {
 }
 
 #[test]
-fn nothing_wrong_comes_of_all_of_it_at_once() {
+fn everything_at_once_gives_nothing_wrong() {
     let seconds = number("EYEWALL_MIXED_SECONDS");
     if seconds.is_none() && std::env::var_os("EYEWALL_SOAK").is_some() {
         println!("the mixed storm is a part of its own: EYEWALL_MIXED_SECONDS says for how long");
@@ -47,7 +48,7 @@ fn nothing_wrong_comes_of_all_of_it_at_once() {
     let mut storms: Vec<Storm> = (0..SITES.len()).map(|site| Storm::new(site, seed)).collect();
     std::thread::scope(|scope| {
         let raging: Vec<_> = storms.iter_mut().map(|storm| scope.spawn(move || storm.rage(length))).collect();
-        // To their very ends: a thread gives its slots back behind the last line of its closure.
+        // Joined to their very ends: a thread gives its slots back after the last line of its closure.
         for storm in raging {
             storm.join().unwrap();
         }

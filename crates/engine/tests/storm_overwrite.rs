@@ -1,6 +1,6 @@
-//! A few keys are overwritten without a pause, by two processes, in a volume with room for them. Whoever reads one finds
-//! it, always: neither the overwrite nor the contention is ever taken for its absence. Who may only read, and so can't
-//! hold an entry still, may be told `Busy`, but not that there is nothing.
+//! Two processes overwrite a few keys without a pause, in a volume with room for them. A reader always finds them:
+//! neither the overwrite nor contention counts as absence. A read-only opener, which can't hold an entry in place,
+//! may get `Busy`, but never a miss.
 
 #![cfg(test)]
 
@@ -38,7 +38,7 @@ fn overwrites(arguments: &[&str]) {
 }
 
 #[test]
-fn an_entry_that_is_overwritten_is_never_missed() {
+fn an_overwritten_entry_is_never_missed() {
     let folder = fast_folder();
     let path = folder.path().join("volume");
     let cache = Options::new().size(4 << 20).open(&path).unwrap();
@@ -65,7 +65,7 @@ fn an_entry_that_is_overwritten_is_never_missed() {
     assert_eq!((cache.stats().unwrap().misses, cache.stats().unwrap().evictions_index), (0, 0));
 }
 
-/// How often an entry was found, and how often none could be had.
+/// How often an entry was found, and how often none could be read.
 fn read_until(cache: &Cache, stop: &AtomicBool) -> (u64, u64) {
     let (mut found, mut busy) = (0, 0);
     while !stop.load(Relaxed) {

@@ -1,5 +1,6 @@
-//! A ring's log turns out to be damaged while threads read, hold and write, some of them in the midst of a large put.
-//! The ring is emptied once nobody holds bytes in it; what is held stays, and no slot is left that names what is gone.
+//! A ring's log turns out to be damaged while threads read, hold and write, some of them in the middle of a large
+//! put. The ring is emptied once nobody holds bytes in it. What is held stays, and no slot is left that names what is
+//! gone.
 #![cfg(test)]
 
 mod anatomy;
@@ -29,7 +30,7 @@ fn get(cache: &Cache, number: u64) -> Option<eyewall::Hit<'_>> {
     Some(hit)
 }
 
-/// Whether every byte is its key's. The damage may have hit a value that was just written where the oldest record lay.
+/// Checks every byte. The damage may have hit a value that was just written where the oldest record lay.
 fn check(hit: &eyewall::Hit<'_>) {
     let number = u64::from_le_bytes(hit.key().try_into().unwrap());
     let wanted = value(hit.key(), number as u32, hit.len());
@@ -59,12 +60,12 @@ fn write_and_read(cache: &Cache, seed: u64, stop: &AtomicBool) {
     while !stop.load(Relaxed) {
         let number = random.below(500);
         match random.below(4) {
-            // Filled outside the lock.
+            // Filled outside of the lock.
             0 => put(cache, number, 9000 + random.below(20_000)),
             1 => put(cache, number, 10 + random.below(2000)),
             _ => held.extend(get(cache, number)),
         }
-        // Whoever waits for a ring to be let go must not be waited for.
+        // Nobody may wait for a thread that waits for a ring to be released.
         if held.len() > 3 || random.below(3) == 0 {
             let Some(hit) = held.pop() else { continue };
             check(&hit);
@@ -73,7 +74,7 @@ fn write_and_read(cache: &Cache, seed: u64, stop: &AtomicBool) {
 }
 
 #[test]
-fn a_ring_that_is_damaged_under_way_is_emptied_and_leaves_no_slot_behind() {
+fn a_ring_damaged_during_use_is_emptied_and_leaves_no_slot() {
     let folder = common::fast_folder();
     let path = folder.path().join("volume");
     let cache = Options::new().size(512 << 10).open(&path).unwrap();
@@ -96,7 +97,7 @@ fn a_ring_that_is_damaged_under_way_is_emptied_and_leaves_no_slot_behind() {
         }
         stop.store(true, Relaxed);
     });
-    // All damage that is left is found when both rings have turned.
+    // All remaining damage is found when both rings have turned.
     for number in 0..8000 {
         put(&cache, 2000 + number, 1000);
         get(&cache, 2000 + number);

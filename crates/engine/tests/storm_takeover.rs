@@ -1,5 +1,5 @@
-//! A process dies with a stripe's lock in its hand, at any of its stores. Whoever waits for that lock gets it soon, from
-//! this process or another, and what the dead one had published is there.
+//! A process dies at any of its stores while it holds a stripe's lock. A waiter of this or another process gets the
+//! lock soon, and what the dead process had published is there.
 
 #![cfg(test)]
 
@@ -38,7 +38,7 @@ fn work_until_killed(path: &Path, seed: u64) {
     panic!("{claimed:?}");
 }
 
-/// For each death: how long the next put and the next update take.
+/// For each death, measures how long the next put and the next update take.
 fn heirs(arguments: &[&str]) {
     let path = Path::new(arguments[0]);
     let cache = Options::new().size(512 << 10).lock_deadline(Duration::from_mins(1)).open(path).unwrap();
@@ -48,7 +48,7 @@ fn heirs(arguments: &[&str]) {
     for round in 0..soak(150, 2000) {
         let seed = random.next();
         let dead = fork(|| work_until_killed(path, seed));
-        // Until it dies we work beside it; at some moment the lock that we wait for is a dead one's.
+        // Until it dies, we work beside it. At some moment the lock that we wait for belongs to a dead process.
         let mut number = 0;
         while !dead.is_dead() {
             number += 1;

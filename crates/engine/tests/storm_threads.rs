@@ -1,5 +1,5 @@
-//! Threads of two processes hammer a small volume. Each key has one writer, which knows exactly what it put last; all
-//! the others must find what it was putting or had put, whole, or nothing.
+//! Threads of two processes hammer a small volume. Each key has one writer, which knows exactly what it put last. All
+//! the others must find what it was putting or had put, completely, or nothing.
 
 #![cfg(test)]
 
@@ -23,7 +23,7 @@ fn child() {
 }
 
 fn hammers(arguments: &[&str]) {
-    // A holder that is descheduled is no error here, on however busy a machine.
+    // A holder that the scheduler has paused is no error here, however busy the machine is.
     let cache = Options::new().create(false).lock_deadline(Duration::from_mins(1)).open(arguments[0]).unwrap();
     let board = Board::open(arguments[1]);
     let process: u64 = arguments[2].parse().unwrap();
@@ -41,7 +41,7 @@ fn hammers(arguments: &[&str]) {
     say("done");
 }
 
-/// A hit that was taken here is looked at and dropped elsewhere.
+/// A hit that was taken here is checked and dropped elsewhere.
 fn owned_hits_travel(cache: &Cache, held: &AtomicBool) {
     let hits: Vec<_> = cache.iter().take(20).map(Hit::into_owned).collect();
     std::thread::scope(|scope| {
@@ -54,7 +54,7 @@ fn owned_hits_travel(cache: &Cache, held: &AtomicBool) {
     });
 }
 
-/// What the writer of a key knows of it.
+/// What the writer of a key knows about it.
 #[derive(Clone, Copy, PartialEq)]
 enum Known {
     Absent,
@@ -106,7 +106,7 @@ impl<'a> Thread<'a> {
         self.ledger.get(self.cache, number).unwrap()
     }
 
-    /// What is there, which is what this thread put last.
+    /// Gets what is there, which must be what this thread put last.
     fn look(&mut self, own: u64) -> Known {
         let key = key(self.number(own));
         let found = self.cache.get(&key).unwrap().map_or(Known::Absent, |hit| Known::Put(version_of(&key, &hit)));
@@ -179,7 +179,7 @@ impl<'a> Thread<'a> {
 }
 
 #[test]
-fn nobody_ever_finds_a_stale_a_torn_or_a_foreign_value() {
+fn nobody_finds_an_outdated_torn_or_foreign_value() {
     for size in [1 << 20, 4 << 20] {
         let folder = fast_folder();
         let (path, board) = (folder.path().join("volume"), folder.path().join("board"));

@@ -1,5 +1,5 @@
-//! Six processes read, write and remove through one tier, two more know nothing of it, and one after the other is killed. No
-//! byte is ever wrong, and no version older than the last that its writer has finished.
+//! Six processes read, write and remove through one tier, two more know nothing of it, and they are killed one after
+//! the other. No byte is ever wrong, and no version is older than the last one that its writer has finished.
 
 #![cfg(test)]
 
@@ -41,7 +41,7 @@ fn worker(arguments: &[&str]) {
         if board.word(VICTIM).compare_exchange(me + 1, 0, SeqCst, SeqCst).is_ok() {
             seams::die_after(random.below(100) as i64);
         }
-        // A few are asked for most of the time.
+        // Most of the time, only a few keys are used.
         let any = if random.below(4) == 0 { random.below(KEYS) } else { random.below(KEYS / 10) };
         let own = any - any % WORKERS + me;
         let done = match random.below(100) {
@@ -104,7 +104,7 @@ fn no_version_goes_back_while_one_process_after_the_other_is_killed() {
     assert!(tier.hits > 1000 && tier.voids > 0, "{tier:?}");
     assert_eq!((stats.pins, tier.pins, tier.processes), (0, 0, 1));
     assert!(watcher.verify().unwrap().is_sound());
-    // The tier is a volume: its own checks hold, too.
+    // The tier is a volume, so its own checks hold, too.
     let inside = Options::new().open(watcher.tier_path().unwrap()).unwrap();
     let report = inside.verify().unwrap();
     assert!(report.is_sound(), "{report:?}");

@@ -1,4 +1,4 @@
-//! What look-ups and puts ask of the kernel, by processes that it ends when they ask for more.
+//! The system calls of look-ups and puts. The kernel ends the test process if it makes others.
 
 #![cfg(test)]
 
@@ -16,7 +16,7 @@ fn open(folder: &std::path::Path) -> Cache {
     Options::new().size(SIZE).open(folder.join("volume")).unwrap()
 }
 
-/// Puts and gets, with all that they need prepared.
+/// Puts and gets, with everything prepared.
 struct Work<'a> {
     cache: &'a Cache,
     value: Vec<u8>,
@@ -25,12 +25,12 @@ struct Work<'a> {
 impl<'a> Work<'a> {
     fn new(cache: &'a Cache) -> Self {
         let work = Self { cache, value: value(b"key", 0, BYTES) };
-        // The first calls of a thread make some, and the volume is marked as written to.
+        // The first calls of a thread make some system calls, and the volume is marked as written to.
         work.run(2 * PUTS);
         work
     }
 
-    /// How many gets have hit.
+    /// How many gets were hits.
     fn run(&self, puts: u32) -> u32 {
         let mut hits = 0;
         for number in 0..puts {
@@ -44,28 +44,28 @@ impl<'a> Work<'a> {
     }
 }
 
-/// Ends this process by the one call that is left for it.
+/// Ends this process by the only call that is left.
 fn leave(well: bool) -> ! {
     // SAFETY: nothing is returned to.
     unsafe { libc::syscall(libc::SYS_exit, libc::c_long::from(!well)) };
     unreachable!("a process has left")
 }
 
-/// From now on this process is ended by whatever but the return from a signal and its end. (Not by seccomp's strict mode, which forbids to
-/// read the processor's clock, too.)
+/// From now on, every call ends this process, except the return from a signal and the exit. (Not seccomp's strict
+/// mode, which also forbids reading the CPU's clock.)
 fn forbid_everything() {
     filter(&[libc::SYS_exit, libc::SYS_rt_sigreturn], libc::SECCOMP_RET_ALLOW, libc::SECCOMP_RET_KILL_PROCESS);
 }
 
-/// From now on this process is ended by these calls.
+/// From now on, these calls end this process.
 fn forbid(calls: &[libc::c_long]) {
     filter(calls, libc::SECCOMP_RET_KILL_PROCESS, libc::SECCOMP_RET_ALLOW);
 }
 
-/// What becomes of these calls from now on, and of the others.
+/// Sets what happens at these calls, and at all others.
 fn filter(calls: &[libc::c_long], these: u32, others: u32) {
     let statement = |code: u32, k: u32| libc::sock_filter { code: code as u16, jt: 0, jf: 0, k };
-    // The number of the call is the first word of what the filter sees.
+    // The call's number is the first word that the filter sees.
     let mut filter = vec![statement(libc::BPF_LD | libc::BPF_W | libc::BPF_ABS, 0)];
     for call in calls {
         let equal = libc::BPF_JMP | libc::BPF_JEQ | libc::BPF_K;
@@ -81,11 +81,11 @@ fn filter(calls: &[libc::c_long], these: u32, others: u32) {
 }
 
 #[test]
-fn in_shared_memory_there_are_none() {
+fn in_shared_memory_no_operation_makes_a_system_call() {
     let folder = fast_folder();
     let child = fork(|| {
         let cache = open(folder.path());
-        // Else the first put into each 64 KiB makes one.
+        // Otherwise the first put into each 64 KiB makes a call.
         cache.populate().unwrap();
         let work = Work::new(&cache);
         forbid_everything();
@@ -104,7 +104,7 @@ const SYNCS: [libc::c_long; 6] = [
 ];
 
 #[test]
-fn on_a_disk_no_put_waits_for_it_and_warm_pages_need_no_advice() {
+fn on_a_disk_no_put_syncs_and_warm_pages_need_no_advice() {
     let folder = disk_folder();
     let child = fork(|| {
         let cache = open(folder.path());
@@ -118,7 +118,7 @@ fn on_a_disk_no_put_waits_for_it_and_warm_pages_need_no_advice() {
 }
 
 #[test]
-fn what_is_forbidden_ends_a_process() {
+fn a_forbidden_call_ends_a_process() {
     let folder = fast_folder();
     let cache = open(folder.path());
     let child = fork(|| {

@@ -1,5 +1,5 @@
-//! The file of a tier is truncated, or resized as if it were a volume, while caches use it: they go on with the volume alone,
-//! and nothing that they give is wrong.
+//! The file of a tier is truncated, or resized as if it were a volume, while caches use it. They continue with the
+//! volume alone, and return nothing wrong.
 
 #![cfg(test)]
 
@@ -31,7 +31,7 @@ fn use_it(cache: &Cache) {
         for number in 0..100 {
             let hit = cache.get(key(number)).unwrap().unwrap();
             let read = hit.to_vec();
-            // Where the tier's file ends now, a copy may have lost a part of its value.
+            // A copy at the present end of the tier's file may have lost a part of its value.
             if hit.is_intact() {
                 assert_eq!(version_of(&key(number), &read), round);
             }
@@ -75,7 +75,7 @@ fn a_truncated_tier_is_left_out() {
 }
 
 #[test]
-fn a_tier_that_somebody_resizes_serves_nothing_wrong() {
+fn a_resized_tier_serves_nothing_wrong() {
     let place = Tiered::new();
     let cache = place.open();
     fill(&cache);

@@ -1,7 +1,7 @@
-//! A process with a tier lives in a control group whose limit is lowered under it: the tier gives its memory back, nothing
-//! wrong is served, and the process isn't killed. When there is memory again, the tier takes some again.
+//! A process with a tier lives in a control group whose limit is lowered. The tier gives its memory back, nothing
+//! wrong is served, and the process isn't killed. When memory is free again, the tier takes some again.
 //!
-//! Needs the right to make a control group, of version 1 or 2; where there is none, it says so and passes.
+//! The test needs the right to create a control group of version 1 or 2. Without it, the test says so and passes.
 
 #![cfg(test)]
 
@@ -33,7 +33,7 @@ struct Group {
 }
 
 impl Group {
-    /// What there is of it, by version: a folder that we may make groups in.
+    /// Its folders by version, in which we may create groups.
     fn make() -> Result<Self, String> {
         let own = fs::read_to_string("/proc/self/cgroup").map_err(|error| error.to_string())?;
         let mut why = "no memory controller is mounted".to_owned();
@@ -65,7 +65,7 @@ impl Group {
         fs::write(self.folder.join("cgroup.procs"), process.to_string())
     }
 
-    /// Bytes charged, but for the page cache of files.
+    /// Bytes charged, except the page cache of files.
     fn used(&self) -> u64 {
         let (name, prefix) = if self.is_first { ("memory.usage_in_bytes", "total_") } else { ("memory.current", "") };
         let charged: u64 = fs::read_to_string(self.folder.join(name)).unwrap().trim().parse().unwrap();
@@ -88,7 +88,7 @@ fn key(number: u64) -> Vec<u8> {
     format!("key {number}").into_bytes()
 }
 
-/// Reads until it is told something else, and says how much memory the tier has.
+/// Reads until it is told something else, and reports how much memory the tier has.
 fn cramped(arguments: &[&str]) {
     say("ready");
     listen();
@@ -119,7 +119,7 @@ fn read_some(cache: &Cache, random: &mut Random) {
     }
 }
 
-/// Lets the child read until the tier has as much as is wanted. It looks at its memory every 100 ms.
+/// Lets the child read until the tier has as much as is wanted. The tier checks its memory every 100 ms.
 fn read_until(child: &mut Child, wanted: impl Fn(u64) -> bool) -> u64 {
     let start = Instant::now();
     loop {
@@ -159,14 +159,14 @@ fn under_a_lowered_limit_the_tier_shrinks_and_the_process_lives() {
     let (used, taken) = (group.used(), blocks());
     println!("full: {full} bytes of the tier, {taken} in blocks, {used} used by the group");
     assert!(taken > TIER * 9 / 10);
-    // What is in use is more than 90 % of it.
+    // The memory in use is more than 90 % of it.
     group.limit_to(used * 100 / 92).unwrap();
     child.tell("more");
     let less = read_until(&mut child, |present| present < full);
     println!("pressed: {less} bytes of the tier, {} in blocks, {} used", blocks(), group.used());
     assert!(blocks() <= taken - (full - less) + MIB);
     if soak(false, true) {
-        // Where the group tells who waited, the kernel's mean needs half a minute to forget.
+        // If the group tells who waited, the kernel's average needs half a minute to forget.
         group.limit_to(512 * MIB).unwrap();
         child.tell("more");
         let again = read_until(&mut child, |present| present > less);

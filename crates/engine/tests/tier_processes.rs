@@ -1,5 +1,5 @@
-//! The life of a tier's file: who makes it, who may use it, who removes it; and what becomes of one that was left behind,
-//! damaged, or is of another size.
+//! The life of a tier's file: who creates it, who may use it, who removes it, and what happens to a file that was
+//! left behind, is damaged, or has another size.
 
 #![cfg(test)]
 
@@ -54,7 +54,7 @@ fn ask(child: &mut Child, word: &str) {
     child.expect("done");
 }
 
-/// A volume with an entry, in use, and the tier with a copy of it that somebody has left who was killed.
+/// A volume with an entry, in use, and a tier with a copy of it, left by a process that was killed.
 fn deserted() -> (Tiered, Cache) {
     let place = Tiered::new();
     let watcher = Options::new().size(4 << 20).open(place.path()).unwrap();
@@ -87,7 +87,7 @@ fn processes_share_one_tier_and_the_last_one_removes_it() {
 }
 
 #[test]
-fn what_another_process_changes_is_seen_at_once() {
+fn changes_by_another_process_are_seen_at_once() {
     let _turn = turn();
     let place = Tiered::new();
     let cache = place.open();
@@ -128,7 +128,7 @@ fn a_forked_child_uses_the_tier_and_outlives_its_parent_in_it() {
 }
 
 #[test]
-fn what_the_killed_leave_is_used_again_without_what_is_in_it() {
+fn a_tier_left_by_killed_processes_is_used_again_but_not_its_content() {
     let _turn = turn();
     let (place, _watcher) = deserted();
     let cache = place.open();
@@ -139,7 +139,7 @@ fn what_the_killed_leave_is_used_again_without_what_is_in_it() {
 }
 
 #[test]
-fn who_only_looks_sees_the_tier_of_others_and_leaves_it_as_it_is() {
+fn a_mere_look_sees_the_tier_of_others_and_changes_nothing() {
     let _turn = turn();
     let place = Tiered::new();
     let cache = place.open();
@@ -166,7 +166,7 @@ fn who_only_looks_sees_the_tier_of_others_and_leaves_it_as_it_is() {
 }
 
 #[test]
-fn a_volume_that_was_made_anew_has_another_tier() {
+fn a_recreated_volume_has_another_tier() {
     let _turn = turn();
     let place = Tiered::new();
     let old = place.open();
@@ -182,7 +182,7 @@ fn a_volume_that_was_made_anew_has_another_tier() {
 }
 
 #[test]
-fn a_tier_in_use_has_its_size_and_a_deserted_one_is_made_anew() {
+fn a_tier_in_use_keeps_its_size_and_a_deserted_one_is_recreated() {
     let _turn = turn();
     let place = Tiered::new();
     let cache = place.open();
@@ -205,7 +205,7 @@ fn a_tier_in_use_has_its_size_and_a_deserted_one_is_made_anew() {
 }
 
 #[test]
-fn volumes_that_cannot_have_a_tier_say_so() {
+fn volumes_that_cannot_have_a_tier_return_an_error() {
     let place = Tiered::new();
     let asked = Options::new().tier(1 << 20).tier_folder(place.tier.path());
     for cache in [asked.anonymous(), asked.heap()] {
@@ -222,7 +222,7 @@ fn volumes_that_cannot_have_a_tier_say_so() {
 }
 
 #[test]
-fn the_tier_is_open_to_whom_the_volume_is_open_and_to_nobody_else() {
+fn the_tier_has_the_access_rights_of_the_volume() {
     let _turn = turn();
     for mode in [0o600, 0o640, 0o666] {
         let place = Tiered::new();
@@ -237,7 +237,7 @@ fn the_tier_is_open_to_whom_the_volume_is_open_and_to_nobody_else() {
     let again = place.options(4 << 20, 1 << 20).open(place.path());
     assert!(matches!(again, Err(Error::NoTier { .. })), "{again:?}");
     drop(cache);
-    // A link that leads to a file which somebody else can read.
+    // A link to a file that somebody else can read.
     let trap = place.volume.path().join("trap");
     std::fs::write(&trap, [0; 4096]).unwrap();
     symlink(&trap, &path).unwrap();
@@ -253,9 +253,9 @@ fn overwrite(path: &Path, from: u64, bytes: u64, random: &mut common::Random) {
     file.write_all_at(&junk, from).unwrap();
 }
 
-/// The file of a tier that nobody uses may hold anything.
+/// The file of an unused tier may hold anything.
 #[test]
-fn a_damaged_tier_is_misses() {
+fn a_damaged_tier_only_causes_misses() {
     let _turn = turn();
     let mut random = common::Random(5);
     for (from, bytes) in [(0, 8), (0, 4096), (100, 8), (200, 8), (4096, 20_000), (40_000, 900_000), (0, 1 << 20)] {
@@ -271,7 +271,7 @@ fn a_damaged_tier_is_misses() {
 }
 
 #[test]
-fn a_tier_that_is_removed_or_overwritten_meanwhile_serves_nothing_wrong() {
+fn a_tier_removed_or_overwritten_in_use_serves_nothing_wrong() {
     let _turn = turn();
     let place = Tiered::new();
     let cache = place.open();
@@ -284,7 +284,7 @@ fn a_tier_that_is_removed_or_overwritten_meanwhile_serves_nothing_wrong() {
     other.put("key", "new").unwrap();
     assert_eq!((warm(&other, "key"), warm(&cache, "key")), (b"new".to_vec(), b"new".to_vec()));
     drop(cache);
-    assert_eq!(place.left().len(), 1, "it has left another's alone");
+    assert_eq!(place.left().len(), 1, "the other cache's tier stays");
     drop(other);
     assert!(place.left().is_empty());
 }

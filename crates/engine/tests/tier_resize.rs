@@ -1,5 +1,5 @@
-//! A volume with a tier is resized: every cache goes on with a tier of the new file, nothing of the old one is served or
-//! left, and what is held stays.
+//! A volume with a tier is resized. Every cache continues with a tier of the new file, nothing of the old one is
+//! served or left, and what is held stays.
 
 #![cfg(test)]
 
@@ -35,20 +35,20 @@ fn hits_come_from_the_new_tier_and_nothing_of_the_old_one_is_left() {
     let (path, before) = (cache.tier_path().unwrap().to_owned(), place.left());
     for size in [8 << 20, 2 << 20, 3 << 20] {
         resize(&cache, size);
-        assert_eq!(value(&other, "key").unwrap(), b"old", "the entry moved over");
+        assert_eq!(value(&other, "key").unwrap(), b"old", "the entry was copied");
         assert_eq!(warm(&other, "key"), b"old", "and has a copy in the new tier");
         cache.put_with("key", "new", &PutOptions::new().tags(&["tag"])).unwrap();
         assert_eq!(value(&other, "key").unwrap(), b"new");
         assert_eq!(warm(&cache, "key"), b"new");
         Options::new().open(place.path()).unwrap().purge_tag("tag", Purge::Hard).unwrap();
-        assert_eq!(value(&other, "key"), None, "by somebody who knows of no tier");
+        assert_eq!(value(&other, "key"), None, "removed by a cache that knows of no tier");
         cache.put("key", "old").unwrap();
         assert_eq!(warm(&cache, "key"), b"old");
         assert_eq!(place.left().len(), 1, "the file of each former tier is gone");
     }
     assert_ne!(cache.tier_path().unwrap(), path);
     assert_ne!(place.left(), before);
-    assert_eq!((held.key(), &*held), (&b"held"[..], &b"as it was"[..]), "from the first tier of all");
+    assert_eq!((held.key(), &*held), (&b"held"[..], &b"as it was"[..]), "from the very first tier");
     assert_eq!(tier_stats(&cache).processes, 1);
     drop(held);
     drop(other);
@@ -85,7 +85,7 @@ fn follower(arguments: &[&str]) {
 }
 
 #[test]
-fn another_process_moves_over_to_the_same_new_tier_and_so_does_a_forked_child() {
+fn another_process_and_a_forked_child_move_to_the_same_new_tier() {
     let place = Tiered::new();
     let cache = place.open();
     cache.put("key", "one").unwrap();
@@ -107,7 +107,7 @@ fn another_process_moves_over_to_the_same_new_tier_and_so_does_a_forked_child() 
 }
 
 #[test]
-fn a_volume_whose_new_tier_cannot_be_had_goes_on_without() {
+fn a_volume_that_gets_no_new_tier_continues_without() {
     let place = Tiered::new();
     let cache = place.open();
     cache.put("key", "value").unwrap();
@@ -118,5 +118,5 @@ fn a_volume_whose_new_tier_cannot_be_had_goes_on_without() {
     assert!(cache.tier_path().is_none() && cache.stats().unwrap().tier.is_none());
     std::fs::create_dir(place.tier.path()).unwrap();
     resize(&cache, 4 << 20);
-    assert_eq!(warm(&cache, "key"), b"value", "the next one may be had again");
+    assert_eq!(warm(&cache, "key"), b"value", "the next tier can be had again");
 }

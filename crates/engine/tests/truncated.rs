@@ -1,6 +1,6 @@
-//! Somebody truncates the file of a volume that is mapped. By default that ends whoever reads it, as the kernel has it.
-//! Where the volume was opened to survive it, the process lives: whatever it was about to do ends, nothing waits for ever,
-//! every call says what happened, a hit that was held says that it can't be trusted, other volumes go on.
+//! Somebody truncates the file of a mapped volume. By default, the kernel ends every process that reads it. If the
+//! volume was opened to survive it, the process lives: its current call ends, nothing waits for ever, every call
+//! returns the error, a held hit says that it can't be trusted, and other volumes continue.
 
 #![cfg(test)]
 
@@ -16,7 +16,7 @@ use eyewall::{Cache, Change, Error, Hit, Options, PutOptions};
 
 const SIZE: u64 = 1 << 20;
 const ENTRY: usize = 3000;
-/// Its largest entries are filled outside the lock.
+/// Its largest entries are filled outside of the lock.
 const LARGE: usize = 40_000;
 /// Where the superblock says whether the volume is clean.
 const CLEAN_AT: u64 = 192;
@@ -49,7 +49,7 @@ fn fill(cache: &Cache) {
     }
 }
 
-/// Has the parent truncate the file.
+/// Lets the parent truncate the file.
 fn truncated() {
     say("truncate");
     assert_eq!(listen(), "done");
@@ -59,7 +59,7 @@ fn truncate(path: &Path, bytes: u64) {
     File::options().write(true).open(path).unwrap().set_len(bytes).unwrap();
 }
 
-/// Starts a role over a volume in a fresh folder, and truncates it to so many bytes when it asks.
+/// Starts a role with a volume in a new folder, and truncates it to `bytes` when the role asks.
 fn run(role: &str, argument: &str, bytes: u64) {
     let folder = fast_folder();
     let path = folder.path().join("volume");
@@ -71,7 +71,8 @@ fn run(role: &str, argument: &str, bytes: u64) {
     assert_eq!(path.metadata().unwrap().len(), bytes, "nothing makes the file longer again");
 }
 
-/// Nothing; the superblock; half of the index; index and half of the data; all but the end of the last ring.
+/// Lengths: nothing; the superblock; half of the index; index and half of the data; all except the end of the last
+/// ring.
 const LENGTHS: [u64; 5] = [0, 4096, 48 << 10, SIZE / 2, SIZE - (128 << 10)];
 
 type Call = (&'static str, fn(&Cache, &Path) -> Result<(), Error>);
@@ -105,7 +106,7 @@ fn is_failure(error: &Error, expected: &Path) -> bool {
 }
 
 #[test]
-fn whatever_meets_the_loss_first_ends_and_says_so() {
+fn the_first_call_to_meet_the_loss_ends_with_an_error() {
     for bytes in LENGTHS {
         for (name, _) in CALLS {
             run("calls", name, bytes);
@@ -120,7 +121,7 @@ fn calls(arguments: &[&str]) {
     assert!(!cache.is_failed());
     truncated();
     let (_, first) = CALLS.into_iter().find(|(name, _)| *name == arguments[1]).unwrap();
-    // What is still in the file may do for it. A truncated volume can also be refused for what isn't in memory.
+    // What is still in the file may be enough. A truncated volume can also be refused for other reasons.
     if let Err(error) = first(&cache, path) {
         let refused = matches!(error, Error::Io { .. }) && arguments[1] == "prefault";
         assert!(refused || is_failure(&error, path), "{error}");
@@ -147,7 +148,7 @@ fn calls(arguments: &[&str]) {
     let told = cache.get("any").unwrap_err().to_string();
     assert!(told.contains("truncated") && told.contains("open it again"), "{told}");
     drop(cache);
-    // A new volume in its place is a volume like any other.
+    // A new volume in its place works like any other.
     let kept = path.with_extension("kept");
     std::fs::rename(path, &kept).unwrap();
     let cache = open(arguments[0]);
@@ -159,7 +160,7 @@ fn calls(arguments: &[&str]) {
 }
 
 #[test]
-fn a_hit_that_is_held_says_that_it_is_not_intact_and_a_copy_stays_so() {
+fn a_held_hit_says_that_it_is_not_intact_and_a_copy_stays_intact() {
     for bytes in [0, 4096, SIZE / 8] {
         run("holds", "", bytes);
     }
@@ -188,7 +189,7 @@ fn holds(arguments: &[&str]) {
 }
 
 #[test]
-fn without_the_option_it_is_the_end() {
+fn without_the_option_the_process_ends() {
     let folder = fast_folder();
     let path = folder.path().join("volume");
     let mut child = Child::start("reads without the option", &[path.to_str().unwrap()]);
@@ -210,7 +211,7 @@ fn reads_without_the_option(arguments: &[&str]) {
 }
 
 #[test]
-fn the_other_volume_goes_on() {
+fn another_volume_continues() {
     run("two volumes", "", 0);
 }
 
@@ -269,7 +270,7 @@ fn threads(arguments: &[&str]) {
 }
 
 #[test]
-fn forked_children_survive_it_too() {
+fn forked_children_survive_the_loss_too() {
     run("forks", "", 0);
 }
 
@@ -281,11 +282,11 @@ fn forks(arguments: &[&str]) {
         cache.get(key(399)).map(drop).unwrap_err();
         assert!(cache.is_failed());
     };
-    // Each process meets it for itself; a child as it registers.
+    // Each process meets the loss for itself; a child meets it when it registers.
     fork(meet).finish();
     assert!(!cache.is_failed());
     meet();
-    // A child of a process that has met it knows.
+    // A child of a process that has met the loss knows it.
     fork(|| {
         assert!(cache.is_failed());
         cache.put("key", "value").map(drop).unwrap_err();
@@ -306,7 +307,7 @@ fn a_failed_volume_is_not_marked_clean() {
     child.tell("leave");
     child.finish();
     assert_eq!(anatomy::word(&std::fs::read(&path).unwrap(), CLEAN_AT), 0);
-    // Whoever opens what was made as long again as it was finds no more than it can vouch for.
+    // If the file gets its old length back, an opener finds only entries that it can verify.
     let cache = Cache::open(&path).unwrap();
     for number in 0..400 {
         if let Some(hit) = cache.get(key(number)).unwrap() {
@@ -330,7 +331,7 @@ fn leaves(arguments: &[&str]) {
 }
 
 #[test]
-fn processes_that_only_read_survive_it_too() {
+fn read_only_processes_survive_the_loss_too() {
     for folder in [fast_folder(), disk_folder()] {
         let path = folder.path().join("volume");
         fill(&open(path.to_str().unwrap()));

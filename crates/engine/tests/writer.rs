@@ -1,5 +1,5 @@
-//! Entries that are written piece by piece: whole when they were committed, and leaving nothing behind when they weren't;
-//! whatever their length, and whoever writes beside them.
+//! Entries that are written piece by piece. Committed entries are complete, and others leave nothing behind, whatever
+//! their length is and whoever writes beside them.
 
 #![cfg(test)]
 
@@ -20,7 +20,7 @@ fn writer(cache: &Cache, key: &str, length: Option<u64>) -> Writer {
     cache.writer(key, &PutOptions::new(), length).unwrap()
 }
 
-/// Nothing is held, nothing contradicts anything.
+/// Nothing is held, and nothing contradicts anything.
 fn check(cache: &Cache) {
     let stats = cache.stats().unwrap();
     assert_eq!(stats.pins, 0);
@@ -55,14 +55,14 @@ fn pieces_of_a_known_length_become_the_entry_at_the_commit() {
     assert_eq!((hit.serial(), hit.metadata()), (serial, &b"text/html"[..]));
     assert_eq!(hit.tags().collect::<Vec<_>>(), ["t"]);
     drop(hit);
-    assert_eq!(cache.stats().unwrap().filler_bytes, 0, "the room had just its length");
+    assert_eq!(cache.stats().unwrap().filler_bytes, 0, "the room had exactly its length");
     check(&cache);
     cache.purge_tag("t", Purge::Hard).unwrap();
     assert!(cache.get("key").unwrap().is_none());
 }
 
 #[test]
-fn lengths_that_are_unknown_or_were_said_wrong_do_as_well() {
+fn unknown_and_wrong_lengths_work_too() {
     let cache = cache();
     for (version, (bytes, length)) in [
         (10, None),
@@ -91,7 +91,7 @@ fn lengths_that_are_unknown_or_were_said_wrong_do_as_well() {
 }
 
 #[test]
-fn room_grows_in_place_where_nobody_writes_behind_it_and_moves_where_somebody_does() {
+fn room_grows_in_place_or_moves_if_somebody_writes_behind_it() {
     for others in [false, true] {
         let cache = Options::new().size(16 << 20).entry_bytes_max(LIMIT).heap().unwrap();
         let whole = value(b"key", 1, 900_000);
@@ -106,14 +106,14 @@ fn room_grows_in_place_where_nobody_writes_behind_it_and_moves_where_somebody_do
         writer.commit().unwrap();
         check_value(&cache, "key", 1, 900_000);
         let stats = cache.stats().unwrap();
-        // What moved left its former room behind.
+        // A room that moved left its former place behind.
         assert_eq!(stats.dead_bytes > 0, others, "{stats:?}");
         check(&cache);
     }
 }
 
 #[test]
-fn writers_stand_beside_each_other_and_evict_what_they_need() {
+fn several_writers_work_at_once_and_evict_what_they_need() {
     let cache = cache();
     for round in 0..20_u32 {
         let keys: Vec<String> = (0..4).map(|number| format!("key {round} {number}")).collect();
@@ -156,7 +156,7 @@ fn an_abort_a_drop_and_a_panic_leave_nothing_behind() {
 }
 
 #[test]
-fn a_value_that_grows_too_large_is_aborted_at_the_write_that_exceeds() {
+fn a_value_that_grows_too_large_is_aborted_at_the_exceeding_write() {
     let cache = cache();
     let result = cache.writer("key", &PutOptions::new(), Some(LIMIT));
     assert!(matches!(result, Err(Error::EntryTooLarge { max: LIMIT, .. })), "{result:?}");
@@ -173,7 +173,7 @@ fn a_value_that_grows_too_large_is_aborted_at_the_write_that_exceeds() {
 type ChangeOf = fn(&Cache);
 
 #[test]
-fn whatever_changes_the_entry_meanwhile_supersedes_the_writer() {
+fn every_change_of_the_entry_meanwhile_supersedes_the_writer() {
     let cache = cache();
     let changes: [(&str, ChangeOf, Option<u32>); 7] = [
         ("put", |cache| assert!(cache.put("key", value(b"key", 2, 50)).is_ok()), Some(2)),
@@ -257,7 +257,7 @@ fn a_forked_child_can_not_use_its_parents_writer_and_does_it_no_harm() {
 const SECRET: &[u8] = b"nobody is to read this after it was given up, whoever has the file";
 
 #[test]
-fn where_the_dead_are_erased_nothing_stays_of_what_was_not_stored() {
+fn an_erasing_volume_keeps_nothing_of_an_unstored_value() {
     let folder = fast_folder();
     let path = folder.path().join("volume");
     let cache = Options::new().size(4 << 20).entry_bytes_max(400_000).secure_erase(true).open(&path).unwrap();
@@ -268,21 +268,21 @@ fn where_the_dead_are_erased_nothing_stays_of_what_was_not_stored() {
         writer
     };
     begin().abort();
-    assert_eq!(traces(), 0, "of what was aborted");
+    assert_eq!(traces(), 0, "of the aborted value");
     let superseded = begin();
     cache.purge_tag("t", Purge::Hard).unwrap();
     assert_eq!(superseded.commit().unwrap(), Committed::Superseded);
-    assert_eq!(traces(), 0, "of what was purged");
+    assert_eq!(traces(), 0, "of the purged value");
     let superseded = begin();
     cache.remove("key").unwrap();
     assert_eq!(superseded.commit().unwrap(), Committed::Superseded);
-    assert_eq!(traces(), 0, "of what was removed");
+    assert_eq!(traces(), 0, "of the removed value");
     let mut moved = begin();
     for number in 0..5 {
         cache.put(format!("{number}"), [1; 1000]).unwrap();
         moved.write_all(&vec![2; 60_000]).unwrap();
     }
-    assert_eq!(traces(), 1, "of what has moved");
+    assert_eq!(traces(), 1, "of the moved value");
     moved.commit().unwrap();
     assert_eq!(traces(), 1);
     cache.remove("key").unwrap();
@@ -291,7 +291,7 @@ fn where_the_dead_are_erased_nothing_stays_of_what_was_not_stored() {
 }
 
 #[test]
-fn a_reader_that_holds_everything_makes_the_writer_wait_for_room_and_not_lose_what_it_has() {
+fn a_reader_that_holds_everything_delays_a_writer_without_loss() {
     let cache = Options::new().size(1 << 20).entry_bytes_max(200_000).heap().unwrap();
     let whole = value(b"key", 1, 150_000);
     let mut writer = writer(&cache, "key", Some(50_000));
@@ -317,7 +317,7 @@ fn a_reader_that_holds_everything_makes_the_writer_wait_for_room_and_not_lose_wh
 }
 
 #[test]
-fn a_resize_ends_what_is_being_written_and_what_is_followed() {
+fn a_resize_ends_writers_and_followers() {
     let folder = fast_folder();
     let path = folder.path().join("volume");
     let cache = Options::new().size(4 << 20).open(&path).unwrap();
@@ -337,7 +337,7 @@ fn a_resize_ends_what_is_being_written_and_what_is_followed() {
     check(&cache);
 }
 
-/// Gives its bytes in pieces of odd lengths, is interrupted before each, and fails at the end where it has to.
+/// Gives its bytes in pieces of odd lengths, is interrupted before each, and fails at the end if it has to.
 struct Source<'a> {
     left: &'a [u8],
     calls: usize,
@@ -356,7 +356,7 @@ impl io::Read for Source<'_> {
 }
 
 #[test]
-fn a_source_is_read_to_its_end_or_as_far_as_it_is_wanted() {
+fn a_source_is_read_to_its_end_or_to_the_wanted_length() {
     let cache = cache();
     let bytes = value(b"key", 1, 300_001);
     for length in [None, Some(300_001)] {
@@ -364,7 +364,7 @@ fn a_source_is_read_to_its_end_or_as_far_as_it_is_wanted() {
         let mut whole = writer(&cache, "key", length);
         assert_eq!(whole.read_from(&mut source, 5).unwrap(), 5);
         assert_eq!(whole.read_from(&mut source, u64::MAX).unwrap(), 299_996);
-        assert_eq!(whole.read_from(&mut source, u64::MAX).unwrap(), 0, "it has ended");
+        assert_eq!(whole.read_from(&mut source, u64::MAX).unwrap(), 0, "the source has ended");
         whole.commit().unwrap();
         check_value(&cache, "key", 1, bytes.len());
     }
@@ -377,7 +377,7 @@ fn a_source_is_read_to_its_end_or_as_far_as_it_is_wanted() {
 }
 
 #[test]
-fn what_a_source_gave_before_it_failed_counts_as_written() {
+fn bytes_of_a_source_before_its_failure_count_as_written() {
     let cache = cache();
     let bytes = value(b"key", 1, 30_000);
     let mut writer = writer(&cache, "key", None);
@@ -417,7 +417,7 @@ fn a_source_of_unknown_length_may_fill_the_entry_to_its_last_byte() {
     }
     let mut writer = writer(&cache, "key", None);
     let refused = writer.read_from(&mut io::Read::chain(&bytes[..], &b"."[..]), u64::MAX).unwrap_err();
-    assert!(matches!(error(&refused), Error::EntryTooLarge { .. }), "a byte more is too much");
+    assert!(matches!(error(&refused), Error::EntryTooLarge { .. }), "one byte more is too much");
     drop(writer);
     check(&cache);
 }

@@ -1,12 +1,11 @@
-//! Which files are kept. What is kept yields by the volume's own policy, which weighs use against size; who is to be kept at all may
-//! be narrowed here.
+//! Decides which files are kept in the volume at all. Which of those stay is the engine's choice, by use and size.
 //!
 //! ```
 //! use eyewall::Options;
 //! use eyewall_files::{FileCache, FileCacheOptions, admission};
 //!
 //! # fn main() -> eyewall::Result<()> {
-//! // Only what was asked for twice, and no video.
+//! // Only files that were requested twice, and no videos.
 //! let twice = admission::asked_for(2);
 //! let files = FileCacheOptions::new()
 //!     .admission(move |file| twice(file) && file.path.extension().is_none_or(|extension| extension != "mp4"))
@@ -21,35 +20,36 @@ use std::path::Path;
 /// A file that may be kept.
 #[derive(Debug, Clone, Copy)]
 pub struct Candidate<'a> {
-    /// Where it lies: an absolute path.
+    /// Its absolute path.
     pub path: &'a Path,
-    /// How long it is.
+    /// Its length in bytes.
     pub bytes: u64,
-    /// How often this process was asked for it, this time among them. It is forgotten where more than 16,384 files are asked for.
+    /// How often this process was asked for it, including this time. The process counts at most 16,384 files,
+    /// and forgets others.
     pub asked: u64,
 }
 
-/// Says whether a file is to be kept. Asked each time that one is sent: the rest of what lies in the volume in part is kept if the
-/// answer is yes now. It must not wait.
+/// Decides whether to keep a file. It is called each time the file is sent: if it says yes, the missing rest of a
+/// partly stored file is stored now. It must not block.
 pub(crate) type Admission = Box<dyn Fn(&Candidate<'_>) -> bool + Send + Sync>;
 
-/// Everything: what is asked for once is kept, and is the first to go.
+/// Admits everything. A file that is requested only once is evicted first.
 pub fn everything() -> impl Fn(&Candidate<'_>) -> bool + Send + Sync + 'static {
     |_| true
 }
 
-/// What was asked for so often: one-time readers of many files don't write them all into the volume.
+/// Admits a file at its so many-th request: reading many files once doesn't write them all into the volume.
 pub fn asked_for(times: u64) -> impl Fn(&Candidate<'_>) -> bool + Send + Sync + 'static {
     move |file| file.asked >= times
 }
 
-/// Small files at once; others once they were asked for once more for each further `step` bytes. So large files have to earn
-/// their room by use.
+/// Admits small files at once, and each larger file after one more request per `step` bytes. So large files must
+/// earn their room by use.
 pub fn by_use_and_size(step: u64) -> impl Fn(&Candidate<'_>) -> bool + Send + Sync + 'static {
     move |file| file.asked > file.bytes / step.max(1)
 }
 
-/// Files whose names end so, without the dot: `["css", "js"]`.
+/// Admits files with one of these extensions, without the dot: `["css", "js"]`.
 pub fn extensions<E>(extensions: impl IntoIterator<Item = E>) -> impl Fn(&Candidate<'_>) -> bool + Send + Sync + 'static
 where
     E: Into<OsString>,
@@ -80,6 +80,6 @@ mod tests {
         let admits = by_use_and_size(1 << 20);
         assert!(admits(&file("/small", 1000, 1)));
         assert!(!admits(&file("/large", 3 << 20, 3)) && admits(&file("/large", 3 << 20, 4)));
-        assert!(by_use_and_size(0)(&file("/a", 0, 1)), "a step of nothing is one of a byte");
+        assert!(by_use_and_size(0)(&file("/a", 0, 1)), "a step of 0 counts as one byte");
     }
 }

@@ -1,4 +1,4 @@
-//! The bytes of an answer, each piece found or read when what was before it is taken.
+//! The body of an answer. Each piece is found or read when the piece before it was taken.
 
 use std::collections::VecDeque;
 use std::fmt;
@@ -8,7 +8,7 @@ use std::sync::Arc;
 use std::task::{Context, Poll, ready};
 
 use bytes::Bytes;
-use eyewall_http::ranges::Stretch;
+use eyewall_http::ranges::Segment;
 use http_body::{Frame, SizeHint};
 use tokio::task::{JoinHandle, spawn_blocking};
 
@@ -16,73 +16,75 @@ use crate::file::Opened;
 use crate::fragment;
 use crate::store::{From, Store};
 
-/// The body of an answer, as pieces of a mebibyte at most: those of the volume are the volume's own bytes, which stay as they are
-/// until the piece is dropped. None is held before it is wanted.
+/// The body of an answer, in pieces of at most a mebibyte. Pieces from the volume are its own bytes, pinned until
+/// the piece is dropped. No piece is held before it is needed.
 ///
-/// An asynchronous one, for [`http_body::Body`] and [`Body::poll_piece`], which want a runtime of Tokio where a piece has to be read
-/// from storage; or an iterator, which waits where it is.
+/// It is asynchronous, by [`http_body::Body`] and [`Body::poll_piece`], which need a Tokio runtime if a piece
+/// must be read from storage. It is also an iterator, which blocks.
 ///
-/// It ends with an error where the file can't be read, is shorter than it was, or has changed since its head was made: the length
-/// that was promised isn't reached, so that the client knows that it hasn't all.
+/// It ends with an error if the file can't be read, became shorter, or has changed since the head was made. The
+/// body then ends short of its promised length, so the client notices the missing bytes.
 pub struct Body {
-    /// What is yet to come.
-    stretches: VecDeque<Stretch>,
-    /// Where bytes came from that may still be read, also when none are to come. None where there are no bytes of a file.
+    /// The stretches still to be sent.
+    segments: VecDeque<Segment>,
+    /// The source of bytes that may still be read, even if none are left. `None` if no bytes come from a
+    /// file.
     store: Option<Arc<Store>>,
-    /// None where no bytes of a file are yet to come.
+    /// `None` if no more bytes come from the file.
     drawn: Option<Box<Drawn>>,
 }
 
-/// Where bytes of a file come from.
+/// The source of a file's bytes.
 struct Drawn {
     store: Arc<Store>,
     opened: Arc<Opened>,
-    /// Whether what isn't in the volume is put there.
+    /// Whether to store fragments that aren't in the volume.
     is_kept: bool,
-    /// The fragment that was had last, with its number.
-    at_hand: Option<(u64, Bytes)>,
+    /// The most recent fragment and its number.
+    loaded: Option<(u64, Bytes)>,
     loading: Option<JoinHandle<io::Result<(Bytes, From)>>>,
 }
 
-/// What the next piece takes.
+/// How to get the next piece.
 enum Next {
     Piece(Bytes),
-    /// The fragment of this number, which isn't at hand.
+    /// The fragment of this number must be read.
     Fragment(u64),
     End,
 }
 
 impl Body {
     pub(crate) fn empty() -> Self {
-        Self { stretches: VecDeque::new(), store: None, drawn: None }
+        Self { segments: VecDeque::new(), store: None, drawn: None }
     }
 
-    /// These stretches of a file. `at_hand` is a fragment that was found already.
+    /// These segments of a file. `loaded` is a fragment that was already found.
     pub(crate) fn of(
         store: Arc<Store>,
         opened: Arc<Opened>,
         is_kept: bool,
-        stretches: Vec<Stretch>,
-        at_hand: Option<(u64, Bytes)>,
+        segments: Vec<Segment>,
+        loaded: Option<(u64, Bytes)>,
     ) -> Self {
-        let drawn = Drawn { store: Arc::clone(&store), opened, is_kept, at_hand, loading: None };
-        let mut body = Self { stretches: stretches.into(), store: Some(store), drawn: Some(Box::new(drawn)) };
+        let drawn = Drawn { store: Arc::clone(&store), opened, is_kept, loaded, loading: None };
+        let mut body = Self { segments: segments.into(), store: Some(store), drawn: Some(Box::new(drawn)) };
         body.drop_empty();
         body
     }
 
-    /// How many bytes are yet to come.
+    /// The number of bytes still to be sent.
     pub fn bytes_left(&self) -> u64 {
-        self.stretches.iter().map(Stretch::length).sum()
+        self.segments.iter().map(Segment::length).sum()
     }
 
-    /// Whether bytes of the volume were lost under its map ([`eyewall::Options::survive_sigbus`]): what was read of a piece before this was
-    /// asked may be zeros. For who copies pieces; a socket that is given them fails by itself.
+    /// Whether bytes of the volume were lost under its map ([`eyewall::Options::survive_sigbus`]): bytes of a
+    /// piece that were read before this call may then be zeros. For callers that copy pieces; writing them to
+    /// a socket fails by itself.
     pub fn has_lost_bytes(&self) -> bool {
         self.store.as_ref().is_some_and(|store| store.has_lost())
     }
 
-    /// The next piece; none at the end, and after an error.
+    /// The next piece; `None` at the end, and after an error.
     pub fn poll_piece(&mut self, context: &mut Context<'_>) -> Poll<Option<io::Result<Bytes>>> {
         loop {
             let number = match self.advance() {
@@ -95,38 +97,38 @@ impl Body {
                 let loaded = ready!(Pin::new(loading).poll(context));
                 drawn.loading = None;
                 match loaded.unwrap_or_else(|_| Err(io::ErrorKind::Other.into())) {
-                    Ok((bytes, _)) => drawn.at_hand = Some((number, bytes)),
+                    Ok((bytes, _)) => drawn.loaded = Some((number, bytes)),
                     Err(error) => return Poll::Ready(Some(Err(self.fail(error)))),
                 }
-            } else if let Ok(Some(found)) = drawn.store.find(&drawn.opened.form, number) {
-                drawn.at_hand = Some((number, found));
+            } else if let Ok(Some(found)) = drawn.store.find(&drawn.opened.representation, number) {
+                drawn.loaded = Some((number, found));
             } else {
                 let (store, opened, is_kept) = (Arc::clone(&drawn.store), Arc::clone(&drawn.opened), drawn.is_kept);
                 drawn.loading =
-                    Some(spawn_blocking(move || store.load(&opened.form, number, is_kept, || opened.file())));
+                    Some(spawn_blocking(move || store.load(&opened.representation, number, is_kept, || opened.file())));
             }
         }
     }
 
-    /// What comes next, taken out of the stretches where it is at hand.
+    /// Takes the next piece from the stretches if no read is needed.
     fn advance(&mut self) -> Next {
-        let next = match self.stretches.front_mut() {
+        let next = match self.segments.front_mut() {
             None => return Next::End,
-            Some(Stretch::Head(text)) => Next::Piece(std::mem::take(text).into()),
-            Some(Stretch::Bytes(range)) => {
+            Some(Segment::Head(text)) => Next::Piece(std::mem::take(text).into()),
+            Some(Segment::Bytes(range)) => {
                 let Some(drawn) = &mut self.drawn else { return Next::End };
-                let (store, form) = (&drawn.store, &drawn.opened.form);
+                let (store, representation) = (&drawn.store, &drawn.opened.representation);
                 let number = range.start / store.fragment_bytes;
-                let Some((_, bytes)) = drawn.at_hand.as_ref().filter(|(at_hand, _)| *at_hand == number) else {
+                let Some((_, bytes)) = drawn.loaded.as_ref().filter(|(loaded, _)| *loaded == number) else {
                     return Next::Fragment(number);
                 };
-                let whole = fragment::range(number, form.stamp.bytes, store.fragment_bytes);
+                let whole = fragment::range(number, representation.version.bytes, store.fragment_bytes);
                 let end = range.end.min(whole.end);
                 let piece = bytes.slice((range.start - whole.start) as usize..(end - whole.start) as usize);
                 range.start = end;
                 if end == whole.end {
-                    // Else it would be held for as long as the next one is waited for.
-                    drawn.at_hand = None;
+                    // Release it, or it stays pinned while the next one is read.
+                    drawn.loaded = None;
                 }
                 Next::Piece(piece)
             }
@@ -136,23 +138,23 @@ impl Body {
     }
 
     fn drop_empty(&mut self) {
-        while self.stretches.front().is_some_and(|stretch| stretch.length() == 0) {
-            self.stretches.pop_front();
+        while self.segments.front().is_some_and(|segment| segment.length() == 0) {
+            self.segments.pop_front();
         }
-        if self.stretches.is_empty() {
+        if self.segments.is_empty() {
             self.drawn = None;
         }
     }
 
-    /// Nothing comes after an error.
+    /// Nothing follows an error.
     fn fail(&mut self, error: io::Error) -> io::Error {
-        self.stretches.clear();
+        self.segments.clear();
         self.drawn = None;
         error
     }
 }
 
-/// The pieces, for who may wait.
+/// The pieces, for callers that may block.
 impl Iterator for Body {
     type Item = io::Result<Bytes>;
 
@@ -164,11 +166,12 @@ impl Iterator for Body {
                 Next::Fragment(number) => number,
             };
             let drawn = self.drawn.as_mut()?;
-            // Who polled before, and iterates now: it would be taken for the next fragment by who polls again.
+            // Drop a pending read: after polling, then iterating, a later poll would take it for the
+            // next fragment.
             drawn.loading = None;
             let opened = &drawn.opened;
-            match drawn.store.load(&opened.form, number, drawn.is_kept, || opened.file()) {
-                Ok((bytes, _)) => drawn.at_hand = Some((number, bytes)),
+            match drawn.store.load(&opened.representation, number, drawn.is_kept, || opened.file()) {
+                Ok((bytes, _)) => drawn.loaded = Some((number, bytes)),
                 Err(error) => return Some(Err(self.fail(error))),
             }
         }
@@ -184,7 +187,7 @@ impl http_body::Body for Body {
     }
 
     fn is_end_stream(&self) -> bool {
-        self.stretches.is_empty()
+        self.segments.is_empty()
     }
 
     fn size_hint(&self) -> SizeHint {

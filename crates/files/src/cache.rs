@@ -1,4 +1,4 @@
-//! Files by the program's own paths, and what is set for all files of a volume.
+//! Files by the program's own paths, and options for all files of a volume.
 
 use std::fmt;
 use std::fs;
@@ -22,21 +22,23 @@ use crate::root::{Root, Symlinks, is_absence};
 use crate::statistics::{Counters, FileStatistics, Statistics};
 use crate::store::Store;
 
-/// Unless it is set, a file may take this part of the volume, in whole fragments.
+/// The default maximum of a file: this part of the volume, in whole fragments.
 const SHARE_OF_A_FILE: u64 = 4;
 
-/// How a changed file is noticed.
+/// How to notice a changed file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Freshness {
-    /// The kernel tells (inotify), and a request that begins after the change gets what is new. What the kernel tells nobody of (mounts,
-    /// writes through a map), within a second. On file systems that others change, too (networks), each request looks.
+    /// By inotify: a request that begins after the change gets the new file. Changes that inotify doesn't
+    /// report (mounts, writes through a map) are noticed within a second. On file systems that other machines
+    /// change (networks), each request calls stat.
     Watched,
-    /// What was looked at is trusted for so long, also where there was nothing. A second after a change, or later, it is sent for so
-    /// long yet; in the first second, not at all, since times of files are too coarse.
+    /// A look at the file system counts for so long, even if there was nothing. So the old file may be sent
+    /// for so long after a change. Within a second after a change, a look counts only once, since file times
+    /// are too coarse.
     Interval(Duration),
 }
 
-/// What is set for the files of a volume ([`FileCacheOptions::build`]).
+/// Options for the files of a volume ([`FileCacheOptions::build`]).
 pub struct FileCacheOptions {
     min_bytes: u64,
     max_bytes: Option<u64>,
@@ -46,7 +48,7 @@ pub struct FileCacheOptions {
 }
 
 impl FileCacheOptions {
-    /// Files of any size up to a quarter of the volume are kept, changes are noticed at once.
+    /// The defaults: files up to a quarter of the volume are kept, and changes are noticed at once.
     pub fn new() -> Self {
         Self {
             min_bytes: 0,
@@ -63,36 +65,37 @@ impl FileCacheOptions {
         self
     }
 
-    /// Longer files aren't kept. A file may be longer than an entry: it is kept in fragments of a mebibyte, or of as much as the volume
-    /// takes. Unless it is set, a file may take a quarter of the volume, rounded up to whole fragments.
+    /// Longer files aren't kept. A file may be longer than an entry: it is stored in fragments of a mebibyte,
+    /// or of the volume's largest entry. The default is a quarter of the volume, rounded up to whole
+    /// fragments.
     pub fn max_bytes(mut self, bytes: u64) -> Self {
         self.max_bytes = Some(bytes);
         self
     }
 
-    /// How changes are noticed.
+    /// Sets how to notice changes.
     pub fn freshness(mut self, freshness: Freshness) -> Self {
         self.freshness = freshness;
         self
     }
 
-    /// Whether packed files beside those that [`FileCache::open`] opens are sent to who takes them; see
-    /// [`FolderOptions::precompressed`]. They aren't, unless it is set.
+    /// Whether [`FileCache::open`] sends precompressed files beside a file to clients that accept them; see
+    /// [`FolderOptions::precompressed`]. The default is false.
     pub fn precompressed(mut self, yes: bool) -> Self {
         self.precompressed = yes;
         self
     }
 
-    /// Which files are kept: a closure, or one of [`crate::admission`]. It must not wait.
+    /// Sets which files are kept: by a closure, or one of [`crate::admission`]. It must not block.
     pub fn admission(mut self, admits: impl Fn(&Candidate<'_>) -> bool + Send + Sync + 'static) -> Self {
         self.admission = Box::new(admits);
         self
     }
 
-    /// The files of a volume, with what was set.
+    /// Creates the file cache of a volume with these options.
     pub fn build(self, cache: Cache) -> FileCache {
         let fragment_bytes = fragment::fragment_bytes(cache.entry_bytes_max());
-        // Rounded up, since a volume's size is rounded down: four files of 10 MB are meant to fit 40 MB.
+        // Round up, since the volume's size is rounded down: four files of 10 MB should fit into 40 MB.
         let share = (cache.size() / SHARE_OF_A_FILE).next_multiple_of(fragment_bytes);
         let store = Store {
             fragment_bytes,
@@ -131,7 +134,8 @@ impl fmt::Debug for FileCacheOptions {
     }
 }
 
-/// The files of a volume. Clones are the same; other processes that open the volume share what is kept, and each watches for itself.
+/// The files of a volume. Clones are the same cache. Processes that open the volume share its files, but each
+/// watches for changes by itself.
 #[derive(Clone)]
 pub struct FileCache {
     store: Arc<Store>,
@@ -140,7 +144,7 @@ pub struct FileCache {
 }
 
 impl FileCache {
-    /// With nothing set: [`FileCacheOptions::new`].
+    /// With the default options: [`FileCacheOptions::new`].
     pub fn new(cache: Cache) -> Self {
         FileCacheOptions::new().build(cache)
     }
@@ -158,34 +162,34 @@ impl FileCache {
         self.freshness
     }
 
-    /// A file of the file system. The path is the program's own: symbolic links are followed wherever they lead, so that it must not be
-    /// made of what a client sends; that is what [`crate::Folder`] is for. Wants a runtime of Tokio.
+    /// Finds a file. It follows symbolic links wherever they lead. So the path must be the program's own; for
+    /// paths from clients, use [`crate::Folder`]. It needs a Tokio runtime.
     ///
     /// # Errors
-    /// The system's; `NotFound` also for what is no file.
+    /// The system's error; `NotFound` also for a path that is not a file.
     pub async fn open(&self, path: impl AsRef<Path>) -> io::Result<CachedFile> {
         let path = std::path::absolute(path)?;
-        match FilePath::of_absolute(&path).and_then(|path| self.everything.recall_ahead(&path)) {
+        match FilePath::of_absolute(&path).and_then(|path| self.everything.lookup_ahead(&path)) {
             Some(known) => self.file(known, &path),
             None => self.look_elsewhere(&path).await,
         }
     }
 
-    /// The same for who may wait.
+    /// Does the same, and blocks.
     ///
     /// # Errors
     /// As for [`FileCache::open`].
     pub fn open_blocking(&self, path: impl AsRef<Path>) -> io::Result<CachedFile> {
         let path = std::path::absolute(path)?;
-        let look = match self.recall(&path) {
+        let look = match self.lookup(&path) {
             Some(known) => known,
             None => self.look(&path)?,
         };
         self.file(look, &path)
     }
 
-    /// What a request for a file gets: [`FileCache::open`], and [`CachedFile::answer`]. A file that changes meanwhile is found again,
-    /// whatever is known of it.
+    /// Answers a request for a file: [`FileCache::open`] and [`CachedFile::answer`]. If the file changes
+    /// meanwhile, it is looked up again.
     ///
     /// # Errors
     /// As for [`FileCache::open`].
@@ -201,8 +205,8 @@ impl FileCache {
         file.answer(request).await
     }
 
-    /// [`FileCache::open`], and [`CachedFile::prepare`]: for who has to answer without waiting. A file that has changed since it was last
-    /// looked at is found again, whatever is known of it.
+    /// [`FileCache::open`] and [`CachedFile::prepare`], for callers that must answer without waiting. If the
+    /// file has changed since the last look, it is looked up again.
     ///
     /// # Errors
     /// As for [`FileCache::open`].
@@ -218,8 +222,8 @@ impl FileCache {
         file.prepare().await.map(|()| file)
     }
 
-    fn recall(&self, path: &Path) -> Option<Look> {
-        self.everything.recall(&FilePath::of_absolute(path)?)
+    fn lookup(&self, path: &Path) -> Option<Look> {
+        self.everything.lookup(&FilePath::of_absolute(path)?)
     }
 
     async fn look_elsewhere(&self, path: &Path) -> io::Result<CachedFile> {
@@ -245,11 +249,11 @@ impl FileCache {
         }
     }
 
-    /// Looks at a file again and reads it into the volume anew, all of it, whatever is known of it. True: it is kept now; false: by
-    /// its size or by what the admission says, it isn't. It counts as a request. Waits.
+    /// Looks at a file again, and reads all of it into the volume anew. Returns whether it is kept: false if
+    /// its size or the admission excludes it. It counts as a request. It blocks.
     ///
     /// # Errors
-    /// As for [`FileCache::open`]; the system's, in reading.
+    /// As for [`FileCache::open`], and those of reading.
     pub fn refresh(&self, path: impl AsRef<Path>) -> io::Result<bool> {
         let path = std::path::absolute(path)?;
         self.remove(&path).map_err(io::Error::other)?;
@@ -260,7 +264,8 @@ impl FileCache {
         Ok(file.is_cached())
     }
 
-    /// Removes what of a file is in the volume, and of the packed ones beside it. True: there was some. Waits for other writers.
+    /// Removes a file, and the precompressed ones beside it, from the volume. Returns whether there was
+    /// anything. Waits for other writers.
     ///
     /// # Errors
     /// Those of the engine.
@@ -273,7 +278,7 @@ impl FileCache {
         Ok(is_removed)
     }
 
-    /// Whether all of a file, as it is now, lies in the volume. Waits.
+    /// Whether the volume has all of the present file. It blocks.
     ///
     /// # Errors
     /// As for [`FileCache::open`].
@@ -281,8 +286,8 @@ impl FileCache {
         Ok(self.open_blocking(path)?.is_cached())
     }
 
-    /// How many bytes of files lie in the volume, those of other processes and old versions among them. It walks over all entries, so
-    /// that it takes as long as there are many: it isn't for each request.
+    /// How many bytes of files the volume has, including those of other processes and old versions. It walks
+    /// over all entries, so don't call it for each request.
     pub fn used_bytes(&self) -> u64 {
         let files = self.store.cache.iter_all().filter(|hit| hit.key().starts_with(fragment::PREFIX));
         files.map(|hit| hit.value().len() as u64).sum()
@@ -293,41 +298,41 @@ impl FileCache {
         self.store.counters.statistics()
     }
 
-    /// What this process has sent of one file; a packed one beside it is a file of its own. Waits for the file system where the path
-    /// steps upwards. None: it wasn't asked for, or that was forgotten, which it is where more than 16,384
-    /// files are asked for.
+    /// What this process has sent of one file; a precompressed file beside it counts by itself. Blocks if the
+    /// path contains `..`. `None` if the file wasn't requested, or was forgotten, since only 16,384 files are
+    /// counted.
     pub fn file_statistics(&self, path: impl AsRef<Path>) -> Option<FileStatistics> {
         self.store.counters.file_statistics(&name_of(path.as_ref()))
     }
 }
 
 fn no_file_at(path: &Path) -> io::Error {
-    io::Error::new(io::ErrorKind::NotFound, format!("there is no file at {}", path.display()))
+    io::Error::new(io::ErrorKind::NotFound, format!("no file exists at {}", path.display()))
 }
 
-/// The file of a path, and the packed ones beside it, whether they are there or not.
+/// The file at a path, and the precompressed ones beside it, whether they exist or not.
 fn names(path: &Path) -> impl Iterator<Item = PathBuf> {
     let plain = name_of(path);
-    let packed = Coding::ALL.map(|coding| coding.beside(&plain));
-    std::iter::once(plain).chain(packed)
+    let precompressed = Coding::ALL.map(|coding| coding.beside(&plain));
+    std::iter::once(plain).chain(precompressed)
 }
 
-/// The path by which a file is kept and counted.
+/// The path under which a file is stored and counted.
 fn name_of(path: &Path) -> PathBuf {
     let path = std::path::absolute(path).unwrap_or_else(|_| path.to_owned());
     let path = without_steps_up(&path).unwrap_or(path);
-    // Without what `components` leaves out: a slash at the end.
+    // `components` removes a slash at the end.
     path.components().collect()
 }
 
-/// An absolute path as it is; or, where it steps upwards, which means what the links on the way make it mean, as the system resolves
+/// Returns an absolute path unchanged. If it contains `..`, whose meaning depends on links, the system resolves
 /// it.
 fn without_steps_up(path: &Path) -> io::Result<PathBuf> {
     if path.components().all(|component| component != Component::ParentDir) {
         return Ok(path.to_owned());
     }
     match (fs::canonicalize(path), path.parent(), path.file_name()) {
-        // The file is gone, and its folder is there.
+        // The file is gone, but its folder exists.
         (Err(error), Some(folder), Some(name)) if error.kind() == io::ErrorKind::NotFound => {
             Ok(fs::canonicalize(folder)?.join(name))
         }

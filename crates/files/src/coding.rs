@@ -1,4 +1,4 @@
-//! Packed files beside the plain one, and which of them a client gets (RFC 9110, section 12.5.3).
+//! Precompressed files beside the plain one, and which of them a client gets (RFC 9110, section 12.5.3).
 
 use std::path::{Path, PathBuf};
 
@@ -18,7 +18,7 @@ pub enum Coding {
 }
 
 impl Coding {
-    /// All, the one that packs best first.
+    /// All codings, the most compact first.
     pub(crate) const ALL: [Self; 3] = [Self::Brotli, Self::Zstandard, Self::Gzip];
 
     /// Its name in `Accept-Encoding` and `Content-Encoding`.
@@ -34,7 +34,7 @@ impl Coding {
         HeaderValue::from_static(self.name())
     }
 
-    /// What the name of a file so packed ends with, behind a dot.
+    /// The extension of its files.
     pub(crate) fn extension(self) -> &'static str {
         match self {
             Self::Brotli => "br",
@@ -43,7 +43,7 @@ impl Coding {
         }
     }
 
-    /// What its entity tags end with.
+    /// The suffix of its entity tags.
     pub(crate) fn tag_suffix(self) -> &'static str {
         match self {
             Self::Brotli => "-br",
@@ -52,7 +52,7 @@ impl Coding {
         }
     }
 
-    /// The name of the packed file that belongs to a plain one.
+    /// The name of the precompressed file of a plain one.
     pub(crate) fn beside(self, plain: &Path) -> PathBuf {
         let mut name = plain.as_os_str().to_owned();
         name.push(".");
@@ -61,16 +61,16 @@ impl Coding {
     }
 }
 
-/// Whether a file is packed by its name, so that nobody packs it again.
-pub(crate) fn is_packed(path: &Path) -> bool {
+/// Whether a file is compressed already, by its name.
+pub(crate) fn is_precompressed(path: &Path) -> bool {
     path.extension().is_some_and(|extension| Coding::ALL.iter().any(|coding| extension == coding.extension()))
 }
 
-/// Which of several forms, by their place, the client wants most; the first has no coding. Of those that it wants alike it gets the
-/// coded one that comes first.
+/// The index of the representation that the client prefers; the first has no coding. If it prefers several alike,
+/// the first coded one wins.
 ///
-/// A coding counts only if it is named: `*` is said by clients that decode nothing. Where the client wants none of all there are it
-/// gets the one without coding.
+/// A coding must be named: clients that decode nothing send `*`, too. If the client accepts none of the
+/// representations, it gets the one without a coding.
 pub(crate) fn choose(
     codings: impl DoubleEndedIterator<Item = Option<Coding>> + ExactSizeIterator,
     request: &HeaderMap,
@@ -85,7 +85,7 @@ pub(crate) fn choose(
         .enumerate()
         .filter_map(|(place, coding)| Some((place, wanted(coding?))))
         .filter(|(_, quality)| *quality > 0 && *quality >= plain)
-        // The last of the largest: so backwards.
+        // `max_by_key` returns the last maximum, so iterate backwards.
         .rev()
         .max_by_key(|(_, quality)| *quality)
         .map_or(0, |(place, _)| place)
@@ -121,7 +121,7 @@ mod tests {
             let request = HeaderMap::from_iter([(ACCEPT_ENCODING, HeaderValue::from_static(accepted))]);
             assert_eq!(choose(all.into_iter(), &request), place, "{accepted}");
         }
-        assert_eq!(choose(all.into_iter(), &HeaderMap::new()), 0, "who says nothing may decode nothing");
+        assert_eq!(choose(all.into_iter(), &HeaderMap::new()), 0, "a client without the field may decode nothing");
     }
 
     #[test]

@@ -1,4 +1,4 @@
-//! What a folder has for a path: by memory where that is sure, else by a look.
+//! Finds files of a folder by path: from memory while inotify guarantees that it is current, otherwise by a look at the file system.
 
 use std::fmt;
 use std::fs::{File, Metadata};
@@ -15,30 +15,30 @@ use tokio::task::spawn_blocking;
 use crate::cache::{FileCache, Freshness};
 use crate::coding::{self, Coding};
 use crate::file::{Answer, CachedFile, is_changed};
-use crate::form::{self, Form, Named};
+use crate::file_version::FileVersion;
 use crate::fragment;
-use crate::memory::Memory;
 use crate::path::FilePath;
+use crate::path_cache::PathCache;
+use crate::representation::{self, Named, Representation};
 use crate::root::{Root, Symlinks, is_absence};
-use crate::stamp::Stamp;
 use crate::statistics::Counters;
 use crate::store::Store;
 use crate::walk::Walk;
 
-/// Who finds that a file has changed looks again, so often: more than that, and somebody writes it all the time.
+/// Maximum number of looks for one request. A file that changes more often is being written all the time.
 pub(crate) const LOOKS_MAX: usize = 3;
 
-/// What of a folder is served.
+/// Which files of a folder are served.
 #[derive(Debug, Clone)]
 pub struct FolderOptions {
-    /// Names of the files that stand for their folder: the first that is there. `index.html`, unless it is set.
+    /// Names of index files; the first that exists is sent. The default is `index.html`.
     pub index: Vec<String>,
-    /// Which symbolic links below the root are followed. Those that stay below it, unless it is set.
+    /// Which symbolic links below the root to follow. The default is those that stay below it.
     pub symlinks: Symlinks,
-    /// Whether names that begin with a dot are served; [`FilePath::parse`] has to be told the same. They aren't, unless it is set.
+    /// Whether to serve names that begin with a dot; tell [`FilePath::parse`] the same. The default is false.
     pub dotfiles: bool,
-    /// Whether packed files (`name.br`, `name.zst`, `name.gz`) are sent in the place of those that they lie beside, where the client
-    /// takes them and they aren't older. They aren't, unless it is set.
+    /// Whether precompressed files (`name.br`, `name.zst`, `name.gz`) are sent in place of `name`, if the
+    /// client accepts them and they aren't older. The default is false.
     pub precompressed: bool,
 }
 
@@ -48,7 +48,7 @@ impl Default for FolderOptions {
     }
 }
 
-/// A folder with a volume in front of it. Its clones are the same folder.
+/// A cached folder. Clones are the same folder.
 #[derive(Clone)]
 pub struct Folder {
     store: Arc<Store>,
@@ -61,7 +61,8 @@ pub struct Folder {
 pub enum Found {
     /// A file.
     File(CachedFile),
-    /// A folder with an index, asked for without the slash at the end: [`FilePath::folder_location`] is where to send the client.
+    /// A folder with an index, requested without the slash at the end: redirect to
+    /// [`FilePath::folder_location`].
     Folder,
     /// Nothing that is served.
     Nothing,
@@ -74,7 +75,7 @@ impl Found {
     }
 }
 
-/// What a request for a path gets.
+/// The answer to a request for a path.
 #[derive(Debug)]
 pub enum Answered {
     /// A file's answer.
@@ -86,24 +87,24 @@ pub enum Answered {
 }
 
 impl Folder {
-    /// A folder that is there. Its path isn't resolved: a root that is a symbolic link can be switched to another folder while files
-    /// are served from it.
+    /// Opens an existing folder. Its path isn't resolved: a root that is a symbolic link can be switched to
+    /// another folder while it is served.
     ///
     /// # Errors
-    /// The system's; `Unsupported` before Linux 5.6, which has no `openat2`.
+    /// The system's error; `Unsupported` before Linux 5.6, which lacks `openat2`.
     pub fn open(root: impl AsRef<Path>, files: &FileCache, options: FolderOptions) -> io::Result<Self> {
         let freshness = files.freshness();
         let tree = Tree::new(Root::open(root.as_ref())?, options, freshness);
         Ok(Self { store: Arc::clone(files.store()), tree: Arc::new(tree), freshness })
     }
 
-    /// The same folder with other options. It knows nothing yet of what this one knows.
+    /// The same folder with other options. It doesn't share what this one knows of the files.
     pub fn with_options(&self, options: FolderOptions) -> Self {
         let tree = Tree::new(self.tree.root.clone(), options, self.freshness);
         Self { store: Arc::clone(&self.store), tree: Arc::new(tree), freshness: self.freshness }
     }
 
-    /// What of it is served.
+    /// Its options.
     pub fn options(&self) -> &FolderOptions {
         &self.tree.options
     }
@@ -118,23 +119,24 @@ impl Folder {
         self.tree.options.dotfiles
     }
 
-    /// What a path names. Wants a runtime of Tokio.
+    /// Finds what a path names. It needs a Tokio runtime.
     ///
     /// # Errors
-    /// The system's: what is there and can't be read. What isn't there, or can't be reached below the root, is
-    /// [`Found::Nothing`].
+    /// The system's error if a file exists but can't be read. A missing file, or one that can't be reached
+    /// below the root, is [`Found::Nothing`].
     pub async fn find(&self, path: &FilePath) -> io::Result<Found> {
-        let look = match self.tree.recall_ahead(path) {
+        let look = match self.tree.lookup_ahead(path) {
             Some(known) => known,
             None => self.look(path).await?,
         };
         Ok(look.found(&self.store, &self.tree))
     }
 
-    /// What a request for a path gets ([`CachedFile::answer`]). A file that changes meanwhile is found again.
+    /// Answers a request for a path ([`CachedFile::answer`]). If the file changes meanwhile, it is looked up
+    /// again.
     ///
     /// # Errors
-    /// The system's, as for [`Folder::find`].
+    /// As for [`Folder::find`].
     pub async fn answer(&self, path: &FilePath, request: Request<'_>) -> io::Result<Answered> {
         let mut found = self.find(path).await?;
         for looks in 1.. {
@@ -166,18 +168,18 @@ impl fmt::Debug for Folder {
     }
 }
 
-/// A folder with what is known of it.
+/// A folder, with its known files.
 #[derive(Debug)]
 pub(crate) struct Tree {
     root: Root,
     options: FolderOptions,
-    /// None where the system gives no inotify.
-    memory: Option<Memory>,
-    /// Whether it was told that a packed file is left out. A race tells it twice.
+    /// `None` if inotify isn't available.
+    path_cache: Option<PathCache>,
+    /// Whether the warning about a skipped precompressed file was logged. A race may log it twice.
     has_told_of_old: AtomicBool,
 }
 
-/// What was found, and the files of its forms, in their order, unless it was known.
+/// The result of a look, and the files of its forms, in order, unless it was known before.
 pub(crate) struct Look {
     pub(crate) named: Arc<Named>,
     pub(crate) files: Vec<File>,
@@ -196,67 +198,67 @@ impl Look {
 
 impl Tree {
     pub(crate) fn new(root: Root, options: FolderOptions, freshness: Freshness) -> Self {
-        let memory = match freshness {
-            Freshness::Interval(trust) => Some(Memory::trusting(trust)),
-            Freshness::Watched => Memory::watching()
+        let path_cache = match freshness {
+            Freshness::Interval(trust) => Some(PathCache::trusting(trust)),
+            Freshness::Watched => PathCache::watching()
                 .inspect_err(|error| {
-                    tracing::warn!(%error, "the system gives no inotify; each request for a file looks at its folder");
+                    tracing::warn!(%error, "inotify isn't available, so each request for a file calls stat; check fs.inotify.max_user_instances");
                 })
                 .ok(),
         };
-        Self { root, options, memory, has_told_of_old: AtomicBool::new(false) }
+        Self { root, options, path_cache, has_told_of_old: AtomicBool::new(false) }
     }
 
-    /// What is known of a path. It waits for nobody.
-    pub(crate) fn recall(&self, path: &FilePath) -> Option<Look> {
-        let recalled = self.memory.as_ref()?.recall(path, Instant::now())?;
-        Some(Look { named: recalled.found, files: Vec::new() })
+    /// Returns what is known of a path, without waiting.
+    pub(crate) fn lookup(&self, path: &FilePath) -> Option<Look> {
+        let cached = self.path_cache.as_ref()?.lookup(path, Instant::now())?;
+        Some(Look { named: cached.found, files: Vec::new() })
     }
 
-    /// The same; and where its time will be over soon, another thread sees that it is known for longer, with all that is. Wants a
-    /// runtime of Tokio.
-    pub(crate) fn recall_ahead(self: &Arc<Self>, path: &FilePath) -> Option<Look> {
-        let recalled = self.memory.as_ref()?.recall(path, Instant::now())?;
-        if recalled.is_due {
+    /// Returns what is known of a path. If that expires soon, another thread renews it, with everything else
+    /// that is known. It needs a Tokio runtime.
+    pub(crate) fn lookup_ahead(self: &Arc<Self>, path: &FilePath) -> Option<Look> {
+        let cached = self.path_cache.as_ref()?.lookup(path, Instant::now())?;
+        if cached.is_due {
             let tree = Arc::clone(self);
             spawn_blocking(move || tree.renew_due());
         }
-        Some(Look { named: recalled.found, files: Vec::new() })
+        Some(Look { named: cached.found, files: Vec::new() })
     }
 
     fn renew_due(&self) {
-        let Some(memory) = &self.memory else { return };
-        for path in memory.due() {
-            // What is another one by now is looked at by who asks for it next.
-            let _ = memory.renew(&path, Named::is_unchanged);
+        let Some(path_cache) = &self.path_cache else { return };
+        for path in path_cache.due() {
+            // A changed file is looked up by the next request for it.
+            let _ = path_cache.renew(&path, Named::is_unchanged);
         }
-        memory.has_renewed();
+        path_cache.has_renewed();
     }
 
     fn renew(&self, path: &FilePath) -> Option<Look> {
-        let named = self.memory.as_ref()?.renew(path, Named::is_unchanged)?;
+        let named = self.path_cache.as_ref()?.renew(path, Named::is_unchanged)?;
         Some(Look { named, files: Vec::new() })
     }
 
-    /// Looks at what a path names. That can wait for storage, so that it has no place on a thread that serves clients. `now` is
-    /// not later than the look.
+    /// Looks up what a path names. It may wait for storage, so don't call it on an event loop. `now` is not
+    /// later than the look.
     pub(crate) fn look(&self, path: &FilePath, now: SystemTime, counters: &Counters) -> io::Result<Look> {
         if let Some(same) = self.renew(path) {
             return Ok(same);
         }
         counters.count_look();
         let since = Instant::now();
-        let memory = self.memory.as_ref().filter(|_| Memory::keeps(path));
-        let mut walk = memory.filter(|memory| memory.is_watching()).map(Walk::new);
+        let path_cache = self.path_cache.as_ref().filter(|_| PathCache::keeps(path));
+        let mut walk = path_cache.filter(|path_cache| path_cache.is_watching()).map(Walk::new);
         let is_watched = walk.is_some();
         let (named, files) = self.find(path, now, counters, &mut walk)?;
         let named = Arc::new(named);
-        let premises = if is_watched { walk.and_then(Walk::premises) } else { Some(Vec::new()) };
-        if let Some(memory) = memory
-            && let Some(premises) = premises
+        let dependencies = if is_watched { walk.and_then(Walk::dependencies) } else { Some(Vec::new()) };
+        if let Some(path_cache) = path_cache
+            && let Some(dependencies) = dependencies
             && named.is_settled(now)
         {
-            memory.remember(path, &named, premises, since);
+            path_cache.insert(path, &named, dependencies, since);
         }
         Ok(Look { named, files })
     }
@@ -275,13 +277,15 @@ impl Tree {
     ) -> io::Result<(Named, Vec<File>)> {
         if path.is_folder() {
             return match self.find_index(path.relative(), walk)? {
-                Some((index, file, metadata)) => Ok(self.forms(index, (file, &metadata), now, counters, walk)),
+                Some((index, file, metadata)) => {
+                    Ok(self.representations(index, (file, &metadata), now, counters, walk))
+                }
                 None => Ok((Named::Nothing, Vec::new())),
             };
         }
         match self.open_watched(path.relative(), walk)? {
             Some((file, metadata)) if metadata.is_file() => {
-                Ok(self.forms(path.relative().to_owned(), (file, &metadata), now, counters, walk))
+                Ok(self.representations(path.relative().to_owned(), (file, &metadata), now, counters, walk))
             }
             Some((_, metadata)) if metadata.is_dir() && self.find_index(path.relative(), walk)?.is_some() => {
                 Ok((Named::Folder, Vec::new()))
@@ -290,7 +294,7 @@ impl Tree {
         }
     }
 
-    /// The first of the names of an index that is a file.
+    /// The first index name that is a file.
     fn find_index(&self, folder: &Path, walk: &mut Option<Walk<'_>>) -> io::Result<Option<(PathBuf, File, Metadata)>> {
         for name in &self.options.index {
             let path = folder.join(name);
@@ -303,8 +307,8 @@ impl Tree {
         Ok(None)
     }
 
-    /// The plain file and those beside it that are packed.
-    fn forms(
+    /// The plain file and its precompressed ones.
+    fn representations(
         &self,
         plain: PathBuf,
         (file, metadata): (File, &Metadata),
@@ -313,44 +317,45 @@ impl Tree {
         walk: &mut Option<Walk<'_>>,
     ) -> (Named, Vec<File>) {
         let content_type = content_type(&plain);
-        let stamp = Stamp::of(metadata);
-        let is_packed = coding::is_packed(&plain);
-        let mut found = vec![(None, plain, stamp)];
+        let version = FileVersion::of(metadata);
+        let is_precompressed = coding::is_precompressed(&plain);
+        let mut found = vec![(None, plain, version)];
         let mut files = vec![file];
-        let codings = if self.options.precompressed && !is_packed { &Coding::ALL[..] } else { &[] };
+        let codings = if self.options.precompressed && !is_precompressed { &Coding::ALL[..] } else { &[] };
         for &coding in codings {
             let path = coding.beside(&found[0].1);
-            // Those that can't be read don't keep the plain one from being served.
+            // An unreadable precompressed file doesn't keep the plain one from being served.
             let Some((file, metadata)) = self.open_watched(&path, walk).ok().flatten() else { continue };
-            let packed = Stamp::of(&metadata);
-            if !metadata.is_file() || self.is_left_out(&packed, &stamp, &path) {
+            let precompressed = FileVersion::of(&metadata);
+            if !metadata.is_file() || self.is_left_out(&precompressed, &version, &path) {
                 continue;
             }
-            found.push((Some(coding), path, packed));
+            found.push((Some(coding), path, precompressed));
             files.push(file);
         }
         let is_chosen = found.len() > 1;
-        let forms = found.into_iter().map(|(coding, below, stamp)| {
+        let representations = found.into_iter().map(|(coding, below, version)| {
             let path = self.root.path().join(&below);
             let key = fragment::first_key(&path).into();
-            let fields = form::fields(coding, &content_type, is_chosen, &stamp, now);
-            let (is_unsettled, counters) = (stamp.may_still_change(now), counters.of(&path));
-            Arc::new(Form { coding, below, path, stamp, fields, key, is_unsettled, counters })
+            let fields = representation::fields(coding, &content_type, is_chosen, &version, now);
+            let (is_unsettled, counters) = (version.may_still_change(now), counters.of(&path));
+            Arc::new(Representation { coding, below, path, version, fields, key, is_unsettled, counters })
         });
-        (Named::File(forms.collect()), files)
+        (Named::File(representations.collect()), files)
     }
 
-    /// Whether a packed file may hold another version than the plain one: it is older.
-    fn is_left_out(&self, packed: &Stamp, plain: &Stamp, path: &Path) -> bool {
-        let is_old = packed.is_older_than(plain);
+    /// Whether a precompressed file may have another version than the plain one, because it is older.
+    fn is_left_out(&self, precompressed: &FileVersion, plain: &FileVersion, path: &Path) -> bool {
+        let is_old = precompressed.is_older_than(plain);
         if is_old && !self.has_told_of_old.swap(true, Ordering::Relaxed) {
             let path = path.display();
-            tracing::warn!(%path, "a packed file is older than the plain one, and is not served; pack it again (told once)");
+            tracing::warn!(%path, "a precompressed file is older than the plain one, so it is not served; compress it again (logged once)");
         }
         is_old
     }
 
-    /// Opens what lies at a path below the root, watched from before on. None if there is nothing.
+    /// Opens the file or folder at a path below the root, which is watched from before on. `None` if there is
+    /// nothing.
     fn open_watched(&self, path: &Path, walk: &mut Option<Walk<'_>>) -> io::Result<Option<(File, Metadata)>> {
         if let Some(walk) = walk {
             walk.watch(&self.root.path().join(path));
@@ -366,7 +371,7 @@ impl Tree {
     }
 }
 
-/// By the name's extension; text is taken to be UTF-8.
+/// By the name's extension; text counts as UTF-8.
 fn content_type(path: &Path) -> HeaderValue {
     let guess = mime_guess::from_path(path).first_or_octet_stream();
     let text = if guess.type_() == "text" { format!("{guess}; charset=utf-8") } else { guess.to_string() };

@@ -1,31 +1,31 @@
-//! How a file lies in the volume: as fragments, of which most files have one.
+//! The stored form of a file: one fragment for most files, several for large ones.
 //!
 //! ```text
 //! key        file: path                       the first fragment
 //!            file: path NUL number            the others; the number in hexadecimal digits
-//! metadata   0..40  stamp                     of the file that the bytes were read from
+//! metadata   0..40  version                     of the file when the bytes were read
 //!            40..44 bytes of a fragment       little-endian; all but the last are so long
 //! value      bytes of the file
 //! ```
-//! No path has a NUL, so that no two files share a key. The length of fragments follows from the volume's shape; after a resize it is
-//! another one, and what was kept before doesn't fit any more.
+//! Paths have no NUL, so no two files share a key. The volume's shape determines the length of fragments. A resize changes it, and
+//! older fragments then don't match any more.
 
 use std::ops::Range;
 use std::os::unix::ffi::OsStrExt as _;
 use std::path::Path;
 
-use crate::stamp::{STAMP_BYTES, Stamp};
+use crate::file_version::{FILE_VERSION_BYTES, FileVersion};
 
-/// What the keys of all files begin with.
+/// The prefix of the keys of all files.
 pub(crate) const PREFIX: &[u8] = b"file:";
-/// Longer fragments save little: a look-up takes less than the copy of a page.
+/// The maximum length. Longer fragments gain little: a look-up takes less time than copying a page.
 const FRAGMENT_BYTES_MAX: u64 = 1 << 20;
-/// A fragment takes at most its share of an entry: key and metadata need room beside it. Keys have at most 64 KiB.
+/// A fragment takes at most this share of an entry, which also holds key and metadata. Keys have at most 64 KiB.
 const BESIDE_BYTES: u64 = 8 << 10;
 
-pub(crate) const METADATA_BYTES: usize = STAMP_BYTES + 4;
+pub(crate) const METADATA_BYTES: usize = FILE_VERSION_BYTES + 4;
 
-/// How long fragments are where an entry may have so many bytes: a power of two.
+/// The length of fragments for the largest entry of a volume: a power of two.
 pub(crate) fn fragment_bytes(entry_bytes_max: u64) -> u64 {
     let room = entry_bytes_max.saturating_sub(BESIDE_BYTES).clamp(1, FRAGMENT_BYTES_MAX);
     1 << room.ilog2()
@@ -36,32 +36,32 @@ pub(crate) fn first_key(path: &Path) -> Vec<u8> {
     [PREFIX, path.as_os_str().as_bytes()].concat()
 }
 
-/// The key of a fragment, made of the first one's.
+/// The key of a fragment, from the key of the first one.
 pub(crate) fn key(first: &[u8], number: u64) -> Vec<u8> {
     if number == 0 { first.to_vec() } else { [first, b"\0", format!("{number:x}").as_bytes()].concat() }
 }
 
-pub(crate) fn metadata(stamp: &Stamp, fragment_bytes: u64) -> [u8; METADATA_BYTES] {
+pub(crate) fn metadata(version: &FileVersion, fragment_bytes: u64) -> [u8; METADATA_BYTES] {
     let mut metadata = [0; METADATA_BYTES];
-    metadata[..STAMP_BYTES].copy_from_slice(&stamp.to_bytes());
-    metadata[STAMP_BYTES..].copy_from_slice(&(fragment_bytes as u32).to_le_bytes());
+    metadata[..FILE_VERSION_BYTES].copy_from_slice(&version.to_bytes());
+    metadata[FILE_VERSION_BYTES..].copy_from_slice(&(fragment_bytes as u32).to_le_bytes());
     metadata
 }
 
-/// What the metadata of a fragment says: the stamp of its file, and how long fragments were when it was stored.
-pub(crate) fn of_metadata(metadata: &[u8]) -> Option<(Stamp, u64)> {
+/// Reads a fragment's metadata: the stamp of its file, and the length of fragments when it was stored.
+pub(crate) fn of_metadata(metadata: &[u8]) -> Option<(FileVersion, u64)> {
     let metadata: &[u8; METADATA_BYTES] = metadata.try_into().ok()?;
-    let (stamp, fragment_bytes) = metadata.split_first_chunk()?;
+    let (version, fragment_bytes) = metadata.split_first_chunk()?;
     let fragment_bytes = u32::from_le_bytes(fragment_bytes.try_into().ok()?);
-    (fragment_bytes > 0).then(|| (Stamp::from_bytes(*stamp), u64::from(fragment_bytes)))
+    (fragment_bytes > 0).then(|| (FileVersion::from_bytes(*version), u64::from(fragment_bytes)))
 }
 
-/// How many fragments a file has. An empty one has one, too.
+/// How many fragments a file has: at least one.
 pub(crate) fn count(bytes: u64, fragment_bytes: u64) -> u64 {
     bytes.div_ceil(fragment_bytes).max(1)
 }
 
-/// Which bytes of a file a fragment holds.
+/// The bytes of a file in a fragment.
 pub(crate) fn range(number: u64, bytes: u64, fragment_bytes: u64) -> Range<u64> {
     let start = number.saturating_mul(fragment_bytes).min(bytes);
     start..start.saturating_add(fragment_bytes).min(bytes)
@@ -96,9 +96,9 @@ mod tests {
 
     #[test]
     fn what_is_stored_tells_its_file() {
-        let stamp = Stamp { device: 1, inode: 2, bytes: 3, modified_ns: -4, changed_ns: 5 };
-        assert_eq!(of_metadata(&metadata(&stamp, 1 << 20)), Some((stamp, 1 << 20)));
-        assert_eq!(of_metadata(&metadata(&stamp, 0)), None, "there are no such fragments");
+        let version = FileVersion { device: 1, inode: 2, bytes: 3, modified_ns: -4, changed_ns: 5 };
+        assert_eq!(of_metadata(&metadata(&version, 1 << 20)), Some((version, 1 << 20)));
+        assert_eq!(of_metadata(&metadata(&version, 0)), None, "there are no such fragments");
         assert_eq!(of_metadata(b"other"), None);
         assert_eq!(key(&first_key(Path::new("/a b")), 0), b"file:/a b");
         assert_eq!(key(&first_key(Path::new("/a")), 31), b"file:/a\x001f");

@@ -1,6 +1,6 @@
-//! Files through a volume, for any web server: what a path names, whether it has changed, its bytes from the cache, and the answer
-//! that a request gets by the rules of HTTP. No sockets and no framework: `eyewall serve`, `eyewall-tower` and `eyewall-rocket` stand
-//! on it.
+//! Serves files from a volume, for any web server. It finds the file of a path, notices changes, reads the bytes from the cache, and
+//! answers requests by the rules of HTTP. It has no sockets and no framework: `eyewall serve`, `eyewall-tower` and `eyewall-rocket`
+//! build on it.
 //!
 //! # In one minute
 //!
@@ -25,7 +25,7 @@
 //! assert_eq!(answer.status, 200);
 //! assert_eq!(answer.fields["content-length"], "14");
 //!
-//! // What a client asks for, below a folder.
+//! // A client's path, below a folder.
 //! let folder = Folder::open(site, &files, FolderOptions::default())?;
 //! let path = FilePath::parse("/index.html", folder.serves_dotfiles())?;
 //! assert!(folder.find(&path).await?.is_file());
@@ -33,22 +33,22 @@
 //! # }
 //! ```
 //!
-//! # The way of a request
+//! # How a request is answered
 //!
 //! ```text
-//! path --> folder: what does it name?   memory: known, since nothing has changed      watches, walk
-//!                                       root: the kernel's answer, below the root     stamp
-//!      --> file: which form (coding), which bytes of it (eyewall_http::answer)
+//! path --> folder: what does it name?   path_cache: known, since nothing has changed      watches, walk
+//!                                       root: the kernel's answer, below the root     file_version
+//!      --> file: which representation (coding), which bytes of it (eyewall_http::answer)
 //!      --> body, piece by piece --> store: from the volume, or read into it           fragment
 //! ```
 //!
-//! # What holds
+//! # Guarantees
 //!
-//! - Bytes come from the volume only if they were read from the file while it had exactly the stamp that it has (device, inode, size,
-//!   both times): a file that has changed is never sent stale, but for what [`Freshness`] says.
-//! - What is sent lies where it is in the volume, pinned until its last byte was taken.
-//! - No call of the file system, nor a page of the volume that isn't in memory, is waited for on a thread that serves clients.
-//! - A volume that fails or is full costs speed, and no answer.
+//! - Bytes come from the volume only if they were read from the file in its present version (device, inode, size, both times). So a
+//!   changed file is never sent stale, except as [`Freshness`] permits.
+//! - The bytes that are sent stay in the volume, pinned until the last one was taken.
+//! - The event loop never waits for the file system, or for a page of the volume that isn't in memory.
+//! - A volume that fails or is full makes answers slower, and fails none.
 
 #![forbid(unsafe_code)]
 
@@ -57,13 +57,13 @@ mod body;
 mod cache;
 mod coding;
 mod file;
+mod file_version;
 mod folder;
-mod form;
 mod fragment;
-mod memory;
 mod path;
+mod path_cache;
+mod representation;
 mod root;
-mod stamp;
 mod statistics;
 mod store;
 mod walk;

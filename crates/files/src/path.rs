@@ -1,4 +1,4 @@
-//! The path of a request, as a path within the root.
+//! The path of a request, as a path below the root.
 
 use std::ffi::OsStr;
 use std::os::unix::ffi::OsStrExt as _;
@@ -6,11 +6,11 @@ use std::path::{Component, Path, PathBuf};
 
 use percent_encoding::{AsciiSet, CONTROLS, percent_decode_str, percent_encode};
 
-/// What a path segment can't hold as it is.
+/// The characters that a path segment can't contain unescaped.
 const SEGMENT: &AsciiSet =
     &CONTROLS.add(b' ').add(b'"').add(b'#').add(b'<').add(b'>').add(b'?').add(b'`').add(b'{').add(b'}').add(b'%');
 
-/// A path of plain names, below a root: none is empty, a dot, two dots, or holds a slash or NUL.
+/// A path of plain names below a root. No name is empty, a dot or two dots, or contains a slash or NUL.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub struct FilePath {
     relative: PathBuf,
@@ -20,20 +20,20 @@ pub struct FilePath {
 /// Why a path is not looked up.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum Refusal {
-    /// It can't be a path of ours: a broken escape, an escaped slash or NUL, a step upwards.
+    /// It is malformed: a broken escape, an escaped slash or NUL, or a step upwards.
     #[error("the path is malformed")]
     Malformed,
-    /// A name that begins with a dot: not for the public, and not said to exist.
+    /// It has a hidden name, which begins with a dot. The answer doesn't say whether it exists.
     #[error("the path has a name that begins with a dot")]
     Hidden,
 }
 
 impl FilePath {
-    /// Reads the path of a request target. Escapes are decoded once, after the path was split at its slashes. Names that begin
-    /// with a dot are hidden, unless `dotfiles` are served.
+    /// Parses the path of a request target. It splits the path at its slashes, and then decodes escapes once.
+    /// Names that begin with a dot are hidden, unless `dotfiles` are served.
     ///
     /// # Errors
-    /// [`Refusal`]: no file of ours can have that path.
+    /// [`Refusal`]: no served file can have this path.
     pub fn parse(path: &str, dotfiles: bool) -> Result<Self, Refusal> {
         let segments = path.strip_prefix('/').ok_or(Refusal::Malformed)?;
         let mut relative = PathBuf::new();
@@ -53,7 +53,7 @@ impl FilePath {
         Ok(Self { relative, is_folder: path.ends_with('/') })
     }
 
-    /// A path of the file system. None where it steps upwards: what it names isn't known without a look.
+    /// Takes a path of the file system. `None` if it contains `..`, whose meaning depends on the file system.
     pub(crate) fn of_absolute(path: &Path) -> Option<Self> {
         let mut relative = PathBuf::new();
         for component in path.components() {
@@ -66,17 +66,18 @@ impl FilePath {
         Some(Self { relative, is_folder: false })
     }
 
-    /// Whether it ended with a slash, which asks for the folder's index.
+    /// Whether it ended with a slash, which means the folder's index.
     pub fn is_folder(&self) -> bool {
         self.is_folder
     }
 
-    /// What it names, below the root; without the name of an index, where it [asks for one](Self::is_folder).
+    /// The path below the root, without the name of an index if it [means one](Self::is_folder).
     pub fn relative(&self) -> &Path {
         &self.relative
     }
 
-    /// The same path with a slash at its end, for a redirection. It begins with one slash only: two would name a host.
+    /// The path with a slash at its end, for a redirect. It begins with only one slash, since two would name
+    /// a host.
     pub fn folder_location(&self) -> String {
         let mut location = String::from("/");
         for name in &self.relative {

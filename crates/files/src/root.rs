@@ -1,4 +1,4 @@
-//! The folder that is served.
+//! The served folder.
 
 use std::fs::File;
 use std::io;
@@ -7,23 +7,24 @@ use std::path::{Path, PathBuf};
 use rustix::fs::{CWD, Mode, OFlags, ResolveFlags};
 use rustix::io::Errno;
 
-/// Which symbolic links are followed on the way to a file.
+/// Which symbolic links to follow below the root.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub enum Symlinks {
-    /// None. The root itself may be one all the same.
+    /// None. The root itself may be a link.
     None,
-    /// Those whose target lies below the root. Links with absolute targets are none of them.
+    /// Those whose target lies below the root. Links with absolute targets never do.
     #[default]
     Below,
-    /// All: whoever may make links below the root can have any file sent that this process may read.
+    /// All. Then everyone who can create links below the root can publish any file that this process may
+    /// read.
     Anywhere,
 }
 
-/// How often a look-up is tried again that the kernel gave up because somebody moved folders meanwhile.
+/// How often to retry a look-up that the kernel gave up because folders were moved meanwhile.
 const TRIES: usize = 8;
 
-/// A folder, by its path: it is opened anew for each look-up, so that a root that is a symbolic link can be switched to
-/// another folder while the server runs.
+/// A folder, by its path. It is opened for each look-up, so that a root that is a symbolic link can be switched
+/// to another folder while the server runs.
 #[derive(Debug, Clone)]
 pub(crate) struct Root {
     path: PathBuf,
@@ -35,9 +36,9 @@ impl Root {
         Self { path: PathBuf::from("/") }
     }
 
-    /// Makes sure that the folder can be served.
+    /// Checks that the folder can be served.
     pub(crate) fn open(path: &Path) -> io::Result<Self> {
-        // Absolute, since it is part of the keys, but not resolved: see the type.
+        // Absolute, since it is part of keys; not resolved, so that the link may be switched.
         let root = Self { path: std::path::absolute(path)? };
         match root.find(Path::new("."), Symlinks::Below) {
             Ok(_) => Ok(root),
@@ -53,13 +54,13 @@ impl Root {
         &self.path
     }
 
-    /// Opens what lies at a path below the root. The kernel refuses each step that would leave the root, by `..` or by
-    /// a symbolic link (all links with absolute targets are refused), however the folders are moved meanwhile; unless
-    /// `symlinks` say otherwise.
+    /// Opens the file or folder at a path below the root. The kernel refuses each step that would leave the
+    /// root, by `..` or by a symbolic link, however folders are moved meanwhile. All links with absolute
+    /// targets count as leaving. `symlinks` may permit more.
     pub(crate) fn find(&self, relative: &Path, symlinks: Symlinks) -> io::Result<File> {
         let folder =
             rustix::fs::openat(CWD, &self.path, OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC, Mode::empty())?;
-        // Nonblocking: a pipe that nobody writes to would hold the thread for ever.
+        // Nonblocking, since a pipe without a writer would block the thread for ever.
         let flags = OFlags::RDONLY | OFlags::CLOEXEC | OFlags::NONBLOCK | OFlags::NOCTTY;
         let resolve = match symlinks {
             Symlinks::None => ResolveFlags::BENEATH | ResolveFlags::NO_SYMLINKS,
@@ -76,7 +77,7 @@ impl Root {
     }
 }
 
-/// Whether a failed look-up means that there is nothing to see. Links out of the root look the same as no file.
+/// Whether a failed look-up means that there is no file. Links out of the root look the same as a missing file.
 pub(crate) fn is_absence(error: &io::Error) -> bool {
     let absences = [Errno::NOENT, Errno::NOTDIR, Errno::LOOP, Errno::XDEV, Errno::NAMETOOLONG, Errno::NXIO];
     absences.iter().any(|absence| error.raw_os_error() == Some(absence.raw_os_error()))

@@ -1,11 +1,11 @@
-//! How often files were asked for, and what came of it: in this process, since it began.
+//! Statistics of the requests for files in this process.
 
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, PoisonError, RwLock};
 
-/// Of so many files is counted at most; what was asked for since there was last no room stays.
+/// The maximum number of counted files. When it is reached, those that were requested recently stay.
 const FILES_MAX: usize = 16_384;
 
 /// What a process has sent of one file.
@@ -26,19 +26,19 @@ pub struct Statistics {
     pub misses: u64,
     /// Fragments of files that were read and stored.
     pub stored: u64,
-    /// Fragments, or pieces of as much, that were read and not stored: by their size, by what the admission said, because they had
-    /// changed just before, or because the volume failed.
+    /// Fragments, or pieces of that length, that were read and not stored: because of their size, the admission, a recent change, or a
+    /// failed volume.
     pub not_stored: u64,
-    /// How often the file system was asked what a path names.
+    /// Looks at the file system for a path.
     pub looks: u64,
 }
 
-/// What is counted of one file. Nothing is ordered by it.
+/// Counters of one file. They order no other memory access.
 #[derive(Debug, Default)]
 pub(crate) struct FileCounters {
     hits: AtomicU64,
     misses: AtomicU64,
-    /// Whether it was asked for since there was last no room for another.
+    /// Whether it was requested after the table was last full.
     is_recent: AtomicBool,
 }
 
@@ -48,7 +48,7 @@ impl FileCounters {
     }
 }
 
-/// What is counted of all.
+/// Counters of all files.
 #[derive(Debug, Default)]
 pub(crate) struct Counters {
     hits: AtomicU64,
@@ -60,7 +60,7 @@ pub(crate) struct Counters {
 }
 
 impl Counters {
-    /// Those of a file. Where there is no room, they are remembered by nobody but who has them.
+    /// The counters of a file. If the table is full, only the caller keeps them.
     pub(crate) fn of(&self, path: &Path) -> Arc<FileCounters> {
         if let Some(known) = self.files.read().unwrap_or_else(PoisonError::into_inner).get(path) {
             return Arc::clone(known);

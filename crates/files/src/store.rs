@@ -1,4 +1,4 @@
-//! What of files lies in the volume. The volume serves the files, not the other way round: where it fails, they are read all the same.
+//! The files in the volume. If the volume fails, files are served without it.
 
 use std::fmt;
 use std::fs::File;
@@ -12,41 +12,41 @@ use bytes::Bytes;
 use eyewall::{Cache, Committed, FillOptions, Filled, Filling, Hit, OwnedHit, PutOptions};
 
 use crate::admission::{Admission, Candidate};
-use crate::form::Form;
+use crate::file_version::FileVersion;
 use crate::fragment;
-use crate::stamp::Stamp;
+use crate::representation::Representation;
 use crate::statistics::Counters;
 
-/// For so long a fragment that somebody else reads in is waited for: longer than reading it oneself takes.
+/// How long to wait for a fragment that another process is reading in: longer than reading it takes.
 const WAIT: Duration = Duration::from_secs(1);
 /// The smallest page of any kernel that Eyewall runs on.
 const PAGE_BYTES: usize = 4096;
 
-/// A volume, and what may come into it.
+/// A volume, and the files that it may hold.
 pub(crate) struct Store {
     pub(crate) cache: Cache,
-    /// How long fragments are.
+    /// The length of fragments.
     pub(crate) fragment_bytes: u64,
     pub(crate) min_bytes: u64,
     pub(crate) max_bytes: u64,
     pub(crate) admission: Admission,
     pub(crate) counters: Counters,
-    /// Whether a failure was told already: one line is news, one line a request is none. A race tells it twice.
+    /// Whether a failure was logged already: log once, not once per request. A race may log it twice.
     pub(crate) has_warned: AtomicBool,
 }
 
 impl Store {
-    /// A fragment of a form, if it lies in the volume. `Err`: that can't be said without waiting for storage.
-    pub(crate) fn find(&self, form: &Form, number: u64) -> Result<Option<Bytes>, WouldWait> {
-        let key = fragment::key(&form.key, number);
-        if !self.cache.is_at_hand(&key) {
+    /// A fragment of a representation, if the volume has it. `Err`: telling that would wait for storage.
+    pub(crate) fn find(&self, representation: &Representation, number: u64) -> Result<Option<Bytes>, WouldWait> {
+        let key = fragment::key(&representation.key, number);
+        if !self.cache.is_likely_resident(&key) {
             return Err(WouldWait);
         }
-        Ok(self.look(form, number, &key).and_then(|hit| self.sound(hit)))
+        Ok(self.look(representation, number, &key).and_then(|hit| self.sound(hit)))
     }
 
-    fn look(&self, form: &Form, number: u64, key: &[u8]) -> Option<OwnedHit> {
-        match self.cache.get_if(key, |hit| self.is_of(form, number, hit)) {
+    fn look(&self, representation: &Representation, number: u64, key: &[u8]) -> Option<OwnedHit> {
+        match self.cache.get_if(key, |hit| self.is_of(representation, number, hit)) {
             Ok(hit) => hit.map(Hit::into_owned),
             Err(error) => {
                 self.tell(&error);
@@ -55,8 +55,8 @@ impl Store {
         }
     }
 
-    /// The bytes of a hit, if its volume isn't seen to have lost any. Of a volume that was cut short the last byte is gone first; what
-    /// is lost later, the kernel tells who sends it, by cutting the connection, and who copies it, by [`Store::has_lost`].
+    /// The bytes of a hit, if its volume has lost none so far. A truncated volume loses its last byte first.
+    /// For bytes lost later, the kernel makes a send fail, and a copying caller must ask [`Store::has_lost`].
     fn sound(&self, hit: OwnedHit) -> Option<Bytes> {
         std::hint::black_box(hit.value().last().copied());
         match hit.check_intact() {
@@ -68,45 +68,49 @@ impl Store {
         }
     }
 
-    /// Whether bytes of the volume were lost: any that were taken out of it and are read now may be zeros.
+    /// Whether bytes of the volume were lost: bytes taken from it may since read as zeros.
     pub(crate) fn has_lost(&self) -> bool {
         self.cache.is_failed()
     }
 
-    /// Whether an entry is this fragment of just this version of a file. Others may write to the volume, too, so that its length counts.
-    fn is_of(&self, form: &Form, number: u64, hit: &Hit<'_>) -> bool {
-        let range = fragment::range(number, form.stamp.bytes, self.fragment_bytes);
-        hit.metadata() == fragment::metadata(&form.stamp, self.fragment_bytes)
+    /// Whether an entry is this fragment of exactly this version of a file. Other programs may write the
+    /// volume, so check the length, too.
+    fn is_of(&self, representation: &Representation, number: u64, hit: &Hit<'_>) -> bool {
+        let range = fragment::range(number, representation.version.bytes, self.fragment_bytes);
+        hit.metadata() == fragment::metadata(&representation.version, self.fragment_bytes)
             && hit.value().len() as u64 == range.end - range.start
     }
 
-    /// Whether a fragment of a form lies in the volume, and in memory. Waits for nothing, and leaves no trace.
-    pub(crate) fn has_at_hand(&self, form: &Form, number: u64) -> bool {
-        self.cache.is_at_hand(fragment::key(&form.key, number)) && self.has(form, number)
+    /// Whether a fragment of a representation is in the volume and in memory. It doesn't wait, and doesn't
+    /// count as use.
+    pub(crate) fn has_resident(&self, representation: &Representation, number: u64) -> bool {
+        self.cache.is_likely_resident(fragment::key(&representation.key, number)) && self.has(representation, number)
     }
 
-    /// Whether a fragment of a form lies in the volume. Leaves no trace. May wait for storage.
-    pub(crate) fn has(&self, form: &Form, number: u64) -> bool {
-        let found = self.cache.peek(fragment::key(&form.key, number));
-        found.is_ok_and(|hit| hit.is_some_and(|hit| self.is_of(form, number, &hit)))
+    /// Whether a fragment of a representation is in the volume. It may wait for storage, and doesn't count as
+    /// use.
+    pub(crate) fn has(&self, representation: &Representation, number: u64) -> bool {
+        let found = self.cache.peek(fragment::key(&representation.key, number));
+        found.is_ok_and(|hit| hit.is_some_and(|hit| self.is_of(representation, number, &hit)))
     }
 
-    /// Whether all of them do.
-    pub(crate) fn contains(&self, form: &Form) -> bool {
-        (0..fragment::count(form.stamp.bytes, self.fragment_bytes)).all(|number| self.has(form, number))
+    /// Whether all fragments are.
+    pub(crate) fn contains(&self, representation: &Representation) -> bool {
+        (0..fragment::count(representation.version.bytes, self.fragment_bytes))
+            .all(|number| self.has(representation, number))
     }
 
-    /// The same for who may not wait: false also where that can't be said without waiting for storage.
-    pub(crate) fn is_at_hand(&self, form: &Form) -> bool {
-        let count = fragment::count(form.stamp.bytes, self.fragment_bytes);
-        (0..count).all(|number| self.has_at_hand(form, number))
+    /// Whether all fragments are, without waiting: false also if telling that would wait for storage.
+    pub(crate) fn is_likely_resident(&self, representation: &Representation) -> bool {
+        let count = fragment::count(representation.version.bytes, self.fragment_bytes);
+        (0..count).all(|number| self.has_resident(representation, number))
     }
 
-    /// Why a form isn't to be kept, in a word for `Cache-Status`.
-    pub(crate) fn why_not(&self, form: &Form) -> Option<&'static str> {
-        let bytes = form.stamp.bytes;
-        // This time isn't counted before it is known what it came to.
-        let asked = form.counters.asked() + 1;
+    /// Why a representation is not kept, as a word for `Cache-Status`.
+    pub(crate) fn why_not(&self, representation: &Representation) -> Option<&'static str> {
+        let bytes = representation.version.bytes;
+        // This request isn't counted until its result is known.
+        let asked = representation.counters.asked() + 1;
         if self.cache.is_failed() {
             Some("volume-failed")
         } else if self.cache.is_read_only() {
@@ -115,29 +119,30 @@ impl Store {
             Some("too-small")
         } else if bytes > self.max_bytes || bytes > self.cache.size() {
             Some("too-large")
-        } else if form.is_unsettled {
+        } else if representation.is_unsettled {
             Some("just-changed")
-        } else if !(self.admission)(&Candidate { path: &form.path, bytes, asked }) {
+        } else if !(self.admission)(&Candidate { path: &representation.path, bytes, asked }) {
             Some("not-admitted")
         } else {
             None
         }
     }
 
-    /// Reads a fragment from storage: the volume's, or the file's, in which case it is stored where that is wanted. Waits.
+    /// Reads a fragment from the volume, or else from the file, and then stores it if that is wanted. It
+    /// blocks.
     ///
     /// # Errors
-    /// The system's; [`Changed`] where the file is gone, shorter, or another, unless it had just changed before, so that nobody was told
-    /// a validator, and has the bytes.
+    /// The system's error. [`Changed`] if the file is gone, shorter or another one. If it had just changed
+    /// before, no client got a validator for it, and the new bytes are returned.
     pub(crate) fn load(
         &self,
-        form: &Form,
+        representation: &Representation,
         number: u64,
         is_kept: bool,
         open: impl FnOnce() -> io::Result<Arc<File>>,
     ) -> io::Result<(Bytes, From)> {
-        let key = fragment::key(&form.key, number);
-        if let Some(found) = self.look(form, number, &key) {
+        let key = fragment::key(&representation.key, number);
+        if let Some(found) = self.look(representation, number, &key) {
             read_in(found.value());
             if let Some(found) = self.sound(found) {
                 return Ok((found, From::Volume));
@@ -145,38 +150,45 @@ impl Store {
         }
         let file = open()?;
         if is_kept {
-            match self.keep(form, &file, number, &key) {
+            match self.keep(representation, &file, number, &key) {
                 Ok(Some(kept)) => return Ok(kept),
                 Ok(None) => {}
-                // Where the file is at fault, reading it says so.
+                // If the file is at fault, reading it reports the error.
                 Err(error) => self.tell_io(&error),
             }
         }
         self.counters.count_read(false);
-        Ok((self.read(form, &file, number)?, From::File))
+        Ok((self.read(representation, &file, number)?, From::File))
     }
 
-    /// Reads a fragment into the volume. None: it isn't there afterwards, and who is at fault is for others to find out.
-    fn keep(&self, form: &Form, file: &File, number: u64, key: &[u8]) -> io::Result<Option<(Bytes, From)>> {
-        let range = fragment::range(number, form.stamp.bytes, self.fragment_bytes);
-        let metadata = fragment::metadata(&form.stamp, self.fragment_bytes);
+    /// Reads a fragment into the volume. `None` if it isn't there afterwards; the caller finds out why.
+    fn keep(
+        &self,
+        representation: &Representation,
+        file: &File,
+        number: u64,
+        key: &[u8],
+    ) -> io::Result<Option<(Bytes, From)>> {
+        let range = fragment::range(number, representation.version.bytes, self.fragment_bytes);
+        let metadata = fragment::metadata(&representation.version, self.fragment_bytes);
         let options = PutOptions::new().metadata(&metadata);
         let length = range.end - range.start;
         let mut filling = self.cache.begin_fill(key, WAIT, &FillOptions::new()).map_err(io::Error::other)?;
         if let Filling::Found(Filled::Hit(hit)) = &filling
-            && !self.is_of(form, number, hit)
+            && !self.is_of(representation, number, hit)
         {
-            // Of an older version of the file: it makes way, so that of all who want the new one, one reads it.
+            // It is of an older version of the file. Remove it, so that one process reads the new
+            // version for all.
             let serial = hit.serial();
             drop(filling);
             self.cache.remove_if(key, serial).map_err(io::Error::other)?;
             filling = self.cache.begin_fill(key, WAIT, &FillOptions::new()).map_err(io::Error::other)?;
         }
         let writer = match filling {
-            Filling::Found(Filled::Hit(hit)) if self.is_of(form, number, &hit) => {
+            Filling::Found(Filled::Hit(hit)) if self.is_of(representation, number, &hit) => {
                 return Ok(self.sound(hit.into_owned()).map(|bytes| (bytes, From::Volume)));
             }
-            // Of another one again: somebody takes the file for what it was.
+            // Another version again: another process uses an older look at the file.
             Filling::Found(found) => {
                 drop(found);
                 self.cache.writer(key, &options, Some(length))
@@ -185,43 +197,44 @@ impl Store {
         };
         let mut writer = writer.map_err(io::Error::other)?;
         let mut source = At { file, place: range.start };
-        if writer.read_from(&mut source, length)? != length || Now::of(form, file)? != Now::Same {
+        if writer.read_from(&mut source, length)? != length || Now::of(representation, file)? != Now::Same {
             return Ok(None);
         }
         let Committed::Stored(_) = writer.commit().map_err(io::Error::other)? else { return Ok(None) };
         self.counters.count_read(true);
-        // Not another look-up: that would count as another use.
+        // Not by another look-up, which would count as use.
         let stored = self.cache.peek(key).map_err(io::Error::other)?;
-        let stored = stored.filter(|hit| self.is_of(form, number, hit));
+        let stored = stored.filter(|hit| self.is_of(representation, number, hit));
         Ok(stored.and_then(|hit| self.sound(hit.into_owned())).map(|bytes| (bytes, From::Stored)))
     }
 
-    /// Reads a fragment past the volume.
-    fn read(&self, form: &Form, file: &File, number: u64) -> io::Result<Bytes> {
-        let range = fragment::range(number, form.stamp.bytes, self.fragment_bytes);
+    /// Reads a fragment without the volume.
+    fn read(&self, representation: &Representation, file: &File, number: u64) -> io::Result<Bytes> {
+        let range = fragment::range(number, representation.version.bytes, self.fragment_bytes);
         let mut bytes = vec![0; (range.end - range.start) as usize];
         match file.read_exact_at(&mut bytes, range.start) {
             Err(error) if error.kind() == io::ErrorKind::UnexpectedEof => return Err(io::Error::other(Changed)),
             other => other?,
         }
-        // What a validator was sent of has to be that version; a file that somebody is just writing is sent as it comes.
-        if !form.is_unsettled && Now::of(form, file)? == Now::Changed {
+        // If a validator was sent, the file must have that version. A file that is being written is sent
+        // as it is read.
+        if !representation.is_unsettled && Now::of(representation, file)? == Now::Changed {
             return Err(io::Error::other(Changed));
         }
         Ok(bytes.into())
     }
 
-    /// Removes the fragments of whatever version of a file lies in the volume. `bytes` is how long it is now: what is left of it
-    /// may be without its first fragment.
+    /// Removes a file's fragments of any version. `bytes` is its present length; the rest may lack its first
+    /// fragment.
     ///
     /// # Errors
     /// Those of the engine.
     pub(crate) fn remove(&self, first_key: &[u8], bytes: u64) -> eyewall::Result<bool> {
         let stored = self.cache.peek(first_key)?.and_then(|hit| fragment::of_metadata(hit.metadata()));
-        // No file that is longer than the volume was kept.
+        // No file longer than the volume was kept.
         let count = |bytes: u64, fragment_bytes| fragment::count(bytes.min(self.cache.size()), fragment_bytes);
         // Before a resize, fragments may have been shorter.
-        let of_stored = stored.map_or(0, |(stamp, fragment_bytes)| count(stamp.bytes, fragment_bytes));
+        let of_stored = stored.map_or(0, |(version, fragment_bytes)| count(version.bytes, fragment_bytes));
         let mut is_removed = self.cache.remove(first_key)?;
         for number in 1..count(bytes, self.fragment_bytes).max(of_stored) {
             is_removed |= self.cache.remove(fragment::key(first_key, number))?;
@@ -237,38 +250,38 @@ impl Store {
 
     fn tell(&self, error: &eyewall::Error) {
         if is_passing(error) || self.has_warned.swap(true, Ordering::Relaxed) {
-            tracing::debug!(%error, "a file was not read from the volume, or not stored");
+            tracing::debug!(%error, "a file was not read from the volume or not stored there");
         } else {
-            tracing::warn!(%error, "the volume failed; files are read without it (told once)");
+            tracing::warn!(%error, "the volume failed, so files are served without it; open the volume again (told once)");
         }
     }
 }
 
-/// Reads a byte of each page, so that all of them are in memory.
+/// Reads a byte of each page, so that all pages are in memory.
 fn read_in(value: &[u8]) {
     std::hint::black_box(value.iter().step_by(PAGE_BYTES).fold(0, |sum, byte| sum ^ byte));
 }
 
-/// Whether an error is about this file or this moment, and not about the volume.
+/// Whether an error concerns only this file or this moment, not the volume.
 fn is_passing(error: &eyewall::Error) -> bool {
     use eyewall::Error::{Busy, EntryTooLarge, Interrupted, KeyTooLong, Pinned};
     matches!(error, Busy { .. } | EntryTooLarge { .. } | Interrupted { .. } | KeyTooLong { .. } | Pinned { .. })
 }
 
-/// Looking would wait for storage: it is for another thread.
+/// Looking would wait for storage, so another thread must do it.
 #[derive(Debug)]
 pub(crate) struct WouldWait;
 
-/// Where bytes are from.
+/// The source of bytes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum From {
     Volume,
-    /// From the file, and they are in the volume now.
+    /// The file; they are in the volume now.
     Stored,
     File,
 }
 
-/// The file has another stamp than it had when it was looked at, or is gone.
+/// The file has another version than at the look, or is gone.
 #[derive(Debug)]
 pub(crate) struct Changed;
 
@@ -280,13 +293,13 @@ impl Changed {
 
 impl fmt::Display for Changed {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("the file has changed while it was sent")
+        f.write_str("the file changed while it was being sent")
     }
 }
 
 impl std::error::Error for Changed {}
 
-/// A file from a place on.
+/// A file from an offset on.
 struct At<'a> {
     file: &'a File,
     place: u64,
@@ -300,23 +313,24 @@ impl io::Read for At<'_> {
     }
 }
 
-/// What an open file is by now.
+/// The present state of an open file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Now {
     Same,
-    /// Its last name was taken from it, as by a rename over it, which its time of change tells; its bytes are what they were.
+    /// It lost its last name, for instance by a rename over it, which changed its ctime; its bytes are the
+    /// same.
     Unlinked,
     Changed,
 }
 
 impl Now {
-    fn of(form: &Form, file: &File) -> io::Result<Self> {
+    fn of(representation: &Representation, file: &File) -> io::Result<Self> {
         let metadata = file.metadata()?;
-        let stamp = Stamp::of(&metadata);
-        let as_found = Stamp { changed_ns: form.stamp.changed_ns, ..stamp };
-        Ok(if stamp == form.stamp {
+        let version = FileVersion::of(&metadata);
+        let as_found = FileVersion { changed_ns: representation.version.changed_ns, ..version };
+        Ok(if version == representation.version {
             Self::Same
-        } else if metadata.nlink() == 0 && as_found == form.stamp {
+        } else if metadata.nlink() == 0 && as_found == representation.version {
             Self::Unlinked
         } else {
             Self::Changed

@@ -1,7 +1,6 @@
-//! The way to a file, step by step from `/`, with a watch at each step: the premises of a look.
+//! Walks to a file, step by step from `/`, and sets a watch at each step: the dependencies of a look.
 //!
-//! It finds out what to watch, and nothing else. What may be served is for [`crate::root::Root::find`] to say, which looks after
-//! the walk.
+//! It only finds out what to watch. [`crate::root::Root::find`] decides what may be served, and looks after the walk.
 
 use std::collections::VecDeque;
 use std::ffi::OsString;
@@ -15,18 +14,18 @@ use std::sync::Arc;
 use rustix::fs::{CWD, Mode, OFlags};
 use rustix::io::Errno;
 
-use crate::memory::{Memory, NAME_BYTES_MAX};
-use crate::watches::{About, Premise, is_local};
+use crate::path_cache::{NAME_BYTES_MAX, PathCache};
+use crate::watches::{About, Dependency, is_local};
 
-/// After so many symbolic links the kernel gives up, too.
+/// Maximum number of symbolic links, as in the kernel.
 const LINKS_MAX: usize = 40;
 
-/// The premises of one look, as they come together.
+/// Collects the dependencies of one look.
 pub(crate) struct Walk<'a> {
-    memory: &'a Memory,
-    /// None once something can't be watched: then the look is good for one request.
-    premises: Option<Vec<Arc<Premise>>>,
-    /// The folder that the last path lay in, which is as a rule that of the next one, too.
+    path_cache: &'a PathCache,
+    /// `None` after something couldn't be watched: then the look is good for one request only.
+    dependencies: Option<Vec<Arc<Dependency>>>,
+    /// The folder of the last path, which is usually that of the next one, too.
     last: Option<(PathBuf, Rc<OwnedFd>)>,
 }
 
@@ -38,20 +37,20 @@ enum Step {
 }
 
 impl<'a> Walk<'a> {
-    pub(crate) fn new(memory: &'a Memory) -> Self {
-        Self { memory, premises: Some(Vec::new()), last: None }
+    pub(crate) fn new(path_cache: &'a PathCache) -> Self {
+        Self { path_cache, dependencies: Some(Vec::new()), last: None }
     }
 
-    /// Watches all that decides what an absolute path names: what is looked up there after this call.
+    /// Watches everything that decides what an absolute path names, from this call on.
     pub(crate) fn watch(&mut self, path: &Path) {
-        if self.premises.is_some() && self.walk(path).is_err() {
-            self.premises = None;
+        if self.dependencies.is_some() && self.walk(path).is_err() {
+            self.dependencies = None;
         }
     }
 
-    /// The premises, if everything could be watched.
-    pub(crate) fn premises(self) -> Option<Vec<Arc<Premise>>> {
-        self.premises
+    /// Returns the dependencies, if everything could be watched.
+    pub(crate) fn dependencies(self) -> Option<Vec<Arc<Dependency>>> {
+        self.dependencies
     }
 
     fn walk(&mut self, path: &Path) -> io::Result<()> {
@@ -77,16 +76,18 @@ impl<'a> Walk<'a> {
                     place = Rc::new(open(&*place, Path::new(".."))?);
                     continue;
                 }
-                // Links lead to any, and packed files have longer ones than their plain files.
+                // Links may have such targets, and names of precompressed files are longer than
+                // those of plain ones.
                 Step::Name(name) if name.len() > NAME_BYTES_MAX => return Err(Errno::NAMETOOLONG.into()),
                 Step::Name(name) => name,
             };
-            // Its own last name: later ones are those of the link that it may be.
+            // The path's own last name; later ones belong to the target if it is a link.
             if steps.is_empty() && !std::mem::replace(&mut is_below, true) {
                 self.last = Some((folder.to_owned(), Rc::clone(&place)));
             }
             match self.rest_on(&place, About::Name(name.as_bytes())) {
-                // A step below a file leads nowhere, for as long as the file is there, which is a premise already.
+                // A step below a file finds nothing while the file exists, and that is a
+                // dependency already.
                 Err(error) if is(&error, Errno::NOTDIR) => return Ok(()),
                 other => other?,
             }
@@ -112,15 +113,15 @@ impl<'a> Walk<'a> {
     }
 
     fn rest_on(&mut self, place: &Rc<OwnedFd>, about: About<'_>) -> io::Result<()> {
-        // Before the memory is locked: file systems of networks may take their time.
+        // Before locking the path cache, since network file systems may be slow.
         if !is_local(&**place) {
             return Err(io::ErrorKind::Unsupported.into());
         }
-        let premise = self.memory.premise(place.as_fd(), about)?;
-        if let Some(premises) = &mut self.premises
-            && !premises.iter().any(|known| Arc::ptr_eq(known, &premise))
+        let dependency = self.path_cache.dependency(place.as_fd(), about)?;
+        if let Some(dependencies) = &mut self.dependencies
+            && !dependencies.iter().any(|known| Arc::ptr_eq(known, &dependency))
         {
-            premises.push(premise);
+            dependencies.push(dependency);
         }
         Ok(())
     }

@@ -1,4 +1,4 @@
-//! What the kernel is asked to tell: watches of files and folders, and the premises that rest on them.
+//! The inotify watches of files and folders, and the dependencies that rest on them.
 
 use std::collections::HashMap;
 use std::io;
@@ -10,13 +10,13 @@ use std::sync::{Arc, Weak};
 use rustix::fs::inotify::{self, ReadFlags, Reader, WatchFlags};
 use rustix::io::Errno;
 
-/// So many bytes of events are read at once.
+/// Size of the buffer for events.
 const EVENTS_BYTES: usize = 16 << 10;
-/// So many events are read in one go, four times what the kernel queues unless it is told otherwise. After more it is cheaper to
-/// forget everything.
+/// Maximum number of events that are read in one go: four times the kernel's default queue. After more,
+/// forgetting everything is cheaper.
 const EVENTS_MAX: usize = 65_536;
 
-/// What a folder is watched for: its names, and itself.
+/// The events of a folder: of its names, and of itself.
 const FOLDER: WatchFlags = WatchFlags::CREATE
     .union(WatchFlags::DELETE)
     .union(WatchFlags::MOVE)
@@ -24,11 +24,12 @@ const FOLDER: WatchFlags = WatchFlags::CREATE
     .union(WatchFlags::DELETE_SELF)
     .union(WatchFlags::MOVE_SELF)
     .union(WatchFlags::ONLYDIR);
-/// What a file is watched for. By its inode, since a folder is not told of what is written through another of a file's names.
+/// The events of a file. Its inode is watched, since a folder gets no events of writes through another name of
+/// the file.
 const FILE: WatchFlags = WatchFlags::MODIFY.union(WatchFlags::ATTRIB).union(WatchFlags::DELETE_SELF);
 
-/// File systems that nobody changes behind the back of this kernel, by their numbers in `statfs`. Those that aren't listed, those of
-/// networks above all, are never taken for watched.
+/// File systems that only this kernel changes, by their numbers in `statfs`. All others, above all network file
+/// systems, never count as watched.
 const LOCAL: [u32; 14] = [
     0xEF53,      // ext2 to ext4
     0x5846_5342, // XFS
@@ -46,23 +47,23 @@ const LOCAL: [u32; 14] = [
     0x9660,      // ISO 9660
 ];
 
-/// Something about the file system that held when it was looked at: what a name stands for in a folder, or what a file or folder
-/// is by itself. Void once the kernel has told of a change, and never good again.
+/// A fact about the file system at the time of a look: what a name in a folder stands for, or the state of a file or folder. It becomes
+/// void when the kernel reports a change, and stays void.
 ///
-/// Whoever hears the events writes it, under the lock of [`crate::memory::Memory`]; whoever recalls something reads it, under the
+/// Whoever hears the events writes it, under the lock of [`crate::path_cache::PathCache`]; whoever looks something up reads it, under the
 /// same lock.
 #[derive(Debug, Default)]
-pub(crate) struct Premise {
-    is_void: AtomicBool,
+pub(crate) struct Dependency {
+    is_invalid: AtomicBool,
 }
 
-impl Premise {
-    pub(crate) fn holds(&self) -> bool {
-        !self.is_void.load(Ordering::Relaxed)
+impl Dependency {
+    pub(crate) fn is_valid(&self) -> bool {
+        !self.is_invalid.load(Ordering::Relaxed)
     }
 }
 
-/// What a premise is about.
+/// The subject of a dependency.
 #[derive(Debug, Clone, Copy)]
 pub(crate) enum About<'a> {
     /// A name in the folder.
@@ -71,57 +72,60 @@ pub(crate) enum About<'a> {
     Itself,
 }
 
-/// Who rests on a watch. A premise lives as long as something rests on it.
+/// The dependencies of a watch. A dependency lives while something rests on it.
 #[derive(Debug, Default)]
 struct Watch {
-    itself: Weak<Premise>,
-    names: HashMap<Vec<u8>, Weak<Premise>>,
+    itself: Weak<Dependency>,
+    names: HashMap<Vec<u8>, Weak<Dependency>>,
 }
 
-/// All watches, by the kernel's numbers, which it doesn't use again.
+/// All watches by the kernel's numbers, which it doesn't reuse.
 #[derive(Debug, Default)]
 pub(crate) struct Watches {
     by_number: HashMap<i32, Watch>,
-    /// How many names all of them have together.
+    /// The number of names of all watches.
     names_count: usize,
 }
 
 impl Watches {
-    /// A premise, which is void from the next change on: what is looked up *after* this call holds for as long as the premise.
+    /// Creates a dependency, which becomes void at the next change: what is looked up *after* this call holds
+    /// as long as the dependency.
     ///
     /// # Errors
-    /// `NOTDIR` for a name in what is no folder; `NOSPC` where the kernel gives no more watches; `ACCES` for what we may not read.
-    pub(crate) fn premise(
+    /// `NOTDIR` for a name in something that is not a folder; `NOSPC` if the kernel gives no more watches;
+    /// `ACCES` for a file that this process may not read.
+    pub(crate) fn dependency(
         &mut self,
         inotify: &OwnedFd,
         place: BorrowedFd<'_>,
         about: About<'_>,
-    ) -> io::Result<Arc<Premise>> {
-        // The very file that is open, whatever its names have become.
+    ) -> io::Result<Arc<Dependency>> {
+        // The open file itself, whatever its names are by now.
         let path = format!("/proc/self/fd/{}", place.as_raw_fd());
         let watch = match (inotify::add_watch(inotify, &path, FOLDER), about) {
             (Err(Errno::NOTDIR), About::Itself) => inotify::add_watch(inotify, &path, FILE)?,
             (watch, _) => watch?,
         };
         let watch = self.by_number.entry(watch).or_default();
-        let premise = match about {
+        let dependency = match about {
             About::Name(name) => watch.names.entry(name.to_vec()).or_insert_with(|| {
                 self.names_count += 1;
                 Weak::new()
             }),
             About::Itself => &mut watch.itself,
         };
-        // A void one is taken out of its watch.
-        Ok(premise.upgrade().unwrap_or_else(|| {
+        // Remove a void one from its watch.
+        Ok(dependency.upgrade().unwrap_or_else(|| {
             let made = Arc::default();
-            *premise = Arc::downgrade(&made);
+            *dependency = Arc::downgrade(&made);
             made
         }))
     }
 
-    /// Takes in what the kernel has to tell. False: it may have told less than all, so that no premise is good any more.
+    /// Reads the kernel's events. Returns false if events may be missing, so that no dependency is valid any
+    /// more.
     #[must_use]
-    pub(crate) fn hear(&mut self, inotify: &OwnedFd) -> bool {
+    pub(crate) fn read_events(&mut self, inotify: &OwnedFd) -> bool {
         let mut buffer = [MaybeUninit::uninit(); EVENTS_BYTES];
         let mut events = Reader::new(inotify, &mut buffer);
         for _ in 0..EVENTS_MAX {
@@ -139,13 +143,13 @@ impl Watches {
         false
     }
 
-    /// Gives back the watches that nothing rests on, and the names.
+    /// Removes unused watches and names.
     pub(crate) fn drop_unused(&mut self, inotify: &OwnedFd) {
         let names_count = &mut self.names_count;
         *names_count = 0;
         self.by_number.retain(|number, watch| {
-            watch.names.retain(|_, premise| premise.strong_count() > 0);
-            // Else each folder would keep the room for the most names that it ever had.
+            watch.names.retain(|_, dependency| dependency.strong_count() > 0);
+            // Otherwise each folder would keep memory for the most names that it ever had.
             watch.names.shrink_to_fit();
             *names_count += watch.names.len();
             let is_used = watch.itself.strong_count() > 0 || !watch.names.is_empty();
@@ -156,8 +160,8 @@ impl Watches {
         });
     }
 
-    /// Makes every premise void.
-    pub(crate) fn void_all(&mut self, inotify: &OwnedFd) {
+    /// Makes every dependency void.
+    pub(crate) fn invalidate_all(&mut self, inotify: &OwnedFd) {
         let numbers: Vec<i32> = self.by_number.keys().copied().collect();
         for number in numbers {
             self.void_watch(inotify, number);
@@ -168,19 +172,19 @@ impl Watches {
         self.by_number.len()
     }
 
-    /// How many names are kept, also of those that nothing rests on any more.
+    /// The number of names, including unused ones.
     pub(crate) fn names_count(&self) -> usize {
         self.names_count
     }
 
     fn void_name(&mut self, number: i32, name: &[u8]) {
-        if let Some(premise) = self.by_number.get_mut(&number).and_then(|watch| watch.names.remove(name)) {
+        if let Some(dependency) = self.by_number.get_mut(&number).and_then(|watch| watch.names.remove(name)) {
             self.names_count -= 1;
-            void(&premise);
+            void(&dependency);
         }
     }
 
-    /// The watch goes with its premises: whoever looks again makes another one.
+    /// Remove the watch with its dependencies: the next look creates a new one.
     fn void_watch(&mut self, inotify: &OwnedFd, number: i32) {
         let Some(watch) = self.by_number.remove(&number) else { return };
         self.names_count -= watch.names.len();
@@ -190,19 +194,19 @@ impl Watches {
     }
 }
 
-/// Whether the kernel gets to know of all changes of what is open there.
+/// Whether the kernel sees all changes of an open file's file system.
 pub(crate) fn is_local(place: impl AsFd) -> bool {
     // The field is wider on some machines, and signed.
     rustix::fs::fstatfs(place).is_ok_and(|system| LOCAL.contains(&(system.f_type as u32)))
 }
 
-fn void(premise: &Weak<Premise>) {
-    if let Some(premise) = premise.upgrade() {
-        premise.is_void.store(true, Ordering::Relaxed);
+fn void(dependency: &Weak<Dependency>) {
+    if let Some(dependency) = dependency.upgrade() {
+        dependency.is_invalid.store(true, Ordering::Relaxed);
     }
 }
 
-/// The kernel may have removed it already, together with its file.
+/// The kernel may have removed it already, with its file.
 fn remove(inotify: &OwnedFd, number: i32) {
     let _ = inotify::remove_watch(inotify, number);
 }

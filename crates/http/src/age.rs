@@ -1,4 +1,4 @@
-//! How old a response is (RFC 9111, sections 4.2.3 and 5.1).
+//! The age of a response (RFC 9111, sections 4.2.3 and 5.1).
 
 use std::time::Duration;
 
@@ -9,13 +9,14 @@ use crate::field::date;
 use crate::field::seconds::{self, SECONDS_MAX};
 use crate::message::Exchange;
 
-/// No age is larger.
+/// The largest age.
 const AGE_MAX: Duration = Duration::from_secs(SECONDS_MAX as u64);
 
-/// `corrected_initial_age`: how old a response was when it came in, by its `Age`, its `Date` and the time that the exchange took.
+/// `corrected_initial_age`: the age of a response when it was received, from its `Age`, its `Date` and the
+/// duration of the exchange.
 ///
-/// A `Date` has whole seconds, so that less than one since then is none. A clock that went back makes nothing younger than the
-/// response says.
+/// A `Date` has whole seconds, so a difference of less than one second is none. If the clock went back, the age
+/// is still at least what the response says.
 pub fn initial(response: &HeaderMap, exchange: Exchange) -> Duration {
     let apparent = date::of(response, &DATE).and_then(|sent| exchange.received.duration_since(sent).ok());
     let apparent = Duration::from_secs(apparent.unwrap_or_default().as_secs());
@@ -26,14 +27,15 @@ pub fn initial(response: &HeaderMap, exchange: Exchange) -> Duration {
 
 /// The value of the `Age` field in seconds, 0 if there is none.
 ///
-/// Of several lines, and of a list, the first member counts. One that is no number of whole seconds is ignored (section 5.1).
+/// The first member of the first line counts. A value that is not a number of whole seconds is ignored (section
+/// 5.1).
 pub fn value(response: &HeaderMap) -> u32 {
     let line = response.get(AGE).map_or(&b""[..], |line| line.as_bytes());
     let first = line.split(|byte| *byte == b',').next().unwrap_or_default();
     seconds::parse(first.trim_ascii()).unwrap_or(0)
 }
 
-/// `current_age` at `resident` after the response came in.
+/// `current_age` at `resident` after the response was received.
 pub fn current(initial: Duration, resident: Duration) -> Duration {
     initial.saturating_add(resident).min(AGE_MAX)
 }

@@ -1,7 +1,7 @@
-//! What a request for a representation gets: all of it, ranges of it, its head alone, 304, 412 or 416 (RFC 9110, sections 9.3.2, 13
-//! to 15).
+//! The answer to a request for a representation: the whole, ranges, the head alone, 304, 412 or 416 (RFC 9110,
+//! sections 9.3.2 and 13 to 15).
 //!
-//! Bodies are none of this: an answer says which stretches its body has.
+//! An answer names the stretches of its body; it doesn't contain the body.
 
 use std::time::SystemTime;
 
@@ -12,27 +12,30 @@ use crate::field::cache_status::CACHE_STATUS;
 use crate::field::range::ByteRanges;
 use crate::message::Request;
 use crate::precondition::{self, Outcome, Representation, Role};
-use crate::ranges::{self, Boundary, Multipart, Served, Stretch};
+use crate::ranges::{self, Boundary, Multipart, Segment, Served};
 
-/// How a request is answered.
+/// The answer to a request.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Answer {
-    /// 304: the client has it. [`precondition::fields_of_not_modified`] makes its fields of these, the representation's.
+    /// 304: the client has the representation. [`precondition::fields_of_not_modified`] makes the response's
+    /// fields from these fields of the representation.
     NotModified(HeaderMap),
-    /// 412: the client believed something that is no longer so.
+    /// 412: a precondition of the client is false.
     PreconditionFailed,
-    /// 416: there are no such bytes. With the field that says how many there are, and the representation's `Cache-Status`.
+    /// 416: the representation has none of these bytes. With the field that names its length, and the
+    /// representation's `Cache-Status`.
     RangeNotSatisfiable(HeaderMap),
     /// A head without a body, for HEAD.
     Head(StatusCode, HeaderMap),
     /// This head, and a body of these stretches.
-    Content(StatusCode, HeaderMap, Vec<Stretch>),
+    Content(StatusCode, HeaderMap, Vec<Segment>),
 }
 
-/// What a request gets of a representation of `length` bytes, which would be sent whole with this status and these fields. Their
-/// `Content-Length` is set here. `received` is when a stored response was received; of the origin's own, the present.
+/// The answer to a request for a representation of `length` bytes. The whole would be sent with this status and
+/// these fields, whose `Content-Length` is set here. `received` is when a stored response was received; for the
+/// origin's own response, it is now.
 ///
-/// A `boundary` is asked for where several ranges are answered. Where there is none, such requests get all bytes.
+/// Several ranges need a `boundary`. Without one, such a request gets all bytes.
 pub fn arrange(
     role: Role,
     request: Request<'_>,
@@ -50,7 +53,7 @@ pub fn arrange(
     }
 }
 
-/// The answer where it is 304 or 412: then nobody has to look for content.
+/// The answer if it is 304 or 412, for which the caller needn't look the content up.
 pub fn without_content(role: Role, request: Request<'_>, current: Representation<'_>) -> Option<Answer> {
     match judge(role, request, current) {
         Judgement::NotModified => Some(Answer::NotModified(current.fields.clone())),
@@ -59,17 +62,17 @@ pub fn without_content(role: Role, request: Request<'_>, current: Representation
     }
 }
 
-/// Whether a response of this status may tell a length: a 204 has none, and that of a 304 is that of another response, which this
-/// cache may know better (RFC 9110, section 8.6).
+/// Whether a response of this status may have a length. A 204 has none. The length in a 304 describes another
+/// response, and this cache may know it better (RFC 9110, section 8.6).
 pub fn has_length(status: StatusCode) -> bool {
     !matches!(status, StatusCode::NO_CONTENT | StatusCode::NOT_MODIFIED)
 }
 
-/// What the preconditions come to.
+/// The result of the preconditions.
 enum Judgement {
     NotModified,
     Failed,
-    /// These ranges, or all.
+    /// Send these ranges, or everything.
     Send(Option<ByteRanges>),
 }
 
@@ -89,21 +92,21 @@ fn whole(method: &Method, status: StatusCode, mut fields: HeaderMap, length: u64
     if method == Method::HEAD {
         return Answer::Head(status, fields);
     }
-    Answer::Content(status, fields, vec![Stretch::Bytes(0..length)])
+    Answer::Content(status, fields, vec![Segment::Bytes(0..length)])
 }
 
-/// Only a GET of what would be a 200 comes here.
+/// Called only for a GET that would get a 200.
 fn part(fields: HeaderMap, length: u64, asked: &ByteRanges, boundary: impl FnOnce() -> Option<Boundary>) -> Answer {
     match ranges::select(asked, length) {
         Served::Whole => whole(&Method::GET, StatusCode::OK, fields, length),
         Served::Part(range) => match ranges::fields_of_part(&fields, &range, Some(length)) {
-            Some(fields) => Answer::Content(StatusCode::PARTIAL_CONTENT, fields, vec![Stretch::Bytes(range)]),
+            Some(fields) => Answer::Content(StatusCode::PARTIAL_CONTENT, fields, vec![Segment::Bytes(range)]),
             None => whole(&Method::GET, StatusCode::OK, fields, length),
         },
         Served::Parts(parts) => {
             let body = boundary().and_then(|boundary| Multipart::new(&fields, parts, Some(length), boundary));
             let Some(body) = body else { return whole(&Method::GET, StatusCode::OK, fields, length) };
-            Answer::Content(StatusCode::PARTIAL_CONTENT, body.fields(&fields), body.stretches().collect())
+            Answer::Content(StatusCode::PARTIAL_CONTENT, body.fields(&fields), body.segments().collect())
         }
         Served::Unsatisfiable => {
             let mut own = ranges::fields_of_unsatisfiable(length);
@@ -129,8 +132,8 @@ mod tests {
 
     #[test]
     fn a_request_gets_all_of_it_or_the_head_alone() {
-        let Answer::Content(StatusCode::OK, fields, stretches) = answer(&Method::GET, &[]) else { panic!() };
-        assert_eq!((&fields[CONTENT_LENGTH], &stretches[..]), (&HeaderValue::from(100), &[Stretch::Bytes(0..100)][..]));
+        let Answer::Content(StatusCode::OK, fields, segments) = answer(&Method::GET, &[]) else { panic!() };
+        assert_eq!((&fields[CONTENT_LENGTH], &segments[..]), (&HeaderValue::from(100), &[Segment::Bytes(0..100)][..]));
         let Answer::Head(StatusCode::OK, fields) = answer(&Method::HEAD, &[]) else { panic!() };
         assert_eq!(fields[CONTENT_LENGTH], "100");
     }
@@ -145,18 +148,16 @@ mod tests {
 
     #[test]
     fn ranges_are_sent_as_one_part_or_as_several() {
-        let Answer::Content(status, fields, stretches) = answer(&Method::GET, &[(RANGE, "bytes=-10")]) else {
-            panic!()
-        };
+        let Answer::Content(status, fields, segments) = answer(&Method::GET, &[(RANGE, "bytes=-10")]) else { panic!() };
         assert_eq!(
             (status, &fields[CONTENT_RANGE]),
             (StatusCode::PARTIAL_CONTENT, &"bytes 90-99/100".parse().unwrap())
         );
-        assert_eq!(stretches, [Stretch::Bytes(90..100)]);
-        let Answer::Content(_, fields, stretches) = answer(&Method::GET, &[(RANGE, "bytes=0-1,50-51")]) else {
+        assert_eq!(segments, [Segment::Bytes(90..100)]);
+        let Answer::Content(_, fields, segments) = answer(&Method::GET, &[(RANGE, "bytes=0-1,50-51")]) else {
             panic!()
         };
-        let sum: u64 = stretches.iter().map(Stretch::length).sum();
+        let sum: u64 = segments.iter().map(Segment::length).sum();
         assert_eq!(fields[CONTENT_LENGTH], sum.to_string().as_str());
         let unsatisfied = answer(&Method::GET, &[(RANGE, "bytes=100-")]);
         assert!(matches!(unsatisfied, Answer::RangeNotSatisfiable(fields) if fields[CONTENT_RANGE] == "bytes */100"));
@@ -168,9 +169,7 @@ mod tests {
         let request = Request { method: &Method::GET, fields: &asked };
         let (status, received) = (StatusCode::OK, SystemTime::UNIX_EPOCH);
         let answer = arrange(Role::Origin, request, status, HeaderMap::new(), received, 100, || None);
-        assert!(
-            matches!(answer, Answer::Content(StatusCode::OK, _, stretches) if stretches == [Stretch::Bytes(0..100)])
-        );
+        assert!(matches!(answer, Answer::Content(StatusCode::OK, _, segments) if segments == [Segment::Bytes(0..100)]));
     }
 
     #[test]

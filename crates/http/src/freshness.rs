@@ -1,9 +1,9 @@
-//! For how long a response is fresh (RFC 9111, section 4.2.1 and 4.2.2).
+//! How long a response is fresh (RFC 9111, sections 4.2.1 and 4.2.2).
 //!
 //! ```text
 //! a forced ttl > s-maxage > max-age > Expires - Date > the operator's ttl > a guess by Last-Modified > nothing
 //! ```
-//! Where a targeted field counts, its directives are meant, and `Expires` is not looked at.
+//! If a targeted field applies, its directives count, and `Expires` is ignored.
 
 use std::time::{Duration, SystemTime};
 
@@ -16,33 +16,34 @@ use crate::field::targeted::Control;
 use crate::message::Response;
 use crate::policy::{Heuristic, Policy};
 
-/// For how long a response is fresh, from when the origin made it.
+/// How long a response is fresh, from when the origin made it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Lifetime {
-    /// That long, in whole seconds, at most [`SECONDS_MAX`].
+    /// So long, in whole seconds, at most [`SECONDS_MAX`].
     pub seconds: u32,
-    /// How long it was stale already when the origin made it: by an `Expires` before its `Date`.
+    /// How long it was stale already when the origin made it, because its `Expires` is before its `Date`.
     pub overdue_seconds: u32,
-    /// Who says so.
+    /// The source of the lifetime.
     pub source: Source,
 }
 
-/// Who says for how long a response is fresh.
+/// The source of a lifetime.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Source {
     /// The origin, by a directive for shared caches.
     SMaxage,
     /// The origin, by a directive.
     MaxAge,
-    /// The origin, by a date. One that is no date has passed.
+    /// The origin, by a date. An invalid date counts as past.
     Expires,
     /// The operator.
     Policy,
-    /// Nobody: it is guessed.
+    /// A guess.
     Heuristic,
 }
 
-/// The lifetime of a response that was received at `received`. None if nobody names one and it may not be guessed.
+/// The lifetime of a response that was received at `received`. `None` if nobody names one, and it must not be
+/// guessed.
 pub fn lifetime(response: Response<'_>, control: &Control, received: SystemTime, policy: &Policy) -> Option<Lifetime> {
     let named = |seconds, source| Lifetime { seconds, overdue_seconds: 0, source };
     let forced = policy.force_ttl.map(|ttl| named(whole_seconds(ttl), Source::Policy));
@@ -57,7 +58,7 @@ pub fn lifetime(response: Response<'_>, control: &Control, received: SystemTime,
     Some(Lifetime { seconds, overdue_seconds, ..lifetime })
 }
 
-/// What the origin says.
+/// The lifetime that the origin names.
 pub(crate) fn explicit(fields: &HeaderMap, control: &Control, received: SystemTime) -> Option<Lifetime> {
     let directives = &control.directives;
     if let Some(seconds) = directives.s_maxage {
@@ -71,10 +72,11 @@ pub(crate) fn explicit(fields: &HeaderMap, control: &Control, received: SystemTi
     }
 }
 
-/// `Expires` minus `Date`. Of several lines the earliest counts, and one that is no date has passed (section 5.3).
+/// `Expires` minus `Date`. The earliest of several lines counts, and an invalid date counts as past (section
+/// 5.3).
 fn until_expires(fields: &HeaderMap, received: SystemTime) -> Lifetime {
     let sent = date::of(fields, &DATE).unwrap_or(received);
-    // What is no date says nothing about when it passed: it is the moment of the response.
+    // An invalid date doesn't say how long it has been past: take the moment of the response.
     let dates = fields.get_all(EXPIRES).iter().map(|line| date::parse(line).unwrap_or(sent));
     let expires = dates.min().unwrap_or(sent);
     Lifetime {

@@ -1,4 +1,4 @@
-//! What a response to an unsafe request invalidates (RFC 9111, section 4.4).
+//! The URIs that a response to an unsafe request invalidates (RFC 9111, section 4.4).
 
 use std::fmt;
 
@@ -6,18 +6,20 @@ use http::header::{CONTENT_LOCATION, LOCATION};
 use http::uri::{PathAndQuery, Scheme};
 use http::{HeaderMap, Method, StatusCode, Uri};
 
-/// Methods that are registered as safe, beside those of RFC 9110.
+/// Registered safe methods other than those of RFC 9110.
 const SAFE_TOO: [&str; 5] = ["PRI", "PROPFIND", "QUERY", "REPORT", "SEARCH"];
 
-/// Whether a method is known to be safe (RFC 9110, section 9.2.1): it asks for no change.
+/// Whether a method is known to be safe (RFC 9110, section 9.2.1), so that it requests no change.
 pub fn is_safe(method: &Method) -> bool {
     method.is_safe() || SAFE_TOO.contains(&method.as_str())
 }
 
-/// The URIs whose stored responses a response invalidates, each once: the target first; then what `Location` and
-/// `Content-Location` name, if it has the target's origin. None where the method is safe, or the status tells of an error.
+/// The URIs whose stored responses a response invalidates, each once. The target comes first; then the URIs in
+/// `Location` and `Content-Location`, if they have the target's origin. Empty if the method is safe, or the
+/// status is an error.
 ///
-/// `target` has scheme and authority. The URIs have them as the target writes them, so that they make the same keys.
+/// `target` has a scheme and an authority. The other URIs get them as the target spells them, so that they give
+/// the same keys.
 pub fn invalidated(method: &Method, target: &Uri, status: StatusCode, response: &HeaderMap) -> Vec<Uri> {
     if is_safe(method) || !(status.is_success() || status.is_redirection()) {
         return Vec::new();
@@ -34,7 +36,7 @@ pub fn invalidated(method: &Method, target: &Uri, status: StatusCode, response: 
     uris
 }
 
-/// Scheme, host and port (RFC 9110, section 4.3.1). It writes itself as `https://example.org:443`.
+/// Scheme, host and port (RFC 9110, section 4.3.1). It displays as `https://example.org:443`.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub struct Origin {
     scheme: String,
@@ -43,7 +45,7 @@ pub struct Origin {
 }
 
 impl Origin {
-    /// The origin of an absolute `http` or `https` URI. None if it is another one.
+    /// The origin of an absolute `http` or `https` URI. `None` for other URIs.
     pub fn of(uri: &Uri) -> Option<Self> {
         let (scheme, authority) = (uri.scheme()?, uri.authority()?);
         let default_port = if *scheme == Scheme::HTTP {
@@ -55,7 +57,7 @@ impl Origin {
         };
         let port = match authority.port() {
             Some(port) => port.as_u16(),
-            // No port, or a colon without one; what is no number is no origin.
+            // No port, or a colon without one. Anything but a number makes the origin invalid.
             None if authority.as_str().ends_with(':') || authority.as_str().ends_with(authority.host()) => default_port,
             None => return None,
         };
@@ -74,10 +76,10 @@ impl fmt::Display for Origin {
     }
 }
 
-/// What a reference means, seen from the target, if that has the target's origin (RFC 3986, section 5.2).
+/// Resolves a reference against the target (RFC 3986, section 5.2), if the result has the target's origin.
 ///
-/// Not by the crate `url`: it follows the WHATWG, which rewrites backslashes, tabs and characters that URIs don't have, and
-/// so makes other paths than those that clients ask for.
+/// The crate `url` follows the WHATWG. It rewrites backslashes, tabs and characters that URIs don't have, so its
+/// paths differ from those that clients request.
 pub(crate) fn of_same_origin(target: &Uri, reference: &[u8]) -> Option<Uri> {
     let reference = std::str::from_utf8(reference).ok()?;
     let reference = reference.split_once('#').map_or(reference, |(before, _)| before);
@@ -99,7 +101,7 @@ pub(crate) fn of_same_origin(target: &Uri, reference: &[u8]) -> Option<Uri> {
         let (path, query) = parted(rest);
         joined(&without_dots(path), query)
     } else if rest.len() < reference.len() {
-        // A scheme and no authority: no URI of HTTP.
+        // A scheme without an authority: not an HTTP URI.
         return None;
     } else {
         let (path, query) = parted(rest);
@@ -117,7 +119,7 @@ pub(crate) fn of_same_origin(target: &Uri, reference: &[u8]) -> Option<Uri> {
     Uri::from_parts(parts).ok()
 }
 
-/// The scheme that a reference begins with, and what follows its colon.
+/// The scheme at the beginning of a reference, and the rest after its colon.
 fn scheme_of(reference: &str) -> Option<(&str, &str)> {
     let (scheme, rest) = reference.split_once(':')?;
     let is_scheme = scheme.starts_with(|first: char| first.is_ascii_alphabetic())
@@ -134,7 +136,7 @@ fn joined(path: &str, query: Option<&str>) -> String {
     query.map_or_else(|| path.to_owned(), |query| format!("{path}?{query}"))
 }
 
-/// Takes `.` and `..` out of a path that is empty or begins with a slash (section 5.2.4). Empty segments stay.
+/// Removes `.` and `..` from a path that is empty or begins with a slash (section 5.2.4). Empty segments stay.
 fn without_dots(path: &str) -> String {
     let Some(inner) = path.strip_prefix('/') else { return String::from("/") };
     let mut kept: Vec<&str> = Vec::new();
@@ -147,7 +149,7 @@ fn without_dots(path: &str) -> String {
         if !is_dots {
             kept.push(segment);
         } else if segments.peek().is_none() {
-            // The path names the folder then.
+            // The path then names the folder.
             kept.push("");
         }
     }

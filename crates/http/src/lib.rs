@@ -1,13 +1,13 @@
 //! The rules of a shared HTTP cache, as functions of messages and times.
 //!
-//! No sockets, no store, no clock of its own: whoever calls says what time it is. So every rule can be tested by a table, and
-//! a history of years takes no time. Only [years of two digits](field::date::parse) are read by the system's clock.
+//! The crate has no sockets, no store and no clock: the caller passes the time. So tables can test every rule, and a test of years
+//! takes no time. Only [years of two digits](field::date::parse) depend on the system's clock.
 //!
 //! # In one minute
 //!
-//! A response comes. [`storing::judge`] says whether it may be stored, and on which [`terms::Terms`]: a few bytes to keep beside
-//! it. A request comes that [`selecting`] finds it for. [`reuse::decide`] says from these bytes, and from what the request asks
-//! for, whether it may be sent.
+//! When a response arrives, [`storing::judge`] says whether it may be stored, and returns [`terms::Terms`]: a few bytes to keep
+//! beside it. When a request arrives, [`selecting`] finds the stored response. [`reuse::decide`] then says whether it may be sent,
+//! from the terms and the request's directives.
 //!
 //! ```
 //! use std::time::{Duration, SystemTime};
@@ -43,37 +43,37 @@
 //! # }
 //! ```
 //!
-//! # Which section is where
+//! # Find the rule of a section
 //!
-//! | section | what | module |
+//! | section | rule | module |
 //! |---|---|---|
-//! | RFC 9111, 3; 3.1; 3.5 | what may be stored, without which fields, and what of named users | [`storing`] |
-//! | RFC 9111, 4; 4.2.4; RFC 5861; RFC 8246 | when it may be sent, fresh or stale | [`reuse`], [`terms`] |
-//! | RFC 9111, 4.1; RFC 9110, 12.5.5 | which of several fits a request | [`selecting`], [`field::vary`] |
-//! | RFC 9111, 4.2.1; 4.2.2; 5.3 | for how long it is fresh, said or guessed | [`freshness`] |
-//! | RFC 9111, 4.2.3; 5.1 | how old it is | [`age`] |
-//! | RFC 9111, 4.3 | asking whether it is still right | [`validation`] |
+//! | RFC 9111, 3; 3.1; 3.5 | which responses may be stored, which fields are left out, and authenticated users | [`storing`] |
+//! | RFC 9111, 4; 4.2.4; RFC 5861; RFC 8246 | when a stored response may be sent, fresh or stale | [`reuse`], [`terms`] |
+//! | RFC 9111, 4.1; RFC 9110, 12.5.5 | which of several responses fits a request | [`selecting`], [`field::vary`] |
+//! | RFC 9111, 4.2.1; 4.2.2; 5.3 | how long a response is fresh, by its fields or by a guess | [`freshness`] |
+//! | RFC 9111, 4.2.3; 5.1 | how old a response is | [`age`] |
+//! | RFC 9111, 4.3 | revalidation | [`validation`] |
 //! | RFC 9111, 5.2; 5.4 | directives of requests and responses, `Pragma` | [`field::cache_control`] |
-//! | RFC 9213 | directives for this cache alone | [`field::targeted`] |
-//! | RFC 9110, 13 to 15 | what a request gets of a representation: all, ranges, a head, 304, 412 or 416 | [`answer`], [`precondition`], [`ranges`] |
-//! | RFC 9110, 12.4.2; 12.5.3; 12.5.4; RFC 4647 | preferences with weights | [`field::quality`] |
-//! | RFC 10008, 2.7 | what tells requests with content apart | [`query`] |
+//! | RFC 9213 | directives for some caches only | [`field::targeted`] |
+//! | RFC 9110, 13 to 15 | the answer to a request for a representation: the whole, ranges, a head, 304, 412 or 416 | [`answer`], [`precondition`], [`ranges`] |
+//! | RFC 9110, 12.4.2; 12.5.3; 12.5.4; RFC 4647 | weighted preferences | [`field::quality`] |
+//! | RFC 10008, 2.7 | keys of requests with content | [`query`] |
 //! | RFC 9110, 5.6.7 | dates | [`field::date`] |
-//! | | what an operator may set | [`policy`] |
-//! | | what is stored of variants and fields, as bytes | [`vary_index`], [`stored_fields`] |
+//! | | settings of the operator | [`policy`] |
+//! | | stored form of variants and fields | [`vary_index`], [`stored_fields`] |
 //!
-//! Which test holds which statement of these RFCs is in [`statements`].
+//! [`statements`] lists the test for each statement of these RFCs.
 //!
-//! # What holds
+//! # Guarantees
 //!
-//! - Where a field is malformed, the reading that forbids most is taken, unless its RFC names another.
-//! - Nothing is sent stale against the word of the origin, whatever the operator has set.
-//! - Nothing here panics or runs long, whatever the bytes of a field are.
+//! - A malformed field gets its most restrictive reading, unless its RFC names another.
+//! - Nothing is sent stale if the origin forbids that, whatever the operator has set.
+//! - No input makes these functions panic or run long.
 //!
-//! # What it leaves to others
+//! # Left to the caller
 //!
-//! Keys of resources, and where things are stored; the bytes of bodies; how requests reach the origin. A request that selects
-//! nothing stored is asked for at the origin, but for [`reuse::is_timeout_without_stored`].
+//! The caller makes keys of resources, stores responses and bodies, and sends requests to the origin. It forwards a request that
+//! selects no stored response, except if [`reuse::is_timeout_without_stored`].
 
 #![forbid(unsafe_code)]
 

@@ -1,10 +1,10 @@
-//! The parts of messages that the rules look at.
+//! The parts of messages that the rules read.
 
 use std::time::SystemTime;
 
 use http::{HeaderMap, Method, StatusCode};
 
-/// A request, as this cache forwarded it or would.
+/// A request in the form in which this cache forwarded it, or would.
 #[derive(Debug, Clone, Copy)]
 pub struct Request<'a> {
     /// Its method.

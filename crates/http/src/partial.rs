@@ -1,8 +1,9 @@
-//! Incomplete responses: what is stored of a representation, what is missing, and how the parts come together (RFC 9111,
-//! sections 3.3 and 3.4; RFC 9110, section 15.3.7.3).
+//! Incomplete responses: which bytes of a representation are stored, which are missing, and how responses are
+//! combined (RFC 9111, sections 3.3 and 3.4; RFC 9110, section 15.3.7.3).
 //!
-//! What came is stored as an incomplete 200, be it a 200 that broke off or a 206. It answers only requests for ranges that it
-//! has all of, by a 206, until it is complete. A 206 with several parts is not stored: nothing here reads bodies.
+//! A 200 that broke off, or a 206, is stored as an incomplete 200. Until it is complete, it answers only requests
+//! for ranges that are stored completely, by a 206. A 206 with several parts is not stored, since this crate
+//! doesn't read bodies.
 
 use std::iter;
 use std::ops::Range;
@@ -13,20 +14,20 @@ use http::{HeaderMap, HeaderValue, StatusCode};
 
 use crate::field::range::{ByteRanges, ContentRange, RangeSpec, number};
 use crate::ranges::{self, CONTENT_DIGEST, CONTENT_MD5, Served};
-use crate::strong;
+use crate::strong_validator;
 use crate::update::updated;
 
-/// A set of bytes of a representation: ranges in ascending order that neither overlap nor touch, and none of them empty.
+/// A set of bytes of a representation: ascending, non-empty ranges that neither overlap nor touch.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Pieces(Vec<Range<u64>>);
+pub struct RangeSet(Vec<Range<u64>>);
 
-impl Pieces {
-    /// Adds a range. An empty one adds nothing.
+impl RangeSet {
+    /// Adds a range. An empty range changes nothing.
     pub fn insert(&mut self, range: Range<u64>) {
         if range.is_empty() {
             return;
         }
-        // Those from `from` up to `to` overlap or touch the range.
+        // The ranges from `from` up to `to` overlap or touch the new one.
         let from = self.0.partition_point(|piece| piece.end < range.start);
         let to = self.0.partition_point(|piece| piece.start <= range.end);
         let touched = &self.0[from..to];
@@ -35,14 +36,14 @@ impl Pieces {
         self.0.splice(from..to, iter::once(start..end));
     }
 
-    /// Whether all bytes of a range are there.
+    /// Whether all bytes of a range are in the set.
     pub fn has(&self, range: &Range<u64>) -> bool {
         range.is_empty() || self.0.iter().any(|piece| piece.start <= range.start && range.end <= piece.end)
     }
 
-    /// What of a range is not there.
-    pub fn missing(&self, wanted: &Range<u64>) -> Pieces {
-        let mut missing = Pieces::default();
+    /// The parts of a range that are missing.
+    pub fn missing(&self, wanted: &Range<u64>) -> RangeSet {
+        let mut missing = RangeSet::default();
         let mut at = wanted.start;
         for piece in self.0.iter().filter(|piece| piece.end > wanted.start && piece.start < wanted.end) {
             missing.insert(at..piece.start);
@@ -58,7 +59,7 @@ impl Pieces {
     }
 }
 
-impl Extend<Range<u64>> for Pieces {
+impl Extend<Range<u64>> for RangeSet {
     fn extend<I: IntoIterator<Item = Range<u64>>>(&mut self, ranges: I) {
         for range in ranges {
             self.insert(range);
@@ -66,30 +67,30 @@ impl Extend<Range<u64>> for Pieces {
     }
 }
 
-impl FromIterator<Range<u64>> for Pieces {
+impl FromIterator<Range<u64>> for RangeSet {
     fn from_iter<I: IntoIterator<Item = Range<u64>>>(ranges: I) -> Self {
-        let mut pieces = Self::default();
-        pieces.extend(ranges);
-        pieces
+        let mut range_set = Self::default();
+        range_set.extend(ranges);
+        range_set
     }
 }
 
-/// What is there of a representation, of one response or of several that were combined.
+/// The stored part of a representation, from one response or several combined ones.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Gathered {
+pub struct PartialContent {
     fields: HeaderMap,
-    pieces: Pieces,
+    range_set: RangeSet,
     complete_length: Option<u64>,
     received: SystemTime,
     is_of_200: bool,
 }
 
-impl Gathered {
-    /// What a response to a GET brought: its first `bytes` bytes, at the time `received`. `is_whole` says that its body came to
-    /// its end, and didn't break off.
+impl PartialContent {
+    /// The part in a response to GET: its first `bytes` bytes, received at `received`. `is_whole` says that
+    /// the body came to its end, and didn't break off.
     ///
-    /// None for what can't be stored as a part: another status than 200 and 206, a 206 without a `Content-Range` in bytes, a
-    /// body that contradicts the fields by being longer, a part without a byte.
+    /// `None` if it can't be stored as a part: the status is neither 200 nor 206, a 206 has no
+    /// `Content-Range` in bytes, the body is longer than the fields say, or the part is empty.
     pub fn of(
         status: StatusCode,
         fields: &HeaderMap,
@@ -118,57 +119,61 @@ impl Gathered {
         }
         let mut fields = fields.clone();
         if !is_of_200 {
-            // They are those of the part.
+            // The fields describe the part.
             fields.remove(CONTENT_DIGEST);
             fields.remove(CONTENT_MD5);
         }
-        Some(Self { fields, pieces: iter::once(range).collect(), complete_length, received, is_of_200 }.with_length())
+        Some(
+            Self { fields, range_set: iter::once(range).collect(), complete_length, received, is_of_200 }.with_length(),
+        )
     }
 
-    /// What this and a newer response make together. None if they can't be combined: they share no strong validator, or differ
-    /// in the length of the whole.
+    /// Combines this with a newer response. `None` if they can't be combined: they share no strong validator,
+    /// or differ in the complete length.
     ///
-    /// The newer one's fields replace those of that name, as in each update; those of a newer 200 replace all.
+    /// The newer response's fields replace those with the same name, as in every update. Those of a newer 200
+    /// replace all.
     pub fn combined(&self, newer: &Self) -> Option<Self> {
-        if !strong::is_shared(&self.fields, self.received, &newer.fields, newer.received) {
+        if !strong_validator::is_shared(&self.fields, self.received, &newer.fields, newer.received) {
             return None;
         }
         let complete_length = match (self.complete_length, newer.complete_length) {
             (Some(ours), Some(theirs)) if ours != theirs => return None,
             (ours, theirs) => theirs.or(ours),
         };
-        let mut pieces = self.pieces.clone();
-        pieces.extend(newer.pieces.0.iter().cloned());
-        let end = pieces.0.last().map_or(0, |last| last.end);
+        let mut range_set = self.range_set.clone();
+        range_set.extend(newer.range_set.0.iter().cloned());
+        let end = range_set.0.last().map_or(0, |last| last.end);
         if complete_length.is_some_and(|length| length < end) {
             return None;
         }
         let fields = if newer.is_of_200 { newer.fields.clone() } else { updated(&self.fields, &newer.fields) };
         let is_of_200 = self.is_of_200 || newer.is_of_200;
-        Some(Self { fields, pieces, complete_length, received: newer.received, is_of_200 }.with_length())
+        Some(Self { fields, range_set, complete_length, received: newer.received, is_of_200 }.with_length())
     }
 
-    /// Whether all of the representation is there, so that it answers as a complete 200.
+    /// Whether the representation is complete, so that it answers as a 200.
     pub fn is_complete(&self) -> bool {
-        self.complete_length.is_some_and(|length| self.pieces.has(&(0..length)))
+        self.complete_length.is_some_and(|length| self.range_set.has(&(0..length)))
     }
 
-    /// The header fields as those of a 200: without `Content-Range`, and with the length of the whole where it is known.
+    /// The header fields of a 200: without `Content-Range`, and with the complete length if it is known.
     pub fn fields(&self) -> &HeaderMap {
         &self.fields
     }
 
-    /// The bytes that are there.
-    pub fn pieces(&self) -> &Pieces {
-        &self.pieces
+    /// The stored bytes.
+    pub fn range_set(&self) -> &RangeSet {
+        &self.range_set
     }
 
-    /// How long the whole representation is, in bytes, if any response said so.
+    /// The complete length in bytes, if any response named it.
     pub fn complete_length(&self) -> Option<u64> {
         self.complete_length
     }
 
-    /// The answer to a request for ranges. None if bytes of it are missing, or if only the length of the whole would tell.
+    /// The answer to a request for ranges. `None` if bytes are missing, or if the answer depends on an
+    /// unknown complete length.
     pub fn select(&self, asked: &ByteRanges) -> Option<Served> {
         let served = if let Some(length) = self.complete_length {
             ranges::select(asked, length)
@@ -181,14 +186,14 @@ impl Gathered {
         };
         let has_all = match &served {
             Served::Whole => self.is_complete(),
-            Served::Part(range) => self.pieces.has(range),
-            Served::Parts(ranges) => ranges.iter().all(|range| self.pieces.has(range)),
+            Served::Part(range) => self.range_set.has(range),
+            Served::Parts(ranges) => ranges.iter().all(|range| self.range_set.has(range)),
             Served::Unsatisfiable => true,
         };
         has_all.then_some(served)
     }
 
-    /// Makes the fields those of a 200 of the whole.
+    /// Turns the fields into those of a complete 200.
     fn with_length(mut self) -> Self {
         self.fields.remove(CONTENT_RANGE);
         self.fields.remove(CONTENT_LENGTH);

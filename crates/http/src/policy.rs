@@ -1,4 +1,4 @@
-//! What an operator may set. By default the rules are those of the RFCs.
+//! Settings of the operator. The defaults follow the RFCs.
 
 use std::time::Duration;
 
@@ -6,45 +6,49 @@ use http::{HeaderName, StatusCode};
 
 use crate::field::targeted::CDN_CACHE_CONTROL;
 
-/// How this cache uses the freedom that the RFCs leave it, and where an operator who knows the origin overrules it.
+/// How the cache uses the freedom that the RFCs leave, and what the operator of an origin overrides.
 ///
-/// No setting makes it store what is `no-store` or `private`, or send without validation what is `no-cache`.
+/// No setting stores a response that is `no-store` or `private`, or sends one that is `no-cache` without
+/// validation.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Policy {
-    /// How lifetimes are guessed where the origin names none (RFC 9111, section 4.2.2); None never guesses.
+    /// How to guess lifetimes that the origin doesn't name (RFC 9111, section 4.2.2); `None` never guesses.
     pub heuristic: Option<Heuristic>,
-    /// The lifetime where the origin names none. It goes before a guess.
+    /// The lifetime if the origin names none. It takes precedence over a guess.
     pub default_ttl: Option<Duration>,
-    /// The lifetime of a response of this status where the origin names none, be it one whose lifetime may not be guessed. It
-    /// goes before `default_ttl`.
+    /// The lifetime of a response of this status if the origin names none, even if this status's lifetime may
+    /// not be guessed. It takes precedence over `default_ttl`.
     pub status_ttl: Option<Duration>,
-    /// The lifetime whatever the origin names.
+    /// The lifetime, whatever the origin names.
     pub force_ttl: Option<Duration>,
-    /// No lifetime is shorter, be it the origin's word.
+    /// The minimum lifetime, even against the origin.
     pub ttl_min: Option<Duration>,
-    /// No lifetime is longer, be it the origin's word.
+    /// The maximum lifetime, even against the origin.
     pub ttl_max: Option<Duration>,
-    /// Responses that set a cookie are stored, if nothing else is against it.
+    /// Whether responses that set a cookie may be stored.
     pub store_set_cookie: bool,
     /// `stale-while-revalidate` for responses that don't name it (RFC 5861, section 3).
     pub stale_while_revalidate: Option<Duration>,
     /// `stale-if-error` for responses that don't name it (RFC 5861, section 4).
     pub stale_if_error: Option<Duration>,
-    /// For how long a response may have been stale if the origin can't be reached at all (RFC 9111, section 4.2.4).
+    /// How long a response may have been stale if the origin can't be reached at all (RFC 9111, section
+    /// 4.2.4).
     pub stale_if_unreachable: Option<Duration>,
-    /// `s-maxage` forbids stale answers, as RFC 9111, section 5.2.2.10, says, even where the same response allows them by
-    /// `stale-while-revalidate` or `stale-if-error`. Many origins that send both mean otherwise: false lets those two count.
+    /// Whether `s-maxage` forbids stale responses even if the same response allows them by
+    /// `stale-while-revalidate` or `stale-if-error`. RFC 9111, section 5.2.2.10, says so. Many origins that
+    /// send both mean otherwise: with false, the latter two count.
     pub s_maxage_forbids_stale: bool,
-    /// The targeted fields that speak to this cache, the most apt first (RFC 9213, section 2.2). In lower case.
+    /// The targeted fields that this cache obeys, the most specific first (RFC 9213, section 2.2). In lower
+    /// case.
     pub targets: Vec<HeaderName>,
     /// The statuses whose lifetimes may be guessed (RFC 9110, section 15.1).
     pub cacheable_statuses: Vec<StatusCode>,
 }
 
-/// A guess at a lifetime by the time since the last modification.
+/// How to guess a lifetime from the time since the last modification.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Heuristic {
-    /// Which part of that time, in per cent.
+    /// The part of that time, in per cent.
     pub percent: u8,
     /// The longest guess.
     pub lifetime_max: Duration,
@@ -77,7 +81,7 @@ impl Default for Policy {
 }
 
 impl Policy {
-    /// The lifetime that the operator names for a response of this status where the origin names none.
+    /// The lifetime that the operator sets for a response of this status if the origin names none.
     pub fn ttl(&self, status: StatusCode) -> Option<Duration> {
         self.status_ttl.or_else(|| self.default_ttl.filter(|_| self.is_cacheable(status)))
     }
@@ -88,7 +92,7 @@ impl Policy {
     }
 }
 
-/// The statuses that are heuristically cacheable by RFC 9110, section 15.1, but for 414: an answer that
+/// The heuristically cacheable statuses of RFC 9110, section 15.1, except 414: a response that
 /// [refuses one request](crate::storing::NotStored::RefusedRequest) is never stored.
 pub fn cacheable_by_default() -> Vec<StatusCode> {
     vec![

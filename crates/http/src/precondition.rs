@@ -1,5 +1,5 @@
-//! Preconditions of requests, in the order of RFC 9110, section 13.2.2, and what of them is a cache's business (RFC 9111,
-//! section 4.3.2).
+//! Preconditions of requests, in the order of RFC 9110, section 13.2.2, and which of them a cache evaluates (RFC 9111, section
+//! 4.3.2).
 //!
 //! ```text
 //! If-Match              \  origin only: 412
@@ -22,53 +22,54 @@ use crate::field::date;
 use crate::field::entity_tag::{EntityTag, TagList};
 use crate::field::groups::CACHE_GROUPS;
 use crate::field::range::ByteRanges;
-use crate::{strong, update};
+use crate::{strong_validator, update};
 
-/// Who evaluates.
+/// The evaluating server.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Role {
-    /// Who has the resource itself, for instance as a file: all preconditions count.
+    /// The server of the resource itself, for instance of a file: it evaluates all preconditions.
     Origin,
-    /// Who has a stored response: `If-Match` and `If-Unmodified-Since` are for the origin, and are passed over here.
+    /// A cache with a stored response: it leaves `If-Match` and `If-Unmodified-Since` to the origin.
     Cache,
-    /// The origin itself, with a response that it stored: all preconditions count, and a date stands in for a modification as in
-    /// [`Role::Cache`].
+    /// The origin itself, with a response that it stored: it evaluates all preconditions. As in
+    /// [`Role::Cache`], the date replaces a missing modification date.
     CacheOfOrigin,
 }
 
-/// The representation that a request would be answered with: the origin's own, or a stored response.
+/// The representation that would answer a request: the origin's own, or a stored response.
 #[derive(Debug, Clone, Copy)]
 pub struct Representation<'a> {
-    /// The status that the answer would have.
+    /// The status of that answer.
     pub status: StatusCode,
-    /// The header fields that it would have.
+    /// The header fields of that answer.
     pub fields: &'a HeaderMap,
-    /// When the stored response was received; for the origin's own, the present.
+    /// When the stored response was received; for the origin's own, now.
     pub received: SystemTime,
 }
 
-/// What the preconditions make of a request.
+/// The result of the preconditions.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Outcome {
-    /// It is carried out as if it had none. A `Range` that it has is ignored.
+    /// Process the request as if it had none, and ignore its `Range`.
     Proceed,
     /// 304, with the fields of [`fields_of_not_modified`].
     NotModified,
-    /// 412: the client believed something that is no longer so.
+    /// 412: a precondition is false.
     Failed,
-    /// These ranges are wanted; [`crate::ranges`] makes the answer.
+    /// Send these ranges; [`crate::ranges`] makes the answer.
     Partial(ByteRanges),
 }
 
-/// Evaluates a request's preconditions. `current` is None where there is no representation: then an origin fails a change that
-/// relies on one, and a cache has nothing to say.
+/// Evaluates a request's preconditions. `current` is `None` if there is no representation: then an origin fails a
+/// change that relies on one, and a cache decides nothing.
 ///
-/// Preconditions are ignored where the answer without them were no success, and for methods that select no representation.
+/// Preconditions are ignored if the answer without them would not be a success, and for methods that select no
+/// representation.
 pub fn evaluate(role: Role, method: &Method, request: &HeaderMap, current: Option<&Representation<'_>>) -> Outcome {
     if matches!(*method, Method::CONNECT | Method::OPTIONS | Method::TRACE) {
         return Outcome::Proceed;
     }
-    // Who reads what isn't there gets 404 with and without preconditions.
+    // A read of a missing resource gets 404 with and without preconditions.
     if current.map_or(is_reading(method), |current| !current.status.is_success()) {
         return Outcome::Proceed;
     }
@@ -85,8 +86,8 @@ pub fn evaluate(role: Role, method: &Method, request: &HeaderMap, current: Optio
     Outcome::Proceed
 }
 
-/// The fields of a 304 (RFC 9110, section 15.4.5), out of those of the response that it stands for: those that it must have,
-/// and those that guide caches or tell the way. `also` names more that guide caches, such as targeted cache control.
+/// The fields of a 304 (RFC 9110, section 15.4.5), from those of the full response: the required ones, and those
+/// that guide caches or routing. `also` names more fields that guide caches, such as targeted cache control.
 pub fn fields_of_not_modified(response: &HeaderMap, also: &[HeaderName]) -> HeaderMap {
     let kept = [
         AGE,
@@ -108,7 +109,7 @@ pub fn fields_of_not_modified(response: &HeaderMap, also: &[HeaderName]) -> Head
     fields
 }
 
-/// `If-Match`, and without one `If-Unmodified-Since` (sections 13.1.1 and 13.1.4): whether they hold.
+/// Whether `If-Match`, or without it `If-Unmodified-Since`, is true (sections 13.1.1 and 13.1.4).
 fn is_as_believed(request: &HeaderMap, current: Option<&Representation<'_>>) -> bool {
     if let Some(tags) = TagList::of(request, &IF_MATCH) {
         return current.is_some_and(|current| tags.has_strongly(EntityTag::of(current.fields).as_ref()));
@@ -120,7 +121,8 @@ fn is_as_believed(request: &HeaderMap, current: Option<&Representation<'_>>) -> 
     }
 }
 
-/// `If-None-Match`, and without one `If-Modified-Since` (sections 13.1.2 and 13.1.3): whether the client has what is current.
+/// Whether the client has the current representation: by `If-None-Match`, or without it by `If-Modified-Since`
+/// (sections 13.1.2 and 13.1.3).
 fn is_had_already(role: Role, method: &Method, request: &HeaderMap, current: &Representation<'_>) -> bool {
     if let Some(tags) = TagList::of(request, &IF_NONE_MATCH) {
         return tags.has_weakly(EntityTag::of(current.fields).as_ref());
@@ -130,7 +132,7 @@ fn is_had_already(role: Role, method: &Method, request: &HeaderMap, current: &Re
     }
     let modified = date::of(current.fields, &LAST_MODIFIED).or_else(|| match role {
         Role::Origin => None,
-        // What a cache stored can't have been modified later than it was made.
+        // A stored response can't have been modified after it was made.
         Role::Cache | Role::CacheOfOrigin => Some(date::of(current.fields, &DATE).unwrap_or(current.received)),
     });
     match (only_date(request, &IF_MODIFIED_SINCE), modified) {
@@ -139,7 +141,7 @@ fn is_had_already(role: Role, method: &Method, request: &HeaderMap, current: &Re
     }
 }
 
-/// Whether `If-Range` is absent or holds (section 13.1.5): by strong comparison of tags, or by the very same date.
+/// Whether `If-Range` is absent or true (section 13.1.5): by strong comparison of tags, or by the same date.
 fn is_range_applicable(request: &HeaderMap, current: &Representation<'_>) -> bool {
     let mut lines = request.get_all(IF_RANGE).iter();
     let Some(line) = lines.next() else { return true };
@@ -150,15 +152,15 @@ fn is_range_applicable(request: &HeaderMap, current: &Representation<'_>) -> boo
         return EntityTag::of(current.fields).is_some_and(|ours| ours.matches_strongly(&theirs));
     }
     let theirs = date::parse(line);
-    theirs.is_some() && theirs == strong::modified(current.fields, current.received)
+    theirs.is_some() && theirs == strong_validator::modified(current.fields, current.received)
 }
 
-/// Methods whose answer is what the client may have already. QUERY is a GET with content (RFC 10008, section 2.6).
+/// Methods whose response the client may already have. QUERY is a GET with content (RFC 10008, section 2.6).
 fn is_reading(method: &Method) -> bool {
     matches!(*method, Method::GET | Method::HEAD | Method::QUERY)
 }
 
-/// The date of a field that stands there once. Several are no date.
+/// The date of a field with one line. Several lines are no date.
 fn only_date(fields: &HeaderMap, name: &HeaderName) -> Option<SystemTime> {
     let mut lines = fields.get_all(name).iter();
     let line = lines.next()?;

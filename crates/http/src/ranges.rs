@@ -1,6 +1,6 @@
 //! Answers to range requests: 206 with one part or several, 416 (RFC 9110, sections 14, 15.3.7 and 15.5.17).
 //!
-//! Bodies are none of this: an answer says which bytes of the representation go where, and how many there are in all.
+//! An answer names the bytes of the body and their number; it doesn't contain them.
 
 use std::ops::Range;
 
@@ -9,46 +9,47 @@ use http::{HeaderMap, HeaderName, HeaderValue};
 
 use crate::field::range::{ByteRanges, ContentRange};
 
-/// So many of a request's ranges may overlap others; with more the `Range` is ignored (section 14.2).
+/// The maximum number of overlapping ranges in a request; with more, the `Range` is ignored (section 14.2).
 pub const OVERLAPS_MAX: usize = 2;
 
-/// `Content-Digest` (RFC 9530) is that of one message's content: it doesn't outlive a change of the range.
+/// `Content-Digest` (RFC 9530) describes the content of one message, so it is wrong for another range.
 pub(crate) const CONTENT_DIGEST: HeaderName = HeaderName::from_static("content-digest");
-/// What came before `Content-Digest`; some still send it.
+/// The predecessor of `Content-Digest`, which some servers still send.
 pub(crate) const CONTENT_MD5: HeaderName = HeaderName::from_static("content-md5");
 
-/// How a request for ranges is answered.
+/// The answer to a request for ranges.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Served {
-    /// 200 and all of it: the request asks for too much overlap, or for the end of nothing.
+    /// 200 with everything: the ranges overlap too much, or the request wants the end of an empty
+    /// representation.
     Whole,
     /// 206 with these bytes, by [`fields_of_part`].
     Part(Range<u64>),
-    /// 206 with these parts, two at least, by [`Multipart`].
+    /// 206 with these parts, at least two, by [`Multipart`].
     Parts(Vec<Range<u64>>),
     /// 416, by [`fields_of_unsatisfiable`].
     Unsatisfiable,
 }
 
-/// What of a representation of `complete_length` bytes a request for ranges gets.
+/// The answer to a request for ranges of a representation of `complete_length` bytes.
 ///
-/// Ranges are cut at its end; those that overlap or touch become one; parts come in the order in which they were asked for, a
-/// merged one where the first of its ranges stood (section 15.3.7.2).
+/// Ranges end at its end. Ranges that overlap or touch are merged. Parts have the order of the request; a merged
+/// part has the place of its first range (section 15.3.7.2).
 pub fn select(ranges: &ByteRanges, complete_length: u64) -> Served {
     let wanted: Vec<_> = ranges.specs().iter().filter_map(|spec| spec.within(complete_length)).collect();
     match wanted[..] {
         [] => Served::Unsatisfiable,
-        // No 206 can say that it has none of no bytes.
+        // A 206 can't express an empty part of an empty representation.
         _ if complete_length == 0 => Served::Whole,
         _ => arranged(&wanted),
     }
 }
 
-/// How these ranges, none of them empty and at least one, are served.
+/// The answer for these ranges, of which there is at least one, and none is empty.
 pub(crate) fn arranged(wanted: &[Range<u64>]) -> Served {
     let mut sorted: Vec<_> = wanted.iter().cloned().enumerate().collect();
     sorted.sort_by_key(|(_, range)| range.start);
-    // With the place that the first of its ranges had in the request.
+    // With the place of its first range in the request.
     let mut merged: Vec<(usize, Range<u64>)> = Vec::with_capacity(sorted.len());
     let mut overlaps = 0;
     for (place, range) in sorted {
@@ -72,9 +73,9 @@ pub(crate) fn arranged(wanted: &[Range<u64>]) -> Served {
     }
 }
 
-/// The header fields of a 206 with one part, out of those of the 200. None for an empty range.
+/// The header fields of a 206 with one part, from those of the 200. `None` for an empty range.
 ///
-/// `complete_length` is None where it isn't known.
+/// `complete_length` is `None` if it isn't known.
 pub fn fields_of_part(whole: &HeaderMap, range: &Range<u64>, complete_length: Option<u64>) -> Option<HeaderMap> {
     let content_range = ContentRange::Satisfied { range: range.clone(), complete_length }.value()?;
     let mut fields = without_digests(whole);
@@ -83,26 +84,26 @@ pub fn fields_of_part(whole: &HeaderMap, range: &Range<u64>, complete_length: Op
     Some(fields)
 }
 
-/// The header fields that a 416 has of its own: `Content-Range: bytes */n`. None of the 200's belong to it.
+/// The header field of a 416: `Content-Range: bytes */n`. None of the 200's fields belong to it.
 pub fn fields_of_unsatisfiable(complete_length: u64) -> HeaderMap {
     let content_range = ContentRange::Unsatisfied { complete_length }.value();
     content_range.map(|value| (CONTENT_RANGE, value)).into_iter().collect()
 }
 
-/// What parts the parts of a multipart body.
+/// The boundary between the parts of a multipart body.
 ///
-/// It must not occur in the body. Who makes it of some 128 random bits needs not look.
+/// It must not occur in the body. A boundary of some 128 random bits needs no check.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Boundary(String);
 
-/// A boundary that can't be one.
+/// An invalid boundary.
 #[derive(Debug, thiserror::Error)]
-#[error("a boundary has 1 to 70 letters, digits, '-' or '_'; make another one")]
+#[error("a boundary has 1 to 70 letters, digits, '-' or '_'; choose another one")]
 pub struct InvalidBoundary;
 
 impl Boundary {
-    /// Takes 1 to 70 letters, digits, `-` and `_`: less than RFC 2046 allows, so that nothing needs quotation marks and
-    /// nothing else can slip into a head.
+    /// Accepts 1 to 70 letters, digits, `-` and `_`. RFC 2046 permits more; this needs no quotation marks,
+    /// and can't inject anything into a head.
     pub fn new(text: impl Into<String>) -> Result<Self, InvalidBoundary> {
         let text = text.into();
         let is_sound = (1..=70).contains(&text.len())
@@ -110,13 +111,13 @@ impl Boundary {
         if is_sound { Ok(Self(text)) } else { Err(InvalidBoundary) }
     }
 
-    /// Makes one of random bits.
+    /// Makes one from random bits.
     pub fn of_bits(bits: u128) -> Self {
         Self(format!("{bits:032x}"))
     }
 }
 
-/// A body of type `multipart/byteranges` (section 14.6), all of it but the bytes of the representation.
+/// A body of type `multipart/byteranges` (section 14.6), without the bytes of the representation.
 #[derive(Debug, Clone)]
 pub struct Multipart {
     boundary: Boundary,
@@ -126,17 +127,17 @@ pub struct Multipart {
     content_length: u64,
 }
 
-/// A stretch of a multipart body.
+/// A segment of a multipart body.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Stretch {
-    /// A boundary, with the head of the part that follows or at the end.
+pub enum Segment {
+    /// A boundary and the head of the next part, or the last boundary.
     Head(Vec<u8>),
     /// Bytes of the representation.
     Bytes(Range<u64>),
 }
 
-impl Stretch {
-    /// How many bytes it has.
+impl Segment {
+    /// Its length in bytes.
     pub fn length(&self) -> u64 {
         match self {
             Self::Head(text) => text.len() as u64,
@@ -146,9 +147,10 @@ impl Stretch {
 }
 
 impl Multipart {
-    /// A body of these parts, in this order. `whole` are the fields of the 200, whose type of content each part gets.
+    /// A body of these parts, in this order. `whole` has the fields of the 200, whose content type each part
+    /// gets.
     ///
-    /// None where there is no part, or an empty one, or more than 64 bits can count.
+    /// `None` if there is no part, if one is empty, or if the length exceeds 64 bits.
     pub fn new(
         whole: &HeaderMap,
         ranges: Vec<Range<u64>>,
@@ -160,17 +162,17 @@ impl Multipart {
         }
         let media_type = whole.get(CONTENT_TYPE).cloned();
         let mut body = Self { boundary, media_type, ranges, complete_length, content_length: 0 };
-        let content_length = body.stretches().try_fold(0_u64, |sum, stretch| sum.checked_add(stretch.length()))?;
+        let content_length = body.segments().try_fold(0_u64, |sum, segment| sum.checked_add(segment.length()))?;
         body.content_length = content_length;
         Some(body)
     }
 
-    /// How many bytes the body has.
+    /// The length of the body in bytes.
     pub fn content_length(&self) -> u64 {
         self.content_length
     }
 
-    /// The header fields of the 206, out of those of the 200. What ranges there are stands in the body alone.
+    /// The header fields of the 206, from those of the 200. Only the body names the ranges.
     pub fn fields(&self, whole: &HeaderMap) -> HeaderMap {
         let mut fields = without_digests(whole);
         fields.remove(CONTENT_RANGE);
@@ -183,14 +185,14 @@ impl Multipart {
         fields
     }
 
-    /// The body, stretch by stretch.
-    pub fn stretches(&self) -> impl Iterator<Item = Stretch> {
+    /// The segments of the body.
+    pub fn segments(&self) -> impl Iterator<Item = Segment> {
         let parts =
             self.ranges.iter().enumerate().flat_map(|(number, range)| {
-                [Stretch::Head(self.head(number == 0, range)), Stretch::Bytes(range.clone())]
+                [Segment::Head(self.head(number == 0, range)), Segment::Bytes(range.clone())]
             });
         let close = format!("\r\n--{}--\r\n", self.boundary.0);
-        parts.chain([Stretch::Head(close.into_bytes())])
+        parts.chain([Segment::Head(close.into_bytes())])
     }
 
     fn head(&self, is_first: bool, range: &Range<u64>) -> Vec<u8> {

@@ -19,25 +19,28 @@ use crate::terms::{Marks, Terms};
 pub enum Reuse {
     /// Send it.
     Fresh,
-    /// Send it, and validate it meanwhile.
+    /// Send it, and revalidate it meanwhile.
     StaleWhileRevalidate,
-    /// Send it: the client takes it stale.
+    /// Send it: the client accepts stale responses.
     StaleAllowed,
-    /// Ask the origin, with a condition if the stored response has a validator, and wait for the answer.
+    /// Forward the request, with a condition if the stored response has a validator, and wait for the
+    /// response.
     Validate {
-        /// What may be done if the answer doesn't come, or is an error.
+        /// What is permitted if the origin doesn't respond, or responds with an error.
         on_failure: OnFailure,
     },
-    /// Ask the origin as if nothing were stored: it can't be validated, and no failure makes it usable.
+    /// Forward the request as if nothing were stored: the response has no validator, and no failure makes it
+    /// usable.
     MustNotUse,
-    /// Answer 504: only validation would make it usable, and the client wants the origin left alone.
+    /// Answer 504: only revalidation would make it usable, and the client forbids forwarding
+    /// (`only-if-cached`).
     GatewayTimeout,
 }
 
-/// For how long from now a stored response may answer, though it was not validated. None is not at all.
+/// How long from now a stored response may answer without revalidation. `None`: not at all.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct OnFailure {
-    /// If the origin answers with a status that [`is_failure`], or can't be reached.
+    /// If the origin responds with a status that [`is_failure`], or can't be reached.
     pub error: Option<Duration>,
     /// If the origin can't be reached. Never less than `error`.
     pub unreachable: Option<Duration>,
@@ -53,11 +56,12 @@ pub fn is_failure(status: StatusCode) -> bool {
     matches!(status.as_u16(), 500 | 502 | 503 | 504)
 }
 
-/// Whether a stored response, of status `stored`, keeps its place against an answer of status `answer`: the answer is an error, and
-/// the stored response is none and may still be sent to others without validation.
+/// Whether a stored response of status `stored` stays in place of a new response of status `answer`: the new one
+/// is an error; the stored one isn't, and may still be sent to other clients without validation.
 ///
-/// RFC 9111, section 4.3.3, lets a cache replace what is stored by the answer; it needn't. Whoever makes an origin fail, by an odd
-/// request that asks for no stored answer, would else take the response away from all others.
+/// RFC 9111, section 4.3.3, permits a cache to replace the stored response, but doesn't require it. If it did, a
+/// client could make the origin fail by an odd request that forbids stored responses, and so take the response
+/// away from all others.
 pub fn withstands(terms: &Terms, stored: StatusCode, answer: StatusCode, now: SystemTime, policy: &Policy) -> bool {
     let is_error = |status: StatusCode| status.is_client_error() || status.is_server_error();
     if is_error(stored) || !is_error(answer) {
@@ -70,12 +74,12 @@ pub fn withstands(terms: &Terms, stored: StatusCode, answer: StatusCode, now: Sy
     }
 }
 
-/// Whether a request that selects nothing stored is answered by 504 (RFC 9111, section 5.2.1.7).
+/// Whether a request that selects no stored response gets a 504 (RFC 9111, section 5.2.1.7).
 pub fn is_timeout_without_stored(request: &RequestDirectives) -> bool {
     request.only_if_cached
 }
 
-/// What to do with the response that is stored on these terms, at `now`, for a request that selects it.
+/// What to do at `now` with a response that is stored with these terms, for a request that selects it.
 pub fn decide(terms: &Terms, request: &RequestDirectives, now: SystemTime, policy: &Policy) -> Reuse {
     let times = Times { age: terms.age(now), fresh_for: terms.fresh_for(now), stale_for: terms.stale_for(now) };
     let must_validate = request.no_cache || terms.marks.contains(Marks::NO_CACHE);
@@ -98,12 +102,13 @@ struct Times {
     stale_for: Duration,
 }
 
-/// Sends it as it is, if that may be.
+/// Sends it unchanged, if that is permitted.
 fn unvalidated(terms: &Terms, request: &RequestDirectives, times: &Times) -> Option<Reuse> {
     let Times { age, fresh_for, stale_for } = *times;
     let is_young = request.max_age.is_none_or(|most| age <= seconds(most));
     if !fresh_for.is_zero() {
-        // A reload sends `max-age=0`; what doesn't change while it is fresh needn't be asked for (RFC 8246, section 2).
+        // A reload sends `max-age=0`. A response that doesn't change while it is fresh needs no
+        // revalidation (RFC 8246, section 2).
         let is_young = is_young || terms.marks.contains(Marks::IMMUTABLE);
         let is_fresh_enough = request.min_fresh.is_none_or(|least| fresh_for >= seconds(least));
         return (is_young && is_fresh_enough).then_some(Reuse::Fresh);
@@ -112,7 +117,7 @@ fn unvalidated(terms: &Terms, request: &RequestDirectives, times: &Times) -> Opt
         return None;
     }
     let is_within = |window| window > 0 && stale_for <= seconds(window);
-    // A client that speaks of age without `max-stale` wants nothing stale (RFC 9111, section 5.2.1.1).
+    // A client that names an age, without `max-stale`, accepts nothing stale (RFC 9111, section 5.2.1.1).
     let is_allowed = match request.max_stale {
         Some(most) => is_within(most),
         None => request.max_age.is_none() && is_within(terms.stale_while_revalidate_seconds),

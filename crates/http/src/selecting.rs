@@ -1,13 +1,13 @@
-//! Which of several stored responses fits a request (RFC 9111, section 4.1).
+//! Selects one of several stored responses for a request (RFC 9111, section 4.1).
 //!
-//! Two requests get the same response if the fields that it varies by have the same [`key`]. What is made alike there:
+//! Two requests get the same response if the fields that it varies by have the same [`key`]. The key normalises them:
 //!
-//! - Lines are combined, and blanks around the commas of a list go. Fields that are no lists are taken as they are.
-//! - In `Accept-Encoding` and `Accept-Language`, letters are lower case, `x-gzip` is `gzip`, weights have one spelling, and members
-//!   stand by descending weight, then by name. No member is dropped: a key says what its client takes, and how much.
+//! - Lines are combined, and blanks around the commas of a list are removed. Fields that aren't lists stay unchanged.
+//! - In `Accept-Encoding` and `Accept-Language`, letters become lower case, `x-gzip` becomes `gzip`, weights get one spelling, and
+//!   members are sorted by descending weight, then by name. No member is dropped: a key has all of the client's preferences.
 //!
-//! Beside that, a stored response [`suits`] a request whose key differs if it is what that client wants most: its
-//! `Content-Encoding` or `Content-Language` is named by the request, with the highest weight.
+//! A stored response also [`suits`] a request with another key if it is what that client prefers: the request names its
+//! `Content-Encoding` or `Content-Language` with the highest weight.
 
 use http::header::{
     ACCEPT_ENCODING, ACCEPT_LANGUAGE, AUTHORIZATION, CONTENT_ENCODING, CONTENT_LANGUAGE, COOKIE, FROM, HOST, ORIGIN,
@@ -20,17 +20,18 @@ use crate::field::list;
 use crate::field::quality::{self, Preference, QUALITY_MOST};
 use crate::field::vary::Vary;
 
-/// Fields in which a comma separates nothing.
+/// Fields in which a comma is no separator.
 const NO_LISTS: [HeaderName; 7] = [AUTHORIZATION, COOKIE, FROM, HOST, ORIGIN, REFERER, USER_AGENT];
 
-/// What a response varies by for this cache: what it says, and by `Accept-Encoding` if it is coded and doesn't say so.
+/// The fields that a response varies by in this cache: those in its `Vary`, and `Accept-Encoding` if it has a
+/// content coding.
 pub fn vary_of(response: &HeaderMap) -> Vary {
     let vary = Vary::of(response);
     if response.contains_key(CONTENT_ENCODING) { vary.and(ACCEPT_ENCODING) } else { vary }
 }
 
-/// The fields of a request that a response varies by, in one spelling: a line `name:value` for each that is there, and a line
-/// `name` for each that is not.
+/// The request fields that a response varies by, normalised: a line `name:value` for each present field, and a
+/// line `name` for each absent one.
 ///
 /// `names` are those of [`Vary::Fields`]. Requests with equal keys select the same response.
 pub fn key(names: &[HeaderName], request: &HeaderMap) -> Vec<u8> {
@@ -43,8 +44,8 @@ pub fn key(names: &[HeaderName], request: &HeaderMap) -> Vec<u8> {
 
 /// Whether a stored response, whose request had this key, fits a request.
 ///
-/// Where the keys differ in another field than `Accept-Encoding` or `Accept-Language` it doesn't, nor where such a field is only
-/// in one of the requests.
+/// It doesn't if the keys differ in another field than `Accept-Encoding` or `Accept-Language`, or if such a field
+/// is only in one of the requests.
 pub fn suits(names: &[HeaderName], stored_key: &[u8], stored: &HeaderMap, request: &HeaderMap) -> bool {
     let mut lines = stored_key.split_inclusive(|byte| *byte == b'\n');
     let is_suited = names.iter().all(|name| {
@@ -78,7 +79,7 @@ fn value(name: &HeaderName, request: &HeaderMap) -> Vec<u8> {
     members.join(&b","[..])
 }
 
-/// The preferences of a field that has some, unless it is malformed.
+/// The preferences in a field, if it has some and isn't malformed.
 fn preferences(name: &HeaderName, request: &HeaderMap) -> Option<Vec<Preference>> {
     if *name == ACCEPT_ENCODING || *name == ACCEPT_LANGUAGE { quality::preferences(request, name) } else { None }
 }
@@ -94,13 +95,14 @@ fn spelled(preferences: &[Preference]) -> String {
     members.join(",")
 }
 
-/// Whether nothing is wanted more by this field than what is stored.
+/// Whether the request prefers nothing to the stored response in this field.
 fn is_most_wanted(name: &HeaderName, stored: &HeaderMap, request: &HeaderMap) -> bool {
     let Some(preferences) = preferences(name, request) else { return false };
     if *name == ACCEPT_ENCODING { is_best_coding(&preferences, stored) } else { is_best_language(&preferences, stored) }
 }
 
-/// A coding counts only if it is named: `*` is said by clients that decode nothing. No coding is best only where none is taken.
+/// A coding must be named: clients that decode nothing send `*`, too. No coding is best only if the client
+/// accepts none.
 fn is_best_coding(preferences: &[Preference], stored: &HeaderMap) -> bool {
     let most = preferences.first().map_or(0, |preference| preference.quality);
     match sole_member(stored, &CONTENT_ENCODING).as_deref() {
@@ -124,7 +126,8 @@ fn is_best_language(preferences: &[Preference], stored: &HeaderMap) -> bool {
     is_named && most > 0 && quality::of_language(preferences, &tag) == most
 }
 
-/// The one member of a list, in lower case; an empty text if it has none. None if it has several, or one that is no text.
+/// The only member of a list, in lower case; an empty text if it has none. `None` if it has several, or one that
+/// isn't text.
 fn sole_member(fields: &HeaderMap, name: &HeaderName) -> Option<String> {
     let mut members = list::members(fields, name);
     let first = str::from_utf8(members.next().unwrap_or_default()).ok()?;

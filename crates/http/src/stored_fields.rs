@@ -1,9 +1,9 @@
-//! Header fields as bytes, for whoever keeps them beside a stored response.
+//! The stored form of header fields, which a caller keeps beside a stored response.
 //!
 //! ```text
 //! each field: name (1..=N an index into NAMES; else 0, a length byte, the name), two bytes of length, the value
 //! ```
-//! Numbers are little-endian. What is read may have been written by others, so that nothing is taken on trust.
+//! Numbers are little-endian. Other programs may have written the bytes, so the reader checks everything.
 
 use http::header::{
     ACCEPT_RANGES, ACCESS_CONTROL_ALLOW_ORIGIN, CACHE_CONTROL, CONTENT_DISPOSITION, CONTENT_ENCODING, CONTENT_LANGUAGE,
@@ -14,7 +14,8 @@ use http::{HeaderMap, HeaderName, HeaderValue};
 
 use crate::reader::Reader;
 
-/// Names that cost one byte. Part of the format: with a change here, those who use it need a new version of theirs.
+/// Names that take one byte. They are part of the format: a change here changes the version of every format that
+/// uses it.
 static NAMES: [HeaderName; 22] = [
     CONTENT_TYPE,
     ETAG,
@@ -40,8 +41,8 @@ static NAMES: [HeaderName; 22] = [
     X_FRAME_OPTIONS,
 ];
 
-/// Appends the fields, in their order. None, and maybe some of them, if one is longer than the format can tell: a name of more
-/// than 255 bytes, a value of more than 65,535.
+/// Appends the fields in their order. Returns `None`, with some fields possibly appended, if a field is too long
+/// for the format: a name of more than 255 bytes, or a value of more than 65,535.
 pub fn write(fields: &HeaderMap, bytes: &mut Vec<u8>) -> Option<()> {
     for (name, value) in fields {
         if let Some(index) = NAMES.iter().position(|known| known == name) {
@@ -56,7 +57,7 @@ pub fn write(fields: &HeaderMap, bytes: &mut Vec<u8>) -> Option<()> {
     Some(())
 }
 
-/// The fields that bytes tell of. None for what isn't of this form.
+/// Reads fields. `None` for bytes in another form.
 pub fn read(bytes: &[u8]) -> Option<HeaderMap> {
     let mut stored = StoredFields::new(bytes);
     let mut fields = HeaderMap::new();
@@ -71,31 +72,31 @@ pub fn read(bytes: &[u8]) -> Option<HeaderMap> {
     Some(fields)
 }
 
-/// The name of a field, as it stands there.
+/// The stored name of a field.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Name<'a> {
-    /// One of those that cost one byte.
+    /// A name that takes one byte.
     Known(&'static HeaderName),
-    /// Any other; these bytes may be no name at all.
+    /// Any other name; the bytes may not be a valid name.
     Own(&'a [u8]),
 }
 
-/// Fields where they lie, for who only passes them on.
+/// Reads fields in place, for callers that only pass them on.
 #[derive(Debug, Clone, Copy)]
 pub struct StoredFields<'a>(Reader<'a>);
 
 impl<'a> StoredFields<'a> {
-    /// Those that begin with the first of these bytes.
+    /// The fields that begin at the first of these bytes.
     pub fn new(bytes: &'a [u8]) -> Self {
         Self(Reader::new(bytes))
     }
 
-    /// Whether none is left.
+    /// Whether no field is left.
     pub fn is_empty(&self) -> bool {
         self.0.rest().is_empty()
     }
 
-    /// The next field, whose value may be none that a field can have. None for what isn't of this form.
+    /// The next field. Its value may be invalid in a header field. `None` for bytes in another form.
     pub fn take_field(&mut self) -> Option<(Name<'a>, &'a [u8])> {
         let name = match self.0.array()? {
             [0] => {

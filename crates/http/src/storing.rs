@@ -1,4 +1,4 @@
-//! Whether a shared cache may store a response (RFC 9111, section 3), and on which terms it is used again.
+//! Whether a shared cache may store a response (RFC 9111, section 3), and the terms of its reuse.
 
 use std::time::SystemTime;
 
@@ -22,13 +22,13 @@ use crate::terms::{Marks, Terms, milliseconds};
 /// A response that may be stored.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Storable {
-    /// When it may be used again.
+    /// The terms of its reuse.
     pub terms: Terms,
-    /// Who names its lifetime. None if nobody does: it is stored to be validated.
+    /// The source of its lifetime. `None` if it is stored only to be validated.
     pub source: Option<Source>,
-    /// What it varies by; never everything.
+    /// The request fields that it varies by; never [`Vary::Everything`].
     pub vary: Vary,
-    /// The fields that are not stored with it.
+    /// The fields that aren't stored with it.
     pub withheld: Vec<HeaderName>,
 }
 
@@ -36,34 +36,36 @@ pub struct Storable {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum NotStored {
-    /// The method's answers aren't stored. A HEAD may update what a GET has stored, and see [`is_answer_to_get`].
+    /// Responses to this method aren't stored. A HEAD may update a stored response to GET; see also
+    /// [`is_answer_to_get`].
     Method,
-    /// The request forbids it.
+    /// The request forbids storing.
     RequestNoStore,
-    /// It is interim (1xx), or says that nothing changed (304), and is no answer of its own.
+    /// It is interim (1xx), or a 304, which is no response of its own.
     Status,
-    /// Its status refuses this one request: its syntax, its size, its conditions, its user, its rate (400, 401, 403, 413, 414, 429,
-    /// 431 and others). Stored, it would be an outage for all others, so that no word of the response counts.
+    /// Its status refuses this one request, because of its syntax, size, conditions, user or rate (400, 401,
+    /// 403, 413, 414, 429, 431 and others). Stored, it would be an outage for all other clients, so nothing
+    /// in the response can permit it.
     RefusedRequest,
-    /// It is a part (206) that doesn't say of what.
+    /// It is a 206 that doesn't say which part it is.
     Partial,
-    /// Only a cache that knows the status may store it, and this one doesn't.
+    /// Only a cache that understands the status may store it, and this one doesn't.
     MustUnderstand,
-    /// The origin forbids it.
+    /// The origin forbids storing.
     NoStore,
     /// It is for one user.
     Private,
-    /// The request names a user, and the origin doesn't say that others may have the answer (section 3.5).
+    /// The request is authenticated, and the origin doesn't permit others to get the response (section 3.5).
     Authorization,
     /// It sets a cookie.
     SetCookie,
-    /// It fits no other request.
+    /// It matches no other request.
     Vary,
-    /// It must be validated each time and can't be.
+    /// It must be validated each time, and has no validator.
     NoCache,
-    /// Nobody says for how long it is fresh, and it can't be validated.
+    /// Nobody names its lifetime, and it has no validator.
     NoLifetime,
-    /// It is stale as it comes, and can't be validated.
+    /// It is stale on arrival, and has no validator.
     Stale,
 }
 
@@ -87,15 +89,17 @@ impl NotStored {
         }
     }
 
-    /// Whether the answer to another request for the same might be stored: then this one is no reason to give up what is there.
+    /// Whether the response to another request for the same resource might be stored. If so, this one is no
+    /// reason to discard a stored response.
     pub fn is_of_request(self) -> bool {
         matches!(self, Self::RequestNoStore | Self::Authorization | Self::Method | Self::RefusedRequest)
     }
 }
 
-/// Judges a response by the bullets of RFC 9111, section 3, and says on which terms it is stored.
+/// Applies the rules of RFC 9111, section 3, to a response, and returns the terms of its reuse.
 ///
-/// What could be stored and never used is refused, too: it is stale as it comes, and has neither validator nor window.
+/// It also refuses a response that could be stored but never used: one that is stale on arrival, and has neither
+/// a validator nor a window.
 pub fn judge(
     request: Request<'_>,
     response: Response<'_>,
@@ -126,13 +130,15 @@ pub fn judge(
     Ok(Storable { terms, source: lifetime.map(|lifetime| lifetime.source), vary, withheld })
 }
 
-/// Whether the answer to this method may be stored. That to a QUERY is, under a key that has the content in it ([`crate::query`]).
+/// Whether responses to this method may be stored. A response to QUERY may, under a key that contains the
+/// request's content ([`crate::query`]).
 fn is_storable_method(method: &Method) -> bool {
     method == Method::GET || method == Method::QUERY
 }
 
-/// Whether the answer to a POST for `target` may be stored as that to a GET for it (RFC 9110, section 9.3.3), if [`judge`] lets a
-/// GET's be stored: the origin says so by `Content-Location`, and names a lifetime itself. `target` has scheme and authority.
+/// Whether the response to a POST for `target` may be stored as a response to GET for it (RFC 9110, section
+/// 9.3.3), if [`judge`] would store that. The origin must say so by `Content-Location`, and must name a lifetime.
+/// `target` has a scheme and an authority.
 pub fn is_answer_to_get(target: &Uri, response: Response<'_>, received: SystemTime, policy: &Policy) -> bool {
     let mut lines = response.fields.get_all(CONTENT_LOCATION).iter();
     let is_of_target = match (lines.next(), lines.next()) {
@@ -156,7 +162,7 @@ fn check_status(response: Response<'_>, directives: &ResponseDirectives) -> Resu
     if status == StatusCode::PARTIAL_CONTENT && !is_one_part(response.fields) {
         return Err(NotStored::Partial);
     }
-    // A cache that knows the status does as `must-understand` says and not as `no-store` does (section 5.2.2.3).
+    // A cache that understands the status obeys `must-understand` and ignores `no-store` (section 5.2.2.3).
     match (directives.must_understand, is_understood(status)) {
         (true, false) => Err(NotStored::MustUnderstand),
         (false, _) if directives.no_store => Err(NotStored::NoStore),
@@ -164,7 +170,7 @@ fn check_status(response: Response<'_>, directives: &ResponseDirectives) -> Resu
     }
 }
 
-/// Whether by this status a server refuses the one request that it got. RFC 6585 forbids to store 428, 429, 431 and 511.
+/// Whether this status refuses only the one request. RFC 6585 forbids storing 428, 429, 431 and 511.
 fn refuses_request(status: StatusCode) -> bool {
     matches!(
         status.as_u16(),
@@ -172,7 +178,7 @@ fn refuses_request(status: StatusCode) -> bool {
     )
 }
 
-/// What is for one user only.
+/// Responses for one user only.
 fn check_users(
     request: Request<'_>,
     response: Response<'_>,
@@ -194,7 +200,7 @@ fn check_users(
     Ok(())
 }
 
-/// Whether it would ever be used.
+/// Whether it could ever be used.
 fn check_use(terms: &Terms, lifetime: Option<Lifetime>) -> Result<(), NotStored> {
     if terms.marks.contains(Marks::HAS_VALIDATOR) {
         return Ok(());
@@ -252,10 +258,10 @@ fn has_validator(fields: &HeaderMap) -> bool {
     fields.contains_key(ETAG) || date::of(fields, &LAST_MODIFIED).is_some()
 }
 
-/// The fields of a response that are not stored with it: those of the connection, those that its `Connection` field names, and
-/// those that `private` or `no-cache` names.
+/// The fields of a response that aren't stored with it: those of the connection, those that `Connection` names,
+/// and those that `private` or `no-cache` names.
 ///
-/// A field that `no-cache` names could be stored and sent after validation; this cache doesn't have it then, either.
+/// A cache may store fields that `no-cache` names and send them after validation; this one doesn't store them.
 pub fn withheld(fields: &HeaderMap, directives: &ResponseDirectives) -> Vec<HeaderName> {
     let mut names = connection::hop_by_hop(fields);
     names.extend_from_slice(directives.private.fields());
@@ -266,8 +272,8 @@ pub fn withheld(fields: &HeaderMap, directives: &ResponseDirectives) -> Vec<Head
     names
 }
 
-/// Whether a directive is about the response, by its word or because the rest would be worth nothing without the fields that it
-/// names: those that say what the content is, and those that say when it may be used.
+/// Whether a directive applies to the whole response: because it says so, or because it names fields without
+/// which the rest is worthless. These are the fields that describe the content, and those that limit its reuse.
 fn is_whole(scope: &Scope) -> bool {
     match scope {
         Scope::Nothing => false,
@@ -282,7 +288,7 @@ fn is_essential(name: &HeaderName) -> bool {
         || [ETAG, LAST_MODIFIED, DATE, EXPIRES, VARY].contains(name)
 }
 
-/// Whether a 206 is one range of bytes, and says which.
+/// Whether a 206 has one range of bytes, and names it.
 fn is_one_part(fields: &HeaderMap) -> bool {
     let mut ranges = fields.get_all(CONTENT_RANGE).iter();
     let is_multipart = fields
@@ -292,7 +298,7 @@ fn is_one_part(fields: &HeaderMap) -> bool {
     is_range && ranges.next().is_none() && !is_multipart
 }
 
-/// The statuses of RFC 9110, section 15, and 429 and 451: what they ask of a cache, this one does.
+/// The statuses of RFC 9110, section 15, and 429 and 451: this cache does what they require of caches.
 fn is_understood(status: StatusCode) -> bool {
     matches!(
         status.as_u16(),

@@ -1,4 +1,4 @@
-//! What is kept of a stored response to decide on its reuse: a few fixed bytes, so that a hit parses no field.
+//! The part of a stored response that decides about its reuse: a few fixed bytes, so that a hit parses no field.
 
 use std::ops::BitOr;
 use std::time::{Duration, SystemTime};
@@ -8,22 +8,22 @@ use crate::age;
 /// The length of [`Terms`] as bytes.
 pub const TERMS_BYTES: usize = 36;
 
-/// On which terms a stored response may be used again.
+/// The terms of a stored response's reuse.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Terms {
-    /// When the response came in, in milliseconds since 1970.
+    /// When the response was received, in milliseconds since 1970.
     pub received_ms: u64,
-    /// How old it was then, in milliseconds.
+    /// Its age at that time, in milliseconds.
     pub initial_age_ms: u64,
-    /// How old it may become and be fresh.
+    /// The age up to which it is fresh.
     pub lifetime_seconds: u32,
     /// How long it was stale already when the origin made it.
     pub overdue_seconds: u32,
-    /// For how long it may have been stale while it is validated behind the client's back; 0 is not at all.
+    /// How long it may have been stale while the cache revalidates it in the background; 0: not at all.
     pub stale_while_revalidate_seconds: u32,
-    /// For how long it may have been stale if the origin fails; 0 is not at all.
+    /// How long it may have been stale if the origin fails; 0: not at all.
     pub stale_if_error_seconds: u32,
-    /// What else there is to heed.
+    /// Further conditions.
     pub marks: Marks,
 }
 
@@ -32,7 +32,7 @@ pub struct Terms {
 pub struct Marks(u32);
 
 impl Marks {
-    /// None of them.
+    /// No property.
     pub const NONE: Self = Self(0);
     /// It is never sent without validation.
     pub const NO_CACHE: Self = Self(1);
@@ -40,19 +40,19 @@ impl Marks {
     pub const FORBIDS_STALE: Self = Self(1 << 1);
     /// It doesn't change while it is fresh (RFC 8246).
     pub const IMMUTABLE: Self = Self(1 << 2);
-    /// It has an `ETag` or a `Last-Modified`, so that it can be validated.
+    /// It has an `ETag` or a `Last-Modified`, so the cache can revalidate it.
     pub const HAS_VALIDATOR: Self = Self(1 << 3);
-    /// It is a part of a representation (206).
+    /// It is part of a representation (206).
     pub const PARTIAL: Self = Self(1 << 4);
 
     const ALL: u32 = (1 << 5) - 1;
 
-    /// Whether all of `marks` are among these.
+    /// Whether all of `marks` are in the set.
     pub fn contains(self, marks: Self) -> bool {
         self.0 & marks.0 == marks.0
     }
 
-    /// These marks if `condition` holds, else none.
+    /// These marks if `condition` is true, else none.
     pub fn when(self, condition: bool) -> Self {
         if condition { self } else { Self::NONE }
     }
@@ -67,24 +67,24 @@ impl BitOr for Marks {
 }
 
 impl Terms {
-    /// `current_age` (RFC 9111, section 4.2.3). A clock that went back stands still here.
+    /// `current_age` (RFC 9111, section 4.2.3). A clock that went back counts as stopped.
     pub fn age(&self, now: SystemTime) -> Duration {
         let resident = milliseconds(now).saturating_sub(self.received_ms);
         age::current(Duration::from_millis(self.initial_age_ms), Duration::from_millis(resident))
     }
 
-    /// For how long from `now` it is fresh; zero if it is stale.
+    /// How long it stays fresh from `now` on; zero if it is stale.
     pub fn fresh_for(&self, now: SystemTime) -> Duration {
         Duration::from_secs(self.lifetime_seconds.into()).saturating_sub(self.age(now))
     }
 
-    /// For how long it has been stale at `now`; zero while it is fresh.
+    /// How long it has been stale at `now`; zero while it is fresh.
     pub fn stale_for(&self, now: SystemTime) -> Duration {
         let lifetime = Duration::from_secs(self.lifetime_seconds.into());
         self.age(now).saturating_sub(lifetime).saturating_add(Duration::from_secs(self.overdue_seconds.into()))
     }
 
-    /// Little-endian: when received, initial age, lifetime, overdue, the two windows, the marks.
+    /// Little-endian: time of receipt, initial age, lifetime, overdue, the two windows, the marks.
     pub fn to_bytes(&self) -> [u8; TERMS_BYTES] {
         let mut bytes = [0; TERMS_BYTES];
         bytes[..8].copy_from_slice(&self.received_ms.to_le_bytes());
@@ -102,7 +102,7 @@ impl Terms {
         bytes
     }
 
-    /// None for bytes with marks that this version doesn't know.
+    /// `None` for bytes with marks that this version doesn't know.
     pub fn from_bytes(bytes: [u8; TERMS_BYTES]) -> Option<Self> {
         let (longs, words) = bytes.split_at(16);
         let (longs, _) = longs.as_chunks::<8>();

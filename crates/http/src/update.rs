@@ -1,4 +1,4 @@
-//! Header fields of a stored response, updated from a newer one (RFC 9111, sections 3.2 and 4.3.5).
+//! Updates header fields of a stored response from a newer one (RFC 9111, sections 3.2 and 4.3.5).
 
 use http::header::{AGE, CONTENT_ENCODING, CONTENT_LENGTH, CONTENT_RANGE, ETAG, LAST_MODIFIED};
 use http::{HeaderMap, HeaderName, StatusCode};
@@ -9,15 +9,15 @@ use crate::field::entity_tag::EntityTag;
 use crate::field::range::number;
 use crate::ranges::{CONTENT_DIGEST, CONTENT_MD5};
 
-/// Fields that tell of the stored bytes: what a newer response says of its own is not true of them.
+/// Fields that describe the stored bytes. A newer response's values don't apply to them.
 const OF_THE_BYTES: [HeaderName; 5] = [CONTENT_DIGEST, CONTENT_ENCODING, CONTENT_LENGTH, CONTENT_MD5, CONTENT_RANGE];
 
-/// The fields of a stored response after an update from a 304, a 206 or the answer to a HEAD (section 3.2).
+/// The fields of a stored response after an update by a 304, a 206 or a response to HEAD (section 3.2).
 ///
-/// Each field of `newer` takes the place of all lines of that name. Left out are those that are never stored, those that
-/// tell of the stored bytes (length, range, coding, digests), and the entity tag where there is one already: the caller
-/// has found that the update means this response, by a tag that fits. The old `Age` goes in any case, since it tells how old
-/// the replaced response was when it came.
+/// Each field of `newer` replaces all lines of that name. Fields that are never stored are left out; so are those
+/// that describe the stored bytes (length, range, coding, digests). An existing entity tag stays: the caller has
+/// found, by a tag that matches, that the update applies to this response. The old `Age` is removed in any case,
+/// since it is the age of the replaced response.
 pub fn updated(stored: &HeaderMap, newer: &HeaderMap) -> HeaderMap {
     let mut newer = newer.clone();
     drop_hop_by_hop(&mut newer);
@@ -35,21 +35,21 @@ pub fn updated(stored: &HeaderMap, newer: &HeaderMap) -> HeaderMap {
     fields
 }
 
-/// What the answer to a HEAD says of a stored response to GET that could have answered the request.
+/// What a response to HEAD says about a stored response to GET that could have answered the request.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum HeadEffect {
-    /// Nothing: it is no 200.
+    /// Nothing: its status isn't 200.
     None,
-    /// It is the same representation, which has these fields now.
+    /// It is the same representation, with these new fields.
     Updated(HeaderMap),
-    /// It is another one: the stored response is stale.
+    /// It is another representation: the stored response is stale.
     Outdated,
 }
 
-/// Compares a stored response, its length in bytes if that is known, with the answer to a HEAD (section 4.3.5).
+/// Compares a stored response, and its length in bytes if known, with a response to HEAD (section 4.3.5).
 ///
-/// It is outdated if the answer has an entity tag, a date of modification or a length that isn't the stored one's. The same
-/// goes for another coding, which is that of other bytes.
+/// The stored response is outdated if the new one has another entity tag, date of modification or length. Another
+/// content coding means other bytes, too.
 pub fn effect_of_head(
     stored: &HeaderMap,
     complete_length: Option<u64>,
@@ -73,7 +73,8 @@ pub fn effect_of_head(
     }
 }
 
-/// A tag that turned weak or strong is another one; so is each that is malformed, unless it reads the same.
+/// A tag that became weak or strong counts as another one. So does a malformed tag, unless it is spelled the
+/// same.
 fn is_same_tag(stored: &HeaderMap, answer: &HeaderMap) -> bool {
     match (EntityTag::of(stored), EntityTag::of(answer)) {
         (Some(stored), Some(answer)) => stored.matches_weakly(&answer) && stored.is_weak() == answer.is_weak(),
@@ -88,7 +89,7 @@ fn is_same_date(stored: &HeaderMap, answer: &HeaderMap) -> bool {
     }
 }
 
-/// Puts all lines that `source` has under a name in the place of those that `fields` has.
+/// Replaces all lines of a name in `fields` by those in `source`.
 pub(crate) fn replace_lines(fields: &mut HeaderMap, name: &HeaderName, source: &HeaderMap) {
     fields.remove(name);
     for line in source.get_all(name) {

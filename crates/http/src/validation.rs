@@ -1,4 +1,4 @@
-//! Asking the origin whether what is stored is still right, and what its answer means (RFC 9111, section 4.3).
+//! Revalidation: the request to the origin, and the meaning of its response (RFC 9111, section 4.3).
 
 use std::time::SystemTime;
 
@@ -12,32 +12,34 @@ use crate::field::entity_tag::EntityTag;
 use crate::message::Response;
 use crate::reuse;
 
-/// A stored response that a validation is about.
+/// A stored response to revalidate.
 #[derive(Debug, Clone, Copy)]
 pub struct Candidate<'a> {
     /// Its stored fields.
     pub fields: &'a HeaderMap,
-    /// When it came in.
+    /// When it was received.
     pub received: SystemTime,
 }
 
-/// What an answer to a validation means.
+/// The meaning of the response to a revalidation.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Outcome {
-    /// The candidates with these indices are still right: the fields of the answer update them, and they are fresh again.
+    /// The candidates with these indices are still valid: the response's fields update them, and they are
+    /// fresh again.
     Updates(Vec<usize>),
-    /// It says that nothing changed and fits no candidate: ask again without a condition.
+    /// It is a 304 that matches no candidate: send the request again, without a condition.
     AskAgain,
-    /// It is a whole answer: send it, and judge whether it is stored in the place of the candidates.
+    /// It is a full response: send it, and judge whether to store it in place of the candidates.
     Answers,
-    /// The origin failed: send a stale response if [`reuse::OnFailure`] allows it, else send this.
+    /// The origin failed: send a stale response if [`reuse::OnFailure`] allows that, else send this one.
     Fails,
 }
 
-/// Makes a request a question about the candidates, and says whether it is one (section 4.3.1).
+/// Turns a request into a revalidation of the candidates, and returns whether it is one (section 4.3.1).
 ///
-/// The conditions and ranges that a client set go. Entity tags of all candidates go into one list; a date is sent only about a
-/// single candidate. False if no candidate has a validator: then the request asks for the whole.
+/// The client's own conditions and ranges are removed. The entity tags of all candidates go into one list. A date
+/// is sent only for a single candidate. Returns false if no candidate has a validator: then the request asks for
+/// the whole.
 pub fn make_conditional(request: &mut HeaderMap, candidates: &[Candidate<'_>]) -> bool {
     for name in [IF_NONE_MATCH, IF_MODIFIED_SINCE, IF_MATCH, IF_UNMODIFIED_SINCE, IF_RANGE, RANGE] {
         request.remove(name);
@@ -47,7 +49,7 @@ pub fn make_conditional(request: &mut HeaderMap, candidates: &[Candidate<'_>]) -
         let written = fields.get(ETAG).filter(|_| EntityTag::of(fields).is_some());
         tags.extend(written.map(HeaderValue::as_bytes).filter(|tag| !tags.contains(tag)));
     }
-    // Made of values of fields: always a valid value.
+    // Made of field values, so it is always valid.
     if let (false, Ok(list)) = (tags.is_empty(), HeaderValue::from_bytes(&tags.join(&b", "[..]))) {
         request.insert(IF_NONE_MATCH, list);
     }
@@ -60,7 +62,7 @@ pub fn make_conditional(request: &mut HeaderMap, candidates: &[Candidate<'_>]) -
     request.contains_key(IF_NONE_MATCH) || request.contains_key(IF_MODIFIED_SINCE)
 }
 
-/// What the answer to such a request means (sections 4.3.3 and 4.3.4).
+/// The meaning of the response (sections 4.3.3 and 4.3.4).
 pub fn interpret(answer: Response<'_>, candidates: &[Candidate<'_>]) -> Outcome {
     if reuse::is_failure(answer.status) {
         return Outcome::Fails;
@@ -72,7 +74,7 @@ pub fn interpret(answer: Response<'_>, candidates: &[Candidate<'_>]) -> Outcome 
     if updated.is_empty() { Outcome::AskAgain } else { Outcome::Updates(updated) }
 }
 
-/// The candidates that a 304 identifies: all by a strong validator, the latest by a weak one.
+/// The candidates that a 304 selects: all with its strong validator, or the latest with its weak one.
 fn updated(answer: &HeaderMap, candidates: &[Candidate<'_>]) -> Vec<usize> {
     let matching = |matches: &dyn Fn(&HeaderMap) -> bool| -> Vec<usize> {
         (0..candidates.len()).filter(|index| matches(candidates[*index].fields)).collect()
@@ -87,7 +89,7 @@ fn updated(answer: &HeaderMap, candidates: &[Candidate<'_>]) -> Vec<usize> {
     if let Some(modified) = date::of(answer, &LAST_MODIFIED) {
         return latest(matching(&|fields| date::of(fields, &LAST_MODIFIED) == Some(modified)), candidates);
     }
-    // Without a validator it can only be about the one that the question was about.
+    // Without a validator, it can only mean the one candidate of the request.
     if candidates.len() == 1 { vec![0] } else { Vec::new() }
 }
 

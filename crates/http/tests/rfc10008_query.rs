@@ -1,4 +1,4 @@
-//! RFC 10008: QUERY is to a cache what GET is, but for the content, which is part of the key.
+//! RFC 10008: a cache treats QUERY like GET, except that the content is part of the key.
 
 #![cfg(test)]
 

@@ -1,4 +1,4 @@
-//! RFC 9110, section 5.6.7: three forms of dates, and what of each may be written in another way.
+//! RFC 9110, section 5.6.7: three forms of dates, and permitted variations.
 
 use std::time::{Duration, SystemTime};
 

@@ -1,4 +1,4 @@
-//! RFC 9110, section 7.6: what belongs to one connection stays there, and messages tell by which way they came.
+//! RFC 9110, section 7.6: fields of one connection aren't forwarded, and messages record their route.
 #![cfg(test)]
 
 mod fields;

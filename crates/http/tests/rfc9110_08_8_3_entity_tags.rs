@@ -1,4 +1,4 @@
-//! RFC 9110, section 8.8.3: entity tags are compared in two ways, and lists of them are read whatever else stands there.
+//! RFC 9110, section 8.8.3: two comparisons of entity tags, and lists with invalid members.
 #![cfg(test)]
 
 mod fields;

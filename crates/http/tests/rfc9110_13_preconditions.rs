@@ -1,5 +1,5 @@
-//! RFC 9110, section 13, and RFC 9111, section 4.3.2: preconditions are evaluated in one order, by an origin all of them, by a
-//! cache those that are its business.
+//! RFC 9110, section 13, and RFC 9111, section 4.3.2: preconditions have one order. An origin evaluates all of
+//! them, a cache only some.
 #![cfg(test)]
 
 mod fields;

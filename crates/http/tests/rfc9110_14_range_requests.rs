@@ -1,11 +1,11 @@
-//! RFC 9110, section 14: requests for ranges are read, cut to what there is, and answered by 206, by 416, or as if they had
-//! not asked.
+//! RFC 9110, section 14: requests for ranges are parsed, cut to the representation, and answered by 206, 416 or
+//! the whole.
 #![cfg(test)]
 
 mod fields;
 
 use eyewall_http::field::range::{ByteRanges, ContentRange, RANGES_MAX, RangeSpec, accepts_bytes, request};
-use eyewall_http::ranges::{Boundary, Multipart, Served, Stretch, fields_of_part, fields_of_unsatisfiable, select};
+use eyewall_http::ranges::{Boundary, Multipart, Segment, Served, fields_of_part, fields_of_unsatisfiable, select};
 use fields::fields;
 
 fn asked(range: &str) -> Option<ByteRanges> {
@@ -186,10 +186,10 @@ fn several_parts_make_a_body_whose_length_is_known_before_it_is_sent() {
     let whole = fields(&[("content-type", "text/plain; charset=utf-8"), ("content-length", "10"), ("etag", "\"a\"")]);
     let body = Multipart::new(&whole, vec![8..10, 0..2], Some(10), Boundary::new("THIS_STRING").unwrap()).unwrap();
     let text: Vec<u8> = body
-        .stretches()
-        .flat_map(|stretch| match stretch {
-            Stretch::Head(text) => text,
-            Stretch::Bytes(range) => b"0123456789"[range.start as usize..range.end as usize].to_vec(),
+        .segments()
+        .flat_map(|segment| match segment {
+            Segment::Head(text) => text,
+            Segment::Bytes(range) => b"0123456789"[range.start as usize..range.end as usize].to_vec(),
         })
         .collect();
     let expected = "--THIS_STRING\r\n\

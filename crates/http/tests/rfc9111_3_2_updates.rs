@@ -1,5 +1,5 @@
-//! RFC 9111, sections 3.2 and 4.3.5: a newer response without a body brings a stored one's fields up to date, or shows that it
-//! is out of date.
+//! RFC 9111, sections 3.2 and 4.3.5: a newer response without a body updates the fields of a stored one, or shows
+//! that it is outdated.
 #![cfg(test)]
 
 mod fields;

@@ -1,5 +1,5 @@
-//! RFC 9111, sections 3.3 and 3.4: what came of a representation is kept, answers what it has all of, and grows by what comes
-//! later, if both share a strong validator.
+//! RFC 9111, sections 3.3 and 3.4: a partial response is stored, answers requests for its bytes, and grows by
+//! later parts with the same strong validator.
 #![cfg(test)]
 
 mod fields;
@@ -9,9 +9,9 @@ use std::ops::Range;
 use std::time::SystemTime;
 
 use eyewall_http::field::range::ByteRanges;
-use eyewall_http::partial::{Gathered, Pieces};
+use eyewall_http::partial::{PartialContent, RangeSet};
 use eyewall_http::ranges::Served;
-use eyewall_http::strong;
+use eyewall_http::strong_validator;
 use fields::fields;
 use http::StatusCode;
 use proptest::prelude::*;
@@ -26,17 +26,17 @@ fn now() -> SystemTime {
 }
 
 /// A 206 with this range, all of whose bytes came, and more fields.
-fn part(content_range: &str, bytes: u64, more: &[(&str, &str)]) -> Option<Gathered> {
+fn part(content_range: &str, bytes: u64, more: &[(&str, &str)]) -> Option<PartialContent> {
     let mut lines = more.to_vec();
     lines.push(("content-range", content_range));
-    Gathered::of(StatusCode::PARTIAL_CONTENT, &fields(&lines), bytes, true, now())
+    PartialContent::of(StatusCode::PARTIAL_CONTENT, &fields(&lines), bytes, true, now())
 }
 
-fn tagged(content_range: &str, bytes: u64) -> Gathered {
+fn tagged(content_range: &str, bytes: u64) -> PartialContent {
     part(content_range, bytes, &[("etag", "\"a\"")]).unwrap()
 }
 
-fn pieces(range: Range<u64>) -> Pieces {
+fn range_set(range: Range<u64>) -> RangeSet {
     iter::once(range).collect()
 }
 
@@ -46,24 +46,24 @@ fn asked(range: &str) -> ByteRanges {
 
 #[test]
 fn what_came_is_kept_as_an_incomplete_200() {
-    let gathered = part("bytes 4-8/10", 5, &[("content-length", "5"), ("content-digest", "sha-256=:AAAA:")]).unwrap();
-    assert_eq!(gathered.fields(), &fields(&[("content-length", "10")]));
-    assert_eq!(gathered.pieces(), &pieces(4..9));
-    assert_eq!(gathered.complete_length(), Some(10));
-    assert!(!gathered.is_complete());
+    let partial = part("bytes 4-8/10", 5, &[("content-length", "5"), ("content-digest", "sha-256=:AAAA:")]).unwrap();
+    assert_eq!(partial.fields(), &fields(&[("content-length", "10")]));
+    assert_eq!(partial.range_set(), &range_set(4..9));
+    assert_eq!(partial.complete_length(), Some(10));
+    assert!(!partial.is_complete());
     // One that broke off has what came of it.
-    assert_eq!(part("bytes 4-8/10", 2, &[]).unwrap().pieces(), &pieces(4..6));
+    assert_eq!(part("bytes 4-8/10", 2, &[]).unwrap().range_set(), &range_set(4..6));
     assert!(part("bytes 0-9/10", 10, &[]).unwrap().is_complete());
     assert_eq!(part("bytes 4-8/*", 5, &[("content-length", "5")]).unwrap().fields(), &fields(&[]));
 }
 
 #[test]
 fn a_200_that_broke_off_has_its_beginning() {
-    let of = |lines, bytes, is_whole| Gathered::of(StatusCode::OK, &fields(lines), bytes, is_whole, now());
-    let gathered = of(&[("content-length", "10")], 4, false).unwrap();
-    assert_eq!((gathered.pieces(), gathered.complete_length()), (&pieces(0..4), Some(10)));
-    let gathered = of(&[], 4, false).unwrap();
-    assert_eq!((gathered.pieces(), gathered.complete_length()), (&pieces(0..4), None));
+    let of = |lines, bytes, is_whole| PartialContent::of(StatusCode::OK, &fields(lines), bytes, is_whole, now());
+    let partial = of(&[("content-length", "10")], 4, false).unwrap();
+    assert_eq!((partial.range_set(), partial.complete_length()), (&range_set(0..4), Some(10)));
+    let partial = of(&[], 4, false).unwrap();
+    assert_eq!((partial.range_set(), partial.complete_length()), (&range_set(0..4), None));
     assert!(of(&[], 4, true).unwrap().is_complete());
     assert!(of(&[], 0, true).unwrap().is_complete());
     assert!(of(&[("content-length", "10")], 0, false).is_none());
@@ -77,8 +77,8 @@ fn what_contradicts_itself_or_is_no_single_range_is_not_kept() {
     assert!(part("bytes */10", 5, &[]).is_none());
     assert!(part("chapters 4-8/10", 5, &[]).is_none());
     let multipart = fields(&[("content-type", "multipart/byteranges; boundary=b")]);
-    assert!(Gathered::of(StatusCode::PARTIAL_CONTENT, &multipart, 100, true, now()).is_none());
-    assert!(Gathered::of(StatusCode::NOT_FOUND, &fields(&[]), 5, true, now()).is_none());
+    assert!(PartialContent::of(StatusCode::PARTIAL_CONTENT, &multipart, 100, true, now()).is_none());
+    assert!(PartialContent::of(StatusCode::NOT_FOUND, &fields(&[]), 5, true, now()).is_none());
 }
 
 #[test]
@@ -140,7 +140,7 @@ fn a_complete_combination_is_a_200_with_the_newer_fields() {
     assert_eq!(both.select(&asked("bytes=3-6")), Some(Served::Part(3..7)));
 
     let broken_off = fields(&[("etag", "\"a\""), ("x-a", "3")]);
-    let broken_off = Gathered::of(StatusCode::OK, &broken_off, 2, false, now()).unwrap();
+    let broken_off = PartialContent::of(StatusCode::OK, &broken_off, 2, false, now()).unwrap();
     let all = both.combined(&broken_off).unwrap();
     assert_eq!(all.fields(), &fields(&[("etag", "\"a\""), ("x-a", "3"), ("content-length", "10")]));
     assert!(all.is_complete());
@@ -160,16 +160,16 @@ fn lengths_that_differ_keep_parts_apart() {
 
 #[test]
 fn a_fill_asks_for_what_is_missing_under_the_validator() {
-    let gathered = tagged("bytes 0-4/20", 5).combined(&tagged("bytes 10-11/20", 2)).unwrap();
-    assert_eq!(gathered.pieces().missing(&(3..15)).ranges(), [5..10, 12..15]);
-    assert_eq!(strong::if_range(gathered.fields(), now()).unwrap(), "\"a\"");
+    let partial = tagged("bytes 0-4/20", 5).combined(&tagged("bytes 10-11/20", 2)).unwrap();
+    assert_eq!(partial.range_set().missing(&(3..15)).ranges(), [5..10, 12..15]);
+    assert_eq!(strong_validator::if_range(partial.fields(), now()).unwrap(), "\"a\"");
     for (lines, expected) in [
         (vec![("etag", "W/\"a\""), ("last-modified", MODIFIED)], None),
         (vec![("last-modified", MODIFIED)], Some(MODIFIED)),
         (vec![("last-modified", MODIFIED), ("date", MODIFIED)], None),
         (vec![], None),
     ] {
-        let value = strong::if_range(&fields(&lines), now());
+        let value = strong_validator::if_range(&fields(&lines), now());
         assert_eq!(value.as_ref().map(|value| value.to_str().unwrap()), expected, "{lines:?}");
     }
 }
@@ -178,21 +178,21 @@ proptest! {
     #[test]
     fn pieces_are_a_set_of_places(inserted in prop::collection::vec((0_u64..30, 0_u64..8), 0..12), wanted in (0_u64..30, 0_u64..12)) {
         let mut places = [false; 64];
-        let mut pieces = Pieces::default();
+        let mut range_set = RangeSet::default();
         for (start, length) in inserted {
-            pieces.insert(start..start + length);
+            range_set.insert(start..start + length);
             (start..start + length).for_each(|place| places[place as usize] = true);
         }
         let is_there = |place: u64| places[place as usize];
         for place in 0..64 {
-            prop_assert_eq!(pieces.has(&(place..place + 1)), place < 63 && is_there(place));
+            prop_assert_eq!(range_set.has(&(place..place + 1)), place < 63 && is_there(place));
         }
-        let ranges = pieces.ranges();
+        let ranges = range_set.ranges();
         prop_assert!(ranges.iter().all(|range| range.start < range.end));
         prop_assert!(ranges.windows(2).all(|pair| pair[0].end < pair[1].start));
         let wanted = wanted.0..wanted.0 + wanted.1;
-        prop_assert_eq!(pieces.has(&wanted), wanted.clone().all(is_there));
-        let missing: Vec<u64> = pieces.missing(&wanted).ranges().iter().cloned().flatten().collect();
+        prop_assert_eq!(range_set.has(&wanted), wanted.clone().all(is_there));
+        let missing: Vec<u64> = range_set.missing(&wanted).ranges().iter().cloned().flatten().collect();
         let by_hand: Vec<u64> = wanted.filter(|place| !is_there(*place)).collect();
         prop_assert_eq!(missing, by_hand);
     }
@@ -204,22 +204,22 @@ proptest! {
             tagged(&format!("bytes {start}-{}/20", end - 1), end - start)
         };
         let covered = |place: u64| parts.iter().any(|(start, length)| (*start..start + length).contains(&place));
-        let mut gathered = of(parts[0].0, parts[0].1);
+        let mut partial = of(parts[0].0, parts[0].1);
         for (start, length) in &parts[1..] {
-            gathered = gathered.combined(&of(*start, *length)).unwrap();
+            partial = partial.combined(&of(*start, *length)).unwrap();
         }
         for place in 0..20 {
-            let is_answered = gathered.select(&asked(&format!("bytes={place}-{place}"))).is_some();
+            let is_answered = partial.select(&asked(&format!("bytes={place}-{place}"))).is_some();
             prop_assert_eq!(is_answered, covered(place));
         }
-        prop_assert_eq!(gathered.is_complete(), (0..20).all(covered));
+        prop_assert_eq!(partial.is_complete(), (0..20).all(covered));
     }
 }
 
 #[test]
 fn pieces_reach_to_the_end_of_what_64_bits_count() {
-    let mut gathered = pieces(u64::MAX - 2..u64::MAX);
-    gathered.insert(0..u64::MAX - 2);
-    assert!(gathered.has(&(0..u64::MAX)));
-    assert_eq!(gathered.missing(&(0..u64::MAX)), Pieces::default());
+    let mut partial = range_set(u64::MAX - 2..u64::MAX);
+    partial.insert(0..u64::MAX - 2);
+    assert!(partial.has(&(0..u64::MAX)));
+    assert_eq!(partial.missing(&(0..u64::MAX)), RangeSet::default());
 }

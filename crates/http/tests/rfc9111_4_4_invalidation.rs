@@ -1,5 +1,5 @@
-//! RFC 9111, section 4.4: a response to an unsafe request invalidates what is stored for its target, and for what it names of
-//! the same origin.
+//! RFC 9111, section 4.4: a response to an unsafe request invalidates its target, and the URIs of the same origin
+//! that it names.
 #![cfg(test)]
 
 mod fields;

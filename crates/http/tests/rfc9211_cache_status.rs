@@ -1,4 +1,4 @@
-//! RFC 9211: each cache that a response comes through tells what it did.
+//! RFC 9211: each cache reports what it did with a request.
 #![cfg(test)]
 
 mod fields;

@@ -1,4 +1,4 @@
-//! RFC 9875: responses are in groups, and responses to unsafe requests invalidate groups.
+//! RFC 9875: responses belong to groups, which responses to unsafe requests invalidate.
 #![cfg(test)]
 
 mod fields;

@@ -1,13 +1,14 @@
-//! The table of what the RFCs ask, `src/statements.md`: each row names tests that there are, or says why there is none.
+//! Checks `src/statements.md`, the statements of the RFCs: each row must name existing tests, or say why there is
+//! none.
 
 use std::fs;
 use std::path::{Path, PathBuf};
 
-/// Where the file of a test lies.
+/// The path of a test's file.
 fn path(name: &str) -> PathBuf {
     let root = Path::new(env!("CARGO_MANIFEST_DIR"));
     match name.split_once('/') {
-        Some(("server", rest)) => root.join("../server/tests/serve").join(rest),
+        Some(("server", rest)) => root.join("../cli/tests/serve").join(rest),
         Some(("tower", rest)) => root.join("../../bindings/tower/tests/layer").join(rest),
         _ => root.join("tests").join(name),
     }

@@ -3,8 +3,8 @@
 use std::sync::Arc;
 
 use eyewall_http::selecting;
-use eyewall_http::vary_index::Variant;
 use eyewall_http::terms::Terms;
+use eyewall_http::vary_index::Variant;
 use http::{HeaderMap, StatusCode};
 
 use crate::body::BodyStream;

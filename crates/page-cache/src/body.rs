@@ -1,4 +1,4 @@
-//! A body on its way in, and all who read along.
+//! A body on its way in, and its readers.
 //!
 //! ```text
 //!            keeps all                               keeps what a reader lacks
@@ -112,7 +112,7 @@ impl BodyStream {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// One who reads along; `None` if the start is gone, or the body was cut off: who comes now can ask for himself.
+    /// A reader from the start; `None` if the start is gone, or the body was cut off: who comes now can ask for himself.
     pub fn reader(self: &Arc<Self>) -> Option<BodyReader> {
         let mut state = self.state();
         if state.is_flowing || matches!(state.end, Some(End::Broken(_))) {

@@ -35,7 +35,7 @@ pub(crate) struct Fill {
     pub(crate) key: Vec<u8>,
     /// What all get who wait for it.
     pub(crate) answer: Arc<Answer>,
-    /// Its body, for all who read along.
+    /// Its body, for all its readers.
     pub(crate) stream: Arc<BodyStream>,
     /// How long the body will be, if that is known.
     pub(crate) length: Option<u64>,

@@ -7,9 +7,9 @@ use bytes::Bytes;
 use eyewall::Purge;
 use eyewall_http::field::cache_status::CACHE_STATUS;
 use eyewall_http::field::vary::Vary;
-use eyewall_http::vary_index::{VaryIndex, Variant};
 use eyewall_http::storing::Storable;
 use eyewall_http::terms::{Marks, Terms};
+use eyewall_http::vary_index::{Variant, VaryIndex};
 use http::header::{AGE, CONTENT_LENGTH};
 use http::{HeaderMap, HeaderName};
 

@@ -6,8 +6,8 @@ use std::time::{Duration, SystemTime};
 use eyewall_http::policy::Policy;
 use eyewall_http::reuse;
 use eyewall_http::selecting;
-use eyewall_http::vary_index::{VaryIndex, Variant};
 use eyewall_http::terms::Terms;
+use eyewall_http::vary_index::{Variant, VaryIndex};
 use http::{HeaderMap, HeaderName, StatusCode};
 
 use crate::head::Kind;

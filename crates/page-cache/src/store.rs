@@ -57,7 +57,7 @@ impl Found {
 
 /// What is there for a key.
 #[derive(Debug)]
-pub enum Looked {
+pub enum LookupResult {
     /// A response, or what leads to several.
     Found(Found),
     /// The origin failed in this way, which is to be remembered for so long yet.
@@ -66,7 +66,7 @@ pub enum Looked {
     Nothing,
 }
 
-impl Looked {
+impl LookupResult {
     fn of(found: Option<Found>) -> Self {
         found.map_or(Self::Nothing, Self::Found)
     }
@@ -96,7 +96,7 @@ impl Times {
 
 /// What a purge is to mean.
 #[derive(Debug, Clone, Copy)]
-pub enum Meant<'a> {
+pub enum PurgeTarget<'a> {
     /// What carries this tag.
     Tag(&'a str),
     /// Keys that begin so.
@@ -112,9 +112,9 @@ pub struct Store {
     blocking: Blocking,
     /// Prefixes purged since the last sweep. Held while one is purged, so that no two come in for the last place.
     prefixes: Mutex<u32>,
-    /// Whether a failure was told already: one line is news, one line a request is none. A race tells it twice.
+    /// Whether a failure was logged already: one line is enough. A race logs it twice.
     has_warned: AtomicBool,
-    /// The same of its end: what was told before may be of less weight.
+    /// The same of its end: what was logged before may be of less weight.
     has_told_the_end: AtomicBool,
 }
 
@@ -156,17 +156,17 @@ impl Store {
 
     /// Whether a look-up of this key doesn't wait for storage.
     #[inline]
-    pub fn is_at_hand(&self, key: &[u8]) -> bool {
-        self.cache.is_at_hand(key)
+    pub fn is_likely_resident(&self, key: &[u8]) -> bool {
+        self.cache.is_likely_resident(key)
     }
 
-    /// Whether a thread that serves clients may write what is short by itself, through [`Store::promptly`].
-    pub fn is_prompt(&self) -> bool {
-        self.blocking.is_prompt()
+    /// Whether a thread that serves clients may write what is short by itself, through [`Store::write_inline`].
+    pub fn allows_inline_writes(&self) -> bool {
+        self.blocking.allows_inline_writes()
     }
 
     /// Writes on a thread that serves clients, and takes note of whether it had to wait.
-    pub fn promptly<T>(&self, write: impl FnOnce() -> T) -> T {
+    pub fn write_inline<T>(&self, write: impl FnOnce() -> T) -> T {
         self.blocking.time(write)
     }
 
@@ -185,17 +185,17 @@ impl Store {
 
     /// Looks whether the volume's header is still there.
     pub fn check_header(&self) {
-        self.told(self.cache.check_header());
+        self.logged(self.cache.check_header());
     }
 
     /// The turn to scrub the volume in the background, unless another process has it.
     pub fn scrub_turn(&self) -> Option<ScrubTurn> {
-        self.told(self.cache.scrub_turn()).flatten()
+        self.logged(self.cache.scrub_turn()).flatten()
     }
 
     /// Goes on with a pass over the volume; `None`: it couldn't just now.
     pub fn scrub(&self, pass: &mut Scrub) -> Option<bool> {
-        self.told(self.cache.scrub(pass))
+        self.logged(self.cache.scrub(pass))
     }
 
     /// Whether the volume failed: bytes of it were lost under its map, or its header was overwritten. It is of no more use then:
@@ -210,13 +210,13 @@ impl Store {
     }
 
     /// The same, with the memory of failures.
-    pub fn look(&self, key: &[u8]) -> Looked {
+    pub fn look(&self, key: &[u8]) -> LookupResult {
         match self.try_look(key) {
             Ok(looked) => looked,
-            Err(eyewall::Error::KeyTooLong { .. }) => Looked::Nothing,
+            Err(eyewall::Error::KeyTooLong { .. }) => LookupResult::Nothing,
             Err(error) => {
                 self.warn(&error, "reading");
-                Looked::Nothing
+                LookupResult::Nothing
             }
         }
     }
@@ -225,15 +225,17 @@ impl Store {
     ///
     /// # Errors
     /// Those of the engine.
-    pub fn try_look(&self, key: &[u8]) -> eyewall::Result<Looked> {
+    pub fn try_look(&self, key: &[u8]) -> eyewall::Result<LookupResult> {
         Ok(match self.cache.lookup(key)? {
-            Lookup::Fresh(hit) => Looked::of(self.found(hit, false)),
-            Lookup::Stale(hit) => Looked::of(self.found(hit, true)),
+            Lookup::Fresh(hit) => LookupResult::of(self.found(hit, false)),
+            Lookup::Stale(hit) => LookupResult::of(self.found(hit, true)),
             Lookup::Negative(hit) => {
                 let status = hit.reason().and_then(|reason| StatusCode::from_u16(reason).ok());
-                status.map_or(Looked::Nothing, |status| Looked::Failure(status, hit.ttl_left().unwrap_or_default()))
+                status.map_or(LookupResult::Nothing, |status| {
+                    LookupResult::Failure(status, hit.ttl_left().unwrap_or_default())
+                })
             }
-            Lookup::Miss => Looked::Nothing,
+            Lookup::Miss => LookupResult::Nothing,
         })
     }
 
@@ -257,18 +259,18 @@ impl Store {
         begun: Option<Epoch>,
     ) -> Option<u64> {
         let options = begun_in(PutOptions::new().ttl(ttl).tags(tags), begun);
-        self.told(self.cache.put_negative(key, status.as_u16(), &options))
+        self.logged(self.cache.put_negative(key, status.as_u16(), &options))
     }
 
     /// What is fresh for a key, without a trace in the volume.
-    pub fn peek(&self, key: &[u8]) -> Looked {
-        Looked::of(self.cache.peek(key).ok().flatten().and_then(|hit| self.found(hit, false)))
+    pub fn peek(&self, key: &[u8]) -> LookupResult {
+        LookupResult::of(self.cache.peek(key).ok().flatten().and_then(|hit| self.found(hit, false)))
     }
 
     /// What is there for a key, fresh or stale. Nothing is counted of what is fresh.
-    pub fn glance(&self, key: &[u8]) -> Looked {
+    pub fn glance(&self, key: &[u8]) -> LookupResult {
         match self.peek(key) {
-            Looked::Nothing => self.look(key),
+            LookupResult::Nothing => self.look(key),
             looked => looked,
         }
     }
@@ -286,7 +288,7 @@ impl Store {
     }
 
     /// Stores a response that was asked for at `begun`, in pieces; it can wait for other writers, so that it has no place on a
-    /// thread that serves clients, unless it is short and the volume prompt ([`Store::promptly`]). The serial of its entry; `None` if it
+    /// thread that serves clients, unless it is short and the volume fast ([`Store::write_inline`]). The serial of its entry; `None` if it
     /// couldn't be stored, or was purged since.
     pub fn keep(
         &self,
@@ -306,7 +308,7 @@ impl Store {
             _ => self.write(key, &options, pieces, length as u64),
         };
         // A put doesn't say that it lost to a purge.
-        self.told(written)?.filter(|_| self.epoch() == begun || self.has(key, |_| true))
+        self.logged(written)?.filter(|_| self.epoch() == begun || self.has(key, |_| true))
     }
 
     fn write(
@@ -334,7 +336,7 @@ impl Store {
     pub fn claim(&self, key: &[u8], wait: Duration, is_wanted: &(dyn Fn() -> bool + Sync)) -> Option<Writer> {
         let claimed = match self.cache.begin_fill(key, wait, &FillOptions::new().wait_while(is_wanted)) {
             // It is never committed, and so only holds the claim.
-            Ok(Filling::Ours(flight)) => flight.into_writer(&PutOptions::new(), Some(0)),
+            Ok(Filling::Ours(fill)) => fill.into_writer(&PutOptions::new(), Some(0)),
             Ok(Filling::Found(_)) => return None,
             Err(error) => Err(error),
         };
@@ -346,22 +348,23 @@ impl Store {
         None
     }
 
-    /// Changes the signpost of a key, one after the other of all who do; `change` gets the present one.
+    /// Changes the vary index of a key, one after the other of all who do; `change` gets the present one.
     pub fn change(&self, key: &[u8], tags: &[&str], change: impl FnOnce(Option<&[u8]>) -> Vec<u8>) -> bool {
-        let is_signpost = |hit: &Hit<'_>| Head::decode(hit.metadata()).is_some_and(|head| head.kind == Kind::Signpost);
-        let Some(metadata) = Head::bare(Kind::Signpost).encode() else { return false };
+        let is_vary_index =
+            |hit: &Hit<'_>| Head::decode(hit.metadata()).is_some_and(|head| head.kind == Kind::VaryIndex);
+        let Some(metadata) = Head::bare(Kind::VaryIndex).encode() else { return false };
         // A soft purge has meant it, too. What it says is right all the same; a response stays stale.
         if self.cache.peek(key).is_ok_and(|hit| hit.is_none())
             && let Ok(Lookup::Stale(hit)) = self.cache.lookup(key)
-            && is_signpost(&hit)
+            && is_vary_index(&hit)
         {
             let touch = Touch::new().ttl(None, Duration::ZERO).if_serial(hit.serial());
-            self.told(self.cache.touch(key, &touch));
+            self.logged(self.cache.touch(key, &touch));
         }
         let changed = self.cache.update(key, &options(&metadata, Times::FOR_GOOD, tags), |hit| {
-            Change::Put(change(hit.filter(|hit| is_signpost(hit)).map(Hit::value)))
+            Change::Put(change(hit.filter(|hit| is_vary_index(hit)).map(Hit::value)))
         });
-        self.told(changed).is_some()
+        self.logged(changed).is_some()
     }
 
     /// Gives the entry that was found for a key the head that `found` has by now, and other times; its value stays. That they
@@ -372,7 +375,7 @@ impl Store {
         if let Some(begun) = begun {
             touch = touch.begun_in(begun);
         }
-        self.told(self.cache.touch(key, &touch)).unwrap_or(false)
+        self.logged(self.cache.touch(key, &touch)).unwrap_or(false)
     }
 
     /// Removes what was found for a key, and nothing that has taken its place.
@@ -382,7 +385,7 @@ impl Store {
 
     /// Removes the entry of this serial.
     pub fn remove_version(&self, key: &[u8], serial: u64) {
-        self.told(self.cache.remove_if(key, serial));
+        self.logged(self.cache.remove_if(key, serial));
     }
 
     /// True: there was a usable one.
@@ -409,10 +412,10 @@ impl Store {
     ///
     /// # Errors
     /// Those of the engine.
-    pub fn purge(&self, meant: Meant<'_>, kind: Purge) -> eyewall::Result<()> {
+    pub fn purge(&self, meant: PurgeTarget<'_>, kind: Purge) -> eyewall::Result<()> {
         match meant {
-            Meant::Tag(tag) => self.cache.purge_tag(tag, kind),
-            Meant::Prefix(prefix) => {
+            PurgeTarget::Tag(tag) => self.cache.purge_tag(tag, kind),
+            PurgeTarget::Prefix(prefix) => {
                 let mut prefixes = self.prefixes.lock().unwrap_or_else(PoisonError::into_inner);
                 if *prefixes >= PREFIXES_MAX {
                     self.cache.sweep()?;
@@ -421,7 +424,7 @@ impl Store {
                 *prefixes += 1;
                 self.cache.purge_prefix(prefix, kind)
             }
-            Meant::Everything => self.cache.purge_all(kind),
+            PurgeTarget::Everything => self.cache.purge_all(kind),
         }
     }
 
@@ -438,8 +441,8 @@ impl Store {
         Ok(self.cache.stats()?.purge_overflows)
     }
 
-    /// The outcome, without the error, which is told to who reads the log.
-    pub fn told<T>(&self, outcome: eyewall::Result<T>) -> Option<T> {
+    /// The outcome; an error is logged.
+    pub fn logged<T>(&self, outcome: eyewall::Result<T>) -> Option<T> {
         match outcome {
             Ok(done) => return Some(done),
             Err(error @ (eyewall::Error::EntryTooLarge { .. } | eyewall::Error::KeyTooLong { .. })) => {
@@ -497,22 +500,22 @@ mod tests {
     }
 
     #[test]
-    fn a_response_that_was_purged_softly_stays_stale_where_a_signpost_takes_its_place() {
+    fn a_response_that_was_purged_softly_stays_stale_where_a_vary_index_takes_its_place() {
         let store = Store::new(Options::new().size(4 << 20).heap().unwrap());
         let response = head(Kind::Response(Terms::from_bytes([0; TERMS_BYTES]).unwrap()));
         let times = Times { fresh: Some(Duration::from_mins(1)), stale: Duration::from_mins(1) };
         store.keep(b"key", &response, &[Bytes::from_static(b"old")], times, &["tag"], store.epoch()).unwrap();
-        store.purge(Meant::Tag("tag"), Purge::Soft).unwrap();
+        store.purge(PurgeTarget::Tag("tag"), Purge::Soft).unwrap();
         let is_stale = || store.find(b"key").is_some_and(|found| found.is_stale);
         assert!(is_stale());
         let is_changed = store.change(b"key", &[], |present| {
-            assert!(present.is_none() && is_stale(), "others find it until the signpost is there");
+            assert!(present.is_none() && is_stale(), "others find it until the vary_index is there");
             b"generation".to_vec()
         });
-        assert!(is_changed && store.find(b"key").is_some_and(|found| found.head.kind == Kind::Signpost));
-        // A signpost that was meant, too, is still right.
+        assert!(is_changed && store.find(b"key").is_some_and(|found| found.head.kind == Kind::VaryIndex));
+        // A vary index that was meant, too, is still right.
         assert!(store.change(b"key", &["tag"], |_| b"generation".to_vec()));
-        store.purge(Meant::Tag("tag"), Purge::Soft).unwrap();
+        store.purge(PurgeTarget::Tag("tag"), Purge::Soft).unwrap();
         assert!(store.change(b"key", &["tag"], |present| present.unwrap().to_vec()));
     }
 }

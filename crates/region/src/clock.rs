@@ -1,27 +1,27 @@
-//! Clocks in milliseconds, at the kernel's tick resolution (1 to 10 ms): both cost a few nanoseconds, since they are
-//! read on each hit of an entry that expires.
+//! Clocks in milliseconds, with the resolution of the kernel's tick (1 to 10 ms). Reading them costs a few
+//! nanoseconds, since each hit of an entry that expires reads one.
 
 use std::sync::atomic::{AtomicI64, AtomicU64, Ordering::Relaxed};
 
 static SHIFT_MS: AtomicI64 = AtomicI64::new(0);
 static WALL_SHIFT_MS: AtomicI64 = AtomicI64::new(0);
 
-/// Milliseconds that the machine has slept, as of [`LOOKED_MS`].
+/// How long the machine has slept in milliseconds, as of [`LOOKED_MS`].
 static SLEPT_MS: AtomicU64 = AtomicU64::new(0);
-/// The monotonic time at which it was last asked for; at first, long ago.
+/// The monotonic time of the last check; zero before the first one.
 static LOOKED_MS: AtomicU64 = AtomicU64::new(0);
 const LOOK_EVERY_MS: u64 = 1000;
 
-/// Milliseconds since 1970-01-01 00:00 UTC (`CLOCK_REALTIME_COARSE`), as the machine's clock has it now.
+/// Milliseconds since 1970-01-01 00:00 UTC (`CLOCK_REALTIME_COARSE`), by the machine's present wall clock.
 pub fn wall_ms() -> u64 {
     let ms = read_ms(libc::CLOCK_REALTIME_COARSE) as i64;
     (ms + WALL_SHIFT_MS.load(Relaxed)).max(0) as u64
 }
 
-/// Milliseconds since the machine was started, those that it slept included: nobody can set this clock.
+/// Milliseconds since the machine was started, including those that it slept. Nobody can set this clock.
 ///
-/// It is `CLOCK_BOOTTIME` at the cost of `CLOCK_MONOTONIC_COARSE`: how long the machine has slept is asked anew once a
-/// second. In a time namespace it counts from that namespace's boot.
+/// It is `CLOCK_BOOTTIME` at the cost of `CLOCK_MONOTONIC_COARSE`: it checks once a second how long the machine has
+/// slept. In a time namespace it counts from that namespace's boot.
 #[inline]
 pub fn since_boot_ms() -> u64 {
     let awake = read_ms(libc::CLOCK_MONOTONIC_COARSE);
@@ -34,7 +34,7 @@ pub fn since_boot_ms() -> u64 {
 #[cold]
 fn look_how_long_it_slept(awake: u64) {
     let slept = read_ms(libc::CLOCK_BOOTTIME).saturating_sub(read_ms(libc::CLOCK_MONOTONIC));
-    // The two are read one after the other: a difference of a tick is none.
+    // The two clocks are read one after the other, so a difference of a tick means nothing.
     if slept > SLEPT_MS.load(Relaxed) + 10 {
         SLEPT_MS.store(slept, Relaxed);
     }
@@ -44,18 +44,18 @@ fn look_how_long_it_slept(awake: u64) {
 #[inline]
 fn read_ms(clock: libc::clockid_t) -> u64 {
     let mut time = libc::timespec { tv_sec: 0, tv_nsec: 0 };
-    // Through the C library, whose vDSO call valgrind and sanitizers know. It can't fail: the clocks exist.
+    // Through the C library, whose vDSO call valgrind and sanitizers know. It can't fail, since the clocks exist.
     // SAFETY: `time` is a valid timespec to write to.
     unsafe { libc::clock_gettime(clock, &raw mut time) };
     (time.tv_sec * 1000 + time.tv_nsec / 1_000_000).max(0) as u64
 }
 
-/// Moves this process's time by `ms`, so that tests of expiry need not sleep. Negative moves it back.
+/// Moves this process's time by `ms`, so that tests of expiry need not sleep. A negative number moves it back.
 pub fn shift_for_tests(ms: i64) {
     SHIFT_MS.fetch_add(ms, Relaxed);
 }
 
-/// Sets this process's wall clock forward by `ms`, or back.
+/// Moves this process's wall clock forward by `ms`, or back.
 pub fn shift_wall_for_tests(ms: i64) {
     WALL_SHIFT_MS.fetch_add(ms, Relaxed);
 }

@@ -1,4 +1,4 @@
-//! Creating a file whole or not at all, opening it, and telling one file from another.
+//! Creating a file completely or not at all, opening it, and telling one file from another.
 
 use std::fs::{File, OpenOptions};
 use std::io;
@@ -11,36 +11,36 @@ use std::path::{Path, PathBuf};
 use rustix::fs::{AtFlags, FallocateFlags, FlockOperation, Gid, MemfdFlags, Mode, OFlags, StatxFlags};
 use rustix::io::Errno;
 
-/// What a file is, whatever its name. Inode numbers are used again, birth times aren't.
+/// Identifies a file, whatever its name. Inode numbers are used again, but birth times aren't.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Identity {
     /// `st_dev`
     pub device: u64,
     /// `st_ino`
     pub inode: u64,
-    /// When it was made, in nanoseconds since 1970; 0 where the file system doesn't say.
+    /// Creation time in nanoseconds since 1970; 0 if the file system doesn't tell.
     pub born_ns: u64,
 }
 
 /// Who may open a new file.
 #[derive(Debug, Clone, Copy)]
 pub struct Access {
-    /// Permission bits, whatever the umask.
+    /// Permission bits, independent of the umask.
     pub mode: u32,
-    /// The group that owns it; the process's own where `None`.
+    /// The group of the file; `None` for the process's own group.
     pub group: Option<u32>,
 }
 
-/// What became of [`create`].
+/// The result of [`create`].
 #[derive(Debug)]
 pub enum Created {
-    /// The file is new, and it is ours.
+    /// The file is new and belongs to us.
     New(File),
-    /// Somebody else's file has the name already.
+    /// Another file has the name already.
     Exists,
 }
 
-/// Which file this is.
+/// The identity of an open file.
 ///
 /// # Errors
 /// What `statx` reports.
@@ -65,8 +65,8 @@ fn identity_of(directory: impl AsFd, path: &Path, flags: AtFlags) -> io::Result<
 
 /// An open file whose descriptor somebody may close behind our back, as daemons do with `close_range`.
 ///
-/// The descriptor is void then, or its number stands for another file. Whoever uses it asks before, and after
-/// what must not be told of another file; the drop closes nothing that isn't ours.
+/// The descriptor is then void, or its number belongs to another file. Callers check that before they use it, and
+/// also afterwards if the result must not come from another file. Dropping it closes nothing that isn't ours.
 #[derive(Debug)]
 pub struct Kept {
     file: ManuallyDrop<File>,
@@ -88,7 +88,7 @@ impl Kept {
         self.identity
     }
 
-    /// Whether the descriptor still stands for that file.
+    /// Whether the descriptor still belongs to that file.
     pub fn is_still_ours(&self) -> bool {
         identity(&self.file).is_ok_and(|found| found == self.identity)
     }
@@ -111,7 +111,7 @@ impl Drop for Kept {
     }
 }
 
-/// Opens an existing file. Doesn't wait, whatever it is: the reading end of a pipe would.
+/// Opens an existing file. Never waits, as the reading end of a pipe would.
 ///
 /// # Errors
 /// What `open` reports.
@@ -119,13 +119,12 @@ pub fn open(path: &Path, writable: bool) -> io::Result<File> {
     OpenOptions::new().read(true).write(writable).custom_flags(libc::O_CLOEXEC | libc::O_NONBLOCK).open(path)
 }
 
-/// Opens the file behind `file` again: a new description with its own locks.
+/// Opens the file behind `file` again, as a new description with its own locks.
 ///
-/// Goes by the path where there is one (and checks that it still names the same file), else by
-/// `/proc/self/fd`.
+/// Uses `/proc/self/fd`, or else the path, if there is one. Checks that it is still the same file.
 ///
 /// # Errors
-/// `NotFound` when the path names another file by now; else what `open` reports.
+/// `NotFound` if the path names another file by now; otherwise what `open` reports.
 pub fn reopen(file: &File, path: Option<&Path>, expected: Identity) -> io::Result<File> {
     if let Ok(again) = open(&descriptor_path(file), true)
         && identity(&again)? == expected
@@ -145,10 +144,10 @@ fn descriptor_path(file: &File) -> PathBuf {
     PathBuf::from(format!("/proc/self/fd/{}", file.as_raw_fd()))
 }
 
-/// Makes a file of `bytes` zero bytes with all its blocks allocated, lets `fill` write it, and only then
-/// gives it its name. Nobody ever sees it half made, and a process that dies meanwhile leaves nothing.
+/// Creates a file of `bytes` zero bytes with all blocks allocated, lets `fill` write it, and only then gives it its
+/// name. Nobody ever sees it half written, and a process that dies meanwhile leaves nothing behind.
 ///
-/// Creators of files in one directory take turns (a lock on the directory), so that racing processes don't
+/// Processes that create files in one directory take turns, by a lock on the directory. So racing processes don't
 /// each allocate the space.
 ///
 /// # Errors
@@ -163,8 +162,8 @@ pub fn create(
     create_with_hole(path, bytes, bytes, access, fill)
 }
 
-/// As [`create`], but only the first `allocated` of the file's bytes get blocks: whoever touches others gives them some
-/// before ([`give_blocks`]), or may get SIGBUS.
+/// Like [`create`], but only the first `allocated` bytes get blocks. Before anybody touches other bytes, these must
+/// get blocks ([`give_blocks`]); otherwise the access may raise SIGBUS.
 ///
 /// # Errors
 /// As for [`create`].
@@ -202,8 +201,9 @@ fn directory_of(path: &Path) -> &Path {
     }
 }
 
-/// Renames `path` to `aside`, in the same directory, if it still names the file `expected`; returns whether it did. Takes
-/// turns with those that create files there, so that nobody renames what another process has just made.
+/// Renames `path` to `aside`, in the same directory, if it still names the file `expected`. Returns whether it did.
+/// Takes turns with processes that create files there, so that nobody renames a file that another process has just
+/// created.
 ///
 /// # Errors
 /// What opening the directory or `rename` reports.
@@ -220,8 +220,8 @@ pub fn put_aside(path: &Path, aside: &Path, expected: Identity) -> io::Result<bo
     Ok(true)
 }
 
-/// Waits for the directory's lock; not for ever, since anybody who may read the directory can hold it, and not at all
-/// where directories can't be locked. Creators race then, and `link` decides.
+/// Waits for the directory's lock. Not for ever, since anybody who may read the directory can hold it, and not at all
+/// if the directory can't be locked. Creators race then, and `link` decides.
 fn wait_for(turn: &File) {
     for _ in 0..5000 {
         match rustix::fs::flock(turn, FlockOperation::NonBlockingLockExclusive) {
@@ -231,7 +231,7 @@ fn wait_for(turn: &File) {
     }
 }
 
-/// A file that has no name yet (`O_TMPFILE`), or a temporary one where the file system can't do that.
+/// A file without a name (`O_TMPFILE`), or a temporary one if the file system doesn't support that.
 struct Draft {
     file: File,
     name: Option<PathBuf>,
@@ -287,23 +287,23 @@ impl Drop for Draft {
     }
 }
 
-/// Allocates the blocks of `bytes` bytes from `offset` on; those that have one keep it, and what it holds.
+/// Allocates blocks for `bytes` bytes from `offset` on. Existing blocks keep their content.
 ///
 /// # Errors
-/// `StorageFull`, `OutOfMemory`: some of them may have got blocks.
+/// `StorageFull`, `OutOfMemory`: some of the bytes may have got blocks.
 pub fn give_blocks(file: &File, offset: u64, bytes: u64) -> io::Result<()> {
     loop {
         match rustix::fs::fallocate(file, FallocateFlags::empty(), offset, bytes) {
             Ok(()) => return Ok(()),
             Err(Errno::INTR) => {}
-            // A new file: nothing is overwritten.
+            // A new file, so nothing is overwritten.
             Err(Errno::OPNOTSUPP) if offset == 0 => return allocate_by_writing(file, bytes),
             Err(error) => return Err(error.into()),
         }
     }
 }
 
-/// Which file `path` itself names; a symbolic link is one of its own.
+/// The identity of the file that `path` itself names. A symbolic link isn't followed.
 ///
 /// # Errors
 /// What `statx` reports.
@@ -311,7 +311,7 @@ pub fn identity_at(path: &Path) -> io::Result<Identity> {
     identity_of(rustix::fs::CWD, path, AtFlags::SYMLINK_NOFOLLOW)
 }
 
-/// For file systems without `fallocate`: zeros, written out.
+/// For file systems without `fallocate`: writes zeros.
 fn allocate_by_writing(file: &File, bytes: u64) -> io::Result<()> {
     use std::os::unix::fs::FileExt;
     let zeros = vec![0; 1 << 20];
@@ -324,7 +324,7 @@ fn allocate_by_writing(file: &File, bytes: u64) -> io::Result<()> {
     Ok(())
 }
 
-/// Shared memory of `bytes` zero bytes that has no name.
+/// Shared memory of `bytes` zero bytes, without a name.
 ///
 /// # Errors
 /// `StorageFull`, or what `memfd_create` reports.
@@ -335,17 +335,17 @@ pub fn shared_memory(bytes: u64) -> io::Result<File> {
     Ok(file)
 }
 
-/// How long this process may make files by writing to them (`RLIMIT_FSIZE`), in bytes: beyond it, SIGXFSZ ends it.
+/// How many bytes long this process may make files by writing (`RLIMIT_FSIZE`). Beyond that, SIGXFSZ ends it.
 pub fn size_limit() -> u64 {
     let mut limit = libc::rlimit { rlim_cur: 0, rlim_max: 0 };
-    // SAFETY: the kernel fills what is ours.
+    // SAFETY: the kernel fills a struct of ours.
     match unsafe { libc::getrlimit(libc::RLIMIT_FSIZE, &raw mut limit) } {
         0 => limit.rlim_cur,
         _ => 0,
     }
 }
 
-/// Whether the bytes of `file` are in memory for good, swapping aside; false where that can't be known.
+/// Whether the bytes of `file` stay in memory, apart from swapping; false if that is unknown.
 pub(crate) fn is_in_memory(file: &File) -> bool {
     const TMPFS: u64 = 0x0102_1994;
     const RAMFS: u64 = 0x8584_58f6;
@@ -354,10 +354,10 @@ pub(crate) fn is_in_memory(file: &File) -> bool {
         .is_ok_and(|system| [TMPFS, RAMFS, HUGETLBFS].contains(&(system.f_type as u64 & 0xffff_ffff)))
 }
 
-/// Why allocated blocks are no promise on the file system that holds `file`, if they aren't.
+/// Why allocated blocks are no guarantee on the file system of `file`; `None` if they are.
 ///
-/// Copy-on-write, network and layered file systems may need new space when a page is written back, and
-/// then fail a write that was already accepted: the process gets SIGBUS.
+/// Copy-on-write, network and layered file systems may need new space when a page is written back. They may then fail
+/// a write that was already accepted, and the process gets SIGBUS.
 pub fn allocation_warning(file: &File) -> Option<&'static str> {
     const BTRFS: u64 = 0x9123_683e;
     const ZFS: u64 = 0x2fc1_2fc1;
@@ -373,21 +373,21 @@ pub fn allocation_warning(file: &File) -> Option<&'static str> {
         NFS => Some("NFS doesn't share a map between machines"),
         SMB2 | CIFS => Some("SMB doesn't share a map between machines"),
         OVERLAY => Some("overlayfs copies a file up on its first write"),
-        FUSE => Some("FUSE file systems give no promise"),
+        FUSE => Some("FUSE file systems give no guarantee"),
         _ => None,
     }
 }
 
-/// Permission bits and group of an open file, to give to another one.
+/// Permission bits and group of an open file, to give them to another one.
 pub fn access(file: &File) -> io::Result<Access> {
     let stat = rustix::fs::fstat(file)?;
     Ok(Access { mode: stat.st_mode & 0o777, group: Some(stat.st_gid) })
 }
 
-/// The id of this boot of the machine: locks and owners from another boot are void.
+/// The id of this boot of the machine. Locks and owners from another boot are void.
 ///
 /// # Errors
-/// When `/proc` isn't mounted.
+/// If `/proc` isn't mounted.
 pub fn boot_id() -> io::Result<u128> {
     let text = std::fs::read_to_string("/proc/sys/kernel/random/boot_id")?;
     let digits: String = text.chars().filter(char::is_ascii_hexdigit).collect();
@@ -402,7 +402,7 @@ mod tests {
     const ACCESS: Access = Access { mode: 0o640, group: None };
 
     #[test]
-    fn a_file_appears_whole_with_its_blocks_and_its_mode() {
+    fn a_file_appears_complete_with_its_blocks_and_its_mode() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("volume");
         let created = create(&path, 65536, ACCESS, |_| {

@@ -1,8 +1,8 @@
 //! What happens around `fork`.
 //!
-//! A child inherits the parent's memory, and with it every guard, lock word and cached slot number, but none
-//! of the rights that they stand for. The **fork generation** tells the two apart: it is raised in each
-//! child before any other code runs there, and whatever was made under another generation is void.
+//! A child inherits the parent's memory, and with it every guard, lock word and cached slot number, but none of the
+//! rights behind them. The **fork generation** tells them apart. It is raised in each child before any other code
+//! runs there, and everything made under another generation is void.
 
 use std::fs::File;
 use std::io;
@@ -15,7 +15,7 @@ static GENERATION: AtomicU32 = AtomicU32::new(1);
 static INSTALL: Once = Once::new();
 static CHILD: Mutex<Option<fn()>> = Mutex::new(None);
 static GATE: Mutex<()> = Mutex::new(());
-/// Descriptors of [`Private`] files. Only touched with the gate held.
+/// Descriptors of [`Private`] files. Accessed only while the gate is held.
 static PRIVATE: Mutex<Vec<RawFd>> = Mutex::new(Vec::new());
 
 thread_local! {
@@ -31,12 +31,12 @@ pub fn generation() -> u32 {
 /// The right to change process-wide tables, until it is dropped.
 #[derive(Debug)]
 pub struct Gate {
-    /// None inside the hook of a child: its thread holds the gate already.
+    /// `None` inside the hook of a child, whose thread holds the gate already.
     _held: Option<MutexGuard<'static, ()>>,
 }
 
-/// Held while process-wide tables change, and by the forking thread across `fork`: a child never starts
-/// with such a table half written. Nobody may wait for another process while holding it.
+/// Acquires the fork gate. It is held while process-wide tables change, and by the forking thread across `fork`, so a
+/// child never starts with such a table half written. Nobody may wait for another process while holding it.
 pub fn gate() -> Gate {
     let mine = HELD.try_with(|held| held.borrow().is_some()).unwrap_or(false);
     Gate { _held: (!mine).then(lock_gate) }
@@ -46,18 +46,18 @@ fn lock_gate() -> MutexGuard<'static, ()> {
     GATE.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// A file that no forked child gets: the hook closes the child's descriptor.
+/// A file that no forked child gets: the fork hook closes the child's descriptor.
 ///
-/// Locks that belong to a file description last until its last descriptor is closed. A child that was forked
-/// by another thread meanwhile would keep them for as long as it lives.
+/// Locks that belong to a file description last until its last descriptor is closed. Without the hook, a child that
+/// another thread forks would keep them as long as it lives.
 #[derive(Debug)]
 pub struct Private {
-    /// Taken in `drop` only.
+    /// `None` only in `drop`.
     file: Option<File>,
 }
 
 impl Private {
-    /// Opens a file by `open`, which must give a descriptor that nobody else has.
+    /// Opens a file by `open`, which must return a descriptor that nobody else has.
     ///
     /// # Errors
     /// What `open` returns.
@@ -95,7 +95,7 @@ fn private() -> MutexGuard<'static, Vec<RawFd>> {
 
 /// Runs `child` in every later child of this process, right after `fork`, with the [`gate`] held.
 ///
-/// Only the first call installs anything.
+/// Only the first call installs a hook.
 pub fn on_child(child: fn()) {
     INSTALL.call_once(|| {
         *CHILD.lock().unwrap_or_else(PoisonError::into_inner) = Some(child);
@@ -115,7 +115,8 @@ extern "C" fn after_in_parent() {
 extern "C" fn after_in_child() {
     GENERATION.fetch_add(1, Relaxed);
     for descriptor in private().drain(..) {
-        // SAFETY: the descriptor is this process's copy of one whose owner, a thread of the parent, isn't here.
+        // SAFETY: the descriptor is this process's copy of one whose owner, a thread of the parent, doesn't exist
+        // here.
         unsafe { libc::close(descriptor) };
     }
     let child = *CHILD.lock().unwrap_or_else(PoisonError::into_inner);

@@ -1,14 +1,14 @@
-//! Sleeping on a 32-bit word of a region until another process wakes us.
+//! Sleeping on a 32-bit word of a region until another process wakes the sleeper.
 //!
-//! Shared futexes (not `FUTEX_PRIVATE`): waiters in different processes, with the word mapped at different
-//! addresses, meet on the file's page (futex(2)).
+//! These are shared futexes (not `FUTEX_PRIVATE`). Waiters in different processes map the word at different
+//! addresses, and meet on the file's page (futex(2)).
 
 use std::sync::atomic::AtomicU32;
 use std::time::Duration;
 
 use rustix::thread::futex::{self, Flags, Timespec};
 
-/// Sleeps while `word` holds `expected`, at most for `limit`. May return early for no reason.
+/// Sleeps while `word` holds `expected`, for at most `limit`. May return early without a reason.
 pub fn wait(word: &AtomicU32, expected: u32, limit: Duration) {
     let limit =
         Timespec { tv_sec: limit.as_secs().try_into().unwrap_or(i64::MAX), tv_nsec: limit.subsec_nanos().into() };

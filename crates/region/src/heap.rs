@@ -1,11 +1,11 @@
-//! The memory of the process itself.
+//! The heap of the process.
 
-/// Gives the pages of the heap that hold nothing back to the system. The C library of GNU keeps most of them for later, however many
-/// there are. It takes milliseconds where there are many, and other threads may wait for it when they allocate. With another C
-/// library this does nothing.
+/// Gives free pages of the heap back to the system. The GNU C library keeps most of them for later, however many
+/// there are. Takes milliseconds if there are many, and other threads may wait when they allocate meanwhile. Does
+/// nothing with another C library.
 pub fn give_back() {
     #[cfg(all(target_os = "linux", target_env = "gnu"))]
-    // SAFETY: it takes no pointers, and may be called by any thread.
+    // SAFETY: it takes no pointers, and any thread may call it.
     unsafe {
         libc::malloc_trim(0);
     }

@@ -1,21 +1,23 @@
-//! What the kernel gives Eyewall, behind a small surface: bytes that several processes map, locks that
-//! vanish with their holder, futexes, a hook into `fork`, and a clock.
+//! What Eyewall needs from the kernel, behind a small interface: bytes that several processes map, locks that vanish
+//! with their holder, futexes, a hook into `fork`, and clocks.
 //!
-//! This crate knows nothing of caches. It is the only home of `mmap`, `fallocate`, `madvise`, `msync`,
-//! `fcntl` locks and futexes; nothing above it talks to the kernel about memory.
+//! This crate knows nothing of caches. It is the only place for `mmap`, `fallocate`, `madvise`, `msync`, `fcntl`
+//! locks and futexes; the crates above don't ask the kernel about memory themselves.
 //!
 //! | module | what it holds |
 //! |---|---|
-//! | [`region`] | [`Region`]: a mapped file, shared memory or heap; words as atomics, bytes by bounds-checked offset; what of it is in memory |
-//! | [`mod@file`] | creating a file whole or not at all, opening, identity, which file systems keep a promise |
+//! | [`region`] | [`Region`]: a mapped file, shared memory or heap; words as atomics, bytes by bounds-checked offset |
+//! | [`residency`] | which bytes of a region are in memory, and reading them in |
+//! | [`mod@file`] | creating a file completely or not at all, opening, identity, which file systems guarantee allocated blocks |
 //! | [`liveness`] | [`Alive`](liveness::Alive): a lock that lives exactly as long as its process |
-//! | [`futex`] | sleeping on a 32-bit word that other processes wake |
+//! | [`futex`] | sleeping on a 32-bit word until another process wakes the sleeper |
 //! | [`fork`] | the fork generation, and what runs around `fork` |
-//! | [`sigbus`] | what becomes of a process that reads a page which its file doesn't have any more |
-//! | [`memory`] | how much memory this process may use, how much it does, and whether it waits for some |
-//! | [`clock`] | wall-clock milliseconds, with a seam for tests |
+//! | [`sigbus`] | what happens when a process reads a page that its file no longer has |
+//! | [`memory`] | how much memory this process may use, how much is used, and whether it waits for memory |
+//! | [`heap`] | giving free heap memory back to the system |
+//! | [`clock`] | clocks in milliseconds, which tests can shift |
 //!
-//! Linux only. Tested on x86-64; written for any 64-bit little-endian target, untested elsewhere.
+//! Linux only. Tested on x86-64. Written for any 64-bit little-endian target, but untested elsewhere.
 
 pub mod clock;
 pub mod file;

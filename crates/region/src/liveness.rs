@@ -1,14 +1,14 @@
 //! Locks that live exactly as long as their process.
 //!
 //! A process is alive while it holds an open-file-description lock (fcntl(2), `F_OFD_SETLK`) on a byte that
-//! stands for it. The description is private, and nothing keeps it open but one mapped page:
+//! represents it. The description is private, and only one mapped page keeps it open:
 //!
-//! - its descriptor is closed at once, so that `close_range` over all descriptors takes nothing away;
-//! - the page is `MADV_DONTFORK`, so that a forked child doesn't keep a dead parent's lock;
-//! - SIGKILL, a crash and `exec` all unmap it, and the kernel drops the lock.
+//! - Its descriptor is closed at once, so `close_range` over all descriptors takes nothing away.
+//! - The page is `MADV_DONTFORK`, so a forked child doesn't keep a dead parent's lock.
+//! - SIGKILL, a crash and `exec` all unmap the page, and the kernel drops the lock.
 //!
-//! Unlike `kill(pid, 0)` this works across PID namespaces and does not suffer from reused process ids.
-//! The locked bytes lie far above any file's end; locking them touches no data.
+//! Unlike `kill(pid, 0)`, this works across PID namespaces and isn't confused by reused process IDs. The locked bytes
+//! lie far beyond the end of any file, so locking them touches no data.
 
 use std::fs::File;
 use std::io;
@@ -20,10 +20,10 @@ use rustix::mm::{Advice, MapFlags, ProtFlags};
 use crate::fork::{self, Private};
 use crate::region::PAGE_BYTES;
 
-/// The first byte that locks may name: above any size that a file has.
+/// The first byte that locks use, beyond the size of any file.
 const LOCKS_START: i64 = 1 << 61;
 
-/// This process's hold on one byte. Dropping it releases the byte.
+/// This process's lock on one byte. Dropping it releases the byte.
 #[derive(Debug)]
 pub struct Alive {
     page: NonNull<u8>,
@@ -40,9 +40,9 @@ impl Alive {
     /// # Errors
     /// What `mmap` and `madvise` report.
     pub fn keep(file: Private) -> io::Result<Self> {
-        // No child may be forked while the page is mapped and not yet marked.
+        // No child may be forked while the page is mapped and not marked yet.
         let gate = fork::gate();
-        // SAFETY: a fresh mapping at an address of the kernel's choice; it is never accessed.
+        // SAFETY: a fresh mapping at an address that the kernel chooses, and it is never accessed.
         let page =
             unsafe { rustix::mm::mmap(ptr::null_mut(), PAGE_BYTES, ProtFlags::READ, MapFlags::SHARED, &*file, 0)? };
         let page = NonNull::new(page.cast()).ok_or_else(|| io::Error::other("mmap gave address 0"))?;
@@ -54,8 +54,8 @@ impl Alive {
         Ok(alive)
     }
 
-    /// Forgets a hold that was inherited across `fork`: the page isn't mapped here, and its address may
-    /// belong to somebody else by now.
+    /// Forgets a lock that was inherited across `fork`. The page isn't mapped in this process, and its address may
+    /// belong to something else by now.
     pub fn forget_inherited(self) {
         std::mem::forget(self);
     }
@@ -68,10 +68,10 @@ impl Drop for Alive {
     }
 }
 
-/// Tries to lock `byte` for writing through `file`'s description. False: another description holds it.
+/// Tries to lock `byte` for writing through `file`'s description. Returns false if another description holds it.
 ///
 /// # Errors
-/// `ENOLCK`, or `EBADF` when `file` isn't open for writing.
+/// `ENOLCK`, or `EBADF` if `file` isn't open for writing.
 pub fn try_lock(file: &File, byte: u32) -> io::Result<bool> {
     let mut lock = flock(libc::F_WRLCK, byte, 1);
     match fcntl(file, libc::F_OFD_SETLK, &mut lock) {
@@ -81,10 +81,10 @@ pub fn try_lock(file: &File, byte: u32) -> io::Result<bool> {
     }
 }
 
-/// Locks `byte` for writing, waiting for whoever holds it.
+/// Locks `byte` for writing, and waits for a holder.
 ///
 /// # Errors
-/// As [`try_lock`].
+/// Those of [`try_lock`].
 pub fn lock(file: &File, byte: u32) -> io::Result<()> {
     loop {
         let mut lock = flock(libc::F_WRLCK, byte, 1);
@@ -95,7 +95,7 @@ pub fn lock(file: &File, byte: u32) -> io::Result<()> {
     }
 }
 
-/// Whether a description other than `file`'s holds any of `count` bytes from `byte` on.
+/// Whether a description other than `file`'s holds any of the `count` bytes from `byte` on.
 ///
 /// # Errors
 /// What `fcntl` reports.
@@ -116,8 +116,7 @@ fn flock(kind: i32, byte: u32, count: u32) -> libc::flock {
 }
 
 fn fcntl(file: &File, command: i32, lock: &mut libc::flock) -> io::Result<()> {
-    // SAFETY: the descriptor is open for the length of the call, and `lock` is a valid flock to read and
-    // write.
+    // SAFETY: the descriptor is open during the call, and `lock` is a valid flock to read and write.
     if unsafe { libc::fcntl(file.as_raw_fd(), command, ptr::from_mut(lock)) } == 0 {
         Ok(())
     } else {
@@ -127,15 +126,15 @@ fn fcntl(file: &File, command: i32, lock: &mut libc::flock) -> io::Result<()> {
 
 /// Ends this process as `kill -9` would: nothing runs any more, not even destructors.
 pub fn kill_this_process() -> ! {
-    // SAFETY: no pointers are involved; SIGKILL can't be caught. `raise` meets this thread first: `kill` could
-    // let it go on for a moment.
+    // SAFETY: no pointers are involved, and SIGKILL can't be caught. `raise` hits this thread first; after `kill` it
+    // might run on for a moment.
     unsafe { libc::raise(libc::SIGKILL) };
     std::process::abort()
 }
 
 /// Stops this process, with all its threads, until somebody sends it SIGCONT.
 pub fn stop_this_process() {
-    // SAFETY: no pointers are involved. As above, this thread doesn't go on.
+    // SAFETY: no pointers are involved. As above, this thread doesn't run on.
     unsafe { libc::raise(libc::SIGSTOP) };
 }
 

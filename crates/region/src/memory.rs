@@ -1,20 +1,21 @@
-//! How much memory this process may use, how much is in use, and whether anybody waits for some.
+//! How much memory this process may use, how much is used, and whether tasks wait for memory.
 //!
-//! A limit is that of a control group: the process's own or one above it, of version 2 or 1. Both may be mounted, and either
-//! may begin below the machine's root (in containers). Where nothing limits, only the waiting tells.
+//! A limit belongs to a control group: the process's own or one above it, of version 2 or 1. Both versions may be
+//! mounted, and either mount may start below the machine's root (in containers). Without a limit, only the waiting
+//! tells.
 
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 
-/// Limits above this are none: version 1 writes a very large number.
+/// Larger limits mean none, since version 1 writes a very large number.
 const NO_LIMIT: u64 = 1 << 60;
 
-/// Where the numbers of this process stand.
+/// Where to read the numbers of this process.
 #[derive(Debug, Clone)]
 pub struct Memory {
     groups: Vec<Group>,
-    /// The file of the group's own pressure stall information, where there is one.
+    /// The file of the group's own pressure stall information, if there is one.
     stall: Option<PathBuf>,
 }
 
@@ -29,7 +30,7 @@ struct Group {
 struct Files {
     used: &'static str,
     limits: &'static [&'static str],
-    /// Lines of `memory.stat`: what the page cache holds of files that aren't shared memory.
+    /// Lines of `memory.stat`: the page cache of files that aren't shared memory.
     cached: [&'static str; 2],
 }
 
@@ -44,14 +45,15 @@ const VERSION_1: Files = Files {
 /// The memory of one group.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Share {
-    /// Bytes that can't be had back without losing or swapping anything: all that is charged but the page cache of files.
+    /// Bytes that can't be reclaimed without losing or swapping something: all charged bytes, except the page cache
+    /// of files.
     pub used: u64,
-    /// Bytes that it may use.
+    /// Bytes that the group may use.
     pub limit: u64,
 }
 
 impl Memory {
-    /// Looks up where the numbers of this process stand. It may be moved later: then look again.
+    /// Finds where to read the numbers of this process. If the process is moved to other groups, call this again.
     pub fn of_this_process() -> Self {
         let read = |path| fs::read_to_string(path).unwrap_or_default();
         let (own, mounts) = (read("/proc/self/cgroup"), read("/proc/self/mountinfo"));
@@ -63,14 +65,16 @@ impl Memory {
         Self { groups, stall }
     }
 
-    /// The groups that have a limit, the process's own first.
+    /// The groups with a limit, the process's own first.
     pub fn shares(&self) -> impl Iterator<Item = Share> {
         self.groups.iter().filter_map(Group::share)
     }
 
-    /// For how much of the last ten seconds some task waited for memory, in hundredths of a percent; 0 where that isn't known.
+    /// How much of the last ten seconds some task waited for memory, in hundredths of a percent; 0 if that is
+    /// unknown.
     ///
-    /// Some task of the process's group; of the machine, where the group doesn't tell and nothing limits (`limited`).
+    /// It counts tasks of the process's group. If the group doesn't tell and nothing is limited (`limited`), it
+    /// counts tasks of the machine.
     pub fn stalled(&self, limited: bool) -> u64 {
         let of_machine = Path::new("/proc/pressure/memory");
         let path = self.stall.as_deref().or_else(|| (!limited).then_some(of_machine));
@@ -81,7 +85,7 @@ impl Memory {
 
 static IGNORES_WAITING: AtomicBool = AtomicBool::new(false);
 
-/// From now on nobody waits for memory, as far as this process knows: what a test sees must not depend on the machine's load.
+/// From now on, this process sees nobody wait for memory. The results of tests must not depend on the machine's load.
 pub fn ignore_waiting_for_tests() {
     IGNORES_WAITING.store(true, Relaxed);
 }
@@ -89,7 +93,7 @@ pub fn ignore_waiting_for_tests() {
 impl Group {
     fn share(&self) -> Option<Share> {
         let read = |name: &str| fs::read_to_string(self.folder.join(name)).ok();
-        // "max" is no number, and no limit.
+        // "max" isn't a number, and means no limit.
         let limits = self.files.limits.iter().filter_map(|name| read(name)?.trim().parse::<u64>().ok());
         let limit = limits.min().filter(|limit| *limit < NO_LIMIT)?;
         let charged: u64 = read(self.files.used)?.trim().parse().ok()?;
@@ -104,20 +108,20 @@ fn line_of(stat: &str, name: &str) -> u64 {
     values.find_map(|value| value.trim().parse::<u64>().ok()).unwrap_or(0)
 }
 
-/// The folders of the process's group and of those above it, from the inside out.
+/// The folders of the process's group and of those above it, the innermost first.
 fn folders(own: &str, mounts: &str, files: &'static Files) -> Vec<PathBuf> {
     let is_first = *files == VERSION_1;
     let Some(path) = own.lines().find_map(|line| path_of_group(line, is_first)) else { return Vec::new() };
     let Some((root, mounted)) = mounts.lines().find_map(|line| mount_of_groups(line, is_first)) else {
         return Vec::new();
     };
-    // Seen from inside of a namespace, the group may lie outside of what is mounted: then the mount is all there is.
+    // In a namespace, the group may lie outside of what is mounted; then only the mount is visible.
     let inside = Path::new(path).strip_prefix(&root).ok();
     let inside = inside.filter(|inside| !inside.starts_with("..")).unwrap_or(Path::new(""));
     inside.ancestors().map(|part| mounted.join(part)).collect()
 }
 
-/// From a line of `/proc/self/cgroup`, as `4:memory:/a/b` or `0::/a/b`.
+/// Parses a line of `/proc/self/cgroup`, such as `4:memory:/a/b` or `0::/a/b`.
 fn path_of_group(line: &str, is_first: bool) -> Option<&str> {
     let (_, rest) = line.split_once(':')?;
     let (controllers, path) = rest.split_once(':')?;
@@ -125,7 +129,7 @@ fn path_of_group(line: &str, is_first: bool) -> Option<&str> {
     wanted.then_some(path)
 }
 
-/// From a line of `/proc/self/mountinfo`: which part of the hierarchy is mounted, and where.
+/// Parses a line of `/proc/self/mountinfo`: which part of the hierarchy is mounted, and where.
 fn mount_of_groups(line: &str, is_first: bool) -> Option<(PathBuf, PathBuf)> {
     let (mount, system) = line.split_once(" - ")?;
     let mut mount = mount.split(' ').skip(3);
@@ -137,7 +141,7 @@ fn mount_of_groups(line: &str, is_first: bool) -> Option<(PathBuf, PathBuf)> {
     wanted.then(|| (unescape(root), unescape(place)))
 }
 
-/// Spaces and the like stand as `\040`.
+/// Spaces and similar characters are written as `\040`.
 fn unescape(field: &str) -> PathBuf {
     let mut plain = String::with_capacity(field.len());
     let mut rest = field;
@@ -151,7 +155,7 @@ fn unescape(field: &str) -> PathBuf {
     plain.into()
 }
 
-/// From a line as `some avg10=1.25 avg60=0.30 avg300=0.00 total=1649977`.
+/// Parses a line such as `some avg10=1.25 avg60=0.30 avg300=0.00 total=1649977`.
 fn parse_stalled(text: &str) -> Option<u64> {
     let some = text.lines().find_map(|line| line.strip_prefix("some "))?;
     let (whole, part) = some.split(' ').find_map(|field| field.strip_prefix("avg10="))?.split_once('.')?;

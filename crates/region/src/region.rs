@@ -1,4 +1,4 @@
-//! Mapped bytes, addressed by offset.
+//! Regions: mapped bytes, addressed by offset.
 
 use std::alloc::{Layout, alloc_zeroed, dealloc, handle_alloc_error};
 use std::fs::File;
@@ -15,29 +15,29 @@ use crate::sigbus::{self, Watch};
 
 /// The alignment of every region's first byte: one page.
 pub const PAGE_BYTES: usize = 4096;
-/// What the kernel maps by one entry of a page table's middle level (x86-64, and aarch64 with 4 KiB pages).
+/// What one entry in the middle level of a page table maps (x86-64, and aarch64 with 4 KiB pages).
 const HUGE_PAGE_BYTES: usize = 2 << 20;
 
 /// A span of bytes that other processes may map too.
 ///
-/// Words are handed out as atomics, because any process may change them at any time. Plain bytes are
-/// reached through raw pointers or through [`Region::bytes`], whose caller vouches that nobody writes them
-/// meanwhile. Every access is checked against the region's length: an offset read from an untrusted file
-/// can end in a panic of ours, never outside the map.
+/// Words are returned as atomics, since any process may change them at any time. Plain bytes are reached through raw
+/// pointers, or through [`Region::bytes`], whose caller guarantees that nobody writes them meanwhile. Every access is
+/// checked against the region's length: an offset read from an untrusted file may cause a panic, but never an access
+/// outside of the map.
 #[derive(Debug)]
 pub struct Region {
     base: NonNull<u8>,
     bytes: usize,
     backing: Backing,
-    /// Whether bytes were lost, as the handler of SIGBUS or the region's user has found. Never cleared.
+    /// Whether bytes were lost, as found by the SIGBUS handler or the region's user. Never cleared.
     failed: Arc<AtomicBool>,
-    /// Some where a lost page isn't to end the process.
+    /// `Some` if a lost page must not end the process.
     watch: Option<Watch>,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Backing {
-    /// `stored`: its pages may have to be read.
+    /// `stored`: the kernel may have to read its pages from storage.
     Mapped {
         writable: bool,
         stored: bool,
@@ -45,8 +45,8 @@ enum Backing {
     Heap,
 }
 
-// SAFETY: the region owns its mapping; shared access goes through atomics or through unsafe functions
-// whose callers guarantee that plain bytes are not written while they are read.
+// SAFETY: the region owns its mapping. Shared access goes through atomics, or through unsafe functions whose callers
+// guarantee that plain bytes are not written while they are read.
 unsafe impl Send for Region {}
 // SAFETY: as above.
 unsafe impl Sync for Region {}
@@ -54,12 +54,12 @@ unsafe impl Sync for Region {}
 impl Region {
     /// Maps the first `bytes` bytes of `file`, shared with every other process that maps it.
     ///
-    /// **Hazard**: if somebody truncates the file, or its storage fails, the next access of a page that is
-    /// gone raises SIGBUS, unless the region is to survive it ([`Region::survive_sigbus`]). Eyewall never truncates
-    /// a file, and creates it with its blocks allocated.
+    /// **Hazard**: if somebody truncates the file, or its storage fails, the next access to a missing page raises
+    /// SIGBUS, unless the region survives it ([`Region::survive_sigbus`]). Eyewall never truncates a file, and
+    /// creates it with its blocks allocated.
     ///
     /// # Errors
-    /// What `mmap` reports: no memory, a descriptor that isn't open for what is asked.
+    /// What `mmap` reports, for instance no memory, or a descriptor without the needed access.
     pub fn map(file: &File, bytes: usize, writable: bool) -> io::Result<Self> {
         let mut protection = ProtFlags::READ;
         if writable {
@@ -67,23 +67,25 @@ impl Region {
         }
         let base = Self::reserve(bytes)?;
         let flags = MapFlags::SHARED | MapFlags::FIXED;
-        // SAFETY: the mapping replaces address space that was reserved for it just now.
+        // SAFETY: the mapping replaces address space that was just reserved for it.
         let mapped = unsafe { rustix::mm::mmap(base.as_ptr().cast(), bytes, protection, flags, file, 0) };
         if let Err(error) = mapped {
-            // SAFETY: the reservation is ours, and unused.
+            // SAFETY: the reservation is ours and unused.
             let _ = unsafe { rustix::mm::munmap(base.as_ptr().cast(), bytes) };
             return Err(error.into());
         }
-        // Look-ups go anywhere: what the kernel would read around a page that isn't in memory (megabytes, on some disks) is
-        // of no use, and takes the memory of what is. Whoever wants a range in memory asks for it (`residency.rs`).
-        // SAFETY: the mapping is ours; an advice changes nothing that it holds. One that isn't taken costs only speed.
+        // Look-ups are random. What the kernel would read around a missing page (megabytes, on some disks) is
+        // useless, and takes memory from what is used. Callers that need a range in memory ask for it
+        // (`residency.rs`).
+        // SAFETY: the mapping is ours, and advice changes none of its bytes. If the kernel ignores it, only speed is
+        // lost.
         let _ = unsafe { rustix::mm::madvise(base.as_ptr().cast(), bytes, Advice::Random) };
         let backing = Backing::Mapped { writable, stored: !file::is_in_memory(file) };
         Ok(Self { base, bytes, backing, failed: Arc::default(), watch: None })
     }
 
-    /// From now on a page that is gone reads as zeros, and its first access marks this region as failed, for good, in
-    /// place of ending the process. Installs a handler of SIGBUS in this process ([`sigbus::install`]).
+    /// From now on a missing page reads as zeros, and the first access to it marks this region as failed for good,
+    /// instead of ending the process. Installs a SIGBUS handler in this process ([`sigbus::install`]).
     ///
     /// # Errors
     /// Those of [`sigbus::install`].
@@ -98,33 +100,34 @@ impl Region {
         Ok(())
     }
 
-    /// Whether bytes of the region were lost: any byte that was read until now may have been one of the zeros in their
-    /// place ([`Region::survive_sigbus`]), or be wrong for a reason that the region's user has found ([`Region::mark_failed`]).
+    /// Whether bytes of the region were lost. If so, any byte read so far may have been a zero in place of a lost one
+    /// ([`Region::survive_sigbus`]), or be wrong for a reason that the region's user has found
+    /// ([`Region::mark_failed`]).
     #[inline]
     pub fn has_failed(&self) -> bool {
-        // Behind the reads of the bytes that are asked about.
+        // Ordered after the reads that the caller asks about.
         fence(Acquire);
         self.failed.load(Relaxed)
     }
 
-    /// Marks the region as failed, for good: its user has found that somebody else overwrote it.
+    /// Marks the region as failed for good, because its user has found that somebody else overwrote it.
     pub fn mark_failed(&self) {
         self.failed.store(true, Release);
     }
 
-    /// Address space that starts on a huge page's boundary: only there can the kernel map a file by huge
-    /// pages, which saves most of a random read's page walk.
+    /// Reserves address space that starts at the boundary of a huge page. Only there can the kernel map a file with
+    /// huge pages, which saves most of a random read's page walk.
     fn reserve(bytes: usize) -> io::Result<NonNull<u8>> {
         let whole = bytes.next_multiple_of(PAGE_BYTES);
         let slack = HUGE_PAGE_BYTES;
-        // SAFETY: a fresh mapping at an address of the kernel's choice aliases nothing of ours.
+        // SAFETY: a fresh mapping at an address that the kernel chooses aliases nothing of ours.
         let start = unsafe {
             rustix::mm::mmap_anonymous(ptr::null_mut(), whole + slack, ProtFlags::empty(), MapFlags::PRIVATE)?
         };
         let start: *mut u8 = start.cast();
         let before = start.align_offset(HUGE_PAGE_BYTES).min(slack);
         let base = start.wrapping_add(before);
-        // SAFETY: both spans lie in the reservation, outside of `base..base + whole`.
+        // SAFETY: both spans lie in the reservation and outside of `base..base + whole`.
         unsafe {
             if before > 0 {
                 rustix::mm::munmap(start.cast(), before)?;
@@ -136,16 +139,16 @@ impl Region {
         NonNull::new(base).ok_or_else(|| io::Error::other("mmap gave address 0"))
     }
 
-    /// Zeroed heap memory in place of a file: for models, tests and single-process use.
+    /// Zeroed heap memory instead of a file, for models, tests and single processes.
     pub fn heap(bytes: usize) -> Self {
         let layout = Self::heap_layout(bytes);
-        // SAFETY: the layout has a size above zero (heap_layout adds a page at least).
+        // SAFETY: the layout's size is above zero, since `heap_layout` makes it at least a page.
         let base = unsafe { alloc_zeroed(layout) };
         let Some(base) = NonNull::new(base) else { handle_alloc_error(layout) };
         Self { base, bytes, backing: Backing::Heap, failed: Arc::default(), watch: None }
     }
 
-    #[expect(clippy::expect_used, reason = "a length above isize::MAX can't be allocated by anybody")]
+    #[expect(clippy::expect_used, reason = "no allocator accepts a length above isize::MAX")]
     fn heap_layout(bytes: usize) -> Layout {
         Layout::from_size_align(bytes.max(PAGE_BYTES), PAGE_BYTES).expect("a length below isize::MAX")
     }
@@ -167,12 +170,12 @@ impl Region {
     /// The 64-bit word at `offset`.
     ///
     /// # Panics
-    /// If the word isn't aligned or lies outside the region: a bug of the caller.
+    /// If the word isn't aligned or lies outside the region, which is a bug of the caller.
     #[inline]
     pub fn word(&self, offset: usize) -> &AtomicU64 {
         self.check(offset, 8, 8);
-        // SAFETY: in bounds and aligned (checked above); the mapping lives as long as `self`; all access
-        // to words is atomic.
+        // SAFETY: in bounds and aligned (checked above). The mapping lives as long as `self`, and all access to words
+        // is atomic.
         unsafe { AtomicU64::from_ptr(self.base.as_ptr().add(offset).cast()) }
     }
 
@@ -187,40 +190,40 @@ impl Region {
     /// Eight 64-bit words that share one cache line.
     ///
     /// # Panics
-    /// If `offset` isn't a multiple of 64 or the line lies outside the region: a bug of the caller.
+    /// If `offset` isn't a multiple of 64 or the line lies outside the region, which is a bug of the caller.
     #[inline]
     pub fn line(&self, offset: usize) -> &[AtomicU64; 8] {
         self.check(offset, 64, 64);
-        // SAFETY: as in `word`; an array of eight atomics has their layout.
+        // SAFETY: as in `word`; an array of eight atomics has the same layout.
         unsafe { &*self.base.as_ptr().add(offset).cast::<[AtomicU64; 8]>() }
     }
 
-    /// `N` 64-bit words in a row.
+    /// `N` consecutive 64-bit words.
     ///
     /// # Panics
-    /// If they aren't aligned or lie outside the region: a bug of the caller.
+    /// If they aren't aligned or lie outside the region, which is a bug of the caller.
     #[inline]
     pub fn words<const N: usize>(&self, offset: usize) -> &[AtomicU64; N] {
         self.check(offset, 8 * N, 8);
-        // SAFETY: as in `word`; an array of atomics has their layout.
+        // SAFETY: as in `word`; an array of atomics has the same layout.
         unsafe { &*self.base.as_ptr().add(offset).cast::<[AtomicU64; N]>() }
     }
 
-    /// `count` 32-bit words in a row.
+    /// `count` consecutive 32-bit words.
     ///
     /// # Panics
-    /// If they aren't aligned or lie outside the region: a bug of the caller.
+    /// If they aren't aligned or lie outside the region, which is a bug of the caller.
     #[inline]
     pub fn halves(&self, offset: usize, count: usize) -> &[AtomicU32] {
         self.check(offset, 4 * count, 4);
-        // SAFETY: as in `word`; a slice of atomics has their layout.
+        // SAFETY: as in `word`; a slice of atomics has the same layout.
         unsafe { std::slice::from_raw_parts(self.base.as_ptr().add(offset).cast(), count) }
     }
 
-    /// The address of `bytes` bytes from `offset` on.
+    /// The address of the `bytes` bytes at `offset`.
     ///
     /// # Panics
-    /// If they lie outside the region: a bug of the caller.
+    /// If they lie outside the region, which is a bug of the caller.
     #[inline]
     pub fn pointer(&self, offset: usize, bytes: usize) -> *mut u8 {
         self.check(offset, bytes, 1);
@@ -228,7 +231,7 @@ impl Region {
         unsafe { self.base.as_ptr().add(offset) }
     }
 
-    /// The address of `offset`, unchecked: for offsets that a caller has checked once and uses often.
+    /// The address of `offset`, unchecked. For an offset that the caller has checked once and uses often.
     ///
     /// # Safety
     /// `offset` lies inside the region.
@@ -239,22 +242,22 @@ impl Region {
         unsafe { self.base.as_ptr().add(offset) }
     }
 
-    /// Whether pages may have to be read from storage: it isn't the heap, nor shared memory.
+    /// Whether the kernel may have to read pages from storage. That isn't so for the heap and for shared memory.
     #[inline]
     pub fn is_stored(&self) -> bool {
         matches!(self.backing, Backing::Mapped { stored: true, .. })
     }
 
-    /// The bytes from `offset` on, as a slice.
+    /// The `bytes` bytes at `offset`, as a slice.
     ///
     /// # Safety
     /// Nobody, in any process, writes them while the slice lives.
     ///
     /// # Panics
-    /// If they lie outside the region: a bug of the caller.
+    /// If they lie outside the region, which is a bug of the caller.
     #[inline]
     pub unsafe fn bytes(&self, offset: usize, bytes: usize) -> &[u8] {
-        // SAFETY: in bounds; the caller vouches that the bytes stay unchanged.
+        // SAFETY: in bounds; the caller guarantees that the bytes stay unchanged.
         unsafe { std::slice::from_raw_parts(self.pointer(offset, bytes), bytes) }
     }
 
@@ -264,26 +267,27 @@ impl Region {
     /// Nobody, in any process, reads or writes those bytes meanwhile, and the map is writable.
     ///
     /// # Panics
-    /// If they lie outside the region: a bug of the caller.
+    /// If they lie outside the region, which is a bug of the caller.
     #[inline]
     pub unsafe fn store(&self, offset: usize, from: &[u8]) {
         let to = self.pointer(offset, from.len());
-        // SAFETY: in bounds; the caller vouches that nobody else touches the target, so it can't overlap
-        // `from` either.
+        // SAFETY: in bounds. The caller guarantees that nobody else touches the target, so it can't overlap `from`
+        // either.
         unsafe { ptr::copy_nonoverlapping(from.as_ptr(), to, from.len()) }
     }
 
-    /// Has `fill` fill the `bytes` bytes at `offset`, where they lie. What they were before is what it sees.
+    /// Lets `fill` write the `bytes` bytes at `offset` in place. It sees what they were before.
     ///
     /// # Safety
     /// As for [`Region::store`].
     ///
     /// # Panics
-    /// If they lie outside the region: a bug of the caller.
+    /// If they lie outside the region, which is a bug of the caller.
     #[inline]
     pub unsafe fn fill<R>(&self, offset: usize, bytes: usize, fill: impl FnOnce(&mut [u8]) -> R) -> R {
         let to = self.pointer(offset, bytes);
-        // SAFETY: in bounds; mapped bytes are always initialized; the caller vouches that nobody else touches them.
+        // SAFETY: in bounds; mapped bytes are always initialized; the caller guarantees that nobody else touches
+        // them.
         fill(unsafe { std::slice::from_raw_parts_mut(to, bytes) })
     }
 
@@ -293,14 +297,14 @@ impl Region {
     /// As for [`Region::store`].
     ///
     /// # Panics
-    /// If they lie outside the region: a bug of the caller.
+    /// If they lie outside the region, which is a bug of the caller.
     pub unsafe fn zero(&self, offset: usize, bytes: usize) {
         let to = self.pointer(offset, bytes);
-        // SAFETY: in bounds; the caller vouches that nobody else touches the target.
+        // SAFETY: in bounds; the caller guarantees that nobody else touches the target.
         unsafe { ptr::write_bytes(to, 0, bytes) }
     }
 
-    /// Asks the processor to fetch the cache line at `offset`; no effect when that lies outside.
+    /// Prefetches the cache line at `offset`. Has no effect if it lies outside.
     #[inline]
     pub fn prefetch(&self, offset: usize) {
         let address = self.base.as_ptr().wrapping_add(offset);
@@ -313,8 +317,8 @@ impl Region {
         let _ = address;
     }
 
-    /// Maps every page now, by huge pages where the storage can, so that later reads don't fault. A file's
-    /// pages are read if they aren't cached.
+    /// Maps every page now, with huge pages if possible, so that later reads cause no page faults. Reads pages of a
+    /// file from storage if they aren't cached.
     ///
     /// # Errors
     /// What `madvise(MADV_POPULATE_READ)` reports; before Linux 5.14 "invalid argument".
@@ -322,11 +326,11 @@ impl Region {
         if self.is_heap() {
             return Ok(());
         }
-        // Shared memory is collected into huge pages (Linux 6.1); whoever can't do that answers with an
-        // error, which costs nothing but speed.
-        // SAFETY: the span is our own mapping; collapsing changes neither contents nor addresses.
+        // Collapses shared memory into huge pages (Linux 6.1). Where that isn't possible, the error costs nothing but
+        // speed.
+        // SAFETY: the span is our own mapping, and collapsing changes neither contents nor addresses.
         let _ = unsafe { libc::madvise(self.base.as_ptr().cast(), self.bytes, libc::MADV_COLLAPSE) };
-        // Read in large pieces, not page by page; of no effect where it isn't a file on a disk.
+        // Reads in large pieces, not page by page. Has no effect unless the region is a file on a disk.
         // SAFETY: as above.
         let _ = unsafe { rustix::mm::madvise(self.base.as_ptr().cast(), self.bytes, Advice::WillNeed) };
         // SAFETY: as above.
@@ -334,8 +338,8 @@ impl Region {
         Ok(())
     }
 
-    /// Maps the pages that hold `offset..offset + bytes` for writing, so that it doesn't fault page by page. Where the kernel can't
-    /// (before Linux 5.14), or the storage fails, nothing is done: whoever writes meets it.
+    /// Maps the pages of `offset..offset + bytes` for writing, so that writes don't fault page by page. If the kernel
+    /// can't (before Linux 5.14), or the storage fails, does nothing; a writer then meets the fault.
     pub fn map_for_writing(&self, offset: usize, bytes: usize) {
         let start = offset - offset % PAGE_BYTES;
         let end = (offset + bytes).next_multiple_of(PAGE_BYTES).min(self.bytes);
@@ -343,14 +347,14 @@ impl Region {
             return;
         }
         let pointer = self.pointer(start, end - start);
-        // SAFETY: the span is our own mapping; its contents stay as they are.
+        // SAFETY: the span is our own mapping, and its contents stay unchanged.
         let _ = unsafe { rustix::mm::madvise(pointer.cast(), end - start, Advice::LinuxPopulateWrite) };
     }
 
-    /// Gives the blocks of whole pages within `offset..offset + bytes` back to storage: they read as zeros from now on.
+    /// Gives the blocks of whole pages within `offset..offset + bytes` back to storage. They then read as zeros.
     ///
     /// # Errors
-    /// What `madvise(MADV_REMOVE)` reports: some file systems can't, and nobody can on a map that is only read.
+    /// What `madvise(MADV_REMOVE)` reports. Some file systems can't do this, and no read-only map can.
     pub fn give_back(&self, offset: usize, bytes: usize) -> io::Result<()> {
         let start = offset.next_multiple_of(PAGE_BYTES);
         let end = (offset + bytes) - (offset + bytes) % PAGE_BYTES;
@@ -358,12 +362,12 @@ impl Region {
             return Ok(());
         }
         let pointer = self.pointer(start, end - start);
-        // SAFETY: the span is our own mapping; nobody relies on its content, as the caller says by calling.
+        // SAFETY: the span is our own mapping, and by calling, the caller says that nobody relies on its content.
         unsafe { rustix::mm::madvise(pointer.cast(), end - start, Advice::LinuxRemove)? };
         Ok(())
     }
 
-    /// Writes the pages that hold `offset..offset + bytes` to storage and waits for it.
+    /// Writes the pages of `offset..offset + bytes` to storage, and waits for it.
     ///
     /// # Errors
     /// The storage's I/O error.
@@ -373,7 +377,7 @@ impl Region {
         }
         let start = offset - offset % PAGE_BYTES;
         let pointer = self.pointer(start, offset - start + bytes);
-        // SAFETY: the span is our own mapping; syncing changes no byte of it.
+        // SAFETY: the span is our own mapping, and syncing changes no byte of it.
         unsafe { rustix::mm::msync(pointer.cast(), offset - start + bytes, MsyncFlags::SYNC)? };
         Ok(())
     }
@@ -390,7 +394,7 @@ impl Region {
 
 impl Drop for Region {
     fn drop(&mut self) {
-        // Before the addresses can be somebody else's.
+        // Before another mapping can get the addresses.
         self.watch = None;
         match self.backing {
             Backing::Mapped { .. } => {
@@ -413,14 +417,14 @@ mod tests {
     fn a_heap_region_is_zeroed_and_keeps_what_is_stored() {
         let region = Region::heap(PAGE_BYTES);
         assert_eq!(region.word(8).load(Relaxed), 0);
-        // SAFETY: this test alone knows the region.
+        // SAFETY: only this test uses the region.
         unsafe { region.store(16, b"eye") };
         // SAFETY: as above.
         assert_eq!(unsafe { region.bytes(16, 3) }, b"eye");
         assert!(!region.is_empty());
     }
 
-    /// How many of a region's pages are mapped by this process. None: the kernel doesn't say.
+    /// How many of a region's pages this process has mapped; `None` if the kernel doesn't tell.
     fn mapped_pages(region: &Region) -> Option<usize> {
         use std::os::unix::fs::FileExt;
         let mut entries = vec![0_u8; region.len() / PAGE_BYTES * 8];
@@ -437,7 +441,7 @@ mod tests {
         let before = mapped_pages(&region);
         region.map_for_writing(PAGE_BYTES + 1, 3 * PAGE_BYTES);
         let after = mapped_pages(&region);
-        // Kernels before 5.14 can't, and hardened ones don't tell.
+        // Kernels before 5.14 can't do this, and hardened ones don't tell.
         assert!(before == after || (before, after) == (Some(0), Some(4)), "{before:?}, {after:?}");
         region.map_for_writing(15 * PAGE_BYTES, 2 * PAGE_BYTES);
         Region::map(&file, PAGE_BYTES, false).unwrap().map_for_writing(0, 1);

@@ -1,4 +1,4 @@
-//! Whether bytes lie in memory, so that reading them doesn't wait for storage; and bringing them there.
+//! Whether bytes are in memory, so that reading them doesn't wait for storage; and reading them in.
 
 use std::io;
 use std::ptr;
@@ -7,28 +7,29 @@ use rustix::mm::Advice;
 
 use crate::region::{PAGE_BYTES, Region};
 
-/// Pages that are asked about at once.
+/// How many pages one system call asks about.
 const PAGES: usize = 256;
 
 impl Region {
-    /// Whether all pages that hold `offset..offset + bytes` are in memory. Makes system calls, one for each 256 pages, and
+    /// Whether all pages of `offset..offset + bytes` are in memory. Makes one system call for each 256 pages, and
     /// touches nothing.
     ///
-    /// The answer is about a moment: the kernel may take a page away at any time. It is always yes for the heap; and for a
-    /// caller that neither owns the file nor may write it, since Linux 5.2 keeps from it what others have read.
+    /// The answer holds for a moment, since the kernel may take a page away at any time. It is always true for the
+    /// heap. It is also true for a caller that neither owns the file nor may write it: since Linux 5.2, the kernel
+    /// hides from it what others have read.
     ///
     /// # Errors
     /// What `mincore` reports.
     ///
     /// # Panics
-    /// If the bytes lie outside the region: a bug of the caller.
+    /// If the bytes lie outside the region, which is a bug of the caller.
     pub fn is_resident(&self, offset: usize, bytes: usize) -> io::Result<bool> {
         let Some((start, bytes)) = self.pages_of(offset, bytes) else { return Ok(true) };
         let (mut pages, page) = ([0_u8; PAGES], page_bytes());
         let mut at = 0;
         while at < bytes {
             let some = (bytes - at).min(PAGES * page);
-            // SAFETY: the span is our own mapping, of which nothing is read; a byte for each page is written.
+            // SAFETY: the span is our own mapping, and nothing of it is read. A byte for each page is written.
             if unsafe { libc::mincore(start.wrapping_add(at).cast(), some, pages.as_mut_ptr()) } != 0 {
                 return Err(io::Error::last_os_error());
             }
@@ -40,55 +41,55 @@ impl Region {
         Ok(true)
     }
 
-    /// Reads all pages that hold `offset..offset + bytes` from storage, as far as they aren't in memory, maps them, and lets the
-    /// kernel know that they are in use. Waits for it.
+    /// Reads all pages of `offset..offset + bytes` from storage, as far as they aren't in memory. Maps them, tells
+    /// the kernel that they are in use, and waits for all this.
     ///
     /// # Errors
-    /// What `madvise(MADV_POPULATE_READ)` reports; "bad address" where the file was truncated or its storage failed.
+    /// What `madvise(MADV_POPULATE_READ)` reports: "bad address" if the file was truncated or its storage failed.
     ///
     /// # Panics
-    /// If the bytes lie outside the region: a bug of the caller.
+    /// If the bytes lie outside the region, which is a bug of the caller.
     pub fn prefault(&self, offset: usize, bytes: usize) -> io::Result<()> {
-        // In large pieces, not page by page.
+        // Reads in large pieces, not page by page.
         self.will_need(offset, bytes);
         let Some((start, bytes)) = self.pages_of(offset, bytes) else { return Ok(()) };
-        // SAFETY: as above; populating it changes no byte.
+        // SAFETY: as above; populating changes no byte.
         match unsafe { rustix::mm::madvise(start.cast(), bytes, Advice::LinuxPopulateRead) } {
-            // Before Linux 5.14.
+            // Linux before 5.14.
             Err(rustix::io::Errno::INVAL) => {}
             other => return Ok(other?),
         }
         for at in (0..bytes).step_by(page_bytes()) {
-            // SAFETY: inside our own mapping; what is read is of no interest.
+            // SAFETY: inside our own mapping; the value isn't used.
             unsafe { ptr::read_volatile(start.wrapping_add(at)) };
         }
         Ok(())
     }
 
-    /// Begins to read the pages that hold `offset..offset + bytes`, in one go, as far as they aren't in memory. Waits for
-    /// nothing; what can't be read shows when it is used.
+    /// Starts to read the pages of `offset..offset + bytes` in one go, as far as they aren't in memory. Waits for
+    /// nothing. An error shows when the bytes are used.
     ///
     /// # Panics
-    /// If the bytes lie outside the region: a bug of the caller.
+    /// If the bytes lie outside the region, which is a bug of the caller.
     pub fn will_need(&self, offset: usize, bytes: usize) {
         let Some((start, bytes)) = self.pages_of(offset, bytes) else { return };
-        // SAFETY: the span is our own mapping; asking for it changes no byte.
+        // SAFETY: the span is our own mapping, and the request changes no byte.
         let _ = unsafe { rustix::mm::madvise(start.cast(), bytes, Advice::WillNeed) };
     }
 
-    /// Says that the pages that hold `offset..offset + bytes` are used again and again: the kernel keeps those that are, which
-    /// it doesn't of the others (since Linux 6.3 it looks for no use in maps that are accessed at random), and reads what
-    /// lies around them, too.
+    /// Tells the kernel that the pages of `offset..offset + bytes` are used again and again. It then keeps those that
+    /// are used, and also reads what lies around them. It doesn't keep the others: since Linux 6.3, it ignores uses
+    /// in maps that are accessed at random.
     ///
     /// # Panics
-    /// If the bytes lie outside the region: a bug of the caller.
+    /// If the bytes lie outside the region, which is a bug of the caller.
     pub fn will_reuse(&self, offset: usize, bytes: usize) {
         let Some((start, bytes)) = self.pages_of(offset, bytes) else { return };
         // SAFETY: as in `will_need`.
         let _ = unsafe { rustix::mm::madvise(start.cast(), bytes, Advice::Normal) };
     }
 
-    /// The whole pages around some bytes; `None` where there is nothing to be asked of the kernel.
+    /// The whole pages around some bytes; `None` if there is nothing to ask the kernel about.
     fn pages_of(&self, offset: usize, bytes: usize) -> Option<(*mut u8, usize)> {
         let pointer = self.pointer(offset, bytes);
         if bytes == 0 || self.is_heap() {
@@ -99,16 +100,16 @@ impl Region {
     }
 }
 
-/// How often the calling thread had to wait for a page to be read from storage.
+/// How often the calling thread has waited for a page to be read from storage.
 pub fn waits_of_thread() -> u64 {
     // SAFETY: plain numbers, for which zeros are valid.
     let mut usage: libc::rusage = unsafe { std::mem::zeroed() };
-    // SAFETY: the kernel fills what is ours.
+    // SAFETY: the kernel fills a struct of ours.
     unsafe { libc::getrusage(libc::RUSAGE_THREAD, &raw mut usage) };
     usage.ru_majflt as u64
 }
 
-/// What the kernel calls a page. May be called by a signal's handler.
+/// The kernel's page size. A signal handler may call this.
 pub(crate) fn page_bytes() -> usize {
     // SAFETY: no pointers are involved.
     let bytes = unsafe { libc::sysconf(libc::_SC_PAGESIZE) };
@@ -127,9 +128,9 @@ mod tests {
     }
 
     #[test]
-    fn what_was_prefaulted_is_resident_and_the_rest_is_not_said_to_be() {
+    fn prefaulted_bytes_are_resident_and_the_others_are_not() {
         const BYTES: usize = 600 << 12;
-        // Shared memory reads nothing ahead.
+        // The kernel reads nothing ahead in shared memory.
         let Ok(file) = tempfile::tempfile_in("/dev/shm") else { return println!("skipped: no shared memory here") };
         file.set_len(BYTES as u64).unwrap();
         let region = Region::map(&file, BYTES, true).unwrap();
@@ -142,7 +143,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_not_in_the_file_is_an_error_and_no_signal() {
+    fn bytes_missing_from_the_file_give_an_error_and_no_signal() {
         let file = tempfile::tempfile().unwrap();
         file.set_len(8192).unwrap();
         let region = Region::map(&file, 8192, true).unwrap();

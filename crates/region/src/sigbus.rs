@@ -1,9 +1,9 @@
-//! Surviving SIGBUS: what the kernel sends to whoever reads a mapped page that the file doesn't have any more, because
-//! somebody truncated it, its storage failed, or its memory did.
+//! Surviving SIGBUS. The kernel sends it to a thread that reads a mapped page which the file no longer has, because
+//! somebody truncated the file, or its storage or its memory failed.
 //!
-//! A region that is **watched** is in a table that the signal's handler reads. A fault inside of it marks the region as
-//! failed and puts a page of zeros where it happened, so that the code that was interrupted goes on, to find zeros.
-//! Faults anywhere else are for whoever handled SIGBUS before.
+//! A **watched** region is in a table that the signal handler reads. On a fault inside of it, the handler marks the
+//! region as failed and maps a page of zeros there. The interrupted code continues and finds zeros. Faults anywhere
+//! else go to the previous SIGBUS handler.
 //!
 //! ```text
 //!   fault --> in a watched region? --yes--> mark it failed --> map a page of zeros there --> return: the access is repeated
@@ -12,8 +12,8 @@
 //!          the handler before ours; where there was none, the process dies of the signal, as it would have
 //! ```
 //!
-//! The handler takes no lock, allocates nothing, and makes system calls only. A thread that blocks SIGBUS dies of it all
-//! the same: so the kernel has it. A handler that is installed later, and doesn't call ours, takes its place.
+//! The handler takes no lock, allocates nothing, and only makes system calls. A thread that blocks SIGBUS still dies
+//! of it; the kernel does that. A handler that is installed later and doesn't call ours replaces it.
 
 use std::io;
 use std::ops::Range;
@@ -28,25 +28,26 @@ use rustix::mm::{MapFlags, ProtFlags};
 use crate::fork;
 use crate::residency::page_bytes;
 
-/// A watched region's place in the table. Places are never freed, only used again.
+/// A watched region's place in the table. Places are never freed, but used again.
 #[derive(Debug)]
 struct Place {
-    /// Odd while somebody changes the four words below, who got that right by an exchange. The handler passes over a place
-    /// that changes: it can't be that of the region which faults, since whoever reads a region keeps it watched. So nobody
-    /// waits for anybody; and a child that was forked in the middle of a change loses that place, and nothing else.
+    /// Odd while somebody changes the four words below; an exchange gave that thread the right to. The handler skips
+    /// a place that is changing. It can't be the region that faults, since a thread that reads a region keeps it
+    /// watched. So nobody waits for anybody. A child that was forked in the middle of a change loses that place, and
+    /// nothing else.
     version: AtomicUsize,
-    /// The region's addresses; both 0: free.
+    /// The region's addresses; both 0 if the place is free.
     start: AtomicUsize,
     end: AtomicUsize,
     writable: AtomicBool,
-    /// The region's mark, which lives as long as the region is watched. The handler sets it before it maps the zeros: whoever
-    /// has read a byte of the zeros finds it set.
+    /// The region's mark, which lives as long as the region is watched. The handler sets it before it maps the zeros,
+    /// so a thread that has read one of the zeros finds it set.
     failed: AtomicPtr<AtomicBool>,
     /// Written before the place is published.
     next: *const Self,
 }
 
-// SAFETY: all but `next` is atomic, and that never changes; places live for ever.
+// SAFETY: everything except `next` is atomic, `next` never changes, and places live for ever.
 unsafe impl Send for Place {}
 // SAFETY: as above.
 unsafe impl Sync for Place {}
@@ -54,7 +55,7 @@ unsafe impl Sync for Place {}
 static PLACES: AtomicPtr<Place> = AtomicPtr::new(ptr::null_mut());
 static PREVIOUS: OnceLock<Previous> = OnceLock::new();
 
-/// Who handled SIGBUS before us.
+/// The previous handler of SIGBUS.
 #[derive(Debug, Clone, Copy)]
 struct Previous {
     handler: usize,
@@ -65,12 +66,12 @@ struct Previous {
 #[derive(Debug)]
 pub(crate) struct Watch {
     place: &'static Place,
-    /// What the place points to.
+    /// The target of the place's pointer.
     _failed: Arc<AtomicBool>,
 }
 
 impl Watch {
-    /// Watches mapped addresses; `failed` is set when bytes of them are lost. Nobody reads them by now.
+    /// Watches mapped addresses, and sets `failed` when bytes of them are lost. Nobody reads the addresses yet.
     pub(crate) fn over(addresses: Range<usize>, writable: bool, failed: Arc<AtomicBool>) -> Self {
         let place = places().find(|place| place.try_take(&addresses, writable, &failed));
         let place = place.unwrap_or_else(|| Place::publish_new(addresses, writable, &failed));
@@ -97,7 +98,7 @@ impl Place {
         true
     }
 
-    /// By whom the version was made odd.
+    /// Called by the thread that made the version odd.
     fn change(&self, addresses: Range<usize>, writable: bool, failed: *mut AtomicBool, version: usize) {
         fence(Release);
         self.start.store(addresses.start, Relaxed);
@@ -123,7 +124,7 @@ impl Place {
         place
     }
 
-    /// The protection of the map at `address`, and the region's mark, if it lies in this region.
+    /// The protection of the map at `address` and the region's mark, if the address lies in this region.
     fn region_at(&self, address: usize) -> Option<(ProtFlags, *mut AtomicBool)> {
         let version = self.version.load(Acquire);
         let inside = (self.start.load(Relaxed)..self.end.load(Relaxed)).contains(&address);
@@ -136,16 +137,16 @@ impl Place {
 }
 
 fn places() -> impl Iterator<Item = &'static Place> {
-    // SAFETY: places are published whole, and live for ever.
+    // SAFETY: places are published complete, and live for ever.
     let first = unsafe { PLACES.load(Acquire).cast_const().as_ref() };
     // SAFETY: as above.
     std::iter::successors(first, |place| unsafe { place.next.as_ref() })
 }
 
-/// Installs the handler; once in a process, whose forked children have it, too.
+/// Installs the handler, once in a process. Forked children have it, too.
 ///
 /// # Errors
-/// What `sigaction` reports: none that is known.
+/// What `sigaction` reports; no error is known.
 pub fn install() -> io::Result<()> {
     // A child that is forked meanwhile has all of it or nothing.
     let _gate = fork::gate();
@@ -153,10 +154,10 @@ pub fn install() -> io::Result<()> {
         return Ok(());
     }
     let before = sigaction(None)?;
-    // Before the handler can run, which looks there.
+    // Before the handler can run, since it reads this.
     let previous = PREVIOUS.get_or_init(|| Previous { handler: before.sa_sigaction, flags: before.sa_flags });
     let handler: extern "C" fn(c_int, *mut siginfo_t, *mut c_void) = on_sigbus;
-    // What the handler before ours asked for beside, it gets.
+    // Keeps the flags that the previous handler asked for.
     let kept = previous.flags & (libc::SA_NODEFER | libc::SA_RESTART);
     let ours = libc::sigaction {
         sa_sigaction: handler as usize,
@@ -166,12 +167,12 @@ pub fn install() -> io::Result<()> {
     sigaction(Some(&ours)).map(drop)
 }
 
-/// Sets what is done about SIGBUS, if anything is given; returns what was done before.
+/// Sets the action for SIGBUS, if one is given. Returns the previous action.
 fn sigaction(new: Option<&libc::sigaction>) -> io::Result<libc::sigaction> {
     // SAFETY: all zeros are a valid sigaction.
     let mut old: libc::sigaction = unsafe { std::mem::zeroed() };
     let new = new.map_or(ptr::null(), ptr::from_ref);
-    // SAFETY: `new` is null or a valid action, whose handler lives as long as the program; `old` is written to.
+    // SAFETY: `new` is null, or a valid action whose handler lives as long as the program; `old` is written to.
     match unsafe { libc::sigaction(libc::SIGBUS, new, &raw mut old) } {
         0 => Ok(old),
         _ => Err(io::Error::last_os_error()),
@@ -179,7 +180,7 @@ fn sigaction(new: Option<&libc::sigaction>) -> io::Result<libc::sigaction> {
 }
 
 extern "C" fn on_sigbus(signal: c_int, info: *mut siginfo_t, context: *mut c_void) {
-    // SAFETY: the address of this thread's own errno.
+    // SAFETY: this is the address of the thread's own errno.
     let errno = unsafe { libc::__errno_location() };
     // SAFETY: as above.
     let saved = unsafe { *errno };
@@ -195,25 +196,25 @@ extern "C" fn on_sigbus(signal: c_int, info: *mut siginfo_t, context: *mut c_voi
     unsafe { *errno = saved }
 }
 
-/// Makes the page at `address` readable, as zeros, if it is a watched region's.
+/// Makes the page at `address` readable as zeros, if it belongs to a watched region.
 fn survive(address: usize) -> bool {
     let Some((protection, failed)) = places().find_map(|place| place.region_at(address)) else { return false };
-    // SAFETY: the place stood still and holds the address, so that it is that of the region which the interrupted thread
-    // reads; the region stays watched meanwhile, and its mark lives as long.
+    // SAFETY: the place didn't change and holds the address, so it belongs to the region that the interrupted thread
+    // reads. The region stays watched meanwhile, and its mark lives as long.
     unsafe { &*failed }.store(true, Relaxed);
     fence(Release);
     let page_bytes = page_bytes();
     let page = address - address % page_bytes;
     let flags = MapFlags::PRIVATE | MapFlags::FIXED;
     // SAFETY: the page lies in the region's own mapping, which stays as long as somebody reads it, as the interrupted
-    // thread does. Nobody else can read the page that is replaced: it isn't there any more.
+    // thread does. Nobody else can read the page that is replaced, since it no longer exists.
     unsafe { rustix::mm::mmap_anonymous(ptr::with_exposed_provenance_mut(page), page_bytes, protection, flags) }.is_ok()
 }
 
-/// A signal that isn't ours: for the handler before ours, or for the kernel, as if we weren't there.
+/// Passes on a signal that isn't ours: to the previous handler, or to the kernel, as if our handler didn't exist.
 fn pass_on(signal: c_int, info: *mut siginfo_t, context: *mut c_void, code: c_int) {
     let Some(&Previous { handler, flags }) = PREVIOUS.get() else { return };
-    // Sent by somebody, and not by a fault of this thread.
+    // Sent by somebody, not caused by a fault of this thread.
     let sent = code <= 0 || code == libc::BUS_MCEERR_AO;
     match handler {
         libc::SIG_IGN if sent => return,
@@ -221,7 +222,7 @@ fn pass_on(signal: c_int, info: *mut siginfo_t, context: *mut c_void, code: c_in
         libc::SIG_DFL | libc::SIG_IGN => {
             handle_by_default();
             if sent {
-                // SAFETY: no pointers are involved. The signal comes when this handler has returned.
+                // SAFETY: no pointers are involved. The signal arrives after this handler has returned.
                 unsafe { libc::raise(signal) };
             }
             return;
@@ -232,11 +233,11 @@ fn pass_on(signal: c_int, info: *mut siginfo_t, context: *mut c_void, code: c_in
         handle_by_default();
     }
     if flags & libc::SA_SIGINFO != 0 {
-        // SAFETY: with this flag the handler is such a function.
+        // SAFETY: with this flag, the handler is a function of this type.
         let handler: extern "C" fn(c_int, *mut siginfo_t, *mut c_void) = unsafe { std::mem::transmute(handler) };
         handler(signal, info, context);
     } else {
-        // SAFETY: without it, such a one.
+        // SAFETY: without it, the handler is a function of this type.
         let handler: extern "C" fn(c_int) = unsafe { std::mem::transmute(handler) };
         handler(signal);
     }
@@ -246,7 +247,7 @@ fn handle_by_default() {
     // SAFETY: all zeros are a valid sigaction: SIG_DFL without flags.
     let default: libc::sigaction = unsafe { std::mem::zeroed() };
     const { assert!(libc::SIG_DFL == 0) };
-    // It can't fail: the signal exists.
+    // It can't fail, since the signal exists.
     let _ = sigaction(Some(&default));
 }
 
@@ -269,7 +270,7 @@ mod tests {
     }
 
     #[test]
-    fn what_a_truncation_took_reads_as_zeros_and_marks_the_region() {
+    fn truncated_bytes_read_as_zeros_and_mark_the_region() {
         let region = truncated(true);
         assert_eq!(region.word(0).load(Relaxed), 0);
         assert!(!region.has_failed());

@@ -1,106 +1,59 @@
-//! The `eyewall` command: tools for a volume, and a web server that answers from it.
+//! The web server of Eyewall, as a library: it answers HTTP from a volume, with a folder or origins behind it.
 //!
-//! ```text
-//! eyewall create --cache site.eye --size 256M     make a volume
-//! eyewall put    --cache site.eye KEY FILE        store a value          exit 0
-//! eyewall get    --cache site.eye KEY             value to stdout        exit 0, or 1 on a miss
-//! eyewall rm     --cache site.eye KEY             remove an entry        exit 0, or 1 if absent
-//! eyewall ls     --cache site.eye                 list the entries
-//! eyewall stat   --cache site.eye                 how the volume is doing
-//! eyewall top    --cache site.eye                 the same, live
-//! eyewall map    --cache site.eye                 what lies where
-//! eyewall purge  --cache site.eye --tag TAG       purge entries; also by --prefix, or --all; with --server, a running one's
-//! eyewall verify --cache site.eye                 is it sound?           exit 0, or 6 if it is not
-//! eyewall export --cache site.eye FILE            write all entries; `import` takes them
-//! eyewall serve  --cache site.eye --origin URL    answer HTTP from it
-//! eyewall check  site.toml                        what a configuration would serve; exit 2 if something is wrong
-//! eyewall advise access.log                       how large a volume should be
-//! eyewall completions bash                        words for a shell to complete
-//! eyewall man                                     manual pages
+//! `eyewall serve` is this library with a command line. A program of yours can run the same server beside what else it does.
+//!
+//! ```
+//! use eyewall_server::Server;
+//!
+//! # fn main() -> Result<(), Box<dyn std::error::Error>> {
+//! # let folder = std::env::temp_dir();
+//! let configuration = format!(
+//!     "[server]\nlisten = [\"127.0.0.1:0\"]\nworkers = 1\n[cache]\nsize = \"8M\"\n[[site]]\nroot = \"{}\"\n",
+//!     folder.display()
+//! );
+//! let server = Server::builder().toml(&configuration)?.start()?;
+//! println!("listening on {:?}", server.addresses());
+//! server.stop()?;
+//! # Ok(())
+//! # }
 //! ```
 //!
-//! `--cache` may stand before or after the verb, or be given by `EYEWALL_CACHE`. Exit code 2 says that the command
-//! line, or a configuration, was wrong, 3 that the command could not be done; standard error says why ([`Error`]).
+//! [`Server::builder`] takes a configuration ([`config`]: TOML, or settings made in code) and gives a running [`Server`]. That
+//! has the addresses it listens on, its volume, and a graceful end. `docs/configuration.md` describes every setting. The manual's
+//! guide to embedding shows a whole program, which is `examples/embed.rs` of this crate.
+//!
+//! # What it does to your process
+//! - It starts threads: one for each worker, one for the administration and the end, one that looks after the volume, and one
+//!   for the access log if there is one. It needs no runtime of yours.
+//! - A volume that it opens itself handles SIGBUS, so that a truncated file ends no process. Give [`Builder::cache`] a volume of
+//!   yours if you don't want that.
+//! - It handles SIGINT, SIGTERM, SIGHUP and SIGUSR1 only if [`Builder::signals`] asks for it. An access log handles SIGUSR1 and
+//!   SIGHUP: they have its file opened anew.
+//! - It reports what an operator should know through `tracing`, and prints nothing.
 //!
 //! # Where to look
-//! [`args`] is the command line, `tools` has one file for each verb, [`advise`] is the verb that reads logs, [`serve`] the
-//! web server. [`config`] is its configuration, [`key`] says under which key an answer is stored, [`rules`] what a site's rules
-//! make of a request and its response. No other crate of the workspace depends on this one.
+//! `serve` is the server itself. [`config`] is its configuration, `key` says under which key a response is stored, `rules` which
+//! rules of a site apply to a request and its response. The program `eyewall` and its tools are `crates/cli`, which stands on
+//! this crate.
 //!
 //! # What is absent
-//! No `unsafe`, no memory map of its own (the engine gives pinned bytes), no HTTPS to clients.
+//! No `unsafe`, no memory map of its own (the engine gives pinned bytes), no HTTPS to clients, no command line. A configuration
+//! can't be changed while the server runs: stop it and start another one.
 
 #![forbid(unsafe_code)]
 
-pub mod advise;
-pub mod args;
 pub mod config;
 mod error;
-#[cfg(test)]
-#[path = "../tests/common/expected.rs"]
-mod expected;
-pub mod key;
-mod output;
-pub mod rules;
-pub mod serve;
-mod svg;
-mod tools;
+mod key;
+mod rules;
+mod serve;
 pub mod units;
-mod volume;
-mod words;
+pub mod warnings;
 
-use std::ffi::OsString;
-use std::process::ExitCode;
+pub use error::Error;
+pub use serve::{Builder, Handle, OriginUrl, Server, TlsError};
 
-use args::{Arguments, Verb};
-pub use error::{Error, Outcome};
-
-/// Runs one command line, its first word being the program's name, and says how the process should exit.
-pub fn run(words: impl IntoIterator<Item = OsString>) -> ExitCode {
-    let arguments = match args::parse(words) {
-        Ok(arguments) => arguments,
-        Err(error) => {
-            // Nothing is left to tell it to when the terminal is gone.
-            let _ = error.print();
-            return ExitCode::from(error.exit_code() as u8);
-        }
-    };
-    match dispatch(&arguments) {
-        Ok(outcome) => ExitCode::from(outcome as u8),
-        Err(error) if error.is_broken_pipe() => ExitCode::SUCCESS,
-        Err(error) => {
-            output::tell(output::ERROR, "eyewall", &error.to_string());
-            ExitCode::from(error.exit_code())
-        }
-    }
-}
-
-fn dispatch(arguments: &Arguments) -> Result<Outcome, Error> {
-    let cache = arguments.cache.as_deref();
-    match &arguments.verb {
-        Verb::Create(create) => tools::create::run(volume::named(cache)?, create),
-        Verb::Put(put) => tools::put::run(volume::named(cache)?, put),
-        Verb::Get(get) => tools::get::run(volume::named(cache)?, get),
-        Verb::Rm(remove) => tools::remove::run(volume::named(cache)?, remove),
-        Verb::Ls(list) => tools::list::run(volume::named(cache)?, list),
-        Verb::Stat(stat) => tools::stat::run(volume::named(cache)?, stat),
-        Verb::Top(top) => tools::top::run(volume::named(cache)?, top),
-        Verb::Map(map) => tools::map::run(volume::named(cache)?, map),
-        Verb::Purge(purge) => match &purge.server {
-            Some(server) => tools::purge_server::run(server, purge),
-            None => tools::purge::run(volume::named(cache)?, purge),
-        },
-        Verb::Sweep(upkeep) => tools::upkeep::sweep(volume::named(cache)?, upkeep),
-        Verb::Resize(wanted) => tools::resize::resize(volume::named(cache)?, wanted),
-        Verb::Sync(upkeep) => tools::upkeep::sync(volume::named(cache)?, upkeep),
-        Verb::Verify(verify) => tools::verify::run(volume::named(cache)?, verify),
-        Verb::Scrub(scrub) => tools::scrub::run(cache, scrub),
-        Verb::Export(export) => tools::export::run(volume::named(cache)?, export),
-        Verb::Import(import) => tools::import::run(volume::named(cache)?, import),
-        Verb::Serve(serve) => serve::run(cache, serve),
-        Verb::Check(check) => tools::check::run(check),
-        Verb::Advise(advise) => advise::run(advise),
-        Verb::Completions(completions) => tools::completions::run(completions),
-        Verb::Man(man) => tools::man::run(man),
-    }
-}
+/// The guide's snippet is compiled with the tests.
+#[cfg(doctest)]
+#[doc = include_str!("../../../docs/guides/embedding-the-server.md")]
+struct Guide;

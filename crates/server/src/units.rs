@@ -44,17 +44,6 @@ pub fn parse_duration(text: &str) -> Result<Duration, String> {
         .ok_or_else(|| "a duration is a whole number with ms, s, m, h or d, such as 60s".to_owned())
 }
 
-/// Reads permission bits in octal: `0600`, `660`.
-///
-/// # Errors
-/// In words, for the user of a command line.
-pub fn parse_mode(text: &str) -> Result<u32, String> {
-    u32::from_str_radix(text, 8)
-        .ok()
-        .filter(|mode| *mode <= 0o777)
-        .ok_or_else(|| "a mode is up to 0777 in octal, such as 0600".to_owned())
-}
-
 fn split_number(text: &str) -> (&str, &str) {
     text.split_at(text.find(|letter: char| !letter.is_ascii_digit()).unwrap_or(text.len()))
 }
@@ -103,7 +92,7 @@ pub fn count(number: u64) -> String {
 }
 
 /// `1 pin`, `2 pins`.
-pub(crate) fn counted(number: u64, singular: &str, plural: &str) -> String {
+pub fn counted(number: u64, singular: &str, plural: &str) -> String {
     format!("{} {}", count(number), if number == 1 { singular } else { plural })
 }
 
@@ -128,14 +117,6 @@ mod tests {
         assert_eq!(parse_duration("5m"), Ok(Duration::from_mins(5)));
         for wrong in ["", "60", "s", "0s", "1w", "1.5h"] {
             assert!(parse_duration(wrong).is_err(), "{wrong}");
-        }
-    }
-
-    #[test]
-    fn modes_are_octal_and_have_no_special_bits() {
-        assert_eq!(parse_mode("0660"), Ok(0o660));
-        for wrong in ["", "8", "4755", "rw"] {
-            assert!(parse_mode(wrong).is_err(), "{wrong}");
         }
     }
 

@@ -1,4 +1,4 @@
-//! Words of Rust code that may stand in some places only, such as `unsafe` and the calls that map memory.
+//! Words of Rust code that are allowed only in some places, such as `unsafe` and the calls that map memory.
 
 use crate::config::{Config, Confined};
 use crate::files::{File, Finding};

@@ -40,7 +40,7 @@ fn check_direction(manifest: &File, table: &Table, config: &Config) -> Vec<Findi
     wrong.map(finding).collect()
 }
 
-/// Those of our crates that a manifest names, the ones for its tests apart.
+/// Those of our crates that a manifest names, except for its tests.
 fn our_dependencies(table: &Table) -> Vec<String> {
     let targets = table.get("target").and_then(|targets| targets.as_table());
     let scopes = targets.into_iter().flatten().filter_map(|(_, target)| target.as_table()).chain([table]);
@@ -52,7 +52,7 @@ fn our_dependencies(table: &Table) -> Vec<String> {
     dependencies.map(name).filter(|name| name == OURS || name.starts_with("eyewall-")).collect()
 }
 
-/// A crate without a place for `unsafe` says so at each of its roots, where the compiler reads it.
+/// A crate without a place for `unsafe` must forbid it at each of its roots, where the compiler reads it.
 fn check_roots(manifest: &File, files: &[File], config: &Config) -> Vec<Finding> {
     let folder = manifest.path.trim_end_matches("Cargo.toml");
     let has_unsafe =
@@ -80,6 +80,7 @@ mod tests {
             manual = ""
             length = { file_lines_max = 1, function_lines_max = 1 }
             glossary = { file = "", exempt = [], foreign = [] }
+            english = { sentence_words_max = 1, exempt = [], comments_exempt = [], phrases = [] }
             [direction]
             eyewall = ["eyewall-region"]
             eyewall-region = []

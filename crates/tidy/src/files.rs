@@ -1,4 +1,4 @@
-//! The files to look at, and the form of what is found in them.
+//! The files to check, and the findings in them.
 
 use std::collections::BTreeSet;
 use std::fmt;
@@ -21,13 +21,13 @@ impl File {
         self.extension() == "rs"
     }
 
-    /// A thing to mend in `line`, counted from 1, of this file.
+    /// A finding in `line`, counted from 1, of this file.
     pub(crate) fn finding(&self, line: usize, message: impl Into<String>) -> Finding {
         Finding { path: self.path.clone(), line, message: message.into() }
     }
 }
 
-/// One thing to mend. Ordered by place, which is the order they are printed in.
+/// A finding. The order is that of places, in which they are printed.
 #[derive(Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct Finding {
     path: String,
@@ -41,7 +41,8 @@ impl fmt::Display for Finding {
     }
 }
 
-/// Every text file that git tracks or would add. What git ignores, what is deleted and what is not UTF-8 is left out.
+/// Every text file that git tracks or would add, except files that git ignores, deleted ones, and those that
+/// aren't UTF-8.
 pub(crate) fn read_all(root: &Path) -> Result<Vec<File>, String> {
     let paths = list(root)?;
     let read = |path: &str| {
@@ -52,7 +53,7 @@ pub(crate) fn read_all(root: &Path) -> Result<Vec<File>, String> {
     if files.is_empty() { Err("git names no file here".to_owned()) } else { Ok(files) }
 }
 
-/// The paths of all files that git tracks or would add, binary ones too.
+/// The paths of all files that git tracks or would add, including binary ones.
 pub(crate) fn paths(root: &Path) -> Result<BTreeSet<String>, String> {
     Ok(list(root)?.split_terminator('\0').filter(|path| root.join(path).exists()).map(str::to_owned).collect())
 }
@@ -61,7 +62,7 @@ fn list(root: &Path) -> Result<String, String> {
     git(root, &["ls-files", "-z", "--cached", "--others", "--exclude-standard", "--deduplicate"])
 }
 
-/// What git prints when it is run in `folder`.
+/// The output of git in `folder`.
 pub(crate) fn git(folder: &Path, arguments: &[&str]) -> Result<String, String> {
     let output = Command::new("git")
         .args(arguments)
@@ -79,7 +80,7 @@ pub(crate) fn file(path: &str, text: &str) -> File {
     File { path: path.to_owned(), text: text.to_owned() }
 }
 
-/// The lines that a check found fault with.
+/// The lines of a check's findings.
 #[cfg(test)]
 pub(crate) fn lines(findings: impl IntoIterator<Item = Finding>) -> Vec<usize> {
     findings.into_iter().map(|finding| finding.line).collect()

@@ -1,8 +1,8 @@
 //! One word per concept: the synonyms that the glossary forbids.
 //!
-//! The glossary is the single source. Each of its tables that has a column headed `never` names there, parted by commas,
-//! the words that nobody uses for the concept. They are looked for in prose, in code and inside names, so that `shard`
-//! also finds `ShardCount` and `shards_max`. A line that must say one all the same carries `tidy: word`.
+//! The glossary is the single source. A table with a column `never` lists there, separated by commas, the words that nobody uses
+//! for the concept. A row with another number of cells than its header is an error. The check looks for them in prose, in code and inside names: `shard` also finds `ShardCount` and
+//! `shards_max`. A line that needs such a word carries `tidy: word`.
 
 use crate::config::Config;
 use crate::files::{File, Finding};
@@ -12,7 +12,7 @@ const WAIVER: &str = "tidy: word";
 /// The files that speak to a reader.
 const CHECKED: [&str; 9] = ["rs", "md", "c", "h", "py", "pm", "php", "js", "html"];
 
-/// A forbidden word, or words in a row, in lower case; and the word to use.
+/// A forbidden word or sequence of words, in lower case, and the word to use.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) struct Synonym {
     never: Vec<String>,
@@ -22,29 +22,34 @@ pub(crate) struct Synonym {
 /// Reads the forbidden words from the glossary at `path`.
 pub(crate) fn read(files: &[File], path: &str) -> Result<Vec<Synonym>, String> {
     let glossary = files.iter().find(|file| file.path == path).ok_or_else(|| format!("{path} is missing"))?;
-    let synonyms = parse(&glossary.text);
+    let synonyms =
+        parse(&glossary.text).map_err(|line| format!("{path}:{line}: this row has not as many cells as its header"))?;
     if synonyms.is_empty() { Err(format!("{path} has no table with a column `never`")) } else { Ok(synonyms) }
 }
 
-fn parse(text: &str) -> Vec<Synonym> {
+/// The number of a line is the error, if its row doesn't fit its header.
+fn parse(text: &str) -> Result<Vec<Synonym>, usize> {
     let mut synonyms = Vec::new();
-    let mut never_column = None;
-    for line in text.lines() {
+    let mut header = None;
+    for (index, line) in text.lines().enumerate() {
         let Some(row) = line.trim().strip_prefix('|') else {
-            never_column = None;
+            header = None;
             continue;
         };
         let cells: Vec<&str> = row.split('|').map(str::trim).collect();
-        let Some(column) = never_column else {
-            never_column = cells.iter().position(|cell| *cell == "never");
+        let Some((column, count)) = header else {
+            header = cells.iter().position(|cell| *cell == "never").map(|column| (column, cells.len()));
             continue;
         };
+        if cells.len() != count {
+            return Err(index + 1);
+        }
         let instead = cells[0].trim_matches('*').to_owned();
         let phrases = cells.get(column).into_iter().flat_map(|cell| cell.split(',')).map(parts);
         synonyms
             .extend(phrases.filter(|never| !never.is_empty()).map(|never| Synonym { never, instead: instead.clone() }));
     }
-    synonyms
+    Ok(synonyms)
 }
 
 pub(crate) fn check(file: &File, synonyms: &[Synonym], config: &Config) -> Vec<Finding> {
@@ -54,7 +59,7 @@ pub(crate) fn check(file: &File, synonyms: &[Synonym], config: &Config) -> Vec<F
     let mut findings = Vec::new();
     for (index, line) in file.text.lines().enumerate().filter(|(_, line)| !line.contains(WAIVER)) {
         let mut ours = String::with_capacity(line.len());
-        // A foreign name leaves a full stop, so that the words round it are not read in one row.
+        // A foreign name leaves a full stop, so that the words around it don't form a sequence.
         for piece in line.split_inclusive(|char: char| !char.is_alphanumeric() && char != '_') {
             let name = piece.trim_end_matches(|char: char| !char.is_alphanumeric() && char != '_');
             ours.push_str(if config.glossary.foreign.contains(name) { ". " } else { piece });
@@ -69,7 +74,7 @@ pub(crate) fn check(file: &File, synonyms: &[Synonym], config: &Config) -> Vec<F
     findings
 }
 
-/// Whether `phrase` stands in `said`, its last word in the singular or the plural.
+/// Whether `said` contains `phrase`, with its last word in the singular or the plural.
 fn says(said: &[String], phrase: &[String]) -> bool {
     said.windows(phrase.len()).any(|window| {
         window.iter().zip(phrase).enumerate().all(|(index, (said, word))| {
@@ -78,8 +83,8 @@ fn says(said: &[String], phrase: &[String]) -> bool {
     })
 }
 
-/// The words of a text in lower case, names taken apart: `ShardCount` and `shard_count` are both `shard`, `count`.
-/// Marks that part sentences are words of their own.
+/// The words of a text in lower case, with names split: `ShardCount` and `shard_count` both give `shard`,
+/// `count`. Punctuation marks are words of their own.
 fn parts(text: &str) -> Vec<String> {
     let mut spaced = String::with_capacity(2 * text.len());
     let mut previous = ' ';
@@ -102,11 +107,11 @@ fn parts(text: &str) -> Vec<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::config::{Glossary, Length};
+    use crate::config::{English, Glossary, Length};
     use crate::files::{file, lines};
 
-    const GLOSSARY: &str = "# Words\n\n| word | meaning | never |\n|---|---|---|\n| **stripe** | a part | shard |\n\
-        | **slot** | 8 bytes | index entry, cell |\n| **key** | bytes | |\n";
+    const GLOSSARY: &str = "# Words\n\n| word | meaning | elsewhere | never |\n|---|---|---|---|\n\
+        | **stripe** | a part | Guava: segment | shard |\n| **slot** | 8 bytes | | index entry, cell |\n| **key** | bytes | | |\n";
 
     fn found(path: &str, text: &str) -> Vec<usize> {
         let config = Config {
@@ -117,19 +122,26 @@ mod tests {
                 exempt: vec!["notes/".to_owned()],
                 foreign: ["Shards".to_owned(), "cell".to_owned(), "Cell".to_owned()].into(),
             },
+            english: English {
+                sentence_words_max: 1,
+                exempt: Vec::new(),
+                comments_exempt: Vec::new(),
+                phrases: Vec::new(),
+            },
             decisions: String::new(),
             manual: String::new(),
             direction: [].into(),
             confined: Vec::new(),
         };
-        lines(check(&file(path, text), &parse(GLOSSARY), &config))
+        lines(check(&file(path, text), &parse(GLOSSARY).unwrap(), &config))
     }
 
     #[test]
     fn the_glossary_is_read_from_its_tables() {
-        let words: Vec<String> = parse(GLOSSARY).iter().map(|synonym| synonym.never.join(" ")).collect();
+        let words: Vec<String> = parse(GLOSSARY).unwrap().iter().map(|synonym| synonym.never.join(" ")).collect();
         assert_eq!(words, ["shard", "index entry", "cell"]);
-        assert_eq!(parse("| word | meaning |\n|---|---|\n| a | b |\n"), []);
+        assert_eq!(parse("| word | meaning |\n|---|---|\n| a | b |\n").unwrap(), []);
+        assert_eq!(parse("| word | meaning | never |\n|---|---|---|\n| a | b |\n").unwrap_err(), 3);
     }
 
     #[test]

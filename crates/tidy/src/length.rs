@@ -1,7 +1,7 @@
 //! Files and functions that are too long to be read in one go.
 //!
-//! One that is better long says why in a comment with the words of `WAIVER`, in the comment at the top of the file or
-//! right above the function. A reason that is no longer needed has to go, so that the ones that stand are true.
+//! A file or function that is better long says why in a comment with the words of `WAIVER`, at the top of the file or right above the
+//! function. The check reports a waiver that is no longer needed.
 
 use crate::config::Config;
 use crate::files::{File, Finding};
@@ -9,7 +9,7 @@ use crate::rust;
 
 const WAIVER: &str = "tidy: long because";
 
-/// What a person writes as code. Prose, data and generated files may be as long as they need to be.
+/// Files with handwritten code. Prose, data and generated files may have any length.
 const CODE: [&str; 12] = ["rs", "c", "h", "sh", "py", "pl", "pm", "xs", "php", "js", "ts", "css"];
 
 pub(crate) fn check(file: &File, config: &Config) -> Vec<Finding> {
@@ -43,7 +43,7 @@ fn check_functions(file: &File, lines_max: usize) -> Vec<Finding> {
     rust::functions(&rust::code_of(&file.text)).into_iter().filter_map(too_long).collect()
 }
 
-/// What to say of something that is too long or not, and has a waiver or not.
+/// The finding about something that is or isn't too long, with or without a waiver.
 fn verdict(file: &File, line: usize, is_long: bool, waiver: Option<usize>, what: &str, mend: &str) -> Option<Finding> {
     match (is_long, waiver) {
         (true, None) => Some(file.finding(line, format!("{what}; {mend}, or say in a comment `{WAIVER} …`"))),

@@ -1,7 +1,7 @@
 //! Links between the pages of the repository, the list of the manual's pages, and documents that other files name.
 //!
-//! A relative link of a Markdown file leads to a file or a folder that is there, and to a heading of it where it names one.
-//! `SUMMARY.md` of the manual lists every page beside and below it. What any file says of `docs/...` exists.
+//! A relative link in a Markdown file must lead to an existing file or folder, and to an existing heading if it names one.
+//! `SUMMARY.md` of the manual must list every page beside and below it. Every `docs/...` that a file names must exist.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -25,7 +25,7 @@ pub(crate) fn check(files: &[File], paths: &BTreeSet<String>, manual: &str) -> V
     findings
 }
 
-/// What is wrong with a link of the page at `from`.
+/// The error in a link of the page at `from`, if any.
 fn wrong_with(
     from: &str,
     link: &str,
@@ -42,7 +42,7 @@ fn wrong_with(
     (!headings.contains(anchor)).then(|| format!("`{path}` has no such heading"))
 }
 
-/// The path of what `from` links to, from the root of the repository; none where it leads out of it.
+/// The path of a link's target from the root of the repository; `None` if it is outside.
 fn joined(from: &str, target: &str) -> Option<String> {
     let mut steps: Vec<&str> = from.split('/').collect();
     steps.pop();
@@ -58,7 +58,7 @@ fn joined(from: &str, target: &str) -> Option<String> {
     Some(steps.join("/"))
 }
 
-/// Whether a file is at `path`, or a folder with files.
+/// Whether `path` is a file, or a folder with files.
 fn exists(path: &str, paths: &BTreeSet<String>) -> bool {
     let folder = format!("{}/", path.trim_end_matches('/'));
     path.is_empty()
@@ -66,7 +66,7 @@ fn exists(path: &str, paths: &BTreeSet<String>) -> bool {
         || paths.range(folder.clone()..).next().is_some_and(|next| next.starts_with(&folder))
 }
 
-/// The relative links of a page, with their lines. What stands as code is no link.
+/// The relative links of a page, with their lines. Code has no links.
 fn links(text: &str) -> Vec<(usize, String)> {
     let mut found = Vec::new();
     for (line, prose) in prose(text) {
@@ -90,7 +90,7 @@ fn links(text: &str) -> Vec<(usize, String)> {
     found
 }
 
-/// The lines of a page that are no code blocks, counted from 1.
+/// The lines of a page outside of code blocks, counted from 1.
 fn prose(text: &str) -> Vec<(usize, &str)> {
     let mut in_code = false;
     let mut lines = Vec::new();
@@ -104,7 +104,7 @@ fn prose(text: &str) -> Vec<(usize, &str)> {
     lines
 }
 
-/// The names by which links reach the headings of a page.
+/// The anchors of a page's headings.
 fn anchors(text: &str) -> BTreeSet<String> {
     let mut times: BTreeMap<String, u32> = BTreeMap::new();
     let mut anchors = BTreeSet::new();
@@ -124,7 +124,7 @@ fn anchors(text: &str) -> BTreeSet<String> {
     anchors
 }
 
-/// The pages of the manual that a file names, by their paths, and that aren't there.
+/// The pages of the manual that a file names but that don't exist.
 fn named(file: &File, manual: &str, paths: &BTreeSet<String>) -> Vec<Finding> {
     let mut findings = Vec::new();
     for (index, line) in file.text.lines().enumerate() {
@@ -142,7 +142,7 @@ fn named(file: &File, manual: &str, paths: &BTreeSet<String>) -> Vec<Finding> {
     findings
 }
 
-/// The pages of the manual that its list leaves out.
+/// The pages of the manual that its list lacks.
 fn unlisted(files: &[File], manual: &str) -> Vec<Finding> {
     let path = format!("{manual}SUMMARY.md");
     let Some(summary) = files.iter().find(|file| file.path == path) else { return Vec::new() };

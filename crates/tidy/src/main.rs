@@ -1,9 +1,8 @@
 //! The checks on Eyewall's own sources that rustfmt and Clippy do not make.
 //!
-//! `cargo run -p eyewall-tidy` reads every file that git tracks or would add, and prints one line for each thing to mend:
-//! `path:line: what is wrong; what to do`. It exits 0 when there is none, 1 when there is some, 2 when it could not look.
-//! What it allows is written in `tidy.toml` at the root of the repository, and its list of forbidden synonyms in
-//! `docs/glossary.md`.
+//! `cargo run -p eyewall-tidy` reads every file that git tracks or would add, and prints one line per finding:
+//! `path:line: what is wrong; what to do`. It exits with 0 if there are no findings, 1 if there are some, and 2 if it failed.
+//! `tidy.toml` at the root of the repository has its settings, and `docs/glossary.md` the forbidden synonyms.
 
 #![forbid(unsafe_code)]
 
@@ -11,10 +10,12 @@ mod config;
 mod confined;
 mod crates;
 mod decisions;
+mod english;
 mod files;
 mod glossary;
 mod length;
 mod links;
+mod prose;
 mod rust;
 mod text;
 
@@ -44,7 +45,7 @@ fn main() -> ExitCode {
     }
 }
 
-/// Runs every check over the repository that the working directory lies in: how many files there are, and what to mend.
+/// Runs every check on the repository of the working directory, and returns the number of files and the findings.
 fn look() -> Result<(usize, Vec<Finding>), String> {
     let root = files::git(Path::new("."), &["rev-parse", "--show-toplevel"])?;
     let root = Path::new(root.trim_end());
@@ -56,7 +57,7 @@ fn look() -> Result<(usize, Vec<Finding>), String> {
     Ok((files.len(), findings))
 }
 
-/// Every check over every file.
+/// Runs every check on every file.
 fn all_checks(files: &[File], config: &Config, machine_paths: &[String]) -> Result<Vec<Finding>, String> {
     let mut findings = Vec::new();
     let synonyms = glossary::read(files, &config.glossary.file)?;
@@ -65,6 +66,7 @@ fn all_checks(files: &[File], config: &Config, machine_paths: &[String]) -> Resu
         findings.extend(text::check(file, machine_paths));
         findings.extend(glossary::check(file, &synonyms, config));
         findings.extend(confined::check(file, config));
+        findings.extend(english::check(file, config));
     }
     findings.extend(crates::check(files, config)?);
     findings.extend(decisions::check(files, &config.decisions));

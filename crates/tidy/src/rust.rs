@@ -1,6 +1,7 @@
-//! As much of Rust's grammar as the checks need: what is comment, what is string, and where a function ends.
+//! The part of Rust's grammar that the checks need: comments, strings, and the ends of functions.
 
-/// `text` with every character of a comment blank and every character of a literal a quotation mark; lines stay lines.
+/// Replaces every character of a comment in `text` by a blank, and every character of a literal by a quotation
+/// mark; keeps line breaks.
 pub(crate) fn code_of(text: &str) -> String {
     let chars: Vec<char> = text.chars().collect();
     let mut code = String::with_capacity(text.len());
@@ -70,7 +71,7 @@ fn raw_string_end(chars: &[char], at: usize) -> Option<usize> {
     Some((body + 1..chars.len()).find(closes).map_or(chars.len(), |end| end + 1 + hashes))
 }
 
-/// The end of the character literal at `at`; of the mark alone where it opens a lifetime.
+/// The end of the character literal at `at`; for a lifetime, the end of its mark.
 fn character_end(chars: &[char], at: usize) -> usize {
     match (chars.get(at + 1), chars.get(at + 2)) {
         (Some('\\'), _) => {
@@ -82,7 +83,7 @@ fn character_end(chars: &[char], at: usize) -> usize {
     }
 }
 
-/// Whether the character at `at` continues a word, the prefixes of byte and C strings apart.
+/// Whether the character at `at` continues a word, except prefixes of byte and C strings.
 fn is_in_word(chars: &[char], at: usize) -> bool {
     let word = |char: &char| char.is_alphanumeric() || *char == '_';
     match at.checked_sub(1).map(|before| chars[before]) {
@@ -126,7 +127,8 @@ pub(crate) fn functions(code: &str) -> Vec<Function> {
     functions
 }
 
-/// The length of the function at the start of `code` up to its closing brace; none for a declaration without a body.
+/// The length of the function at the start of `code`, up to its closing brace; `None` for a declaration without a
+/// body.
 fn body_end(code: &str) -> Option<usize> {
     let (mut brackets, mut braces) = (0_i32, 0_i32);
     for (at, char) in code.char_indices() {

@@ -1,4 +1,4 @@
-//! Text that must not be left behind: placeholders, and paths of the machine that something was written on.
+//! Text that must not be committed: placeholders, and paths of the author's machine.
 
 use std::path::Path;
 
@@ -28,7 +28,7 @@ pub(crate) fn check(file: &File, machine_paths: &[String]) -> Vec<Finding> {
     findings
 }
 
-/// The folders that only this machine or this user has: homes, and the first folder of the path to `root`.
+/// The folders that only this machine or user has: home folders, and the first folder of the path to `root`.
 pub(crate) fn paths_of_this_machine(root: &Path) -> Vec<String> {
     let mut paths = Vec::from(["home", "root", "Users"].map(|folder| format!("/{folder}/")));
     let first = root.components().nth(1).map(|component| component.as_os_str().to_string_lossy().into_owned());

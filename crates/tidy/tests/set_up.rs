@@ -14,7 +14,7 @@ fn root() -> PathBuf {
 }
 
 /// A machine that has nothing but a shell's tools, an `apt-get` and a `cargo` that write down how they were called, and an `id`
-/// that says who runs them.
+/// that names the user.
 struct Machine {
     folder: TempDir,
 }
@@ -43,7 +43,7 @@ impl Machine {
         self.folder.path().join("called")
     }
 
-    /// What was installed with, a line per call.
+    /// The calls that install, a line each.
     fn calls(&self) -> String {
         fs::read_to_string(self.called()).unwrap_or_default()
     }
@@ -214,7 +214,7 @@ fn a_first_look_builds_what_is_cheap_installs_nothing_and_says_what_it_leaves_ou
 fn a_first_look_builds_the_programs_and_stores_that_are_named() {
     let (output, calls) = bench(&["--quick", "http"], "sqlite,redb");
     assert_eq!(output.stdout, b"suite run --quick http\n", "{}", said(&output));
-    let server = "cargo build --release --quiet -p eyewall-server -p eyewall-bench-http --bin eyewall --bin bench-http";
+    let server = "cargo build --release --quiet -p eyewall-cli -p eyewall-bench-http --bin eyewall --bin bench-http";
     assert_eq!(calls, format!("{server}\n{SUITE} --features sqlite,redb\n"));
 }
 

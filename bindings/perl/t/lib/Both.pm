@@ -1,5 +1,5 @@
 package Both;
-# Runs a test with our class; and, where it is installed, with Cache::FastMmap, which shows that what is expected is what that does.
+# Runs a test with this class and, if it is installed, with Cache::FastMmap, which shows that the expectations are its own.
 use v5.16;
 use warnings;
 use Exporter 'import';
@@ -9,11 +9,11 @@ use Test::More;
 
 our @EXPORT = qw(both ours);
 
-# 1.57 is the first whose interface is that of today, but for what tests say that they want a later one for.
+# 1.57 is the first version with today's interface, except where a test names a later one.
 my $original = eval { require Cache::FastMmap; Cache::FastMmap->VERSION('1.57'); $Cache::FastMmap::VERSION };
 diag($original ? "held against Cache::FastMmap $original" : 'Cache::FastMmap 1.57 is not installed: nothing to hold our results against');
 
-# What code gives, that is called with a new cache of these options (pages of 64 KiB), is what is expected, of both.
+# Calls code with a new cache of these options (pages of 64 KiB), and expects the same result of both classes.
 sub both {
     my ($name, $options, $code, $expected, $since) = @_;
     local $Test::Builder::Level = $Test::Builder::Level + 1;
@@ -24,7 +24,7 @@ sub both {
     return;
 }
 
-# A cache of ours.
+# A cache of this class.
 sub ours { return Cache::Eyewall::FastMmap->new(share_file => path(), cache_size => '2m', @_) }
 
 1;

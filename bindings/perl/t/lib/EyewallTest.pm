@@ -1,5 +1,5 @@
 package EyewallTest;
-# What the tests share: a folder for volumes, errors by name, children.
+# Helpers of all tests: a folder for volumes, errors by name, children.
 use v5.16;
 use warnings;
 use Exporter 'import';
@@ -12,10 +12,10 @@ our @EXPORT = qw(path error_name is_error child reap);
 my $folder = File::Temp->newdir('cache-eyewall-XXXXXXXX', TMPDIR => 1);
 my $made_by = $$;
 
-# The path of a volume that isn't there yet.
+# The path of a volume to be created.
 sub path { state $number = 0; return "$folder/volume-" . $number++ }
 
-# The name of the error that code throws; '' where it throws none.
+# The name of the error that code throws; '' if it throws none.
 sub error_name {
     my ($code) = @_;
     return '' if eval { $code->(); 1 };
@@ -28,7 +28,8 @@ sub is_error {
     return is(error_name($code), $name, $what);
 }
 
-# A child that does something, ends without destructors or END blocks of the parent's, and says by its status whether it came to true.
+# Forks a child that runs code without the parent's destructors and END blocks, and returns its result as the exit
+# status.
 sub child {
     my ($code) = @_;
     my $pid = fork // die "fork: $!";
@@ -38,7 +39,7 @@ sub child {
     POSIX::_exit($is_well ? 0 : 1);
 }
 
-# Waits for children, and says whether all were well.
+# Waits for children, and returns whether all succeeded.
 sub reap {
     my (@pids) = @_;
     my @failed = grep { waitpid($_, 0) != $_ || $? != 0 } @pids;

@@ -10,8 +10,8 @@ $claim = $cache->claim('key');
 same([false, null, 'default'], [$claim->isHit(), $claim->get(), $claim->get('default')]);
 refused(Eyewall\Exception::BUSY, '', fn () => $cache->claim('key', 0));
 same(true, $claim->set(['first'], 100, ['t'], 10));
-refused(Eyewall\Exception::ARGUMENT, 'The claim has ended; take another one', fn () => $claim->set(1));
-refused(Eyewall\Exception::ARGUMENT, 'The claim has ended; take another one', fn () => $claim->delete());
+refused(Eyewall\Exception::ARGUMENT, 'The claim has ended; call claim() again', fn () => $claim->set(1));
+refused(Eyewall\Exception::ARGUMENT, 'The claim has ended; call claim() again', fn () => $claim->delete());
 $claim->end();
 same(['first'], $cache->get('key'));
 
@@ -28,11 +28,11 @@ $claim = $cache->claim('key');
 unset($claim);
 $claim = $cache->claim('key');
 same('Exception 0: Serialization of \'Closure\' is not allowed', thrown(fn () => $claim->set(fn () => 1)));
-same('ValueError 0: The ttl has to be more than 0 seconds, or null: until the entry is evicted', thrown(fn () => $claim->set(1, 0)));
+same('ValueError 0: The ttl must be more than 0 seconds, or null: until the entry is evicted', thrown(fn () => $claim->set(1, 0)));
 check($claim->set('still mine'));
-same('ValueError 0: The time wait has to be 0 seconds or more', thrown(fn () => $cache->claim('key', -1)));
+same('ValueError 0: The time wait must be 0 seconds or more', thrown(fn () => $cache->claim('key', -1)));
 
-// Plain changes don't wait, and are later.
+// Plain changes don't wait for a claim, and count as later.
 $claim = $cache->claim('key');
 $cache->set('key', 'plain');
 same(false, $claim->set('claimed'));

@@ -1,5 +1,5 @@
 --TEST--
-Changes that depend on what is there
+Changes that depend on the present entry
 --EXTENSIONS--
 eyewall
 --FILE--
@@ -31,7 +31,8 @@ same(101, $cache->increment('m', 1, start: 100));
 $cache->set('set', 41);
 same(42, $cache->increment('set'));
 same(42, $cache->get('set'));
-// A counter of another language has no mark of PHP's: eight bytes for get, a number for increment, which leaves it so.
+// A counter of another language lacks PHP's mark: get returns eight bytes, and increment counts it without adding
+// the mark.
 $cache->set('foreign', pack('P', -42));
 same(-42, unpack('P', $cache->get('foreign'))[1]);
 same(-41, $cache->increment('foreign'));
@@ -47,7 +48,7 @@ same(1, $cache->increment('tagged', 1, 100, ['t']));
 $cache->purgeTag('t');
 same(null, $cache->get('tagged'));
 
-// Times: what has lived its time is gone; a touch sets it anew.
+// Times: an expired entry is gone; touch sets a new time.
 $cache->set('short', 1, 0.001);
 $cache->set('touched', 1, 3600);
 check($cache->touch('touched', 0.001));
@@ -64,13 +65,13 @@ foreach ([[100], [100, 10], []] as $times) {
 }
 foreach ([0, -1, NAN] as $ttl) {
     foreach ([fn () => $cache->set('a', 1, $ttl), fn () => $cache->touch('a', $ttl), fn () => $cache->increment('a', 1, $ttl)] as $work) {
-        same('ValueError 0: The ttl has to be more than 0 seconds, or null: until the entry is evicted', thrown($work));
+        same('ValueError 0: The ttl must be more than 0 seconds, or null: until the entry is evicted', thrown($work));
     }
 }
 check($cache->set('long', 1, INF) && $cache->get('long') === 1);
-same('ValueError 0: The time stale has to be 0 seconds or more', thrown(fn () => $cache->set('a', 1, 1, [], -1)));
-same('ValueError 0: The time stale has to be 0 seconds or more', thrown(fn () => $cache->touch('a', 1, NAN)));
-same('TypeError 0: A tag has to be a string, not int', thrown(fn () => $cache->set('a', 1, 1, [1])));
+same('ValueError 0: The time stale must be 0 seconds or more', thrown(fn () => $cache->set('a', 1, 1, [], -1)));
+same('ValueError 0: The time stale must be 0 seconds or more', thrown(fn () => $cache->touch('a', 1, NAN)));
+same('TypeError 0: A tag must be a string, not int', thrown(fn () => $cache->set('a', 1, 1, [1])));
 echo "done\n";
 --EXPECT--
 done

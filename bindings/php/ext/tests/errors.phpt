@@ -1,5 +1,5 @@
 --TEST--
-What the volume refuses, and in which words
+Errors of the volume and their messages
 --EXTENSIONS--
 eyewall
 --FILE--
@@ -26,7 +26,7 @@ refused(Exception::TAG_LENGTH, '', fn () => $cache->set('a', 1, null, ['']));
 refused(Exception::TAG_LENGTH, '', fn () => $cache->purgeTag(str_repeat('t', 256)));
 refused(Exception::ARGUMENT, 'UTF-8', fn () => $cache->set('a', 1, null, ["\xff"]));
 refused(Exception::ARGUMENT, 'UTF-8', fn () => $cache->purgeTags(['good', "\xff"]));
-same('TypeError 0: A tag has to be a string, not int', thrown(fn () => $cache->purgeTags([1])));
+same('TypeError 0: A tag must be a string, not int', thrown(fn () => $cache->purgeTags([1])));
 same('before', $cache->get('a'));
 
 refused(Exception::NOT_FOUND, '', fn () => volume(['must_exist' => true], 'other'));
@@ -41,12 +41,12 @@ $reader = volume(['read_only' => true]);
 same('before', $reader->get('a'));
 refused(Exception::READ_ONLY, 'read-only', fn () => $reader->set('a', 1));
 
-// An object that couldn't be opened is of no use, and says so.
+// An object whose constructor failed throws in every method.
 $failed = (new ReflectionClass(Cache::class));
 check(str_contains(thrown(fn () => $failed->newInstanceWithoutConstructor()), 'cannot be instantiated without invoking its constructor'));
 check(str_contains(thrown(fn () => serialize($cache)), "Serialization of 'Eyewall\\Cache' is not allowed"));
 same('Error 0: Trying to clone an uncloneable object of class Eyewall\Cache', thrown(fn () => clone $cache));
-same('Error 0: The cache is open already; make another one with new', thrown(fn () => $cache->__construct('x')));
+same('Error 0: The cache is open already; create another one with new', thrown(fn () => $cache->__construct('x')));
 check(str_contains(thrown(fn () => new Eyewall\Claim()), 'private'));
 check(str_contains(thrown(fn () => new Eyewall\Keys()), 'private'));
 check((new Exception()) instanceof RuntimeException);

@@ -1,5 +1,5 @@
 --TEST--
-A child that is forked uses what its parent has opened
+A forked child uses the volume that its parent opened
 --EXTENSIONS--
 eyewall
 pcntl

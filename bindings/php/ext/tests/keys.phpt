@@ -1,5 +1,5 @@
 --TEST--
-A walk over keys
+Iteration over keys
 --EXTENSIONS--
 eyewall
 --FILE--
@@ -20,7 +20,7 @@ sort($found);
 sort($expected);
 same($expected, $found);
 
-// Stopped, begun anew, changed meanwhile, and longer than the cache's object.
+// Stopped, begun again, changed meanwhile, and outliving the cache's object.
 $keys = $cache->keys();
 unset($cache);
 check($keys instanceof Iterator && $keys->valid());

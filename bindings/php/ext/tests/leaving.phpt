@@ -1,5 +1,5 @@
 --TEST--
-exit(), fatal errors and death in a callback: others go on at once
+exit(), fatal errors and death in a callback: other processes continue at once
 --EXTENSIONS--
 eyewall
 posix
@@ -31,7 +31,7 @@ foreach ([
         $cache->delete('key');
     }
 }
-// A claim that is an object ends with its process, too; and with its script, as left_over.phpt has it.
+// A claim object ends with its process, too; left_over.phpt tests the end of a script.
 $child = new Process('$claim = (new Eyewall\Cache($argv[1]))->claim("key"); echo "claimed"; posix_kill(getmypid(), 9);', $path);
 same('claimed', $child->rest());
 check($cache->claim('key', 0)->set('after it'));

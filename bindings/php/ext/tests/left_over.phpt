@@ -1,5 +1,5 @@
 --TEST--
-What a request leaves held is free for the next one, in the same process
+Claims that a request leaves open end before the next request of the process
 --EXTENSIONS--
 eyewall
 posix
@@ -8,7 +8,7 @@ posix
 require __DIR__ . "/helpers.inc";
 require __DIR__ . '/servers.inc';
 
-// One process does all requests, and so none of them ends by its death.
+// One process handles all requests, so no claim ends by its death.
 $path = var_export(folder() . '/volume', true);
 file_put_contents(folder() . '/leave.php', '<?php
     $cache = new Eyewall\Cache(' . $path . ', ["size" => "4M", "lock_deadline" => 0.02]);

@@ -1,5 +1,5 @@
 --TEST--
-Memory that runs out in the middle of a copy holds nothing afterwards
+Running out of memory during a copy leaves nothing held
 --EXTENSIONS--
 eyewall
 --FILE--

@@ -15,7 +15,7 @@ require __DIR__ . '/helpers.inc';
 require __DIR__ . '/servers.inc';
 $folder = folder();
 counting_script();
-// Where root starts it, children belong to another user.
+// If root starts Apache, its children belong to another user.
 chmod($folder, 0777);
 foreach (['eyewall.ini' => 'extension=' . loaded_extension(), 'apache.conf' => '
 ServerRoot ' . $folder . '

@@ -1,5 +1,5 @@
 --TEST--
-Many keys in a call
+Calls with many keys
 --EXTENSIONS--
 eyewall
 --FILE--
@@ -20,14 +20,14 @@ same(2, $cache->deleteMultiple(['a', 'a', 'absent', 7]));
 same(0, $cache->deleteMultiple([]));
 $cache->purgeTag('t');
 same(['b' => null], $cache->getMultiple(['b']));
-same('TypeError 0: A key has to be a string, not float', thrown(fn () => $cache->getMultiple([1.5])));
-same('TypeError 0: A key has to be a string, not array', thrown(fn () => $cache->deleteMultiple([[]])));
+same('TypeError 0: A key must be a string, not float', thrown(fn () => $cache->getMultiple([1.5])));
+same('TypeError 0: A key must be a string, not array', thrown(fn () => $cache->deleteMultiple([[]])));
 refused(Eyewall\Exception::KEY_EMPTY, '', fn () => $cache->getMultiple(['a', '']));
 refused(Eyewall\Exception::KEY_EMPTY, '', fn () => $cache->deleteMultiple(['a', '']));
 refused(Eyewall\Exception::KEY_EMPTY, '', fn () => $cache->setMultiple(['first' => 1, '' => 2, 'third' => 3]));
 same([1, null], [$cache->get('first'), $cache->get('third')]);
-same('TypeError 0: A tag has to be a string, not null', thrown(fn () => $cache->setMultiple(['a' => 1], null, [null])));
-same('ValueError 0: The ttl has to be more than 0 seconds, or null: until the entry is evicted', thrown(fn () => $cache->setMultiple(['a' => 1], 0)));
+same('TypeError 0: A tag must be a string, not null', thrown(fn () => $cache->setMultiple(['a' => 1], null, [null])));
+same('ValueError 0: The ttl must be more than 0 seconds, or null: until the entry is evicted', thrown(fn () => $cache->setMultiple(['a' => 1], 0)));
 echo "done\n";
 --EXPECT--
 done

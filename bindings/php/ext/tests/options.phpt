@@ -1,5 +1,5 @@
 --TEST--
-Options, and the ini settings that stand in for them
+Options, and the ini settings that are their defaults
 --EXTENSIONS--
 eyewall
 posix
@@ -16,12 +16,12 @@ foreach ([
     ['put_aside_broken' => 'maybe'], ['verify_hits' => 2],
 ] as $options) {
     $said = thrown(fn () => volume($options + ['size' => '4M'], 'refused'));
-    check(str_starts_with($said, 'ValueError 0: The option ' . array_key_last($options) . ' has to be '), json_encode($options) . $said);
+    check(str_starts_with($said, 'ValueError 0: The option ' . array_key_last($options) . ' must be '), json_encode($options) . $said);
 }
 same('ValueError 0: There is no option colour; see the constructor of Eyewall\Cache', thrown(fn () => volume(['colour' => 1])));
 same('ValueError 0: There is no option without a name; see the constructor of Eyewall\Cache', thrown(fn () => volume([1])));
 same(false, file_exists(folder() . '/refused'));
-same('ValueError 0: The volume\'s path is missing: give it, or set eyewall.path in php.ini', thrown(fn () => new Cache()));
+same('ValueError 0: The path of the volume is missing: pass it, or set eyewall.path in php.ini', thrown(fn () => new Cache()));
 same('ValueError 0: Eyewall\Cache::__construct(): Argument #1 ($path) cannot be empty', thrown(fn () => new Cache('')));
 check(str_contains(thrown(fn () => new Cache("a\0b")), 'must not contain any null bytes'));
 
@@ -48,7 +48,7 @@ fwrite($file, '#');
 fclose($file);
 same(null, $careful->get('a'));
 
-// Ini settings, and options that win.
+// Options take precedence over ini settings.
 ini_set('eyewall.path', folder() . '/from-ini');
 ini_set('eyewall.size', '1M');
 ini_set('eyewall.serializer', 'none');
@@ -61,22 +61,22 @@ ini_set('eyewall.must_exist', '1');
 refused(Eyewall\Exception::NOT_FOUND, '', fn () => new Cache(folder() . '/another'));
 check((new Cache(folder() . '/another', ['must_exist' => false])) instanceof Cache);
 ini_set('eyewall.size', 'many');
-same('ValueError 0: The ini setting eyewall.size has to be a number of bytes, or text as "64M"', thrown(fn () => new Cache()));
+same('ValueError 0: The ini setting eyewall.size must be a number of bytes, or text such as "64M"', thrown(fn () => new Cache()));
 
 check((new Cache(null, ['size' => '1M'])) instanceof Cache);
 ini_set('eyewall.size', '');
 ini_set('eyewall.must_exist', '');
 
-// A path is of the moment.
+// A relative path depends on the present directory.
 chdir(folder());
 (new Cache('from-ini', ['size' => '1M']))->set('relative', 1);
 chdir('/');
 same(1, (new Cache(folder() . '/from-ini', ['size' => '1M']))->get('relative'));
-// What PHP may not open, we don't either.
+// The extension obeys open_basedir.
 $closed = new Process('ini_set("open_basedir", "/usr");
     echo thrown(fn () => @new Eyewall\Cache($argv[1])), "\n", thrown(fn () => @new Eyewall\Cache("/usr/x", ["tier_folder" => "/dev/shm"]));', folder() . '/closed');
-same('ValueError 0: The volume\'s path ' . folder() . '/closed is not one that may be used', $closed->line());
-same('ValueError 0: The option tier_folder has to be the path of a folder that may be used', $closed->line());
+same('ValueError 0: open_basedir does not permit the volume\'s path ' . folder() . '/closed', $closed->line());
+same('ValueError 0: The option tier_folder must be the path of a folder that open_basedir permits', $closed->line());
 $closed->rest();
 echo "done\n";
 --EXPECT--

@@ -1,5 +1,5 @@
 --TEST--
-Processes share a volume, and die in the middle of it
+Processes share a volume, and die while they use it
 --EXTENSIONS--
 eyewall
 --FILE--

@@ -35,7 +35,7 @@ foreach ([false, true] as $soft) {
     same(['/shop/1', '/shop/2', '/about', 'plain'], $there());
 }
 
-// What is softly purged is stale: whoever allows it has it while another makes it anew.
+// Softly purged entries are stale: callers that allow stale values get them while another process renews them.
 foreach (['purgeTag' => 'sport', 'purgeTags' => ['sport'], 'purgePrefix' => '/about'] as $method => $what) {
     $fill();
     $cache->$method($what, soft: true);

@@ -13,7 +13,7 @@ for ($i = 0; $i < 100; $i++) {
 same(1, $cache->stats()['attachments']);
 same(1, $cache->stats()['processes']);
 
-// Removed: whoever has it keeps it; a new object makes a new one.
+// Removed: objects keep the old volume; a new object creates a new one.
 unlink(folder() . '/volume');
 $new = volume();
 same([null, 'first'], [$new->get('a'), $cache->get('a')]);
@@ -38,7 +38,7 @@ same('third', volume()->get('a'));
 // Everything is there after a restart.
 same('third', (new Process('echo (new Eyewall\Cache($argv[1]))->get("a");', folder() . '/volume'))->rest());
 
-// What was removed, and no object uses, isn't kept mapped for as long as the process lives.
+// Removed volumes that no object uses are unmapped.
 function mapped_files(): int
 {
     preg_match_all('~ (\d+) +' . preg_quote(folder(), '~') . '/~', file_get_contents('/proc/self/maps'), $files);
@@ -55,11 +55,11 @@ $used = volume([], 'removed-20');
 $used->set('a', 'still here');
 unlink(folder() . '/removed-20');
 volume([], 'opened last');
-// The one that is used, and the last one.
+// The volume in use, and the last one.
 same($before + 2, mapped_files());
 same('still here', $used->get('a'));
 
-// One that is made by us is known at once: it is opened once.
+// A volume that this process creates is opened only once.
 $made = volume([], 'made');
 same([1, 1], [volume([], 'made')->stats()['attachments'], $made->stats()['attachments']]);
 echo "done\n";

@@ -1,5 +1,5 @@
 --TEST--
-What values are stored as, and what they come back from
+How values are serialized and unserialized
 --EXTENSIONS--
 eyewall
 --FILE--
@@ -14,12 +14,12 @@ foreach (['text', 1, 1.5, true, null] as $value) {
 $php = volume(['serializer' => 'php']);
 $php->set('array', ['a' => [1, 2]]);
 same(['a' => [1, 2]], $php->get('array'));
-// Nothing is unserialized without a serializer, by whatever method it is read.
+// Without a serializer, no method unserializes.
 foreach ([
     fn () => $none->get('array'), fn () => $none->getMultiple(['array']), fn () => $none->getWithSerial('array'),
     fn () => $none->fetchOrCompute('array', fn () => 1), fn () => $none->update('array', fn () => 1), fn () => $none->claim('array')->get(),
 ] as $read) {
-    refused(Eyewall\Exception::ARGUMENT, 'nothing is unserialized here, since the option serializer is "none"', $read);
+    refused(Eyewall\Exception::ARGUMENT, 'the option serializer is "none"', $read);
 }
 check($none->delete('array'));
 same('Exception 0: Serialization of \'Closure\' is not allowed', thrown(fn () => $php->set('closure', fn () => 1)));
@@ -63,11 +63,11 @@ if (extension_loaded('igbinary')) {
     $igbinary = volume(['serializer' => 'igbinary']);
     $igbinary->set('packed', ['a' => [1, 2], 'b' => new Waking()]);
     same([1, 2], $php->get('packed')['a']);
-    refused(Eyewall\Exception::ARGUMENT, 'nothing is unserialized here', fn () => $none->get('packed'));
+    refused(Eyewall\Exception::ARGUMENT, 'the option serializer is "none"', fn () => $none->get('packed'));
     same(7, $php->get('packed')['b']->number);
     check(thrown(fn () => $igbinary->set('closure', fn () => 1)) !== 'nothing was thrown');
 } else {
-    same('ValueError 0: The option serializer has to be "php", "none", or, where that extension is loaded, "igbinary"',
+    same('ValueError 0: The option serializer must be "php", "none", or, if that extension is loaded, "igbinary"',
         thrown(fn () => volume(['serializer' => 'igbinary'])));
 }
 echo "done\n";

@@ -36,7 +36,7 @@ check($cache->update('key', fn () => 'again', wait: 0));
 same('again', $cache->get('key'));
 check($cache->update('other', fn () => $cache->update('key', fn () => 'inner')));
 same(true, $cache->get('other'));
-same('ValueError 0: The time wait has to be 0 seconds or more', thrown(fn () => $cache->update('key', fn () => 1, wait: NAN)));
+same('ValueError 0: The time wait must be 0 seconds or more', thrown(fn () => $cache->update('key', fn () => 1, wait: NAN)));
 same(0, $cache->stats()['pins']);
 echo "done\n";
 --EXPECT--

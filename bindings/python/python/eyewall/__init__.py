@@ -4,7 +4,7 @@
     cache["greeting"] = "Hello"
     cache.put("/news", b"<h1>News</h1>", ttl=60, tags=["news"])
 
-See `Cache` for all that it does, and the README for the backends of frameworks.
+See `Cache` for its methods, and the README for the backends of frameworks.
 """
 
 from ._cache import Cache, Negative

@@ -1,4 +1,4 @@
-"""What the tasks of an event loop wait for."""
+"""Waits for the tasks of an event loop."""
 
 from __future__ import annotations
 
@@ -13,12 +13,13 @@ from weakref import WeakKeyDictionary
 P = ParamSpec("P")
 T = TypeVar("T")
 
-# Threads that wait for other processes: apart from the loop's own, so that who waits doesn't keep others from storing.
+# Threads that wait for other processes. They are separate from the loop's own, so that waiting tasks don't keep
+# others from storing.
 _WAITING_AT_ONCE = 256
 
 
 class Flights:
-    """The flights of a cache's loops: one for each key."""
+    """The flights in progress of each event loop, by key."""
 
     def __init__(self) -> None:
         self._loops: WeakKeyDictionary[asyncio.AbstractEventLoop, dict[bytes, asyncio.Task[Any]]] = WeakKeyDictionary()
@@ -30,8 +31,9 @@ class Flights:
         return key in self._loops.get(asyncio.get_running_loop(), ())
 
     async def join(self, key: bytes, fly: Callable[[], Coroutine[Any, Any, T]], wait: float) -> asyncio.Task[T] | None:
-        """The flight of a key, which has landed; it is begun if there is none. Who is cancelled doesn't end it. None: it is another's, and takes
-        longer than `wait`."""
+        """Joins the flight of a key, or begins one, and waits for its end. Cancelling a waiting task doesn't end
+        the flight. Returns None if another task's flight takes longer than `wait`.
+        """
         loop = asyncio.get_running_loop()
         flights = self._loops.setdefault(loop, {})
         deadline = loop.time() + wait
@@ -45,18 +47,19 @@ class Flights:
             done, _ = await asyncio.wait([task], timeout=max(deadline - loop.time(), 0))
             if not done:
                 return None
-            # One that was cancelled from within isn't that of those that wait: one of them is the next.
+            # If the flight was cancelled from within, one of the waiting tasks begins the next.
             if not task.cancelled():
                 return task
 
     async def aside(self, work: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
-        """Has something done in a thread of the loop's own: it waits for storage at most."""
+        """Runs `work` in a thread of the loop's own pool: it waits at most for storage."""
         return await asyncio.to_thread(work, *args, **kwargs)
 
     async def wait(self, work: Callable[..., T], *arguments: Any) -> T:
-        """Has something done that may wait for other processes, and asks its last argument now and then whether that is wanted still. Where its task
-        is cancelled, it isn't, and what comes of it is dropped."""
-        # Threads are not inherited by a forked child.
+        """Runs `work`, which may wait for other processes. Its last argument is a function that tells whether
+        the result is still wanted. When the task is cancelled, it isn't, and the result is dropped.
+        """
+        # A forked child doesn't inherit threads.
         if self._threads is None or self._process != os.getpid():
             self._threads, self._process = ThreadPoolExecutor(_WAITING_AT_ONCE, "eyewall"), os.getpid()
         wanted = [True]
@@ -70,6 +73,6 @@ class Flights:
 def _landed(flights: dict[bytes, asyncio.Task[Any]], key: bytes, task: asyncio.Task[Any]) -> None:
     if flights.get(key) is task:
         del flights[key]
-    # It has been told to all that wait; where nobody does, it isn't to be reported as forgotten.
+    # All waiting tasks have seen the exception. Read it here, or asyncio reports it as never retrieved.
     if not task.cancelled():
         task.exception()

@@ -26,8 +26,9 @@ _MISSING = object()
 
 
 class Negative:
-    """What a function that fills gives where there is nothing: a number that says why, and for how long nobody asks again (None: for as long
-    as a value would be kept). It has the tags that a value would have."""
+    """What a fill function returns if there is nothing: a reason code, and a time to live (None: that of a value).
+    The negative entry gets the tags that a value would have.
+    """
 
     __slots__ = ("reason", "ttl")
 
@@ -36,24 +37,24 @@ class Negative:
 
 
 def _bytes_of(size: int | str | None) -> int | None:
-    """A number of bytes, or one with a unit: 64M."""
+    """Parses a number of bytes, possibly with a unit: 64M."""
     if not isinstance(size, str):
         if size is not None and size < 0:
-            raise ValueError(f"{size} is no size; a number of bytes is at least 0")
+            raise ValueError(f"{size} is not a size; give a number of bytes from 0 on")
         return size
     number, unit = (size[:-1], _UNITS.get(size[-1:].upper())) if size[-1:].isalpha() else (size, 1)
     if unit is None or not number.isdecimal():
-        raise ValueError(f"{size!r} is no size; write a number of bytes, or one with K, M, G or T behind it")
+        raise ValueError(f"{size!r} is not a size; give a number of bytes, or one with a unit K, M, G or T, such as '64M'")
     return int(number) * unit
 
 
 class Cache(_eyewall.Cache):
-    """A volume that all processes which open its path share: a mapping of keys to values, with a hard cap in bytes.
+    """A volume: a mapping of keys to values with a hard cap in bytes. All processes that open its path share it.
 
-    Without a path it is one without a name, which this process shares with those that it forks.
+    Without a path, the volume is anonymous: this process shares it with the processes that it forks.
 
-    Keys are `str`, as UTF-8, or `bytes`; a walk gives those that are UTF-8 as `str`. Values: see `serializer`. Anything may be
-    evicted at any time, so that a key that was stored needn't be there.
+    Keys are `str`, stored as UTF-8, or `bytes`; iteration returns UTF-8 keys as `str`. For values, see
+    `serializer`. The cache may evict any entry at any time, so a stored key may be gone.
     """
 
     _path: str | None
@@ -83,18 +84,28 @@ class Cache(_eyewall.Cache):
     ) -> Self:
         """Opens the volume at `path`, or creates it.
 
-        `size` (64M), `entry_bytes_max` (a sixteenth of the size, at most 4M), `entry_size_hint` (1K), `mode` (0o600) and `group`
-        are those of a new volume: bytes in all, of the largest entry, of a typical one; who may use it. To ask for others
-        than a volume has is an error. `lock_deadline` (1): seconds that a call waits for another process. `tier`, `tier_folder`:
-        shared memory for copies of what is asked for often. `survive_sigbus`: FailedError instead of SIGBUS if the file is truncated.
-        `put_aside_broken`: a broken file is renamed to `NAME.broken-SECONDS` and a new volume takes its place, instead of CorruptError.
-        `verify_hits`: each value is held against its checksum before it is returned; a wrong one is dropped, and is a miss.
+        These options describe a new volume. Opening an existing volume with others is an error.
 
-        `serializer` is for values other than bytes, str, int, float, bool and None: None refuses them. "pickle" runs code of
-        whoever may write the volume, and is refused where others may, unless `trust_writers` says that they are trusted.
+        - `size` (64M): its size in bytes, a hard cap.
+        - `entry_bytes_max` (a sixteenth of the size, at most 4M): the largest entry.
+        - `entry_size_hint` (1K): the size of a typical entry.
+        - `mode` (0o600) and `group`: who may use it.
+
+        These apply to this process:
+
+        - `lock_deadline` (1): seconds that a call waits for another process.
+        - `tier`, `tier_folder`: shared memory for copies of hot entries, and its folder.
+        - `survive_sigbus`: raise FailedError, instead of SIGBUS, if the file is truncated.
+        - `put_aside_broken`: rename a broken file to `NAME.broken-SECONDS` and create a new volume, instead
+          of raising CorruptError.
+        - `verify_hits`: verify the checksum of each value before returning it; a damaged value is removed,
+          and is a miss.
+        - `serializer`: for values other than bytes, str, int, float, bool and None, which are refused without
+          it. "pickle" lets everyone who can write the volume run code in this process. It is refused if other
+          users can, unless `trust_writers` is true.
         """
         if unclean not in ("keep", "clear"):
-            raise ValueError(f"unclean is {unclean!r}; it may be 'keep' or 'clear'")
+            raise ValueError(f"unclean is {unclean!r}; give 'keep' or 'clear'")
         codec = _serializers.chosen(serializer)
         options = {
             "size": _bytes_of(size),
@@ -119,7 +130,7 @@ class Cache(_eyewall.Cache):
         if codec.runs_code and path is not None and not trust_writers:
             self._check_writers(path)
         self._path = None if path is None else os.path.abspath(path)
-        # For another process: the shape is the volume's by then.
+        # Options for another process. The volume has its shape by then.
         self._again = {
             "lock_deadline": lock_deadline, "tier": tier, "tier_folder": tier_folder, "read_only": read_only,
             "survive_sigbus": survive_sigbus, "verify_hits": verify_hits, "serializer": serializer, "trust_writers": trust_writers, "must_exist": True,
@@ -128,14 +139,14 @@ class Cache(_eyewall.Cache):
 
     @functools.cached_property
     def _flights(self) -> Flights:
-        # Who has no loop needn't pay for loading what loops take.
+        # Programs without an event loop needn't load asyncio.
         from ._asyncio import Flights
 
         return Flights()
 
     def _check_writers(self, path: str | os.PathLike[str]) -> None:
-        """Refuses a volume that others than this user and root may write, or put another in the place of."""
-        # A link's folder counts, and that of what it names.
+        """Refuses a volume that other users, except root, can write or replace."""
+        # Both the folder of a link and the folder of its target count.
         folders = {os.path.dirname(os.path.abspath(path)), os.path.dirname(os.path.realpath(path))}
         for what in (os.fspath(path), *folders):
             found = os.stat(what)
@@ -145,14 +156,14 @@ class Cache(_eyewall.Cache):
             if is_shared or found.st_uid not in (0, os.geteuid()):
                 self.close()
                 raise UntrustedError(
-                    f"others may write {what}, and a pickle of theirs could run code here; use serializer='json', take that right "
-                    "from them, or say trust_writers=True"
+                    f"other users may write {what}, so their pickles could run code in this process; use serializer='json', "
+                    "remove their permission, or give trust_writers=True"
                 )
 
     def __reduce__(self) -> tuple[Callable[..., Cache], tuple[Any, ...]]:
-        """A cache goes to another process as its path: it opens the volume there."""
+        """Pickles a cache as its path: the other process opens the volume itself."""
         if self._path is None:
-            raise TypeError("a volume without a path can't go to a process that wasn't forked; open one with a path")
+            raise TypeError("only forked processes can use a volume without a path; open one with a path")
         return _opened, (type(self), self._path, self._again)
 
     def __repr__(self) -> str:
@@ -173,7 +184,7 @@ class Cache(_eyewall.Cache):
         tags: str | Iterable[str] | None = None,
         begun_in: _eyewall.Epoch | None = None,
     ) -> None:
-        """Stores several entries, one after the other; what fails ends it."""
+        """Stores several entries, one after the other. The first failure ends it."""
         tags = tags if tags is None or isinstance(tags, str) else tuple(tags)
         for key, value in entries.items() if isinstance(entries, Mapping) else entries:
             self.put(key, value, ttl=ttl, stale=stale, tags=tags, begun_in=begun_in)
@@ -181,7 +192,7 @@ class Cache(_eyewall.Cache):
     update = put_many
 
     def setdefault(self, key: Key, default: Any = None, *, ttl: Seconds | None = None) -> Any:
-        """The value of a key; where there is none, `default`, which is stored."""
+        """Returns the value of a key. If there is none, stores and returns `default`."""
         while True:
             value = self.get(key, _MISSING)
             if value is not _MISSING:
@@ -190,7 +201,9 @@ class Cache(_eyewall.Cache):
                 return default
 
     def pop(self, key: Key, default: Any = _MISSING) -> Any:
-        """Removes an entry, and gives its value: to one caller, where several try. Without a default, KeyError where there is none."""
+        """Removes an entry and returns its value. If several callers try, one gets it. Raises KeyError if there
+        is no entry and no default.
+        """
         while True:
             entry = self.lookup(key)
             if entry is None or entry.state != "fresh":
@@ -212,12 +225,13 @@ class Cache(_eyewall.Cache):
         wait: Seconds = 30,
         default: Any = None,
     ) -> T:
-        """The value of a key; where there is none, `make()` makes it, once over all threads and processes, while the others wait.
+        """Returns the value of a key. If there is none, one caller over all threads and processes calls
+        `make()`, and the others wait.
 
-        With `stale`, one that is over may be had for so long meanwhile, without waiting. If whoever makes it takes longer than
-        `wait`, this call makes it for itself. `make` may give a `Negative`: then, and where such an entry is, the answer is
-        `default`. What it raises, this call does, and one of those that wait is the next to make it. A value that can't be stored
-        is given all the same, with a warning.
+        With `stale`, the others get the expired value for so many seconds meanwhile. A caller that has waited
+        longer than `wait` calls `make` for itself. `make` may return a `Negative`: then, and for a negative
+        entry, the result is `default`. If `make` raises, this call raises, and one of the waiting callers
+        calls its own `make`. If the value can't be stored, this call warns and returns it.
         """
         try:
             state, found = self._begin_fill(key, wait, bool(stale))
@@ -231,7 +245,7 @@ class Cache(_eyewall.Cache):
             return self._filled(found, make(), options, default)
 
     def _filled(self, flight: _eyewall.Flight, made: T | Negative, options: dict[str, Any], default: Any) -> T:
-        """Stores what was made, and gives it."""
+        """Stores the result of `make`, and returns it."""
         try:
             if isinstance(made, Negative):
                 ttl = options["ttl"] if made.ttl is None else made.ttl
@@ -247,7 +261,7 @@ class Cache(_eyewall.Cache):
     fill = get_or_fill
 
     async def aget(self, key: Key, default: Any = None) -> Any:
-        """As `get`; where the entry isn't in memory, a thread waits for storage, and not the loop."""
+        """As `get`. If the entry isn't in memory, a thread waits for storage, so the event loop doesn't."""
         await self._warmed(key)
         return self.get(key, default)
 
@@ -283,9 +297,10 @@ class Cache(_eyewall.Cache):
         wait: Seconds = 30,
         default: Any = None,
     ) -> T:
-        """As `get_or_fill`, by a coroutine function. A thread waits for other processes, one for each key; the tasks of this loop wait
-        for one another without any, and what the one that makes it raises, all of them do. What was begun is brought to its end, even if
-        who asked for it is cancelled."""
+        """As `get_or_fill`, with a coroutine function. For each key, one thread waits for other processes. Tasks
+        of this event loop wait for each other without a thread; if `make` raises, all of them raise. A `make`
+        that has begun runs to its end, even if its caller is cancelled.
+        """
         await self._warmed(key)
         value = self._look(key, _MISSING)
         if value is not _MISSING:
@@ -326,12 +341,14 @@ class Cache(_eyewall.Cache):
         name: str | None = None,
         wait: Seconds = 30,
     ) -> _memoize.Memoize:
-        """A decorator: the function's results are kept by its arguments, and made once over all processes.
+        """Returns a decorator that caches a function's results by its arguments, and makes each once over all
+        processes.
 
-        Of a coroutine function, it is awaited. `tag` is a tag, several, or a function of the arguments that gives them. The key is
-        made of the function's name (or `name`) and its arguments, which may be None, bool, int, float, str, bytes, and
-        tuples, lists and dicts of these; for others `key`, a function of the arguments, gives what tells calls apart.
-        What the function raises isn't kept. `f.purge()` purges all its results, `f.forget(...)` one, `f.key(...)` is its key.
+        A coroutine function is awaited. `tag` is a tag, several tags, or a function of the arguments that
+        returns them. The key consists of the function's name (or `name`) and its arguments. These may be
+        None, bool, int, float, str, bytes, and tuples, lists and dicts of them. For other types, give `key`,
+        a function of the arguments that returns a distinct key. Exceptions aren't cached. `f.purge()` purges
+        all results, `f.forget(...)` removes one, and `f.key(...)` returns its key.
         """
         return _memoize.Memoize(self, ttl, stale, tag, key, name, wait)
 

@@ -1,55 +1,55 @@
-"""What calls raise. That there is nothing is no error.
+"""The exceptions. A miss is not an error.
 
-Each class has the name of its status in the other languages (`name`); its message says what to do.
+The `name` of a class is that of the status in other languages. A message says what to do.
 """
 
 from __future__ import annotations
 
 
 class Error(Exception):
-    """Why an operation did not happen."""
+    """Base class: why an operation failed."""
 
     name = "internal"
 
 
 class InvalidError(Error, ValueError):
-    """What was given can't be stored, or asked for: another key, value or option helps."""
+    """An argument is invalid: try another key, value or option."""
 
     name = "argument"
 
 
 class KeyEmptyError(InvalidError):
-    """A key of no bytes."""
+    """The key has no bytes."""
 
     name = "key_empty"
 
 
 class KeyTooLongError(InvalidError):
-    """A key of more than 65,535 bytes, or more than the volume's limit."""
+    """The key has more than 65,535 bytes, or is longer than the volume allows."""
 
     name = "key_too_long"
 
 
 class MetadataTooLongError(InvalidError):
-    """The tags take too much room."""
+    """The metadata, including tags, is too long."""
 
     name = "metadata_too_long"
 
 
 class TooManyTagsError(InvalidError):
-    """More than 32 tags."""
+    """The put has more than 32 tags."""
 
     name = "too_many_tags"
 
 
 class TagLengthError(InvalidError):
-    """A tag of no bytes, or of more than 255."""
+    """A tag has no bytes, or more than 255."""
 
     name = "tag_length"
 
 
 class NotACounterError(InvalidError):
-    """An entry that is to be counted up holds something else."""
+    """`increment` found an entry that is not a counter."""
 
     name = "not_a_counter"
 
@@ -67,7 +67,7 @@ class OutOfRangeError(InvalidError):
 
 
 class SerializerError(InvalidError, TypeError):
-    """The value has no form without a serializer, or was stored by one that this cache doesn't use."""
+    """The value needs a serializer, or was stored by one that this cache doesn't use."""
 
 
 class ClosedError(InvalidError):
@@ -79,79 +79,79 @@ class EndedError(InvalidError):
 
 
 class RetryError(Error):
-    """Not now: the same call may do it later."""
+    """A temporary failure: the same call may succeed later."""
 
     name = "busy"
 
 
 class BusyError(RetryError, TimeoutError):
-    """Another process or thread held what was needed until the deadline."""
+    """Another process or thread held the key or a lock until the deadline."""
 
     name = "busy"
 
 
 class PinnedError(RetryError):
-    """Readers hold too much of the cache to make room: views, above all."""
+    """Readers hold too many entries to make room. Release views first."""
 
     name = "pinned"
 
 
 class InterruptedWriteError(RetryError):
-    """The writer of an entry gave up, or was superseded."""
+    """The writer of the entry gave up, or was superseded."""
 
     name = "interrupted"
 
 
 class VolumeError(Error):
-    """The volume can't be used, or not so."""
+    """The volume can't be used, or not in this way."""
 
     name = "io"
 
 
 class ReadOnlyError(VolumeError, PermissionError):
-    """The volume, or the right to it, is for reading only."""
+    """The volume was opened for reading only, or the file permits only reading."""
 
     name = "read_only"
 
 
 class NotFoundError(VolumeError, FileNotFoundError):
-    """There is no volume, and it wasn't to be created."""
+    """There is no volume, and `must_exist` is set."""
 
     name = "not_found"
 
 
 class ForeignError(VolumeError):
-    """The file is no volume; it was left as it is."""
+    """The file is not a volume. It was left unchanged."""
 
     name = "foreign"
 
 
 class VersionError(VolumeError):
-    """The file is of another version of the format, or of a machine of another byte order."""
+    """The file has another version of the format, or comes from a machine with another byte order."""
 
     name = "version"
 
 
 class CorruptError(VolumeError):
-    """The file contradicts itself."""
+    """The file is damaged."""
 
     name = "corrupt"
 
 
 class OptionsDifferError(VolumeError, ValueError):
-    """The volume was created with another size, hint or limit than the options ask for."""
+    """The volume has another size, hint or limit than the options ask for."""
 
     name = "options_differ"
 
 
 class NoTierError(VolumeError, ValueError):
-    """A tier that the volume can't have."""
+    """The volume can't have the tier that the options ask for."""
 
     name = "no_tier"
 
 
 class NoSpaceError(VolumeError, OSError):
-    """The storage has no room for the volume."""
+    """The file system has no room for the volume."""
 
     name = "no_space"
 
@@ -163,22 +163,22 @@ class TooManyProcessesError(VolumeError):
 
 
 class FailedError(VolumeError):
-    """Bytes of the volume were lost under its map, or another file has taken its place: close it, and open it again."""
+    """Bytes of the volume were lost under its map, or another file took its place: close it and open it again."""
 
     name = "failed"
 
 
 class StorageError(VolumeError, OSError):
-    """The operating system refused."""
+    """The operating system refused a call."""
 
     name = "io"
 
 
 class UntrustedError(VolumeError, PermissionError):
-    """Others may write the volume, and pickle would let them run code here."""
+    """Other users may write the volume, so its pickles could run their code in this process."""
 
     name = "argument"
 
 
 class NotStoredWarning(RuntimeWarning):
-    """A value was made and is given, but could not be stored."""
+    """A value was made and returned, but could not be stored."""

@@ -1,4 +1,4 @@
-"""The module in Rust (src/)."""
+"""The Rust module (src/)."""
 
 import os
 from collections.abc import Callable, Iterable, Iterator
@@ -27,25 +27,29 @@ class Cache:
         loads_other: Callable[[int, bytes], Any],
     ) -> Self: ...
     def close(self) -> None:
-        """Leaves the volume; the last process to leave writes it to storage. Views, claims and writers live on."""
+        """Closes the cache. The last process that leaves a volume writes it to storage. Views, claims and
+        writers stay usable.
+        """
     @property
     def closed(self) -> bool: ...
     def get(self, key: _Key, default: Any = None) -> Any:
-        """The value of a key, copied; `default` where there is none. Keeps the interpreter's lock: it takes less than a microsecond."""
+        """Returns a copy of the value, or `default` if there is none. Keeps the interpreter's lock, since a
+        look-up takes less than a microsecond.
+        """
     def __getitem__(self, key: _Key, /) -> Any: ...
     def __setitem__(self, key: _Key, value: Any, /) -> None: ...
     def __delitem__(self, key: _Key, /) -> None: ...
     def __contains__(self, key: _Key, /) -> bool: ...
     def get_many(self, keys: Iterable[_K], /) -> dict[_K, Any]:
-        """The values of those keys that have one. Faster than one by one."""
+        """Returns the values of those keys that have one. Faster than one call per key."""
     def get_view(self, key: _Key) -> memoryview | None:
-        """The bytes of a value where they lie, for reading only; None where there is none.
+        """Returns a read-only view of a value's bytes, without a copy; None if there is none.
 
-        They stay as they are, and can't be evicted, until the last view of them is gone: hold it for as long as you read. A
-        forked child must not read what its parent holds: a new view of it there is refused by a `BufferError`.
+        The bytes can't change or be evicted while a view of them exists, so hold a view only while you read.
+        A forked child must not read its parent's views: a new view of them raises `BufferError` there.
         """
     def lookup(self, key: _Key) -> Entry | None:
-        """All that is known about a key: fresh, stale, or negative; None: nothing."""
+        """Returns an entry in any state: fresh, stale or negative; None if there is none."""
     def put(
         self,
         key: _Key,
@@ -57,7 +61,9 @@ class Cache:
         metadata: bytes | None = None,
         begun_in: Epoch | None = None,
     ) -> int:
-        """Stores a value for `ttl` seconds (None: until it is evicted), usable as a stale one for `stale` after that; its serial."""
+        """Stores a value and returns its serial. It is valid for `ttl` seconds (None: until it is evicted), and
+        may be used as a stale one for `stale` seconds after that.
+        """
     def add(
         self,
         key: _Key,
@@ -69,7 +75,7 @@ class Cache:
         metadata: bytes | None = None,
         begun_in: Epoch | None = None,
     ) -> int | None:
-        """Stores a value if there is none; its serial, or None: there is one."""
+        """Stores a value if there is no valid entry. Returns its serial, or None if there is an entry."""
     def replace(
         self,
         key: _Key,
@@ -82,13 +88,17 @@ class Cache:
         metadata: bytes | None = None,
         begun_in: Epoch | None = None,
     ) -> int | None:
-        """Stores a value if the entry still has this serial; None: it has another, has expired or is gone."""
+        """Stores a value if the entry still has this serial. Returns the new serial, or None if the entry has
+        another serial, has expired or is gone.
+        """
     def put_negative(
         self, key: _Key, reason: int, *, ttl: _Seconds | None = None, tags: _Tags | None = None, begun_in: Epoch | None = None
     ) -> int:
-        """Notes that there is nothing, and why: a number from 0 to 65535. `lookup` gives it, `get` misses."""
+        """Stores a negative entry with a reason code from 0 to 65535. `lookup` returns it; `get` misses. Returns
+        its serial.
+        """
     def remove(self, key: _Key, *, serial: int | None = None) -> bool:
-        """Removes an entry, of this serial only if one is given; False: there was none."""
+        """Removes an entry; with `serial`, only if it has that serial. Returns whether it did."""
     def touch(
         self,
         key: _Key,
@@ -98,7 +108,9 @@ class Cache:
         serial: int | None = None,
         begun_in: Epoch | None = None,
     ) -> bool:
-        """From now on the entry is valid for `ttl` (None: until it is evicted); False: there is none, or one of another `serial` than is given."""
+        """Gives the entry a new time to live (None: until it is evicted). Returns False if there is no entry, or
+        if it has another serial than `serial`.
+        """
     def increment(
         self,
         key: _Key,
@@ -110,27 +122,33 @@ class Cache:
         ttl: _Seconds | None = None,
         tags: _Tags | None = None,
     ) -> int:
-        """Adds to an integer, in one step over all processes and languages; what it is then. An absent one begins at `start`."""
+        """Adds to an integer, atomically over all processes and languages, and returns the sum. A missing
+        counter begins at `start`.
+        """
     def purge_tag(self, tag: str, *, soft: bool = False) -> None:
-        """Purges all entries with this tag; softly: makes them stale."""
+        """Purges all entries with this tag. A soft purge makes them stale."""
     def purge_prefix(self, prefix: _Key, *, soft: bool = False) -> None:
-        """Purges all entries whose key begins so."""
+        """Purges all entries whose keys begin with this prefix."""
     def purge_all(self, *, soft: bool = False) -> None:
-        """Purges everything, in the time of a few stores."""
+        """Purges all entries, in microseconds."""
     def clear(self) -> int:
-        """Removes all entries, one by one; how many."""
+        """Removes all entries, one by one, and returns how many."""
     def sweep(self) -> int:
-        """Drops what is purged or over; how many. Nobody needs to call it."""
+        """Removes purged and expired entries, and returns how many. It is never necessary."""
     def sync(self) -> None:
-        """Brings everything to storage, and waits for it."""
+        """Writes everything to storage, and waits for it."""
     def populate(self) -> None:
-        """Maps every page now, so that no later read faults."""
+        """Maps every page now, so that later reads cause no page fault."""
     def is_resident(self, key: _Key) -> bool | None:
-        """Whether reading the value would find it in memory; None: there is none."""
+        """Whether the whole value is in memory, so that reading it needn't wait for storage; None if there is no
+        entry.
+        """
     def prefault(self, key: _Key) -> bool:
-        """Reads the entry into memory; False: there is none."""
+        """Reads the entry into memory. Returns False if there is none."""
     def claim(self, key: _Key) -> Claim:
-        """Claims a key, to look at its entry and change it: one at a time over all processes. Plain puts don't wait for it."""
+        """Claims a key to read and change its entry. Only one claim of a key stands at a time, over all
+        processes. Plain puts don't wait for it.
+        """
     def _look(self, key: _Key, default: Any = None) -> Any: ...
     def _begin_fill(
         self, key: _Key, wait: _Seconds, use_stale: bool, is_wanted: Callable[[], bool] | None = None
@@ -146,20 +164,22 @@ class Cache:
         metadata: bytes | None = None,
         begun_in: Epoch | None = None,
     ) -> Writer:
-        """Begins to write a value of bytes piece by piece; `length` is its length if it is known."""
+        """Returns a writer for a value of bytes that comes piece by piece. Give its `length` if you know it."""
     def follow(self, key: _Key) -> Follower | None:
-        """Reads what somebody is writing to a key, whatever process it is, from its first byte on; None: nobody is. Bytes come before their writer
-        has vouched for them: until the end was reached they may come to nothing."""
+        """Returns a follower of the writer of a key, in any process, from the first byte on; None if nobody
+        writes the key. The bytes come before their writer commits them: only at the end is the entry certain.
+        """
     def now(self) -> Epoch:
-        """This moment, for `begun_in`: what is stored with it counts as stored now, so that what is purged from now on purges it, too. To be asked
-        for before whatever the value is made of is read."""
+        """Returns the present moment, for `begun_in`. Call it before you read the data of a value. A value that
+        is stored with it counts as older than every purge since, so that those purges apply to it.
+        """
     def __iter__(self) -> Walk[_Key]: ...
     def keys(self) -> Walk[_Key]:
-        """All keys, in no order: `str` where they are UTF-8, else `bytes`."""
+        """Iterates over all keys, in no order: `str` if they are UTF-8, else `bytes`."""
     def values(self) -> Walk[Any]: ...
     def items(self) -> Walk[tuple[_Key, Any]]: ...
     def stats(self) -> dict[str, Any]:
-        """Numbers about the volume, over all processes. Looks at the whole index."""
+        """Returns statistics of the volume, over all processes. Scans the whole index."""
     @property
     def path(self) -> Path | None: ...
     @property
@@ -173,7 +193,7 @@ class Cache:
         """Whether bytes of the volume were lost under its map (`survive_sigbus`)."""
     @property
     def storage_warning(self) -> str | None:
-        """Why the volume's size is no promise on its file system, if it isn't."""
+        """Why the file system doesn't guarantee the volume's size; None if it does."""
 
 @final
 class Claim:
@@ -239,14 +259,16 @@ class Flight:
 @final
 class Follower(Iterator[bytes]):
     def read(self, size: int = 65536, *, wait: _Seconds = 30) -> bytes:
-        """The next bytes, up to `size`; none (`b""`): that was all, and the entry was stored. Waits for them for up to `wait` seconds, and then
-        raises `BusyError`, after which it may be called again. `InterruptedWriteError`: nothing will come of the entry, and what was read is part of none."""
+        """Returns the next bytes, up to `size`, or `b""` at the end of a stored entry. Waits for up to `wait`
+        seconds; then it raises `BusyError`, and you may call it again. `InterruptedWriteError`: the entry
+        will not come, and what you have read is part of none.
+        """
     @property
     def metadata(self) -> bytes: ...
     @property
     def serial(self) -> int: ...
     def end(self) -> None:
-        """Reads no further."""
+        """Stops reading."""
     def __next__(self) -> bytes: ...
     def __enter__(self) -> Self: ...
     def __exit__(self, *raised: object) -> None: ...

@@ -1,4 +1,4 @@
-"""Results of functions, kept by their arguments."""
+"""Caches results of functions by their arguments."""
 
 from __future__ import annotations
 
@@ -18,13 +18,13 @@ P = ParamSpec("P")
 R = TypeVar("R")
 TagsOf = str | Iterable[str] | Callable[..., str | Iterable[str]] | None
 
-# Longer ones are stored as their hash.
+# Longer keys are replaced by their hash.
 _KEY_BYTES_MAX = 250
 _HASH_BYTES = 20
 
 
 def _encoded(value: object) -> str:
-    """Text that is the same for equal arguments of the same types, in all processes, and for no others."""
+    """Text that is the same in all processes for equal arguments of the same types, and differs for all others."""
     if value is None or type(value) in (bool, int, float, str, bytes):
         return repr(value)
     if type(value) in (tuple, list):
@@ -39,7 +39,7 @@ def _encoded(value: object) -> str:
 
 
 class Memoized(Generic[P, R]):
-    """A function whose results are kept."""
+    """A function whose results are cached."""
 
     def __init__(self, how: Memoize, function: Callable[P, R]) -> None:
         functools.update_wrapper(self, function)
@@ -59,11 +59,11 @@ class Memoized(Generic[P, R]):
         return fill(key, make, **options)  # type: ignore[no-any-return]
 
     def __get__(self, instance: object, owner: type | None = None) -> Any:
-        """Of a method: the instance is its first argument, as of any function, and has to be given to `forget` and `key`."""
+        """For a method, the instance is the first argument, as of any function; `forget` and `key` need it, too."""
         return self if instance is None else types.MethodType(self, instance)
 
     def key(self, *args: P.args, **kwargs: P.kwargs) -> str:
-        """The key of the result of these arguments."""
+        """Returns the key of the result for these arguments."""
         if self._how.key is not None:
             told = self._how.key(*args, **kwargs)
             parts = told if isinstance(told, str) else told.hex()
@@ -73,7 +73,7 @@ class Memoized(Generic[P, R]):
         return _short(f"memoize:{self.name}({parts})")
 
     def forget(self, *args: P.args, **kwargs: P.kwargs) -> bool:
-        """Removes the result of these arguments; False: there was none."""
+        """Removes the result for these arguments. Returns False if there was none."""
         return self._how.cache.remove(self.key(*args, **kwargs))
 
     def purge(self, *, soft: bool = False) -> None:
@@ -86,7 +86,7 @@ class Memoized(Generic[P, R]):
 
 
 class Memoize:
-    """The decorator that `Cache.memoize` gives."""
+    """The decorator that `Cache.memoize` returns."""
 
     def __init__(
         self,

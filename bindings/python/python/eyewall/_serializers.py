@@ -1,8 +1,8 @@
-"""How values that have no form of their own become bytes.
+"""Serializers of values.
 
-`bytes`, `str`, `int`, `float`, `bool` and `None` are stored as what they are, whatever the serializer. It is for the rest. Each
-kind of value has a byte of its own beside the value (`src/value.rs`), so that a cache knows what it reads: JSON and msgpack
-are always read; pickle only where it was chosen, since whoever can write a pickle can run code in its reader.
+`bytes`, `str`, `int`, `float`, `bool` and `None` need no serializer. Other types do. A byte beside each value names its kind
+(`src/value.rs`). Every cache reads JSON and msgpack. Only a cache with the pickle serializer reads pickle, since a writer of
+pickles can run code in their reader.
 """
 
 from __future__ import annotations
@@ -21,7 +21,9 @@ _NAMES = {_PHP: "PHP's serialize", _IGBINARY: "igbinary", _PICKLE: "pickle", _MS
 
 @dataclass(frozen=True)
 class Serializer:
-    """A pair of functions: `dumps` gives bytes, `loads` makes the value of them. All that share the volume have to use the same."""
+    """A pair of functions: `dumps` turns a value into bytes, `loads` turns bytes into the value. All programs that
+    share a volume must use the same pair.
+    """
 
     dumps: Callable[[Any], bytes]
     loads: Callable[[bytes], Any]
@@ -29,7 +31,7 @@ class Serializer:
 
 @dataclass(frozen=True)
 class Chosen:
-    """What a cache uses."""
+    """The serializer of a cache."""
 
     kind: int
     dumps: Callable[[Any], bytes] | None
@@ -37,7 +39,7 @@ class Chosen:
 
     @property
     def runs_code(self) -> bool:
-        """Whether reading runs what writers want."""
+        """Whether a writer can run code in a reader."""
         return self.kind == _PICKLE
 
 
@@ -53,12 +55,12 @@ def _msgpack() -> tuple[Callable[[Any], bytes], Callable[[bytes], Any]]:
     try:
         import msgpack
     except ImportError:
-        raise SerializerError("the value is one of msgpack, and that module isn't installed; pip install msgpack") from None
+        raise SerializerError("the value needs the module msgpack, which isn't installed; pip install msgpack") from None
     return msgpack.packb, msgpack.unpackb
 
 
 def chosen(serializer: str | Serializer | None) -> Chosen:
-    """What a cache's option means."""
+    """Resolves the option `serializer`."""
     match serializer:
         case None:
             return Chosen(0, None, None)
@@ -74,11 +76,11 @@ def chosen(serializer: str | Serializer | None) -> Chosen:
 
 
 def loads_other(kind: int, data: bytes) -> Any:
-    """The value of a kind that isn't the cache's own."""
+    """Decodes a value of a kind that isn't the cache's own."""
     if kind == _JSON:
         return json.loads(data)
     if kind == _MSGPACK:
         return _msgpack()[1](data)
     if kind == _PICKLE:
-        raise SerializerError("the value is a pickle; open the cache with serializer='pickle' if you trust all who may write it")
-    raise SerializerError(f"the value is one of {_NAMES[kind]}, which isn't read here; get_view gives its bytes")
+        raise SerializerError("the value is a pickle; if you trust everyone who can write the volume, open it with serializer='pickle'")
+    raise SerializerError(f"the value was stored by {_NAMES[kind]}, which this cache doesn't read; get_view returns its bytes")

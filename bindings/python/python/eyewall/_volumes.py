@@ -1,4 +1,4 @@
-"""Volumes of a process that frameworks open by their settings: each once, whoever asks, in however many threads."""
+"""The volumes that frameworks open by their settings. A process opens each volume once, for all threads."""
 
 from __future__ import annotations
 
@@ -14,13 +14,13 @@ _open: dict[str, tuple[dict[str, Any], Cache]] = {}
 
 
 def volume(path: str | os.PathLike[str], options: Mapping[str, Any]) -> Cache:
-    """The cache at a path, which is opened where it isn't yet; ValueError where it was opened with other options."""
+    """Returns the cache at a path, and opens it if necessary. Raises ValueError if it was opened with other options."""
     name = os.path.abspath(path)
     with _lock:
         known = _open.get(name)
         if known is not None and not known[1].closed:
             if known[0] != dict(options):
-                raise ValueError(f"{name} is open here with the options {known[0]}; give the same, or another path")
+                raise ValueError(f"{name} is open in this process with the options {known[0]}; give the same options, or another path")
             return known[1]
         opened = Cache(name, **options)
         _open[name] = (dict(options), opened)
@@ -28,7 +28,7 @@ def volume(path: str | os.PathLike[str], options: Mapping[str, Any]) -> Cache:
 
 
 def _forget_lock() -> None:
-    """Another thread may have held it when this process was forked."""
+    """Replaces the lock in a forked child, since another thread may have held it."""
     global _lock
     _lock = threading.Lock()
 

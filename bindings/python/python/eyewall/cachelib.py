@@ -1,4 +1,4 @@
-"""A volume by the interface of cachelib, for Flask-Caching, Flask-Session and others that take it.
+"""A volume with the interface of cachelib, for Flask-Caching, Flask-Session and other users of cachelib.
 
     Cache(app, config={
         "CACHE_TYPE": "eyewall.cachelib.EyewallCache",
@@ -21,8 +21,10 @@ from ._volumes import volume
 
 
 class EyewallCache(BaseCache):
-    """A cache of cachelib. Options are those of `eyewall.Cache`; `serializer` is "pickle" unless it says otherwise, and so refused where others
-    may write the volume. A timeout of 0 is for ever. What can't be stored is False, and removes what was there."""
+    """A cache of cachelib. Its options are those of `eyewall.Cache`. The default of `serializer` is "pickle", so the
+    cache raises an error if other users may write the volume. A timeout of 0 means for ever. If a value can't be
+    stored, `set` removes the former value and returns False.
+    """
 
     def __init__(
         self,
@@ -39,7 +41,7 @@ class EyewallCache(BaseCache):
         self.volume: Cache = volume(path, {"serializer": "pickle", **options})
 
     def _ttl(self, timeout: int | timedelta | None) -> float | None:
-        """Seconds, or None: for ever. Below 0: it is over at once."""
+        """Seconds; None: for ever. A negative timeout gives 0, which expires at once."""
         chosen = self.default_timeout if timeout is None else timeout
         seconds = chosen.total_seconds() if isinstance(chosen, timedelta) else chosen
         return max(seconds, 0) if seconds else None
@@ -75,12 +77,12 @@ class EyewallCache(BaseCache):
         return self.key_prefix + key in self.volume
 
     def clear(self) -> bool:
-        """Removes what has the prefix; without one, everything in the volume."""
+        """Removes all entries with the prefix; without a prefix, all entries of the volume."""
         self.volume.purge_prefix(self.key_prefix)
         return True
 
     def inc(self, key: str, delta: int = 1) -> int | None:
-        """In one step over all processes; an absent one begins at 0."""
+        """Atomic over all processes. A missing counter begins at 0."""
         return self.volume.increment(self.key_prefix + key, delta, ttl=self._ttl(None))
 
     def dec(self, key: str, delta: int = 1) -> int | None:

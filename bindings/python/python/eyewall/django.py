@@ -8,8 +8,8 @@
         }
     }
 
-OPTIONS are those of `eyewall.Cache`. `serializer` is "pickle" unless it says otherwise, as in Django's other backends, and so
-refused where others may write the volume. MAX_ENTRIES and CULL_FREQUENCY have no meaning: the size is the cap.
+OPTIONS are those of `eyewall.Cache`. As in Django's other backends, the default of `serializer` is "pickle", so the backend
+raises an error if other users may write the volume. MAX_ENTRIES and CULL_FREQUENCY have no effect: the size is the cap.
 """
 
 from __future__ import annotations
@@ -29,23 +29,25 @@ _NOT_OURS = ("MAX_ENTRIES", "CULL_FREQUENCY")
 
 
 class EyewallCache(BaseCache):  # type: ignore[misc]
-    """A cache backend. What can't be stored is removed and warned of, as a cache may do, and raises nothing."""
+    """A cache backend. If a value can't be stored, it removes the former value and warns, and raises nothing."""
 
     def __init__(self, location: str, params: dict[str, Any]) -> None:
         super().__init__(params)
         given = params.get("OPTIONS") or {}
         options = {name: value for name, value in given.items() if name.upper() not in _NOT_OURS}
         options.setdefault("serializer", "pickle")
-        # Threads have a backend each, on one volume.
+        # Each thread has a backend object; all share one volume.
         self._cache: Cache = volume(location, options)
 
     @property
     def volume(self) -> Cache:
-        """The volume, for what Django's interface doesn't have: tags, purges, numbers. Its keys are those of `make_key`."""
+        """The volume, for operations that Django's interface lacks: tags, purges, statistics. `make_key` gives
+        its keys.
+        """
         return self._cache
 
     def _ttl(self, timeout: Any) -> float | None:
-        """Seconds; 0: it is over at once."""
+        """Seconds; 0 means that it expires at once."""
         if timeout is DEFAULT_TIMEOUT:
             timeout = self.default_timeout
         if isinstance(timeout, timedelta):
@@ -75,7 +77,7 @@ class EyewallCache(BaseCache):  # type: ignore[misc]
         try:
             self._cache.put(key, value, ttl=ttl)
         except (EntryTooLargeError, RetryError) as error:
-            # Else the old value would be taken for this one.
+            # Readers would otherwise get the old value.
             self._cache.remove(key)
             self._refused(error)
 
@@ -94,14 +96,16 @@ class EyewallCache(BaseCache):  # type: ignore[misc]
         return {wanted[key]: value for key, value in self._cache.get_many(wanted).items()}  # type: ignore[index]
 
     def get_or_set(self, key: str, default: Any, timeout: Any = DEFAULT_TIMEOUT, version: int | None = None) -> Any:
-        """A callable is called once, over all processes that ask for the key."""
+        """Calls a callable once over all processes that ask for the key."""
         ttl = self._ttl(timeout)
         if ttl == 0 or not callable(default):
             return super().get_or_set(key, default, timeout=timeout, version=version)
         return self._cache.get_or_fill(self.make_and_validate_key(key, version=version), default, ttl=ttl)
 
     async def aget_or_set(self, key: str, default: Any, timeout: Any = DEFAULT_TIMEOUT, version: int | None = None) -> Any:
-        """As `get_or_set`; other tasks of the loop go on while one waits. As in Django's own, the callable is no coroutine function."""
+        """As `get_or_set`, without blocking the event loop. As in Django, the callable must not be a coroutine
+        function.
+        """
         ttl = self._ttl(timeout)
         if ttl == 0 or not callable(default):
             return await super().aget_or_set(key, default, timeout=timeout, version=version)
@@ -112,11 +116,11 @@ class EyewallCache(BaseCache):  # type: ignore[misc]
         return await self._cache.aget_or_fill(self.make_and_validate_key(key, version=version), make, ttl=ttl)
 
     async def aincr(self, key: str, delta: int = 1, version: int | None = None) -> Any:
-        """As `incr`: in one step, too, and it takes no longer than a look-up and a store."""
+        """As `incr`. It runs on the event loop, since it takes no longer than a look-up and a put."""
         return self.incr(key, delta, version)
 
     def incr(self, key: str, delta: int = 1, version: int | None = None) -> Any:
-        """In one step over all processes; its time goes on."""
+        """Atomic over all processes. The entry keeps its expiry time."""
         key = self.make_and_validate_key(key, version=version)
         while True:
             entry = self._cache.lookup(key)
@@ -127,7 +131,9 @@ class EyewallCache(BaseCache):  # type: ignore[misc]
                 return value
 
     def clear(self) -> None:
-        """Removes everything in the volume, of all who share it: give Django one of its own, or use purges of prefixes."""
+        """Removes all entries of the volume, including those of other programs: give Django its own volume, or
+        purge prefixes.
+        """
         self._cache.purge_all()
 
     def _refused(self, error: Exception) -> bool:

@@ -1,11 +1,11 @@
-"""A backend of dogpile.cache, which stores the bytes that its region makes of values, with a mutex over all processes.
+"""A backend of dogpile.cache with a mutex over all processes. It stores the bytes that its region makes of values.
 
     region = make_region().configure(
         "eyewall", expiration_time=3600, arguments={"path": "/var/cache/eyewall/region", "size": "256M"}
     )
 
-Arguments are those of `eyewall.Cache`, and `ttl`: after so many seconds an entry may go, whatever the region's expiration time;
-`distributed_lock` (true): whether a value is made once over all processes, or over the threads of each.
+The arguments are those of `eyewall.Cache` and two more. `ttl`: an entry expires after so many seconds, whatever the region's
+expiration time. `distributed_lock` (default true): whether one process makes a value for all, or one thread of each process.
 """
 
 from __future__ import annotations
@@ -21,13 +21,15 @@ from ._errors import BusyError, EntryTooLargeError, NotStoredWarning, RetryError
 from ._eyewall import Flight
 from ._volumes import volume
 
-# No key of a region, which are text, begins so.
+# No key of a region begins so, since those are text.
 _MUTEX = b"\0mutex\0"
 _LONG_SECONDS = 3600.0
 
 
 class Mutex(CacheMutex):
-    """A lock over all processes, which ends with the process that holds it: the right to make an entry that nobody makes."""
+    """A lock over all processes: the flight of an entry that nobody ever stores. It ends with the process that holds
+    it.
+    """
 
     def __init__(self, cache: Cache, key: str) -> None:
         self._cache, self._key = cache, _MUTEX + key.encode()
@@ -45,7 +47,8 @@ class Mutex(CacheMutex):
             return True
 
     def release(self) -> None:
-        # Threads share it: the next one has it as soon as this flight ends, and what it is then is not to be touched.
+        # Threads share this object. As soon as the flight ends, the next thread owns it: don't touch it
+        # after that.
         flight, self._flight = self._flight, None
         if flight is not None:
             flight.end()
@@ -79,11 +82,13 @@ class EyewallBackend(BytesBackend):
         return [found.get(key, NO_VALUE) for key in wanted]
 
     def set_serialized(self, key: str, value: bytes) -> None:
-        """What can't be stored is removed, with a warning: the region has made it, and gives it all the same."""
+        """If a value can't be stored, this removes the former value and warns; the region still returns the new
+        one.
+        """
         try:
             self.volume.put(key, value, ttl=self._ttl)
         except (EntryTooLargeError, RetryError) as error:
-            # Else the old value would be taken for this one.
+            # Readers would otherwise get the old value.
             self.volume.remove(key)
             warnings.warn(f"a value is not stored: {error}", NotStoredWarning, stacklevel=2)
 

@@ -1,12 +1,12 @@
-//! A folder of static files, and a file that a handler names: Rocket's example of this name, through a volume.
+//! A folder of static files, and a handler that returns a file: Rocket's example of this name, with a cache.
 //!
-//! `cargo run -p eyewall-rocket --example static-files`, then <http://127.0.0.1:8000>. What of it is other than with Rocket's own
-//! `FileServer` and `NamedFile` is marked.
+//! `cargo run -p eyewall-rocket --example static-files`, then <http://127.0.0.1:8000>. Comments mark the lines
+//! that differ from Rocket's own `FileServer` and `NamedFile`.
 
 use eyewall_rocket::{CachedFiles as FileServer, Eyewall}; // Was: use rocket::fs::FileServer;
 use rocket::fs::relative;
 
-/// Files by a handler of one's own. Where it does nothing else, `FileServer` is the better way.
+/// Serves files by a handler. If it does nothing else, `FileServer` is simpler.
 mod manual {
     use std::path::{Path, PathBuf};
 

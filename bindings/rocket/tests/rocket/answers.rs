@@ -117,9 +117,9 @@ async fn who_takes_a_packed_form_gets_it() {
     site.write("a.html.br", "by brotli");
     site.write("a.html.gz", "by gzip");
     site.settle("a.html.gz");
-    let rocket = site.rocket().mount("/packed", CachedFiles::from(site.root()).precompressed(true).rank(9));
+    let rocket = site.rocket().mount("/precompressed", CachedFiles::from(site.root()).precompressed(true).rank(9));
     let client = Client::untracked(rocket).await.unwrap();
-    for way in ["/packed", "/named"] {
+    for way in ["/precompressed", "/named"] {
         let mut tags = Vec::new();
         for (accepted, coding, body) in
             [("gzip, br", "br", "by brotli"), ("gzip", "gzip", "by gzip"), ("zstd", "", "plain"), ("", "", "plain")]

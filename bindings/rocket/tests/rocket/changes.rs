@@ -57,7 +57,7 @@ async fn who_trusts_an_interval_gets_what_was_kept_and_never_a_broken_body() {
     for way in WAYS {
         assert_eq!(text(&client, &format!("{way}/kept.txt")).await.1, "first", "trusted for an hour");
     }
-    // What isn't there any more can't be trusted.
+    // A missing file can't be trusted.
     assert!(site.files.remove(site.path("kept.txt")).unwrap());
     for way in WAYS {
         assert_eq!(text(&client, &format!("{way}/kept.txt")).await.1, "another");

@@ -1,4 +1,4 @@
-//! The volume as Rocket's configuration says.
+//! The volume of Rocket's configuration.
 
 use std::fs;
 use std::os::unix::fs::FileExt as _;
@@ -23,7 +23,7 @@ fn opened(settings: &str) -> Result<FileCache, Error> {
     Eyewall::fairing().open(&configured(settings))
 }
 
-/// What is said of settings that are refused.
+/// The error for settings that are refused.
 fn refused(settings: &str) -> String {
     opened(settings).unwrap_err().to_string()
 }
@@ -56,7 +56,7 @@ async fn a_volume_is_as_it_was_configured() {
     for (name, length) in [("a.txt", 10), ("b.txt", 2000), ("c.txt", 70_000)] {
         site.write(name, bytes(length, 1));
     }
-    site.write("b.txt.gz", "packed");
+    site.write("b.txt.gz", "precompressed");
     site.settle("b.txt.gz");
     let settings =
         "size = \"4 MiB\"\nmin_file_size = \"1 KiB\"\nmax_file_size = 65536\nfreshness = 3600\nprecompressed = true\n";
@@ -72,14 +72,14 @@ async fn a_volume_is_as_it_was_configured() {
     }
     let kept = ["a.txt", "b.txt", "c.txt"].map(|name| files.contains(site.path(name)).unwrap());
     assert_eq!(kept, [false, true, false]);
-    let packed = get(&client, "/b.txt", &[("accept-encoding", "gzip")]).await;
-    assert_eq!(field(&packed, "content-encoding"), "gzip");
+    let precompressed = get(&client, "/b.txt", &[("accept-encoding", "gzip")]).await;
+    assert_eq!(field(&precompressed, "content-encoding"), "gzip");
     let rocket = rocket::custom(config())
         .attach(Eyewall::with(files.clone()))
         .mount("/", CachedFiles::from(site.root()).precompressed(true));
     let client = Client::untracked(rocket).await.unwrap();
-    let packed = get(&client, "/b.txt", &[("accept-encoding", "gzip")]).await;
-    assert_eq!(field(&packed, "content-encoding"), "gzip", "as a folder says itself");
+    let precompressed = get(&client, "/b.txt", &[("accept-encoding", "gzip")]).await;
+    assert_eq!(field(&precompressed, "content-encoding"), "gzip", "as a folder says itself");
 }
 
 #[async_test]
@@ -142,9 +142,9 @@ async fn where_the_volume_cannot_be_opened_nothing_is_launched() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("missing/files.eyewall");
     let settings = toml_of(&path, "");
-    assert!(refused(&settings).contains(&format!("the volume {} can't be opened", path.display())));
+    assert!(refused(&settings).contains(&format!("can't open the volume {}", path.display())));
     assert!(failure(rocket::custom(configured(&settings)).attach(Eyewall::fairing())).await);
-    // Somebody else's file is left as it is.
+    // A foreign file is left unchanged.
     let foreign = folder.path().join("foreign");
     fs::write(&foreign, vec![1; 1 << 20]).unwrap();
     assert!(failure(rocket::custom(configured(&toml_of(&foreign, ""))).attach(Eyewall::fairing())).await);

@@ -1,4 +1,4 @@
-//! Which files are kept, and what is told of them.
+//! Which files are kept, and the statistics of them.
 
 use eyewall_rocket::{CachedFile, FileCacheOptions, FileStatistics, Statistics, admission};
 use rocket::async_test;

@@ -1,4 +1,4 @@
-//! What clients of a Rocket get of files that go through a volume.
+//! What clients of Rocket get for files in a volume.
 
 #![cfg(test)]
 

@@ -1,4 +1,4 @@
-//! Folders as routes: what is found, redirected, and left to the next route.
+//! Folders as routes: found, redirected and forwarded requests.
 
 use std::fs;
 use std::os::unix::fs::symlink;
@@ -139,14 +139,14 @@ async fn a_missing_root_is_served_once_it_is_there() {
 }
 
 #[async_test]
-#[should_panic(expected = "no folder to be served")]
+#[should_panic(expected = "is not a folder")]
 async fn a_missing_root_is_refused_where_it_is_mounted() {
     let site = site();
     client(&site, "/", CachedFiles::from(site.path("missing"))).await;
 }
 
 #[async_test]
-#[should_panic(expected = "no folder to be served")]
+#[should_panic(expected = "is not a folder")]
 async fn a_file_is_no_root_unless_that_is_said() {
     let site = site();
     client(&site, "/", CachedFiles::from(site.path("index.html"))).await;
@@ -184,7 +184,7 @@ async fn what_is_not_there_is_for_the_next_route_by_rank() {
 async fn a_folder_goes_through_the_file_cache_that_it_was_given() {
     let (site, other) = (site(), site());
     let served = CachedFiles::new(other.root(), &other.files);
-    // No fairing: there is nothing among Rocket's state.
+    // No fairing, so Rocket has no state of Eyewall.
     let client = Client::untracked(rocket::custom(config()).mount("/", served)).await.unwrap();
     assert_eq!(text(&client, "/index.html").await.1, "index.html");
     assert_eq!((site.files.statistics().misses, other.files.statistics().misses), (0, 1));

@@ -1,4 +1,4 @@
-//! Several Rockets on one volume, and bytes that stay while somebody reads them.
+//! Several Rockets share a volume; bytes stay while they are read.
 
 use eyewall_rocket::{CachedFiles, Eyewall, FileCache};
 use rocket::async_test;

@@ -28,7 +28,7 @@ pub(crate) fn volume(size: u64) -> eyewall::Cache {
     Options::new().size(size).anonymous().unwrap()
 }
 
-/// Nothing but what a test configures, and no log.
+/// Only the test's own configuration, and no log.
 pub(crate) fn config() -> Config {
     Config { log_level: rocket::config::LogLevel::Off, ..Config::debug_default() }
 }
@@ -98,7 +98,7 @@ async fn named(path: PathBuf, root: &State<Root>, files: &State<FileCache>) -> O
     CachedFile::open(root.0.join(path), files).await.ok()
 }
 
-/// Both ways to a file.
+/// Both types that serve a file.
 pub(crate) const WAYS: [&str; 2] = ["", "/named"];
 
 pub(crate) async fn get<'c>(client: &'c Client, target: &str, fields: &[(&'static str, &str)]) -> LocalResponse<'c> {

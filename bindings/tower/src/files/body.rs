@@ -9,13 +9,14 @@ use bytes::Bytes;
 use http_body::{Body as _, Frame, SizeHint};
 use http_body_util::combinators::UnsyncBoxBody;
 
-/// The body of a file's response: its bytes, which are the volume's own until they are dropped, the text of an error, or what a
-/// fallback sends.
+/// The body of a file's response. It carries the volume's own bytes, pinned until they are dropped; the text of
+/// an error; or the body of a fallback's response.
 ///
-/// It ends with an error where the file can't be read any more, or is no longer what its head said; a server ends the connection then,
-/// so that the client knows that it hasn't all. A fallback's errors are in an [`io::Error`] of the kind `Other`.
+/// It ends with an error if the file can't be read any more, or no longer matches the head. A server then closes
+/// the connection, so that the client notices the missing bytes. A fallback's errors are in an [`io::Error`] of
+/// the kind `Other`.
 ///
-/// Its pieces have a mebibyte at most. None is held in memory or in the volume before it is wanted.
+/// Each frame has a mebibyte at most. No frame is held in memory or pinned before it is polled for.
 pub struct Body(State);
 
 enum State {

@@ -1,4 +1,4 @@
-//! Who is asked for what is no file.
+//! The service that answers requests for missing files.
 
 use std::convert::Infallible;
 use std::future::Ready;
@@ -9,7 +9,7 @@ use tower_service::Service;
 
 use super::body::Body;
 
-/// The fallback of a [`ServeDir`](super::ServeDir) that has none: there is no value of it.
+/// The fallback of a [`ServeDir`](super::ServeDir) that has none: this type has no value.
 #[derive(Debug, Clone, Copy)]
 pub enum NoFallback {}
 

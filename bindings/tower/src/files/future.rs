@@ -9,7 +9,8 @@ use http::Response;
 
 use super::body::Body;
 
-/// The response of a [`ServeDir`](super::ServeDir) or a [`ServeFile`](super::ServeFile), when it is there. It wants a runtime of Tokio.
+/// The future response of a [`ServeDir`](super::ServeDir) or a [`ServeFile`](super::ServeFile). It needs a Tokio
+/// runtime.
 pub struct ResponseFuture(Pin<Box<dyn Future<Output = Response<Body>> + Send>>);
 
 impl ResponseFuture {

@@ -1,8 +1,8 @@
-//! Files as services: [`ServeDir`] and [`ServeFile`], for axum, hyper, and whatever else takes a [`tower_service::Service`].
+//! File services: [`ServeDir`] and [`ServeFile`], for axum, hyper and everything else that takes a [`tower_service::Service`].
 //!
-//! Files are read once and kept in a volume, which all processes of the machine share and in which they stay over a restart. What is
-//! sent lies where it is in the volume. A file that changes is sent as it is from the next request on. All of it is done by
-//! [`eyewall_files`]; here are its answers as responses.
+//! Files are read once and stored in a volume. All processes of the machine share it, and it survives a restart. Responses send the
+//! volume's bytes without a copy. The next request after a change gets the new file. [`eyewall_files`] does the work; this module turns
+//! its answers into responses.
 //!
 //! ```no_run
 //! use axum::Router;
@@ -20,20 +20,20 @@
 //! # }
 //! ```
 //!
-//! # What is answered
+//! # Responses
 //!
 //! | status | when |
 //! |---|---|
 //! | 200, 206 | a file, or [ranges](https://www.rfc-editor.org/rfc/rfc9110#section-14) of it |
-//! | 301 | a folder with an index, without the slash at the end; the query is kept |
+//! | 301 | a folder with an index, requested without the slash at the end; the query is kept |
 //! | 304, 412, 416 | by the request's [conditions](https://www.rfc-editor.org/rfc/rfc9110#section-13) and ranges |
-//! | 400 | the path is malformed, or steps upwards; the fallback is asked first, if there is one |
+//! | 400 | the path is malformed, or contains `..`; the fallback, if there is one, answers first |
 //! | 403 | the process may not read the file |
-//! | 404 | there is nothing, or nothing that is served; the fallback is asked first |
-//! | 405 | neither GET nor HEAD |
+//! | 404 | the file is missing, or not served; the fallback answers first |
+//! | 405 | the method is neither GET nor HEAD |
 //! | 500 | the file can't be read |
 //!
-//! Errors have a line of text as their body, and aren't stored by caches.
+//! Errors have a line of text as their body, and tell caches not to store them.
 
 mod body;
 mod fallback;

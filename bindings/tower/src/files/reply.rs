@@ -1,4 +1,4 @@
-//! Responses: a file's answer as one, and those that say what is wrong.
+//! Turns a file's answer, or an error, into a response.
 
 use std::io;
 
@@ -8,12 +8,12 @@ use http::{HeaderMap, HeaderValue, Method, Response, StatusCode};
 
 use super::body::Body;
 
-/// Whether a method is answered with a file.
+/// Whether files answer this method.
 pub(crate) fn is_answered(method: &Method) -> bool {
     method == Method::GET || method == Method::HEAD
 }
 
-/// A response that caches don't store, and that says in a line of text what is wrong; as long, but without the text, for HEAD.
+/// An error response that caches don't store. Its body is a line of text; for HEAD, only its length is sent.
 pub(crate) fn error(method: &Method, status: StatusCode, words: &str) -> Response<Body> {
     let reason = status.canonical_reason().unwrap_or("Error");
     let text = format!("{} {reason}: {words}\n", status.as_u16());
@@ -24,16 +24,17 @@ pub(crate) fn error(method: &Method, status: StatusCode, words: &str) -> Respons
     response(status, fields, if method == Method::HEAD { Body::empty() } else { Body::text(text) })
 }
 
-/// A file's answer. `name` is this cache's in `Cache-Status`; none where nothing is to be told.
+/// Turns a file's answer into a response. `name` is this cache's name in `Cache-Status`; `None` leaves the field
+/// out.
 pub(crate) fn file(method: &Method, answer: Answer, name: Option<&str>) -> Response<Body> {
     let Answer { status, mut fields, body, source } = answer;
     if let (Some(name), Some(told)) = (name, source.cache_status()) {
         told.append_to(&mut fields, name);
     }
     match status {
-        StatusCode::PRECONDITION_FAILED => error(method, status, "the precondition doesn't hold"),
+        StatusCode::PRECONDITION_FAILED => error(method, status, "the precondition failed"),
         StatusCode::RANGE_NOT_SATISFIABLE => {
-            let mut response = error(method, status, "there are no such bytes");
+            let mut response = error(method, status, "the file does not have these bytes");
             response.headers_mut().extend(fields);
             response
         }
@@ -41,8 +42,8 @@ pub(crate) fn file(method: &Method, answer: Answer, name: Option<&str>) -> Respo
     }
 }
 
-/// To the folder of the last name of a path, encoded, whose slash was left out. A relative reference (RFC 3986, section 4.2), so that
-/// it holds whatever a router has taken off the path's beginning.
+/// Redirects to the folder of the last name of a path, encoded, whose slash was left out. The reference is
+/// relative (RFC 3986, section 4.2), so that it is right whatever prefix a router has removed.
 pub(crate) fn to_folder(method: &Method, name: &str, query: Option<&str>) -> Response<Body> {
     let location = match query {
         Some(query) => format!("./{name}/?{query}"),
@@ -60,11 +61,11 @@ pub(crate) fn malformed(method: &Method) -> Response<Body> {
 }
 
 pub(crate) fn not_found(method: &Method) -> Response<Body> {
-    error(method, StatusCode::NOT_FOUND, "there is nothing at this address")
+    error(method, StatusCode::NOT_FOUND, "nothing exists at this address")
 }
 
 pub(crate) fn method_not_allowed(method: &Method) -> Response<Body> {
-    let mut response = error(method, StatusCode::METHOD_NOT_ALLOWED, "files answer GET and HEAD");
+    let mut response = error(method, StatusCode::METHOD_NOT_ALLOWED, "files support only GET and HEAD");
     response.headers_mut().insert(ALLOW, HeaderValue::from_static("GET, HEAD"));
     response
 }

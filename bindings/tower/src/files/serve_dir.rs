@@ -22,14 +22,16 @@ use super::fallback::NoFallback;
 use super::future::ResponseFuture;
 use super::reply;
 
-/// What a request wants of a representation that is there.
+/// The parts of a request that select a representation.
 const CONDITIONS: [HeaderName; 6] = [IF_MATCH, IF_NONE_MATCH, IF_MODIFIED_SINCE, IF_UNMODIFIED_SINCE, IF_RANGE, RANGE];
 
-/// A folder's files, by the paths of requests.
+/// Serves a folder's files by the paths of requests.
 ///
-/// Made anew by each of its settings, so that these are for the start; its clones are the same, and share what is known of the folder.
+/// Each setter creates a new folder, so call them at the start. Clones are the same service, and share what is
+/// known of the folder.
 ///
-/// Behind a router that takes a prefix off the path (axum's `nest_service`), what is left is the path below the root.
+/// Below a router that removes a prefix from the path (axum's `nest_service`), the rest is the path below the
+/// root.
 ///
 /// ```
 /// use eyewall::Options;
@@ -38,8 +40,8 @@ const CONDITIONS: [HeaderName; 6] = [IF_MATCH, IF_NONE_MATCH, IF_MODIFIED_SINCE,
 /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
 /// # let root = tempfile::tempdir()?;
 /// # let root = root.path();
-/// let files = FileCache::new(Options::new().size(64 << 20).anonymous()?);
-/// let site = ServeDir::new(root, &files)?
+/// let files = FileCache::new(Options::new().size(64 << 20).anonymous()?); let site = ServeDir::new(root,
+/// &files)?
 ///     .precompressed(true)
 ///     .symlinks(Symlinks::None)
 ///     .not_found_service(ServeFile::new(root.join("404.html"), &files));
@@ -51,38 +53,40 @@ const CONDITIONS: [HeaderName; 6] = [IF_MATCH, IF_NONE_MATCH, IF_MODIFIED_SINCE,
 pub struct ServeDir<F = NoFallback> {
     serving: Serving,
     fallback: Option<F>,
-    /// Whether what the fallback says is sent as 404.
+    /// Whether the fallback's responses are sent as 404.
     is_not_found: bool,
     falls_back_on_method: bool,
 }
 
-/// All of it but the fallback.
+/// Everything except the fallback.
 #[derive(Debug, Clone)]
 struct Serving {
     folder: Folder,
     cache_name: Option<Arc<str>>,
 }
 
-/// What a request comes to.
+/// The outcome of a request.
 enum Outcome {
     Response(Response<Body>),
-    /// There is no such file; and the response, where nobody else is to be asked.
+    /// There is no such file. The response, if no fallback answers instead.
     Nothing(fn(&http::Method) -> Response<Body>),
-    /// Neither GET nor HEAD.
+    /// The method is neither GET nor HEAD.
     Method,
 }
 
 impl ServeDir {
-    /// A folder that is there. It is found by its path each time, so that a root that is a symbolic link can be switched to another
-    /// folder while it is served. A relative path is taken from what is the process's working directory now.
+    /// Serves an existing folder. It is looked up by its path each time, so that a root that is a symbolic
+    /// link can be switched to another folder meanwhile. A relative path starts at the present working
+    /// directory.
     ///
     /// # Errors
-    /// The system's, with the folder's path: there is no such folder, or it can't be read; `Unsupported` before Linux 5.6, which has no `openat2`.
+    /// The system's error, with the folder's path: the folder is missing or can't be read. `Unsupported`
+    /// before Linux 5.6, which lacks `openat2`.
     pub fn new(root: impl AsRef<Path>, files: &FileCache) -> io::Result<Self> {
         let root = root.as_ref();
         let folder = Folder::open(root, files, FolderOptions::default()).map_err(|error| {
             let shown = std::path::absolute(root).unwrap_or_else(|_| root.to_owned());
-            io::Error::new(error.kind(), format!("the folder {} can't be served: {error}", shown.display()))
+            io::Error::new(error.kind(), format!("can't serve the folder {}: {error}", shown.display()))
         })?;
         let serving = Serving { folder, cache_name: None };
         Ok(Self { serving, fallback: None, is_not_found: false, falls_back_on_method: false })
@@ -90,52 +94,55 @@ impl ServeDir {
 }
 
 impl<F> ServeDir<F> {
-    /// Whether a folder, asked for with a slash at the end, is answered with its `index.html`; and without, with a redirection to there.
-    /// It is, unless it is set; where it isn't, folders are nothing.
+    /// Whether a folder is answered with its `index.html` if the path ends with a slash, and with a redirect
+    /// to there if it doesn't. The default is true. If false, folders are not found.
     pub fn append_index_html_on_directories(self, yes: bool) -> Self {
         self.index(yes.then_some("index.html"))
     }
 
-    /// The same for other names than `index.html`: the first that is there.
+    /// Sets other names than `index.html`; the first that exists is sent.
     pub fn index(self, names: impl IntoIterator<Item = impl Into<String>>) -> Self {
         self.with(|options| options.index = names.into_iter().map(Into::into).collect())
     }
 
-    /// Whether packed files (`name.br`, `name.zst`, `name.gz`) are sent in the place of those that they lie beside, where the client takes
-    /// them and they aren't older. They aren't, unless it is set.
+    /// Whether precompressed files (`name.br`, `name.zst`, `name.gz`) are sent in place of `name`, if the
+    /// client accepts them and they aren't older. The default is false.
     pub fn precompressed(self, yes: bool) -> Self {
         self.with(|options| options.precompressed = yes)
     }
 
-    /// Which symbolic links below the root are followed. Those that stay below it, unless it is set.
+    /// Which symbolic links below the root to follow. The default is those that stay below it.
     pub fn symlinks(self, followed: Symlinks) -> Self {
         self.with(|options| options.symlinks = followed)
     }
 
-    /// Whether names that begin with a dot are served. They aren't, unless it is set.
+    /// Whether to serve names that begin with a dot. The default is false.
     pub fn dotfiles(self, yes: bool) -> Self {
         self.with(|options| options.dotfiles = yes)
     }
 
-    /// Responses tell by the field `Cache-Status` (RFC 9211) what the cache did, under this name of it. They don't, unless it is set.
+    /// Adds the field `Cache-Status` (RFC 9211) to responses, with this name of the cache. By default they
+    /// don't have it.
     pub fn cache_status(mut self, name: impl Into<Arc<str>>) -> Self {
         self.serving.cache_name = Some(name.into());
         self
     }
 
-    /// Who answers what is no file: it gets the request as it came. Also for paths that no file can have.
+    /// Sets the service that answers requests for missing files, and for paths that no file can have. It gets
+    /// the original request.
     pub fn fallback<G>(self, fallback: G) -> ServeDir<G> {
         let Self { serving, falls_back_on_method, .. } = self;
         ServeDir { serving, fallback: Some(fallback), is_not_found: false, falls_back_on_method }
     }
 
-    /// The same, but what it answers is sent as 404, whatever status it has. It doesn't get the request's conditions and ranges, which
-    /// count for what is there (RFC 9110, sections 13.2.1 and 14.2).
+    /// Like `fallback`, but sends its responses as 404, whatever their status. The service doesn't get the
+    /// request's conditions and ranges, which apply only to what exists (RFC 9110, sections 13.2.1 and 14.2).
     pub fn not_found_service<G>(self, service: G) -> ServeDir<G> {
         ServeDir { is_not_found: true, ..self.fallback(service) }
     }
 
-    /// Whether the fallback also gets the requests that are neither GET nor HEAD. It doesn't, unless it is set: they are answered 405.
+    /// Whether the fallback also gets requests whose method is neither GET nor HEAD. The default is false:
+    /// they get a 405.
     pub fn call_fallback_on_method_not_allowed(self, yes: bool) -> Self {
         Self { falls_back_on_method: yes, ..self }
     }
@@ -190,7 +197,7 @@ where
     }
 
     fn call(&mut self, request: Request<B>) -> Self::Future {
-        // The one that is ready is taken; its clone may not be.
+        // Call the instance that was polled ready; its clone may not be.
         let fallback = self.fallback.as_mut().map(|ready| {
             let clone = ready.clone();
             mem::replace(ready, clone)
@@ -208,7 +215,7 @@ where
             let Some(mut fallback) = fallback else { return alone(&parts.method) };
             if is_not_found {
                 for name in &CONDITIONS {
-                    // All of its lines.
+                    // Append all values of the field.
                     parts.headers.remove(name);
                 }
             }

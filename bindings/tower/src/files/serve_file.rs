@@ -16,9 +16,10 @@ use super::body::Body;
 use super::future::ResponseFuture;
 use super::reply;
 
-/// One file, whatever path is asked for. Its clones are the same.
+/// Serves one file, whatever the request's path. Clones are the same service.
 ///
-/// Packed files beside it are sent where [`FileCacheOptions::precompressed`](super::FileCacheOptions::precompressed) says so.
+/// It sends precompressed files if [`FileCacheOptions::precompressed`](super::FileCacheOptions::precompressed)
+/// says so.
 #[derive(Debug, Clone)]
 pub struct ServeFile {
     files: FileCache,
@@ -27,16 +28,18 @@ pub struct ServeFile {
 }
 
 impl ServeFile {
-    /// The file at a path of the program's own: symbolic links are followed wherever they lead. It needn't be there yet; while it isn't,
-    /// the answer is 404. A relative path is taken from what is the process's working directory now.
+    /// Serves the file at a path of the program's own, and follows symbolic links wherever they lead. The
+    /// file needn't exist yet: until it does, the response is 404. A relative path starts at the present
+    /// working directory.
     pub fn new(path: impl AsRef<Path>, files: &FileCache) -> Self {
         let path = path.as_ref();
-        // An empty path alone has no absolute one, and no file.
+        // Only an empty path has no absolute form, and it names no file.
         let path = std::path::absolute(path).unwrap_or_else(|_| path.to_owned());
         Self { files: files.clone(), path: Arc::new(path), cache_name: None }
     }
 
-    /// Responses tell by the field `Cache-Status` (RFC 9211) what the cache did, under this name of it. They don't, unless it is set.
+    /// Adds the field `Cache-Status` (RFC 9211) to responses, with this name of the cache. By default they
+    /// don't have it.
     pub fn cache_status(self, name: impl Into<Arc<str>>) -> Self {
         Self { cache_name: Some(name.into()), ..self }
     }

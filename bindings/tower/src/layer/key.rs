@@ -1,7 +1,7 @@
 //! Under which key the answer to a request is stored.
 //!
 //! ```text
-//! tower:NAMESPACE:https://example.org/path?query                 an address, also a signpost to its variants
+//! tower:NAMESPACE:https://example.org/path?query                 an address, also a vary index to its variants
 //! ADDRESS +MORE                                                  where a closure makes more parts
 //! ADDRESS query                                                  where the answers to QUERY begin
 //! ```

@@ -1,4 +1,4 @@
-//! Under axum, below prefixes, which it takes off the path.
+//! File services in axum, below prefixes that it removes from the path.
 
 use std::convert::Infallible;
 

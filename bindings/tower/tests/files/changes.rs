@@ -1,4 +1,4 @@
-//! Files that change are sent as they are; those that aren't kept, too.
+//! A changed file is sent in its new version, even if it isn't kept.
 
 use std::fs;
 

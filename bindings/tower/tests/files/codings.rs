@@ -1,4 +1,4 @@
-//! Packed files beside plain ones.
+//! Precompressed files beside plain ones.
 
 use crate::support::{Site, get};
 

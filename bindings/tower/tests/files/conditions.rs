@@ -19,15 +19,15 @@ async fn conditions_come_in_their_order_and_before_ranges() {
         (
             &[("if-match", "\"other\""), ("if-none-match", tag)],
             412,
-            "412 Precondition Failed: the precondition doesn't hold\n",
+            "412 Precondition Failed: the precondition failed\n",
         ),
-        (&[("if-unmodified-since", OLD)], 412, "412 Precondition Failed: the precondition doesn't hold\n"),
+        (&[("if-unmodified-since", OLD)], 412, "412 Precondition Failed: the precondition failed\n"),
         (&[("if-none-match", tag), ("range", "bytes=0-1")], 304, ""),
         (&[("if-none-match", "\"other\""), ("if-modified-since", time)], 200, "0123456789"),
         (&[("if-modified-since", time)], 304, ""),
         (&[("if-range", tag), ("range", "bytes=2-3")], 206, "23"),
         (&[("if-range", &weak), ("range", "bytes=2-3")], 200, "0123456789"),
-        (&[("range", "bytes=10-")], 416, "416 Range Not Satisfiable: there are no such bytes\n"),
+        (&[("range", "bytes=10-")], 416, "416 Range Not Satisfiable: the file does not have these bytes\n"),
     ] {
         let taken = get(&dir, "/page.txt", fields).await;
         assert_eq!((taken.status, taken.text()), (status, body), "{fields:?}");

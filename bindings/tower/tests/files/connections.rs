@@ -1,4 +1,4 @@
-//! Over real connections, on which clients take their time, or leave.
+//! Real connections with slow clients, and with clients that leave.
 
 use std::net::SocketAddr;
 use std::time::Duration;
@@ -15,7 +15,7 @@ use tower_service::Service as _;
 
 use crate::support::{Site, bytes};
 
-/// As little as the kernel lets a socket have.
+/// The smallest buffer that the kernel gives a socket.
 const BUFFER_BYTES: u32 = 4096;
 
 /// Serves until it is dropped.
@@ -74,7 +74,7 @@ async fn a_slow_client_gets_every_byte_while_the_volume_is_used_for_others() {
     let mut taken = vec![0; 1000];
     slow.read_exact(&mut taken).await.unwrap();
     assert!(site.files.cache().stats().unwrap().pins > 0, "what is being sent is held");
-    // Each asked for twice, of more than the volume has.
+    // Each is requested twice, and together they exceed the volume.
     for number in 0..300 {
         site.write(&number.to_string(), bytes(30_000 + number));
     }
@@ -110,7 +110,7 @@ async fn a_file_that_is_written_over_while_it_is_sent_is_cut_off() {
     let mut client = server.ask("/film.bin").await;
     site.write("film.bin", vec![0; whole.len()]);
     let mut taken = Vec::new();
-    // The connection may end in order, or be reset: what counts is that it isn't all.
+    // The connection may close or be reset: either way, the body is incomplete.
     let _ = client.read_to_end(&mut taken).await;
     assert!(taken.len() < whole.len() && taken == whole[..taken.len()], "{}", taken.len());
 }

@@ -1,4 +1,4 @@
-//! What is no file: errors of our own, or somebody else's answer.
+//! Requests for missing files: the service's own errors, or a fallback's response.
 
 use std::convert::Infallible;
 use std::future::{Ready, ready};
@@ -10,7 +10,7 @@ use tower_service::Service;
 
 use crate::support::{Site, get, request, send};
 
-/// Says what it was asked for. It has to be asked whether it is ready first, which a clone of it isn't.
+/// Echoes its request. It must be polled ready first, and its clone isn't ready.
 #[derive(Default)]
 struct Careful {
     is_ready: bool,
@@ -45,11 +45,11 @@ async fn without_a_fallback_errors_are_lines_of_text_that_nobody_stores() {
     let site = Site::new(&["page.html", "folder/page.html", ".secret"]);
     let dir = site.serve();
     for (target, status, text) in [
-        ("/none", 404, "404 Not Found: there is nothing at this address\n"),
-        ("/folder", 404, "404 Not Found: there is nothing at this address\n"),
-        ("/folder/", 404, "404 Not Found: there is nothing at this address\n"),
-        ("/page.html/", 404, "404 Not Found: there is nothing at this address\n"),
-        ("/.secret", 404, "404 Not Found: there is nothing at this address\n"),
+        ("/none", 404, "404 Not Found: nothing exists at this address\n"),
+        ("/folder", 404, "404 Not Found: nothing exists at this address\n"),
+        ("/folder/", 404, "404 Not Found: nothing exists at this address\n"),
+        ("/page.html/", 404, "404 Not Found: nothing exists at this address\n"),
+        ("/.secret", 404, "404 Not Found: nothing exists at this address\n"),
         ("/..", 400, "400 Bad Request: the path is malformed\n"),
         ("/%zz", 400, "400 Bad Request: the path is malformed\n"),
     ] {
@@ -67,7 +67,7 @@ async fn methods_that_files_do_not_answer_are_refused() {
         for dir in [site.serve(), site.serve().call_fallback_on_method_not_allowed(true)] {
             let taken = send(&dir, request(method.clone(), "/page.html", &[])).await;
             assert_eq!((taken.status, taken.field("allow")), (405, "GET, HEAD"), "{method}");
-            assert_eq!(taken.text(), "405 Method Not Allowed: files answer GET and HEAD\n");
+            assert_eq!(taken.text(), "405 Method Not Allowed: files support only GET and HEAD\n");
         }
         let taken = send(&site.serve().fallback(Careful::default()), request(method.clone(), "/none", &[])).await;
         assert_eq!(taken.status, 405, "the fallback isn't asked");

@@ -3,6 +3,7 @@
 #![cfg(test)]
 
 mod axum_routers;
+mod cache_status;
 mod changes;
 mod codings;
 mod conditions;
@@ -12,4 +13,3 @@ mod large_files;
 mod one_file;
 mod paths;
 mod support;
-mod told;

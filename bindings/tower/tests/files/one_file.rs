@@ -1,4 +1,4 @@
-//! A file as a service: whatever path is asked for.
+//! One file as a service, for every path.
 
 use std::fs;
 use std::time::Duration;
@@ -54,7 +54,7 @@ async fn a_file_that_is_gone_before_its_interval_is_over_is_gone() {
 }
 
 #[tokio::test]
-async fn packed_files_beside_it_are_sent_where_that_is_set() {
+async fn precompressed_files_beside_it_are_sent_where_that_is_set() {
     let site = Site::with(&["page.html", "page.html.br"], FileCacheOptions::new().precompressed(true));
     let file = ServeFile::new(site.at("page.html"), &site.files);
     let taken = get(&file, "/", &[("accept-encoding", "br")]).await;

@@ -1,4 +1,4 @@
-//! Which file a path means: none outside the root, none that isn't for the public, and a folder's index.
+//! The file of a path: never outside the root, never hidden, and the index of a folder.
 
 use std::fs;
 use std::io;
@@ -98,7 +98,7 @@ fn a_root_has_to_be_a_folder() {
         let path = site.at(name);
         let error = ServeDir::new(&path, &site.files).unwrap_err();
         assert_eq!(error.kind(), kind);
-        assert!(error.to_string().contains(&format!("the folder {} can't be served", path.display())), "{error}");
+        assert!(error.to_string().contains(&format!("can't serve the folder {}", path.display())), "{error}");
     }
 }
 

@@ -20,7 +20,7 @@ pub(crate) struct Site {
     pub(crate) files: FileCache,
 }
 
-/// A response that was taken to its end.
+/// A complete response.
 #[derive(Debug)]
 pub(crate) struct Taken {
     pub(crate) status: u16,
@@ -56,7 +56,8 @@ impl Site {
         ServeDir::new(self.folder.path(), &self.files).unwrap()
     }
 
-    /// Asks until the file is old enough to have this field, and so to be kept (`etag`), or known (`last-modified`).
+    /// Repeats the request until the file is old enough to have this field, and so to be kept (`etag`) or
+    /// known (`last-modified`).
     pub(crate) async fn get_until<S, G>(&self, service: &S, path: &str, field: &str) -> Taken
     where
         S: Service<Request<String>, Response = Response<G>, Error = Infallible> + Clone,
@@ -82,7 +83,7 @@ impl Taken {
     }
 }
 
-/// Bytes of which no two pieces are alike.
+/// Bytes without repeated parts.
 pub(crate) fn bytes(length: u64) -> Vec<u8> {
     (0..length).map(|at| (at ^ (at >> 8) ^ (at >> 16).wrapping_mul(7)) as u8).collect()
 }

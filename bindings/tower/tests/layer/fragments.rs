@@ -150,7 +150,7 @@ fn sending(mebibytes: usize) -> (Site, UnboundedSender<Bytes>) {
 }
 
 #[tokio::test]
-async fn who_asks_while_a_large_body_comes_reads_along() {
+async fn a_request_during_a_large_fill_reads_the_same_body() {
     let (site, sender) = sending(3);
     let body = large(3 * MEBIBYTE);
     let mut first = site.start(request(Method::GET, "/", &[], Body::empty())).await.unwrap().into_body();

@@ -6,9 +6,9 @@ mod support;
 
 mod axum_end_to_end;
 mod bodies;
+mod collapsing;
 mod conditions;
 mod failures;
-mod collapsing;
 mod fragments;
 mod freshness;
 mod grpc;

@@ -1,6 +1,6 @@
 //! `bench-engine`: what the engine promises and no other store can be asked for, part by part; and puts, by size.
 //!
-//! The parts are in `eyewall_bench::work`. What can be compared, the suite measures: `eyewall-bench`.
+//! The parts are in `eyewall_bench::work`. The suite, `eyewall-bench`, measures all that can be compared.
 
 #![forbid(unsafe_code)]
 
@@ -78,7 +78,7 @@ fn measure() -> Result<()> {
     let parts = if part == Part::All { all.collect() } else { vec![part] };
     let mut failed = None;
     for part in parts {
-        // What the others have found is recorded all the same.
+        // The results of the others are still recorded.
         if let Err(failure) = measure_part(&mut run, part) {
             run.note(format!("{} is missing: {failure}", name_of(part)));
             failed = Some(failure);

@@ -1,8 +1,4 @@
-//! One connection, and how far the answer on it has come.
-//!
-//! ```text
-//! begin -> opened: send -> Head, until the blank line -> Body, until Content-Length -> answered: send again
-//! ```
+//! A connection, and the progress of its response.
 
 use std::io::{self, Read, Write};
 use std::net::{SocketAddr, TcpStream};
@@ -16,17 +12,17 @@ use super::head::{self, Head};
 use super::report::Kind;
 use crate::error::Error;
 
-/// What is read to find a head in it: small answers come whole by it, and of large ones little is copied.
+/// The size of the first read: small responses arrive with it completely, and of large ones little is copied.
 const HEAD_READ: usize = 2 << 10;
-/// How much of a body is dropped in one call at most.
+/// The maximum of a body that one call drops.
 const DISCARD_MAX: usize = 4 << 20;
-/// For a connection to be there, and each step of its first answer.
+/// The timeout of a connection, and of each step of its first response.
 const FIRST_SECONDS: Duration = Duration::from_secs(10);
 
-/// What all connections read into.
+/// The buffers of all connections.
 pub(crate) struct Buffers {
     head: Box<[u8]>,
-    /// Never written to, so never backed by memory: it only says how much the kernel is to drop.
+    /// Never written, so never backed by memory: its length tells the kernel how much to drop.
     discarded: Box<[u8]>,
 }
 
@@ -36,35 +32,35 @@ impl Buffers {
     }
 }
 
-/// A connection with a request on its way.
+/// A connection with a request in progress.
 pub(crate) struct Connection {
     stream: TcpStream,
-    /// When the request was sent, or the connection begun for its first one.
+    /// When the request was sent, or, for the first one, when the connection was begun.
     asked_at: Instant,
-    /// Whether the request waits for the connection to be there.
+    /// Whether the request waits for the connection to be established.
     opens: bool,
-    /// Of the body that the request is for.
+    /// The number of the requested body.
     length: u64,
-    /// What has come of a head that isn't whole.
+    /// The part of an incomplete head.
     begun: Vec<u8>,
-    /// The head, once it is there.
+    /// The head, once it is complete.
     head: Option<Head>,
-    /// Of the body, still to come.
+    /// The bytes of the body still to come.
     rest: u64,
 }
 
-/// What became of the bytes that were there.
+/// The result of reading.
 #[derive(Debug)]
 pub(crate) enum Progress {
-    /// There is more to come.
+    /// The response is incomplete.
     Waits,
-    /// The answer is whole; it had so many bytes, its head included.
+    /// The response is complete; its bytes, including the head.
     Answered { bytes: u64, closes: bool },
-    /// The connection is of no use any more.
+    /// The connection is unusable.
     Failed(Kind),
 }
 
-/// What is wrong with a first answer.
+/// The error in a first response.
 #[derive(Debug)]
 pub(crate) enum Unfit {
     Kind(Kind),
@@ -73,7 +69,7 @@ pub(crate) enum Unfit {
 }
 
 impl Unfit {
-    /// In words, with the connection's number.
+    /// As a message, with the connection's number.
     pub(crate) fn of(self, connection: usize) -> Error {
         let what = match self {
             Self::Kind(Kind::Status) => "is not 200".to_owned(),
@@ -101,7 +97,7 @@ impl AsFd for Connection {
 }
 
 impl Connection {
-    /// One that blocks, for its first answer.
+    /// Opens a blocking connection, for the first response.
     pub(crate) fn open(peer: SocketAddr) -> io::Result<Self> {
         let stream = TcpStream::connect_timeout(&peer, FIRST_SECONDS)?;
         stream.set_nodelay(true)?;
@@ -109,7 +105,7 @@ impl Connection {
         Ok(Self::on(stream, Instant::now(), false))
     }
 
-    /// One that doesn't block, and is there, or refused, when an event says so.
+    /// Opens a nonblocking connection; an event reports that it is established or refused.
     pub(crate) fn begin(peer: SocketAddr, now: Instant) -> io::Result<Self> {
         let family = if peer.is_ipv4() { AddressFamily::INET } else { AddressFamily::INET6 };
         let socket = socket_with(family, SocketType::STREAM, SocketFlags::NONBLOCK | SocketFlags::CLOEXEC, None)?;
@@ -130,7 +126,7 @@ impl Connection {
         self.stream.set_nonblocking(true)
     }
 
-    /// Asks, and holds the whole answer against `reference`.
+    /// Sends a request, and compares the whole response with `reference`.
     pub(crate) fn first_answer(&mut self, request: &[u8], reference: &[u8]) -> Result<(), Unfit> {
         self.stream.write_all(request)?;
         let mut received = Vec::new();
@@ -157,17 +153,17 @@ impl Connection {
         if body == reference { Ok(()) } else { Err(Unfit::Kind(Kind::Body)) }
     }
 
-    /// When the time of the request began that has no whole answer yet.
+    /// The start time of the request that is still unanswered.
     pub(crate) fn asked_at(&self) -> Instant {
         self.asked_at
     }
 
-    /// Whether its first request waits for the connection to be there.
+    /// Whether its first request waits for the connection to be established.
     pub(crate) fn opens(&self) -> bool {
         self.opens
     }
 
-    /// Sends the first request of a connection that has come to be there; its time began with the connection.
+    /// Sends the first request of an established connection; its time began with the connection.
     pub(crate) fn send_first(&mut self, request: &[u8], length: u64) -> io::Result<()> {
         self.opens = false;
         self.send(request, length, self.asked_at)
@@ -176,7 +172,7 @@ impl Connection {
     /// Sends a request for a body of `length` bytes; `now` is when.
     pub(crate) fn send(&mut self, request: &[u8], length: u64, now: Instant) -> io::Result<()> {
         (self.asked_at, self.length) = (now, length);
-        // A request is far smaller than the buffer of a connection on which nothing else is on its way.
+        // A request is far smaller than the socket's empty buffer.
         if send(&self.stream, request, SendFlags::NOSIGNAL)? == request.len() {
             Ok(())
         } else {
@@ -184,10 +180,10 @@ impl Connection {
         }
     }
 
-    /// Takes what has come of an answer.
+    /// Reads the response as far as it has arrived.
     ///
-    /// Where less came than was asked for there is no more now, and the next byte is a new event; unless the server has
-    /// `ended` the connection, which is told only once.
+    /// If less arrives than requested, there is no more now, and the next byte is a new event; unless the
+    /// server has `ended` the connection, which is reported only once.
     pub(crate) fn read(&mut self, buffers: &mut Buffers, ended: bool) -> Progress {
         match self.answer(buffers, ended) {
             Ok(Some(head)) => Progress::Answered { bytes: head.bytes as u64 + self.length, closes: head.closes },
@@ -196,7 +192,7 @@ impl Connection {
         }
     }
 
-    /// The head, once the answer is whole.
+    /// The head, once the response is complete.
     fn answer(&mut self, buffers: &mut Buffers, ended: bool) -> Result<Option<Head>, Kind> {
         if self.head.is_none() {
             let there = self.read_head(&mut buffers.head)?;
@@ -215,7 +211,7 @@ impl Connection {
         Ok(self.head.take())
     }
 
-    /// Reads until the head is there or nothing more; how much the last call brought.
+    /// Reads until the head is complete or nothing is left; returns the bytes of the last call.
     fn read_head(&mut self, buffer: &mut [u8]) -> Result<usize, Kind> {
         loop {
             let Some(received) = receive(&self.stream, buffer, RecvFlags::empty())? else { return Ok(0) };
@@ -226,7 +222,7 @@ impl Connection {
                 &self.begun
             };
             if let Some(head) = head::parse(there, self.length)? {
-                // What is there beyond the body is of no answer.
+                // Bytes after the body belong to no response.
                 let of_body = (there.len() - head.bytes) as u64;
                 self.rest = self.length.checked_sub(of_body).ok_or(Kind::Length)?;
                 self.head = Some(head);
@@ -240,7 +236,7 @@ impl Connection {
     }
 }
 
-/// How many bytes were received; none where there are none now.
+/// The number of received bytes; `None` if there are none now.
 fn receive(stream: &TcpStream, buffer: &mut [u8], flags: RecvFlags) -> Result<Option<usize>, Kind> {
     loop {
         return match recv(stream, &mut *buffer, flags) {

@@ -1,24 +1,24 @@
-//! The head of an answer: where it ends, and whether the answer is what it has to be.
+//! The head of a response: its end, and whether the response is the expected one.
 
 use std::mem::MaybeUninit;
 
 use super::report::Kind;
 
-/// Longer heads, in bytes or in fields, are none of a server that is measured.
+/// No measured server sends more bytes or fields.
 pub(crate) const BYTES_MAX: usize = 16 << 10;
 const FIELDS_MAX: usize = 64;
 
-/// What of a head matters.
+/// The relevant parts of a head.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Head {
-    /// Up to the first byte of the body.
+    /// The bytes before the body.
     pub(crate) bytes: usize,
-    /// Whether the server ends the connection after this answer.
+    /// Whether the server closes the connection after this response.
     pub(crate) closes: bool,
 }
 
-/// The head at the start of what was received, if it is whole: of a 200 whose `Content-Length` is `length`, or whose body
-/// ends with its connection (RFC 9112, section 6.3) and so has the length that comes.
+/// The head at the start of the received bytes, if it is complete. It must be a 200 whose `Content-Length` is
+/// `length`, or whose body ends with the connection (RFC 9112, section 6.3) and so has the received length.
 pub(crate) fn parse(received: &[u8], length: u64) -> Result<Option<Head>, Kind> {
     let mut fields = [const { MaybeUninit::uninit() }; FIELDS_MAX];
     let mut response = httparse::Response::new(&mut []);
@@ -33,7 +33,7 @@ pub(crate) fn parse(received: &[u8], length: u64) -> Result<Option<Head>, Kind> 
     }
     let (mut told, mut is_framed, mut closes) = (None, false, response.version == Some(0));
     for field in response.headers {
-        // Most names are told apart by their length.
+        // The length distinguishes most names.
         match field.name.len() {
             14 if field.name.eq_ignore_ascii_case("content-length") => {
                 (told, is_framed) = (digits(field.value), true);

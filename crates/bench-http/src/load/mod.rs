@@ -1,9 +1,8 @@
-//! The client: a closed loop over kept connections, or with a connection for each request, on one thread, at as little cost
-//! a request as can be.
+//! The client: a closed loop on one thread, with persistent connections or with one per request, at minimal cost per request.
 //!
-//! It sends by one call, learns of answers by edge-triggered epoll, reads the head, and has the kernel drop the rest of the
-//! body without copying it. So the bytes of a body are looked at only once on each kept connection, before the clock starts;
-//! where each request has a connection of its own nothing comes before the clock, and only lengths are looked at.
+//! It sends a request by one call, notices responses by edge-triggered epoll, reads the head, and lets the kernel drop the rest of
+//! the body without a copy. So on a persistent connection it checks the bytes of a body once, before the clock starts. With a
+//! connection per request, nothing happens before the clock starts, and it checks only lengths.
 
 mod connection;
 mod head;
@@ -25,36 +24,39 @@ use self::report::{Kind, Tally};
 use self::request::Request;
 use crate::error::{Error, Result};
 
-/// Whoever is without an answer for less than this is slow, and no failure, however short the window is.
+/// The minimum time without a response that counts as a failure, even in a short window; less is slow.
 const PATIENCE: Duration = Duration::from_secs(1);
-/// What is to be told of a connection.
+/// The events to report for a connection.
 const WANTED: EventFlags = EventFlags::IN.union(EventFlags::OUT).union(EventFlags::RDHUP).union(EventFlags::ET);
-/// What an event says of a connection that the server has ended.
+/// The events of a connection that the server has closed.
 const ENDED: EventFlags = EventFlags::RDHUP.union(EventFlags::HUP).union(EventFlags::ERR);
 
 #[derive(Debug, clap::Args)]
 pub(crate) struct Arguments {
-    /// What to ask for, as http://HOST:PORT/PATH; {} in the path stands for a number that grows with each request
+    /// The address to request, as http://HOST:PORT/PATH; {} in the path stands for a number that grows with
+    /// each request
     address: String,
-    /// How many numbers there are; then they begin again
+    /// The number of numbers, after which they begin again
     #[arg(long, value_name = "N", default_value_t = u64::MAX, value_parser = clap::value_parser!(u64).range(1..))]
     names: u64,
-    /// A file with the body that every answer must have; {} in its name stands for the number of the path, where bodies differ
+    /// A file with the body of every response; {} in its name stands for the number in the path, if bodies
+    /// differ
     #[arg(long, value_name = "FILE")]
     reference: String,
-    /// How many connections there are at a time, each with one request
+    /// The number of connections, each with one request at a time
     #[arg(long, value_name = "N", default_value_t = 50, value_parser = clap::value_parser!(u16).range(1..=10_000))]
     connections: u16,
-    /// For how long
+    /// The duration
     #[arg(long, default_value = "5", value_parser = seconds)]
     seconds: Duration,
-    /// When the time is over ask nothing more, and wait so many seconds for the answers that are on their way, which count
+    /// After the duration, send no more requests, and wait so many seconds for outstanding responses, which
+    /// count
     #[arg(long, value_name = "SECONDS", default_value = "0", value_parser = seconds_or_none)]
     finish: Duration,
-    /// Open a connection for each request, on its clock, and ask nothing before
+    /// Open a connection per request, within its time, and send nothing before
     #[arg(long)]
     anew: bool,
-    /// Send so many requests only, failed ones included, and end when the last of them is over
+    /// Send only so many requests, including failed ones, and end after the last one
     #[arg(long, value_name = "N", default_value_t = u64::MAX)]
     at_most: u64,
 }
@@ -86,12 +88,12 @@ pub(crate) fn run(arguments: &Arguments) -> Result<()> {
 struct Load {
     peer: SocketAddr,
     request: Request,
-    /// Of the bodies.
+    /// The expected bodies.
     references: References,
     epoll: OwnedFd,
-    /// One that could not be opened, or that has nothing more to ask, is none.
+    /// `None` for one that could not be opened, or has no more to send.
     connections: Vec<Option<Connection>>,
-    /// Whether each request has a connection of its own.
+    /// Whether each request has its own connection.
     anew: bool,
     /// How many requests may still be sent.
     unsent: u64,
@@ -106,7 +108,7 @@ impl Load {
         Ok(Self { peer, request, references, epoll, connections, anew, unsent, buffers: Buffers::new() })
     }
 
-    /// Opens all connections, each of which has answered once then.
+    /// Opens all connections, and sends one request on each.
     fn open(&mut self) -> Result<()> {
         for number in 0..self.connections.len() {
             let connecting = Error::io(format!("connecting to {}", self.peer));
@@ -120,8 +122,9 @@ impl Load {
         Ok(())
     }
 
-    /// A window of so long, or until the last request that may be sent is over; then so long for what is on its way. A connection
-    /// whose request is unanswered at the end of that, for half of the window and a second at least, counts as an error.
+    /// Measures for a window of time, or until the last permitted request ends; then waits for outstanding
+    /// responses. A connection whose request was unanswered at the end for half of the window, and at least a
+    /// second, counts as an error.
     fn measure(&mut self, window: Duration, finish: Duration) -> Result<Tally> {
         let cpu = cpu_time();
         let began = Instant::now();
@@ -158,7 +161,7 @@ impl Load {
         Ok(tally)
     }
 
-    /// Takes what has happened to a connection.
+    /// Handles an event of a connection.
     fn take(&mut self, number: usize, flags: EventFlags, tally: &mut Tally) {
         let Some(connection) = &mut self.connections[number] else { return };
         if !connection.opens() {
@@ -179,7 +182,7 @@ impl Load {
         }
     }
 
-    /// Takes what has come on a connection, and asks again where that was all of an answer.
+    /// Reads from a connection, and sends the next request after a complete response.
     fn read(&mut self, number: usize, ended: bool, tally: &mut Tally) {
         let Some(connection) = &mut self.connections[number] else { return };
         match connection.read(&mut self.buffers, ended) {
@@ -200,7 +203,7 @@ impl Load {
         }
     }
 
-    /// Asks on the connection, or on a new one where each request has its own.
+    /// Sends a request on the connection, or on a new one if each request has its own.
     fn ask(&mut self, number: usize, now: Instant, tally: &mut Tally) {
         let Some(connection) = self.connections[number].as_mut().filter(|_| !self.anew) else {
             return self.open_again(number, now, tally);
@@ -217,8 +220,8 @@ impl Load {
         }
     }
 
-    /// A new connection for one that is over, with a request; none, for the rest of the window, if the system refuses one or
-    /// nothing more may be asked.
+    /// Replaces a finished connection by a new one with a request; by none, for the rest of the window, if
+    /// the system refuses it or no more requests are permitted.
     fn open_again(&mut self, number: usize, now: Instant, tally: &mut Tally) {
         self.connections[number] = None;
         if self.unsent == 0 {
@@ -240,7 +243,7 @@ fn watch(epoll: &OwnedFd, connection: &Connection, number: usize) -> std::io::Re
     Ok(epoll::add(epoll, connection, EventData::new_u64(number as u64), WANTED)?)
 }
 
-/// What this process has used of a processor.
+/// The processor time of this process.
 fn cpu_time() -> Duration {
     let time = clock_gettime(ClockId::ProcessCPUTime);
     Duration::new(time.tv_sec as u64, time.tv_nsec as u32)

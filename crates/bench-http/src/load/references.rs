@@ -1,4 +1,4 @@
-//! The bodies that answers must have: one of all, or one for each number.
+//! The expected bodies of responses: one for all, or one for each number.
 
 use std::fs;
 use std::path::PathBuf;
@@ -6,22 +6,22 @@ use std::path::PathBuf;
 use super::request::NUMBER;
 use crate::error::{Error, Result};
 
-/// More files than this are no set that a server is measured with; without `--names` there is no end of them.
+/// The maximum number of files; without `--names` they would have no end.
 const NAMES_MAX: u64 = 100_000;
 
-/// What is known of the bodies.
+/// The expected bodies.
 #[derive(Debug)]
 pub(crate) struct References {
-    /// The name of the file, with what stands for the number where there are several.
+    /// The name of the file, with a placeholder for the number if there are several.
     file: String,
-    /// By number; of one body only its own.
+    /// By number; a single body has one.
     lengths: Vec<u64>,
-    /// The body that was asked for last, and its number.
+    /// The last body and its number.
     last: Option<(u64, Vec<u8>)>,
 }
 
 impl References {
-    /// Of a file, or of the files of the numbers below `names` where {} stands in its name.
+    /// Reads a file; or, if its name contains {}, the files of the numbers below `names`.
     pub(crate) fn read(file: &str, names: u64) -> Result<Self> {
         let count = match (file.contains(NUMBER), names) {
             (false, _) => 1,
@@ -37,7 +37,7 @@ impl References {
         Ok(Self { file: file.to_owned(), lengths, last: None })
     }
 
-    /// How long the body of a number is.
+    /// The length of a number's body.
     pub(crate) fn length(&self, number: u64) -> u64 {
         self.lengths[self.place(number)]
     }
@@ -54,7 +54,7 @@ impl References {
         Ok(&self.last.insert((number, body)).1)
     }
 
-    /// One body is that of all numbers.
+    /// A single body serves all numbers.
     fn place(&self, number: u64) -> usize {
         if self.lengths.len() == 1 { 0 } else { number as usize }
     }

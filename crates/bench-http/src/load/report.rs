@@ -1,4 +1,4 @@
-//! What was measured, and the line that says so.
+//! The result, and the line that prints it.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -6,11 +6,11 @@ use std::time::Duration;
 use hdrhistogram::Histogram;
 use serde::Serialize;
 
-/// Digits that count: of the percentiles, and of the buckets.
+/// Significant digits of the percentiles and of the buckets.
 const DIGITS: u8 = 3;
 const DIGITS_OF_BUCKETS: u8 = 2;
 
-/// How a request failed.
+/// The kinds of failed requests.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub(crate) enum Kind {
@@ -18,42 +18,42 @@ pub(crate) enum Kind {
     Connect,
     /// The request could not be sent.
     Write,
-    /// The connection ended before the answer did.
+    /// The connection ended before the response did.
     Read,
-    /// What came is no head of HTTP/1.
+    /// The bytes are not an HTTP/1 head.
     Head,
-    /// The answer was not 200.
+    /// The status was not 200.
     Status,
-    /// Its length is missing or another.
+    /// The length is missing or wrong.
     Length,
-    /// Its body is another. Looked at in first answers only.
+    /// The body is wrong. Only first responses are checked.
     Body,
-    /// There was no whole answer for half of the window, and a second at least.
+    /// There was no complete response for half of the window, and at least a second.
     Timeout,
 }
 
-/// What has come of a window.
+/// The result of a window.
 #[derive(Debug)]
 pub(crate) struct Tally {
     line: Line,
     latency_ns: Histogram<u64>,
 }
 
-/// Times in microseconds, each a whole number but the percentiles.
+/// Times in microseconds; all are whole numbers, except the percentiles.
 #[derive(Debug, Default, Serialize)]
 struct Line {
-    /// Whole answers.
+    /// Complete responses.
     requests: u64,
-    /// Of their heads and bodies.
+    /// Their bytes, including heads.
     bytes: u64,
     micros: u64,
-    /// What the client itself used of its core.
+    /// The client's own share of its core.
     cpu_micros: u64,
     p50: f64,
     p99: f64,
     errors: BTreeMap<Kind, u64>,
-    /// All times: upper bounds in nanoseconds, inclusive, and how many lie in each. Two digits, of which a whole run's take
-    /// little room; the percentiles above have three.
+    /// All times: inclusive upper bounds in nanoseconds, and their counts. They have two digits, so that a
+    /// whole run takes little room; the percentiles above have three.
     buckets: Vec<(u64, u64)>,
 }
 
@@ -62,7 +62,7 @@ impl Tally {
         Self { line: Line::default(), latency_ns: histogram(DIGITS) }
     }
 
-    /// An answer of so many bytes, so long after its request.
+    /// Counts a response of so many bytes after so much time.
     pub(crate) fn answered(&mut self, bytes: u64, time: Duration) {
         self.line.requests += 1;
         self.line.bytes += bytes;
@@ -75,7 +75,7 @@ impl Tally {
         }
     }
 
-    /// How long the window was, and what the client used of its core in it.
+    /// Sets the length of the window, and the client's use of its core.
     pub(crate) fn end(&mut self, window: Duration, cpu: Duration) {
         self.line.micros = window.as_micros() as u64;
         self.line.cpu_micros = cpu.as_micros() as u64;

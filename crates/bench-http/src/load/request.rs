@@ -1,4 +1,4 @@
-//! What is sent: one request over and over, or one with a number that grows and begins again.
+//! The requests: one repeated request, or one with a number that grows and begins again.
 
 use std::net::{SocketAddr, ToSocketAddrs};
 
@@ -7,28 +7,28 @@ use hyper::http::uri::Scheme;
 
 use crate::error::{Error, Result};
 
-/// What stands for the number.
+/// The placeholder of the number.
 pub(crate) const NUMBER: &str = "{}";
 
 /// A GET of an address.
 #[derive(Debug)]
 pub(crate) struct Request {
-    /// The bytes to send; up to the number where there is one.
+    /// The bytes to send, up to the number if there is one.
     before: Vec<u8>,
-    /// What follows the number.
+    /// The bytes after the number.
     after: Option<Vec<u8>>,
     number: u64,
-    /// Where the numbers begin again.
+    /// The number of numbers, after which they begin again.
     names: u64,
     numbered: Vec<u8>,
 }
 
 impl Request {
-    /// The request, and whom to send it to; of numbers there are so many `names`. One that `closes` is of
-    /// HTTP/1.0, so that the end of its connection may be the end of the answer.
+    /// The request and its server; `names` is the number of numbers. A request that `closes` uses HTTP/1.0,
+    /// so that the end of its connection may end the response.
     pub(crate) fn to(address: &str, names: u64, closes: bool) -> Result<(Self, SocketAddr)> {
         let wrong = |what: &str| Error::Address { given: address.to_owned(), what: what.to_owned() };
-        // Braces are no characters of a URI.
+        // A URI can't contain braces.
         let uri: Uri = address.replacen(NUMBER, "0", 1).parse().map_err(|_| wrong("it is no URI"))?;
         if uri.scheme() != Some(&Scheme::HTTP) {
             return Err(wrong("it isn't of http"));
@@ -50,7 +50,7 @@ impl Request {
         Ok((Self { before, after, number: 0, names, numbered: Vec::new() }, peer))
     }
 
-    /// The number that the next request has; 0 where there is none in its path.
+    /// The number of the next request; 0 if its path has none.
     pub(crate) fn number(&self) -> u64 {
         self.number
     }

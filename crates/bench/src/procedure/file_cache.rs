@@ -144,7 +144,7 @@ impl Procedure for FilePressure {
                 let name = entrant.store.name();
                 let lap = serve(entrant.store.as_ref(), &reads)?;
                 cell.sample(&case, name, "time", repetition, lap.seconds_each())?;
-                // Whoever has no cache has no hits.
+                // A store without a cache has no hits.
                 if name != Plain::NAME {
                     cell.sample(&case, name, "hits", repetition, lap.hit_percent())?;
                 }

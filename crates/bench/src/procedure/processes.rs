@@ -65,7 +65,7 @@ impl Procedure for GetsByProcesses {
                 let ended = readers.into_inner().end();
                 left.extend(cell.attempt(entrant.name(), ended)?.map(|()| entrant.path().to_owned()));
             }
-            // Who failed takes no further part.
+            // A store that failed takes no further part.
             entrants.retain(|entrant| left.iter().any(|path| path == entrant.path()));
         }
         Ok(())
@@ -94,7 +94,7 @@ fn room(peer: &Peer, population: Population) -> Room {
     Room { cap_bytes: room.cap_bytes.max(CAP_BYTES_MIN), ..room }
 }
 
-/// The case's processes for each store. Who can't have them is noted, and takes no part.
+/// The case's processes for each store. A store that can't have them is noted, and takes no part.
 fn start<'a>(
     cell: &mut Cell<'_>,
     entrants: &'a [Entrant],

@@ -5,9 +5,9 @@
 //! - Access times are set by the store itself (mounts are `relatime` or `noatime`): `futimens` on the open file after
 //!   the read, at most once a second and file. A table of the process remembers which are due, cheaper than a `stat`.
 //! - put: a temporary file in the same directory, written and renamed. No `fsync`. Values above the cap are refused.
-//! - delete: `unlink`. The janitor hears of the bytes when it counts anew.
+//! - delete: `unlink`. The janitor hears of the bytes when it counts again.
 //! - A janitor thread compares the bytes put, in whole blocks, with the cap every second. Above it, it walks the
-//!   directories and counts anew; if it is above the cap still, it orders by access time and unlinks the oldest down to
+//!   directories and counts again; if it is above the cap still, it orders by access time and unlinks the oldest down to
 //!   75 % of the cap. It does not walk below the cap, though a store shared by processes would have to.
 
 mod janitor;
@@ -67,7 +67,7 @@ impl Files {
         Ok(files)
     }
 
-    /// What was made already; whoever made it looks after its cap. Only one process may put at a time.
+    /// An existing store; its maker looks after its cap. Only one process may put at a time.
     pub fn attach(root: &Path, cap_bytes: u64) -> Result<Self> {
         let prefix = root.to_str().ok_or_else(|| Error::Store {
             store: Self::NAME,

@@ -19,7 +19,7 @@ pub struct Footprint {
     pub inodes: u64,
 }
 
-/// All files and directories below `directory`. What comes or goes meanwhile may count or not.
+/// All files and directories below `directory`. Files that come or go meanwhile may count or not.
 pub fn below(directory: &Path) -> Result<Footprint> {
     let mut footprint = Footprint::default();
     let entries = match fs::read_dir(directory) {

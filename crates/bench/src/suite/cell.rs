@@ -18,7 +18,7 @@ use crate::error::{Error, Result};
 use crate::scratch::{Scratch, Storage};
 use crate::store::Peer;
 
-/// Who takes part.
+/// The stores that take part.
 #[derive(Debug, Clone)]
 pub enum Contestant<'a> {
     /// A store of this program.
@@ -50,7 +50,7 @@ pub struct Bench<'a> {
     pub progress: &'a Progress,
 }
 
-/// What was found in a cell.
+/// The results of a cell.
 #[derive(Debug, Default)]
 pub struct Found {
     /// Figures.
@@ -77,7 +77,7 @@ impl<'a> Cell<'a> {
         Self { definition, case, contestants, bench, found: Found::default() }
     }
 
-    /// What was found.
+    /// The results.
     pub fn into_found(self) -> Found {
         self.found
     }
@@ -97,7 +97,7 @@ impl<'a> Cell<'a> {
         self.definition.values(parameter)
     }
 
-    /// The file of a trace that whoever runs this gave.
+    /// The file of a trace that the user gave.
     pub fn given_trace(&self, name: &str) -> Option<&'a Path> {
         self.definition.given_traces().get(name).map(PathBuf::as_path)
     }
@@ -107,7 +107,7 @@ impl<'a> Cell<'a> {
         self.definition.settings()
     }
 
-    /// Who takes part, in the order of their turns.
+    /// The stores that take part, in the order of their turns.
     pub fn contestants(&self) -> Vec<Contestant<'a>> {
         self.contestants.clone()
     }
@@ -162,7 +162,7 @@ impl<'a> Cell<'a> {
         Entrant::open(peer, room, self.bench.scratch, self.storage()?)
     }
 
-    /// Opens all of them and makes each ready. Who fails is noted, and takes no part.
+    /// Opens all of them and makes each ready. One that fails is noted, and takes no part.
     pub fn open_all(
         &mut self,
         room: impl Fn(&Peer) -> Room,

@@ -57,7 +57,7 @@ pub struct Parameter {
     quick: Option<Vec<Value>>,
 }
 
-/// What is measured; the rest of it is the explorer's (bench/RECORD.md).
+/// A measure; the rest of it is the explorer's (bench/RECORD.md).
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct Measure {
     /// The unit of all of its samples.
@@ -69,7 +69,7 @@ pub struct Measure {
     rest: serde_json::Map<String, serde_json::Value>,
 }
 
-/// What is held against what (bench/RECORD.md).
+/// A comparison (bench/RECORD.md).
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Comparison {
@@ -89,10 +89,10 @@ pub struct Comparison {
     /// For people.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub words: Option<String>,
-    /// What is asked.
+    /// The bar.
     #[serde(default)]
     pub bar: Option<crate::record::Bar>,
-    /// What is hoped for.
+    /// The aim.
     #[serde(default)]
     pub aim: Option<f64>,
     /// Whether they differ at all is asked, too.
@@ -103,7 +103,7 @@ pub struct Comparison {
     pub note: Option<String>,
 }
 
-/// Who lets the stores take their turns.
+/// The part that orders the turns of the stores.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Turns {
@@ -156,7 +156,7 @@ pub struct Definition {
     pub name: String,
     /// For people.
     pub title: String,
-    /// What is done, the warm-up included.
+    /// The description of the work, the warm-up included.
     pub about: String,
     /// Its place in a record.
     pub order: u32,
@@ -165,7 +165,7 @@ pub struct Definition {
     /// Other programs that do that work on stores of their own: their command lines.
     #[serde(default)]
     pub drivers: Vec<Vec<String>>,
-    /// Who interleaves.
+    /// The part that interleaves.
     #[serde(default)]
     pub turns: Turns,
     /// Where the driver does, the parameters of which each choice is asked for by itself; it goes through the others.
@@ -177,7 +177,7 @@ pub struct Definition {
     pub repetitions: Scaled<usize>,
     /// What it takes on two cores, builds not counted; for the time left that is shown.
     pub minutes: Scaled<f64>,
-    /// Who takes part, in the order of their turns.
+    /// The stores that take part, in the order of their turns.
     pub stores: Vec<String>,
     /// What a run of it takes.
     #[serde(default)]
@@ -188,17 +188,17 @@ pub struct Definition {
     /// What cases are made of.
     #[serde(default)]
     pub parameters: IndexMap<String, Parameter>,
-    /// What is measured.
+    /// The measures.
     pub measures: IndexMap<String, Measure>,
     /// How it is looked at.
     views: Vec<serde_json::Value>,
-    /// What is held against what.
+    /// The comparisons.
     #[serde(default)]
     pub comparisons: Vec<Comparison>,
-    /// What is shown first.
+    /// The case to show first.
     #[serde(default)]
     pub first: Case,
-    /// Traces of whoever runs it, by the names that they have as values of `trace`.
+    /// Traces of the user, by the names that they have as values of `trace`.
     #[serde(skip)]
     given_traces: IndexMap<String, PathBuf>,
 }
@@ -211,7 +211,7 @@ impl Definition {
         let mut definition: Self = toml::from_str(&text).map_err(|failure| wrong(failure.to_string()))?;
         let name = path.file_stem().and_then(|stem| stem.to_str());
         name.ok_or_else(|| wrong("its name is no text".to_owned()))?.clone_into(&mut definition.name);
-        // Before some of the values are left out: what a quick run has no case for is wrong all the same.
+        // Before some of the values are left out: a value without a case in a quick run is still wrong.
         definition.check().map_err(wrong)?;
         definition.settle(scale);
         Ok(definition)
@@ -251,7 +251,7 @@ impl Definition {
         Ok(())
     }
 
-    /// The traces of whoever runs it.
+    /// The traces of the user.
     pub fn given_traces(&self) -> &IndexMap<String, PathBuf> {
         &self.given_traces
     }

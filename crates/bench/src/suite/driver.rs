@@ -40,7 +40,7 @@ pub enum Request<'a> {
     Measure(Box<Measure<'a>>),
 }
 
-/// What is to be measured.
+/// The work to measure.
 #[derive(Debug, Serialize)]
 pub struct Measure<'a> {
     /// The workload's name.
@@ -111,9 +111,9 @@ pub enum Answer {
     },
     /// What a reader of the figures has to know.
     Note(String),
-    /// What is under way.
+    /// The work under way.
     Progress(String),
-    /// A store that there is, or that can't be had.
+    /// A store, available or not.
     #[serde(untagged)]
     Store {
         /// Its name.
@@ -124,7 +124,7 @@ pub enum Answer {
         /// Its own word.
         #[serde(default)]
         version: Option<String>,
-        /// Why it can't be had.
+        /// Why it isn't available.
         #[serde(default)]
         absent: Option<String>,
     },
@@ -154,7 +154,7 @@ impl Driver {
         self.command.join(" ")
     }
 
-    /// The stores that it has, and those that can't be had.
+    /// The stores that it has, and those that aren't available.
     pub fn list(&self, interrupt: &Interrupt) -> Result<BTreeMap<String, StoreFacts>> {
         let mut stores = BTreeMap::new();
         self.ask(&Request::List, interrupt, |answer| {
@@ -235,7 +235,7 @@ impl Drop for Asked<'_> {
     }
 }
 
-/// Reads a child's lines in a thread of its own, so that whoever waits for one can look at something else meanwhile.
+/// Reads a child's lines in a thread of its own, so that a thread that waits for one can do other work meanwhile.
 fn read_aside(output: ChildStdout) -> Receiver<Result<String>> {
     let (tell, lines) = channel();
     thread::spawn(move || {

@@ -12,7 +12,7 @@ use crate::random::Random;
 use crate::record::Spread;
 use crate::scratch::{Scratch, Storage};
 
-/// Loops of the noise probe, and steps of each: some 20 ms. What isn't optimised measures nothing, and needn't wait for it.
+/// Loops of the noise probe, and steps of each: some 20 ms. A build without optimisation measures nothing, and needn't wait for it.
 const PROBES: usize = 21;
 const STEPS: u32 = if cfg!(debug_assertions) { 20_000 } else { 20_000_000 };
 

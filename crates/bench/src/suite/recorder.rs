@@ -23,7 +23,7 @@ pub const FORMAT: u32 = 1;
 pub struct Sample {
     /// Whose.
     pub workload: String,
-    /// What was measured.
+    /// The measure.
     pub measure: String,
     /// In which case.
     pub case: Case,
@@ -45,7 +45,7 @@ pub struct Sample {
 pub struct Distribution {
     /// Whose.
     pub workload: String,
-    /// What was measured.
+    /// The measure.
     pub measure: String,
     /// In which case.
     pub case: Case,
@@ -66,7 +66,7 @@ pub struct StoreFacts {
     pub kind: Kind,
     /// Its own word.
     pub version: Option<String>,
-    /// Why it could not be had.
+    /// Why it was not available.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub absent: Option<String>,
 }

@@ -211,7 +211,7 @@ impl<'a> Session<'a> {
         self.peers.iter().chain(&simulate::REFERENCES).chain(&procedure::OPENERS)
     }
 
-    /// Who of the stores that are named can be had.
+    /// The named stores that are available.
     fn find_stores(&mut self) -> Result<()> {
         let mut found: BTreeMap<String, StoreFacts> = BTreeMap::new();
         for definition in &self.definitions {
@@ -345,7 +345,7 @@ fn new_head(setting: &Setting) -> Result<Head> {
     })
 }
 
-/// What is gone on with has to be the same run.
+/// A resumed run has to be the same run.
 fn check_same(head: &Head, setting: &Setting, definitions: &[Definition]) -> Result<()> {
     let folder = setting.folder.display();
     if head.kind != setting.scale {

@@ -43,7 +43,7 @@ impl Named for Contestant<'_> {
 
 impl Cell<'_> {
     /// Lets each store have a turn in each of the repetitions, counted from 1; before them, in repetition 0, one that isn't
-    /// counted. Who fails is noted, and takes no further part.
+    /// counted. A store that fails is noted, and takes no further part.
     pub fn turns<E: Named>(
         &mut self,
         entrants: &mut Vec<E>,
@@ -52,7 +52,7 @@ impl Cell<'_> {
         self.rounds(entrants, 0..=self.repetitions(), turn)
     }
 
-    /// Lets the stores of this program take turns, each with a new and empty store in each repetition. Who fails is noted, and
+    /// Lets the stores of this program take turns, each with a new and empty store in each repetition. One that fails is noted, and
     /// takes no further part.
     pub fn turns_anew(
         &mut self,
@@ -69,7 +69,7 @@ impl Cell<'_> {
         })
     }
 
-    /// Lets stores of this program and of drivers take turns; what one of this program does in its turn is `once`. Who fails is
+    /// Lets stores of this program and of drivers take turns; what one of this program does in its turn is `once`. One that fails is
     /// noted, and takes no further part.
     pub fn turns_of_all(&mut self, mut once: impl FnMut(&mut Self, &Peer, usize) -> Result<()>) -> Result<()> {
         let mut contestants = self.contestants();
@@ -120,7 +120,7 @@ impl Cell<'_> {
     }
 }
 
-/// Who of so many comes when in a repetition: to and fro, so that nobody always comes after the same one and has its leavings.
+/// The order of so many in a repetition: to and fro, so that nobody always comes after the same one and has its leavings.
 fn order(count: usize, repetition: usize) -> impl Iterator<Item = usize> {
     (0..count).map(move |at| if repetition.is_multiple_of(2) { count - 1 - at } else { at })
 }

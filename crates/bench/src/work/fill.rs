@@ -25,7 +25,7 @@ const PROCESSES: u64 = 64;
 /// How long it takes to make a value: slept, as one waits for an origin.
 const FILL: Duration = Duration::from_millis(100);
 
-/// Whoever waits for longer gives up, and the run with it.
+/// A process that waits for longer gives up, and the run with it.
 const DEADLINE: Duration = Duration::from_secs(10);
 
 const VALUE_BYTES: usize = 10 * KIB;

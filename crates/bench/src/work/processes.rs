@@ -29,7 +29,7 @@ pub fn run(run: &mut Run) -> Result<()> {
         let opened = Opened::filled(run, &EYEWALL, Storage::Disk, population.cap_bytes(), population)?;
         let mut ways = [start(&opened, population, READERS, 1)?, start(&opened, population, 1, READERS)?];
         let mut samples = [Vec::new(), Vec::new()];
-        // The first isn't counted: pages of a shared file are mapped anew when they are first written to, by raising a frequency.
+        // The first isn't counted: pages of a shared file are mapped again when they are first written to, by raising a frequency.
         for repetition in 0..=run.repetitions() {
             for (way, samples) in ways.iter_mut().zip(&mut samples) {
                 let lap = way.lap(Touch::Page, duration)?;

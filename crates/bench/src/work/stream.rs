@@ -115,7 +115,7 @@ impl Task {
     pub fn run(&self) -> Result<()> {
         let store = Volume::open(&self.volume)?;
         let mut value = random::filler(7, VALUE_BYTES);
-        // What is done once by each process and thread is done before.
+        // Work that each process and thread does once is done before.
         self.store(&store, 0, &mut value)?;
         store.cache().populate()?;
         let before = Resident::from_now()?;

@@ -43,7 +43,7 @@ const RULES: usize = 64;
 const TAGGED: &str = "4 tags";
 const UNTAGGED: &str = "no tags";
 
-/// What was purged before the gets.
+/// The purges before the gets.
 #[derive(Debug, Clone, Copy)]
 enum Purged {
     Nothing,

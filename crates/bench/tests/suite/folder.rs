@@ -49,7 +49,7 @@ impl Folder {
         Self::new(&tiny)
     }
 
-    /// With one of the suite's own, as small as it can be but for all values of these parameters.
+    /// With one of the suite's own, as small as it can be except that it has all values of these parameters.
     pub(crate) fn tiny_one(name: &str, whole: &[&str]) -> Self {
         let path = Path::new(env!("CARGO_MANIFEST_DIR")).join(format!("../../bench/workloads/{name}.toml"));
         let mut table: Table = toml::from_str(&fs::read_to_string(path).unwrap()).unwrap();

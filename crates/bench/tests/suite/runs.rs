@@ -50,7 +50,7 @@ fn a_store_that_fails_is_noted_and_the_others_go_on() {
         "{:?}",
         head.notes
     );
-    // What was compared with it is left out, so that the record holds together.
+    // Comparisons with it are left out, so that the record holds together.
     folder.check();
 }
 
@@ -63,7 +63,7 @@ fn a_comparison_goes_without_rivals_that_are_absent() {
     let head = recorder::read_head(&folder.record()).unwrap();
     assert_eq!(head.workloads[0]["comparisons"][0]["to"], serde_json::json!(["file-per-entry"]));
     assert!(head.notes.iter().any(|note| note.contains("against unheard of, file-per-entry")), "{:?}", head.notes);
-    // What was measured can be known from the record alone.
+    // The record alone says what was measured.
     assert_eq!(head.workloads[0]["settings"]["set"], "64 KB");
     folder.check();
 }
@@ -337,7 +337,7 @@ fn a_trace_of_ones_own_is_replayed() {
             "{store}: {found:?} {best:?}"
         );
     }
-    // A loop: whoever drops what was used longest ago never hits; who knows the future does.
+    // A loop: a policy that drops the entry used longest ago never hits; one that knows the future does.
     assert_eq!(hits("access.log", 30, "LRU, simulated"), [0.0]);
     assert!(hits("access.log", 30, "offline optimum")[0] > 10.0);
 

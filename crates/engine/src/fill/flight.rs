@@ -1,4 +1,4 @@
-//! Who fills an entry that many ask for, and how the others wait.
+//! Request collapsing: one caller fills an entry that many ask for, and the others wait.
 //!
 //! ```text
 //!   look up --fresh, negative--> found
@@ -11,7 +11,8 @@
 //!   look up again --> fill
 //! ```
 //!
-//! Those that wait sleep on the claim's word, all wake at once, and look up without a lock: they don't queue for the entry.
+//! Waiting callers sleep on the claim's word. All of them wake at once and look the key up without a lock, so they
+//! don't queue for the entry.
 
 use std::fmt;
 use std::time::{Duration, Instant};
@@ -26,28 +27,28 @@ use crate::read::{self, Use, Wanted};
 use crate::volume::Volume;
 use crate::write::{self, Condition, Draft, Outcome};
 
-/// The right to fill one key, for as long as it lives ([`Cache::begin_fill`]). Dropped without a value, it lets one of those that
-/// wait be the next to fill; so does the death of its process.
+/// The right to fill one key ([`Cache::begin_fill`]). It lasts as long as this value lives. If it is dropped without
+/// a stored value, or its process dies, one of the waiting callers fills next.
 pub struct Flight<'a> {
     cache: &'a Cache,
     volume: &'a Volume,
     key: Box<[u8]>,
     claim: Claim<'a>,
-    /// The purge epoch in which the fill begins.
+    /// The purge epoch in which the fill began.
     epoch: u32,
 }
 
-/// What whoever asks for an entry is to do ([`Cache::begin_fill`]).
+/// What a caller that asks for an entry has to do ([`Cache::begin_fill`]).
 #[derive(Debug)]
 pub enum Filling<'a> {
-    /// Nothing: here it is. Never [`Filled::Stored`] or [`Filled::NotStored`].
+    /// Nothing: here is the answer. Never [`Filled::Stored`] or [`Filled::NotStored`].
     Found(Filled<'a>),
-    /// To make the value, and to store it by this.
+    /// Make the value and store it by this flight.
     Ours(Flight<'a>),
 }
 
 impl<'a> Flight<'a> {
-    /// Finds the entry, or waits for it, or becomes the one that fills it.
+    /// Finds the entry, or waits for it, or gets the right to fill it.
     pub(super) fn join(
         cache: &'a Cache,
         volume: &'a Volume,
@@ -67,7 +68,7 @@ impl<'a> Flight<'a> {
                 Attempt::Got(claim) => return Self::begin(cache, volume, key, claim),
                 other => other,
             };
-            // As long as the claim is taken, nobody needs the stripe's lock.
+            // While the claim is taken, waiting callers don't need the stripe's lock.
             loop {
                 match look_up(volume, key, Use::Peeks)? {
                     Seen::Fresh(found) => return Ok(Filling::Found(found)),
@@ -98,7 +99,7 @@ impl<'a> Flight<'a> {
     fn begin(cache: &'a Cache, volume: &'a Volume, key: &[u8], claim: Claim<'a>) -> Result<Filling<'a>> {
         let epoch = volume.purges().epoch() as u32;
         loop {
-            // Somebody may have filled it between our look and our claim.
+            // Another caller may have filled the key between our look-up and our claim.
             if let Some(found) = look_up(volume, key, Use::Peeks)?.fresh() {
                 return Ok(Filling::Found(found));
             }
@@ -113,25 +114,25 @@ impl<'a> Flight<'a> {
         &self.key
     }
 
-    /// Stores what was made, unless somebody else has changed the entry meanwhile; returns the entry's serial.
+    /// Stores the value, unless somebody else changed the entry meanwhile. Returns the entry's serial.
     ///
     /// # Errors
-    /// [`NotStored`]: who waits for the key fills it.
+    /// [`NotStored`]: the callers that wait for the key fill it.
     pub fn store(self, value: impl AsRef<[u8]>, options: &PutOptions<'_>) -> std::result::Result<u64, NotStored> {
         self.stored(|volume| Draft::new(volume, &self.key, value.as_ref(), options))
     }
 
-    /// Writes the value piece by piece. Whoever waits for the key goes on waiting until the writer is committed or dropped.
-    /// `length` is that of the value, where it is known; see [`Cache::writer`].
+    /// Writes the value piece by piece. The callers that wait for the key continue to wait until the writer is
+    /// committed or dropped. `length` is the length of the value, if known; see [`Cache::writer`].
     ///
     /// # Errors
-    /// Those of [`Cache::writer`], but for a claim of somebody else's: this is the claim.
-    /// [`Interrupted`](Error::Interrupted): this is a forked child, or the volume was resized. Who waits for the key fills it
-    /// then.
+    /// Those of [`Cache::writer`], except about claims of others, since the flight holds the claim.
+    /// [`Interrupted`](Error::Interrupted): this is a forked child, or the volume was resized. Then a waiting caller
+    /// fills the key.
     pub fn into_writer(self, options: &PutOptions<'_>, length: Option<u64>) -> Result<Writer> {
         let Self { volume, key, claim, epoch, .. } = self;
         if !claim.line().is_own() {
-            return Err(Error::Interrupted { why: "the flight is that of the process that this one was forked from" });
+            return Err(Error::Interrupted { why: "the flight belongs to the process that this one was forked from" });
         }
         Writer::begin_by(volume, &key, options, length, |_| Ok((claim, epoch))).map_err(|error| match error {
             Error::Moved { .. } => Error::Interrupted { why: "the volume was resized" },
@@ -139,14 +140,14 @@ impl<'a> Flight<'a> {
         })
     }
 
-    /// Notes that there is nothing, for so long ([`Cache::put_negative`]). If that can't be stored, it isn't known: the next
-    /// one asks again.
+    /// Notes for this time that there is nothing ([`Cache::put_negative`]). If the note can't be stored, it is lost,
+    /// and the next caller asks again.
     pub fn remember(self, reason: u16, ttl: Duration) {
-        // Not known, then.
         let _ = self.remember_with(reason, &PutOptions::new().ttl(ttl));
     }
 
-    /// The same with tags and all that goes with a put, so that it is purged as the value would be; returns the entry's serial.
+    /// Does the same with tags and all other options of a put, so that a purge covers the note as it would the value.
+    /// Returns the entry's serial.
     ///
     /// # Errors
     /// [`NotStored`].
@@ -163,10 +164,10 @@ impl<'a> Flight<'a> {
         }
     }
 
-    /// Stores a draft in the volume that it was made for, or in the one that took its place meanwhile. There is no claim
-    /// there: what tells whether anybody came in between is the entry.
+    /// Stores a draft in the volume that it was made for, or in the one that has replaced it. In that one there is no
+    /// claim; whether the entry is still absent shows whether anybody interfered.
     fn put<'d>(&self, draft: impl Fn(&Volume) -> Result<Draft<'d>>) -> Result<Outcome> {
-        // Else it is its parent's to store.
+        // A flight that was inherited through fork belongs to the parent.
         if !self.claim.line().is_own() {
             return Ok(Outcome::Unmet);
         }
@@ -184,11 +185,11 @@ impl fmt::Debug for Flight<'_> {
     }
 }
 
-/// What a look-up says to somebody that would fill.
+/// What a look-up tells a caller that would fill.
 enum Seen<'a> {
     /// An answer.
     Fresh(Filled<'a>),
-    /// One that may do.
+    /// A stale answer, which some callers accept.
     Stale(Filled<'a>),
     Nothing,
 }

@@ -1,8 +1,8 @@
 //! [`Follower`]: reads an entry while somebody writes it.
 //!
-//! It pins the room that the writer's claim names, as a reader pins what a slot names, and reads below the progress. When
-//! the fill is over, the room that it holds has become the entry, or the entry is looked up: its serial tells that it is the
-//! one that was followed.
+//! A follower pins the room that the writer's claim names, as a reader pins what a slot names. It reads only below
+//! the progress. When the fill is over, either the pinned room has become the entry, or the follower looks the entry
+//! up. In both cases the serial shows that it is the entry that was followed.
 
 use std::fmt;
 use std::sync::Arc;
@@ -26,9 +26,9 @@ use crate::write;
 
 /// Reads what a [`crate::Writer`], in this process or another, is writing ([`crate::Cache::follow`]).
 ///
-/// **Bytes are handed out before their writer has vouched for them**: no checksum covers them until the end was reached. Who
-/// can't have that waits for the entry instead. A follower holds a pin, as a hit does, and with it the bytes that it reads;
-/// drop it when done.
+/// **A follower returns bytes before the writer has committed them.** No checksum covers them until the end is
+/// reached. Callers that can't accept this wait for the entry instead. Like a hit, a follower holds a pin, and with
+/// it the bytes that it reads; drop it when done.
 pub struct Follower {
     volume: Arc<Volume>,
     place: Place,
@@ -44,25 +44,25 @@ pub struct Follower {
     fork: u32,
 }
 
-/// A room, or the entry that it has become, and the pin that keeps it.
+/// A room, or the entry that it has become, with the pin that holds it.
 #[derive(Debug, Clone, Copy)]
 struct HeldRoom {
     pin: PinAt,
     word: u64,
 }
 
-/// How far the fill is.
+/// How far the fill has come.
 enum State {
-    /// So many bytes of the value are in the room that is held.
+    /// This many bytes of the value are in the room that is held.
     Filling(u64),
-    /// All of these.
+    /// The value is complete, with this many bytes.
     Complete(u64),
-    /// Nothing will come of it.
+    /// The fill ended without an entry.
     Over(&'static str),
 }
 
 const GIVEN_UP: &str = "its writer gave up, was killed, or was superseded";
-const CONTRADICTION: &str = "what its writer says contradicts itself";
+const CONTRADICTION: &str = "the words of its writer contradict each other";
 
 impl Follower {
     pub(super) fn find(volume: &Volume, key: &[u8]) -> Result<Option<Self>> {
@@ -95,7 +95,8 @@ impl Follower {
         Ok(None)
     }
 
-    /// Pins the room for the first time. False: it isn't this key's, or not any more, or can't be pinned.
+    /// Pins the room for the first time. Returns false if it doesn't, or no longer, belong to this key, or can't be
+    /// pinned.
     fn begin(&mut self) -> bool {
         let mut state = self.look();
         while state.is_none() {
@@ -109,7 +110,7 @@ impl Follower {
         if lengths.key != self.key.len() as u64 || lengths.record_bytes() > room {
             return false;
         }
-        // SAFETY: the room is pinned, its writer wrote the key before it named the room, and nobody writes it again.
+        // SAFETY: the room is pinned. Its writer wrote the key before it named the room, and nobody writes it again.
         if unsafe { record.key() } != &*self.key {
             return false;
         }
@@ -135,12 +136,13 @@ impl Follower {
         }
     }
 
-    /// Copies what comes next of the value into `bytes`, and returns how much; waits for it for up to `deadline`. 0: that was
-    /// all, and the entry was stored.
+    /// Copies the next bytes of the value into `bytes` and returns how many. Waits for them for up to `deadline`.
+    /// Returns 0 when the value is complete and the entry is stored.
     ///
     /// # Errors
-    /// [`Interrupted`](Error::Interrupted): the writer has aborted or died, or was superseded; what was read is part of no
-    /// entry. Get the key again, or fill it. [`Busy`](Error::Busy): nothing came until the deadline; it may be called again.
+    /// [`Interrupted`](Error::Interrupted): the writer aborted, died, or was superseded. What was read belongs to no
+    /// entry; get the key again, or fill it. [`Busy`](Error::Busy): nothing came before the deadline; the caller may
+    /// read again.
     pub fn read(&mut self, bytes: &mut [u8], deadline: Duration) -> Result<usize> {
         let start = Instant::now();
         loop {
@@ -164,7 +166,8 @@ impl Follower {
             };
             if let Some(asleep) = protocol::fall_asleep(signal, seen) {
                 futex::wait(signal, asleep, PROBE_EVERY.min(left));
-                // The dead wake nobody. What the writer did before it died, or gave the claim back, is seen from here on.
+                // A dead writer wakes nobody. The look below sees all that it did before it died or released the
+                // claim.
                 let silent = signal.load(Acquire) == asleep && !self.line.is_held(&volume);
                 if silent && matches!(self.look(), Some(State::Filling(value)) if value == self.read) {
                     return Err(Error::Interrupted { why: GIVEN_UP });
@@ -173,14 +176,14 @@ impl Follower {
         }
     }
 
-    /// Looks how far the fill is; `None`: look again.
+    /// Checks how far the fill has come; `None`: look again.
     fn look(&mut self) -> Option<State> {
         if let Some(entry) = &self.entry {
             return Some(State::Complete(entry.value().len() as u64));
         }
         let volume = Arc::clone(&self.volume);
         let Some(pin) = self.held.map(|held| held.pin).or_else(|| PinAt::free(&volume)) else {
-            return Some(State::Over("this thread can hold no more bytes in place; drop some hits"));
+            return Some(State::Over("this thread can't hold more bytes in place; drop some hits"));
         };
         let (word, held) = (pin.word(&volume), self.held.map_or(0, |held| held.word));
         match protocol::follow(&self.line.fill(&volume), self.promise, word, held) {
@@ -202,7 +205,7 @@ impl Follower {
         }
     }
 
-    /// What stands in the room that is pinned.
+    /// Judges what the pinned room holds.
     fn judge(&self, word: u64, value: u64) -> State {
         let Some((record, room)) = locate(&self.volume, &self.place, word) else { return State::Over(CONTRADICTION) };
         let lengths = Lengths { value, ..self.lengths };
@@ -213,7 +216,8 @@ impl Follower {
         }
     }
 
-    /// Whether it is the entry that was promised. In which lap that would be written was open then.
+    /// Whether this is the promised entry. The promise was made before it was known in which lap the entry would be
+    /// written, so the lap doesn't count.
     fn is_promised(&self, head: Head) -> bool {
         matches!(head, Head::Entry(serial, flags) if Head::Entry(serial, flags.with_lap(0)).word() == self.promise)
     }
@@ -224,7 +228,7 @@ impl Follower {
         if fits { State::Complete(lengths.value) } else { State::Over(CONTRADICTION) }
     }
 
-    /// The fill is over: has the room become the entry, or is the entry where it has moved to?
+    /// After the fill: the room has become the entry, or the entry is looked up, since it may have moved.
     fn end(&mut self) -> State {
         if let Some(held) = self.held
             && let Some((record, room)) = locate(&self.volume, &self.place, held.word)
@@ -244,7 +248,7 @@ impl Follower {
         State::Complete(bytes)
     }
 
-    /// Copies from the first `value` bytes of the value, which stand in what is held.
+    /// Copies from the first `value` bytes of the value, which lie in what is held.
     fn copy(&mut self, to: &mut [u8], value: u64) -> Result<usize> {
         let from = self.read.min(value);
         let bytes = to.len().min((value - from) as usize);
@@ -253,10 +257,10 @@ impl Follower {
             to.copy_from_slice(&entry.value()[from as usize..][..bytes]);
         } else if let Some((record, _)) = self.held.and_then(|held| locate(&self.volume, &self.place, held.word)) {
             let start = record.offset as u64 + HEADER_BYTES + self.lengths.key + self.lengths.metadata + from;
-            // SAFETY: the room is pinned; the bytes lie inside it and below the progress: nobody writes them.
+            // SAFETY: the room is pinned. The bytes lie inside it and below the progress, so nobody writes them.
             to.copy_from_slice(unsafe { self.volume.region.bytes(start as usize, bytes) });
         }
-        // What was lost reads as zeros.
+        // Lost bytes read as zeros; this call catches them.
         self.volume.check_intact()?;
         self.read += bytes as u64;
         Ok(bytes)
@@ -271,7 +275,8 @@ impl Follower {
     }
 }
 
-/// The record that a pin word names, if it is one of the stripe, and the bytes from there to its ring's end.
+/// The record that a pin word names, if it lies in this stripe, and the number of bytes from there to the end of its
+/// ring.
 fn locate<'a>(volume: &'a Volume, place: &Place, word: u64) -> Option<(Record<'a>, u64)> {
     let (number, position) = Volume::pinned(word).filter(|(number, _)| *number == place.stripe)?;
     let (offset, room) = stripe::locate(volume, number, position)?;

@@ -1,12 +1,12 @@
-//! Filling: entries that are made piece by piece, or once for all that ask.
+//! Filling: entries that are written piece by piece, or made once for all callers.
 //!
 //! | file | what it holds |
 //! |---|---|
-//! | `mod.rs` | what a user sees of it beside [`Writer`] and [`Follower`] |
-//! | `flight.rs` | who fills, and who waits |
+//! | `mod.rs` | the public API, except [`Writer`] and [`Follower`] |
+//! | `flight.rs` | request collapsing: one caller fills, others wait |
 //! | `writer.rs`, `room.rs` | writing an entry in place, and the room that it takes |
 //! | `follower.rs` | reading an entry while somebody writes it |
-//! | `pin.rs` | a pin that may change threads |
+//! | `pin.rs` | a pin that may move to another thread |
 
 mod flight;
 mod follower;
@@ -26,21 +26,22 @@ use crate::error::{Error, Result};
 use crate::hit::Hit;
 use crate::put::PutOptions;
 
-/// What the closure of [`Cache::get_or_fill`] has found.
+/// The answer of a closure of [`Cache::get_or_fill`].
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Fill {
-    /// This value, to be stored.
+    /// This value, which is to be stored.
     Value(Vec<u8>),
-    /// There is nothing, for this reason: that is to be remembered for so long, as [`Cache::put_negative`] does.
+    /// There is nothing, for this reason. [`Cache::get_or_fill`] remembers that for a time, as
+    /// [`Cache::put_negative`] does.
     Nothing {
-        /// Means what the caller wants it to mean.
+        /// The caller chooses its meaning.
         reason: u16,
-        /// How long nobody asks again.
+        /// For how long nobody asks again.
         ttl: Duration,
     },
 }
 
-/// How [`Cache::get_or_fill`] fills and waits.
+/// How [`Cache::get_or_fill`] stores and waits.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct FillOptions<'a> {
     put: PutOptions<'a>,
@@ -49,7 +50,7 @@ pub struct FillOptions<'a> {
     wanted: Option<Asked<'a>>,
 }
 
-/// Whether to wait any longer.
+/// Asks the caller whether to wait any longer.
 #[derive(Clone, Copy)]
 struct Asked<'a>(&'a (dyn Fn() -> bool + Sync));
 
@@ -60,38 +61,39 @@ impl fmt::Debug for Asked<'_> {
 }
 
 impl<'a> FillOptions<'a> {
-    /// Stores as [`Cache::put`] does; nobody takes a stale value; failures aren't remembered.
+    /// Stores as [`Cache::put`] does. Doesn't return stale values, and doesn't remember failures.
     pub fn new() -> Self {
         Self::default()
     }
 
-    /// What is stored beside a value, and for how long.
+    /// What is stored beside the value, and for how long.
     pub fn put(mut self, options: PutOptions<'a>) -> Self {
         self.put = options;
         self
     }
 
-    /// While somebody else fills, a stale value is taken at once, instead of waiting.
+    /// Returns a stale value at once, instead of waiting, while another caller fills.
     pub fn use_stale(mut self, yes: bool) -> Self {
         self.use_stale = yes;
         self
     }
 
-    /// Where the closure fails, that is remembered as a negative entry of this reason for so long: until then nobody tries
-    /// again. Whoever's closure it was gets its error all the same.
+    /// If the closure fails, stores a negative entry with this reason. Until `ttl` is over, nobody tries again. The
+    /// caller whose closure failed still gets its error.
     pub fn remember_failure(mut self, reason: u16, ttl: Duration) -> Self {
         self.failure = Some((reason, ttl));
         self
     }
 
-    /// While it waits for somebody else, the call asks this every few milliseconds; false ends it as the deadline does, but for
-    /// that it doesn't count as [`busy`](crate::Stats::busy). For callers that are to hear of signals, say, and would else wait in steps, each of which counts.
+    /// Asks `wanted` every few milliseconds while the call waits for another one. If it returns false, the call ends
+    /// as at its deadline, except that it doesn't count as [`busy`](crate::Stats::busy). For callers that must react
+    /// to signals, for instance; otherwise they would wait in short steps, each of which counts.
     pub fn wait_while(mut self, wanted: &'a (dyn Fn() -> bool + Sync)) -> Self {
         self.wanted = Some(Asked(wanted));
         self
     }
 
-    /// What is put beside the reason why there is nothing: the value's tags, so that it is purged as the value would be.
+    /// The options of a negative entry. It gets the tags of the value, so that a purge covers it, too.
     fn of_nothing(&self, ttl: Duration) -> PutOptions<'a> {
         PutOptions::new().ttl(ttl).tags(self.put.tags)
     }
@@ -101,23 +103,23 @@ impl<'a> FillOptions<'a> {
     }
 }
 
-/// What [`Cache::get_or_fill`] gives.
+/// The result of [`Cache::get_or_fill`].
 #[derive(Debug)]
 pub enum Filled<'a> {
-    /// A valid value: it was there, or somebody else has filled it meanwhile.
+    /// A fresh value. It was there, or another caller has filled it meanwhile.
     Hit(Hit<'a>),
-    /// A stale value, which somebody else is about to replace ([`FillOptions::use_stale`]).
+    /// A stale value that another caller is about to replace ([`FillOptions::use_stale`]).
     Stale(Hit<'a>),
-    /// There is nothing, for this reason. It was noted before, or the closure has just said so.
+    /// There is nothing, for this reason. It was noted before, or this call's closure said so.
     Negative(u16),
-    /// This call's closure has made the value, and it was stored.
+    /// This call's closure made the value, and it was stored.
     Stored {
         /// The value.
         value: Vec<u8>,
-        /// Names this version of the entry.
+        /// The version of the entry.
         serial: u64,
     },
-    /// This call's closure has made the value, and it was not stored.
+    /// This call's closure made the value, and it was not stored.
     NotStored {
         /// The value.
         value: Vec<u8>,
@@ -127,7 +129,7 @@ pub enum Filled<'a> {
 }
 
 impl Filled<'_> {
-    /// The value, wherever it is from; `None` where there is nothing.
+    /// The value, wherever it came from; `None` if there is nothing.
     pub fn value(&self) -> Option<&[u8]> {
         match self {
             Self::Hit(hit) | Self::Stale(hit) => Some(hit),
@@ -137,41 +139,42 @@ impl Filled<'_> {
     }
 }
 
-/// Why a value that was made wasn't stored.
+/// Why a value was made but not stored.
 #[derive(Debug)]
 pub enum NotStored {
-    /// While the closure ran, somebody put, removed or purged the entry: the value counts as stored before that.
+    /// While the closure ran, somebody put, removed or purged the entry. The value counts as stored before that.
     Superseded,
-    /// It is too large, say, or readers hold too much.
+    /// The volume refused it, for instance because it is too large or readers hold too much.
     Refused(Error),
 }
 
-/// Why [`Cache::get_or_fill`] gives nothing.
+/// Why [`Cache::get_or_fill`] returns no answer.
 #[derive(Debug, thiserror::Error)]
 pub enum FillError<E> {
     /// The closure failed.
     #[error("filling the entry failed: {0}")]
     Failed(#[source] E),
-    /// The cache did, or the deadline came: the closure didn't run.
+    /// The cache failed, or the deadline came. The closure didn't run.
     #[error(transparent)]
     Cache(#[from] Error),
 }
 
 impl Cache {
-    /// A writer of the entry of `key`: its value goes into the volume as it is written, and becomes the entry by
-    /// [`Writer::commit`].
+    /// Returns a writer for the entry of `key`. The value goes into the volume as it is written, and becomes the
+    /// entry by [`Writer::commit`].
     ///
-    /// With the value's length known (`length`), nothing is copied twice. Where it isn't, or was said too small, room grows
-    /// as it is needed, mostly in place.
+    /// If `length` gives the length of the value, nothing is copied twice. If it is unknown or too small, the room
+    /// grows as needed, mostly in place.
     ///
-    /// The writer claims the key: another writer, update or fill of it waits, as does this call, up to the lock deadline. Puts
-    /// and removes don't wait; they supersede what is being written. So does a purge that means it.
+    /// The writer claims the key. Another writer, update or fill of the key waits for it, up to the lock deadline, as
+    /// this call does for others. Puts, removes, and purges that cover the key don't wait; they supersede what is
+    /// being written.
     ///
     /// # Errors
     /// Those of [`Cache::put_with`]; [`EntryTooLarge`](Error::EntryTooLarge) only for a known length.
-    /// [`Pinned`](Error::Pinned) also where this process can hold no more: a writer takes a pin, as a hit does.
-    /// [`Busy`](Error::Busy) when somebody else's claim on the key, or claims on many other keys, last longer than the lock
-    /// deadline.
+    /// [`Pinned`](Error::Pinned) also if this process can't hold more bytes, since a writer takes a pin, as a hit
+    /// does. [`Busy`](Error::Busy) if another claim on the key, or claims on many other keys, last longer than the
+    /// lock deadline.
     ///
     /// ```
     /// use std::io::Write;
@@ -192,9 +195,11 @@ impl Cache {
         self.vouched(|volume| Writer::begin(volume, key, options, length))
     }
 
-    /// Reads what a [`Writer`] of this process or another is writing to `key`, from its first byte on, as it comes. `None`:
-    /// nobody is writing it. (Or nobody is seen to, since this thread can't hold bytes in place: more threads than the
-    /// volume has slots.)
+    /// Reads what a [`Writer`], in this or another process, is writing to `key`, from the first byte on and as it
+    /// comes.
+    ///
+    /// `None`: nobody is writing it. Also `None` if this thread can't hold bytes in place, because the process has
+    /// more threads than the volume has slots.
     ///
     /// # Errors
     /// [`KeyEmpty`](Error::KeyEmpty), [`KeyTooLong`](Error::KeyTooLong), [`ReadOnly`](Error::ReadOnly).
@@ -218,20 +223,22 @@ impl Cache {
         self.looked_for(|volume| Follower::find(volume, key))
     }
 
-    /// The entry of `key`; where there is none, one caller over all threads and processes runs `fill` and stores what it
-    /// makes, and the others wait for it.
+    /// Returns the entry of `key`. If there is none, one caller over all threads and processes runs `fill` and stores
+    /// its value, and the others wait for it.
     ///
-    /// `fill` runs outside every lock: it may take its time, use the cache, or panic. Where it fails, panics, or dies with
-    /// its process, one of those that wait is the next to fill. Whoever waits does so for up to `deadline`; a stripe whose lock
-    /// a stopped process holds can add the [lock's](crate::Options::lock_deadline). A call for the same key inside of `fill`
-    /// waits, too, in vain; and so do two whose closures wait for each other's keys.
+    /// `fill` runs outside every lock: it may take its time, use the cache, or panic. If it fails, panics, or dies
+    /// with its process, one of the waiting callers fills next.
     ///
-    /// A stale entry is filled anew; see [`FillOptions::use_stale`]. A negative entry is an answer.
+    /// Callers wait for up to `deadline`. If a stopped process holds the stripe's lock, the [lock
+    /// deadline](crate::Options::lock_deadline) may be added. A call for the same key inside of `fill` waits in vain
+    /// until its deadline. So do two closures that wait for each other's keys.
+    ///
+    /// A stale entry is filled again; see [`FillOptions::use_stale`]. A negative entry is an answer.
     ///
     /// # Errors
-    /// [`Failed`](FillError::Failed): this call's closure did. [`Busy`](Error::Busy): the deadline came.
-    /// [`ReadOnly`](Error::ReadOnly), where there is nothing to be found. That a value can't be stored is no error:
-    /// [`Filled::NotStored`].
+    /// [`Failed`](FillError::Failed): this call's closure failed. [`Busy`](Error::Busy): the deadline came.
+    /// [`ReadOnly`](Error::ReadOnly), if there is no entry to return. A value that can't be stored is not an error:
+    /// see [`Filled::NotStored`].
     ///
     /// ```
     /// use std::{convert::Infallible, time::Duration};
@@ -265,7 +272,7 @@ impl Cache {
                 Ok(serial) => Filled::Stored { value, serial },
                 Err(why) => Filled::NotStored { value, why },
             }),
-            // Where that can't be stored, it isn't known, and the next one asks again.
+            // If this note can't be stored, it is lost, and the next caller asks again.
             Ok(Fill::Nothing { reason, ttl }) => {
                 let _ = flight.remember_with(reason, &options.of_nothing(ttl));
                 Ok(Filled::Negative(reason))
@@ -279,10 +286,12 @@ impl Cache {
         }
     }
 
-    /// What [`Cache::get_or_fill`] does around its closure, for callers that can't have one: the entry of `key`; or, where there
-    /// is none, the right to fill it, which one caller over all threads and processes has at a time, while the others wait.
+    /// Returns the entry of `key` or, if there is none, the right to fill it. One caller over all threads and
+    /// processes has that right at a time, and the others wait. For callers that can't pass a closure to
+    /// [`Cache::get_or_fill`].
     ///
-    /// Of the options, whether a stale value will do counts, and for how long it is waited; the others go with [`Flight::store`].
+    /// Two of the options count here: whether a stale value is accepted, and how long to wait. The others are given
+    /// to [`Flight::store`].
     ///
     /// ```
     /// use std::time::Duration;
@@ -300,8 +309,8 @@ impl Cache {
     /// ```
     ///
     /// # Errors
-    /// [`Busy`](Error::Busy): the deadline came. [`ReadOnly`](Error::ReadOnly), where there is nothing to be found; those of
-    /// [`Cache::get`].
+    /// [`Busy`](Error::Busy): the deadline came. [`ReadOnly`](Error::ReadOnly), if there is no entry to return. Those
+    /// of [`Cache::get`].
     pub fn begin_fill(
         &self,
         key: impl AsRef<[u8]>,

@@ -1,5 +1,5 @@
-//! A pin that may change threads, as a hit's does: any thread may change it while it holds something, and nobody else takes
-//! it for free as long as it does.
+//! A pin that may move to another thread, as the pin of a hit may. Any thread may change it while it holds something.
+//! Nobody else takes it for free during that time.
 
 use std::ptr;
 use std::sync::atomic::AtomicU64;
@@ -13,14 +13,14 @@ use crate::volume::Volume;
 pub(crate) struct PinAt(usize);
 
 impl PinAt {
-    /// A free pin of the calling thread, which has to make it hold something before it looks for another; `None`: there is
-    /// none to be had.
+    /// A free pin of the calling thread, or `None` if there is none. The thread must make it hold something before it
+    /// looks for another.
     pub(crate) fn free(volume: &Volume) -> Option<Self> {
         let pin: *const AtomicU64 = Thread::current(volume)?.free_pin()?;
         Some(Self(pin.addr() - ptr::from_ref(volume.region.word(0)).addr()))
     }
 
-    /// As [`PinAt::free`], for who can't do without: room of `bytes` bytes is to be pinned.
+    /// Like [`PinAt::free`], but an error if there is none. `bytes` is the size of the room that is to be pinned.
     pub(crate) fn for_room(volume: &Volume, bytes: u64) -> Result<Self> {
         Self::free(volume).ok_or(Error::Pinned { bytes })
     }

@@ -1,4 +1,4 @@
-//! The room that a writer fills: one record, pinned as long as the writer has it.
+//! The room that a writer fills: one record that stays pinned while the writer has it.
 
 use super::pin::PinAt;
 use crate::error::{Error, Result};
@@ -11,7 +11,7 @@ use crate::stripe::{RingId, Stripe};
 use crate::volume::Volume;
 use crate::write;
 
-/// Room grows by so many bytes at least, and by a quarter of itself, where it can do so in place.
+/// Room that grows in place grows by at least this many bytes, and by a quarter of itself.
 const GROWTH_BYTES: u64 = 64 << 10;
 
 /// Room in a ring.
@@ -19,7 +19,7 @@ const GROWTH_BYTES: u64 = 64 << 10;
 pub(crate) struct Room {
     pub(crate) ring: RingId,
     pub(crate) at: u64,
-    /// All of it, the header included.
+    /// The whole room, header included.
     pub(crate) bytes: u64,
     pub(crate) position: u64,
     pin: PinAt,
@@ -37,13 +37,13 @@ impl Room {
         Ok(room)
     }
 
-    /// More room for the same entry, `needed` bytes of it at least: the same that has grown, or another one.
+    /// Makes the room larger, by at least to `needed` bytes: in place, or as a second room.
     pub(crate) fn grow(self, stripe: &mut Stripe<'_>, place: &Place, needed: u64, header: &Header) -> Result<Grown> {
         let volume = stripe.volume;
         let most = volume.layout.entry_bytes_max / UNIT_BYTES * UNIT_BYTES;
         let step = (self.bytes / 4 / UNIT_BYTES * UNIT_BYTES).max(GROWTH_BYTES);
         for bytes in [(self.bytes + step).max(needed).min(most), needed] {
-            // Beyond half of small, an entry belongs into main.
+            // An entry larger than half of small belongs into main.
             let stays = write::choose_ring(stripe, place, bytes, None) == RingId::Small || self.ring == RingId::Main;
             if stays && stripe.grow_room(self.ring, self.at, self.bytes, bytes - self.bytes)? {
                 return Ok(Grown::InPlace(Self { bytes, ..self }));
@@ -71,16 +71,16 @@ impl Room {
         self.pin.word(volume)
     }
 
-    /// Lets go of it: what no slot names and nobody else pins is garbage.
+    /// Releases the room. What no slot names and nobody else pins is garbage.
     pub(crate) fn unpin(&self, volume: &Volume) {
         seam::kill_point();
         protocol::unpin(self.pin_word(volume));
     }
 }
 
-/// Where there is more room now.
+/// Where the larger room is.
 pub(crate) enum Grown {
     InPlace(Room),
-    /// In a second room, still empty: both are pinned.
+    /// In a second room that is still empty. Both rooms are pinned.
     Elsewhere(Room),
 }

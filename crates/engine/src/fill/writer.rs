@@ -1,4 +1,4 @@
-//! [`Writer`]: an entry that is written piece by piece, in the place where it will be read.
+//! [`Writer`]: writes an entry piece by piece, in the place where it will be read.
 //!
 //! ```text
 //!   begin: claim -> room, pinned -> key, metadata -> the claim names the room
@@ -8,7 +8,7 @@
 //!   abort: the claim names nothing -> unpinned
 //! ```
 //!
-//! A death at any point leaves room that a dead process pins, and its claim.
+//! A writer that dies at any of these points leaves its claim, and room that a dead process pins.
 
 use std::fmt;
 use std::io::{self, Read, Write};
@@ -34,35 +34,39 @@ use crate::stripe::Stripe;
 use crate::volume::Volume;
 use crate::write::{self, Condition, Draft, Outcome, Spot, Stage};
 
-/// Room for a value of unknown length begins with so many bytes.
+/// How much room a value of unknown length gets first.
 const UNKNOWN_BYTES: u64 = 64 << 10;
-/// So many bytes are read at once: few enough that they are in the processor's cache when their checksum is made.
+/// How many bytes are read at once. They are few enough to be in the CPU's cache still when their checksum is
+/// computed.
 const READ_BYTES: u64 = 64 << 10;
 
-/// What became of a value that was written.
+/// What became of a written value.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Committed {
     /// It is the entry now, under this serial.
     Stored(u64),
-    /// Since the writer began, somebody put, removed, cleared or purged the entry: what was written counts as stored before
-    /// that, and nothing is left of it.
+    /// Since the writer began, somebody put, removed, cleared or purged the entry. The written value counts as stored
+    /// before that, and nothing of it remains.
     Superseded,
 }
 
-/// Writes an entry's value into the volume, piece by piece ([`crate::Cache::writer`]). Nobody finds it before it is committed;
-/// [`crate::Cache::follow`] reads it as it comes.
+/// Writes an entry's value into the volume, piece by piece ([`crate::Cache::writer`]). Nobody finds the entry before
+/// it is committed; [`crate::Cache::follow`] reads it as it comes.
 ///
-/// Dropped without a commit, it aborts, and leaves nothing behind. It may be sent to another thread. In a forked child it
-/// can't be used, and dropping it there has no effect.
+/// Dropping a writer without a commit aborts it, and leaves nothing behind. It may be sent to another thread. A
+/// forked child can't use an inherited writer, and dropping it there has no effect.
 ///
-/// Through [`Write`], errors come as [`io::Error`]s that hold an [`Error`](enum@Error):
-/// [`EntryTooLarge`](Error::EntryTooLarge) at the write that exceeds the volume's limit, which aborts the writer;
-/// [`Pinned`](Error::Pinned) and [`Busy`](Error::Busy) where no more room can be made, after which the same write may be
-/// tried again; [`Interrupted`](Error::Interrupted) once it was aborted. Nothing of a write that failed is taken.
+/// Through [`Write`], errors come as [`io::Error`]s that hold an [`Error`](enum@Error). A write that fails takes none
+/// of its bytes:
+///
+/// - [`EntryTooLarge`](Error::EntryTooLarge): this write exceeds the volume's limit, and aborts the writer.
+/// - [`Pinned`](Error::Pinned), [`Busy`](Error::Busy): no more room can be made now. The caller may try the same
+///   write again.
+/// - [`Interrupted`](Error::Interrupted): the writer was aborted before.
 pub struct Writer {
     volume: Arc<Volume>,
     line: Line,
-    /// None: it was aborted or committed, and holds nothing any more.
+    /// `None` once it was aborted or committed; it holds nothing then.
     room: Option<Room>,
     place: Place,
     key: Box<[u8]>,
@@ -80,12 +84,13 @@ impl Writer {
     pub(super) fn begin(volume: &Volume, key: &[u8], options: &PutOptions<'_>, length: Option<u64>) -> Result<Self> {
         Self::begin_by(volume, key, options, length, |place| {
             let claim = Claim::acquire(volume, place)?;
-            // What is purged from now on means the entry.
+            // A purge from now on covers the entry.
             Ok((claim, volume.purges().epoch() as u32))
         })
     }
 
-    /// `claim` takes the key's claim, or has it; with the purge epoch in which what is written counts as asked for.
+    /// `claim` takes the key's claim, or already has it. It also returns the purge epoch in which the value counts as
+    /// asked for.
     pub(super) fn begin_by<'v>(
         volume: &'v Volume,
         key: &[u8],
@@ -141,17 +146,17 @@ impl Writer {
         })
     }
 
-    /// How many bytes of the value were written so far.
+    /// How many bytes of the value have been written.
     pub fn written(&self) -> u64 {
         self.lengths.value
     }
 
-    /// Reads up to `bytes` bytes of `source`, until it ends, straight to where they will lie: without the copy through a buffer
-    /// that [`Write`] needs. Returns how many there were.
+    /// Reads up to `bytes` bytes from `source`, or until its end, directly into the volume. This saves the copy
+    /// through a buffer that [`Write`] needs. Returns how many bytes were read.
     ///
     /// # Errors
-    /// Those of the source, and those that a write has. What was read before the error counts as written; that can be less
-    /// than the source has given, where it gives bytes together with an error.
+    /// Those of the source and those of a write. Bytes read before the error count as written. They may be fewer than
+    /// the source gave, if it returns bytes together with an error.
     ///
     /// ```
     /// use eyewall::{Options, PutOptions};
@@ -170,7 +175,7 @@ impl Writer {
             let asked = left.min(READ_BYTES).min(self.bytes_left()) as usize;
             let at = self.make_room(asked).map_err(io::Error::other)?;
             let read = match asked {
-                // The entry is full: has the source ended, too?
+                // The entry is full. Check whether the source has ended, too.
                 0 => source.read(&mut [0]),
                 // SAFETY: as in `append`.
                 asked => unsafe { self.volume.region.fill(at, asked, |room| source.read(room)) },
@@ -179,7 +184,7 @@ impl Writer {
                 Ok(0) => break,
                 Ok(_) if asked == 0 => return Err(io::Error::other(self.refuse(self.lengths.value + 1))),
                 Ok(read) => {
-                    // A source that says more than it was asked for is wrong about the rest.
+                    // A source may claim more bytes than it was asked for; the excess doesn't exist.
                     let read = read.min(asked);
                     self.take(at, read);
                     left -= read as u64;
@@ -191,12 +196,12 @@ impl Writer {
         Ok(bytes - left)
     }
 
-    /// Makes what was written the entry of its key, in place of any former one. Its times count from now.
+    /// Makes the written value the entry of its key, and replaces any former entry. Its times count from now.
     ///
     /// # Errors
-    /// [`Interrupted`](Error::Interrupted): the writer was aborted before, by a write that exceeded the limit, or is a forked
-    /// child's; or the volume was resized. [`Busy`](Error::Busy): a stopped process held the stripe for longer than the lock deadline. Nothing is stored
-    /// then.
+    /// Nothing is stored. [`Interrupted`](Error::Interrupted): a write beyond the limit aborted the writer, this is a
+    /// forked child, or the volume was resized. [`Busy`](Error::Busy): a stopped process held the stripe for longer
+    /// than the lock deadline.
     pub fn commit(mut self) -> Result<Committed> {
         let room = self.room()?;
         let volume = Arc::clone(&self.volume);
@@ -235,22 +240,23 @@ impl Writer {
         Ok(Committed::Stored(self.serial))
     }
 
-    /// Gives up: nothing is stored, and whoever waits for the key goes on. As dropping it does.
+    /// Gives up: nothing is stored, and the callers that wait for the key continue. Dropping the writer does the
+    /// same.
     pub fn abort(self) {
         drop(self);
     }
 
-    /// Takes all of `bytes`, or nothing.
+    /// Appends all of `bytes`, or nothing.
     fn append(&mut self, bytes: &[u8]) -> Result<()> {
         let at = self.make_room(bytes.len())?;
-        // SAFETY: the room is this writer's, pinned, and long enough; who follows reads below the progress only, which lies
-        // before these bytes.
+        // SAFETY: the room belongs to this writer, is pinned, and is long enough. Followers read only below the
+        // progress, which lies before these bytes.
         unsafe { self.volume.region.store(at, bytes) };
         self.take(at, bytes.len());
         Ok(())
     }
 
-    /// Where the next `bytes` bytes of the value are to lie.
+    /// Makes room for the next `bytes` bytes of the value, and returns their place.
     fn make_room(&mut self, bytes: usize) -> Result<usize> {
         let mut room = self.room()?;
         let value = self.lengths.value + bytes as u64;
@@ -271,23 +277,23 @@ impl Writer {
         most.saturating_sub(beside + self.lengths.value)
     }
 
-    /// Aborts, since a value of so many bytes is too large.
+    /// Aborts, since a value of this length is too large.
     fn refuse(&mut self, value: u64) -> Error {
         self.give_up();
         let bytes = Lengths { value, ..self.lengths }.record_bytes();
         Error::EntryTooLarge { bytes, max: self.volume.layout.entry_bytes_max }
     }
 
-    /// Counts bytes that lie there now to the value.
+    /// Adds bytes that are already in place to the value.
     fn take(&mut self, at: usize, bytes: usize) {
-        // SAFETY: this writer has written them; nobody else does while it has the room.
+        // SAFETY: this writer has written them, and nobody else writes them while it has the room.
         self.checksum.update(unsafe { self.volume.region.bytes(at, bytes) });
         self.lengths.value += bytes as u64;
         self.fill().bytes.store(self.lengths.value, Release);
         self.wake();
     }
 
-    /// Behind what is written in a record of this body.
+    /// The end of the written bytes in a record with this body.
     fn end_of(&self, body: usize) -> usize {
         body + (self.lengths.key + self.lengths.metadata + self.lengths.value) as usize
     }
@@ -304,7 +310,8 @@ impl Writer {
         };
         drop(stripe);
         let (from, to) = (room.record(&volume, &self.place).body(), new.record(&volume, &self.place).body());
-        // SAFETY: both rooms are pinned and this writer's; nobody reads the new one yet, and nobody writes the old one.
+        // SAFETY: both rooms are pinned and belong to this writer. Nobody reads the new one yet, and nobody writes
+        // the old one.
         unsafe { volume.region.store(to, volume.region.bytes(from, self.end_of(from) - from)) };
         let stripe = self.lock(&volume).inspect_err(|_| new.unpin(&volume))?;
         self.room = Some(new);
@@ -317,7 +324,7 @@ impl Writer {
         Ok(new)
     }
 
-    /// The lock of the key's stripe. In a volume that was resized nothing is written any more.
+    /// Locks the stripe of the key. Nothing is written to a volume that was resized.
     fn lock<'v>(&self, volume: &'v Volume) -> Result<Stripe<'v>> {
         Stripe::lock(volume, self.place.stripe).map_err(|error| match error {
             Error::Moved { .. } => Error::Interrupted { why: "the volume was resized" },
@@ -331,8 +338,8 @@ impl Writer {
         {
             seam::kill_point();
             self.fill().room.store(0, Release);
-            // Its bytes are used again only after the hand has looked whether a claim names it, and then for pins: no lock
-            // is needed, but to erase it.
+            // Others use these bytes only after the hand has checked whether a claim names the room, and then the
+            // pins. So no lock is needed, except to erase the bytes.
             let stripe = self.volume.erases.then(|| Stripe::lock(&self.volume, self.place.stripe));
             room.unpin(&self.volume);
             if let Some(Ok(stripe)) = stripe {
@@ -349,9 +356,9 @@ impl Writer {
 
     fn room(&self) -> Result<Room> {
         if !self.line.is_own() {
-            return Err(Error::Interrupted { why: "the writer is that of the process that this one was forked from" });
+            return Err(Error::Interrupted { why: "the writer belongs to the process that this one was forked from" });
         }
-        self.room.ok_or(Error::Interrupted { why: "the writer was aborted, since the value grew too large" })
+        self.room.ok_or(Error::Interrupted { why: "the writer was aborted because the value grew too large" })
     }
 
     fn fill(&self) -> Progress<'_, AtomicU64, AtomicU32> {
@@ -365,7 +372,7 @@ impl Writer {
         }
     }
 
-    /// The header of room: what those that follow read of it are the lengths of key and metadata.
+    /// The header of the room. Followers read only the lengths of key and metadata in it.
     fn header(&self) -> Header {
         Header {
             serial: 0,

@@ -1,4 +1,5 @@
-//! How many buckets a stripe's index has, and which of them are a key's: a linear hash table (Litwin, VLDB 1980).
+//! The number of buckets in a stripe's index, and which of them belong to a key: a linear hash table (Litwin, VLDB
+//! 1980).
 //!
 //! ```text
 //!   buckets  0 ... b ... 2^l - 1 | 2^l ... 2^l + b     With 2^l < n <= 2^(l+1) buckets, those from 2^l on were split from
@@ -6,7 +7,7 @@
 //!                  +-------------------------+         picks.
 //! ```
 //!
-//! The table grows by splitting one bucket and shrinks by merging the last, so that no step moves more than eight slots.
+//! The table grows by splitting one bucket, and shrinks by merging the last one. So a step moves at most eight slots.
 
 use std::sync::atomic::AtomicU32;
 use std::sync::atomic::Ordering::Relaxed;
@@ -16,20 +17,20 @@ use super::layout::Layout;
 
 const STEPS_SHIFT: u32 = 32;
 
-/// The buckets of a stripe. The low 32 bits of their word count them, the other half counts the steps, so that the word is never the same
-/// before and behind one.
+/// The buckets of a stripe. The low half of their word counts them; the high half counts the steps, so a step always
+/// changes the word.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Buckets {
-    /// As it stands in the file.
+    /// The word as in the file.
     pub(crate) word: u64,
-    /// The number of the last one.
+    /// The number of the last bucket.
     last: u64,
-    /// The bits of a pick that number a bucket, if there is one of that number.
+    /// The bits of a pick that number a bucket, if a bucket with that number exists.
     mask: u64,
 }
 
 impl Buckets {
-    /// Those of a new stripe.
+    /// The buckets of a new stripe.
     pub(crate) fn new(count: u64) -> Self {
         Self::of_word(count, count)
     }
@@ -44,10 +45,11 @@ impl Buckets {
         Self { word, last, mask: u64::MAX >> (last | 1).leading_zeros() }
     }
 
-    /// The word as a look-up reads it, and no bucket beyond what there can be. A damaged one may count fewer than there always are.
+    /// The buckets of a word as a look-up reads it, and none beyond the possible ones. A damaged word may count fewer
+    /// than there always are.
     ///
-    /// `mask` remembers what follows from a word, until there are twice as many buckets or half as many: to compute it takes a look-up
-    /// longer than to see that it still holds. It stands for nothing but itself: relaxed.
+    /// `mask` remembers what follows from a word, until the number of buckets has doubled or halved. A look-up can
+    /// check it faster than compute it. It orders nothing else, so it is relaxed.
     #[inline]
     pub(crate) fn bounded(word: u64, layout: &Layout, mask: &AtomicU32) -> Self {
         let (last, known) = ((word as u32).wrapping_sub(1), mask.load(Relaxed));
@@ -64,7 +66,7 @@ impl Buckets {
         buckets
     }
 
-    /// The word as it was read, and no more and no fewer buckets than there can be: the file may be damaged.
+    /// The buckets of a word, limited to a possible number, since the file may be damaged.
     #[inline]
     pub(crate) fn checked(word: u64, layout: &Layout) -> Self {
         Self::of_word(word, (word & u64::from(u32::MAX)).clamp(layout.buckets, layout.buckets_max))
@@ -75,29 +77,29 @@ impl Buckets {
         self.last + 1
     }
 
-    /// Whether the word itself says a count that there can be.
+    /// Whether the word itself counts a possible number of buckets.
     pub(crate) fn is_within_bounds(self) -> bool {
         self.count() == self.word & u64::from(u32::MAX)
     }
 
-    /// Steps that were made so far, modulo 2^32.
+    /// The number of steps so far, modulo 2^32.
     pub(crate) fn steps(self) -> u64 {
         self.word >> STEPS_SHIFT
     }
 
-    /// With another count, a step later.
+    /// The buckets after a step to another count.
     pub(crate) fn step_to(self, count: u64) -> Self {
         Self::of_word((self.steps().wrapping_add(1) << STEPS_SHIFT) | count, count)
     }
 
-    /// The bucket that a pick means.
+    /// The bucket of a pick.
     #[inline]
     pub(crate) fn of(self, pick: u32) -> u64 {
         let bucket = u64::from(pick) & self.mask;
         if bucket <= self.last { bucket } else { bucket & (self.mask >> 1) }
     }
 
-    /// Whether a bucket is one of a key's.
+    /// Whether a bucket belongs to a key.
     pub(crate) fn are_of(self, place: &Place, bucket: u64) -> bool {
         place.picks.iter().any(|pick| self.of(*pick) == bucket)
     }
@@ -125,7 +127,7 @@ mod tests {
     }
 
     #[test]
-    fn all_buckets_are_meant() {
+    fn every_bucket_has_picks() {
         for count in 2..70_u64 {
             let mut met = vec![0; count as usize];
             (0..128).for_each(|pick| met[Buckets::new(count).of(pick) as usize] += 1);
@@ -134,7 +136,7 @@ mod tests {
     }
 
     #[test]
-    fn a_damaged_count_stays_within_what_there_can_be() {
+    fn a_damaged_count_is_limited_to_a_possible_one() {
         let layout = Layout::new(1 << 20, 1024, None).unwrap();
         assert_eq!(Buckets::checked(7 << 32, &layout).count(), layout.buckets);
         assert_eq!(Buckets::checked(u64::MAX, &layout).count(), layout.buckets_max);

@@ -8,23 +8,23 @@ use xxhash_rust::xxh3::{xxh3_64, xxh3_64_with_seed};
 use super::layout::Layout;
 use super::record::Header;
 
-/// The secret of a volume: keys can't be made to collide, nor headers forged, without reading it.
+/// The secret of a volume. Without reading it, nobody can make keys collide or forge headers.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Secret {
     pub(crate) hash_seed: u64,
     pub(crate) mac_key: [u64; 2],
 }
 
-/// Where a key may live, and how its slot is recognised. All of it is taken from one 64-bit hash.
+/// Where a key may lie, and how its slot is recognised. All of it comes from one 64-bit hash.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Place {
     pub(crate) hash: u64,
     pub(crate) stripe: usize,
-    /// What picks its two buckets ([`super::buckets::Buckets::of`]), which may be one and the same.
+    /// The picks of its two buckets ([`super::buckets::Buckets::of`]), which may be the same bucket.
     pub(crate) picks: [u32; 2],
     /// 19 bits.
     pub(crate) fingerprint: u64,
-    /// 16 bits more, by which a ghost knows its key.
+    /// 16 more bits, by which a ghost recognises its key.
     pub(crate) ghost_hash: u64,
 }
 
@@ -48,13 +48,13 @@ pub(crate) fn place(layout: &Layout, hash: u64) -> Place {
     }
 }
 
-/// The low 32 bits of XXH3-64 over an entry's key, metadata and value, which lie together in this order.
+/// The low 32 bits of XXH3-64 over an entry's key, metadata and value, which lie next to each other in this order.
 pub(crate) fn checksum(bytes: &[u8]) -> u32 {
     xxh3_64(bytes) as u32
 }
 
-/// The low 32 bits of SipHash-1-3 over what makes a header genuine: where it is, what it says that never changes, whose
-/// key it holds.
+/// The low 32 bits of SipHash-1-3 over what makes a header genuine: its position, its fields that never change, and
+/// the hash of its key.
 pub(crate) fn header_mac(secret: &Secret, position: u64, hash: u64, header: &Header) -> u32 {
     let lengths = header.lengths;
     let flags = u64::from(header.flags.0);
@@ -73,7 +73,7 @@ pub(crate) fn header_mac(secret: &Secret, position: u64, hash: u64, header: &Hea
     state.finish() as u32
 }
 
-/// The hash of a tag, or of a prefix that is purged: XXH3-64, seeded with the complement of the keys' seed, so that it says
+/// The hash of a tag, or of a purged prefix: XXH3-64, seeded with the complement of the keys' seed. So it reveals
 /// nothing about a key of the same bytes.
 pub(crate) fn purge_hash(secret: &Secret, bytes: &[u8]) -> u64 {
     xxh3_64_with_seed(bytes, !secret.hash_seed)

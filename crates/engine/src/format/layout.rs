@@ -1,4 +1,4 @@
-//! Where everything lies in a volume: computed from a few numbers of the superblock, checked against its
+//! Where everything lies in a volume, computed from a few numbers of the superblock and checked against the volume's
 //! size.
 
 use super::slot::POSITIONS_MAX;
@@ -6,17 +6,17 @@ use super::{UNIT_BYTES, owner::PROCESSES_MAX, record};
 
 /// The smallest volume.
 pub(crate) const SIZE_MIN: u64 = 512 << 10;
-/// No volume can be larger: sixteen stripes of as many positions as a slot can hold.
+/// No volume can be larger: sixteen stripes with as many positions as a slot can hold.
 const SIZE_MAX: u64 = STRIPES_MAX * POSITIONS_MAX * UNIT_BYTES + (1 << 40);
 /// The superblock's page.
 pub(crate) const SUPERBLOCK_BYTES: u64 = 4096;
-/// One process slot: incarnation, process id, start time.
+/// One process slot: incarnation, process ID, start time.
 pub(crate) const PROCESS_BYTES: u64 = 64;
 /// One thread slot: owner line, pin line, counter line.
 pub(crate) const THREAD_BYTES: u64 = 192;
 /// One stripe's words.
 pub(crate) const STRIPE_BYTES: u64 = 512;
-/// One claim: whose key it is, who holds it, and how far what it is filling has come. A cache line.
+/// One claim, a cache line: the hash of its key, its holder, and the progress of a fill.
 pub(crate) const CLAIM_BYTES: u64 = 64;
 /// A bucket of the table of purged tags: floors and seven cells.
 pub(crate) const TAG_LINE_BYTES: u64 = 64;
@@ -24,40 +24,40 @@ pub(crate) const TAG_LINE_BYTES: u64 = 64;
 const TAG_FILTER_BYTES: u64 = 4;
 /// Eight slots of eight bytes: one cache line.
 pub(crate) const BUCKET_BYTES: u64 = 64;
-/// Slots of a bucket.
+/// Slots in a bucket.
 pub(crate) const BUCKET_SLOTS: u64 = 8;
 
 pub(crate) const STRIPES_MAX: u64 = 16;
-/// What the small ring has of a stripe's data, in percent, and what of it the index doesn't take.
+/// The small ring's share of a stripe's data in percent, including what the index takes of it.
 const SMALL_PERCENT: u64 = 20;
-/// One part in so many of the small ring is never the index's.
+/// The index never takes the last of this many parts of the small ring.
 pub(crate) const LEAST_OF_SMALL: u64 = 4;
-/// The largest entry takes half of so many percent of a stripe at most.
+/// The largest entry takes at most half of this percentage of a stripe.
 const LARGEST_PERCENT: u64 = 15;
-/// There is a bucket for each so many bytes of a stripe, however large its entries are.
+/// A stripe has at least one bucket for this many bytes, however large its entries are.
 const BYTES_PER_BUCKET: u64 = 16 << 10;
-/// Index slots per expected entry, in percent: one for each live entry, the rest for ghosts.
+/// Index slots for each expected entry, in percent: one for the entry, the rest for ghosts.
 const SLOTS_PER_ENTRY_PERCENT: u64 = 175;
-/// What they take.
+/// Bytes of these slots.
 const INDEX_BYTES_PER_ENTRY: u64 = SLOTS_PER_ENTRY_PERCENT * 8 / 100;
 const ENTRY_MAX_DEFAULT: u64 = 4 << 20;
-/// Record lengths stay below what a length field holds.
+/// Record lengths stay below the limit of a length field.
 const ENTRY_MAX: u64 = u32::MAX as u64 / 2;
-/// Larger hints count as this. Sizes have heavy tails, and a cache keeps the small: by the mean of what it is asked
-/// for (51 KB in one web trace) its index would fill long before its data. More slots cost 0.3 %.
+/// Larger hints count as this. Sizes have heavy tails, and a cache keeps the small entries. With the mean size of
+/// requested objects (51 KB in one web trace), the index would be full long before the data. More slots cost 0.3 %.
 const ENTRY_SIZE_HINT_MAX: u64 = 4096;
 pub(crate) const PAGE: u64 = 4096;
 
-/// The shape of a volume. The first block of fields is stored; the offsets follow from it ([`Layout::place_parts`]).
+/// The shape of a volume. The first fields are stored; the others follow from them ([`Layout::place_parts`]).
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(crate) struct Layout {
     pub(crate) size: u64,
     pub(crate) stripes: u64,
-    /// Buckets that one stripe's index has at least.
+    /// The least number of buckets in the index of one stripe.
     pub(crate) buckets: u64,
-    /// Bytes of one stripe's small ring, with those that the index may take of it.
+    /// Bytes of one stripe's small ring, including those that the index may take.
     pub(crate) small: u64,
-    /// Bytes of one stripe's main ring, which the small one follows.
+    /// Bytes of one stripe's main ring, which lies before the small one.
     pub(crate) main: u64,
     pub(crate) processes: u64,
     pub(crate) threads: u64,
@@ -67,7 +67,7 @@ pub(crate) struct Layout {
     pub(crate) entry_size_hint: u64,
     /// Buckets of the table of purged tags.
     pub(crate) tag_lines: u64,
-    /// Whether the index has as many buckets as the hint says, for ever: a tier's.
+    /// Whether the number of buckets follows from the hint and never changes, as in a tier.
     pub(crate) index_is_fixed: bool,
 
     pub(crate) processes_at: u64,
@@ -77,20 +77,21 @@ pub(crate) struct Layout {
     pub(crate) tag_filters_at: u64,
     pub(crate) tags_at: u64,
     pub(crate) data_at: u64,
-    /// Buckets that one stripe's index can have: as many as three quarters of the small ring have room for.
+    /// The most buckets in the index of one stripe: as many as fit three quarters of the small ring.
     pub(crate) buckets_max: u64,
-    /// Offset of the first stripe's first bucket, and from there to the next stripe's. The next bucket lies before the first.
+    /// Offset of the first stripe's first bucket, and the distance to the next stripe's. The second bucket lies
+    /// before the first.
     pub(crate) first_bucket_at: u64,
     pub(crate) stripe_step: u64,
     /// Bytes of the small ring that a bucket takes.
     pub(crate) bucket_taken: u64,
 }
 
-/// Why there is no layout for what was asked.
+/// Why there is no layout for the requested shape.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Unfit {
     SizeTooSmall,
-    /// The largest that would do.
+    /// The largest size that has one.
     SizeTooLarge {
         most: u64,
     },
@@ -123,7 +124,7 @@ impl Layout {
         Ok(layout)
     }
 
-    /// Where the first stripe of every volume of this size is: it depends on nothing else.
+    /// Where the first stripe of a volume of this size lies. Depends on the size only.
     pub(crate) fn first_stripe_at(size: u64) -> u64 {
         SUPERBLOCK_BYTES + Self::processes_for(size) * PROCESS_BYTES + Self::threads_for(size) * THREAD_BYTES
     }
@@ -136,7 +137,7 @@ impl Layout {
         (size >> 16).clamp(64, 4096)
     }
 
-    /// The numbers of the parts, before they have their places.
+    /// The sizes of the parts, before they have their places.
     fn shared_out(size: u64, entry_size_hint: u64, entry_bytes_max: u64) -> Self {
         let stripes = (size * LARGEST_PERCENT / 100 / (2 * entry_bytes_max)).clamp(1, STRIPES_MAX);
         let mut layout = Self {
@@ -159,7 +160,7 @@ impl Layout {
         self.stripe_data_bytes() / UNIT_BYTES < POSITIONS_MAX
     }
 
-    /// The error that names the largest size which has positions enough.
+    /// The error with the largest size that has enough positions.
     fn too_large(entry_size_hint: u64, entry_bytes_max: Option<u64>) -> Unfit {
         let (mut most, mut too_large) = (SIZE_MIN / PAGE, SIZE_MAX / PAGE + 1);
         while most + 1 < too_large {
@@ -175,12 +176,12 @@ impl Layout {
         Unfit::SizeTooLarge { most: most * PAGE }
     }
 
-    /// The largest entry of a volume of this size, where nothing else was asked for.
+    /// The default for the largest entry of a volume of this size.
     pub(crate) fn entry_bytes_max_for(size: u64) -> u64 {
         (size / 16).min(ENTRY_MAX_DEFAULT)
     }
 
-    /// Splits what the tables leave between index and rings.
+    /// Divides the bytes that the tables leave between index and rings.
     fn share_out(&mut self) {
         let tables = SUPERBLOCK_BYTES
             + self.processes * PROCESS_BYTES
@@ -201,7 +202,7 @@ impl Layout {
         self.main = (data - self.small) / BUCKET_BYTES * BUCKET_BYTES;
     }
 
-    /// The same with an index that never grows.
+    /// The same layout with an index that never grows.
     pub(crate) fn with_fixed_index(mut self) -> Self {
         self.index_is_fixed = true;
         self.share_out();
@@ -209,12 +210,12 @@ impl Layout {
         self
     }
 
-    /// How many buckets a stripe needs for so many entries: one slot for each of them, the rest for ghosts.
+    /// How many buckets a stripe needs for this many entries, including slots for ghosts.
     pub(crate) fn buckets_for(entries: u64) -> u64 {
         (entries.saturating_mul(SLOTS_PER_ENTRY_PERCENT) / 100).div_ceil(BUCKET_SLOTS)
     }
 
-    /// How many buckets a stripe begins with, by the hint.
+    /// How many buckets a new stripe has, by the hint.
     pub(crate) fn buckets_hinted(&self) -> u64 {
         let entries = self.stripe_data_bytes() / (self.entry_bytes_hinted() + INDEX_BYTES_PER_ENTRY);
         Self::buckets_for(entries).clamp(self.buckets, self.buckets_max)
@@ -224,7 +225,7 @@ impl Layout {
         (self.entry_size_hint + record::HEADER_BYTES).next_multiple_of(UNIT_BYTES)
     }
 
-    /// How many bytes of the small ring so many buckets take.
+    /// Bytes of the small ring that this many buckets take.
     #[inline]
     pub(crate) fn bytes_taken(&self, buckets: u64) -> u64 {
         buckets * self.bucket_taken
@@ -258,7 +259,7 @@ impl Layout {
         }
     }
 
-    /// Whether the stored fields can be true: what an untrusted superblock is checked by.
+    /// Whether the stored fields are possible. An untrusted superblock is checked by this.
     pub(crate) fn is_sound(&self) -> bool {
         let bounded = (1..=STRIPES_MAX).contains(&self.stripes)
             && (2..=1 << 31).contains(&self.buckets)
@@ -281,7 +282,7 @@ impl Layout {
             && self.data_at + self.stripes * self.stripe_data_bytes() <= self.size
     }
 
-    /// Larger entries don't go through a small ring of which the index leaves so many bytes.
+    /// The largest entry for a small ring of which the index leaves `left` bytes.
     pub(crate) fn largest_for_small(&self, left: u64) -> u64 {
         (self.small * LARGEST_PERCENT / SMALL_PERCENT).min(left) / 2
     }
@@ -298,7 +299,8 @@ impl Layout {
         self.data_at + stripe as u64 * self.stripe_data_bytes()
     }
 
-    /// Offset of a bucket. They lie in the small ring, from its end on downwards; those of a fixed index before all rings, in the same order.
+    /// Offset of a bucket. Buckets lie in the small ring, from its end downwards; those of a fixed index lie before
+    /// all rings, in the same order.
     #[inline]
     pub(crate) fn bucket_at(&self, stripe: usize, bucket: u64) -> usize {
         (self.first_bucket_at + stripe as u64 * self.stripe_step - bucket * BUCKET_BYTES) as usize
@@ -315,7 +317,7 @@ impl Layout {
         (self.claims_at + (stripe as u64 * self.claims + claim) * CLAIM_BYTES) as usize
     }
 
-    /// Number of the bucket of the table of purged tags in which a tag of this hash is noted.
+    /// Number of the bucket, in the table of purged tags, for a tag with this hash.
     #[inline]
     pub(crate) fn tag_line_of(&self, hash: u64) -> u64 {
         ((hash & 0xffff_ffff) * self.tag_lines) >> 32
@@ -363,7 +365,7 @@ mod tests {
     }
 
     #[test]
-    fn default_overhead_is_small() {
+    fn the_default_overhead_is_small() {
         for (size, percent) in [(SIZE_MIN, 7), (16 << 20, 1), (1 << 30, 1)] {
             let layout = Layout::new(size, 1024, None).unwrap();
             let data = layout.stripes * layout.stripe_data_bytes();
@@ -372,7 +374,7 @@ mod tests {
     }
 
     #[test]
-    fn what_cannot_be_laid_out_says_why() {
+    fn an_impossible_shape_is_refused_with_a_reason() {
         assert_eq!(Layout::new(SIZE_MIN - 1, 1024, None), Err(Unfit::SizeTooSmall));
         for entry_bytes_max in [None, Some(1 << 30)] {
             let Err(Unfit::SizeTooLarge { most }) = Layout::new(1 << 50, 1024, entry_bytes_max) else {

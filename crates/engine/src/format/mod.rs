@@ -1,7 +1,7 @@
-//! What the bytes of a volume mean: `docs/format.md` draws it, this module is its code.
+//! The format of a volume's bytes, in code. `docs/format.md` draws it.
 //!
-//! Nothing here locks, evicts or decides; it packs and unpacks words, and checks what an untrusted file
-//! says against the file's own bounds.
+//! Nothing here locks, evicts or decides. It packs and unpacks words, and checks the words of an untrusted file
+//! against the file's own bounds.
 
 pub(crate) mod buckets;
 pub(crate) mod hash;
@@ -17,5 +17,5 @@ pub(crate) mod superblock;
 pub(crate) mod tags;
 pub(crate) mod times;
 
-/// Positions count units of this many bytes; every record starts and ends on one.
+/// Positions count units of this many bytes. Every record starts and ends at a unit.
 pub(crate) const UNIT_BYTES: u64 = 8;

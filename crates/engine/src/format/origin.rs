@@ -1,4 +1,4 @@
-//! Where a tier's copy comes from: what stands at the end of its metadata, behind the tags.
+//! The origin of a tier's copy, which lies at the end of its metadata, behind the tags.
 //!
 //! ```text
 //! 0        8         16      20        24     25
@@ -7,26 +7,26 @@
 //! +--------+---------+-------+---------+------+
 //! ```
 //!
-//! Nothing in it is followed: the key says where the slot is, this says which of the key's sixteen it is, and what it and
-//! its ring must be like.
+//! Nothing in it is followed. The key says where its slots are. The origin says which of the sixteen slots it was,
+//! and what that slot and its ring must be like.
 
 use super::slot::Slot;
 
 /// The length of an origin.
 pub(crate) const ORIGIN_BYTES: usize = 25;
 
-/// The entry that a copy was made of, as it stood then.
+/// The entry that a copy was made from, as it was then.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Origin {
     /// The slot that named it, without its frequency.
     pub(crate) slot: Slot,
     /// Its virtual offset in its ring.
     pub(crate) offset: u64,
-    /// The purge epoch that it carried.
+    /// Its purge epoch.
     pub(crate) epoch: u32,
-    /// Purges up to this one might have been forgotten.
+    /// Purges up to this epoch may have been forgotten.
     pub(crate) retired: u32,
-    /// Which of the key's sixteen slots it was in: eight of its first bucket, eight of its second.
+    /// Which of the key's sixteen slots named it: eight in its first bucket, eight in its second.
     pub(crate) at: u8,
 }
 
@@ -41,7 +41,7 @@ impl Origin {
         bytes
     }
 
-    /// The origin at the end of `metadata`, and what stands before it.
+    /// The origin at the end of `metadata`, and the metadata before it.
     #[inline]
     pub(crate) fn read(metadata: &[u8]) -> Option<(Self, &[u8])> {
         let (rest, bytes) = metadata.split_last_chunk::<ORIGIN_BYTES>()?;

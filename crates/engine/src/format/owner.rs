@@ -1,15 +1,15 @@
-//! Who owns a lock, a record that is being filled, a claim or a thread slot.
+//! The owner of a lock, of a record that is being filled, of a claim or of a thread slot.
 
 use std::fmt;
 
-/// How many process slots an owner word can tell apart.
+/// How many process slots an owner word can distinguish.
 pub(crate) const PROCESSES_MAX: u64 = 1023;
 
 /// A process, by its slot in the volume's process table and that slot's incarnation.
 ///
-/// A slot is used again after its process dies; the incarnation tells the two apart. 21 bits of it are kept
-/// in owner words: an owner word would have to lie untouched through two million attaches to one slot
-/// before it could name a wrong process.
+/// A slot is used again after its process has died; the incarnation tells the two apart. Owner words keep 21 bits of
+/// it. An owner word could name a wrong process only after it had stayed unchanged through two million attaches to
+/// one slot.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Owner {
     pub(crate) process: u32,
@@ -20,7 +20,7 @@ const INCARNATION_BITS: u32 = 21;
 pub(crate) const INCARNATION_MASK: u32 = (1 << INCARNATION_BITS) - 1;
 
 impl Owner {
-    /// Bits 0..21 incarnation, 21..31 process slot + 1; bit 31 is left to the lock. Never zero.
+    /// Bits 0..21 are the incarnation, bits 21..31 the process slot + 1. Bit 31 is left to the lock. Never zero.
     pub(crate) fn word(self) -> u32 {
         ((self.process + 1) << INCARNATION_BITS) | (self.incarnation & INCARNATION_MASK)
     }

@@ -1,4 +1,4 @@
-//! Every parser of the format over arbitrary bytes: what the fuzz targets call.
+//! Runs every parser of the format over arbitrary bytes, for the fuzz targets.
 
 use std::sync::atomic::Ordering::Relaxed;
 
@@ -12,10 +12,10 @@ use super::superblock::Superblock;
 use super::tags::Tags;
 use crate::volume::Volume;
 
-/// Takes `bytes` for everything that a volume holds.
+/// Parses `bytes` as everything that a volume holds.
 ///
 /// # Panics
-/// If what is understood means something else when it is written again.
+/// If something that was parsed changes when it is written and parsed again.
 pub fn parse(bytes: &[u8]) {
     parse_superblock(bytes);
     let words: Vec<u64> = bytes
@@ -51,7 +51,7 @@ fn word_sum(words: &[u64]) -> u64 {
 
 fn parse_superblock(bytes: &[u8]) {
     let _ = Superblock::decode(bytes);
-    // Few bytes have the right checksum by chance.
+    // Random bytes rarely have the right checksum.
     let mut signed = bytes.to_vec();
     Superblock::sign(&mut signed);
     if let Ok(superblock) = Superblock::decode(&signed) {

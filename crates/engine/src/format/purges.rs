@@ -1,14 +1,15 @@
-//! What has been purged, as words of the volume: a clock of epochs, floors, rules for prefixes, a table for tags.
+//! What was purged, as words of the volume: a clock of epochs, floors, rules for prefixes, a table for tags.
 //!
-//! Each entry carries the epoch in which it was begun. A purge notes the present epoch, and then ends it: whatever is not
-//! younger is purged. Nothing is ever noted too late, only too much (`docs/invariants.md`, P1 to P6).
+//! Each entry carries the epoch in which the work on it began. A purge notes the present epoch and then ends it:
+//! everything that isn't younger is purged. A note never comes too late; it may only cover too much
+//! (`docs/invariants.md`, P1 to P6).
 
 use std::sync::atomic::AtomicU64;
 use std::sync::atomic::Ordering::{Acquire, Relaxed, SeqCst};
 
 use eyewall_region::Region;
 
-/// Words of the superblock's page that readers look at: a line of their own, which only purges write.
+/// Words of the superblock's page that readers look at. They have a line of their own, which only purges write.
 const EPOCH_AT: usize = 320;
 const FLOORS_AT: usize = 328;
 const NEWEST_RULE_AT: usize = 336;
@@ -16,7 +17,7 @@ const RETIRED_AT: usize = 344;
 /// On the same line, since every operation looks at it, too.
 pub(crate) const MOVED_AT: usize = 352;
 const EMPTIED_AT: usize = 360;
-/// Words that only those who purge look at.
+/// Words that only purges look at.
 pub(crate) const LOCK_AT: usize = 384;
 const RESERVED_AT: usize = 392;
 const COUNTS_AT: usize = 400;
@@ -27,44 +28,45 @@ const RULE_BYTES: usize = 16;
 const PAGE_WORDS: usize = super::layout::SUPERBLOCK_BYTES as usize / 8;
 const _: () = assert!(RULES_AT + RULES * RULE_BYTES <= PAGE_WORDS * 8);
 
-/// So many epochs at a time are promised to storage: none beyond was ever used.
+/// How many epochs at a time are reserved in storage. No epoch beyond was ever used.
 pub(crate) const RESERVE: u64 = 1 << 16;
-/// Purgers that find less than this left of the promise renew it first.
+/// A purge that finds less than this left of the reservation renews it first.
 pub(crate) const RESERVE_LEFT: u64 = 1 << 13;
-/// Epochs end here: then the volume is emptied, and they begin anew.
+/// The last epoch. After it the volume is emptied, and the epochs begin anew.
 pub(crate) const EPOCHS: u64 = 0xffff_0000;
 
 /// The words of a new volume that aren't zero.
 pub(crate) const NEW_WORDS: [(usize, u64); 2] = [(EPOCH_AT, 1), (RESERVED_AT, RESERVE)];
 
-/// The id of a volume whose low 16 bits check the others: the word that says where a volume has moved decides about all of it.
+/// The id of a volume, whose low 16 bits check the others. The word that names a successor decides about the whole
+/// volume.
 pub(crate) fn checked_id(hash: u64) -> u64 {
     let high = hash & !0xffff;
     high | (high.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 48)
 }
 
-/// An id as it stands in a volume; 0 if the word was damaged.
+/// An id as stored in a volume; 0 if the word was damaged.
 pub(crate) fn read_id(word: u64) -> u64 {
     if word == checked_id(word) { word } else { 0 }
 }
 
-/// How thoroughly entries are purged.
+/// What a purge does to entries.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Purge {
     /// They are gone.
     Hard,
-    /// They are stale: [`crate::Cache::get`] misses them, [`crate::Cache::lookup`] still gives them, as long as their
-    /// time to live and their stale time together last.
+    /// They are stale: [`crate::Cache::get`] misses them. [`crate::Cache::lookup`] still returns them until their
+    /// time to live and their stale time together are over.
     Soft,
 }
 
-/// What is counted.
+/// Counts of purges.
 #[derive(Debug, Clone, Copy)]
 pub(crate) enum PurgeCount {
     Purges,
-    /// A bucket of the table of tags was full: what is older than its oldest purge is purged with it.
+    /// A bucket of the table of tags was full, so everything older than its oldest purge was purged, too.
     TagOverflows,
-    /// All rules were in use: what is older than the oldest of them is purged with it.
+    /// All rules were in use, so everything older than the oldest of them was purged, too.
     RuleOverflows,
     /// The epochs ran out, and the volume was emptied.
     EpochsEnded,
@@ -77,7 +79,7 @@ pub(crate) struct Noted {
     pub(crate) epoch: u32,
 }
 
-/// Two epochs in one word: what is not younger is purged.
+/// Two epochs in one word. Everything that isn't younger is purged.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Floors(pub(crate) u64);
 
@@ -92,7 +94,7 @@ impl Floors {
         (self.0 >> 32) as u32
     }
 
-    /// With the floor of its kind raised to the purge's epoch.
+    /// With the floor for this kind of purge raised to its epoch.
     pub(crate) fn raised(self, noted: Noted) -> Self {
         let (hard, soft) = match noted.kind {
             Purge::Hard => (self.hard().max(noted.epoch), self.soft()),
@@ -102,7 +104,7 @@ impl Floors {
     }
 }
 
-/// One tag's purge in a bucket of the table: 31 bits of its hash, its kind, its epoch. Zero is free.
+/// A tag's purge in a bucket of the table: 31 bits of its hash, its kind, its epoch. Zero is a free cell.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Cell(pub(crate) u64);
 
@@ -119,7 +121,7 @@ impl Cell {
         self.0 != 0 && self.0 >> 33 == hash >> 33
     }
 
-    /// What it adds to its bucket's filter.
+    /// The bits that it adds to its bucket's filter.
     pub(crate) fn filter_bits(self) -> u32 {
         if self.0 == 0 { 0 } else { filter_bits(self.0) }
     }
@@ -131,13 +133,14 @@ impl Cell {
     }
 }
 
-/// The filter of a bucket that has a floor: every tag may be meant.
+/// The filter of a bucket that has a floor: any tag may be purged.
 pub(crate) const FILTER_FULL: u32 = u32::MAX;
 
-/// A bucket's filter, and the bits of a tag's hash in it: two, from the part of the hash that a cell has.
+/// Whether a bucket's filter has the bits of a tag's hash. There are two of them, from the part of the hash that is
+/// kept in a cell.
 #[inline]
 pub(crate) fn filter_lets_through(filter: u32, hash: u64) -> bool {
-    // One after the other: mostly the first says no.
+    // One after the other, since the first is mostly enough to say no.
     filter & (1 << (hash >> 59)) != 0 && filter & (1 << ((hash >> 54) & 31)) != 0
 }
 
@@ -148,7 +151,8 @@ pub(crate) fn filter_bits(hash: u64) -> u32 {
 const RULE_USED: u64 = 1 << 49;
 const RULE_SOFT: u64 = 1 << 48;
 
-/// One of the rules, by which all keys with a prefix are purged: the prefix's hash; and its length, kind and epoch.
+/// A rule, which purges all keys with a prefix. It has the prefix's hash in one word, and its length, kind and epoch
+/// in the other.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Rule<'a> {
     hash: &'a AtomicU64,
@@ -170,10 +174,10 @@ impl Rule<'_> {
         self.hash.load(Acquire)
     }
 
-    /// Under the purge lock. A reader sees the old rule, none, or the new one: never one's hash with the other's state. A
-    /// rule of the same prefix gives way in one store: it holds all the while.
+    /// Called under the purge lock. A reader sees the old rule, none, or the new one, but never the hash of one with
+    /// the state of the other. A rule for the same prefix is replaced in one store, and holds all the time.
     pub(crate) fn set(self, hash: u64, length: usize, noted: Noted) {
-        // Of the same prefix: one store, so that no death or power loss in between forgets its earlier purge.
+        // For the same prefix one store, so that no death or power loss in between forgets the earlier purge.
         let is_same = self.hash() == hash && self.load().is_some_and(|(old, _)| old == length);
         if !is_same {
             self.clear();
@@ -195,36 +199,37 @@ impl Rule<'_> {
 pub(crate) struct Purges<'a>(&'a [AtomicU64; PAGE_WORDS]);
 
 impl<'a> Purges<'a> {
-    /// Of a volume: they stand in its first page.
+    /// Those of a volume; they lie in its first page.
     #[inline]
     pub(crate) fn of(region: &'a Region) -> Self {
         Self(region.words(0))
     }
 
-    /// The present epoch: what is begun now carries it.
+    /// The present epoch. Work that begins now carries it.
     #[inline]
     pub(crate) fn epoch(self) -> u64 {
         self.0[EPOCH_AT / 8].load(Acquire)
     }
 
-    /// The epoch that ended last. All purges up to it have been noted; one that is being noted has the present epoch.
+    /// The epoch that ended last. All purges up to it have been noted; a purge that is being noted has the present
+    /// epoch.
     #[inline]
     pub(crate) fn last(self) -> u64 {
         self.epoch().saturating_sub(1)
     }
 
-    /// Under the purge lock: ends the present epoch.
+    /// Ends the present epoch. Called under the purge lock.
     pub(crate) fn end_epoch(self) {
         crate::seam::kill_point();
         self.0[EPOCH_AT / 8].fetch_add(1, SeqCst);
     }
 
-    /// Under the purge lock, or while nobody else is attached.
+    /// Called under the purge lock, or while nobody else is attached.
     pub(crate) fn set_epoch(self, epoch: u64) {
         self.0[EPOCH_AT / 8].store(epoch, SeqCst);
     }
 
-    /// Epochs from this on were never used, whatever was lost since the last sync.
+    /// Epochs from this one on were never used, whatever was lost since the last sync.
     pub(crate) fn reserved(self) -> u64 {
         self.0[RESERVED_AT / 8].load(Acquire)
     }
@@ -233,7 +238,7 @@ impl<'a> Purges<'a> {
         self.0[RESERVED_AT / 8].store(epoch, SeqCst);
     }
 
-    /// What is not younger than these is purged, whatever it is.
+    /// Everything that isn't younger than these floors is purged.
     #[inline]
     pub(crate) fn floors(self) -> Floors {
         Floors(self.0[FLOORS_AT / 8].load(Acquire))
@@ -247,7 +252,7 @@ impl<'a> Purges<'a> {
         self.0[FLOORS_AT / 8].store(0, SeqCst);
     }
 
-    /// No rule in use is of a later epoch.
+    /// No rule in use has a later epoch.
     #[inline]
     pub(crate) fn newest_rule(self) -> u64 {
         self.0[NEWEST_RULE_AT / 8].load(Acquire)
@@ -257,8 +262,8 @@ impl<'a> Purges<'a> {
         self.0[NEWEST_RULE_AT / 8].store(epoch, SeqCst);
     }
 
-    /// Purges up to this epoch may have been forgotten, since all entries that they meant are gone. What was begun before
-    /// and is stored only now can't be told from those.
+    /// Purges up to this epoch may have been forgotten, since all entries that they covered are gone. An entry begun
+    /// before and stored only now can't be told from those.
     pub(crate) fn retired(self) -> u64 {
         self.0[RETIRED_AT / 8].load(SeqCst)
     }
@@ -267,7 +272,7 @@ impl<'a> Purges<'a> {
         self.0[RETIRED_AT / 8].store(epoch, SeqCst);
     }
 
-    /// The id of the volume that took the place of this one when it was resized; 0: this one is in its place.
+    /// The id of the volume that replaced this one when it was resized; 0 if none did.
     #[inline]
     pub(crate) fn moved(self) -> u64 {
         let word = self.0[MOVED_AT / 8].load(Acquire);
@@ -278,7 +283,7 @@ impl<'a> Purges<'a> {
         self.0[MOVED_AT / 8].store(id, SeqCst);
     }
 
-    /// Whether no slot names anything any more, for good: the volume was resized, and is left.
+    /// Whether no slot names anything any more, because the volume was resized and left.
     pub(crate) fn is_emptied(self) -> bool {
         self.0[EMPTIED_AT / 8].load(Acquire) != 0
     }

@@ -1,4 +1,4 @@
-//! A record: what a ring is made of. An entry, room for one, or filler.
+//! Records, of which rings consist: an entry, room for one, or filler.
 //!
 //! ```text
 //!        0        8        16       24       32       40   44
@@ -20,9 +20,10 @@ use super::times::Times;
 
 /// Bytes before an entry's key.
 pub(crate) const HEADER_BYTES: u64 = 44;
-/// The shortest record that has a header: one of a key of up to four bytes.
+/// The shortest record with a header: an entry whose key has up to four bytes.
 pub(crate) const RECORD_BYTES_MIN: u64 = HEADER_BYTES.next_multiple_of(UNIT_BYTES);
-/// The words that the header lies in; the epoch, half a word, is the start of the last, which the key shares.
+/// The words that the header lies in. The epoch takes the first half of the last word, and the key begins in the
+/// other half.
 const HEADER_WORDS: usize = 6;
 const _: () = assert!(HEADER_WORDS as u64 * 8 == RECORD_BYTES_MIN);
 /// Numbers of the header's words.
@@ -50,12 +51,12 @@ const FILLER: u64 = 1;
 const ROOM: u64 = 2;
 const ENTRY: u64 = 3;
 
-/// What an entry is beside its key and value, and the lap in which it was written: bits of its first word.
+/// Properties of an entry, and the lap in which it was written: bits of its first word.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub(crate) struct Flags(pub(crate) u8);
 
 impl Flags {
-    /// It remembers that there is nothing, and why: its value is a reason code.
+    /// A negative entry: its value is a reason code.
     pub(crate) const NEGATIVE: Self = Self(1);
     /// Its metadata ends in tags.
     pub(crate) const TAGGED: Self = Self(2);
@@ -71,8 +72,8 @@ impl Flags {
         Self(self.0 | flag.0)
     }
 
-    /// The low bits of the ring's lap when the record was written: its slot has the same. After power loss a slot may be
-    /// newer than the bytes that it names, or older.
+    /// The low bits of the ring's lap in which the record was written. Its slot has the same bits. After power loss,
+    /// a slot may be newer or older than the bytes that it names.
     #[inline]
     pub(crate) fn lap(self) -> u64 {
         u64::from(self.0 >> Self::LAP_SHIFT)
@@ -82,21 +83,21 @@ impl Flags {
         Self((self.0 & Self::ALL) | ((lap as u8) << Self::LAP_SHIFT))
     }
 
-    /// Whether it is an entry like most: neither negative nor tagged.
+    /// Whether it is an entry like most, neither negative nor tagged.
     #[inline]
     pub(crate) fn is_plain(self) -> bool {
         self.0 & Self::ALL == 0
     }
 }
 
-/// What a record's first word says.
+/// The content of a record's first word.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Head {
-    /// Nothing, for so many bytes.
+    /// Filler of this many bytes.
     Filler(u64),
-    /// So many bytes that somebody is filling, and holds by a pin. Nothing else of it is true yet.
+    /// Room of this many bytes, which somebody is filling and holds by a pin. Its other words aren't valid yet.
     Room(u64),
-    /// An entry, of this serial; live if, and only if, a slot points at it.
+    /// An entry with this serial. It is live if, and only if, a slot points at it.
     Entry(u64, Flags),
 }
 
@@ -125,13 +126,13 @@ impl Head {
     }
 }
 
-/// A length in units, with 14 bits of a check above: nothing else vouches for it.
+/// A length in units, with 14 bits of a check above, since nothing else protects it.
 fn checked_length(kind: u64, units: u64) -> u64 {
     let units = units & ROOM_UNITS;
     units | ((units ^ ROOM_UNITS ^ (kind << 32)).wrapping_mul(GOLDEN) >> 50 << 34)
 }
 
-/// How long the parts of an entry are, in bytes.
+/// The lengths of an entry's parts, in bytes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Lengths {
     pub(crate) key: u64,
@@ -140,14 +141,14 @@ pub(crate) struct Lengths {
 }
 
 impl Lengths {
-    /// All bytes of the record: header, parts, and up to 7 bytes of padding.
+    /// The bytes of the record: header, parts, and up to 7 bytes of padding.
     #[inline]
     pub(crate) fn record_bytes(self) -> u64 {
         (HEADER_BYTES + self.key + self.metadata + self.value).next_multiple_of(UNIT_BYTES)
     }
 }
 
-/// The words of a header, before or after they stand in the region.
+/// The fields of a header, outside of the region.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Header {
     pub(crate) serial: u64,
@@ -158,14 +159,14 @@ pub(crate) struct Header {
     pub(crate) created_ms: u64,
     pub(crate) times: Times,
     pub(crate) generation: u16,
-    /// The purge epoch in which it was begun to be made.
+    /// The purge epoch in which the work on the entry began.
     pub(crate) epoch: u32,
 }
 
 /// The record at a byte offset of the region.
 ///
-/// Its header lies inside the region (checked once, here); how far its body reaches is for the caller to
-/// check before it follows the lengths.
+/// Its header lies inside the region, which is checked here, once. The caller must check how far its body reaches
+/// before it follows the lengths.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Record<'a> {
     region: &'a Region,
@@ -175,20 +176,20 @@ pub(crate) struct Record<'a> {
 
 impl<'a> Record<'a> {
     /// # Panics
-    /// If no header fits at `offset`: a bug of the caller.
+    /// If no header fits at `offset`, which is a bug of the caller.
     #[inline]
     pub(crate) fn at(region: &'a Region, offset: usize) -> Self {
         Self { region, words: region.words(offset), offset }
     }
 
-    /// As [`Record::at`], for an offset that was checked already.
+    /// Like [`Record::at`], for an offset that was checked already.
     ///
     /// # Safety
-    /// A header fits between `offset`, which is a multiple of 8, and the region's end.
+    /// `offset` is a multiple of 8, and a header fits between it and the region's end.
     #[inline]
     pub(crate) unsafe fn at_checked(region: &'a Region, offset: usize) -> Self {
         debug_assert!(offset.is_multiple_of(8) && offset + RECORD_BYTES_MIN as usize <= region.len());
-        // SAFETY: in bounds and aligned, as the caller says; all access to words is atomic.
+        // SAFETY: in bounds and aligned, by the caller's promise. All access to words is atomic.
         let words = unsafe { &*region.address(offset).cast::<[AtomicU64; HEADER_WORDS]>() };
         Self { region, words, offset }
     }
@@ -198,7 +199,7 @@ impl<'a> Record<'a> {
         Head::from_word(self.words[HEAD].load(Acquire))
     }
 
-    /// The flags of an entry that was written in that lap, if this is one.
+    /// The flags of the entry, if this is one that was written in that lap.
     #[inline]
     pub(crate) fn flags_of_lap(&self, lap: u64) -> Option<Flags> {
         const LAP_SHIFT: u32 = PAYLOAD_BITS + Flags::LAP_SHIFT;
@@ -221,7 +222,7 @@ impl<'a> Record<'a> {
         }
     }
 
-    /// The header of an entry; of anything else, serial and flags are zero.
+    /// The header of an entry. For anything else, serial and flags are zero.
     pub(crate) fn header(&self) -> Header {
         let sums = self.words[SUMS].load(Relaxed);
         let (serial, flags) = match self.head() {
@@ -241,7 +242,7 @@ impl<'a> Record<'a> {
         }
     }
 
-    /// Stores all of the header but its first word, which makes it a record.
+    /// Stores the header, except its first word, which makes it a record.
     pub(crate) fn set_header(&self, header: &Header) {
         let lengths = header.lengths;
         let stores = [
@@ -256,11 +257,12 @@ impl<'a> Record<'a> {
         self.half().store(header.epoch, Relaxed);
     }
 
-    /// The epoch's half of the last word. As a whole that word is never looked at: the key's bytes in it are plain ones.
+    /// The epoch's half of the last word. Nothing loads that word as a whole, since its other half holds plain bytes
+    /// of the key.
     #[inline]
     fn half(&self) -> &'a AtomicU32 {
         let word = self.words[EPOCH].as_ptr();
-        // SAFETY: the first half of a word that lives as long; this half is only ever accessed so.
+        // SAFETY: the first half of a word that lives as long. This half is only ever accessed in this way.
         unsafe { AtomicU32::from_ptr(word.cast()) }
     }
 
@@ -273,7 +275,7 @@ impl<'a> Record<'a> {
         Times(self.words[TIMES].load(Relaxed))
     }
 
-    /// Under the stripe's lock: readers see the old times or the new.
+    /// Called under the stripe's lock. Readers see either the old times or the new.
     pub(crate) fn set_times(&self, times: Times) {
         self.words[TIMES].store(times.0, Relaxed);
     }
@@ -283,7 +285,7 @@ impl<'a> Record<'a> {
         self.half().load(Relaxed)
     }
 
-    /// Under the stripe's lock.
+    /// Called under the stripe's lock.
     pub(crate) fn set_epoch(&self, epoch: u32) {
         self.half().store(epoch, Relaxed);
     }
@@ -294,45 +296,45 @@ impl<'a> Record<'a> {
         (self.words[LENGTHS].load(Relaxed) >> 48) as u16
     }
 
-    /// Of several that verify at once, each stores the same word: the lengths beside it don't change.
+    /// If several verify at once, each stores the same word, since the lengths beside it don't change.
     pub(crate) fn set_generation(&self, generation: u16) {
         let lengths = self.words[LENGTHS].load(Relaxed) & PAYLOAD_MASK;
         self.words[LENGTHS].store(lengths | (u64::from(generation) << 48), Relaxed);
     }
 
-    /// Offset of the key; metadata and value follow it without gaps.
+    /// Offset of the key. Metadata and value follow it without gaps.
     #[inline]
     pub(crate) fn body(&self) -> usize {
         self.offset + HEADER_BYTES as usize
     }
 
-    /// The key's bytes.
+    /// The bytes of the key.
     ///
     /// # Safety
-    /// The record can't be reclaimed meanwhile: it is pinned, or its stripe is locked and it is live.
+    /// The record can't be reclaimed meanwhile: it is pinned, or it is live and its stripe is locked.
     pub(crate) unsafe fn key(&self) -> &'a [u8] {
-        // SAFETY: the caller keeps the bytes as they are.
+        // SAFETY: the caller keeps the bytes unchanged.
         unsafe { self.region.bytes(self.body(), self.lengths().key as usize) }
     }
 
-    /// The metadata's bytes, with what stands behind the caller's own.
+    /// The bytes of the metadata, with those after the caller's own.
     ///
     /// # Safety
     /// As for [`Record::key`].
     pub(crate) unsafe fn metadata(&self) -> &'a [u8] {
         let lengths = self.lengths();
-        // SAFETY: the caller keeps the bytes as they are.
+        // SAFETY: the caller keeps the bytes unchanged.
         unsafe { self.region.bytes(self.body() + lengths.key as usize, lengths.metadata as usize) }
     }
 
-    /// The value's bytes.
+    /// The bytes of the value.
     ///
     /// # Safety
     /// As for [`Record::key`].
     pub(crate) unsafe fn value(&self) -> &'a [u8] {
         let lengths = self.lengths();
         let start = self.body() + (lengths.key + lengths.metadata) as usize;
-        // SAFETY: the caller keeps the bytes as they are.
+        // SAFETY: the caller keeps the bytes unchanged.
         unsafe { self.region.bytes(start, lengths.value as usize) }
     }
 

@@ -1,4 +1,4 @@
-//! A slot: the 64 bits by which the index knows an entry, or remembers one.
+//! Slots: the 64 bits with which the index names an entry, or remembers one.
 //!
 //! ```text
 //!  63            45 44   42 41 40 39   34 33                                0
@@ -17,20 +17,20 @@ const STATE_SHIFT: u32 = 40;
 const FREQUENCY_SHIFT: u32 = 42;
 const FINGERPRINT_SHIFT: u32 = 45;
 
-/// Bits that a reader may change under a writer's hands.
+/// Bits that a reader may change while a writer holds the lock.
 const FREQUENCY_MASK: u64 = 7 << FREQUENCY_SHIFT;
 const STATE_MASK: u64 = 3 << STATE_SHIFT;
 const LIVE: u64 = 1 << STATE_SHIFT;
 const GHOST: u64 = 2 << STATE_SHIFT;
 
-/// Counting stops here; a saturated slot is never written by readers.
+/// The highest frequency. Readers never write a slot that has reached it.
 pub(crate) const FREQUENCY_MAX: u64 = 7;
-/// Positions that a slot can hold.
+/// The number of positions that a slot can hold.
 pub(crate) const POSITIONS_MAX: u64 = 1 << POSITION_BITS;
 /// Ghost stamps count evictions modulo this.
 pub(crate) const STAMPS: u64 = 1 << 24;
 
-/// One index slot. Zero is empty.
+/// One index slot. Zero means empty.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub(crate) struct Slot(pub(crate) u64);
 
@@ -49,7 +49,7 @@ impl Slot {
         )
     }
 
-    /// The memory of an entry that left the small ring when its eviction counter stood at `stamp`.
+    /// The ghost of an entry that left the small ring when the eviction counter was at `stamp`.
     pub(crate) fn ghost(place: &Place, stamp: u64) -> Self {
         Self((place.fingerprint << FINGERPRINT_SHIFT) | GHOST | (place.ghost_hash << 24) | (stamp % STAMPS))
     }
@@ -69,14 +69,14 @@ impl Slot {
         (self.0 >> LAP_SHIFT) & 63
     }
 
-    /// Whether this slot may point at `place`'s entry: live, with its fingerprint.
+    /// Whether this slot may name the entry of `place`: it is live and has the fingerprint.
     #[inline]
     pub(crate) fn may_hold(self, place: &Place) -> bool {
         const MASK: u64 = (u64::MAX << FINGERPRINT_SHIFT) | STATE_MASK;
         self.0 & MASK == (place.fingerprint << FINGERPRINT_SHIFT) | LIVE
     }
 
-    /// Whether this slot remembers `place`'s key, not longer than `memory` evictions ago.
+    /// Whether this slot remembers the key of `place`, from at most `memory` evictions ago.
     pub(crate) fn remembers(self, place: &Place, stamp: u64, memory: u64) -> bool {
         self.is_ghost()
             && self.0 >> FINGERPRINT_SHIFT == place.fingerprint
@@ -90,7 +90,7 @@ impl Slot {
         age > memory.min(STAMPS / 2)
     }
 
-    /// In units from the start of the stripe's data.
+    /// The position, in units from the start of the stripe's data.
     #[inline]
     pub(crate) fn position(self) -> u64 {
         self.0 & (POSITIONS_MAX - 1)
@@ -105,7 +105,7 @@ impl Slot {
         Self((self.0 & !FREQUENCY_MASK) | (frequency << FREQUENCY_SHIFT))
     }
 
-    /// Whether both name the same record: all but the frequency is equal.
+    /// Whether both name the same record: they are equal except for the frequency.
     #[inline]
     pub(crate) fn same_record(self, other: Self) -> bool {
         (self.0 ^ other.0) & !FREQUENCY_MASK == 0

@@ -1,4 +1,4 @@
-//! The first page of a volume: what it is, its shape, its secret, and the state of its attachment.
+//! The first page of a volume: its identity, its shape, its secret, and the state of its attachment.
 
 use std::sync::atomic::Ordering::{Acquire, Relaxed, Release};
 
@@ -11,17 +11,17 @@ use super::purges::{self, MOVED_AT};
 
 /// `EYEWALL` and a zero byte, read as a little-endian word.
 pub(crate) const MAGIC: u64 = u64::from_le_bytes(*b"EYEWALL\0");
-/// The format that this code writes and reads.
+/// The format version that this code writes and reads.
 pub(crate) const VERSION: u32 = 4;
-/// Reads as something else on a machine of the other byte order.
+/// Has another value on a machine of the other byte order.
 const BYTE_ORDER: u32 = 0x0102_0304;
-/// The stored fields end here, with their checksum.
+/// The stored fields end here, including their checksum.
 const STATIC_BYTES: usize = 152;
 
 /// Bytes 0 to 151 of a superblock, as words.
 pub(crate) type Static = [u64; STATIC_BYTES / 8];
 
-/// Offsets of the words that change: each on a line that readers only read, but for the thread mark.
+/// Offsets of the words that change. They lie on lines that readers only read, except for the thread mark.
 const CLEAN_AT: usize = 192;
 const GENERATION_AT: usize = 200;
 const GENERATION_BITS: u32 = 16;
@@ -33,9 +33,9 @@ const THREADS_USED_AT: usize = 256;
 const TIME_BASE_AT: usize = 264;
 const TIME_SEEN_AT: usize = 272;
 
-/// In the flags: what dies is overwritten with zeros.
+/// Flag: dead entries are overwritten with zeros.
 const ERASES: u64 = 1;
-/// In the flags: the index has a fixed number of buckets.
+/// Flag: the index has a fixed number of buckets.
 const INDEX_IS_FIXED: u64 = 2;
 
 /// The part that never changes after creation.
@@ -44,17 +44,17 @@ pub(crate) struct Superblock {
     pub(crate) layout: Layout,
     pub(crate) secret: Secret,
     pub(crate) created_ms: u64,
-    /// Whether the bytes of what dies are overwritten with zeros.
+    /// Whether the bytes of dead entries are overwritten with zeros.
     pub(crate) erases: bool,
 }
 
-/// What is wrong with a superblock.
+/// Why a superblock was rejected.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Rejected {
     Foreign,
     Version(u32),
     ByteOrder,
-    /// All zeros, as the first page of some disk images is, too.
+    /// All zeros. The first page of some disk images is, too.
     Zeros,
     Corrupt(&'static str),
 }
@@ -93,19 +93,20 @@ impl Superblock {
         bytes
     }
 
-    /// The stored bytes as the words of a map.
+    /// The stored bytes, as words of a map.
     pub(crate) fn words(&self) -> Static {
         let bytes = self.encode();
         let (words, _) = bytes.as_chunks();
         std::array::from_fn(|at| words.get(at).map_or(0, |word| u64::from_le_bytes(*word)))
     }
 
-    /// A number by which this volume is known, from the checksum of what never changes, secrets included. Never zero.
+    /// A number that identifies this volume, from the checksum of what never changes, including the secret. Never
+    /// zero.
     pub(crate) fn id(&self) -> u64 {
         purges::checked_id(xxh3_64(&self.encode()) | 1 << 63)
     }
 
-    /// Makes magic, version and checksum of arbitrary bytes right.
+    /// Gives arbitrary bytes a right magic, version and checksum.
     #[cfg(feature = "seams")]
     pub(super) fn sign(bytes: &mut [u8]) {
         let Some(bytes) = bytes.first_chunk_mut::<STATIC_BYTES>() else { return };
@@ -116,7 +117,7 @@ impl Superblock {
         bytes[STATIC_BYTES - 8..].copy_from_slice(&sum.to_le_bytes());
     }
 
-    /// Reads the stored bytes, trusting none of them.
+    /// Reads the stored bytes, and trusts none of them.
     pub(crate) fn decode(bytes: &[u8]) -> Result<Self, Rejected> {
         if bytes.is_empty() {
             return Err(Rejected::Corrupt("it is empty"));
@@ -136,7 +137,7 @@ impl Superblock {
         if word(0) != MAGIC {
             let mut mended = *bytes;
             mended[..8].copy_from_slice(&MAGIC.to_le_bytes());
-            // Nothing but a volume has this checksum.
+            // Only a volume has this checksum.
             let is_ours = xxh3_64(&mended[..STATIC_BYTES - 8]) == word(STATIC_BYTES - 8);
             return Err(if is_ours { Rejected::Corrupt("its first bytes were changed") } else { Rejected::Foreign });
         }
@@ -179,26 +180,26 @@ impl Superblock {
         }
         let secret = Secret { hash_seed: word(96), mac_key: [word(104), word(112)] };
         if word(136) & !(ERASES | INDEX_IS_FIXED) != 0 {
-            return Err(Rejected::Corrupt("its superblock asks for what this format doesn't have"));
+            return Err(Rejected::Corrupt("its superblock has flags that this format doesn't know"));
         }
         Ok(Self { layout, secret, created_ms: word(120), erases: word(136) & ERASES != 0 })
     }
 }
 
-/// The tag of an attachment, which stands in the headers of what was written or verified in it: a keyed permutation
-/// of its number's low 16 bits. So no two attachments share one until the numbers wrap, and a damaged number or tag
-/// passes for another attachment's only by a chance in 65,536.
+/// The tag of an attachment, which is stored in the headers that were written or verified in it. It is a keyed
+/// permutation of the low 16 bits of the attachment's number. So no two attachments share a tag until the numbers
+/// wrap. A damaged number or tag passes for another attachment's with a chance of 1 in 65,536.
 pub(crate) fn tag(secret: &Secret, number: u64) -> u16 {
     let mut mixed = number as u16;
     for round in secret.mac_key.iter().flat_map(|word| [*word, *word >> 32]) {
-        // Multiplying by an odd number and folding high bits down can both be undone.
+        // Both a product with an odd number and a fold of high bits can be undone.
         mixed = (mixed ^ round as u16).wrapping_mul((round >> 16) as u16 | 1);
         mixed ^= mixed >> 7;
     }
     mixed
 }
 
-/// Of the first page of a file: the id of the volume that took its place, or 0.
+/// From the first page of a file: the id of the volume that has replaced it, or 0.
 pub(crate) fn moved_id(page: &[u8]) -> u64 {
     let word = page.get(MOVED_AT..).and_then(|rest| rest.first_chunk());
     word.map_or(0, |word| purges::read_id(u64::from_le_bytes(*word)))
@@ -206,13 +207,13 @@ pub(crate) fn moved_id(page: &[u8]) -> u64 {
 
 /// The words of the superblock that change while the volume lives.
 ///
-/// They are written under the attach lock, but for the clean word, which the first writer after an attach
-/// clears, and the mark, which any thread raises.
+/// They are written under the attach lock, with two exceptions: the first writer after an attach clears the clean
+/// word, and any thread raises the thread mark.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Attachment<'a>(pub(crate) &'a Region);
 
 impl Attachment<'_> {
-    /// Whether the last process left an orderly volume behind, synced to storage.
+    /// Whether the last process left the volume in order and synced to storage.
     pub(crate) fn is_clean(self) -> bool {
         self.0.word(CLEAN_AT).load(Acquire) == 1
     }
@@ -221,12 +222,12 @@ impl Attachment<'_> {
         self.0.word(CLEAN_AT).store(u64::from(clean), Release);
     }
 
-    /// The tag of this attachment: it stands in the headers of what was written or verified in it, 0 in none.
+    /// The tag of this attachment, as in the headers that were written or verified in it. No header has 0.
     pub(crate) fn generation(self) -> u16 {
         self.0.word(GENERATION_AT).load(Acquire) as u16
     }
 
-    /// How often a process attached while no other was there.
+    /// How often a process attached while no other was attached.
     pub(crate) fn attachments(self) -> u64 {
         self.0.word(GENERATION_AT).load(Acquire) >> GENERATION_BITS
     }
@@ -236,24 +237,24 @@ impl Attachment<'_> {
         self.0.word(GENERATION_AT).load(Acquire) == 0
     }
 
-    /// Whether what never changes is what it was.
+    /// Whether the part that never changes is unchanged.
     pub(crate) fn has(self, words: &Static) -> bool {
         let now: &[_; STATIC_BYTES / 8] = self.0.words(0);
         now.iter().zip(words).all(|(now, then)| now.load(Relaxed) == *then)
     }
 
-    /// Whether the word that tells attachments apart is as an attachment left it, or that of a new volume.
+    /// Whether the word that numbers attachments is one that an attachment left, or that of a new volume.
     pub(crate) fn is_numbered(self, secret: &Secret) -> bool {
         self.is_new() || self.generation() == tag(secret, self.attachments())
     }
 
-    /// Starts the attachment of that number: the tags of 65,535 in a row are all different.
+    /// Starts the attachment of this number. Any 65,535 numbers in a row have different tags.
     pub(crate) fn start_generation(self, secret: &Secret, number: u64) {
         let word = (number << GENERATION_BITS) | u64::from(tag(secret, number));
         self.0.word(GENERATION_AT).store(word, Release);
     }
 
-    /// The boot and the file in which the volume was attached last.
+    /// The boot and the file in which the volume was last attached.
     pub(crate) fn home(self) -> (u128, Identity) {
         let boot = [BOOT_AT, BOOT_AT + 8].map(|at| u128::from(self.0.word(at).load(Relaxed)));
         let identity = Identity {
@@ -272,7 +273,7 @@ impl Attachment<'_> {
         self.0.word(BORN_AT).store(identity.born_ns, Relaxed);
     }
 
-    /// The volume's time, in milliseconds, when this machine was started. Chosen once in a boot.
+    /// The volume's time, in milliseconds, at the start of this machine. Chosen once for each boot.
     pub(crate) fn time_base(self) -> u64 {
         self.0.word(TIME_BASE_AT).load(Relaxed)
     }
@@ -281,7 +282,7 @@ impl Attachment<'_> {
         self.0.word(TIME_BASE_AT).store(ms, Relaxed);
     }
 
-    /// A time that the volume had reached: the next boot's can't be earlier.
+    /// A time that the volume has reached. The next boot can't start earlier.
     pub(crate) fn time_seen(self) -> u64 {
         self.0.word(TIME_SEEN_AT).load(Relaxed)
     }
@@ -299,13 +300,13 @@ impl Attachment<'_> {
         self.0.word(UNCLEAN_DROPS_AT).fetch_add(1, Relaxed);
     }
 
-    /// No thread slot at or above this number was ever used.
+    /// No thread slot with this or a higher number was ever used.
     #[inline]
     pub(crate) fn threads_used(self) -> u64 {
         self.0.word(THREADS_USED_AT).load(std::sync::atomic::Ordering::SeqCst)
     }
 
-    /// Raises the mark. Done before a new thread slot's first pin; sequentially consistent, as the pin is.
+    /// Raises the mark, before a new thread slot's first pin. Sequentially consistent, as the pin is.
     pub(crate) fn raise_threads_used(self, used: u64) {
         self.0.word(THREADS_USED_AT).fetch_max(used, std::sync::atomic::Ordering::SeqCst);
     }

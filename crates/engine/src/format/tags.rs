@@ -1,4 +1,4 @@
-//! Tags, and what else stands at the end of an entry's metadata, behind what the caller put there.
+//! Tags, which lie at the end of an entry's metadata, behind the caller's part.
 //!
 //! ```text
 //! +-----------------+-------------------+----------------------------+---------+-----------+
@@ -7,11 +7,11 @@
 //!                   |<------------------- bytes of the tags' part -------------------------->|
 //! ```
 //!
-//! It is read from its end; whatever doesn't fit together counts as no tags, and as purged.
+//! The part is read from its end. An inconsistent one counts as no tags, and as purged.
 
 use super::hash::{Secret, purge_hash};
 
-/// Tags of one entry.
+/// The most tags of one entry.
 pub(crate) const TAGS_MAX: usize = 32;
 /// The length of a tag has 8 bits.
 pub(crate) const TAG_BYTES_MAX: usize = 255;
@@ -19,7 +19,7 @@ pub(crate) const TAG_BYTES_MAX: usize = 255;
 const HASH_BYTES: usize = 8;
 const END_BYTES: usize = 3;
 
-/// Appends the tags' part for `tags`.
+/// Appends the part for `tags`.
 pub(crate) fn write(secret: &Secret, tags: &[&str], to: &mut Vec<u8>) {
     let start = to.len();
     for tag in tags {
@@ -39,10 +39,10 @@ pub(crate) fn bytes(tags: &[&str]) -> usize {
     tags.iter().map(|tag| HASH_BYTES + 1 + tag.len()).sum::<usize>() + END_BYTES
 }
 
-/// The tags' part at the end of `metadata`.
+/// The part for tags at the end of `metadata`.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Tags<'a> {
-    /// Where it begins: as long is what the caller put.
+    /// The start of the part, which is the length of the caller's metadata.
     pub(crate) start: usize,
     hashes: &'a [u8],
     names: &'a [u8],
@@ -85,7 +85,7 @@ mod tests {
     const SECRET: Secret = Secret { hash_seed: 5, mac_key: [0; 2] };
 
     #[test]
-    fn tags_are_read_back_from_behind_the_callers_metadata() {
+    fn tags_are_read_back_after_the_callers_metadata() {
         let tags = ["product:7", "", "shop"];
         let mut metadata = b"text/html".to_vec();
         write(&SECRET, &tags, &mut metadata);
@@ -98,7 +98,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn whatever_stands_there_is_read_without_a_panic(metadata: Vec<u8>) {
+        fn arbitrary_metadata_is_read_without_a_panic(metadata: Vec<u8>) {
             if let Some(tags) = Tags::read(&metadata) {
                 prop_assert!(tags.start <= metadata.len());
                 prop_assert!(tags.hashes().count() + tags.names().count() <= metadata.len());

@@ -1,4 +1,4 @@
-//! How long an entry is fresh, and how long it may be used stale after that.
+//! How long an entry is fresh, and how long it may be used as a stale one after that.
 //!
 //! ```text
 //!  63                     32 31                      0
@@ -7,29 +7,29 @@
 //! +------------------------+-------------------------+
 //! ```
 //!
-//! A duration is `mantissa x 2^exponent` milliseconds: exact up to 74 hours, and rounded down by less than 2^-27 of
-//! itself above, up to 278 years.
+//! A duration is `mantissa x 2^exponent` milliseconds. It is exact up to 74 hours. Above, it is rounded down by less
+//! than 2^-27 of itself, up to 278 years.
 
 use std::time::Duration;
 
-/// All ones: it never ends.
+/// All ones: without end.
 const EVER: u32 = u32::MAX;
 const MANTISSA_BITS: u32 = 28;
-/// Entries that are put by now in another process come from the future by less than this.
+/// Entries that other processes put just now may have a creation time that is ahead by less than this.
 const SKEW_MS: u64 = 2000;
 
 /// Two durations in one word, which changes in one store.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Times(pub(crate) u64);
 
-/// Where an entry stands in its life.
+/// The phase of an entry's life.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Phase {
     /// Valid.
     Fresh,
-    /// No longer valid, but its writer allowed it to be used for a while.
+    /// Expired, but its writer allowed it to be used for a while.
     Stale,
-    /// As good as absent.
+    /// Counts as absent.
     Over,
 }
 
@@ -47,23 +47,23 @@ fn pack_ms(ms: u64) -> u32 {
     ((exponent << MANTISSA_BITS) | (ms >> exponent) as u32).min(EVER - 1)
 }
 
-/// Milliseconds; `None`: for ever.
+/// In milliseconds; `None`: without end.
 fn unpack(packed: u32) -> Option<u64> {
     let mantissa = u64::from(packed & ((1 << MANTISSA_BITS) - 1));
     (packed != EVER).then(|| mantissa << (packed >> MANTISSA_BITS))
 }
 
 impl Times {
-    /// Fresh until it is evicted.
+    /// Fresh until evicted.
     #[cfg(test)]
     pub(crate) const EVER: Self = Self(EVER as u64);
 
-    /// `fresh`: `None` is for ever.
+    /// `fresh` is `None` for a time without end.
     pub(crate) fn new(fresh: Option<Duration>, stale: Duration) -> Self {
         Self(u64::from(pack(fresh)) | (u64::from(pack(Some(stale))) << 32))
     }
 
-    /// From two spans after the creation, in milliseconds; `None` is for ever.
+    /// From two spans after the creation, in milliseconds; `None` is a time without end.
     pub(crate) fn of(fresh: Option<u64>, usable: Option<u64>) -> Self {
         let stale = match (fresh, usable) {
             (Some(fresh), Some(usable)) => pack_ms(usable.saturating_sub(fresh)),
@@ -73,7 +73,7 @@ impl Times {
         Self(u64::from(fresh.map_or(EVER, pack_ms)) | (u64::from(stale) << 32))
     }
 
-    /// Whether it is fresh for ever: no clock is asked then.
+    /// Whether it is fresh without end, so that no clock has to be read.
     #[inline]
     pub(crate) fn is_ever(self) -> bool {
         self.0 as u32 == EVER
@@ -90,8 +90,9 @@ impl Times {
         Some(fresh + unpack((self.0 >> 32) as u32)?)
     }
 
-    /// Where an entry stands that was created at `created`. One from the future is over, unless it never ends: its clock
-    /// meant something else. But for a little: no two processes know to the millisecond how long the machine has slept.
+    /// The phase of an entry that was created at `created`. An entry from the future is over, since its clock meant
+    /// something else, unless it is fresh without end. A small difference is allowed: two processes don't agree to
+    /// the millisecond how long the machine has slept.
     #[inline]
     pub(crate) fn phase(self, created: u64, now: impl FnOnce() -> u64) -> Phase {
         if self.is_ever() {
@@ -108,17 +109,17 @@ impl Times {
         }
     }
 
-    /// The same, counted from a later (or earlier) creation: `shift` milliseconds are added to both ends.
+    /// The same ends, counted from a creation that lies `shift` milliseconds earlier.
     pub(crate) fn later(self, shift: u64) -> Self {
         Self::of(self.fresh_for().map(|fresh| fresh + shift), self.usable_for().map(|usable| usable + shift))
     }
 
-    /// Stale from the start, and usable as long as it was.
+    /// Stale from the start, and usable until the same time.
     pub(crate) fn staled(self) -> Self {
         Self::of(Some(0), self.usable_for())
     }
 
-    /// Whether neither end comes earlier than in `other`.
+    /// Whether neither end comes before that of `other`.
     pub(crate) fn outlasts(self, other: Self) -> bool {
         let ends = |times: Self| [times.fresh_for(), times.usable_for()].map(|end| end.unwrap_or(u64::MAX));
         ends(self).iter().zip(ends(other)).all(|(mine, theirs)| *mine >= theirs)
@@ -132,7 +133,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn a_duration_is_rounded_down_and_hardly(ms in 0..1_u64 << 43) {
+        fn a_duration_is_rounded_down_by_little(ms in 0..1_u64 << 43) {
             let back = unpack(pack_ms(ms)).unwrap();
             prop_assert!(back <= ms && ms - back <= ms >> 27);
             prop_assert!(ms >= 1 << 28 || back == ms);
@@ -158,7 +159,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_staled_is_usable_as_long_as_before() {
+    fn a_staled_entry_stays_usable_as_long_as_before() {
         let times = Times::new(Some(Duration::from_millis(100)), Duration::from_millis(50)).staled();
         assert_eq!([0, 149, 150].map(|now| times.phase(0, || now)), [Phase::Stale, Phase::Stale, Phase::Over]);
         assert_eq!(Times::EVER.staled().phase(0, || 1 << 60), Phase::Stale);

@@ -1,10 +1,10 @@
-//! Purging: what is noted, and what it means for an entry.
+//! Purges: how they are noted, and what they mean for an entry.
 //!
-//! A purge is a note, made in a few stores: it says what of the present epoch and before is purged, and ends that epoch.
-//! Entries are judged as they are read; the dead are dropped by the hand, and by the sweep ([`sweep`]), which lets notes be
-//! forgotten.
+//! A purge is a note, made in a few stores. It says what of the present epoch and earlier ones is purged, and ends
+//! that epoch. Readers judge entries as they read them. The hand drops purged entries, and so does the sweep
+//! ([`sweep`]), which then lets notes be forgotten.
 
-mod moment;
+mod epoch;
 mod sweep;
 
 use std::sync::atomic::Ordering::{Acquire, Release, SeqCst};
@@ -22,13 +22,13 @@ use crate::stripe::Stripe;
 use crate::volume::Volume;
 
 pub use crate::format::purges::Purge;
-pub use moment::Epoch;
+pub use epoch::Epoch;
 pub(crate) use sweep::{sweep, sync};
 
-/// What purges have made of an entry.
+/// The effect of all purges on an entry.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Verdict {
-    /// None of them meant it.
+    /// No purge covers it.
     Untouched,
     /// It is stale.
     Soft,
@@ -36,13 +36,13 @@ pub(crate) enum Verdict {
     Hard,
 }
 
-/// What of an entry a purge looks at.
+/// The parts of an entry that a purge looks at.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Subject<'a> {
     pub(crate) epoch: u32,
     pub(crate) flags: Flags,
     pub(crate) key: &'a [u8],
-    /// With the tags' part.
+    /// Includes the part for tags.
     pub(crate) metadata: &'a [u8],
 }
 
@@ -51,7 +51,7 @@ pub(crate) fn judge(volume: &Volume, subject: &Subject<'_>) -> Verdict {
     seam::before_judging();
     let purges = volume.purges();
     let epoch = subject.epoch;
-    // From an epoch that is still to come: of before the epochs began anew, or damaged.
+    // An epoch in the future: the entry is from before the epochs began anew, or damaged.
     if u64::from(epoch) > purges.epoch() {
         return Verdict::Hard;
     }
@@ -62,12 +62,12 @@ pub(crate) fn judge(volume: &Volume, subject: &Subject<'_>) -> Verdict {
     if verdict != Verdict::Hard && subject.flags.has(Flags::TAGGED) {
         verdict = verdict.and(judge_by_tags(volume, subject));
     }
-    // Behind the rules: one that has given way meanwhile has raised a floor before.
+    // After the rules: a rule that gave way meanwhile has raised a floor before.
     verdict.and(Verdict::below(purges.floors(), epoch))
 }
 
 impl Verdict {
-    /// The harder of both.
+    /// The harder of the two.
     fn and(self, other: Self) -> Self {
         match (self, other) {
             (Self::Hard, _) | (_, Self::Hard) => Self::Hard,
@@ -95,7 +95,7 @@ impl Verdict {
 
 fn judge_by_rules(volume: &Volume, subject: &Subject<'_>) -> Verdict {
     let mut verdict = Verdict::Untouched;
-    // Prefixes of one length are mostly purged together.
+    // Prefixes that are purged together mostly have the same length, so its hash is kept.
     let mut hashed = (0, 0);
     for rule in volume.purges().rules() {
         let Some((length, noted)) = rule.load() else { continue };
@@ -104,7 +104,7 @@ fn judge_by_rules(volume: &Volume, subject: &Subject<'_>) -> Verdict {
             hashed = (length, purge_hash(&volume.secret, prefix));
         }
         let found = Verdict::of(noted, subject.epoch);
-        // Its state once more: the hash may be that of a rule that took its place.
+        // Load the state again: the hash may belong to a rule that has replaced this one.
         if found != Verdict::Untouched && rule.hash() == hashed.1 && rule.load() == Some((length, noted)) {
             verdict = verdict.and(found);
         }
@@ -135,18 +135,18 @@ fn judge_by_tag(volume: &Volume, line: u64, hash: u64, epoch: u32) -> Verdict {
             verdict = verdict.and(Verdict::of(cell.noted(), epoch));
         }
     }
-    // Behind the cells: what has given way has raised the floor before.
+    // After the cells: a cell that gave way has raised the floor before.
     verdict.and(Verdict::below(purges::Floors(floors.load(Acquire)), epoch))
 }
 
-/// Under the stripe's lock, before it is stored: what purges have made of an entry since the work on it began. The sweep may
-/// have been there already: what is stale has to be stored as such.
+/// Judges an entry under its stripe's lock before it is stored: what have purges done to it since the work on it
+/// began? The sweep may have passed already, so a stale entry must be stored as stale.
 pub(crate) fn judge_late(volume: &Volume, subject: &Subject<'_>) -> Verdict {
     let purges = volume.purges();
     if purges.epoch() == u64::from(subject.epoch) {
         return Verdict::Untouched;
     }
-    // The rules first: one that was forgotten meanwhile has raised the epoch of the retired before.
+    // The rules first: a rule that was forgotten meanwhile has raised the retired epoch before.
     let verdict = judge(volume, subject);
     if u64::from(subject.epoch) <= purges.retired() { Verdict::Hard } else { verdict }
 }
@@ -157,8 +157,8 @@ pub(crate) fn purge_tag(volume: &Volume, tag: &str, kind: Purge) -> Result<()> {
     purge(volume, kind, |noted| note_tag(volume, purge_hash(&volume.secret, tag.as_bytes()), noted))
 }
 
-/// Notes a purge, and ends the present epoch, which the note names. In this order: whoever finds that the epoch has ended
-/// finds the note, too. Until then it means nothing that is of the epoch itself.
+/// Notes a purge, then ends the present epoch, which the note names. In this order, whoever sees that the epoch has
+/// ended also finds the note. Until then, the note doesn't apply to entries of that epoch itself.
 fn purge(volume: &Volume, kind: Purge, note: impl FnOnce(Noted)) -> Result<()> {
     volume.check_writable()?;
     volume.mark_unclean()?;
@@ -179,13 +179,14 @@ pub(crate) fn check_tag(tag: &str) -> Result<()> {
     Ok(())
 }
 
-/// Writes a purge into its tag's bucket. Each step is one exchange, after which what is noted covers all that was.
+/// Writes a purge into the bucket of its tag. Each step is one exchange, after which the notes cover at least what
+/// they covered before.
 fn note_tag(volume: &Volume, hash: u64, noted: Noted) {
     let new = Cell::new(hash, noted);
     let line = volume.layout.tag_line_of(hash);
     let [floors, cells @ ..] = volume.tag_line(line);
     let filter = &volume.tag_filters()[line as usize];
-    // The filter first: whoever finds nothing there doesn't look at the bucket.
+    // The filter first: readers that find nothing there don't look at the bucket.
     filter.fetch_or(filter_bits(hash), SeqCst);
     let raise_floor = |noted| {
         filter.store(FILTER_FULL, SeqCst);
@@ -193,7 +194,7 @@ fn note_tag(volume: &Volume, hash: u64, noted: Noted) {
     };
     loop {
         let seen: [Cell; 7] = std::array::from_fn(|cell| Cell(cells[cell].load(Acquire)));
-        // A hard purge covers an earlier soft one of the same tag.
+        // A hard purge covers an earlier soft purge of the same tag.
         let covers = |old: Cell| old.is_of(hash) && (noted.kind == Purge::Hard || old.noted().kind == Purge::Soft);
         let own = seen.iter().position(|old| covers(*old));
         if own.is_some_and(|own| seen[own].noted().epoch >= noted.epoch && seen[own].noted().kind == noted.kind) {
@@ -203,11 +204,11 @@ fn note_tag(volume: &Volume, hash: u64, noted: Noted) {
         let oldest = (0..seen.len()).min_by_key(|cell| seen[*cell].noted().epoch).unwrap_or_default();
         let at = place.unwrap_or(oldest);
         if place.is_none() {
-            // What gives way is noted by the floor first.
+            // Before a cell gives way, the floor notes it.
             raise_floor(seen[at].noted());
             volume.purges().tally(PurgeCount::TagOverflows);
         } else if own.is_some_and(|own| seen[own].noted().epoch > noted.epoch) {
-            // A later soft purge stands there, and a hard one of before is to be noted: the floor keeps it.
+            // A later soft purge is in the cell, and an earlier hard one is to be noted: the floor keeps that.
             raise_floor(noted);
             return;
         }
@@ -248,12 +249,13 @@ fn note_prefix(volume: &Volume, prefix: &[u8], noted: Noted) {
     }
 }
 
-/// Purges everything.
+/// Purges all entries.
 pub(crate) fn purge_all(volume: &Volume, kind: Purge) -> Result<()> {
     purge(volume, kind, |noted| volume.purges().raise_floor(noted))
 }
 
-/// Under the purge lock, before an epoch ends: storage knows that the next ones may be used.
+/// Called under the purge lock, before an epoch ends. Afterwards storage has a record that the next epochs may be
+/// used.
 fn reserve(volume: &Volume) -> Result<()> {
     let purges = volume.purges();
     if purges.epoch() >= EPOCHS {
@@ -266,21 +268,21 @@ fn reserve(volume: &Volume) -> Result<()> {
     Ok(())
 }
 
-/// After four billion purges: empties the volume and forgets all purges. What is being written has an epoch that is still
-/// to come, and is not stored.
+/// After four billion purges: empties the volume and forgets all purges. What is being written has an epoch in the
+/// future, so it will not be stored.
 fn begin_epochs_anew(volume: &Volume) -> Result<()> {
     crate::write::clear(volume)?;
     for number in 0..volume.layout.stripes as usize {
         Stripe::lock(volume, number)?.begin_sweeps_anew(0);
     }
-    // Else a power loss could bring entries back whose purges are forgotten.
+    // Otherwise a power loss could bring entries back after their purges were forgotten.
     volume.sync_all()?;
     forget_all(volume);
     volume.purges().tally(PurgeCount::EpochsEnded);
     Ok(())
 }
 
-/// Under the purge lock, or while nobody else is attached: makes a bucket's filter from what is noted in it.
+/// Recomputes a bucket's filter from its notes. Called under the purge lock, or while nobody else is attached.
 pub(crate) fn renew_filter(volume: &Volume, line: u64) {
     let [floors, cells @ ..] = volume.tag_line(line);
     let bits = match floors.load(Acquire) {
@@ -288,7 +290,7 @@ pub(crate) fn renew_filter(volume: &Volume, line: u64) {
         _ => FILTER_FULL,
     };
     let filter = &volume.tag_filters()[line as usize];
-    // What was lost here need not be lost to others.
+    // Bytes that are lost in this process may still be intact for others, so they aren't overwritten.
     if filter.load(Acquire) != bits && !volume.has_failed() {
         filter.store(bits, SeqCst);
     }
@@ -312,7 +314,8 @@ fn forget_all(volume: &Volume) {
     purges.set_epoch(1);
 }
 
-/// Who notes purges, or forgets them, or takes care that nobody does. Each store leaves notes that readers can use.
+/// Held by whoever notes purges, forgets them, or keeps others from doing so. Each store under it leaves notes that
+/// readers can use.
 pub(crate) struct PurgeLock<'a>(&'a Volume);
 
 impl<'a> PurgeLock<'a> {
@@ -320,7 +323,8 @@ impl<'a> PurgeLock<'a> {
         let got = lock::acquire(volume, volume.region.half(purges::LOCK_AT), "another purge")?;
         let lock = Self(volume);
         volume.check_intact()?;
-        // Under the lock: whoever resizes holds it. A purge is done in the volume that is in its place.
+        // Checked under the lock, since a resize holds it. The purge is then done in the volume that has replaced
+        // this one.
         volume.check_present()?;
         if got == lock::Got::FromTheDead {
             finish(volume);
@@ -329,7 +333,7 @@ impl<'a> PurgeLock<'a> {
     }
 }
 
-/// After a death under the lock: what was noted may be of the present epoch, which is ended for it.
+/// Cleans up after a death under the lock. A note may name the present epoch, so that epoch is ended.
 fn finish(volume: &Volume) {
     if volume.purges().epoch() < EPOCHS {
         volume.purges().end_epoch();
@@ -342,14 +346,14 @@ impl Drop for PurgeLock<'_> {
     }
 }
 
-/// Whether what is noted can be true: nothing of an epoch that is still to come. `crashed`: the epoch's page may be older than
-/// others, but no epoch from the reserved ones on was ever used.
+/// Whether the notes can be true: none names an epoch in the future. `crashed`: the epoch's page may be older than
+/// other pages, but no epoch from the reserved ones on was ever used.
 pub(crate) fn is_sound(volume: &Volume, crashed: bool) -> bool {
     let purges = volume.purges();
     if crashed && purges.epoch() >= purges.reserved() {
         return false;
     }
-    // One that died before it ended the present epoch has left a note of it.
+    // A process that died before it ended the present epoch has left a note of it.
     let epoch = if crashed { purges.reserved() - 1 } else { purges.epoch() };
     let has_begun = |other: u32| u64::from(other) <= epoch;
     let are_sound = |floors: purges::Floors| has_begun(floors.hard()) && has_begun(floors.soft());
@@ -365,13 +369,14 @@ pub(crate) fn is_sound(volume: &Volume, crashed: bool) -> bool {
         })
 }
 
-/// For the first process of an attachment: nobody holds the lock. After power loss what was noted stays, and the epochs go
-/// on behind all that can have been used. Where it isn't sound, the volume was emptied, and nothing is purged.
+/// Puts the notes in order for the first process of an attachment, when nobody holds the lock. After power loss the
+/// notes stay, and the epochs continue after all that may have been used. If the notes aren't sound, the volume was
+/// emptied, and nothing is purged.
 pub(crate) fn put_in_order(volume: &Volume, sound: bool, crashed: bool) -> std::io::Result<()> {
     let purges = volume.purges();
     let lock = volume.region.half(purges::LOCK_AT);
     if !sound {
-        // Else a power loss could bring entries back whose purges are forgotten.
+        // Otherwise a power loss could bring entries back after their purges were forgotten.
         volume.region.sync(0, volume.region.len())?;
         forget_all(volume);
     } else if crashed {
@@ -383,11 +388,12 @@ pub(crate) fn put_in_order(volume: &Volume, sound: bool, crashed: bool) -> std::
     } else if lock.load(Acquire) != 0 {
         finish(volume);
     }
-    // After power loss a filter may be older than its bucket; after a death in between, it lets more through than it need.
+    // After power loss, a filter may be older than its bucket. After a death between the two stores, it lets more
+    // through than needed.
     for line in 0..volume.layout.tag_lines {
         renew_filter(volume, line);
     }
-    // Last: whoever dies before leaves it to the next.
+    // Last, so that a process that dies before leaves the work to the next.
     lock.store(0, Release);
     Ok(())
 }

@@ -1,9 +1,9 @@
-//! The sweep: looks at every entry once for each purge, drops what is gone and marks what is stale, so that the notes of
-//! purges can be forgotten and the entries' bytes be used again.
+//! The sweep: looks at every entry once for each purge, drops what is gone, and marks what is stale. After that the
+//! notes of purges can be forgotten, and the bytes of the entries be used again.
 //!
-//! Each put sweeps a bucket of its stripe while there is something to sweep; [`sweep`] does the whole volume. A note is
-//! only forgotten after what was dropped for it has reached storage: else a power loss could bring the entry back when its
-//! purge is forgotten already.
+//! Each put sweeps one bucket of its stripe while there is something to sweep. [`sweep`] goes through the whole
+//! volume. A note is forgotten only after the drops for it have reached storage. Otherwise a power loss could bring
+//! an entry back whose purge is already forgotten.
 
 use std::sync::atomic::Ordering::{Acquire, SeqCst};
 
@@ -12,7 +12,7 @@ use crate::format::purges::{Cell, Floors, Purges};
 use crate::stripe::Stripe;
 use crate::volume::Volume;
 
-/// Buckets that are swept without giving the lock back.
+/// How many buckets are swept before the lock is released.
 const BUCKETS_AT_ONCE: u64 = 256;
 
 /// Sweeps the whole volume and forgets the purges that this covers. Returns how many entries were dropped.
@@ -30,11 +30,12 @@ pub(crate) fn sweep(volume: &Volume) -> Result<u64> {
     Ok(dropped)
 }
 
-/// Whoever died in a purge may have noted what is of the present epoch. That epoch has to end before anybody looks at entries:
-/// ended behind the sweep, by the next who takes the lock, it would leave entries that are gone and that it did not drop.
+/// A process that died during a purge may have left a note about the present epoch. That epoch must end before
+/// anybody looks at entries. If the next holder of the lock ended it after the sweep, there would be entries that are
+/// gone and that the sweep did not drop.
 fn finish_for_the_dead(volume: &Volume) -> Result<()> {
     match super::PurgeLock::acquire(volume) {
-        // Somebody lives who purges: the next sweep sees to what that one leaves.
+        // A living process is purging; the next sweep covers its note.
         Err(Error::Busy { .. }) => Ok(()),
         other => other.map(drop),
     }
@@ -49,8 +50,8 @@ fn sweep_stripe(volume: &Volume, number: usize) -> Result<u64> {
         dropped += more;
         swept = true;
     }
-    // What has lived its time is dropped, too, whether or not anything was purged, and also where a pass that was under way
-    // had been before.
+    // Expired entries are dropped, too, whether or not anything was purged. A pass under way may already have been
+    // past them, so its first buckets are looked at again.
     let buckets = if swept { stood_at } else { u64::MAX };
     let mut first = 0;
     loop {
@@ -70,10 +71,10 @@ fn has_notes(purges: Purges<'_>) -> bool {
     purges.last() > purges.retired()
 }
 
-/// Brings everything to storage; then forgets the purges that are in no entry's way any more.
+/// Writes everything to storage, then forgets the purges that no entry needs any more.
 pub(crate) fn sync(volume: &Volume) -> Result<()> {
     volume.check_writable()?;
-    // What was swept before is on storage afterwards.
+    // What was swept before this is on storage afterwards.
     let swept = swept_by_all(volume)?;
     volume.see_time();
     let stripes = 0..volume.layout.stripes as usize;
@@ -85,32 +86,32 @@ pub(crate) fn sync(volume: &Volume) -> Result<()> {
     retire(volume, swept)
 }
 
-/// The last epoch whose purges every stripe has been swept for.
+/// The last epoch for whose purges every stripe was swept.
 fn swept_by_all(volume: &Volume) -> Result<u64> {
     let mut least = u64::MAX;
     for number in 0..volume.layout.stripes as usize {
         least = least.min(Stripe::lock(volume, number)?.swept());
     }
-    // A damaged word may say anything.
+    // A damaged word may hold any number.
     Ok(least.min(volume.purges().last()))
 }
 
-/// Forgets purges up to an epoch.
+/// Forgets the purges up to an epoch.
 fn retire(volume: &Volume, swept: u64) -> Result<()> {
     let purges = volume.purges();
     if swept <= purges.retired() {
         return Ok(());
     }
     let _lock = match super::PurgeLock::acquire(volume) {
-        // Somebody else is at it, or purges: the next sync does it.
+        // Another process does the same, or purges; the next sync will forget these.
         Err(Error::Busy { .. }) => return Ok(()),
         other => other?,
     };
-    // The epochs have begun anew meanwhile: nothing that is noted now was swept for.
+    // If the epochs have begun anew meanwhile, none of the present notes was swept for.
     if swept > purges.last() {
         return Ok(());
     }
-    // Before any of them goes: whoever misses one finds this.
+    // Before any note goes: a reader that misses one finds this.
     purges.set_retired(swept.max(purges.retired()));
     let mut newest = 0;
     for rule in purges.rules() {
@@ -129,7 +130,7 @@ fn retire(volume: &Volume, swept: u64) -> Result<()> {
                 cell.store(0, SeqCst);
             }
         }
-        // Else a bucket that was full once would never be passed by again.
+        // Otherwise readers could never again skip a bucket that was full once.
         let floor = Floors(floors.load(Acquire));
         if u64::from(floor.hard().max(floor.soft())) <= swept {
             floors.store(0, SeqCst);
@@ -147,7 +148,7 @@ mod tests {
     use crate::options::Options;
     use crate::put::PutOptions;
 
-    /// A volume whose epochs are used up.
+    /// A volume that has used all of its epochs.
     fn old() -> Cache {
         let cache = Options::new().heap().unwrap();
         cache.volume().purges().set_epoch(EPOCHS);
@@ -167,16 +168,17 @@ mod tests {
         let sweep_some = || Stripe::lock(cache.volume(), 0).unwrap().sweep_for(wanted, 1);
         assert_eq!(sweep_some(), Some(0));
         put_and_purge(&cache);
-        assert!(cache.volume().purges().epoch() < wanted, "they have begun anew");
+        assert!(cache.volume().purges().epoch() < wanted, "the epochs have begun anew");
         assert_eq!(sweep_some(), None);
     }
 
     #[test]
-    fn what_was_swept_before_epochs_began_anew_says_nothing_about_purges_since() {
+    fn a_sweep_before_epochs_began_anew_says_nothing_about_later_purges() {
         for buckets in [1, u64::MAX] {
             let cache = old();
             let volume = cache.volume();
-            // While the volume is brought to storage before the epochs begin, others go on, and sweep.
+            // While the volume is written to storage before the epochs begin anew, other processes continue and
+            // sweep.
             for number in 0..volume.layout.stripes as usize {
                 let stripe = Stripe::lock(volume, number).unwrap();
                 stripe.begin_sweeps_anew(0);
@@ -184,7 +186,7 @@ mod tests {
             }
             super::super::forget_all(volume);
             put_and_purge(&cache);
-            // The one pass ends that was under way.
+            // The pass that was under way ends.
             for number in 0..volume.layout.stripes as usize {
                 let stripe = Stripe::lock(volume, number).unwrap();
                 stripe.sweep_for(1, stripe.buckets().count() - 1);
@@ -199,10 +201,10 @@ mod tests {
     }
 
     #[test]
-    fn filters_say_no_again_once_what_was_noted_is_forgotten() {
+    fn filters_say_no_again_once_the_notes_are_forgotten() {
         let cache = Options::new().size(512 << 10).heap().unwrap();
         let filters = || cache.volume().tag_filters().iter().map(|filter| filter.load(Acquire)).collect::<Vec<_>>();
-        // More than the table has cells: floors are raised, which let everything through.
+        // More tags than the table has cells. This raises floors, which let everything through.
         for number in 0..200 {
             cache.purge_tag(&format!("tag {number}"), Purge::Hard).unwrap();
         }

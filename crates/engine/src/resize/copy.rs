@@ -1,4 +1,4 @@
-//! Copying what lives in one volume into another.
+//! Copies the live entries of one volume into another.
 
 use super::Resized;
 use crate::error::{Error, Result};
@@ -13,12 +13,12 @@ use crate::stripe::{RingId, Stripe, purge_verdict, verify_entry};
 use crate::volume::Volume;
 use crate::write::{self, Condition, Draft};
 
-/// Copies all that is usable, the coldest first: where not all of it fits, the new volume's hand finds the hot ones still
-/// to come.
+/// Copies all usable entries, the coldest first. If they don't all fit, the hand of the new volume evicts cold ones
+/// before the hot ones come.
 pub(super) fn copy_all(old: &Volume, stripes: &[Stripe<'_>], new: &Volume) -> Result<Resized> {
     continue_epochs(old, new);
     for stripe in stripes {
-        // After power loss, slots of a key may be of several ages.
+        // After power loss, slots of one key may be of different ages.
         while stripe.tile_more() {}
     }
     continue_serials(stripes, new)?;
@@ -43,14 +43,14 @@ pub(super) fn copy_all(old: &Volume, stripes: &[Stripe<'_>], new: &Volume) -> Re
     Ok(resized)
 }
 
-/// Cold before hot, newcomers before what main has kept, old before young.
+/// Cold entries before hot ones, those of small before those of main, old ones before young ones.
 fn rank(stripe: &Stripe<'_>, slot: Slot) -> (u64, bool, u64) {
     let id = RingId::of(stripe.volume, slot.position());
     (slot.frequency(), id == RingId::Main, stripe.ring(id).age_rank(slot.position()))
 }
 
-/// Purge epochs go on where they are: what was begun in the present one can be stored in the new volume. What was begun
-/// before is taken for purged, since the notes stay behind.
+/// Continues the purge epochs of the old volume. What was begun in the present epoch can be stored in the new volume.
+/// What was begun before counts as purged, since the notes aren't copied.
 fn continue_epochs(old: &Volume, new: &Volume) {
     let (from, to) = (old.purges(), new.purges());
     to.set_reserved(from.epoch() + RESERVE);
@@ -58,7 +58,7 @@ fn continue_epochs(old: &Volume, new: &Volume) {
     to.set_retired(from.last());
 }
 
-/// Whatever is put from now on has a larger serial than all that was put before, copied or not.
+/// Makes all later puts get larger serials than all earlier ones, whether copied or not.
 fn continue_serials(stripes: &[Stripe<'_>], new: &Volume) -> Result<()> {
     let last = stripes.iter().map(Stripe::last_serial).max().unwrap_or_default();
     for number in 0..new.layout.stripes as usize {
@@ -67,15 +67,15 @@ fn continue_serials(stripes: &[Stripe<'_>], new: &Volume) -> Result<()> {
     Ok(())
 }
 
-/// Copies the entry that a slot names; false: it is dead.
+/// Copies the entry that a slot names. Returns false if it is dead.
 fn copy(old: &Volume, stripe: &Stripe<'_>, slot: Slot, new: &Volume) -> Result<bool> {
     let Some((record, lengths, _)) = stripe.entry_at(slot.position()) else { return Ok(false) };
-    // SAFETY: the entry is live and we hold the lock: nobody reclaims it.
+    // SAFETY: the entry is live, and we hold the lock, so nobody reclaims it.
     let key = unsafe { record.key() };
     let place = old.place(key);
     let sound = place.stripe == stripe.number
         && slot.may_hold(&place)
-        // SAFETY: as above. Always: the copy gets a checksum of its own.
+        // SAFETY: as above. Always verified, since the copy gets a checksum of its own.
         && unsafe { verify_entry(old, &place, slot.position(), record, lengths) };
     if !sound {
         return Ok(false);
@@ -107,7 +107,7 @@ fn put(
     let tags = if header.flags.has(Flags::TAGGED) { Tags::read(metadata) } else { None };
     let names: Vec<&str> = tags.into_iter().flat_map(Tags::names).collect();
     let own = tags.map_or(metadata, |tags| &metadata[..tags.start]);
-    // Each volume has its own time; an age is the same in both.
+    // Each volume has its own time, but an age is the same in both.
     let age = old.now_ms().saturating_sub(header.created_ms);
     let mut draft = Draft::new(new, key, value, &PutOptions::new().metadata(own).tags(&names))?
         .begun_in(old.purges().epoch() as u32)

@@ -1,4 +1,4 @@
-//! Moving over to the volume that took the place of this one.
+//! Moving to the volume that has replaced this one.
 
 use std::io;
 use std::path::Path;
@@ -13,21 +13,22 @@ use crate::protocol;
 use crate::thread;
 use crate::volume::Volume;
 
-/// Puts the volume with that id in its place, if whoever made it has died before. Anybody may do so, at any time.
+/// Puts the volume with that id in its place, if the process that created it died before doing so. Any process may do
+/// this at any time.
 pub(crate) fn complete_rename(path: &Path, id: u64) -> Result<()> {
     match std::fs::rename(moved_path(path, id), path) {
         Ok(()) => {}
-        // It stands there already.
+        // It is in its place already.
         Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(()),
         Err(error) => return Err(Error::io("replacing", path, error)),
     }
     let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or_else(|| Path::new("."));
-    // So that the new name survives a power loss. One that can't be synced is there all the same.
+    // Makes the new name survive a power loss. If the folder can't be synced, the rename still holds.
     let _ = std::fs::File::open(folder).and_then(|folder| folder.sync_all());
     Ok(())
 }
 
-/// Whether the volume's path shows its own file.
+/// Whether the volume's path leads to its own file.
 pub(super) fn is_shown(volume: &Volume, path: &Path) -> Result<bool> {
     let Some(door) = volume.membership.door() else { return Ok(false) };
     match std::fs::File::open(path).and_then(|file| file::identity(&file)) {
@@ -38,13 +39,13 @@ pub(super) fn is_shown(volume: &Volume, path: &Path) -> Result<bool> {
 }
 
 impl Volume {
-    /// The volume in whose place this one stands now: itself, unless it was resized.
+    /// The volume that stands in place of this one now: itself, unless it was resized.
     #[inline]
     pub(crate) fn present(&self) -> Result<&Self> {
         if self.purges().moved() == 0 { Ok(self) } else { self.moved_to()?.present() }
     }
 
-    /// The last of the volumes that took the place of this one, as far as this process has found them.
+    /// The last volume in the chain of those that replaced this one, as far as this process knows.
     pub(crate) fn latest_known(&self) -> &Self {
         self.successor.get().map_or(self, |next| next.latest_known())
     }
@@ -73,7 +74,7 @@ impl Volume {
         attach::open(&options, path)
     }
 
-    /// What an operation gets that has locked a stripe of a volume which was resized: it is to be done again in the other.
+    /// For an operation that has locked a stripe of a resized volume. It must be done again in the new one.
     #[inline]
     pub(crate) fn check_present(&self) -> Result<()> {
         if self.purges().moved() == 0 { Ok(()) } else { Err(self.moved_error()) }
@@ -85,10 +86,11 @@ impl Volume {
     }
 }
 
-/// Gives the blocks of the old volume's data back, if nobody holds bytes there: its slots are cleared, so that nobody can
-/// come to hold any. Else whoever moves over next tries again; at the latest, they go with the last map of the file.
+/// Gives the blocks of the old volume's data back if nobody holds bytes there. Its slots are cleared, so nobody can
+/// start to hold any. Otherwise the next process that moves over tries again. At the latest, the blocks go with the
+/// last map of the file.
 pub(super) fn give_back(volume: &Volume) {
-    // First: who pins something before the slots are cleared is seen by the scan.
+    // Before the scan: a reader that pinned something before the slots were cleared is then seen by it.
     if volume.read_only || !volume.purges().is_emptied() {
         return;
     }
@@ -96,7 +98,7 @@ pub(super) fn give_back(volume: &Volume) {
     protocol::collect_pins(thread::pins(volume).map(|(_, pin)| pin), |_| held = true);
     if !held {
         let start = volume.layout.data_at as usize;
-        // Some file systems can't; the blocks stay a little longer then.
+        // Some file systems can't do this; the blocks stay a little longer there.
         let _ = volume.region.give_back(start, volume.region.len() - start);
     }
 }

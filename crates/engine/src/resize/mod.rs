@@ -1,12 +1,13 @@
-//! Resizing: a volume of another shape takes the place of this one, and every process moves over by itself.
+//! Resizing: a volume of another shape replaces this one, and every process moves over by itself.
 //!
 //! ```text
 //! all stripes locked -> new file beside -> entries copied -> synced, clean -> MOVED -> renamed -> slots cleared -> unlocked
 //! ```
 //!
-//! Up to MOVED a death leaves the old volume as it was, and a file beside it that the next resize removes. From MOVED on
-//! the new one is the volume: whoever finds the word completes the rename ([`follow`]). Readers go on in the old volume
-//! until its slots are cleared, and what they hold stays; its blocks are given back once nobody holds any.
+//! A death before MOVED leaves the old volume unchanged, and a new file beside it that the next resize removes. From
+//! MOVED on, the new file is the volume: any process that finds the word completes the rename ([`follow`]). Readers
+//! continue in the old volume until its slots are cleared, and what they hold stays. Its blocks are given back once
+//! nobody holds any.
 
 mod copy;
 mod follow;
@@ -28,15 +29,15 @@ use crate::seam;
 use crate::stripe::Stripe;
 use crate::volume::Volume;
 
-/// What became of the entries of a volume that was resized.
+/// What became of the entries of a resized volume.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, serde::Serialize)]
 #[non_exhaustive]
 pub struct Resized {
-    /// Entries that were copied. The new volume may have evicted some of them again, the coldest first.
+    /// Entries that were copied. The new volume may have evicted some of them since, the coldest first.
     pub copied: u64,
     /// Entries that are too large for the new volume.
     pub too_large: u64,
-    /// Entries that were left behind because they had expired, were purged or damaged.
+    /// Entries that were left behind because they had expired, were purged, or were damaged.
     pub dead: u64,
 }
 
@@ -45,11 +46,12 @@ pub(crate) fn resize(volume: &Volume, wanted: &Options) -> Result<Resized> {
     volume.check_writable()?;
     volume.mark_unclean()?;
     let Some(path) = volume.membership.path() else { return Err(Error::Nameless) };
-    // Before the stripes, as when epochs begin anew. Nothing is purged meanwhile: the notes stay behind.
+    // Locked before the stripes, in the same order as when epochs begin anew. No purge can run meanwhile, since the
+    // notes aren't copied.
     let _no_purges = PurgeLock::acquire(volume)?;
     let stripes: Vec<Stripe<'_>> =
         (0..volume.layout.stripes as usize).map(|number| Stripe::lock(volume, number)).collect::<Result<_>>()?;
-    // Under the locks: another resize is over, or waits for this one.
+    // Checked under the locks: another resize is over, or waits for this one.
     if !follow::is_shown(volume, path)? {
         return Err(Error::Moved { path: path.to_owned() });
     }
@@ -69,7 +71,7 @@ pub(crate) fn resize(volume: &Volume, wanted: &Options) -> Result<Resized> {
     for stripe in &stripes {
         seam::kill_point();
         stripe.unlink_all(|_| true);
-        // Nobody comes to pin what is being written here: none of it will be stored.
+        // Nobody can pin what is still being written here; none of it will be stored.
         claim::forget_rooms(stripe, |_| true);
     }
     volume.purges().set_emptied();
@@ -78,7 +80,7 @@ pub(crate) fn resize(volume: &Volume, wanted: &Options) -> Result<Resized> {
     Ok(resized)
 }
 
-/// Makes the new file, fills it and leaves it, synced and in order.
+/// Creates the new file, fills it, and leaves it synced and in order.
 fn fill(
     volume: &Volume,
     stripes: &[Stripe<'_>],
@@ -101,7 +103,7 @@ fn fill(
     Ok(resized)
 }
 
-/// Where the volume that takes the place of the one at `path` stands before it is renamed.
+/// Path of the new volume, before it is renamed to `path`.
 fn moved_path(path: &Path, id: u64) -> PathBuf {
     let mut name = path.file_name().unwrap_or_default().to_owned();
     name.push(format!("{MOVED_INFIX}{id:016x}"));
@@ -110,7 +112,7 @@ fn moved_path(path: &Path, id: u64) -> PathBuf {
 
 const MOVED_INFIX: &str = ".moved-";
 
-/// What resizes that died have left beside the volume.
+/// Removes the files that resizes have left beside the volume when they died.
 fn remove_leftovers(path: &Path) {
     let (Some(folder), Some(name)) = (path.parent(), path.file_name()) else { return };
     let Ok(entries) = std::fs::read_dir(folder) else { return };

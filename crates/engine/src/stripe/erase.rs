@@ -1,7 +1,8 @@
-//! For volumes that erase: what dies is overwritten with zeros.
+//! For volumes that erase: dead entries are overwritten with zeros.
 //!
-//! A dead record first becomes filler, by one store, so that the log still reads as one; then its bytes go. What a reader
-//! still holds, and what a death leaves half erased, is erased when the hand frees it: no byte leaves a log otherwise.
+//! One store first turns a dead record into filler, so that the log still reads as one. Then its bytes are erased.
+//! What a reader still holds, or a death leaves half erased, is erased when the hand frees it, since all bytes leave
+//! a log through the hand.
 
 use super::ring::Ring;
 use super::{Head, RingId, Stripe, Word};
@@ -11,8 +12,8 @@ use crate::thread;
 use crate::volume::Volume;
 
 impl Stripe<'_> {
-    /// Erases a record of the log that no slot names any more, unless somebody holds it. A damaged slot may have named what
-    /// only looks like one, in the middle of another; or one that a second slot names.
+    /// Erases a record of the log that no slot names any more, unless somebody holds it. A damaged slot may have
+    /// named bytes inside of another record, or a record that a second slot names.
     pub(super) fn erase_dead(&self, position: u64) {
         if !self.volume.erases || self.must_reset(RingId::of(self.volume, position)) {
             return;
@@ -20,12 +21,12 @@ impl Stripe<'_> {
         let Some((record, lengths, _)) = self.entry_at(position) else { return };
         let Some(place) = self.proven_place(position, record) else { return };
         let untiled = self.is_untiled(position);
-        // What isn't verified there may be no record at all. It is erased when the hand comes to it.
+        // An unverified record there may be none at all. The hand erases it on its way.
         let unsure = untiled && !self.is_verified(position);
         if unsure || self.slots_of(&place, position).next().is_some() || self.is_pinned(position) {
             return;
         }
-        // Pins that were lost hold nothing back.
+        // Lost pins hold nothing back.
         if self.volume.has_failed() {
             return;
         }
@@ -57,7 +58,8 @@ impl Stripe<'_> {
         held
     }
 
-    /// Erases `[from, to)` of a log, which the tail is about to pass and nobody holds: it is a filler for each of its laps afterwards.
+    /// Erases `[from, to)` of a log before the tail passes it, when nobody holds any of it. It is one filler for each
+    /// of its laps afterwards.
     pub(super) fn erase_freed(&self, ring: &Ring<'_>, from: u64, to: u64) {
         if !self.volume.erases || from == to {
             return;

@@ -1,11 +1,11 @@
 //! The hand: makes room at a ring's head by letting go of what lies at its tail.
 //!
-//! It **plans** first, reading headers only, where the next run begins that is long enough and held by
-//! nobody. No such run: nothing is evicted, and the put is refused as `Pinned`. Then it works in batches:
-//! slots are cleared, one scan of the pins follows, and what no reader holds is freed.
+//! It **plans** first. It reads only headers, to find the next run that is long enough and held by nobody. If there
+//! is none, it evicts nothing, and the put is refused as `Pinned`. Otherwise it works in batches: it clears slots,
+//! scans the pins once, and frees what no reader holds.
 //!
-//! Entries earn their stay by hits: hot ones of the small ring move to main, hot ones of main are copied to
-//! its head. What is too large to be copied stays in place ([`Stripe::skip`]).
+//! Entries earn their stay by hits. Hot entries of the small ring move to main, and hot entries of main are copied to
+//! its head. Entries that are too large to be copied stay in place ([`Stripe::skip`]).
 
 use std::sync::atomic::AtomicU64;
 use std::sync::atomic::Ordering::Relaxed;
@@ -24,15 +24,15 @@ use crate::purge::Verdict;
 use crate::thread;
 use crate::volume::Volume;
 
-/// A batch ends at so many records,
+/// A batch ends after this many records,
 const BATCH_RECORDS: usize = 8;
-/// or at so many bytes, or at 1/64 of the ring.
+/// or after this many bytes, or after 1/64 of the ring.
 const BATCH_BYTES: u64 = 64 << 10;
-/// Main keeps so much free ahead (at most 1/16 of it), so that hot entries have somewhere to be copied to.
+/// Main keeps this much free ahead (at most 1/16 of it), so that there is room to copy hot entries to.
 const RESERVE_BYTES: u64 = 128 << 10;
-/// Main is sparse above this share of dead bytes: one in so many.
+/// Main is sparse if more than one in this many of its bytes is dead.
 const SPARSE: u64 = 16;
-/// Copied for one put at most, or four times the put if that is more.
+/// How much one put may copy, unless four times its size is more.
 const COPY_BYTES: u64 = 256 << 10;
 
 /// What one put may cost, and what it has found out so far.
@@ -47,7 +47,7 @@ pub(crate) struct Work {
 }
 
 impl Work {
-    /// For a put of `bytes` bytes.
+    /// The budget of a put of `bytes` bytes.
     pub(crate) fn new(bytes: u64) -> Self {
         Self { copy_budget: COPY_BYTES.max(4 * bytes), stayed: 0, now_ms: None, pins: Vec::new(), buried: false }
     }
@@ -61,28 +61,28 @@ impl Work {
     }
 }
 
-/// What became of the record at the tail.
+/// What to do with the record at the tail.
 enum Step<'a> {
     /// It can go as soon as no reader holds it.
     Free,
     /// Somebody needs it where it is.
     Held,
-    /// It is hot, and there isn't enough room to copy it to.
+    /// It is hot, and there is not enough room to copy it.
     Stays(&'a AtomicU64),
 }
 
 impl<'a> Stripe<'a> {
-    /// Makes `bytes` contiguous bytes free at the head of a ring; returns their virtual offset.
+    /// Makes `bytes` contiguous bytes free at the head of a ring, and returns their virtual offset.
     ///
     /// # Errors
-    /// `Pinned` when readers hold too much; nothing was evicted then.
+    /// `Pinned` if readers hold too much; nothing was evicted then.
     pub(crate) fn make_room(&mut self, id: RingId, bytes: u64, work: &mut Work) -> Result<u64> {
         self.tile_a_little();
         self.finish_reset(id)?;
         let ring = self.ring(id);
         self.move_end(&ring);
         let ahead = ahead(&ring);
-        // Reserve or not, one batch is all that a put waits for it.
+        // To fill the reserve alone, a put works on one batch at most.
         if !ring.has_room(bytes, ahead) {
             self.read_ahead_of(&ring, bytes);
             let mut rounds = 0_u32;
@@ -108,7 +108,7 @@ impl<'a> Stripe<'a> {
         Error::Pinned { bytes }
     }
 
-    /// One plan, and one skip or one batch.
+    /// Makes one plan, then one skip or one batch.
     fn work_once(&mut self, ring: &Ring<'a>, bytes: u64, ahead: u64, work: &mut Work) -> std::result::Result<(), Stop> {
         self.collect_pins(work, false);
         let mut plan = self.plan(ring, bytes, work);
@@ -130,14 +130,14 @@ impl<'a> Stripe<'a> {
         }
     }
 
-    /// A log that doesn't read as a log is dropped as a whole. Where readers still hold some of it, that
-    /// waits until they are gone.
+    /// Drops a log that can't be read as one, as a whole. If readers still hold bytes of it, that waits until they
+    /// are gone.
     fn reset_now(&mut self, id: RingId) -> std::result::Result<(), Stop> {
         self.demand_reset(id);
         self.finish_reset(id).map_err(|_| Stop::Damaged)
     }
 
-    /// The old-lap offset from which on the next `bytes` bytes can be freed: the tail itself, or the end of
+    /// The old-lap offset from which the next `bytes` bytes can be freed. It is the tail itself, or the end of
     /// something that has to stay.
     fn plan(&self, ring: &Ring<'a>, bytes: u64, work: &Work) -> std::result::Result<u64, Stop> {
         let (log_end, tail) = (ring.head(), ring.tail());
@@ -149,7 +149,7 @@ impl<'a> Stripe<'a> {
         };
         while at < needed(head, first_held) {
             if at >= log_end {
-                // Behind the log come the filler of the skip and, again, what lies before the first held.
+                // After the log come the filler of the skip and, once more, what lies before the first held record.
                 let end = first_held.map_or(log_end, |held| held + ring.size);
                 return if needed(head, first_held) <= end { Ok(start) } else { Err(Stop::Pinned) };
             }
@@ -164,7 +164,7 @@ impl<'a> Stripe<'a> {
         Ok(start)
     }
 
-    /// Lets go of up to one batch of records, from the tail on.
+    /// Lets go of up to one batch of records, starting at the tail.
     fn evict_batch(
         &mut self,
         ring: &Ring<'a>,
@@ -178,7 +178,7 @@ impl<'a> Stripe<'a> {
         let enough = ring.tail_needed(log_end, bytes) + ahead + batch;
         self.prefetch_batch(ring, (tail, enough.min(log_end)))?;
         let (mut at, mut count, mut stays) = (tail, 0, None);
-        // What the put needs goes in one batch: planning again after each few records would be quadratic.
+        // What the put needs goes in one batch: planning again after every few records would be quadratic.
         let needed = ring.tail_needed(log_end, bytes);
         while at < enough && at < log_end && (at < needed || count < BATCH_RECORDS) {
             let seen = self.read(ring, at, log_end)?;
@@ -193,9 +193,9 @@ impl<'a> Stripe<'a> {
             at += seen.bytes;
             count += 1;
         }
-        // Behind others it is looked at again, when their bytes are free to copy it to.
+        // If other records lie before it, it is looked at again once their bytes are free to copy it to.
         if let (Some((slot, end)), true) = (stays, at == tail) {
-            // What is free before it is lost for a lap once it is skipped: as long as puts fit there, they go there.
+            // A skip loses the free bytes before it for a lap. As long as puts fit into them, they go there.
             if ring.has_room(bytes, 0) {
                 return Ok(());
             }
@@ -210,8 +210,8 @@ impl<'a> Stripe<'a> {
         self.free_up_to(ring, at, work)
     }
 
-    /// Asks for the index buckets of a batch ahead of their use: they lie anywhere in memory, and waiting
-    /// for one after the other would be most of the hand's work.
+    /// Prefetches the index buckets of a batch. They lie anywhere in memory, and waiting for one after the other
+    /// would be most of the hand's work.
     fn prefetch_batch(&self, ring: &Ring<'a>, (from, to): (u64, u64)) -> std::result::Result<(), Damaged> {
         let mut at = from;
         for _ in 0..BATCH_RECORDS {
@@ -227,14 +227,14 @@ impl<'a> Stripe<'a> {
         Ok(())
     }
 
-    /// Where the key of a record in the log belongs.
+    /// The place of the key of a record in the log.
     fn place_of(&self, record: Record<'a>) -> Place {
-        // SAFETY: the record lies in the log and we hold the lock: nobody overwrites it.
+        // SAFETY: the record lies in the log, and we hold the lock, so nobody overwrites it.
         let key = unsafe { record.key() };
         hash::place(&self.volume.layout, hash::key_hash(&self.volume.secret, key))
     }
 
-    /// Moves the tail over the records up to `end`, or up to the first that a reader holds.
+    /// Moves the tail over the records up to `end`, or up to the first one that a reader holds.
     fn free_up_to(&mut self, ring: &Ring<'a>, end: u64, work: &mut Work) -> std::result::Result<(), Damaged> {
         let log_end = ring.head();
         self.collect_pins(work, true);
@@ -250,7 +250,7 @@ impl<'a> Stripe<'a> {
             }
             at += seen.bytes;
         }
-        // Pins that were lost hold nothing back, and a tail that was lost lies anywhere.
+        // Lost pins hold nothing back, and a lost tail may be anywhere.
         if !self.volume.has_failed() {
             self.shift(Word::FillerBytes, 0, filler);
             self.erase_freed(ring, tail, at);
@@ -260,7 +260,7 @@ impl<'a> Stripe<'a> {
         Ok(())
     }
 
-    /// Decides about the record at `at`: whatever can go loses its slot.
+    /// Decides about the record at `at`. If it can go, it loses its slot.
     fn let_go(&mut self, ring: &Ring<'a>, at: u64, seen: &Seen<'a>, work: &mut Work) -> Step<'a> {
         if is_held(ring, at, seen, work) {
             return Step::Held;
@@ -273,13 +273,13 @@ impl<'a> Stripe<'a> {
         let place = self.place_of(record);
         let mut slots = self.slots_of(&place, position);
         let Some((slot, now)) = slots.next() else { return Step::Free };
-        // Only a damaged index names it twice; the second would outlive the record.
+        // Only a damaged index names a record twice; the second slot would outlive the record.
         for (twin, _) in slots {
             store_slot(twin, |_| Slot::EMPTY.0);
         }
         let entry = Candidate { place, slot, now, position, record };
         if record.generation() != self.volume.generation()
-            // SAFETY: the record lies in the log and we hold the lock: nobody overwrites it.
+            // SAFETY: the record lies in the log, and we hold the lock, so nobody overwrites it.
             && !unsafe { verify_entry(self.volume, &place, position, record, record.lengths()) }
         {
             self.drop_entry(&entry, seen, Slot::EMPTY, Count::EvictionsDamaged);
@@ -299,13 +299,13 @@ impl<'a> Stripe<'a> {
             RingId::Small if hot => self.promote(&entry, seen, work),
             RingId::Small => self.move_while_roomy(&entry, seen, work),
             RingId::Main if hot => self.reinsert(&entry, seen, policy::after_survival(now.frequency()), work),
-            // Main is being pressed together: whoever is live stays.
+            // Main is being compacted, so all live entries stay.
             RingId::Main => self.is_sparse() && self.reinsert(&entry, seen, now.frequency(), work),
         };
         if kept {
             return Step::Free;
         }
-        // Where it would fit, this put has copied enough, and a skip would give up more room than the entry takes.
+        // If it would fit, this put has copied enough, and a skip would give up more room than the entry takes.
         if hot && work.stayed < ring.size && ring.free() < seen.bytes {
             return Step::Stays(slot);
         }
@@ -332,25 +332,26 @@ impl<'a> Stripe<'a> {
         self.tally(count, 1);
     }
 
-    /// Small to main, for what was hit often enough.
+    /// Moves an entry that was hit often enough from small to main.
     fn promote(&mut self, entry: &Candidate<'a>, seen: &Seen<'a>, work: &mut Work) -> bool {
         let Some(budget) = work.copy_budget.checked_sub(seen.bytes) else { return false };
         work.copy_budget = budget;
-        // The pins in `work` are those of the whole stripe; main's rounds take them anew.
+        // The pins in `work` are those of the whole stripe; the rounds for main collect them again.
         let Ok(at) = self.make_room(RingId::Main, seen.bytes, work) else { return false };
         self.copy_to(RingId::Main, at, entry, seen, 0);
         self.tally(Count::Promotions, 1);
         true
     }
 
-    /// Small to main, while main has room: a cold entry is better than none. Main has room, too, where
-    /// entries were removed from its middle; the hand presses it together then, but not for one that is larger than what this
-    /// put may still copy: to make so much room, it would have to skip more than it frees.
+    /// Moves an entry from small to main while main has room, since a cold entry is better than none.
+    ///
+    /// Main also has room where entries were removed from its middle. The hand then compacts it, except for an entry
+    /// larger than what this put may still copy: to make that much room, it would have to skip more than it frees.
     fn move_while_roomy(&mut self, entry: &Candidate<'a>, seen: &Seen<'a>, work: &mut Work) -> bool {
         let main = self.ring(RingId::Main);
         let at = match main.has_room(seen.bytes, ahead(&main)) {
             true => self.fit(&main, seen.bytes),
-            // Pressing reads and writes main for it: too much where both wait for storage.
+            // Compacting reads and writes main: too much if both wait for storage.
             false if self.is_sparse() && seen.bytes <= work.copy_budget && !paging::has_waited(self.volume) => {
                 work.copy_budget -= seen.bytes;
                 self.make_room(RingId::Main, seen.bytes, work).ok()
@@ -363,9 +364,9 @@ impl<'a> Stripe<'a> {
         true
     }
 
-    /// Whether so much of main is dead that it is worth pressing together.
+    /// Whether enough of main is dead to make compacting worthwhile.
     fn is_sparse(&self) -> bool {
-        // Counts that a death has left wrong would press for ever.
+        // Counts that a death has left wrong would keep the hand compacting for ever.
         if self.get(Word::Recount) != 0 {
             return false;
         }
@@ -374,7 +375,7 @@ impl<'a> Stripe<'a> {
         used.saturating_sub(self.get(Word::MainBytes)) > main.size / SPARSE
     }
 
-    /// From main's tail to its head.
+    /// Copies an entry from main's tail to its head.
     fn reinsert(&mut self, entry: &Candidate<'a>, seen: &Seen<'a>, frequency: u64, work: &mut Work) -> bool {
         let Some(budget) = work.copy_budget.checked_sub(seen.bytes) else { return false };
         let main = self.ring(RingId::Main);
@@ -385,13 +386,13 @@ impl<'a> Stripe<'a> {
         true
     }
 
-    /// Copies a live entry to free space and turns its slot there, in one exchange.
+    /// Copies a live entry to free space, and changes its slot to the copy in one exchange.
     fn copy_to(&mut self, id: RingId, at: u64, entry: &Candidate<'a>, seen: &Seen<'a>, frequency: u64) {
         let ring = self.ring(id);
         let position = ring.position(at);
         self.copy_record(&ring, at, &entry.place, entry.record);
         self.advance(id, at, seen.bytes);
-        // The copy may not have reached the file. The slot goes on naming the source, which isn't freed either.
+        // The copy may not have reached the file. The slot then keeps naming the source, which isn't freed either.
         if self.volume.has_failed() {
             return;
         }
@@ -401,7 +402,7 @@ impl<'a> Stripe<'a> {
         self.tally(Count::BytesCopied, seen.bytes);
     }
 
-    /// Collects the pins of this stripe. `fenced`: after slots were cleared; else a snapshot for planning.
+    /// Collects the pins of this stripe. `fenced`: after slots were cleared; otherwise as a snapshot for planning.
     fn collect_pins(&self, work: &mut Work, fenced: bool) {
         work.pins.clear();
         let number = self.number;
@@ -424,7 +425,7 @@ impl<'a> Stripe<'a> {
         }
     }
 
-    /// Voids what dead processes hold, once per put. True: some of it was in this stripe's way.
+    /// Voids what dead processes hold, once per put. Returns true if some of it was in this stripe's way.
     fn bury_holders(&self, work: &mut Work) -> bool {
         work.buried = true;
         let freed = self.bury_dead_holders();
@@ -435,7 +436,7 @@ impl<'a> Stripe<'a> {
     }
 }
 
-/// Above 1/8 of a stripe pinned, new hits of it are copies. `pins`: what is pinned of it, each position once.
+/// Makes new hits of a stripe copies while more than 1/8 of it is pinned. `pins` are its pinned positions, each once.
 fn judge_pinned(volume: &Volume, stripe: usize, pins: &[u64]) {
     let bytes: u64 = pins
         .iter()
@@ -445,8 +446,8 @@ fn judge_pinned(volume: &Volume, stripe: usize, pins: &[u64]) {
     set_wants_copies(volume, stripe, bytes > volume.layout.stripe_data_bytes() / 8);
 }
 
-/// Looks again whether readers of a stripe still have to copy. Puts do so as they need room; where there are none,
-/// readers do, now and then. Two that do it at once may disagree for a moment, which costs a copy or a pin too many.
+/// Judges again whether readers of a stripe still have to copy. Puts do this when they need room. Without puts,
+/// readers do it now and then. Two callers at once may disagree for a moment, which costs a needless copy or pin.
 #[cold]
 pub(crate) fn judge_pinned_again(volume: &Volume, stripe: usize) {
     let mut pins: Vec<u64> = thread::pins(volume)
@@ -458,7 +459,7 @@ pub(crate) fn judge_pinned_again(volume: &Volume, stripe: usize) {
     judge_pinned(volume, stripe, &pins);
 }
 
-/// Bytes that a ring keeps free beyond what is asked for.
+/// Bytes that a ring keeps free beyond what was asked for.
 fn ahead(ring: &Ring<'_>) -> u64 {
     match ring.id {
         RingId::Small => 0,
@@ -478,7 +479,7 @@ enum Stop {
     Damaged,
 }
 
-/// An entry at the tail, and the slot that keeps it alive.
+/// An entry at the tail, and the slot that names it.
 struct Candidate<'a> {
     place: Place,
     slot: &'a AtomicU64,

@@ -1,7 +1,7 @@
-//! The index of one stripe, as the lock's holder sees it.
+//! The index of one stripe, as the holder of its lock sees it.
 //!
-//! A key has two buckets and is in one slot of them at most. Entries don't move between slots, but by the index's own steps
-//! (`step.rs`): an overwrite is one exchange in the same slot, so that no reader ever misses a key that is there.
+//! A key has two buckets, and is in at most one of their slots. Only the index's own steps (`step.rs`) move entries
+//! between slots. An overwrite is one exchange in the same slot, so a reader never misses a key that is there.
 
 use std::ptr;
 use std::sync::atomic::AtomicU64;
@@ -13,12 +13,12 @@ use crate::format::origin::Origin;
 use crate::format::record::{Lengths, Record};
 use crate::format::slot::Slot;
 
-/// What a slot is worth ([`Stripe::worth`]) that names no entry. Nothing is worth less.
+/// The [`Stripe::worth`] of slots that name no entry. Nothing is worth less.
 const EMPTY: u64 = 1;
 pub(super) const VOID: u64 = 2;
 pub(super) const GHOST: u64 = 3;
 
-/// A live entry and the slot that names it.
+/// A live entry, and the slot that names it.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Found<'a> {
     pub(crate) slot: &'a AtomicU64,
@@ -29,15 +29,15 @@ pub(crate) struct Found<'a> {
 }
 
 impl Found<'_> {
-    /// Under the stripe's lock, in a tier: what it is a copy of.
+    /// In a tier, under the stripe's lock: the origin of this copy.
     pub(crate) fn origin(&self) -> Option<Origin> {
-        // SAFETY: the entry is live and we hold the lock: nobody reclaims it.
+        // SAFETY: the entry is live, and we hold the lock, so nobody reclaims it.
         let metadata = unsafe { self.record.metadata() };
         Origin::read(metadata).map(|(origin, _)| origin)
     }
 }
 
-/// Some slots of two buckets, by bits.
+/// Some slots of two buckets, as a bit set.
 struct Matches<'a> {
     lines: [&'a [AtomicU64; 8]; 2],
     bits: u32,
@@ -58,13 +58,13 @@ impl<'a> Iterator for Matches<'a> {
 }
 
 impl<'a> Stripe<'a> {
-    /// The buckets that the stripe has now.
+    /// The present buckets of the stripe.
     #[inline]
     pub(crate) fn buckets(&self) -> Buckets {
         Buckets::checked(super::load(&self.read_line[BUCKETS]), &self.volume.layout)
     }
 
-    /// A key's buckets; the second is `None` where both are one.
+    /// A key's buckets. The second is `None` if both are the same.
     #[inline]
     fn lines(&self, place: &Place) -> (&'a [AtomicU64; 8], Option<&'a [AtomicU64; 8]>) {
         let buckets = self.buckets();
@@ -72,22 +72,22 @@ impl<'a> Stripe<'a> {
         (first, Some(second).filter(|second| !ptr::eq(first, *second)))
     }
 
-    /// The slots that may hold a key, as they are now: few or none.
+    /// The slots that may hold a key at this moment: few or none.
     #[inline]
     fn matches(&self, place: &Place) -> Matches<'a> {
         let (first, second) = self.lines(place);
-        // All eight at once: a branch for each would be mispredicted often.
+        // All eight at once, since a branch for each slot would often be mispredicted.
         let of = |line: &[AtomicU64; 8]| {
             line.iter().rev().fold(0_u32, |bits, slot| (bits << 1) | u32::from(Slot(super::load(slot)).may_hold(place)))
         };
         Matches { lines: [first, second.unwrap_or(first)], bits: of(first) | second.map_or(0, |line| of(line) << 8) }
     }
 
-    /// The live entry of `key`, verified if it is older than this attachment; expired ones included.
+    /// The live entry of `key`, even if it has expired. An entry that is older than this attachment is verified.
     pub(crate) fn find(&self, place: &Place, key: &[u8]) -> Option<Found<'a>> {
         let mut all = self.matches(place).filter_map(|slot| self.found_in(slot, Slot(super::load(slot)), place, key));
         let mut found = all.next()?;
-        // Power loss can have left slots of several ages. The older ones go before anything is done to the newest.
+        // Power loss may have left slots of different ages. The older ones go before anything is done to the newest.
         if self.has_untiled() {
             for other in all {
                 let (newer, older) = if other.serial > found.serial { (other, found) } else { (found, other) };
@@ -98,10 +98,10 @@ impl<'a> Stripe<'a> {
         Some(found)
     }
 
-    /// The live entry of `key`, if it is this slot that names it.
+    /// The live entry of `key`, if this slot names it.
     fn found_in(&self, slot: &'a AtomicU64, seen: Slot, place: &Place, key: &[u8]) -> Option<Found<'a>> {
         let (record, lengths, serial) = self.entry_at(seen.position())?;
-        // SAFETY: the entry is live and we hold the lock: nobody reclaims it.
+        // SAFETY: the entry is live, and we hold the lock, so nobody reclaims it.
         if record.flags().lap() != seen.lap() || unsafe { record.key() } != key {
             return None;
         }
@@ -111,7 +111,7 @@ impl<'a> Stripe<'a> {
         trusted.then_some(Found { slot, seen, record, lengths, serial })
     }
 
-    /// The slots that name the record at `position`: one at most, unless the index is damaged.
+    /// The slots that name the record at `position`: at most one, unless the index is damaged.
     pub(super) fn slots_of(
         &self,
         place: &Place,
@@ -123,7 +123,7 @@ impl<'a> Stripe<'a> {
         })
     }
 
-    /// Whether a ghost remembers `place`'s key.
+    /// Whether a ghost remembers the key of `place`.
     pub(crate) fn is_remembered(&self, place: &Place) -> bool {
         let (stamp, memory) = (self.get(Word::GhostClock), self.ghost_memory());
         let (first, second) = self.lines(place);
@@ -132,20 +132,21 @@ impl<'a> Stripe<'a> {
         is_there(first) || second.is_some_and(is_there)
     }
 
-    /// A bucket that the stripe has, or can have.
+    /// A bucket that the stripe has, or may have.
     pub(super) fn bucket(&self, bucket: u64) -> &'a [AtomicU64; 8] {
         self.volume.bucket_line(self.number, bucket)
     }
 
-    /// A ghost is void after as many evictions from the small ring as main has entries.
+    /// A ghost becomes void after as many evictions from the small ring as main has entries.
     pub(super) fn ghost_memory(&self) -> u64 {
         self.get(Word::MainEntries)
     }
 
     /// Makes the record at `position` the live entry of its key.
     ///
-    /// `replaces` is the slot of the entry that it overwrites; its frequency is kept. A new key has `frequency` and takes, in
-    /// this order: its own ghost, an empty slot, a void ghost, a ghost, the coldest entry's slot.
+    /// `replaces` is the entry that it overwrites. The new one takes its slot and keeps its frequency. A new key
+    /// starts with `frequency`. It takes the first of these: its own ghost, an empty slot, a void ghost, a ghost, the
+    /// slot of the coldest entry.
     pub(crate) fn publish(
         &self,
         place: &Place,
@@ -194,8 +195,8 @@ impl<'a> Stripe<'a> {
         }
     }
 
-    /// What it would cost to take a slot for another entry: an empty one, a void ghost's, a ghost's, the coldest entry's. Of equals,
-    /// newcomers before what main has kept.
+    /// The cost of taking a slot for another entry, in this order: an empty slot, a void ghost, a ghost, the coldest
+    /// entry. Of equally cold entries, those of small cost less than those of main.
     #[inline]
     pub(super) fn worth(&self, slot: Slot, stamp: u64, memory: u64) -> u64 {
         if slot == Slot::EMPTY {
@@ -207,14 +208,14 @@ impl<'a> Stripe<'a> {
         }
     }
 
-    /// Drops a live entry: its record becomes dead, and is freed when the hand passes and nobody reads it.
+    /// Drops a live entry. Its record becomes dead, and is freed when the hand passes and nobody reads it.
     pub(crate) fn unlink(&self, found: &Found<'a>) {
         store_slot(found.slot, |_| Slot::EMPTY.0);
         self.forget(found.seen.position(), found.lengths.record_bytes());
         self.erase_dead(found.seen.position());
     }
 
-    /// Drops every live entry of which `wanted` approves, by position. Returns how many.
+    /// Drops every live entry whose position `wanted` accepts. Returns how many.
     pub(crate) fn unlink_all(&self, mut wanted: impl FnMut(u64) -> bool) -> u64 {
         let mut dropped = 0;
         for bucket in 0..self.buckets().count() {

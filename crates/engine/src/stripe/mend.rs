@@ -1,7 +1,7 @@
-//! Reading all that is live, and dropping what contradicts the format, at somebody's demand.
+//! On demand: reads all live entries, and drops what contradicts the format.
 //!
-//! What is dropped was of no use: look-ups check whatever they follow, so that a slot that names no entry of its key is a
-//! miss. But it takes place, and counts.
+//! What is dropped was of no use. Look-ups check whatever they follow, so a slot that names no entry of its key is a
+//! miss. But it takes space, and counts.
 
 use std::sync::atomic::AtomicU64;
 
@@ -15,32 +15,33 @@ use crate::read::SlotAt;
 use crate::thread::Thread;
 use crate::volume::Volume;
 
-/// What [`Stripe::mend`] has done.
+/// What [`Stripe::mend`] did.
 #[derive(Debug, Default)]
 pub(crate) struct Mended {
     pub(crate) rings_emptied: u64,
-    /// Rings that can't be emptied as long as readers hold bytes in them.
+    /// Rings that can't be emptied while readers hold bytes in them.
     pub(crate) rings_held: u64,
     pub(crate) slots_dropped: u64,
 }
 
-/// What the entries of a bucket are.
+/// What a read of a bucket's entries found.
 #[derive(Debug, Default)]
 pub(crate) struct Read {
     pub(crate) entries: u64,
     pub(crate) bytes: u64,
     pub(crate) dropped: u64,
-    /// Positions of those that fail their checksum.
+    /// Positions of entries that fail their checksum.
     pub(crate) damaged: Vec<u64>,
 }
 
-/// Drops the entry that a look-up found damaged in a slot of `place`, if the stripe's lock is free and the slot still names it.
+/// Drops the entry that a look-up found damaged in a slot of `place`. Does so only if the stripe's lock is free and
+/// the slot still names the entry.
 #[cold]
 pub(crate) fn drop_damaged(volume: &Volume, place: &Place, seen: Slot) {
     if volume.check_writable().is_err() || volume.mark_unclean().is_err() {
         return;
     }
-    // Not taken from the dead: to repair a stripe takes its time, which a look-up hasn't.
+    // The lock isn't taken from a dead holder, since a repair takes more time than a look-up has.
     let Some(stripe) = Stripe::try_lock(volume, place.stripe, false) else { return };
     let buckets = stripe.buckets();
     for bucket in place.picks.map(|pick| buckets.of(pick)) {
@@ -56,22 +57,23 @@ pub(crate) fn drop_damaged(volume: &Volume, place: &Place, seen: Slot) {
 pub(crate) enum Judged {
     /// Nothing.
     Nothing,
-    /// Something that isn't all in memory.
+    /// Something that isn't completely in memory.
     Cold,
-    /// An entry of its own, of so many bytes, that is as it was put.
+    /// An entry of its own, of this many bytes, that is as it was put.
     Whole(u64),
     /// Anything else.
     Damaged,
 }
 
-/// Holds what a slot names against its checksum, without its stripe's lock. `only_resident`: if all of it is in memory.
+/// Compares what a slot names with its checksum, without the stripe's lock. `only_resident`: only if all of it is in
+/// memory.
 pub(crate) fn judge(volume: &Volume, at: SlotAt, only_resident: bool) -> Result<Judged> {
     let home = (at.stripe, at.bucket);
     if !at.load(volume).is_some_and(|(slot, _)| Slot(super::load(slot)).is_live()) {
         return Ok(Judged::Nothing);
     }
     let Some(pin) = Thread::current(volume).map(Thread::transient_pin) else {
-        // Where nothing can be pinned, the lock keeps everything in its place.
+        // If nothing can be pinned, the lock keeps everything in its place.
         let _stripe = Stripe::lock(volume, at.stripe)?;
         let seen = at.load(volume).map_or(Slot::EMPTY, |(slot, _)| Slot(super::load(slot)));
         return judge_held(volume, home, seen, only_resident);
@@ -95,7 +97,7 @@ pub(crate) fn judge(volume: &Volume, at: SlotAt, only_resident: bool) -> Result<
     }
 }
 
-/// The same of what is pinned, or whose stripe is locked.
+/// Does the same for an entry that is pinned, or whose stripe is locked.
 fn judge_held(volume: &Volume, (number, bucket): (usize, u64), seen: Slot, only_resident: bool) -> Result<Judged> {
     if !seen.is_live() {
         return Ok(Judged::Nothing);
@@ -103,7 +105,7 @@ fn judge_held(volume: &Volume, (number, bucket): (usize, u64), seen: Slot, only_
     let position = seen.position();
     let Some((offset, _)) = super::locate(volume, number, position) else { return Ok(Judged::Damaged) };
     let is_cold = |bytes: u64| {
-        let failed = |error| Error::io("asking what is in memory of", volume.name(), error);
+        let failed = |error| Error::io("checking what is in memory of", volume.name(), error);
         let is_resident = !only_resident || volume.region.is_resident(offset, bytes as usize).map_err(failed)?;
         Ok::<_, Error>(!is_resident)
     };
@@ -114,7 +116,7 @@ fn judge_held(volume: &Volume, (number, bucket): (usize, u64), seen: Slot, only_
     if is_cold(lengths.record_bytes())? {
         return Ok(Judged::Cold);
     }
-    // SAFETY: the record is held, and `entry_at` has found that it ends before its ring does.
+    // SAFETY: the record is held, and `entry_at` has checked that it ends before its ring does.
     let place = volume.place(unsafe { record.key() });
     let is_own = place.stripe == number && volume.buckets(number).are_of(&place, bucket) && seen.may_hold(&place);
     let is_whole = is_own
@@ -131,12 +133,12 @@ struct Logged {
 }
 
 impl Stripe<'_> {
-    /// Empties rings whose log doesn't read as one, and drops slots that name no entry of theirs.
+    /// Empties rings whose log can't be read as one, and drops slots that name no entry of theirs.
     pub(crate) fn mend(&mut self) -> Mended {
         let mut mended = Mended::default();
         // A death before the end leaves counts half done.
         self.set(Word::Recount, 1);
-        // Where that fails, the next process that opens the volume while no other has it open empties the stripe.
+        // If this fails, the next process that opens the volume while no other has it open empties the stripe.
         self.mend_complements();
         let mut logged = Vec::new();
         for id in RingId::BOTH {
@@ -156,7 +158,7 @@ impl Stripe<'_> {
         mended
     }
 
-    /// All entries of a ring's log, live or dead; false: it doesn't read as a log.
+    /// Collects all entries of a ring's log, live or dead. Returns false if it can't be read as a log.
     fn collect_log(&self, id: RingId, logged: &mut Vec<Logged>) -> bool {
         let ring = self.ring(id);
         let (head, mut at) = (ring.head(), ring.tail());
@@ -167,7 +169,7 @@ impl Stripe<'_> {
         while at < head {
             let Ok(seen) = self.read(&ring, at, head) else { return false };
             if let Some(record) = seen.as_entry() {
-                // SAFETY: the record lies in the log and we hold the lock: nobody overwrites it.
+                // SAFETY: the record lies in the log, and we hold the lock, so nobody overwrites it.
                 let key = unsafe { record.key() };
                 let place = hash::place(&self.volume.layout, hash::key_hash(&self.volume.secret, key));
                 logged.push(Logged { position: ring.position(at), place });
@@ -177,10 +179,10 @@ impl Stripe<'_> {
         true
     }
 
-    /// `logged` is in the order of positions.
+    /// `logged` is sorted by position.
     fn drop_false_slots(&self, logged: &[Logged]) -> u64 {
         let mut dropped = 0;
-        // One bit for each entry: whether a slot names it already.
+        // Whether a slot names the entry already.
         let mut named = vec![false; logged.len()];
         let buckets = self.buckets();
         for bucket in 0..buckets.count() {
@@ -202,13 +204,13 @@ impl Stripe<'_> {
                 dropped += 1;
             }
         }
-        // What a slot named wrongly, and no other names, is dead from now on.
+        // A logged entry that no right slot names is dead from now on.
         let dead = logged.iter().zip(&named).filter(|(_, named)| !**named);
         dead.for_each(|(entry, _)| self.erase_dead(entry.position));
         dropped
     }
 
-    /// Holds each live entry of a bucket against MAC and checksum. `drops`: what fails goes.
+    /// Compares each live entry of a bucket with its MAC and checksum. `drops`: drop those that fail.
     pub(crate) fn read_bucket(&self, bucket: u64, drops: bool) -> Read {
         let mut read = Read::default();
         let line = self.bucket(bucket);
@@ -218,7 +220,7 @@ impl Stripe<'_> {
             let Some((record, lengths, _)) = self.entry_at(seen.position()).filter(|_| seen.is_live()) else {
                 continue;
             };
-            // SAFETY: the entry is live and we hold the lock: nobody reclaims it.
+            // SAFETY: the entry is live, and we hold the lock, so nobody reclaims it.
             let key = unsafe { record.key() };
             let place = hash::place(&self.volume.layout, hash::key_hash(&self.volume.secret, key));
             read.entries += 1;
@@ -233,16 +235,17 @@ impl Stripe<'_> {
         read
     }
 
-    /// Drops what a slot of a bucket names, unless that is an entry of its own, as it was put. True: it was dropped.
+    /// Drops what a slot of a bucket names, unless that is an entry of its own, as it was put. Returns true if it was
+    /// dropped.
     pub(crate) fn drop_damaged(&self, bucket: u64, slot: &AtomicU64) -> bool {
         let seen = Slot(super::load(slot));
         let judged = judge_held(self.volume, (self.number, bucket), seen, false);
-        // What was lost here need not be damaged.
+        // What was lost in this process may be intact in the file.
         if !matches!(judged, Ok(Judged::Damaged)) || self.volume.has_failed() {
             return false;
         }
         let position = seen.position();
-        // Its header at least is that of an entry which this slot, and no other, names.
+        // At least the header must belong to an entry that this slot, and no other, names.
         let proven = self.entry_at(position).filter(|(record, _, _)| {
             self.proven_place(position, *record).is_some_and(|place| {
                 let mut own = self.slots_of(&place, position);

@@ -3,19 +3,19 @@
 //! | file | what it holds |
 //! |---|---|
 //! | `mod.rs` | the words of a stripe, and [`Stripe`], the right to change them |
-//! | `index.rs` | finding a key's slot, choosing one for a new key |
-//! | `step.rs` | a bucket more or fewer, as the entries' sizes want it |
-//! | `walk.rs` | the order in which all buckets are gone through while there may be steps |
+//! | `index.rs` | finding a key's slot, and choosing one for a new key |
+//! | `step.rs` | adding or removing a bucket, as the sizes of the entries demand |
+//! | `walk.rs` | an order to visit all buckets in while steps may happen |
 //! | `ring.rs` | head, tail, records and filler of one ring |
 //! | `hand.rs` | making room: planning, evicting, moving, skipping |
-//! | `room.rs` | room that is filled while the lock is free: its growth, its end |
+//! | `room.rs` | room that is filled while the lock is free: its growth and its end |
 //! | `sweep.rs` | dropping what was purged |
-//! | `pages.rs` | of a tier: getting pages, and giving them back |
-//! | `erase.rs` | overwriting what died, where the volume is to do so |
-//! | `mend.rs` | reading all that is live, dropping what contradicts the format |
+//! | `pages.rs` | in a tier: taking pages, and giving them back |
+//! | `erase.rs` | overwriting dead entries, in a volume that erases |
+//! | `mend.rs` | reading all live entries, and dropping what contradicts the format |
 //! | `survey.rs` | what lies where in the rings |
-//! | `untiled.rs` | logs that power loss has left: finding out what of their bytes is a record |
-//! | `repair.rs` | after a death: finishing what can be half done, counting again |
+//! | `untiled.rs` | logs that power loss has left: finding out which of their bytes are records |
+//! | `repair.rs` | after a death: finishing what may be half done, and recounting |
 
 mod ahead;
 mod erase;
@@ -57,15 +57,16 @@ use crate::volume::Volume;
 
 const LOCK: usize = 0;
 const CLAIMS_HINT: usize = 4;
-/// The line that each look-up reads: eight words.
+/// The line that each look-up reads, eight words long.
 const READ_LINE: usize = 64;
 const READER_FLAGS: usize = 0;
-/// [`Buckets`], where the laps of the small ring end, and the complements of both.
+/// [`Buckets`], the ends of the small ring's laps, and the complements of both.
 const BUCKETS: usize = 1;
 const ENDS: usize = 2;
 const BUCKETS_CHECK: usize = 3;
 const ENDS_CHECK: usize = 4;
-/// How many buckets there should be, which one a step is about, and from which one on power loss may have left old slots.
+/// How many buckets there should be; the bucket that a step is about; and the first bucket that may hold old slots
+/// after power loss.
 const GOAL: usize = 5;
 const STEP: usize = 6;
 const SURE: usize = 7;
@@ -73,43 +74,44 @@ const HEADS: usize = 128;
 const STATE: usize = 192;
 const COUNTERS: usize = 320;
 const PRESENT: usize = COUNTERS + (Count::EvictionsPurged as usize + 1) * 8;
-/// How many entries were moved to a bucket that [`Walk`] may have passed.
+/// How many entries were moved to a bucket that a [`Walk`] may have passed.
 const MOVES: usize = PRESENT + 8;
 const _: () = assert!(STATE + (Word::MainUntiledTo as usize + 1) * 8 <= COUNTERS);
 const _: () = assert!(STATE + Word::Present as usize * 8 == PRESENT && MOVES + 8 <= STRIPE_BYTES as usize);
 
-/// The words of a stripe that its lock protects, beside the rings' own.
+/// The words of a stripe that its lock protects, except those of the rings.
 #[derive(Debug, Clone, Copy)]
 pub(crate) enum Word {
     Serial,
-    /// Evictions from the small ring: the clock that ghosts age by.
+    /// Evictions from the small ring, by which the age of ghosts is counted.
     GhostClock,
     Entries,
     LiveBytes,
     MainEntries,
     FillerBytes,
-    /// The live bytes that lie in main.
+    /// The part of the live bytes that lies in main.
     MainBytes,
-    /// Whether the five counts above must be taken again, because a holder of the lock died.
+    /// Whether the five counts above must be recounted, because a holder of the lock died.
     Recount,
     /// Bit set of rings that must be emptied as soon as no reader holds bytes in them.
     Reset,
-    /// The bucket that is looked at next for what was purged.
+    /// The bucket that the sweep looks at next.
     SweepBucket,
-    /// The last purge's epoch when the present pass over the buckets began.
+    /// The epoch of the last purge when the present pass over the buckets began.
     SweepEpoch,
-    /// The same of the last pass that was completed: what was purged up to it is gone.
+    /// The same epoch of the last completed pass. What was purged up to it is gone.
     Swept,
-    /// Where the small ring's log begins that isn't tiled (see `untiled.rs`), and where it ends; the same of main.
+    /// The start and end of the part of the small ring's log that isn't tiled (see `untiled.rs`); then those of main.
     SmallUntiledFrom,
     SmallUntiledTo,
     MainUntiledFrom,
     MainUntiledTo,
-    /// Of a tier: so many bytes of the stripe's data, from their start on, have pages. Behind the counters.
+    /// In a tier: how many bytes of the stripe's data, counted from their start, have pages. Stored behind the
+    /// counters.
     Present = 32,
 }
 
-/// What a stripe counts, for ever.
+/// Lifetime counts of a stripe.
 #[derive(Debug, Clone, Copy)]
 pub(crate) enum Count {
     EvictionsCold,
@@ -126,31 +128,31 @@ pub(crate) enum Count {
     Repairs,
     Resets,
     PinnedRefusals,
-    /// Not a count: milliseconds.
+    /// Not a count, but milliseconds.
     EvictionAge,
     EvictionsPurged,
 }
 
-/// Tells readers to take heap copies: too much of this stripe is pinned.
+/// Tells readers to make heap copies, because too much of this stripe is pinned.
 const FLAG_COPY: u64 = 1;
 
-/// The right to change a stripe: its lock is held until this is dropped.
+/// The right to change a stripe. Its lock is held until this is dropped.
 #[derive(Debug)]
 pub(crate) struct Stripe<'a> {
     pub(crate) volume: &'a Volume,
     pub(crate) number: usize,
     base: usize,
-    /// The line that each look-up reads, and that of heads and tails.
+    /// The line that each look-up reads, and the line of heads and tails.
     read_line: &'a [AtomicU64; 8],
     heads: &'a [AtomicU64; 8],
     locked: bool,
 }
 
-/// The words of a new volume that aren't zero, by their offsets.
+/// The words of a new volume that aren't zero, with their offsets.
 pub(crate) fn new_words(layout: &Layout) -> impl Iterator<Item = (usize, u64)> + '_ {
     let buckets = Buckets::new(layout.buckets_hinted());
     let ends = Ends::both(layout.small - layout.bytes_taken(buckets.count()));
-    // Heads and tails are zero, their complements are not.
+    // Heads and tails are zero, so their complements are not.
     let of_stripe = move |stripe| {
         let at = layout.stripe_at(stripe);
         let checks = (4..8).map(move |word| (at + HEADS + word * 8, u64::MAX));
@@ -162,8 +164,9 @@ pub(crate) fn new_words(layout: &Layout) -> impl Iterator<Item = (usize, u64)> +
     (0..layout.stripes as usize).flat_map(of_stripe).chain(purges::NEW_WORDS)
 }
 
-/// Whether these bytes, from where a volume has its stripes on, begin with stripes: four heads and tails that can be true, each with its
-/// complement behind it. No other file has them there. `are_used`: one of them was used; those of a new volume say little.
+/// Whether these bytes, taken from where a volume has its stripes, begin with stripes: heads and tails that are
+/// possible, each with its complement. No other file has such words there. `are_used`: one of the stripes must have
+/// been used, since the words of a new volume prove little.
 pub(crate) fn are_stripes(bytes: &[u8], are_used: bool) -> bool {
     let heads = bytes.chunks_exact(STRIPE_BYTES as usize).map(|stripe| {
         let (words, _) = stripe[HEADS..].as_chunks();
@@ -182,19 +185,19 @@ pub(crate) fn are_stripes(bytes: &[u8], are_used: bool) -> bool {
 #[inline]
 fn read_word(volume: &Volume, stripe: usize, word: usize) -> &AtomicU64 {
     debug_assert!((stripe as u64) < volume.layout.stripes);
-    // SAFETY: the layout was checked against the region at open; stripe numbers come from it.
+    // SAFETY: the layout was checked against the region at open, and stripe numbers come from it.
     let word = unsafe { volume.region.address(volume.layout.stripe_at(stripe) + READ_LINE + word * 8) };
-    // SAFETY: an aligned word of the map, only ever accessed atomically.
+    // SAFETY: an aligned word of the map that is only ever accessed atomically.
     unsafe { AtomicU64::from_ptr(word.cast()) }
 }
 
-/// The word that counts a stripe's buckets: [`Buckets`].
+/// The word that counts a stripe's buckets, as [`Buckets`].
 #[inline]
 pub(crate) fn buckets_word(volume: &Volume, stripe: usize) -> &AtomicU64 {
     read_word(volume, stripe, BUCKETS)
 }
 
-/// How many entries of a stripe were moved, so far, to a bucket that [`Walk`] may have passed.
+/// How many entries of a stripe have been moved to a bucket that a [`Walk`] may have passed.
 pub(crate) fn moves(volume: &Volume, stripe: usize) -> u64 {
     volume.region.word(volume.layout.stripe_at(stripe) + MOVES).load(Acquire)
 }
@@ -211,7 +214,7 @@ fn set_wants_copies(volume: &Volume, stripe: usize, yes: bool) {
     }
 }
 
-/// One of a stripe's lifetime counts, read without its lock.
+/// One of a stripe's lifetime counts. Needs no lock.
 pub(crate) fn count(volume: &Volume, stripe: usize, count: Count) -> u64 {
     volume.region.word(volume.layout.stripe_at(stripe) + COUNTERS + count as usize * 8).load(Relaxed)
 }
@@ -223,17 +226,17 @@ impl<'a> Stripe<'a> {
         let base = volume.layout.stripe_at(number);
         let got = lock::acquire(volume, volume.region.half(base + LOCK), "a stripe's lock")?;
         let mut stripe = Self::at(volume, number, true);
-        // A lock that was lost reads as free; and to repair one takes to see all of it.
+        // A lost lock word reads as free. A repair also needs to see the whole stripe.
         volume.check_intact()?;
         if got == Got::FromTheDead {
             stripe.repair();
         }
-        // Under the lock: whoever resizes holds them all.
+        // Checked under the lock, since a resize holds all of them.
         volume.check_present()?;
         Ok(stripe)
     }
 
-    /// As [`Stripe::lock`], but doesn't wait; `probe`: takes the lock from a dead holder.
+    /// Like [`Stripe::lock`], but doesn't wait. `probe`: take the lock from a dead holder.
     pub(crate) fn try_lock(volume: &'a Volume, number: usize, probe: bool) -> Option<Self> {
         let base = volume.layout.stripe_at(number);
         let got = lock::try_acquire(volume, volume.region.half(base + LOCK), probe)?;
@@ -244,7 +247,7 @@ impl<'a> Stripe<'a> {
         Some(stripe)
     }
 
-    /// A look at a stripe without its lock, for those that may not write: nothing may be changed through it.
+    /// Access to a stripe without its lock, for processes that may not write. Nothing may be changed through it.
     pub(crate) fn unlocked(volume: &'a Volume, number: usize) -> Self {
         Self::at(volume, number, false)
     }
@@ -272,7 +275,7 @@ impl<'a> Stripe<'a> {
         self.word(word).store(value, Relaxed);
     }
 
-    /// Adds to a word that only the lock's holder changes; never wraps below zero.
+    /// Adds to and subtracts from a word that only the lock's holder changes. Never goes below zero.
     #[inline]
     fn shift(&self, word: Word, up: u64, down: u64) {
         self.set(word, self.get(word).saturating_add(up).saturating_sub(down));
@@ -288,27 +291,27 @@ impl<'a> Stripe<'a> {
         self.volume.region.word(self.base + COUNTERS + count as usize * 8).store(value, Relaxed);
     }
 
-    /// How many claims of this stripe may be held; 0: surely none.
+    /// How many claims of this stripe may be held. 0 means that none is.
     pub(crate) fn claims_hint(&self) -> &'a AtomicU32 {
         self.volume.region.half(self.base + CLAIMS_HINT)
     }
 
-    /// The record at `position` (units), if what stands there can be an entry of this stripe.
+    /// The record at `position` (units), if it can be an entry of this stripe.
     #[inline]
     pub(crate) fn entry_at(&self, position: u64) -> Option<(Record<'a>, Lengths, u64)> {
         entry_at(self.volume, self.number, position)
     }
 
-    /// Where the key of an entry (of [`Stripe::entry_at`]) belongs, if its MAC proves that it was put at `position`.
+    /// The place of the key of an entry (from [`Stripe::entry_at`]), if its MAC proves that it was put at `position`.
     fn proven_place(&self, position: u64, record: Record<'a>) -> Option<Place> {
-        // SAFETY: its end was checked, and we hold the lock: nobody overwrites it.
+        // SAFETY: its end was checked, and we hold the lock, so nobody overwrites it.
         let key = unsafe { record.key() };
         let place = self.volume.place(key);
         let header = record.header();
         (expected_mac(self.volume, self.number, position, place.hash, &header) == header.mac).then_some(place)
     }
 
-    /// Takes over a serial of another volume: those that come later are larger.
+    /// Takes over a serial from another volume. Later serials are larger.
     pub(crate) fn keep_serial(&self, serial: u64) -> u64 {
         self.set(Word::Serial, self.get(Word::Serial).max(serial));
         serial
@@ -319,14 +322,14 @@ impl<'a> Stripe<'a> {
         self.get(Word::Serial)
     }
 
-    /// The next serial: unique among this stripe's entries, and growing.
+    /// The next serial. Serials are unique among this stripe's entries, and grow.
     pub(crate) fn next_serial(&self) -> u64 {
         let serial = self.get(Word::Serial).wrapping_add(1) & ((1 << 48) - 1);
         self.set(Word::Serial, serial);
         serial
     }
 
-    /// A slot that held a live entry does so no more.
+    /// Counts a live entry less, because its slot no longer names it.
     fn forget(&self, position: u64, record_bytes: u64) {
         if self.is_untiled(position) {
             return;
@@ -339,7 +342,7 @@ impl<'a> Stripe<'a> {
         }
     }
 
-    /// A slot holds a live entry from now on.
+    /// Counts a live entry more, because a slot names it now.
     fn remember(&self, position: u64, record_bytes: u64) {
         self.shift(Word::Entries, 1, 0);
         self.shift(Word::LiveBytes, record_bytes, 0);
@@ -363,8 +366,8 @@ impl Drop for Stripe<'_> {
     }
 }
 
-/// The entry at `position` of a stripe with its lengths and serial, if there can be one: all of it lies
-/// inside one ring. Needs no lock; without a pin or the lock the answer may be stale.
+/// The entry at `position` of a stripe, with its lengths and serial, if one can be there: all of it must lie inside
+/// one ring. Needs no lock. Without a pin or the lock, the answer may be outdated.
 #[inline]
 pub(crate) fn entry_at(volume: &Volume, stripe: usize, position: u64) -> Option<(Record<'_>, Lengths, u64)> {
     let (offset, room) = locate(volume, stripe, position)?;
@@ -375,13 +378,13 @@ pub(crate) fn entry_at(volume: &Volume, stripe: usize, position: u64) -> Option<
     (lengths.key > 0 && lengths.record_bytes() <= room).then_some((record, lengths, serial))
 }
 
-/// The offset of a position, and the bytes from there to its ring's end; `None` where no header fits.
+/// The offset of a position, and the number of bytes from there to the end of its ring; `None` if no header fits.
 #[inline]
 pub(crate) fn locate(volume: &Volume, stripe: usize, position: u64) -> Option<(usize, u64)> {
     locate_beside(volume, stripe, position, volume.buckets(stripe))
 }
 
-/// The same where the stripe has these buckets.
+/// Does the same for given buckets of the stripe.
 #[inline]
 pub(crate) fn locate_beside(volume: &Volume, stripe: usize, position: u64, buckets: Buckets) -> Option<(usize, u64)> {
     let layout = &volume.layout;
@@ -389,23 +392,23 @@ pub(crate) fn locate_beside(volume: &Volume, stripe: usize, position: u64, bucke
     let end = if at < layout.main {
         layout.main
     } else {
-        // What is a bucket is no record.
+        // A bucket is not a record.
         layout.stripe_data_bytes() - layout.bytes_taken(buckets.count())
     };
     let fits = at + RECORD_BYTES_MIN <= end;
     fits.then(|| ((layout.stripe_data_at(stripe) + at) as usize, end - at))
 }
 
-/// The MAC that a genuine header at `position` of `stripe` carries.
+/// The MAC of a genuine header at `position` of `stripe`.
 pub(crate) fn expected_mac(volume: &Volume, stripe: usize, position: u64, key_hash: u64, header: &Header) -> u32 {
     hash::header_mac(&volume.secret, ((stripe as u64) << 40) | position, key_hash, header)
 }
 
-/// Checks an entry that was written in an earlier attachment: header MAC and checksum. Once it passed, it
-/// is trusted as long as the volume stays attached.
+/// Verifies MAC and checksum of an entry that was written in an earlier attachment. Once verified, it is trusted as
+/// long as the volume stays attached.
 ///
 /// # Safety
-/// The entry's bytes can't be reclaimed meanwhile (pin or lock).
+/// A pin or the lock keeps the entry's bytes from being reclaimed meanwhile.
 #[cold]
 pub(crate) unsafe fn verify_entry(
     volume: &Volume,
@@ -417,7 +420,7 @@ pub(crate) unsafe fn verify_entry(
     let header = Header { lengths, ..record.header() };
     let mac = expected_mac(volume, place.stripe, position, place.hash, &header);
     let parts = (lengths.key + lengths.metadata + lengths.value) as usize;
-    // SAFETY: the caller keeps the bytes in place; `entry_at` checked that they lie inside the ring.
+    // SAFETY: the caller keeps the bytes in place, and `entry_at` checked that they lie inside the ring.
     let body = unsafe { volume.region.bytes(record.body(), parts) };
     let genuine = mac == header.mac && hash::checksum(body) == header.checksum;
     if genuine && !volume.read_only && record.generation() != volume.generation() {
@@ -426,10 +429,10 @@ pub(crate) unsafe fn verify_entry(
     genuine
 }
 
-/// What purges have made of an entry.
+/// The effect of purges on an entry.
 ///
 /// # Safety
-/// The entry's bytes can't be reclaimed meanwhile (pin or lock), and lie inside its ring.
+/// A pin or the lock keeps the entry's bytes from being reclaimed meanwhile, and they lie inside its ring.
 #[inline]
 pub(crate) unsafe fn purge_verdict(volume: &Volume, record: Record<'_>) -> Verdict {
     let epoch = record.epoch();
@@ -442,8 +445,8 @@ pub(crate) unsafe fn purge_verdict(volume: &Volume, record: Record<'_>) -> Verdi
 }
 
 impl<'a> Stripe<'a> {
-    /// Writes a complete entry header at `at` of `ring`, which is free space or this writer's own. MAC, lap and
-    /// generation are filled in.
+    /// Writes a complete entry header at `at` of `ring`, into free space or this writer's own room. Fills in MAC, lap
+    /// and generation.
     pub(crate) fn seal(&self, ring: &ring::Ring<'a>, at: u64, place: &Place, header: &Header) {
         let record = self.record_at(ring, at);
         let header = Header { flags: header.flags.with_lap(ring.lap(at)), ..*header };
@@ -453,12 +456,12 @@ impl<'a> Stripe<'a> {
         record.set_head(Head::Entry(header.serial, header.flags));
     }
 
-    /// Copies a live entry, header and all, to free space at `at` of `ring`.
+    /// Copies a live entry with its header to free space at `at` of `ring`.
     fn copy_record(&self, ring: &ring::Ring<'a>, at: u64, place: &Place, source: Record<'a>) {
         let record = self.record_at(ring, at);
         let header = source.header();
         let parts = header.lengths.key + header.lengths.metadata + header.lengths.value;
-        // SAFETY: the source is live and we hold the lock; the target is free space, which nobody reads.
+        // SAFETY: the source is live, and we hold the lock. The target is free space, which nobody reads.
         unsafe {
             let body = self.volume.region.bytes(source.body(), parts as usize);
             self.volume.region.store(record.body(), body);
@@ -467,7 +470,7 @@ impl<'a> Stripe<'a> {
     }
 }
 
-/// Stores a slot: the one place where the index changes under the lock.
+/// Stores a slot. The index changes under the lock in this place only.
 fn store_slot(slot: &AtomicU64, new: impl FnMut(u64) -> u64) -> u64 {
     seam::kill_point();
     crate::protocol::replace(slot, new)

@@ -1,11 +1,11 @@
-//! The pages of a tier's stripe: given step by step before it is used for the first time, given back under memory pressure.
+//! The pages of a tier's stripe: taken step by step before its first use, and given back under memory pressure.
 //!
 //! ```text
 //!   none --a step each--> some --> all: may be written --give back--> leaving --a step each--> none
 //! ```
 //!
-//! Shared memory that has no page when it is touched would get one, or the process SIGBUS where there is none left. So pages
-//! are asked for by a call that can fail, and a stripe is written only when it has all of them.
+//! When shared memory without a page is touched, the kernel allocates one, or sends SIGBUS if none is left. So the
+//! engine asks for pages by a call that can fail, and writes a stripe only once it has all of its pages.
 
 use std::io;
 
@@ -13,16 +13,16 @@ use super::{RingId, Stripe, Word};
 use crate::error::{Error, Result};
 use crate::format::layout::PAGE;
 
-/// Given at a time: some hundred microseconds' work.
+/// How much is taken at a time: the work of some hundred microseconds.
 const STEP_BYTES: u64 = 2 << 20;
-/// Given back at a time, by whoever has asked for something: some milliseconds' work.
+/// How much is given back at a time, by a process in the middle of a call: the work of some milliseconds.
 const STEP_BACK_BYTES: u64 = 16 << 20;
-/// In [`Word::Present`], with the bytes of its data, from their start on, whose pages are gone: nothing is in the stripe, but the
-/// other pages may be there.
+/// A flag in [`Word::Present`]: the stripe is empty, and the pages of its first bytes are gone, as many as the word
+/// counts. The other pages may still be there.
 const LEAVING: u64 = 1 << 63;
 
 impl Stripe<'_> {
-    /// So many bytes of its data, from their start on, have pages.
+    /// How many bytes of its data, counted from their start, have pages.
     pub(crate) fn present(&self) -> u64 {
         let word = self.get(Word::Present);
         if word & LEAVING == 0 { word.min(self.volume.layout.stripe_data_bytes()) } else { 0 }
@@ -33,17 +33,17 @@ impl Stripe<'_> {
         self.get(Word::Present) != 0
     }
 
-    /// Whether giving back was begun, and isn't at its end.
+    /// Whether giving back was begun and isn't complete.
     pub(crate) fn is_leaving(&self) -> bool {
         self.get(Word::Present) & LEAVING != 0
     }
 
-    /// How many bytes have no page yet; written may be only what has all.
+    /// How many bytes have no page yet. The stripe may be written only if all have one.
     pub(crate) fn missing(&self) -> u64 {
         self.volume.layout.stripe_data_bytes() - self.present()
     }
 
-    /// Gives the next pages; returns for how many bytes.
+    /// Takes the next pages, and returns for how many bytes.
     pub(crate) fn grow(&self) -> io::Result<u64> {
         let bytes = self.missing().min(STEP_BYTES);
         let Some(door) = self.volume.membership.door() else { return Ok(0) };
@@ -59,10 +59,11 @@ impl Stripe<'_> {
         Ok(())
     }
 
-    /// Drops everything and gives some pages back. True: none is left.
+    /// Drops everything and gives some pages back. Returns true if none is left.
     ///
     /// # Errors
-    /// `Pinned` while somebody holds some of it: then no slot names any of it, and the next that comes finishes it.
+    /// `Pinned` while somebody holds bytes of it. Then no slot names any of it, and the next caller finishes the
+    /// work.
     pub(crate) fn give_back(&mut self) -> Result<bool> {
         if !self.is_leaving() {
             self.drop_all()?;
@@ -70,11 +71,10 @@ impl Stripe<'_> {
         let layout = &self.volume.layout;
         let (first, bytes) = (layout.stripe_data_at(self.number), layout.stripe_data_bytes());
         let (start, end) = (first + (self.get(Word::Present) & !LEAVING).min(bytes), first + bytes);
-        // Steps end between pages, so that each page lies in one of them.
+        // Steps end between pages, so each page lies in one of them.
         let next = if end - start > STEP_BACK_BYTES { (start + STEP_BACK_BYTES) / PAGE * PAGE } else { end };
-        // Both rings are empty: no slot names any of the bytes, no pin holds any, we hold the lock, and nobody writes to the
-        // stripe before it has its pages again.
-        // A lock that was lost is nobody's.
+        // Both rings are empty: no slot names any of the bytes, and no pin holds any. We hold the lock, and nobody
+        // writes to the stripe before it has its pages again. A lost lock belongs to nobody, hence this check.
         self.volume.check_intact()?;
         let given = self.volume.region.give_back(start as usize, (next - start) as usize);
         given.map_err(|error| Error::io("giving back the pages of", self.volume.name(), error))?;
@@ -90,14 +90,14 @@ impl Stripe<'_> {
         for id in RingId::BOTH {
             self.finish_reset(id)?;
         }
-        // Words that were lost would have said that nothing was to be emptied, and pins that nobody holds any.
+        // Lost words would have said that nothing must be emptied, and that no pin holds anything.
         self.volume.check_intact()?;
         for word in
             [Word::Entries, Word::LiveBytes, Word::MainEntries, Word::MainBytes, Word::FillerBytes, Word::Recount]
         {
             self.set(word, 0);
         }
-        // A death before the pages are gone leaves them to whoever gives back next.
+        // A death before the pages are gone leaves them to the next process that gives pages back.
         self.set(Word::Present, LEAVING);
         Ok(())
     }
@@ -113,7 +113,7 @@ mod tests {
 
     #[test]
     fn a_large_stripe_is_given_back_step_by_step_and_to_its_last_page() {
-        // In shared memory, as tiers are: 512 MiB of it are promised to nobody, and 20 taken.
+        // In shared memory, as tiers are. The tier may take 512 MiB, and takes 20.
         let folder = tempfile::tempdir_in("/dev/shm").unwrap();
         let options = Options::new().size(1 << 20).tier(512 << 20).tier_folder(folder.path());
         let cache = options.open(folder.path().join("volume")).unwrap();
@@ -126,12 +126,12 @@ mod tests {
         while stripe.present() < 20 << 20 {
             stripe.grow().unwrap();
         }
-        assert_eq!(blocks() - before, (20 << 20) + PAGE, "they begin within a page");
+        assert_eq!(blocks() - before, (20 << 20) + PAGE, "the stripe begins within a page");
         assert!(!stripe.give_back().unwrap());
         assert_eq!((stripe.is_leaving(), stripe.has_pages(), stripe.present()), (true, true, 0));
-        assert!((4 << 20..=5 << 20).contains(&(blocks() - before)), "a step, and no more");
+        assert!((4 << 20..=5 << 20).contains(&(blocks() - before)), "one step and no more");
         stripe.give_all_back().unwrap();
         assert_eq!((stripe.is_leaving(), stripe.has_pages()), (false, false));
-        assert!(blocks() - before <= 2 * PAGE, "but for pages that are shared with its neighbours");
+        assert!(blocks() - before <= 2 * PAGE, "except for pages shared with its neighbours");
     }
 }

@@ -1,5 +1,5 @@
-//! After a death. Each store leaves a stripe that readers can use; what remains to be done is finishing a
-//! skip, and counting again what a dead holder had counted half.
+//! Repair after a death. Each store leaves a stripe that readers can use. What remains is to finish a skip or a step,
+//! and to recount what a dead holder had counted halfway.
 
 use std::sync::atomic::Ordering::{Relaxed, Release};
 
@@ -15,21 +15,21 @@ use crate::seam;
 use crate::thread;
 use crate::volume::Volume;
 
-/// In the reset word: the ring has to go.
+/// In the reset word: the ring must be reset.
 fn reset_bit(id: RingId) -> u64 {
     1 << id as u64
 }
 
-/// In the reset word: no slot names a record of it any more.
+/// In the reset word: no slot names a record of the ring any more.
 fn unlinked_bit(id: RingId) -> u64 {
     4 << id as u64
 }
 
-/// A stripe of up to so many buckets is counted anew as it is repaired, in some milliseconds. A larger one waits for
-/// whoever asks for statistics, and main isn't pressed together until then.
+/// A stripe of up to this many buckets is recounted during its repair, in some milliseconds. A larger one waits for a
+/// call of the statistics; main isn't compacted until then.
 const RECOUNT_BUCKETS: u64 = 1 << 14;
 
-/// Looks at words that a writer may be changing.
+/// How often to look at words that a writer may be changing.
 const LOOKS: u32 = 1000;
 
 /// What a walk over a stripe found.
@@ -45,18 +45,19 @@ pub(crate) struct Audit {
     pub(crate) problems: Vec<String>,
 }
 
-/// What a stripe's bytes are worth when a first process attaches.
+/// How far a stripe's bytes can be trusted when a first process attaches.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum State {
     /// They are what was written last.
     Trusted,
     /// Each page may be of another age.
     Crashed,
-    /// Nothing.
+    /// Not at all.
     Void,
 }
 
-/// Whether a trusted stripe was left as one that nobody needs to change. For the first process of an attachment.
+/// Whether a trusted stripe was left in order, so that nothing needs to change. For the first process of an
+/// attachment.
 pub(crate) fn is_in_order(volume: &Volume, number: usize) -> bool {
     let stripe = Stripe::unlocked(volume, number);
     volume.region.half(stripe.base + LOCK).load(Relaxed) == 0
@@ -65,8 +66,8 @@ pub(crate) fn is_in_order(volume: &Volume, number: usize) -> bool {
         && RingId::BOTH.into_iter().all(|id| stripe.is_ring_sound(id))
 }
 
-/// For the first process of an attachment, while nobody else is there: frees the lock and the claims, and
-/// puts the rings in order.
+/// Frees the lock and the claims, and puts the rings in order. For the first process of an attachment, while nobody
+/// else is attached.
 pub(crate) fn put_in_order(volume: &Volume, number: usize, state: State) {
     let base = volume.layout.stripe_at(number);
     let held = volume.region.half(base + LOCK).load(Relaxed) != 0;
@@ -78,32 +79,32 @@ pub(crate) fn put_in_order(volume: &Volume, number: usize, state: State) {
             word.store(0, Relaxed);
         }
     }
-    // Nobody else is there: the lock isn't needed.
+    // Nobody else is attached, so the lock isn't needed.
     let mut stripe = Stripe::unlocked(volume, number);
     if state != State::Void {
         stripe.mend_index();
     }
     match state {
         State::Void => stripe.empty(),
-        // No bucket is where it was.
+        // Nobody knows where the buckets are.
         _ if !stripe.is_index_sound() => stripe.empty(),
         State::Crashed => stripe.take_for_untiled(),
         State::Trusted if held => stripe.repair(),
         State::Trusted => stripe.check_rings(),
     }
-    // Last: whoever dies before leaves the repair to the next.
+    // Last, so that a process that dies before leaves the repair to the next.
     seam::kill_point();
     volume.region.half(base + LOCK).store(0, Release);
 }
 
-/// All buckets are in storage as they are. Nobody else is there.
+/// Notes that all buckets are in storage as they are. Called while nobody else is attached.
 pub(crate) fn all_are_sure(volume: &Volume) {
     for stripe in (0..volume.layout.stripes as usize).map(|number| Stripe::unlocked(volume, number)) {
         stripe.are_sure(stripe.buckets().count());
     }
 }
 
-/// Marks every live entry as one that is to be verified before its next use. For the first process of an attachment.
+/// Marks every live entry for verification before its next use. For the first process of an attachment.
 pub(crate) fn forget_verified(volume: &Volume) {
     for number in 0..volume.layout.stripes as usize {
         let stripe = Stripe::unlocked(volume, number);
@@ -119,7 +120,7 @@ pub(crate) fn forget_verified(volume: &Volume) {
 }
 
 impl Stripe<'_> {
-    /// After taking the lock from a dead holder.
+    /// Repairs the stripe after its lock was taken from a dead holder.
     pub(crate) fn repair(&mut self) {
         self.set(Word::Recount, 1);
         self.mend_index();
@@ -139,9 +140,9 @@ impl Stripe<'_> {
         }
     }
 
-    /// Whether head and tail can be true, and a record stands where the log begins.
+    /// Checks that head and tail are possible, and that a record lies where the log begins.
     fn check_rings(&mut self) {
-        // Slots are looked through again: what says that none is left may be damaged, too.
+        // Slots are searched again, since the note that none is left may be damaged, too.
         self.expect_slots();
         for id in RingId::BOTH {
             if !self.is_ring_sound(id) {
@@ -180,7 +181,7 @@ impl Stripe<'_> {
         self.begin_sweeps_anew(0);
     }
 
-    /// Counts nothing as live, and demands nothing.
+    /// Counts nothing as live, and clears all demands for a reset.
     pub(super) fn clear_counts(&self) {
         for word in [
             Word::Entries,
@@ -195,21 +196,22 @@ impl Stripe<'_> {
         }
     }
 
-    /// Notes that a ring's log is damaged and has to go.
+    /// Notes that a ring's log is damaged and must be reset.
     pub(super) fn demand_reset(&self, id: RingId) {
-        // A log that was lost here need not be damaged.
+        // A log that was lost in this process may be intact in the file.
         if self.volume.has_failed() {
             return;
         }
         self.set(Word::Reset, self.get(Word::Reset) | reset_bit(id));
     }
 
-    /// Whether a ring's log is damaged: its head and tail mean nothing, and nothing may be written to it.
+    /// Whether a ring's log is damaged. Its head and tail mean nothing then, and nothing may be written to it.
     pub(super) fn must_reset(&self, id: RingId) -> bool {
         self.get(Word::Reset) & reset_bit(id) != 0
     }
 
-    /// A large put that was under way when its ring was given up names a record of it once more.
+    /// A large put that was under way when its ring was given up may still publish a record of it, so its slots must
+    /// be searched again.
     pub(super) fn expect_slots(&self) {
         let wanted = self.get(Word::Reset);
         if wanted != 0 {
@@ -217,12 +219,12 @@ impl Stripe<'_> {
         }
     }
 
-    /// Empties a ring that is to be reset: its slots at once, its bytes once nobody holds any.
+    /// Empties a ring that must be reset: its slots at once, its bytes once nobody holds any.
     pub(super) fn finish_reset(&mut self, id: RingId) -> Result<()> {
         if !self.must_reset(id) {
             return Ok(());
         }
-        // Before anything else: a death at attach, where no lock tells of it, leaves counts half done, too.
+        // Before anything else: a death during attach, which no lock shows, also leaves counts half done.
         self.set(Word::Recount, 1);
         let volume = self.volume;
         if self.get(Word::Reset) & unlinked_bit(id) == 0 {
@@ -242,7 +244,7 @@ impl Stripe<'_> {
         self.erase_ring(&ring);
         let fresh = (ring.head().max(ring.tail()) % (1 << 60) / ring.size + 1) * ring.size;
         ring.set_end(ring.lap(fresh), ring.most);
-        // The head first: in between, the log only seems longer than the ring.
+        // The head first: between the two stores, the log only seems longer than the ring.
         ring.set_head(fresh);
         ring.set_tail(fresh);
         self.set(Word::Reset, self.get(Word::Reset) & !(reset_bit(id) | unlinked_bit(id)));
@@ -250,7 +252,8 @@ impl Stripe<'_> {
         Ok(())
     }
 
-    /// Whether anybody pins anything in a ring. Asked after its slots were cleared: what isn't pinned then stays so.
+    /// Whether anybody pins bytes of a ring. Asked after its slots were cleared, so that what isn't pinned stays
+    /// unpinned.
     fn is_held(&self, id: RingId) -> bool {
         let (number, mut held) = (self.number, false);
         protocol::collect_pins(thread::pins(self.volume).map(|(_, pin)| pin), |word| {
@@ -260,7 +263,7 @@ impl Stripe<'_> {
         held
     }
 
-    /// Voids all that dead processes pin, in any stripe. True: there was something.
+    /// Voids all pins of dead processes, in any stripe. Returns true if there were any.
     pub(super) fn bury_dead_holders(&self) -> bool {
         let volume = self.volume;
         let mut holders: Vec<u32> = thread::pins(volume)
@@ -278,7 +281,7 @@ impl Stripe<'_> {
         freed
     }
 
-    /// Counts again if a holder of the lock died since the last time.
+    /// Recounts if a holder of the lock has died since the last count.
     pub(crate) fn recount_if_needed(&self) {
         if self.get(Word::Recount) != 0 {
             let audit = self.audit();
@@ -294,7 +297,7 @@ impl Stripe<'_> {
         }
     }
 
-    /// Whether the counts kept in the stripe are what a walk found.
+    /// The differences between the counts kept in the stripe and those that a walk found.
     pub(crate) fn compare(&self, audit: &Audit) -> Vec<String> {
         [
             ("entries", self.get(Word::Entries), audit.entries),
@@ -305,11 +308,11 @@ impl Stripe<'_> {
         ]
         .into_iter()
         .filter(|(_, kept, found)| kept != found)
-        .map(|(what, kept, found)| format!("stripe {}: {what} are {found}, counted {kept}", self.number))
+        .map(|(what, kept, found)| format!("stripe {}: {what} are {found}, but {kept} are counted", self.number))
         .collect()
     }
 
-    /// Live slots and ghosts of this stripe's index.
+    /// The number of slots, live slots and ghosts in this stripe's index.
     pub(crate) fn index_load(&self) -> (u64, u64, u64) {
         let (mut live, mut ghosts) = (0, 0);
         self.each_slot(|slot| {
@@ -325,14 +328,14 @@ impl Stripe<'_> {
         }
     }
 
-    /// Walks both logs and the whole index, and says what contradicts the invariants. What isn't tiled is left out.
+    /// Walks both logs and the whole index, and reports what contradicts the invariants. Leaves out what isn't tiled.
     pub(crate) fn audit(&self) -> Audit {
         let mut audit = Audit::default();
         // A reader without the lock may look between the stores of a word and of its complement.
         if !(0..LOOKS).any(|_| self.is_index_sound()) {
             audit
                 .problems
-                .push(format!("stripe {}: the words that say where its index lies contradict each other", self.number));
+                .push(format!("stripe {}: the words that describe its index contradict each other", self.number));
         }
         let mut live = Vec::new();
         self.each_slot(|slot| {
@@ -366,7 +369,7 @@ impl Stripe<'_> {
         let (head, mut at) = (ring.head(), ring.tail());
         let mut reached = 0;
         if head < at || head - at > ring.size {
-            audit.problems.push(format!("stripe {}: {id:?} has head {head}, tail {at}", self.number));
+            audit.problems.push(format!("stripe {}: {id:?} has head {head} and tail {at}", self.number));
             return 0;
         }
         let untiled = self.untiled(id);
@@ -398,7 +401,7 @@ impl Stripe<'_> {
                 let key = unsafe { record.key() };
                 let place = hash::place(&self.volume.layout, hash::key_hash(&self.volume.secret, key));
                 if place.stripe != self.number || self.slots_of(&place, position).next().is_none() {
-                    audit.problems.push(format!("stripe {}: {position} is in a foreign slot", self.number));
+                    audit.problems.push(format!("stripe {}: {position} is in a slot of another key", self.number));
                 }
             }
             at += seen.bytes;

@@ -7,17 +7,18 @@
 //!    [......log....................)...................)      physical offset = virtual % size
 //! ```
 //!
-//! Invariants (lock held):
-//! 1. `tail <= head`, both multiples of 8. `head - tail > size` only between the two last stores of a skip, and between
-//!    the two of a reset.
+//! Invariants, while the lock is held:
+//! 1. `tail <= head`, and both are multiples of 8. `head - tail > size` only between the two last stores of a skip,
+//!    and between the two stores of a reset.
 //! 2. The records from `tail` on tile `[tail, head)` without gaps, and none crosses the physical end.
 //! 3. Every live slot of the stripe names the start of an entry record inside a log.
 //! 4. Bytes in `[head, tail + size)` belong to nobody: no slot names them and no pin holds them.
 //!
-//! Power loss leaves a log of which 2 and 3 aren't true yet: `untiled.rs`.
+//! Power loss leaves a log for which 2 and 3 don't hold yet: see `untiled.rs`.
 //!
-//! The index takes bytes of the small ring, from its end on ([`super::step`]). So each lap of it has an end of its own. What lies
-//! behind is **void**: it counts as part of the lap, and reads as filler without being looked at.
+//! The index takes bytes from the end of the small ring ([`super::step`]). So each lap of that ring has an end of its
+//! own. The bytes behind this end are **void**: they count as part of the lap, and read as filler without being
+//! looked at.
 //!
 //! ```text
 //!    [......this lap........)............the last one......)  void   | buckets
@@ -34,27 +35,27 @@ use crate::format::record::{Head, RECORD_BYTES_MIN, Record};
 use crate::format::{UNIT_BYTES, hash};
 use crate::volume::Volume;
 
-/// Which of a stripe's two rings.
+/// One of the two rings of a stripe.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum RingId {
-    /// Takes newcomers.
+    /// Takes new entries.
     Small,
-    /// Keeps what earned it.
+    /// Keeps entries that had enough hits.
     Main,
 }
 
 impl RingId {
     pub(crate) const BOTH: [Self; 2] = [Self::Small, Self::Main];
 
-    /// The ring that a position (units) lies in.
+    /// The ring of a position (units).
     #[inline]
     pub(crate) fn of(volume: &Volume, position: u64) -> Self {
         if position * UNIT_BYTES < volume.layout.main { Self::Main } else { Self::Small }
     }
 }
 
-/// Where the laps of a ring end, in bytes from its start: the low half, in units of 64 bytes, for laps of even numbers, the high half for
-/// odd ones. A log is in two laps at most.
+/// The ends of a ring's laps, in bytes from its start. The low half, in units of 64 bytes, is for laps with even
+/// numbers; the high half is for odd ones. A log covers two laps at most.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Ends(pub(super) u64);
 
@@ -75,18 +76,18 @@ impl Ends {
     }
 }
 
-/// A ring's place and size, and its two words. Beside each stands its complement, which is stored first: where
+/// A ring's place and size, with its head and tail. Each word has a complement beside it, which is stored first. If
 /// the two don't match, either a writer died in between, or the file is damaged.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Ring<'a> {
     pub(crate) id: RingId,
-    /// With what the index has of it.
+    /// The size, including what the index has taken.
     pub(crate) size: u64,
-    /// Bytes from the start of the stripe's data.
+    /// In bytes from the start of the stripe's data.
     start: u64,
-    /// What the index leaves of it.
+    /// The bytes that the index leaves.
     pub(crate) most: u64,
-    /// Of a ring whose laps may end earlier: [`Ends`], and their complement.
+    /// [`Ends`] and their complement, for a ring whose laps may end earlier.
     ends: Option<[&'a AtomicU64; 2]>,
     head: &'a AtomicU64,
     tail: &'a AtomicU64,
@@ -118,8 +119,8 @@ impl Ring<'_> {
         self.head() == !load(self.head_check) && self.tail() == !load(self.tail_check)
     }
 
-    /// After a death between a complement and its word, the word holds. One that is further from its complement
-    /// than any step goes is damaged, and stays as it is.
+    /// Repairs the words after a death between the stores of a complement and its word: the word is right. A word
+    /// that differs from its complement by more than any step is damaged, and stays as it is.
     pub(crate) fn mend(&self) {
         for (word, check) in [(self.head, self.head_check), (self.tail, self.tail_check)] {
             let (now, next) = (load(word), !load(check));
@@ -133,13 +134,14 @@ impl Ring<'_> {
         self.tail().saturating_add(self.size).saturating_sub(self.head())
     }
 
-    /// Where a lap ends, in bytes from the ring's start. The word may be damaged; never is a bucket part of a lap.
+    /// Where a lap ends, in bytes from the ring's start. The word may be damaged, but a bucket is never part of a
+    /// lap.
     #[inline]
     pub(super) fn end(&self, lap: u64) -> u64 {
         self.ends.map_or(self.size, |[ends, _]| Ends(load(ends)).of(lap).clamp(self.size / LEAST_OF_SMALL, self.most))
     }
 
-    /// Sets where a lap ends. No record of it lies beyond, and no bucket before.
+    /// Sets the end of a lap. No record of the lap lies beyond it, and no bucket lies before it.
     pub(super) fn set_end(&self, lap: u64, bytes: u64) {
         let Some([ends, check]) = self.ends else { return };
         let (old, new) = (load(ends), Ends(load(ends)).with(lap, bytes).0);
@@ -149,7 +151,7 @@ impl Ring<'_> {
         }
     }
 
-    /// Bytes of the log, without the void in it.
+    /// Bytes of the log, without its void.
     pub(crate) fn used(&self) -> u64 {
         let (head, tail) = (self.head(), self.tail());
         let is_wrapped = self.lap(tail) < self.lap(head);
@@ -157,13 +159,13 @@ impl Ring<'_> {
         head.saturating_sub(tail).saturating_sub(void)
     }
 
-    /// Bytes from a virtual offset to the end of its lap; none in the void.
+    /// Bytes from a virtual offset to the end of its lap; 0 in the void.
     #[inline]
     pub(crate) fn bytes_to_end(&self, at: u64) -> u64 {
         self.end(self.lap(at)).saturating_sub(at % self.size)
     }
 
-    /// Bytes of the void that begins at a virtual offset, or none does.
+    /// Length of the void that begins at a virtual offset; 0 if none does.
     pub(super) fn void_at(&self, at: u64) -> u64 {
         let place = at % self.size;
         if place > 0 && place == self.end(self.lap(at)) { self.size - place } else { 0 }
@@ -174,7 +176,7 @@ impl Ring<'_> {
         (self.start + at % self.size) / UNIT_BYTES
     }
 
-    /// How far behind the tail a position of this ring lies: the oldest record has 0.
+    /// The distance of a position from the tail. The oldest record has 0.
     pub(crate) fn age_rank(&self, position: u64) -> u64 {
         let at = (position * UNIT_BYTES).wrapping_sub(self.start);
         (at + self.size - self.tail() % self.size) % self.size
@@ -184,30 +186,30 @@ impl Ring<'_> {
         at / self.size
     }
 
-    /// Whether a record can stand at a virtual offset now.
+    /// Whether a record can lie at a virtual offset now.
     pub(crate) fn reaches(&self, offset: u64) -> bool {
         offset.checked_sub(self.tail()).is_some_and(|behind| behind < self.size)
     }
 
-    /// The virtual offset of the record at a position (units) of the log.
+    /// The virtual offset of a record of the log, given its position (units).
     pub(crate) fn offset(&self, position: u64) -> u64 {
         let at = (position * UNIT_BYTES).saturating_sub(self.start);
         let tail = self.tail();
         tail.saturating_add(at.wrapping_sub(tail % self.size).wrapping_add(self.size) % self.size)
     }
 
-    /// Whether `bytes` contiguous bytes, and `ahead` more, are free at the head.
+    /// Whether `bytes` contiguous bytes, and `ahead` more bytes, are free at the head.
     pub(crate) fn has_room(&self, bytes: u64, ahead: u64) -> bool {
         self.run_end(self.head(), bytes).saturating_add(ahead) <= self.tail().saturating_add(self.size)
     }
 
-    /// Where a run of `bytes` contiguous bytes ends that starts at `head`, or at the next physical start.
+    /// The end of a run of `bytes` contiguous bytes that starts at `head`, or at the next physical start.
     fn run_end(&self, head: u64, bytes: u64) -> u64 {
         let start = if bytes <= self.bytes_to_end(head) { head } else { self.next_lap(head) };
         start.saturating_add(bytes)
     }
 
-    /// The virtual offset at which the lap behind that of `at` begins.
+    /// The virtual offset at which the lap after that of `at` begins.
     pub(super) fn next_lap(&self, at: u64) -> u64 {
         (at - at % self.size).saturating_add(self.size)
     }
@@ -217,7 +219,7 @@ impl Ring<'_> {
         self.run_end(head, bytes).saturating_sub(self.size)
     }
 
-    /// The same at a head that a skip will make: its lap then has the end that the tail's has now.
+    /// Does the same for a head that a skip will make. Its lap then has the end that the tail's lap has now.
     pub(crate) fn tail_needed_behind_skip(&self, head: u64, bytes: u64) -> u64 {
         let to_end = self.end(self.lap(self.tail())).saturating_sub(head % self.size);
         let start = if bytes <= to_end { head } else { self.next_lap(head) };
@@ -230,9 +232,9 @@ impl Ring<'_> {
 pub(crate) struct Seen<'a> {
     pub(crate) head: Head,
     pub(crate) bytes: u64,
-    /// What the index has, or may have, of a lap. It isn't counted as filler.
+    /// A void: bytes of a lap that the index has, or may have. It doesn't count as filler.
     pub(super) is_void: bool,
-    /// The header, of an entry.
+    /// The record, if this is an entry.
     entry: Option<Record<'a>>,
 }
 
@@ -243,7 +245,7 @@ impl<'a> Seen<'a> {
     }
 }
 
-/// The log doesn't read as a log: the ring must be reset.
+/// The log can't be read as one, so the ring must be reset.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Damaged;
 
@@ -271,18 +273,18 @@ impl<'a> Stripe<'a> {
         (self.volume.layout.stripe_data_at(self.number) + ring.position(at) * UNIT_BYTES) as usize
     }
 
-    /// The record at a virtual offset, before whose physical end a header fits.
+    /// The record at a virtual offset. A header must fit before the physical end.
     pub(crate) fn record_at(&self, ring: &Ring<'_>, at: u64) -> Record<'a> {
         Record::at(&self.volume.region, self.offset_of(ring, at))
     }
 
-    /// The first word of whatever is, or will be, at a virtual offset: filler may be shorter than a header.
+    /// The first word of what is, or will be, at a virtual offset. Filler may be shorter than a header.
     pub(super) fn word_at(&self, ring: &Ring<'_>, at: u64) -> &'a AtomicU64 {
         self.volume.region.word(self.offset_of(ring, at))
     }
 
-    /// Reads the record at virtual offset `at` of a log that ends at `head`, trusting nothing. Where the log isn't tiled,
-    /// it is from now on.
+    /// Reads the record at virtual offset `at` of a log that ends at `head`, and trusts nothing. Tiles the log there
+    /// if it isn't tiled yet.
     pub(crate) fn read(&self, ring: &Ring<'a>, at: u64, head: u64) -> Result<Seen<'a>, Damaged> {
         while self.untiled(ring.id).contains(&at) {
             self.tile_next(ring)?;
@@ -310,13 +312,13 @@ impl<'a> Stripe<'a> {
         if self.is_genuine(ring, at, &seen) { Ok(seen) } else { Err(Damaged) }
     }
 
-    /// Entries of an earlier attachment prove their header by its MAC before the hand follows it.
+    /// Entries of an earlier attachment must prove their header by its MAC before the hand follows it.
     fn is_genuine(&self, ring: &Ring<'_>, at: u64, seen: &Seen<'a>) -> bool {
         let Some(record) = seen.entry else { return true };
         if record.generation() == self.volume.generation() {
             return true;
         }
-        // SAFETY: the record lies in the log and we hold the lock: nobody overwrites it.
+        // SAFETY: the record lies in the log, and we hold the lock, so nobody overwrites it.
         let key = unsafe { record.key() };
         let key_hash = hash::key_hash(&self.volume.secret, key);
         let header = record.header();
@@ -327,7 +329,7 @@ impl<'a> Stripe<'a> {
         self.word_at(ring, at).store(Head::Filler(bytes).word(), Release);
     }
 
-    /// Turns `[from, to)` of the free space into filler, up to the end of its lap and on from the start.
+    /// Turns `[from, to)` of the free space into filler: up to the end of its lap, and on from the start.
     pub(super) fn fill(&self, ring: &Ring<'_>, from: u64, to: u64) {
         let (mut at, mut filler) = (from, 0);
         while at < to {
@@ -344,8 +346,8 @@ impl<'a> Stripe<'a> {
         self.shift(Word::FillerBytes, filler, 0);
     }
 
-    /// The virtual offset at which `bytes` bytes can be written, if they fit without evicting anything.
-    /// Where they don't fit before the physical end, the rest up to there becomes filler.
+    /// The virtual offset for `bytes` bytes, if they fit without evicting anything. If they don't fit before the
+    /// physical end, the rest up to there becomes filler.
     pub(super) fn fit(&self, ring: &Ring<'_>, bytes: u64) -> Option<u64> {
         if self.must_reset(ring.id) || !ring.has_room(bytes, 0) {
             return None;
@@ -368,21 +370,21 @@ impl<'a> Stripe<'a> {
         Some(at)
     }
 
-    /// Takes the `bytes` bytes at `at` (from [`Stripe::fit`]) into the log; their record's header must
-    /// stand there already.
+    /// Takes the `bytes` bytes at `at` (from [`Stripe::fit`]) into the log. The header of their record must be there
+    /// already.
     pub(crate) fn advance(&self, id: RingId, at: u64, bytes: u64) {
-        // A record that was lost would end the log for everybody.
+        // A record that was lost would end the log for all processes.
         if !self.volume.has_failed() {
             self.ring(id).set_head(at + bytes);
         }
     }
 
-    /// Lets everything up to `to` stay in place, as if it had been written anew: the free space before it
-    /// becomes filler, and head and tail move on together.
+    /// Lets everything up to `to` stay in place, as if it had just been written: the free space before it becomes
+    /// filler, and head and tail move on together.
     ///
-    /// The stores come in this order: filler, head, tail. A death between the last two leaves
-    /// `head - tail > size`, which repair mends. Before them the lap behind the tail's gets the end of that one: what stays in place
-    /// is part of it then.
+    /// The stores come in this order: filler, head, tail. A death between the last two leaves `head - tail > size`,
+    /// which the repair mends. Before these stores, the lap after the tail's lap gets the same end, since what stays
+    /// in place becomes part of it.
     pub(super) fn skip(&self, ring: &Ring<'_>, to: u64) {
         let (head, tail) = (ring.head(), ring.tail());
         if self.volume.has_failed() {

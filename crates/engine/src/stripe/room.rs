@@ -1,4 +1,4 @@
-//! Room that is filled while the stripe's lock is free: it grows, it ends before its end, it is given up.
+//! Room that is filled while the stripe's lock is free: how it grows, ends early, or is given up.
 //!
 //! ```text
 //!   begins   [room........]                  first word, then the head moves over it
@@ -8,7 +8,7 @@
 //!            [entry............][filler]     then one store of the room's first word
 //! ```
 //!
-//! After each of these stores the log reads as one. Who fills the room has pinned it before it began.
+//! After each of these stores the log reads as one. The writer has pinned the room before it began.
 
 use super::ring::Ring;
 use super::{Head, RingId, Stripe, Word, Work};
@@ -18,7 +18,7 @@ use crate::format::record::Header;
 use crate::seam;
 
 impl Stripe<'_> {
-    /// Takes `bytes` bytes at `at`, which were made free, into the log as room for an entry of this header.
+    /// Takes `bytes` free bytes at `at` into the log, as room for an entry with this header.
     pub(crate) fn begin_room(&self, id: RingId, at: u64, bytes: u64, header: &Header) {
         let record = self.record_at(&self.ring(id), at);
         record.set_header(header);
@@ -27,15 +27,15 @@ impl Stripe<'_> {
         self.advance(id, at, bytes);
     }
 
-    /// Lets the room of `bytes` bytes at `at` grow by `more`, a multiple of 8, in place. False: something lies behind it,
-    /// or the ring's end, or nothing there can be evicted.
+    /// Lets the room of `bytes` bytes at `at` grow by `more`, a multiple of 8, in place. Returns false if something
+    /// or the ring's end lies behind it, or nothing there can be evicted.
     pub(crate) fn grow_room(&mut self, id: RingId, at: u64, bytes: u64, more: u64) -> Result<bool> {
         let (ring, end) = (self.ring(id), at + bytes);
         if self.must_reset(id) || !is_last(&ring, at, bytes, more) {
             return Ok(false);
         }
         match self.make_room(id, more, &mut Work::new(more)) {
-            // What the hand copies or passes goes to the head, too.
+            // What the hand copies or skips also goes to the head.
             Ok(free) if free == end => {}
             Ok(_) | Err(Error::Pinned { .. }) => return Ok(false),
             Err(error) => return Err(error),
@@ -43,14 +43,14 @@ impl Stripe<'_> {
         seam::kill_point();
         self.put_filler(&ring, end, more);
         self.advance(id, end, more);
-        // Without the head, the room would reach beyond the log.
+        // If the head was lost, the room would reach beyond the log.
         self.volume.check_intact()?;
         seam::kill_point();
         self.record_at(&ring, at).set_head(Head::Room(bytes + more));
         Ok(true)
     }
 
-    /// What of the room at `at` lies behind its first `used` bytes is to be filler once these are an entry.
+    /// Makes the room at `at` filler behind its first `used` bytes, before these become an entry.
     pub(crate) fn trim_room(&self, id: RingId, at: u64, bytes: u64, used: u64) {
         if used < bytes {
             seam::kill_point();
@@ -59,20 +59,20 @@ impl Stripe<'_> {
         }
     }
 
-    /// Nobody will publish the room at `at`: where it is to be erased, and nobody holds it, that is done now.
+    /// Called when nobody will publish the room at `at`. Erases it now if the volume erases and nobody holds it.
     pub(crate) fn give_up_room(&self, id: RingId, at: u64, bytes: u64) {
         self.erase_room(id, at, bytes);
     }
 
-    /// A record that the hand lets go of may be room that a dead writer's claim names, or one whose writer has given it up:
-    /// nobody comes to pin it any more. The pins are scanned behind this.
+    /// Called for a record that the hand lets go of. It may be room that a dead writer's claim names, or that its
+    /// writer has given up. Afterwards nobody can start to pin it. The pins are scanned after this.
     pub(super) fn forget_room(&self, head: Head, position: u64) {
         if matches!(head, Head::Room(_)) {
             claim::forget_rooms(self, |at| at == position);
         }
     }
 
-    /// As [`Stripe::forget_room`], for a ring that is to be emptied.
+    /// Like [`Stripe::forget_room`], for a ring that is to be emptied.
     pub(super) fn forget_rooms(&self, id: RingId) {
         claim::forget_rooms(self, |position| RingId::of(self.volume, position) == id);
     }

@@ -1,4 +1,5 @@
-//! Steps: the index gets a bucket more or one fewer, so that it has the slots which entries of the present sizes need.
+//! Steps: the index gets one bucket more or one fewer, so that it has the slots that entries of the present sizes
+//! need.
 //!
 //! ```text
 //!   a stripe's data    [ main ring                | small ring           | void | buckets ]
@@ -6,8 +7,9 @@
 //!                                                                               --> one fewer: merged
 //! ```
 //!
-//! Buckets beyond those that a stripe always has lie in the small ring, from its end on downwards. What they need is taken from its
-//! next lap, which ends earlier ([`Ring::set_end`](super::ring::Ring)); what they leave is given to its next lap. Main isn't touched.
+//! Every stripe always has some buckets. Further ones lie in the small ring, from its end downwards. The bytes for
+//! them are taken from the ring's next lap, which ends earlier ([`Ring::set_end`](super::ring::Ring)). The bytes that
+//! they leave are given to its next lap. Main isn't touched.
 //!
 //! Each put makes a few steps, so that no put waits for all of them. `docs/invariants.md`, X1 to X8, says why readers
 //! find every entry meanwhile.
@@ -29,27 +31,28 @@ use crate::format::slot::Slot;
 use crate::protocol;
 use crate::seam;
 
-/// The goal is set anew with each so many puts.
+/// The goal is recomputed once in this many puts,
 const LOOKS_EVERY: u64 = 64;
-/// And with each put of so many bytes, beside which a look costs nothing: of large entries there are few.
+/// and by every put of at least this many bytes. It costs little in comparison, and there are few large entries.
 const LOOK_BYTES: u64 = 4 << 10;
-/// Of a ring with fewer entries, the others' mean says how large they are.
+/// For a ring with fewer entries than this, the mean size of all entries is used.
 const ENTRIES_MIN: u64 = 32;
-/// A put makes a step, and more of them for each so many of its bytes, by what they cost: a stripe whose entries become larger has that
-/// many fewer puts in which to give back what it doesn't need any more.
+/// A put makes a step. It makes more of them, by their cost, for each time it has this many bytes. A stripe whose
+/// entries become larger has fewer puts in which to give back the buckets that it no longer needs.
 const BYTES_PER_COST: u64 = 512;
 const COST_MAX: u64 = 512;
-/// What a step costs in which no entry but those of its bucket is looked at, and what each other costs: it lies anywhere in memory.
+/// The cost of a step that looks only at entries of its bucket, and the cost of each other entry, which lies anywhere
+/// in memory.
 const STEP_COST: u64 = 1;
 const LOOK_COST: u64 = 2;
-/// The goal has so much to spare, and isn't lowered for less than twice that.
+/// The goal has one in this many buckets to spare. It isn't lowered for less than twice that.
 const SPARE: u64 = 32;
 
 impl<'a> Stripe<'a> {
-    /// Makes some steps towards as many buckets as there should be. Each put of `bytes` bytes does.
+    /// Makes some steps towards the goal. Each put of `bytes` bytes calls this.
     #[inline]
     pub(crate) fn step_a_little(&self, bytes: u64) {
-        // Not the serial: while entries are copied from another volume, that stands still.
+        // Not by the serial, which stands still while entries are copied from another volume.
         let is_due = count(self.volume, self.number, Count::Puts).is_multiple_of(LOOKS_EVERY);
         if is_due || bytes >= LOOK_BYTES {
             self.set_goal();
@@ -72,8 +75,8 @@ impl<'a> Stripe<'a> {
 
     #[cold]
     fn step_towards(&self, goal: u64, mut budget: u64) {
-        // What isn't tiled was named by slots that were found where they are. A ring that is to be emptied has no ends.
-        // By a damaged count, buckets would be made of records.
+        // Entries that aren't tiled yet were found through slots where these are. A ring that must be emptied has no
+        // ends. With a damaged count, buckets would be made of records.
         if self.has_untiled() || self.must_reset(RingId::Small) || !self.is_count_intact() {
             return;
         }
@@ -83,14 +86,15 @@ impl<'a> Stripe<'a> {
                 count if count > goal => self.merge(),
                 _ => None,
             };
-            // By slots that were lost nothing is moved.
+            // Nothing is moved by slots that were lost.
             let Some(cost) = cost.filter(|_| !self.volume.has_failed()) else { return };
             budget = budget.saturating_sub(cost);
         }
     }
 
-    /// By what the entries of each ring need now: a full ring would have so many of its entries' mean. Counts that a death has left wrong
-    /// are so by one operation (L7), which changes no mean.
+    /// Sets the goal to what the entries need now. A full ring would hold as many entries as its bytes divided by
+    /// their mean size. Counts that a death has left wrong are wrong by one operation (L7), which doesn't change the
+    /// mean.
     fn set_goal(&self) {
         let (entries, bytes) = (self.get(Word::Entries), self.get(Word::LiveBytes));
         let (of_main, bytes_of_main) = (self.get(Word::MainEntries), self.get(Word::MainBytes));
@@ -112,7 +116,7 @@ impl<'a> Stripe<'a> {
         }
     }
 
-    /// Where the next lap of a ring should end: it has all that the index leaves.
+    /// Where the next lap of a ring should end: it gets all that the index leaves.
     pub(super) fn end_wanted(&self, ring: &Ring<'_>) -> u64 {
         let layout = &self.volume.layout;
         match ring.id {
@@ -121,7 +125,7 @@ impl<'a> Stripe<'a> {
         }
     }
 
-    /// Larger entries don't go through the small ring.
+    /// The largest entry for the small ring.
     pub(crate) fn largest_for_small(&self) -> u64 {
         self.volume.layout.largest_for_small(self.end_wanted(&self.ring(RingId::Small)))
     }
@@ -138,7 +142,7 @@ impl<'a> Stripe<'a> {
         }
     }
 
-    /// Whether the bytes of one more bucket are nobody's: no lap of the log reaches there.
+    /// Whether the bytes of one more bucket belong to nobody: no lap of the log reaches them.
     fn has_room_for_bucket(&self, count: u64) -> bool {
         let layout = &self.volume.layout;
         let ring = self.ring(RingId::Small);
@@ -147,7 +151,8 @@ impl<'a> Stripe<'a> {
         count < layout.buckets_max && reached + layout.bytes_taken(count + 1) <= ring.size
     }
 
-    /// The number of the bucket that a step is about, plus one, from before its first store to behind its last; else 0.
+    /// The number of the bucket that a step is about, plus one, from before the step's first store until after its
+    /// last; otherwise 0.
     fn step_word(&self) -> &'a AtomicU64 {
         &self.read_line[STEP]
     }
@@ -158,15 +163,15 @@ impl<'a> Stripe<'a> {
         protocol::make_step(&self.read_line[BUCKETS], buckets.word);
     }
 
-    /// Where a live slot's key belongs, if there can be an entry.
+    /// The place of a live slot's key, if there can be an entry.
     fn place_of_slot(&self, slot: Slot) -> Option<Place> {
         let (record, _, _) = self.entry_at(slot.position())?;
-        // SAFETY: a live slot names it and we hold the lock: nobody reclaims it.
+        // SAFETY: a live slot names it, and we hold the lock, so nobody reclaims it.
         Some(self.volume.place(unsafe { record.key() }))
     }
 
-    /// Asks for what the slots of a bucket name, ahead of its use: entries lie anywhere in memory, and waiting for one after the other
-    /// would be most of the work.
+    /// Prefetches what the slots of a bucket name. Entries lie anywhere in memory, and waiting for one after the
+    /// other would be most of the work.
     pub(super) fn prefetch_bucket(&self, line: &[AtomicU64; 8]) {
         for slot in line {
             let seen = Slot(load(slot));
@@ -179,7 +184,7 @@ impl<'a> Stripe<'a> {
         }
     }
 
-    /// One bucket more; returns what it cost. `None`: there is no room for it yet.
+    /// Adds a bucket, and returns the cost; `None` if there is no room for it yet.
     fn split(&self) -> Option<u64> {
         let before = self.buckets();
         if !self.has_room_for_bucket(before.count()) {
@@ -193,11 +198,11 @@ impl<'a> Stripe<'a> {
         for ((from, to), moved) in from.iter().zip(to).zip(&mut moved) {
             let seen = Slot(load(from));
             *moved = seen.is_live() && self.belongs_into_last(seen, after);
-            // Nobody knows any more which of the two a ghost's key has: each gets it.
+            // Nobody knows any more which of the two buckets the key of a ghost has, so both get it.
             let copied = *moved || seen.is_ghost();
             store(to, if copied { seen.0 } else { Slot::EMPTY.0 });
         }
-        // Of bytes that were lost nothing may follow.
+        // Nothing may follow from bytes that were lost.
         if self.volume.has_failed() {
             return None;
         }
@@ -206,11 +211,12 @@ impl<'a> Stripe<'a> {
             store_slot(slot, |_| Slot::EMPTY.0);
         }
         store(self.step_word(), 0);
-        // The entries were asked for all at once.
+        // One cost for all entries, since they were prefetched together.
         Some(STEP_COST + LOOK_COST)
     }
 
-    /// Frees a slot of a key's buckets, in which each names an entry, by a step of its own: one of the entries goes to its other bucket.
+    /// Frees a slot if every slot of a key's buckets names an entry. A step of its own moves one of these entries to
+    /// its other bucket.
     #[cold]
     pub(super) fn displace(&self, place: &Place) -> Option<&'a AtomicU64> {
         if self.has_untiled() || !self.is_count_intact() {
@@ -223,7 +229,7 @@ impl<'a> Stripe<'a> {
         }
         let free =
             |bucket: u64| self.bucket(bucket).iter().find(|slot| self.worth(Slot(load(slot)), stamp, memory) <= GHOST);
-        // The pass that is under way may have gone through the other bucket already.
+        // The present pass of the sweep may have passed the other bucket already.
         if self.swept() < self.newest_purge() {
             for bucket in own {
                 self.sweep_bucket(bucket);
@@ -240,7 +246,7 @@ impl<'a> Stripe<'a> {
         let slots = own.into_iter().flat_map(|bucket| self.bucket(bucket).iter().map(move |slot| (bucket, slot)));
         let (bucket, slot, target) =
             slots.into_iter().find_map(|(bucket, slot)| Some((bucket, slot, way_out(bucket, slot)?)))?;
-        // By slots that were lost nothing is moved.
+        // Nothing is moved by slots that were lost.
         if self.volume.has_failed() {
             return None;
         }
@@ -253,29 +259,29 @@ impl<'a> Stripe<'a> {
         Some(slot)
     }
 
-    /// Whether a slot of the bucket that the last one was split from belongs into the last.
+    /// Whether a slot of the bucket that the last one was split from belongs into the last one.
     fn belongs_into_last(&self, slot: Slot, buckets: Buckets) -> bool {
         let Some(place) = self.place_of_slot(slot) else { return false };
         let of = place.picks.map(|pick| buckets.of(pick));
         of.contains(&(buckets.count() - 1)) && !of.contains(&buckets.origin_of_last())
     }
 
-    /// One bucket fewer; returns what it cost. What has no slot in the other one goes to its key's other bucket; where that is full, too,
-    /// the coldest goes.
+    /// Removes a bucket, and returns the cost. Entries without a slot in the other bucket of the merge go to their
+    /// key's other bucket. If that is full, too, the coldest entry goes.
     fn merge(&self) -> Option<u64> {
         let before = self.buckets();
         let (number, after) = (before.count() - 1, before.step_to(before.count() - 1));
         if number < self.volume.layout.buckets {
             return None;
         }
-        // The sweep has passed the other one.
+        // The sweep has passed the other bucket already.
         if self.swept() < self.newest_purge() {
             self.sweep_bucket(number);
         }
         let home = before.origin_of_last();
         let (from, to) = (self.bucket(number), self.bucket(home));
         let live = from.iter().chain(to).filter(|slot| Slot(load(slot)).is_live()).count();
-        // Only where not all of them fit, keys are looked at.
+        // The keys are read only if not all entries fit.
         if live > to.len() {
             self.prefetch_bucket(from);
         }
@@ -325,8 +331,9 @@ impl<'a> Stripe<'a> {
         Some(cost)
     }
 
-    /// After a death in a step: what was to be a bucket, or was one, keeps no slot, by which an entry might be found again that was
-    /// overwritten meanwhile: when power is lost, its page may be older than the word that makes it a bucket.
+    /// Cleans up after a death in a step. What was to be a bucket, or was one, may keep no slot. Otherwise a slot
+    /// could bring back an entry that was overwritten since: after power loss, its page may be older than the word
+    /// that makes it a bucket.
     pub(super) fn clear_unused_bucket(&self) {
         let (number, buckets) = (load(self.step_word()), self.buckets());
         if (buckets.count() + 1..=self.volume.layout.buckets_max).contains(&number) {
@@ -336,13 +343,14 @@ impl<'a> Stripe<'a> {
         }
     }
 
-    /// Buckets from this number on may be found after power loss with slots of before an earlier one.
+    /// The first bucket that, after power loss, may hold slots from before an earlier one.
     fn sure_word(&self) -> &'a AtomicU64 {
         &self.read_line[SURE]
     }
 
-    /// After power loss. What lies behind the last bucket may have been buckets, too, whose slots nobody clears; so what is split off
-    /// there from now on isn't sure before a sync, and goes if power is lost once more.
+    /// Called after power loss. The bytes behind the last bucket may have been buckets, too, whose slots nobody
+    /// clears. So a bucket that is split off there from now on isn't sure before a sync. If power is lost once more,
+    /// it goes.
     pub(super) fn take_sure_buckets(&self) {
         self.clear_unused_bucket();
         let (now, sure) = (self.buckets(), load(self.sure_word()).max(self.volume.layout.buckets));
@@ -353,7 +361,7 @@ impl<'a> Stripe<'a> {
         store(self.sure_word(), self.buckets().count());
     }
 
-    /// So many buckets are in storage as they are, or were a moment ago.
+    /// Notes that this many buckets are in storage as they are, or were a moment ago.
     pub(crate) fn are_sure(&self, count: u64) {
         let sure = self.sure_word();
         if load(sure) < count {
@@ -361,14 +369,14 @@ impl<'a> Stripe<'a> {
         }
     }
 
-    /// After a death in a step: what stands in its bucket, in the last one, or in the one that this was split from, may be named by two
-    /// slots.
+    /// Cleans up after a death in a step. Two slots may name an entry of the step's bucket, of the last bucket, or of
+    /// the one that the last was split from.
     pub(super) fn finish_step(&self) {
         let Some(number) = load(self.step_word()).checked_sub(1) else { return };
         self.clear_unused_bucket();
         let buckets = self.buckets();
         let (last, home) = (buckets.count() - 1, buckets.origin_of_last());
-        // The bytes that name the twins were lost. The process that opens the file next clears them.
+        // If the bytes that name the twins were lost, the process that opens the file next clears them.
         if self.volume.has_failed() {
             return;
         }
@@ -390,19 +398,20 @@ impl<'a> Stripe<'a> {
         }
     }
 
-    /// An entry goes to a bucket that the order of a [`Walk`](super::Walk) may have passed. Counted before it does.
+    /// Counts a move of an entry to a bucket that the order of a [`Walk`](super::Walk) may have passed. Called before
+    /// the move.
     fn count_move(&self) {
         let moves = &self.volume.region.word(self.base + MOVES);
         store(moves, load(moves).wrapping_add(1));
     }
 
-    /// Whether the count of buckets is what was written last.
+    /// Whether the count of buckets matches its complement.
     fn is_count_intact(&self) -> bool {
         let [buckets, _, buckets_check, _] = self.index_words().map(load);
         buckets == !buckets_check
     }
 
-    /// Whether the words that say what the index has can be true.
+    /// Whether the words that describe the index are possible.
     pub(super) fn is_index_sound(&self) -> bool {
         let [buckets, ends, buckets_check, ends_check] = self.index_words().map(load);
         let ring = self.ring(RingId::Small);
@@ -417,21 +426,22 @@ impl<'a> Stripe<'a> {
             && is_end(ring.lap(ring.head()))
     }
 
-    /// After a death between a complement and its word, the word holds.
+    /// Repairs the words after a death between the stores of a complement and its word: the word is right.
     pub(super) fn mend_index(&self) {
         let [buckets, ends, buckets_check, ends_check] = self.index_words();
         let [now, next] = [load(buckets), !load(buckets_check)].map(|word| Buckets::checked(word, &self.volume.layout));
         if now.steps().wrapping_add(1) as u32 == next.steps() as u32 && next.is_within_bounds() {
             store(buckets_check, !now.word);
         }
-        // The end of one lap was to change.
+        // The end of one lap was about to change.
         let differs = load(ends) ^ !load(ends_check);
         if differs != 0 && (differs as u32 == 0 || differs >> u32::BITS == 0) {
             store(ends_check, !load(ends));
         }
     }
 
-    /// Words that differ from their complements hold where they can be true. False: nobody knows where the buckets are.
+    /// Trusts words that differ from their complements if they are possible. Returns false if nobody knows where the
+    /// buckets are.
     pub(super) fn mend_complements(&self) -> bool {
         let [buckets, ends, buckets_check, ends_check] = self.index_words();
         if Buckets::checked(load(buckets), &self.volume.layout).is_within_bounds() {
@@ -441,8 +451,8 @@ impl<'a> Stripe<'a> {
         self.is_index_sound()
     }
 
-    /// Gives a stripe that holds nothing as many buckets as it always has, and the small ring the rest. No slot is left where a bucket
-    /// was, either.
+    /// Gives an empty stripe the buckets that it always has, and the small ring the rest. No slot stays where a
+    /// bucket was.
     pub(super) fn empty_index(&self) {
         let layout = &self.volume.layout;
         let count = if self.is_index_sound() { self.buckets().count() } else { layout.buckets_max };

@@ -1,7 +1,7 @@
 //! What lies where in a stripe's rings.
 //!
-//! The walk follows words of the map alone, each checked before it is used: it may be made without the lock, by who can't
-//! write, and then may find the log changed under its feet.
+//! The walk follows only words of the map, and checks each before it uses it. So a process that can't write may make
+//! it without the lock. The log may then change during the walk.
 
 use serde::Serialize;
 
@@ -13,28 +13,28 @@ use crate::protocol;
 use crate::thread;
 use crate::volume::Volume;
 
-/// What bytes of a ring are.
+/// What bytes of a ring hold.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize)]
 #[serde(rename_all = "lowercase")]
 #[non_exhaustive]
 pub enum ExtentKind {
-    /// Entries that can be found, expired ones included until they are evicted.
+    /// Entries that can be found. Expired ones count until they are evicted.
     Live,
-    /// What hits hold, and what puts are filling.
+    /// Bytes that hits hold or that puts are filling.
     Pinned,
     /// Overwritten, removed or unpublished entries, until the hand passes.
     Dead,
-    /// Lost at ring ends and beside entries that were held in place, until the hand passes.
+    /// Bytes lost at ring ends and beside entries that were held in place, until the hand passes.
     Filler,
-    /// Neither used nor waiting to be freed.
+    /// Bytes that are neither used nor waiting to be freed.
     Free,
-    /// What the index has taken of the small ring.
+    /// Bytes that the index has taken from the small ring.
     Index,
-    /// The log doesn't read as one: it is damaged, or was changed while a process that can't lock it looked.
+    /// Bytes whose log can't be read: it is damaged, or was changed while a process that can't lock it looked.
     Unreadable,
 }
 
-/// The positions that mean something, each in order.
+/// The positions that slots and pins name, each list sorted.
 #[derive(Debug, Default)]
 pub(crate) struct Landmarks {
     live: Vec<u64>,
@@ -42,7 +42,7 @@ pub(crate) struct Landmarks {
 }
 
 impl Stripe<'_> {
-    /// What slots name and what pins hold in this stripe.
+    /// Collects what slots name and what pins hold in this stripe.
     pub(crate) fn landmarks(&self) -> Landmarks {
         let mut landmarks = Landmarks::default();
         self.each_slot(|slot| {
@@ -60,8 +60,8 @@ impl Stripe<'_> {
         landmarks
     }
 
-    /// Calls `f` for each piece of a ring, from its tail on: where it begins in the ring, its bytes, and what it is. All pieces
-    /// together are the ring.
+    /// Calls `f` for each piece of a ring, from its tail on, with its start in the ring, its length and its kind. The
+    /// pieces cover the ring completely.
     pub(crate) fn survey(&self, id: RingId, landmarks: &Landmarks, mut f: impl FnMut(u64, u64, ExtentKind)) {
         let ring = self.ring(id);
         let (head, tail) = (ring.head(), ring.tail());
@@ -112,7 +112,7 @@ impl Stripe<'_> {
     }
 }
 
-/// A piece that may go round the physical end, without what the index has of it.
+/// Gives `f` a piece that may go around the physical end, without what the index has of it.
 fn around(ring: &Ring<'_>, at: u64, mut bytes: u64, piece: ExtentKind, f: &mut impl FnMut(u64, u64, ExtentKind)) {
     let mut place = at % ring.size;
     while bytes > 0 {

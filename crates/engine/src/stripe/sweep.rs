@@ -1,4 +1,4 @@
-//! A stripe's part of the sweep: dropping what purges have killed, marking what they made stale.
+//! A stripe's part of the sweep: dropping what purges have removed, and marking what they made stale.
 
 use super::{Count, Stripe, Word, purge_verdict, store_slot};
 use crate::format::slot::Slot;
@@ -6,7 +6,7 @@ use crate::format::times::Phase;
 use crate::purge::Verdict;
 
 impl Stripe<'_> {
-    /// Sweeps one bucket, if a purge was noted since the last whole pass. Each put does.
+    /// Sweeps one bucket if a purge was noted since the last complete pass. Each put calls this.
     #[inline]
     pub(crate) fn sweep_a_little(&self) {
         if self.swept() < self.newest_purge() {
@@ -14,7 +14,7 @@ impl Stripe<'_> {
         }
     }
 
-    /// The last purge, whatever it meant, has this epoch.
+    /// The epoch of the last purge, whatever it covered.
     pub(crate) fn newest_purge(&self) -> u64 {
         self.volume.purges().last()
     }
@@ -24,13 +24,13 @@ impl Stripe<'_> {
         self.ended(Word::Swept)
     }
 
-    /// The epoch in a word; 0 for one that is still to come. Such a word is damaged, or of before the epochs began anew: a pass
-    /// that was under way then has said nothing about the purges since.
+    /// The epoch in a word, or 0 if it lies in the future. Such a word is damaged, or from before the epochs began
+    /// anew: a pass that was under way then says nothing about the purges since.
     fn ended(&self, word: Word) -> u64 {
         Some(self.get(word)).filter(|epoch| *epoch <= self.newest_purge()).unwrap_or(0)
     }
 
-    /// The bucket at which the pass goes on that is under way; 0: none is.
+    /// The bucket at which the present pass continues; 0 if none is under way.
     pub(crate) fn sweep_stands_at(&self) -> u64 {
         self.get(Word::SweepBucket).min(self.buckets().count() - 1)
     }
@@ -42,7 +42,7 @@ impl Stripe<'_> {
             self.set(Word::SweepEpoch, self.newest_purge());
         }
         let dropped = self.sweep_bucket(bucket);
-        // By notes that were lost, nothing was swept.
+        // With notes that were lost, nothing was swept.
         if self.volume.has_failed() {
             return dropped;
         }
@@ -55,19 +55,19 @@ impl Stripe<'_> {
         dropped
     }
 
-    /// Sweeps up to `count` buckets more of the passes that are needed until [`Stripe::swept`] has reached `epoch`; returns
-    /// how many entries it dropped, or `None` where nothing was left to do.
+    /// Sweeps up to `count` more buckets of the passes that are needed until [`Stripe::swept`] has reached `epoch`.
+    /// Returns how many entries it dropped, or `None` if nothing was left to do.
     pub(crate) fn sweep_for(&self, epoch: u64, count: u64) -> Option<u64> {
-        // When epochs begin anew, nothing is left of what was purged before, and no pass reaches that epoch again.
+        // When epochs begin anew, nothing that was purged before is left, and no pass reaches that epoch again.
         let is_needed = || self.swept() < epoch && epoch <= self.newest_purge();
         if !is_needed() {
             return None;
         }
-        // The pass that is under way may have begun before the purge: then another follows.
+        // The present pass may have begun before the purge; then another one follows.
         Some((0..count).map_while(|_| is_needed().then(|| self.sweep_next())).sum())
     }
 
-    /// What was purged up to `swept` is gone, and no more is known.
+    /// Notes that what was purged up to `swept` is gone, and that nothing else is known.
     pub(crate) fn begin_sweeps_anew(&self, swept: u64) {
         for word in [Word::SweepBucket, Word::SweepEpoch] {
             self.set(word, 0);
@@ -75,7 +75,7 @@ impl Stripe<'_> {
         self.set(Word::Swept, swept);
     }
 
-    /// Drops what is gone from one bucket; returns how much.
+    /// Drops from one bucket what is gone, and returns how many entries that were.
     pub(crate) fn sweep_bucket(&self, bucket: u64) -> u64 {
         let mut dropped = 0;
         for slot in self.bucket(bucket) {
@@ -83,15 +83,15 @@ impl Stripe<'_> {
             let Some((record, lengths, _)) = self.entry_at(seen.position()).filter(|_| seen.is_live()) else {
                 continue;
             };
-            // SAFETY: the entry is live and we hold the lock: nobody reclaims it.
+            // SAFETY: the entry is live, and we hold the lock, so nobody reclaims it.
             let verdict = unsafe { purge_verdict(self.volume, record) };
             let times = record.times();
             let count = match (verdict, times.phase(record.created_ms(), || self.volume.now_ms())) {
                 (Verdict::Hard, _) => Count::EvictionsPurged,
                 (_, Phase::Over) => Count::EvictionsExpired,
-                // Also one that isn't fresh any more: it may still be for a process whose clock is behind.
+                // Also for an entry that has expired: it may still be fresh for a process whose clock is behind.
                 (Verdict::Soft, _) if times.fresh_for() != Some(0) => {
-                    // What a damaged slot names may lie in the middle of another's value.
+                    // What a damaged slot names may lie in the middle of another entry's value.
                     if self.may_write(seen.position()) && self.proven_place(seen.position(), record).is_some() {
                         record.set_times(times.staled());
                     }

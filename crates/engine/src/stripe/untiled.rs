@@ -1,6 +1,6 @@
-//! Logs that power loss has left. Any of a volume's pages may be of another age then, so that nothing tells which bytes of
-//! a ring are records, but for the slots: where a slot names a record of its lap whose MAC and checksum are right, there is
-//! one.
+//! Logs that power loss has left. Each page of the volume may be of another age then. Only the slots can tell which
+//! bytes of a ring are records: if a slot names a record of its lap, and the record's MAC and checksum are right, it
+//! is one.
 //!
 //! ```text
 //!   tail                from                             to                head
@@ -9,13 +9,14 @@
 //!    [...................[................................)..................)
 //! ```
 //!
-//! At the open each ring becomes one lap that isn't tiled, from physical start to physical end, so that no record crosses
-//! its borders; nothing of it is read then. The hand tiles the next chunk before it goes on ([`Stripe::read`]), and each
-//! put one of each ring, so that it comes to an end. New records are written behind `to`, in space that was tiled and
-//! freed. So no slot is ever stored that names what isn't tiled: those that do can only become fewer.
+//! When the volume is opened, each ring becomes one lap that isn't tiled, from physical start to physical end, so no
+//! record crosses its borders. Nothing of it is read at that point. The hand tiles the next chunk before it goes on
+//! ([`Stripe::read`]), and each put tiles one chunk of each ring, so the work comes to an end. New records are
+//! written behind `to`, into space that was tiled and freed. So no new slot ever names what isn't tiled, and those
+//! that do can only become fewer.
 //!
-//! Counts of a stripe are those of what is tiled. Whoever dies in the midst leaves slots dropped and filler written, which
-//! the next one finds as any other garbage.
+//! The counts of a stripe cover what is tiled. A process that dies in between leaves dropped slots and filler, which
+//! the next one finds like any other garbage.
 
 use std::collections::HashMap;
 use std::ops::Range;
@@ -31,25 +32,26 @@ use crate::seam;
 use crate::thread;
 use crate::volume::Volume;
 
-/// So many bytes are tiled at a time, or as many more as the last record in them has.
+/// How many bytes are tiled at a time, plus what the last record in them needs.
 const CHUNK_BYTES: u64 = 256 << 10;
-/// Each crash leaves so many laps out: what was written in laps that were lost is of another one than what comes. Odd, since
-/// slots and records know the lap modulo 64.
+/// How many laps are left out after each crash, so that records of laps that were lost differ in their lap from later
+/// ones. The number is odd, since slots and records know the lap modulo 64.
 const LAPS_LEFT_OUT: u64 = 23;
-/// Serials are left out, too, more than can have been given out since the stripe's page was last written to storage.
+/// How many serials are left out: more than can have been used since the stripe's page was last written to storage.
 const SERIALS_LEFT_OUT: u64 = 1 << 30;
 const SERIALS: u64 = 1 << 48;
 
 /// A position (units) and the offset of the slot that names it.
 type Name = (u64, usize);
 
-/// What the slots of a stripe named when this process first came to tile it, by position: the index is large, and a chunk
-/// small. Such slots only become fewer, whichever process tiles, so that each is looked at again and none is missing.
+/// What the slots of a stripe named when this process first tiled it, by position. It is kept since the index is
+/// large and a chunk is small. Such slots only become fewer, whichever process tiles. So each is checked again, and
+/// none is missing.
 #[derive(Debug, Default)]
 pub(crate) struct Named(Mutex<HashMap<usize, Arc<Vec<Name>>>>);
 
 impl Named {
-    /// Never waited for: a fork may have left it locked for ever in the child, which then looks each time.
+    /// Never waited for: a fork may leave it locked for ever in the child, which then searches the slots each time.
     fn known(&self) -> Option<MutexGuard<'_, HashMap<usize, Arc<Vec<Name>>>>> {
         match self.0.try_lock() {
             Ok(known) => Some(known),
@@ -59,7 +61,7 @@ impl Named {
     }
 }
 
-/// A span of a chunk that isn't free.
+/// A piece of a chunk that isn't free.
 #[derive(Debug, Clone, Copy)]
 struct Piece {
     at: u64,
@@ -71,9 +73,9 @@ struct Piece {
 enum Kind {
     /// A slot names it.
     Live,
-    /// No slot names it any more, and somebody holds it.
+    /// No slot names it any more, but somebody holds it.
     Dead,
-    /// Somebody is looking whether it is an entry. It isn't, and becomes room until nobody looks.
+    /// Somebody is checking whether it is an entry. It isn't one, and becomes room until nobody looks any more.
     LookedAt,
 }
 
@@ -92,19 +94,19 @@ impl<'a> Stripe<'a> {
         self.get(from)..self.get(to)
     }
 
-    /// How long that part is.
+    /// The length of that part.
     pub(crate) fn untiled_bytes(&self, id: RingId) -> u64 {
         let untiled = self.untiled(id);
         untiled.end.saturating_sub(untiled.start).min(self.ring(id).size)
     }
 
-    /// Whether there is such a part in any ring.
+    /// Whether any ring has such a part.
     #[inline]
     pub(super) fn has_untiled(&self) -> bool {
         RingId::BOTH.into_iter().any(|id| !self.untiled(id).is_empty())
     }
 
-    /// Whether a position lies in it. It ends at the physical end.
+    /// Whether a position lies in it. The part ends at the physical end.
     #[inline]
     pub(super) fn is_untiled(&self, position: u64) -> bool {
         let id = RingId::of(self.volume, position);
@@ -112,7 +114,7 @@ impl<'a> Stripe<'a> {
         !untiled.is_empty() && position >= self.ring(id).position(untiled.start)
     }
 
-    /// Whether that part can be where the words say.
+    /// Whether the words of that part are possible.
     pub(super) fn is_untiled_sound(&self, ring: &Ring<'a>) -> bool {
         let untiled = self.untiled(ring.id);
         untiled.is_empty()
@@ -123,20 +125,20 @@ impl<'a> Stripe<'a> {
                 && untiled.end - untiled.start <= ring.size
     }
 
-    /// For a log that is given up.
+    /// Forgets that part, for a log that is given up.
     pub(super) fn forget_untiled(&self, id: RingId) {
         let [from, to] = Self::untiled_words(id);
-        // The end first: what begins behind its end is empty.
+        // The end first: a part that begins behind its end is empty.
         self.set(to, 0);
         self.set(from, 0);
     }
 
-    /// Where a ring begins anew whose words are of another age than its bytes.
+    /// Where a ring starts again if its words are of another age than its bytes.
     pub(super) fn start_behind_what_was_lost(ring: &Ring<'a>) -> u64 {
         (ring.head().max(ring.tail()) % (1 << 60) / ring.size + LAPS_LEFT_OUT) * ring.size
     }
 
-    /// After power loss, by the first process of an attachment: what the words said is of another age than the bytes.
+    /// Called after power loss by the first process of an attachment: the words are of another age than the bytes.
     pub(super) fn take_for_untiled(&self) {
         self.take_sure_buckets();
         for id in RingId::BOTH {
@@ -153,16 +155,17 @@ impl<'a> Stripe<'a> {
         }
         self.clear_counts();
         self.set(Word::Serial, (self.get(Word::Serial) + SERIALS_LEFT_OUT) % SERIALS);
-        // What a pass had dropped may be there again. Before a purge was retired, storage had what was dropped for it.
+        // What a pass had dropped may be there again. But before a purge was retired, storage had what was dropped
+        // for it.
         self.begin_sweeps_anew(self.volume.purges().retired());
     }
 
-    /// Whether the entry at a position was verified in this attachment, or written.
+    /// Whether the entry at a position was verified or written in this attachment.
     pub(super) fn is_verified(&self, position: u64) -> bool {
         self.entry_at(position).is_some_and(|(record, _, _)| record.generation() == self.volume.generation())
     }
 
-    /// Whether words of the header at a position that a slot names may be changed: it is surely one.
+    /// Whether words of the header at a position that a slot names may be changed, because it surely is a header.
     pub(super) fn may_write(&self, position: u64) -> bool {
         !self.is_untiled(position) || self.is_verified(position) || self.whole_entry(position).is_some()
     }
@@ -170,7 +173,8 @@ impl<'a> Stripe<'a> {
     /// The length of the entry of this stripe at a position, if its MAC and checksum are right.
     fn whole_entry(&self, position: u64) -> Option<u64> {
         let (record, lengths, _) = self.entry_at(position)?;
-        // SAFETY: what isn't tiled isn't written, but for entries' headers and what nobody holds; we hold the lock.
+        // SAFETY: in what isn't tiled, only headers of entries and bytes that nobody holds are written, and we hold
+        // the lock.
         let place = self.volume.place(unsafe { record.key() });
         // SAFETY: as above.
         let whole =
@@ -178,7 +182,7 @@ impl<'a> Stripe<'a> {
         whole.then(|| lengths.record_bytes())
     }
 
-    /// Tiles a chunk of each ring that isn't. Each put does.
+    /// Tiles a chunk of each ring that has an untiled part. Each put calls this.
     #[inline]
     pub(super) fn tile_a_little(&self) {
         if self.has_untiled() {
@@ -186,7 +190,7 @@ impl<'a> Stripe<'a> {
         }
     }
 
-    /// Tiles a chunk of each ring. False: nothing was left to do.
+    /// Tiles a chunk of each ring. Returns false if nothing was left to do.
     #[cold]
     pub(crate) fn tile_more(&self) -> bool {
         let mut more = false;
@@ -204,8 +208,8 @@ impl<'a> Stripe<'a> {
 
     /// Tiles the next chunk of a ring's log.
     ///
-    /// Slots go first, then the pins are looked at, then filler is written: bytes that a slot named, or a pin holds, stay as
-    /// they are (R2 and T3 of `docs/invariants.md`).
+    /// First it drops slots, then it looks at the pins, then it writes filler. So bytes that a slot named or a pin
+    /// holds stay as they are (R2 and T3 of `docs/invariants.md`).
     pub(super) fn tile_next(&self, ring: &Ring<'a>) -> Result<(), Damaged> {
         let untiled = self.untiled(ring.id);
         if !self.is_untiled_sound(ring) {
@@ -220,10 +224,10 @@ impl<'a> Stripe<'a> {
             if reached <= end {
                 break pieces;
             }
-            // What the last piece covers may be named, too.
+            // Slots may name what the last piece covers, too.
             end = reached;
         };
-        // Slots and pins that were lost hold nothing back.
+        // Lost slots and pins hold nothing back.
         if self.volume.has_failed() {
             return Err(Damaged);
         }
@@ -238,7 +242,7 @@ impl<'a> Stripe<'a> {
         Ok(())
     }
 
-    /// The live entries of a chunk, the last of which may reach beyond it. Slots that name anything else in it go.
+    /// The live entries of a chunk; the last may reach beyond it. Drops slots that name anything else in the chunk.
     fn keep_named(&self, ring: &Ring<'a>, chunk: Range<u64>, named: &[Name]) -> Result<Vec<Piece>, Damaged> {
         let start = ring.position(chunk.start);
         let first = named.partition_point(|(position, _)| *position < start);
@@ -246,7 +250,7 @@ impl<'a> Stripe<'a> {
         let mut reached = chunk.start;
         for (position, slot) in &named[first..] {
             let at = chunk.start + (position - start) * UNIT_BYTES;
-            // What lies behind the last chunk lies in no lap.
+            // What lies behind the last chunk belongs to no lap.
             let is_beyond = at >= chunk.end.max(reached) && chunk.end != self.untiled(ring.id).end;
             if RingId::of(self.volume, *position) != ring.id || is_beyond {
                 break;
@@ -272,8 +276,8 @@ impl<'a> Stripe<'a> {
         Ok(pieces)
     }
 
-    /// The length of the entry at a position, if it is one, whole, of a key that belongs into this slot, and the newest of
-    /// its key. Older ones go.
+    /// The length of the entry at a position, if it is complete, its key belongs into this slot, and it is the newest
+    /// of its key. Drops older ones.
     fn newest_entry(&self, position: u64, slot: &std::sync::atomic::AtomicU64) -> Option<u64> {
         let (record, lengths, _) = self.entry_at(position)?;
         // SAFETY: as in `whole_entry`.
@@ -283,7 +287,8 @@ impl<'a> Stripe<'a> {
         ptr::eq(found.slot, slot).then(|| lengths.record_bytes())
     }
 
-    /// Adds what nobody names and somebody holds. Asked after slots were dropped: what isn't held then stays so.
+    /// Adds what no slot names and somebody holds. Asked after slots were dropped, so that what isn't held then stays
+    /// unheld.
     fn add_held(&self, ring: &Ring<'a>, chunk: Range<u64>, live: &[Piece]) -> Vec<Piece> {
         let first = ring.position(chunk.start);
         let mut held = Vec::new();
@@ -303,7 +308,7 @@ impl<'a> Stripe<'a> {
                 continue;
             }
             let limit = pieces.get(next).map(|piece| piece.at);
-            // A hit whose entry was replaced or removed since is whole.
+            // A hit whose entry was replaced or removed since is complete.
             let whole = self.whole_entry(*position).map(|bytes| at + bytes);
             let piece = if let Some(end) = whole.filter(|end| limit.is_none_or(|limit| *end <= limit)) {
                 Piece { at, end, kind: Kind::Dead }
@@ -317,7 +322,7 @@ impl<'a> Stripe<'a> {
         pieces
     }
 
-    /// Makes the gaps between the pieces filler.
+    /// Turns the gaps between the pieces into filler.
     fn lay(&self, ring: &Ring<'a>, chunk: Range<u64>, pieces: &[Piece]) {
         let mut at = chunk.start;
         let mut filler = 0;
@@ -338,14 +343,14 @@ impl<'a> Stripe<'a> {
         self.shift(Word::FillerBytes, filler, 0);
     }
 
-    /// Gives the memory back.
+    /// Releases the memory.
     fn forget_named(&self) {
         if let Some(mut known) = self.volume.named.known().filter(|_| !self.has_untiled()) {
             known.remove(&self.number);
         }
     }
 
-    /// What the slots of this stripe name, by position, or named a while ago.
+    /// What the slots of this stripe name, or named a while ago, by position.
     fn named(&self) -> Arc<Vec<Name>> {
         let mut known = self.volume.named.known();
         if let Some(named) = known.as_ref().and_then(|known| known.get(&self.number)) {

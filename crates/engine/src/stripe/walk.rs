@@ -1,12 +1,12 @@
-//! The order in which all buckets of a stripe are gone through while the index may grow and shrink.
+//! An order to visit all buckets of a stripe in while the index may grow and shrink.
 //!
-//! Buckets are visited by the low bits of their numbers, counted up from the highest of these bits: a split and a merge move slots
-//! between buckets of the same low bits only, so that both were visited, or neither (the scan of Redis, by P. Noordhuis). A bucket may
-//! be visited twice, none is left out.
+//! Buckets are visited by the low bits of their numbers, counted up from the highest of these bits. A split and a
+//! merge move slots only between buckets of the same low bits, so both of them were visited, or neither (the scan of
+//! Redis, by P. Noordhuis). A bucket may be visited twice, but none is left out.
 
 use crate::format::buckets::Buckets;
 
-/// Where such a walk stands.
+/// The state of such a walk.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(crate) struct Walk {
     place: u64,
@@ -14,7 +14,8 @@ pub(crate) struct Walk {
 }
 
 impl Walk {
-    /// The buckets that come now: those of one class, of which the second may have been split from the first. `None`: all were visited.
+    /// The present buckets of the walk: those of one class, of which the second may have been split from the first.
+    /// `None` if all were visited.
     pub(crate) fn class(self, buckets: Buckets) -> Option<(u64, Option<u64>)> {
         let whole = whole_of(buckets);
         let first = self.place & (whole - 1);
@@ -22,7 +23,7 @@ impl Walk {
         (!self.is_over).then_some((first, second))
     }
 
-    /// Behind that class.
+    /// The walk after that class.
     pub(crate) fn next(self, buckets: Buckets) -> Self {
         let whole = whole_of(buckets);
         let place = (self.place | !(whole - 1)).reverse_bits().wrapping_add(1).reverse_bits();
@@ -30,7 +31,7 @@ impl Walk {
     }
 }
 
-/// The largest power of two that isn't above the count: so many classes there are.
+/// The largest power of two up to the count: the number of classes.
 fn whole_of(buckets: Buckets) -> u64 {
     1 << buckets.count().ilog2()
 }
@@ -42,9 +43,9 @@ mod tests {
     use super::*;
 
     proptest! {
-        /// Keys that stay while the table grows and shrinks by chance are each met, wherever they are by then.
+        /// The walk meets every key that stays while the table grows and shrinks at random.
         #[test]
-        fn who_stays_is_met(start in 2..70_u64, steps in prop::collection::vec(0..5_u8, 400)) {
+        fn keys_that_stay_are_met(start in 2..70_u64, steps in prop::collection::vec(0..5_u8, 400)) {
             let mut buckets = Buckets::new(start);
             let picks: Vec<u32> = (0..300_u32).map(|pick| pick.wrapping_mul(0x9e37_79b9)).collect();
             let mut met = vec![false; picks.len()];

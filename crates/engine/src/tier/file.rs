@@ -1,8 +1,9 @@
-//! The tier's file: found by the volume's identity, made by whoever comes first, removed by whoever leaves last.
+//! The file of a tier. Its name follows from the volume's identity. The first process creates it, and the last one to
+//! leave removes it.
 //!
-//! Both come and go under the file's attach lock, and whoever has waited for it looks whether the file still has its name
-//! ([`super::check_joining`]): the last one may have removed it meanwhile. A tier that somebody finds deserted was left by
-//! processes that were killed; it is used again, but nothing that is in it.
+//! Both happen under the file's attach lock. A process that has waited for the lock checks whether the file still has
+//! its name ([`super::check_joining`]), since the last process may have removed it meanwhile. A deserted tier was
+//! left by processes that were killed: the file is used again, but nothing of its content.
 
 use std::fs::{File, Metadata};
 use std::io::{self, ErrorKind};
@@ -22,19 +23,19 @@ use crate::stats::{self, FoundTier};
 use crate::stripe::Stripe;
 use crate::volume::Volume;
 
-/// How often the file may go, or turn out to be useless, while it is being opened.
+/// How often the file may vanish, or turn out to be useless, while a process opens it.
 const TRIES: usize = 100;
 const PERMISSIONS: u32 = 0o777;
 const OF_GROUP: u32 = 0o070;
 
-/// Opens the tier of `volume`, or makes it.
+/// Opens the tier of `volume`, or creates it.
 pub(super) fn open(options: &Options, bytes: u64, volume: &Arc<Volume>) -> Result<Arc<Volume>> {
     let refused = |why| Error::NoTier { path: volume.name().to_owned(), why };
     if volume.read_only {
         return Err(refused("it was opened read-only"));
     }
     if volume.erases {
-        return Err(refused("it erases what dies, and copies would outlive it"));
+        return Err(refused("it erases dead entries, and copies would outlive them"));
     }
     let door = volume.membership.door().filter(|_| volume.membership.path().is_some());
     let Some(door) = door else { return Err(refused("it has no file")) };
@@ -53,22 +54,22 @@ pub(super) fn open(options: &Options, bytes: u64, volume: &Arc<Volume>) -> Resul
     Err(Error::io("opening", &tier.path, ErrorKind::TimedOut.into()))
 }
 
-/// One for each file that ever was: inodes are used again, but not with the same time of birth.
+/// Unique among all files that ever existed: an inode number may be used again, but not with the same time of birth.
 fn name(identity: Identity) -> String {
     format!("eyewall-{:x}-{:x}-{:x}", identity.device, identity.inode, identity.born_ns)
 }
 
-/// What is to be opened.
+/// The tier that is to be opened.
 struct Wanted<'a> {
     path: PathBuf,
     options: Options,
-    /// Of the volume's file.
+    /// Metadata of the volume's file.
     owner: Metadata,
     volume: &'a Arc<Volume>,
 }
 
 impl Wanted<'_> {
-    /// `None`: it was made, or removed; look again.
+    /// `None`: the file was created or removed, so look again.
     fn open_once(&self) -> Result<Option<Arc<Volume>>> {
         let reading = |error| Error::io("reading", &self.path, error);
         if self.path.is_symlink() {
@@ -99,7 +100,7 @@ impl Wanted<'_> {
                 }
                 other => other,
             },
-            // Whoever uses it goes on with it.
+            // The processes that use the old file continue with it.
             Err(
                 Error::Foreign { .. }
                 | Error::Corrupt { .. }
@@ -111,7 +112,7 @@ impl Wanted<'_> {
         }
     }
 
-    /// Removes a file that can't be used; `if_deserted`: not while somebody is attached to it.
+    /// Removes a file that can't be used. With `if_deserted`, only if nobody is attached to it.
     fn replace(&self, file: File, if_deserted: bool, why: &'static str) -> Result<Option<Arc<Volume>>> {
         let removed = Door::new(file, Some(self.path.clone())).and_then(|door| {
             let _turn = door.lock_attach()?;
@@ -130,14 +131,15 @@ impl Wanted<'_> {
 
     fn create(&self) -> Result<()> {
         let drawn = attach::new_superblock(&self.options)?;
-        // One hash of a key serves for both volumes.
+        // Both volumes use the same hash seed, so one hash of a key serves for both.
         let secret = Secret { hash_seed: self.volume.secret.hash_seed, ..drawn.secret };
-        // Its pages are given and taken back stripe by stripe, and the index has to have all of its own.
+        // The layout has a fixed index: pages are given back stripe by stripe, and the index must keep all of its
+        // own.
         let superblock = Superblock { secret, layout: drawn.layout.with_fixed_index(), ..drawn };
         let layout = &superblock.layout;
         let fill = |file: &File| {
             if file.metadata()?.uid() != self.owner.uid() {
-                // Only root can; others that may open the volume's file find the tier by its group.
+                // Only root can do this. Other processes that may open the volume's file find the tier by its group.
                 let _ = fchown(file, Some(self.owner.uid()), None);
             }
             attach::write_new(file, &superblock)
@@ -149,8 +151,8 @@ impl Wanted<'_> {
     }
 }
 
-/// Whether a file can only be of somebody who may write the volume, too, whose file's owner is `owner`, and is open to nobody
-/// else.
+/// Whether only somebody who may also write the volume can have created this file, and nobody else may open it.
+/// `owner` is the metadata of the volume's file.
 fn is_trusted(found: &Metadata, owner: &Metadata) -> bool {
     let (mode, wanted) = (found.mode() & PERMISSIONS, owner.mode() & PERMISSIONS);
     let same_group = found.gid() == owner.gid();
@@ -159,7 +161,7 @@ fn is_trusted(found: &Metadata, owner: &Metadata) -> bool {
     found.is_file() && mode == wanted && (same_group || wanted & OF_GROUP == 0) && writer
 }
 
-/// Looks at the tier of `volume` in `folder`, without joining it.
+/// Looks at the tier of `volume` in `folder` without joining it.
 pub(super) fn look(folder: &Path, volume: &Volume) -> Result<Option<FoundTier>> {
     let Some(path_of_volume) = volume.membership.path() else { return Ok(None) };
     let Some(door) = volume.membership.door() else { return Ok(None) };
@@ -185,28 +187,29 @@ pub(super) fn look(folder: &Path, volume: &Volume) -> Result<Option<FoundTier>> 
     Ok(Some(FoundTier { path, stats }))
 }
 
-/// Mode and group of a volume's file, for its tier's.
+/// Mode and group of a volume's file, which its tier's file gets, too.
 pub(crate) fn access_of(owner: &Metadata) -> Access {
     let mode = owner.mode() & PERMISSIONS;
     Access { mode, group: (mode & OF_GROUP != 0).then_some(owner.gid()) }
 }
 
-/// Under the attach lock, after this process has left: the last one removes the file.
+/// Called under the attach lock, after this process has left. The last process removes the file.
 pub(super) fn after_leaving(tier: &Volume, door: &Door) {
     if !matches!(door.is_deserted(), Ok(true)) || !door.has_its_name() {
         return;
     }
     if remove(tier.name()).is_err() {
-        // Another user's, in a folder where only he may remove it: it takes no memory at least.
+        // The file belongs to another user, in a folder where only that user may remove it. Giving its pages back at
+        // least frees the memory.
         for number in 0..tier.layout.stripes as usize {
-            // Nobody else is there: the lock isn't needed.
+            // No other process is attached, so the lock isn't needed.
             let _ = Stripe::unlocked(tier, number).give_all_back();
         }
     }
 }
 
-/// Removes the file of a tier whose volume was resized: nobody opens it by this name any more. Who is still in it goes on
-/// until it finds the volume's successor.
+/// Removes the file of a tier whose volume was resized, since nobody opens it by this name any more. Processes that
+/// still use it do so until they find the volume's successor.
 pub(super) fn retire(tier: &Volume) {
     let Some(door) = tier.membership.door() else { return };
     if let Ok(_turn) = door.lock_attach()

@@ -1,5 +1,5 @@
-//! Making copies: by whoever hits an entry of the volume that is asked for often. Nothing is waited for; what can't be done at
-//! once is left to the next hit.
+//! Making copies. A process copies an entry of the volume that it hits often. It waits for nothing: what can't be
+//! done at once is left to the next hit.
 
 use std::sync::atomic::AtomicU64;
 use std::sync::atomic::Ordering::Relaxed;
@@ -17,27 +17,28 @@ use crate::stripe::{Found, RingId, Stripe};
 use crate::volume::Volume;
 use crate::write::{self, Draft};
 
-/// An entry is copied when it is hit as often as this, of late: [`crate::format::slot::Slot::frequency`].
+/// An entry is copied once its [`crate::format::slot::Slot::frequency`] reaches this.
 const FREQUENCY_MIN: u64 = 2;
-/// Where less than this part of a stripe's main ring is free, a new copy costs another its place;
+/// If less than this fraction of a stripe's main ring is free, a new copy evicts others.
 const ROOMY: u64 = 8;
-/// then one in so many is made: what is asked for often is offered again soon, and the rest would only be copied in and out.
+/// In that case only one copy in this many is made. An entry that is hit often is offered again soon; the others
+/// would only be copied in and out.
 const MADE_OF_OFFERED: u64 = 4;
-/// The holder of a busy lock isn't asked for more often than that.
+/// The process that holds a busy lock is probed at most this often.
 const PROBE_EVERY_MS: u64 = 10;
 
 impl Tier {
-    /// Copies an entry that was hit just now, if it is worth it; `renews`: there is a copy of it, which is void.
+    /// Copies an entry that was just hit, if it is worth it. `renews`: the tier has a copy of it that is void.
     #[inline]
     pub(super) fn consider(&self, volume: &Volume, place: &Place, found: &Pinned<'_>, renews: bool) {
-        // The hit itself isn't counted in what was seen.
+        // The frequency in `seen` doesn't include the present hit.
         let often = found.seen.frequency() + 1 >= FREQUENCY_MIN && found.phase == Phase::Fresh;
         if often && (renews || self.may_evict(self.place(place).stripe)) {
             self.fill(volume, place, found);
         }
     }
 
-    /// Whether a new copy may cost others their place.
+    /// Whether a new copy may evict others.
     fn may_evict(&self, stripe: usize) -> bool {
         let main = Stripe::unlocked(&self.volume, stripe).ring(RingId::Main);
         main.free() > main.size / ROOMY || self.offers.fetch_add(1, Relaxed).is_multiple_of(MADE_OF_OFFERED)
@@ -55,29 +56,31 @@ impl Tier {
         }
         let own = self.place(place);
         let Some(stripe) = Stripe::try_lock(&self.volume, own.stripe, self.may_probe()) else { return };
-        // Under the lock: a lock that was lost reads as free, and where a tier was resized by somebody, its pages are gone.
+        // Checked under the lock: a lost lock word reads as free, and if somebody resized the tier, its pages are
+        // gone.
         if !self.is_usable() || !self.has_pages(&stripe) {
             return;
         }
         let Some(origin) = origin_of(volume, place, found) else { return };
         let header = found.record.header();
-        // The copy gets a checksum of its own, which must not vouch for damaged bytes.
+        // The copy gets a checksum of its own, which must not make damaged bytes valid.
         if !found.is_whole(&header) {
             return;
         }
-        // Of several readers of one entry, one copies it. After a touch it has other times.
+        // If several readers hit one entry, only one copies it. After a touch, the copy has other times and is
+        // replaced.
         let is_same = |copy: Found<'_>| copy.origin() == Some(origin) && copy.record.times() == header.times;
         if stripe.find(&own, key).is_some_and(is_same) {
             return;
         }
         let draft = Draft::copy_of(&self.volume, &header, [key, metadata, value], &origin);
-        // Refused where readers hold too much of the tier: then there is no copy.
+        // If readers hold too much of the tier, the put is refused, and there is no copy.
         let _ = write::put_locked(stripe, &own, &draft);
     }
 
-    /// Whether a stripe may be written. One that has no pages yet gets some more, where there is room.
+    /// Whether a stripe may be written. A stripe that lacks pages gets some more if there is memory.
     fn has_pages(&self, stripe: &Stripe<'_>) -> bool {
-        // It would begin with new pages, and forget the rest of the old ones.
+        // A stripe that is giving its pages back would start with new ones, and forget the rest of the old ones.
         if stripe.is_leaving() {
             return false;
         }
@@ -88,12 +91,12 @@ impl Tier {
         if !self.pressure.has_room(missing) {
             return false;
         }
-        // Without a step, or after one that isn't the last, the next hit goes on.
+        // If this step failed or wasn't the last one, the next hit continues.
         stripe.grow().map_or_else(|_| self.pressure.ran_out(), |bytes| self.pressure.took(bytes));
         stripe.missing() == 0
     }
 
-    /// Looks at the memory, if it is time; gives some back, if it must be, or goes on with what was begun.
+    /// Checks the memory if it is time to. Gives some back if needed, or continues to give back a stripe.
     pub(super) fn look_at_memory(&self) {
         if self.pressure.demands_pages() {
             self.give_way(false);
@@ -102,8 +105,9 @@ impl Tier {
         }
     }
 
-    /// Gives pages of one stripe back, with what is in it: of one where that was begun, else of the largest, or of the next where
-    /// readers hold some of that. A large stripe takes more than one call; `begins_none`: this one only goes on.
+    /// Gives pages of one stripe back, with their content. Takes a stripe where that was begun; otherwise the
+    /// largest, or the next one if readers hold bytes in it. A large stripe takes several calls. `begins_none`: only
+    /// continue with a stripe that was begun.
     #[cold]
     fn give_way(&self, begins_none: bool) {
         let stripes = (0..self.volume.layout.stripes as usize).map(|number| Stripe::unlocked(&self.volume, number));
@@ -121,7 +125,7 @@ impl Tier {
         self.leaves.store(was_last.map_or(was_begun, |last| !last), Relaxed);
     }
 
-    /// Gives all pages back that nobody holds, with what is in them, and the file's name: the volume has another tier now.
+    /// Gives back all pages that nobody holds, and the name of the file, because the volume has another tier now.
     pub(super) fn retire(&self) {
         file::retire(&self.volume);
         for number in 0..self.volume.layout.stripes as usize {
@@ -138,10 +142,10 @@ impl Tier {
     }
 }
 
-/// What makes a copy of a pinned entry valid; `None`: a purge has meant the entry by now.
+/// The origin of a copy of this pinned entry, or `None` if a purge covers the entry by now.
 ///
-/// What may have been forgotten comes first: a purge that is forgotten later makes the copy void, and one that was forgotten
-/// before has left its mark on the entry already, whose header is read after this.
+/// Loads the retired epoch first. A purge that is forgotten later makes the copy void. One that was forgotten before
+/// has already changed the entry, whose header is read after this load.
 fn origin_of(volume: &Volume, place: &Place, found: &Pinned<'_>) -> Option<Origin> {
     let retired = volume.purges().retired() as u32;
     let epoch = found.record.epoch();

@@ -1,8 +1,8 @@
-//! The tier: a volume in shared memory in front of a volume on a disk, for what is asked for often.
+//! The tier: a volume in shared memory in front of a volume on a disk, for entries that are read often.
 //!
-//! A tier is a volume, not a second design: it has the same format, stripes, hand and pins, and is shared by all processes
-//! that open the volume with one. What it holds are copies of entries. Each hit of one is held against the entry that it was
-//! made of ([`is_valid`]), so that removals, overwrites, evictions and purges, of whomever, need no message.
+//! A tier is a volume of the same design: it has the same format, stripes, hand and pins. All processes that open the
+//! volume with a tier share one. It holds copies of entries. A hit of a copy is compared with the entry that it was
+//! made from ([`is_valid`]). So processes need no messages about removals, overwrites, evictions and purges.
 //!
 //! ```text
 //!  get --> the tier's index --> copy, pinned --> its origin: is the volume's slot as it was?  yes: hit
@@ -13,9 +13,9 @@
 //!
 //! | file | what it holds |
 //! |---|---|
-//! | `mod.rs` | looking up, and what makes a copy valid |
+//! | `mod.rs` | look-ups, and when a copy is valid |
 //! | `fill.rs` | making copies, and giving memory back |
-//! | `file.rs` | the file: finding, making, removing it |
+//! | `file.rs` | finding, creating and removing the file |
 //! | `pressure.rs` | how much memory there is |
 
 mod file;
@@ -45,19 +45,19 @@ use crate::volume::Volume;
 
 pub(crate) use file::access_of;
 
-/// Each so many hits of a thread, the memory is looked at.
+/// A thread checks the memory once in this many hits.
 const LOOKS_EVERY: u64 = 1024;
 /// Slots of a bucket.
 const SLOTS: u8 = 8;
 
-/// The tier of a volume, and behind it those of the volumes that took its place ([`crate::resize`]). Shared by all clones of a
-/// [`crate::Cache`]. None of them goes before the cache does, since hits may be of each; but all that nobody holds of the
-/// former ones is given back.
+/// The tier of a volume, followed by the tiers of the volumes that replaced it ([`crate::resize`]). All clones of a
+/// [`crate::Cache`] share it. All of them live as long as the cache, since hits may belong to any of them. But the
+/// memory of former tiers is given back, except what somebody holds.
 #[derive(Debug)]
 pub(crate) struct Tiers {
-    /// Of which volume: [`Volume::id`].
+    /// The [`Volume::id`] of the tier's volume.
     of: u64,
-    /// `None`: it could not be had for that volume.
+    /// `None` if that volume could not get a tier.
     tier: Option<Tier>,
     next: OnceLock<Box<Self>>,
 }
@@ -67,18 +67,18 @@ pub(crate) struct Tiers {
 pub(crate) struct Tier {
     pub(crate) volume: Arc<Volume>,
     pressure: Pressure,
-    /// This process has given back a part of a stripe, and goes on with the rest as soon as it is asked for something.
+    /// This process has given back a part of a stripe. It continues with the rest at its next call.
     leaves: AtomicBool,
-    /// When the holder of a busy lock was asked for last.
+    /// When this process last probed the holder of a busy lock.
     probed_ms: AtomicU64,
-    /// Copies that could have been made where there was no room left.
+    /// How many copies could have been made while there was no room.
     offers: AtomicU64,
 }
 
-/// What a tier has of a key.
+/// What a tier has for a key.
 enum Copy<'a> {
     Valid(Hit<'a>),
-    /// A copy of what is no more as it was.
+    /// A copy of an entry that has changed since.
     Void,
     Absent,
 }
@@ -89,12 +89,12 @@ pub(crate) fn open(options: &Options, volume: &Arc<Volume>) -> Result<Option<Arc
     Ok(tier.map(|tier| Arc::new(Tiers { of: volume.id, tier: Some(tier), next: OnceLock::new() })))
 }
 
-/// Looks at the tier that others use before `volume`, in `folder`.
+/// Looks in `folder` for the tier that others use in front of `volume`.
 pub(crate) fn look(folder: &Path, volume: &Volume) -> Result<Option<FoundTier>> {
     file::look(folder, volume)
 }
 
-/// For volumes that can't have a tier.
+/// Refuses a tier for a volume that can't have one.
 pub(crate) fn refuse(options: &Options, name: &str) -> Result<()> {
     match options.tier {
         None => Ok(()),
@@ -102,11 +102,12 @@ pub(crate) fn refuse(options: &Options, name: &str) -> Result<()> {
     }
 }
 
-/// Under the attach lock of a tier that is about to be joined, and of any other volume.
+/// Checks, under its attach lock, that a volume may be joined. Only a tier can be refused.
 ///
 /// # Errors
-/// `NotFound` when whoever left last has removed the tier. `TooManyProcesses` in a forked child that isn't one of the
-/// processes of the volume behind the tier: who is in the tier keeps that volume from being put in order.
+/// `NotFound` if the process that left last has removed the tier. `TooManyProcesses` in a forked child that is not
+/// registered in the volume behind the tier. A process in the tier would otherwise keep that volume from being put in
+/// order.
 pub(crate) fn check_joining(volume: &Volume) -> Result<()> {
     let Some(behind) = &volume.front_of else { return Ok(()) };
     if !behind.membership.is_own() {
@@ -118,18 +119,18 @@ pub(crate) fn check_joining(volume: &Volume) -> Result<()> {
     Ok(())
 }
 
-/// Of a tier: the time of the volume that it stands in front of, by which its copies were made.
+/// For a tier: the time base of the volume behind it, by which its copies were made.
 pub(crate) fn time_base(volume: &Volume) -> Option<u64> {
     volume.front_of.as_ref().map(|behind| behind.time_base.load(Relaxed))
 }
 
-/// Under the attach lock, after this process has left a tier.
+/// Called under the attach lock, after this process has left a tier.
 pub(crate) fn after_leaving(tier: &Volume, door: &Door) {
     file::after_leaving(tier, door);
 }
 
 impl Tiers {
-    /// The tier of a volume that the first one was opened for, or that has taken its place.
+    /// The tier of `volume`, which is the volume that the first tier was opened for, or a successor of it.
     #[inline]
     pub(crate) fn of(&self, volume: &Volume) -> Option<&Tier> {
         if self.of == volume.id { self.tier.as_ref() } else { self.of_successor(volume) }
@@ -141,7 +142,7 @@ impl Tiers {
         while last.of != volume.id {
             last = match last.next.get() {
                 Some(next) => next,
-                // One that has been replaced again needs none.
+                // A volume that was itself replaced needs no tier.
                 None if volume.purges().moved() != 0 => return None,
                 None => last.follow(volume),
             };
@@ -149,9 +150,10 @@ impl Tiers {
         last.tier.as_ref()
     }
 
-    /// Puts the tier of `volume` behind this one.
+    /// Opens the tier of `volume` and links it behind this one.
     fn follow(&self, volume: &Volume) -> &Self {
-        // Opened before the cell is asked to take it: children forked meanwhile would wait for the cell for ever.
+        // Opened before the cell is asked to take it. Otherwise a child that is forked meanwhile would wait for the
+        // cell for ever.
         let volume = volume.this.upgrade();
         let opened = volume.as_ref().and_then(|volume| Tier::open(&volume.options, volume).ok().flatten());
         let of = volume.map_or(0, |volume| volume.id);
@@ -176,18 +178,18 @@ impl Tier {
         }))
     }
 
-    /// Whether its file is what it was: not truncated, nor resized by somebody as a volume.
+    /// Whether the file is still what it was: neither truncated nor resized as if it were a volume.
     fn is_usable(&self) -> bool {
         self.volume.check_intact().and_then(|()| self.volume.check_present()).is_ok()
     }
 
-    /// `None` once the tier can't be used any more.
+    /// `None` once the tier can no longer be used.
     pub(crate) fn stats(&self) -> Result<Option<TierStats>> {
         let stats = stats::collect_tier(&self.volume);
         if self.is_usable() { stats.map(Some) } else { Ok(None) }
     }
 
-    /// As [`read::get_at`], of a volume that this is the tier of.
+    /// Like [`read::get_at`], for the volume behind this tier.
     #[inline]
     pub(crate) fn get<'a>(
         &'a self,
@@ -196,7 +198,7 @@ impl Tier {
         key: &[u8],
         wanted: Wanted,
     ) -> Result<Option<Hit<'a>>> {
-        // They are looked at in any case: to hold a copy against its origin, or because there is none.
+        // These buckets are needed in any case: to check a copy against its origin, or because there is no copy.
         volume.prefetch_buckets(place);
         let renews = match self.get_copy(volume, place, key, wanted) {
             Copy::Valid(hit) => return Ok(Some(hit)),
@@ -207,12 +209,12 @@ impl Tier {
         read::get_watched(volume, place, key, Use::Counts, wanted, consider)
     }
 
-    /// Asks for the cache lines of a key, ahead of their use.
+    /// Prefetches the cache lines of a key.
     pub(crate) fn prefetch(&self, place: &Place) {
         self.volume.prefetch_buckets(&self.place(place));
     }
 
-    /// Where the key of another volume's place is in the tier: both take it from the same hash.
+    /// The place in the tier of a key with this place in the volume. Both follow from the same hash.
     #[inline]
     fn place(&self, place: &Place) -> Place {
         hash::place(&self.volume.layout, place.hash)
@@ -230,7 +232,7 @@ impl Tier {
         let pin = thread.free_pin().filter(|_| !read::must_copy(tier, own.stripe));
         let Some(found) = pin.and_then(|pin| read::find(tier, &own, key, wanted, pin)) else { return Copy::Absent };
         let valid = is_valid(volume, place, &found);
-        // What was found, and held against the volume, may have been zeros.
+        // The copy, and what was compared with the volume, may have been lost bytes that read as zeros.
         if tier.has_failed() {
             found.release();
             return Copy::Absent;
@@ -252,15 +254,20 @@ impl Tier {
     }
 }
 
-/// Whether a copy, pinned in a tier, is as good as the entry of `volume` that it was made of: the slot of that entry, with its
-/// frequency, or `None` for a void one.
+/// Whether a copy, pinned in a tier, is as good as the entry of `volume` that it was made from. Returns the slot of
+/// that entry with its frequency, or `None` if the copy is void.
 ///
-/// First the purges: which might have been forgotten is known before any note goes. Then the slot: what is dropped for a purge,
-/// is dropped before its note goes, so that whoever misses the note finds the slot changed. Last the tail: one that hasn't
-/// passed the entry by then hadn't when the slot was loaded, so that no other record can stand where the slot points.
+/// The order of the checks matters:
+///
+/// - The purges come first. Which purges may have been forgotten is known before any note goes.
+/// - Then comes the slot. What a purge drops is dropped before its note goes, so a reader that misses the note finds
+///   the slot changed.
+/// - The tail comes last. If it hasn't passed the entry at this point, it hadn't when the slot was loaded, so no
+///   other record can be where the slot points.
 #[inline]
 fn is_valid<'a>(volume: &'a Volume, place: &Place, copy: &Pinned<'_>) -> Option<(&'a AtomicU64, Slot)> {
-    // Times of a live entry become later in place: one that isn't fresh here may still be so there.
+    // The times of a live entry may become later in place, so an entry that isn't fresh in the tier may still be
+    // fresh in the volume.
     if copy.phase != Phase::Fresh {
         return None;
     }

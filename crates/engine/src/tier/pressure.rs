@@ -1,13 +1,14 @@
-//! When the tier gives way: how much memory this process's control groups still have, asked now and then.
+//! When the tier gives memory back: how much memory this process's control groups have left, checked now and then.
 //!
 //! ```text
 //!            80 %         90 % of a limit
 //!   takes pages | keeps what it has | gives a stripe back at each look
 //! ```
 //!
-//! In use is all but the page cache of files, which the kernel drops by itself, but needs some of: the volume's own pages are
-//! there. The gap keeps the tier from taking at once what it has just given back. Where some task waited for memory in more
-//! than 10 % of the last ten seconds, a stripe goes every five seconds: the kernel's mean needs that long to notice.
+//! Used memory is everything except the page cache of files. The kernel drops page cache by itself, but needs some of
+//! it: the volume's own pages are there. The gap between the two limits keeps the tier from taking at once what it
+//! has just given back. If some task waited for memory during more than 10 % of the last ten seconds, the tier gives
+//! a stripe back every five seconds. The kernel's average needs that long to show the effect.
 
 use std::sync::Mutex;
 use std::sync::atomic::Ordering::Relaxed;
@@ -16,34 +17,34 @@ use std::sync::atomic::{AtomicBool, AtomicU64};
 use eyewall_region::clock;
 use eyewall_region::memory::{Memory, Share};
 
-/// It isn't looked more often than that.
+/// How often the memory is checked at most.
 const LOOK_EVERY_MS: u64 = 100;
-/// Each so many looks, the process's control groups are looked up anew: it may have been moved.
+/// After this many checks, the control groups of the process are looked up again, since it may have been moved.
 const FIND_EVERY: u64 = 64;
-/// Of a limit, in percent: pages are taken up to here,
+/// The tier takes pages up to this percentage of a limit,
 const TAKE_UP_TO: u64 = 80;
-/// and given back above.
+/// and gives pages back above this one.
 const GIVE_BACK_ABOVE: u64 = 90;
-/// Hundredths of a percent of time waited: pages are given back above,
+/// The tier gives pages back above this much time waited, in hundredths of a percent,
 const STALLED: u64 = 1000;
-/// and taken again below.
+/// and takes pages again below this much.
 const NOT_STALLED: u64 = 500;
 const STALLED_EVERY_MS: u64 = 5000;
 
 /// What one process knows about its memory.
 #[derive(Debug)]
 pub(crate) struct Pressure {
-    /// Never waited for: a forked child may find it locked for ever.
+    /// Never waited for, since a forked child may find it locked for ever.
     memory: Mutex<Memory>,
     looked_ms: AtomicU64,
     looks: AtomicU64,
     gave_back_ms: AtomicU64,
     pressed: AtomicBool,
-    /// Bytes that may be taken before the next look.
+    /// Bytes that may be taken before the next check.
     room: AtomicU64,
 }
 
-/// What a look has found.
+/// The result of a check.
 #[derive(Debug, PartialEq, Eq)]
 struct Seen {
     over_limit: bool,
@@ -63,7 +64,7 @@ impl Pressure {
         }
     }
 
-    /// Looks, if it is time. True: a stripe is to be given back.
+    /// Checks the memory if it is time to. Returns true if a stripe must be given back.
     pub(crate) fn demands_pages(&self) -> bool {
         let (now, looked) = (clock::since_boot_ms(), self.looked_ms.load(Relaxed));
         let is_due = now.abs_diff(looked) >= LOOK_EVERY_MS;
@@ -81,7 +82,7 @@ impl Pressure {
         gives
     }
 
-    /// Whether nothing is to be filled.
+    /// Whether no copies may be made now.
     pub(crate) fn is_pressed(&self) -> bool {
         self.pressed.load(Relaxed)
     }
@@ -95,7 +96,7 @@ impl Pressure {
         let _ = self.room.fetch_update(Relaxed, Relaxed, |room| Some(room.saturating_sub(bytes)));
     }
 
-    /// There is no more to be had, whatever the groups say.
+    /// No more memory can be had, whatever the control groups say.
     pub(crate) fn ran_out(&self) {
         self.room.store(0, Relaxed);
     }
@@ -114,7 +115,7 @@ impl Pressure {
     }
 }
 
-/// `stalled`: in hundredths of a percent.
+/// `stalled` is in hundredths of a percent.
 fn judge(shares: &[Share], stalled: u64) -> Seen {
     let mut seen = Seen { over_limit: false, stalled: stalled > STALLED, room: u64::MAX };
     for Share { used, limit } in shares.iter().copied() {

@@ -1,4 +1,4 @@
-//! Writing a volume's entries as a stream.
+//! Export: writing a volume's entries as a stream.
 
 use std::io::{self, BufWriter, Write};
 use std::time::Duration;
@@ -14,32 +14,32 @@ use crate::hit::Hit;
 
 const BUFFER_BYTES: usize = 64 << 10;
 
-/// What [`Cache::export`] has written.
+/// What [`Cache::export`] wrote.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize)]
 #[non_exhaustive]
 pub struct Exported {
-    /// Entries: fresh, stale and negative.
+    /// Exported entries: fresh, stale and negative.
     pub entries: u64,
     /// Bytes of the whole stream.
     pub bytes: u64,
 }
 
 impl Cache {
-    /// Writes all entries, fresh, stale and negative, as a stream that [`Cache::import`] takes, on any machine. Its form stands
-    /// in `docs/format.md`. Does not count as use.
+    /// Writes all entries, fresh, stale and negative, as a stream that [`Cache::import`] reads on any machine.
+    /// `docs/format.md` describes the stream. Doesn't count as use.
     ///
-    /// Entries that are put or evicted meanwhile may or may not be in it; damaged ones are not. One entry at a time is held, for as long as writing
-    /// it takes.
+    /// Entries that are put or evicted meanwhile may or may not be included; damaged ones are not. The export holds
+    /// one entry at a time, for as long as it takes to write it.
     ///
     /// # Errors
-    /// [`Export`](Error::Export): the stream could not be written; what was written has no end, and an import notices.
+    /// [`Export`](Error::Export): the stream could not be written. It is incomplete, and an import notices that.
     pub fn export(&self, to: impl Write) -> Result<Exported> {
         let mut export = Export::begin(self, to)?;
-        // What is written gets a checksum of its own, which must not vouch for damaged bytes.
+        // A written entry gets a checksum of its own, which must not make damaged bytes valid.
         for hit in self.iter_all().filter(Hit::is_whole) {
             export.write(&hit)?;
         }
-        // What was lost reads as zeros: without a trailer nobody takes it for whole.
+        // Lost bytes read as zeros. Without a trailer, nobody takes the stream for complete.
         self.volume().check_intact()?;
         export.end()
     }
@@ -50,7 +50,7 @@ struct Export<'a, W: Write> {
     to: BufWriter<W>,
     whole: Whole,
     bytes: u64,
-    /// The volume's time at the beginning: what the times of all entries are told as of.
+    /// The volume's time at the start. The times of all entries are relative to it.
     begun_ms: u64,
 }
 
@@ -77,7 +77,7 @@ impl<'a, W: Write> Export<'a, W> {
         }
         let since = self.cache.volume().now_ms().saturating_sub(self.begun_ms);
         let left = |left: Duration| (left.as_millis() as u64).saturating_add(since);
-        // A stale entry has nothing left, whenever it became stale.
+        // A stale entry has no fresh time left, whenever it became stale.
         let fresh_left = if hit.is_stale() { Some(0) } else { hit.ttl_left().map(left) };
         let head = EntryHead {
             flags: if hit.reason().is_some() { stream::NEGATIVE } else { 0 },

@@ -1,6 +1,7 @@
-//! Storing the entries of a stream that may come from anybody.
+//! Import: storing the entries of a stream that may come from anybody.
 //!
-//! Nothing of an entry is used before its sum was found right, and no memory is taken for bytes that haven't come.
+//! Nothing of an entry is used before its checksum is verified, and no memory is allocated for bytes that haven't
+//! arrived.
 
 use std::io::{self, BufReader, Read};
 
@@ -19,38 +20,39 @@ use crate::write::{self, Condition, Draft, Outcome};
 const BUFFER_BYTES: usize = 64 << 10;
 const REASON_BYTES: u64 = 2;
 
-/// How [`Cache::import`] stores.
+/// How [`Cache::import`] treats entries that exist already.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Import {
     keep: bool,
 }
 
 impl Import {
-    /// What the stream brings takes the place of what is there.
+    /// Imported entries replace existing ones.
     pub fn new() -> Self {
         Self::default()
     }
 
-    /// Whether valid values that are there stay. Stale and negative entries give way all the same.
+    /// Whether existing valid values stay. Stale and negative entries are replaced in any case.
     pub fn keep(mut self, keep: bool) -> Self {
         self.keep = keep;
         self
     }
 }
 
-/// What [`Cache::import`] has done.
+/// What [`Cache::import`] did.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize)]
 #[non_exhaustive]
 pub struct Imported {
-    /// Entries that were stored. The first of them may be evicted again by the last, where the volume is smaller.
+    /// Entries that were stored. If the volume is smaller than the stream, the last ones may have evicted the first
+    /// ones again.
     pub entries: u64,
-    /// Entries that gave way to what is there ([`Import::keep`]).
+    /// Entries that were skipped because there is a valid one already ([`Import::keep`]).
     pub kept: u64,
-    /// Entries that are larger than the volume's limit.
+    /// Entries that exceed the volume's limit.
     pub too_large: u64,
-    /// Entries whose time was over since the export.
+    /// Entries that expired since the export.
     pub expired: u64,
-    /// Bytes of the stream that were read and found right.
+    /// Bytes of the stream that were read and verified.
     pub bytes: u64,
 }
 
@@ -58,29 +60,29 @@ pub struct Imported {
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum Broken {
-    /// It is something else.
-    #[error("this is not the stream of an export; make one with export")]
+    /// The stream is not an export.
+    #[error("this is not the stream of an export; create one with `eyewall export`")]
     Foreign,
-    /// It was made by another version.
+    /// The stream was written by another version.
     #[error(
-        "the stream has version {found}, this program knows version {supported}; export it anew by the same version"
+        "the stream has version {found}, this program knows version {supported}; export it again with the same version"
     )]
     Version {
-        /// Its version.
+        /// The version of the stream.
         found: u32,
-        /// Ours.
+        /// The version that this program knows.
         supported: u32,
     },
-    /// It ends before its end.
-    #[error("the stream is cut off; the rest of it was lost on the way, or the export failed")]
+    /// The stream ends too early.
+    #[error("the stream is cut off: a part was lost on the way, or the export failed; export it again")]
     CutOff,
-    /// Its bytes were changed.
-    #[error("the stream is damaged: {what}; export it anew")]
+    /// Bytes of the stream have changed.
+    #[error("the stream is damaged: {what}; export it again")]
     Damaged {
         /// What was found.
         what: &'static str,
     },
-    /// It could not be read.
+    /// The stream could not be read.
     #[error("the stream could not be read: {0}")]
     Read(#[source] io::Error),
     /// The volume refused an entry.
@@ -88,23 +90,23 @@ pub enum Broken {
     Cache(#[source] Error),
 }
 
-/// Why an import ended early. What it had stored until then stays.
+/// Why an import ended early. The entries that it had stored remain.
 #[derive(Debug, thiserror::Error)]
 #[error("{broken} ({} entries before that were imported)", imported.entries)]
 pub struct ImportError {
-    /// Why.
+    /// The cause.
     #[source]
     pub broken: Broken,
-    /// What was done before.
+    /// What was imported before.
     pub imported: Imported,
 }
 
 impl Cache {
-    /// Stores the entries of a stream that [`Cache::export`] wrote, with their ages, times, metadata and tags. The time since
-    /// the export, by the wall clocks of both machines, counts: what is over by now is left out. Bytes behind the stream's end
-    /// are not asked for, but may have been read.
+    /// Stores the entries of a stream that [`Cache::export`] wrote, with their ages, times, metadata and tags. The
+    /// time since the export, by the wall clocks of both machines, counts: entries that have expired by now are left
+    /// out. Doesn't need bytes after the end of the stream, but may have read some.
     ///
-    /// Purges since the export aren't known to it: what they meant comes back.
+    /// The stream doesn't know of purges since the export, so entries that they removed come back.
     ///
     /// ```
     /// use eyewall::{Import, Options};
@@ -119,7 +121,7 @@ impl Cache {
     /// ```
     ///
     /// # Errors
-    /// [`Import`](Error::Import), with what was done before: entries that came before the error stay.
+    /// [`Import`](Error::Import), with what was imported before the error; those entries remain.
     pub fn import(&self, from: impl Read, import: &Import) -> Result<Imported> {
         self.vouched(Volume::check_writable)?;
         let mut source = Source { from: BufReader::with_capacity(BUFFER_BYTES, from), bytes: 0 };
@@ -144,14 +146,14 @@ impl<R: Read> Source<R> {
         Ok(bytes)
     }
 
-    /// Appends `count` bytes; memory is taken as they come.
+    /// Appends `count` bytes. Memory is allocated as they arrive.
     fn append(&mut self, count: u64, to: &mut Vec<u8>) -> std::result::Result<(), Broken> {
         let got = (&mut self.from).take(count).read_to_end(to).map_err(Broken::Read)?;
         self.bytes += got as u64;
         if got as u64 == count { Ok(()) } else { Err(Broken::CutOff) }
     }
 
-    /// Reads over `count` bytes, for their sum alone.
+    /// Reads and discards `count` bytes, only to add them to the checksum.
     fn pass(&mut self, mut count: u64, sum: &mut Xxh3) -> std::result::Result<(), Broken> {
         let mut block = [0; 4096];
         while count > 0 {
@@ -171,7 +173,7 @@ impl From<io::Error> for Broken {
     }
 }
 
-/// The bytes of an entry, used again for the next.
+/// The bytes of an entry. The buffers are used again for the next one.
 #[derive(Default)]
 struct Parts {
     tags: Vec<u8>,
@@ -203,17 +205,17 @@ fn import_all(
             stream::TRAILER => {
                 let told: [u8; TRAILER_REST_BYTES] = source.exact()?;
                 if told != whole.trailer_rest() {
-                    return Err(Broken::Damaged { what: "its end doesn't fit what came before" });
+                    return Err(Broken::Damaged { what: "its trailer doesn't match its entries" });
                 }
                 imported.bytes = source.bytes;
                 return Ok(());
             }
-            _ => return Err(Broken::Damaged { what: "there is no entry where one should begin" }),
+            _ => return Err(Broken::Damaged { what: "an entry or the trailer is missing" }),
         }
     }
 }
 
-/// How many milliseconds have passed since the export, and the beginning of the trailer's sum.
+/// Returns the milliseconds since the export, and the state of the trailer's checksum.
 fn read_header(source: &mut Source<impl Read>) -> std::result::Result<(u64, Whole), Broken> {
     let magic: [u8; 8] = source.exact()?;
     if magic != stream::MAGIC {
@@ -229,13 +231,13 @@ fn read_header(source: &mut Source<impl Read>) -> std::result::Result<(u64, Whol
     header[12..].copy_from_slice(&rest);
     let sum = stream::word(&header, HEADER_BYTES - SUM_BYTES);
     if header[12..16] != [0; 4] || sum != xxh3_64(&header[..HEADER_BYTES - SUM_BYTES]) {
-        return Err(Broken::Damaged { what: "its header" });
+        return Err(Broken::Damaged { what: "its header doesn't match its checksum" });
     }
-    // A clock that stands before the exporter's says nothing: no time has passed, then.
+    // A clock that is behind the exporter's clock tells nothing; then no time has passed.
     Ok((clock::wall_ms().saturating_sub(stream::word(&header, 16)), Whole::new(sum)))
 }
 
-/// Reads the rest of an entry. Whether it may be stored; if not, its value wasn't kept.
+/// Reads the rest of an entry. The flag says whether it may be stored; if not, its value was discarded.
 fn read_entry(
     volume: &Volume,
     source: &mut Source<impl Read>,
@@ -265,7 +267,7 @@ fn read_entry(
     }
     let (sum, told) = (sum.digest(), source.exact::<SUM_BYTES>()?);
     if told != sum.to_le_bytes() {
-        return Err(Broken::Damaged { what: "an entry doesn't fit its sum" });
+        return Err(Broken::Damaged { what: "an entry doesn't match its checksum" });
     }
     whole.add(sum);
     Ok((head, fits))
@@ -285,7 +287,7 @@ fn store(
     }
     let fresh = head.fresh_left.map(|left| left.saturating_sub(elapsed));
     let usable = head.usable_left.map(|left| left.saturating_sub(elapsed));
-    // What ends with its time to live says so by both times.
+    // An entry without stale time has ended when both times are zero.
     if fresh == Some(0) && usable == Some(0) {
         imported.expired += 1;
         return Ok(());
@@ -293,7 +295,7 @@ fn store(
     let tags = read_tags(&parts.tags)?;
     let options = PutOptions::new().metadata(&parts.metadata).tags(&tags);
     let condition = if import.keep { Condition::Absent } else { Condition::Always };
-    // Each entry by itself: the volume may be resized in the middle of the stream.
+    // The volume is looked up for each entry, since it may be resized in the middle of the stream.
     let stored = cache.vouched(|volume| {
         let now = volume.now_ms();
         let created = now.saturating_sub(head.age.saturating_add(elapsed));
@@ -305,20 +307,20 @@ fn store(
     match stored {
         Ok(Outcome::Stored(_) | Outcome::Superseded(_)) => imported.entries += 1,
         Ok(Outcome::Unmet) => imported.kept += 1,
-        // The limit for keys follows from that for entries.
+        // The limit for keys follows from the limit for entries.
         Err(Error::EntryTooLarge { .. } | Error::MetadataTooLong { .. } | Error::KeyTooLong { .. }) => {
             imported.too_large += 1;
         }
         Err(Error::KeyEmpty) => return Err(Broken::Damaged { what: "an entry has no key" }),
         Err(Error::TagLength { .. } | Error::TooManyTags { .. }) => {
-            return Err(Broken::Damaged { what: "an entry has tags that can't be" });
+            return Err(Broken::Damaged { what: "an entry has empty tags or too many" });
         }
         Err(error) => return Err(Broken::Cache(error)),
     }
     Ok(())
 }
 
-/// Each tag is its length, in 8 bits, and its bytes.
+/// A tag is its length in 8 bits, followed by its bytes.
 fn read_tags(mut left: &[u8]) -> std::result::Result<Vec<&str>, Broken> {
     let mut tags = Vec::new();
     while let Some((length, rest)) = left.split_first() {
@@ -329,4 +331,4 @@ fn read_tags(mut left: &[u8]) -> std::result::Result<Vec<&str>, Broken> {
     Ok(tags)
 }
 
-const BAD_TAGS: Broken = Broken::Damaged { what: "an entry's tags don't read as such" };
+const BAD_TAGS: Broken = Broken::Damaged { what: "the tags of an entry can't be read" };

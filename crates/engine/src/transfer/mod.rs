@@ -1,10 +1,10 @@
-//! Moving a cache: its entries as a stream of bytes that another volume takes, on this machine or another.
+//! Moving a cache: its entries as a stream of bytes that a volume on this or another machine reads.
 //!
 //! | file | what it holds |
 //! |---|---|
-//! | `stream.rs` | the form of the stream (docs/format.md) |
-//! | `export.rs` | a volume's entries, written |
-//! | `import.rs` | a stream's entries, stored |
+//! | `stream.rs` | the format of the stream (docs/format.md) |
+//! | `export.rs` | writing a volume's entries |
+//! | `import.rs` | storing a stream's entries |
 
 mod export;
 mod import;

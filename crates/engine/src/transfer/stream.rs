@@ -1,4 +1,4 @@
-//! The stream of an export.
+//! The format of an export's stream.
 //!
 //! ```text
 //! header   magic 8 | version 32, zero 32 | wall clock 64 | sum 64
@@ -11,8 +11,8 @@
 //! +------+-------+--------+----------+------+-------+-----+------------+-------------+
 //! ```
 //!
-//! All of it is little-endian. Sums are XXH3-64 of all before them in their part; that of the trailer is of the sums of all
-//! parts before it, and of the number of entries.
+//! All numbers are little-endian. A sum is the XXH3-64 of everything before it in its part. The trailer's sum covers
+//! the sums of all parts before it, and the number of entries.
 
 use xxhash_rust::xxh3::{Xxh3, xxh3_64};
 
@@ -20,17 +20,17 @@ pub(super) const MAGIC: [u8; 8] = *b"EYEXPORT";
 pub(super) const VERSION: u32 = 1;
 pub(super) const HEADER_BYTES: usize = 32;
 pub(super) const ENTRY_HEAD_BYTES: usize = 40;
-/// What follows the first byte of a trailer.
+/// The trailer without its first byte.
 pub(super) const TRAILER_REST_BYTES: usize = 23;
 pub(super) const SUM_BYTES: usize = 8;
 pub(super) const ENTRY: u8 = 1;
 pub(super) const TRAILER: u8 = 2;
-/// Its value is a reason code.
+/// Flag: the value is a reason code.
 pub(super) const NEGATIVE: u8 = 1;
-/// In place of a time that is left: for ever.
+/// Stands for a time without end.
 const EVER: u64 = u64::MAX;
 
-/// What stands before an entry's bytes.
+/// The fixed fields at the start of an entry.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct EntryHead {
     pub(super) flags: u8,
@@ -38,7 +38,7 @@ pub(super) struct EntryHead {
     pub(super) metadata: u16,
     pub(super) tags: u16,
     pub(super) value: u64,
-    /// This and the next two in milliseconds, as of the header's clock.
+    /// This and the next two fields are in milliseconds, as of the header's clock.
     pub(super) age: u64,
     pub(super) fresh_left: Option<u64>,
     pub(super) usable_left: Option<u64>,
@@ -58,7 +58,7 @@ impl EntryHead {
         bytes
     }
 
-    /// `None`: it has flags that this version doesn't know.
+    /// `None` if there are flags that this version doesn't know.
     pub(super) fn read(bytes: &[u8; ENTRY_HEAD_BYTES]) -> Option<Self> {
         let left = |at| Some(word(bytes, at)).filter(|left| *left != EVER);
         let half = |at: usize| u16::from_le_bytes([bytes[at], bytes[at + 1]]);
@@ -86,14 +86,14 @@ pub(super) fn header(wall_ms: u64) -> [u8; HEADER_BYTES] {
     bytes
 }
 
-/// The 64 bits at an offset that lies inside.
+/// The 64 bits at an offset that lies inside of `bytes`.
 pub(super) fn word(bytes: &[u8], at: usize) -> u64 {
     let mut word = [0; 8];
     word.copy_from_slice(&bytes[at..at + 8]);
     u64::from_le_bytes(word)
 }
 
-/// What the trailer vouches for.
+/// What the trailer checks: the sums of all parts, and the number of entries.
 pub(super) struct Whole {
     sums: Xxh3,
     pub(super) entries: u64,
@@ -111,7 +111,7 @@ impl Whole {
         self.entries += 1;
     }
 
-    /// All of the trailer behind its first byte.
+    /// The trailer without its first byte.
     pub(super) fn trailer_rest(&self) -> [u8; TRAILER_REST_BYTES] {
         let mut sums = self.sums.clone();
         sums.update(&self.entries.to_le_bytes());

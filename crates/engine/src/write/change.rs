@@ -1,4 +1,4 @@
-//! Changes of what is there: removing, counting, prolonging.
+//! Changes of existing entries: removing, counting, touching.
 
 use super::{Condition, Draft, Outcome, allows, check_key, is_value, phase, put};
 use crate::claim;
@@ -11,7 +11,8 @@ use crate::read::{self, Use, Wanted};
 use crate::stripe::{Count, Stripe};
 use crate::volume::Volume;
 
-/// Drops the entry of `key` if `condition` holds. True: there was a valid one; `None`: the condition didn't hold.
+/// Removes the entry of `key` if `condition` holds. Returns whether there was a valid one, or `None` if the condition
+/// didn't hold.
 pub(crate) fn remove(volume: &Volume, key: &[u8], condition: Condition) -> Result<Option<bool>> {
     check_key(volume, key)?;
     volume.check_writable()?;
@@ -35,7 +36,7 @@ pub(crate) fn remove(volume: &Volume, key: &[u8], condition: Condition) -> Resul
     Ok(Some(was_there))
 }
 
-/// Drops every entry. Returns how many there were, expired ones included.
+/// Removes every entry. Returns how many there were, including expired ones.
 pub(crate) fn clear(volume: &Volume) -> Result<u64> {
     volume.check_writable()?;
     volume.mark_unclean()?;
@@ -50,16 +51,17 @@ pub(crate) fn clear(volume: &Volume) -> Result<u64> {
     Ok(dropped)
 }
 
-/// Adds to a counter; returns what it is then.
+/// Adds to a counter and returns the new sum.
 ///
-/// Reads, adds, and stores if nobody else has meanwhile: another turn means that somebody else's addition was made.
+/// Reads the counter, adds, and stores the sum if the counter is unchanged. If the loop repeats, somebody else's
+/// addition was made.
 pub(crate) fn increment(volume: &Volume, key: &[u8], by: i64, counter: &Counter<'_>) -> Result<i64> {
     volume.check_writable()?;
     loop {
         let epoch = volume.purges().epoch() as u32;
         let hit = read::get(volume, key, Use::Counts, Wanted::Fresh)?;
         let seen = hit.as_ref().map_or(Condition::Absent, |hit| Condition::Serial(hit.serial()));
-        // What is stored anew gets a checksum of its own: a damaged counter begins anew.
+        // A rewritten entry gets a new checksum, so a damaged counter starts again.
         let Some(hit) = hit.filter(Hit::is_whole) else {
             let value = counter.sum(counter.start, by);
             let bytes = value.to_le_bytes();
@@ -85,7 +87,7 @@ pub(crate) fn increment(volume: &Volume, key: &[u8], by: i64, counter: &Counter<
     }
 }
 
-/// Changes times and metadata of the usable entry of `key`; false: there is none that the touch means.
+/// Changes times and metadata of the usable entry of `key`. Returns false if there is none that the touch covers.
 pub(crate) fn touch(volume: &Volume, key: &[u8], touch: &Touch<'_>) -> Result<bool> {
     check_key(volume, key)?;
     volume.check_writable()?;
@@ -100,7 +102,7 @@ pub(crate) fn touch(volume: &Volume, key: &[u8], touch: &Touch<'_>) -> Result<bo
         }
         let epoch = volume.purges().epoch() as u32;
         let hit = read::get(volume, key, Use::Peeks, Wanted::Any)?.filter(|hit| touch.means(hit.serial()));
-        // What is stored anew gets a checksum of its own.
+        // A rewritten entry gets a new checksum, so a damaged one must not be rewritten.
         let Some(hit) = hit.filter(Hit::is_whole) else { return Ok(false) };
         let header = hit.header();
         let tags: Vec<&str> = hit.tags().collect();
@@ -124,14 +126,14 @@ enum InPlace {
     Refused,
 }
 
-/// The times of a live entry are one word, and change in place; but only to later ones. A copy of the entry elsewhere (a
-/// tier) then ends too early at worst.
+/// Changes the times of a live entry in place. They are one word, and may only become later: a copy of the entry in a
+/// tier then ends too early at worst.
 fn touch_in_place(volume: &Volume, key: &[u8], touch: &Touch<'_>) -> Result<InPlace> {
     let place = volume.place(key);
     let stripe = Stripe::lock(volume, place.stripe)?;
-    // Before it is judged: what is purged from here on means the entry, however it is touched.
+    // Loaded before the entry is judged: any later purge covers the entry, however it is touched.
     let epoch = volume.purges().epoch() as u32;
-    // What came since is looked at as the entry is stored anew.
+    // Purges since the touch began are applied when the entry is rewritten.
     if touch.begun.is_some_and(|begun| begun.of(volume) != epoch) {
         return Ok(InPlace::Refused);
     }
@@ -143,13 +145,13 @@ fn touch_in_place(volume: &Volume, key: &[u8], touch: &Touch<'_>) -> Result<InPl
     if !times.outlasts(record.times()) {
         return Ok(InPlace::Refused);
     }
-    // The times first: a reader in between finds what the purge has left of it.
+    // The times first: a reader between the two stores finds what the purge has left of the entry.
     record.set_times(times);
     record.set_epoch(epoch);
     Ok(InPlace::Done)
 }
 
-/// An entry's times count from its creation; those of a touch count from now.
+/// Times of an entry count from its creation; those of a touch count from now.
 fn new_times(volume: &Volume, touch: &Touch<'_>, created_ms: u64, old: Times) -> Times {
     match touch.times {
         None => old,

@@ -1,4 +1,4 @@
-//! What is to be stored, checked against every limit before anything is locked.
+//! Drafts: entries to be stored, checked against every limit before anything is locked.
 
 use crate::error::{Error, Result};
 use crate::format::hash::checksum;
@@ -15,24 +15,24 @@ use crate::volume::Volume;
 pub(crate) struct Draft<'a> {
     pub(crate) key: &'a [u8],
     pub(crate) metadata: &'a [u8],
-    /// Behind the caller's metadata; of a copy, its origin, which stands behind the tags.
+    /// Stored after the caller's metadata. In a copy, its origin follows the tags.
     pub(crate) tags: Vec<u8>,
     pub(crate) value: &'a [u8],
     pub(crate) lengths: Lengths,
     pub(crate) flags: Flags,
     pub(crate) created_ms: u64,
     pub(crate) times: Times,
-    /// The purge epoch as the work on the entry began: what is purged from then on means it, too.
+    /// The purge epoch in which the work on the entry began. Later purges cover the entry.
     pub(crate) epoch: u32,
-    /// Whether the caller has said when that was.
+    /// Whether the caller has named that epoch.
     pub(crate) is_dated: bool,
-    /// What an entry brings along from another volume: its serial, and its frequency.
+    /// The serial and frequency that an entry brings from another volume.
     pub(crate) standing: Option<(u64, u64)>,
 }
 
 impl<'a> Draft<'a> {
     pub(crate) fn new(volume: &Volume, key: &'a [u8], value: &'a [u8], options: &PutOptions<'a>) -> Result<Self> {
-        // Before anything else: a purge that comes later than this wins.
+        // First of all: a purge that comes later wins.
         let epoch = options.begun.map_or(volume.purges().epoch() as u32, |begun| begun.of(volume));
         check_key(volume, key)?;
         let tags = write_tags(volume, options.tags)?;
@@ -62,7 +62,7 @@ impl<'a> Draft<'a> {
         Ok(draft)
     }
 
-    /// A copy, in the tier `volume`, of another volume's entry: its header, key, metadata and value.
+    /// A draft of a copy, in the tier `volume`, of another volume's entry, given as header, key, metadata and value.
     pub(crate) fn copy_of(
         volume: &Volume,
         header: &Header,
@@ -73,25 +73,26 @@ impl<'a> Draft<'a> {
             key,
             metadata,
             value,
-            // Those of the bytes: the header's may have been lost since.
+            // Taken from the bytes, since the header may have been lost meanwhile.
             lengths: Lengths {
                 key: key.len() as u64,
                 metadata: (metadata.len() + ORIGIN_BYTES) as u64,
                 value: value.len() as u64,
             },
-            // Not the lap, which is that of the other volume's ring.
+            // Without the lap, which belongs to the other volume's ring.
             flags: header.flags.with_lap(0),
             tags: origin.bytes().to_vec(),
             created_ms: header.created_ms,
             times: header.times,
-            // Nothing is purged in a tier: the other volume's purges are.
+            // Nothing is purged in a tier; the purges of the other volume apply.
             epoch: volume.purges().epoch() as u32,
             is_dated: false,
             standing: Some((header.serial, 0)),
         }
     }
 
-    /// As if the work on it had begun in an earlier epoch, unless the caller has named one, which is earlier still.
+    /// Says that the work began in an earlier epoch. If the caller has named an epoch, that one is earlier still, and
+    /// stays.
     pub(crate) fn begun_in(mut self, epoch: u32) -> Self {
         if !self.is_dated {
             self.epoch = epoch;
@@ -99,7 +100,7 @@ impl<'a> Draft<'a> {
         self
     }
 
-    /// A draft that says why there is nothing.
+    /// Turns the draft into a negative entry.
     pub(crate) fn negative(mut self) -> Self {
         self.flags = self.flags.with(Flags::NEGATIVE);
         self
@@ -110,14 +111,14 @@ impl<'a> Draft<'a> {
         self
     }
 
-    /// In place of an entry whose age it keeps.
+    /// Replaces an entry and keeps its age.
     pub(crate) fn with_age(mut self, created_ms: u64, times: Times) -> Self {
         self.created_ms = created_ms;
         self.times = times;
         self
     }
 
-    /// All of the header but MAC and generation.
+    /// The header, except MAC and generation.
     pub(crate) fn header(&self, serial: u64, checksum: u32) -> Header {
         Header {
             serial,
@@ -132,11 +133,11 @@ impl<'a> Draft<'a> {
         }
     }
 
-    /// Copies key, metadata and value behind the header; returns their checksum.
+    /// Copies key, metadata and value behind the header, and returns their checksum.
     pub(crate) fn fill(&self, volume: &Volume, record: Record<'_>) -> u32 {
         let mut at = record.body();
         for part in [self.key, self.metadata, &self.tags, self.value] {
-            // SAFETY: the space is free, or this writer's own room: nobody else reads or writes it.
+            // SAFETY: the space is free, or is this writer's own room, so nobody else reads or writes it.
             unsafe { volume.region.store(at, part) };
             at += part.len();
         }
@@ -144,9 +145,9 @@ impl<'a> Draft<'a> {
         checksum(unsafe { volume.region.bytes(record.body(), at - record.body()) })
     }
 
-    /// Under the stripe's lock: what the purges mean for it that came since the work on it began.
+    /// Called under the stripe's lock: what do the purges since the work began mean for this entry?
     pub(crate) fn judge(&self, volume: &Volume) -> Verdict {
-        // Of the metadata, only the tags' part is looked at.
+        // Of the metadata, a purge reads only the part for tags.
         let subject = Subject { epoch: self.epoch, flags: self.flags, key: self.key, metadata: &self.tags };
         purge::judge_late(volume, &subject)
     }
@@ -167,7 +168,7 @@ fn write_tags(volume: &Volume, names: &[&str]) -> Result<Vec<u8>> {
     Ok(part)
 }
 
-/// Refuses keys that can't be any entry's.
+/// Refuses keys that no entry can have.
 pub(crate) fn check_key(volume: &Volume, key: &[u8]) -> Result<()> {
     let max = KEY_BYTES_MAX.min((volume.layout.entry_bytes_max - HEADER_BYTES) as usize);
     if key.is_empty() {

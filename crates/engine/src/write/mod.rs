@@ -1,4 +1,4 @@
-//! Writing: room is made and slots are stored under the stripe's lock; large values are copied outside it.
+//! Writing. A put makes room and stores the slot under the stripe's lock, but copies large values outside of it.
 //!
 //! ```text
 //!            lock                        (large)          lock again
@@ -6,7 +6,8 @@
 //!                              `-- small: filled and published at once --'
 //! ```
 //!
-//! Room that its writer hasn't published yet is garbage that its writer pins: a death leaves nothing to clean but the pin.
+//! Room that its writer hasn't published yet is garbage that the writer pins. If the writer dies, only the pin has to
+//! be cleaned up.
 
 mod change;
 mod draft;
@@ -28,10 +29,10 @@ use crate::stripe::{Count, Found, RingId, Stripe, Work, purge_verdict};
 use crate::thread::Thread;
 use crate::volume::Volume;
 
-/// Entries up to this many bytes are filled under the lock: a second round of it costs more.
+/// Entries up to this size are filled under the lock, since taking it a second time costs more.
 const FILL_UNDER_LOCK: u64 = 8 << 10;
 
-/// When a put may happen.
+/// The condition of a put.
 #[derive(Debug, Clone, Copy)]
 pub(crate) enum Condition {
     Always,
@@ -48,8 +49,8 @@ pub(crate) enum Outcome {
     Stored(u64),
     /// The condition didn't hold: nothing was stored.
     Unmet,
-    /// A purge that came since the work on the entry began means it: it counts as stored, under this serial, before the
-    /// purge, and nothing is left of it.
+    /// A purge since the work on the entry began covers it. It counts as stored before the purge, under this serial,
+    /// and nothing of it remains.
     Superseded(u64),
 }
 
@@ -67,7 +68,7 @@ pub(crate) fn put(volume: &Volume, draft: &Draft<'_>, condition: Condition) -> R
     let bytes = draft.lengths.record_bytes();
     let ring = choose_ring(&stripe, &place, bytes, found.as_ref());
     let (ring, at) = make_room(&mut stripe, ring, bytes)?;
-    // What is to be replaced may have made room itself. As long as the lock is held, nobody can know.
+    // Making room may have evicted the entry that is to be replaced. Nobody can see that while the lock is held.
     let replaces_nothing = matches!(condition, Condition::Serial(_)) && stripe.find(&place, draft.key).is_none();
     match writer_pin(volume, bytes).filter(|_| !replaces_nothing) {
         None => {
@@ -79,14 +80,15 @@ pub(crate) fn put(volume: &Volume, draft: &Draft<'_>, condition: Condition) -> R
     }
 }
 
-/// Stores a draft under its stripe's lock, which the caller has taken, and gives the lock back. Nothing is waited for.
+/// Stores a draft under the lock of its stripe, which the caller has taken, and releases the lock. Waits for nothing.
 pub(crate) fn put_locked(mut stripe: Stripe<'_>, place: &Place, draft: &Draft<'_>) -> Result<Outcome> {
     let found = stripe.find(place, draft.key);
     let bytes = draft.lengths.record_bytes();
     let ring = choose_ring(&stripe, place, bytes, found.as_ref());
     let (ring, at) = make_room(&mut stripe, ring, bytes)?;
     let checksum = draft.fill(stripe.volume, record(&stripe, ring, at));
-    // What was read of the other volume may have been lost. Processes that haven't met that would take it for a copy.
+    // Bytes read from the volume behind a tier may have been lost. Processes that haven't met the loss would take
+    // them for a copy.
     if let Some(behind) = &stripe.volume.front_of {
         behind.check_intact()?;
     }
@@ -94,8 +96,8 @@ pub(crate) fn put_locked(mut stripe: Stripe<'_>, place: &Place, draft: &Draft<'_
     Ok(finish(&stripe, place, spot, draft, Condition::Always))
 }
 
-/// Room in `ring`; or in main, where readers hold too much of small: newcomers that are being sent to slow
-/// clients can fill it before an eighth of the stripe is held.
+/// Makes room in `ring`, or in main if readers hold too much of small. New entries that are being sent to slow
+/// clients can fill small before an eighth of the stripe is held.
 pub(crate) fn make_room(stripe: &mut Stripe<'_>, ring: RingId, bytes: u64) -> Result<(RingId, u64)> {
     let mut room = stripe.make_room(ring, bytes, &mut Work::new(bytes)).map(|at| (ring, at));
     if ring == RingId::Small && matches!(room, Err(Error::Pinned { .. })) {
@@ -107,7 +109,7 @@ pub(crate) fn make_room(stripe: &mut Stripe<'_>, ring: RingId, bytes: u64) -> Re
     room
 }
 
-/// What a writer pins while it fills a large entry outside the lock; `None`: it fills under the lock.
+/// The pin with which a writer fills a large entry outside of the lock; `None` if it fills under the lock.
 fn writer_pin(volume: &Volume, bytes: u64) -> Option<&AtomicU64> {
     if bytes <= FILL_UNDER_LOCK {
         return None;
@@ -142,7 +144,7 @@ fn put_in_two_steps<'a>(
     Ok(outcome)
 }
 
-/// Frees the writer's pin, also on an error.
+/// Releases the writer's pin, also after an error.
 struct Unpin<'a>(&'a AtomicU64);
 
 impl Drop for Unpin<'_> {
@@ -155,7 +157,7 @@ fn record<'a>(stripe: &Stripe<'a>, ring: RingId, at: u64) -> Record<'a> {
     stripe.record_at(&stripe.ring(ring), at)
 }
 
-/// Where a new entry goes.
+/// Chooses the ring of a new entry.
 pub(crate) fn choose_ring(stripe: &Stripe<'_>, place: &Place, bytes: u64, found: Option<&Found<'_>>) -> RingId {
     let too_large_for_small = bytes > stripe.largest_for_small();
     let known = match found {
@@ -176,10 +178,10 @@ fn allows(stripe: &Stripe<'_>, condition: Condition, found: Option<&Found<'_>>) 
     }
 }
 
-/// Where an entry stands in its life, under its stripe's lock.
+/// The phase of an entry. Called under the lock of its stripe.
 fn phase(volume: &Volume, found: &Found<'_>) -> Phase {
     let record = found.record;
-    // SAFETY: the entry is live and its stripe is locked: nobody reclaims it.
+    // SAFETY: the entry is live and its stripe is locked, so nobody reclaims it.
     let times = match unsafe { purge_verdict(volume, record) } {
         Verdict::Hard => return Phase::Over,
         Verdict::Soft => record.times().staled(),
@@ -188,12 +190,12 @@ fn phase(volume: &Volume, found: &Found<'_>) -> Phase {
     times.phase(record.created_ms(), || volume.now_ms())
 }
 
-/// Whether `get` finds it: it is fresh, and not negative.
+/// Whether `get` finds the entry: it is fresh and not negative.
 fn is_value(volume: &Volume, found: &Found<'_>) -> bool {
     !found.record.flags().has(Flags::NEGATIVE) && phase(volume, found) == Phase::Fresh
 }
 
-/// Where a draft's bytes stand.
+/// Where the bytes of a draft are.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Spot {
     pub(crate) ring: RingId,
@@ -202,19 +204,19 @@ pub(crate) struct Spot {
     pub(crate) stage: Stage,
 }
 
-/// What they are part of so far.
+/// What these bytes are part of.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Stage {
-    /// Free space, before the head.
+    /// Free space ahead of the head.
     Free,
-    /// Room of just their length.
+    /// A room of exactly their length.
     Room,
-    /// Room of so many bytes, and this serial was promised to those that follow.
+    /// A room of this many bytes, whose followers were promised this serial.
     Reserved(u64, u64),
 }
 
-/// Under the lock, with all bytes in place and the condition checked since it was taken: completes the header
-/// and publishes the slot.
+/// Completes the header and publishes the slot. Called under the lock, with all bytes in place, and with the
+/// condition checked since the lock was taken.
 pub(crate) fn finish(
     stripe: &Stripe<'_>,
     place: &Place,
@@ -223,7 +225,7 @@ pub(crate) fn finish(
     condition: Condition,
 ) -> Outcome {
     let bytes = draft.lengths.record_bytes();
-    // Before the entry has a slot: a step may cost a cold entry its own.
+    // Before the entry has a slot: a step may take the slot of a cold entry.
     stripe.step_a_little(bytes);
     let mut found = stripe.find(place, draft.key);
     let ring = stripe.ring(spot.ring);
@@ -235,11 +237,11 @@ pub(crate) fn finish(
         (None, Stage::Free | Stage::Room) => (stripe.next_serial(), 0),
     };
     if superseded {
-        // Its bytes lie in free space, or in room that nobody will publish.
+        // The bytes lie in free space, or in a room that nobody will publish.
         if spot.stage == Stage::Free {
             stripe.erase_unused(spot.ring, spot.at, bytes);
         }
-        // What was begun in a later epoch came behind the purge, or is judged by it as it is read.
+        // An entry begun in a later epoch came after the purge, or readers judge it by the purge.
         while let Some(old) = found.filter(|old| old.record.epoch() <= draft.epoch) {
             stripe.unlink(&old);
             found = stripe.find(place, draft.key);
@@ -247,7 +249,7 @@ pub(crate) fn finish(
     } else {
         if let Stage::Reserved(room, _) = spot.stage {
             stripe.trim_room(spot.ring, spot.at, room, bytes);
-            // Without the filler, the log would end behind the entry.
+            // If the filler was lost, the log would end after the entry.
             if stripe.volume.has_failed() {
                 return Outcome::Stored(serial);
             }
@@ -260,7 +262,7 @@ pub(crate) fn finish(
         if spot.stage == Stage::Free {
             stripe.advance(ring.id, spot.at, bytes);
         }
-        // Record or head may not have reached the file: nobody is to find it.
+        // The record or the head may not have reached the file, so nobody may find the entry.
         if stripe.volume.has_failed() {
             return Outcome::Stored(serial);
         }

@@ -1,5 +1,5 @@
-//! Where everything lies in a volume's file, read from its bytes as `docs/format.md` draws them: what tests damage
-//! on purpose.
+//! Where everything lies in a volume's file, read from its bytes as `docs/format.md` draws them, for tests that
+//! damage it on purpose.
 #![allow(dead_code, unreachable_pub, reason = "each test file uses a part of it")]
 
 /// Words of a stripe: its rings' heads and tails.
@@ -7,13 +7,13 @@ pub const SMALL_HEAD: u64 = 128;
 pub const SMALL_TAIL: u64 = 136;
 pub const MAIN_HEAD: u64 = 144;
 pub const MAIN_TAIL: u64 = 152;
-/// How many buckets its index has: the low half.
+/// How many buckets the stripe's index has, in the low half.
 pub const BUCKETS: u64 = 72;
-/// From which one on power loss drops them.
+/// The first bucket that power loss drops.
 pub const SURE: u64 = 120;
-/// The complement of the word that counts them.
+/// The complement of the word that counts buckets.
 pub const BUCKETS_CHECK: u64 = 88;
-/// How many entries a step has moved to their other bucket.
+/// How many entries steps have moved to their other bucket.
 pub const MOVES: u64 = 456;
 
 const STRIPE_BYTES: u64 = 512;
@@ -22,12 +22,12 @@ use std::fs::File;
 use std::os::unix::fs::FileExt;
 use std::path::Path;
 
-/// The shape of a volume; all offsets count from the file's start.
+/// The shape of a volume. All offsets count from the start of the file.
 #[derive(Debug, Clone, Copy)]
 pub struct Anatomy {
     pub size: u64,
     pub stripes: u64,
-    /// The fewest that a stripe has.
+    /// The least number of buckets in a stripe.
     pub buckets: u64,
     pub small: u64,
     pub main: u64,
@@ -36,7 +36,7 @@ pub struct Anatomy {
     pub stripes_at: u64,
     pub claims_at: u64,
     pub tags_at: u64,
-    /// The last stripe's buckets, of the file's last bytes.
+    /// The last stripe's buckets, which are the last bytes of the file.
     pub index_at: u64,
     pub data_at: u64,
 }
@@ -94,7 +94,7 @@ impl Anatomy {
         self.data_byte(stripe) + at % self.main
     }
 
-    /// The offsets of all slots that a stripe's index has in these bytes.
+    /// The offsets of all slots in a stripe's index.
     pub fn slots(&self, file: &[u8], stripe: u64) -> Vec<u64> {
         let count = word(file, self.stripe_word(stripe, BUCKETS)) & 0xffff_ffff;
         let count = count.clamp(self.buckets, self.small * 3 / 256);
@@ -115,7 +115,7 @@ pub fn set_word(file: &mut [u8], at: u64, value: u64) {
     file[at as usize..at as usize + 8].copy_from_slice(&value.to_le_bytes());
 }
 
-/// Gives a volume that is still empty a secret that everybody knows, so that a seed always means the same bytes.
+/// Gives an empty volume a fixed secret, so that a seed always stands for the same bytes.
 pub fn fix_secret(path: &Path) {
     let mut bytes = std::fs::read(path).unwrap();
     for (at, secret) in [(96, 1), (104, 2), (112, 3)] {

@@ -1,15 +1,15 @@
-//! What holds of a volume behind a storm, when nobody else has it open any more.
+//! What must hold for a volume after a storm, when nobody else has it open any more.
 
 use eyewall::Cache;
 
 use super::{read_all, value};
 
-/// No pin, process slot or byte is lost, and nothing is wrong with any entry. All values are of [`value`].
+/// No pin, process slot or byte is lost, and no entry is wrong. All values come from [`value`].
 pub fn assert_nothing_is_lost(cache: &Cache) {
     assert_balanced(cache, read_all);
 }
 
-/// The same; `read` looks at all entries, and returns how many there are.
+/// The same check, where `read` reads all entries and returns how many there are.
 pub fn assert_balanced(cache: &Cache, read: impl Fn(&Cache) -> u64) {
     let stats = cache.stats().unwrap();
     assert_eq!((stats.pins, stats.processes, stats.resets), (0, 1, 0), "{stats:?}");
@@ -19,7 +19,7 @@ pub fn assert_balanced(cache: &Cache, read: impl Fn(&Cache) -> u64) {
     let found = read(cache);
     let stats = cache.stats().unwrap();
     if stats.entries != found {
-        // Whether they are dead and were overlooked, or are in the index without being entries.
+        // They are either dead and were overlooked, or are in the index without being entries.
         println!("  of {} entries {found} were found; another sweep drops {:?}", stats.entries, cache.sweep());
     }
     assert_eq!((stats.entries, stats.index_live, report.entries), (found, found, found), "{stats:?}");
@@ -27,7 +27,7 @@ pub fn assert_balanced(cache: &Cache, read: impl Fn(&Cache) -> u64) {
     assert_eq!(stats.evictions_damaged, 0);
 }
 
-/// All of it can be used again.
+/// All of the volume can be used again.
 pub fn assert_a_lap_fills_it(cache: &Cache) {
     let rounds = 2 * cache.stats().unwrap().data_bytes / 1000;
     for number in 0..rounds {

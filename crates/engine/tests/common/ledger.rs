@@ -1,5 +1,5 @@
-//! What every process knows about the versions of keys that have one writer each: which version its writer began last,
-//! and which it has finished. A reader of such a key must find a version between the two, or nothing.
+//! What all processes know about the versions of keys that have one writer each: the version that the writer began
+//! last, and the one that it finished last. A reader of such a key must find a version between the two, or nothing.
 
 use std::sync::atomic::Ordering::SeqCst;
 
@@ -7,7 +7,7 @@ use eyewall::{Cache, Hit};
 
 use super::{Board, version_of};
 
-/// Two words of a board for each key.
+/// The words of a board for each key.
 pub struct Ledger<'a> {
     board: &'a Board,
     first: usize,
@@ -20,7 +20,7 @@ pub fn key(number: u64) -> Vec<u8> {
 }
 
 impl<'a> Ledger<'a> {
-    /// Its words begin at `first`.
+    /// The ledger's words begin at `first`.
     pub fn new(board: &'a Board, first: usize) -> Self {
         Self { board, first }
     }
@@ -37,17 +37,18 @@ impl<'a> Ledger<'a> {
         self.word(number, 1).load(SeqCst)
     }
 
-    /// The key's writer begins a put or a removal.
+    /// Notes that the key's writer begins a put or a removal.
     pub fn begin(&self, number: u64) -> u32 {
         (self.word(number, 0).fetch_add(1, SeqCst) + 1) as u32
     }
 
-    /// The key's writer has done what it began.
+    /// Notes that the key's writer has finished.
     pub fn finish(&self, number: u64, version: u32) {
         self.word(number, 1).store(u64::from(version), SeqCst);
     }
 
-    /// Looks a key up and checks what is found. For its writer the answer is exact, unless a former one was killed.
+    /// Looks a key up and checks the result. For the key's writer the answer is exact, unless a former writer was
+    /// killed.
     pub fn get<'c>(&self, cache: &'c Cache, number: u64) -> eyewall::Result<Option<Hit<'c>>> {
         let key = key(number);
         let oldest = self.finished(number);
@@ -59,7 +60,7 @@ impl<'a> Ledger<'a> {
         Ok(hit)
     }
 
-    /// Checks an entry that was found after `oldest` was finished.
+    /// Checks an entry that was found after version `oldest` was finished.
     pub fn check(&self, number: u64, oldest: u64, value: &[u8]) {
         let version = u64::from(version_of(&key(number), value));
         let newest = self.begun(number);

@@ -1,9 +1,9 @@
-//! What the tests of several processes share: children that play roles, words that all of them see, values that tell
-//! on themselves.
+//! What tests of several processes share: children that play roles, words that all of them see, and values that can
+//! be checked.
 //!
-//! A child is this very test binary, run again with a role in its environment: [`Child::start`] starts it, the `child`
-//! test of its file hands over to [`play`]. Beside the thread that plays it has an idle one at most. Both ends talk in
-//! lines: [`say`] and [`listen`] there, [`Child::hear`] and [`Child::tell`] here.
+//! A child is this same test binary, run again with a role in its environment. [`Child::start`] starts it, and the
+//! `child` test of its file calls [`play`]. It has at most one idle thread besides the thread that plays. Both ends
+//! talk in lines: [`say`] and [`listen`] in the child, [`Child::hear`] and [`Child::tell`] in the parent.
 
 #![allow(dead_code, unreachable_pub, reason = "each test file uses a part of it")]
 
@@ -27,54 +27,56 @@ use tempfile::TempDir;
 const ROLE: &str = "EYEWALL_TEST_ROLE";
 const SEPARATOR: &str = "\u{1f}";
 
-/// The long form of a test or its short one.
+/// The long form of a test, or its short one.
 pub fn soak<T>(short: T, long: T) -> T {
     if std::env::var_os("EYEWALL_SOAK").is_some() { long } else { short }
 }
 
 static TURN: Mutex<()> = Mutex::new(());
 
-/// For tests that count processes, or compare the bytes of a file: one at a time. A child that another test of the program starts takes a process slot of
-/// every volume that is open here, between its fork and its exec.
+/// A lock for tests that count processes or compare the bytes of a file, so that they run one at a time. Between its
+/// fork and its exec, a child that another test of the program starts takes a process slot of every volume that is
+/// open here.
 pub fn turn() -> MutexGuard<'static, ()> {
     TURN.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// A folder in shared memory, where there is some.
+/// A folder in shared memory, if there is any.
 pub fn fast_folder() -> TempDir {
     tempfile::tempdir_in("/dev/shm").unwrap_or_else(|_| disk_folder())
 }
 
-/// A folder on the disk that the build lies on.
+/// A folder on the disk of the build.
 pub fn disk_folder() -> TempDir {
     tempfile::tempdir_in(env!("CARGO_TARGET_TMPDIR")).unwrap()
 }
 
-/// Whether this process may mount, change its user and make namespaces.
+/// Whether this process may mount file systems, change its user and create namespaces.
 pub fn is_root() -> bool {
     // SAFETY: no pointers are involved.
     unsafe { libc::geteuid() == 0 }
 }
 
-/// What a role does with its arguments.
+/// The work of a role with its arguments.
 pub type Role = (&'static str, fn(&[&str]));
 
-/// In the `child` test of a file: plays the role that this process was started for, and ends it. Without one, returns.
+/// In the `child` test of a file: plays the role that this process was started for, and ends the process. Returns if
+/// it has no role.
 pub fn play(roles: &[Role]) {
     let Ok(line) = std::env::var(ROLE) else { return };
     let parts: Vec<&str> = line.split(SEPARATOR).collect();
     let (_, work) = roles.iter().find(|(name, _)| *name == parts[0]).unwrap();
-    // Descendants inherit the environment.
+    // Otherwise descendants would inherit the role.
     end_with(catch_unwind(AssertUnwindSafe(|| work(&parts[1..]))).is_ok())
 }
 
 fn end_with(well: bool) -> ! {
     let _ = std::io::stdout().flush();
-    // SAFETY: ends the process at once; nothing of the test harness is to run any more.
+    // SAFETY: ends the process at once; nothing of the test harness must run any more.
     unsafe { libc::_exit(if well { 0 } else { 101 }) }
 }
 
-/// Tells the parent one word.
+/// Sends one word to the parent.
 pub fn say(word: &str) {
     let mut out = std::io::stdout().lock();
     writeln!(out, "@{word}").unwrap();
@@ -94,7 +96,7 @@ pub fn listen() -> String {
 /// A child process, killed with its whole group when dropped.
 pub struct Child {
     process: std::process::Child,
-    /// Its descendants hear by it, too, also when it has ended.
+    /// Its descendants hear through it, too, even after it has ended.
     input: Option<ChildStdin>,
     lines: BufReader<ChildStdout>,
     role: String,
@@ -143,11 +145,11 @@ impl Child {
     }
 
     pub fn signal(&self, signal: i32) {
-        // SAFETY: no pointers; the child isn't reaped yet, so that its id is still its own.
+        // SAFETY: no pointers are involved. The child isn't reaped yet, so its id is still its own.
         assert_eq!(unsafe { libc::kill(self.id(), signal) }, 0);
         if signal == libc::SIGSTOP {
-            // Until it has stopped it could still take a word that is meant for another.
-            // SAFETY: the call fills what it is given; the child is not reaped by it.
+            // Until it has stopped, it could still take a word that is meant for another process.
+            // SAFETY: the call fills what it is given, and doesn't reap the child.
             let mut state = unsafe { std::mem::zeroed::<libc::siginfo_t>() };
             let how = libc::WSTOPPED | libc::WNOWAIT;
             // SAFETY: as above.
@@ -155,14 +157,14 @@ impl Child {
         }
     }
 
-    /// Ends it by SIGKILL.
+    /// Ends the child by SIGKILL.
     pub fn kill(mut self) {
         self.signal(libc::SIGKILL);
         let status = self.process.wait().unwrap();
         assert_eq!(status.signal(), Some(libc::SIGKILL), "{} had ended before: {status}", self.role);
     }
 
-    /// Whether it has ended, however.
+    /// Whether the child has ended in any way.
     pub fn has_ended(&mut self) -> bool {
         self.process.try_wait().unwrap().is_some()
     }
@@ -170,7 +172,7 @@ impl Child {
     /// Waits until it has stopped.
     pub fn wait_until_stopped(&mut self) {
         let mut status = 0;
-        // SAFETY: `status` is written by the call; the child isn't reaped by a report that it has stopped.
+        // SAFETY: the call writes `status`. A report that the child has stopped doesn't reap it.
         assert_eq!(unsafe { libc::waitpid(self.id(), &raw mut status, libc::WUNTRACED) }, self.id());
         assert!(libc::WIFSTOPPED(status), "{} ended: {status:#x}", self.role);
     }
@@ -181,19 +183,19 @@ impl Child {
         assert_eq!(status.signal(), Some(libc::SIGKILL), "{}: {status}", self.role);
     }
 
-    /// Waits until it has ended well, while its descendants go on and hear us.
+    /// Waits until it has ended well. Its descendants continue and hear us.
     pub fn wait_for_the_leader(&mut self) {
         let status = self.process.wait().unwrap();
         assert!(status.success(), "{}: {status}", self.role);
     }
 
-    /// Waits until it has ended, and ended well.
+    /// Waits until it has ended well.
     pub fn finish(mut self) {
         let status = self.wait();
         assert!(status.success(), "{}: {status}", self.role);
     }
 
-    /// Waits until it has ended, however.
+    /// Waits until it has ended in any way.
     pub fn wait(&mut self) -> ExitStatus {
         drop(self.input.take());
         self.process.wait().unwrap()
@@ -201,7 +203,7 @@ impl Child {
 
     /// Sends a signal to it and its descendants.
     pub fn signal_all(&self, signal: i32) {
-        // SAFETY: no pointers; the leader isn't reaped yet, so that the group's id is still its own.
+        // SAFETY: no pointers are involved. The leader isn't reaped yet, so the group's id is still its own.
         assert_eq!(unsafe { libc::kill(-self.id(), signal) }, 0);
     }
 
@@ -212,7 +214,7 @@ impl Child {
         self.drain();
     }
 
-    /// Waits until it and all that share its output have ended.
+    /// Waits until the child and all processes that share its output have ended.
     pub fn drain(&mut self) {
         let mut line = String::new();
         while self.lines.read_line(&mut line).unwrap() > 0 {}
@@ -222,17 +224,17 @@ impl Child {
 impl Drop for Child {
     fn drop(&mut self) {
         if let Ok(None) = self.process.try_wait() {
-            // SAFETY: no pointers; the leader isn't reaped yet, so that the group's id is still its own.
+            // SAFETY: no pointers are involved. The leader isn't reaped yet, so the group's id is still its own.
             unsafe { libc::kill(-self.id(), libc::SIGKILL) };
             let _ = self.process.wait();
         }
     }
 }
 
-/// Has children play the role `rounds` in `folder` for some seeds, or for that in `EYEWALL_SEED`. Another starts behind each
-/// seed that ends one; all of these are named in the end.
+/// Lets children play the role `rounds` in `folder` for some seeds, or for the seed in `EYEWALL_SEED`. If a seed ends
+/// a child, the next child continues after that seed. At the end, the test names all of these seeds.
 ///
-/// The role hands its arguments to [`each_round`].
+/// The role passes its arguments to [`each_round`].
 pub fn play_rounds(folder: &Path, first: u64, count: u64) {
     let seed = std::env::var("EYEWALL_SEED").ok().and_then(|seed| seed.parse().ok());
     let (first, count) = seed.map_or((first, count), |seed| (seed, 1));
@@ -254,8 +256,7 @@ pub fn play_rounds(folder: &Path, first: u64, count: u64) {
 
 const BOARD: &str = "board";
 
-/// In a child: calls `round` with the folder and each of the seeds that [`play_rounds`] gave it. A round that hangs ends the
-/// process.
+/// In a child: calls `round` with the folder and each seed from [`play_rounds`]. A round that hangs ends the process.
 pub fn each_round(arguments: &[&str], mut round: impl FnMut(&Path, u64)) {
     let [folder, first, count] = arguments else { panic!("{arguments:?}") };
     let (folder, first) = (Path::new(folder), first.parse::<u64>().unwrap());
@@ -268,7 +269,7 @@ pub fn each_round(arguments: &[&str], mut round: impl FnMut(&Path, u64)) {
     }
 }
 
-/// Not even a test that is killed leaves a child behind.
+/// Makes sure that even a killed test leaves no child behind.
 fn end_with_parent() -> std::io::Result<()> {
     // SAFETY: no pointers are involved.
     match unsafe { libc::prctl(libc::PR_SET_PDEATHSIG, libc::SIGKILL) } {
@@ -280,7 +281,7 @@ fn end_with_parent() -> std::io::Result<()> {
 /// A forked process.
 pub struct Forked(pub i32);
 
-/// Runs `work` in a forked child, which ends behind it.
+/// Runs `work` in a forked child, which ends afterwards.
 pub fn fork(work: impl FnOnce()) -> Forked {
     // SAFETY: the other threads of the callers are idle, or the child only calls what may be called then.
     match unsafe { libc::fork() } {
@@ -294,23 +295,23 @@ pub fn fork(work: impl FnOnce()) -> Forked {
 
 impl Forked {
     pub fn kill(self) {
-        // SAFETY: no pointers; the child isn't reaped yet.
+        // SAFETY: no pointers are involved. The child isn't reaped yet.
         assert_eq!(unsafe { libc::kill(self.0, libc::SIGKILL) }, 0);
         self.wait();
     }
 
-    /// Whether it has ended. It isn't reaped by that: its id stays its own.
+    /// Whether it has ended. This doesn't reap it, so its id stays its own.
     pub fn is_dead(&self) -> bool {
-        // SAFETY: an all-zero siginfo is one; the call writes it.
+        // SAFETY: an all-zero siginfo is valid, and the call writes it.
         let mut info: libc::siginfo_t = unsafe { std::mem::zeroed() };
         let options = libc::WEXITED | libc::WNOHANG | libc::WNOWAIT;
         // SAFETY: as above.
         assert_eq!(unsafe { libc::waitid(libc::P_PID, self.0 as u32, &raw mut info, options) }, 0);
-        // SAFETY: what waitid has written; zero when there was nothing to report.
+        // SAFETY: waitid has written it; it is zero if there was nothing to report.
         unsafe { info.si_pid() != 0 }
     }
 
-    /// Waits for its end by SIGKILL.
+    /// Waits until SIGKILL has ended it.
     pub fn reap(self) {
         let status = self.wait();
         assert_eq!(status.signal(), Some(libc::SIGKILL), "a forked child: {status}");
@@ -319,19 +320,19 @@ impl Forked {
     /// Waits for its end.
     pub fn wait(self) -> ExitStatus {
         let mut status = 0;
-        // SAFETY: `status` is written by the call.
+        // SAFETY: the call writes `status`.
         assert_eq!(unsafe { libc::waitpid(self.0, &raw mut status, 0) }, self.0);
         ExitStatus::from_raw(status)
     }
 
-    /// Waits for its good end.
+    /// Waits until it has ended well.
     pub fn finish(self) {
         let status = self.wait();
         assert!(status.success(), "a forked child: {status}");
     }
 }
 
-/// Words that several processes see: a mapped file.
+/// Words that several processes see, in a mapped file.
 pub struct Board(Region);
 
 impl Board {
@@ -372,7 +373,7 @@ impl Random {
 
 const VERSION_BYTES: usize = 4;
 
-/// Has the kernel forget what it keeps of a file; it may not.
+/// Asks the kernel to drop its cached pages of a file; it may refuse.
 pub fn drop_pages(path: &Path) {
     let file = std::fs::File::open(path).unwrap();
     file.sync_all().unwrap();
@@ -382,7 +383,7 @@ pub fn drop_pages(path: &Path) {
     assert_eq!(failed, 0);
 }
 
-/// `bytes` bytes (10 at least) that only `key` in this version and length has.
+/// `bytes` bytes (at least 10) that only this version and length of `key` has.
 pub fn value(key: &[u8], version: u32, bytes: usize) -> Vec<u8> {
     assert!(bytes >= 10);
     let mut value = Vec::with_capacity(bytes + 8);
@@ -395,10 +396,10 @@ pub fn value(key: &[u8], version: u32, bytes: usize) -> Vec<u8> {
     value
 }
 
-/// The version of a value of `key`, every byte of which is looked at.
+/// The version of a value of `key`. Checks every byte.
 ///
 /// # Panics
-/// If any byte is wrong, torn or another key's.
+/// If any byte is wrong, torn or of another key.
 pub fn version_of(key: &[u8], value: &[u8]) -> u32 {
     let version = u32::from_le_bytes(value[..VERSION_BYTES].try_into().unwrap());
     let mut stream = stream(key, version, value.len());
@@ -414,7 +415,7 @@ pub fn version_of(key: &[u8], value: &[u8]) -> u32 {
     version
 }
 
-/// Looks at every byte of every entry; returns how many entries there are.
+/// Reads every byte of every entry, and returns how many entries there are.
 pub fn read_all(cache: &Cache) -> u64 {
     let mut entries = 0;
     for hit in cache {

@@ -1,4 +1,4 @@
-//! A volume and its tier, in folders of their own.
+//! A volume and its tier, each in a folder of its own.
 
 use std::path::PathBuf;
 
@@ -7,7 +7,7 @@ use tempfile::TempDir;
 
 use super::fast_folder;
 
-/// Where a volume and its tier lie.
+/// The folders of a volume and its tier.
 pub struct Tiered {
     pub volume: TempDir,
     pub tier: TempDir,
@@ -15,7 +15,7 @@ pub struct Tiered {
 
 impl Tiered {
     pub fn new() -> Self {
-        // The machine may be short of memory; what the tier does then is `tier_pressure.rs`'s business.
+        // The machine may be short of memory; `tier_pressure.rs` tests what the tier does then.
         seams::ignore_waiting();
         Self { volume: fast_folder(), tier: fast_folder() }
     }
@@ -33,7 +33,7 @@ impl Tiered {
         self.options(4 << 20, 1 << 20).open(self.path()).unwrap()
     }
 
-    /// The names in the tier's folder.
+    /// The names of the files in the tier's folder.
     pub fn left(&self) -> Vec<String> {
         let names = std::fs::read_dir(self.tier.path()).unwrap();
         names.map(|entry| entry.unwrap().file_name().into_string().unwrap()).collect()
@@ -44,7 +44,7 @@ pub fn tier_stats(cache: &Cache) -> TierStats {
     cache.stats().unwrap().tier.unwrap()
 }
 
-/// Asks for `key` until it comes out of the tier; what is found then.
+/// Gets `key` until it comes from the tier, and returns the value.
 pub fn warm(cache: &Cache, key: &str) -> Vec<u8> {
     for _ in 0..10 {
         let before = tier_stats(cache).hits;

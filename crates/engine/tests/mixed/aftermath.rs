@@ -1,4 +1,4 @@
-//! When the storm is over: what it may have left behind, and what not.
+//! After the storm: what it may leave behind, and what it may not.
 
 use std::path::Path;
 
@@ -11,15 +11,15 @@ use super::worker::check_any;
 use crate::anatomy::Anatomy;
 use crate::common::aftermath::{assert_a_lap_fills_it, assert_balanced};
 
-/// Part of the name of each key of the storm.
+/// A part of the name of each key of the storm.
 const TRACES: [&[u8]; 3] = [b"/own ", b"/fill ", b"/shared "];
 
-/// All that has a time to live is over in this process from now on.
+/// Moves this process's clock so that everything with a time to live has expired.
 pub fn let_time_pass() {
     seams::shift_clock(60_000);
 }
 
-/// Checks the volume of a storm that is over, and whose workers are gone.
+/// Checks the volume of a storm that is over and whose workers are gone.
 pub fn survey(storm: Storm) {
     let path = storm.path();
     let Storm { site, folder, tier, ground, cache, .. } = storm;
@@ -29,7 +29,7 @@ pub fn survey(storm: Storm) {
     }
     assert_sound(&cache, &ledger);
     assert_nothing_is_claimed(&cache, &ledger);
-    // What died in a resize has left its file, until the next one.
+    // A resize that died has left its file, which the next resize removes.
     cache.resize(&Options::new().size(site.sizes[0])).unwrap();
     assert_eq!(names(&folder), ["volume"]);
     assert_sound(&cache, &ledger);
@@ -44,12 +44,13 @@ pub fn survey(storm: Storm) {
     assert_sound(&cache, &ledger);
     cache.clear().unwrap();
     if site.erases {
-        assert_eq!(traces(&std::fs::read(&path).unwrap()), 0, "of what was cleared, and held by nobody");
+        assert_eq!(traces(&std::fs::read(&path).unwrap()), 0, "of cleared entries that nobody held");
     }
     assert_a_lap_fills_it(&cache);
 }
 
-/// Nobody waits for a claim: those who had them are dead or done. They are asked for in the volume that all have worked in.
+/// Nobody waits for a claim, since its holders are dead or done. The claims are asked for in the volume that all
+/// worked in last.
 fn assert_nothing_is_claimed(cache: &Cache, ledger: &Ledger<'_>) {
     for number in 0..ledger.versioned() {
         let name = ledger.any_key(number).name;
@@ -57,7 +58,7 @@ fn assert_nothing_is_claimed(cache: &Cache, ledger: &Ledger<'_>) {
     }
 }
 
-/// Of an erasing volume: nothing is left where the tail has passed, whoever held it or died while he wrote it.
+/// In an erasing volume, nothing is left where the tail has passed, whoever held it or died writing it.
 fn assert_free_is_erased(cache: &Cache, path: &Path) {
     let bytes = std::fs::read(path).unwrap();
     let anatomy = Anatomy::of(&bytes);
@@ -77,7 +78,7 @@ fn assert_free_is_erased(cache: &Cache, path: &Path) {
     println!("  nothing was left in {free} free bytes");
 }
 
-/// How often bytes name a key of the storm.
+/// How often these bytes contain the name of a key of the storm.
 fn traces(bytes: &[u8]) -> usize {
     let count = |trace: &[u8]| bytes.windows(trace.len()).filter(|window| *window == trace).count();
     TRACES.into_iter().map(count).sum()

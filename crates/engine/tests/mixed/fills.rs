@@ -1,4 +1,4 @@
-//! Fills: by whoever misses an entry, one at a time, with all the ends that a fill can have.
+//! Fills: whoever misses an entry fills it, one at a time, with every end that a fill can have.
 
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::sync::atomic::Ordering::SeqCst;
@@ -21,12 +21,12 @@ enum End {
     Dies,
 }
 
-/// What stands on the ground while somebody fills a key.
+/// What the ground shows while somebody fills a key.
 #[derive(Clone, Copy)]
 struct Filler {
     worker: u64,
     life: u64,
-    /// How many resizes were over before it asked: by a later one its claim is gone.
+    /// How many resizes were over before the fill began. A later resize takes its claim.
     resized: u64,
 }
 
@@ -45,7 +45,7 @@ impl Filler {
     }
 }
 
-/// A fill that runs; over when it is dropped.
+/// A running fill; dropping it ends it.
 struct Running<'a> {
     ground: &'a Ground,
     number: u64,
@@ -54,7 +54,7 @@ struct Running<'a> {
 
 impl<'a> Running<'a> {
     /// # Panics
-    /// If another one runs, its process lives, and no resize took the claim from it.
+    /// If another fill of the key runs, its process is alive, and no resize took its claim.
     fn begin(ground: &'a Ground, key: &Key, filler: Filler) -> Self {
         let word = filler.pack();
         let former = ground.of_key(key.number, FILLER).swap(word, SeqCst);
@@ -86,7 +86,7 @@ impl Worker<'_> {
             _ => End::Value,
         };
         self.fill_key(&key, end);
-        // What stays is filled by nobody.
+        // Nobody fills a key whose entry stays.
         if self.random.below(3) == 0 {
             self.timed(|cache| cache.remove(&key.name));
         }
@@ -117,7 +117,7 @@ impl Worker<'_> {
             let _running = Running::begin(ground, key, filler);
             let version = ledger.begin(key);
             ledger.is_at_work(key, version);
-            // Making it takes a while, so that others come to wait for it.
+            // Making it takes a while, so that others start to wait for it.
             std::thread::sleep(Duration::from_micros(random.below(3) * random.below(1000)));
             match end {
                 End::Value => Ok(Fill::Value(value(&key.name, version, bytes))),
@@ -133,7 +133,7 @@ impl Worker<'_> {
             let options = FillOptions::new().put(*put).use_stale(use_stale);
             let options = if remembers { options.remember_failure(500, Duration::from_millis(20)) } else { options };
             catch_unwind(AssertUnwindSafe(|| {
-                // Whatever it answers: how long it took counts with the others.
+                // Whatever the answer is, its duration counts with the others.
                 self.timed(|cache| Ok(cache.get_or_fill(&key.name, deadline, &options, make)))
             }))
         });
@@ -164,7 +164,7 @@ impl Worker<'_> {
                 self.ground.count(Tally::Filled);
             }
             Ok(Filled::NotStored { value, why }) => {
-                // The value is the caller's, whatever was purged: only its bytes are looked at.
+                // The value belongs to the caller, whatever was purged, so only its bytes are checked.
                 crate::common::version_of(&key.name, &value);
                 if let NotStored::Refused(error) = why {
                     self.refused(&error);

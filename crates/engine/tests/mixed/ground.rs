@@ -1,5 +1,5 @@
-//! The ground of a storm: words that all of its processes see. The parent tells the workers by them what to do; they tell
-//! it and each other how far they are; and all count there.
+//! The ground of a storm: words that all of its processes see. Through them, the parent tells the workers what to do.
+//! The workers tell it and each other how far they are. All of them count there.
 
 use std::path::Path;
 use std::sync::atomic::AtomicU64;
@@ -86,7 +86,7 @@ words! { Longest, LONGEST:
     Overshoot "latest behind a fill's deadline",
 }
 
-/// How a worker is to end, or to stop.
+/// How a worker is to end or to stop.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Fate {
     InLock,
@@ -115,30 +115,30 @@ impl Fate {
     }
 }
 
-/// What is said to all.
+/// Words for all workers.
 #[derive(Debug, Clone, Copy)]
 pub enum Word {
     /// 1: end.
     End,
     /// Operations done.
     Work,
-    /// How often somebody was, or was about to be, killed or stopped.
+    /// How often a worker was killed or stopped, or was about to be.
     Kills,
     Stops,
-    /// How many are stopped now.
+    /// How many workers are stopped now.
     Stopped,
 }
 
-/// What a worker is told, and tells.
+/// Words for one worker, both ways.
 #[derive(Debug, Clone, Copy)]
 pub enum Own {
-    /// Grows when the worker is doomed: by it what a living one does is told from what a dead one did.
+    /// Grows when the worker is doomed. It distinguishes what a living worker did from what a dead one did.
     Life,
-    /// A fate's number, plus one; taken back when it has been read.
+    /// The number of a fate, plus one. The worker resets it when it has read it.
     Fate,
-    /// 1: it is to leave.
+    /// 1: the worker is to leave.
     Leave,
-    /// Resizes that it has begun, and those of them that are over, by their end or by that of the process.
+    /// Resizes that it has begun, and those of them that are over because the resize or the process ended.
     ResizesBegun,
     ResizesEnded,
     /// The number of the key that it is streaming, plus one.
@@ -202,12 +202,12 @@ impl Ground {
         self.0.word(LONGEST_AT + number).load(SeqCst) as f64 / 1000.0
     }
 
-    /// Resizes with which somebody has begun, or is about to.
+    /// Resizes that somebody has begun or is about to begin.
     pub fn resizes_begun(&self) -> u64 {
         self.sum(Own::ResizesBegun)
     }
 
-    /// Resizes that are over. As many as are begun later: none ran, and none was begun since.
+    /// Resizes that are over. If as many are begun later, none was running, and none has begun since.
     pub fn resizes_ended(&self) -> u64 {
         self.sum(Own::ResizesEnded)
     }
@@ -220,7 +220,7 @@ impl Ground {
         self.own(process, Own::ResizesBegun).fetch_add(1, SeqCst);
     }
 
-    /// A resize, or the process that was in one, has come to its end.
+    /// Notes that a resize, or the process that was in it, has ended.
     pub fn end_resize(&self, process: u64) {
         let begun = self.own(process, Own::ResizesBegun).load(SeqCst);
         self.own(process, Own::ResizesEnded).store(begun, SeqCst);

@@ -1,12 +1,13 @@
-//! The keys of a storm, and the ledger: what may be found under them.
+//! The keys of a storm, and the ledger, which says what may be found under them.
 //!
-//! *Own* keys have one writer each, *fill* keys are filled by whoever misses them; of both the ledger knows the versions.
-//! *Shared* keys have many writers, and whatever is whole may be found there. *Counters* are counted up by all.
+//! *Own* keys have one writer each. *Fill* keys are filled by whoever misses them. The ledger knows the versions of
+//! both. *Shared* keys have many writers, and any complete value may be found there. All workers increment
+//! *counters*.
 //!
-//! The ledger rests on what surely happened before a look-up began. Its words only grow, so that what is read of them before the
-//! look-up still holds when the answer is judged:
-//! a version that was overwritten, removed or purged by a call that has returned isn't found any more, nor one the work on
-//! which had begun when a purge began that has returned.
+//! The ledger rests on what surely happened before a look-up began. Its words only grow, so what was read before the
+//! look-up still holds when the answer is judged. A version that was overwritten, removed or purged by a call that
+//! has returned must not be found any more. Neither must one whose work began before the start of a purge that has
+//! returned.
 
 use std::sync::atomic::Ordering::SeqCst;
 use std::time::Duration;
@@ -24,22 +25,22 @@ pub const COUNTERS: u64 = 12;
 
 /// By how much the clocks of two processes may differ ([`super::worker`] steps them).
 pub const CLOCKS_DIFFER_MS: u64 = 500;
-/// And how far the kernel's coarse clock may lag behind.
+/// How far the kernel's coarse clock may lag behind.
 const TICKS_MS: u64 = 20;
 
-/// Versions begun; for counters, what was added.
+/// Versions begun; for counters, the sum that was added.
 const BEGUN: usize = 0;
-/// The last version the work on which has surely begun.
+/// The last version whose work has surely begun.
 const AT_WORK: usize = 1;
 /// The oldest version that may be found.
 const FLOOR: usize = 2;
 /// The oldest version that may be found fresh.
 const FRESH_FLOOR: usize = 3;
-/// A version, and until when it is fresh and usable at most; the version is 0 while the others change.
+/// A version, and the latest ends of its fresh and usable times. The version is 0 while the others change.
 const TIMED: usize = 4;
 const FRESH_UNTIL: usize = 5;
 const USABLE_UNTIL: usize = 6;
-/// Of a fill key: who is filling it.
+/// For a fill key: who is filling it.
 pub const FILLER: usize = 7;
 
 /// Milliseconds of a clock that nobody steps.
@@ -50,7 +51,7 @@ pub fn now_ms() -> u64 {
     (time.tv_sec * 1000 + time.tv_nsec / 1_000_000) as u64
 }
 
-/// A key of which the ledger knows.
+/// A key that the ledger knows.
 #[derive(Debug, Clone)]
 pub struct Key {
     pub number: u64,
@@ -60,13 +61,13 @@ pub struct Key {
 }
 
 impl Key {
-    /// How long its entries are fresh and usable, where that ends.
+    /// How long its entries are fresh and usable, if that ends.
     pub fn times(&self) -> Option<(Duration, Duration)> {
         let ms = |short: u64| Duration::from_millis(20 + self.number * 37 % short);
         (self.number % 3 == 1).then(|| (ms(700), ms(300)))
     }
 
-    /// Whether it is touched now and then: soft purges say nothing of it then, nor is its metadata known.
+    /// Whether it is touched now and then. Soft purges then say nothing about it, and its metadata is unknown.
     pub fn is_touched(&self) -> bool {
         self.is_own && self.number.is_multiple_of(5)
     }
@@ -75,7 +76,7 @@ impl Key {
         self.tag.is_some()
     }
 
-    /// Runs `work` with what goes with an entry of this key.
+    /// Runs `work` with the options for an entry of this key.
     pub fn with_options<T>(&self, metadata: &[u8], work: impl FnOnce(&PutOptions<'_>) -> T) -> T {
         let tags: Vec<&str> = self.tag.iter().map(String::as_str).collect();
         let mut options = PutOptions::new().metadata(metadata).tags(&tags);
@@ -86,12 +87,12 @@ impl Key {
     }
 }
 
-/// Metadata of a value of this length, for those that follow it.
+/// Metadata for a value of this length, so that followers know it.
 pub fn metadata(bytes: usize) -> [u8; 8] {
     (bytes as u64).to_le_bytes()
 }
 
-/// What is purged together.
+/// Keys that are purged together.
 #[derive(Debug, Clone, Copy)]
 pub enum Scope {
     Tag(u64),
@@ -99,7 +100,7 @@ pub enum Scope {
     Everything,
 }
 
-/// What was known of a key before it was looked up.
+/// What was known about a key before it was looked up.
 #[derive(Debug, Clone, Copy)]
 pub struct Known {
     floor: u64,
@@ -108,11 +109,11 @@ pub struct Known {
     at_ms: u64,
 }
 
-/// What was found.
+/// What a look-up found.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Found {
     Fresh,
-    /// Stale, or (in an enumeration) whatever.
+    /// Stale, or anything in an iteration.
     Usable,
 }
 
@@ -179,28 +180,28 @@ impl<'a> Ledger<'a> {
         self.ground.of_key(key.number, word).fetch_max(to, SeqCst);
     }
 
-    /// A put, a removal or a fill begins.
+    /// Notes that a put, a removal or a fill begins.
     pub fn begin(&self, key: &Key) -> u32 {
         (self.ground.of_key(key.number, BEGUN).fetch_add(1, SeqCst) + 1) as u32
     }
 
-    /// The work on a version has surely begun: a purge from now on means it.
+    /// Notes that the work on a version has surely begun, so that a purge from now on covers it.
     pub fn is_at_work(&self, key: &Key, version: u32) {
         self.raise(key, AT_WORK, u64::from(version));
     }
 
-    /// The only writer of the key has stored or removed this version.
+    /// Notes that the only writer of the key has stored or removed this version.
     pub fn finish(&self, key: &Key, version: u32) {
         self.is_at_work(key, version);
         self.raise(key, FLOOR, u64::from(version));
     }
 
-    /// Before the writer of a timed key gives an entry other times: nothing is known of when it ends.
+    /// Called before the writer of a timed key gives an entry other times: its end is unknown then.
     pub fn forget_times(&self, key: &Key) {
         self.ground.of_key(key.number, TIMED).store(0, SeqCst);
     }
 
-    /// Behind that: from now on at the latest its time has begun.
+    /// Called after that: its time has begun now at the latest.
     pub fn note_times(&self, key: &Key, version: u32, (fresh, stale): (Duration, Duration)) {
         let now = now_ms();
         self.forget_times(key);
@@ -210,7 +211,7 @@ impl<'a> Ledger<'a> {
         self.ground.of_key(key.number, TIMED).store(u64::from(version), SeqCst);
     }
 
-    /// A version, and until when it is fresh and usable, where that is known.
+    /// A version, and the ends of its fresh and usable times, if they are known.
     fn times(&self, key: &Key) -> Option<(u64, u64, u64)> {
         let version = self.load(key, TIMED);
         let (fresh, usable) = (self.load(key, FRESH_UNTIL), self.load(key, USABLE_UNTIL));
@@ -223,14 +224,14 @@ impl<'a> Ledger<'a> {
         Known { floor, fresh_floor, timed, at_ms: now_ms() }
     }
 
-    /// Judges a value that was found; returns its version.
+    /// Judges a value that was found, and returns its version.
     pub fn check(&self, key: &Key, known: &Known, value: &[u8], found: Found) -> u32 {
         let version = version_of(&key.name, value);
         self.check_version(key, known, u64::from(version), found);
         version
     }
 
-    /// Judges an entry, and what it says beside its value.
+    /// Judges an entry, including its metadata and tags.
     pub fn check_hit(&self, key: &Key, known: &Known, hit: &Hit<'_>, found: Found) -> u32 {
         assert_eq!(hit.key(), key.name);
         if let Some(reason) = hit.reason() {
@@ -258,7 +259,7 @@ impl<'a> Ledger<'a> {
         assert!(!is_over, "{key:?}: version {timed} ended at {until}: {found:?} {known:?}");
     }
 
-    /// Of a negative entry of an own key: its reason is the lower half of its version.
+    /// For a negative entry of an own key: its reason is the lower half of its version.
     fn check_reason(&self, key: &Key, known: &Known, reason: u16) {
         if key.is_own {
             let distance = u64::from(reason.wrapping_sub(known.floor as u16));
@@ -266,7 +267,7 @@ impl<'a> Ledger<'a> {
         }
     }
 
-    /// Adds to a counter's account; behind it the counter may have grown by as much.
+    /// Adds to a counter's account. Afterwards the counter may have grown by as much.
     pub fn add(&self, counter: u64, by: u64) {
         self.ground.of_key(self.versioned() + counter, BEGUN).fetch_add(by, SeqCst);
     }
@@ -276,7 +277,7 @@ impl<'a> Ledger<'a> {
         assert!(value > 0 && value as u64 <= added, "counter {counter} is {value}, and {added} was added");
     }
 
-    /// Purges, and notes what can't be found any more when that has returned.
+    /// Purges, and notes what can't be found any more once that has returned.
     pub fn purge(&self, cache: &Cache, scope: Scope, kind: Purge) -> eyewall::Result<()> {
         let keys = (0..self.versioned()).map(|number| self.any_key(number)).filter(|key| match scope {
             Scope::Everything => true,

@@ -3,10 +3,10 @@
 //! | file | what it holds |
 //! |---|---|
 //! | `ground.rs` | the board: what all processes of a storm see, and what they count |
-//! | `keys.rs` | the keys, and what may be found under them: the ledger |
+//! | `keys.rs` | the keys, and the ledger of what may be found under them |
 //! | `worker.rs`, `fills.rs`, `streams.rs` | a process of the storm: what it does, and what it checks |
 //! | `weather.rs` | the parent: kills, stops, purges, resizes |
-//! | `aftermath.rs` | what holds when all is over |
+//! | `aftermath.rs` | what must hold when all is over |
 
 #![allow(unreachable_pub, reason = "the modules use each other")]
 
@@ -24,10 +24,10 @@ use eyewall::Options;
 
 pub const WORKERS: u64 = 6;
 
-/// A volume that a storm goes over.
+/// A volume in a storm.
 pub struct Site {
     pub name: &'static str,
-    /// It begins with the first of these sizes and is resized to any of them.
+    /// It begins with the first of these sizes, and is resized to any of them.
     pub sizes: [u64; 3],
     pub on_disk: bool,
     pub erases: bool,
@@ -53,7 +53,7 @@ pub const SITES: [Site; 4] = [
 ];
 
 impl Site {
-    /// How a process opens it. With `tier`, a folder, through the tier; some do and some don't.
+    /// How a process opens it: with `tier`, a folder, through the tier. Some processes do and some don't.
     pub fn options(&self, tier: Option<&Path>) -> Options {
         let options = Options::new();
         match (tier, self.tier) {

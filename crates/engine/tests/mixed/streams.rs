@@ -1,4 +1,4 @@
-//! Streams: values that are written piece by piece, and read along by this process and others.
+//! Streams: values that are written piece by piece, and followed by this process and others.
 
 use std::io::Write;
 use std::sync::atomic::Ordering::SeqCst;
@@ -14,14 +14,14 @@ use crate::common::value;
 
 const PATIENCE: Duration = Duration::from_millis(20);
 
-/// What was read of a stream so far, and what it is read by.
+/// What was read of a stream so far, and the follower or hit that reads it.
 struct Read {
     follower: Follower,
     bytes: Vec<u8>,
 }
 
 impl Read {
-    /// Reads what comes; true: that was all.
+    /// Reads what comes. Returns true at the end.
     fn some(&mut self, deadline: Duration) -> eyewall::Result<bool> {
         let mut piece = [0; 5000];
         let read = self.follower.read(&mut piece, deadline)?;
@@ -60,11 +60,11 @@ impl Worker<'_> {
             worker.ground.own(worker.me, Own::Streaming).store(0, SeqCst);
             stored
         });
-        // Another put of the key while it is streamed would be finished before the stream: a key of its own.
+        // A key of its own, since another put of a streamed key would be finished before the stream.
         self.supersede_own();
     }
 
-    /// Writes a value in pieces and reads it along; commits it, if it `ends`.
+    /// Writes a value in pieces and follows it. Commits it if it `ends`.
     fn write_pieces(&self, key: &Key, mut writer: Writer, whole: &[u8], ends: bool) -> Option<()> {
         let follower = self.timed(|cache| cache.follow(&key.name)).flatten();
         let mut read = follower.map(|follower| Read { follower, bytes: Vec::new() });
@@ -96,7 +96,7 @@ impl Worker<'_> {
         stored.then_some(())
     }
 
-    /// Reads what there is until the end, or until nothing more comes.
+    /// Reads to the end, or until nothing more comes.
     fn read_to_end(&self, key: &Key, mut read: Read, may_end: bool) {
         let ended = loop {
             match read.some(PATIENCE) {
@@ -111,7 +111,7 @@ impl Worker<'_> {
         self.ground.count(if ended { Tally::Followed } else { Tally::Unfollowed });
     }
 
-    /// A put of a key that is streamed: nothing of the stream is stored.
+    /// Puts a key that is being streamed, so that nothing of the stream is stored.
     fn supersede_own(&mut self) {
         let key = self.own_key();
         if self.random.below(4) > 0 {
@@ -128,7 +128,7 @@ impl Worker<'_> {
         let put = self
             .write(&key, |worker, _, value, options| worker.timed(|cache| cache.put_with(&key.name, value, options)));
         match self.timed(|_| writer.commit()) {
-            // As if the put had come behind it.
+            // As if the put had come after the stream.
             Some(Committed::Superseded) => self.ground.count(Tally::Superseded),
             Some(Committed::Stored(_)) => {
                 assert!(put.is_none(), "{key:?}: a stream was stored over a put that came behind its beginning");

@@ -1,5 +1,5 @@
-//! The parent of a storm: it starts the workers, kills them, stops them, sends them away, and purges, resizes, sweeps, syncs
-//! and verifies beside them.
+//! The parent of a storm. It starts the workers, kills them, stops them and sends them away. Meanwhile it purges,
+//! resizes, sweeps, syncs and verifies.
 
 use std::os::unix::fs::MetadataExt;
 use std::path::PathBuf;
@@ -18,10 +18,10 @@ use crate::common::{Child, Random, disk_folder, fast_folder, version_of};
 /// File systems count a block of extents with the file.
 const EXTENT_BLOCK: u64 = 4096;
 
-/// So many hits the parent holds.
+/// How many hits the parent holds.
 const HELD: usize = 6;
 
-/// How long it storms.
+/// How long the storm lasts.
 #[derive(Debug, Clone, Copy)]
 pub enum Length {
     Rounds(u64),
@@ -35,7 +35,7 @@ pub struct Storm {
     pub tier: TempDir,
     board: TempDir,
     pub ground: Ground,
-    /// Attached all the while.
+    /// A cache that is attached all the time.
     pub cache: Cache,
     random: Random,
     workers: Vec<Child>,
@@ -43,7 +43,7 @@ pub struct Storm {
     last: Stats,
 }
 
-/// A hit that the parent holds for many rounds: no worker lives as long.
+/// A hit that the parent holds for many rounds, longer than any worker lives.
 struct Held {
     hit: OwnedHit,
     version: u32,
@@ -116,7 +116,7 @@ impl Storm {
         Child::start("worker", &[site, volume, board, tier, worker, life, seed])
     }
 
-    /// Waits until the workers have done so much together; or, where some can't, for so long.
+    /// Waits until the workers have done this much together, or for this time if some can't work.
     fn let_work(&mut self, operations: u64, most: Option<Duration>) {
         let (start, until) = (Instant::now(), self.ground.get(Word::Work) + operations);
         while self.ground.get(Word::Work) < until && most.is_none_or(|most| start.elapsed() < most) {
@@ -145,7 +145,7 @@ impl Storm {
         }
     }
 
-    /// Holds a few hits for long, and looks at each again when it lets it go.
+    /// Holds a few hits for long, and checks each when it lets it go.
     fn hold(&mut self) {
         let place = self.random.below(HELD as u64 * 4) as usize;
         if place < self.held.len() && self.held.len() == HELD {
@@ -174,7 +174,7 @@ impl Storm {
         self.ground.note(Longest::Hold, since.elapsed());
     }
 
-    /// Does something beside the workers, if it isn't too busy.
+    /// Does something besides the workers, unless the volume is too busy.
     fn tell(&self, tally: Tally, work: impl FnOnce(&Cache) -> eyewall::Result<()>) {
         match work(&self.cache) {
             Ok(()) => self.ground.count(tally),
@@ -199,7 +199,7 @@ impl Storm {
         self.workers[worker as usize] = self.start(worker);
     }
 
-    /// From here on it counts as dead.
+    /// Counts the worker as dead from here on.
     fn condemn(&self, worker: u64, tally: Tally) {
         self.ground.own(worker, Own::Life).fetch_add(1, SeqCst);
         self.ground.word(Word::Kills).fetch_add(1, SeqCst);
@@ -220,7 +220,7 @@ impl Storm {
         self.workers[worker as usize] = self.start(worker);
     }
 
-    /// Stops a worker, wherever it is or in a lock, does something else meanwhile, and lets it go on or kills it.
+    /// Stops a worker, anywhere or in a lock. Does something else meanwhile, and then continues or kills it.
     fn stop(&mut self, worker: u64) {
         self.ground.word(Word::Stopped).fetch_add(1, SeqCst);
         self.ground.word(Word::Stops).fetch_add(1, SeqCst);
@@ -271,14 +271,14 @@ impl Storm {
         self.ground.end_resize(PARENT);
     }
 
-    /// The file is as large as was asked for, whatever goes on.
+    /// The file keeps the size that was asked for, whatever happens.
     fn assert_cap(&self) {
         let file = self.path().metadata().unwrap();
         assert!(self.site.sizes.contains(&file.len()), "{} bytes", file.len());
         assert!(file.blocks() * 512 <= file.len() + EXTENT_BLOCK, "{} blocks of {}", file.blocks(), file.len());
     }
 
-    /// Counts what has come to the statistics since the last time. A resize sets them back to nothing: what came between the
+    /// Counts the growth of the statistics since the last time. A resize sets them to zero, so the growth between the
     /// last look and a worker's resize isn't counted.
     fn take_stats(&mut self) {
         let now = match self.cache.stats() {

@@ -1,5 +1,5 @@
-//! A worker of the storm: does a mix of everything until it is told to end, or is killed, and checks each answer against the
-//! ledger.
+//! A worker of the storm. It does a mix of everything until it is told to end or is killed, and checks each answer
+//! against the ledger.
 
 use std::collections::VecDeque;
 use std::path::Path;
@@ -14,9 +14,9 @@ use super::{SITES, Site, WORKERS};
 use crate::common::{Random, value, version_of};
 
 const HELD: usize = 14;
-/// For so many operations some hits are held.
+/// For how many operations some hits are held.
 const LONG_HOLD: u64 = 20_000;
-/// A stopped process is waited for by many: not for long, so that the storm goes on.
+/// Many wait for a stopped process, so it is stopped only briefly.
 pub const LOCK_DEADLINE: Duration = Duration::from_millis(250);
 const DAY_MS: i64 = 86_400_000;
 
@@ -25,7 +25,7 @@ struct Held<'a> {
     hit: Hit<'a>,
     version: u32,
     since: Instant,
-    /// The operation before which it is let go.
+    /// The operation at which it is let go.
     until: u64,
 }
 
@@ -44,16 +44,16 @@ pub struct Worker<'a> {
     boot_ms: i64,
 }
 
-/// The role: site, volume, board, folder of the tier (or nothing), worker, life, seed.
+/// The role's arguments: site, volume, board, folder of the tier (or nothing), worker, life, seed.
 pub fn work(arguments: &[&str]) {
     let [site, volume, board, tier, me, life, seed] = arguments else { panic!("{arguments:?}") };
     seams::ignore_waiting();
     let (site, me) = (&SITES[site.parse::<usize>().unwrap()], me.parse().unwrap());
-    // Those without a tier change what the others have copies of.
+    // Workers without a tier change entries of which the others have copies.
     let tier = Some(Path::new(tier)).filter(|_| me % 3 != 0);
     let options = site.options(tier).create(false).lock_deadline(LOCK_DEADLINE);
     let ground = Ground::open(board);
-    // Whoever attaches, or moves over, can be stopped while all the others wait for him.
+    // A process that attaches or moves over may be stopped while all the others wait for it.
     let cache = loop {
         match options.open(volume) {
             Err(Error::Busy { .. }) => ground.count(Tally::Busy),
@@ -119,13 +119,13 @@ impl<'a> Worker<'a> {
         }
     }
 
-    /// What the parent has told this worker to become.
+    /// The fate that the parent has chosen for this worker.
     fn fate(&self) -> Option<Fate> {
         let told = self.ground.own(self.me, Own::Fate).swap(0, SeqCst).checked_sub(1)?;
         Some(Fate::DEATHS.get(told as usize).copied().unwrap_or(Fate::StopInLock))
     }
 
-    /// Goes where it is to die or to stop. If that isn't reached, another store will be the last.
+    /// Goes on to where it is to die or to stop. If it doesn't get there, another store is the last one.
     fn meet(&mut self, fate: Fate) {
         match fate {
             Fate::InLock => seams::die_after(self.random.below(100) as i64),
@@ -144,14 +144,14 @@ impl<'a> Worker<'a> {
         }
     }
 
-    /// Ends as by SIGKILL from elsewhere.
+    /// Ends as by SIGKILL from another process.
     pub fn die() -> ! {
-        // SAFETY: no pointers; it is this process's own id.
+        // SAFETY: no pointers are involved, and it is this process's own id.
         unsafe { libc::kill(libc::getpid(), libc::SIGKILL) };
         unreachable!("nobody survives that");
     }
 
-    /// Runs one operation and notes how long it took, and what it met.
+    /// Runs one operation, and notes its duration and its outcome.
     pub fn timed<T>(&self, operation: impl FnOnce(&'a Cache) -> eyewall::Result<T>) -> Option<T> {
         let met = || [self.ground.get(Word::Stops), self.ground.resizes_begun(), self.ground.get(Word::Kills)];
         let (stopped, resized) = (self.ground.get(Word::Stopped) > 0, self.ground.resizes_ended());
@@ -169,7 +169,7 @@ impl<'a> Worker<'a> {
         outcome.map_err(|error| self.refused(&error)).ok()
     }
 
-    /// The same for what waits for storage, or looks at the whole volume.
+    /// Does the same for an operation that waits for storage or reads the whole volume.
     fn timed_at_length<T>(&self, operation: impl FnOnce(&'a Cache) -> eyewall::Result<T>) -> Option<T> {
         let start = Instant::now();
         let outcome = operation(self.cache);
@@ -177,12 +177,12 @@ impl<'a> Worker<'a> {
         outcome.map_err(|error| self.refused(&error)).ok()
     }
 
-    /// An answer in a storm, or else a fault.
+    /// Accepts the answers that a storm allows; anything else is a fault.
     pub fn refused(&self, error: &Error) {
         self.ground.count(match error {
             Error::Pinned { .. } => Tally::Pinned,
             Error::Busy { .. } => Tally::Busy,
-            // It was resized between the choice of a length and the put.
+            // The volume was resized between the choice of a length and the put.
             Error::EntryTooLarge { .. } => Tally::TooLarge,
             Error::Interrupted { .. } => Tally::Interrupted,
             error => panic!("{error}"),
@@ -195,7 +195,7 @@ impl<'a> Worker<'a> {
     }
 
     pub fn any_key(&mut self) -> Key {
-        // Some are asked for more often, so that they are promoted, and copied to the tier.
+        // Some keys are used more often, so that they are promoted, and copied to the tier.
         let any = self.random.below(self.ledger.versioned());
         let hot = self.random.below(4) > 0;
         self.ledger.any_key(if hot { any / 8 } else { any })
@@ -263,7 +263,7 @@ impl<'a> Worker<'a> {
         self.held.insert(at, Held { hit, version, since: Instant::now(), until });
     }
 
-    /// A hit is what it was when it was found, whatever has happened meanwhile.
+    /// Checks that a hit is unchanged since it was found, whatever has happened.
     fn let_go(&mut self) {
         let Some(held) = self.held.pop_front() else { return };
         assert_eq!(version_of(held.hit.key(), &held.hit), held.version);
@@ -272,7 +272,7 @@ impl<'a> Worker<'a> {
         self.ground.note(Longest::Hold, held.since.elapsed());
     }
 
-    /// Begins a version of an own key, has `store` store it, and tells all how it went.
+    /// Begins a version of an own key, lets `store` store it, and notes the outcome for all.
     pub fn write<T>(
         &mut self,
         key: &Key,
@@ -404,7 +404,7 @@ impl<'a> Worker<'a> {
             keys.dedup_by_key(|key| key.number);
             for tagged in [false, true] {
                 let keys: Vec<&Key> = keys.iter().filter(|key| key.is_tagged() == tagged).collect();
-                // Tags are those of a group.
+                // Tags belong to a group.
                 if let [key, others @ ..] = &keys[..] {
                     let group = key.number % GROUPS;
                     self.put_many(
@@ -426,7 +426,7 @@ impl<'a> Worker<'a> {
         }
     }
 
-    /// Of keys with the same options, and of values of one length.
+    /// For keys with the same options and values of one length.
     fn put_many<'k>(&self, keys: impl Iterator<Item = &'k Key>) {
         const BYTES: usize = 700;
         let begun: Vec<(&Key, u32)> = keys.map(|key| (key, self.ledger.begin(key))).collect();
@@ -463,7 +463,7 @@ impl<'a> Worker<'a> {
         let key = Ledger::counter_key(number);
         if let Some(value) = self.timed(|cache| cache.increment(&key, by as i64, &Counter::new())) {
             self.ledger.check_counter(number, value);
-            assert!(value >= by as i64, "counter {number} is {value} behind an increment by {by}");
+            assert!(value >= by as i64, "counter {number} is {value} after an increment by {by}");
         }
     }
 
@@ -512,7 +512,7 @@ impl<'a> Worker<'a> {
         self.ground.count(if resized.is_some() { Tally::Resize } else { Tally::ResizeBusy });
     }
 
-    /// The wall clock may be set to anything; the clocks since boot of two processes differ by a little at most.
+    /// The wall clock may be set to anything; the clocks since boot of two processes differ only a little.
     fn step_clocks(&mut self) {
         let wall = self.random.below(2000) as i64 * DAY_MS - 1000 * DAY_MS;
         seams::shift_wall_clock(wall - std::mem::replace(&mut self.wall_ms, wall));
@@ -523,7 +523,7 @@ impl<'a> Worker<'a> {
     }
 }
 
-/// Checks the volume while all work on it.
+/// Checks the volume while all are working on it.
 pub fn verify(ground: &Ground, cache: &Cache) {
     match cache.verify_with(&Check::new().deep(true)) {
         Ok(report) => assert!(report.is_sound(), "{report:?}"),

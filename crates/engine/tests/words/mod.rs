@@ -1,7 +1,7 @@
-//! The protocol's words over loom's atomics, whole and with one defect each.
+//! The protocol's words over loom's atomics, without a defect and with one defect each.
 //!
 //! Sequentially consistent accesses are weakened to acquire and release, as on a machine where only fences order
-//! more than that: what a model proves then holds for `store_fenced` as store and fence, too.
+//! more. What a model proves then also holds for `store_fenced` as a store and a fence.
 #![allow(dead_code, unreachable_pub, reason = "each model uses a part of it")]
 
 use std::sync::atomic::Ordering::{self, AcqRel, Acquire, Relaxed, Release, SeqCst};
@@ -9,17 +9,17 @@ use std::sync::atomic::Ordering::{self, AcqRel, Acquire, Relaxed, Release, SeqCs
 use eyewall::protocol::{HalfWord, Word};
 use loom::sync::atomic::{AtomicU32, AtomicU64, fence};
 
-/// What is wrong with a word. A model that still holds then proves nothing.
+/// The defect of a word. A model that holds in spite of it proves nothing.
 pub const WHOLE: u8 = 0;
-/// A reader publishes its pin without a fence behind.
+/// A reader publishes its pin without a fence after it.
 pub const NO_FENCE_BEHIND_PIN: u8 = 1;
-/// The hand scans the pins without a fence before.
+/// The hand scans the pins without a fence before it.
 pub const NO_FENCE_BEFORE_SCAN: u8 = 2;
-/// A pin is given back without a release.
+/// A pin is released without Release.
 pub const RELAXED_UNPIN: u8 = 3;
-/// A pin that is used again is published without a release.
+/// A pin that is used again is published without Release.
 pub const RELAXED_PIN: u8 = 4;
-/// A slot is stored without a release.
+/// A slot is stored without Release.
 pub const RELAXED_EXCHANGE: u8 = 5;
 /// The exchange is a load and a store.
 pub const TORN_EXCHANGE: u8 = 6;
@@ -35,9 +35,9 @@ impl<const DEFECT: u8> Shared<DEFECT> {
         Self { word: AtomicU64::new(value), steps: AtomicU64::new(0) }
     }
 
-    /// Loom remembers one last access of each word when it looks for accesses to try in another order. Where a
-    /// thread loads a word and then exchanges it, its own load hides what others did before. This relaxed step
-    /// makes every two accesses of a word, loads too, depend on each other; it orders no memory.
+    /// Loom remembers one last access of each word when it looks for accesses to reorder. If a thread loads a word
+    /// and then exchanges it, its own load hides what others did before. This relaxed step makes every two accesses
+    /// of a word, loads too, depend on each other. It orders no memory.
     fn step(&self) -> &AtomicU64 {
         self.steps.fetch_add(1, Relaxed);
         &self.word
@@ -83,7 +83,7 @@ impl<const DEFECT: u8> Word for Shared<DEFECT> {
     }
 }
 
-/// A lock's word; `RELAXED`: one that orders nothing.
+/// A lock's word. `RELAXED`: one that orders nothing.
 pub struct Lock<const RELAXED: bool> {
     word: AtomicU32,
     steps: AtomicU32,
@@ -94,7 +94,7 @@ impl<const RELAXED: bool> Lock<RELAXED> {
         Self { word: AtomicU32::new(value), steps: AtomicU32::new(0) }
     }
 
-    /// As [`Shared::step`].
+    /// Like [`Shared::step`].
     fn step(&self) -> &AtomicU32 {
         self.steps.fetch_add(1, Relaxed);
         &self.word

@@ -46,13 +46,15 @@ impl Ground {
     }
 
     fn is_known(&self, target: &str) -> bool {
-        self.tree.recall(&path(target)).is_some()
+        self.tree.lookup(&path(target)).is_some()
     }
 
-    /// The codings of the forms that there are; none where there is no file.
+    /// The codings of the representations that there are; none where there is no file.
     fn codings(&self, target: &str) -> Vec<Option<Coding>> {
         match &*self.look(target).named {
-            Named::File(forms) => forms.iter().map(|form| form.coding).collect(),
+            Named::File(representations) => {
+                representations.iter().map(|representation| representation.coding).collect()
+            }
             Named::Folder | Named::Nothing => Vec::new(),
         }
     }
@@ -192,9 +194,13 @@ fn who_asks_after_a_write_never_gets_what_was_before() {
                 let mut before = 0;
                 while before < WRITES {
                     before = written.load(Ordering::Acquire);
-                    let look = ground.tree.recall(&target).unwrap_or_else(|| ground.look("/grows"));
-                    let Named::File(forms) = &*look.named else { panic!("it is there") };
-                    assert!(forms[0].stamp.bytes >= before, "{} of {before}", forms[0].stamp.bytes);
+                    let look = ground.tree.lookup(&target).unwrap_or_else(|| ground.look("/grows"));
+                    let Named::File(representations) = &*look.named else { panic!("it is there") };
+                    assert!(
+                        representations[0].version.bytes >= before,
+                        "{} of {before}",
+                        representations[0].version.bytes
+                    );
                 }
             });
         }
@@ -204,7 +210,7 @@ fn who_asks_after_a_write_never_gets_what_was_before() {
 #[test]
 fn of_long_paths_nothing_is_kept() {
     let ground = Ground::new();
-    let kept = || ground.tree.memory.as_ref().unwrap().counts();
+    let kept = || ground.tree.path_cache.as_ref().unwrap().counts();
     let name = |bytes| "a".repeat(bytes);
     for long in [
         format!("/{}", name(60 << 10)),
@@ -243,7 +249,7 @@ fn the_first_index_that_is_a_file_stands_for_its_folder() {
     let index = ["index.htm", "index.html"].map(str::to_owned).to_vec();
     let ground = Ground::with(FolderOptions { index, ..FolderOptions::default() });
     let shown = || match &*ground.look("/b/").named {
-        Named::File(forms) => forms[0].below.clone(),
+        Named::File(representations) => representations[0].below.clone(),
         Named::Folder | Named::Nothing => PathBuf::new(),
     };
     assert_eq!(shown(), Path::new("b/index.html"));
@@ -255,7 +261,7 @@ fn the_first_index_that_is_a_file_stands_for_its_folder() {
 }
 
 #[test]
-fn packed_files_count_while_they_are_not_older() {
+fn precompressed_files_count_while_they_are_not_older() {
     let ground = Ground::new();
     let modified = |name: &str, hours| {
         let file = File::options().create(true).truncate(false).write(true).open(ground.at(name)).unwrap();
@@ -272,7 +278,7 @@ fn packed_files_count_while_they_are_not_older() {
     fs::remove_file(ground.at("site/a/page.html.br")).unwrap();
     fs::create_dir(ground.at("site/a/page.html.br")).unwrap();
     assert_eq!(ground.codings("/a/page.html"), [None, Some(Coding::Zstandard), Some(Coding::Gzip)]);
-    assert_eq!(ground.codings("/a/page.html.gz"), [None], "what is packed is not packed again");
+    assert_eq!(ground.codings("/a/page.html.gz"), [None], "what is compressed is not compressed again");
     assert_eq!(ground.codings("/a/lonely.html"), [], "without a plain file there is none");
     let plain = Ground::with(FolderOptions::default());
     fs::write(plain.at("site/a/page.html.gz"), "").unwrap();
@@ -282,7 +288,7 @@ fn packed_files_count_while_they_are_not_older() {
 #[test]
 fn a_file_is_the_same_while_all_its_forms_are() {
     let ground = Ground::new();
-    fs::write(ground.at("site/a/page.html.gz"), "packed").unwrap();
+    fs::write(ground.at("site/a/page.html.gz"), "precompressed").unwrap();
     let look = ground.look("/a/page.html");
     assert!(look.named.is_unchanged());
     ground.append("site/a/page.html.gz");

@@ -1,4 +1,4 @@
-//! A file changes between the moments of a request: no bytes are sent under the name of others, and who is told is told so.
+//! A file changes during a request: no response mixes versions, and the caller gets an error.
 
 use std::fs::{self, File};
 use std::io::Write as _;

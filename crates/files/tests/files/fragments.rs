@@ -1,4 +1,5 @@
-//! Long files lie in the volume as fragments. Whatever their length, and whichever bytes are asked for, those come that are in the file.
+//! Long files are stored in fragments. Whatever the length and the requested bytes, the response has the file's
+//! bytes.
 
 use std::ops::Range;
 

@@ -1,15 +1,15 @@
-//! Files through a volume, by the public interface: what is read once, what is kept, and what becomes of a request when file, volume
-//! or path are not as they should be. Each file tells one story.
+//! Files through a volume, by the public interface: what is read once, what is kept, and how requests end if the
+//! file, the volume or the path is faulty. Each file tells one story.
 
 #![cfg(test)]
 
+mod admission;
 mod changed;
 mod fragments;
-mod kept;
-mod knowing;
+mod known_paths;
+mod longest_file;
 mod paths;
 mod prepared;
-mod quarter;
 mod removed;
 mod requests;
 mod shared;

@@ -1,4 +1,4 @@
-//! Paths as programs have them: relative, with steps upwards, long, of any bytes; and those at which there is no file.
+//! Paths of programs: relative, with `..`, long, of any bytes; and those without a file.
 
 use std::ffi::OsStr;
 use std::fs::{self, File, Permissions};

@@ -1,4 +1,4 @@
-//! `open_prepared` and `answer_now`: for frameworks whose answers are made where nothing may be waited for.
+//! `open_prepared` and `answer_now`: for frameworks that answer where nothing may block.
 
 use std::fs;
 use std::os::unix::fs::MetadataExt as _;
@@ -71,15 +71,15 @@ async fn a_file_that_changed_unnoticed_is_found_again() {
 }
 
 #[tokio::test]
-async fn a_packed_file_that_changed_unnoticed_is_found_again() {
+async fn a_precompressed_file_that_changed_unnoticed_is_found_again() {
     let folder = tempfile::tempdir().unwrap();
-    let (plain, packed) = (folder.path().join("a.txt"), folder.path().join("a.txt.gz"));
+    let (plain, precompressed) = (folder.path().join("a.txt"), folder.path().join("a.txt.gz"));
     write(&plain, b"plain");
-    write(&packed, b"packed");
+    write(&precompressed, b"precompressed");
     let files = build(trusting().precompressed(true));
     let fields = HeaderMap::from_iter([(ACCEPT_ENCODING, HeaderValue::from_static("gzip"))]);
     assert_eq!(bytes(ask(&files.open_prepared(&plain).await.unwrap(), &HeaderMap::new())).await, "plain");
-    write(&packed, b"packed anew");
+    write(&precompressed, b"precompressed anew");
     let answer = ask(&files.open_prepared(&plain).await.unwrap(), &fields);
-    assert_eq!(bytes(answer).await, "packed anew");
+    assert_eq!(bytes(answer).await, "precompressed anew");
 }

@@ -1,4 +1,4 @@
-//! What a program may do to what is kept: remove it, have it read anew, and see how much it is.
+//! Programs can remove kept files, read them again, and measure them.
 
 use std::fs;
 
@@ -47,7 +47,7 @@ fn a_file_that_no_volume_could_hold_isnt_looked_for_piece_by_piece() {
 }
 
 #[test]
-fn packed_files_go_with_the_plain_one_and_no_others() {
+fn precompressed_files_go_with_the_plain_one_and_no_others() {
     let ground = Ground::new();
     for name in ["page", "page.gz", "page.br", "page.zst", "page.css", "pag"] {
         content(&ground.make(name, name));

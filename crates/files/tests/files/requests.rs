@@ -36,18 +36,18 @@ async fn conditions_are_taken_in_their_order() {
 }
 
 #[tokio::test]
-async fn packed_files_are_sent_where_that_is_set() {
+async fn precompressed_files_are_sent_where_that_is_set() {
     for (yes, coding) in [(true, Some("gzip")), (false, None)] {
         let ground = Ground::with(FileCacheOptions::new().precompressed(yes));
         ground.write("page.html", "plain");
-        ground.write("page.html.gz", "packed");
+        ground.write("page.html.gz", "precompressed");
         // Only what hasn't changed just now has an entity tag.
         ground.settled("page.html.gz");
         let file = ground.settled("page.html");
         let taken = get(&file, &[("accept-encoding", "gzip")]).await;
         assert_eq!(taken.fields.get("content-encoding").map(|value| value.to_str().unwrap()), coding);
         assert_eq!(taken.fields.contains_key("vary"), yes);
-        assert_eq!(taken.body, if yes { &b"packed"[..] } else { b"plain" });
+        assert_eq!(taken.body, if yes { &b"precompressed"[..] } else { b"plain" });
         assert_eq!((content(&file), file.bytes()), (b"plain".to_vec(), 5), "what the program reads is the plain one");
         let other = get(&file, &[]).await;
         assert_eq!(other.fields["etag"] != taken.fields["etag"], yes);

@@ -1,4 +1,4 @@
-//! Many want the same at once, in one process and in several: it is read once.
+//! Concurrent requests, in one process and in several, read a file once.
 
 use std::sync::Arc;
 

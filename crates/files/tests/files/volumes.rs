@@ -1,4 +1,4 @@
-//! The volume is full, busy, can only be read, or fails: that costs speed, and no answer.
+//! The volume is full, busy, read-only, or fails: answers become slower, and none fails.
 
 use std::fs::File;
 use std::time::Duration;

@@ -1,7 +1,7 @@
 //! The `Cache-Control` field of requests and responses (RFC 9111, section 5.2), and `Pragma` (section 5.4).
 //!
-//! What is malformed is read in the way that forbids most. A lifetime that is no number is 0 (section 4.2.1), of several the
-//! smallest counts, and where quotation marks don't close, the line is read both with and without them.
+//! Malformed values get their most restrictive reading. A lifetime that is not a number is 0 (section 4.2.1), and the smallest of
+//! several counts. If quotation marks don't close, the line is read both with and without them.
 
 use http::header::{CACHE_CONTROL, PRAGMA};
 use http::{HeaderMap, HeaderName};
@@ -9,29 +9,30 @@ use http::{HeaderMap, HeaderName};
 use super::list;
 use super::seconds::{self, SECONDS_MAX};
 
-/// What a request asks of caches on its way (RFC 9111, section 5.2.1). Times are in seconds.
+/// The directives of a request to caches on its path (RFC 9111, section 5.2.1). Times are in seconds.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 #[expect(clippy::struct_excessive_bools, reason = "each is a directive of its own")]
 pub struct RequestDirectives {
     /// Nothing of this exchange may be stored.
     pub no_store: bool,
-    /// No answer without validation; also by `Pragma: no-cache` where there is no `Cache-Control`.
+    /// No response without validation; also by `Pragma: no-cache` if there is no `Cache-Control`.
     pub no_cache: bool,
     /// The content is not to be transformed. This cache never does.
     pub no_transform: bool,
-    /// A stored answer or none: the origin is not to be asked.
+    /// Only a stored response: don't forward the request.
     pub only_if_cached: bool,
-    /// The answer may not be older.
+    /// The maximum age of the response.
     pub max_age: Option<u32>,
-    /// The answer must stay fresh for so long. Of several the largest counts, and one that is no number doesn't.
+    /// How long the response must stay fresh. The largest of several values counts; a value that is not a
+    /// number makes no response fresh enough.
     pub min_fresh: Option<u32>,
-    /// For how long the answer may have been stale; [`SECONDS_MAX`] where the request names no time.
+    /// How long the response may have been stale; [`SECONDS_MAX`] if the request names no time.
     pub max_stale: Option<u32>,
-    /// For how long the answer may have been stale if the origin fails (RFC 5861, section 4).
+    /// How long the response may have been stale if the origin fails (RFC 5861, section 4).
     pub stale_if_error: Option<u32>,
 }
 
-/// What a response lets caches do (RFC 9111, section 5.2.2; RFC 5861; RFC 8246). Times are in seconds.
+/// The directives of a response to caches (RFC 9111, section 5.2.2; RFC 5861; RFC 8246). Times are in seconds.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 #[expect(clippy::struct_excessive_bools, reason = "each is a directive of its own")]
 pub struct ResponseDirectives {
@@ -41,32 +42,32 @@ pub struct ResponseDirectives {
     pub s_maxage: Option<u32>,
     /// Nothing of it may be stored.
     pub no_store: bool,
-    /// What may not be sent without validation.
+    /// The part that may not be sent without validation.
     pub no_cache: Scope,
-    /// What a shared cache may not store.
+    /// The part that a shared cache may not store.
     pub private: Scope,
-    /// It may be stored where that would else be forbidden.
+    /// It may be stored where that would otherwise be forbidden.
     pub public: bool,
     /// It may not be used when stale.
     pub must_revalidate: bool,
     /// A shared cache may not use it when stale.
     pub proxy_revalidate: bool,
-    /// Only a cache that knows the status may store it.
+    /// Only a cache that understands the status may store it.
     pub must_understand: bool,
     /// The content is not to be transformed. This cache never does.
     pub no_transform: bool,
     /// It doesn't change while it is fresh.
     pub immutable: bool,
-    /// For how long it may have been stale while it is validated behind the client's back.
+    /// How long it may have been stale while the cache revalidates it in the background.
     pub stale_while_revalidate: Option<u32>,
-    /// For how long it may have been stale if the origin fails.
+    /// How long it may have been stale if the origin fails.
     pub stale_if_error: Option<u32>,
 }
 
-/// What of a response `private` or `no-cache` speaks of.
+/// The part of a response that `private` or `no-cache` applies to.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub enum Scope {
-    /// The directive is not there.
+    /// The directive is absent.
     #[default]
     Nothing,
     /// These fields.
@@ -87,7 +88,7 @@ impl RequestDirectives {
         directives
     }
 
-    /// The same without what makes a cache ask the origin although it has a fresh answer.
+    /// The same, without directives that make a cache forward the request although it has a fresh response.
     pub fn without_reloads(self) -> Self {
         Self { no_cache: false, max_age: None, min_fresh: None, ..self }
     }
@@ -109,14 +110,15 @@ impl RequestDirectives {
 }
 
 impl ResponseDirectives {
-    /// The directives of the `Cache-Control` field of a response. A targeted field may stand before it: [`super::targeted`].
+    /// The directives of the `Cache-Control` field of a response. A targeted field may take precedence:
+    /// [`super::targeted`].
     pub fn of(fields: &HeaderMap) -> Self {
         let mut directives = Self::default();
         for_each(fields, |name, argument| directives.take(name, argument));
         directives
     }
 
-    /// Whether the response says itself for how long it is fresh.
+    /// Whether the response itself names its lifetime.
     pub fn has_lifetime(&self) -> bool {
         self.max_age.is_some() || self.s_maxage.is_some()
     }
@@ -131,7 +133,7 @@ impl ResponseDirectives {
         }
     }
 
-    /// The directive of this name, in lower case, if it is one without argument.
+    /// Sets the directive of this name, in lower case, if it has no argument.
     pub(super) fn flag(&mut self, name: &[u8]) -> Option<&mut bool> {
         Some(match name {
             b"no-store" => &mut self.no_store,
@@ -145,7 +147,7 @@ impl ResponseDirectives {
         })
     }
 
-    /// The directive of this name, in lower case, if it is one with a time.
+    /// Sets the directive of this name, in lower case, if it has a time.
     pub(super) fn time(&mut self, name: &[u8]) -> Option<&mut Option<u32>> {
         Some(match name {
             b"max-age" => &mut self.max_age,
@@ -156,7 +158,7 @@ impl ResponseDirectives {
         })
     }
 
-    /// The directive of this name, in lower case, if it is one that may name fields.
+    /// Sets the directive of this name, in lower case, if it may name fields.
     pub(super) fn scope(&mut self, name: &[u8]) -> Option<&mut Scope> {
         Some(match name {
             b"no-cache" => &mut self.no_cache,
@@ -167,7 +169,7 @@ impl ResponseDirectives {
 }
 
 impl Scope {
-    /// The fields that it names, if it is about fields.
+    /// The fields that it names, if it applies to fields.
     pub fn fields(&self) -> &[HeaderName] {
         match self {
             Self::Fields(names) => names,
@@ -175,7 +177,7 @@ impl Scope {
         }
     }
 
-    /// The fields of a list of names. A list of none, or with what is no name, means the response.
+    /// The fields of a list of names. An empty list, or an invalid name, means the whole response.
     pub(super) fn of_names<'a>(names: impl Iterator<Item = &'a [u8]>) -> Self {
         let names: Result<Vec<_>, _> = names.map(HeaderName::from_bytes).collect();
         match names {
@@ -210,13 +212,13 @@ fn for_each(fields: &HeaderMap, mut take: impl FnMut(&[u8], Option<&[u8]>)) {
     for line in fields.get_all(CACHE_CONTROL) {
         list::split(line.as_bytes(), b',').for_each(&mut take_member);
         if !is_closed(line.as_bytes()) {
-            // What stands behind a mark that never closes is not lost: it may be a `no-store`.
+            // Read the text after an unclosed quotation mark, too: it may be a `no-store`.
             line.as_bytes().split(|byte| *byte == b',').map(<[u8]>::trim_ascii).for_each(&mut take_member);
         }
     }
 }
 
-/// Whether each quotation mark of a line has its second.
+/// Whether all quotation marks of a line are paired.
 pub(crate) fn is_closed(line: &[u8]) -> bool {
     let mut is_quoted = false;
     let mut is_escaped = false;

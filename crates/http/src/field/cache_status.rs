@@ -17,29 +17,29 @@ pub const CACHE_STATUS: HeaderName = HeaderName::from_static("cache-status");
 /// The largest number of a structured field.
 const INTEGER_MAX: i64 = 999_999_999_999_999;
 
-/// Why a request went on towards the origin: the parameter `fwd` (section 2.2).
+/// Why a request was forwarded towards the origin: the parameter `fwd` (section 2.2).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Forward {
-    /// The cache was set up not to handle it.
+    /// The cache's configuration excludes it.
     Bypass,
-    /// The method has to be forwarded.
+    /// The method must be forwarded.
     Method,
     /// Nothing was stored for the URI.
     UriMiss,
-    /// What was stored for the URI is of other variants.
+    /// Only other variants were stored for the URI.
     VaryMiss,
-    /// Nothing that fits was stored; it isn't known why.
+    /// No matching response was stored, for an unknown reason.
     Miss,
-    /// A fresh response was stored, and the request's own directives didn't let it be used.
+    /// A fresh response was stored, but the request's directives forbid using it.
     Request,
-    /// What was stored is stale.
+    /// The stored response is stale.
     Stale,
-    /// What was stored lacks bytes that were asked for.
+    /// The stored response lacks requested bytes.
     Partial,
 }
 
 impl Forward {
-    /// The token by which the field says so.
+    /// The token of the field.
     pub fn token(self) -> &'static str {
         match self {
             Self::Bypass => "bypass",
@@ -54,7 +54,8 @@ impl Forward {
     }
 }
 
-/// One cache's member of the field: begin with [`hit`](Self::hit) or [`forwarded`](Self::forwarded), add what is known.
+/// One cache's member of the field. Begin with [`hit`](Self::hit) or [`forwarded`](Self::forwarded), and add what
+/// is known.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct CacheStatus {
     forward: Option<Forward>,
@@ -67,12 +68,12 @@ pub struct CacheStatus {
 }
 
 impl CacheStatus {
-    /// The request was answered without going further.
+    /// The cache answered the request.
     pub fn hit() -> Self {
         Self::new(None)
     }
 
-    /// The request was forwarded, and why.
+    /// The cache forwarded the request, for this reason.
     pub fn forwarded(why: Forward) -> Self {
         Self::new(Some(why))
     }
@@ -82,37 +83,38 @@ impl CacheStatus {
         Self { forward, forward_status, is_stored: false, is_collapsed: false, ttl_seconds, key, detail }
     }
 
-    /// The status of the answer to the forwarded request. Without effect on a hit, as are the next two.
+    /// The status of the response to the forwarded request. No effect on a hit; nor have the next two.
     pub fn forward_status(self, status: StatusCode) -> Self {
         Self { forward_status: Some(status), ..self }
     }
 
-    /// Whether the answer to the forwarded request is stored.
+    /// Whether the response to the forwarded request is stored.
     pub fn stored(self, is_stored: bool) -> Self {
         Self { is_stored, ..self }
     }
 
-    /// Whether one forwarded request serves others, too.
+    /// Whether other requests share the forwarded request.
     pub fn collapsed(self, is_collapsed: bool) -> Self {
         Self { is_collapsed, ..self }
     }
 
-    /// For how many seconds the response is fresh yet; negative where it is stale.
+    /// The remaining lifetime in seconds; negative if the response is stale.
     pub fn ttl(self, seconds: i64) -> Self {
         Self { ttl_seconds: Some(seconds.clamp(-INTEGER_MAX, INTEGER_MAX)), ..self }
     }
 
-    /// The key of the response in the cache. Bytes that a structured string can't have are written as `%XX`.
+    /// The key of the response in the cache. Bytes that a structured string can't contain are written as
+    /// `%XX`.
     pub fn key(self, key: &[u8]) -> Self {
         Self { key: Some(printable(key)), ..self }
     }
 
-    /// Something for people. Characters that a structured string can't have are written as `%XX`.
+    /// A text for people. Characters that a structured string can't contain are written as `%XX`.
     pub fn detail(self, detail: &str) -> Self {
         Self { detail: Some(printable(detail.as_bytes())), ..self }
     }
 
-    /// The member of the field, under the name of this cache.
+    /// The member of the field, with the name of this cache.
     pub fn member(&self, cache: &str) -> String {
         let mut text = String::new();
         write_text(&mut text, &printable(cache.as_bytes()));
@@ -145,7 +147,7 @@ impl CacheStatus {
         text
     }
 
-    /// Appends the member to what caches nearer to the origin said.
+    /// Appends the member after those of caches nearer to the origin.
     pub fn append_to(&self, fields: &mut HeaderMap, cache: &str) {
         // Printable ASCII throughout: always a valid value.
         if let Ok(value) = HeaderValue::try_from(self.member(cache)) {
@@ -168,7 +170,7 @@ fn printable(text: &[u8]) -> String {
     printable
 }
 
-/// As a token where it is one, else as a string.
+/// As a token if possible, else as a string.
 fn write_text(to: &mut String, value: &str) {
     match TokenRef::from_str(value) {
         Ok(token) => {

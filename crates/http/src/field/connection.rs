@@ -1,5 +1,5 @@
-//! Fields of one connection, which are neither passed on nor stored (RFC 9110, section 7.6.1; RFC 9111, section 3.1), and
-//! those by which messages find their way: `Via`, `Max-Forwards`.
+//! Fields of one connection, which are neither forwarded nor stored (RFC 9110, section 7.6.1; RFC 9111, section 3.1), and the
+//! routing fields `Via` and `Max-Forwards`.
 
 use http::header::{
     AGE, AUTHORIZATION, CACHE_CONTROL, CONNECTION, CONTENT_ENCODING, CONTENT_LENGTH, CONTENT_LOCATION, CONTENT_RANGE,
@@ -10,7 +10,7 @@ use http::{HeaderMap, HeaderName, HeaderValue, Method, Version};
 
 use super::list;
 
-/// Fields that belong to one connection, whatever `Connection` says, and those of a proxy.
+/// Fields that always belong to one connection, whatever `Connection` says, and those of a proxy.
 const HOP_BY_HOP: [HeaderName; 10] = [
     CONNECTION,
     HeaderName::from_static("keep-alive"),
@@ -24,8 +24,8 @@ const HOP_BY_HOP: [HeaderName; 10] = [
     UPGRADE,
 ];
 
-/// Fields that are meant for whoever the message reaches, so that `Connection` must not name them. Where it does, the sender
-/// is wrong or wants to take away what tells answers apart, frames them, or keeps them out of a shared cache.
+/// Fields for the final recipient, which `Connection` must not name. A sender that names one is wrong, or tries
+/// to remove a field that distinguishes responses, frames them, or keeps them out of a shared cache.
 const FOR_ALL: [HeaderName; 24] = [
     AGE,
     AUTHORIZATION,
@@ -53,20 +53,20 @@ const FOR_ALL: [HeaderName; 24] = [
     HeaderName::from_static("x-forwarded-proto"),
 ];
 
-/// The names of what belongs to the connection on which a message came, there or not: the known fields and those that its
-/// `Connection` names, but for those that are for all, such as `Host` or `Cache-Control`.
+/// The names of the connection's fields, present or not: the known ones, and those that `Connection` names,
+/// except fields for the final recipient, such as `Host` or `Cache-Control`.
 pub fn hop_by_hop(fields: &HeaderMap) -> Vec<HeaderName> {
     HOP_BY_HOP.into_iter().chain(named(fields)).collect()
 }
 
-/// The names that `Connection` has, without those of fields that are for all.
+/// The names in `Connection`, except those of fields for the final recipient.
 pub fn named(fields: &HeaderMap) -> impl Iterator<Item = HeaderName> + '_ {
     let names = list::members(fields, &CONNECTION).filter_map(|name| HeaderName::from_bytes(name).ok());
     names.filter(|name| !FOR_ALL.contains(name))
 }
 
-/// Drops what belongs to the connection on which a message came. A `Content-Length` beside a `Transfer-Encoding` goes, too, since
-/// it isn't to be believed.
+/// Removes the fields of the connection on which a message arrived. A `Content-Length` beside a
+/// `Transfer-Encoding` is removed, too, since it can't be trusted.
 pub fn drop_hop_by_hop(fields: &mut HeaderMap) {
     if fields.contains_key(TRANSFER_ENCODING) {
         fields.remove(CONTENT_LENGTH);
@@ -76,7 +76,7 @@ pub fn drop_hop_by_hop(fields: &mut HeaderMap) {
     }
 }
 
-/// Says that a message was received in this version by `by`, a name without blanks (RFC 9110, section 7.6.3).
+/// Records that `by`, a name without blanks, received a message in this version (RFC 9110, section 7.6.3).
 pub fn append_via(fields: &mut HeaderMap, received: Version, by: &str) {
     let version = match received {
         Version::HTTP_09 => "0.9",
@@ -90,18 +90,18 @@ pub fn append_via(fields: &mut HeaderMap, received: Version, by: &str) {
     }
 }
 
-/// How far a request goes.
+/// Where a request goes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Way {
-    /// On to the next server.
+    /// To the next server.
     On,
-    /// No further: it is for whoever has it now.
+    /// No further: this server is its recipient.
     EndsHere,
 }
 
-/// Takes one step off the `Max-Forwards` of a TRACE or OPTIONS, or says that there is none left (RFC 9110, section 7.6.2).
+/// Decrements the `Max-Forwards` of a TRACE or OPTIONS, or reports that it is 0 (RFC 9110, section 7.6.2).
 ///
-/// Other methods, and a field that is malformed or stands there twice, go on as they are.
+/// Other methods, and a malformed or repeated field, are forwarded unchanged.
 pub fn step(method: &Method, fields: &mut HeaderMap) -> Way {
     if !matches!(*method, Method::TRACE | Method::OPTIONS) {
         return Way::On;
@@ -112,7 +112,7 @@ pub fn step(method: &Method, fields: &mut HeaderMap) -> Way {
     if digits.is_empty() || !digits.iter().all(u8::is_ascii_digit) {
         return Way::On;
     }
-    // A number that 64 bits don't hold is more than anyone needs.
+    // No one needs a number beyond 64 bits: treat it as the largest.
     let left = super::range::number(digits).unwrap_or(u64::MAX);
     match left.checked_sub(1) {
         Some(left) => {

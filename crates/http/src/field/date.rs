@@ -5,8 +5,8 @@
 //! rfc850-date    Sunday, 06-Nov-94 08:49:37 GMT
 //! asctime-date   Sun Nov  6 08:49:37 1994
 //! ```
-//! Names of days, months and the zone are compared without case, and a day of the week that the date doesn't fall on is
-//! ignored: it adds nothing to what the rest says. Everything else has to stand as it does here.
+//! Names of days, months and the zone are case-insensitive. A day of the week that doesn't match the date is
+//! ignored, since it adds no information. Everything else must be as shown.
 
 use std::time::{Duration, SystemTime};
 
@@ -17,17 +17,17 @@ const MONTHS: [&[u8; 3]; 12] =
     [b"jan", b"feb", b"mar", b"apr", b"may", b"jun", b"jul", b"aug", b"sep", b"oct", b"nov", b"dec"];
 const DAY_SECONDS: u64 = 24 * 60 * 60;
 
-/// The date that a field of one value holds, in any of the three forms. None if it is absent or is no date.
+/// The date in a field of one value, in any of the three forms. `None` if the field is absent or not a date.
 ///
-/// Of several lines the first counts.
+/// The first of several lines counts.
 pub fn of(fields: &HeaderMap, name: &HeaderName) -> Option<SystemTime> {
     parse(fields.get(name)?)
 }
 
-/// A date in one of the three forms. None for anything else, and for days that no month has.
+/// Parses a date in one of the three forms. `None` for anything else, and for days that the month doesn't have.
 ///
-/// The system's clock is read for the two digits of an rfc850-date alone: a year that would be more than 50 years ahead is the
-/// latest one before that ends so.
+/// Only the two-digit year of an rfc850-date reads the system's clock. A year that would be more than 50 years
+/// ahead is the latest earlier year with these digits.
 pub fn parse(value: &HeaderValue) -> Option<SystemTime> {
     parse_with(value.as_bytes().trim_ascii(), SystemTime::now)
 }
@@ -45,13 +45,13 @@ fn parse_with(text: &[u8], now: impl FnOnce() -> SystemTime) -> Option<SystemTim
             let [day, month, year] = parts(date, b'-')?;
             let (month, day, year) = (month_of(month)?, two_digits(day)?, two_digits(year)?);
             let limit = now() + Duration::from_secs(50 * 365 * DAY_SECONDS + 12 * DAY_SECONDS);
-            // The latest such year that isn't beyond the limit.
+            // The latest year with these digits that isn't beyond the limit.
             [2100, 2000, 1900].into_iter().find_map(|century| {
                 let moment = moment(century + year, month, day, time)?;
                 (moment <= limit).then_some(moment)
             })
         }
-        // The day has two places, the first of which may be blank.
+        // The day has two columns, the first of which may be blank.
         [weekday, month, b"", day, time, year] if day.len() == 1 && is_short_day(weekday) => {
             moment(four_digits(year)?, month_of(month)?, number(day)?, time)
         }
@@ -62,7 +62,8 @@ fn parse_with(text: &[u8], now: impl FnOnce() -> SystemTime) -> Option<SystemTim
     }
 }
 
-/// A moment of UTC; `time` is `hh:mm:ss`, in lower case as all of the text is. A leap second is the one behind it.
+/// A moment of UTC; `time` is `hh:mm:ss`, and all text is in lower case. A leap second counts as the second after
+/// it.
 fn moment(year: u64, month: u64, day: u64, time: &[u8]) -> Option<SystemTime> {
     let [hour, minute, second] = parts(time, b':')?.map(two_digits);
     let (hour, minute, second) = (hour?, minute?, second?);
@@ -78,7 +79,7 @@ fn moment(year: u64, month: u64, day: u64, time: &[u8]) -> Option<SystemTime> {
     }
 }
 
-/// Days from the beginning of the year 0 of the Gregorian calendar.
+/// Days since the beginning of the year 0 of the Gregorian calendar.
 fn days_before(year: u64, month: u64, day: u64) -> u64 {
     let leap_days = year.div_ceil(4) - year.div_ceil(100) + year.div_ceil(400);
     year * 365 + leap_days + (1..month).map(|month| days_of(year, month)).sum::<u64>() + day - 1

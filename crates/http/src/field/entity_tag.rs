@@ -1,33 +1,34 @@
 //! Entity tags and lists of them (RFC 9110, sections 8.8.3, 13.1.1 and 13.1.2).
 //!
 //! ```text
-//! "xyzzy"    strong: the bytes are the same wherever it is the same
-//! W/"xyzzy"  weak: the meaning is
+//! "xyzzy"    strong: representations with the same tag have the same bytes
+//! W/"xyzzy"  weak: they have the same meaning
 //! ```
-//! Between the marks stand any visible characters but the mark, and bytes from 0x80 on. A backslash escapes nothing there.
+//! Between the quotation marks there may be any visible characters except the mark, and bytes from 0x80 on. A backslash is no escape.
 
 use http::header::ETAG;
 use http::{HeaderMap, HeaderName};
 
-/// An entity tag, as it stands in a field.
+/// An entity tag, as spelled in a field.
 ///
-/// It has no `==`, since there are two ways to compare: [`matches_strongly`](Self::matches_strongly) and
+/// It has no `==`, since there are two comparisons: [`matches_strongly`](Self::matches_strongly) and
 /// [`matches_weakly`](Self::matches_weakly).
 #[derive(Debug, Clone, Copy)]
 pub struct EntityTag<'a> {
     is_weak: bool,
-    /// What stands between the marks.
+    /// The text between the marks.
     opaque: &'a [u8],
 }
 
 impl<'a> EntityTag<'a> {
-    /// Reads a field value that is one entity tag. None if it is none: for instance without the quotation marks, or with `w/`.
+    /// Reads a field value that is one entity tag. `None` if it isn't, for instance without the quotation
+    /// marks, or with `w/`.
     pub fn parse(value: &'a [u8]) -> Option<Self> {
         let (tag, rest) = Self::at_start_of(value.trim_ascii())?;
         rest.is_empty().then_some(tag)
     }
 
-    /// The entity tag of a response. None if it has none, one that is malformed, or several.
+    /// The entity tag of a response. `None` if it has none, a malformed one, or several.
     pub fn of(fields: &'a HeaderMap) -> Option<Self> {
         let mut lines = fields.get_all(ETAG).iter();
         let first = lines.next()?;
@@ -37,27 +38,27 @@ impl<'a> EntityTag<'a> {
         Self::parse(first.as_bytes())
     }
 
-    /// Whether it is weak. A weak one says nothing of bytes, and ranges can't rely on it.
+    /// Whether it is weak. A weak tag says nothing about bytes, so ranges can't rely on it.
     pub fn is_weak(&self) -> bool {
         self.is_weak
     }
 
-    /// What stands between the quotation marks.
+    /// The text between the quotation marks.
     pub fn opaque(&self) -> &'a [u8] {
         self.opaque
     }
 
-    /// Strong comparison: both are strong and read the same. For `If-Match`, `If-Range` and the combining of ranges.
+    /// Strong comparison: both are strong and equal. For `If-Match`, `If-Range` and combining ranges.
     pub fn matches_strongly(&self, other: &EntityTag<'_>) -> bool {
         !self.is_weak && !other.is_weak && self.opaque == other.opaque
     }
 
-    /// Weak comparison: both read the same, be they weak or strong. For `If-None-Match`.
+    /// Weak comparison: both are equal, whether weak or strong. For `If-None-Match`.
     pub fn matches_weakly(&self, other: &EntityTag<'_>) -> bool {
         self.opaque == other.opaque
     }
 
-    /// The tag that `text` begins with, and what follows it.
+    /// The tag at the beginning of `text`, and the rest.
     fn at_start_of(text: &'a [u8]) -> Option<(Self, &'a [u8])> {
         let (is_weak, marked) = match text.strip_prefix(b"W/") {
             Some(marked) => (true, marked),
@@ -74,19 +75,20 @@ fn is_etagc(byte: u8) -> bool {
     matches!(byte, 0x21 | 0x23..=0x7e | 0x80..)
 }
 
-/// What `If-Match` or `If-None-Match` lists.
+/// The content of `If-Match` or `If-None-Match`.
 #[derive(Debug, Clone)]
 pub enum TagList<'a> {
-    /// `*`: whatever representation there is.
+    /// `*`: any representation.
     Any,
-    /// These. None at all if every member is malformed.
+    /// These tags. Empty if every member is malformed.
     Tags(Vec<EntityTag<'a>>),
 }
 
 impl<'a> TagList<'a> {
-    /// Reads all lines of a field. None if it is absent.
+    /// Reads all lines of a field. `None` if it is absent.
     ///
-    /// A member that is no entity tag matches nothing; those beside it count. `*` stands for itself only where it is alone.
+    /// A member that is not an entity tag matches nothing; the other members count. `*` has its meaning only
+    /// if it is alone.
     pub fn of(fields: &'a HeaderMap, name: &HeaderName) -> Option<Self> {
         let mut lines = fields.get_all(name).iter().map(|line| line.as_bytes().trim_ascii()).peekable();
         lines.peek()?;
@@ -97,12 +99,12 @@ impl<'a> TagList<'a> {
         Some(Self::Tags(lines.into_iter().flat_map(tags_in).collect()))
     }
 
-    /// Whether one of the list is the tag of a representation that exists, by strong comparison.
+    /// Whether one of the list matches the tag of an existing representation, by strong comparison.
     pub fn has_strongly(&self, current: Option<&EntityTag<'_>>) -> bool {
         self.has(current, EntityTag::matches_strongly)
     }
 
-    /// Whether one of the list is the tag of a representation that exists, by weak comparison.
+    /// Whether one of the list matches the tag of an existing representation, by weak comparison.
     pub fn has_weakly(&self, current: Option<&EntityTag<'_>>) -> bool {
         self.has(current, EntityTag::matches_weakly)
     }
@@ -115,9 +117,9 @@ impl<'a> TagList<'a> {
     }
 }
 
-/// The entity tags of one line. What is none is passed over up to the next comma.
+/// The entity tags of one line. Anything else is skipped up to the next comma.
 ///
-/// Not by [`super::list`]: within a tag a backslash is a character like others, within a quoted string it is not.
+/// [`super::list`] can't be used: a backslash is an escape in a quoted string, but not in a tag.
 fn tags_in(line: &[u8]) -> Vec<EntityTag<'_>> {
     let mut tags = Vec::new();
     let mut rest = line;

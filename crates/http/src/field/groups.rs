@@ -1,7 +1,7 @@
 //! Cache groups (RFC 9875): responses that are invalidated together.
 //!
-//! A group is known by its name and by the origin (scheme, host, port) of the response that is in it:
-//! [`Origin`](crate::invalidation::Origin). An invalidation by group means no group beyond those it names.
+//! A group is identified by its name and by the origin (scheme, host, port) of its responses:
+//! [`Origin`](crate::invalidation::Origin). An invalidation by group affects only the groups that it names.
 
 use http::{HeaderMap, HeaderName, Method};
 use sfv::visitor::{EntryVisitor, Ignored, InnerListVisitor, ItemVisitor, ListVisitor, ParameterVisitor};
@@ -14,20 +14,20 @@ pub const CACHE_GROUPS: HeaderName = HeaderName::from_static("cache-groups");
 /// `Cache-Group-Invalidation`: the groups that a response to an unsafe request invalidates.
 pub const CACHE_GROUP_INVALIDATION: HeaderName = HeaderName::from_static("cache-group-invalidation");
 
-/// So many different groups a field may name; of more, the first count. RFC 9875 asks for 32 at least.
+/// The maximum number of different groups in a field; the first ones count. RFC 9875 requires at least 32.
 pub const GROUPS_MAX: usize = 128;
-/// So long the name of a group may be, in characters; a longer one is none. RFC 9875 asks for 32 at least.
+/// The maximum length of a group's name in characters; longer names are ignored. RFC 9875 requires at least 32.
 pub const GROUP_LENGTH_MAX: usize = 256;
 
-/// The groups that a response is in, each once (section 2). None of them if the field is malformed.
+/// The groups of a response, each once (section 2). Empty if the field is malformed.
 pub fn of(response: &HeaderMap) -> Vec<String> {
     names(response, &CACHE_GROUPS)
 }
 
-/// The groups of the target's origin that a response invalidates, each once (section 3): none where the method is safe, or
-/// where the field is malformed.
+/// The groups of the target's origin that a response invalidates, each once (section 3). Empty if the method is
+/// safe, or the field is malformed.
 ///
-/// Unlike the invalidation of URIs it doesn't depend on the status.
+/// Unlike the invalidation of URIs, it doesn't depend on the status.
 pub fn invalidated(method: &Method, response: &HeaderMap) -> Vec<String> {
     if is_safe(method) {
         return Vec::new();
@@ -35,7 +35,8 @@ pub fn invalidated(method: &Method, response: &HeaderMap) -> Vec<String> {
     names(response, &CACHE_GROUP_INVALIDATION)
 }
 
-/// The strings of a list over all lines of a field. Structured fields are strict: one fault, and all of it is ignored.
+/// The strings of a list over all lines of a field. Structured fields are strict: one error, and the whole field
+/// is ignored.
 fn names(fields: &HeaderMap, name: &HeaderName) -> Vec<String> {
     let lines: Vec<_> = fields.get_all(name).iter().map(http::HeaderValue::as_bytes).collect();
     if lines.is_empty() {
@@ -47,7 +48,7 @@ fn names(fields: &HeaderMap, name: &HeaderName) -> Vec<String> {
 #[derive(Default)]
 struct Names(Vec<String>);
 
-/// A member that is no string.
+/// A member that is not a string.
 #[derive(Debug, thiserror::Error)]
 #[error("a cache group is a string; put it between quotation marks")]
 struct NoString;

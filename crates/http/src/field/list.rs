@@ -2,14 +2,14 @@
 
 use http::{HeaderMap, HeaderName};
 
-/// The members of a list over all lines of a field, without the blanks around them; empty members are left out.
+/// The members of a list over all lines of a field, trimmed, without empty members.
 ///
-/// A comma within quotation marks doesn't end a member. A quotation that is never closed takes the rest of its line.
+/// A comma inside quotation marks doesn't end a member. An unclosed quotation extends to the end of its line.
 pub fn members<'a>(fields: &'a HeaderMap, name: &HeaderName) -> impl Iterator<Item = &'a [u8]> {
     fields.get_all(name).iter().flat_map(|line| split(line.as_bytes(), b','))
 }
 
-/// The pieces of `text` between separators outside of quotation marks, trimmed, without the empty ones.
+/// The pieces of `text` between separators outside of quotation marks, trimmed, without empty ones.
 pub fn split(text: &[u8], separator: u8) -> impl Iterator<Item = &[u8]> {
     let mut is_quoted = false;
     let mut is_escaped = false;
@@ -27,7 +27,7 @@ pub fn split(text: &[u8], separator: u8) -> impl Iterator<Item = &[u8]> {
     .filter(|piece| !piece.is_empty())
 }
 
-/// Name and argument of `name`, `name=token` or `name="text"`, as they stand: the quotation marks are still there.
+/// Name and argument of `name`, `name=token` or `name="text"`, as spelled: the quotation marks stay.
 pub fn directive(member: &[u8]) -> (&[u8], Option<&[u8]>) {
     match member.iter().position(|byte| *byte == b'=') {
         Some(at) => (member[..at].trim_ascii(), Some(member[at + 1..].trim_ascii())),
@@ -35,7 +35,7 @@ pub fn directive(member: &[u8]) -> (&[u8], Option<&[u8]>) {
     }
 }
 
-/// What a quoted text says, or a bare one as it is.
+/// The content of a quoted text; an unquoted one is returned unchanged.
 pub fn unquoted(argument: &[u8]) -> Vec<u8> {
     let Some(inner) = argument.strip_prefix(b"\"").and_then(|rest| rest.strip_suffix(b"\"")) else {
         return argument.to_vec();

@@ -1,4 +1,4 @@
-//! Values of fields, read as the RFCs say; what is malformed, too.
+//! Parsers of field values, which treat malformed values as the RFCs require.
 
 pub mod cache_control;
 pub mod cache_status;

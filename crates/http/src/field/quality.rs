@@ -1,27 +1,27 @@
-//! Preferences with weights: `Accept-Encoding` and `Accept-Language` (RFC 9110, sections 12.4.2, 12.5.3 and 12.5.4).
+//! Weighted preferences: `Accept-Encoding` and `Accept-Language` (RFC 9110, sections 12.4.2, 12.5.3 and 12.5.4).
 
 use http::{HeaderMap, HeaderName};
 
 use super::list;
 
-/// What is not ruled out and not asked for, either: the least weight.
+/// The least weight, for a value that is neither excluded nor requested.
 const QUALITY_LEAST: u16 = 1;
 
-/// The weight of what is asked for without a word about its weight.
+/// The default weight of a requested value.
 pub const QUALITY_MOST: u16 = 1000;
 
 /// One member of a list of preferences.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Preference {
-    /// What is preferred, in lower case: a coding, a range of languages, or `*`.
+    /// The preferred value in lower case: a coding, a range of languages, or `*`.
     pub name: String,
-    /// How much, in thousandths; 0 is not at all.
+    /// The weight in thousandths; 0 excludes the value.
     pub quality: u16,
 }
 
-/// The preferences of a request, by descending weight and then by name. An empty list where the field is empty or absent.
+/// The preferences of a request, by descending weight and then by name. Empty if the field is empty or absent.
 ///
-/// None if the field is malformed or names anything twice: nobody can tell what it means then.
+/// `None` if the field is malformed or names a value twice, so that its meaning is ambiguous.
 pub fn preferences(fields: &HeaderMap, name: &HeaderName) -> Option<Vec<Preference>> {
     let mut preferences = list::members(fields, name).map(parse).collect::<Option<Vec<_>>>()?;
     preferences.sort_unstable_by(|one, other| other.quality.cmp(&one.quality).then_with(|| one.name.cmp(&other.name)));
@@ -31,14 +31,16 @@ pub fn preferences(fields: &HeaderMap, name: &HeaderName) -> Option<Vec<Preferen
     (names.len() == preferences.len()).then_some(preferences)
 }
 
-/// How much a content coding is wanted, in thousandths. `identity` stands for none, and is wanted least if nothing is said of it.
+/// The weight of a content coding in thousandths. `identity` means no coding, and has the least weight if it
+/// isn't named.
 pub fn of_coding(preferences: &[Preference], coding: &str) -> u16 {
     let coding = coding_name(coding);
     let unsaid = if coding == "identity" { QUALITY_LEAST } else { 0 };
     named(preferences, &coding).or_else(|| named(preferences, "*")).unwrap_or(unsaid)
 }
 
-/// How much a language is wanted, in thousandths: by the longest range that it lies in (RFC 4647, section 3.3.1), else by `*`.
+/// The weight of a language in thousandths: that of the longest range that contains it (RFC 4647, section 3.3.1),
+/// else that of `*`.
 pub fn of_language(preferences: &[Preference], tag: &str) -> u16 {
     let tag = tag.to_ascii_lowercase();
     let longest = preferences
@@ -49,12 +51,12 @@ pub fn of_language(preferences: &[Preference], tag: &str) -> u16 {
     longest.or_else(|| named(preferences, "*")).unwrap_or(0)
 }
 
-/// Whether a language tag lies in a basic language range other than `*`; both are in lower case.
+/// Whether a basic language range other than `*` contains a language tag; both are in lower case.
 pub fn is_in_range(tag: &str, range: &str) -> bool {
     tag.strip_prefix(range).is_some_and(|rest| rest.is_empty() || rest.starts_with('-'))
 }
 
-/// The name of a coding in lower case, and without its old alias (RFC 9110, section 8.4.1).
+/// The name of a coding in lower case, with old aliases replaced (RFC 9110, section 8.4.1).
 pub fn coding_name(coding: &str) -> String {
     match coding.to_ascii_lowercase().as_str() {
         "x-gzip" => "gzip".to_owned(),
@@ -82,7 +84,7 @@ fn parse(member: &[u8]) -> Option<Preference> {
     Some(Preference { name: coding_name(str::from_utf8(name).ok()?), quality })
 }
 
-/// A token. Languages are made of letters, digits and hyphens, codings may have more.
+/// A token. Languages consist of letters, digits and hyphens; codings may have other characters.
 fn is_name(name: &[u8]) -> bool {
     !name.is_empty() && name.iter().all(|byte| byte.is_ascii_alphanumeric() || b"!#$%&'*+-.^_`|~".contains(byte))
 }

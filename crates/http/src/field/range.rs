@@ -1,6 +1,6 @@
 //! `Range`, `Content-Range` and `Accept-Ranges` in bytes (RFC 9110, section 14).
 //!
-//! Ranges in here are half-open, `first..last + 1`; those in fields name their last byte.
+//! Ranges in this crate are half-open, `first..last + 1`; ranges in fields name their last byte.
 
 use std::ops::Range;
 
@@ -9,38 +9,38 @@ use http::{HeaderMap, HeaderValue};
 
 use super::list;
 
-/// So many ranges a request may ask for; a `Range` of more is ignored (section 17.15).
+/// The maximum number of ranges in a request; a `Range` with more is ignored (section 17.15).
 pub const RANGES_MAX: usize = 100;
 
-/// The value of an `Accept-Ranges` that offers ranges of bytes.
+/// The value of `Accept-Ranges` that offers ranges of bytes.
 pub const BYTES: HeaderValue = HeaderValue::from_static("bytes");
 
-/// One range of those that a request asks for.
+/// One requested range.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum RangeSpec {
     /// `first-last`, with the last byte.
     FromTo(u64, u64),
     /// `first-`: from there to the end.
     From(u64),
-    /// `-length`: so many bytes at the end.
+    /// `-length`: the last so many bytes.
     Suffix(u64),
 }
 
-/// The ranges of bytes that a request asks for: at least one, at most [`RANGES_MAX`], in its order.
+/// The requested ranges of bytes: at least one, at most [`RANGES_MAX`], in the request's order.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ByteRanges(Vec<RangeSpec>);
 
 impl ByteRanges {
-    /// Reads the `Range` of a request. None if it is absent or to be ignored: another unit than bytes, malformed, too many,
-    /// several lines (section 14.2).
+    /// Reads the `Range` of a request. `None` if it is absent or must be ignored: another unit than bytes,
+    /// malformed, too many ranges, or several lines (section 14.2).
     ///
-    /// A number that 64 bits don't hold stands for the largest: a position behind every end.
+    /// A number beyond 64 bits counts as the largest: a position after every end.
     pub fn of(fields: &HeaderMap) -> Option<Self> {
         let (unit, set) = split_at_byte(only_line(fields, RANGE)?, b'=')?;
         if !unit.eq_ignore_ascii_case(b"bytes") {
             return None;
         }
-        // One more than may be, so that the surplus is seen, and not read on.
+        // Read one more than allowed, to notice the excess without reading on.
         let specs: Option<Vec<_>> = list::split(set, b',').take(RANGES_MAX + 1).map(RangeSpec::parse).collect();
         specs.filter(|specs| (1..=RANGES_MAX).contains(&specs.len())).map(Self)
     }
@@ -64,9 +64,9 @@ impl RangeSpec {
         }
     }
 
-    /// The bytes that it names of a representation of this length. None if it can't be satisfied.
+    /// The bytes that it names in a representation of this length. `None` if it can't be satisfied.
     ///
-    /// A suffix of an empty representation is satisfied by no bytes at all, as section 14.1.2 has it.
+    /// A suffix of an empty representation is satisfied by no bytes (section 14.1.2).
     pub fn within(self, complete_length: u64) -> Option<Range<u64>> {
         match self {
             Self::FromTo(first, last) => {
@@ -78,7 +78,7 @@ impl RangeSpec {
     }
 }
 
-/// The `Range` by which a cache asks an origin for these bytes. None if there are none.
+/// The `Range` with which a cache requests these bytes from an origin. `None` if there are none.
 pub fn request(ranges: &[Range<u64>]) -> Option<HeaderValue> {
     let specs: Vec<_> = ranges
         .iter()
@@ -94,22 +94,23 @@ pub fn request(ranges: &[Range<u64>]) -> Option<HeaderValue> {
 /// A `Content-Range` (section 14.4).
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum ContentRange {
-    /// `bytes first-last/length` or `bytes first-last/*`: which bytes came, of how many in all.
+    /// `bytes first-last/length` or `bytes first-last/*`: which bytes the response has, and the complete
+    /// length.
     Satisfied {
         /// The bytes; never empty.
         range: Range<u64>,
-        /// How long the whole representation is, if that is known; not less than the range's end.
+        /// The complete length, if known; not less than the range's end.
         complete_length: Option<u64>,
     },
-    /// `bytes */length`: none came, and so long is the whole.
+    /// `bytes */length`: no bytes, and the complete length.
     Unsatisfied {
-        /// The length of the whole representation, in bytes.
+        /// The complete length in bytes.
         complete_length: u64,
     },
 }
 
 impl ContentRange {
-    /// Reads the field of a response. None if it is absent, malformed, contradicts itself, or stands there twice.
+    /// Reads the field of a response. `None` if it is absent, malformed, contradictory or repeated.
     pub fn of(fields: &HeaderMap) -> Option<Self> {
         Self::parse(only_line(fields, CONTENT_RANGE)?)
     }
@@ -131,7 +132,7 @@ impl ContentRange {
         is_sound.then_some(Self::Satisfied { range: first..end, complete_length })
     }
 
-    /// The field's value. None for an empty range, which the field can't express.
+    /// The field's value. `None` for an empty range, which the field can't express.
     pub fn value(&self) -> Option<HeaderValue> {
         let text = match self {
             Self::Unsatisfied { complete_length } => format!("bytes */{complete_length}"),
@@ -147,7 +148,8 @@ impl ContentRange {
     }
 }
 
-/// Whether a response offers ranges of bytes: `Accept-Ranges: bytes` says so, any other says no. None if it doesn't say.
+/// Whether a response offers ranges of bytes: yes if `Accept-Ranges` is `bytes`, no for any other value, `None`
+/// without the field.
 pub fn accepts_bytes(fields: &HeaderMap) -> Option<bool> {
     fields.get(ACCEPT_RANGES)?;
     Some(list::members(fields, &ACCEPT_RANGES).any(|unit| unit.eq_ignore_ascii_case(b"bytes")))
@@ -164,7 +166,7 @@ fn split_at_byte(text: &[u8], byte: u8) -> Option<(&[u8], &[u8])> {
     Some((&text[..at], &text[at + 1..]))
 }
 
-/// One or more digits. None if there are none, other characters, or more than 64 bits hold.
+/// One or more digits. `None` if there are none, other characters, or a number beyond 64 bits.
 pub(crate) fn number(digits: &[u8]) -> Option<u64> {
     folded(digits, |number, digit| number.checked_mul(10)?.checked_add(digit))
 }

@@ -1,9 +1,9 @@
 //! Whole seconds (RFC 9111, section 1.2.2).
 
-/// What a number of seconds that is too large for anyone counts as: 68 years.
+/// The value of too large numbers of seconds: 68 years.
 pub const SECONDS_MAX: u32 = 1 << 31;
 
-/// `delta-seconds`: one digit or more, and nothing else. None for everything else: signs, fractions, letters, nothing at all.
+/// `delta-seconds`: one or more digits. `None` for anything else: signs, fractions, letters, nothing.
 ///
 /// A number above [`SECONDS_MAX`] counts as that.
 pub fn parse(digits: &[u8]) -> Option<u32> {

@@ -1,7 +1,7 @@
-//! Targeted cache control (RFC 9213): fields such as `CDN-Cache-Control`, which speak to some caches only.
+//! Targeted cache control (RFC 9213): fields such as `CDN-Cache-Control`, which apply to some caches only.
 //!
-//! They look like `Cache-Control` and are not: they are Structured Fields (RFC 9651), parsed strictly. One that doesn't parse, or
-//! is empty, is as if it weren't there. The first that is valid decides alone, and `Cache-Control` and `Expires` say nothing.
+//! They look like `Cache-Control`, but they are Structured Fields (RFC 9651), which are parsed strictly. A malformed or empty field
+//! counts as absent. The first valid field decides alone; `Cache-Control` and `Expires` are then ignored.
 
 use http::{HeaderMap, HeaderName};
 use sfv::{BareItem, Dictionary, Item, ListEntry, Parser};
@@ -9,20 +9,21 @@ use sfv::{BareItem, Dictionary, Item, ListEntry, Parser};
 use super::cache_control::{ResponseDirectives, Scope};
 use super::seconds::SECONDS_MAX;
 
-/// The field for caches that act for the origin, in any place (RFC 9213, section 3.1).
+/// The field for caches that act for the origin, wherever they are (RFC 9213, section 3.1).
 pub const CDN_CACHE_CONTROL: HeaderName = HeaderName::from_static("cdn-cache-control");
 
-/// The directives that count for a response, and where they are from.
+/// The directives that apply to a response, and their source.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Control {
-    /// What the response lets this cache do.
+    /// The directives of the response to this cache.
     pub directives: ResponseDirectives,
-    /// Whether they are from a targeted field, so that `Cache-Control` and `Expires` don't count.
+    /// Whether they come from a targeted field, so that `Cache-Control` and `Expires` don't count.
     pub is_targeted: bool,
 }
 
 impl Control {
-    /// The directives of a response, for a cache that heeds these targeted fields, the most apt first (section 2.2).
+    /// The directives of a response for a cache that obeys these targeted fields, the most specific first
+    /// (section 2.2).
     pub fn of(fields: &HeaderMap, targets: &[HeaderName]) -> Self {
         match targets.iter().find_map(|target| directives(fields, target)) {
             Some(directives) => Self { directives, is_targeted: true },
@@ -31,10 +32,10 @@ impl Control {
     }
 }
 
-/// The directives of one targeted field. None if it is absent, empty or malformed.
+/// The directives of one targeted field. `None` if it is absent, empty or malformed.
 ///
-/// Names are in lower case; parameters are ignored. A directive whose value has another type than its own, or that is false, is as
-/// if it weren't there (section 2.1). A negative time is 0.
+/// Names are in lower case; parameters are ignored. A directive that is false, or has a value of the wrong type,
+/// counts as absent (section 2.1). A negative time is 0.
 pub fn directives(fields: &HeaderMap, target: &HeaderName) -> Option<ResponseDirectives> {
     let lines: Vec<&[u8]> = fields.get_all(target).iter().map(http::HeaderValue::as_bytes).collect();
     let members: Dictionary = Parser::new(&lines.join(&b", "[..])).parse().ok()?;

@@ -5,19 +5,19 @@ use http::{HeaderMap, HeaderName};
 
 use super::list;
 
-/// What a response varies by.
+/// The request fields that a response varies by.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Vary {
-    /// It is the same for all requests.
+    /// None: it is the same for all requests.
     Nothing,
-    /// By these fields of the request, in alphabetical order, each of them once.
+    /// These request fields, in alphabetical order, each once.
     Fields(Vec<HeaderName>),
-    /// By what no request shows: it fits no other one.
+    /// `*`: it matches no other request.
     Everything,
 }
 
 impl Vary {
-    /// What a response says that it varies by. One that names what is no field varies by everything.
+    /// Reads the `Vary` of a response. An invalid field name counts as `*`.
     pub fn of(response: &HeaderMap) -> Self {
         let names: Result<Vec<HeaderName>, _> = list::members(response, &VARY)
             .map(|name| if name == b"*" { Err(()) } else { HeaderName::from_bytes(name).map_err(|_| ()) })
@@ -28,7 +28,7 @@ impl Vary {
         }
     }
 
-    /// The same, and by this field, too.
+    /// The same, plus this field.
     pub fn and(self, name: HeaderName) -> Self {
         match self {
             Self::Nothing => Self::Fields(vec![name]),

@@ -1,4 +1,4 @@
-//! The rules of a shared cache, section by section: what a message says, and what the cache then does.
+//! The rules of a shared cache, section by section: a message, and what the cache does with it.
 
 #![cfg(test)]
 

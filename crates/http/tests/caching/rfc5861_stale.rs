@@ -1,4 +1,4 @@
-//! RFC 5861: an origin lets its response be sent stale for a while: while it is asked anew, or when it fails.
+//! RFC 5861: an origin permits stale responses for a while: during a revalidation, or if it fails.
 
 use std::time::Duration;
 

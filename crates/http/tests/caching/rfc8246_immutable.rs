@@ -1,4 +1,4 @@
-//! RFC 8246: someone reloads a page whose files don't change.
+//! RFC 8246: a client reloads a page whose files don't change.
 
 use eyewall_http::reuse::Reuse;
 

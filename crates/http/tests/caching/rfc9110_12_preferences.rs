@@ -1,4 +1,4 @@
-//! RFC 9110, section 12: how much a client wants a coding or a language.
+//! RFC 9110, section 12: how much a client prefers a coding or a language.
 
 use eyewall_http::field::quality;
 use http::header::{ACCEPT_ENCODING, ACCEPT_LANGUAGE};

@@ -1,4 +1,4 @@
-//! RFC 9111, section 3: a response comes from the origin, and the cache says whether it keeps it, or why not.
+//! RFC 9111, section 3: whether the cache stores a response of the origin, or why not.
 
 use std::time::Duration;
 

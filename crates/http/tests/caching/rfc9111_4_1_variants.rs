@@ -1,4 +1,4 @@
-//! RFC 9111, section 4.1: two clients ask for the same page in different words, and the cache says whether one copy does for both.
+//! RFC 9111, section 4.1: whether one stored response serves two clients with different request fields.
 
 use eyewall_http::field::vary::Vary;
 use eyewall_http::selecting;

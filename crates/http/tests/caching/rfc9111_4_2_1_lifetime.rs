@@ -1,4 +1,4 @@
-//! RFC 9111, sections 4.2.1 and 4.2.2: a response says, or lets guess, for how long it is fresh.
+//! RFC 9111, sections 4.2.1 and 4.2.2: how long a response is fresh, by its fields or by a guess.
 
 use eyewall_http::freshness::Source;
 use eyewall_http::policy::Policy;

@@ -1,4 +1,4 @@
-//! RFC 9111, sections 4.2.3 and 5.1: how old a response is when it comes, and how old it has become.
+//! RFC 9111, sections 4.2.3 and 5.1: the age of a response when it arrives, and later.
 
 use std::time::Duration;
 

@@ -1,4 +1,4 @@
-//! RFC 9111, sections 4 and 4.2.4: a stored response was fresh, and no longer is.
+//! RFC 9111, sections 4 and 4.2.4: a stored response that is no longer fresh.
 
 use std::time::Duration;
 

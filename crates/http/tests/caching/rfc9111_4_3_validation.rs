@@ -1,4 +1,4 @@
-//! RFC 9111, section 4.3: the cache asks whether what it has is still right, and understands the answer.
+//! RFC 9111, section 4.3: the cache revalidates a stored response, and interprets the answer.
 
 use eyewall_http::message::Response;
 use eyewall_http::validation::{self, Candidate, Outcome};

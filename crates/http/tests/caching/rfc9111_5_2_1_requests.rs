@@ -1,4 +1,4 @@
-//! RFC 9111, sections 5.2.1 and 5.4: a client wants a younger answer, or takes an older one.
+//! RFC 9111, sections 5.2.1 and 5.4: a client requires a younger response, or accepts an older one.
 
 use eyewall_http::field::cache_control::RequestDirectives;
 use eyewall_http::field::seconds::SECONDS_MAX;

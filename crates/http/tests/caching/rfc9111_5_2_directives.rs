@@ -1,4 +1,4 @@
-//! RFC 9111, section 5.2: an origin writes `Cache-Control`, well or badly.
+//! RFC 9111, section 5.2: an origin sends a correct or malformed `Cache-Control`.
 
 use eyewall_http::field::cache_control::{ResponseDirectives, Scope};
 use eyewall_http::field::seconds::SECONDS_MAX;

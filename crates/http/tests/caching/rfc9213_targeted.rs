@@ -1,4 +1,4 @@
-//! RFC 9213: an origin speaks to this cache alone, past those nearer to the client.
+//! RFC 9213: an origin addresses this cache alone, not those nearer to the client.
 
 use eyewall_http::field::cache_control::{ResponseDirectives, Scope};
 use eyewall_http::field::seconds::SECONDS_MAX;

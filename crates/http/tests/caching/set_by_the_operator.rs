@@ -1,4 +1,4 @@
-//! An operator knows the origin, and sets what it doesn't say.
+//! An operator knows the origin, and sets what its responses don't name.
 
 use std::time::Duration;
 

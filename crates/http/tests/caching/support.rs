@@ -1,4 +1,4 @@
-//! Messages in short.
+//! Short constructors of messages.
 
 use std::time::{Duration, SystemTime};
 

@@ -1,4 +1,4 @@
-//! The terms of a stored response lie beside it as bytes, in a file that others could have written.
+//! The stored form of terms, in a file that other programs could have written.
 
 use eyewall_http::terms::{TERMS_BYTES, Terms};
 

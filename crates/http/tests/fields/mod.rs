@@ -1,4 +1,4 @@
-//! Header fields out of a table.
+//! Header fields from a table.
 
 use http::{HeaderMap, HeaderName, HeaderValue};
 

@@ -1,6 +1,6 @@
-//! RFC 9111 read word by word, slowly, and without a line of the crate: what a shared cache must not store, and must not reuse.
+//! RFC 9111 word by word, slowly, and without the crate: what a shared cache must not store or reuse.
 //!
-//! Messages are lists of names in lower case and texts, times are whole seconds since 1970.
+//! Messages are lists of lower-case names and texts; times are whole seconds since 1970.
 
 /// Fields in the order in which they came.
 pub(crate) type Fields = Vec<(&'static str, String)>;

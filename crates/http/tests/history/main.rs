@@ -1,5 +1,5 @@
-//! Clients ask, the origin answers, the clock goes on, all by chance: what the cache then stores and sends is held against a
-//! literal reading of RFC 9111.
+//! Random requests, responses and times: compares what the cache stores and sends with a literal reading of RFC
+//! 9111.
 
 #![cfg(test)]
 

@@ -1,4 +1,4 @@
-//! Requests and answers of chance, out of words that matter to a cache.
+//! Random requests and responses, of words that matter to a cache.
 
 use std::time::{Duration, SystemTime};
 

@@ -88,7 +88,7 @@ pub(crate) enum Next {
 /// What a request for a byte is to do.
 #[derive(Debug)]
 pub(crate) enum Joined {
-    /// Read along.
+    /// Read the body while it comes.
     Follow(Reader),
     /// Get it.
     Lead(Lead),

@@ -114,6 +114,24 @@ fn each_key_is_documented_and_no_other() {
 }
 
 #[test]
+fn each_example_of_a_key_can_be_read() {
+    let mut table = "";
+    let mut count = 0;
+    for line in DOCUMENT.lines() {
+        if let Some(heading) = line.strip_prefix("## ") {
+            table = heading.trim_matches('`');
+        } else if let Some((key, row)) = line.strip_prefix("| `").and_then(|row| row.split_once('`')) {
+            let example = row.trim_end_matches(" |").rsplit(" | ").next().unwrap_or_default().trim_matches('`');
+            let site = if table.contains("site.") { "[[site]]\n" } else { "" };
+            let text = format!("{site}{table}\n{key} = {example}\n");
+            assert!(toml::from_str::<Settings>(&text).is_ok(), "{text}");
+            count += 1;
+        }
+    }
+    assert_eq!(count, keys().len());
+}
+
+#[test]
 fn rules_are_told_with_all_of_their_keys() {
     assert_eq!(keys_of::<Rule>(), RULE_KEYS);
 }

@@ -1,12 +1,12 @@
-//! The configuration of the server: what a TOML file says, or the command line, checked and ready to use.
+//! The configuration of the server: what a TOML file says, or settings made in code, checked and ready to use.
 //!
 //! ```text
 //! file ── read ──> Settings ── check ──> faults       what the file says, key by key
-//! flags ─────────────^    └─── Config::of ──> Config  sites by host, keys and rules ready to use
+//! code ──────────────^    └─── Config::of ──> Config  sites by host, keys and rules ready to use
 //! ```
 //!
 //! [`load`] reads a file and tells all that is wrong with it at once, each [`Problem`] with its line, its column and a hint.
-//! [`Config::of_flags`] makes the same of a command line. `docs/configuration.md` describes each key; a test holds the two
+//! [`Config::of_settings`] makes the same of settings that didn't come from a file. `docs/configuration.md` describes each key; a test holds the two
 //! against each other.
 //!
 //! # What is absent
@@ -30,15 +30,13 @@ pub mod value;
 use std::path::Path;
 
 use serde::Serialize;
-use toml::Spanned;
 
-use crate::args;
-use origin::{OriginSettings, Tls};
 use problem::Fault;
 pub use problem::{Place, Problem};
 pub use settings::{Admin, Server, Settings, Volume};
 pub use sites::{Site, Sites};
-use value::{Period, SizeWithin, Within};
+/// A value with its place in the file; `0..0` is the place of what came from no file.
+pub use toml::Spanned;
 
 /// A configuration in which nothing is wrong.
 #[derive(Debug, Serialize)]
@@ -85,14 +83,6 @@ pub fn parse(text: &str) -> Result<Config, Vec<Problem>> {
 }
 
 impl Config {
-    /// That of a command line.
-    ///
-    /// # Errors
-    /// What can only be told by looking: a folder that is none, a path without its folder.
-    pub fn of_flags(cache: Option<&Path>, flags: &args::Serve) -> Result<Self, Vec<Problem>> {
-        Self::of_settings(Settings::of_flags(cache, flags))
-    }
-
     /// That of settings which did not come from a file.
     ///
     /// # Errors
@@ -111,44 +101,6 @@ impl Config {
         check::settings(&settings, &mut faults);
         let Settings { server, cache, site } = settings;
         (Self { server, cache, sites: Sites::of(site) }, faults)
-    }
-}
-
-impl Settings {
-    /// What a command line says, in the words of the file: one site for all hosts.
-    pub fn of_flags(cache: Option<&Path>, flags: &args::Serve) -> Self {
-        let nowhere = |path: &Path| Spanned::new(0..0, path.to_owned());
-        let mut settings = Self::default();
-        settings.server.listen = flags.listen.iter().map(|address| Spanned::new(0..0, *address)).collect();
-        settings.server.workers = flags.workers.map(|workers| Within(workers.get().into()));
-        settings.server.admin = flags
-            .admin
-            .as_deref()
-            .map(|socket| Spanned::new(0..0, Admin { socket: Some(nowhere(socket)), ..Admin::default() }));
-        settings.server.purge_from.clone_from(&flags.purge_from);
-        settings.server.purge_token_file = flags.purge_token_file.as_deref().map(nowhere);
-        settings.server.access_log = flags.access_log().map(|log| Spanned::new(0..0, log));
-        settings.cache.path = cache.map(nowhere);
-        settings.cache.size = flags.size.map(SizeWithin);
-        let mut site = site::Site { root: flags.root.as_deref().map(nowhere), ..site::Site::default() };
-        for origin in &flags.origin {
-            site.origins.push(Spanned::new(0..0, origin.clone()));
-        }
-        if !flags.origin.is_empty() {
-            let timeout = Period(flags.origin_timeout);
-            let tls = flags
-                .origin_ca
-                .as_deref()
-                .map(|ca_file| Spanned::new(0..0, Tls { ca_file: Some(nowhere(ca_file)), ..Tls::default() }));
-            let host_header = flags.origin_host.clone().unwrap_or_default();
-            let usual = OriginSettings::default();
-            let connect_timeout = usual.connect_timeout.min(timeout);
-            let asked = OriginSettings { connect_timeout, timeout, host_header, tls, ..usual };
-            site.origin = Some(Spanned::new(0..0, asked));
-        }
-        site.cache.store_set_cookie = flags.store_set_cookie;
-        settings.site = vec![Spanned::new(0..0, site)];
-        settings
     }
 }
 

@@ -14,12 +14,21 @@ use super::value::{Period, Statuses, Within};
 #[serde(deny_unknown_fields, default)]
 pub struct OriginSettings {
     /// Time to connect.
+    ///
+    /// Example: `"1s"`
     pub connect_timeout: Period,
-    /// Time for an answer to begin, and for each next piece of it.
+    /// Time for a response to begin, all attempts together, and for each next piece of it.
+    ///
+    /// Example: `"2m"`
     pub timeout: Period,
-    /// How often a request of a safe method is tried again.
+    /// How often Eyewall repeats a request if no part of a response came. It repeats idempotent methods only, and only while it
+    /// has the request's content.
+    ///
+    /// Example: `0`
     pub retries: Within<0, 10>,
-    /// Which `Host` it is asked for.
+    /// Which `Host` the origin gets: that of the `"client"`, aliases mapped; that of the `"origin"`'s address; or a name.
+    ///
+    /// Example: `"app.internal"`
     pub host_header: HostHeader,
     /// How it is known to be well; without it, by the requests alone.
     pub health: Option<Health>,
@@ -44,17 +53,29 @@ impl Default for OriginSettings {
 #[derive(Debug, Clone, Deserialize, Serialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct Health {
-    /// What is asked for.
+    /// The path to request.
+    ///
+    /// Example: `"/health"`
     pub path: TargetPath,
-    /// How often.
+    /// Time between two checks.
+    ///
+    /// Example: `"10s"`
     pub interval: Period,
-    /// How long an answer may take.
+    /// How long a response may take.
+    ///
+    /// Example: `"5s"`
     pub timeout: Period,
-    /// What a healthy origin answers.
+    /// Statuses of a healthy origin.
+    ///
+    /// Example: `[200]`
     pub status: Vec<Statuses>,
-    /// So many failures in a row make an origin unhealthy.
+    /// Failures in a row that make an origin unhealthy.
+    ///
+    /// Example: `5`
     pub unhealthy_after: Within<1, 100>,
-    /// So many successes in a row make it healthy again.
+    /// Successes in a row that make it healthy again.
+    ///
+    /// Example: `1`
     pub healthy_after: Within<1, 100>,
 }
 
@@ -97,9 +118,17 @@ impl std::fmt::Display for TargetPath {
 #[derive(Debug, Clone, Default, Deserialize, Serialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct Tls {
-    /// Certificates to trust, in PEM; without it, those of the system.
+    /// Certificates to trust, in PEM.
+    ///
+    /// Default: those of the system
+    ///
+    /// Example: `"/etc/eyewall/ca.pem"`
     pub ca_file: Option<Spanned<PathBuf>>,
-    /// The name to ask for and to expect; without it, the host of the address.
+    /// The name to ask for and to expect.
+    ///
+    /// Default: that of the address
+    ///
+    /// Example: `"app.internal"`
     pub server_name: Option<HostName>,
 }
 

@@ -13,63 +13,167 @@ use super::value::{Period, Statuses, Window};
 #[derive(Debug, Clone, Default, Deserialize, Serialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct Rule {
-    /// What the log and `Cache-Status` call it.
+    /// Its name in the log. Rules of a preset are counted, too.
+    ///
+    /// Default: `rule-1`, `rule-2` ...
+    ///
+    /// Example: `"no-admin"`
     pub name: Option<RuleName>,
 
-    /// The path looks like one of these.
+    /// The path matches one of these.
+    ///
+    /// Default: any
+    ///
+    /// Example: `["/blog/*", "*.html"]`
     pub path: Option<Spanned<Vec<PathGlob>>>,
     /// The path begins with one of these.
+    ///
+    /// Default: any
+    ///
+    /// Example: `["/admin/"]`
     pub prefix: Option<Spanned<Vec<PathPrefix>>>,
-    /// The path's last name ends with a dot and one of these.
+    /// The path's last name ends with a dot and one of these, in any case.
+    ///
+    /// Default: any
+    ///
+    /// Example: `["css", "js"]`
     pub extension: Option<Spanned<Vec<Extension>>>,
-    /// A parameter of the query has one of these names; with `=`, also the value.
+    /// A query parameter has one of these names, or with `=` this name and value.
+    ///
+    /// Default: any
+    ///
+    /// Example: `["preview=true", "nonce"]`
     pub query: Option<Spanned<Vec<Glob>>>,
     /// The method is one of these.
+    ///
+    /// Default: any
+    ///
+    /// Example: `["GET", "HEAD"]`
     pub method: Option<Spanned<Vec<MethodName>>>,
-    /// A cookie has one of these names; with `=`, also the value.
+    /// A cookie has one of these names, or with `=` this name and value.
+    ///
+    /// Default: any
+    ///
+    /// Example: `["wp-*", "mode=edit"]`
     pub cookie: Option<Spanned<Vec<Glob>>>,
-    /// Each of these fields of the request is there and looks so.
+    /// Each of these fields of the request is present and matches.
+    ///
+    /// Default: any
+    ///
+    /// Example: `{ "User-Agent" = "*bot*", "X-Preview" = "*" }`
     pub header: Option<Spanned<BTreeMap<FieldName, Glob>>>,
-    /// The path looks like none of these.
+    /// The path matches none of these.
+    ///
+    /// Default: none
+    ///
+    /// Example: `["/api/*"]`
     pub unless_path: Option<Spanned<Vec<PathGlob>>>,
-    /// No parameter of the query is as in `query`.
+    /// No query parameter is as in `query`.
+    ///
+    /// Default: none
+    ///
+    /// Example: `["do"]`
     pub unless_query: Option<Spanned<Vec<Glob>>>,
     /// No cookie is as in `cookie`.
+    ///
+    /// Default: none
+    ///
+    /// Example: `["login_*"]`
     pub unless_cookie: Option<Spanned<Vec<Glob>>>,
-    /// The response has one of these types.
+    /// The response has one of these types. Parameters don't count.
+    ///
+    /// Default: any
+    ///
+    /// Example: `["text/html", "image/*"]`
     pub content_type: Option<Spanned<Vec<MediaGlob>>>,
     /// The response has one of these statuses.
+    ///
+    /// Default: any
+    ///
+    /// Example: `[200, "4xx"]`
     pub status: Option<Spanned<Vec<Statuses>>>,
 
     /// Neither answer from the cache nor store.
+    ///
+    /// Default: unset
+    ///
+    /// Example: `true`
     pub bypass: Option<Spanned<bool>>,
-    /// Cookies that are dropped from the request, by name.
+    /// Cookies to drop from the request, by name.
+    ///
+    /// Example: `["PHPSESSID"]`
     pub ignore_cookies: Vec<Glob>,
-    /// Don't store.
+    /// Don't store the response.
+    ///
+    /// Default: unset
+    ///
+    /// Example: `true`
     pub no_store: Option<bool>,
     /// As in `[site.cache]`.
+    ///
+    /// Default: unset
+    ///
+    /// Example: `"60s"`
     pub default_ttl: Option<Period>,
-    /// Time to live, whatever the origin gives.
+    /// TTL, whatever the origin says. It does not make a response storable that the origin forbids to store.
+    ///
+    /// Default: unset
+    ///
+    /// Example: `"10s"`
     pub force_ttl: Option<Period>,
     /// As in `[site.cache]`.
+    ///
+    /// Default: unset
+    ///
+    /// Example: `"5s"`
     pub ttl_min: Option<Spanned<Period>>,
     /// As in `[site.cache]`.
+    ///
+    /// Default: unset
+    ///
+    /// Example: `"1d"`
     pub ttl_max: Option<Spanned<Period>>,
     /// As in `[site.cache]`.
+    ///
+    /// Default: unset
+    ///
+    /// Example: `false`
     pub heuristic: Option<bool>,
     /// As in `[site.cache]`.
+    ///
+    /// Default: unset
+    ///
+    /// Example: `"30s"`
     pub stale_while_revalidate: Option<Window>,
     /// As in `[site.cache]`.
+    ///
+    /// Default: unset
+    ///
+    /// Example: `"1d"`
     pub stale_if_error: Option<Window>,
     /// As in `[site.cache]`, and before it.
+    ///
+    /// Example: `{ 404 = "10s" }`
     pub negative_ttl: BTreeMap<StatusKey, Period>,
     /// As in `[site.cache]`.
+    ///
+    /// Default: unset
+    ///
+    /// Example: `true`
     pub ignore_reload: Option<Spanned<bool>>,
     /// As in `[site.cache]`.
+    ///
+    /// Default: unset
+    ///
+    /// Example: `true`
     pub store_set_cookie: Option<bool>,
-    /// Besides those of `[site.cache]`.
+    /// Added to those of `[site.cache]`. For interim responses, the type and status of the final one don't matter.
+    ///
+    /// Example: `["Set-Cookie"]`
     pub strip_response: Vec<FieldName>,
-    /// Tags that what is stored carries, besides those that the origin gives.
+    /// Tags of stored responses, added to those that the origin gives.
+    ///
+    /// Example: `["blog"]`
     pub tags: Vec<Tag>,
 }
 

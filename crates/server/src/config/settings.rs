@@ -33,9 +33,15 @@ pub struct Settings {
 #[derive(Debug, Clone, Deserialize, Serialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct Server {
-    /// Addresses to listen on.
+    /// Addresses to bind. Port 0 is any free port.
+    ///
+    /// Example: `["0.0.0.0:80", "[::]:80"]`
     pub listen: Vec<Spanned<SocketAddr>>,
-    /// Threads that serve; without it, one for each core.
+    /// Worker threads.
+    ///
+    /// Default: one for each core
+    ///
+    /// Example: `4`
     pub workers: Option<Within<1, 1024>>,
     /// Where requests are logged; without it, nowhere.
     pub access_log: Option<Spanned<AccessLog>>,
@@ -43,11 +49,19 @@ pub struct Server {
     pub limits: Limits,
     /// Where the server is administered; without it, nowhere.
     pub admin: Option<Spanned<Admin>>,
-    /// Networks from which `PURGE` is allowed; without them and without a token it is closed.
+    /// Networks whose clients may send `PURGE` without a token.
+    ///
+    /// Example: `["192.0.2.7", "10.0.0.0/8"]`
     pub purge_from: Vec<Network>,
-    /// The file with the token that allows `PURGE` from anywhere.
+    /// A file with one word. Requests that carry this word as their bearer token may send `PURGE` from anywhere.
+    ///
+    /// Default: none
+    ///
+    /// Example: `"/etc/eyewall/purge-token"`
     pub purge_token_file: Option<Spanned<PathBuf>>,
-    /// Proxies that are believed what they say of their clients.
+    /// Proxies whose `X-Forwarded-For`, `-Proto` and `-Host` Eyewall believes.
+    ///
+    /// Example: `["127.0.0.1", "10.0.0.0/8"]`
     pub trusted_proxies: Vec<Network>,
 }
 
@@ -70,9 +84,14 @@ impl Default for Server {
 #[derive(Debug, Clone, Deserialize, Serialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct AccessLog {
-    /// The file; `-` is standard output.
+    /// The file to log to. `"-"` is standard output.
+    ///
+    /// Example: `"/var/log/eyewall.log"`
     pub path: PathBuf,
-    /// The form of its lines.
+    /// `"combined"` is the NCSA format; what the cache did and how long it took follow at the end. `"json"` is one object a
+    /// line.
+    ///
+    /// Example: `"json"`
     pub format: LogFormat,
 }
 
@@ -83,12 +102,12 @@ impl Default for AccessLog {
 }
 
 /// The form of the access log's lines.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize, Serialize, clap::ValueEnum)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum LogFormat {
-    /// NCSA combined, with what the cache did and how long it took at the end
+    /// NCSA combined, with what the cache did and how long it took at the end.
     Combined,
-    /// One JSON object a line
+    /// One JSON object a line.
     Json,
 }
 
@@ -96,23 +115,43 @@ pub enum LogFormat {
 #[derive(Debug, Clone, Deserialize, Serialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct Limits {
-    /// Fields of a request.
+    /// Fields of a request. Eyewall refuses more with 431.
+    ///
+    /// Example: `200`
     pub header_count: Within<8, 1000>,
-    /// Bytes of a request's line and fields.
+    /// Bytes of a request's line and fields. Eyewall refuses more with 431.
+    ///
+    /// Example: `"128K"`
     pub header_bytes: SizeWithin<{ 8 << 10 }, { 1 << 20 }>,
-    /// Time for a request's line and fields, from their first byte.
+    /// Time for a request's line and fields, from their first byte. Then Eyewall sends 408 and closes the connection.
+    ///
+    /// Example: `"10s"`
     pub head_timeout: Period,
-    /// How long a connection without a request is kept.
+    /// Time after which Eyewall closes a connection without a request.
+    ///
+    /// Example: `"5m"`
     pub idle_timeout: Period,
-    /// Bytes of a request's body; without it, any.
+    /// Bytes of a request's body. Eyewall refuses more with 413, at once if the length is given.
+    ///
+    /// Default: any
+    ///
+    /// Example: `"64M"`
     pub body_bytes_max: Option<Size>,
-    /// Bytes a second of a request's body, averaged over the time in which the client is waited for; zero: any.
+    /// Bytes a second of a request's body. A client that falls behind by `body_grace` gets 408. `0` turns this off.
+    ///
+    /// Example: `"2K"`
     pub body_rate_min: Size,
-    /// How long a client may fall behind `body_rate_min`.
+    /// Time by which a client may fall behind `body_rate_min`.
+    ///
+    /// Example: `"20s"`
     pub body_grace: Period,
-    /// Time that a client may be waited for in all until its request's body is whole; zero: any.
+    /// Time that Eyewall waits for a request's body in all. Then it sends 408. `"0s"` turns this off.
+    ///
+    /// Example: `"1h"`
     pub body_timeout: Window,
-    /// Bytes that responses over HTTP/2 may hold in memory, all of them together; zero: any.
+    /// Memory that all responses over HTTP/2 may hold together. `0` turns the limit off.
+    ///
+    /// Example: `"512M"`
     pub stream_bytes: Size,
 }
 
@@ -136,11 +175,23 @@ impl Default for Limits {
 #[derive(Debug, Clone, Default, Deserialize, Serialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct Admin {
-    /// The path of a Unix socket; who may open it may administer.
+    /// A Unix socket with mode 0600. Every process that can open it may administer the server.
+    ///
+    /// Default: none
+    ///
+    /// Example: `"/run/eyewall/admin.sock"`
     pub socket: Option<Spanned<PathBuf>>,
-    /// An address of the loopback.
+    /// A loopback address.
+    ///
+    /// Default: none
+    ///
+    /// Example: `"127.0.0.1:8081"`
     pub listen: Option<Spanned<SocketAddr>>,
-    /// The file that holds what a request must show as its bearer token, for `listen`.
+    /// A file with one word, the bearer token that requests to `listen` must carry.
+    ///
+    /// Default: none
+    ///
+    /// Example: `"/etc/eyewall/token"`
     pub token_file: Option<Spanned<PathBuf>>,
 }
 
@@ -148,19 +199,44 @@ pub struct Admin {
 #[derive(Debug, Clone, Deserialize, Serialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct Volume {
-    /// The volume's file; without it, it lives in memory and ends with the server.
+    /// The volume's file. Without it the volume is in memory and ends with the server.
+    ///
+    /// Default: none
+    ///
+    /// Example: `"/var/cache/site.eye"`
     pub path: Option<Spanned<PathBuf>>,
-    /// Size of the volume. One that is there already keeps its own where this is left out.
+    /// Size of a new volume. Leave it out for an existing volume: a different size is an error (`eyewall resize` changes it).
+    ///
+    /// Default: `"256M"`
+    ///
+    /// Example: `"4G"`
     pub size: Option<SizeWithin<{ 512 << 10 }, { 2 << 40 }>>,
-    /// A typical entry, which sizes the index.
+    /// Size of a typical entry. The index starts with this guess and adapts.
+    ///
+    /// Default: `"1K"`
+    ///
+    /// Example: `"2K"`
     pub entry_size_hint: Option<SizeWithin<1, { (4 << 30) - 1 }>>,
-    /// The largest entry to take.
+    /// The largest entry, up to a quarter of `size`.
+    ///
+    /// Default: a sixteenth of `size`, at most 4M
+    ///
+    /// Example: `"64M"`
     pub entry_bytes_max: Option<Spanned<Size>>,
-    /// Bytes of memory for a tier before a volume on a disk.
+    /// Memory for copies of hot entries, for a volume on a disk.
+    ///
+    /// Default: none
+    ///
+    /// Example: `"512M"`
     pub tier: Option<Spanned<Size>>,
-    /// Whether each hit is held against its checksum before it is sent.
+    /// Verify the checksum of each hit before it is sent. A damaged entry is dropped and counts as a miss.
+    ///
+    /// Example: `true`
     pub verify_hits: bool,
-    /// In this time all entries in memory are held against their checksums; nothing: they aren't.
+    /// Time in which Eyewall verifies the checksums of all entries in memory once and drops damaged ones, with at most 1 % of a
+    /// core. `"0s"` turns this off.
+    ///
+    /// Example: `"6h"`
     pub scrub: Window,
 }
 

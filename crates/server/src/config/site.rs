@@ -19,25 +19,57 @@ use crate::serve::OriginUrl;
 #[derive(Debug, Clone, Deserialize, Serialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct Site {
-    /// The hosts that it answers for.
+    /// Hosts of the site. `*` means all hosts that no other site names.
+    ///
+    /// Example: `["example.org", "*.example.org"]`
     pub hosts: Vec<Spanned<HostPattern>>,
-    /// Further hosts; their requests are those for the first of `hosts`.
+    /// Further hosts. Eyewall and the origin treat them as the first of `hosts`.
+    ///
+    /// Example: `["www.example.org"]`
     pub aliases: Vec<Spanned<HostName>>,
-    /// The servers behind it, any of which can answer.
+    /// Equivalent servers. A path is put before that of each request.
+    ///
+    /// Default: `[]`
+    ///
+    /// Example: `["http://127.0.0.1:3000"]`
     pub origins: Vec<Spanned<OriginUrl>>,
     /// How they are asked.
     pub origin: Option<Spanned<OriginSettings>>,
-    /// A folder of files, looked at before the origins.
+    /// A folder of files.
+    ///
+    /// Default: none
+    ///
+    /// Example: `"/srv/www"`
     pub root: Option<Spanned<PathBuf>>,
-    /// Names of the files that stand for their folder, the first that is there.
+    /// Files that stand for their folder. Eyewall takes the first that exists.
+    ///
+    /// Default: `["index.html"]`
+    ///
+    /// Example: `["index.html", "index.htm"]`
     pub index: Option<Spanned<Vec<String>>>,
-    /// Which symbolic links of the folder are followed.
+    /// Which symbolic links Eyewall follows: `"none"`, or `"below"`: those whose target is below the root.
+    ///
+    /// Default: `"below"`
+    ///
+    /// Example: `"none"`
     pub symlinks: Option<Spanned<Symlinks>>,
-    /// Whether names that begin with a dot are served.
+    /// Serve names that begin with a dot.
+    ///
+    /// Default: `false`
+    ///
+    /// Example: `true`
     pub dotfiles: Option<Spanned<bool>>,
-    /// Whether `name.br`, `name.zst` and `name.gz` are served in the place of `name`.
+    /// Serve `page.br`, `page.zst` or `page.gz` instead of `page`.
+    ///
+    /// Default: `false`
+    ///
+    /// Example: `true`
     pub precompressed: Option<Spanned<bool>>,
-    /// Rules that are applied before those of the file.
+    /// Rules that go before those of the file.
+    ///
+    /// Default: none
+    ///
+    /// Example: `"wordpress"`
     pub preset: Option<Preset>,
     /// What tells one entry from another.
     pub key: Key,
@@ -85,7 +117,7 @@ impl Site {
         self.dotfiles.as_ref().is_some_and(|yes| *yes.get_ref())
     }
 
-    /// Whether packed files are served in the place of those that are not.
+    /// Whether precompressed files are served in the place of those that are not.
     pub fn serves_precompressed(&self) -> bool {
         self.precompressed.as_ref().is_some_and(|yes| *yes.get_ref())
     }
@@ -111,19 +143,35 @@ pub enum Symlinks {
 #[derive(Debug, Clone, Default, Deserialize, Serialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct Key {
-    /// Parameters of the query that neither the key nor the origin gets, by name.
+    /// Query parameters to remove from the key and the request, by name.
+    ///
+    /// Example: `["ref", "utm_*"]`
     pub strip_query: Vec<Glob>,
-    /// Whether the shipped list of tracking parameters is stripped, too.
+    /// Remove the parameters of trackers, listed below, too.
+    ///
+    /// Example: `true`
     pub strip_trackers: bool,
-    /// Whether parameters are brought into the order of their names; those of one name keep theirs.
+    /// Sort query parameters by name. Those of one name keep their order.
+    ///
+    /// Example: `true`
     pub sort_query: bool,
-    /// Cookies of requests that neither rules, the key, `Vary` nor the origin get, by name.
+    /// Cookies to drop from requests, by name.
+    ///
+    /// Example: `["ab_test", "chat_*"]`
     pub ignore_cookies: Vec<Glob>,
-    /// Whether those of the shipped list of analytics are ignored, too. Without it: where the site has a preset.
+    /// Drop the analytics cookies, listed below, too.
+    ///
+    /// Default: `true` with a preset, else `false`
+    ///
+    /// Example: `false`
     pub ignore_analytics: Option<bool>,
-    /// Cookies that tell entries apart.
+    /// Cookies whose values get entries of their own.
+    ///
+    /// Example: `["lang"]`
     pub cookies: Vec<CookieName>,
-    /// Fields of the request that tell entries apart.
+    /// Request fields whose values get entries of their own.
+    ///
+    /// Example: `["X-Device"]`
     pub headers: Vec<Spanned<FieldName>>,
 }
 
@@ -131,31 +179,70 @@ pub struct Key {
 #[derive(Debug, Clone, Deserialize, Serialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct SiteCache {
-    /// Time to live where the origin gives none.
+    /// TTL if the origin gives none. It applies to logged-in visitors, too.
+    ///
+    /// Default: none
+    ///
+    /// Example: `"60s"`
     pub default_ttl: Option<Period>,
-    /// No shorter time to live than this.
+    /// The shortest TTL.
+    ///
+    /// Default: none
+    ///
+    /// Example: `"5s"`
     pub ttl_min: Option<Spanned<Period>>,
-    /// No longer time to live than this.
+    /// The longest TTL.
+    ///
+    /// Default: none
+    ///
+    /// Example: `"1d"`
     pub ttl_max: Option<Spanned<Period>>,
-    /// Whether a response that has only `Last-Modified` is fresh for a tenth of its age (RFC 9111, section 4.2.2).
+    /// A response with `Last-Modified` alone is fresh for a tenth of its age, at most a day (RFC 9111, section 4.2.2).
+    ///
+    /// Example: `false`
     pub heuristic: bool,
-    /// How long a stale response is given while a new one is fetched, where the origin doesn't say (RFC 5861).
+    /// How long Eyewall sends a stale response during revalidation, if the origin doesn't say (RFC 5861).
+    ///
+    /// Default: none
+    ///
+    /// Example: `"30s"`
     pub stale_while_revalidate: Option<Window>,
-    /// How long a stale response is given where the origin fails, where the origin doesn't say (RFC 5861).
+    /// How long Eyewall sends a stale response if the origin fails, and doesn't say (RFC 5861).
+    ///
+    /// Default: none
+    ///
+    /// Example: `"1d"`
     pub stale_if_error: Option<Window>,
-    /// How long a stale response is given where the origin gives no answer at all (RFC 9111, section 4.2.4).
+    /// How long Eyewall sends a stale response if it can't reach the origin, or the origin closes the connection without a
+    /// response (RFC 9111, section 4.2.4).
+    ///
+    /// Example: `"6h"`
     pub stale_when_unreachable: Window,
-    /// Time to live by status, where the origin gives none.
+    /// TTL by status if the origin gives none. It goes before `default_ttl`.
+    ///
+    /// Example: `{ 404 = "10s", 5xx = "1s" }`
     pub negative_ttl: BTreeMap<StatusKey, Period>,
-    /// Whether `no-cache`, `max-age`, `min-fresh` and `Pragma` of clients are ignored.
+    /// Ignore `no-cache`, `max-age`, `min-fresh` and `Pragma` of clients.
+    ///
+    /// Example: `true`
     pub ignore_reload: bool,
-    /// Whether responses with `Set-Cookie` are stored.
+    /// Store responses with `Set-Cookie`.
+    ///
+    /// Example: `true`
     pub store_set_cookie: bool,
-    /// Fields that speak to this cache before `Cache-Control`, the first that is there (RFC 9213).
+    /// Fields that replace `Cache-Control` for this cache. The first that is present counts (RFC 9213).
+    ///
+    /// Example: `["eyewall-cache-control", "cdn-cache-control"]`
     pub targeted: Vec<FieldName>,
-    /// Fields of responses that are neither stored nor passed on.
+    /// Response fields that Eyewall neither stores nor passes on, of interim responses (103) too.
+    ///
+    /// Example: `["X-Powered-By"]`
     pub strip_response: Vec<FieldName>,
-    /// The largest object to store; without it, what the volume takes.
+    /// The largest object to store.
+    ///
+    /// Default: a quarter of `size`
+    ///
+    /// Example: `"8M"`
     pub object_bytes_max: Option<Size>,
 }
 

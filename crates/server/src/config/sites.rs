@@ -21,10 +21,10 @@ pub struct Site {
     pub settings: site::Site,
     /// Of what its keys are made.
     #[serde(skip)]
-    pub key: KeyRules,
+    pub(crate) key: KeyRules,
     /// Its rules.
     #[serde(skip)]
-    pub rules: Rules,
+    pub(crate) rules: Rules,
     /// The first of its hosts that is a name: that of the keys of its aliases.
     #[serde(skip)]
     first_name: Option<String>,
@@ -89,7 +89,7 @@ impl Sites {
         found
     }
 
-    /// The site for a host, as [`crate::key::RequestHost::name`] has it.
+    /// The site for a host, in lower case.
     pub fn find(&self, host: &str) -> Option<&Arc<Site>> {
         self.all.get(self.number_of(host)?)
     }

@@ -151,25 +151,6 @@ fn who_administers_is_from_here_and_known() {
 }
 
 #[test]
-fn flags_make_the_same_configuration() {
-    use clap::Parser as _;
-    let flags = |words: &str| {
-        let words = ["eyewall", "serve"].into_iter().chain(words.split_whitespace());
-        let args::Verb::Serve(serve) = args::Arguments::try_parse_from(words).unwrap().verb else {
-            panic!("it is another verb");
-        };
-        Config::of_flags(None, &serve)
-    };
-    let by_flags = flags("--origin http://127.0.0.1:3000 --listen [::1]:81 --size 1M --origin-timeout 7s").unwrap();
-    let text = "[server]\nlisten = [\"[::1]:81\"]\n[cache]\nsize = \"1M\"\n[[site]]\norigins = [\"http://127.0.0.1:3000\"]\n\
-                [site.origin]\ntimeout = \"7s\"\n";
-    let json = |config: &Config| serde_json::to_value(config).unwrap();
-    assert_eq!(json(&by_flags), json(&parse(text).unwrap()));
-    let problems = flags("--root /nowhere/at/all").unwrap_err();
-    assert!(problems[0].place.is_none() && problems[0].message.contains("/nowhere/at/all"), "{problems:?}");
-}
-
-#[test]
 fn a_site_of_a_thousand_rules_is_too_much() {
     let text = "[[site.rule]]\nno_store = true\n".repeat(129);
     is_refused(&with_site(&text), &["259:1 this site has 129 rules"]);

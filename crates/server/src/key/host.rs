@@ -14,7 +14,7 @@ const NAME_BYTES_MAX: usize = 253;
 
 /// The host that a request is for, in the form that keys have: lower case, without a dot at the end, and its port.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct RequestHost {
+pub(crate) struct RequestHost {
     name: String,
     port: Option<u16>,
 }
@@ -25,7 +25,7 @@ impl RequestHost {
     ///
     /// # Errors
     /// [`KeyError::NoHost`] and [`KeyError::Host`].
-    pub fn of(request: &Parts) -> Result<Self, KeyError> {
+    pub(crate) fn of(request: &Parts) -> Result<Self, KeyError> {
         if let Some(authority) = request.uri.authority() {
             let host = Self::parse(authority.as_str())?;
             // In HTTP/1 the target outranks the field (RFC 9112, section 3.2.2); in HTTP/2 a request with two hosts is
@@ -47,7 +47,7 @@ impl RequestHost {
     ///
     /// # Errors
     /// [`KeyError::Host`].
-    pub fn parse(text: &str) -> Result<Self, KeyError> {
+    pub(crate) fn parse(text: &str) -> Result<Self, KeyError> {
         let authority: Authority = text.parse().map_err(|_| KeyError::Host)?;
         if text.contains('@') {
             return Err(KeyError::Host);
@@ -67,12 +67,12 @@ impl RequestHost {
     }
 
     /// In lower case; an IPv6 address in brackets and in its short form.
-    pub fn name(&self) -> &str {
+    pub(crate) fn name(&self) -> &str {
         &self.name
     }
 
     /// As the client gave it.
-    pub fn port(&self) -> Option<u16> {
+    pub(crate) fn port(&self) -> Option<u16> {
         self.port
     }
 }

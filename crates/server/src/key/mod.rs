@@ -37,16 +37,16 @@ use crate::config::names::Glob;
 use crate::config::presets::{ANALYTICS, TRACKERS};
 use crate::config::{Site, site};
 pub(crate) use cookies::{CookieNames, cookies};
-pub use host::RequestHost;
+pub(crate) use host::RequestHost;
 pub(crate) use host::is_host;
 pub(crate) use normal::{decoded, unescaped};
 
 /// The longest key: the engine's limit of 65,535 bytes, less room for what tells the variants of an answer apart.
-pub const KEY_BYTES_MAX: usize = 0xffff - 1024;
+pub(crate) const KEY_BYTES_MAX: usize = 0xffff - 1024;
 
 /// Fields by which a client could make the origin answer for another host, path or method than the key says: what one
 /// client got that way would be given to all. Those of them that are part of the key pass ([`KeyRules::has_header`]).
-pub const NOT_FROM_CLIENTS: [&str; 28] = [
+pub(crate) const NOT_FROM_CLIENTS: [&str; 28] = [
     "forwarded",
     "front-end-https",
     // Programs that read it as CGI's HTTP_PROXY would send their own requests there.
@@ -79,7 +79,7 @@ pub const NOT_FROM_CLIENTS: [&str; 28] = [
 ];
 
 /// Fields in which content delivery networks name the client's address. Only those of a trusted proxy pass.
-pub const CLIENT_ADDRESSES: [&str; 6] =
+pub(crate) const CLIENT_ADDRESSES: [&str; 6] =
     ["cf-connecting-ip", "client-ip", "fastly-client-ip", "true-client-ip", "x-client-ip", "x-cluster-client-ip"];
 
 /// What stays as it is in a further part: all that can't be taken for its end.
@@ -87,7 +87,7 @@ const PART: &AsciiSet = &NON_ALPHANUMERIC.remove(b'-').remove(b'.').remove(b'_')
 
 /// How the request came.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Scheme {
+pub(crate) enum Scheme {
     /// In clear text.
     Http,
     /// By TLS.
@@ -96,7 +96,7 @@ pub enum Scheme {
 
 impl Scheme {
     /// As it stands in an address.
-    pub fn as_str(self) -> &'static str {
+    pub(crate) fn as_str(self) -> &'static str {
         match self {
             Self::Http => "http",
             Self::Https => "https",
@@ -104,7 +104,7 @@ impl Scheme {
     }
 
     /// The port that is left out.
-    pub fn default_port(self) -> u16 {
+    pub(crate) fn default_port(self) -> u16 {
         match self {
             Self::Http => 80,
             Self::Https => 443,
@@ -115,7 +115,7 @@ impl Scheme {
 /// Why a request has no key. The words are for the client.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
-pub enum KeyError {
+pub(crate) enum KeyError {
     /// RFC 9112, section 3.2: one `Host`, or an absolute target.
     #[error("the request names no host, or several")]
     NoHost,
@@ -138,7 +138,7 @@ pub enum KeyError {
 
 impl KeyError {
     /// The status to answer with.
-    pub fn status(self) -> StatusCode {
+    pub(crate) fn status(self) -> StatusCode {
         match self {
             Self::Scheme => StatusCode::MISDIRECTED_REQUEST,
             Self::TooLong => StatusCode::URI_TOO_LONG,
@@ -149,7 +149,7 @@ impl KeyError {
 
 /// What a site's keys are made of, ready to use.
 #[derive(Debug, Clone)]
-pub struct KeyRules {
+pub(crate) struct KeyRules {
     stripped: GlobSet,
     sort_query: bool,
     ignored_cookies: CookieNames,
@@ -159,7 +159,7 @@ pub struct KeyRules {
 
 impl KeyRules {
     /// From what the file says.
-    pub fn of(key: &site::Key) -> Self {
+    pub(crate) fn of(key: &site::Key) -> Self {
         let trackers: &[&str] = if key.strip_trackers { &TRACKERS } else { &[] };
         let stripped = key.strip_query.iter().map(Glob::as_str).chain(trackers.iter().copied());
         let analytics: &[&str] = if key.ignore_analytics == Some(true) { &ANALYTICS } else { &[] };
@@ -174,12 +174,12 @@ impl KeyRules {
     }
 
     /// Whether a field of requests is part of the keys.
-    pub fn has_header(&self, name: &HeaderName) -> bool {
+    pub(crate) fn has_header(&self, name: &HeaderName) -> bool {
         self.headers.contains(name)
     }
 
     /// The fields of requests that are part of the keys. One may come twice.
-    pub fn looked_at(&self) -> impl Iterator<Item = &HeaderName> {
+    pub(crate) fn looked_at(&self) -> impl Iterator<Item = &HeaderName> {
         self.headers.iter().chain((!self.cookies.is_empty()).then_some(&COOKIE))
     }
 
@@ -189,7 +189,7 @@ impl KeyRules {
     }
 
     /// Whether keys can have further parts: one address then has several.
-    pub fn has_parts(&self) -> bool {
+    pub(crate) fn has_parts(&self) -> bool {
         !self.cookies.is_empty() || !self.headers.is_empty()
     }
 
@@ -251,7 +251,7 @@ pub(crate) fn decoded_parameter(text: &str) -> Cow<'_, str> {
 
 /// A key, and the request to the origin that it stands for.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct CacheKey {
+pub(crate) struct CacheKey {
     /// The key; the rest are offsets into it.
     text: String,
     authority_start: usize,
@@ -265,7 +265,7 @@ impl CacheKey {
     ///
     /// # Errors
     /// [`KeyError`], each with the status to answer with.
-    pub fn of(site: &Site, host: &RequestHost, scheme: Scheme, request: &Parts) -> Result<Self, KeyError> {
+    pub(crate) fn of(site: &Site, host: &RequestHost, scheme: Scheme, request: &Parts) -> Result<Self, KeyError> {
         if request.uri.scheme_str().is_some_and(|found| !found.eq_ignore_ascii_case(scheme.as_str())) {
             return Err(KeyError::Scheme);
         }
@@ -297,7 +297,7 @@ impl CacheKey {
     ///
     /// # Errors
     /// As [`CacheKey::of`].
-    pub fn of_address(site: &Site, host: &RequestHost, scheme: Scheme, address: Uri) -> Result<Self, KeyError> {
+    pub(crate) fn of_address(site: &Site, host: &RequestHost, scheme: Scheme, address: Uri) -> Result<Self, KeyError> {
         let mut request = Request::new(());
         *request.uri_mut() = address;
         Self::of(site, host, scheme, &request.into_parts().0)
@@ -328,42 +328,42 @@ impl CacheKey {
     }
 
     /// The key, as the engine takes it.
-    pub fn as_bytes(&self) -> &[u8] {
+    pub(crate) fn as_bytes(&self) -> &[u8] {
         self.text.as_bytes()
     }
 
     /// By which the client asked.
-    pub fn scheme(&self) -> Scheme {
+    pub(crate) fn scheme(&self) -> Scheme {
         if self.text.starts_with("https:") { Scheme::Https } else { Scheme::Http }
     }
 
     /// The key without its further parts: scheme, host, port, path and query.
-    pub fn address(&self) -> &str {
+    pub(crate) fn address(&self) -> &str {
         &self.text[..self.target_end]
     }
 
     /// The host, and the port where it isn't the default: the `Host` that the origin gets where it gets the client's.
-    pub fn authority(&self) -> &str {
+    pub(crate) fn authority(&self) -> &str {
         &self.text[self.authority_start..self.path_start]
     }
 
     /// Path and query, as the origin gets them.
-    pub fn forwarded_target(&self) -> &str {
+    pub(crate) fn forwarded_target(&self) -> &str {
         &self.text[self.path_start..self.target_end]
     }
 
     /// The path, in its normal form, escapes included.
-    pub fn path(&self) -> &str {
+    pub(crate) fn path(&self) -> &str {
         &self.text[self.path_start..self.path_end]
     }
 
     /// The query without its question mark; nothing where there is none.
-    pub fn query(&self) -> Option<&str> {
+    pub(crate) fn query(&self) -> Option<&str> {
         self.text[self.path_end..self.target_end].strip_prefix('?')
     }
 
     /// Scheme, host and port with a slash: what all keys of this host begin with, and none of another.
-    pub fn host_prefix(&self) -> &str {
+    pub(crate) fn host_prefix(&self) -> &str {
         &self.text[..=self.path_start]
     }
 }

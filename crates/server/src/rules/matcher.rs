@@ -14,11 +14,11 @@ use crate::key::{CacheKey, cookies, decoded, decoded_parameter};
 
 /// What of a request any rule of a site looks at: the rest need not be worked out.
 #[derive(Debug, Clone, Copy, Default)]
-pub(super) struct Looks {
+pub(super) struct Inspected {
     path: bool,
 }
 
-impl Looks {
+impl Inspected {
     pub(super) fn of<'a>(matchers: impl IntoIterator<Item = &'a RequestMatcher>) -> Self {
         let looks = |matcher: &RequestMatcher| {
             matcher.paths.is_some()
@@ -31,7 +31,7 @@ impl Looks {
 }
 
 /// A request as rules see it.
-pub(super) struct Seen<'a> {
+pub(super) struct RequestView<'a> {
     /// The path as one file system would take it: escapes decoded, slashes in a row merged. So a rule for `/admin/` is not
     /// got round by `//admin/` or `/%61dmin%2F`.
     path: Cow<'a, str>,
@@ -39,9 +39,9 @@ pub(super) struct Seen<'a> {
     request: &'a Parts,
 }
 
-impl<'a> Seen<'a> {
-    pub(super) fn of(looks_at: Looks, key: &'a CacheKey, request: &'a Parts) -> Self {
-        let path = if looks_at.path { merged(decoded(key.path())) } else { Cow::Borrowed("") };
+impl<'a> RequestView<'a> {
+    pub(super) fn of(inspected: Inspected, key: &'a CacheKey, request: &'a Parts) -> Self {
+        let path = if inspected.path { merged(decoded(key.path())) } else { Cow::Borrowed("") };
         Self { path, query: key.query().unwrap_or_default(), request }
     }
 
@@ -104,18 +104,18 @@ impl RequestMatcher {
         self.headers.iter().map(|(name, _)| name).chain(cookies.map(|_| &COOKIE))
     }
 
-    pub(super) fn matches(&self, seen: &Seen<'_>) -> bool {
-        let request = seen.request;
+    pub(super) fn matches(&self, view: &RequestView<'_>) -> bool {
+        let request = view.request;
         self.methods.as_ref().is_none_or(|methods| methods.contains(&request.method))
-            && self.prefixes.as_ref().is_none_or(|all| all.iter().any(|prefix| seen.path.starts_with(prefix.as_str())))
-            && self.extensions.as_ref().is_none_or(|all| ends_with_one(&seen.path, all))
-            && self.paths.as_ref().is_none_or(|paths| seen.has_path(paths))
+            && self.prefixes.as_ref().is_none_or(|all| all.iter().any(|prefix| view.path.starts_with(prefix.as_str())))
+            && self.extensions.as_ref().is_none_or(|all| ends_with_one(&view.path, all))
+            && self.paths.as_ref().is_none_or(|paths| view.has_path(paths))
             && self.headers.iter().all(|(name, glob)| has(&request.headers, name, glob))
             && self.cookies.as_ref().is_none_or(|pairs| pairs.match_cookies(&request.headers))
-            && self.query.as_ref().is_none_or(|pairs| pairs.match_query(seen.query))
-            && !self.other_paths.as_ref().is_some_and(|paths| seen.has_path(paths))
+            && self.query.as_ref().is_none_or(|pairs| pairs.match_query(view.query))
+            && !self.other_paths.as_ref().is_some_and(|paths| view.has_path(paths))
             && !self.other_cookies.as_ref().is_some_and(|pairs| pairs.match_cookies(&request.headers))
-            && !self.other_query.as_ref().is_some_and(|pairs| pairs.match_query(seen.query))
+            && !self.other_query.as_ref().is_some_and(|pairs| pairs.match_query(view.query))
     }
 }
 

@@ -28,19 +28,19 @@ use crate::config::rule::Rule;
 use crate::config::site::{SiteCache, StatusKey};
 use crate::config::value::{Period, Window};
 use crate::key::{CacheKey, CookieNames};
-use matcher::{RequestMatcher, ResponseMatcher, Seen};
+use matcher::{RequestMatcher, RequestView, ResponseMatcher};
 
 /// So many rules a site can have, those of its preset included.
-pub const RULES_MAX: usize = 128;
+pub(crate) const RULES_MAX: usize = 128;
 
 /// All rules of a site.
 #[derive(Debug)]
-pub struct Rules {
+pub(crate) struct Rules {
     compiled: Vec<Compiled>,
     base: Overrides,
     negative_ttl: Vec<(StatusKey, Duration)>,
     strip_response: Vec<HeaderName>,
-    looks_at: matcher::Looks,
+    inspected: matcher::Inspected,
 }
 
 #[derive(Debug)]
@@ -58,34 +58,34 @@ struct Compiled {
 
 /// What the configuration says of storing and of times, where it says something. With all of it `None`, RFC 9111 alone counts.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub struct Overrides {
+pub(crate) struct Overrides {
     /// Don't store.
-    pub no_store: Option<bool>,
+    pub(crate) no_store: Option<bool>,
     /// Time to live where the origin gives none.
-    pub default_ttl: Option<Duration>,
+    pub(crate) default_ttl: Option<Duration>,
     /// Time to live, whatever the origin gives. What it forbids to store stays forbidden.
-    pub force_ttl: Option<Duration>,
+    pub(crate) force_ttl: Option<Duration>,
     /// No shorter time to live than this.
-    pub ttl_min: Option<Duration>,
+    pub(crate) ttl_min: Option<Duration>,
     /// No longer time to live than this.
-    pub ttl_max: Option<Duration>,
+    pub(crate) ttl_max: Option<Duration>,
     /// Whether to guess a time to live by `Last-Modified` (RFC 9111, section 4.2.2).
-    pub heuristic: Option<bool>,
+    pub(crate) heuristic: Option<bool>,
     /// Time to live of this response's status, where the origin gives none; it goes before `default_ttl`.
-    pub negative_ttl: Option<Duration>,
+    pub(crate) negative_ttl: Option<Duration>,
     /// RFC 5861, section 3, where the origin doesn't say.
-    pub stale_while_revalidate: Option<Duration>,
+    pub(crate) stale_while_revalidate: Option<Duration>,
     /// RFC 5861, section 4, where the origin doesn't say.
-    pub stale_if_error: Option<Duration>,
+    pub(crate) stale_if_error: Option<Duration>,
     /// Whether what clients demand of freshness is ignored.
-    pub ignore_reload: Option<bool>,
+    pub(crate) ignore_reload: Option<bool>,
     /// Whether responses with `Set-Cookie` are stored.
-    pub store_set_cookie: Option<bool>,
+    pub(crate) store_set_cookie: Option<bool>,
 }
 
 impl Overrides {
     /// What `later` says, and for the rest what this one says.
-    pub fn then(self, later: Self) -> Self {
+    pub(crate) fn then(self, later: Self) -> Self {
         Self {
             no_store: later.no_store.or(self.no_store),
             default_ttl: later.default_ttl.or(self.default_ttl),
@@ -144,7 +144,7 @@ fn window(window: Option<Window>) -> Option<Duration> {
 
 /// Which rules of a site match a request, by their numbers.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct RuleSet(u128);
+pub(crate) struct RuleSet(u128);
 
 impl RuleSet {
     fn insert(&mut self, number: usize) {
@@ -158,7 +158,7 @@ impl RuleSet {
 
 impl Rules {
     /// Those of a site, and what its `[site.cache]` says where none of them does. What is beyond [`RULES_MAX`] is left out.
-    pub fn of<'a>(cache: &SiteCache, rules: impl IntoIterator<Item = &'a Rule>) -> Self {
+    pub(crate) fn of<'a>(cache: &SiteCache, rules: impl IntoIterator<Item = &'a Rule>) -> Self {
         let compile = |(index, rule): (usize, &Rule)| Compiled {
             name: rule.name.as_ref().map_or_else(|| format!("rule-{}", index + 1), ToString::to_string),
             request: RequestMatcher::of(rule),
@@ -175,30 +175,30 @@ impl Rules {
             base: Overrides::of_site(cache),
             negative_ttl: cache.negative_ttl.iter().map(|(status, ttl)| (*status, ttl.0)).collect(),
             strip_response: cache.strip_response.iter().map(|name| name.0.clone()).collect(),
-            looks_at: matcher::Looks::of(compiled.iter().map(|rule| &rule.request)),
+            inspected: matcher::Inspected::of(compiled.iter().map(|rule| &rule.request)),
             compiled,
         }
     }
 
     /// The fields of requests that they look at. One may come twice.
-    pub fn looked_at(&self) -> impl Iterator<Item = &HeaderName> {
+    pub(crate) fn looked_at(&self) -> impl Iterator<Item = &HeaderName> {
         let of_rule = |rule: &Compiled| (!rule.ignored_cookies.is_empty()).then_some(&COOKIE);
         self.compiled.iter().flat_map(move |rule| rule.request.looked_at().chain(of_rule(rule)))
     }
 
     /// What is known before there is a response. `key` is that of the request, whose path and query are those that the
     /// origin would get.
-    pub fn of_request<'a>(&'a self, key: &CacheKey, request: &Parts) -> Decision<'a> {
-        let seen = Seen::of(self.looks_at, key, request);
+    pub(crate) fn of_request<'a>(&'a self, key: &CacheKey, request: &Parts) -> Decision<'a> {
+        let view = RequestView::of(self.inspected, key, request);
         let mut matched = RuleSet(0);
-        for (number, _) in self.compiled.iter().enumerate().filter(|(_, rule)| rule.request.matches(&seen)) {
+        for (number, _) in self.compiled.iter().enumerate().filter(|(_, rule)| rule.request.matches(&view)) {
             matched.insert(number);
         }
         self.decision(matched)
     }
 
     /// What these rules say of a request that they match.
-    pub fn decision(&self, matched: RuleSet) -> Decision<'_> {
+    pub(crate) fn decision(&self, matched: RuleSet) -> Decision<'_> {
         let mut decision = Decision { rules: self, matched, bypass: None, ignore_reload: false };
         let mut overrides = self.base;
         for rule in self.among(matched) {
@@ -222,23 +222,23 @@ impl Rules {
 
 /// What the rules say of a request.
 #[derive(Debug, Clone, Copy)]
-pub struct Decision<'a> {
+pub(crate) struct Decision<'a> {
     rules: &'a Rules,
     matched: RuleSet,
     /// The rule by which it is neither answered from the cache nor its answer stored.
-    pub bypass: Option<&'a str>,
+    pub(crate) bypass: Option<&'a str>,
     /// Whether what the client demands of freshness is ignored.
-    pub ignore_reload: bool,
+    pub(crate) ignore_reload: bool,
 }
 
 impl<'a> Decision<'a> {
     /// The rules that match the request.
-    pub fn matched(&self) -> RuleSet {
+    pub(crate) fn matched(&self) -> RuleSet {
         self.matched
     }
 
     /// Drops from the request's fields the cookies that these rules ignore.
-    pub fn drop_ignored_cookies(&self, fields: &mut HeaderMap) {
+    pub(crate) fn drop_ignored_cookies(&self, fields: &mut HeaderMap) {
         for rule in self.rules.among(self.matched) {
             rule.ignored_cookies.drop_from(fields);
         }
@@ -246,12 +246,12 @@ impl<'a> Decision<'a> {
 
     /// Fields that are stripped of the response to it, or would be of one of another status or type: what can't be known of an
     /// interim one, which has neither. One may come twice.
-    pub fn strippable(&self) -> impl Iterator<Item = &'a HeaderName> + use<'a> {
+    pub(crate) fn strippable(&self) -> impl Iterator<Item = &'a HeaderName> + use<'a> {
         self.rules.strip_response.iter().chain(self.rules.among(self.matched).flat_map(|rule| &rule.strip_response))
     }
 
     /// What they say of the response to it, which may be a stored one.
-    pub fn of_response(&self, status: StatusCode, fields: &HeaderMap) -> Applied<'a> {
+    pub(crate) fn of_response(&self, status: StatusCode, fields: &HeaderMap) -> Applied<'a> {
         let rules = self.rules;
         let mut matched = RuleSet(0);
         let mut overrides = rules.base;
@@ -274,26 +274,27 @@ fn of_status(times: &[(StatusKey, Duration)], status: StatusCode) -> Option<Dura
 
 /// What the rules say of a response.
 #[derive(Debug, Clone, Copy)]
-pub struct Applied<'a> {
+pub(crate) struct Applied<'a> {
     rules: &'a Rules,
     matched: RuleSet,
     /// Storing and times, all rules merged.
-    pub overrides: Overrides,
+    pub(crate) overrides: Overrides,
 }
 
 impl<'a> Applied<'a> {
     /// Fields that are neither stored nor passed on. One may come twice.
-    pub fn stripped(&self) -> impl Iterator<Item = &'a HeaderName> + use<'a> {
+    pub(crate) fn stripped(&self) -> impl Iterator<Item = &'a HeaderName> + use<'a> {
         self.rules.strip_response.iter().chain(self.matching().flat_map(|rule| &rule.strip_response))
     }
 
     /// Tags that what is stored carries besides the origin's. One may come twice.
-    pub fn tags(&self) -> impl Iterator<Item = &'a str> + use<'a> {
+    pub(crate) fn tags(&self) -> impl Iterator<Item = &'a str> + use<'a> {
         self.matching().flat_map(|rule| &rule.tags).map(String::as_str)
     }
 
     /// Names of the rules that apply, in order.
-    pub fn names(&self) -> impl Iterator<Item = &'a str> + use<'a> {
+    #[cfg(test)]
+    pub(crate) fn names(&self) -> impl Iterator<Item = &'a str> + use<'a> {
         self.matching().map(|rule| rule.name.as_str())
     }
 

@@ -12,10 +12,10 @@ use hyper::body::Incoming;
 use super::body::Body;
 use super::files::Files;
 use super::origin::Origins;
-use super::simple_request::SimpleRequest;
 use super::proxy::Proxy;
 use super::proxy::fast_path::FastHit;
 use super::shared::{Shared, SharedSite};
+use super::simple_request::SimpleRequest;
 use super::trusted_proxies::Forwarded;
 use super::{fields, purge, reply};
 use crate::config::Sites;
@@ -44,7 +44,12 @@ impl Service {
 
     /// The entry that answers a simple request at once, and in `head` the head of the response. None: it has to be asked for by
     /// [`Service::answer`], which may find the same. `route` is that of the last request of its connection.
-    pub(crate) fn fast_hit(&self, request: &SimpleRequest<'_>, route: &mut Option<Route>, head: &mut Vec<u8>) -> Option<FastHit<'_>> {
+    pub(crate) fn fast_hit(
+        &self,
+        request: &SimpleRequest<'_>,
+        route: &mut Option<Route>,
+        head: &mut Vec<u8>,
+    ) -> Option<FastHit<'_>> {
         if route.as_ref().is_none_or(|route| *route.written != *request.host) {
             *route = Route::of(request.host, &self.shared.config.sites);
         }

@@ -1,6 +1,5 @@
 //! What all workers share: the configuration, the volume, and what is known of each site.
 
-use std::fmt;
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 use std::time::Duration;
@@ -72,22 +71,5 @@ impl SharedSite {
             origins: origins.transpose()?,
             is_checked: AtomicBool::new(false),
         })
-    }
-}
-
-/// A line for each site.
-impl fmt::Display for Shared {
-    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        for SharedSite { site, files, .. } in &self.sites {
-            let settings = &site.settings;
-            let root = files.iter().map(|files| format!("the folder {}", files.root().display()));
-            let urls: Vec<String> = settings.origins.iter().map(|url| url.get_ref().to_string()).collect();
-            let origins = (!urls.is_empty()).then(|| format!("the origin {}", urls.join(", ")));
-            let sources: Vec<String> = root.chain(origins).collect();
-            let hosts: Vec<String> = settings.hosts.iter().map(|host| host.get_ref().to_string()).collect();
-            let hosts = if hosts == ["*"] { String::new() } else { format!(" for {}", hosts.join(", ")) };
-            writeln!(formatter, "serving      {}{hosts}", sources.join(", then "))?;
-        }
-        Ok(())
     }
 }

@@ -8,8 +8,6 @@ use http::HeaderMap;
 use http::header::AUTHORIZATION;
 use subtle::ConstantTimeEq as _;
 
-use crate::output;
-
 /// A secret word.
 pub(crate) struct Token(String);
 
@@ -21,8 +19,7 @@ impl Token {
     pub(crate) fn read(path: &Path) -> io::Result<Self> {
         let text = std::fs::read_to_string(path)?;
         if std::fs::metadata(path)?.permissions().mode() & 0o007 != 0 {
-            let words = format!("every user of this machine may use the token in {0}; `chmod 600 {0}`", path.display());
-            output::tell(output::WARNING, "eyewall: warning", &words);
+            tracing::warn!("every user of this machine may use the token in {0}; `chmod 600 {0}`", path.display());
         }
         Self::parse(&text).ok_or_else(|| io::Error::new(io::ErrorKind::InvalidData, "it holds no token"))
     }

@@ -41,7 +41,7 @@ impl Drop for Upkeep {
     fn drop(&mut self) {
         self.stop = None;
         if let Some(thread) = self.thread.take() {
-            // A panic was told already by its thread.
+            // The thread has logged a panic already.
             let _ = thread.join();
         }
     }

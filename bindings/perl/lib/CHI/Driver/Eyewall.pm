@@ -8,14 +8,14 @@ use Cache::Eyewall;
 use Moo;
 extends 'CHI::Driver';
 
-# What Cache::Eyewall->open is given.
+# Options of Cache::Eyewall->open.
 my @options = qw(path size entry_bytes_max entry_size_hint mode group lock_deadline tier_bytes tier_folder);
 
 has $_ => (is => 'ro') for @options;
-# Or one that is open.
+# Or an open cache.
 has cache => (is => 'lazy');
 
-# Ends a namespace in a key.
+# Separates the namespace from the key.
 use constant SEPARATOR => "\0";
 
 sub _build_cache {
@@ -23,7 +23,7 @@ sub _build_cache {
     return Cache::Eyewall->open(map { defined $self->$_ ? ($_ => $self->$_) : () } @options);
 }
 
-# CHI's keys are bytes by now; a namespace is as it was given.
+# CHI has turned the key into bytes already, but not the namespace.
 sub stored {
     my ($self, $key) = @_;
     my $namespace = $self->namespace;
@@ -43,7 +43,7 @@ sub fetch_multi_hashref {
     return \%found;
 }
 
-# CHI keeps when a value expires in the value; the volume knows it, too, so that what is over makes room.
+# CHI stores the expiry time in the value. The volume gets it, too, so that expired entries make room.
 sub store {
     my ($self, $key, $data, $expires_in) = @_;
     $self->cache->put($self->stored($key), $data, defined $expires_in && $expires_in > 0 ? (ttl => $expires_in) : ());
@@ -70,7 +70,7 @@ sub get_keys {
 
 sub get_namespaces {
     my ($self) = @_;
-    # What others have put may have no namespace.
+    # Entries of other programs may have no namespace.
     my %namespaces = map { (split /\0/, $_, 2)[0] => 1 } grep { index($_, SEPARATOR) >= 0 } $self->cache->keys;
     return keys %namespaces;
 }
@@ -95,13 +95,13 @@ CHI::Driver::Eyewall - Cache::Eyewall for CHI
 
 =head1 DESCRIPTION
 
-A driver of L<CHI> on a volume of L<Cache::Eyewall>. Namespaces share the volume: give all of them the same C<path>. Its cap evicts what isn't asked for, so that
-C<max_size> and what CHI does for it aren't needed.
+A driver of L<CHI> that stores entries in a volume of L<Cache::Eyewall>. All namespaces share the volume: give all of them the
+same C<path>. The volume evicts entries at its cap, so you don't need CHI's C<max_size>.
 
 =head1 OPTIONS
 
-Those of C<< Cache::Eyewall->open >>: C<path>, C<size>, C<entry_bytes_max>, C<entry_size_hint>, C<mode>, C<group>, C<lock_deadline>, C<tier_bytes>, C<tier_folder>. Or C<cache>, one that is
-open.
+The options of C<< Cache::Eyewall->open >>: C<path>, C<size>, C<entry_bytes_max>, C<entry_size_hint>, C<mode>, C<group>,
+C<lock_deadline>, C<tier_bytes>, C<tier_folder>. Or C<cache>, an open cache.
 
 =head1 METHODS
 
@@ -109,11 +109,11 @@ open.
 
 =item fetch, fetch_multi_hashref, store, remove, clear, get_keys, get_namespaces
 
-What CHI asks of a driver. C<get_keys> and C<get_namespaces> walk over all of the volume.
+The methods that CHI calls. C<get_keys> and C<get_namespaces> iterate over the whole volume.
 
 =item stored(KEY)
 
-The key in the volume: namespace, a zero byte, key.
+Returns the key in the volume: namespace, zero byte, key.
 
 =back
 

@@ -6,7 +6,7 @@ our $VERSION = '0.001';
 
 use overload '""' => sub { $_[0]->as_string }, bool => sub { 1 }, fallback => 1;
 
-# The codes of the errors that code in Perl makes itself.
+# Codes of the errors that the Perl modules throw themselves.
 my %code = (argument => -1, busy => -10);
 
 sub name    { $_[0]{name} }
@@ -20,7 +20,7 @@ sub as_string {
     return "$self->{message} at $self->{file} line $self->{line}.\n";
 }
 
-# Throws an error, with the place outside of these modules that called.
+# Throws an error that names the caller's file and line outside of these modules.
 sub throw {
     my ($class, $name, $message) = @_;
     my $depth = 0;
@@ -43,7 +43,7 @@ __END__
 
 =head1 NAME
 
-Cache::Eyewall::Error - what Cache::Eyewall throws
+Cache::Eyewall::Error - the exceptions of Cache::Eyewall
 
 =head1 SYNOPSIS
 
@@ -55,7 +55,8 @@ Cache::Eyewall::Error - what Cache::Eyewall throws
 
 =head1 DESCRIPTION
 
-An error says in one sentence what went wrong and what to do. As a string it is that sentence and the place in Perl that called.
+The message of an error says in one sentence what went wrong and what to do. In string context, an error is its message and the
+place of the call.
 
 =head1 METHODS
 
@@ -63,30 +64,30 @@ An error says in one sentence what went wrong and what to do. As a string it is 
 
 =item name
 
-The error's name, in small letters: C<argument>, C<key_empty>, C<key_too_long>, C<metadata_too_long>, C<too_many_tags>,
-C<tag_length>, C<not_a_counter>, C<entry_too_large>, C<pinned>, C<busy>, C<interrupted>, C<read_only>, C<not_found>,
-C<foreign>, C<version>, C<corrupt>, C<options_differ>, C<out_of_range>, C<no_tier>, C<no_space>, C<too_many_processes>,
-C<failed>, C<io>, C<internal>. F<eyewall.h> says what each means.
+The name of the error: C<argument>, C<key_empty>, C<key_too_long>, C<metadata_too_long>, C<too_many_tags>, C<tag_length>,
+C<not_a_counter>, C<entry_too_large>, C<pinned>, C<busy>, C<interrupted>, C<read_only>, C<not_found>, C<foreign>, C<version>,
+C<corrupt>, C<options_differ>, C<out_of_range>, C<no_tier>, C<no_space>, C<too_many_processes>, C<failed>, C<io>, C<internal>.
+F<eyewall.h> says what each means.
 
 =item code
 
-The number of the same, below 0, as F<eyewall.h> has it.
+The number of the error in F<eyewall.h>, which is below 0.
 
 =item message
 
-The sentence.
+The message.
 
 =item file, line
 
-The place in Perl.
+Your code's file and line that made the call.
 
 =item as_string
 
-Sentence and place, as the object itself in a string.
+Message and place, as the object itself in string context.
 
 =item throw(NAME, MESSAGE), argument(MESSAGE)
 
-Used by the other modules: throw an error, of C<argument> or of another name.
+For the other modules: they throw an error, of the name C<argument> or another one.
 
 =back
 

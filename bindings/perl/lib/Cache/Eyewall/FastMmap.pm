@@ -5,7 +5,7 @@ use warnings;
 
 our $VERSION = '0.001';
 
-# Whose documented interface this is.
+# The version of Cache::FastMmap whose documented interface this is.
 use constant INTERFACE => '1.63';
 
 use Cache::Eyewall;
@@ -18,20 +18,20 @@ use Scalar::Util qw(blessed refaddr weaken);
 use constant {
     # As in flagged.h.
     DIRTY => 16,
-    # So often a claim is tried for as long as the volume lets one wait, a second.
+    # Attempts to claim a key. Each waits for the lock deadline of the volume, one second.
     TRIES => 60,
-    # Of a new file.
+    # Mode of a new file.
     PERMISSIONS => 0640,
-    # Where get_statistics begins to count.
+    # The key of the statistics from which get_statistics counts.
     COUNTED_FROM => "\0\2counted from",
 };
 
-# Caches that have something to do before global destruction.
+# Caches that must write back or empty before global destruction.
 my %live;
 
 sub CLONE_SKIP { 1 }
 
-# Gives Cache::FastMmap->new of code that can't be edited a cache of ours.
+# Makes Cache::FastMmap->new, in code that can't be edited, return a cache of this class.
 sub import {
     my ($class) = @_;
     return if Cache::FastMmap->isa($class);
@@ -48,10 +48,10 @@ sub new {
     my $class = shift;
     my %options = ref $_[0] eq 'HASH' ? %{ $_[0] } : @_;
     my $file = $options{share_file};
-    Cache::Eyewall::Error->argument('share_file is a reference, and not the path of a file') if ref $file;
+    Cache::Eyewall::Error->argument('share_file is a reference: give the path of a file') if ref $file;
     $file = File::Spec->catfile(File::Spec->tmpdir, join '-', 'sharefile', $$, time, int rand 1e9) unless defined $file && length $file;
     my $write_action = $options{write_action} // 'write_through';
-    Cache::Eyewall::Error->argument("no write_action $write_action; there are write_through and write_back")
+    Cache::Eyewall::Error->argument("no write_action $write_action; give write_through or write_back")
         unless $write_action eq 'write_through' || $write_action eq 'write_back';
 
     my $self = bless {
@@ -83,11 +83,11 @@ sub _open {
         path => $self->{share_file}, size => $size, entry_bytes_max => Cache::Eyewall::FastMmap::Options::entry_bytes_max($size),
         mode => $options->{permissions} // PERMISSIONS, survive_sigbus => $options->{survive_sigbus},
     );
-    # What the caller's own eval has left there stays.
+    # Keep the caller's $@.
     local $@;
     $self->{cache} = eval { Cache::Eyewall->open(@how) };
     if (!$self->{cache}) {
-        # What is there is to be made anew, whatever it is.
+        # With init_file, any file is replaced.
         die $@ unless $options->{init_file} && blessed $@ && $@->isa('Cache::Eyewall::Error')
             && $@->name =~ /^(?:foreign|version|corrupt|options_differ)\z/;
         unlink $self->{share_file};
@@ -99,7 +99,7 @@ sub _open {
     return;
 }
 
-# What get and set may do without asking Perl (FastMmap.xsh).
+# Tells FastMmap.xsh what get and set may do without calling Perl.
 sub _note_shortcut {
     my ($self) = @_;
     my $codec = $self->{codec};
@@ -109,7 +109,7 @@ sub _note_shortcut {
     return;
 }
 
-# The method get, where it is more than a look-up.
+# The method get, unless FastMmap.xsh does it alone.
 sub _get {
     my ($self, $key, $options) = @_;
     my $value;
@@ -128,20 +128,20 @@ sub _get {
 
 sub get_and_set {
     my ($self, $key, $change) = @_;
-    Cache::Eyewall::Error->argument('get_and_set is given no reference to a sub that changes the value') unless ref $change;
+    Cache::Eyewall::Error->argument('get_and_set needs a reference to a sub that returns the new value') unless ref $change;
     my ($claim, $flags, $bytes, $expire_on) = $self->_claimed($key);
     local $self->{busy}{ $key // '' } = 1;
-    # What has expired, and waits, is written before it is read.
+    # An expired value that still waits is written back before read_cb reads it.
     $self->_write_back_claimed($key) if $self->{is_write_back} && !defined $flags;
     my $value = defined $flags ? $self->_decoded($bytes, $flags) : $self->{read_cb} ? $self->{read_cb}->($self->{context}, $key) : undef;
     my @changed = $change->($key, $value, { expire_on => $expire_on });
     if (!@changed) {
-        # What was read is kept, as by get.
+        # The value of read_cb is stored, as by get.
         $self->_put($claim, $key, $value, $self->_expiry, 0) if $claim && !defined $flags && defined $value;
         return wantarray ? ($value, 0) : $value;
     }
     my ($new, $options) = @changed;
-    Cache::Eyewall::Error->argument('options must be a hash reference: get_and_set was given others by the sub for the new value')
+    Cache::Eyewall::Error->argument('options must be a hash reference: the sub of get_and_set returned something else after the new value')
         if defined $options && ref $options ne 'HASH';
     $self->_look_for_room if $self->{is_write_back};
     my $is_stored = $self->_set_claimed($claim // $self->{cache}, $key, $new, $options);
@@ -169,7 +169,7 @@ sub remove {
     my $modseq = ref $options eq 'HASH' ? $options->{modseq} : undef;
     $self->_deleted($key);
     return $self->_bury($key, $modseq, $options) if defined $modseq;
-    # A tombstone counts as removed, too.
+    # Removing a tombstone counts, too.
     my ($state) = _describe($self->{cache}, $key);
     return _remove($self->{cache}, $key) || defined $state && $state eq 'negative' ? 1 : 0;
 }
@@ -178,7 +178,7 @@ sub expire {
     my ($self, $key) = @_;
     return _remove($self->{cache}, $key) ? 1 : 0 unless $self->{is_write_back};
     my ($state) = _describe($self->{cache}, $key);
-    # What could not be written stays: nobody else has it.
+    # A value that write_cb didn't take stays: no other store has it.
     my $is_removed = $self->_write_back($key, 1);
     return $is_removed && defined $state && $state eq 'fresh' ? 1 : 0;
 }
@@ -206,7 +206,7 @@ sub empty {
     }
     for my $entry (_entries($self->{cache}, 0, 1)) {
         next if $only_expired && !$entry->{is_stale};
-        # What somebody has set meanwhile stays.
+        # A value that was set meanwhile stays.
         $entry->{bits} & DIRTY ? $self->_write_back($entry->{key}, 1) : _remove_if($self->{cache}, $entry->{key}, $entry->{serial});
     }
     return;
@@ -260,17 +260,17 @@ sub multi_set {
     return $all;
 }
 
-# Why the last set of this cache gave false; undef: none did.
+# Why the last failed set of this cache failed; undef if none did.
 sub last_refusal { $_[0]{refusal} }
 
-# What a cache has to do while the program is still whole.
+# The work that a cache does before global destruction.
 sub _finish {
     my ($self) = @_;
     return unless $self->{cache};
     if ($self->{empty_on_exit} && $self->{pid} == $$) {
         eval { $self->empty; 1 } or warn $@;
     }
-    # A child writes back what it has set itself.
+    # A forked child writes back only its own values.
     if ($self->{is_write_back}) {
         eval { $self->_write_back_rest; 1 } or warn $@;
     }
@@ -282,7 +282,7 @@ sub DESTROY {
     local ($@, $!, $?);
     CORE::delete $live{ refaddr $self };
     $self->_finish unless ${^GLOBAL_PHASE} eq 'DESTRUCT';
-    # In global destruction, the volume may have been left before this is called.
+    # In global destruction, Perl may have freed the volume before it calls this.
     my $cache = CORE::delete $self->{cache};
     $cache->close if $cache;
     unlink $self->{share_file} if $self->{unlink_on_exit} && $self->{pid} == $$;
@@ -293,13 +293,13 @@ END {
     $_ and $_->_finish for values %live;
 }
 
-# What was got under a claim or by a look-up.
+# Decodes a value of a claim or a look-up.
 sub _decoded {
     my ($self, $bytes, $flags) = @_;
     return Cache::Eyewall::FastMmap::Codec::decode($self->{codec}, $bytes, $flags);
 }
 
-# When a value expires, by the options of a set; 0: never.
+# The expiry time from the options of a set; 0 means never.
 sub _expiry {
     my ($self, $options) = @_;
     my $given = $options;
@@ -313,19 +313,19 @@ sub _expiry {
 
 sub _is_over { $_[0] && $_[0] <= time }
 
-# A claim, and what push_known (flagged.h) says of the entry; undef for a key that is too long.
+# A claim, and the result of push_known (flagged.h); undef for a key that is too long.
 sub _claimed {
     my ($self, $key) = @_;
-    Cache::Eyewall::Error->throw(argument => 'a callback changes the key that it was called for: let it give the new value instead')
+    Cache::Eyewall::Error->throw(argument => 'a callback changes the key that it was called for: let it return the new value instead')
         if $self->{busy}{ $key // '' };
     for (1 .. TRIES) {
         my @claimed = _claim($self->{cache}, $key);
         return @claimed if @claimed;
     }
-    Cache::Eyewall::Error->throw(busy => 'another process has kept this key for a minute: ' . _message());
+    Cache::Eyewall::Error->throw(busy => 'gave up after a minute, since another process keeps this key: ' . _message());
 }
 
-# Stores a value into the cache, by a claim or by a flight.
+# Stores a value by the cache, a claim or a flight.
 sub _put {
     my ($self, $into, $key, $value, $expire_on, $flags, $modseq) = @_;
     my ($bytes, $codec_flags) = $self->{codec} ? $self->{codec}->encode($value) : ($value, 0);
@@ -335,7 +335,7 @@ sub _put {
     return $is_stored;
 }
 
-# The method set, where it is more than a put of a string.
+# The method set, unless FastMmap.xsh does it alone.
 sub _set {
     my ($self, $key, $value, $options) = @_;
     if ($self->{sets_plainly} && !defined $options) {
@@ -354,7 +354,7 @@ sub _set {
     return $self->_set_claimed($claim // $self->{cache}, $key, $value, $options);
 }
 
-# The same, by a claim; or into the cache, where nobody else has to wait for it.
+# Sets a value by a claim; or by the cache, if no other process has to wait.
 sub _set_claimed {
     my ($self, $into, $key, $value, $options) = @_;
     my $expire_on = $self->_expiry($options);
@@ -363,7 +363,7 @@ sub _set_claimed {
     my $is_over = _is_over($expire_on);
     my $is_dirty = $self->_defers && !$is_over;
     if ($self->{write_cb} && !$is_dirty) {
-        # What could not be written is tried again, by empty.
+        # empty tries a failed write again.
         $is_dirty = !$self->_written($key, $value, $expire_on) && $self->{is_write_back} && !$is_over;
     }
     if ($is_over) {
@@ -372,16 +372,16 @@ sub _set_claimed {
     }
     my $is_stored = $self->_put($into, $key, $value, $expire_on, $is_dirty ? DIRTY : 0, $modseq);
     if ($self->{is_write_back} && !$is_stored) {
-        # The cache can't keep it. Where the store has it, what the cache has of before is older.
+        # The cache refused the value. If the store behind it took the value, the cached one is outdated.
         _remove($self->{cache}, $key) if !$is_dirty || $self->_written($key, $value, $expire_on);
     } elsif ($is_dirty && $self->{is_short} && !_describe($self->{cache}, $key)) {
-        # Others have filled the cache since it was stored, and evicted it.
+        # Other processes filled the cache meanwhile, and evicted the value.
         $self->_written($key, $value, $expire_on);
     }
     return $is_stored;
 }
 
-# Whether a value is older than what is known of its key. Without a modseq, any tombstone is newer, and any value older.
+# Whether a value is outdated. Without a modseq, it is older than any tombstone, and newer than any value.
 sub _is_outdated {
     my ($self, $key, $modseq) = @_;
     my ($state, undef, undef, undef, $known) = _describe($self->{cache}, $key);
@@ -390,13 +390,13 @@ sub _is_outdated {
     return defined $known && $modseq < $known;
 }
 
-# Removes an entry, and leaves a tombstone: of the highest modseq that is known.
+# Removes an entry and leaves a tombstone of the highest known modseq.
 sub _bury {
     my ($self, $key, $modseq, $options) = @_;
     $self->_note_tombstones;
     $self->_make_room(0) if $self->{is_write_back};
     my ($claim) = $self->_claimed($key);
-    # A key that is too long.
+    # The key is too long.
     return 0 unless $claim;
     my ($state, undef, undef, undef, $known) = _describe($self->{cache}, $key);
     $state //= '';
@@ -415,7 +415,7 @@ sub _note_tombstones {
     return;
 }
 
-# Notes why a value isn't stored. What is too large is told once, since it will never be.
+# Remembers why a value was refused. Warns once per cache only.
 sub _refused {
     my ($self) = @_;
     $self->{refusal} = _message();
@@ -449,16 +449,18 @@ Where the code can't be edited:
 
 =head1 DESCRIPTION
 
-The documented methods and options of L<Cache::FastMmap> 1.63, on a volume that other languages share. C<use Cache::Eyewall::FastMmap> also
-takes the name: from then on C<< Cache::FastMmap->new >> gives a cache of this class. C<use Cache::Eyewall::FastMmap ()> doesn't.
+This class has the documented methods and options of L<Cache::FastMmap> 1.63, on a volume that other languages share. C<use
+Cache::Eyewall::FastMmap> also takes over the name: from then on C<< Cache::FastMmap->new >> returns an object of this class.
+C<use Cache::Eyewall::FastMmap ()> doesn't.
 
-What is better:
+Advantages:
 
 =over 4
 
 =item *
 
-Look-ups take no lock, and no lock is held while your code runs: C<get_and_set> and C<read_cb> keep one key, not a page of them. Callbacks may use the cache.
+Look-ups take no lock, and no lock is held while your code runs. C<get_and_set> and C<read_cb> lock one key, not a page of keys.
+Callbacks may use the cache.
 
 =item *
 
@@ -466,131 +468,139 @@ A value may be as large as a quarter of the cache, at most 2 GiB.
 
 =item *
 
-Any number of processes may open the file at once, and be killed whenever; the others go on, with all that is in it.
+Any number of processes may open the file at the same time. When one is killed, the others continue, with all entries.
 
 =item *
 
-What is asked for often stays: hits are more than an LRU's.
+The hit rate is higher than that of an LRU cache.
 
 =back
 
-What is different:
+Differences:
 
 =over 4
 
 =item *
 
-A file of Cache::FastMmap is refused, and so is one of another size: remove it, or give C<init_file>.
+A file of Cache::FastMmap, or a file of another size, is an error: remove the file, or give C<init_file>.
 
 =item *
 
-The size is that of the file, all overhead included; 512 KiB at least.
+The size is that of the file, including all overhead. The minimum is 512 KiB.
 
 =item *
 
-C<write_back>: an evicted value can't be written back, so values are written before they can be evicted. See L</WRITING BACK>.
+C<write_back>: the cache can't call C<write_cb> for an evicted value, so it writes values before they can be evicted. See
+L</WRITING BACK>.
 
 =item *
 
-A callback that was given a key can't ask for, or change, this key itself: that is an error, and not a deadlock. With C<allow_recursive>, it may ask.
+A callback can't read or change the key that it was called for: that is an error, not a deadlock. With C<allow_recursive> it may
+read.
 
 =item *
 
-Options of C<new> that are no time or no size are errors, as are a serializer or a C<write_action> that nobody knows. A C<set> with a time that is none
-succeeds, but the value expires at once; here that is a warning, too. Values that were stored by other languages are strings of bytes.
+An invalid time or size in the options of C<new> is an error. So is an unknown serializer or C<write_action>. A C<set> with an
+invalid time succeeds, and the value expires at once, as in Cache::FastMmap; this class also warns. Values that other languages
+stored are strings of bytes.
 
 =back
 
-What the tests of Cache::FastMmap expect, and what does not apply here:
+Differences that the tests of Cache::FastMmap show:
 
 =over 4
 
 =item *
 
-Pages (F<1.t>, F<13.t>). A page limits the size of a value there. Here the whole cache does, so a value larger than a page is stored.
+Pages (F<1.t>, F<13.t>). In Cache::FastMmap, a page limits the size of a value. Here the whole cache does, so a value larger than
+a page is stored.
 
 =item *
 
-The lock of a page (F<11.t>). A callback that uses the cache dies there with C<already locked>. Here it may use the cache.
+The lock of a page (F<11.t>). In Cache::FastMmap, a callback that uses the cache dies with C<already locked>. Here it may use the
+cache.
 
 =item *
 
-C<last_access> (F<23.t>). C<get> renews it there. Here it is the time of the C<set>, since look-ups write nothing.
+C<last_access> (F<23.t>). In Cache::FastMmap, C<get> renews it. Here it is the time of the C<set>, since look-ups write nothing.
 
 =item *
 
-When C<write_cb> is called (F<7.t>). There it is called when a value is evicted; here it is called earlier. See L</WRITING BACK>.
+When C<write_cb> is called (F<7.t>). Cache::FastMmap calls it at eviction; this class calls it earlier. See L</WRITING BACK>.
 
 =item *
 
-Functions without documentation: C<_set_time_override> (F<2.t>, F<22.t>, F<23.t>, F<25.t>), C<repaired_pages> and those that begin with C<fc_> (F<26.t>).
+Undocumented functions: C<_set_time_override> (F<2.t>, F<22.t>, F<23.t>, F<25.t>), C<repaired_pages>, and those that begin with
+C<fc_> (F<26.t>).
 
 =back
 
-On 2026-11-24, 14 of the 26 test files of Cache::FastMmap passed unchanged: 3 to 6, 8 to 10, 12 and 14 to 18 and 20. Files 19 and 21 skip themselves where a
-module or 9 GiB of temporary space is missing; both passed where these were there. Files 2, 22 and 25 passed with a C<_set_time_override> that waits
-for the time. Six files fail: 1, 7, 11, 13 and 23 in what is listed above, and 26, which calls functions that do not exist here. The text of file 24
-that we could read does not compile.
+On 2026-11-24, 14 of the 26 test files of Cache::FastMmap passed unchanged: 3 to 6, 8 to 10, 12, 14 to 18 and 20. Files 19 and 21
+skip themselves without a module or 9 GiB of temporary space; both passed when these were present. Files 2, 22 and 25 passed with
+a C<_set_time_override> that waits for the time. Six files fail: 1, 7, 11, 13 and 23 because of the differences above, and 26,
+which calls functions that don't exist here. Our copy of file 24 does not compile.
 
 =head1 OPTIONS OF new
 
-In pairs, or as a reference to a hash. What isn't listed is ignored.
+Pairs, or a reference to a hash. Unknown options are ignored.
 
 =over 4
 
 =item share_file
 
-The volume's path. The default is a new name in the temporary directory, which C<< $cache->{share_file} >> tells.
+The path of the volume. The default is a new name in the temporary directory; C<< $cache->{share_file} >> has it.
 
 =item init_file
 
-Removes all entries; and makes the file anew where it isn't a volume, or one of another shape.
+Removes all entries. Replaces the file if it is not a volume, or has another shape.
 
 =item cache_size; page_size, num_pages
 
-The size, in bytes or as in C<64m>; or as that of so many pages. 89 pages of 64 KiB, if nothing is said.
+The size in bytes, or with a unit, as in C<64m>; or the size of C<num_pages> pages. The default is 89 pages of 64 KiB.
 
 =item permissions
 
-Permission bits of a new file, whatever the umask. The default is 0640.
+Permission bits of a new file; the umask doesn't apply. The default is 0640.
 
 =item expire_time
 
-For how long values are valid: seconds, C<10m>, C<2h>, C<1d>, C<never>. Seconds are whole, as everywhere here.
+How long values are valid: seconds, C<10m>, C<2h>, C<1d> or C<never>. Seconds are whole numbers, as in all times of this class.
 
 =item serializer
 
-C<storable>, which it is if nothing is said; C<json>; C<sereal>; a reference to an array of two subs, of a reference to the value to bytes and back; or C<''>: values are strings.
-Strings are stored as such with all but the subs.
+C<storable> (the default), C<json>, C<sereal>, or a reference to an array of two subs. The first turns a reference to the value
+into bytes, the second turns bytes into a reference to the value. With C<''>, all values are strings. The named serializers store
+a string as it is; your own subs get strings, too.
 
 =item compressor
 
-C<zlib>, C<lz4>, C<snappy>, or a reference to an array of two subs, of bytes to bytes.
+C<zlib>, C<lz4>, C<snappy>, or a reference to an array of two subs, which compress and uncompress bytes.
 
 =item raw_values, compress
 
-Older words for C<< serializer => '' >> and C<< compressor => 'zlib' >>.
+Older names of C<< serializer => '' >> and C<< compressor => 'zlib' >>.
 
 =item enable_stats
 
-For C<get_statistics>. Costs nothing.
+Enables C<get_statistics>. It costs nothing.
 
 =item context, read_cb, write_cb, delete_cb, cache_not_found, write_action, allow_recursive
 
-Callbacks to what lies behind the cache. All get the context first and the key second, C<write_cb> the value and when it expires, too. If C<write_cb> or C<delete_cb> die, that is a
-warning; if C<read_cb> dies, C<get> does.
+Callbacks to the store behind the cache. All get the context and the key; C<write_cb> also gets the value and its expiry time. If
+C<write_cb> or C<delete_cb> dies, the class warns. If C<read_cb> dies, C<get> dies.
 
 =item empty_on_exit, unlink_on_exit
 
-What to do when the object ends in the process that made it. C<unlink_on_exit> is true where the file wasn't there before.
+What to do when the object ends in the process that made it. C<unlink_on_exit> is true by default if the file didn't exist before.
 
 =item tombstone_expire_time
 
-For how long a tombstone is kept, unless C<remove> says otherwise. The default is C<expire_time>. See L</TOMBSTONES AND MODSEQS>.
+How long a tombstone is kept, unless C<remove> gives a time. The default is C<expire_time>. See L</TOMBSTONES AND MODSEQS>.
 
 =item survive_sigbus
 
-An option of ours: where the file is truncated, or its storage fails, calls throw the error C<failed> instead of the process being killed.
+An addition of this class: if the file is truncated or its storage fails, methods throw the error C<failed>, and the process is
+not killed.
 
 =item catch_deadlocks
 
@@ -604,44 +614,50 @@ Accepted and ignored: no lock is held while callbacks run, so there is no deadlo
 
 =item get(KEY, [OPTIONS])
 
-The value, or undef. A key that is too long is never found.
+Returns the value, or undef. A key that is too long is a miss.
 
 =item set(KEY, VALUE, [OPTIONS])
 
-Whether it was stored; false if the key or the value is too large. The third argument is an expiry time as C<10m>, or a reference to a hash with C<expire_time>, C<expire_on> (seconds since 1970; 0: never) or C<modseq>.
+Stores a value, and returns whether it did: false if the key or the value is too large. The third argument is an expiry time such
+as C<10m>, or a reference to a hash with C<expire_time>, C<expire_on> (seconds since 1970; 0: never) or C<modseq>.
 
 =item get_and_set(KEY, CODE)
 
-Calls CODE once, with the key, its value and a hash with C<expire_on>, while this key is kept from others that change it in this way, and stores what it gives: a value, and
-a reference to a hash of options as those of C<set>; nothing, if it gives an empty list. A plain C<set> by somebody else meanwhile counts as done after it. Gives the new value; in list context, also whether it was stored.
+Calls CODE once, with the key, its value and a hash with C<expire_on>, and stores the result. Meanwhile the key is locked against
+other calls of C<get_and_set>. CODE returns a value and a reference to a hash of options as in C<set>; or an empty list, to store
+nothing. A plain C<set> of another process meanwhile counts as later. Returns the new value; in list context, also whether it was
+stored.
 
 =item get_and_remove(KEY)
 
-Gives the value that was removed.
+Removes the value and returns it.
 
 =item exists(KEY), remove(KEY, [OPTIONS]), expire(KEY)
 
-True if there was one; C<remove> also deletes a tombstone, and is true then. C<remove> calls C<delete_cb>, C<expire> doesn't.
+Return whether there was a value. C<remove> also deletes a tombstone, and is true then. C<remove> calls C<delete_cb>, C<expire>
+doesn't.
 
 =item multi_get(PAGE_KEY, KEYS), multi_set(PAGE_KEY, VALUES, [OPTIONS])
 
-Several values under a page key, by references to an array of keys and to a hash. A key has another value under each page key, and none outside.
+Read or store several values under a page key; they take references to an array of keys, or to a hash. The same key names
+different values under different page keys, and without one.
 
 =item get_keys(MODE)
 
-All keys; with mode 1 references to hashes with C<key>, C<last_access> (when it was set), C<expire_on>, C<flags> (1: to be written back) and, where there is one, C<modseq>; with mode 2 also C<value>.
+Returns all keys. With mode 1 it returns references to hashes with C<key>, C<last_access> (the time of the set), C<expire_on>,
+C<flags> (1: to be written back) and, if there is one, C<modseq>; with mode 2 also C<value>.
 
 =item get_statistics(CLEAR)
 
-How many reads there were, and how many found something, over all processes.
+Returns how many reads there were, and how many of them found a value, over all processes.
 
 =item clear, purge, empty(ONLY_EXPIRED)
 
-Removes all; what has expired; all, or what has expired, after it was written back.
+C<clear> removes all values. C<purge> removes expired ones. C<empty> writes back, then removes, all values or only expired ones.
 
 =item last_refusal
 
-Why a C<set> gave false, in a sentence. The first time that is also a warning.
+Returns why a C<set> failed, in a sentence. The first failure of a cache object also warns with it.
 
 =back
 
@@ -649,26 +665,30 @@ Why a C<set> gave false, in a sentence. The first time that is also a warning.
 
 With C<< write_action => 'write_back' >>, C<set> stores a value and calls C<write_cb> later. Until then the value lies in the cache, marked as not written.
 
-A process writes its values back after 1,000 of them or a 32nd of the cache, when C<empty> or C<expire> is called, and when its cache object ends.
+A process writes its values back after 1,000 of them, or after a 32nd of the cache; when it calls C<empty> or C<expire>; and when
+its cache object ends.
 
-Values are deferred only while the cache has plenty of room: less than a quarter of its bytes and of its index in use. The process that fills it
-further writes back all unwritten values, those of other processes too. From then on C<set> calls C<write_cb> at once, until there is room again.
-Before and after it stores a value, C<set> reads how much all processes have put into the cache. So each process notices by itself that room is
-short, and a value that was evicted while C<set> was storing it is written before C<set> returns.
+C<set> defers the write only while the cache has plenty of room: while less than a quarter of its bytes and of its index are in
+use. The process that crosses this limit writes back all unwritten values, including those of other processes. From then on C<set>
+calls C<write_cb> at once, until there is room again. Before and after it stores a value, C<set> reads how much all processes have
+put into the cache. So each process notices the lack of room by itself, and a value that is evicted during its own C<set> is
+written before C<set> returns.
 
-Before a value larger than a 64th of the cache is stored, all unwritten values are written back. A value that the cache refuses is written
-at once, and the older value of its key is removed from the cache.
+Before C<set> stores a value larger than a 64th of the cache, it writes back all unwritten values. If the cache refuses a value,
+C<set> writes it at once and removes the older value of its key.
 
-The unwritten values of a killed process stay in the cache, and the next process that calls C<empty>, or fills
-the cache, writes them. Only processes with C<write_back> and a C<write_cb> do that. Let no others put values into the same file: what they
-evict is lost, as it is with Cache::FastMmap.
+The unwritten values of a killed process stay in the cache. The next process that calls C<empty>, or crosses the limit, writes
+them. Only processes with C<write_back> and a C<write_cb> write back. Let no other process put values into the same file: what
+such a process evicts is lost, as in Cache::FastMmap.
 
 =head1 TOMBSTONES AND MODSEQS
 
-For caches of a store whose values have numbers that grow with each change. C<< remove($key, { modseq => 12 }) >> leaves a tombstone: a note that change 12 has
-made older values invalid. C<< set($key, $value, { modseq => 11 }) >> then gives false, and so does a C<set> without a number; one of 12 or above is stored.
-A value with a number isn't replaced by one with a lower one. C<< get($key, { modseq => \my $modseq }) >> tells the number.
+Use these if each value in your store has a number that grows with each change. C<< remove($key, { modseq => 12 }) >> leaves a
+tombstone: a note that change 12 made older values invalid. Then C<< set($key, $value, { modseq => 11 }) >> returns false, and so
+does a C<set> without a number. A C<set> with 12 or above stores its value. A value with a number never replaces one with a higher
+number. C<< get($key, { modseq => \my $modseq }) >> returns the number.
 
-A process takes notice of tombstones if it was given C<tombstone_expire_time>, or has used a C<modseq>: give the option to all of them.
+A process respects tombstones only if its cache has the option C<tombstone_expire_time>, or has used a C<modseq>: give all
+processes the option.
 
 =cut

@@ -13,7 +13,7 @@ sub TIEHASH {
     my ($class, %options) = @_;
     my $self = { put => [map { exists $options{$_} ? ($_ => delete $options{$_}) : () } qw(ttl tags)] };
     my $cache = delete $options{cache};
-    Cache::Eyewall::Error->argument('a cache is open already, and takes no options: ' . join ', ', sort keys %options) if $cache && %options;
+    Cache::Eyewall::Error->argument('the option cache excludes the options of open: remove cache, or ' . join ', ', sort keys %options) if $cache && %options;
     $self->{cache} = $cache // Cache::Eyewall->open(%options);
     return bless $self, $class;
 }
@@ -29,7 +29,7 @@ sub STORE {
     return;
 }
 
-# The value, since that is what Perl's delete gives; by a claim, so that nobody else deletes the same.
+# Returns the value, as Perl's delete does. The claim keeps others from deleting the same value.
 sub DELETE {
     my ($self, $key) = @_;
     my $claim = $self->{cache}->claim($key);
@@ -72,15 +72,18 @@ Cache::Eyewall::Hash - a cache as a hash
 
 =head1 DESCRIPTION
 
-Ties a hash to a volume of L<Cache::Eyewall>. Keys and values are bytes; a reference is refused. It is a cache: what was stored may be gone.
+Ties a hash to a volume of L<Cache::Eyewall>. Keys and values are bytes; a reference is an error. The hash is a cache, so an entry
+may be gone when you read it.
 
 =head1 OPTIONS
 
-Those of C<< Cache::Eyewall->open >>; or C<cache>, one that is open. And C<ttl> and C<tags>, for all that is stored.
+The options of C<< Cache::Eyewall->open >>; or C<cache>, an open cache. The options C<ttl> and C<tags> apply to all entries that
+are stored.
 
-=head1 WHAT PERL'S WORDS DO
+=head1 OPERATIONS ON THE HASH
 
-C<exists> doesn't count as use. C<delete> gives the value. C<keys> and C<each> walk over all entries; what is stored meanwhile may be met or not. C<%hash = ()>
-clears the volume, whoever has put what is in it. C<scalar %hash> is about how many entries there are.
+C<exists> doesn't keep an entry from eviction. C<delete> returns the value. C<keys> and C<each> iterate over all entries, and may
+or may not meet those that are stored meanwhile. C<%hash = ()> clears the volume, including entries of other programs. C<scalar
+%hash> is the approximate number of entries.
 
 =cut

@@ -37,7 +37,7 @@ const BETWEEN_TRIES: Duration = Duration::from_millis(10);
 const CACHED: &str = "eyewall, files";
 const READ: &str = "std::fs::read";
 
-/// Who opens files by their paths; they are no stores.
+/// The ways to open files by their paths; they are no stores.
 pub(crate) const OPENERS: [Peer; 2] = [opener(CACHED, Kind::Ours), opener(READ, Kind::Reference)];
 
 const fn opener(name: &'static str, kind: Kind) -> Peer {
@@ -117,7 +117,7 @@ impl<'a> Files<'a> {
     }
 }
 
-/// Who takes part.
+/// The ways that take part.
 struct Opener {
     name: &'static str,
     /// The volume of who has one, and the directory that it goes with.
@@ -155,7 +155,7 @@ fn make(cell: &Cell<'_>, name: &'static str, files: &Files<'_>, settings: &Setti
     Ok(opener)
 }
 
-/// Reads all files into the volume. What was just written isn't kept: it might still change.
+/// Reads all files into the volume. A file that was just written isn't kept: it might still change.
 fn keep(cached: &FileCache, paths: &[PathBuf]) -> Result<()> {
     for path in paths {
         let mut tries = 0;

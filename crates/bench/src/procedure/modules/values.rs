@@ -71,7 +71,7 @@ pub(super) enum Field {
 /// A structured value.
 pub(super) type Record = BTreeMap<String, Field>;
 
-/// What is stored.
+/// The stored values.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) enum Values {
     Binary(Vec<Vec<u8>>),

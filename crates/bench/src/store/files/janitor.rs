@@ -47,7 +47,7 @@ impl Tally {
         self.cap_bytes
     }
 
-    /// Counts a file put. An overwrite counts twice, and a removal not at all, until a cleaning counts anew.
+    /// Counts a file put. An overwrite counts twice, and a removal not at all, until a cleaning counts again.
     pub(super) fn add(&self, bytes: usize) {
         let blocks = bytes.next_multiple_of(BLOCK_BYTES) as i64;
         self.used_bytes.fetch_add(blocks, Ordering::Relaxed);

@@ -30,7 +30,7 @@ impl Protocol for Memcached {
         let cap = mebibytes(place.cap_bytes);
         let item = (cap / 2).clamp(1, ITEM_MEBIBYTES_MAX);
         let threads = std::thread::available_parallelism().map_or(1, usize::from);
-        // Who runs it as root has to name a user; others are not asked.
+        // It needs the name of a user if root runs it, and only then.
         let words = format!("-u root -s {SOCKET} -m {cap} -I {item}m -t {threads}");
         words.split(' ').map(str::to_owned).collect()
     }

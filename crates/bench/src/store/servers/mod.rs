@@ -24,7 +24,7 @@ pub const REDIS: Peer = Served::<Redis>::PEER;
 /// The socket's name in the store's directory, which is the server's working directory.
 const SOCKET: &str = "socket";
 
-/// What is particular to each server.
+/// The particulars of each server.
 trait Protocol: Send + Sync + 'static {
     /// The name in records, and of the program.
     const NAME: &str;

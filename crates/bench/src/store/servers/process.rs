@@ -17,7 +17,7 @@ use super::SOCKET;
 use super::connection::Connection;
 use crate::error::{Error, Result};
 
-/// Where distributions put servers, beside the search path of whoever runs this.
+/// Where distributions put servers, beside the search path of this process.
 const FOLDERS: [&str; 3] = ["/usr/local/sbin", "/usr/sbin", "/sbin"];
 
 /// A server that doesn't listen after so long is taken for broken.

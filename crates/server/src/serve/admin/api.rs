@@ -12,7 +12,7 @@ use http_body_util::{BodyExt as _, LengthLimitError, Limited};
 use hyper::body::Incoming;
 use serde_json::json;
 
-use super::asked;
+use super::purge_request;
 use super::status::Status;
 use crate::serve::body::Body;
 use crate::serve::purge::purge;
@@ -98,8 +98,8 @@ impl Api {
 
     async fn purge(&self, body: Incoming) -> Result<Response<Body>, Refusal> {
         let body = whole(body).await?;
-        let demand = asked::demand(&body).map_err(|words| Refusal::new(StatusCode::BAD_REQUEST, words))?;
-        match purge(&self.shared, demand).await {
+        let purge_request = purge_request::read(&body).map_err(|words| Refusal::new(StatusCode::BAD_REQUEST, words))?;
+        match purge(&self.shared, purge_request).await {
             Ok(report) => Ok(reply::json(StatusCode::OK, &report)),
             Err(error) => Err(Refusal::new(error.status(), error.to_string())),
         }

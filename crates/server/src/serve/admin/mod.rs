@@ -3,14 +3,14 @@
 //! ```text
 //! door     a socket that its owner alone may open, or an address of the loopback with a token      socket, ../token
 //!   api    who asks, and for what
-//!     POST /purge    a demand in JSON                                                               asked
+//!     POST /purge    a purge request in JSON                                                            purge_request
 //!     GET  /status   how the server and its volume are doing                                        status
 //! ```
 //! It runs on the thread that waits for signals, so that it answers however busy the workers are. Whatever is refused is told
 //! as `{"error": words}`.
 
 mod api;
-mod asked;
+mod purge_request;
 mod socket;
 mod status;
 

@@ -2,11 +2,11 @@
 
 use std::time::Duration;
 
-use eyewall::Cache;
+use eyewall::{Cache, Stats};
 use serde::Serialize;
 
 use crate::serve::shared::{Shared, SharedSite};
-use crate::tools::stat;
+use crate::warnings;
 
 /// How the server is doing.
 #[derive(Serialize)]
@@ -18,7 +18,16 @@ pub(super) struct Status {
     /// Answers of origins that others wait for, or that are on their way into the volume.
     flights: usize,
     /// What `eyewall stat --json` says.
-    volume: serde_json::Value,
+    volume: Volume,
+}
+
+#[derive(Serialize)]
+struct Volume {
+    /// None where it lives in memory.
+    path: Option<String>,
+    #[serde(flatten)]
+    stats: Stats,
+    warnings: Vec<String>,
 }
 
 #[derive(Serialize)]
@@ -41,8 +50,16 @@ impl Status {
             uptime_seconds: uptime.as_secs(),
             sites: shared.sites.iter().map(SiteStatus::of).collect(),
             flights: shared.pages.in_flight(),
-            volume: stat::summary(cache)?,
+            volume: Volume::of(cache)?,
         })
+    }
+}
+
+impl Volume {
+    fn of(cache: &Cache) -> eyewall::Result<Self> {
+        let stats = cache.stats()?;
+        let warnings = warnings::of_stats(&stats).into_iter().chain(warnings::of_storage(cache)).collect();
+        Ok(Self { path: cache.path().map(|path| path.display().to_string()), stats, warnings })
     }
 }
 

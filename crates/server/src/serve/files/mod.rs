@@ -39,10 +39,6 @@ impl Files {
         Ok(Self { folder: Folder::open(root, files, options)? })
     }
 
-    pub(crate) fn root(&self) -> &Path {
-        self.folder.root()
-    }
-
     /// Answers a GET or a HEAD where there is nobody else to ask.
     pub(crate) async fn answer(&self, request: &Parts) -> Response<Body> {
         match self.find_answer(request).await {

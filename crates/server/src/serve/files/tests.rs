@@ -1,4 +1,4 @@
-//! Packed files beside plain ones, as a client sees them, and what is left to somebody else.
+//! Precompressed files beside plain ones, as a client sees them, and what is left to somebody else.
 
 use std::fs;
 
@@ -34,7 +34,7 @@ impl Ground {
         Self { files: Files::open(folder.path(), &cache, settings).unwrap(), folder }
     }
 
-    fn packed() -> Self {
+    fn precompressed() -> Self {
         let settings = FolderOptions { precompressed: true, ..FolderOptions::default() };
         Self::new(&["page.html", "page.html.gz", "page.html.br", "other.html"], settings)
     }
@@ -73,7 +73,7 @@ impl Answer {
 
 #[tokio::test]
 async fn each_client_gets_the_form_that_it_wants_most() {
-    let ground = Ground::packed();
+    let ground = Ground::precompressed();
     for (accepted, coding, body) in [
         ("gzip, deflate, br", "br", "page.html.br"),
         ("gzip", "gzip", "page.html.gz"),
@@ -95,7 +95,7 @@ async fn each_client_gets_the_form_that_it_wants_most() {
 
 #[tokio::test]
 async fn each_form_has_a_tag_of_its_own() {
-    let ground = Ground::packed();
+    let ground = Ground::precompressed();
     let (gzip, br) = ([("accept-encoding", "gzip")], [("accept-encoding", "br")]);
     let tags = [
         ground.get_tagged("/page.html", &gzip).await.field("etag").to_owned(),
@@ -113,7 +113,7 @@ async fn each_form_has_a_tag_of_its_own() {
 
 #[tokio::test]
 async fn ranges_are_those_of_the_form() {
-    let ground = Ground::packed();
+    let ground = Ground::precompressed();
     let tag = ground.get_tagged("/page.html", &[("accept-encoding", "gzip")]).await.field("etag").to_owned();
     let asked = [("accept-encoding", "gzip"), ("range", "bytes=-2"), ("if-range", &tag)];
     let part = ground.get("/page.html", &asked).await;
@@ -124,8 +124,8 @@ async fn ranges_are_those_of_the_form() {
 }
 
 #[tokio::test]
-async fn a_packed_file_by_its_own_name_is_a_file_like_others() {
-    let ground = Ground::packed();
+async fn a_precompressed_file_by_its_own_name_is_a_file_like_others() {
+    let ground = Ground::precompressed();
     let answer = ground.get("/page.html.gz", &[("accept-encoding", "gzip, br")]).await;
     assert_eq!((answer.field("content-type"), answer.field("content-encoding")), ("application/gzip", ""));
     assert_eq!((answer.field("vary"), &answer.body[..]), ("", &b"page.html.gz"[..]));
@@ -134,8 +134,8 @@ async fn a_packed_file_by_its_own_name_is_a_file_like_others() {
 }
 
 #[tokio::test]
-async fn a_packed_file_that_is_made_anew_is_sent_anew() {
-    let ground = Ground::packed();
+async fn a_precompressed_file_that_is_made_anew_is_sent_anew() {
+    let ground = Ground::precompressed();
     let gzip = [("accept-encoding", "gzip")];
     let first = ground.get_tagged("/page.html", &gzip).await;
     fs::write(ground.folder.path().join("page.html.gz"), "made anew...").unwrap();

@@ -19,20 +19,20 @@ use tokio::net::TcpStream;
 use tokio::sync::watch;
 use tokio::time::{Instant, sleep_until};
 
-use super::activity::{Activity, Due, FIRST_REQUEST, Open, Order};
-use super::attentive::Attentive;
-use super::express::Express;
-use super::patience::Patient;
-use super::roster::Roster;
-use super::sent::Sent;
-use super::stalled::{Budget, Executor};
-use super::{Stop, gate};
+use super::connection_state::{BusyGuard, ConnectionState, Due, FIRST_REQUEST, Order};
+use super::connections::Connections;
+use super::fast_path::FastPath;
+use super::read_timeout::ReadTimeout;
+use super::stream_budget::{Executor, StreamBudget};
+use super::tracked_body::TrackedBody;
+use super::write_timeout::WriteTimeout;
+use super::{Stop, limits};
 use crate::config::settings::Limits;
 use crate::serve::interim::{self, Interim};
-use crate::serve::log::{self, Lines, Said};
-use crate::serve::plain::Plain;
+use crate::serve::log::{self, Lines, LoggedRequest};
 use crate::serve::service::Service;
-use crate::serve::vouched;
+use crate::serve::simple_request::SimpleRequest;
+use crate::serve::trusted_proxies;
 
 /// So many fields hyper takes by itself, and without a list on the heap for each request.
 const FIELDS_MAX_OF_HYPER: usize = 100;
@@ -43,7 +43,7 @@ const SEND_BYTES_MAX: usize = 32 << 10;
 /// How often a silent HTTP/2 client is asked whether it is there, and how long it has to say so.
 const PING_EVERY: Duration = Duration::from_secs(30);
 /// How long a connection that is to be closed has to say so to its client.
-const PARTING: Duration = Duration::from_secs(5);
+const CLOSE_TIMEOUT: Duration = Duration::from_secs(5);
 
 /// What all connections of a worker share.
 pub(super) struct Common {
@@ -51,17 +51,17 @@ pub(super) struct Common {
     pub(super) limits: Limits,
     pub(super) log: Option<Lines>,
     /// The connections of all workers.
-    pub(super) roster: Arc<Roster>,
+    pub(super) connections: Arc<Connections>,
     /// What the responses of all workers may hold over HTTP/2.
-    pub(super) budget: Arc<Budget>,
+    pub(super) budget: Arc<StreamBudget>,
 }
 
 /// Answers the requests of a connection until it ends, or has to: at a limit, or in order once it is told to stop.
-pub(super) async fn serve(stream: TcpStream, common: Arc<Common>, told: watch::Receiver<Stop>) {
+pub(super) async fn serve(stream: TcpStream, common: Arc<Common>, stopping: watch::Receiver<Stop>) {
     // Only a delay is lost without it.
     let _ = stream.set_nodelay(true);
     let Ok(client) = stream.peer_addr() else { return };
-    converse(stream, client.ip(), common, told).await;
+    converse(stream, client.ip(), common, stopping).await;
 }
 
 /// The same on any stream.
@@ -69,20 +69,20 @@ pub(super) async fn converse(
     stream: impl AsyncRead + AsyncWrite + Unpin + Send + 'static,
     client: IpAddr,
     common: Arc<Common>,
-    mut told: watch::Receiver<Stop>,
+    mut stopping: watch::Receiver<Stop>,
 ) {
-    let activity = Arc::new(Activity::new());
-    let _enrolled = common.roster.enroll(&activity);
+    let state = Arc::new(ConnectionState::new());
+    let _registered = common.connections.register(&state);
     poll_fn(|context| {
-        activity.wake_by(context.waker());
+        state.wake_by(context.waker());
         Poll::Ready(())
     })
     .await;
     let interim = Arc::new(Interim::default());
     let answer = {
-        let (common, activity, interim) = (Arc::clone(&common), Arc::clone(&activity), Arc::clone(&interim));
+        let (common, state, interim) = (Arc::clone(&common), Arc::clone(&state), Arc::clone(&interim));
         service_fn(move |request| {
-            let (common, open, interim) = (Arc::clone(&common), activity.open(), Arc::clone(&interim));
+            let (common, open, interim) = (Arc::clone(&common), state.open(), Arc::clone(&interim));
             async move {
                 // Made when it is its turn, and gone with the response's head: streams that wait, and bodies on their way,
                 // would keep its memory.
@@ -94,64 +94,67 @@ pub(super) async fn converse(
             }
         })
     };
-    let stream = Attentive::new(Patient::new(stream), Arc::clone(&activity));
-    let io = TokioIo::new(Express::new(stream, Arc::clone(&common), Arc::clone(&activity), interim, client));
+    let stream = ReadTimeout::new(WriteTimeout::new(stream), Arc::clone(&state));
+    let io = TokioIo::new(FastPath::new(stream, Arc::clone(&common), Arc::clone(&state), interim, client));
     let mut connection = pin!(builder(&common.limits).serve_connection_with_upgrades(io, answer).into_owned());
-    let mut alarm = pin!(sleep_until(Activity::next_look(&common.limits)));
-    let (mut is_parting, mut makes_room) = (false, false);
+    let mut alarm = pin!(sleep_until(ConnectionState::next_look(&common.limits)));
+    let (mut is_closing, mut makes_room) = (false, false);
     let ended = loop {
         tokio::select! {
             biased;
             ended = connection.as_mut() => break ended,
-            () = stopped(&mut told, &activity), if !is_parting => {
-                is_parting = true;
+            () = stopped(&mut stopping, &state), if !is_closing => {
+                is_closing = true;
                 connection.as_mut().graceful_shutdown();
             }
-            order = poll_fn(|_| activity.poll_order()) => match order {
-                Order::Break => break Ok(()),
-                Order::Part if activity.idle_since().is_some() && !is_parting => {
-                    (is_parting, makes_room) = (true, true);
+            order = poll_fn(|_| state.poll_order()) => match order {
+                Order::Abort => break Ok(()),
+                Order::Close if state.idle_since().is_some() && !is_closing => {
+                    (is_closing, makes_room) = (true, true);
                     connection.as_mut().graceful_shutdown();
-                    alarm.as_mut().reset(Instant::now() + PARTING);
+                    alarm.as_mut().reset(Instant::now() + CLOSE_TIMEOUT);
                 }
-                Order::Part => {}
+                Order::Close => {}
             },
-            () = alarm.as_mut() => match activity.due(&common.limits) {
-                Due::At(_) if makes_room && activity.idle_since().is_some() => break Ok(()),
+            () = alarm.as_mut() => match state.due(&common.limits) {
+                Due::At(_) if makes_room && state.idle_since().is_some() => break Ok(()),
                 Due::At(next) => alarm.as_mut().reset(next),
-                Due::Idle if !is_parting => {
-                    is_parting = true;
+                Due::Idle if !is_closing => {
+                    is_closing = true;
                     connection.as_mut().graceful_shutdown();
-                    alarm.as_mut().reset(Instant::now() + PARTING);
+                    alarm.as_mut().reset(Instant::now() + CLOSE_TIMEOUT);
                 }
-                Due::Head if !activity.has_given_up() => {
-                    activity.give_up();
-                    alarm.as_mut().reset(Instant::now() + PARTING);
+                Due::Head if !state.has_timed_out() => {
+                    state.time_out();
+                    alarm.as_mut().reset(Instant::now() + CLOSE_TIMEOUT);
                 }
                 Due::Idle | Due::Head => break Ok(()),
             }
         }
     };
-    tell_end(ended, &activity, client, &common);
+    log_end(ended, &state, client, &common);
 }
 
 impl Common {
-    /// Whether a plain request is within the limits.
-    pub(super) fn takes(&self, request: &Plain<'_>, head_bytes: usize) -> bool {
+    /// Whether a simple request is within the limits.
+    pub(super) fn takes(&self, request: &SimpleRequest<'_>, head_bytes: usize) -> bool {
         head_bytes as u64 <= self.limits.header_bytes.0 && request.field_count() as u64 <= self.limits.header_count.0
     }
 
-    async fn answer(&self, mut request: Request<Incoming>, client: IpAddr, open: Open) -> Response<Sent> {
-        let asker = if self.service.trusts(client) {
-            vouched::believe(self.service.trusted_proxies(), client, &mut request)
+    async fn answer(&self, mut request: Request<Incoming>, client: IpAddr, open: BusyGuard) -> Response<TrackedBody> {
+        let real_client = if self.service.trusts(client) {
+            trusted_proxies::apply(self.service.trusted_proxies(), client, &mut request)
         } else {
             client
         };
         let version = request.version();
-        let mut entry = self.log.as_ref().map(|log| log.entry(&Said::of(&request), asker, Instant::now().into_std()));
+        let mut entry = self
+            .log
+            .as_ref()
+            .map(|log| log.entry(&LoggedRequest::of(&request), real_client, Instant::now().into_std()));
         // Pinned, so that the two ways to wait for it have one place for it.
         let answering = pin!(async {
-            match gate::refuse(&mut request, &self.limits) {
+            match limits::refuse(&mut request, &self.limits) {
                 None => self.service.answer(request, client).await,
                 Some(refusal) => refusal,
             }
@@ -167,15 +170,15 @@ impl Common {
         response.map(|body| {
             let is_counted = version == Version::HTTP_2 && !body.is_end_stream();
             let stream = is_counted.then(|| self.budget.begin(open.connection(), body.backlog()));
-            Sent::new(body, open, entry, stream)
+            TrackedBody::new(body, open, entry, stream)
         })
     }
 }
 
 /// Logs how a connection has ended.
-fn tell_end(
+fn log_end(
     ended: Result<(), Box<dyn std::error::Error + Send + Sync>>,
-    activity: &Activity,
+    state: &ConnectionState,
     client: IpAddr,
     common: &Common,
 ) {
@@ -183,7 +186,7 @@ fn tell_end(
     if let Some(error) = &error {
         tracing::debug!(%error, "a connection ended early");
     }
-    let refused = if activity.has_given_up() {
+    let refused = if state.has_timed_out() {
         Some(StatusCode::REQUEST_TIMEOUT)
     } else {
         error.and_then(|error| status_of_refusal(error.as_ref()))
@@ -196,7 +199,7 @@ fn tell_end(
 fn builder(limits: &Limits) -> auto::Builder<Executor> {
     let (fields_max, head_bytes_max) = (limits.header_count.0 as usize, limits.header_bytes.0);
     let mut builder = auto::Builder::new(Executor);
-    // The times of heads and of idle connections are kept by `Activity`: hyper has one for both, and none for the first bytes.
+    // The times of heads and of idle connections are kept by `ConnectionState`: hyper has one for both, and none for the first bytes.
     builder.http1().header_read_timeout(None).max_buf_size(head_bytes_max as usize);
     if fields_max != FIELDS_MAX_OF_HYPER {
         builder.http1().max_headers(fields_max);
@@ -214,13 +217,13 @@ fn builder(limits: &Limits) -> auto::Builder<Executor> {
 
 /// Waits until it is told to stop, and then for a first request, if the connection is new, and for the response that hyper
 /// doesn't know of.
-async fn stopped(told: &mut watch::Receiver<Stop>, activity: &Activity) {
+async fn stopped(stopping: &mut watch::Receiver<Stop>, state: &ConnectionState) {
     // An error: there is nobody any more who could tell.
-    let _ = told.wait_for(|stop| *stop != Stop::NotYet).await;
-    let has_come = poll_fn(|_| if activity.taken() == 0 { Poll::Pending } else { Poll::Ready(()) });
-    let _ = tokio::time::timeout_at(activity.began() + FIRST_REQUEST, has_come).await;
+    let _ = stopping.wait_for(|stop| *stop != Stop::NotYet).await;
+    let has_come = poll_fn(|_| if state.taken() == 0 { Poll::Pending } else { Poll::Ready(()) });
+    let _ = tokio::time::timeout_at(state.began() + FIRST_REQUEST, has_come).await;
     // Nobody wakes it: it is polled whenever the connection is.
-    poll_fn(|_| if activity.is_sending() { Poll::Pending } else { Poll::Ready(()) }).await;
+    poll_fn(|_| if state.is_sending() { Poll::Pending } else { Poll::Ready(()) }).await;
 }
 
 /// What hyper has answered by itself to what was no request.

@@ -1,55 +1,58 @@
 //! Sockets and connections: accepting them, and ending them in order.
 //!
 //! ```text
-//! signals ──> stop ──┬──> worker 0: a thread, its runtime, its sockets, its connections
-//!                    └──> worker 1: ...
+//! handle, signals ──> stop ──┬──> worker 0: a thread, its runtime, its sockets, its connections
+//!                            └──> worker 1: ...
 //! ```
-//! A connection is a stack, from the socket up: `patience` and `attentive` mind its times, `express` answers what lies ready, hyper has
-//! the rest, `gate` refuses what is beyond the limits.
+//! A connection is a stack, from the socket up: `write_timeout` and `read_timeout` bound its times, which `connection_state`
+//! counts, `fast_path` answers hits in memory, hyper has
+//! the rest, `limits` refuses what is beyond them.
 //!
-//! The administration, if there is one, is served by the thread that waits for signals.
+//! The administration, if there is one, is served by the thread that waits to be asked for the end.
 //!
 //! Each worker listens at a socket of its own to the same addresses (`SO_REUSEPORT`), and the kernel shares the connections out.
 //! A connection stays with its worker, so that nothing on the way of a hit moves between cores.
 
-mod accepting;
-mod activity;
-mod attentive;
+mod accept;
 mod connection;
-mod express;
-mod gate;
-mod input;
-mod line;
-mod patience;
-mod roster;
-mod sent;
+mod connection_state;
+mod connections;
+mod fast_path;
+mod limits;
+mod read_buffer;
+mod read_timeout;
+mod request_line;
 mod signals;
-mod stalled;
+mod stream_budget;
 #[cfg(test)]
 mod tests;
+mod tracked_body;
 mod worker;
+mod write_timeout;
 
 use std::io;
 use std::net::SocketAddr;
 use std::sync::Arc;
+use std::thread::JoinHandle;
 use std::time::Duration;
 
 use socket2::{Domain, Protocol, Socket, Type};
 use tokio::sync::watch;
 
 use super::admin::Admin;
+use super::handle::Handle;
 use super::log::Lines;
 use super::service::Service;
 use crate::Error;
 use crate::config::settings::Limits;
 use connection::Common;
-use roster::Roster;
+use connections::Connections;
 use signals::Signals;
-use stalled::Budget;
+use stream_budget::StreamBudget;
 
 /// How many connections may wait to be accepted, at each socket.
 const BACKLOG: i32 = 4096;
-/// How long running requests may go on after the first signal to stop.
+/// How long running requests may go on after the server was asked to stop.
 const GRACE: Duration = Duration::from_secs(10);
 
 /// The server's addresses, bound for all workers.
@@ -65,9 +68,9 @@ const GIVE_BACK_EVERY: Duration = Duration::from_secs(5);
 /// How often what waits for clients is counted.
 const RECOUNT_EVERY: Duration = Duration::from_secs(1);
 
-/// What workers are told.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Stop {
+/// What workers are told, and handles ask for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) enum Stop {
     /// Accept.
     NotYet,
     /// Accept no more, let running requests end.
@@ -117,79 +120,139 @@ fn listen_at(address: SocketAddr, set_up: impl FnOnce(&Socket) -> io::Result<()>
     Ok(socket)
 }
 
-/// Serves until a signal; then lets running requests end, until [`GRACE`] is over or a second signal comes. `service` makes
-/// the service of a worker, on its thread. `ready` is called when connections are accepted. When it returns, the lines of all
-/// requests are on their way to the log.
-pub(crate) fn run(
-    sockets: Sockets,
-    admin: Option<Admin>,
-    limits: &Limits,
-    log: Option<&Lines>,
-    service: impl Fn() -> Service + Clone + Send + 'static,
-    ready: impl FnOnce(&[SocketAddr]),
-) -> Result<(), Error> {
-    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().map_err(Error::Start)?;
-    let mut signals = {
-        let _inside = runtime.enter();
-        admin.map_or(Ok(()), Admin::start).map_err(Error::Start)?;
-        Signals::new().map_err(Error::Start)?
-    };
-    let (stop, told) = watch::channel(Stop::NotYet);
-    let roster = Arc::new(Roster::default());
-    let budget = Arc::new(Budget::new(limits.stream_bytes.0));
-    let mut workers = Vec::new();
-    for listeners in sockets.of_workers {
-        let (service, limits, log, told) = (service.clone(), limits.clone(), log.cloned(), told.clone());
-        let (roster, budget) = (Arc::clone(&roster), Arc::clone(&budget));
-        let common = move || Common {
-            service: service(),
-            limits: limits.clone(),
-            log: log.clone(),
-            roster: Arc::clone(&roster),
-            budget: Arc::clone(&budget),
+/// A server that accepts connections, and the thread that ends it.
+pub(crate) struct Listening {
+    addresses: Vec<SocketAddr>,
+    /// None once it has been waited for.
+    thread: Option<JoinHandle<Result<(), Error>>>,
+}
+
+impl Listening {
+    /// Serves until `handle` asks for the end, or a signal if they are handled; then lets running requests end, until [`GRACE`] is over or it is
+    /// asked for again. `service` makes the service of a worker, on its thread. When it returns, connections are accepted.
+    ///
+    /// # Errors
+    /// [`Error::Start`], where the system gives no thread, runtime or signal.
+    pub(crate) fn start(
+        sockets: Sockets,
+        admin: Option<Admin>,
+        limits: &Limits,
+        log: Option<&Lines>,
+        service: impl Fn() -> Service + Clone + Send + 'static,
+        handle: &Handle,
+        handles_signals: bool,
+    ) -> Result<Self, Error> {
+        let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().map_err(Error::Start)?;
+        let signals = {
+            let _inside = runtime.enter();
+            admin.map_or(Ok(()), Admin::start).map_err(Error::Start)?;
+            handles_signals.then(Signals::new).transpose().map_err(Error::Start)?
         };
-        let work = move || worker::run(listeners, common, told);
-        let thread = std::thread::Builder::new().name(format!("worker-{}", workers.len()));
-        workers.push(thread.spawn(work).map_err(Error::Start)?);
-    }
-    drop(told);
-    ready(&sockets.addresses);
-    runtime.block_on(async {
-        tokio::select! {
-            () = end(&mut signals, stop) => {}
-            () = give_back(&roster, &budget) => {}
-            () = recount(&budget) => {}
+        let mut asked = Asked { signals, told: handle.told() };
+        let (stop, told) = watch::channel(Stop::NotYet);
+        let connections = Arc::new(Connections::default());
+        let budget = Arc::new(StreamBudget::new(limits.stream_bytes.0));
+        let mut workers = Vec::new();
+        for listeners in sockets.of_workers {
+            let (service, limits, log, told) = (service.clone(), limits.clone(), log.cloned(), told.clone());
+            let (connections, budget) = (Arc::clone(&connections), Arc::clone(&budget));
+            let common = move || Common {
+                service: service(),
+                limits: limits.clone(),
+                log: log.clone(),
+                connections: Arc::clone(&connections),
+                budget: Arc::clone(&budget),
+            };
+            let work = move || worker::run(listeners, common, told);
+            let thread = std::thread::Builder::new().name(format!("worker-{}", workers.len()));
+            workers.push(thread.spawn(work).map_err(Error::Start)?);
         }
-    });
-    for worker in workers {
-        // A panic was told already by its thread.
-        worker.join().unwrap_or(Ok(())).map_err(Error::Start)?;
+        drop(told);
+        let work = move || {
+            runtime.block_on(async {
+                tokio::select! {
+                    () = end(&mut asked, stop) => {}
+                    () = give_back(&connections, &budget) => {}
+                    () = recount(&budget) => {}
+                }
+            });
+            for worker in workers {
+                // A panic was told already by its thread.
+                worker.join().unwrap_or(Ok(())).map_err(Error::Start)?;
+            }
+            Ok(())
+        };
+        let thread = std::thread::Builder::new().name("server".to_owned()).spawn(work).map_err(Error::Start)?;
+        Ok(Self { addresses: sockets.addresses, thread: Some(thread) })
     }
-    Ok(())
+
+    pub(crate) fn addresses(&self) -> &[SocketAddr] {
+        &self.addresses
+    }
+
+    /// Waits for the end. When it returns, the lines of all requests are on their way to the log.
+    ///
+    /// # Errors
+    /// [`Error::Start`], where a worker got no runtime; the first time only.
+    pub(crate) fn wait(&mut self) -> Result<(), Error> {
+        match self.thread.take() {
+            // A panic was told already by the thread.
+            Some(thread) => thread.join().unwrap_or(Ok(())),
+            None => Ok(()),
+        }
+    }
+}
+
+/// Who may ask for the end.
+struct Asked {
+    signals: Option<Signals>,
+    told: watch::Receiver<Stop>,
+}
+
+impl Asked {
+    /// Waits for a signal, or until the handle asks for at least this much.
+    async fn next(&mut self, least: Stop) {
+        let signal = async {
+            match &mut self.signals {
+                Some(signals) => signals.next().await,
+                None => std::future::pending().await,
+            }
+        };
+        let told = async {
+            if self.told.wait_for(|stop| *stop >= least).await.is_err() {
+                // No handle is left.
+                std::future::pending::<()>().await;
+            }
+        };
+        tokio::select! {
+            () = signal => {}
+            () = told => {}
+        }
+    }
 }
 
 /// Gives memory back to the system now and then, when many connections or streams have gone. It never ends.
-async fn give_back(roster: &Roster, budget: &Budget) {
+async fn give_back(connections: &Connections, budget: &StreamBudget) {
     loop {
         tokio::time::sleep(GIVE_BACK_EVERY).await;
-        if roster.has_shrunk() | budget.has_shed() {
+        if connections.has_shrunk() | budget.has_shed() {
             eyewall_region::heap::give_back();
         }
     }
 }
 
 /// Counts now and then what waits for clients over HTTP/2. It never ends.
-async fn recount(budget: &Budget) {
+async fn recount(budget: &StreamBudget) {
     loop {
         tokio::time::sleep(RECOUNT_EVERY).await;
         budget.recount();
     }
 }
 
-/// Waits for a signal, and for the workers to end.
-async fn end(signals: &mut Signals, stop: watch::Sender<Stop>) {
+/// Waits to be asked, and for the workers to end.
+async fn end(asked: &mut Asked, stop: watch::Sender<Stop>) {
     tokio::select! {
-        () = signals.next() => {}
+        () = asked.next(Stop::InOrder) => {}
         // They end by themselves only where they can't begin.
         () = stop.closed() => return,
     }
@@ -197,7 +260,7 @@ async fn end(signals: &mut Signals, stop: watch::Sender<Stop>) {
     tokio::select! {
         () = stop.closed() => {}
         () = tokio::time::sleep(GRACE) => tracing::warn!("requests still running were cut off"),
-        () = signals.next() => {}
+        () = asked.next(Stop::AtOnce) => {}
     }
     stop.send_replace(Stop::AtOnce);
 }

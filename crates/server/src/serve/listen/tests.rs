@@ -18,9 +18,9 @@ use tokio::sync::{mpsc, watch};
 use tokio::task::JoinHandle;
 use tokio::time::{Instant, sleep};
 
-use super::accepting::Served;
+use super::accept::Served;
 use super::connection::{Common, converse};
-use super::stalled::Budget;
+use super::stream_budget::StreamBudget;
 use super::{Sockets, Stop};
 use crate::config;
 use crate::config::settings::Limits;
@@ -88,15 +88,15 @@ impl Site {
         let kept = shared.pages.store.keep(b"http://a/ready", &head, &[value], Times::FOR_GOOD, &[], None);
         assert!(kept.is_some());
         let service = Service::new(&shared);
-        let (roster, budget) = (Arc::default(), Arc::new(Budget::new(0)));
-        Common { service, limits: self.limits.clone(), log: None, roster, budget }
+        let (connections, budget) = (Arc::default(), Arc::new(StreamBudget::new(0)));
+        Common { service, limits: self.limits.clone(), log: None, connections, budget }
     }
 
     fn connect_to(&self, source: &str, bytes: usize) -> Connected {
         let common = self.common(source, bytes);
         let (client, near) = duplex(BETWEEN);
-        let (stop, told) = watch::channel(Stop::NotYet);
-        let server = tokio::spawn(converse(near, IpAddr::V4(Ipv4Addr::LOCALHOST), Arc::new(common), told));
+        let (stop, stopping) = watch::channel(Stop::NotYet);
+        let server = tokio::spawn(converse(near, IpAddr::V4(Ipv4Addr::LOCALHOST), Arc::new(common), stopping));
         Connected { client, server, stop }
     }
 }
@@ -105,7 +105,7 @@ impl Site {
 pub(super) fn served() -> Served {
     let site = Site::new();
     let common = Arc::new(site.common(&format!("root = \"{}\"", site.folder.path().display()), 0));
-    Served { common, told: watch::channel(Stop::NotYet).1, alive: mpsc::channel(1).0 }
+    Served { common, stopping: watch::channel(Stop::NotYet).1, alive: mpsc::channel(1).0 }
 }
 
 impl Connected {
@@ -143,15 +143,15 @@ async fn a_head_that_comes_byte_by_byte_is_cut_off() {
         connected.say(&byte.to_string()).await;
         sleep(SECOND).await;
     }
-    let (told, after) = connected.end().await;
-    assert!(told.starts_with("HTTP/1.1 408 Request Timeout\r\nConnection: close\r\n"), "{told}");
+    let (response, after) = connected.end().await;
+    assert!(response.starts_with("HTTP/1.1 408 Request Timeout\r\nConnection: close\r\n"), "{response}");
     assert!(after <= SECOND, "{after:?}");
 }
 
 #[tokio::test(start_paused = true)]
 async fn who_says_nothing_is_left_in_silence() {
-    let (told, after) = Site::new().connect().end().await;
-    assert_eq!((told.as_str(), after.as_secs()), ("", 30));
+    let (response, after) = Site::new().connect().end().await;
+    assert_eq!((response.as_str(), after.as_secs()), ("", 30));
 }
 
 #[tokio::test(start_paused = true)]
@@ -162,8 +162,8 @@ async fn a_connection_is_kept_for_its_next_request_as_long_as_it_may_be_idle() {
         assert!(connected.head().await.starts_with("HTTP/1.1 404 "));
         sleep(29 * SECOND).await;
     }
-    let (told, after) = connected.end().await;
-    assert_eq!((told.as_str(), after.as_secs()), ("", 1));
+    let (response, after) = connected.end().await;
+    assert_eq!((response.as_str(), after.as_secs()), ("", 1));
 }
 
 #[tokio::test(start_paused = true)]
@@ -173,8 +173,8 @@ async fn the_second_head_has_its_time_as_the_first_had() {
     connected.head().await;
     sleep(25 * SECOND).await;
     connected.say("GET").await;
-    let (told, after) = connected.end().await;
-    assert!(told.starts_with("HTTP/1.1 408 "), "{told}");
+    let (response, after) = connected.end().await;
+    assert!(response.starts_with("HTTP/1.1 408 "), "{response}");
     assert_eq!(after.as_secs(), 10);
 }
 
@@ -197,7 +197,7 @@ async fn a_response_that_is_taken_slowly_is_not_idle() {
     assert!(bytes.ends_with(&vec![b'x'; 20_000]), "{} bytes", bytes.len());
 }
 
-/// Asks for what lies ready.
+/// Asks for a hit by the fast path.
 const READY: &str = "GET /ready HTTP/1.1\r\nHost: a\r\n\r\n";
 
 #[tokio::test(start_paused = true)]
@@ -216,8 +216,8 @@ async fn what_lies_ready_is_answered_in_pieces_to_who_takes_it_in_pieces() {
             sleep(25 * SECOND).await;
         }
     }
-    let (told, _) = connected.end().await;
-    assert_eq!(told, "");
+    let (response, _) = connected.end().await;
+    assert_eq!(response, "");
 }
 
 #[tokio::test(start_paused = true)]
@@ -231,8 +231,8 @@ async fn what_lies_ready_has_left_before_a_server_that_stops_lets_go() {
         assert!(head.ends_with(&format!("content-length: 100000\r\n{rest}\r\n")), "{head}");
         connected.stop.send_replace(Stop::InOrder);
         sleep(SECOND).await;
-        let (told, _) = connected.end().await;
-        assert_eq!(told.len(), 100_000);
+        let (response, _) = connected.end().await;
+        assert_eq!(response.len(), 100_000);
     }
 }
 
@@ -257,8 +257,8 @@ async fn a_client_that_takes_nothing_of_what_lies_ready_is_let_go() {
 async fn http_2_does_not_begin_behind_what_lies_ready() {
     let mut connected = Site::new().connect_ready(10);
     connected.say(&[READY, "PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n"].concat()).await;
-    let (told, after) = connected.end().await;
-    assert!(told.starts_with("HTTP/1.1 200 ") && told.ends_with("\r\n\r\nxxxxxxxxxx"), "{told}");
+    let (response, after) = connected.end().await;
+    assert!(response.starts_with("HTTP/1.1 200 ") && response.ends_with("\r\n\r\nxxxxxxxxxx"), "{response}");
     assert_eq!(after.as_secs(), 0);
 }
 
@@ -272,8 +272,8 @@ async fn heads_behind_what_lies_ready_have_their_time_and_no_more() {
     connected.head().await;
     sleep(25 * SECOND).await;
     connected.say("GET").await;
-    let (told, after) = connected.end().await;
-    assert!(told.starts_with("xxxxxxxxxxHTTP/1.1 408 "), "{told}");
+    let (response, after) = connected.end().await;
+    assert!(response.starts_with("xxxxxxxxxxHTTP/1.1 408 "), "{response}");
     assert_eq!(after.as_secs(), 10);
 }
 
@@ -287,8 +287,11 @@ async fn heads_that_are_long_or_cut_off_are_left_to_hyper() {
         if expected.is_empty() {
             connected.client.shutdown().await.unwrap();
         }
-        let (told, _) = connected.end().await;
-        assert!(told.starts_with(expected) && (expected.is_empty() == told.is_empty()), "{expected} {told}");
+        let (response, _) = connected.end().await;
+        assert!(
+            response.starts_with(expected) && (expected.is_empty() == response.is_empty()),
+            "{expected} {response}"
+        );
     }
 }
 
@@ -301,8 +304,8 @@ async fn heads_and_bodies_that_are_too_large_are_refused() {
         // The server may close before all of it was taken.
         let request = format!("POST / HTTP/1.1\r\nHost: a\r\n{fields}\r\n");
         let _ = connected.client.write_all(request.as_bytes()).await;
-        let (told, _) = connected.end().await;
-        assert!(told.starts_with(&format!("HTTP/1.1 {status} ")), "{told}");
+        let (response, _) = connected.end().await;
+        assert!(response.starts_with(&format!("HTTP/1.1 {status} ")), "{response}");
     }
 }
 
@@ -313,8 +316,8 @@ async fn a_body_of_the_largest_size_is_taken() {
     connected
         .say(&format!("POST / HTTP/1.1\r\nHost: a\r\nConnection: close\r\nContent-Length: 100\r\n\r\n{body}"))
         .await;
-    let (told, _) = connected.end().await;
-    assert!(told.starts_with("HTTP/1.1 405 "), "folders take no POST: {told}");
+    let (response, _) = connected.end().await;
+    assert!(response.starts_with("HTTP/1.1 405 "), "folders take no POST: {response}");
 }
 
 #[tokio::test(start_paused = true)]

@@ -8,7 +8,7 @@ use tokio::sync::{mpsc, watch};
 use tokio::task::JoinSet;
 
 use super::Stop;
-use super::accepting::{Served, accept};
+use super::accept::{Served, accept};
 use super::connection::Common;
 
 /// Threads, at most, for what waits for storage.
@@ -21,7 +21,7 @@ const BLOCKING_THREADS_MAX: usize = 16;
 pub(super) fn run(
     listeners: Vec<std::net::TcpListener>,
     common: impl Fn() -> Common,
-    mut told: watch::Receiver<Stop>,
+    mut stopping: watch::Receiver<Stop>,
 ) -> io::Result<()> {
     let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_all()
@@ -34,7 +34,7 @@ pub(super) fn run(
         let mut accepting = JoinSet::new();
         for listener in listeners {
             let listener = TcpListener::from_std(listener)?;
-            let served = Served { common: Arc::clone(&common), told: told.clone(), alive: alive.clone() };
+            let served = Served { common: Arc::clone(&common), stopping: stopping.clone(), alive: alive.clone() };
             accepting.spawn(accept(listener, served));
         }
         drop(alive);
@@ -42,7 +42,7 @@ pub(super) fn run(
         while accepting.join_next().await.is_some() {}
         tokio::select! {
             _ = all_gone.recv() => {}
-            _ = told.wait_for(|stop| *stop == Stop::AtOnce) => {}
+            _ = stopping.wait_for(|stop| *stop == Stop::AtOnce) => {}
         }
         Ok(())
     })

@@ -11,9 +11,9 @@ use http::{HeaderName, Request, Response, StatusCode, Version};
 
 use super::escape::{push_json, push_quoted};
 use super::queue::Queue;
-use super::{date, verdict};
+use super::{cache_status, date};
 use crate::config::settings::LogFormat;
-use crate::serve::plain::Plain;
+use crate::serve::simple_request::SimpleRequest;
 
 /// Of a request whose client went away before there was a response, as nginx has it.
 const CLIENT_GONE: u16 = 499;
@@ -40,7 +40,7 @@ pub(crate) struct Entry {
 }
 
 /// What a line says of a request.
-pub(crate) struct Said<'a> {
+pub(crate) struct LoggedRequest<'a> {
     method: &'a str,
     target: &'a str,
     version: &'static str,
@@ -49,7 +49,7 @@ pub(crate) struct Said<'a> {
     user_agent: Option<&'a [u8]>,
 }
 
-impl<'a> Said<'a> {
+impl<'a> LoggedRequest<'a> {
     pub(crate) fn of<B>(request: &'a Request<B>) -> Self {
         let named = |name: HeaderName| request.headers().get(name).map(http::HeaderValue::as_bytes);
         let authority = request.uri().authority().map(|authority| authority.as_str().as_bytes());
@@ -63,7 +63,7 @@ impl<'a> Said<'a> {
         }
     }
 
-    pub(crate) fn of_plain(request: &'a Plain<'_>) -> Self {
+    pub(crate) fn of_simple(request: &'a SimpleRequest<'_>) -> Self {
         Self {
             method: "GET",
             target: request.target,
@@ -76,9 +76,14 @@ impl<'a> Said<'a> {
 }
 
 impl Entry {
-    pub(super) fn of_request(queue: Arc<Queue>, format: LogFormat, request: &Said<'_>, client: IpAddr) -> Self {
+    pub(super) fn of_request(
+        queue: Arc<Queue>,
+        format: LogFormat,
+        request: &LoggedRequest<'_>,
+        client: IpAddr,
+    ) -> Self {
         let mut text = Vec::with_capacity(LINE_BYTES);
-        let Said { method, target, version, host, referer, user_agent } = *request;
+        let LoggedRequest { method, target, version, host, referer, user_agent } = *request;
         // Writing to a vector can't fail.
         let split = match format {
             LogFormat::Combined => {
@@ -151,14 +156,14 @@ impl Entry {
         self.status = response.status().as_u16();
         self.first_byte = Some(self.started.elapsed());
         self.origin = origin;
-        self.push_verdict(|line| verdict::push(line, response.headers()));
+        self.push_cache_status(|line| cache_status::push(line, response.headers()));
     }
 
-    /// The same of a fresh one that lay ready in the volume.
+    /// The same of a hit by the fast path.
     pub(crate) fn answered_by_hit(&mut self, status: StatusCode) {
         self.status = status.as_u16();
         self.first_byte = Some(self.started.elapsed());
-        self.push_verdict(verdict::push_hit);
+        self.push_cache_status(cache_status::push_hit);
     }
 
     /// Counts bytes of the body that the system has taken.
@@ -166,7 +171,7 @@ impl Entry {
         self.sent.fetch_add(bytes as u64, Ordering::Relaxed);
     }
 
-    fn push_verdict(&mut self, push: impl FnOnce(&mut Vec<u8>)) {
+    fn push_cache_status(&mut self, push: impl FnOnce(&mut Vec<u8>)) {
         match self.format {
             LogFormat::Combined => {
                 self.text.push(b' ');
@@ -254,7 +259,7 @@ mod tests {
         }
         let request = request.body(()).unwrap();
         let client = IpAddr::from([192, 0, 2, 7]);
-        let mut entry = Entry::of_request(Arc::clone(&queue), format, &Said::of(&request), client);
+        let mut entry = Entry::of_request(Arc::clone(&queue), format, &LoggedRequest::of(&request), client);
         if let Some(status) = status {
             let response = Response::builder().header("cache-status", status).body(()).unwrap();
             entry.answered(&response, Some(Duration::from_micros(42)));

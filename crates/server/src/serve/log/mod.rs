@@ -3,7 +3,7 @@
 //! ```text
 //! connection ──> entry    from the head of a request until the last byte of its response has left
 //!                  └────> queue, bounded ──> writer: a thread, which batches ──> the file, or standard output
-//! escape, date, verdict: how a line is written     origin_time: how long the origin took
+//! escape, date, cache_status: how a line is written     origin_time: how long the origin took
 //! ```
 //!
 //! No worker ever waits for the file. Where the writer doesn't keep up, lines are dropped and counted. A line waits for others
@@ -13,12 +13,12 @@
 //! Rotation: the file is opened anew at SIGUSR1 and SIGHUP, as logrotate and its kin want it. Bytes that go through an
 //! upgraded connection.
 
+mod cache_status;
 mod date;
 mod entry;
 mod escape;
 mod origin_time;
 mod queue;
-mod verdict;
 mod writer;
 
 use std::net::IpAddr;
@@ -32,7 +32,7 @@ use tokio::signal::unix::{SignalKind, signal};
 
 use crate::Error;
 use crate::config::settings::{AccessLog, LogFormat};
-pub(crate) use entry::{Entry, Said};
+pub(crate) use entry::{Entry, LoggedRequest};
 pub(crate) use origin_time::{counted, measured};
 use queue::Queue;
 use writer::{Target, Writer};
@@ -81,7 +81,7 @@ impl Drop for Log {
     fn drop(&mut self) {
         self.lines.queue.end();
         if let Some(thread) = self.thread.take() {
-            // A panic was told already by the thread.
+            // The thread has logged a panic already.
             let _ = thread.join();
         }
     }
@@ -89,7 +89,7 @@ impl Drop for Log {
 
 impl Lines {
     /// The line of a request whose head was there then.
-    pub(crate) fn entry(&self, request: &Said<'_>, client: IpAddr, started: Instant) -> Entry {
+    pub(crate) fn entry(&self, request: &LoggedRequest<'_>, client: IpAddr, started: Instant) -> Entry {
         let mut entry = Entry::of_request(Arc::clone(&self.queue), self.format, request, client);
         entry.begun(started);
         entry

@@ -28,7 +28,7 @@ pub(super) struct Connector {
 /// The connection was not there in time: name, TCP and TLS together.
 #[derive(Debug, Clone, Copy, thiserror::Error)]
 #[error("no connection in time")]
-pub(super) struct ConnectLate(pub(super) Duration);
+pub(super) struct ConnectTimeout(pub(super) Duration);
 
 impl Connector {
     /// `name` is asked for by TLS, and looked for in the certificate; without one that is the host of the address.
@@ -59,7 +59,7 @@ impl Service<Uri> for Connector {
     fn call(&mut self, origin: Uri) -> Self::Future {
         let (connecting, timeout) = (self.inner.call(origin), self.timeout);
         Box::pin(async move {
-            tokio::time::timeout(timeout, connecting).await.unwrap_or_else(|_| Err(ConnectLate(timeout).into()))
+            tokio::time::timeout(timeout, connecting).await.unwrap_or_else(|_| Err(ConnectTimeout(timeout).into()))
         })
     }
 }

@@ -7,17 +7,17 @@ use http::{HeaderMap, HeaderValue};
 
 use crate::config;
 use crate::key::Scheme;
-use crate::serve::vouched::{X_FORWARDED_FOR, X_FORWARDED_HOST, X_FORWARDED_PROTO};
+use crate::serve::trusted_proxies::{X_FORWARDED_FOR, X_FORWARDED_HOST, X_FORWARDED_PROTO};
 
 /// The client, as the origin may be told.
 #[derive(Debug, Clone)]
-pub(crate) struct Peer {
+pub(crate) struct ClientInfo {
     pub(crate) address: IpAddr,
     /// Who asks in the end: another, where the client is a trusted proxy.
-    pub(crate) asker: IpAddr,
+    pub(crate) real_client: IpAddr,
     /// What a trusted proxy says of those for whom it asks: values of `X-Forwarded-For`.
     pub(crate) chain: Option<HeaderValue>,
-    /// How the asker asked.
+    /// How the real client asked.
     pub(crate) scheme: Scheme,
     /// The host that was asked for, with its port if it named one: `Host`, or `:authority`.
     pub(crate) host: Option<HeaderValue>,
@@ -47,10 +47,10 @@ impl HostHeader {
     }
 
     /// `origin` is the origin's own.
-    pub(crate) fn write(&self, fields: &mut HeaderMap, peer: Option<&Peer>, origin: &str) {
+    pub(crate) fn write(&self, fields: &mut HeaderMap, client_info: Option<&ClientInfo>, origin: &str) {
         let host = match self {
             Self::Origin => None,
-            Self::Client => peer.and_then(|peer| peer.host.clone()),
+            Self::Client => client_info.and_then(|client_info| client_info.host.clone()),
             Self::Fixed(name) => Some(name.clone()),
         };
         if let Some(host) = host.or_else(|| HeaderValue::from_str(origin).ok()) {
@@ -59,20 +59,20 @@ impl HostHeader {
     }
 }
 
-/// Says what we know of the client, if `peer` is given. Of what clients say themselves there is only what the key has
+/// Says what we know of the client, if `client_info` is given. Of what clients say themselves there is only what the key has
 /// (`serve::fields::receive`), and that stays.
-pub(crate) fn write(fields: &mut HeaderMap, peer: Option<&Peer>) {
-    let Some(peer) = peer else { return };
+pub(crate) fn write(fields: &mut HeaderMap, client_info: Option<&ClientInfo>) {
+    let Some(client_info) = client_info else { return };
     // An address of version 4 on a socket of version 6 is one of version 4.
-    let mut addresses = peer.address.to_canonical().to_string().into_bytes();
-    if let Some(chain) = &peer.chain {
+    let mut addresses = client_info.address.to_canonical().to_string().into_bytes();
+    if let Some(chain) = &client_info.chain {
         addresses = [chain.as_bytes(), b", ", &addresses].concat();
     }
-    let host = peer.host.as_ref().filter(|host| host.to_str().is_ok_and(|text| !text.contains(['"', '\\'])));
-    let mut told = vec![(X_FORWARDED_PROTO, HeaderValue::from_static(peer.scheme.as_str()))];
+    let host = client_info.host.as_ref().filter(|host| host.to_str().is_ok_and(|text| !text.contains(['"', '\\'])));
+    let mut told = vec![(X_FORWARDED_PROTO, HeaderValue::from_static(client_info.scheme.as_str()))];
     told.extend(host.map(|host| (X_FORWARDED_HOST, host.clone())));
     // Made of what is valid in fields: always valid values.
-    let texts = [(X_FORWARDED_FOR, addresses), (FORWARDED, forwarded(peer, host).into_bytes())];
+    let texts = [(X_FORWARDED_FOR, addresses), (FORWARDED, forwarded(client_info, host).into_bytes())];
     told.extend(texts.into_iter().filter_map(|(name, text)| Some((name, HeaderValue::from_bytes(&text).ok()?))));
     for (name, value) in told {
         fields.entry(name).or_insert(value);
@@ -80,17 +80,17 @@ pub(crate) fn write(fields: &mut HeaderMap, peer: Option<&Peer>) {
 }
 
 /// `Forwarded` (RFC 7239): who asks in the end, and how, then the client, where that is another.
-fn forwarded(peer: &Peer, host: Option<&HeaderValue>) -> String {
+fn forwarded(client_info: &ClientInfo, host: Option<&HeaderValue>) -> String {
     let node = |address: IpAddr| match address.to_canonical() {
         IpAddr::V6(address) => format!("\"[{address}]\""),
         IpAddr::V4(address) => address.to_string(),
     };
-    let mut text = format!("for={};proto={}", node(peer.asker), peer.scheme.as_str());
+    let mut text = format!("for={};proto={}", node(client_info.real_client), client_info.scheme.as_str());
     if let Some(host) = host.and_then(|host| host.to_str().ok()) {
         text.extend([";host=\"", host, "\""]);
     }
-    if peer.asker != peer.address {
-        text.extend([", for=", &node(peer.address)]);
+    if client_info.real_client != client_info.address {
+        text.extend([", for=", &node(client_info.address)]);
     }
     text
 }
@@ -99,21 +99,25 @@ fn forwarded(peer: &Peer, host: Option<&HeaderValue>) -> String {
 mod tests {
     use super::*;
 
-    fn peer(address: &str, host: Option<&'static str>) -> Peer {
+    fn client_info(address: &str, host: Option<&'static str>) -> ClientInfo {
         let (address, host) = (address.parse().unwrap(), host.map(HeaderValue::from_static));
-        Peer { address, asker: address, chain: None, scheme: Scheme::Http, host }
+        ClientInfo { address, real_client: address, chain: None, scheme: Scheme::Http, host }
     }
 
     #[test]
     fn the_origin_is_told_of_the_client_in_both_spellings() {
-        for (peer, told, forwarded) in [
-            (peer("192.0.2.1", Some("a.example:81")), "192.0.2.1", "for=192.0.2.1;proto=http;host=\"a.example:81\""),
-            (peer("::ffff:192.0.2.1", None), "192.0.2.1", "for=192.0.2.1;proto=http"),
-            (peer("2001:db8::1", Some("a\"b")), "2001:db8::1", "for=\"[2001:db8::1]\";proto=http"),
-            (Peer { scheme: Scheme::Https, ..peer("::1", None) }, "::1", "for=\"[::1]\";proto=https"),
+        for (client_info, told, forwarded) in [
+            (
+                client_info("192.0.2.1", Some("a.example:81")),
+                "192.0.2.1",
+                "for=192.0.2.1;proto=http;host=\"a.example:81\"",
+            ),
+            (client_info("::ffff:192.0.2.1", None), "192.0.2.1", "for=192.0.2.1;proto=http"),
+            (client_info("2001:db8::1", Some("a\"b")), "2001:db8::1", "for=\"[2001:db8::1]\";proto=http"),
+            (ClientInfo { scheme: Scheme::Https, ..client_info("::1", None) }, "::1", "for=\"[::1]\";proto=https"),
         ] {
             let mut fields = HeaderMap::new();
-            write(&mut fields, Some(&peer));
+            write(&mut fields, Some(&client_info));
             assert_eq!(
                 (&fields[X_FORWARDED_FOR], &fields[FORWARDED]),
                 (&told.parse().unwrap(), &forwarded.parse().unwrap())
@@ -123,8 +127,9 @@ mod tests {
 
     #[test]
     fn a_trusted_proxy_is_the_last_of_its_chain() {
-        let (asker, chain) = ("2001:db8::7".parse().unwrap(), HeaderValue::from_static("x, 2001:db8::7"));
-        let proxy = Peer { asker, chain: Some(chain), scheme: Scheme::Https, ..peer("10.0.0.1", Some("a")) };
+        let (real_client, chain) = ("2001:db8::7".parse().unwrap(), HeaderValue::from_static("x, 2001:db8::7"));
+        let proxy =
+            ClientInfo { real_client, chain: Some(chain), scheme: Scheme::Https, ..client_info("10.0.0.1", Some("a")) };
         let mut fields = HeaderMap::new();
         write(&mut fields, Some(&proxy));
         assert_eq!(fields[X_FORWARDED_FOR], "x, 2001:db8::7, 10.0.0.1");
@@ -135,7 +140,7 @@ mod tests {
     #[test]
     fn what_the_key_has_of_a_client_is_passed_on() {
         let mut fields = HeaderMap::from_iter([(X_FORWARDED_PROTO, HeaderValue::from_static("https"))]);
-        write(&mut fields, Some(&peer("192.0.2.1", Some("a.example"))));
+        write(&mut fields, Some(&client_info("192.0.2.1", Some("a.example"))));
         assert_eq!(
             (&fields[X_FORWARDED_PROTO], &fields[X_FORWARDED_HOST]),
             (&"https".parse().unwrap(), &"a.example".parse().unwrap())
@@ -144,7 +149,7 @@ mod tests {
 
     #[test]
     fn the_origin_is_asked_by_its_own_name_the_clients_or_another() {
-        let (origin, client) = ("10.0.0.1:3000", peer("192.0.2.1", Some("a.example")));
+        let (origin, client) = ("10.0.0.1:3000", client_info("192.0.2.1", Some("a.example")));
         for (header, client, host) in [
             (HostHeader::Origin, Some(&client), "10.0.0.1:3000"),
             (HostHeader::Client, Some(&client), "a.example"),

@@ -13,10 +13,10 @@ use hyper_util::client::legacy::Client;
 use hyper_util::rt::{TokioExecutor, TokioTimer};
 
 use super::connector::Connector;
-use super::fault::{Failure, Fault};
+use super::error::{Failure, ProxyError};
 use super::forwarded;
 use super::framing::contradiction;
-use super::outgoing::{Outgoing, RequestBody};
+use super::request::{OriginRequest, RequestBody};
 use super::site::{OriginSite, Timeouts};
 use crate::serve::{interim, log};
 
@@ -69,25 +69,25 @@ impl Origins {
     ///
     /// A request that was never written, because its connection turned out closed, is written to another, whatever its
     /// method. Beyond that only an idempotent one is repeated, whose body is at hand, within the time for a response's head.
-    pub(crate) async fn send(&self, outgoing: Outgoing<'_>) -> Result<Response<Incoming>, Fault> {
+    pub(crate) async fn send(&self, origin_request: OriginRequest<'_>) -> Result<Response<Incoming>, ProxyError> {
         let started = Instant::now();
-        let mut again = outgoing.again();
+        let mut again = origin_request.again();
         let mut retries = if again.is_some() { self.site.settings.retries } else { 0 };
-        let mut outgoing = outgoing;
+        let mut origin_request = origin_request;
         let mut origin = self.choose(None);
         loop {
             let left = self.timeouts().head.saturating_sub(started.elapsed());
-            let failure = match self.ask(origin, outgoing, left).await {
+            let failure = match self.ask(origin, origin_request, left).await {
                 Ok(response) => return self.note(origin, Ok(response)),
                 Err(failure) => failure,
             };
             let is_over = retries == 0 || !failure.is_retryable || started.elapsed() >= self.timeouts().head;
-            let fault = self.note(origin, Err(failure));
-            let Some(next) = again.take().filter(|_| !is_over) else { return fault };
+            let error = self.note(origin, Err(failure));
+            let Some(next) = again.take().filter(|_| !is_over) else { return error };
             retries -= 1;
             origin = self.choose(Some(origin));
             again = next.again();
-            outgoing = next;
+            origin_request = next;
         }
     }
 
@@ -95,20 +95,29 @@ impl Origins {
         self.site.health.choose(Instant::now(), but)
     }
 
-    async fn ask(&self, origin: usize, outgoing: Outgoing<'_>, time: Duration) -> Result<Response<Incoming>, Failure> {
-        let request = self.request(origin, outgoing)?;
+    async fn ask(
+        &self,
+        origin: usize,
+        origin_request: OriginRequest<'_>,
+        time: Duration,
+    ) -> Result<Response<Incoming>, Failure> {
+        let request = self.request(origin, origin_request)?;
         self.attempt(origin, request, time).await.and_then(sound)
     }
 
     /// The request as this origin gets it.
-    pub(super) fn request(&self, origin: usize, outgoing: Outgoing<'_>) -> Result<Request<RequestBody>, Failure> {
+    pub(super) fn request(
+        &self,
+        origin: usize,
+        origin_request: OriginRequest<'_>,
+    ) -> Result<Request<RequestBody>, Failure> {
         let settings = &self.site.settings;
         let url = &settings.urls[origin];
-        let Outgoing { method, target, mut fields, body, peer, stripped } = outgoing;
+        let OriginRequest { method, target, mut fields, body, client_info, stripped } = origin_request;
         let target =
-            url.target(target).ok_or_else(|| Failure::new(Fault::Outside, "the path leads out of the site"))?;
-        forwarded::write(&mut fields, peer);
-        settings.host.write(&mut fields, peer, url.host());
+            url.target(target).ok_or_else(|| Failure::new(ProxyError::Outside, "the path leads out of the site"))?;
+        forwarded::write(&mut fields, client_info);
+        settings.host.write(&mut fields, client_info, url.host());
         if let Some(trailer) = body.trailer() {
             fields.insert(TRAILER, trailer.clone());
         }
@@ -141,9 +150,9 @@ impl Origins {
                     Ok(answer) => return answer.map_err(|error| Failure::of(&error)),
                     Err(_) if progress.steps() != steps => {}
                     Err(_) if progress.waits_for_client() => {
-                        return Err(Failure::new(Fault::ClientLate(time), "the client stopped sending"));
+                        return Err(Failure::new(ProxyError::ClientLate(time), "the client stopped sending"));
                     }
-                    Err(_) => return Err(Failure::new(Fault::Late(self.timeouts().head), "no answer in time")),
+                    Err(_) => return Err(Failure::new(ProxyError::Late(self.timeouts().head), "no answer in time")),
                 }
             }
         })
@@ -151,7 +160,7 @@ impl Origins {
     }
 
     /// Notes how the origin is doing, and tells it if that is news.
-    pub(super) fn note<T>(&self, origin: usize, answer: Result<T, Failure>) -> Result<T, Fault> {
+    pub(super) fn note<T>(&self, origin: usize, answer: Result<T, Failure>) -> Result<T, ProxyError> {
         let (health, url) = (&self.site.health, &self.site.settings.urls[origin]);
         let failure = match answer {
             Ok(value) => {
@@ -162,20 +171,20 @@ impl Origins {
             }
             Err(failure) => failure,
         };
-        let Failure { fault, reason, .. } = failure;
-        if fault.is_of_origin() && health.failed(origin, Instant::now()) {
+        let Failure { error, reason, .. } = failure;
+        if error.is_of_origin() && health.failed(origin, Instant::now()) {
             tracing::warn!(origin = %url, reason, "the origin fails (told once, until it answers again)");
         } else {
             tracing::debug!(origin = %url, reason, "a request to the origin fails");
         }
-        Err(fault)
+        Err(error)
     }
 }
 
 /// A response whose head says one thing only about its body.
 pub(super) fn sound(response: Response<Incoming>) -> Result<Response<Incoming>, Failure> {
     match contradiction(response.status(), response.headers()) {
-        Some(why) => Err(Failure::new(Fault::Broken, why)),
+        Some(why) => Err(Failure::new(ProxyError::Broken, why)),
         None => Ok(response),
     }
 }

@@ -9,10 +9,10 @@ use rustls::ClientConfig;
 use rustls::pki_types::ServerName;
 use toml::Spanned;
 
-use super::check::Check;
 use super::forwarded::HostHeader;
 use super::health::{Health, HealthRules};
-use super::trust::{self, TrustError};
+use super::health_check::HealthCheck;
+use super::tls::{self, TlsError};
 use super::url::OriginUrl;
 use crate::config;
 
@@ -29,7 +29,7 @@ pub(crate) struct Settings {
     /// Instead of the host of the address: what TLS asks for, and what the certificate has to name.
     pub(crate) server_name: Option<ServerName<'static>>,
     pub(crate) health: HealthRules,
-    pub(crate) check: Option<Check>,
+    pub(crate) check: Option<HealthCheck>,
 }
 
 /// The longest waits.
@@ -71,7 +71,7 @@ impl Settings {
             // It was read as a host, which TLS takes any of.
             server_name: tls.server_name.and_then(|name| ServerName::try_from(name.0).ok()),
             health: health.unwrap_or_default(),
-            check: asked.health.map(|health| Check {
+            check: asked.health.map(|health| HealthCheck {
                 // It was read as a path.
                 path: health.path.0.parse().unwrap_or_else(|_| PathAndQuery::from_static("/")),
                 interval: health.interval.0,
@@ -99,9 +99,9 @@ impl Settings {
 
 impl OriginSite {
     /// Reads the certificates of those to trust, if an origin is asked by https.
-    pub(crate) fn new(settings: Settings) -> Result<Self, TrustError> {
+    pub(crate) fn new(settings: Settings) -> Result<Self, TlsError> {
         let is_secure = settings.urls.iter().any(OriginUrl::is_secure);
-        let tls = trust::client_config(is_secure, settings.ca_file.as_deref())?;
+        let tls = tls::client_config(is_secure, settings.ca_file.as_deref())?;
         let health = Health::new(settings.health, settings.urls.len());
         Ok(Self { settings, tls, health })
     }

@@ -7,9 +7,9 @@ use hyper::upgrade::OnUpgrade;
 use hyper_util::rt::TokioIo;
 use tokio::io::copy_bidirectional;
 
-use super::fault::{Failure, Fault};
+use super::error::{Failure, ProxyError};
 use super::origins::Origins;
-use super::outgoing::Outgoing;
+use super::request::OriginRequest;
 
 /// The protocols that a request asks to go on with, if `Connection` names its field `Upgrade`.
 pub(crate) fn asked_protocol(fields: &HeaderMap) -> Option<&HeaderValue> {
@@ -27,21 +27,21 @@ impl Origins {
     /// [`Self::send`].
     pub(crate) async fn upgrade(
         &self,
-        mut outgoing: Outgoing<'_>,
+        mut origin_request: OriginRequest<'_>,
         protocol: HeaderValue,
         client: OnUpgrade,
-    ) -> Result<Response<Incoming>, Fault> {
+    ) -> Result<Response<Incoming>, ProxyError> {
         let origin = self.choose(None);
-        outgoing.fields.insert(CONNECTION, HeaderValue::from_static("upgrade"));
-        outgoing.fields.insert(UPGRADE, protocol);
-        let answer = match self.request(origin, outgoing) {
+        origin_request.fields.insert(CONNECTION, HeaderValue::from_static("upgrade"));
+        origin_request.fields.insert(UPGRADE, protocol);
+        let answer = match self.request(origin, origin_request) {
             Ok(request) => self.attempt(origin, request, self.timeouts().head).await,
             Err(failure) => Err(failure),
         };
         let answer = answer.and_then(|response| {
             let is_switching = response.status() == StatusCode::SWITCHING_PROTOCOLS;
             if is_switching && !response.headers().contains_key(UPGRADE) {
-                return Err(Failure::new(Fault::Broken, "101 that names no protocol"));
+                return Err(Failure::new(ProxyError::Broken, "101 that names no protocol"));
             }
             if is_switching { Ok(response) } else { super::origins::sound(response) }
         });

@@ -9,7 +9,7 @@ use std::time::SystemTime;
 use eyewall::Hit;
 use eyewall_http::field::cache_control::RequestDirectives;
 use eyewall_http::reuse::{self, Reuse};
-use eyewall_http::vary_index::{VaryIndex, Variant};
+use eyewall_http::vary_index::{Variant, VaryIndex};
 use http::{HeaderMap, Request, StatusCode};
 use itoa::Buffer;
 
@@ -30,7 +30,12 @@ pub(crate) struct FastHit<'a> {
 
 impl Proxy {
     /// The entry that answers a simple request of this site, and in `head` the head of the response, of HTTP/1.1.
-    pub(crate) fn fast_hit(&self, request: &SimpleRequest<'_>, host: &RequestHost, head: &mut Vec<u8>) -> Option<FastHit<'_>> {
+    pub(crate) fn fast_hit(
+        &self,
+        request: &SimpleRequest<'_>,
+        host: &RequestHost,
+        head: &mut Vec<u8>,
+    ) -> Option<FastHit<'_>> {
         let found = self.try_fast_hit(request, host, head).filter(|found| found.hit.is_intact());
         if found.is_none() && self.pages.store.has_failed() {
             self.pages.store.notice_loss(&[]);

@@ -17,7 +17,7 @@ use super::{Proxy, policy, tags};
 use crate::key::{CLIENT_ADDRESSES, CacheKey};
 use crate::rules::{Decision, RuleSet};
 use crate::serve::fields;
-use crate::serve::origin::{ProxyError, OriginRequest, ClientInfo, RequestBody, framing};
+use crate::serve::origin::{ClientInfo, OriginRequest, ProxyError, RequestBody, framing};
 use crate::serve::trusted_proxies::Forwarded;
 
 /// What came, under which key its answer is, and which of the site's rules mean it.
@@ -72,7 +72,8 @@ impl Upstream for Inbound {
         let client_info = self.client_info(client);
         let body = content.map_or_else(RequestBody::empty, |content| RequestBody::whole(content.clone()));
         let stripped = self.stripped();
-        let origin_request = OriginRequest { method, target: &target, fields, body, client_info: Some(&client_info), stripped };
+        let origin_request =
+            OriginRequest { method, target: &target, fields, body, client_info: Some(&client_info), stripped };
         let mut response = self.proxy.origins.send(origin_request).await?;
         receive(&mut response);
         Ok(response)

@@ -33,7 +33,7 @@ use http_body::Body as _;
 use hyper::body::Incoming;
 
 use super::body::Body;
-use super::origin::{ProxyError, Origins, RequestBody, asked_protocol};
+use super::origin::{Origins, ProxyError, RequestBody, asked_protocol};
 use super::shared::Shared;
 use super::{NAME, reply};
 use crate::config::Site;

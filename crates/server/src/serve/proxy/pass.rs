@@ -48,7 +48,14 @@ impl Proxy {
         }
         let client_info = inbound.client_info(parts);
         let (method, target, fields) = (parts.method.clone(), &parts.uri, asked);
-        let origin_request = OriginRequest { method, target, fields, body, client_info: Some(&client_info), stripped: inbound.stripped() };
+        let origin_request = OriginRequest {
+            method,
+            target,
+            fields,
+            body,
+            client_info: Some(&client_info),
+            stripped: inbound.stripped(),
+        };
         let (requested, mark) = (SystemTime::now(), self.pages.mark(&visit.address));
         let answered = match (protocol, on_upgrade) {
             (Some(protocol), Some(on_upgrade)) => self.origins.upgrade(origin_request, protocol, on_upgrade).await,

@@ -4,7 +4,7 @@ use std::time::{Duration, Instant};
 
 use eyewall::Hit;
 
-use super::steps::Step;
+use super::targets::Target;
 use eyewall_page_cache::store::Store;
 
 /// How long all entries may take. Whoever purges waits for it.
@@ -12,33 +12,33 @@ const PATIENCE: Duration = Duration::from_secs(1);
 /// Entries between two looks at the clock.
 const LOOK_STEP: u64 = 1024;
 
-/// For each step, how many entries it means. `None`: there are too many to look at.
-pub(super) fn count(store: &Store, steps: &[Step]) -> Option<Vec<u64>> {
-    count_until(store, steps, Instant::now() + PATIENCE)
+/// For each target, how many entries it means. `None`: there are too many to look at.
+pub(super) fn count(store: &Store, targets: &[Target]) -> Option<Vec<u64>> {
+    count_until(store, targets, Instant::now() + PATIENCE)
 }
 
-fn count_until(store: &Store, steps: &[Step], deadline: Instant) -> Option<Vec<u64>> {
-    let mut counts = vec![0; steps.len()];
+fn count_until(store: &Store, targets: &[Target], deadline: Instant) -> Option<Vec<u64>> {
+    let mut counts = vec![0; targets.len()];
     for (number, hit) in (0_u64..).zip(store.entries()) {
         if number.is_multiple_of(LOOK_STEP) && Instant::now() >= deadline {
             return None;
         }
-        for (count, step) in counts.iter_mut().zip(steps) {
-            *count += u64::from(means(step, &hit));
+        for (count, target) in counts.iter_mut().zip(targets) {
+            *count += u64::from(means(target, &hit));
         }
     }
     Some(counts)
 }
 
-fn means(step: &Step, hit: &Hit<'_>) -> bool {
-    match step {
-        Step::Address(addresses) => addresses.iter().any(|address| {
+fn means(target: &Target, hit: &Hit<'_>) -> bool {
+    match target {
+        Target::Address(addresses) => addresses.iter().any(|address| {
             hit.key() == address.text().as_bytes()
                 || address.tag().is_some_and(|tag| hit.tags().any(|found| found == tag))
         }),
-        Step::Tags(tags) => hit.tags().any(|tag| tags.iter().any(|meant| meant == tag)),
-        Step::Prefixes(prefixes) => prefixes.iter().any(|prefix| hit.key().starts_with(prefix.as_bytes())),
-        Step::Everything => true,
+        Target::Tags(tags) => hit.tags().any(|tag| tags.iter().any(|meant| meant == tag)),
+        Target::Prefixes(prefixes) => prefixes.iter().any(|prefix| hit.key().starts_with(prefix.as_bytes())),
+        Target::Everything => true,
     }
 }
 
@@ -50,8 +50,8 @@ mod tests {
     fn what_takes_too_long_is_not_counted() {
         let cache = eyewall::Options::new().heap().unwrap();
         cache.put("key", "value").unwrap();
-        let (store, steps) = (Store::new(cache), [Step::Everything, Step::Prefixes(vec!["x".to_owned()])]);
-        assert_eq!(count_until(&store, &steps, Instant::now()), None);
-        assert_eq!(count(&store, &steps), Some(vec![1, 0]));
+        let (store, targets) = (Store::new(cache), [Target::Everything, Target::Prefixes(vec!["x".to_owned()])]);
+        assert_eq!(count_until(&store, &targets, Instant::now()), None);
+        assert_eq!(count(&store, &targets), Some(vec![1, 0]));
     }
 }

@@ -21,13 +21,13 @@ use http::header::WWW_AUTHENTICATE;
 use http::request::Parts;
 use http::{HeaderMap, HeaderValue, Method, Response, StatusCode};
 
-use super::{Demand, Subject, purge};
+use super::{PurgeRequest, Subject, purge};
 use crate::config::names::Network;
 use crate::key::RequestHost;
 use crate::serve::body::Body;
 use crate::serve::reply;
 use crate::serve::shared::Shared;
-use crate::serve::vouched::{Asker, Vouched};
+use crate::serve::trusted_proxies::{Forwarded, RealClient};
 
 /// Fields that name the tags to purge, separated by blanks or commas.
 const TAG_FIELDS: [&str; 3] = ["xkey", "surrogate-key", "x-cache-tags"]; // tidy: word, since that is its name
@@ -51,11 +51,11 @@ pub(crate) async fn answer(shared: &Arc<Shared>, request: &Parts, client: IpAddr
     if let Some(refusal) = refusal(shared, request, client) {
         return refusal;
     }
-    let demand = match demanded(request) {
-        Ok(demand) => demand,
+    let purge_request = match purge_request(request) {
+        Ok(purge_request) => purge_request,
         Err(words) => return reply::error(StatusCode::BAD_REQUEST, &words),
     };
-    match purge(shared, demand).await {
+    match purge(shared, purge_request).await {
         Ok(report) => reply::json(StatusCode::OK, &report),
         Err(error) => reply::error(error.status(), &error.to_string()),
     }
@@ -64,9 +64,11 @@ pub(crate) async fn answer(shared: &Arc<Shared>, request: &Parts, client: IpAddr
 /// Why this request may not purge; `None` if it may.
 fn refusal(shared: &Shared, request: &Parts, client: IpAddr) -> Option<Response<Body>> {
     let networks = &shared.config.server.purge_from;
-    let asker = asker(request, client);
+    let real_client = real_client(request, client);
     if let Some(token) = &shared.purge_token {
-        if token.is_shown_by(&request.headers) || (asker.is_known && Network::any_has(networks, asker.address)) {
+        if token.is_shown_by(&request.headers)
+            || (real_client.is_known && Network::any_has(networks, real_client.address))
+        {
             return None;
         }
         let words = "PURGE needs the token of `purge_token_file`, as Authorization: Bearer TOKEN, or an address in `purge_from`";
@@ -77,10 +79,10 @@ fn refusal(shared: &Shared, request: &Parts, client: IpAddr) -> Option<Response<
     let words = if networks.is_empty() {
         "PURGE is closed; set `purge_token_file` or `purge_from` in [server] to open it (--purge-token-file, --purge-from), or \
          use `eyewall purge --server` with the administration's socket"
-    } else if !asker.is_known {
+    } else if !real_client.is_known {
         "PURGE is not allowed: this request came through a proxy, and the client's address is not known; name the proxy in \
          `trusted_proxies`, and have it set X-Forwarded-For, so that `purge_from` can be checked, or set `purge_token_file`"
-    } else if Network::any_has(networks, asker.address) {
+    } else if Network::any_has(networks, real_client.address) {
         return None;
     } else {
         "PURGE is not allowed from this address; add it to `purge_from` in [server], or set `purge_token_file`"
@@ -88,17 +90,20 @@ fn refusal(shared: &Shared, request: &Parts, client: IpAddr) -> Option<Response<
     Some(reply::error(StatusCode::FORBIDDEN, words))
 }
 
-/// Who asks in the end. A trusted proxy's client is the one that it names. Where a proxy that isn't trusted has left a trace, or a
+/// The client at the start of the chain of proxies. A trusted proxy's client is the one that it names. Where a proxy that isn't trusted has left a trace, or a
 /// trusted one names no client, the address of the connection says nothing about who asks.
-fn asker(request: &Parts, client: IpAddr) -> Asker {
-    match request.extensions.get::<Vouched>() {
-        Some(vouched) if vouched.chain.is_some() || !vouched.asker.is_known => vouched.asker,
-        _ => Asker { address: client, is_known: !PROXY_FIELDS.iter().any(|name| request.headers.contains_key(*name)) },
+fn real_client(request: &Parts, client: IpAddr) -> RealClient {
+    match request.extensions.get::<Forwarded>() {
+        Some(forwarded) if forwarded.chain.is_some() || !forwarded.real_client.is_known => forwarded.real_client,
+        _ => RealClient {
+            address: client,
+            is_known: !PROXY_FIELDS.iter().any(|name| request.headers.contains_key(*name)),
+        },
     }
 }
 
-/// What a request demands, or what is wrong with it.
-fn demanded(request: &Parts) -> Result<Demand, String> {
+/// What an HTTP request asks to purge, or what is wrong with it.
+fn purge_request(request: &Parts) -> Result<PurgeRequest, String> {
     let host = RequestHost::of(request).map_err(|error| error.to_string())?;
     let authority = host.port().map_or_else(|| host.name().to_owned(), |port| format!("{}:{port}", host.name()));
     let kind = if is_soft(&request.headers) { Kind::Soft } else { Kind::Hard };
@@ -106,7 +111,7 @@ fn demanded(request: &Parts) -> Result<Demand, String> {
         Some(tags) => tags.into_iter().map(|tag| Subject::Tag { tag, host: Some(authority.clone()) }).collect(),
         None => vec![subject(request, &authority)?],
     };
-    Ok(Demand { subjects, kind, counts: false })
+    Ok(PurgeRequest { subjects, kind, counts: false })
 }
 
 fn is_soft(fields: &HeaderMap) -> bool {
@@ -154,14 +159,14 @@ mod tests {
 
     use super::*;
 
-    fn demand(target: &str, fields: &[(&str, &str)]) -> Result<Demand, String> {
+    fn parsed(target: &str, fields: &[(&str, &str)]) -> Result<PurgeRequest, String> {
         let request = Request::builder().method("PURGE").uri(target).header("host", "example.org:81");
         let request = fields.iter().fold(request, |request, (name, value)| request.header(*name, *value));
-        demanded(&request.body(()).unwrap().into_parts().0)
+        purge_request(&request.body(()).unwrap().into_parts().0)
     }
 
     fn subjects(target: &str, fields: &[(&str, &str)]) -> Vec<Subject> {
-        demand(target, fields).unwrap().subjects
+        parsed(target, fields).unwrap().subjects
     }
 
     #[test]
@@ -178,9 +183,9 @@ mod tests {
         assert_eq!(subjects("/a", &[("X-Purge-Method", "Default")]), url("http://example.org:81/a"));
         assert_eq!(subjects("http://other.example/a", &[]), url("http://other.example/a"));
         for target in ["/a(b|c)", "/a?.*", "/a+.*", "/.*/.*", "/a$"] {
-            assert!(demand(target, &regex).is_err(), "{target}");
+            assert!(parsed(target, &regex).is_err(), "{target}");
         }
-        assert!(demand("/a", &[("X-Purge-Method", "glob")]).is_err());
+        assert!(parsed("/a", &[("X-Purge-Method", "glob")]).is_err());
     }
 
     #[test]
@@ -188,12 +193,12 @@ mod tests {
         let tag = |tag: &str| Subject::Tag { tag: tag.to_owned(), host: Some("example.org:81".to_owned()) };
         let found = subjects("/a", &[("Surrogate-Key", "one two"), ("xkey", "three,four, five")]);
         assert_eq!(found, ["three", "four", "five", "one", "two"].map(tag));
-        assert!(demand("/a", &[("xkey", " ")]).is_err());
+        assert!(parsed("/a", &[("xkey", " ")]).is_err());
     }
 
     #[test]
     fn a_field_makes_it_soft() {
-        let kind = |fields: &[(&str, &str)]| demand("/a", fields).unwrap().kind;
+        let kind = |fields: &[(&str, &str)]| parsed("/a", fields).unwrap().kind;
         assert_eq!(kind(&[]), Kind::Hard);
         assert_eq!(kind(&[("Fastly-Soft-Purge", "1")]), Kind::Soft);
         assert_eq!(kind(&[("X-Soft-Purge", "true")]), Kind::Soft);

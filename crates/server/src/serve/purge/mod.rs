@@ -1,10 +1,10 @@
-//! Purging at an operator's demand: what a demand means for the volume, however it came.
+//! Purging on an operator's request: what a purge request means for the volume, however it came.
 //!
 //! ```text
 //! method   PURGE /path, from `purge_from` or with a token ─┐
-//! admin/   POST /purge, by socket or with a token        ─┴─> Demand ──plan──> steps ──> Pages, in a thread that may wait
+//! admin/   POST /purge, by socket or with a token        ─┴─> PurgeRequest ──plan──> targets ──> Pages, in a thread that may wait
 //! ```
-//! A demand is understood as a whole before anything is purged: where one of its subjects can't be, nothing is.
+//! A purge request is understood as a whole before anything is purged: where one of its subjects can't be, nothing is.
 //!
 //! # What is meant
 //! Addresses are put through the rules of their site's keys, as those of requests are. A prefix names a whole host, so that it
@@ -14,7 +14,7 @@
 
 mod count;
 pub(super) mod method;
-mod steps;
+mod targets;
 
 use std::sync::Arc;
 
@@ -24,11 +24,11 @@ use serde::Serialize;
 
 use super::shared::Shared;
 use crate::key::KeyError;
-use steps::{Scope, Step};
+use targets::{Scope, Target};
 
 /// What is to be purged, and how hard.
 #[derive(Debug)]
-pub(crate) struct Demand {
+pub(crate) struct PurgeRequest {
     pub(crate) subjects: Vec<Subject>,
     pub(crate) kind: Kind,
     /// Whether to tell how many entries each subject meant, which takes a look at all of them.
@@ -124,49 +124,49 @@ impl PurgeError {
     }
 }
 
-/// Does what is demanded, in a thread that may wait for locks.
+/// Carries out a purge request, in a thread that may wait for locks.
 ///
 /// # Errors
 /// [`PurgeError`]. But for [`PurgeError::Volume`] and [`PurgeError::BrokeOff`] nothing was purged then.
-pub(crate) async fn purge(shared: &Arc<Shared>, demand: Demand) -> Result<Report, PurgeError> {
+pub(crate) async fn purge(shared: &Arc<Shared>, purge_request: PurgeRequest) -> Result<Report, PurgeError> {
     let shared = Arc::clone(shared);
-    let purging = tokio::task::spawn_blocking(move || shared.purge(&demand));
+    let purging = tokio::task::spawn_blocking(move || shared.purge(&purge_request));
     // A panic was told by its thread.
     purging.await.unwrap_or(Err(PurgeError::BrokeOff))
 }
 
 impl Shared {
-    fn purge(&self, demand: &Demand) -> Result<Report, PurgeError> {
+    fn purge(&self, purge_request: &PurgeRequest) -> Result<Report, PurgeError> {
         let scope = Scope::of(&self.config);
-        let steps: Vec<Step> =
-            demand.subjects.iter().map(|subject| Step::of(&scope, subject)).collect::<Result<_, _>>()?;
+        let targets: Vec<Target> =
+            purge_request.subjects.iter().map(|subject| Target::of(&scope, subject)).collect::<Result<_, _>>()?;
         // Of a single key nothing is noted that could overflow, and the count has its price.
-        let is_noted = steps.iter().any(Step::is_noted);
+        let is_noted = targets.iter().any(Target::is_noted);
         let overflows = || if is_noted { self.pages.store.purge_overflows() } else { Ok(0) };
         let before = overflows()?;
-        let counts = demand.counts.then(|| count::count(&self.pages.store, &steps)).flatten();
+        let counts = purge_request.counts.then(|| count::count(&self.pages.store, &targets)).flatten();
         let mut counts = counts.into_iter().flatten();
-        let mut purged = Vec::with_capacity(steps.len());
-        for (subject, step) in demand.subjects.iter().zip(steps) {
-            let result = step.run(&self.pages, demand.kind)?;
-            purged.push(Purged::of(subject, step, result, counts.next()));
+        let mut purged = Vec::with_capacity(targets.len());
+        for (subject, target) in purge_request.subjects.iter().zip(targets) {
+            let result = target.run(&self.pages, purge_request.kind)?;
+            purged.push(Purged::of(subject, target, result, counts.next()));
         }
-        let kind = match demand.kind {
+        let kind = match purge_request.kind {
             Kind::Hard => "hard",
             Kind::Soft => "soft",
         };
-        tracing::info!(kind, subjects = ?demand.subjects, "purged");
+        tracing::info!(kind, subjects = ?purge_request.subjects, "purged");
         Ok(Report { kind, purged, purge_overflows: overflows()?.saturating_sub(before) })
     }
 }
 
 impl Purged {
     /// Names are told as they were understood, which for addresses is as they stand in keys.
-    fn of(subject: &Subject, step: Step, result: Effect, entries: Option<u64>) -> Self {
+    fn of(subject: &Subject, target: Target, result: Effect, entries: Option<u64>) -> Self {
         let (what, name, host) = match subject {
-            Subject::Url(_) => ("url", step.into_name(), None),
+            Subject::Url(_) => ("url", target.into_name(), None),
             Subject::Tag { tag, host } => ("tag", Some(tag.clone()), host.clone()),
-            Subject::Prefix(_) => ("prefix", step.into_name(), None),
+            Subject::Prefix(_) => ("prefix", target.into_name(), None),
             Subject::Host(host) => ("host", Some(host.clone()), None),
             Subject::Everything => ("everything", None, None),
         };

@@ -99,7 +99,9 @@ impl Target {
                 });
             }
             Self::Tags(tags) => pages.purge_many(tags.iter().map(|tag| PurgeTarget::Tag(tag)), kind),
-            Self::Prefixes(prefixes) => pages.purge_many(prefixes.iter().map(|prefix| PurgeTarget::Prefix(prefix)), kind),
+            Self::Prefixes(prefixes) => {
+                pages.purge_many(prefixes.iter().map(|prefix| PurgeTarget::Prefix(prefix)), kind)
+            }
             Self::Everything => pages.purge_many([PurgeTarget::Everything], kind),
         };
         many.map(|()| Effect::Accepted).map_err(PurgeError::from)
@@ -298,7 +300,10 @@ mod tests {
         let all = texts(&["example.org:post-7", "example.org:*", "post-7", "*"]);
         assert_eq!(tags(None), Target::Tags(all));
         let group = tags::group("http://example.org/", "post-7");
-        assert_eq!(tags(Some("www.example.org")), Target::Tags(texts(&["example.org:post-7", "example.org:*", &group])));
+        assert_eq!(
+            tags(Some("www.example.org")),
+            Target::Tags(texts(&["example.org:post-7", "example.org:*", &group]))
+        );
         let empty = target(&Subject::Tag { tag: String::new(), host: None });
         assert!(matches!(empty, Err(PurgeError::EmptyTag)));
     }
@@ -307,7 +312,9 @@ mod tests {
     fn where_a_proxy_may_say_https_a_purge_means_that_too() {
         let config = config::parse(&format!("[server]\ntrusted_proxies = [\"::1\"]\n{SITES}")).unwrap();
         let target = |subject: Subject| Target::of(&Scope::of(&config), &subject).unwrap();
-        let Target::Address(keys) = target(Subject::Url("https://a.shops.example/a".to_owned())) else { panic!("a target") };
+        let Target::Address(keys) = target(Subject::Url("https://a.shops.example/a".to_owned())) else {
+            panic!("a target")
+        };
         let addresses: Vec<_> = keys.iter().map(|key| key.address.as_str()).collect();
         assert_eq!(addresses, ["http://a.shops.example/a", "https://a.shops.example/a"]);
         let prefixes = |texts: &[&str]| Target::Prefixes(texts.iter().map(|text| (*text).to_owned()).collect());

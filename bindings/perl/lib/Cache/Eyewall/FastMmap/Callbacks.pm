@@ -9,33 +9,35 @@ use Cache::Eyewall::Error;
 use constant {
     # As in flagged.h.
     DIRTY => 16,
-    # What asks for a key waits so long for who makes it, so often. Perl's handlers of signals run between the waits.
+    # Length and number of waits for the process that makes a value. Perl's signal handlers run between the
+    # waits.
     WAIT_MS => 1000,
     WAITS   => 10,
-    # What a process has to write back itself before it goes on: so many values, or this part of the volume.
+    # A process writes back its own values after so many values, or this part of the volume.
     DIRTY_MAX  => 1000,
     DIRTY_PART => 1 / 32,
-    # Before a value that is larger than this part of the volume is stored, all are written back.
+    # Before a larger part of the volume is stored as one value, all values are written back.
     LARGE_PART => 1 / 64,
-    # What is evicted before it was written back would be lost. So values are deferred only while less than this part of the
-    # index and of the bytes is used. Index buckets overflow from some 40 % on.
+    # An eviction before the write would lose the value. So values are deferred only while less than this part
+    # of the index and of the bytes is used. Index buckets overflow from some 40 % on.
     USED_PART => 1 / 4,
-    # Values are no longer deferred once less than this part of the volume is left of USED_PART. So a process needs to look at
-    # the volume's numbers only after so many puts.
+    # Deferring ends when less than this part of the volume remains of USED_PART. So a process needs to read the
+    # volume's statistics only after so many puts.
     LEFT_PART => 1 / 64,
-    # While room is short, a process looks again after puts of this part, and writes back what waits: others may have found room
-    # meanwhile, for instance after a clear. It is less than the small ring has at least: no value has passed through that before.
+    # While room is short, a process checks again after puts of this part, and writes all unwritten values back:
+    # other processes may have found room meanwhile, for instance after a clear. The part is smaller than the
+    # small ring at its smallest, so no value passes through that ring between two checks.
     AGAIN_PART => 1 / 32,
 };
 
-# What read_cb gives for a key that isn't there, which one process asks it at a time.
+# The value of read_cb for a missing key. One process at a time calls read_cb for a key.
 sub _read {
     my ($self, $key) = @_;
     my $name = $key // '';
     if ($self->{busy}{$name}) {
         my $value = Cache::Eyewall::FastMmap::_fetch($self->{cache}, $key, my $flags);
         return $flags ? $self->_decoded($value, $flags) : $value if defined $flags;
-        Cache::Eyewall::Error->throw(argument => 'a callback asks for the key that it was called for; allow_recursive lets it')
+        Cache::Eyewall::Error->throw(argument => 'a callback reads the key that it was called for: give the option allow_recursive to permit that')
             unless $self->{allow_recursive};
         return scalar $self->{read_cb}->($self->{context}, $key);
     }
@@ -45,7 +47,8 @@ sub _read {
     }
     my ($flight, $bytes, $flags) = @known;
     return $flags ? $self->_decoded($bytes, $flags) : $bytes if defined $flags;
-    # Without a flight, others have taken too long, or a change is known that is newer: the value is given and not kept.
+    # There is no flight if others took too long, or if a newer change is known. Then the value is returned, not
+    # stored.
     local $self->{busy}{$name} = 1;
     $self->_write_back_claimed($key) if $self->{is_write_back};
     my $value = $self->{read_cb}->($self->{context}, $key);
@@ -53,7 +56,7 @@ sub _read {
     return $value;
 }
 
-# Callbacks that only tell of a change don't undo it by dying.
+# A callback that reports a change doesn't undo the change when it dies.
 sub _written {
     my ($self, $key, $value, $expire_on) = @_;
     local $@;
@@ -72,22 +75,23 @@ sub _deleted {
 
 sub _note_dirty {
     my ($self, $key, $bytes) = @_;
-    # What the parent has set before it forked this process is not for this one to write back.
+    # The parent writes back what it set before the fork.
     @$self{qw(dirty dirty_bytes dirty_of left)} = ([], 0, $$, {}) if $self->{dirty_of} != $$;
     push @{ $self->{dirty} }, $key;
     $self->{dirty_bytes} += $bytes;
-    # Others may have used up the room since it was looked for.
+    # Other processes may have used up the room meanwhile.
     $self->_look_for_room;
     $self->_write_back_own if $self->{is_short} || @{ $self->{dirty} } >= DIRTY_MAX || $self->{dirty_bytes} >= $self->{dirty_bytes_max};
     return;
 }
 
-# Whether set leaves the call of write_cb for later.
+# Whether set defers the call of write_cb.
 sub _defers { return $_[0]{is_write_back} && !$_[0]{is_short} }
 
-# Looks whether values can still be deferred. What the cache holds grows by no more than what all processes put, and that is
-# cheap to ask; so the volume's numbers, which cost a walk over its index, are asked for when that has used up the room that
-# they told. Each process finds out for itself: a note in the cache could be evicted.
+# Checks whether values can still be deferred. The cache's content grows by no more than all processes put, and that
+# number is cheap to read. The volume's statistics cost a walk over its index. So they are read again only when puts
+# have used up the room that they showed. Each process checks for itself, since a note in the cache could be
+# evicted.
 sub _look_for_room {
     my ($self) = @_;
     my ($puts, $bytes, $size) = Cache::Eyewall::FastMmap::_put_counts($self->{cache});
@@ -95,7 +99,7 @@ sub _look_for_room {
     my $is_known = 0;
     if ($known && $known->{size} == $size && $puts >= $known->{puts} && $bytes >= $known->{bytes}) {
         $is_known = $puts < $known->{puts_end} && $bytes < $known->{bytes_end};
-        # While room is short, a look each second finds that there is room again.
+        # While room is short, one check per second notices when there is room again.
         return if $is_known && (!$self->{is_short} || $known->{looked} == time);
     }
     my $stats = $self->{cache}->stats;
@@ -111,7 +115,7 @@ sub _look_for_room {
     return;
 }
 
-# Before a put of so many bytes, which may evict others.
+# Makes room before a put of so many bytes, which may evict other entries.
 sub _make_room {
     my ($self, $bytes) = @_;
     $self->_look_for_room;
@@ -119,7 +123,7 @@ sub _make_room {
     return;
 }
 
-# Writes back what waits, of all processes.
+# Writes back the unwritten values of all processes.
 sub _write_back_all {
     my ($self) = @_;
     if ($self->{is_writing_back}) {
@@ -127,7 +131,7 @@ sub _write_back_all {
         return;
     }
     local $self->{is_writing_back} = 1;
-    # A write_cb that sets may find that all are due again.
+    # A write_cb may call set, which may find that everything must be written again.
     for (1 .. WAITS) {
         CORE::delete $self->{is_all_due};
         my %own = map { ($_ => 1) } $self->{dirty_of} == $$ ? @{ $self->{dirty} } : ();
@@ -140,7 +144,8 @@ sub _write_back_all {
     return;
 }
 
-# Writes back what this process has set. Not while it does so already: write_cb may set, too.
+# Writes back the values that this process has set. It does nothing if it is doing so already, since write_cb may
+# call set.
 sub _write_back_own {
     my ($self) = @_;
     return if $self->{is_writing_back} || $self->{dirty_of} != $$;
@@ -150,12 +155,13 @@ sub _write_back_own {
         local $self->{is_writing_back} = 1;
         $self->_write_back($_) || ($self->{left}{$_} = 1) for @$keys;
     }
-    # A write_cb that sets may have found that room is short.
+    # A write_cb may have called set, which found that room is short.
     $self->_write_back_all if CORE::delete $self->{is_all_due};
     return;
 }
 
-# The end of a process: what it has set, once more where others were at it, or where write_cb died.
+# Writes back at the end of a process. It retries keys that another process was writing, and those whose write_cb
+# died.
 sub _write_back_rest {
     my ($self) = @_;
     return if $self->{dirty_of} != $$;
@@ -168,8 +174,8 @@ sub _write_back_rest {
     return;
 }
 
-# Writes an entry back where it waits, and removes it if that is wanted. 0: it could not be written, and waits on; undef: others
-# are at it.
+# Writes an unwritten entry back, and removes it if `removes` is true. Returns 0 if the write failed and is due
+# again; undef if another process is writing the key.
 sub _write_back {
     my ($self, $key, $removes) = @_;
     my ($claim) = Cache::Eyewall::FastMmap::_claim($self->{cache}, $key) or return undef;    ## no critic (it is one value)
@@ -184,7 +190,7 @@ sub _write_back_claimed {
         my $value = $self->_readable($key, $bytes, $flags) or return 0;
         $self->_written($key, $$value, $expire_on) or return 0;
     }
-    # To note that it was written gives an entry another serial.
+    # Marking the entry as written gives it another serial.
     if ($removes) {
         Cache::Eyewall::FastMmap::_remove_if($self->{cache}, $key, $serial);
     } elsif ($flags & DIRTY) {
@@ -193,7 +199,8 @@ sub _write_back_claimed {
     return 1;
 }
 
-# A reference to the value; undef where this cache can't read it: one with other options may have set it. It stays for that one.
+# A reference to the value; undef if this cache can't decode it, because a cache with other options set it. That
+# cache writes it.
 sub _readable {
     my ($self, $key, $bytes, $flags) = @_;
     local $@;
@@ -211,10 +218,10 @@ __END__
 
 =head1 NAME
 
-Cache::Eyewall::FastMmap::Callbacks - what Cache::Eyewall::FastMmap asks and tells the store behind it
+Cache::Eyewall::FastMmap::Callbacks - reading through, writing through and writing back for Cache::Eyewall::FastMmap
 
 =head1 DESCRIPTION
 
-Used by L<Cache::Eyewall::FastMmap>, which it is a base of: reading through, writing through and writing back. It has no methods for others.
+The base class of L<Cache::Eyewall::FastMmap> that calls the store behind the cache. It has no methods for users.
 
 =cut

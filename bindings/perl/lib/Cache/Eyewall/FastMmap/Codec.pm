@@ -9,7 +9,7 @@ use Cache::Eyewall::Error;
 # As in flagged.h.
 use constant { SERIALIZED => 4, COMPRESSED => 8, TEXT => 128 };
 
-# Each gives two subs: of a reference to a scalar to bytes, and back.
+# Each returns two subs: from a reference to a value to bytes, and back.
 my %serializers = (
     storable => sub {
         require Storable;
@@ -17,7 +17,7 @@ my %serializers = (
     },
     json => sub {
         require JSON;
-        # Bytes, of any value: also of one that is no object and no array.
+        # Bytes, and any value: not only objects and arrays.
         my $json = JSON->new;
         $json->$_(1) for qw(utf8 allow_nonref);
         return (
@@ -33,7 +33,7 @@ my %serializers = (
     },
 );
 
-# Each gives two subs: of bytes to fewer bytes, and back.
+# Each returns two subs: from bytes to fewer bytes, and back.
 my %compressors = (
     zlib => sub {
         require Compress::Zlib;
@@ -49,7 +49,7 @@ my %compressors = (
     },
 );
 
-# The codec of a constructor's options; undef: values are strings, stored as they are.
+# The codec for the options of a constructor; undef if values are strings that are stored as they are.
 sub new {
     my ($class, $options) = @_;
     my $serializer = $options->{serializer} // ($options->{raw_values} ? '' : 'storable');
@@ -58,7 +58,7 @@ sub new {
     my %self;
     @self{qw(serialize deserialize)} = pair('serializer', $serializer, \%serializers) if $serializer;
     @self{qw(compress uncompress)}   = pair('compressor', $compressor, \%compressors) if $compressor;
-    # Who gives subs of their own may want every value to go through them, for instance to encrypt it.
+    # Your own subs get every value: they may encrypt it, for instance.
     $self{bypasses_strings} = !ref $serializer;
     return bless \%self, $class;
 }
@@ -74,20 +74,20 @@ sub pair {
     return @$given if ref $given eq 'ARRAY' && @$given == 2 && 2 == grep { ref eq 'CODE' } @$given;
     my $load = $known->{$given}
         or Cache::Eyewall::Error->argument(
-            "no $what $given; there are " . join(', ', sort keys %$known) . ', and a reference to an array of two subs');
+            "no $what $given; give one of " . join(', ', sort keys %$known) . ', or a reference to an array of two subs');
     local $@;
     my @subs = eval { $load->() };
     Cache::Eyewall::Error->argument("the $what $given can't be loaded: $@") unless @subs;
     return @subs;
 }
 
-# Both subs of the serializer, where nothing else is done with a value; else undef twice.
+# Both subs of the serializer if there is no compressor; otherwise undef twice.
 sub serializer_alone {
     my ($self) = @_;
     return $self->{compress} ? (undef, undef) : @$self{qw(serialize deserialize)};
 }
 
-# Bytes and flags of a value.
+# Encodes a value as bytes and flags.
 sub encode {
     my ($self, $value) = @_;
     return (undef, 0) unless defined $value;
@@ -107,21 +107,21 @@ sub encode {
     return ($value, $flags);
 }
 
-# The value, of bytes and flags.
+# Decodes bytes and flags.
 sub decode {
     my ($self, $value, $flags) = @_;
     if ($flags & COMPRESSED) {
         $value = needed($self, 'uncompress', 'compressor')->($value)
-            // Cache::Eyewall::Error->argument("the compressor gave nothing: was the value stored with the same one?");
+            // Cache::Eyewall::Error->argument("the compressor returned nothing: was the value stored with the same compressor?");
         utf8::decode($value) if $flags & TEXT;
     }
     return $value unless $flags & SERIALIZED;
     my $reference = needed($self, 'deserialize', 'serializer')->($value);
-    Cache::Eyewall::Error->argument("the deserializer gave no reference: was the value stored with the same serializer?") unless ref $reference;
+    Cache::Eyewall::Error->argument("the deserializer returned no reference: was the value stored with the same serializer?") unless ref $reference;
     return $$reference;
 }
 
-# `self` may be undef: of a cache whose values are strings.
+# `self` is undef for a cache of strings.
 sub needed {
     my ($self, $work, $option) = @_;
     return $self->{$work} if $self && $self->{$work};
@@ -136,11 +136,11 @@ __END__
 
 =head1 NAME
 
-Cache::Eyewall::FastMmap::Codec - values as bytes, and back
+Cache::Eyewall::FastMmap::Codec - serializes and compresses values
 
 =head1 DESCRIPTION
 
-Used by L<Cache::Eyewall::FastMmap>: its options C<serializer>, C<raw_values>, C<compressor> and C<compress>.
+L<Cache::Eyewall::FastMmap> uses it for its options C<serializer>, C<raw_values>, C<compressor> and C<compress>.
 
 =head1 METHODS
 
@@ -148,23 +148,23 @@ Used by L<Cache::Eyewall::FastMmap>: its options C<serializer>, C<raw_values>, C
 
 =item new(OPTIONS)
 
-The codec of a constructor's options; undef where values are strings that are stored as they are.
+Returns the codec for the options of a constructor; undef if values are strings that are stored as they are.
 
 =item keeps_strings
 
-Whether a string is stored as it is.
+Whether strings are stored as they are.
 
 =item serializer_alone
 
-Both subs of the serializer, where there is no compressor; else undef twice.
+Returns both subs of the serializer if there is no compressor; otherwise undef twice.
 
 =item encode(VALUE)
 
-Bytes and flags. With one of the serializers that are known by name, a string is stored as it is, since that's all that comes of it.
+Returns bytes and flags. The serializers that have names store a string as it is.
 
 =item decode(BYTES, FLAGS)
 
-The value.
+Returns the value.
 
 =back
 

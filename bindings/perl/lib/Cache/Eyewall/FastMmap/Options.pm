@@ -14,35 +14,35 @@ use constant {
     PAGE_SIZE => 65536,
     NUM_PAGES => 89,
     SIZE_MIN  => 512 * 1024,
-    # Below 2 GiB, in whole pages of memory.
+    # Below 2 GiB, in whole memory pages.
     ENTRY_MAX => (1 << 31) - 4096,
-    # One second, as in Cache::FastMmap: a value that is set for `now` can be got at once.
+    # One second, as in Cache::FastMmap: a value that is set for `now` can be read at once.
     NOW => 1,
 };
 
 my %bytes   = ('' => 1, k => 1 << 10, m => 1 << 20, g => 1 << 30);
 my %seconds = ('' => 1, s => 1, m => 60, h => 3600, d => 86_400, w => 7 * 86_400);
 
-# Bytes, of 5000, '64k', '10m', '1g'.
+# Parses a size: 5000, '64k', '10m', '1g'.
 sub bytes {
     my ($given, $name) = @_;
     my ($number, $unit) = $given =~ /^\s*([0-9]+(?:\.[0-9]+)?)\s*([kmg]?)b?\s*\z/i
-        or Cache::Eyewall::Error->argument("$name is no size: $given; give bytes, or as in 512k, 10m, 1g");
+        or Cache::Eyewall::Error->argument("$name is not a size: $given; give bytes, or for instance 512k, 10m, 1g");
     return int $number * $bytes{ lc $unit };
 }
 
-# Seconds, of 600, '10m', '10 minutes', 'now', 'never'; 0 is never.
+# Parses a time: 600, '10m', '10 minutes', 'now', 'never'. 0 means never.
 sub seconds {
     my ($given, $name) = @_;
     return 0 if !defined $given || $given eq '' || $given eq 'never';
     return NOW if $given eq 'now';
     my ($number, $unit) = $given =~ /^\s*([0-9]+)(?:\.[0-9]*)?\s*([smhdw]?)[a-z]*\s*\z/i
-        or Cache::Eyewall::Error->argument("$name is no time: $given; give seconds, or as in 30s, 10m, 2h, 1d, 1w, now, never");
+        or Cache::Eyewall::Error->argument("$name is not a time: $given; give seconds, or for instance 30s, 10m, 2h, 1d, 1w, now, never");
     return $number * $seconds{ lc $unit };
 }
 
-# When a value expires that is kept for this time, in seconds since 1970. A text that says no time is taken for `now`, with a warning: it
-# is no error of Cache::FastMmap, either.
+# The expiry time, in seconds since 1970, of a value that is kept this long. An invalid time counts as `now`, with a
+# warning: in Cache::FastMmap it isn't an error, either.
 sub expiry {
     my ($given) = @_;
     return time if $given eq 'now';
@@ -50,19 +50,19 @@ sub expiry {
     my $seconds = eval { seconds($given, 'the expiry time') };
     return $seconds && time + $seconds if defined $seconds;
     require Carp;
-    Carp::carp("the value expires at once, since $given is no time: give seconds, or as in 30s, 10m, 2h, 1d, 1w, now, never");
+    Carp::carp("the value expires at once, since $given is not a time: give seconds, or for instance 30s, 10m, 2h, 1d, 1w, now, never");
     return time;
 }
 
-# A second since 1970, of a number; 0, and what says nothing, is never.
+# Parses expire_on, a second since 1970. 0 and '' mean never.
 sub second {
     my ($given) = @_;
     return 0 if $given eq '';
     return $given if looks_like_number($given) && $given == $given;
-    return Cache::Eyewall::Error->argument("expire_on is no number of seconds since 1970: $given");
+    return Cache::Eyewall::Error->argument("expire_on is not a number of seconds since 1970: $given");
 }
 
-# The volume's bytes, of what the options say about them.
+# The volume's size in bytes from the options.
 sub volume_bytes {
     my ($options) = @_;
     my $size = $options->{cache_size}
@@ -71,7 +71,7 @@ sub volume_bytes {
     return $size < SIZE_MIN ? SIZE_MIN : $size;
 }
 
-# The most that a volume of so many bytes allows: a quarter, of whole pages of memory, and less than 2 GiB.
+# The largest entry that a volume of so many bytes allows: a quarter, in whole memory pages, and less than 2 GiB.
 sub entry_bytes_max {
     my ($size) = @_;
     my $quarter = int($size / 4 / 4096) * 4096;
@@ -86,11 +86,11 @@ __END__
 
 =head1 NAME
 
-Cache::Eyewall::FastMmap::Options - sizes and times as Cache::FastMmap has them
+Cache::Eyewall::FastMmap::Options - parses sizes and times of Cache::FastMmap
 
 =head1 DESCRIPTION
 
-Used by L<Cache::Eyewall::FastMmap>.
+L<Cache::Eyewall::FastMmap> uses these functions.
 
 =head1 FUNCTIONS
 
@@ -98,27 +98,27 @@ Used by L<Cache::Eyewall::FastMmap>.
 
 =item bytes(TEXT, NAME)
 
-The bytes that a text like C<10m> says; NAME is the option's, for the error.
+Returns the bytes of a text such as C<10m>. NAME is the name of the option, for the error.
 
 =item seconds(TEXT, NAME)
 
-The seconds that a text like C<10m>, C<now> or C<never> says; 0 is never.
+Returns the seconds of a text such as C<10m>, C<now> or C<never>. 0 means never.
 
 =item expiry(TEXT)
 
-When a value expires, by such a text: a second since 1970; 0 is never. A text that says no time is taken for C<now>, with a warning.
+Returns the expiry time, a second since 1970, for such a text. 0 means never. An invalid text counts as C<now>, with a warning.
 
 =item second(NUMBER)
 
-A second since 1970, for C<expire_on>; 0 is never.
+Returns C<expire_on> as a second since 1970. 0 means never.
 
 =item volume_bytes(OPTIONS)
 
-How large the volume is, by C<cache_size>, or C<page_size> and C<num_pages>.
+Returns the volume's size in bytes, from C<cache_size>, or from C<page_size> and C<num_pages>.
 
 =item entry_bytes_max(BYTES)
 
-The largest entry that a volume of so many bytes allows.
+Returns the size of the largest entry that a volume of so many bytes allows.
 
 =back
 

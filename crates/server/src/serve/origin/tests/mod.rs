@@ -1,8 +1,8 @@
 //! Origins behind a small server that passes everything on: bodies, upgrades, and what is told of the client.
 
 mod bodies;
-mod checks;
-mod told;
+mod forwarded;
+mod health_checks;
 mod upgrades;
 
 use std::convert::Infallible;
@@ -22,15 +22,15 @@ use hyper::service::service_fn;
 use hyper_util::rt::TokioIo;
 use tokio::net::TcpListener;
 
-use super::forwarded::Peer;
-use super::outgoing::{BodyLimits, Outgoing, RequestBody};
+use super::forwarded::ClientInfo;
+use super::request::{BodyLimits, OriginRequest, RequestBody};
 use super::tunnel::asked_protocol;
 use super::{OriginSite, Origins, Settings};
 use crate::config::site::Key;
 use crate::key::{KeyRules, Scheme};
 use crate::serve::fields;
 
-#[expect(dead_code, reason = "it is shared with the tests of the binary, which use more of it")]
+#[expect(dead_code, reason = "it is shared with tests that use more of it")]
 #[path = "../../../../tests/common/client.rs"]
 mod client;
 #[path = "../../../../tests/common/origin.rs"]
@@ -82,23 +82,29 @@ async fn pass(
         head.extensions.insert(BodyLimits { bytes_max: 5, ..BodyLimits::default() });
     }
     let host = head.headers.get(http::header::HOST).cloned();
-    let outgoing = Outgoing {
+    let origin_request = OriginRequest {
         method: head.method.clone(),
         target: &head.uri,
         fields: fields::of_forwarded_request(&head.headers, head.version),
         body: RequestBody::streamed(incoming, &head),
-        peer: Some(&Peer { address: client.ip(), asker: client.ip(), chain: None, scheme: Scheme::Http, host }),
+        client_info: Some(&ClientInfo {
+            address: client.ip(),
+            real_client: client.ip(),
+            chain: None,
+            scheme: Scheme::Http,
+            host,
+        }),
         stripped: Vec::new(),
     };
     let answer = match upgrade {
-        Some((protocol, client)) => origins.upgrade(outgoing, protocol, client).await,
-        None => origins.send(outgoing).await,
+        Some((protocol, client)) => origins.upgrade(origin_request, protocol, client).await,
+        None => origins.send(origin_request).await,
     };
     match answer {
         Ok(response) => response.map(BodyExt::boxed),
-        Err(fault) => {
-            let mut response = Response::new(Full::from(fault.detail()).map_err(|never| match never {}).boxed());
-            *response.status_mut() = fault.status();
+        Err(error) => {
+            let mut response = Response::new(Full::from(error.detail()).map_err(|never| match never {}).boxed());
+            *response.status_mut() = error.status();
             response
         }
     }

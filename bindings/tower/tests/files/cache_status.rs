@@ -1,0 +1,32 @@
+//! `Cache-Status` (RFC 9211), if it is enabled.
+
+use http::Method;
+
+use crate::support::{Site, get, request, send};
+
+#[tokio::test]
+async fn what_the_cache_did_is_told_under_its_name() {
+    let site = Site::new(&["page.html"]);
+    let dir = site.serve().cache_status("my-files");
+    // The folder is looked at without being read.
+    loop {
+        let head = send(&dir, request(Method::HEAD, "/page.html", &[])).await;
+        assert_eq!(head.field("cache-status"), "my-files; fwd=uri-miss; detail=head");
+        if head.fields.contains_key("etag") {
+            break;
+        }
+    }
+    assert_eq!(get(&dir, "/page.html", &[]).await.field("cache-status"), "my-files; fwd=uri-miss; stored");
+    assert_eq!(get(&dir, "/page.html", &[]).await.field("cache-status"), "my-files; hit");
+    assert_eq!(send(&dir, request(Method::HEAD, "/page.html", &[])).await.field("cache-status"), "my-files; hit");
+    assert_eq!(get(&dir, "/page.html", &[("if-none-match", "*")]).await.field("cache-status"), "");
+    assert_eq!(get(&dir, "/none", &[]).await.field("cache-status"), "");
+    let named = site.serve().cache_status("two words");
+    assert_eq!(get(&named, "/page.html", &[]).await.field("cache-status"), "\"two words\"; hit");
+}
+
+#[tokio::test]
+async fn unless_it_is_asked_for_nothing_is_told() {
+    let site = Site::new(&["page.html"]);
+    assert_eq!(get(&site.serve(), "/page.html", &[]).await.field("cache-status"), "");
+}

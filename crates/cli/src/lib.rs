@@ -1,0 +1,101 @@
+//! The `eyewall` command: tools for a volume, and a web server that answers from it.
+//!
+//! ```text
+//! eyewall create --cache site.eye --size 256M     make a volume
+//! eyewall put    --cache site.eye KEY FILE        store a value          exit 0
+//! eyewall get    --cache site.eye KEY             value to stdout        exit 0, or 1 on a miss
+//! eyewall rm     --cache site.eye KEY             remove an entry        exit 0, or 1 if absent
+//! eyewall ls     --cache site.eye                 list the entries
+//! eyewall stat   --cache site.eye                 how the volume is doing
+//! eyewall top    --cache site.eye                 the same, live
+//! eyewall map    --cache site.eye                 what lies where
+//! eyewall purge  --cache site.eye --tag TAG       purge entries; also by --prefix, or --all; with --server, a running one's
+//! eyewall verify --cache site.eye                 is it sound?           exit 0, or 6 if it is not
+//! eyewall export --cache site.eye FILE            write all entries; `import` takes them
+//! eyewall serve  --cache site.eye --origin URL    answer HTTP from it
+//! eyewall check  site.toml                        what a configuration would serve; exit 2 if something is wrong
+//! eyewall advise access.log                       how large a volume should be
+//! eyewall completions bash                        words for a shell to complete
+//! eyewall man                                     manual pages
+//! ```
+//!
+//! `--cache` may stand before or after the verb, or be given by `EYEWALL_CACHE`. Exit code 2 says that the command
+//! line, or a configuration, was wrong, 3 that the command could not be done; standard error says why ([`Error`]).
+//!
+//! # Where to look
+//! [`args`] is the command line, `tools` has one file for each verb, [`advise`] is the verb that reads logs. `serve` starts the web server, which is the crate
+//! [`eyewall_server`]. Nothing depends on this crate.
+//!
+//! # What is absent
+//! No `unsafe`, no memory map of its own (the engine gives pinned bytes), no HTTP server of its own.
+
+#![forbid(unsafe_code)]
+
+pub mod advise;
+pub mod args;
+mod error;
+#[cfg(test)]
+#[path = "../tests/common/expected.rs"]
+mod expected;
+mod output;
+mod serve;
+mod svg;
+mod tools;
+mod volume;
+mod words;
+
+use std::ffi::OsString;
+use std::process::ExitCode;
+
+use args::{Arguments, Verb};
+pub use error::{Error, Outcome};
+
+/// Runs one command line, its first word being the program's name, and says how the process should exit.
+pub fn run(words: impl IntoIterator<Item = OsString>) -> ExitCode {
+    let arguments = match args::parse(words) {
+        Ok(arguments) => arguments,
+        Err(error) => {
+            // Nothing is left to tell it to when the terminal is gone.
+            let _ = error.print();
+            return ExitCode::from(error.exit_code() as u8);
+        }
+    };
+    match dispatch(&arguments) {
+        Ok(outcome) => ExitCode::from(outcome as u8),
+        Err(error) if error.is_broken_pipe() => ExitCode::SUCCESS,
+        Err(error) => {
+            output::tell(output::ERROR, "eyewall", &error.to_string());
+            ExitCode::from(error.exit_code())
+        }
+    }
+}
+
+fn dispatch(arguments: &Arguments) -> Result<Outcome, Error> {
+    let cache = arguments.cache.as_deref();
+    match &arguments.verb {
+        Verb::Create(create) => tools::create::run(volume::named(cache)?, create),
+        Verb::Put(put) => tools::put::run(volume::named(cache)?, put),
+        Verb::Get(get) => tools::get::run(volume::named(cache)?, get),
+        Verb::Rm(remove) => tools::remove::run(volume::named(cache)?, remove),
+        Verb::Ls(list) => tools::list::run(volume::named(cache)?, list),
+        Verb::Stat(stat) => tools::stat::run(volume::named(cache)?, stat),
+        Verb::Top(top) => tools::top::run(volume::named(cache)?, top),
+        Verb::Map(map) => tools::map::run(volume::named(cache)?, map),
+        Verb::Purge(purge) => match &purge.server {
+            Some(server) => tools::purge_server::run(server, purge),
+            None => tools::purge::run(volume::named(cache)?, purge),
+        },
+        Verb::Sweep(upkeep) => tools::upkeep::sweep(volume::named(cache)?, upkeep),
+        Verb::Resize(wanted) => tools::resize::resize(volume::named(cache)?, wanted),
+        Verb::Sync(upkeep) => tools::upkeep::sync(volume::named(cache)?, upkeep),
+        Verb::Verify(verify) => tools::verify::run(volume::named(cache)?, verify),
+        Verb::Scrub(scrub) => tools::scrub::run(cache, scrub),
+        Verb::Export(export) => tools::export::run(volume::named(cache)?, export),
+        Verb::Import(import) => tools::import::run(volume::named(cache)?, import),
+        Verb::Serve(serve) => serve::run(cache, serve),
+        Verb::Check(check) => tools::check::run(check),
+        Verb::Advise(advise) => advise::run(advise),
+        Verb::Completions(completions) => tools::completions::run(completions),
+        Verb::Man(man) => tools::man::run(man),
+    }
+}

@@ -1,0 +1,147 @@
+//! `eyewall serve`: the server of `eyewall-server`, as the command line or a configuration file says.
+
+use std::fmt::Write as _;
+use std::io::{self, Write as _};
+use std::path::Path;
+
+use eyewall_server::config::Spanned;
+use eyewall_server::config::origin::{OriginSettings, Tls};
+use eyewall_server::config::value::{Period, SizeWithin, Within};
+use eyewall_server::config::{self, Admin, Config, Problem, Settings, site};
+use eyewall_server::{Server, units};
+use tracing_subscriber::filter::LevelFilter;
+
+use crate::args::Serve;
+use crate::{Error, Outcome, volume};
+
+pub(crate) fn run(cache: Option<&Path>, serve: &Serve) -> Result<Outcome, Error> {
+    start_log(serve.verbose);
+    let config = configured(cache, serve)?;
+    let server = Server::builder().config(config).keep_broken(serve.keep_broken).signals(true).start()?;
+    volume::warn_of_storage(server.cache());
+    announce(&server);
+    server.wait()?;
+    Ok(Outcome::Done)
+}
+
+/// What the file says, or the command line; `cache` goes before what the file says of the volume's path.
+fn configured(cache: Option<&Path>, serve: &Serve) -> Result<Config, Error> {
+    let Some(path) = &serve.config else {
+        return of_flags(cache, serve).map_err(Error::Flags);
+    };
+    let wrong = |problems| Error::Config { path: path.clone(), problems };
+    let mut config = config::load(path).map_err(wrong)?;
+    if let Some(cache) = cache {
+        config.cache.path = Some(Spanned::new(0..0, cache.to_owned()));
+    }
+    Ok(config)
+}
+
+/// The configuration of a command line.
+///
+/// # Errors
+/// What can only be told by looking: a folder that is none, a path without its folder.
+fn of_flags(cache: Option<&Path>, flags: &Serve) -> Result<Config, Vec<Problem>> {
+    Config::of_settings(settings(cache, flags))
+}
+
+/// What a command line says, in the words of the file: one site for all hosts.
+fn settings(cache: Option<&Path>, flags: &Serve) -> Settings {
+    let nowhere = |path: &Path| Spanned::new(0..0, path.to_owned());
+    let mut settings = Settings::default();
+    settings.server.listen = flags.listen.iter().map(|address| Spanned::new(0..0, *address)).collect();
+    settings.server.workers = flags.workers.map(|workers| Within(workers.get().into()));
+    settings.server.admin = flags
+        .admin
+        .as_deref()
+        .map(|socket| Spanned::new(0..0, Admin { socket: Some(nowhere(socket)), ..Admin::default() }));
+    settings.server.purge_from.clone_from(&flags.purge_from);
+    settings.server.purge_token_file = flags.purge_token_file.as_deref().map(nowhere);
+    settings.server.access_log = flags.access_log().map(|log| Spanned::new(0..0, log));
+    settings.cache.path = cache.map(nowhere);
+    settings.cache.size = flags.size.map(SizeWithin);
+    let mut site = site::Site { root: flags.root.as_deref().map(nowhere), ..site::Site::default() };
+    for origin in &flags.origin {
+        site.origins.push(Spanned::new(0..0, origin.clone()));
+    }
+    if !flags.origin.is_empty() {
+        let timeout = Period(flags.origin_timeout);
+        let tls = flags
+            .origin_ca
+            .as_deref()
+            .map(|ca_file| Spanned::new(0..0, Tls { ca_file: Some(nowhere(ca_file)), ..Tls::default() }));
+        let host_header = flags.origin_host.clone().unwrap_or_default();
+        let usual = OriginSettings::default();
+        let connect_timeout = usual.connect_timeout.min(timeout);
+        let asked = OriginSettings { connect_timeout, timeout, host_header, tls, ..usual };
+        site.origin = Some(Spanned::new(0..0, asked));
+    }
+    site.cache.store_set_cookie = flags.store_set_cookie;
+    settings.site = vec![Spanned::new(0..0, site)];
+    settings
+}
+
+/// Tells people and scripts what was started; the first line is for scripts, too.
+fn announce(server: &Server) {
+    let mut text = String::new();
+    for address in server.addresses() {
+        let _ = writeln!(text, "listening on http://{address}/");
+    }
+    for site in &server.config().sites {
+        let _ = writeln!(text, "serving      {}", in_words(&site.settings));
+    }
+    let cache = server.cache();
+    let place = cache.path().map_or_else(|| "in memory".to_owned(), |path| path.display().to_string());
+    let (size, largest) = (units::size(cache.size()), units::size(cache.entry_bytes_max()));
+    let _ = writeln!(text, "cache        {place}, {size}, entries up to {largest}");
+    if let Some(admin) = server.admin() {
+        let _ = writeln!(text, "admin        {admin}");
+    }
+    text.push_str("stop with Ctrl-C\n");
+    // Whoever started us need not read it.
+    let _ = io::stdout().write_all(text.as_bytes()).and_then(|()| io::stdout().flush());
+}
+
+/// Where a site's responses come from, and for which hosts.
+fn in_words(site: &site::Site) -> String {
+    let absolute = |path: &Path| std::path::absolute(path).unwrap_or_else(|_| path.to_owned());
+    let root = site.root.iter().map(|root| format!("the folder {}", absolute(root.get_ref()).display()));
+    let urls: Vec<String> = site.origins.iter().map(|url| url.get_ref().to_string()).collect();
+    let origins = (!urls.is_empty()).then(|| format!("the origin {}", urls.join(", ")));
+    let sources: Vec<String> = root.chain(origins).collect();
+    let hosts: Vec<String> = site.hosts.iter().map(|host| host.get_ref().to_string()).collect();
+    let hosts = if hosts == ["*"] { String::new() } else { format!(" for {}", hosts.join(", ")) };
+    format!("{}{hosts}", sources.join(", then "))
+}
+
+fn start_log(is_verbose: bool) {
+    let level = if is_verbose { LevelFilter::DEBUG } else { LevelFilter::WARN };
+    // Fails only if a program that calls this library has a log of its own, which then serves.
+    let _ = tracing_subscriber::fmt().with_max_level(level).with_writer(io::stderr).with_ansi(false).try_init();
+}
+
+#[cfg(test)]
+mod tests {
+    use clap::Parser as _;
+
+    use super::*;
+    use crate::args::{Arguments, Verb};
+
+    #[test]
+    fn flags_make_the_same_configuration() {
+        let flags = |words: &str| {
+            let words = ["eyewall", "serve"].into_iter().chain(words.split_whitespace());
+            let Verb::Serve(serve) = Arguments::try_parse_from(words).unwrap().verb else {
+                panic!("it is another verb");
+            };
+            of_flags(None, &serve)
+        };
+        let by_flags = flags("--origin http://127.0.0.1:3000 --listen [::1]:81 --size 1M --origin-timeout 7s").unwrap();
+        let text = "[server]\nlisten = [\"[::1]:81\"]\n[cache]\nsize = \"1M\"\n[[site]]\norigins = [\"http://127.0.0.1:3000\"]\n\
+                    [site.origin]\ntimeout = \"7s\"\n";
+        let json = |config: &Config| serde_json::to_value(config).unwrap();
+        assert_eq!(json(&by_flags), json(&config::parse(text).unwrap()));
+        let problems = flags("--root /nowhere/at/all").unwrap_err();
+        assert!(problems[0].place.is_none() && problems[0].message.contains("/nowhere/at/all"), "{problems:?}");
+    }
+}

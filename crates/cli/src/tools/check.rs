@@ -1,0 +1,288 @@
+//! `eyewall check`: what a configuration would serve, or all that is wrong with it.
+
+use std::fmt::Write as _;
+use std::io::Write as _;
+
+use eyewall_server::config::Spanned;
+use eyewall_server::config::settings::{CACHE_SIZE_DEFAULT, Limits, LogFormat};
+use eyewall_server::config::site::Symlinks;
+use eyewall_server::config::{Config, Problem, Site, Volume, load, rule, site};
+use eyewall_server::units;
+use serde::Serialize;
+
+use crate::args::Check;
+use crate::{Error, Outcome, output};
+
+/// What programs get.
+#[derive(Serialize)]
+struct Report<'a> {
+    problems: &'a [Problem],
+    /// Missing where there are problems.
+    config: Option<&'a Config>,
+}
+
+pub(crate) fn run(check: &Check) -> Result<Outcome, Error> {
+    let loaded = load(&check.file);
+    if check.json {
+        let problems = loaded.as_ref().err().map(Vec::as_slice).unwrap_or_default();
+        output::json_to_stdout(&Report { problems, config: loaded.as_ref().ok() })?;
+    }
+    let config = loaded.map_err(|problems| Error::Config { path: check.file.clone(), problems })?;
+    if !check.json {
+        let text = in_words(&config);
+        output::text_to_stdout(|stdout| stdout.write_all(text.as_bytes()))?;
+    }
+    Ok(Outcome::Done)
+}
+
+/// Lines of a name and what is said of it, in paragraphs.
+#[derive(Default)]
+struct Paper {
+    text: String,
+}
+
+impl Paper {
+    /// The first line of a paragraph.
+    fn title(&mut self, title: &str) {
+        if !self.text.is_empty() {
+            self.text.push('\n');
+        }
+        self.text.push_str(title);
+        self.text.push('\n');
+    }
+
+    fn line(&mut self, name: &str, words: &str) {
+        // Writing to a string can't fail.
+        let _ = writeln!(self.text, "  {name:<10} {words}");
+    }
+}
+
+fn in_words(config: &Config) -> String {
+    let mut paper = Paper::default();
+    server(&mut paper, config);
+    volume(&mut paper, &config.cache);
+    for site in &config.sites {
+        show_site(&mut paper, site);
+    }
+    paper.text
+}
+
+fn server(paper: &mut Paper, config: &Config) {
+    let server = &config.server;
+    paper.title("server");
+    paper.line("listen", &list(server.listen.iter().map(|address| format!("http://{}", address.get_ref()))));
+    let workers = server.workers.map_or_else(|| "one for each core".to_owned(), |workers| workers.0.to_string());
+    paper.line("workers", &workers);
+    let Limits { header_count, header_bytes, head_timeout, idle_timeout, body_bytes_max, .. } = &server.limits;
+    let Limits { body_rate_min, body_grace, body_timeout, stream_bytes, .. } = &server.limits;
+    let body = body_bytes_max.map_or_else(|| "any length".to_owned(), |max| format!("up to {}", units::size(max.0)));
+    let pace = match body_rate_min.0 {
+        0 => "at any rate".to_owned(),
+        bytes => format!("at {} a second after {}", units::size(bytes), units::duration(body_grace.0)),
+    };
+    let time = if body_timeout.0.is_zero() {
+        "in any time".to_owned()
+    } else {
+        format!("within {}", units::duration(body_timeout.0))
+    };
+    let streams = match stream_bytes.0 {
+        0 => "any memory".to_owned(),
+        bytes => units::size(bytes),
+    };
+    paper.line(
+        "limits",
+        &format!(
+            "{} fields in {}, which may take {}; bodies of {body}, {pace}, {time}; idle for {}; HTTP/2 responses in {streams}",
+            header_count.0,
+            units::size(header_bytes.0),
+            units::duration(head_timeout.0),
+            units::duration(idle_timeout.0)
+        ),
+    );
+    if let Some(log) = &server.access_log {
+        let log = log.get_ref();
+        let format = match log.format {
+            LogFormat::Combined => "combined",
+            LogFormat::Json => "JSON",
+        };
+        let place =
+            if log.path.as_os_str() == "-" { "standard output".to_owned() } else { log.path.display().to_string() };
+        paper.line("log", &format!("{place}, {format}"));
+    }
+    if let Some(admin) = &server.admin {
+        let admin = admin.get_ref();
+        let socket = admin.socket.as_ref().map(|path| path.get_ref().display().to_string());
+        let listen = admin.listen.as_ref().map(|address| format!("http://{}, with a token", address.get_ref()));
+        paper.line("admin", &list(socket.into_iter().chain(listen)));
+    }
+    if !server.trusted_proxies.is_empty() {
+        paper.line("proxies", &format!("{} are trusted", list(&server.trusted_proxies)));
+    }
+    let networks = (!server.purge_from.is_empty()).then(|| format!("from {}", list(&server.purge_from)));
+    let token = server.purge_token_file.as_ref().map(|_| "with a token".to_owned());
+    let ways: Vec<String> = networks.into_iter().chain(token).collect();
+    paper.line("PURGE", &if ways.is_empty() { "closed".to_owned() } else { ways.join(", or ") });
+}
+
+fn volume(paper: &mut Paper, cache: &Volume) {
+    paper.title("cache");
+    let is_there = cache.path.as_ref().is_some_and(|path| path.get_ref().exists());
+    let path = cache.path.as_ref().map_or_else(|| "memory".to_owned(), |path| path.get_ref().display().to_string());
+    paper.line("volume", &path);
+    let size = match cache.size {
+        Some(size) => units::size(size.0),
+        None if is_there => "as it is".to_owned(),
+        None => units::size(CACHE_SIZE_DEFAULT),
+    };
+    paper.line("size", &size);
+    if let Some(max) = &cache.entry_bytes_max {
+        paper.line("entries", &format!("up to {}", units::size(max.get_ref().0)));
+    }
+    if let Some(tier) = &cache.tier {
+        paper.line("tier", &units::size(tier.get_ref().0));
+    }
+    let scrub = cache.scrub.0;
+    let pace = if scrub.is_zero() { "off".to_owned() } else { format!("once in {}", units::duration(scrub)) };
+    let hits = if cache.verify_hits { "; each hit is verified" } else { "" };
+    paper.line("scrub", &(pace + hits));
+}
+
+fn show_site(paper: &mut Paper, found: &Site) {
+    let site = &found.settings;
+    paper.title(&format!("site {}", list(site.hosts.iter().map(Spanned::get_ref))));
+    if !site.aliases.is_empty() {
+        let aliases = list(site.aliases.iter().map(Spanned::get_ref));
+        let host = site.aliases.first().map(|alias| found.key_host(&alias.get_ref().0)).unwrap_or_default();
+        paper.line("aliases", &format!("{aliases}, taken for {host}"));
+    }
+    if let Some(root) = &site.root {
+        let links = match site.followed_links() {
+            Symlinks::None => "no links",
+            Symlinks::Below => "links that stay below it",
+        };
+        let hidden = if site.serves_dotfiles() { "dotfiles, too" } else { "no dotfiles" };
+        let packed = if site.serves_precompressed() { "; packed siblings" } else { "" };
+        paper.line("root", &root.get_ref().display().to_string());
+        paper.line("", &format!("index {}; {links}, {hidden}{packed}", list(site.index_names())));
+    }
+    if !site.origins.is_empty() {
+        origins(paper, site);
+    }
+    if let Some(preset) = site.preset {
+        paper.line("preset", preset.name());
+    }
+    key(paper, &site.key);
+    times(paper, &site.cache);
+    for (number, rule) in site.rule.iter().enumerate() {
+        let name = if number == 0 { "rules" } else { "" };
+        paper.line(name, &rule_in_words(number, rule.get_ref()));
+    }
+}
+
+fn origins(paper: &mut Paper, site: &site::Site) {
+    paper.line("origins", &list(site.origins.iter().map(Spanned::get_ref)));
+    let settings = site.origin_settings();
+    let tries = units::counted(settings.retries.0, "retry", "retries");
+    let connect = units::duration(settings.connect_timeout.0);
+    let answer = units::duration(settings.timeout.0);
+    paper.line("", &format!("{connect} to connect, {answer} to answer, {tries}; Host: {}", settings.host_header));
+    if let Some(health) = &settings.health {
+        paper.line("", &format!("asked for {} every {}", health.path, units::duration(health.interval.0)));
+    }
+}
+
+fn key(paper: &mut Paper, key: &site::Key) {
+    let mut parts = vec!["scheme, host, path, query".to_owned()];
+    if !key.strip_query.is_empty() {
+        parts.push(format!("without {}", list(&key.strip_query)));
+    }
+    if key.strip_trackers {
+        parts.push("without tracking parameters".to_owned());
+    }
+    if key.sort_query {
+        parts.push("sorted".to_owned());
+    }
+    if !key.ignore_cookies.is_empty() {
+        parts.push(format!("without the cookies {}", list(&key.ignore_cookies)));
+    }
+    if key.ignore_analytics == Some(true) {
+        parts.push("without cookies of analytics".to_owned());
+    }
+    if !key.cookies.is_empty() {
+        parts.push(format!("and the cookies {}", list(&key.cookies)));
+    }
+    if !key.headers.is_empty() {
+        parts.push(format!("and the fields {}", list(key.headers.iter().map(Spanned::get_ref))));
+    }
+    paper.line("key", &parts.join("; "));
+}
+
+fn times(paper: &mut Paper, cache: &site::SiteCache) {
+    let spans = [
+        ("if the origin gives none", cache.default_ttl.map(|ttl| ttl.0)),
+        ("at least", cache.ttl_min.as_ref().map(|ttl| ttl.get_ref().0)),
+        ("at most", cache.ttl_max.as_ref().map(|ttl| ttl.get_ref().0)),
+        ("stale while a new one comes", cache.stale_while_revalidate.map(|window| window.0)),
+        ("stale if the origin fails", cache.stale_if_error.map(|window| window.0)),
+    ];
+    let mut parts: Vec<String> = spans
+        .into_iter()
+        .filter_map(|(name, span)| Some(format!("{name} {}", units::duration(span?))))
+        .chain(cache.negative_ttl.iter().map(|(status, ttl)| format!("{status} {}", units::duration(ttl.0))))
+        .collect();
+    if parts.is_empty() {
+        parts.push("as the origin says".to_owned());
+    }
+    if !cache.stale_when_unreachable.0.is_zero() {
+        parts.push(format!("stale if the origin can't be reached {}", units::duration(cache.stale_when_unreachable.0)));
+    }
+    if cache.ignore_reload {
+        parts.push("reloads of clients are ignored".to_owned());
+    }
+    if cache.store_set_cookie {
+        parts.push("Set-Cookie is stored".to_owned());
+    }
+    paper.line("times", &parts.join("; "));
+}
+
+/// As the file says it: the name, what has to match, and what is done then.
+fn rule_in_words(number: usize, rule: &rule::Rule) -> String {
+    let mut words = rule.name.as_ref().map_or_else(|| format!("rule-{}", number + 1), ToString::to_string);
+    let mut before = ':';
+    // A rule is numbers, texts and lists, so that it always has a JSON form.
+    let fields = serde_json::to_value(rule).unwrap_or_default();
+    for name in rule::RULE_KEYS.iter().filter(|name| **name != "name") {
+        let value = &fields[*name];
+        let is_nothing = value.is_null()
+            || value.as_array().is_some_and(Vec::is_empty)
+            || value.as_object().is_some_and(serde_json::Map::is_empty);
+        if !is_nothing {
+            let _ = write!(words, "{before} {name} {}", value_in_words(value));
+            before = ';';
+        }
+    }
+    words
+}
+
+/// The first few of a list, which may be long.
+fn value_in_words(value: &serde_json::Value) -> String {
+    const SHOWN_MAX: usize = 4;
+    match value {
+        serde_json::Value::String(text) => text.clone(),
+        serde_json::Value::Array(values) => {
+            let mut words = list(values.iter().take(SHOWN_MAX).map(value_in_words));
+            if values.len() > SHOWN_MAX {
+                let _ = write!(words, " and {} more", values.len() - SHOWN_MAX);
+            }
+            words
+        }
+        serde_json::Value::Object(pairs) => {
+            list(pairs.iter().map(|(name, value)| format!("{name}={}", value_in_words(value))))
+        }
+        other => other.to_string(),
+    }
+}
+
+fn list(parts: impl IntoIterator<Item = impl ToString>) -> String {
+    parts.into_iter().map(|part| part.to_string()).collect::<Vec<_>>().join(", ")
+}

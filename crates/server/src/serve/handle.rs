@@ -1,0 +1,41 @@
+//! How a program asks a running server to end.
+
+use tokio::sync::watch;
+
+use super::listen::Stop;
+
+/// Ends a running server from any thread. Clones end the same one; dropping them ends nothing.
+#[derive(Debug, Clone)]
+pub struct Handle {
+    wanted: watch::Sender<Stop>,
+}
+
+impl Handle {
+    pub(super) fn new() -> Self {
+        Self { wanted: watch::Sender::new(Stop::NotYet) }
+    }
+
+    /// What this and all its clones ask for.
+    pub(super) fn told(&self) -> watch::Receiver<Stop> {
+        self.wanted.subscribe()
+    }
+
+    /// Asks for a graceful end: the server accepts no more connections, and requests in flight have ten seconds. Returns at once;
+    /// [`Server::wait`](crate::Server::wait) says when it has ended.
+    pub fn stop(&self) {
+        self.raise(Stop::InOrder);
+    }
+
+    /// Asks for the end without waiting for requests in flight.
+    pub fn stop_now(&self) {
+        self.raise(Stop::AtOnce);
+    }
+
+    fn raise(&self, stop: Stop) {
+        self.wanted.send_if_modified(|wanted| {
+            let is_more = stop > *wanted;
+            *wanted = stop.max(*wanted);
+            is_more
+        });
+    }
+}

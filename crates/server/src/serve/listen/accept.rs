@@ -1,0 +1,203 @@
+//! Accepting connections: until the server stops, and then all that the kernel has for it already.
+
+use std::io;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::{Duration, Instant};
+
+use rustix::io::Errno;
+use tokio::net::{TcpListener, TcpStream};
+use tokio::sync::{mpsc, watch};
+
+use super::Stop;
+use super::connection::{self, Common};
+
+/// How long to leave the system alone after it could not give a connection, usually for want of descriptors.
+const PAUSE: Duration = Duration::from_millis(50);
+/// How often that is told, at most.
+const TOLD_EVERY: Duration = Duration::from_mins(1);
+/// How often a server that stops waits for descriptors.
+const DRAIN_TRIES: u32 = 40;
+
+/// What a connection is served with, and what lives as long as it does.
+#[derive(Clone)]
+pub(super) struct Served {
+    pub(super) common: Arc<Common>,
+    pub(super) stopping: watch::Receiver<Stop>,
+    /// The last of these that goes tells that all connections have ended.
+    pub(super) alive: mpsc::Sender<()>,
+}
+
+/// Why there is no connection.
+#[derive(Debug, PartialEq, Eq)]
+enum Lack {
+    /// Nobody waits.
+    Nobody,
+    /// This client has gone, or its network has. The next one may be well.
+    OfClient,
+    /// Descriptors or memory of the system have run out.
+    Shortage,
+    /// What trying again at once would not mend.
+    Other,
+}
+
+impl Lack {
+    fn of(error: &io::Error) -> Self {
+        match error.raw_os_error().map(Errno::from_raw_os_error) {
+            Some(Errno::WOULDBLOCK) => Self::Nobody,
+            Some(Errno::MFILE | Errno::NFILE | Errno::NOBUFS | Errno::NOMEM) => Self::Shortage,
+            // Linux hands errors of the new connection's network to whoever accepts it (accept(2)).
+            Some(
+                Errno::CONNABORTED
+                | Errno::CONNRESET
+                | Errno::INTR
+                | Errno::PROTO
+                | Errno::PERM
+                | Errno::NOPROTOOPT
+                | Errno::OPNOTSUPP
+                | Errno::NETDOWN
+                | Errno::NETUNREACH
+                | Errno::HOSTDOWN
+                | Errno::HOSTUNREACH
+                | Errno::NONET
+                | Errno::TIMEDOUT,
+            ) => Self::OfClient,
+            _ => Self::Other,
+        }
+    }
+}
+
+impl Served {
+    fn serve(&self, stream: TcpStream) {
+        let Self { common, stopping, alive } = self.clone();
+        tokio::spawn(async move {
+            connection::serve(stream, common, stopping).await;
+            drop(alive);
+        });
+    }
+
+    /// Does what helps against the lack of a connection.
+    async fn mend(&self, lack: Lack, error: io::Error) {
+        match lack {
+            Lack::Nobody | Lack::OfClient => tracing::debug!(%error, "a client went before it was accepted"),
+            Lack::Shortage => {
+                if is_to_be_told() {
+                    tracing::warn!(%error, "could not accept a connection; the longest idle ones are closed to make room (told once a minute)");
+                }
+                self.common.connections.make_room();
+                tokio::time::sleep(PAUSE).await;
+            }
+            Lack::Other => {
+                if is_to_be_told() {
+                    tracing::warn!(%error, "could not accept a connection (told once a minute)");
+                }
+                tokio::time::sleep(PAUSE).await;
+            }
+        }
+    }
+}
+
+/// Accepts until the server is told to stop. Then the connections that clients have already are taken, too: their requests are
+/// under way.
+pub(super) async fn accept(listener: TcpListener, served: Served) {
+    let mut stopping = served.stopping.clone();
+    loop {
+        let accepted = tokio::select! {
+            biased;
+            // An error: there is nobody any more who could tell.
+            _ = stopping.wait_for(|stop| *stop != Stop::NotYet) => break,
+            accepted = listener.accept() => accepted,
+        };
+        match accepted {
+            Ok((stream, _)) => served.serve(stream),
+            Err(error) => served.mend(Lack::of(&error), error).await,
+        }
+    }
+    let Ok(listener) = listener.into_std() else { return };
+    // It doesn't block.
+    drain(|| listener.accept().map(|(stream, _)| stream), &served).await;
+}
+
+/// Takes all connections that the kernel has already. Where that fails for good, those that are left are lost.
+async fn drain(mut accept: impl FnMut() -> io::Result<std::net::TcpStream>, served: &Served) {
+    let mut tries = DRAIN_TRIES;
+    while tries > 0 {
+        let error = match accept() {
+            Ok(stream) => {
+                if stream.set_nonblocking(true).is_ok()
+                    && let Ok(stream) = TcpStream::from_std(stream)
+                {
+                    served.serve(stream);
+                }
+                continue;
+            }
+            Err(error) => error,
+        };
+        match Lack::of(&error) {
+            Lack::Nobody => return,
+            lack => {
+                // Each of these errors was that of a client, and there are no more of them than the kernel has connections.
+                if lack != Lack::OfClient {
+                    tries -= 1;
+                }
+                served.mend(lack, error).await;
+            }
+        }
+    }
+}
+
+/// Whether the last time is long ago, for all workers together.
+fn is_to_be_told() -> bool {
+    static LAST_SECONDS: AtomicU64 = AtomicU64::new(0);
+    static START: std::sync::OnceLock<Instant> = std::sync::OnceLock::new();
+    // Zero is never.
+    let now = START.get_or_init(Instant::now).elapsed().as_secs() + 1;
+    let last = LAST_SECONDS.load(Ordering::Relaxed);
+    // Another thread may have a later time.
+    let is_due = last == 0 || now.saturating_sub(last) >= TOLD_EVERY.as_secs();
+    is_due && LAST_SECONDS.compare_exchange(last, now, Ordering::Relaxed, Ordering::Relaxed).is_ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn failed(errno: Errno) -> io::Error {
+        io::Error::from_raw_os_error(errno.raw_os_error())
+    }
+
+    #[test]
+    fn only_what_has_run_out_is_a_shortage() {
+        for (errno, lack) in [
+            (Errno::WOULDBLOCK, Lack::Nobody),
+            (Errno::MFILE, Lack::Shortage),
+            (Errno::NFILE, Lack::Shortage),
+            (Errno::NOBUFS, Lack::Shortage),
+            (Errno::NOMEM, Lack::Shortage),
+            (Errno::CONNABORTED, Lack::OfClient),
+            (Errno::PERM, Lack::OfClient),
+            (Errno::INVAL, Lack::Other),
+        ] {
+            assert_eq!(Lack::of(&failed(errno)), lack, "{errno:?}");
+        }
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_server_that_stops_takes_the_clients_behind_one_that_went() {
+        for (errors, expected) in [
+            (vec![Errno::CONNABORTED, Errno::PROTO, Errno::MFILE, Errno::WOULDBLOCK], 4),
+            (vec![Errno::CONNABORTED; 1000], 1001),
+            // It doesn't try for ever.
+            (vec![Errno::INVAL; 1000], DRAIN_TRIES),
+        ] {
+            let served = super::super::tests::served();
+            let (mut errors, mut asked) = (errors.into_iter(), 0);
+            let accept = || {
+                asked += 1;
+                Err(failed(errors.next().unwrap_or(Errno::WOULDBLOCK)))
+            };
+            drain(accept, &served).await;
+            assert_eq!(asked, expected);
+        }
+    }
+}

@@ -1,0 +1,346 @@
+//! Whether a connection is idle, reads a head or is busy, and for how long it may: `idle_timeout` and `head_timeout`.
+//!
+//! ```text
+//!          first byte of a head            the head is whole
+//!  idle ───────────────────────> in head ───────────────────> busy ──┐
+//!   ^ ^                             │ head_timeout: 408, closed      │
+//!   │ └── idle_timeout: closed                                       │
+//!   └────────────────────── the last byte of the last response has left
+//! ```
+//!
+//! A head of HTTP/2 comes in frames among others, so that its connection is idle until the head is whole: `idle_timeout` bounds
+//! both there. A head of HTTP/1 that came in part behind a request before it (pipelined) is begun for us with its next byte.
+
+use std::sync::atomic::{AtomicBool, AtomicU8, AtomicU64, AtomicUsize, Ordering};
+use std::sync::{Arc, OnceLock};
+use std::task::{Poll, Waker};
+use std::time::Duration;
+
+use tokio::time::Instant;
+
+use crate::config::settings::Limits;
+
+/// How a connection that speaks HTTP/2 begins (RFC 9113, section 3.4).
+const PREFACE: &[u8] = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n";
+
+/// A connection that never had a request is not idle before this: its first one may be under way.
+pub(super) const FIRST_REQUEST: Duration = Duration::from_secs(1);
+
+/// The state of one connection. Its task and those of its streams run on one thread, so that nothing is ordered by these words. Other
+/// threads read them to choose whom to give an [`Order`], and the connection's task looks again before it obeys.
+pub(super) struct ConnectionState {
+    began: Instant,
+    /// Requests without a response, bodies and pieces of bodies that have not left yet.
+    open: AtomicUsize,
+    is_in_head: AtomicBool,
+    /// Bytes of [`PREFACE`] that came; more than it has where something else came.
+    preface_bytes: AtomicUsize,
+    /// Microseconds from `began` to when it became idle, or the head began.
+    since: AtomicU64,
+    has_timed_out: AtomicBool,
+    /// Requests whose head was whole, ever.
+    taken: AtomicUsize,
+    /// Whether a response goes out that hyper doesn't know of.
+    is_sending: AtomicBool,
+    /// Whether the socket took nothing when it was last written to.
+    is_blocked: AtomicBool,
+    /// An [`Order`], or zero.
+    order: AtomicU8,
+    /// Wakes the connection's task, to look at its order.
+    waker: OnceLock<Waker>,
+}
+
+/// What any thread may tell a connection to do.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Order {
+    /// To close in order, if it is still idle.
+    Close = 1,
+    /// To close at once.
+    Abort = 2,
+}
+
+/// What is to be done about a connection.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) enum Due {
+    /// Nothing, until then.
+    At(Instant),
+    /// It has had no request for too long.
+    Idle,
+    /// A head takes too long.
+    Head,
+}
+
+/// A request, a response or a piece of one, as long as it lives.
+pub(super) struct BusyGuard(Arc<ConnectionState>);
+
+/// A response on its way that hyper doesn't know of.
+pub(super) struct SendingGuard(Arc<ConnectionState>);
+
+impl ConnectionState {
+    pub(super) fn new() -> Self {
+        Self {
+            began: Instant::now(),
+            open: AtomicUsize::new(0),
+            is_in_head: AtomicBool::new(false),
+            preface_bytes: AtomicUsize::new(0),
+            since: AtomicU64::new(0),
+            has_timed_out: AtomicBool::new(false),
+            taken: AtomicUsize::new(0),
+            is_sending: AtomicBool::new(false),
+            is_blocked: AtomicBool::new(false),
+            order: AtomicU8::new(0),
+            waker: OnceLock::new(),
+        }
+    }
+
+    /// Takes note of bytes that the client has sent.
+    pub(super) fn received(&self, bytes: &[u8]) {
+        if bytes.is_empty() {
+            return;
+        }
+        let seen = self.preface_bytes.load(Ordering::Relaxed);
+        if seen < PREFACE.len() {
+            let rest = &PREFACE[seen..];
+            let count = bytes.len().min(rest.len());
+            let is_preface = bytes[..count] == rest[..count];
+            let seen = if is_preface { seen + count } else { PREFACE.len() + 1 };
+            self.preface_bytes.store(seen, Ordering::Relaxed);
+            if seen == PREFACE.len() {
+                return self.set_idle();
+            }
+        }
+        let is_idle = self.open.load(Ordering::Relaxed) == 0 && !self.is_in_head.load(Ordering::Relaxed);
+        if is_idle && !self.is_http2() {
+            self.is_in_head.store(true, Ordering::Relaxed);
+            self.mark();
+        }
+    }
+
+    /// A request whose head is whole.
+    pub(super) fn open(self: &Arc<Self>) -> BusyGuard {
+        self.is_in_head.store(false, Ordering::Relaxed);
+        self.taken.fetch_add(1, Ordering::Relaxed);
+        self.open.fetch_add(1, Ordering::Relaxed);
+        BusyGuard(Arc::clone(self))
+    }
+
+    pub(super) fn began(&self) -> Instant {
+        self.began
+    }
+
+    /// Since when it waits for a request, if it does and has no order yet.
+    pub(super) fn idle_since(&self) -> Option<Instant> {
+        let is_idle = self.open.load(Ordering::Relaxed) == 0 && !self.is_in_head.load(Ordering::Relaxed);
+        let is_free = is_idle && self.order.load(Ordering::Relaxed) == 0;
+        let may_be_closed = is_free && (self.taken() > 0 || self.began.elapsed() >= FIRST_REQUEST);
+        may_be_closed.then(|| self.since())
+    }
+
+    /// Gives it an order. Any thread may.
+    pub(super) fn order(&self, order: Order) {
+        // To abort outranks to close.
+        self.order.fetch_max(order as u8, Ordering::Release);
+        if let Some(waker) = self.waker.get() {
+            waker.wake_by_ref();
+        }
+    }
+
+    /// The order that it was given, once. It costs one read where there is none.
+    pub(super) fn poll_order(&self) -> Poll<Order> {
+        if self.order.load(Ordering::Relaxed) == 0 {
+            return Poll::Pending;
+        }
+        match self.order.swap(0, Ordering::Acquire) {
+            0 => Poll::Pending,
+            order if order == Order::Close as u8 => Poll::Ready(Order::Close),
+            _ => Poll::Ready(Order::Abort),
+        }
+    }
+
+    /// Notes whether the socket took nothing of what was written.
+    pub(super) fn blocked(&self, is_blocked: bool) {
+        self.is_blocked.store(is_blocked, Ordering::Relaxed);
+    }
+
+    pub(super) fn is_blocked(&self) -> bool {
+        self.is_blocked.load(Ordering::Relaxed)
+    }
+
+    /// `waker` is that of the connection's task, and stays it.
+    pub(super) fn wake_by(&self, waker: &Waker) {
+        let _ = self.waker.set(waker.clone());
+    }
+
+    /// How many requests there were.
+    pub(super) fn taken(&self) -> usize {
+        self.taken.load(Ordering::Relaxed)
+    }
+
+    /// Whether there were more than so many requests, and nothing is open.
+    pub(super) fn is_done_since(&self, taken: usize) -> bool {
+        self.taken() > taken && self.open.load(Ordering::Relaxed) == 0
+    }
+
+    /// A response that hyper doesn't know of, as long as that lives. There is one at most.
+    pub(super) fn sending(self: &Arc<Self>) -> SendingGuard {
+        self.is_sending.store(true, Ordering::Relaxed);
+        SendingGuard(Arc::clone(self))
+    }
+
+    /// Whether there is one. Where it ends, the connection's task is at work.
+    pub(super) fn is_sending(&self) -> bool {
+        self.is_sending.load(Ordering::Relaxed)
+    }
+
+    /// When to look at any connection again: what begins now is looked at in time.
+    pub(super) fn next_look(limits: &Limits) -> Instant {
+        Instant::now() + limits.head_timeout.0.min(limits.idle_timeout.0)
+    }
+
+    /// What is to be done now.
+    pub(super) fn due(&self, limits: &Limits) -> Due {
+        let next_look = Self::next_look(limits);
+        if self.open.load(Ordering::Relaxed) > 0 {
+            return Due::At(next_look);
+        }
+        let (limit, due) = if self.is_in_head.load(Ordering::Relaxed) {
+            (limits.head_timeout.0, Due::Head)
+        } else {
+            (limits.idle_timeout.0, Due::Idle)
+        };
+        let at = self.since() + limit;
+        if at <= Instant::now() { due } else { Due::At(at.min(next_look)) }
+    }
+
+    /// From now on reading fails.
+    pub(super) fn time_out(&self) {
+        self.has_timed_out.store(true, Ordering::Relaxed);
+    }
+
+    pub(super) fn has_timed_out(&self) -> bool {
+        self.has_timed_out.load(Ordering::Relaxed)
+    }
+
+    fn since(&self) -> Instant {
+        self.began + Duration::from_micros(self.since.load(Ordering::Relaxed))
+    }
+
+    fn is_http2(&self) -> bool {
+        self.preface_bytes.load(Ordering::Relaxed) == PREFACE.len()
+    }
+
+    /// It is idle from now on.
+    fn set_idle(&self) {
+        self.is_in_head.store(false, Ordering::Relaxed);
+        self.mark();
+    }
+
+    fn mark(&self) {
+        self.since.store(self.began.elapsed().as_micros() as u64, Ordering::Relaxed);
+    }
+}
+
+impl BusyGuard {
+    pub(super) fn connection(&self) -> &Arc<ConnectionState> {
+        &self.0
+    }
+}
+
+impl Clone for BusyGuard {
+    fn clone(&self) -> Self {
+        self.0.open.fetch_add(1, Ordering::Relaxed);
+        Self(Arc::clone(&self.0))
+    }
+}
+
+impl Drop for BusyGuard {
+    fn drop(&mut self) {
+        if self.0.open.fetch_sub(1, Ordering::Relaxed) == 1 {
+            self.0.set_idle();
+        }
+    }
+}
+
+impl Drop for SendingGuard {
+    fn drop(&mut self) {
+        self.0.is_sending.store(false, Ordering::Relaxed);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use tokio::time::advance;
+
+    use super::*;
+    use crate::config::value::Period;
+
+    const SECOND: Duration = Duration::from_secs(1);
+
+    fn limits() -> Limits {
+        Limits { head_timeout: Period(10 * SECOND), idle_timeout: Period(30 * SECOND), ..Limits::default() }
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_connection_that_says_nothing_is_idle() {
+        let state = ConnectionState::new();
+        assert_eq!(state.due(&limits()), Due::At(Instant::now() + 10 * SECOND), "a head may begin meanwhile");
+        advance(29 * SECOND).await;
+        assert_eq!(state.due(&limits()), Due::At(Instant::now() + SECOND));
+        advance(SECOND).await;
+        assert_eq!(state.due(&limits()), Due::Idle);
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn more_bytes_of_a_head_bring_no_more_time() {
+        let state = ConnectionState::new();
+        advance(25 * SECOND).await;
+        for byte in b"GET / HTT".chunks(1) {
+            state.received(byte);
+            assert!(matches!(state.due(&limits()), Due::At(_)));
+            advance(SECOND).await;
+        }
+        state.received(b"P");
+        assert_eq!(state.due(&limits()), Due::At(Instant::now() + SECOND));
+        advance(SECOND).await;
+        assert_eq!(state.due(&limits()), Due::Head);
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_request_may_take_its_time_until_its_last_byte_has_left() {
+        let state = Arc::new(ConnectionState::new());
+        state.received(b"GET / HTTP/1.1\r\n\r\n");
+        let request = state.open();
+        let piece = request.clone();
+        drop(request);
+        advance(1000 * SECOND).await;
+        state.received(b"the next one");
+        assert_eq!(state.due(&limits()), Due::At(Instant::now() + 10 * SECOND));
+        drop(piece);
+        advance(29 * SECOND).await;
+        assert!(matches!(state.due(&limits()), Due::At(_)));
+        advance(SECOND).await;
+        assert_eq!(state.due(&limits()), Due::Idle);
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn frames_of_http_2_begin_no_head_and_end_no_rest() {
+        for pieces in [vec![PREFACE], PREFACE.chunks(1).collect()] {
+            let state = ConnectionState::new();
+            for piece in pieces {
+                state.received(piece);
+            }
+            advance(29 * SECOND).await;
+            state.received(b"PING");
+            advance(SECOND).await;
+            assert_eq!(state.due(&limits()), Due::Idle);
+        }
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn half_a_preface_is_a_head() {
+        let state = ConnectionState::new();
+        state.received(b"PRI * HT");
+        advance(10 * SECOND).await;
+        assert_eq!(state.due(&limits()), Due::Head);
+    }
+}

@@ -1,0 +1,103 @@
+//! The connections of all workers: the limit of descriptors is the process's, and so the longest idle of all make room.
+
+use std::collections::HashMap;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use super::connection_state::{ConnectionState, Order};
+
+/// So many of the idle connections are closed at once, the longest idle first: one of eight, and some at least.
+const CLOSED_SHARE: usize = 8;
+const CLOSED_MIN: usize = 8;
+
+/// All connections that are open.
+#[derive(Default)]
+pub(super) struct Connections(Mutex<List>);
+
+/// Fewer connections than this leave no memory behind that would be worth the trouble.
+const MANY: usize = 16;
+
+#[derive(Default)]
+struct List {
+    last: u64,
+    /// The most that were open at once since there were last half as many.
+    peak: usize,
+    open: HashMap<u64, Arc<ConnectionState>>,
+}
+
+/// A connection's entry among them, as long as it lives.
+pub(super) struct Registered {
+    connections: Arc<Connections>,
+    number: u64,
+}
+
+impl Connections {
+    pub(super) fn register(self: &Arc<Self>, state: &Arc<ConnectionState>) -> Registered {
+        let mut connections = self.lock();
+        connections.last += 1;
+        let number = connections.last;
+        connections.open.insert(number, Arc::clone(state));
+        connections.peak = connections.peak.max(connections.open.len());
+        drop(connections);
+        Registered { connections: Arc::clone(self), number }
+    }
+
+    /// Has some of the connections closed that have been idle for longest. They close soon, not at once.
+    pub(super) fn make_room(&self) {
+        let mut idle: Vec<_> = {
+            let connections = self.lock();
+            let since = |state: &Arc<ConnectionState>| Some((state.idle_since()?, Arc::clone(state)));
+            connections.open.values().filter_map(since).collect()
+        };
+        let count = (idle.len() / CLOSED_SHARE).max(CLOSED_MIN);
+        if idle.len() > count {
+            idle.select_nth_unstable_by_key(count, |(since, _)| *since);
+        }
+        for (_, state) in idle.iter().take(count) {
+            state.order(Order::Close);
+        }
+    }
+
+    /// Whether there were many connections, and half of them have gone since this was last so.
+    pub(super) fn has_shrunk(&self) -> bool {
+        let mut connections = self.lock();
+        let count = connections.open.len();
+        let has_shrunk = connections.peak >= MANY && count <= connections.peak / 2;
+        if has_shrunk {
+            connections.peak = count;
+        }
+        has_shrunk
+    }
+
+    fn lock(&self) -> MutexGuard<'_, List> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Drop for Registered {
+    fn drop(&mut self) {
+        let gone = self.connections.lock().open.remove(&self.number);
+        drop(gone);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn it_has_shrunk_once_when_half_of_many_have_gone() {
+        let connections = Arc::new(Connections::default());
+        let register = |count: usize| -> Vec<_> {
+            (0..count).map(|_| connections.register(&Arc::new(ConnectionState::new()))).collect()
+        };
+        drop(register(MANY - 1));
+        assert!(!connections.has_shrunk(), "they are few");
+        let mut many = register(MANY);
+        many.truncate(MANY / 2 + 1);
+        assert!(!connections.has_shrunk());
+        many.truncate(MANY / 2);
+        assert!(connections.has_shrunk() && !connections.has_shrunk());
+        drop(many);
+        assert!(!connections.has_shrunk(), "they are few");
+    }
+}

@@ -1,0 +1,81 @@
+//! The read timeouts of a connection: a head that takes too long (`head_timeout`) ends it with 408.
+
+use std::io;
+use std::pin::Pin;
+use std::sync::Arc;
+use std::task::{Context, Poll};
+
+use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
+
+use super::connection_state::ConnectionState;
+use super::write_timeout::WriteTimeout;
+
+/// The answer to a head that doesn't end in time (RFC 9110, section 15.5.9).
+const REQUEST_TIMEOUT: &[u8] = b"HTTP/1.1 408 Request Timeout\r\nConnection: close\r\nContent-Length: 0\r\n\r\n";
+
+/// A stream that reports reads to the connection's state. Its reads fail with [`io::ErrorKind::TimedOut`] once that has timed out.
+pub(super) struct ReadTimeout<S> {
+    stream: WriteTimeout<S>,
+    state: Arc<ConnectionState>,
+    has_answered_408: bool,
+}
+
+impl<S> ReadTimeout<S> {
+    pub(super) fn new(stream: WriteTimeout<S>, state: Arc<ConnectionState>) -> Self {
+        Self { stream, state, has_answered_408: false }
+    }
+}
+
+impl<S> ReadTimeout<S> {
+    /// The last response of the connection is on its way: a client that goes on sending gets no 408.
+    pub(super) fn suppress_408(&mut self) {
+        self.has_answered_408 = true;
+    }
+}
+
+impl<S: AsyncRead + AsyncWrite + Unpin> AsyncRead for ReadTimeout<S> {
+    fn poll_read(mut self: Pin<&mut Self>, context: &mut Context<'_>, bytes: &mut ReadBuf<'_>) -> Poll<io::Result<()>> {
+        if self.state.has_timed_out() {
+            // Nothing of a response is on its way: the connection has no request. A peer that takes nothing isn't told.
+            if !self.has_answered_408 && !self.stream.is_waiting() {
+                self.has_answered_408 = true;
+                let _ = Pin::new(&mut self.stream).poll_write(context, REQUEST_TIMEOUT);
+            }
+            return Poll::Ready(Err(io::Error::new(io::ErrorKind::TimedOut, "the head of a request took too long")));
+        }
+        let before = bytes.filled().len();
+        let read = Pin::new(&mut self.stream).poll_read(context, bytes);
+        self.state.received(&bytes.filled()[before..]);
+        read
+    }
+}
+
+impl<S: AsyncWrite + Unpin> AsyncWrite for ReadTimeout<S> {
+    fn poll_write(mut self: Pin<&mut Self>, context: &mut Context<'_>, bytes: &[u8]) -> Poll<io::Result<usize>> {
+        let written = Pin::new(&mut self.stream).poll_write(context, bytes);
+        self.state.blocked(written.is_pending());
+        written
+    }
+
+    fn poll_write_vectored(
+        mut self: Pin<&mut Self>,
+        context: &mut Context<'_>,
+        pieces: &[io::IoSlice<'_>],
+    ) -> Poll<io::Result<usize>> {
+        let written = Pin::new(&mut self.stream).poll_write_vectored(context, pieces);
+        self.state.blocked(written.is_pending());
+        written
+    }
+
+    fn is_write_vectored(&self) -> bool {
+        self.stream.is_write_vectored()
+    }
+
+    fn poll_flush(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<io::Result<()>> {
+        Pin::new(&mut self.stream).poll_flush(context)
+    }
+
+    fn poll_shutdown(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<io::Result<()>> {
+        Pin::new(&mut self.stream).poll_shutdown(context)
+    }
+}

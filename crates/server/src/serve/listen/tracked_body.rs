@@ -1,0 +1,108 @@
+//! The body of a response on its way out: what knows when its last byte has left.
+
+use std::io;
+use std::pin::Pin;
+use std::sync::Arc;
+use std::task::{Context, Poll, ready};
+
+use bytes::{Buf, Bytes};
+use http_body::{Frame, SizeHint};
+
+use super::connection_state::BusyGuard;
+use super::stream_budget::Stream;
+use crate::serve::body::Body;
+use crate::serve::log::Entry;
+
+/// The longest piece over HTTP/2: what a frame holds at most, unless the client asks for more. Hyper takes whole pieces, however little
+/// the client wants.
+const PIECE_BYTES_MAX: usize = 16 << 10;
+
+/// A body whose connection is busy, and whose line in the access log is not written, until all of its bytes have left.
+pub(super) struct TrackedBody {
+    body: Body,
+    open: BusyGuard,
+    entry: Option<Arc<Entry>>,
+    /// Over HTTP/2.
+    stream: Option<Arc<Stream>>,
+    /// Of a piece of the body, what was not asked for yet.
+    rest: Bytes,
+}
+
+/// Bytes of a body. They are dropped when the system has taken them, or when nobody wants them any more.
+pub(super) struct TrackedBytes {
+    bytes: Bytes,
+    _open: BusyGuard,
+    entry: Option<Arc<Entry>>,
+    stream: Option<Arc<Stream>>,
+}
+
+impl TrackedBody {
+    /// `stream` is that of HTTP/2.
+    pub(super) fn new(body: Body, open: BusyGuard, entry: Option<Entry>, stream: Option<Arc<Stream>>) -> Self {
+        Self { body, open, entry: entry.map(Arc::new), stream, rest: Bytes::new() }
+    }
+
+    fn piece(&mut self, mut bytes: Bytes) -> TrackedBytes {
+        if self.stream.is_some() && bytes.len() > PIECE_BYTES_MAX {
+            self.rest = bytes.split_off(PIECE_BYTES_MAX);
+        }
+        TrackedBytes { bytes, _open: self.open.clone(), entry: self.entry.clone(), stream: self.stream.clone() }
+    }
+}
+
+impl http_body::Body for TrackedBody {
+    type Data = TrackedBytes;
+    type Error = io::Error;
+
+    fn poll_frame(self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Option<io::Result<Frame<TrackedBytes>>>> {
+        let this = self.get_mut();
+        if !this.rest.is_empty() {
+            let rest = std::mem::take(&mut this.rest);
+            return Poll::Ready(Some(Ok(Frame::data(this.piece(rest)))));
+        }
+        let frame = ready!(Pin::new(&mut this.body).poll_frame(context));
+        Poll::Ready(frame.map(|frame| frame.map(|frame| frame.map_data(|bytes| this.piece(bytes)))))
+    }
+
+    fn is_end_stream(&self) -> bool {
+        self.rest.is_empty() && self.body.is_end_stream()
+    }
+
+    fn size_hint(&self) -> SizeHint {
+        let (hint, rest) = (self.body.size_hint(), self.rest.len() as u64);
+        let mut whole = SizeHint::new();
+        whole.set_lower(hint.lower() + rest);
+        if let Some(upper) = hint.upper() {
+            whole.set_upper(upper + rest);
+        }
+        whole
+    }
+}
+
+impl Drop for TrackedBody {
+    fn drop(&mut self) {
+        if let Some(stream) = &self.stream {
+            stream.is_taken();
+        }
+    }
+}
+
+impl Buf for TrackedBytes {
+    fn remaining(&self) -> usize {
+        self.bytes.remaining()
+    }
+
+    fn chunk(&self) -> &[u8] {
+        self.bytes.chunk()
+    }
+
+    fn advance(&mut self, count: usize) {
+        self.bytes.advance(count);
+        if let Some(entry) = &self.entry {
+            entry.sent(count);
+        }
+        if let Some(stream) = &self.stream {
+            stream.moved();
+        }
+    }
+}

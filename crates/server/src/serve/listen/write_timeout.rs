@@ -1,0 +1,112 @@
+//! The write timeout of a connection: it ends when the client takes no byte for a minute.
+//!
+//! A slow client is fine. The timeout starts anew with each write that succeeds.
+
+use std::future::Future as _;
+use std::io;
+use std::pin::Pin;
+use std::task::{Context, Poll};
+use std::time::Duration;
+
+use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
+use tokio::time::{Instant, Sleep, sleep};
+
+/// How long a peer may take nothing of what is sent to it.
+const WRITE_TIMEOUT: Duration = Duration::from_mins(1);
+
+/// A stream whose writes fail with [`io::ErrorKind::TimedOut`] once nothing could be written for [`WRITE_TIMEOUT`].
+pub(super) struct WriteTimeout<S> {
+    stream: S,
+    /// Made by the first write that has to wait.
+    alarm: Option<Pin<Box<Sleep>>>,
+    is_waiting: bool,
+}
+
+impl<S> WriteTimeout<S> {
+    pub(super) fn new(stream: S) -> Self {
+        Self { stream, alarm: None, is_waiting: false }
+    }
+
+    /// Whether the last write has to wait for the peer.
+    pub(super) fn is_waiting(&self) -> bool {
+        self.is_waiting
+    }
+
+    /// Starts, stops or checks the timeout after a write.
+    fn check_timeout<T>(&mut self, written: Poll<io::Result<T>>, context: &mut Context<'_>) -> Poll<io::Result<T>> {
+        if written.is_ready() {
+            self.is_waiting = false;
+            return written;
+        }
+        let alarm = self.alarm.get_or_insert_with(|| Box::pin(sleep(WRITE_TIMEOUT)));
+        if !self.is_waiting {
+            self.is_waiting = true;
+            alarm.as_mut().reset(Instant::now() + WRITE_TIMEOUT);
+        }
+        match alarm.as_mut().poll(context) {
+            Poll::Ready(()) => Poll::Ready(Err(io::Error::new(io::ErrorKind::TimedOut, "the client takes nothing"))),
+            Poll::Pending => Poll::Pending,
+        }
+    }
+}
+
+impl<S: AsyncRead + Unpin> AsyncRead for WriteTimeout<S> {
+    fn poll_read(mut self: Pin<&mut Self>, context: &mut Context<'_>, bytes: &mut ReadBuf<'_>) -> Poll<io::Result<()>> {
+        Pin::new(&mut self.stream).poll_read(context, bytes)
+    }
+}
+
+impl<S: AsyncWrite + Unpin> AsyncWrite for WriteTimeout<S> {
+    fn poll_write(mut self: Pin<&mut Self>, context: &mut Context<'_>, bytes: &[u8]) -> Poll<io::Result<usize>> {
+        let written = Pin::new(&mut self.stream).poll_write(context, bytes);
+        self.check_timeout(written, context)
+    }
+
+    fn poll_write_vectored(
+        mut self: Pin<&mut Self>,
+        context: &mut Context<'_>,
+        pieces: &[io::IoSlice<'_>],
+    ) -> Poll<io::Result<usize>> {
+        let written = Pin::new(&mut self.stream).poll_write_vectored(context, pieces);
+        self.check_timeout(written, context)
+    }
+
+    fn is_write_vectored(&self) -> bool {
+        self.stream.is_write_vectored()
+    }
+
+    fn poll_flush(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<io::Result<()>> {
+        let flushed = Pin::new(&mut self.stream).poll_flush(context);
+        self.check_timeout(flushed, context)
+    }
+
+    fn poll_shutdown(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<io::Result<()>> {
+        Pin::new(&mut self.stream).poll_shutdown(context)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use tokio::io::AsyncWriteExt as _;
+
+    use super::*;
+
+    #[tokio::test(start_paused = true)]
+    async fn who_takes_nothing_is_gone_and_who_takes_a_little_is_not() {
+        let (near, mut far) = tokio::io::duplex(4);
+        let mut near = WriteTimeout::new(near);
+        near.write_all(b"full").await.unwrap();
+        let taken = tokio::spawn(async move {
+            let mut byte = [0; 1];
+            for _ in 0..3 {
+                sleep(WRITE_TIMEOUT * 9 / 10).await;
+                tokio::io::AsyncReadExt::read_exact(&mut far, &mut byte).await.unwrap();
+            }
+            far
+        });
+        near.write_all(b"abc").await.unwrap();
+        let _far = taken.await.unwrap();
+        let error = near.write_all(b"d").await.unwrap_err();
+        assert_eq!(error.kind(), io::ErrorKind::TimedOut);
+    }
+}

@@ -1,0 +1,94 @@
+//! What the cache did with a request, in a word: its own member of `Cache-Status` (RFC 9211), shortened.
+//!
+//! | word | what happened |
+//! |---|---|
+//! | `hit` | answered from the volume, fresh |
+//! | `stale` | answered from the volume, stale |
+//! | `revalidated` | answered from the volume, after the origin said that it is still right |
+//! | `miss` | asked for, by this request or by one that it waited for, and stored |
+//! | `pass` | asked for, and not stored |
+//!
+//! `pass`, and a `hit` or a `stale` that is out of the ordinary, have the reason behind a colon, as `Cache-Status` has it.
+
+use eyewall_http::field::cache_status::CACHE_STATUS;
+use http::HeaderMap;
+
+use super::escape::push_bare;
+use crate::serve::NAME;
+
+/// Appends the word, or `-` where the cache had no part in the response.
+pub(super) fn push(line: &mut Vec<u8>, fields: &HeaderMap) {
+    // Ours is the last: what caches before the origin said stands before it.
+    let member = fields.get_all(CACHE_STATUS).iter().next_back().and_then(|value| value.to_str().ok());
+    let Some(value) = member.and_then(|member| member.strip_prefix(NAME)?.strip_prefix("; ")) else {
+        return line.push(b'-');
+    };
+    let parameter = |name: &str| value.split("; ").find_map(|one| one.strip_prefix(name)?.strip_prefix('='));
+    let has = |name: &str| value.split("; ").any(|one| one == name);
+    let ttl = parameter("ttl");
+    let detail = parameter("detail").map(|detail| detail.trim_matches('"'));
+    let (word, reason) = match parameter("fwd") {
+        None if ttl.is_some_and(|ttl| ttl.starts_with('-')) => ("stale", detail),
+        None => ("hit", detail),
+        Some(_) if ttl.is_some() && parameter("fwd-status") == Some("304") => ("revalidated", None),
+        Some(_) if has("stored") => ("miss", None),
+        Some(why) => ("pass", detail.or(Some(why))),
+    };
+    line.extend_from_slice(word.as_bytes());
+    if let Some(reason) = reason {
+        line.push(b':');
+        push_bare(line, reason.as_bytes());
+    }
+}
+
+/// Appends the word of what was answered from the volume, fresh.
+pub(super) fn push_hit(line: &mut Vec<u8>) {
+    line.extend_from_slice(b"hit");
+}
+
+#[cfg(test)]
+mod tests {
+    use eyewall_http::field::cache_status::{CacheStatus, Forward};
+    use http::{HeaderValue, StatusCode};
+
+    use super::*;
+
+    fn word(fields: &HeaderMap) -> String {
+        let mut line = Vec::new();
+        push(&mut line, fields);
+        String::from_utf8(line).unwrap()
+    }
+
+    #[test]
+    fn each_status_has_its_word() {
+        let asked = |why| CacheStatus::forwarded(why).forward_status(StatusCode::OK);
+        let confirmed = CacheStatus::forwarded(Forward::Stale).forward_status(StatusCode::NOT_MODIFIED);
+        for (status, expected) in [
+            (CacheStatus::hit(), "hit"),
+            (CacheStatus::hit().ttl(27), "hit"),
+            (CacheStatus::hit().ttl(-3), "stale"),
+            (CacheStatus::hit().detail("stale-if-error").ttl(-3), "stale:stale-if-error"),
+            (CacheStatus::hit().detail("only-if-cached"), "hit:only-if-cached"),
+            (confirmed.clone().ttl(60), "revalidated"),
+            (confirmed.detail("head"), "pass:head"),
+            (asked(Forward::UriMiss).stored(true).ttl(60), "miss"),
+            (asked(Forward::Stale).stored(true).collapsed(true), "miss"),
+            (asked(Forward::UriMiss).detail("set-cookie"), "pass:set-cookie"),
+            (asked(Forward::Method), "pass:method"),
+            (asked(Forward::UriMiss).detail("in two \"words\""), "pass:in\\x20two\\x20\\x5C\\x22words\\x5C"),
+        ] {
+            let mut fields = HeaderMap::new();
+            fields.append(CACHE_STATUS, HeaderValue::from_static("Other; hit; ttl=-5"));
+            status.append_to(&mut fields, NAME);
+            assert_eq!(word(&fields), expected);
+        }
+    }
+
+    #[test]
+    fn where_the_cache_had_no_part_there_is_no_word() {
+        assert_eq!(word(&HeaderMap::new()), "-");
+        let mut fields = HeaderMap::new();
+        fields.append(CACHE_STATUS, HeaderValue::from_static("Other; hit"));
+        assert_eq!(word(&fields), "-");
+    }
+}

@@ -1,0 +1,169 @@
+//! What can go wrong between here and an origin.
+
+use std::error::Error;
+use std::io;
+use std::time::Duration;
+
+use http::StatusCode;
+use hyper_util::client::legacy;
+
+use super::connector::ConnectTimeout;
+use super::request::BodyError;
+
+/// Why there is no response to give. The words are for clients, and name no address.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+pub(crate) enum ProxyError {
+    #[error("the origin can't be reached")]
+    Unreachable,
+    #[error("there is no secure connection to the origin")]
+    Insecure,
+    #[error("the origin broke off or did not speak HTTP")]
+    Broken,
+    #[error("the head of the origin's response is too large")]
+    HeadTooLarge,
+    #[error("the origin did not answer within {}", crate::units::duration(*.0))]
+    Late(Duration),
+    /// It is the client that is late, with its request's body.
+    #[error("the request did not go on for {}", crate::units::duration(*.0))]
+    ClientLate(Duration),
+    /// Bytes a second that it should have sent.
+    #[error("the request's body came slower than {} a second", crate::units::size(*.0))]
+    ClientSlow(u64),
+    #[error("the request's body did not come within {}", crate::units::duration(*.0))]
+    ClientOverdue(Duration),
+    /// The client went away, or sent a body that is none.
+    #[error("the request broke off")]
+    ClientBroken,
+    #[error("the request's body is larger than this server takes")]
+    BodyTooLarge,
+    #[error("the address leads out of the site")]
+    Outside,
+}
+
+impl ProxyError {
+    pub(crate) fn status(&self) -> StatusCode {
+        match self {
+            Self::Unreachable | Self::Insecure | Self::Broken | Self::HeadTooLarge => StatusCode::BAD_GATEWAY,
+            Self::Late(_) => StatusCode::GATEWAY_TIMEOUT,
+            Self::ClientLate(_) | Self::ClientSlow(_) | Self::ClientOverdue(_) => StatusCode::REQUEST_TIMEOUT,
+            Self::ClientBroken | Self::Outside => StatusCode::BAD_REQUEST,
+            Self::BodyTooLarge => StatusCode::PAYLOAD_TOO_LARGE,
+        }
+    }
+
+    /// A token for `Cache-Status`.
+    pub(crate) fn detail(&self) -> &'static str {
+        match self {
+            Self::Unreachable => "origin-unreachable",
+            Self::Insecure => "origin-insecure",
+            Self::Broken => "origin-broken",
+            Self::HeadTooLarge => "origin-head-too-large",
+            Self::Late(_) => "origin-late",
+            Self::ClientLate(_) | Self::ClientSlow(_) | Self::ClientOverdue(_) => "client-late",
+            Self::ClientBroken => "client-broken",
+            Self::BodyTooLarge => "body-too-large",
+            Self::Outside => "outside",
+        }
+    }
+
+    /// Whether the rest of the request won't be read.
+    pub(crate) fn leaves_body(&self) -> bool {
+        matches!(self.status(), StatusCode::REQUEST_TIMEOUT | StatusCode::PAYLOAD_TOO_LARGE)
+    }
+
+    /// Whether it speaks against the origin, and not against the client.
+    pub(crate) fn is_of_origin(&self) -> bool {
+        self.status().is_server_error()
+    }
+}
+
+/// An error, and what is for the log alone.
+#[derive(Debug)]
+pub(super) struct Failure {
+    pub(super) error: ProxyError,
+    /// With addresses and all causes, for the log.
+    pub(super) reason: String,
+    /// Whether nothing of a response came, so that a safe request may be sent once more.
+    pub(super) is_retryable: bool,
+}
+
+impl Failure {
+    pub(super) fn new(error: ProxyError, reason: impl Into<String>) -> Self {
+        Self { error, reason: reason.into(), is_retryable: false }
+    }
+
+    pub(super) fn of(error: &legacy::Error) -> Self {
+        let reason = reason(error);
+        let proxy_error = classify(error);
+        let is_retryable = match proxy_error {
+            ProxyError::Unreachable | ProxyError::Insecure => true,
+            ProxyError::Broken => causes(error).any(broke_off),
+            _ => false,
+        };
+        Self { error: proxy_error, reason, is_retryable }
+    }
+}
+
+fn classify(error: &legacy::Error) -> ProxyError {
+    // It lies below an error of hyper's that says no more than that the body failed.
+    for cause in causes(error) {
+        if let Some(BodyError::Refused(refused)) = cause.downcast_ref() {
+            return *refused;
+        }
+    }
+    for cause in causes(error) {
+        if let Some(late) = cause.downcast_ref::<ConnectTimeout>() {
+            return ProxyError::Late(late.0);
+        }
+        if cause.is::<rustls::Error>() {
+            return ProxyError::Insecure;
+        }
+        if let Some(error) = cause.downcast_ref::<hyper::Error>() {
+            if error.is_parse_too_large() {
+                return ProxyError::HeadTooLarge;
+            }
+            if error.is_user() {
+                return ProxyError::ClientBroken;
+            }
+        }
+    }
+    if error.is_connect() { ProxyError::Unreachable } else { ProxyError::Broken }
+}
+
+/// All causes, for the log. Some errors name theirs by themselves, which is then not said again.
+fn reason(error: &legacy::Error) -> String {
+    let mut reason = String::new();
+    for cause in causes(error).map(ToString::to_string) {
+        if reason.is_empty() {
+            reason = cause;
+        } else if !reason.ends_with(&cause) {
+            reason = format!("{reason}: {cause}");
+        }
+    }
+    reason
+}
+
+/// The connection ended before the head of a response was there.
+fn broke_off(cause: &(dyn Error + 'static)) -> bool {
+    let by_hyper = cause
+        .downcast_ref::<hyper::Error>()
+        .is_some_and(|error| error.is_incomplete_message() || error.is_canceled() || error.is_closed());
+    let by_system = cause.downcast_ref::<io::Error>().is_some_and(|error| {
+        use io::ErrorKind::{BrokenPipe, ConnectionAborted, ConnectionReset, UnexpectedEof};
+        matches!(error.kind(), BrokenPipe | ConnectionAborted | ConnectionReset | UnexpectedEof)
+    });
+    by_hyper || by_system
+}
+
+/// The error and all that it came of.
+fn causes<'a>(error: &'a (dyn Error + 'static)) -> impl Iterator<Item = &'a (dyn Error + 'static)> {
+    std::iter::successors(Some(error), |error| cause(*error))
+}
+
+/// An `io::Error` by itself steps over what it wraps.
+fn cause<'a>(error: &'a (dyn Error + 'static)) -> Option<&'a (dyn Error + 'static)> {
+    match error.downcast_ref::<io::Error>().and_then(io::Error::get_ref) {
+        Some(wrapped) => Some(wrapped),
+        None => error.source(),
+    }
+}

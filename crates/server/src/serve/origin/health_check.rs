@@ -1,0 +1,80 @@
+//! Active health checks: asking origins how they are, without a client.
+
+use std::time::{Duration, Instant};
+
+use http::uri::PathAndQuery;
+use http::{HeaderMap, Method, Uri};
+use tokio::time::{MissedTickBehavior, interval};
+
+use super::origins::Origins;
+use super::request::{OriginRequest, RequestBody};
+use crate::config::value::Statuses;
+
+/// What an origin is asked that is to prove itself well.
+#[derive(Debug, Clone)]
+pub(crate) struct HealthCheck {
+    pub(crate) path: PathAndQuery,
+    pub(crate) interval: Duration,
+    /// How long an answer may take.
+    pub(crate) timeout: Duration,
+    /// The statuses of one that is well.
+    pub(crate) statuses: Vec<Statuses>,
+}
+
+impl Origins {
+    /// Checks all origins again and again, at once first; returns if the site has no check. For one worker of the site:
+    /// what it finds is known to all.
+    pub(crate) async fn keep_checking(&self) {
+        let Some(check) = &self.site().settings.check else { return };
+        let mut ticks = interval(check.interval.max(Duration::from_millis(1)));
+        ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);
+        loop {
+            ticks.tick().await;
+            self.check(check).await;
+        }
+    }
+
+    /// One round. Their checks don't wait for one another.
+    pub(crate) async fn check(&self, check: &HealthCheck) {
+        let target = Uri::from(check.path.clone());
+        let mut running = Vec::new();
+        for origin in 0..self.site().settings.urls.len() {
+            running.push(Box::pin(self.check_one(origin, check, &target)));
+        }
+        join_all(running).await;
+    }
+
+    async fn check_one(&self, origin: usize, check: &HealthCheck, target: &Uri) {
+        let (fields, body) = (HeaderMap::new(), RequestBody::empty());
+        let origin_request =
+            OriginRequest { method: Method::GET, target, fields, body, client_info: None, stripped: Vec::new() };
+        let answer = match self.request(origin, origin_request) {
+            Ok(request) => self.attempt(origin, request, check.timeout).await,
+            Err(failure) => Err(failure),
+        };
+        let (is_well, found) = match answer {
+            Ok(response) => {
+                let status = response.status();
+                (check.statuses.iter().any(|statuses| statuses.contains(status)), status.to_string())
+            }
+            Err(failure) => (false, failure.reason),
+        };
+        if self.site().health.checked(origin, is_well, Instant::now()) {
+            let origin = &self.site().settings.urls[origin];
+            if is_well {
+                tracing::warn!(%origin, "the origin passes its check again");
+            } else {
+                tracing::warn!(%origin, found, "the origin fails its checks, and is left out");
+            }
+        }
+    }
+}
+
+/// Drives all of them to their ends, on this task.
+async fn join_all<F: Future<Output = ()> + Unpin>(mut running: Vec<F>) {
+    std::future::poll_fn(|context| {
+        running.retain_mut(|future| std::pin::Pin::new(future).poll(context).is_pending());
+        if running.is_empty() { std::task::Poll::Ready(()) } else { std::task::Poll::Pending }
+    })
+    .await;
+}

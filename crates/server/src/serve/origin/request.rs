@@ -1,0 +1,214 @@
+//! A request on its way to an origin.
+
+use std::pin::Pin;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::task::{Context, Poll, ready};
+use std::time::Duration;
+
+use bytes::{Bytes, BytesMut};
+use http::header::TRAILER;
+use http::request::Parts;
+use http::{HeaderMap, HeaderName, HeaderValue, Method, Uri};
+use http_body::{Body, Frame, SizeHint};
+use http_body_util::BodyExt as _;
+use hyper::body::Incoming;
+
+use super::body_rate::{BodyRate, BodyRateTimer};
+use super::error::ProxyError;
+use super::forwarded::ClientInfo;
+
+/// What is asked, without where and by which name.
+pub(crate) struct OriginRequest<'a> {
+    pub(crate) method: Method,
+    /// As the client wrote it: its path and query count.
+    pub(crate) target: &'a Uri,
+    /// End-to-end fields only, without `Host`, `Expect` and `Content-Length`.
+    pub(crate) fields: HeaderMap,
+    pub(crate) body: RequestBody,
+    /// For whom, if the origin is to know.
+    pub(crate) client_info: Option<&'a ClientInfo>,
+    /// Fields that the client doesn't get of interim responses; of the final one they are the caller's to drop.
+    pub(crate) stripped: Vec<HeaderName>,
+}
+
+impl OriginRequest<'_> {
+    /// The same again, if it may be sent a second time after nothing came of the first (RFC 9110, section 9.2.2): its method is
+    /// idempotent, and all of its body is at hand.
+    pub(super) fn again(&self) -> Option<Self> {
+        let body = self.body.again().filter(|_| self.method.is_idempotent())?;
+        let (method, fields, stripped) = (self.method.clone(), self.fields.clone(), self.stripped.clone());
+        Some(Self { method, target: self.target, fields, body, client_info: self.client_info, stripped })
+    }
+}
+
+/// The body of a request, as its client sends it: no piece is asked for before the origin has taken the last one.
+#[derive(Default)]
+pub(crate) struct RequestBody {
+    /// What of it has come.
+    start: Bytes,
+    /// The rest.
+    incoming: Option<Incoming>,
+    /// The client's field `Trailer`: trailers that it doesn't name are not passed on.
+    trailer: Option<HeaderValue>,
+    /// So many bytes may yet come.
+    bytes_left: u64,
+    rate_timer: BodyRateTimer,
+    progress: Arc<Progress>,
+}
+
+/// An extension of a request: what is taken of its body.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct BodyLimits {
+    pub(crate) bytes_max: u64,
+    pub(crate) body_rate: BodyRate,
+}
+
+impl Default for BodyLimits {
+    /// Anything.
+    fn default() -> Self {
+        Self { bytes_max: u64::MAX, body_rate: BodyRate::default() }
+    }
+}
+
+/// Why a request's body does not come to its end.
+#[derive(Debug, thiserror::Error)]
+pub(crate) enum BodyError {
+    #[error("the client broke off: {0}")]
+    Client(#[from] hyper::Error),
+    /// It is larger, or slower, than is taken.
+    #[error("{0}")]
+    Refused(ProxyError),
+}
+
+/// How far a body has come. Written where the connection is driven, read where its response is waited for; only the
+/// numbers themselves matter, so that no order is asked for.
+#[derive(Default)]
+pub(super) struct Progress {
+    steps: AtomicU64,
+    waits_for_client: AtomicBool,
+}
+
+impl Progress {
+    /// Grows with each piece, and with the end.
+    pub(super) fn steps(&self) -> u64 {
+        self.steps.load(Ordering::Relaxed)
+    }
+
+    /// Whether the origin would take more than the client has sent.
+    pub(super) fn waits_for_client(&self) -> bool {
+        self.waits_for_client.load(Ordering::Relaxed)
+    }
+}
+
+impl RequestBody {
+    pub(crate) fn empty() -> Self {
+        Self::default()
+    }
+
+    /// `request` is the client's. A client that expects `100 Continue` gets it from hyper when the
+    /// first piece is asked for, which is when the connection to the origin is there.
+    pub(crate) fn streamed(incoming: Incoming, request: &Parts) -> Self {
+        if incoming.is_end_stream() {
+            return Self::empty();
+        }
+        let BodyLimits { bytes_max, body_rate } = request.extensions.get().copied().unwrap_or_default();
+        let trailer = request.headers.get(TRAILER).cloned();
+        Self {
+            start: Bytes::new(),
+            incoming: Some(incoming),
+            trailer,
+            bytes_left: bytes_max,
+            rate_timer: BodyRateTimer::new(body_rate),
+            progress: Arc::default(),
+        }
+    }
+
+    /// All of a body.
+    pub(crate) fn whole(bytes: Bytes) -> Self {
+        Self { start: bytes, ..Self::default() }
+    }
+
+    /// All of it, if it has no more than so many bytes and no trailers are announced; else the body as it was.
+    ///
+    /// # Errors
+    /// The errors of the client: its body breaks off, doesn't go on for as long as `patience`, or is larger or slower than is taken.
+    pub(crate) async fn collected(
+        mut self,
+        bytes_max: usize,
+        patience: Duration,
+    ) -> Result<Result<Bytes, Self>, ProxyError> {
+        if self.trailer.is_some() || usize::try_from(self.size_hint().lower()).map_or(true, |least| least > bytes_max) {
+            return Ok(Err(self));
+        }
+        let mut bytes = BytesMut::new();
+        while bytes.len() <= bytes_max {
+            let frame = match tokio::time::timeout(patience, self.frame()).await {
+                Err(_) => return Err(ProxyError::ClientLate(patience)),
+                Ok(None) => return Ok(Ok(bytes.freeze())),
+                Ok(Some(Err(BodyError::Refused(error)))) => return Err(error),
+                Ok(Some(Err(BodyError::Client(_)))) => return Err(ProxyError::ClientBroken),
+                Ok(Some(Ok(frame))) => frame,
+            };
+            // Trailers that nobody announced are dropped.
+            bytes.extend_from_slice(frame.data_ref().map_or(&[], |piece| piece));
+        }
+        self.start = bytes.freeze();
+        Ok(Err(self))
+    }
+
+    fn again(&self) -> Option<Self> {
+        self.incoming.is_none().then(|| Self::whole(self.start.clone()))
+    }
+
+    pub(super) fn trailer(&self) -> Option<&HeaderValue> {
+        self.trailer.as_ref()
+    }
+
+    pub(super) fn progress(&self) -> Arc<Progress> {
+        Arc::clone(&self.progress)
+    }
+}
+
+impl Body for RequestBody {
+    type Data = Bytes;
+    type Error = BodyError;
+
+    fn poll_frame(self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Option<Result<Frame<Bytes>, BodyError>>> {
+        let body = self.get_mut();
+        if !body.start.is_empty() {
+            return Poll::Ready(Some(Ok(Frame::data(std::mem::take(&mut body.start)))));
+        }
+        let Some(incoming) = &mut body.incoming else { return Poll::Ready(None) };
+        let polled = Pin::new(incoming).poll_frame(context);
+        body.progress.waits_for_client.store(polled.is_pending(), Ordering::Relaxed);
+        let Poll::Ready(frame) = polled else {
+            let error = ready!(body.rate_timer.poll_late(context));
+            return Poll::Ready(Some(Err(BodyError::Refused(error))));
+        };
+        let frame = frame.transpose()?;
+        body.progress.steps.fetch_add(1, Ordering::Relaxed);
+        let bytes = frame.as_ref().and_then(Frame::data_ref).map_or(0, Bytes::len) as u64;
+        body.rate_timer.took(bytes);
+        let Some(bytes_left) = body.bytes_left.checked_sub(bytes) else {
+            return Poll::Ready(Some(Err(BodyError::Refused(ProxyError::BodyTooLarge))));
+        };
+        body.bytes_left = bytes_left;
+        Poll::Ready(frame.map(Ok))
+    }
+
+    fn is_end_stream(&self) -> bool {
+        self.start.is_empty() && self.incoming.as_ref().is_none_or(Body::is_end_stream)
+    }
+
+    fn size_hint(&self) -> SizeHint {
+        let start = self.start.len() as u64;
+        let rest = self.incoming.as_ref().map_or_else(|| SizeHint::with_exact(0), Body::size_hint);
+        let mut hint = SizeHint::new();
+        hint.set_lower(rest.lower().saturating_add(start));
+        if let Some(upper) = rest.upper() {
+            hint.set_upper(upper.saturating_add(start));
+        }
+        hint
+    }
+}

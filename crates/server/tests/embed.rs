@@ -1,0 +1,119 @@
+//! A program runs the server in itself: it finds out the port, uses the same volume, and ends the server when it likes.
+
+#![cfg(test)]
+
+#[path = "common/client.rs"]
+mod client;
+#[expect(dead_code, reason = "its `main` is for people")]
+#[path = "../examples/embed.rs"]
+mod example;
+
+use std::error::Error;
+use std::fs;
+use std::net::{SocketAddr, TcpListener};
+
+use client::get;
+use eyewall::{Cache, Options, Purge};
+use eyewall_server::Server;
+use tempfile::TempDir;
+
+/// A folder with one page.
+fn folder() -> TempDir {
+    let folder = tempfile::tempdir().unwrap();
+    fs::write(folder.path().join("page.html"), "hello").unwrap();
+    folder
+}
+
+fn cache() -> Cache {
+    Options::new().size(8 << 20).anonymous().unwrap()
+}
+
+fn start(folder: &TempDir, cache: &Cache) -> Server {
+    example::start(folder.path().to_str().unwrap(), "127.0.0.1:0", cache.clone()).unwrap()
+}
+
+fn port(server: &Server) -> SocketAddr {
+    server.addresses()[0]
+}
+
+#[test]
+fn the_example_serves_from_the_volume_of_its_program() {
+    let (folder, cache) = (folder(), cache());
+    let server = start(&folder, &cache);
+    let address = port(&server);
+    assert_ne!(address.port(), 0);
+    // A file that has just been written is not stored, since it could change unnoticed.
+    while !get(address, "/page.html").is_hit() {}
+    assert_eq!(get(address, "/page.html").text(), "hello");
+    assert!(cache.stats().unwrap().entries > 0, "the page lies in the program's volume");
+    cache.purge_all(Purge::Hard).unwrap();
+    assert!(!get(address, "/page.html").is_hit(), "the program has purged it");
+    server.stop().unwrap();
+    TcpListener::bind(address).expect("the port is free again");
+}
+
+#[test]
+fn a_handle_ends_it_from_another_thread() {
+    let server = start(&folder(), &cache());
+    let handle = server.handle();
+    let waiter = std::thread::spawn(move || server.wait());
+    handle.stop();
+    waiter.join().unwrap().unwrap();
+    // What has ended can be asked again.
+    handle.stop_now();
+}
+
+#[test]
+fn dropping_it_ends_it() {
+    let server = start(&folder(), &cache());
+    let address = port(&server);
+    drop(server);
+    TcpListener::bind(address).expect("the port is free again");
+}
+
+#[test]
+fn two_run_in_one_process() {
+    let (first, second) = (folder(), folder());
+    fs::write(second.path().join("page.html"), "second").unwrap();
+    let (one, two) = (start(&first, &cache()), start(&second, &cache()));
+    assert_eq!((get(port(&one), "/page.html").text(), get(port(&two), "/page.html").text()), ("hello", "second"));
+}
+
+#[tokio::test]
+async fn it_starts_and_ends_on_a_thread_with_a_runtime() {
+    let folder = folder();
+    let server = start(&folder, &cache());
+    let address = port(&server);
+    let reply = tokio::task::spawn_blocking(move || get(address, "/page.html")).await.unwrap();
+    assert_eq!(reply.status, 200);
+    server.stop().unwrap();
+}
+
+#[test]
+fn a_volume_of_its_own_is_that_of_the_configuration() {
+    let (folder, place) = (folder(), tempfile::tempdir().unwrap());
+    let path = place.path().join("pages.eye");
+    let text = format!(
+        "[server]\nlisten = [\"127.0.0.1:0\"]\nworkers = 1\n[cache]\npath = '{}'\nsize = \"8M\"\n[[site]]\nroot = '{}'\n",
+        path.display(),
+        folder.path().display()
+    );
+    let server = Server::builder().toml(&text).unwrap().start().unwrap();
+    assert_eq!((server.cache().path(), server.cache().size()), (Some(path.as_path()), 8 << 20));
+    assert_eq!(server.config().sites.iter().count(), 1);
+    assert!(server.admin().is_none());
+    server.stop().unwrap();
+}
+
+#[test]
+fn mistakes_are_told_before_anything_runs() {
+    let wrong = Server::builder().toml("[server]\nlisen = []\n[[site]]\nroot = '/nowhere/at/all'\n").unwrap_err();
+    let text = wrong.to_string();
+    assert!(text.contains("2 things are wrong") && text.contains("did you mean `listen`?"), "{text}");
+    assert!(Server::builder().start().unwrap_err().to_string().contains("wrong in the configuration"));
+    let taken = TcpListener::bind("127.0.0.1:0").unwrap();
+    let address = taken.local_addr().unwrap().to_string();
+    let folder = folder();
+    let error: Box<dyn Error> = example::start(folder.path().to_str().unwrap(), &address, cache()).unwrap_err();
+    assert!(error.to_string().starts_with(&format!("can't listen on {address}: ")), "{error}");
+}
