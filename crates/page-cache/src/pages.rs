@@ -62,7 +62,7 @@ impl Pages {
         }
     }
 
-    /// How many in_flight there are.
+    /// The number of running requests that others wait for.
     pub fn in_flight(&self) -> usize {
         self.in_flight.count()
     }
@@ -72,15 +72,22 @@ impl Pages {
         self.in_flight.join(collapse_key, self.store.epoch())
     }
 
-    /// Writes what is short: on this thread where the volume is prompt, else on one that may wait.
-    pub async fn write(self: &Arc<Self>, write: impl FnOnce(&Self) + Send + 'static) {
+    /// Writes what is short: on this thread if the volume takes it without waiting, else on one that may wait. None: it panicked there.
+    pub async fn write<T: Send + 'static>(
+        self: &Arc<Self>,
+        write: impl FnOnce(&Self) -> T + Send + 'static,
+    ) -> Option<T> {
         if self.store.allows_inline_writes() {
-            self.store.write_inline(|| write(self));
-        } else {
-            let pages = Arc::clone(self);
-            // Its thread has logged a panic already.
-            let _ = tokio::task::spawn_blocking(move || write(&pages)).await;
+            return Some(self.store.write_inline(|| write(self)));
         }
+        let pages = Arc::clone(self);
+        // A panic in there was told already by its thread.
+        tokio::task::spawn_blocking(move || write(&pages)).await.ok()
+    }
+
+    /// Removes a stored response, and nothing that has taken its place.
+    pub(crate) async fn remove(self: &Arc<Self>, stored: Box<Stored>) {
+        self.write(move |pages| pages.store.remove_found(&stored.key, &stored.found)).await;
     }
 
     /// Stores an answer that was asked for at `mark`, as an entry of this head and value. The key under which it is stored, unless it

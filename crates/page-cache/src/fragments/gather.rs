@@ -64,11 +64,11 @@ impl<U: Upstream> Visit<U> {
     async fn renew_head(&self, object: &Object, part: &PartialContent, asked: Asked) {
         let Some(key) = object.head_key.get() else { return };
         let stored = self.pages.stored(Store::look, &object.address, key.clone(), self.settings.now()).await;
-        let Some(mut stored) = stored else { return };
+        let Some(stored) = stored else { return };
         // What was stored since of the same body may have other fields by now.
         let present = Object::of_stored(&stored).filter(|present| present.layout == object.layout);
         if let Some(combined) = present.and_then(|present| present.partial.combined(part)) {
-            self.renew(&mut stored, combined.fields().clone(), asked);
+            self.renew(Box::new(stored), combined.fields().clone(), asked).await;
         }
     }
 }

@@ -12,7 +12,7 @@ use http::header::{CONTENT_LENGTH, DATE, IF_RANGE, RANGE};
 use http::{Extensions, HeaderMap, HeaderValue, Method, Response, StatusCode};
 
 use super::{Answered, Ask, Unanswered, Visit};
-use crate::fragments::Unusable;
+use crate::pages::Pages;
 use crate::recent_purges::Mark;
 use crate::reply::Reply;
 use crate::selection::Stored;
@@ -47,16 +47,17 @@ impl<U: Upstream> Visit<U> {
             let told = message::Response { status: head.status, fields: &head.headers };
             let outcome = validation::interpret(told, &candidates(ask.stored.as_deref()));
             match (outcome, ask.stored.take()) {
-                (Outcome::Updates(_), Some(mut stored)) => {
+                (Outcome::Updates(_), Some(stored)) => {
                     // What is stored is still right (RFC 9111, section 4.3.4).
                     let fields = update::updated(&stored.found.head.fields, &head.headers);
-                    self.renew(&mut stored, fields, asked);
                     let status = CacheStatus::forwarded(ask.why).forward_status(head.status);
-                    match self.hit(*stored, status).await {
-                        Ok(response) => return Ok(response),
-                        // It is right, and there is too little of it: once more, for all of it.
-                        Err(Unusable) => ask.why = Forward::Partial,
+                    if let Some(stored) = self.renew(stored, fields, asked).await
+                        && let Ok(response) = self.hit(*stored, status).await
+                    {
+                        return Ok(response);
                     }
+                    // It is right, and there is too little of it: once more, for all of it.
+                    ask.why = Forward::Partial;
                 }
                 // It answers a question that was not asked any more: once without it.
                 (Outcome::AskAgain | Outcome::Updates(_), _) if is_question => {}
@@ -152,19 +153,38 @@ impl<U: Upstream> Visit<U> {
         self.hit(*stored, CacheStatus::hit().detail(failure.detail)).await.ok()
     }
 
-    /// Gives a stored response other fields, and what follows from them, or removes it where it may no longer be kept.
-    pub(crate) fn renew(&self, stored: &mut Stored, mut fields: HeaderMap, asked: Asked) {
+    /// Gives a stored response other fields, and what follows from them, or removes it where it may no longer be kept. It comes back as
+    /// it is now; None where writing it panicked.
+    pub(crate) async fn renew(
+        &self,
+        mut stored: Box<Stored>,
+        mut fields: HeaderMap,
+        asked: Asked,
+    ) -> Option<Box<Stored>> {
         let status = stored.found.head.status;
         // Its tags are those of when its body came.
         let rules = self.rules(status, &mut fields, &mut Extensions::new());
         match self.judge(&rules, (status, &fields), asked.exchange) {
             Ok(storable) => {
-                return self.pages.renew(stored, fields, &storable, asked.mark, self.settings.lasting());
+                let lasting = self.settings.lasting();
+                let renewing = move |pages: &Pages| {
+                    pages.renew(&mut stored, fields, &storable, asked.mark, lasting);
+                    stored
+                };
+                return self.pages.write(renewing).await;
             }
-            Err(why) if why.is_of_request() => {}
-            Err(_) => self.pages.store.remove_found(&stored.key, &stored.found),
+            Err(why) => {
+                stored.found.head.fields = fields;
+                if why.is_of_request() {
+                    return Some(stored);
+                }
+            }
         }
-        stored.found.head.fields = fields;
+        let removing = move |pages: &Pages| {
+            pages.store.remove_found(&stored.key, &stored.found);
+            stored
+        };
+        self.pages.write(removing).await
     }
 }
 

@@ -38,7 +38,7 @@ impl<U: Upstream> Visit<U> {
                 }
                 self.rules(head.status, &mut head.headers, &mut head.extensions);
                 if let Some((stored, _)) = stored {
-                    self.freshen_with_head(stored, &head, asked);
+                    self.freshen_with_head(stored, &head, asked).await;
                 }
                 return Ok(self.passed_on((head, body), status));
             }
@@ -51,12 +51,12 @@ impl<U: Upstream> Visit<U> {
     }
 
     /// The answer to a HEAD, and what it says of what is stored (RFC 9111, section 4.3.5).
-    fn freshen_with_head(&self, mut stored: Box<Stored>, answer: &response::Parts, asked: Asked) {
+    async fn freshen_with_head(&self, stored: Box<Stored>, answer: &response::Parts, asked: Asked) {
         let length = Some(stored.length());
         match update::effect_of_head(&stored.found.head.fields, length, answer.status, &answer.headers) {
             HeadEffect::None => {}
-            HeadEffect::Updated(fields) => self.renew(&mut stored, fields, asked),
-            HeadEffect::Outdated => self.pages.store.remove_found(&stored.key, &stored.found),
+            HeadEffect::Updated(fields) => drop(self.renew(stored, fields, asked).await),
+            HeadEffect::Outdated => self.pages.remove(stored).await,
         }
     }
 

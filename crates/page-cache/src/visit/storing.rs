@@ -78,7 +78,7 @@ impl<U: Upstream> Visit<U> {
             }
             Err(why) => why,
         };
-        self.refuse(ask, head.status, why_not);
+        self.refuse(ask, head.status, why_not).await;
         self.finish(&mut head.headers, head.version, &status.detail(why_not.as_str()));
         let body = CachedBody::passed(body, self.settings.piece_timeout);
         self.coming((head, body), asked.exchange)
@@ -94,7 +94,7 @@ impl<U: Upstream> Visit<U> {
     ) -> Reply<U::Body> {
         let status = CacheStatus::forwarded(ask.why).forward_status(head.status);
         if let Some(stored) = ask.stored.filter(|_| !reuse::is_failure(head.status)) {
-            self.pages.store.remove_found(&stored.key, &stored.found);
+            self.pages.remove(stored).await;
         }
         let is_remembered = self.remember((head.status, ttl), tags, asked.mark).await;
         let status = if is_remembered {
@@ -107,7 +107,7 @@ impl<U: Upstream> Visit<U> {
     }
 
     /// Takes note of an answer that isn't stored.
-    fn refuse(&self, ask: Ask, status: StatusCode, why_not: Refused) {
+    async fn refuse(&self, ask: Ask, status: StatusCode, why_not: Refused) {
         // In an origin, a client's own range or condition may have made it, which says nothing of the whole.
         let is_whole = self.settings.place == Place::Gateway
             || !matches!(status, StatusCode::PARTIAL_CONTENT | StatusCode::NOT_MODIFIED);
@@ -118,7 +118,7 @@ impl<U: Upstream> Visit<U> {
             self.pages.unstorable.insert(&self.key);
         }
         if let Some(stored) = ask.stored.filter(|_| is_replaced && !reuse::is_failure(status)) {
-            self.pages.store.remove_found(&stored.key, &stored.found);
+            self.pages.remove(stored).await;
         }
         if let Some(leader) = ask.leader.filter(|_| self.settings.place == Place::Origin) {
             leader.alone();

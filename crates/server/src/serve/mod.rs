@@ -8,8 +8,7 @@
 //!   service   one request in: its site, its key; one response out
 //!     purge/  PURGE, and what purges mean
 //!     files/  --root: what a folder has, by `eyewall-files`
-//!     proxy/  --origin: select, decide, ask, fill               origin/
-//!       store the volume: stored responses in and out           head
+//!     proxy/  --origin: what the page cache is told of a site   origin/
 //! upkeep      a thread that looks after the volume
 //! admin/      purges and status, for who looks after the server
 //! ```

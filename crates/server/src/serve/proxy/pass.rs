@@ -68,7 +68,7 @@ impl Proxy {
                 // Behind purges of groups, which may wait for others, it is unknown what came between.
                 let is_first = !self.pages.may_be_purged_since(mark)
                     && groups::invalidated(&parts.method, response.headers()).is_empty();
-                self.invalidate(&visit, response.status(), response.headers());
+                self.invalidate(&visit, response.status(), response.headers()).await;
                 receive(&mut response);
                 let mark = self.pages.mark(&visit.address);
                 let response =
@@ -97,10 +97,16 @@ impl Proxy {
             && target.is_ok_and(|target| storing::is_answer_to_get(&target, told, SystemTime::now(), &self.policy))
     }
 
-    fn invalidate(&self, visit: &Visit<Inbound>, status: StatusCode, answer: &HeaderMap) {
-        let key = &visit.upstream.key;
-        let Ok(target) = key.address().parse() else { return };
+    async fn invalidate(self: &Arc<Self>, visit: &Arc<Visit<Inbound>>, status: StatusCode, answer: &HeaderMap) {
+        let Ok(target) = visit.address.parse() else { return };
         let invalidated = Invalidated::by(&visit.parts.method, &target, status, answer);
+        if !invalidated.is_empty() {
+            let (proxy, visit) = (Arc::clone(self), Arc::clone(visit));
+            self.pages.write(move |_| proxy.purge(&visit.upstream.key, &invalidated)).await;
+        }
+    }
+
+    fn purge(&self, key: &CacheKey, invalidated: &Invalidated) {
         let group = |name: &str| Some(tags::group(key.host_prefix(), name));
         let address = |uri: &Uri| {
             let key = self.key_of(uri.clone())?;
