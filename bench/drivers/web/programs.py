@@ -6,7 +6,7 @@ import subprocess
 
 from servers import Failed
 
-ROOT = pathlib.Path(__file__).resolve().parent.parent.parent
+ROOT = pathlib.Path(__file__).resolve().parents[3]
 
 
 class Programs:

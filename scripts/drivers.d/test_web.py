@@ -1,4 +1,5 @@
-"""`scripts/speed`, asked as eyewall-bench asks it, on tiny sizes. BENCH_HTTP_PROGRAM names a program to test."""
+"""Workloads over HTTP, on tiny sizes: all that is defined is measured, a server that is missing is absent with its reason, and an
+interrupted run leaves no file and no process behind. BENCH_HTTP_PROGRAM names the program to test."""
 import json
 import os
 import pathlib
@@ -13,11 +14,11 @@ import uuid
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent.parent
 sys.dont_write_bytecode = True
-sys.path[:0] = [str(ROOT / part) for part in ("scripts/speed.d", "scripts/common.d")]
+sys.path[:0] = [str(ROOT / part) for part in ("bench/drivers/web", "bench/drivers/python", "scripts/common.d")]
 import contenders  # noqa: E402
 import procedures  # noqa: E402
 
-SPEED = [sys.executable, str(ROOT / "scripts/speed")]
+DRIVER = [sys.executable, str(ROOT / "bench/drivers/web/web.py")]
 # A window ends by its requests, however slow the machine is.
 TINY = {"requests": 12, "concurrency": 3, "connections": 2, "seconds": 60, "at_most": 20}
 # What is waited for comes soon, or never.
@@ -27,28 +28,29 @@ PATIENCE_SECONDS = 120
 def defined():
     """The definitions whose driver this is, by name."""
     known = {path.stem: tomllib.loads(path.read_text(encoding="utf-8")) for path in (ROOT / "bench/workloads").glob("*.toml")}
-    return {name: told for name, told in known.items() if any("scripts/speed" in command for command in told.get("drivers", []))}
+    return {name: told for name, told in known.items() if any("bench/drivers/web/web.py" in command for command in told.get("drivers", []))}
 
 
-class Speed(unittest.TestCase):
+@unittest.skipUnless(os.environ.get("BENCH_HTTP_PROGRAM"), "BENCH_HTTP_PROGRAM names no program")
+class Web(unittest.TestCase):
     def setUp(self):
-        folder = tempfile.TemporaryDirectory(prefix="eyewall-speed-test.")
+        folder = tempfile.TemporaryDirectory(prefix="eyewall-web-test.")
         self.addCleanup(folder.cleanup)
         self.scratch = pathlib.Path(folder.name) / "scratch"
         self.scratch.mkdir()
         # Whoever it starts has the mark, too.
-        self.mark = f"EYEWALL_SPEED_TEST={uuid.uuid4()}"
+        self.mark = f"EYEWALL_WEB_TEST={uuid.uuid4()}"
         name, value = self.mark.split("=")
         self.environment = os.environ | {name: value, "TMPDIR": str(self.scratch), "EYEWALL_PROGRAM": "/no/such/eyewall"}
 
-    def speed(self, given, *arguments):
+    def driver(self, given, *arguments):
         """What it says on both channels, and its exit code."""
-        done = subprocess.run([*SPEED, *arguments], input=given, capture_output=True, text=True, check=False, env=self.environment)
+        done = subprocess.run([*DRIVER, *arguments], input=given, capture_output=True, text=True, check=False, env=self.environment)
         return done.returncode, done.stdout, done.stderr
 
     def asked(self, **request):
         """The answer to a request, line by line."""
-        code, said, complained = self.speed(json.dumps(request))  # tidy: word, the library's
+        code, said, complained = self.driver(json.dumps(request))  # tidy: word, the library's
         self.assertEqual(code, 0, complained)
         return [json.loads(line) for line in said.splitlines()]
 
@@ -96,7 +98,7 @@ class Speed(unittest.TestCase):
         for number, code in ((signal.SIGINT, 130), (signal.SIGTERM, 143)):
             # The burst gives the first samples; the loop behind it would go on for an hour.
             request = self.tiny("http", ["no cache"], seconds=3600, at_most=None)
-            process = subprocess.Popen(SPEED, env=self.environment, stdin=subprocess.PIPE, stdout=subprocess.PIPE,
+            process = subprocess.Popen(DRIVER, env=self.environment, stdin=subprocess.PIPE, stdout=subprocess.PIPE,
                                        stderr=subprocess.PIPE, text=True)
             process.stdin.write(json.dumps(request))  # tidy: word, the library's
             process.stdin.close()
@@ -139,17 +141,17 @@ class Speed(unittest.TestCase):
     def test_a_wrong_request_is_told_and_nothing_is_answered(self):
         sound = {"do": "measure", "workload": "x", "procedure": "http", "case": {}, "settings": {}, "stores": [], "repetitions": [1],
                  "scratch": {"disk": "/"}}
-        wrong = (("nothing", "no JSON"), ("[]", '"do"'), (json.dumps({"do": "sing"}), '"do"'),  # tidy: word, the library's
+        wrong = (("nothing", "no JSON"), ("[]", "no object"), (json.dumps({"do": "sing"}), '"do"'),  # tidy: word, the library's
                  (json.dumps({**sound, "case": 1}), "the request's case is 1"),  # tidy: word, the library's
                  (json.dumps({**sound, "procedure": "x"}), "no procedure x; there are http,"),  # tidy: word, the library's
                  (json.dumps({**sound, "stores": ["x"]}), "no store x for http; there are eyewall serve,"))  # tidy: word, the library's
         for given, words in wrong:
-            code, said, complained = self.speed(given)
+            code, said, complained = self.driver(given)
             self.assertEqual((code, said, words in complained), (2, "", True), complained)
 
     def test_arguments_are_refused_with_what_to_call_instead(self):
-        code, said, complained = self.speed("", "http")
-        self.assertEqual((code, said, "make bench ARGS=http" in complained), (2, "", True), complained)
+        code, said, complained = self.driver("", "http")
+        self.assertEqual((code, said, "make bench ARGS=serve" in complained), (2, "", True), complained)
 
     def test_all_stores_are_listed_and_nothing_is_built(self):
         del self.environment["EYEWALL_PROGRAM"]
@@ -163,7 +165,3 @@ class Speed(unittest.TestCase):
         self.assertEqual({told["procedure"] for told in defined().values()}, set(procedures.ALL))
         for name, told in defined().items():
             self.assertEqual(set(told["stores"]) - set(procedures.ALL[told["procedure"]][0]), set(), name)
-
-
-if __name__ == "__main__":
-    unittest.main()

@@ -7,7 +7,7 @@ import contenders
 import load
 import served
 from servers import Failed
-from stage import bytes_of
+from staging import bytes_of
 
 # Of the gets of what was stored before, a cache may miss so many: one drops an entry where a bucket of its index is full.
 MISSED_SHARE_MAX = 0.001

@@ -10,7 +10,7 @@ from typing import Callable, NamedTuple
 from servers import Failed, Server, free_port, program
 
 HERE = pathlib.Path(__file__).resolve().parent
-LOCK_FILE = HERE.parent.parent / "Cargo.lock"
+LOCK_FILE = HERE.parent.parent.parent / "Cargo.lock"
 VOLUME_SIZE = "256M"
 # The programs of others, and the Debian packages that they come in.
 PACKAGES = {"nginx": "nginx", "varnishd": "varnish", "apache2": "apache2", "traffic_server": "trafficserver"}

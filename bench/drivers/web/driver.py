@@ -1,17 +1,12 @@
 """The other side of `eyewall-bench` (bench/drivers/README.md): a request is one object of JSON on standard input, an answer one a line
 on standard output."""
 import itertools
-import json
-import sys
 
 import contenders
 import procedures
+import protocol
 from programs import Programs
-from stage import ITS_FAULT, Stage
-
-
-class Misunderstood(Exception):
-    """What is wrong with a request."""
+from staging import ITS_FAULT, Stage
 
 
 def listed(programs):
@@ -50,34 +45,26 @@ def cases(request):
 
 
 def checked(request):
-    """A request that can be done, or Misunderstood."""
+    """A request that can be done; any other is refused."""
     wanted = {"workload": str, "procedure": str, "case": dict, "settings": dict, "stores": list, "repetitions": list, "scratch": dict}
     for name, kind in wanted.items():
         if not isinstance(request.get(name), kind):
-            raise Misunderstood(f"the request's {name} is {request.get(name)!r}, and has to be a {kind.__name__}")
+            protocol.refuse(f"the request's {name} is {request.get(name)!r}, and has to be a {kind.__name__}")
     if request["procedure"] not in procedures.ALL:
-        raise Misunderstood(f"no procedure {request['procedure']}; there are {', '.join(procedures.ALL)}")
+        protocol.refuse(f"no procedure {request['procedure']}; there are {', '.join(procedures.ALL)}")
     known, _ = procedures.ALL[request["procedure"]]
     for store in request["stores"]:
         if store not in known:
-            raise Misunderstood(f"no store {store} for {request['procedure']}; there are {', '.join(known)}")
+            protocol.refuse(f"no store {store} for {request['procedure']}; there are {', '.join(known)}")
     return request
 
 
 def run():
     """Reads the request and answers it."""
-    def tell(line):
-        print(json.dumps(line), flush=True)  # tidy: word, the library's
-
-    try:
-        request = json.load(sys.stdin)
-    except ValueError as error:
-        raise Misunderstood(f"the request is no JSON: {error}") from None
-    if not isinstance(request, dict) or request.get("do") not in ("list", "measure"):
-        raise Misunderstood('a request is an object with "do": "list" or "measure"')
+    request = protocol.request("list", "measure")
     programs = Programs()
     if request["do"] == "list":
         for line in listed(programs):
-            tell(line)
+            protocol.answer(line)
     else:
-        measure(checked(request), programs, tell)
+        measure(checked(request), programs, protocol.answer)

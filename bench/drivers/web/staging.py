@@ -69,7 +69,7 @@ class Stage:
 
     def _scratch(self):
         """A directory that goes with the stage."""
-        folder = pathlib.Path(tempfile.mkdtemp(prefix="eyewall-speed.", dir=self.scratch_parent))
+        folder = pathlib.Path(tempfile.mkdtemp(prefix="eyewall-web.", dir=self.scratch_parent))
         self.folders.append(folder)
         # The workers of servers that were started by root are somebody else.
         folder.chmod(0o755)
