@@ -15,7 +15,7 @@ SIZE ?= 64M
 # make bench: a first look, too short to be quoted; the heavy stores to build: foyer-hybrid, redb, rocksdb, sqlite, or all.
 QUICK ?=
 STORES ?=
-# make bench, bench-engine, cache-tests, explorer-test, drivers-test, packages, tools, test-php, test-python, test-rocket, test-tower: arguments, for instance ARGS=--quick, ARGS=--update.
+# make bench, cache-tests, explorer-test, drivers-test, packages, tools, test-php, test-python, test-rocket, test-tower: arguments, for instance ARGS="serve tags", ARGS=--update.
 ARGS ?=
 # make soak: which of the long tests, all of them if empty; the seconds that the mixed storm goes, and each fuzz target gets.
 PARTS ?=
@@ -94,12 +94,16 @@ fmt: ## put the sources into form
 	for manifest in $(WORKSPACES); do cargo fmt --all --manifest-path $$manifest; done
 
 .PHONY: bench
-bench: ## measure all workloads (bench/workloads) on all stores into a record for the explorer; QUICK=1 for a first look at what is quickly built, STORES=all; ARGS="concurrency sweep", ARGS="--resume DIR"
+bench: ## measure all workloads (bench/workloads) on all stores into a record for the explorer; QUICK=1 for a first look at what is quickly built, STORES=all; ARGS="concurrency sweep", ARGS=serve, ARGS="--resume DIR"
 	@scripts/bench $(if $(QUICK),--quick) $(ARGS)
 
 .PHONY: bench-engine
-bench-engine: ## measure what only the engine has, and puts, and record it; ARGS=--quick for a first look
-	cargo run $(LOCKED) --release -p eyewall-bench-compare --bin bench-engine -- $(ARGS)
+bench-engine: ## make bench ARGS=engine: what only the engine has, and puts
+	@scripts/bench $(if $(QUICK),--quick) engine $(ARGS)
+
+.PHONY: bench-serve
+bench-serve: ## make bench ARGS=serve: the server against others
+	@scripts/bench $(if $(QUICK),--quick) serve $(ARGS)
 
 .PHONY: explorer
 explorer: ## collect the benchmarks' records for the page explorer/index.html, which any browser opens
@@ -110,7 +114,7 @@ explorer-test: ## the records and the explorer, in headless Chromium
 	@scripts/explorer-test $(ARGS)
 
 .PHONY: drivers-test
-drivers-test: ## the benchmark's drivers in Perl, PHP and Python, in the tiniest form; and its servers in web frameworks
+drivers-test: ## the benchmark's drivers in the tiniest form, and its servers in web frameworks
 	@scripts/drivers-test $(ARGS)
 	cargo test $(LOCKED) -p eyewall-bench-http -p eyewall-bench-frameworks
 

@@ -4,6 +4,7 @@ import os
 import pathlib
 import subprocess
 
+from package_of import package_of
 from servers import Failed
 
 ROOT = pathlib.Path(__file__).resolve().parents[3]
@@ -17,15 +18,15 @@ class Programs:
 
     @functools.cache
     def eyewall(self):
-        return _named(os.environ.get("EYEWALL_PROGRAM")) or _built("eyewall-server", "eyewall")
+        return _named(os.environ.get("EYEWALL_PROGRAM")) or _built("eyewall")
 
     @functools.cache
     def bench_http(self):
-        return _named(os.environ.get("BENCH_HTTP_PROGRAM")) or _built("eyewall-bench-http", "bench-http")
+        return _named(os.environ.get("BENCH_HTTP_PROGRAM")) or _built("bench-http")
 
     @functools.cache
     def bench_frameworks(self):
-        return _named(os.environ.get("BENCH_FRAMEWORKS_PROGRAM")) or _built("eyewall-bench-frameworks", "bench-frameworks")
+        return _named(os.environ.get("BENCH_FRAMEWORKS_PROGRAM")) or _built("bench-frameworks")
 
 
 def _named(given):
@@ -37,9 +38,9 @@ def _named(given):
     return path
 
 
-def _built(package, name):
+def _built(name):
     locked = ["--locked"] if os.environ.get("CI") else []
-    build = ["cargo", "build", *locked, "--release", "--package", package, "--bin", name]
+    build = ["cargo", "build", *locked, "--release", "--package", package_of(name) or name, "--bin", name]
     try:
         code = subprocess.run(build, cwd=ROOT, check=False).returncode
     except FileNotFoundError:

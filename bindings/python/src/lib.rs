@@ -5,7 +5,8 @@
 //!
 //! | file | what it holds |
 //! |---|---|
-//! | `cache.rs` | the class of a volume: all that is asked of it |
+//! | `handle.rs` | an open volume and the coding of its values |
+//! | `cache.rs` | what is asked of it: the methods of the class |
 //! | `open.rs` | how a volume is opened |
 //! | `arguments.rs` | keys, times and tags, as Python has them |
 //! | `value.rs` | values of Python as bytes of the volume |
@@ -25,6 +26,8 @@ mod entry;
 mod errors;
 mod fill;
 mod follower;
+mod handle;
+
 mod open;
 mod turns;
 mod value;
@@ -42,8 +45,6 @@ mod _eyewall {
     #[pymodule_export]
     use crate::arguments::Epoch;
     #[pymodule_export]
-    use crate::cache::Cache;
-    #[pymodule_export]
     use crate::claim::Claim;
     #[pymodule_export]
     use crate::entry::Entry;
@@ -51,6 +52,8 @@ mod _eyewall {
     use crate::fill::Flight;
     #[pymodule_export]
     use crate::follower::Follower;
+    #[pymodule_export]
+    use crate::handle::Cache;
     #[pymodule_export]
     use crate::view::View;
     #[pymodule_export]

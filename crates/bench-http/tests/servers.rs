@@ -22,6 +22,7 @@ struct Server {
 impl Server {
     fn start(arguments: &[&str]) -> Self {
         let mut started = Started::of(Command::new(PROGRAM).args(arguments).stdin(Stdio::piped()));
+        assert!(started.line.contains(" on http://"), "{}", started.line);
         Self { input: started.process.stdin.take(), started }
     }
 

@@ -5,7 +5,7 @@ use std::process::Command;
 
 /// Runs a class of `scripts/drivers-test` with programs by the names of the variables that name them; none of its tests may be skipped.
 /// Where Python 3.11, a second core or a program is missing, it says so.
-pub fn pass(class: &str, programs: &[(&str, &Path)]) {
+pub(crate) fn pass(class: &str, programs: &[(&str, &Path)]) {
     let probe = Command::new("python3").args(["-c", "import tomllib"]).output();
     let has_python = probe.is_ok_and(|probe| probe.status.success());
     let has_two_cores = std::thread::available_parallelism().is_ok_and(|cores| cores.get() >= 2);

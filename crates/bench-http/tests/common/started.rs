@@ -4,15 +4,15 @@ use std::io::{BufRead as _, BufReader, Read as _, Write as _};
 use std::net::TcpStream;
 use std::process::{Child, Command, Stdio};
 
-pub struct Started {
-    pub process: Child,
+pub(crate) struct Started {
+    pub(crate) process: Child,
     /// What it said first.
-    pub line: String,
-    pub address: String,
+    pub(crate) line: String,
+    pub(crate) address: String,
 }
 
 impl Started {
-    pub fn of(command: &mut Command) -> Self {
+    pub(crate) fn of(command: &mut Command) -> Self {
         let mut process = command.stdout(Stdio::piped()).spawn().expect("the program");
         let mut line = String::new();
         BufReader::new(process.stdout.take().expect("a pipe")).read_line(&mut line).expect("a first line");
@@ -21,7 +21,7 @@ impl Started {
     }
 
     /// Head and body of what it answers.
-    pub fn get(&self, path: &str) -> (String, Vec<u8>) {
+    pub(crate) fn get(&self, path: &str) -> (String, Vec<u8>) {
         let mut stream = TcpStream::connect(&self.address).expect("a connection");
         write!(stream, "GET {path} HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n").expect("a request");
         let mut answer = Vec::new();

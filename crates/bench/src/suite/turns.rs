@@ -4,20 +4,10 @@ use std::ops::RangeInclusive;
 
 use super::cell::{Cell, Contestant};
 use super::entrant::{Entrant, Room};
+use super::named::Named;
 use crate::error::{Error, Result};
+use crate::peer::Peer;
 use crate::simulate;
-use crate::store::Peer;
-
-/// Something that takes its turns under a name.
-pub trait Named {
-    /// The store's name in records.
-    fn name(&self) -> &str;
-
-    /// Waits until the store has done what it does in the background, if it is open in this process.
-    fn settle(&self) -> Result<()> {
-        Ok(())
-    }
-}
 
 impl Named for Entrant {
     fn name(&self) -> &str {

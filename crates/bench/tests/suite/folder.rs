@@ -6,8 +6,8 @@ use std::process::Command;
 
 use eyewall_bench::child;
 use eyewall_bench::error::Result;
+use eyewall_bench::peer::Peer;
 use eyewall_bench::scratch::Scratch;
-use eyewall_bench::store::Peer;
 use eyewall_bench::suite::definition::{self, Definition, Scale};
 use eyewall_bench::suite::interrupt::Interrupt;
 use eyewall_bench::suite::{Ended, Session, Setting};
