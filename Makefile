@@ -15,7 +15,7 @@ SIZE ?= 64M
 # make bench: a quick run, too short to quote; the heavy stores to build: foyer-hybrid, redb, rocksdb, sqlite, or all.
 QUICK ?=
 STORES ?=
-# make bench, bench-engine, cache-tests, explorer-test, drivers-test, packages, tools, test-php, test-python, test-rocket, test-tower: arguments, for instance ARGS=--quick, ARGS=--update.
+# make bench, cache-tests, explorer-test, drivers-test, packages, tools, test-php, test-python, test-rocket, test-tower: arguments, for instance ARGS="serve tags", ARGS=--update.
 ARGS ?=
 # make soak: the parts to run, all if empty; the seconds of the mixed storm, and of each fuzz target.
 PARTS ?=
@@ -94,12 +94,16 @@ fmt: ## format the sources
 	for manifest in $(WORKSPACES); do cargo fmt --all --manifest-path $$manifest; done
 
 .PHONY: bench
-bench: ## measure all workloads (bench/workloads) on all stores into a record for the explorer; QUICK=1 for a quick run without slow builds, STORES=all for all stores; ARGS="concurrency sweep", ARGS="--resume DIR"
+bench: ## measure all workloads (bench/workloads) on all stores into a record for the explorer; QUICK=1 for a quick run without slow builds, STORES=all for all stores; ARGS="concurrency sweep", ARGS=serve, ARGS="--resume DIR"
 	@scripts/bench $(if $(QUICK),--quick) $(ARGS)
 
 .PHONY: bench-engine
-bench-engine: ## measure and record puts and the engine's own features; ARGS=--quick for a quick run
-	cargo run $(LOCKED) --release -p eyewall-bench-compare --bin bench-engine -- $(ARGS)
+bench-engine: ## the same as make bench ARGS=engine: puts, and the engine's own features
+	@scripts/bench $(if $(QUICK),--quick) engine $(ARGS)
+
+.PHONY: bench-serve
+bench-serve: ## the same as make bench ARGS=serve: the server against others
+	@scripts/bench $(if $(QUICK),--quick) serve $(ARGS)
 
 .PHONY: explorer
 explorer: ## collect the benchmarks' records for explorer/index.html, a page for any browser
@@ -110,7 +114,7 @@ explorer-test: ## test the records and the explorer, in headless Chromium
 	@scripts/explorer-test $(ARGS)
 
 .PHONY: drivers-test
-drivers-test: ## test the benchmark's drivers in Perl, PHP and Python, and its servers in web frameworks, at the smallest size
+drivers-test: ## test the benchmark's drivers, and its servers in web frameworks, at the smallest size
 	@scripts/drivers-test $(ARGS)
 	cargo test $(LOCKED) -p eyewall-bench-http -p eyewall-bench-frameworks
 

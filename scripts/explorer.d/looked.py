@@ -6,6 +6,8 @@ import statistics
 import time
 import xml.etree.ElementTree as xml
 
+import form
+import judged
 from servers import Failed
 
 # Names of what is looked at, with width, height, whether it is a phone, and what the system prefers.
@@ -158,25 +160,28 @@ def the_worst_first(ground, page):
 
 
 def the_same_figures(ground, page):
-    """Medians, ranges and verdicts are those that the old results name"""
-    for path in ground.results:
-        old = json.loads(path.read_text())
-        page.open(f"#record={path.stem}")
+    """Medians, ranges and verdicts are those that `scripts/records` finds"""
+    for path in ground.published:
+        record = form.read(path)
+        page.open(f"#record={path.name}")
         shown = page.browser.run(f"""
-            return eyewallRecords.load('{path.stem}')
+            return eyewallRecords.load('{path.name}')
                 .then(record => record.run.workloads.flatMap(workload => Comparisons.ofWorkload(record, workload)))
                 .then(all => all.map(({{spread, isMet}}) => [spread.median, spread.min, spread.max, isMet]));
         """)
-        expected = [(row["unit"], judged) for row in old["rows"] for judged in row["judgements"]]
-        tally = [judged["met"] for _, judged in expected if judged["met"] is not None]
-        expect(len(shown) == len(expected), f"{path.stem} has {len(expected)} comparisons, not {len(shown)}")
-        expect(
-    f"{sum(tally)} of {len(tally)}" in page.drawn()["text"] or not tally,
-     f"of {path.stem}, {sum(tally)} of {len(tally)} bars are met")
-        ratios = sorted(judged["median"] for _, judged in expected if " / " in judged["what"])
-        medians = sorted(median for median, *_ in shown)
-        for ratio in ratios:
-            expect(any(abs(median - ratio) <= abs(ratio) * 1e-9 for median in medians), f"{path.stem}: one median is {ratio}")
+        expected = [judgement for workload in record.run["workloads"] for judgement in judged.judgements(record, workload)]
+        tally = [judgement.is_met for judgement in expected if judgement.is_met is not None]
+        expect(len(shown) == len(expected), f"{path.name} has {len(expected)} comparisons, not {len(shown)}")
+        expect(f"{sum(tally)} of {len(tally)}" in page.drawn()["text"] or not tally, f"of {path.name}, {sum(tally)} of {len(tally)} bars are met")
+        # The page has an order of its own.
+        for found, figures in zip(sorted(map(_digits, shown)), sorted(_digits([*judgement.spread, judgement.is_met]) for judgement in expected)):
+            expect(found == figures, f"of {path.name}, a comparison is {figures}, not {found}")
+
+
+def _digits(figures):
+    """Median, range and verdict, to as many digits as two languages agree on."""
+    *numbers, is_met = figures
+    return [f"{number:.9g}" for number in numbers], str(is_met)
 
 
 def significance(ground, page):

@@ -10,8 +10,8 @@ use pyo3::types::PyBytes;
 use self_cell::self_cell;
 
 use crate::arguments::{Beside, Epoch, Seconds, Tags};
-use crate::cache::Cache;
 use crate::errors::{OrRaise, ended};
+use crate::handle::Cache;
 use crate::value::Stored;
 
 type Held<'a> = Option<Claimed<'a>>;

@@ -12,8 +12,8 @@ use pyo3::prelude::*;
 use self_cell::self_cell;
 
 use crate::arguments::{Beside, Seconds, Tags};
-use crate::cache::Cache;
 use crate::errors::{OrRaise, ended, raised};
+use crate::handle::Cache;
 use crate::value::Stored;
 
 /// The engine asks every few milliseconds whether to go on waiting. After so many of these, check for signals,

@@ -5,7 +5,8 @@
 //!
 //! | file | what it holds |
 //! |---|---|
-//! | `cache.rs` | the class of a volume, with all its operations |
+//! | `handle.rs` | an open volume and the coding of its values |
+//! | `cache.rs` | the methods of the class of a volume |
 //! | `open.rs` | opening a volume |
 //! | `arguments.rs` | keys, times and tags from Python |
 //! | `value.rs` | Python values as bytes of the volume |
@@ -25,6 +26,8 @@ mod entry;
 mod errors;
 mod fill;
 mod follower;
+mod handle;
+
 mod open;
 mod turns;
 mod value;
@@ -42,8 +45,6 @@ mod _eyewall {
     #[pymodule_export]
     use crate::arguments::Epoch;
     #[pymodule_export]
-    use crate::cache::Cache;
-    #[pymodule_export]
     use crate::claim::Claim;
     #[pymodule_export]
     use crate::entry::Entry;
@@ -51,6 +52,8 @@ mod _eyewall {
     use crate::fill::Flight;
     #[pymodule_export]
     use crate::follower::Follower;
+    #[pymodule_export]
+    use crate::handle::Cache;
     #[pymodule_export]
     use crate::view::View;
     #[pymodule_export]

@@ -10,8 +10,8 @@ use pyo3::types::{PyBytes, PyString};
 use pyo3::{IntoPyObjectExt, PyTraverseError};
 use self_cell::self_cell;
 
-use crate::cache::Cache;
 use crate::errors::{OrRaise, exception};
+use crate::handle::Cache;
 use crate::value::Stored;
 
 self_cell!(

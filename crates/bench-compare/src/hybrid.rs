@@ -11,8 +11,10 @@
 use std::path::PathBuf;
 
 use eyewall_bench::error::{Error, Result};
+use eyewall_bench::footprint;
+use eyewall_bench::peer::{Kind, Peer};
 use eyewall_bench::random::KEY_BYTES;
-use eyewall_bench::store::{Handle, Kind, Peer, Place, Store, check_size, footprint};
+use eyewall_bench::store::{Handle, Place, Store, check_size};
 use foldhash::fast::RandomState;
 use foyer::{
     BlockEngineConfig, DeviceBuilder as _, FsDeviceBuilder, HybridCache, HybridCacheBuilder, PsyncIoEngineConfig,

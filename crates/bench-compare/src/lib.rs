@@ -1,6 +1,6 @@
 //! Adapters of stores with heavy dependencies, so that nobody who uses the engine builds them.
 //!
-//! The cheap ones are in `eyewall_bench::store`; [`ALL`] has those, too. [`HYBRID`], [`REDB`], [`ROCKSDB`] (with
+//! The cheap ones are in `eyewall_bench::stores`; [`ALL`] has those, too. [`HYBRID`], [`REDB`], [`ROCKSDB`] (with
 //! [`ROCKSDB_FIFO`]) and [`SQLITE`] take minutes to build, and are features that are off unless asked for: `foyer-hybrid`,
 //! `redb`, `rocksdb`, `sqlite`; `all-stores` has them all. Without its feature, a store is there and says that it is absent.
 //!
@@ -27,7 +27,8 @@ mod rocksdb;
 mod sqlite;
 mod version;
 
-use eyewall_bench::store::{self, Peer};
+use eyewall_bench::peer::Peer;
+use eyewall_bench::stores;
 
 #[cfg(feature = "foyer-hybrid")]
 pub use self::hybrid::HYBRID;
@@ -51,8 +52,8 @@ macro_rules! left_out {
         );
         Peer {
             name: $name,
-            kind: eyewall_bench::store::Kind::Other,
-            look: || Err(eyewall_bench::store::Absent(WHY.to_owned())),
+            kind: eyewall_bench::peer::Kind::Other,
+            look: || Err(eyewall_bench::peer::Absent(WHY.to_owned())),
             open: |_| Err(eyewall_bench::error::Error::Store { store: $name, what: WHY.to_owned() }),
             attach: None,
         }
@@ -80,8 +81,9 @@ pub const ROCKSDB_FIFO: Peer = left_out!("RocksDB, FIFO", "rocksdb");
 pub const SQLITE: Peer = left_out!("SQLite", "sqlite");
 
 /// Every store of ours and of others that can be opened by name; each name once.
-pub const ALL: [Peer; 20] = {
-    let [eyewall, copied, tier, tier_copied, tagged, files, memcached, redis, bare_copy, plain] = store::PEERS;
+pub const ALL: [Peer; 21] = {
+    let [eyewall, copied, tier, tier_copied, tagged, files, memcached, redis, bare_copy, plain, nothing] =
+        stores::PEERS;
     [
         eyewall,
         copied,
@@ -103,5 +105,6 @@ pub const ALL: [Peer; 20] = {
         redis,
         bare_copy,
         plain,
+        nothing,
     ]
 };

@@ -9,7 +9,9 @@ use std::path::{Path, PathBuf};
 
 use eyewall_bench::contender::Contender;
 use eyewall_bench::error::{Error, Result};
-use eyewall_bench::store::{Attach, Handle, Kind, Open, Peer, Place, Store, check_size, footprint};
+use eyewall_bench::footprint;
+use eyewall_bench::peer::{Attach, Kind, Open, Peer};
+use eyewall_bench::store::{Handle, Place, Store, check_size};
 use eyewall_bench::touch;
 use heed::types::Bytes;
 use heed::{Database, Env, EnvFlags, EnvOpenOptions};

@@ -4,8 +4,9 @@
 use std::sync::Arc;
 
 use eyewall_bench::error::Result;
+use eyewall_bench::peer::{Kind, Peer};
 use eyewall_bench::random::KEY_BYTES;
-use eyewall_bench::store::{Handle, Kind, Peer, Place, Store, check_size};
+use eyewall_bench::store::{Handle, Place, Store, check_size};
 use foldhash::fast::RandomState;
 use foyer_memory::{CacheBuilder, CacheProperties, S3FifoConfig};
 use quick_cache::{DefaultHashBuilder, Weighter};

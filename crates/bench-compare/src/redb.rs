@@ -8,7 +8,9 @@ use std::path::PathBuf;
 
 use ::redb::{Database, Durability, ReadableDatabase as _, TableDefinition, WriteTransaction};
 use eyewall_bench::error::{Error, Result};
-use eyewall_bench::store::{Handle, Kind, Peer, Place, Store, check_size, footprint};
+use eyewall_bench::footprint;
+use eyewall_bench::peer::{Kind, Peer};
+use eyewall_bench::store::{Handle, Place, Store, check_size};
 
 use crate::version;
 

@@ -14,7 +14,9 @@ use std::io::{BufRead as _, BufReader};
 use ::rocksdb::{DB, DBCompactionStyle, DBCompressionType, FifoCompactOptions, Options, WriteOptions};
 use eyewall_bench::contender::Contender;
 use eyewall_bench::error::{Error, Result};
-use eyewall_bench::store::{Absent, Found, Handle, Kind, Peer, Place, Store, check_size, footprint};
+use eyewall_bench::footprint;
+use eyewall_bench::peer::{Absent, Found, Kind, Peer};
+use eyewall_bench::store::{Handle, Place, Store, check_size};
 
 const NAME: &str = "RocksDB";
 const NAME_FIFO: &str = "RocksDB, FIFO";

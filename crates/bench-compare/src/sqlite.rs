@@ -13,8 +13,10 @@ use std::path::{Path, PathBuf};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use eyewall_bench::error::{Error, Result};
+use eyewall_bench::footprint;
+use eyewall_bench::peer::{Kind, Peer};
 use eyewall_bench::random::KEY_BYTES;
-use eyewall_bench::store::{Handle, Kind, Peer, Place, Store, check_size, footprint};
+use eyewall_bench::store::{Handle, Place, Store, check_size};
 use rusqlite::Connection;
 
 const NAME: &str = "SQLite";

@@ -11,8 +11,10 @@ use std::time::Duration;
 use eyewall_bench::contender::Contender;
 use eyewall_bench::error::{Error, Result};
 use eyewall_bench::load::{Gets, Population, Puts, Sequences};
+use eyewall_bench::peer::{Kind, Peer};
 use eyewall_bench::random;
-use eyewall_bench::store::{BARE_COPY, FILES, Kind, PLAIN, Peer, Place};
+use eyewall_bench::store::Place;
+use eyewall_bench::stores::{BARE_COPY, FILES, NOTHING, PLAIN};
 use eyewall_bench::touch::Touch;
 use eyewall_bench_compare::ALL;
 
@@ -20,7 +22,7 @@ const CAP_BYTES: u64 = 16 << 20;
 
 /// All available stores that give back what was put.
 fn peers() -> Vec<Peer> {
-    let found = ALL.into_iter().filter(|peer| peer.name != BARE_COPY.name);
+    let found = ALL.into_iter().filter(|peer| ![BARE_COPY.name, NOTHING.name].contains(&peer.name));
     found.filter(|peer| (peer.look)().inspect_err(|why| eprintln!("{} skipped: {why}", peer.name)).is_ok()).collect()
 }
 

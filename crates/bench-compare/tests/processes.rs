@@ -4,7 +4,8 @@
 use std::fs;
 use std::process::Command;
 
-use eyewall_bench::store::{Peer, Place};
+use eyewall_bench::peer::Peer;
+use eyewall_bench::store::Place;
 use eyewall_bench::suite::recorder::{self, Sample};
 use eyewall_bench_compare::{ALL, LMDB, LMDB_WRITE_MAP};
 

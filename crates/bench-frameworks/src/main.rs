@@ -1,7 +1,7 @@
 //! `bench-frameworks`: one folder, served by a web framework as its users serve files with it, for the server's benchmark.
 //!
 //! Every server answers `GET /files/NAME` by the file NAME of the folder, on as many worker threads as it is told, without a log. It
-//! prints its address on its first line, and ends on SIGTERM or SIGINT. `scripts/speed` runs them; nothing of the product depends
+//! prints its address on its first line, and ends on SIGTERM or SIGINT. `bench/drivers/web` runs them; nothing of the product depends
 //! on this crate, and no other benchmark is linked with what it depends on.
 
 #![forbid(unsafe_code)]

@@ -3,13 +3,16 @@
 
 #![cfg(test)]
 
-use std::io::{BufRead as _, BufReader, Read as _, Write as _};
-use std::net::{TcpListener, TcpStream};
+#[path = "../../bench-http/tests/common/started.rs"]
+mod started;
+
+use std::net::TcpListener;
 use std::path::Path;
-use std::process::{Child, Command, Stdio};
+use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
 use rustix::process::{Pid, Signal, kill_process};
+use started::Started;
 use tempfile::TempDir;
 
 const PROGRAM: &str = env!("CARGO_BIN_EXE_bench-frameworks");
@@ -21,9 +24,8 @@ const PATIENCE: Duration = Duration::from_mins(1);
 const SMALL: &[u8] = b"a small file";
 
 struct Server {
-    process: Child,
+    started: Started,
     name: &'static str,
-    address: String,
 }
 
 impl Server {
@@ -34,29 +36,19 @@ impl Server {
     fn with(name: &'static str, root: &Path, options: &[&str]) -> Self {
         let mut command = Command::new(PROGRAM);
         command.args(["--server", name, "--workers", "2"]).args(options).arg("--root").arg(root);
-        let mut process = command.stdin(Stdio::null()).stdout(Stdio::piped()).spawn().expect("bench-frameworks");
-        let mut line = String::new();
-        BufReader::new(process.stdout.take().expect("a pipe")).read_line(&mut line).expect("a first line");
-        assert!(line.starts_with(&format!("{name} on http://127.0.0.1:")), "{line}");
-        let address = line.trim().rsplit("//").next().expect("an address").to_owned();
-        Self { process, name, address }
+        let started = Started::of(command.stdin(Stdio::null()));
+        assert!(started.line.starts_with(&format!("{name} on http://127.0.0.1:")), "{}", started.line);
+        Self { started, name }
     }
 
-    /// Head and body of what it answers.
     fn get(&self, path: &str) -> (String, Vec<u8>) {
-        let mut stream = TcpStream::connect(&self.address).expect("a connection");
-        write!(stream, "GET {path} HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n").expect("a request");
-        let mut answer = Vec::new();
-        stream.read_to_end(&mut answer).expect("an answer");
-        let end = answer.windows(4).position(|four| four == b"\r\n\r\n").expect("a head") + 4;
-        let body = answer.split_off(end);
-        (String::from_utf8(answer).expect("text").to_ascii_lowercase(), body)
+        self.started.get(path)
     }
 
     fn end(mut self, signal: Signal) {
-        let process = Pid::from_child(&self.process);
+        let process = Pid::from_child(&self.started.process);
         kill_process(process, signal).expect("it lives");
-        let ended = self.process.wait().expect("a status");
+        let ended = self.started.process.wait().expect("a status");
         assert!(ended.success(), "{}: {ended}", self.name);
     }
 }
@@ -64,8 +56,8 @@ impl Server {
 impl Drop for Server {
     fn drop(&mut self) {
         // One that has ended can't be killed, and needn't.
-        let _ = self.process.kill();
-        let _ = self.process.wait();
+        let _ = self.started.process.kill();
+        let _ = self.started.process.wait();
     }
 }
 

@@ -3,7 +3,7 @@
 //! `load` asks, and tells what it got as one line of JSON. `serve` is hyper with the answers of a cache's hits in memory,
 //! `proxy` is hyper before an origin, each with nothing else: what they cost is what hyper costs. `store` is a page cache on
 //! a store of the engine's benchmark. `origin` is whom all contenders ask. The four servers have one thread, print their
-//! address on their first line, and end with their standard input. `scripts/speed` runs all of them; nothing of the product
+//! address on their first line, and end with their standard input. `bench/drivers/web` runs all of them; nothing of the product
 //! depends on this crate.
 
 #![forbid(unsafe_code)]

@@ -9,7 +9,8 @@ use std::path::PathBuf;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use bytes::Bytes;
-use eyewall_bench::store::{Files, Handle, Place, Store, Volume};
+use eyewall_bench::store::{Handle, Place, Store};
+use eyewall_bench::stores::{Files, Volume};
 use http_body_util::{BodyExt, Full};
 use hyper::body::Incoming;
 use hyper::{Request, Response, StatusCode, Uri};

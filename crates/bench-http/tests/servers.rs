@@ -3,39 +3,36 @@
 
 #![cfg(test)]
 
-use std::io::{BufRead, BufReader, Read, Write};
-use std::net::{TcpListener, TcpStream};
-use std::process::{Child, ChildStdin, Command, Stdio};
+#[path = "common/started.rs"]
+mod started;
+
+use std::net::TcpListener;
+use std::process::{ChildStdin, Command, Stdio};
+
+use started::Started;
 
 const PROGRAM: &str = env!("CARGO_BIN_EXE_bench-http");
 
 struct Server {
-    process: Child,
     /// The server ends with it.
     input: Option<ChildStdin>,
-    address: String,
+    started: Started,
 }
 
 impl Server {
     fn start(arguments: &[&str]) -> Self {
-        let mut command = Command::new(PROGRAM);
-        command.args(arguments).stdin(Stdio::piped()).stdout(Stdio::piped());
-        let mut process = command.spawn().expect("bench-http");
-        let mut line = String::new();
-        BufReader::new(process.stdout.take().expect("a pipe")).read_line(&mut line).expect("a first line");
-        let address = line.trim().rsplit("//").next().expect("an address").to_owned();
-        Self { input: process.stdin.take(), process, address }
+        let mut started = Started::of(Command::new(PROGRAM).args(arguments).stdin(Stdio::piped()));
+        assert!(started.line.contains(" on http://"), "{}", started.line);
+        Self { input: started.process.stdin.take(), started }
     }
 
-    /// Head and body of what it answers.
     fn get(&self, path: &str) -> (String, Vec<u8>) {
-        let mut stream = TcpStream::connect(&self.address).expect("a connection");
-        write!(stream, "GET {path} HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n").expect("a request");
-        let mut answer = Vec::new();
-        stream.read_to_end(&mut answer).expect("an answer");
-        let end = answer.windows(4).position(|four| four == b"\r\n\r\n").expect("a head") + 4;
-        let body = answer.split_off(end);
-        (String::from_utf8(answer).expect("text").to_ascii_lowercase(), body)
+        self.started.get(path)
+    }
+
+    /// For a proxy.
+    fn url(&self) -> String {
+        format!("http://{}", self.started.address)
     }
 
     fn asked(&self, path: &str) -> String {
@@ -46,7 +43,7 @@ impl Server {
 impl Drop for Server {
     fn drop(&mut self) {
         drop(self.input.take());
-        let ended = self.process.wait().expect("a status");
+        let ended = self.started.process.wait().expect("a status");
         assert!(ended.success() || std::thread::panicking(), "{ended}");
     }
 }
@@ -85,7 +82,7 @@ fn what_is_no_object_is_not_found() {
 #[test]
 fn server_origin_and_proxy_give_the_same_bytes() {
     let origin = Server::start(&["origin"]);
-    let proxy = Server::start(&["proxy", &format!("http://{}", origin.address)]);
+    let proxy = Server::start(&["proxy", &origin.url()]);
     let (head, body) = origin.get("/page/100000/x");
     let (passed_on, through) = proxy.get("/page/100000/x");
     assert_eq!(body, through);
@@ -99,7 +96,7 @@ fn server_origin_and_proxy_give_the_same_bytes() {
 #[test]
 fn a_page_cache_asks_the_origin_once_whatever_its_store() {
     let origin = Server::start(&["origin"]);
-    let at = format!("http://{}", origin.address);
+    let at = origin.url();
     let (bare, _) = Server::start(&["serve"]).get("/page/9689/x");
     for store in ["eyewall", "file-per-entry"] {
         let directory = tempfile::tempdir().expect("a directory");

@@ -1,56 +1,18 @@
-//! What this program does when it starts itself: measurements that need a process of their own.
+//! Processes of this program that it starts itself, for measurements that need a process of their own.
 //!
-//! Talk goes over the pipes: the child says `ready`, the parent `go`, the child its result; or why it can't, as its last line.
+//! They talk over pipes: the child says `ready`, the parent `go`, the child its result. A child that fails says why in its last line.
 
 use std::io::{BufRead, BufReader, ErrorKind, Write};
 use std::path::{Path, PathBuf};
 use std::process::{Child, ChildStdin, ChildStdout, Command, ExitCode, ExitStatus, Stdio};
 use std::sync::OnceLock;
 
-use clap::Subcommand;
-use eyewall::Options;
-
-use crate::clock::{Lap, now_ns};
+use crate::clock::Lap;
 use crate::error::{Error, Result};
-use crate::load;
-use crate::procedure::oversized;
-use crate::random;
-use crate::readers;
-use crate::store::{Peer, Volume};
-use crate::work::{crashed, fill, stream};
 
-/// The work of a child.
-#[derive(Debug, Clone, Subcommand)]
-pub enum Task {
-    /// Gets from a store that other processes have open, too
-    Gets(readers::Task),
-    /// Opens a volume
-    Open {
-        /// The volume
-        volume: PathBuf,
-    },
-    /// Puts values until it is killed
-    Puts {
-        /// The volume
-        volume: PathBuf,
-        /// Bytes of each value
-        value_bytes: usize,
-        /// Index of the first object
-        first: u64,
-    },
-    /// Asks for cold keys together with other processes
-    Fill(fill::Task),
-    /// Stores large values
-    Stream(stream::Task),
-    /// Opens a volume after power loss
-    Crashed(crashed::Task),
-    /// Does a mix with little memory
-    Oversized(oversized::Task),
-}
-
-/// Does the work of a child, on one of these stores where it is told which. Why it can't, it says to its parent alone.
-pub fn run(task: &Task, peers: &[Peer]) -> ExitCode {
-    match work(task, peers) {
+/// Does the work of a child. It reports a failure to its parent alone.
+pub fn work(work: impl FnOnce() -> Result<()>) -> ExitCode {
+    match work() {
         Ok(()) => ExitCode::SUCCESS,
         Err(failure) => {
             // A parent that is gone doesn't miss it.
@@ -58,37 +20,6 @@ pub fn run(task: &Task, peers: &[Peer]) -> ExitCode {
             ExitCode::FAILURE
         }
     }
-}
-
-fn work(task: &Task, peers: &[Peer]) -> Result<()> {
-    match task {
-        Task::Gets(task) => task.run(peers),
-        Task::Open { volume } => open(volume),
-        Task::Puts { volume, value_bytes, first } => puts_until_killed(volume, *value_bytes, *first),
-        Task::Fill(task) => task.run(),
-        Task::Stream(task) => task.run(),
-        Task::Crashed(task) => task.run(),
-        Task::Oversized(task) => task.run(),
-    }
-}
-
-fn open(volume: &Path) -> Result<()> {
-    let options = Options::new().create(false);
-    let begin_ns = now_ns();
-    let cache = options.open(volume)?;
-    let took_ns = now_ns() - begin_ns;
-    say(&format!("{took_ns} {}", cache.stats()?.entries))
-}
-
-fn puts_until_killed(volume: &Path, value_bytes: usize, first: u64) -> Result<()> {
-    let store = Volume::open(volume)?;
-    let mut value = random::filler(5, value_bytes);
-    say("ready")?;
-    for index in first.. {
-        load::stamp(&mut value, index);
-        store.cache().put(random::key(index), &value)?;
-    }
-    Ok(())
 }
 
 /// Tells the parent.
@@ -109,7 +40,7 @@ pub(crate) fn hear_words() -> Result<Option<String>> {
     Ok((bytes > 0).then(|| line.trim_end().to_owned()))
 }
 
-/// What the last line of a child begins with that failed.
+/// The start of the last line of a child that failed.
 const FAILED: &str = "failed: ";
 
 /// The program to start as a child, if it isn't this one.
@@ -131,7 +62,7 @@ pub struct Worker {
 }
 
 impl Worker {
-    /// Starts this program again with the arguments of a [`Task`].
+    /// Starts this program again with the words of a task.
     pub fn start(arguments: &[String]) -> Result<Self> {
         let program = match PROGRAM.get() {
             Some(program) => program.clone(),

@@ -1,6 +1,12 @@
-//! The machine's monotonic clock, comparable between processes.
+//! The machine's monotonic clock, comparable between processes, and what is kept of its readings.
 
+use hdrhistogram::Histogram;
 use rustix::time::{ClockId, clock_gettime};
+
+use crate::error::{Error, Result};
+
+/// Latencies up to a minute, to three digits.
+const LATENCY_NS_MAX: u64 = 60_000_000_000;
 
 /// Nanoseconds since some point before this boot's first process.
 #[inline]
@@ -34,4 +40,9 @@ impl Lap {
     pub fn per_second(&self) -> f64 {
         self.operations as f64 * 1e9 / (self.end_ns - self.begin_ns).max(1) as f64
     }
+}
+
+/// An empty histogram of nanoseconds.
+pub fn histogram() -> Result<Histogram<u64>> {
+    Histogram::new_with_max(LATENCY_NS_MAX, 3).map_err(|failure| Error::Invalid(format!("histogram: {failure}")))
 }

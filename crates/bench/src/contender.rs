@@ -3,19 +3,17 @@
 //! The loops are generic and compiled for each store: no call through a table within what is timed.
 
 use std::hint::black_box;
-use std::sync::Barrier;
-use std::sync::atomic::{AtomicU64, Ordering};
 use std::thread;
-use std::time::Duration;
 
 use hdrhistogram::Histogram;
 
-use crate::clock::{Lap, now_ns};
+use crate::clock::{Lap, histogram, now_ns};
 use crate::error::{Error, Result};
-use crate::load::{self, Gets, Population, Puts};
+use crate::load::{self, Gets, Population, Puts, allow_misses};
 use crate::random::{self, KEY_BYTES, Random};
 use crate::reads::{self, ReadLap, Reads};
 use crate::replay::{self, Replayed};
+use crate::start::Start;
 use crate::store::{Handle, Store};
 use crate::touch::{self, Touch};
 use crate::trace::Request;
@@ -23,20 +21,6 @@ use crate::traffic::{self, Length, Positions, Traffic, TrafficLap};
 
 /// Gets between two looks at the clock.
 const GETS_BETWEEN_LOOKS: usize = 16;
-
-/// Latencies up to a minute, to three digits.
-const LATENCY_NS_MAX: u64 = 60_000_000_000;
-
-/// One get in so many may miss: what [`Contender::complete`] put again may have cost another entry its place.
-const GETS_PER_MISS_MIN: u64 = 1_000;
-
-/// Refuses a figure of gets of which too many missed.
-pub(crate) fn allow_misses(store: &str, missed: u64, gets: u64) -> Result<()> {
-    if missed > gets.div_ceil(GETS_PER_MISS_MIN) {
-        return Err(Error::Invalid(format!("{store}: {missed} of {gets} gets missed")));
-    }
-    Ok(())
-}
 
 /// A store that can be measured without knowing its type.
 pub trait Contender: Send + Sync {
@@ -132,11 +116,6 @@ impl Swept {
     pub fn all_seconds(&self) -> f64 {
         self.seconds.iter().sum()
     }
-}
-
-/// An empty histogram of nanoseconds.
-pub fn histogram() -> Result<Histogram<u64>> {
-    Histogram::new_with_max(LATENCY_NS_MAX, 3).map_err(|failure| Error::Invalid(format!("histogram: {failure}")))
 }
 
 impl<S: Store> Contender for S {
@@ -304,39 +283,6 @@ fn get_by_threads<S: Store>(
         }
         whole.ok_or_else(|| Error::Invalid("no reader".to_owned()))
     })
-}
-
-/// Lets threads start together and stop at one time. The first to start sets the deadline, unless it was said beforehand; each
-/// looks at the clock for itself, for a supervisor would wait long for a core among 64 busy threads.
-pub(crate) struct Start {
-    ready: Barrier,
-    /// Nobody begins before.
-    begin_ns: u64,
-    /// 0: not set. The word stands for nothing but itself: relaxed.
-    deadline_ns: AtomicU64,
-    duration: Duration,
-}
-
-impl Start {
-    pub(crate) fn new(threads: usize, duration: Duration) -> Self {
-        Self { ready: Barrier::new(threads), begin_ns: 0, deadline_ns: AtomicU64::new(0), duration }
-    }
-
-    /// At a moment that others know, too.
-    pub(crate) fn at(threads: usize, begin_ns: u64, duration: Duration) -> Self {
-        let deadline_ns = AtomicU64::new(begin_ns + duration.as_nanos() as u64);
-        Self { begin_ns, deadline_ns, ..Self::new(threads, duration) }
-    }
-
-    /// Waits for all; when this thread began and when it is to end.
-    pub(crate) fn wait(&self) -> (u64, u64) {
-        self.ready.wait();
-        thread::sleep(Duration::from_nanos(self.begin_ns.saturating_sub(now_ns())));
-        let begin_ns = now_ns();
-        let mine_ns = begin_ns + self.duration.as_nanos() as u64;
-        let set = self.deadline_ns.compare_exchange(0, mine_ns, Ordering::Relaxed, Ordering::Relaxed);
-        (begin_ns, set.err().unwrap_or(mine_ns))
-    }
 }
 
 fn get_until_deadline<S: Store>(

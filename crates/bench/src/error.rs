@@ -1,8 +1,7 @@
 //! The errors of a benchmark run.
 
+use std::fmt;
 use std::path::{Path, PathBuf};
-
-use crate::suite::value::Value;
 
 /// The result of everything in this crate.
 pub type Result<T> = std::result::Result<T, Error>;
@@ -83,7 +82,7 @@ impl Error {
     }
 
     /// A parameter of a case is not what the procedure wants.
-    pub(crate) fn parameter(name: &str, value: Option<&Value>, wanted: &str) -> Self {
+    pub(crate) fn parameter(name: &str, value: Option<&impl fmt::Debug>, wanted: &str) -> Self {
         let given = value.map_or_else(|| "missing".to_owned(), |value| format!("{value:?}"));
         Self::Invalid(format!("the parameter {name} is {given}; the procedure wants {wanted}"))
     }

@@ -1,13 +1,13 @@
-//! Benchmarks: what is measured, how, and the peers that cost nothing to build.
+//! Benchmarks: the workloads, the loops that measure them, and the peers that cost nothing to build.
 //!
-//! A [`store::Store`] is anything that is measured; [`contender::Contender`] runs the timed loops on it, compiled for its type. Two
-//! programs measure by that. Both live in `eyewall-bench-compare`, with the peers that have heavy dependencies: nothing here depends
-//! on them.
+//! The loops measure a [`store::Store`]; [`contender::Contender`] runs them on it, compiled for its type. One program uses
+//! that: `eyewall-bench`, which is [`program`]. The [`suite`] goes through the workloads that `bench/workloads`
+//! defines, lets a [`procedure`] measure each of their cells, and writes a record for the explorer. The program itself lives in
+//! `eyewall-bench-compare`, with the peers that have heavy dependencies: nothing here depends on them.
 //!
-//! - `eyewall-bench`, which is [`program`]: the [`suite`] goes through the workloads that `bench/workloads` defines, lets a
-//!   [`procedure`] measure each of their cells, and writes a record for the explorer.
-//! - `bench-engine`: what only the engine has, and puts. The modules of [`work`] say what is done and against which bar; a
-//!   [`run::Run`] collects their rows.
+//! The layers, each of which knows those before it: [`store`] says what a store must do; the loops ([`reads`], [`traffic`], [`replay`],
+//! [`contender`]) work on any; a [`peer`] is a store by name, and [`stores`] are those that cost nothing to build; then the suite, the
+//! procedures with their child processes ([`procedure::tasks`]), and the program.
 //!
 //! No figure is asserted by a test.
 
@@ -18,27 +18,30 @@ pub mod child;
 pub mod clock;
 pub mod contender;
 pub mod error;
+pub mod footprint;
+pub mod hits;
 pub mod load;
 pub mod looks;
 pub mod machine;
 pub mod memory;
 pub mod mix;
+pub mod peer;
+pub mod plain;
 pub mod procedure;
 pub mod program;
 pub mod readers;
 pub mod reads;
-pub mod record;
 pub mod replay;
-pub mod report;
-pub mod run;
 pub mod scratch;
 pub mod simulate;
+pub mod spread;
+mod start;
 pub mod store;
+pub mod stores;
 pub mod suite;
 pub mod touch;
 pub mod trace;
 pub mod traffic;
 pub mod windows;
-pub mod work;
 
 pub use eyewall_bench_count::random;

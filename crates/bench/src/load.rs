@@ -3,15 +3,19 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use crate::error::{Error, Result};
 use crate::random::{self, KEY_BYTES, Random};
 use crate::touch::Touch;
 
-/// What files take their space by.
-const BLOCK_BYTES: usize = 4096;
+/// Files take space in blocks of this size.
+pub(crate) const BLOCK_BYTES: usize = 4096;
 
-/// More objects than there are: parts of a store get some more than evenly, and a server counts against its cap what it has in
-/// buffers, of each of 64 connections.
+/// Room for more objects than there are: some parts of a store get more than an even share, and a server counts the buffers of each
+/// of 64 connections against its cap.
 const SPARE_OBJECTS: u64 = 192;
+
+/// One get in so many may miss: an entry that was put again after a fill may have cost another its place.
+const GETS_PER_MISS_MIN: u64 = 1_000;
 
 /// Objects with the indexes from 0 to `objects`, all of `value_bytes`.
 #[derive(Debug, Clone, Copy)]
@@ -106,4 +110,12 @@ pub struct Puts {
     pub first: u64,
     /// How long.
     pub duration: Duration,
+}
+
+/// Refuses a figure of gets of which too many missed.
+pub(crate) fn allow_misses(store: &str, missed: u64, gets: u64) -> Result<()> {
+    if missed > gets.div_ceil(GETS_PER_MISS_MIN) {
+        return Err(Error::Invalid(format!("{store}: {missed} of {gets} gets missed")));
+    }
+    Ok(())
 }

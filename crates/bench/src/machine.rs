@@ -5,12 +5,10 @@ use std::os::unix::fs::MetadataExt as _;
 use std::path::Path;
 use std::time::{SystemTime, UNIX_EPOCH};
 
-use serde::Serialize;
-
 use crate::error::{Error, Result};
 
 /// What a reader needs to judge the figures.
-#[derive(Debug, Clone, Serialize)]
+#[derive(Debug, Clone)]
 pub struct Machine {
     /// Processor model.
     pub cpu: String,
@@ -24,8 +22,6 @@ pub struct Machine {
     pub disk_file_system: String,
     /// File system under the shared-memory directory.
     pub shm_file_system: String,
-    /// Release build or not.
-    pub optimised: bool,
 }
 
 impl Machine {
@@ -43,7 +39,6 @@ impl Machine {
             kernel: format!("{} {}", std::env::consts::OS, release.trim()),
             disk_file_system: file_system(disk)?,
             shm_file_system: file_system(shm)?,
-            optimised: !cfg!(debug_assertions),
         })
     }
 

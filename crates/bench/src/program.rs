@@ -9,8 +9,9 @@ use clap::{Args, Parser, Subcommand};
 use crate::child;
 use crate::error::{Error, Result};
 use crate::machine;
+use crate::peer::Peer;
+use crate::procedure::tasks;
 use crate::scratch::{Scratch, Storage};
-use crate::store::Peer;
 use crate::suite::compare;
 use crate::suite::definition::{self, Definition, Scale};
 use crate::suite::interrupt::Interrupt;
@@ -29,7 +30,7 @@ struct Arguments {
 enum Task {
     /// Measure workloads, all of them unless some are named
     Run(Run),
-    /// Name the workloads and what they measure
+    /// Name the workloads, their groups, and what they measure
     List {
         #[command(flatten)]
         definitions: Definitions,
@@ -48,7 +49,7 @@ enum Task {
     #[command(hide = true)]
     Child {
         #[command(subcommand)]
-        task: child::Task,
+        task: tasks::Task,
     },
 }
 
@@ -61,7 +62,7 @@ struct Definitions {
 
 #[derive(Debug, Args)]
 struct Run {
-    /// The workloads; of a run that is gone on with, its own
+    /// The workloads or groups of workloads; of a run that is gone on with, its own
     #[arg(conflicts_with = "resume")]
     names: Vec<String>,
     #[command(flatten)]
@@ -93,7 +94,7 @@ pub fn main(peers: &[Peer]) -> ExitCode {
         Task::Run(run) => self::run(run, peers),
         Task::List { definitions } => list(&definitions),
         Task::Compare { old, new, least } => compare::compare(&old, &new, least).and_then(|found| print(&found.text())),
-        Task::Child { task } => return child::run(&task, peers),
+        Task::Child { task } => return child::work(|| task.run(peers)),
     };
     match done {
         Ok(()) => ExitCode::SUCCESS,
@@ -143,7 +144,7 @@ fn run(run: Run, peers: &[Peer]) -> Result<()> {
 fn list(definitions: &Definitions) -> Result<()> {
     let line = |one: &Definition| {
         let (stores, minutes) = (one.stores.len(), one.minutes.at(Scale::Whole));
-        format!("{:<16} {} ({stores} stores, {minutes} min)\n", one.name, one.title)
+        format!("{:<22} {:<8} {} ({stores} stores, {minutes} min)\n", one.name, one.group, one.title)
     };
     let text: String = definition::read_all(&definitions.workloads, &[], Scale::Whole)?.iter().map(line).collect();
     print(&text)

@@ -12,7 +12,8 @@ use crate::child::{Worker, hear_words, say};
 use crate::clock::{Lap, now_ns};
 use crate::error::{Error, Result};
 use crate::load::{Gets, Population, Sequences};
-use crate::store::{Peer, Place};
+use crate::peer::Peer;
+use crate::store::Place;
 use crate::touch::Touch;
 
 /// From the word to the begin: by then all have heard it, and sleep.

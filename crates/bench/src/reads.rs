@@ -5,10 +5,12 @@ use std::thread;
 use std::time::Duration;
 
 use crate::clock::now_ns;
-use crate::contender::{Start, allow_misses};
 use crate::error::{Error, Result};
+use crate::load::allow_misses;
+use crate::plain::Plain;
 use crate::random;
-use crate::store::{Handle, Plain, Store};
+use crate::start::Start;
+use crate::store::{Handle, Store};
 use crate::touch::Touch;
 
 /// Keys from here on are those that the cache doesn't have, of the same objects.

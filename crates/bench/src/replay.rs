@@ -4,9 +4,9 @@ use std::hint::black_box;
 
 use crate::clock::now_ns;
 use crate::error::{Error, Result};
+use crate::hits::Hits;
 use crate::load;
 use crate::random;
-use crate::simulate::Hits;
 use crate::store::{Handle, Store};
 use crate::trace::Request;
 

@@ -7,12 +7,13 @@ use std::time::Duration;
 
 use hdrhistogram::Histogram;
 
+use crate::clock::histogram;
 use crate::clock::{Lap, now_ns};
-use crate::contender::{Start, histogram};
 use crate::error::{Error, Result};
 use crate::load;
 use crate::mix::Zipf;
 use crate::random::{self, Random};
+use crate::start::Start;
 use crate::store::{Handle, Store};
 use crate::touch;
 
@@ -320,7 +321,8 @@ fn work<S: Store>(store: &S, traffic: &Traffic, thread: usize, walk: Walk<'_>, s
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::store::{FILES, Place};
+    use crate::store::Place;
+    use crate::stores::FILES;
 
     #[test]
     fn a_lap_goes_on_where_the_one_before_ended() -> Result<()> {

@@ -4,8 +4,8 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 
 use hdrhistogram::Histogram;
 
+use crate::clock::histogram;
 use crate::clock::now_ns;
-use crate::contender::histogram;
 use crate::error::Result;
 
 /// Windows that one thread begins, one after the other, while others work.

@@ -3,7 +3,8 @@
 use std::time::{Duration, SystemTime};
 
 use eyewall_bench::error::Error;
-use eyewall_bench::store::{Files, Handle, Store};
+use eyewall_bench::store::{Handle, Store};
+use eyewall_bench::stores::Files;
 use rustix::fs::{AtFlags, CWD, Timespec, Timestamps, UTIME_OMIT, utimensat};
 
 type Result<T> = std::result::Result<T, Box<dyn std::error::Error>>;

@@ -1,6 +1,7 @@
 //! Each policy is walked through a trace short enough to be followed by hand.
 
-use eyewall_bench::simulate::{Gdsf, Hits, Lru, Policy, REFERENCES, S3Fifo, S3FifoOptions, hits_of, offline, replay};
+use eyewall_bench::hits::Hits;
+use eyewall_bench::simulate::{Gdsf, Lru, Policy, REFERENCES, S3Fifo, S3FifoOptions, hits_of, offline, replay};
 use eyewall_bench::trace::Request;
 
 fn requests(keys: &[u64]) -> Vec<Request> {

@@ -9,10 +9,7 @@ import sys
 import types
 from collections.abc import Callable, Iterable
 from datetime import timedelta
-from typing import TYPE_CHECKING, Any, Generic, ParamSpec, TypeVar
-
-if TYPE_CHECKING:
-    from ._cache import Cache
+from typing import Any, Generic, ParamSpec, Protocol, TypeVar
 
 P = ParamSpec("P")
 R = TypeVar("R")
@@ -21,6 +18,20 @@ TagsOf = str | Iterable[str] | Callable[..., str | Iterable[str]] | None
 # Longer keys are replaced by their hash.
 _KEY_BYTES_MAX = 250
 _HASH_BYTES = 20
+
+
+class Results(Protocol):
+    """The store of the results: a `Cache`."""
+
+    @property
+    def get_or_fill(self) -> Callable[..., Any]: ...
+
+    @property
+    def aget_or_fill(self) -> Callable[..., Any]: ...
+
+    def remove(self, key: str) -> bool: ...
+
+    def purge_tag(self, tag: str, *, soft: bool = False) -> None: ...
 
 
 def _encoded(value: object) -> str:
@@ -90,7 +101,7 @@ class Memoize:
 
     def __init__(
         self,
-        cache: Cache,
+        cache: Results,
         ttl: float | timedelta | None,
         stale: float | timedelta | None,
         tag: TagsOf,

@@ -4,8 +4,8 @@
 
 use std::process::ExitCode;
 
-use eyewall_bench::{program, store};
+use eyewall_bench::{program, stores};
 
 fn main() -> ExitCode {
-    program::main(&store::PEERS)
+    program::main(&stores::PEERS)
 }

@@ -11,14 +11,16 @@ use super::traffic::Body;
 use crate::contender::Contender;
 use crate::error::{Error, Result};
 use crate::load;
+use crate::peer::{Open, Peer};
+use crate::plain::Plain;
 use crate::random::{self, Random};
 use crate::reads::{Act, ReadLap, Reads};
 use crate::scratch::Storage;
-use crate::store::{Handle as _, Open, Peer, Plain, Store as _};
+use crate::store::{Handle as _, Store as _};
 use crate::suite::cell::Cell;
 use crate::suite::entrant::{Closed, Entrant, Room};
+use crate::suite::named::Named;
 use crate::suite::size::Bytes;
-use crate::suite::turns::Named;
 use crate::suite::value::Case;
 use crate::touch::Touch;
 

@@ -6,12 +6,21 @@ mod files_lookup;
 mod flood;
 mod gets;
 mod modules;
-pub mod oversized;
+mod opening;
+mod overhead;
+mod oversized;
 mod processes;
+mod purging;
+mod puts;
 mod replay;
+mod single_flight;
 mod sizes;
+mod streaming_in;
 mod sweep;
+mod tags;
+pub mod tasks;
 mod traffic;
+mod verification;
 
 use crate::error::Result;
 use crate::suite::cell::Cell;
@@ -46,11 +55,19 @@ pub fn named(name: &str) -> Option<&'static dyn Procedure> {
         "modules" => &modules::Modules,
         "misses" => &sweep::Misses,
         "overflow" => &sweep::Overflow,
+        "opening" => &opening::Opening,
+        "overhead" => &overhead::Overhead,
         "oversized" => &oversized::Oversized,
+        "purging" => &purging::Purging,
+        "puts" => &puts::Puts,
         "replay" => &replay::Replay,
+        "single-flight" => &single_flight::SingleFlight,
         "sizes-of-values" => &sizes::SizesOfValues,
+        "streaming-in" => &streaming_in::StreamingIn,
         "sweep" => &sweep::Sweep,
+        "tags" => &tags::Tags,
         "traffic" => &traffic::Traffic,
+        "verification" => &verification::Verification,
         _ => return None,
     })
 }

@@ -1,4 +1,4 @@
-//! Gets that hit, by processes that share a store. What lives in one process can't take part.
+//! Gets that hit, by processes that share a store, or by as many threads of one process. What lives in one process can't take part.
 
 use std::cell::RefCell;
 
@@ -6,22 +6,23 @@ use super::Procedure;
 use super::gets::{Settings, fill, touch_of};
 use crate::error::{Error, Result};
 use crate::load::Population;
+use crate::peer::Peer;
 use crate::readers::{Readers, Task};
-use crate::store::Peer;
 use crate::suite::cell::Cell;
 use crate::suite::entrant::{Entrant, Room};
-use crate::suite::turns::Named;
-use crate::suite::value::Case;
+use crate::suite::named::Named;
+use crate::suite::value::{Case, Value};
 
 /// A volume has places for as many processes as it has 256 KiB: here for 128.
 const CAP_BYTES_MIN: u64 = 32 << 20;
 
-/// `readers` and `consume` are gone through with the stores open, `readers` with the processes up; `size` and `storage` make cells.
+/// `readers`, `by` and `consume` are gone through with the stores open, `readers` with the processes up; `size` and `storage` make cells.
+/// `by`, which may be missing, is `processes` of one thread, or the `threads` of one process.
 pub(super) struct GetsByProcesses;
 
 impl Procedure for GetsByProcesses {
     fn within(&self) -> &'static [&'static str] {
-        &["readers", "consume"]
+        &["readers", "by", "consume"]
     }
 
     fn measure(&self, cell: &mut Cell<'_>) -> Result<()> {
@@ -31,8 +32,9 @@ impl Procedure for GetsByProcesses {
         let readers = cases.iter().map(|case| Ok(case.count("readers")? as u64)).collect::<Result<Vec<_>>>()?;
         let room = |peer: &Peer| room(peer, population);
         let mut entrants = cell.open_all(room, |entrant| fill(entrant, population))?;
-        for (case, processes) in cases.into_iter().zip(readers) {
-            let task = |entrant: &Entrant, cell: &Cell<'_>| -> Result<Task> {
+        let ways = ways(cell)?;
+        for (case, readers) in cases.into_iter().zip(readers) {
+            let task = |entrant: &Entrant, cell: &Cell<'_>, way: Way| -> Result<Task> {
                 // What it is opened by again in a child.
                 let peer = cell.peers().into_iter().find(|peer| peer.name == entrant.name());
                 let peer =
@@ -43,25 +45,26 @@ impl Procedure for GetsByProcesses {
                     cap_bytes: room(peer).cap_bytes,
                     objects: population.objects,
                     value_bytes: population.value_bytes,
-                    processes,
+                    processes: if way == Way::Processes { readers } else { 1 },
                     process: 0,
-                    threads: 1,
+                    threads: if way == Way::Processes { 1 } else { readers as usize },
                     keys: settings.keys,
                     seed: cell.seed(),
                 })
             };
-            let mut shared = start(cell, &entrants, &case, task)?;
+            let mut shared = start(cell, &entrants, &case, &ways, task)?;
             for consume in cell.values("consume") {
                 let case = case.clone().with("consume", consume.clone());
                 let touch = touch_of(&case)?;
                 cell.show(&case.to_string());
                 cell.turns(&mut shared, |cell, shared, repetition| {
                     let lap = shared.readers.borrow_mut().lap(touch, settings.turn())?;
+                    let case = shared.by.iter().fold(case.clone(), |case, by| case.with("by", by.clone()));
                     cell.sample(&case, shared.name(), "gets", repetition, lap.per_second())
                 })?;
             }
             let mut left = Vec::new();
-            for Shared { entrant, readers } in shared {
+            for Shared { entrant, readers, .. } in shared {
                 let ended = readers.into_inner().end();
                 left.extend(cell.attempt(entrant.name(), ended)?.map(|()| entrant.path().to_owned()));
             }
@@ -75,6 +78,8 @@ impl Procedure for GetsByProcesses {
 /// A store that this process has open, and the processes that have it open beside it.
 struct Shared<'a> {
     entrant: &'a Entrant,
+    /// The value of the parameter, where there is one.
+    by: Option<Value>,
     readers: RefCell<Readers>,
 }
 
@@ -88,6 +93,27 @@ impl Named for Shared<'_> {
     }
 }
 
+/// The readers: processes, or threads of one process.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Way {
+    Processes,
+    Threads,
+}
+
+/// What the parameter `by` says; processes, where there is none.
+fn ways(cell: &Cell<'_>) -> Result<Vec<(Option<Value>, Way)>> {
+    let values = cell.values("by");
+    if values.is_empty() {
+        return Ok(vec![(None, Way::Processes)]);
+    }
+    let way = |value: &Value| match value {
+        Value::Text(word) if word == "processes" => Ok((Some(value.clone()), Way::Processes)),
+        Value::Text(word) if word == "threads" => Ok((Some(value.clone()), Way::Threads)),
+        other => Err(Error::parameter("by", Some(other), "processes or threads")),
+    };
+    values.iter().map(way).collect()
+}
+
 /// Room for all objects, and for all processes.
 fn room(peer: &Peer, population: Population) -> Room {
     let room = Room::for_all(peer, population);
@@ -99,15 +125,18 @@ fn start<'a>(
     cell: &mut Cell<'_>,
     entrants: &'a [Entrant],
     case: &Case,
-    task: impl Fn(&Entrant, &Cell<'_>) -> Result<Task>,
+    ways: &[(Option<Value>, Way)],
+    task: impl Fn(&Entrant, &Cell<'_>, Way) -> Result<Task>,
 ) -> Result<Vec<Shared<'a>>> {
     let mut shared = Vec::new();
     for entrant in entrants {
         cell.breathe()?;
         cell.show(&format!("processes attach to {}, {case}", entrant.name()));
-        let begun = task(entrant, cell).and_then(|task| Readers::start(&task));
-        let begun = cell.attempt(entrant.name(), begun)?;
-        shared.extend(begun.map(|readers| Shared { entrant, readers: readers.into() }));
+        for (by, way) in ways {
+            let begun = task(entrant, cell, *way).and_then(|task| Readers::start(&task));
+            let begun = cell.attempt(entrant.name(), begun)?;
+            shared.extend(begun.map(|readers| Shared { entrant, by: by.clone(), readers: readers.into() }));
+        }
     }
     Ok(shared)
 }

@@ -5,8 +5,9 @@ use std::time::Duration;
 use serde::Deserialize;
 
 use super::Procedure;
+use crate::clock::histogram;
 use crate::clock::now_ns;
-use crate::contender::{Contender, histogram};
+use crate::contender::Contender;
 use crate::error::{Error, Result};
 use crate::load::{self, Gets, Sequences};
 use crate::random::{self, KEY_BYTES, Random};

@@ -11,48 +11,14 @@ pub use offline::offline;
 pub use s3fifo::{S3Fifo, S3FifoOptions};
 
 use crate::error::Error;
-use crate::store::{Kind, Peer};
+use crate::hits::Hits;
+use crate::peer::{Kind, Peer};
 use crate::trace::Request;
 
 /// A cache of names and sizes.
 pub trait Policy {
     /// Asks for an object and, on a miss, takes it in; true for a hit.
     fn request(&mut self, request: Request) -> bool;
-}
-
-/// Hits of a replay, in objects and in bytes.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub struct Hits {
-    /// Requests replayed.
-    pub requests: u64,
-    /// Those that hit.
-    pub hits: u64,
-    /// Bytes asked for.
-    pub bytes: u64,
-    /// Those that were served by hits.
-    pub hit_bytes: u64,
-}
-
-impl Hits {
-    /// Counts one request.
-    pub fn count(&mut self, bytes: u64, hit: bool) {
-        self.requests += 1;
-        self.bytes += bytes;
-        if hit {
-            self.hits += 1;
-            self.hit_bytes += bytes;
-        }
-    }
-
-    /// Object hit ratio in percent.
-    pub fn object_percent(&self) -> f64 {
-        100.0 * self.hits as f64 / self.requests.max(1) as f64
-    }
-
-    /// Byte hit ratio in percent.
-    pub fn byte_percent(&self) -> f64 {
-        100.0 * self.hit_bytes as f64 / self.bytes.max(1) as f64
-    }
 }
 
 /// Replays `requests` through `policy`.

@@ -15,8 +15,8 @@ use super::progress::Progress;
 use super::recorder::{Distribution, Sample};
 use super::value::{self, Case, Value};
 use crate::error::{Error, Result};
+use crate::peer::Peer;
 use crate::scratch::{Scratch, Storage};
-use crate::store::Peer;
 
 /// The stores that take part.
 #[derive(Debug, Clone)]

@@ -5,10 +5,10 @@ use std::path::Path;
 
 use indexmap::IndexMap;
 
+use super::figure::figure;
 use super::recorder::{self, Head, Sample};
 use crate::error::Result;
-use crate::record::Spread;
-use crate::report::figure;
+use crate::spread::Spread;
 
 /// Whose samples they are, for people, in the order of their first.
 type Series = IndexMap<(String, String, String, String), Vec<f64>>;

@@ -1,5 +1,6 @@
 //! A workload as data: what `bench/workloads/NAME.toml` says (bench/workloads/README.md).
 
+use std::collections::BTreeSet;
 use std::fs;
 use std::path::{Path, PathBuf};
 
@@ -69,6 +70,16 @@ pub struct Measure {
     rest: serde_json::Map<String, serde_json::Value>,
 }
 
+/// The bar of a comparison: its median is held to it.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Bar {
+    /// Met by this and more.
+    AtLeast(f64),
+    /// Met by this and less.
+    AtMost(f64),
+}
+
 /// A comparison (bench/RECORD.md).
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -91,7 +102,7 @@ pub struct Comparison {
     pub words: Option<String>,
     /// The bar.
     #[serde(default)]
-    pub bar: Option<crate::record::Bar>,
+    pub bar: Option<Bar>,
     /// The aim.
     #[serde(default)]
     pub aim: Option<f64>,
@@ -160,6 +171,9 @@ pub struct Definition {
     pub about: String,
     /// Its place in a record.
     pub order: u32,
+    /// A name that chooses it together with others.
+    #[serde(default)]
+    pub group: String,
     /// What does the work.
     pub procedure: String,
     /// Other programs that do that work on stores of their own: their command lines.
@@ -380,7 +394,7 @@ fn settle_table(table: &mut toml::Table, scale: Scale) {
     }
 }
 
-/// The definitions in a directory, in their order; those named, or all.
+/// The definitions in a directory, in their order; those named by themselves or by their group, or all.
 pub fn read_all(directory: &Path, names: &[String], scale: Scale) -> Result<Vec<Definition>> {
     let entries = fs::read_dir(directory).map_err(Error::path("list", directory))?;
     let mut definitions = Vec::new();
@@ -391,12 +405,18 @@ pub fn read_all(directory: &Path, names: &[String], scale: Scale) -> Result<Vec<
         }
     }
     definitions.sort_by(|a, b| (a.order, &a.name).cmp(&(b.order, &b.name)));
+    let is_meant = |definition: &Definition, name: &String| [&definition.name, &definition.group].contains(&name);
     for name in names {
-        if !definitions.iter().any(|definition| definition.name == *name) {
+        if !definitions.iter().any(|definition| is_meant(definition, name)) {
             let known: Vec<&str> = definitions.iter().map(|definition| definition.name.as_str()).collect();
-            return Err(Error::Invalid(format!("there is no workload {name}; there are {}", known.join(", "))));
+            let groups: BTreeSet<&str> = definitions.iter().map(|definition| definition.group.as_str()).collect();
+            let groups: Vec<&str> = groups.into_iter().filter(|group| !group.is_empty()).collect();
+            let (known, groups) = (known.join(", "), groups.join(", "));
+            return Err(Error::Invalid(format!(
+                "there is no workload {name}; there are {known}, and the groups {groups}"
+            )));
         }
     }
-    definitions.retain(|definition| names.is_empty() || names.contains(&definition.name));
+    definitions.retain(|definition| names.is_empty() || names.iter().any(|name| is_meant(definition, name)));
     Ok(definitions)
 }

@@ -15,7 +15,7 @@ use super::interrupt::Interrupt;
 use super::recorder::StoreFacts;
 use super::value::Case;
 use crate::error::{Error, Result};
-use crate::store::Kind;
+use crate::peer::Kind;
 
 /// How often a driver that is silent is looked at, for a Ctrl-C.
 const LOOK_EVERY: Duration = Duration::from_millis(100);

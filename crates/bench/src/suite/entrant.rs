@@ -4,12 +4,14 @@ use std::path::{Path, PathBuf};
 
 use tempfile::TempDir;
 
-use super::turns::Named;
+use super::named::Named;
 use crate::contender::Contender;
 use crate::error::Result;
 use crate::load::Population;
+use crate::peer::{Open, Peer};
 use crate::scratch::{Scratch, Storage};
-use crate::store::{Files, Open, Peer, Place};
+use crate::store::Place;
+use crate::stores::Files;
 
 /// A store in a scratch directory of its own, which goes with it or, full of files on a disk, at the end of the run.
 pub struct Entrant {

@@ -9,8 +9,8 @@ use crate::clock::now_ns;
 use crate::error::Result;
 use crate::machine::{self, Machine};
 use crate::random::Random;
-use crate::record::Spread;
 use crate::scratch::{Scratch, Storage};
+use crate::spread::Spread;
 
 /// Loops of the noise probe, and steps of each: some 20 ms. A build without optimisation measures nothing, and needn't wait for it.
 const PROBES: usize = 21;

@@ -13,7 +13,7 @@ use serde::{Deserialize, Serialize};
 use super::definition::Scale;
 use super::value::Case;
 use crate::error::{Error, Result};
-use crate::store::Kind;
+use crate::peer::Kind;
 
 /// The version of the form.
 pub const FORMAT: u32 = 1;

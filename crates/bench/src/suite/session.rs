@@ -13,10 +13,10 @@ use super::recorder::{FORMAT, Head, Recorder, StoreFacts};
 use super::value::{self, Case};
 use crate::error::{Error, Result};
 use crate::machine as host;
+use crate::peer::{Kind, Peer};
 use crate::procedure;
 use crate::scratch::Scratch;
 use crate::simulate;
-use crate::store::{Kind, Peer};
 
 /// What a run is told.
 #[derive(Debug)]

@@ -1,23 +1,13 @@
-//! Turns: in each repetition all who take part are measured, one after the other, so that what befalls the machine befalls all.
+//! Turns: each repetition measures all stores, one after the other, so that a disturbance of the machine hits all of them.
 
 use std::ops::RangeInclusive;
 
 use super::cell::{Cell, Contestant};
 use super::entrant::{Entrant, Room};
+use super::named::Named;
 use crate::error::{Error, Result};
+use crate::peer::Peer;
 use crate::simulate;
-use crate::store::Peer;
-
-/// Something that takes its turns under a name.
-pub trait Named {
-    /// The store's name in records.
-    fn name(&self) -> &str;
-
-    /// Waits until the store has done what it does in the background, if it is open in this process.
-    fn settle(&self) -> Result<()> {
-        Ok(())
-    }
-}
 
 impl Named for Entrant {
     fn name(&self) -> &str {
@@ -69,7 +59,7 @@ impl Cell<'_> {
         })
     }
 
-    /// Lets stores of this program and of drivers take turns; what one of this program does in its turn is `once`. One that fails is
+    /// Lets stores of this program and of drivers take turns; `once` is the turn of one of this program. One that fails is
     /// noted, and takes no further part.
     pub fn turns_of_all(&mut self, mut once: impl FnMut(&mut Self, &Peer, usize) -> Result<()>) -> Result<()> {
         let mut contestants = self.contestants();
@@ -120,7 +110,7 @@ impl Cell<'_> {
     }
 }
 
-/// The order of so many in a repetition: to and fro, so that nobody always comes after the same one and has its leavings.
+/// The order of the stores in a repetition: to and fro, so that no store always comes after the same one.
 fn order(count: usize, repetition: usize) -> impl Iterator<Item = usize> {
     (0..count).map(move |at| if repetition.is_multiple_of(2) { count - 1 - at } else { at })
 }

@@ -7,7 +7,7 @@ use std::path::Path;
 use std::time::Duration;
 
 use crate::folder::Folder;
-use eyewall_bench::store::EYEWALL;
+use eyewall_bench::stores::EYEWALL;
 use eyewall_bench::suite::driver::{Driver, Measure, Places, Request};
 use eyewall_bench::suite::interrupt::Interrupt;
 use eyewall_bench::suite::recorder::{self, Sample};

@@ -6,8 +6,8 @@ use std::process::Command;
 
 use eyewall_bench::child;
 use eyewall_bench::error::Result;
+use eyewall_bench::peer::Peer;
 use eyewall_bench::scratch::Scratch;
-use eyewall_bench::store::Peer;
 use eyewall_bench::suite::definition::{self, Definition, Scale};
 use eyewall_bench::suite::interrupt::Interrupt;
 use eyewall_bench::suite::{Ended, Session, Setting};
@@ -166,6 +166,9 @@ x = "readers"
 
 /// One repetition of one case, or of those that some parameters make, for as short as it goes.
 fn shrink(table: &mut Table, whole: &[&str]) {
+    // Parameters of which a procedure measures all values at once.
+    const AT_ONCE: [&str; 4] = ["what", "window", "entries", "how"];
+
     let one = |value: i64| {
         Value::Table(
             [("whole", value), ("quick", value)]
@@ -180,8 +183,12 @@ fn shrink(table: &mut Table, whole: &[&str]) {
     for (name, parameter) in table.get_mut("parameters").and_then(Value::as_table_mut).into_iter().flatten() {
         let parameter = parameter.as_table_mut().unwrap();
         parameter.remove("quick");
-        if !whole.contains(&name.as_str()) {
-            parameter.get_mut("values").unwrap().as_array_mut().unwrap().truncate(1);
+        if !whole.contains(&name.as_str()) && !AT_ONCE.contains(&name.as_str()) {
+            let values = parameter.get_mut("values").unwrap().as_array_mut().unwrap();
+            values.truncate(1);
+            for value in values.iter_mut().filter(|value| value.as_str() == Some("1 GB")) {
+                *value = Value::String("1 MB".to_owned());
+            }
         }
     }
     if let Some(settings) = table.get_mut("settings").and_then(Value::as_table_mut) {
@@ -190,14 +197,18 @@ fn shrink(table: &mut Table, whole: &[&str]) {
                 *value = quick.clone();
             }
             match name.as_str() {
-                "milliseconds" => *value = Value::Integer(1),
+                "milliseconds" | "writer_milliseconds" => *value = Value::Integer(1),
                 "warm_up_operations" => *value = Value::Integer(400),
                 "seconds" | "fill_seconds" => *value = Value::Float(0.02),
-                "objects" | "objects_max" | "keys" => *value = Value::Integer(500),
+                "objects" | "objects_max" | "keys" | "purged" | "kept" => *value = Value::Integer(500),
+                "entries" | "held_min" | "processes" => *value = Value::Integer(2),
                 "batch" => *value = Value::Integer(100),
                 "small_files" => *value = Value::Integer(5),
-                "file" => *value = Value::String("1 MB".to_owned()),
-                "cap" | "set" => *value = Value::String("8 MB".to_owned()),
+                "cap" | "volume" => *value = Value::String("8 MB".to_owned()),
+                "file" | "set" | "filled" => *value = Value::String("1 MB".to_owned()),
+                "value" if value.as_str().is_some_and(|size| size.ends_with(" MB")) => {
+                    *value = Value::String("1 MB".to_owned());
+                }
                 _ => {}
             }
         }

@@ -8,7 +8,9 @@ use rustix::process::{Pid, Signal, kill_process};
 
 use crate::folder::{Folder, invented};
 use eyewall_bench::error::Result;
-use eyewall_bench::store::{BARE_COPY, EYEWALL, EYEWALL_COPIED, FILES, Files, Kind, Peer, Place, Store};
+use eyewall_bench::peer::{Kind, Peer};
+use eyewall_bench::store::{Place, Store};
+use eyewall_bench::stores::{BARE_COPY, EYEWALL, EYEWALL_COPIED, FILES, Files};
 use eyewall_bench::suite::Ended;
 use eyewall_bench::suite::recorder::{self, Sample};
 
@@ -74,7 +76,7 @@ struct Deadly {
 }
 
 impl Deadly {
-    const fn peer(open: eyewall_bench::store::Open) -> Peer {
+    const fn peer(open: eyewall_bench::peer::Open) -> Peer {
         Peer { name: "file-per-entry", kind: Kind::Other, open, ..FILES }
     }
 

@@ -4,7 +4,8 @@ use std::fs;
 
 use crate::folder::{Folder, invented};
 use eyewall_bench::error::Error;
-use eyewall_bench::store::{BARE_COPY, EYEWALL, EYEWALL_COPIED, EYEWALL_TAGGED, EYEWALL_TIER, FILES, PLAIN, Peer};
+use eyewall_bench::peer::Peer;
+use eyewall_bench::stores::{BARE_COPY, EYEWALL, EYEWALL_COPIED, EYEWALL_TAGGED, EYEWALL_TIER, FILES, PLAIN};
 use eyewall_bench::suite::Ended;
 use eyewall_bench::suite::compare::compare;
 use eyewall_bench::suite::definition::{self, Scale};

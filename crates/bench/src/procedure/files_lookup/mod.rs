@@ -17,13 +17,15 @@ use super::Procedure;
 use super::file_cache::{Source, content};
 use super::gets::touch_of;
 use crate::clock::now_ns;
-use crate::contender::allow_misses;
 use crate::error::{Error, Result};
+use crate::load::allow_misses;
+use crate::peer::{Kind, Peer};
+use crate::plain::Plain;
 use crate::random;
-use crate::store::{Kind, Peer, Plain, Store as _};
+use crate::store::Store as _;
 use crate::suite::cell::Cell;
+use crate::suite::named::Named;
 use crate::suite::size::Bytes;
-use crate::suite::turns::Named;
 use crate::suite::value::Case;
 use crate::touch::{self, Touch};
 

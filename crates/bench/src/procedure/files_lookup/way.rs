@@ -7,8 +7,9 @@ use eyewall::Cache;
 use eyewall_files::FileCache;
 
 use crate::error::{Error, Result};
+use crate::plain::PlainHandle;
 use crate::random;
-use crate::store::{Handle as _, PlainHandle};
+use crate::store::Handle as _;
 
 /// A way to the bytes of files.
 pub(super) trait Way {

@@ -12,8 +12,9 @@ use self::values::{Act, Amounts, Record, Values};
 use super::Procedure;
 use crate::clock::now_ns;
 use crate::error::{Error, Result};
+use crate::peer::Peer;
 use crate::scratch::Storage;
-use crate::store::{EYEWALL, Peer, Volume};
+use crate::stores::{EYEWALL, Volume};
 use crate::suite::cell::Cell;
 
 /// Gets that are done once more, untimed, to see whether they give what was stored.

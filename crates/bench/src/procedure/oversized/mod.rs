@@ -3,7 +3,7 @@
 mod group;
 mod process;
 
-pub use process::Task;
+pub(super) use process::Task;
 
 use std::path::PathBuf;
 
@@ -16,12 +16,13 @@ use super::Procedure;
 use crate::child::Worker;
 use crate::error::{Error, Result};
 use crate::machine;
+use crate::peer::Peer;
 use crate::scratch::Storage;
-use crate::store::{EYEWALL, EYEWALL_TIER, FILES, Peer};
+use crate::stores::{EYEWALL, EYEWALL_TIER, FILES};
 use crate::suite::cell::Cell;
 use crate::suite::definition::Definition;
+use crate::suite::named::Named;
 use crate::suite::size::Bytes;
-use crate::suite::turns::Named;
 use crate::suite::value::Case;
 
 /// A group that is only to show whether one can be made.

@@ -11,14 +11,15 @@ use hdrhistogram::Histogram;
 
 use super::group;
 use crate::child::{Worker, hear, say};
+use crate::clock::histogram;
 use crate::clock::now_ns;
-use crate::contender::histogram;
 use crate::error::{Error, Result};
 use crate::load;
 use crate::memory;
 use crate::mix::{Sizes, Zipf};
 use crate::random::{self, Random};
-use crate::store::{Files, Handle as _, Store, Volume};
+use crate::store::{Handle as _, Store};
+use crate::stores::{Files, Volume};
 use crate::touch;
 
 /// What an origin takes to answer: slept.
