@@ -81,7 +81,7 @@ impl<U: Upstream> Visit<U> {
         }
         match self.plan().await {
             Plan::Answer(response) => Some(*response),
-            Plan::Hit(stored) => self.hit(*stored, CacheStatus::hit()).await.ok(),
+            Plan::Hit(stored) => self.hit(stored, CacheStatus::hit()).await.ok(),
             Plan::Ask(_) => None,
         }
     }

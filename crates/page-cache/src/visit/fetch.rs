@@ -52,7 +52,7 @@ impl<U: Upstream> Visit<U> {
                     let fields = update::updated(&stored.found.head.fields, &head.headers);
                     let status = CacheStatus::forwarded(ask.why).forward_status(head.status);
                     if let Some(stored) = self.renew(stored, fields, asked).await
-                        && let Ok(response) = self.hit(*stored, status).await
+                        && let Ok(response) = self.hit(stored, status).await
                     {
                         return Ok(response);
                     }
@@ -63,7 +63,7 @@ impl<U: Upstream> Visit<U> {
                 (Outcome::AskAgain | Outcome::Updates(_), _) if is_question => {}
                 (Outcome::Fails, Some(stored)) if ask.on_failure.error.is_some() => {
                     let status = CacheStatus::hit().detail("stale-if-error");
-                    if let Ok(response) = self.hit(*stored, status).await {
+                    if let Ok(response) = self.hit(stored, status).await {
                         return Ok(response);
                     }
                     return Ok(self.receive(ask, (head, body), rules, asked).await);
@@ -150,7 +150,7 @@ impl<U: Upstream> Visit<U> {
     ) -> Option<Reply<U::Body>> {
         let is_allowed = on_failure.unreachable.is_some() && !self.pages.store.has_failed();
         let stored = stored.filter(|_| is_allowed)?;
-        self.hit(*stored, CacheStatus::hit().detail(failure.detail)).await.ok()
+        self.hit(stored, CacheStatus::hit().detail(failure.detail)).await.ok()
     }
 
     /// Gives a stored response other fields, and what follows from them, or removes it where it may no longer be kept. It comes back as

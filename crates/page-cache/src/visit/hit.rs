@@ -40,20 +40,36 @@ impl Freshness {
 
 impl<U: Upstream> Visit<U> {
     /// A stored response, whole, in part, or 304 (RFC 9111, section 4.3.2).
-    pub(super) async fn hit(self: &Arc<Self>, stored: Stored, status: CacheStatus) -> Result<Reply<U::Body>, Unusable> {
+    pub(super) async fn hit(
+        self: &Arc<Self>,
+        mut stored: Box<Stored>,
+        status: CacheStatus,
+    ) -> Result<Reply<U::Body>, Unusable> {
+        if stored.is_fragmented() {
+            return Box::pin(self.hit_in_fragments(stored, status)).await;
+        }
+        let freshness = Freshness::of(&stored.terms, self.now());
+        let (received, role) = (stored.received(), self.role(&stored.terms));
+        let mut fields = std::mem::take(&mut stored.found.head.fields);
+        freshness.write_age(&mut fields);
+        self.finish(&mut fields, Version::HTTP_11, &status.ttl(freshness.left));
+        let (code, trailers) = (stored.found.head.status, stored.trailers());
+        Ok(reply::representation(role, &self.parts, (code, fields), received, stored.found.value(), trailers))
+    }
+
+    async fn hit_in_fragments(
+        self: &Arc<Self>,
+        stored: Box<Stored>,
+        status: CacheStatus,
+    ) -> Result<Reply<U::Body>, Unusable> {
         let freshness = Freshness::of(&stored.terms, self.now());
         let (received, role) = (stored.received(), self.role(&stored.terms));
         let mut fields = stored.found.head.fields.clone();
         freshness.write_age(&mut fields);
         let (code, version, left) = (stored.found.head.status, Version::HTTP_11, freshness.left);
-        if stored.is_fragmented() {
-            let object = Object::of_stored(&stored).ok_or(Unusable)?;
-            let told = Told { role, code, fields, received, version, status, left };
-            return self.answer_in_fragments(Arc::new(object), told).await;
-        }
-        self.finish(&mut fields, version, &status.ttl(left));
-        let trailers = stored.trailers();
-        Ok(reply::representation(role, &self.parts, (code, fields), received, stored.found.value(), trailers))
+        let object = Object::of_stored(&stored).ok_or(Unusable)?;
+        let told = Told { role, code, fields, received, version, status, left };
+        self.answer_in_fragments(Arc::new(object), told).await
     }
 
     /// The answer to a request that waited for another one's. `None` if the start of the body is gone.

@@ -143,15 +143,18 @@ impl<U: Upstream> Visit<U> {
 
     /// Answers a GET, a HEAD or a QUERY.
     ///
+    /// A hit needs little of what a miss does. The futures of everything except a hit are on the heap: each caller moves the future of this
+    /// function once, whatever becomes of the request.
+    ///
     /// # Errors
     /// [`Unanswered`].
     pub async fn answer(self: &Arc<Self>) -> Answered<U> {
         if self.pages.store.has_failed() {
-            return self.pass(CacheStatus::forwarded(Forward::UriMiss).detail("volume-failed"), None).await;
+            return Box::pin(self.pass(CacheStatus::forwarded(Forward::UriMiss).detail("volume-failed"), None)).await;
         }
         let mut ask = match self.plan().await {
             Plan::Answer(response) => return Ok(*response),
-            Plan::Hit(stored) => match self.hit(*stored, CacheStatus::hit()).await {
+            Plan::Hit(stored) => match self.hit(stored, CacheStatus::hit()).await {
                 Ok(response) => return Ok(response),
                 Err(Unusable) => Box::new(Ask::whole(&self.key, Forward::Partial)),
             },
@@ -159,7 +162,7 @@ impl<U: Upstream> Visit<U> {
         };
         if self.parts.method == Method::HEAD {
             let stored = ask.stored.map(|stored| (stored, ask.on_failure));
-            return self.pass(CacheStatus::forwarded(ask.why).detail("head"), stored).await;
+            return Box::pin(self.pass(CacheStatus::forwarded(ask.why).detail("head"), stored)).await;
         }
         let is_ranged = ask.stored.is_none() && self.parts.headers.contains_key(RANGE);
         match self.settings.place {
@@ -167,7 +170,7 @@ impl<U: Upstream> Visit<U> {
                 let may_be_part = self.parts.method == Method::GET && !self.is_unstorable();
                 ask.part = Part::of(&self.parts.headers, &self.pages).filter(|_| may_be_part);
                 if ask.part.is_none() {
-                    return self.pass(CacheStatus::forwarded(ask.why).detail("range"), None).await;
+                    return Box::pin(self.pass(CacheStatus::forwarded(ask.why).detail("range"), None)).await;
                 }
             }
             Place::Gateway => {}
@@ -175,11 +178,11 @@ impl<U: Upstream> Visit<U> {
                 ask.as_it_came = ask.stored.is_none() && self.is_unstorable();
                 // Of what isn't stored, the upstream makes a part itself, if it can: nobody else could do with it.
                 if ask.as_it_came || is_ranged {
-                    return self.fetch(*ask).await;
+                    return Box::pin(self.fetch(*ask)).await;
                 }
             }
         }
-        self.collapse(*ask).await
+        Box::pin(self.collapse(*ask)).await
     }
 
     /// What the volume, and the terms of what is there, make of a request.
@@ -211,7 +214,7 @@ impl<U: Upstream> Visit<U> {
         match reuse::decide(&stored.terms, &directives, now, &self.settings.policy) {
             Reuse::Fresh | Reuse::StaleAllowed => Plan::Hit(stored),
             Reuse::StaleWhileRevalidate => {
-                self.refresh(collapse_key).await;
+                Box::pin(self.refresh(collapse_key)).await;
                 Plan::Hit(stored)
             }
             Reuse::GatewayTimeout => Plan::Answer(Box::new(self.only_if_cached())),

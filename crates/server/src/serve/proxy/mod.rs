@@ -80,13 +80,13 @@ impl Proxy {
         let body = RequestBody::streamed(incoming, &parts);
         if asked_protocol(&parts.headers).is_none() {
             if parts.method == Method::QUERY {
-                return self.answer_query(parts, body, key, client).await;
+                return Box::pin(self.answer_query(parts, body, key, client)).await;
             }
             if reuse::is_answerable(&parts.method) && body.is_end_stream() {
                 return self.answer_from_cache(parts, key, client, None).await;
             }
         }
-        self.forward(Request::from_parts(parts, body), key, client).await
+        Box::pin(self.forward(Request::from_parts(parts, body), key, client)).await
     }
 
     /// Answers what may be answered from the cache.
@@ -99,7 +99,7 @@ impl Proxy {
     ) -> Response<Body> {
         let visit = self.visit(parts, key, client, content);
         let answered = match visit.upstream.decision().bypass {
-            Some(rule) => visit.pass(CacheStatus::forwarded(Forward::Bypass).detail(rule), None).await,
+            Some(rule) => Box::pin(visit.pass(CacheStatus::forwarded(Forward::Bypass).detail(rule), None)).await,
             None => visit.answer().await,
         };
         response_of(answered)
