@@ -222,7 +222,7 @@ fn a_file_that_cannot_be_opened_is_told_at_the_start() {
     let site = Site::new();
     let folder = site.path().to_str().unwrap();
     for (code, path, words) in
-        [(2, "/no/such/folder/access.log", "there is no folder for"), (3, folder, "can't open the access log")]
+        [(2, "/no/such/folder/access.log", "doesn't exist"), (3, folder, "can't open the access log")]
     {
         let mut command = eyewall();
         command.args(["serve", "--listen", "127.0.0.1:0", "--access-log", path, "--root"]);

@@ -101,7 +101,7 @@ fn what_is_wrong_is_refused_as_a_whole_and_with_words() {
         ("POST", "/purge", r#"{"url": ["http://one.example/a", "http://three.example/"]}"#, 421, "three.example"),
         ("POST", "/purge", r#"{"prefix": "http://one.ex"}"#, 400, "whole host"),
         ("POST", "/purge", r#"{"prefix": "http://one.example"}"#, 400, "slash behind the host"),
-        ("POST", "/purge", r#"{"host": "*.example"}"#, 400, "is no host"),
+        ("POST", "/purge", r#"{"host": "*.example"}"#, 400, "is not a host"),
         ("POST", "/purge", r#"{"tag": ""}"#, 400, "can't be empty"),
         ("POST", "/purge", &long, 413, "more than 1 MiB"),
         ("GET", "/purge", "", 405, "POST"),

@@ -70,5 +70,5 @@ fn a_file_that_is_none_is_left_as_it_is() {
     assert_eq!(std::fs::read_to_string(socket.path()).unwrap(), "dear");
     let nowhere = refused(&site, &socket.path().join("below/a.sock"));
     assert_eq!(nowhere.code, 2);
-    assert!(nowhere.stderr.contains("there is no folder for the socket"), "{}", nowhere.stderr);
+    assert!(nowhere.stderr.contains("the folder of the socket"), "{}", nowhere.stderr);
 }

@@ -30,7 +30,7 @@ fn assert_noticed(volume: &Volume, bytes: &[u8]) {
     assert_eq!((reply.status, reply.text().contains("its header was overwritten")), (503, true), "{reply:?}");
     assert!(server.child.try_wait().unwrap().is_none());
     let log = fs::read_to_string(log).unwrap();
-    let told: Vec<&str> = log.lines().filter(|line| line.contains("told once")).collect();
+    let told: Vec<&str> = log.lines().filter(|line| line.contains("logged once")).collect();
     let is_clear = |line: &str| line.contains("its header was overwritten") && line.contains("site.eye");
     assert!(matches!(told[..], [line] if is_clear(line)), "{log}");
 }
@@ -52,5 +52,5 @@ fn it_is_noticed_while_nobody_asks_for_anything() {
     let mut line = String::new();
     let log = server.child.stderr.take().unwrap();
     std::io::BufRead::read_line(&mut std::io::BufReader::new(log), &mut line).unwrap();
-    assert!(line.contains("its header was overwritten") && line.contains("told once"), "{line}");
+    assert!(line.contains("its header was overwritten") && line.contains("logged once"), "{line}");
 }

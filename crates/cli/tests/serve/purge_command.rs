@@ -47,8 +47,8 @@ fn people_are_told_what_was_done() {
     server.get_until("/a", Reply::is_hit);
     let words = ["--url", "http://test/a", "--url", "http://test/b", "--tag", "home"];
     let ended = purge(socket.path(), &words);
-    let expected = "http://test/a: 1 entry purged\nhttp://test/b: nothing is stored of it\n\
-                    tag home: nothing is stored of it\n";
+    let expected = "http://test/a: 1 entry purged\nhttp://test/b: no stored entry matches\n\
+                    tag home: no stored entry matches\n";
     assert_eq!((ended.code, ended.text()), (0, expected), "{}", ended.stderr);
     for path in ["/a", "/b/c", "/b/d"] {
         server.get_until(path, Reply::is_hit);
@@ -60,7 +60,7 @@ fn people_are_told_what_was_done() {
     }
     let ended = purge(socket.path(), &["--prefix", "http://test/b/", "--soft"]);
     assert_eq!(ended.text(), "prefix http://test/b/: 2 entries made stale\n");
-    assert_eq!(purge(socket.path(), &["--host", "other"]).text(), "host other: nothing is stored of it\n");
+    assert_eq!(purge(socket.path(), &["--host", "other"]).text(), "host other: no stored entry matches\n");
     assert_eq!(purge(socket.path(), &["--all"]).text(), "everything: 3 entries purged\n");
 }
 
@@ -85,7 +85,7 @@ fn what_the_server_refuses_is_told_in_its_words() {
     let site = format!("[[site]]\nhosts = [\"one.example\"]\norigins = [\"{}\"]\n", origin.url());
     let server = Server::configured(&format!("{}{site}", socket.table()));
     for (words, told) in [
-        (&["--url", "/a"][..], "`/a` is no address"),
+        (&["--url", "/a"][..], "`/a` is not an address"),
         (&["--url", "http://two.example/"], "has the host two.example"),
         (&["--prefix", "http://one"], "names no whole host"),
         (&["--tag", ""], "a tag can't be empty"),
@@ -97,7 +97,7 @@ fn what_the_server_refuses_is_told_in_its_words() {
     // Where clients come in there is no administration.
     let ended = purge(format!("http://{}", server.address), &["--all"]);
     assert_eq!(ended.code, 2, "{}", ended.stderr);
-    assert!(ended.stderr.contains("is it its administration?"), "{}", ended.stderr);
+    assert!(ended.stderr.contains("not one of the administration"), "{}", ended.stderr);
 }
 
 #[test]
@@ -118,7 +118,7 @@ fn the_token_is_read_from_its_file() {
     for words in [&["--all"][..], &["--all", "--token-file", &file("wrong", "other")]] {
         let ended = purge(place, words);
         assert_eq!(ended.code, 3);
-        assert!(ended.stderr.contains("name its file by --token-file"), "{}", ended.stderr);
+        assert!(ended.stderr.contains("give the file of the token by --token-file"), "{}", ended.stderr);
     }
     let ended = purge(place, &["--all", "--token-file", &file("odd", "a\nb")]);
     assert_eq!(ended.code, 3);

@@ -27,7 +27,7 @@ fn an_address_in_use_is_told_with_a_way_out() {
 fn a_root_that_is_no_folder_is_told() {
     let site = Site::new();
     site.write("file", "");
-    for (name, words) in [("file", "is no folder"), ("nothing", "can't be served")] {
+    for (name, words) in [("file", "is not a folder"), ("nothing", "can't serve")] {
         let mut command = eyewall();
         command.args(["serve", "--listen", "127.0.0.1:0", "--root"]).arg(site.path().join(name));
         let ended = run(&mut command, b"");
@@ -67,7 +67,7 @@ fn a_volume_needs_a_folder_to_be_in() {
     command.args(["serve", "--listen", "127.0.0.1:0", "--root"]).arg(site.path());
     let ended = run(command.arg("--cache").arg(volume.folder().join("no/such/folder/site.eye")), b"");
     assert_eq!((ended.code, ended.text()), (2, ""));
-    assert!(ended.stderr.contains("/no/such/folder") && ended.stderr.contains("make it first"), "{}", ended.stderr);
+    assert!(ended.stderr.contains("/no/such/folder") && ended.stderr.contains("create it first"), "{}", ended.stderr);
 }
 
 #[test]

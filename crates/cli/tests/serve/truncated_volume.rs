@@ -24,7 +24,7 @@ fn truncate(volume: &Volume, bytes: u64) {
 
 fn assert_told_once(log: &PathBuf) {
     let log = fs::read_to_string(log).unwrap();
-    let told: Vec<&str> = log.lines().filter(|line| line.contains("told once")).collect();
+    let told: Vec<&str> = log.lines().filter(|line| line.contains("logged once")).collect();
     assert!(matches!(told[..], [line] if line.contains("truncated") && line.contains("site.eye")), "{log}");
 }
 

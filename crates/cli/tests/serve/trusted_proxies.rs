@@ -211,7 +211,7 @@ fn a_check_tells_who_is_trusted_and_what_is_no_network() {
     let (code, text) = check("\"127.0.0.1\", \"10.0.0.0/8\"");
     assert!(code == 0 && text.contains("127.0.0.1, 10.0.0.0/8 are trusted"), "{text}");
     let (code, text) = check("\"localhost\"");
-    assert!(code == 2 && text.contains("`localhost` is no network"), "{text}");
+    assert!(code == 2 && text.contains("`localhost` is not a network"), "{text}");
 }
 
 #[test]

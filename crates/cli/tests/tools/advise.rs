@@ -51,7 +51,7 @@ fn the_default_sizes_reach_from_what_is_too_small_to_what_holds_all() {
     assert!(close(&sizes.last().unwrap()["object_hits"]["ratio"], 2.0 / 3.0), "{advice}");
     let recommended = advice["recommended_bytes"].as_u64().unwrap();
     assert!((2 << 20..=4 << 20).contains(&recommended), "the pages are 2 MB: {advice}");
-    assert!(close(&advice["more"][1]["object_hits_points"], 0.0), "more buys nothing: {advice}");
+    assert!(close(&advice["more"][1]["object_hits_points"], 0.0), "more gains nothing: {advice}");
 }
 
 #[test]
@@ -62,7 +62,7 @@ fn who_has_too_little_is_told_what_more_would_buy() {
     assert!(advice["more"][1]["object_hits_points"].as_f64().unwrap() > 10.0, "{advice}");
     let text = advise(&["--now", "1536K"], pages().as_bytes());
     assert!(text.text().contains("now          1.5 MiB hits "), "{}", text.text());
-    assert!(text.text().contains("2 times      3 MiB buys +"), "{}", text.text());
+    assert!(text.text().contains("2 times      3 MiB gains +"), "{}", text.text());
 }
 
 #[test]
@@ -71,7 +71,7 @@ fn people_get_a_curve_a_table_and_a_command() {
     assert_eq!((ended.code, ended.stderr.as_str()), (0, ""), "no progress where there is no terminal");
     for part in [
         "standard input   600 lines: 600 requests of 5.7 MiB count, for 200 keys\n",
-        "one-hit      0.0 % of the keys, 0.0 % of their bytes, were asked for once only\n",
+        "one-hit      0.0 % of the keys, 0.0 % of their bytes, were requested only once\n",
         "at best      66.7 % of requests can hit",
         "misses   ",
         "     SIZE      OBJECT HITS ",

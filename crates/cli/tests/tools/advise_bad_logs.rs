@@ -26,8 +26,8 @@ fn a_line_without_an_end_is_one_bad_line() {
 fn what_is_no_log_is_a_wrong_command_line() {
     let binary: Vec<u8> = (0..100_000_u32).map(|number| (number.wrapping_mul(2_654_435_761) >> 24) as u8).collect();
     for (log, words) in [
-        (&b"Dear Sir,\nthis is a letter.\n"[..], "is no access log"),
-        (&binary, "is no access log"),
+        (&b"Dear Sir,\nthis is a letter.\n"[..], "is not an access log"),
+        (&binary, "is not an access log"),
         (b"", "no request to replay"),
         (b"\n\n", "no request to replay"),
         (b"h - - [t] \"POST / HTTP/1.1\" 200 5\n", "none is a successful GET"),

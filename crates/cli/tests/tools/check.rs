@@ -34,7 +34,7 @@ fn folders_that_come_later_are_told_so() {
     std::fs::write(&file, EXAMPLE.replace("\"/", "\"absent/")).unwrap();
     let ended = run(eyewall().arg("check").arg(&file).current_dir(&folder), b"");
     assert_eq!(
-        ended.stderr.matches("systemd makes the folders of a unit when it starts it").count(),
+        ended.stderr.matches("systemd creates the folders of a unit when it starts the unit").count(),
         3,
         "{}",
         ended.stderr

@@ -30,7 +30,7 @@ fn what_exists_is_left_alone() {
     volume.put("key", b"value");
     let again = volume.run(["create", "--size", "4M"]);
     assert_eq!(again.code, 3);
-    assert!(again.stderr.contains("exists already and was left as it is"), "{}", again.stderr);
+    assert!(again.stderr.contains("exists already and was not changed"), "{}", again.stderr);
     assert_eq!(volume.run(["get", "key"]).text(), "value");
 }
 
@@ -62,8 +62,8 @@ fn a_folder_that_is_not_there_is_no_place_for_a_volume() {
     command.args(["create", "--size", "1M", "--cache"]).arg(volume.folder().join("no/such/folder/site.eye"));
     let ended = crate::command::run(&mut command, b"");
     assert_eq!(ended.code, 3);
-    assert!(ended.stderr.starts_with("eyewall: there is no folder "), "{}", ended.stderr);
-    assert!(ended.stderr.contains("make it first"), "{}", ended.stderr);
+    assert!(ended.stderr.starts_with("eyewall: the folder "), "{}", ended.stderr);
+    assert!(ended.stderr.contains("doesn't exist; create it first"), "{}", ended.stderr);
 }
 
 #[test]

@@ -62,7 +62,7 @@ fn text_in_the_place_of_a_table_is_told_with_the_table() {
         &[
             "`origin` is a table, not text",
             "origins = [\"http://127.0.0.1:3000\"]",
-            "[site.origin] says how they are asked",
+            "[site.origin] has the settings for requests to them",
         ],
     );
     let log = check(&format!("[server]\naccess_log = \"/tmp/a.log\"\n{SITE}"));
@@ -76,10 +76,10 @@ fn text_in_the_place_of_a_table_is_told_with_the_table() {
 fn single_brackets_for_what_there_can_be_several_of() {
     is_told(
         &check("[site]\norigins = [\"http://a\"]\n"),
-        &["`site` is a list, not a table", "hint: there can be several: write [[site]]"],
+        &["`site` is a list, not a table", "hint: there can be several; write [[site]]"],
     );
     let rule = check(&format!("{SITE}[site.rule]\npath = [\"/a\"]\nbypass = true\n"));
-    is_told(&rule, &["hint: there can be several: write [[site.rule]]"]);
+    is_told(&rule, &["hint: there can be several; write [[site.rule]]"]);
 }
 
 #[test]
@@ -97,8 +97,8 @@ fn one_text_for_a_list_is_told_with_brackets() {
 #[test]
 fn a_rule_pasted_from_a_preset_belongs_to_a_site() {
     let ended = check(&format!("{SITE}[[rule]]\npath = [\"/a\"]\nbypass = true\n"));
-    is_told(&ended, &["there is no key `rule` here", "hint: rules are those of a site: write [[site.rule]]"]);
-    is_told(&check("origins = [\"http://a\"]\n"), &["hint: it belongs into [[site]]"]);
+    is_told(&ended, &["unknown key `rule`", "hint: a rule belongs to a site; write [[site.rule]]"]);
+    is_told(&check("origins = [\"http://a\"]\n"), &["hint: write it under [[site]]"]);
 }
 
 #[test]

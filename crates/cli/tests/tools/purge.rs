@@ -27,11 +27,11 @@ fn purge(volume: &Volume, words: &[&str]) -> String {
 #[test]
 fn a_purge_says_how_much_it_means() {
     let volume = some();
-    assert_eq!(purge(&volume, &["--tag", "none"]), "nothing is stored that this means\n");
+    assert_eq!(purge(&volume, &["--tag", "none"]), "no stored entry matches\n");
     assert_eq!(purge(&volume, &["--prefix", "/blog/", "--soft"]), "2 entries made stale\n");
     assert_eq!(purge(&volume, &["--tag", "teapot", "--prefix", "/shop/1"]), "2 entries purged\n");
     assert_eq!(purge(&volume, &["--all"]), "2 entries purged\n");
-    assert_eq!(purge(&volume, &["--all"]), "nothing is stored that this means\n");
+    assert_eq!(purge(&volume, &["--all"]), "no stored entry matches\n");
 }
 
 #[test]

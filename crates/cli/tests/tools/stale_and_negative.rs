@@ -22,7 +22,7 @@ fn some() -> Volume {
 fn the_exit_code_says_what_there_is() {
     let volume = some();
     for (key, code, words) in
-        [("page", 0, ""), ("nothing", 1, ""), ("soft", 4, "--stale writes it"), ("gone", 5, "for reason 410")]
+        [("page", 0, ""), ("nothing", 1, ""), ("soft", 4, "--stale to write it"), ("gone", 5, "for reason 410")]
     {
         let got = volume.run(["get", key]);
         assert_eq!((got.code, got.text()), (code, if code == 0 { "new" } else { "" }), "{key}");

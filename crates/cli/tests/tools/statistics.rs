@@ -17,10 +17,7 @@ fn people_see_space_index_and_hit_ratio_at_a_glance() {
     let stat = volume.run(["stat"]);
     assert_eq!(stat.code, 0);
     let text = stat.text();
-    assert!(
-        text.lines().next().unwrap().ends_with("site.eye   4 MiB, 1 entry; the largest may have 256 KiB"),
-        "{text}"
-    );
+    assert!(text.lines().next().unwrap().ends_with("site.eye   4 MiB, 1 entry; entries up to 256 KiB"), "{text}");
     for part in ["data     [#", "index    [#", "75.0 %   3 of 4 lookups", "users    1 process; "] {
         assert!(text.contains(part), "{part} in\n{text}");
     }
