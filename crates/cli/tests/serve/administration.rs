@@ -96,7 +96,7 @@ fn what_is_wrong_is_refused_as_a_whole_and_with_words() {
     for (method, target, body, status, words) in [
         ("POST", "/purge", "", 400, "no purge"),
         ("POST", "/purge", r#"{"page": "/a"}"#, 400, "unknown field `page`"),
-        ("POST", "/purge", r#"{"url": "http://one.example/a", "host": "one.example"}"#, 400, "several things"),
+        ("POST", "/purge", r#"{"url": "http://one.example/a", "host": "one.example"}"#, 400, "several kinds"),
         ("POST", "/purge", r#"{"url": ["http://one.example/a", "/b"]}"#, 400, "give it whole"),
         ("POST", "/purge", r#"{"url": ["http://one.example/a", "http://three.example/"]}"#, 421, "three.example"),
         ("POST", "/purge", r#"{"prefix": "http://one.ex"}"#, 400, "whole host"),

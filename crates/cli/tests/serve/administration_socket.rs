@@ -48,7 +48,7 @@ fn that_of_a_living_one_is_not() {
     let first = server(&site, &socket.path());
     let ended = refused(&site, &socket.path());
     assert_eq!((ended.code, ended.text()), (3, ""));
-    assert!(ended.stderr.contains("another server is administered there"), "{}", ended.stderr);
+    assert!(ended.stderr.contains("another server uses this socket"), "{}", ended.stderr);
     assert_eq!(socket.ask("GET", "/status", &[], "").status, 200);
 
     // One that took the place of another's file leaves it alone, and so does the other in the end.

@@ -26,7 +26,7 @@ fn what_leads_out_of_it_is_refused_and_asks_nobody() {
     let count = origin.asked().len();
     for target in ["/..%2fsecret", "/%2e%2e%5csecret"] {
         let reply = server.get(target);
-        assert_eq!((reply.status, reply.text()), (400, "400 Bad Request: the address leads out of the site\n"));
+        assert_eq!((reply.status, reply.text()), (400, "400 Bad Request: the address is outside the site\n"));
     }
     assert_eq!(origin.asked().len(), count);
 }

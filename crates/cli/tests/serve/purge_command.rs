@@ -87,7 +87,7 @@ fn what_the_server_refuses_is_told_in_its_words() {
     for (words, told) in [
         (&["--url", "/a"][..], "`/a` is not an address"),
         (&["--url", "http://two.example/"], "has the host two.example"),
-        (&["--prefix", "http://one"], "names no whole host"),
+        (&["--prefix", "http://one"], "has no whole host"),
         (&["--tag", ""], "a tag can't be empty"),
     ] {
         let ended = purge(socket.path(), words);

@@ -55,8 +55,8 @@ fn an_existing_volume_keeps_its_size() {
     let root = site.path().to_str().unwrap();
     drop(Server::spawn(&mut volume.command(["serve", "--listen", "127.0.0.1:0", "--root", root])));
     let ended = volume.run(["serve", "--listen", "127.0.0.1:0", "--size", "4M", "--root", root]);
-    assert_eq!((ended.code, ended.text()), (3, ""), "another size is not taken for granted");
-    assert!(ended.stderr.contains("site.eye has 2 MiB, not 4 MiB; leave --size out"), "{}", ended.stderr);
+    assert_eq!((ended.code, ended.text()), (3, ""), "another size is an error");
+    assert!(ended.stderr.contains("site.eye has 2 MiB, not 4 MiB; leave out --size"), "{}", ended.stderr);
 }
 
 #[test]

@@ -87,7 +87,7 @@ fn its_name_or_its_authority_is_wrong() {
         let origin = secure_origin(tls);
         let reply = over(&origin, "127.0.0.1", &authority).get("/");
         assert_eq!(reply.status, 502);
-        assert_eq!(reply.text(), "502 Bad Gateway: there is no secure connection to the origin\n");
+        assert_eq!(reply.text(), "502 Bad Gateway: a secure connection to the origin failed\n");
         assert_eq!(reply.cache(), "Eyewall; fwd=uri-miss; detail=origin-insecure");
     }
 }

@@ -77,5 +77,5 @@ fn who_may_not_write_the_folder_is_told_to_choose_another() {
     let ended = run(&mut command, b"");
     fs::set_permissions(volume.folder(), Permissions::from_mode(0o755)).unwrap();
     assert_eq!((ended.code, ended.text()), (3, ""));
-    assert!(ended.stderr.contains("may not make a volume in"), "{}", ended.stderr);
+    assert!(ended.stderr.contains("may not create a volume in"), "{}", ended.stderr);
 }

@@ -69,5 +69,5 @@ fn what_can_not_be_scrubbed_is_said() {
     let (code, told) = ended(&[]);
     assert!(code == 2 && told.contains("--cache"), "{told}");
     let (code, told) = ended(&["--rate", "0", "volume"]);
-    assert!(code == 2 && told.contains("a rate is more than 0"), "{told}");
+    assert!(code == 2 && told.contains("a rate must be more than 0"), "{told}");
 }

@@ -14,7 +14,7 @@ fn a_value_over_the_limit_is_refused_and_the_old_one_stays() {
         let put = run(&mut volume.command(["put", "key"]), &vec![b'x'; bytes]);
         assert_eq!(put.code, 3, "{bytes} bytes: {}", put.stderr);
         assert!(
-            put.stderr.starts_with("eyewall: the ") && put.stderr.contains("larger --entry-bytes-max"),
+            put.stderr.starts_with("eyewall: the ") && put.stderr.contains("resize --entry-bytes-max"),
             "{}",
             put.stderr
         );

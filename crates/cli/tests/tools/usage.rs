@@ -55,8 +55,8 @@ fn words_that_mean_nothing_are_refused() {
 fn an_origin_that_is_no_address_is_refused_with_a_reason() {
     for (url, reason) in [
         ("example.org", "give an address such as"),
-        ("http://user@example.org", "an origin has no user name"),
-        ("http://example.org/?page", "an origin has no query"),
+        ("http://user@example.org", "an origin can't have a user name"),
+        ("http://example.org/?page", "an origin can't have a query"),
         ("http://example.org/a/..", "an origin's path has no `..`"),
     ] {
         let ended = run(eyewall().args(["serve", "--origin", url]), b"");

@@ -17,7 +17,7 @@ use tokio::time::{Sleep, sleep};
 use super::proxy::fragments::Sequence;
 use eyewall_page_cache::body::{BodyReader, BodyStream};
 
-/// How far hyper reads ahead of what is taken from a connection to an origin. 80 to 90 KiB were measured.
+/// How far hyper reads ahead on a connection to an origin. 80 to 90 KiB were measured.
 const READ_AHEAD: u64 = 88 << 10;
 
 /// The body of a response.
@@ -25,25 +25,25 @@ pub(crate) struct Body(State);
 
 enum State {
     Ended,
-    /// All that is left: of an error's text, or of a value that is pinned in the volume.
+    /// The rest of an error's text, or of a value that is pinned in the volume.
     Pieces(VecDeque<Bytes>),
-    /// What the origin sends to this client alone.
+    /// The origin's body for this client alone.
     Passed(Box<Passed>),
-    /// What the origin sends to all who asked for the same.
+    /// The origin's body for all requests for the same response.
     Shared(BodyReader),
     /// A file of a folder.
     File(eyewall_files::Body),
-    /// Fragments, each looked up when the client has taken what was before it.
+    /// Fragments, each looked up when the client has taken the one before it.
     Drawn(Sequence),
 }
 
-/// What lies on the heap for a client that doesn't take its body.
+/// The heap memory of a body that its client doesn't take.
 pub(crate) enum Backlog {
-    /// Nothing to speak of: the body lies in the volume, or in a file.
+    /// Almost none: the body is in the volume, or in a file.
     None,
-    /// What the connection to the origin has read ahead.
+    /// The bytes that the connection to the origin has read ahead.
     Origin,
-    /// That, and what came in for all readers.
+    /// These, and a share of the bytes for all readers.
     Stream(Weak<BodyStream>),
 }
 
@@ -51,16 +51,16 @@ pub(crate) enum Backlog {
 struct Passed {
     incoming: Incoming,
     timeout: Duration,
-    /// Set when the wait began.
+    /// Set when the wait begins.
     alarm: Option<Pin<Box<Sleep>>>,
     cut: Option<Cut>,
 }
 
-/// Which bytes of a body are wanted.
+/// The wanted bytes of a body.
 struct Cut {
-    /// So many come before them.
+    /// The number of bytes before them.
     before: u64,
-    /// So many are left of them.
+    /// The number of wanted bytes that are left.
     left: u64,
 }
 
@@ -77,12 +77,12 @@ impl Body {
         Self(State::Pieces(pieces))
     }
 
-    /// The origin's own, trailers included. It fails where no piece comes in `timeout`.
+    /// The origin's body, with its trailers. It fails if no piece comes within `timeout`.
     pub(crate) fn passed(incoming: Incoming, timeout: Duration) -> Self {
         Self(State::Passed(Box::new(Passed { incoming, timeout, alarm: None, cut: None })))
     }
 
-    /// `wanted` of the bytes of the origin's body. It fails where no piece comes in `timeout`, or the body ends before they do.
+    /// The `wanted` bytes of the origin's body. It fails if no piece comes within `timeout`, or if the body ends too early.
     pub(crate) fn cut(incoming: Incoming, timeout: Duration, wanted: &Range<u64>) -> Self {
         let cut = Cut { before: wanted.start, left: wanted.end - wanted.start };
         Self(State::Passed(Box::new(Passed { incoming, timeout, alarm: None, cut: Some(cut) })))
@@ -110,7 +110,7 @@ impl Body {
 }
 
 impl Backlog {
-    /// How many bytes it is now; of what several clients read, a share.
+    /// The number of bytes now; of a body for several clients, a share.
     pub(crate) fn bytes(&self) -> u64 {
         match self {
             Self::None => 0,

@@ -1,4 +1,4 @@
-//! Responses that more than one place makes.
+//! Responses that several modules make.
 
 use std::time::SystemTime;
 
@@ -15,10 +15,10 @@ use serde::Serialize;
 
 use super::body::Body;
 
-/// The media type of what is said in words.
+/// The media type of texts.
 pub(crate) const TEXT: &str = "text/plain; charset=utf-8";
 
-/// A response without a cause to store it, that says in a line of text what is wrong.
+/// An error response with a line of text, which must not be stored.
 pub(crate) fn error(status: StatusCode, words: &str) -> Response<Body> {
     let mut fields = HeaderMap::new();
     fields.insert(CONTENT_TYPE, HeaderValue::from_static(TEXT));
@@ -32,24 +32,24 @@ pub(crate) fn error_text(status: StatusCode, words: &str) -> String {
     format!("{} {reason}: {words}\n", status.as_u16())
 }
 
-/// What programs asked for, as one line of JSON.
+/// A response with one line of JSON.
 pub(crate) fn json(status: StatusCode, object: &impl Serialize) -> Response<Body> {
     let mut fields = HeaderMap::new();
     fields.insert(CONTENT_TYPE, HeaderValue::from_static("application/json"));
     fields.insert(CACHE_CONTROL, HeaderValue::from_static("no-store"));
-    // A structure of numbers and strings always has a JSON form.
+    // Numbers and strings always have a JSON form.
     response(status, fields, Body::whole(serde_json::to_string(object).unwrap_or_default() + "\n"))
 }
 
-/// What a request gets of a representation.
+/// The response to a request for a representation.
 pub(crate) enum Arranged {
     /// A head alone, or an error.
     Complete(Response<Body>),
-    /// This head, and as its body these segments.
+    /// This head, with these segments as its body.
     Content(StatusCode, HeaderMap, Vec<Segment>),
 }
 
-/// All of a representation of this length, the ranges of it that are wanted, its head alone, 304 or 412.
+/// The whole of a representation of this length, the wanted ranges of it, its head alone, 304 or 412.
 pub(crate) fn arrange(
     role: Role,
     request: &Parts,
@@ -68,7 +68,7 @@ pub(crate) fn arrange(
     }
 }
 
-/// The same of a representation that is at hand.
+/// The same for a representation in memory.
 pub(crate) fn representation(
     role: Role,
     request: &Parts,
@@ -95,12 +95,12 @@ pub(crate) fn precondition_failed() -> Response<Body> {
 
 /// With the fields that it has of its own.
 pub(crate) fn range_not_satisfiable(fields: HeaderMap) -> Response<Body> {
-    let mut response = error(StatusCode::RANGE_NOT_SATISFIABLE, "there are no such bytes");
+    let mut response = error(StatusCode::RANGE_NOT_SATISFIABLE, "the response does not have these bytes");
     response.headers_mut().extend(fields);
     response
 }
 
-/// 304, with the fields that it has of the response that it stands for.
+/// 304, with the fields that it takes from the full response.
 pub(crate) fn not_modified(fields: &HeaderMap) -> Response<Body> {
     response(
         StatusCode::NOT_MODIFIED,
@@ -109,7 +109,7 @@ pub(crate) fn not_modified(fields: &HeaderMap) -> Response<Body> {
     )
 }
 
-/// `None` only if the system has no randomness: then there are no multipart answers.
+/// `None` only if the system gives no random bytes; then there are no multipart responses.
 fn boundary() -> Option<Boundary> {
     let mut bits = [0; 16];
     getrandom::fill(&mut bits).ok()?;
