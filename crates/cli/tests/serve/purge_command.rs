@@ -1,4 +1,4 @@
-//! `eyewall purge --server`: the command that speaks to a running server.
+//! `eyewall purge --server` asks a running server to purge.
 
 use std::ffi::OsString;
 
@@ -40,7 +40,7 @@ fn each_kind_is_purged() {
 }
 
 #[test]
-fn people_are_told_what_was_done() {
+fn people_get_a_line_for_each_target() {
     let origin = Origin::counting("Cache-Control: max-age=600\r\nXkey: shop");
     let socket = Socket::new();
     let server = Server::configured(&format!("{}[[site]]\norigins = [\"{}\"]\n", socket.table(), origin.url()));
@@ -65,11 +65,11 @@ fn people_are_told_what_was_done() {
 }
 
 #[test]
-fn programs_are_told_what_was_done() {
+fn programs_get_one_json_object() {
     let origin = Origin::counting("");
     let socket = Socket::new();
     let _server = Server::configured(&format!("{}[[site]]\norigins = [\"{}\"]\n", socket.table(), origin.url()));
-    // The server knows its volume: another one that is named doesn't count.
+    // The server uses its own volume; `--cache` is ignored.
     let volume = Volume::absent();
     let mut command = volume.command(["purge", "--json", "--url", "http://test/a", "--tag", "b", "--server"]);
     let ended = run(command.arg(socket.path()), b"");
@@ -79,7 +79,7 @@ fn programs_are_told_what_was_done() {
 }
 
 #[test]
-fn what_the_server_refuses_is_told_in_its_words() {
+fn a_refusal_is_shown_with_the_servers_message() {
     let origin = Origin::counting("");
     let socket = Socket::new();
     let site = format!("[[site]]\nhosts = [\"one.example\"]\norigins = [\"{}\"]\n", origin.url());
@@ -94,7 +94,7 @@ fn what_the_server_refuses_is_told_in_its_words() {
         assert_eq!((ended.code, ended.text()), (2, ""), "{words:?}");
         assert!(ended.stderr.contains(told), "{words:?}: {}", ended.stderr);
     }
-    // Where clients come in there is no administration.
+    // The address for clients has no administration.
     let ended = purge(format!("http://{}", server.address), &["--all"]);
     assert_eq!(ended.code, 2, "{}", ended.stderr);
     assert!(ended.stderr.contains("not one of the administration"), "{}", ended.stderr);

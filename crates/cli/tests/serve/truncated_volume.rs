@@ -1,4 +1,4 @@
-//! Somebody truncates the volume of a server that runs. It goes on without it, from the origin or the folder, and says so once.
+//! Somebody truncates the volume of a running server. The server goes on without it, from the origin or the folder, and logs that once.
 
 use std::fs::{self, File};
 use std::path::PathBuf;
@@ -35,7 +35,7 @@ fn page() -> Vec<u8> {
 #[test]
 fn responses_go_on_from_the_origin() {
     let origin = Origin::answering(|_| (200, "Cache-Control: max-age=60".to_owned(), page()));
-    // All of it; the values, but not the index: one of them notices it, the other one not.
+    // Truncates all of it, or the values without the index.
     for bytes in [0, 256 << 10] {
         let volume = Volume::new();
         let (mut server, log) = serve(&volume, &["--origin", &origin.url()]);
@@ -76,7 +76,7 @@ fn responses_go_on_from_the_folder() {
 }
 
 #[test]
-fn a_purge_is_not_said_to_be_done() {
+fn a_purge_fails() {
     let origin = Origin::answering(|_| (200, "Cache-Control: max-age=60".to_owned(), page()));
     let volume = Volume::new();
     let socket = Socket::new();

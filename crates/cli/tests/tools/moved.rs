@@ -52,7 +52,7 @@ fn through_a_pipe() {
 }
 
 #[test]
-fn half_a_stream_is_told_and_what_came_stays() {
+fn half_a_stream_is_reported_and_its_entries_stay() {
     let (old, new) = (some(), Volume::sized("1M"));
     let stream = run(&mut old.command(["export"]), b"").stdout;
     let half = run(&mut new.command(["import"]), &stream[..stream.len() / 2]);

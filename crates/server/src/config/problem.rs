@@ -11,9 +11,9 @@ pub struct Problem {
     /// Its place; `None` for mistakes of the whole file, or of the command line.
     #[serde(flatten)]
     pub place: Option<Place>,
-    /// What is wrong.
+    /// The mistake.
     pub message: String,
-    /// What to do.
+    /// How to fix it.
     pub hint: Option<String>,
 }
 

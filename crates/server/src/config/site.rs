@@ -71,9 +71,9 @@ pub struct Site {
     ///
     /// Example: `"wordpress"`
     pub preset: Option<Preset>,
-    /// What tells one entry from another.
+    /// The parts of its keys.
     pub key: Key,
-    /// What is stored, and for how long.
+    /// Which responses are stored, and for how long.
     pub cache: SiteCache,
     /// Exceptions, in order.
     pub rule: Vec<Spanned<Rule>>,

@@ -37,7 +37,7 @@ impl Address {
     }
 }
 
-/// What is needed to understand subjects.
+/// The configuration that gives subjects their targets.
 pub(super) struct Scope<'a> {
     pub(super) sites: &'a Sites,
     /// The schemes of keys. A purge covers all of them, whichever it names: the operator may not know by which scheme a proxy asks,
