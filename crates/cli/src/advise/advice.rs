@@ -224,7 +224,7 @@ mod tests {
             one_hit_bytes_ratio: 0.55,
             object_hits_max_ratio: 0.75,
             recommended_bytes: base.size_bytes,
-            rule: "the smallest where doubling adds less than a point of object hits",
+            rule: "the smallest size where doubling adds less than one percentage point of object hits",
             more: vec![More::new(1.5, &base, &larger), More::new(2.0, &base, &sizes[6])],
             base,
             is_base_now: false,

@@ -31,7 +31,7 @@ pub(crate) fn misses(point: &Point) -> [f64; 2] {
     [1.0 - point.object_hits.ratio, 1.0 - point.byte_hits.ratio]
 }
 
-/// How far right a size lies, from 0 to 1: sizes double at equal steps.
+/// The horizontal place of a size, from 0 to 1: sizes double at equal steps.
 pub(crate) fn across(points: &[Point], bytes: u64) -> f64 {
     let log = |bytes: u64| (bytes.max(1) as f64).ln();
     match points {

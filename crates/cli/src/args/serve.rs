@@ -105,7 +105,7 @@ impl Serve {
 /// The form of the access log's lines, with the words of `--help`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub enum LogForm {
-    /// NCSA combined; the cache status and the time taken stand at the end
+    /// NCSA combined; the cache status and the time taken follow at the end
     Combined,
     /// One JSON object per line
     Json,

@@ -30,9 +30,9 @@ pub struct OriginSettings {
     ///
     /// Example: `"app.internal"`
     pub host_header: HostHeader,
-    /// How it is known to be well; without it, by the requests alone.
+    /// Health checks; without them, only requests show the health of an origin.
     pub health: Option<Health>,
-    /// How `https` origins are known to be who they should be.
+    /// TLS to `https` origins.
     pub tls: Option<Spanned<Tls>>,
 }
 

@@ -105,7 +105,7 @@ impl Default for AccessLog {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum LogFormat {
-    /// NCSA combined, with what the cache did and how long it took at the end.
+    /// NCSA combined; the cache status and the time taken follow at the end.
     Combined,
     /// One JSON object a line.
     Json,

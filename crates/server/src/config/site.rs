@@ -266,7 +266,7 @@ impl Default for SiteCache {
     }
 }
 
-/// Statuses as the key of a table, where only text can stand.
+/// Statuses as the key of a table, which must be text.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub struct StatusKey(pub Statuses);
 

@@ -226,7 +226,7 @@ pub(crate) struct Decision<'a> {
     matched: RuleSet,
     /// The rule that forbids to answer the request from the cache and to store its response.
     pub(crate) bypass: Option<&'a str>,
-    /// Whether what the client demands of freshness is ignored.
+    /// Whether to ignore the client's directives about freshness.
     pub(crate) ignore_reload: bool,
 }
 

@@ -138,9 +138,9 @@ async fn a_rewritten_precompressed_file_is_read_again() {
     let ground = Ground::precompressed();
     let gzip = [("accept-encoding", "gzip")];
     let first = ground.get_tagged("/page.html", &gzip).await;
-    fs::write(ground.folder.path().join("page.html.gz"), "made anew...").unwrap();
+    fs::write(ground.folder.path().join("page.html.gz"), "made again..").unwrap();
     let second = ground.get_tagged("/page.html", &gzip).await;
-    assert_eq!(&second.body[..], b"made anew...");
+    assert_eq!(&second.body[..], b"made again..");
     assert_ne!(first.field("etag"), second.field("etag"));
     fs::remove_file(ground.folder.path().join("page.html.gz")).unwrap();
     let third = ground.get_tagged("/page.html", &gzip).await;

@@ -43,7 +43,7 @@ struct Site {
 struct Connected {
     client: DuplexStream,
     server: JoinHandle<()>,
-    /// Dropped, it would tell the server to stop.
+    /// Dropping it would stop the server.
     stop: watch::Sender<Stop>,
 }
 
