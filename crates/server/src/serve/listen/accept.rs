@@ -80,7 +80,7 @@ impl Served {
     async fn mend(&self, lack: Lack, error: io::Error) {
         match lack {
             Lack::Nobody | Lack::OfClient => {
-                tracing::debug!(%error, "a client was gone before its connection was accepted")
+                tracing::debug!(%error, "a client was gone before its connection was accepted");
             }
             Lack::Shortage => {
                 if is_to_be_told() {
