@@ -83,7 +83,7 @@ pub enum Error {
     },
     /// No line of a log is in the format.
     #[error(
-        "{from} is not an access log: none of its {lines} lines is NCSA common or combined, a JSON object with a target, or \
+        "{from} is not an access log: none of the lines ({lines}) is NCSA common or combined, a JSON object with a target, or \
          `key size`; if the file has one of these formats, give it by --format"
     )]
     NoLog {
@@ -93,7 +93,7 @@ pub enum Error {
         lines: u64,
     },
     /// The log has lines, but no request that counts.
-    #[error("no request to replay in {from}: none of its {lines} lines is a successful GET")]
+    #[error("no request to replay in {from}: none of the lines ({lines}) is a successful GET")]
     NothingCounts {
         /// The files, or "standard input".
         from: String,

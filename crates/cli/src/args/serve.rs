@@ -63,7 +63,7 @@ pub struct Serve {
     /// The Host field for origins: `client` (as the client sent it), `origin` (the origin's own), or a name [default: client]
     #[arg(long, value_name = "HOST", requires = "origin")]
     pub origin_host: Option<HostHeader>,
-    /// Size of a new volume, which must match an existing one; without --cache the volume is in memory only [default: 256M]
+    /// Size of a new volume [default: 256M]; another size than that of an existing volume is an error; without --cache the volume is in memory only
     #[arg(long, value_name = "SIZE", value_parser = parse_size)]
     pub size: Option<u64>,
     /// Timeout for the origin's response to begin, and between two pieces of it; to connect, at most 5 seconds

@@ -22,7 +22,7 @@ fn truncate(volume: &Volume, bytes: u64) {
     File::options().write(true).open(volume.path()).unwrap().set_len(bytes).unwrap();
 }
 
-fn assert_told_once(log: &PathBuf) {
+fn assert_logged_once(log: &PathBuf) {
     let log = fs::read_to_string(log).unwrap();
     let told: Vec<&str> = log.lines().filter(|line| line.contains("logged once")).collect();
     assert!(matches!(told[..], [line] if line.contains("truncated") && line.contains("site.eye")), "{log}");
@@ -55,7 +55,7 @@ fn responses_go_on_from_the_origin() {
         assert_eq!(reply.cache(), "Eyewall; fwd=uri-miss; fwd-status=200; detail=volume-failed");
         assert_eq!(server.ask("HEAD", "/0", &[]).status, 200);
         assert!(server.child.try_wait().unwrap().is_none());
-        assert_told_once(&log);
+        assert_logged_once(&log);
     }
 }
 
@@ -72,7 +72,7 @@ fn responses_go_on_from_the_folder() {
         assert!(reply.status == 200 && reply.is_whole && reply.body == page());
         assert_eq!(reply.cache(), "Eyewall; fwd=uri-miss; detail=volume-failed");
     }
-    assert_told_once(&log);
+    assert_logged_once(&log);
 }
 
 #[test]

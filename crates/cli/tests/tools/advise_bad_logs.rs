@@ -30,7 +30,7 @@ fn a_file_that_is_not_a_log_is_a_usage_error() {
         (&binary, "is not an access log"),
         (b"", "no request to replay"),
         (b"\n\n", "no request to replay"),
-        (b"h - - [t] \"POST / HTTP/1.1\" 200 5\n", "lines is a successful GET"),
+        (b"h - - [t] \"POST / HTTP/1.1\" 200 5\n", "(1) is a successful GET"),
     ] {
         let ended = advise(&[], log);
         assert_eq!((ended.code, ended.text()), (2, ""), "{words}: {}", ended.stderr);

@@ -83,14 +83,14 @@ impl Served {
                 tracing::debug!(%error, "a client was gone before its connection was accepted");
             }
             Lack::Shortage => {
-                if is_to_be_told() {
+                if should_log() {
                     tracing::warn!(%error, "could not accept a connection; closing the connections that have been idle for longest (logged once a minute)");
                 }
                 self.common.connections.make_room();
                 tokio::time::sleep(PAUSE).await;
             }
             Lack::Other => {
-                if is_to_be_told() {
+                if should_log() {
                     tracing::warn!(%error, "could not accept a connection (logged once a minute)");
                 }
                 tokio::time::sleep(PAUSE).await;
@@ -149,7 +149,7 @@ async fn drain(mut accept: impl FnMut() -> io::Result<std::net::TcpStream>, serv
 }
 
 /// Whether the last report is long ago, for all workers together.
-fn is_to_be_told() -> bool {
+fn should_log() -> bool {
     static LAST_SECONDS: AtomicU64 = AtomicU64::new(0);
     static START: std::sync::OnceLock<Instant> = std::sync::OnceLock::new();
     // Zero means never.
